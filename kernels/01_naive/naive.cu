@@ -1,0 +1,50 @@
+// Naive: one thread an element of C, and nothing else.
+//
+// threadIdx.x walks down the rows of C, so the 32 lanes of a warp touch 32 different rows: every
+// load of A and every store of C is 32 sectors for 128 bytes of use. That is what limits it.
+#include <tilegate/common/grid.cuh>
+#include <tilegate/sgemm.hpp>
+#include <tilegate/simt/simt.cuh>
+
+namespace tilegate::naive {
+
+struct Config {
+  static constexpr int kBlockM = 32;
+  static constexpr int kBlockN = 32;
+  using Grid = TileGrid<kBlockM, kBlockN>;
+};
+
+__global__ void sgemm(SgemmArgs args) {
+  const auto origin = Config::Grid::origin(args.shape);
+  const std::int64_t row = origin.row + threadIdx.x;
+  const std::int64_t col = origin.col + threadIdx.y;
+  if (row >= args.shape.m || col >= args.shape.n) return;
+
+  float sum = 0.0F;
+  for (std::int64_t k = 0; k < args.shape.k; ++k) {
+    sum += args.a[row * args.lda + k] * args.b[k * args.ldb + col];
+  }
+  store_element(args, row, col, sum);
+}
+
+Status enqueue(const SgemmArgs& args, Stream stream) {
+  const simt::LaunchConfig launch{.kernel = "naive",
+                                  .blocks = Config::Grid::num_blocks(args.shape),
+                                  .threads_x = Config::kBlockM,
+                                  .threads_y = Config::kBlockN};
+  return simt::launch(launch, stream, sgemm, args);
+}
+
+constexpr std::int64_t kTileSizes[] = {Config::kBlockM};
+
+extern const Stage stage;
+const Stage stage{
+    .name = "Naive",
+    .idea = "one thread an element of C",
+    .tile_sizes = kTileSizes,
+    .rounding_chain = serial_rounding_chain,
+    .restrictions = Config::Grid::fits,
+    .enqueue = enqueue,
+};
+
+}  // namespace tilegate::naive

@@ -1,0 +1,51 @@
+// Coalesced: as Naive, but threadIdx.x walks along a row of C.
+//
+// The 32 lanes of a warp now share one row of A (one sector, broadcast) and 32 neighbours in B and
+// C (4 sectors): 128 bytes asked for, 128 bytes moved. Every multiplication still takes two loads
+// from the caches; that is what limits it.
+#include <tilegate/common/grid.cuh>
+#include <tilegate/sgemm.hpp>
+#include <tilegate/simt/simt.cuh>
+
+namespace tilegate::coalesced {
+
+struct Config {
+  static constexpr int kBlockM = 32;
+  static constexpr int kBlockN = 32;
+  using Grid = TileGrid<kBlockM, kBlockN>;
+};
+
+__global__ void sgemm(SgemmArgs args) {
+  const auto origin = Config::Grid::origin(args.shape);
+  const std::int64_t row = origin.row + threadIdx.y;
+  const std::int64_t col = origin.col + threadIdx.x;
+  if (row >= args.shape.m || col >= args.shape.n) return;
+
+  float sum = 0.0F;
+  for (std::int64_t k = 0; k < args.shape.k; ++k) {
+    sum += args.a[row * args.lda + k] * args.b[k * args.ldb + col];
+  }
+  store_element(args, row, col, sum);
+}
+
+Status enqueue(const SgemmArgs& args, Stream stream) {
+  const simt::LaunchConfig launch{.kernel = "coalesced",
+                                  .blocks = Config::Grid::num_blocks(args.shape),
+                                  .threads_x = Config::kBlockN,
+                                  .threads_y = Config::kBlockM};
+  return simt::launch(launch, stream, sgemm, args);
+}
+
+constexpr std::int64_t kTileSizes[] = {Config::kBlockM};
+
+extern const Stage stage;
+const Stage stage{
+    .name = "Coalesced",
+    .idea = "neighbouring threads read neighbouring columns",
+    .tile_sizes = kTileSizes,
+    .rounding_chain = serial_rounding_chain,
+    .restrictions = Config::Grid::fits,
+    .enqueue = enqueue,
+};
+
+}  // namespace tilegate::coalesced

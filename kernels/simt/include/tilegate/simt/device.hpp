@@ -1,0 +1,67 @@
+// The device behind the seam, as host code sees it: memory, copies, synchronisation. Implemented
+// once on the CUDA runtime and once on the CPU, where the SIMT executor runs kernels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <tilegate/sgemm.hpp>
+
+namespace tilegate::device {
+
+struct Properties {
+  bool is_cuda = false;
+  std::string name;            // "NVIDIA H200", or "simt"
+  int compute_capability = 0;  // 10·major + minor; 0 on the CPU
+  int multiprocessors = 1;
+  std::size_t total_memory = 0;  // bytes
+};
+
+// Ok if the device of this build answers; otherwise one sentence that says what to do.
+Status available();
+
+// Of the current device, read once. `name` is "none" where no device answers.
+const Properties& properties();
+
+// Waits for all enqueued work; reports what went wrong in it.
+Status synchronize();
+
+// Owns device memory, 256-byte aligned and not initialised. Memory that is never touched costs
+// nothing on the CPU device (pages of 1 GiB and more are reserved, not committed).
+class Buffer {
+ public:
+  Buffer() = default;
+  // Throws std::bad_alloc when the device has no room.
+  explicit Buffer(std::size_t bytes);
+  ~Buffer();
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// Copies between host and device; synchronous. `rows` rows of `width` bytes, row starts `*_pitch`
+// bytes apart; a plain copy is one row.
+Status copy_to_device(void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
+                      std::size_t width, std::size_t rows);
+Status copy_to_host(void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
+                    std::size_t width, std::size_t rows);
+
+inline Status copy_to_device(void* dst, const void* src, std::size_t bytes) {
+  return copy_to_device(dst, bytes, src, bytes, bytes, 1);
+}
+inline Status copy_to_host(void* dst, const void* src, std::size_t bytes) {
+  return copy_to_host(dst, bytes, src, bytes, bytes, 1);
+}
+
+// Declares memory off limits to kernels, or open again. Only the CPU device under the address
+// sanitizer can enforce it, at a granularity of 8 bytes; elsewhere it does nothing.
+void set_accessible(const void* memory, std::size_t bytes, bool accessible);
+
+}  // namespace tilegate::device

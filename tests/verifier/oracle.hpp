@@ -1,0 +1,50 @@
+// What a right answer is: seeded inputs, a float64 reference with its error scale, and the
+// comparison of a result with them. All three run on the device as kernels; the host versions of
+// the first two are the plain statement that the device's are tested against.
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/sgemm.hpp>
+
+namespace tilegate::verifier {
+
+enum class Inputs {
+  kIntegers,  // -3 … 3: sums stay below 2^24, so every order of summation gives the same bits
+  kUniform,   // [-1, 1)
+};
+
+// Element `index` of the stream `seed`; the same on host and device.
+float input_value(Inputs inputs, std::uint64_t seed, std::uint64_t index);
+
+// Enqueues data[i] = input_value(inputs, seed, i) for i < count; data is device memory.
+Status fill(float* data, std::int64_t count, Inputs inputs, std::uint64_t seed, Stream stream);
+
+// For each element of C, in float64 and dense row-major (m, n):
+//   value = alpha·(A·B) + beta·C        scale = |alpha|·(|A|·|B|) + |beta|·|C|
+// with BLAS semantics: C is not read when beta == 0, nor A and B when alpha == 0.
+void reference_on_host(const SgemmArgs& args, double* value, double* scale);
+Status reference_on_device(const SgemmArgs& args, double* value, double* scale, Stream stream);
+
+// How far a result may be from its reference: |c - value| <= gamma·scale + underflow. Both zero
+// means equal to the bit. Non-finite references are compared by class.
+struct Tolerance {
+  double gamma = 0.0;
+  double underflow = 0.0;
+};
+
+// γ(L) = L·u / (1 - L·u), u = 2^-24, for a rounding chain of length L (Higham, Accuracy and
+// Stability of Numerical Algorithms, 2002, §3.1), and the standard model's underflow term.
+Tolerance forward_error(std::int64_t rounding_chain, const SgemmArgs& args);
+
+bool within(float got, double value, double scale, const Tolerance& tolerance);
+
+// Counts the elements of C outside the tolerance and finds the first of them, row by row.
+struct Comparison {
+  std::int64_t mismatches = 0;
+  std::int64_t first_row = -1, first_col = -1;
+};
+Status compare_on_device(const SgemmArgs& args, const double* value, const double* scale,
+                         const Tolerance& tolerance, Comparison* result);
+
+}  // namespace tilegate::verifier
