@@ -27,7 +27,7 @@ void reference_on_host(const SgemmArgs& args, double* value, double* scale);
 Status reference_on_device(const SgemmArgs& args, double* value, double* scale, Stream stream);
 
 // How far a result may be from its reference: |c - value| <= gamma·scale + underflow. Both zero
-// means equal to the bit. Non-finite references are compared by class.
+// means equal (a zero of either sign is zero). Non-finite references are compared by class.
 struct Tolerance {
   double gamma = 0.0;
   double underflow = 0.0;

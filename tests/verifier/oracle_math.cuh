@@ -1,0 +1,64 @@
+// The arithmetic that the oracle's host functions and its kernels share.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include <tilegate/sgemm.hpp>
+#include <tilegate/simt/simt.cuh>
+
+#include "verifier/oracle.hpp"
+
+namespace tilegate::verifier {
+
+// The finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every bit depends on all others.
+__host__ __device__ inline std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+__host__ __device__ inline float value_at(Inputs inputs, std::uint64_t seed, std::uint64_t index) {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;  // 2^64 over the golden ratio, odd
+  const std::uint64_t bits = mix(mix(seed + kGolden) + index * kGolden);
+  if (inputs == Inputs::kIntegers) {
+    return static_cast<float>(static_cast<int>((bits >> 32) * 7 >> 32) - 3);
+  }
+  // 24 random bits, so that the value is exact: a multiple of 2^-23 in [-1, 1).
+  return static_cast<float>(static_cast<int>(bits >> 40) - (1 << 23)) * 0x1p-23F;
+}
+
+__host__ __device__ inline bool reads_a_and_b(const SgemmArgs& args) {
+  return args.alpha != 0.0F && args.shape.k != 0;
+}
+
+struct Expected {
+  double value, scale;
+};
+
+// One element of the reference from its sums over k; `c` is not dereferenced when beta == 0.
+__host__ __device__ inline Expected expected_element(const SgemmArgs& args, double sum,
+                                                     double abs_sum, const float* c) {
+  Expected e{0.0, 0.0};
+  if (reads_a_and_b(args)) {
+    const double alpha = args.alpha;
+    e = {alpha * sum, fabs(alpha) * abs_sum};
+  }
+  if (args.beta != 0.0F) {
+    const double addend = static_cast<double>(args.beta) * static_cast<double>(*c);
+    e.value += addend;
+    e.scale += fabs(addend);
+  }
+  return e;
+}
+
+__host__ __device__ inline bool is_within(float got, double value, double scale,
+                                          const Tolerance& tolerance) {
+  const double g = got;
+  if (std::isnan(value)) return std::isnan(g);
+  if (std::isinf(value)) return g == value;
+  const double error = fabs(g - value);  // NaN if `got` is, and no comparison with NaN holds
+  return std::isfinite(error) && error <= tolerance.gamma * scale + tolerance.underflow;
+}
+
+}  // namespace tilegate::verifier
