@@ -144,6 +144,9 @@ Status Stage::launch(const SgemmArgs& args, Stream stream) const {
 const Stage* find_stage(std::string_view name) {
   for (const Stage* stage : stages()) {
     if (stage->name == name) return stage;
+    for (const Stage* variant : stage->variants) {
+      if (variant->name == name) return variant;
+    }
   }
   return nullptr;
 }
