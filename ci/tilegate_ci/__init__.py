@@ -1,0 +1,1 @@
+"""What ci/gate is made of: load -> pair -> judge -> render."""

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tilegate_ci.names import benchmark_filter, canonical_name, rerun_command
+
+PLAIN = "Warptile/4096x4096x4096"
+
+
+@pytest.mark.parametrize(
+    "suffix",
+    [
+        "",
+        "/manual_time",
+        "/real_time",
+        "/process_time",
+        "/process_time/real_time",
+        "/min_time:0.100",
+        "/min_time:0.100s",
+        "/min_time:0.100/min_warmup_time:1.000/manual_time",
+        "/iterations:5/repeats:3/manual_time/threads:1",
+        "_median",
+        "/repeats:3/manual_time_stddev",
+        "/manual_time_cv",
+    ],
+)
+@pytest.mark.parametrize(
+    "name", [PLAIN, "SplitK/1x2x65536/ld65536x8x8/off4/cold", "Blocktile1D/9x8x7/off12"]
+)
+def test_google_benchmark_suffixes_are_stripped(name, suffix):
+    assert canonical_name(name + suffix) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "Warptile",
+        "Warptile/4096",
+        "Warptile/4096x4096",
+        "Warptile/0x1x1",
+        "Warptile/01x1x1",
+        "Warptile/-1x1x1",
+        "/1x1x1",
+        "War ptile/1x1x1",
+        "Warptile/1x1x1/off0",
+        "Warptile/1x1x1/off4/ld1x1x1",
+        "Warptile/1x1x1/cold/off4",
+        "Warptile/1x1x1/warm",
+        "Warptile/1x1x1/",
+        "Warptile/1x1x1\n",
+        "Warptile/1x1x1_other",
+    ],
+)
+def test_malformed_names_are_refused(name):
+    with pytest.raises(ValueError, match="malformed benchmark name"):
+        canonical_name(name)
+
+
+def test_a_filter_finds_its_benchmark_with_suffixes_and_no_longer_size():
+    pattern = re.compile(benchmark_filter("Warptile/128x128x128"))
+    assert pattern.search("Warptile/128x128x128")
+    assert pattern.search("Warptile/128x128x128/manual_time")
+    assert not pattern.search("Warptile/128x128x1280/manual_time")
+    assert not pattern.search("PreWarptile/128x128x128")
+
+
+def test_the_rerun_command_follows_the_device():
+    rest = "bench/bench --benchmark_filter='^Warptile/4096x4096x4096(/|$)'"
+    assert rerun_command(PLAIN, "cuda") == f"build/gpu/{rest}"
+    assert rerun_command(PLAIN, "simt") == f"build/cpu/{rest}"
