@@ -1,0 +1,101 @@
+"""Console and Markdown reports, against golden files."""
+
+from __future__ import annotations
+
+import re
+
+from gate_builders import (
+    NAIVE,
+    OTHER_COMMIT,
+    VECTORIZED,
+    WARPTILE,
+    make_row,
+    make_run,
+    make_simt_run,
+    parsed,
+    scaled,
+)
+from tilegate_ci import render
+from tilegate_ci.compare import compare
+from tilegate_ci.reader import Role
+from tilegate_ci.verdicts import Verdict
+
+
+def every_verdict():
+    """All verdicts that one comparison can have, a key benchmark and a warning."""
+    baseline = make_run()
+    baseline["benchmarks"][WARPTILE]["key"] = True
+    baseline["benchmarks"]["Naive/64x64x64"] = make_row(0.02, 12.0)
+    baseline["benchmarks"]["Swizzle/64x64x64"] = make_row(0.9, 500.0)
+    baseline["benchmarks"]["Cublas/64x64x64"] = make_row(1.0, 550.0)
+    candidate = scaled(baseline, WARPTILE, 0.95)
+    candidate = scaled(candidate, VECTORIZED, 1.25)
+    candidate["commit"] = f"{OTHER_COMMIT}-dirty"
+    candidate["benchmarks"]["Naive/64x64x64"]["verified"] = False
+    candidate["benchmarks"]["SplitK/64x64x65536"] = make_row(1.5, 9000.0)
+    candidate["benchmarks"]["Swizzle/64x64x64"]["ratio_to_cublas"] = 0.88
+    del candidate["benchmarks"]["Cublas/64x64x64"]
+    return compare(
+        parsed(baseline, Role.BASELINE, "bench/baselines/nvidia-h200.json"), parsed(candidate)
+    )
+
+
+def all_pass():
+    return compare(parsed(make_run(), Role.BASELINE, "base.json"), parsed(make_run()), "Warp|Naive")
+
+
+def incomparable():
+    candidate = make_run({NAIVE: make_row(0.02, 400.0)})
+    candidate["device"].update(name="NVIDIA GeForce RTX 3090", cublas="12.9.1")
+    return compare(parsed(make_run(), Role.BASELINE, "base.json"), parsed(candidate), "Naive")
+
+
+def on_simt():
+    candidate = make_simt_run()
+    candidate["benchmarks"][NAIVE]["verified"] = False
+    return compare(parsed(make_simt_run(), Role.BASELINE, "simt.json"), parsed(candidate))
+
+
+CASES = {
+    "every_verdict": every_verdict,
+    "all_pass": all_pass,
+    "incomparable": incomparable,
+    "simt": on_simt,
+}
+
+
+def test_console(golden):
+    for name, case in CASES.items():
+        golden(f"{name}.txt", render.console(case()))
+
+
+def test_markdown(golden):
+    for name, case in CASES.items():
+        golden(f"{name}.md", render.markdown(case()))
+
+
+def test_markdown_of_an_error(golden):
+    golden("error.md", render.markdown_error('run_1.json: benchmarks["a|b"]: `odd` <name>'))
+
+
+def test_each_row_that_is_no_pass_carries_its_rerun_command():
+    comparison = every_verdict()
+    lines = render.console(comparison).splitlines()
+    for row in comparison.rows:
+        line = next(line for line in lines if f" {row.name} " in line)
+        command = f"build/gpu/bench/bench --benchmark_filter='^{row.name}(/|$)'"
+        assert line.endswith(command) == (row.verdict is not Verdict.PASS)
+
+
+def test_the_last_line_sums_up():
+    last = render.console(every_verdict()).splitlines()[-1]
+    assert last.startswith("7 judged: 2 error, 2 regressed, 1 new, 1 pass, 1 improved. Exit 2, ")
+
+
+def test_markdown_tables_have_as_many_cells_in_each_row():
+    for case in CASES.values():
+        cells = 0
+        for line in render.markdown(case()).splitlines():
+            now = len(re.findall(r"(?<!\\)\|", line))
+            assert cells in (0, now) or now == 0
+            cells = now
