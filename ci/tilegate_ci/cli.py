@@ -1,0 +1,172 @@
+"""The command line of ci/gate."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilegate_ci import render
+from tilegate_ci.accept import accept, check_acceptable, report
+from tilegate_ci.collect import check_distinct, collect, read_process, read_sessions
+from tilegate_ci.compare import compare
+from tilegate_ci.files import GateError, dumps, write_atomically
+from tilegate_ci.model import baseline_path
+from tilegate_ci.reader import Role, load
+from tilegate_ci.verdicts import EXIT_MEANINGS
+
+_EXIT_CODES = "exit codes:\n" + "".join(
+    f"  {code}  {meaning}\n" for code, meaning in EXIT_MEANINGS.items()
+)
+
+_EXAMPLES = """examples:
+  ci/gate collect --out run.json --commit "$(git rev-parse HEAD)" process_*.json
+  ci/gate compare bench/baselines/nvidia-h200.json run.json
+  ci/gate accept run.json
+
+"""
+
+_COMPARE_EXAMPLES = """examples:
+  ci/gate compare bench/baselines/nvidia-h200.json run.json
+  ci/gate compare bench/baselines/nvidia-h200.json run.json --filter '^Warptile/'
+  ci/gate compare bench/baselines/nvidia-h200.json run.json --markdown summary.md
+
+"""
+
+_ACCEPT_EXAMPLES = """examples:
+  ci/gate accept run.json                          # bench/baselines/<device>.json
+  ci/gate accept run.json --baseline mine.json
+  ci/gate accept warptile_only.json --merge        # keep the rows that it does not have
+"""
+
+_COLLECT_EXAMPLES = """examples:
+  build/gpu/bench/bench --benchmark_out=process_1.json --benchmark_out_format=json
+  ci/gate collect --out run.json --commit "$(git rev-parse HEAD)" process_*.json
+  ci/gate collect --out run.json --commit "$SHA" --conditions sessions.json process_*.json
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs one command and returns its exit code; never raises, because an uncaught exception
+    would make Python exit with 1, which means `regressed`."""
+    try:
+        try:
+            arguments = _parser().parse_args(argv)
+            code: int = arguments.command(arguments)
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 2
+        sys.stdout.flush()
+    except GateError as problem:
+        sys.stderr.write(f"gate: error: {problem}\n")
+        return 2
+    except BrokenPipeError:
+        # Whoever read our report has seen enough; without this the interpreter fails at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
+    except Exception:
+        traceback.print_exc()
+        return 2
+    return code
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    try:
+        comparison = compare(
+            load(arguments.baseline, Role.BASELINE),
+            load(arguments.candidate, Role.CANDIDATE),
+            arguments.filter,
+        )
+    except GateError as problem:
+        if arguments.markdown:
+            write_atomically(Path(arguments.markdown), render.markdown_error(str(problem)))
+        raise
+    if arguments.markdown:
+        write_atomically(Path(arguments.markdown), render.markdown(comparison))
+    for warning in comparison.warnings:
+        sys.stderr.write(f"gate: warning: {warning}\n")
+    sys.stdout.write(render.console(comparison))
+    return comparison.exit_code
+
+
+def _accept(arguments: argparse.Namespace) -> int:
+    candidate = load(arguments.candidate, Role.ACCEPTED)
+    check_acceptable(candidate, arguments.allow_dirty, arguments.allow_few)
+    default = os.path.relpath(baseline_path(candidate.device))
+    path = Path(arguments.baseline or default)
+    old = load(str(path), Role.BASELINE) if path.exists() else None
+    accepted = accept(candidate, old, arguments.merge)
+    write_atomically(path, accepted.text)
+    sys.stdout.write(report(path, accepted, candidate, old))
+    return 0
+
+
+def _collect(arguments: argparse.Namespace) -> int:
+    check_distinct(arguments.processes)
+    sessions = read_sessions(arguments.conditions) if arguments.conditions else None
+    processes = [read_process(path) for path in arguments.processes]
+    document = collect(processes, arguments.commit, sessions)
+    write_atomically(Path(arguments.out), dumps(document) + "\n")
+    rows, count = len(document["benchmarks"]), len(processes)
+    sys.stdout.write(f"{arguments.out}: {rows} benchmarks, {count} processes\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ci/gate",
+        description="Keeps SGEMM kernels from getting slower.",
+        epilog=_EXAMPLES + _EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def add(name: str, description: str, epilog: str) -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name,
+            help=description,
+            description=description[0].upper() + description[1:] + ".",
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    command = add("compare", "judge a run by a baseline", _COMPARE_EXAMPLES + _EXIT_CODES)
+    command.set_defaults(command=_compare)
+    command.add_argument("baseline", metavar="BASELINE")
+    command.add_argument("candidate", metavar="CANDIDATE")
+    command.add_argument(
+        "--filter", metavar="REGEX", help="judge only benchmarks whose name contains a match"
+    )
+    command.add_argument(
+        "--markdown", metavar="FILE", help="write the report there too (overwrites the file)"
+    )
+
+    command = add("accept", "make a recorded run the baseline", _ACCEPT_EXAMPLES)
+    command.set_defaults(command=_accept)
+    command.add_argument("candidate", metavar="CANDIDATE")
+    command.add_argument(
+        "--baseline", metavar="FILE", help="default: bench/baselines/<device name>.json"
+    )
+    command.add_argument(
+        "--merge", action="store_true", help="keep the rows that CANDIDATE does not have"
+    )
+    command.add_argument(
+        "--allow-dirty", action="store_true", help="accept a run of uncommitted changes"
+    )
+    command.add_argument(
+        "--allow-few", action="store_true", help="accept a GPU run of fewer than 3 processes"
+    )
+
+    command = add("collect", "make a run of Google Benchmark's JSON files", _COLLECT_EXAMPLES)
+    command.set_defaults(command=_collect)
+    command.add_argument("processes", metavar="PROCESS.json", nargs="+", help="one a process")
+    command.add_argument("--out", metavar="FILE", required=True)
+    command.add_argument(
+        "--commit", metavar="SHA", required=True, help="40 hex digits, -dirty after them if so"
+    )
+    command.add_argument(
+        "--conditions", metavar="FILE", help="a JSON list of sessions; default: one, unknown"
+    )
+    return parser
