@@ -13,7 +13,7 @@ from tilegate_ci import render
 from tilegate_ci.accept import accept, check_acceptable, report
 from tilegate_ci.collect import check_distinct, collect, read_process, read_sessions
 from tilegate_ci.compare import compare
-from tilegate_ci.files import GateError, dumps, write_atomically
+from tilegate_ci.files import GateError, dumps, write_atomically, write_in_place
 from tilegate_ci.model import baseline_path
 from tilegate_ci.reader import Role, load
 from tilegate_ci.verdicts import EXIT_MEANINGS
@@ -81,10 +81,10 @@ def _compare(arguments: argparse.Namespace) -> int:
         )
     except GateError as problem:
         if arguments.markdown:
-            write_atomically(Path(arguments.markdown), render.markdown_error(str(problem)))
+            write_in_place(Path(arguments.markdown), render.markdown_error(str(problem)))
         raise
     if arguments.markdown:
-        write_atomically(Path(arguments.markdown), render.markdown(comparison))
+        write_in_place(Path(arguments.markdown), render.markdown(comparison))
     for warning in comparison.warnings:
         sys.stderr.write(f"gate: warning: {warning}\n")
     sys.stdout.write(render.console(comparison))

@@ -178,6 +178,14 @@ def dumps(value: Any, indent: int = 0) -> str:
     return json.dumps(value, allow_nan=False)
 
 
+def write_in_place(path: Path, text: str) -> None:
+    """For reports: the path may be a pipe, or a file that somebody else holds open."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise GateError(f"{path}: cannot be written: {problem.strerror or problem}") from problem
+
+
 def write_atomically(path: Path, text: str) -> None:
     """A reader sees the old file or the new one, never half of either."""
     target = path.resolve()

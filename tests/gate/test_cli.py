@@ -106,6 +106,13 @@ def test_markdown_goes_to_its_file(files, tmp_path):
     assert "the file is empty" in path.read_text()
 
 
+def test_markdown_keeps_the_file_that_somebody_holds_open(files, tmp_path):
+    write(files[1], make_run())
+    with (tmp_path / "summary.md").open("w+") as held:
+        assert main(["compare", *map(str, files), "--markdown", held.name]) == 0
+        assert held.read().startswith("### Gate: nothing regressed\n")
+
+
 def test_markdown_that_cannot_be_written_is_exit_2(files, tmp_path):
     write(files[1], make_run())
     path = tmp_path / "none" / "summary.md"
