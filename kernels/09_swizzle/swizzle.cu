@@ -3,7 +3,7 @@
 // New against Prefetch: the column of A's transposed tile is XORed with a pattern of k, so that the
 // scattered stores of a warp fall into 32 different banks; the lanes of a warp are dealt to the
 // threads' tiles so that every 128-bit load takes two wavefronts, the least there is for 32 lanes
-// of 16 bytes each. The tile is twice as deep, for half the barriers. What limits it now:
+// of 16 bytes each. What limits it now:
 // instructions that are not FFMA, and that a warp of 2×16 threads is far from square.
 #include <tilegate/common/fragment.cuh>
 #include <tilegate/common/grid.cuh>
@@ -14,7 +14,7 @@
 namespace tilegate::swizzle {
 
 struct Config {
-  static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 16;
+  static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 8;
   static constexpr int kThreadM = 8, kThreadN = 8;  // two vectors each way
   static constexpr int kThreadsN = kBlockN / kThreadN;
   static constexpr int kNumThreads = kBlockM / kThreadM * kThreadsN;

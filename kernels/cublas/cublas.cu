@@ -1,11 +1,88 @@
+// Cublas: the yardstick. The library's SGEMM in FP32, TF32 off, behind the interface of a rung.
+//
+// cuBLAS counts matrices column by column; a row-major product is its transpose, B'·A' = (A·B)'.
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <tilegate/common/grid.cuh>
 #include <tilegate/sgemm.hpp>
+#include <tilegate/simt/simt.cuh>
+
+#if defined(__CUDACC__)
+#include <cublas_v2.h>
+#endif
+
 namespace tilegate::cublas {
+
+#if defined(__CUDACC__)
+
+constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // what cuBLAS asks for on sm_90
+
+// One handle a device, made by `setup` and kept until the process ends.
+struct Context {
+  cublasHandle_t handle = nullptr;
+  void* workspace = nullptr;  // cuBLAS may not allocate while a stream is captured
+};
+
+Context& current_context() {
+  static std::array<Context, 64> contexts;
+  int device = 0;
+  static_cast<void>(cudaGetDevice(&device));
+  return contexts.at(static_cast<std::size_t>(device));
+}
+
+Status to_status(cublasStatus_t status) {
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  return Status::device_error(std::string("cuBLAS: ") + cublasGetStatusString(status));
+}
+
+Status setup() {
+  Context& context = current_context();
+  if (context.handle != nullptr) return {};
+  if (Status s = simt::to_status(cudaMalloc(&context.workspace, kWorkspaceBytes), "workspace");
+      !s.ok()) {
+    return s;
+  }
+  return to_status(cublasCreate(&context.handle));  // the default math mode keeps FP32 as FP32
+}
+
+Status enqueue(const SgemmArgs& args, Stream stream) {
+  const Context& context = current_context();
+  if (context.handle == nullptr) return Status::unsupported("Cublas needs prepare() first");
+  if (Status s = to_status(cublasSetStream(context.handle, stream)); !s.ok()) return s;
+  // cublasSetStream has put the handle's own workspace back.
+  if (Status s = to_status(cublasSetWorkspace(context.handle, context.workspace, kWorkspaceBytes));
+      !s.ok()) {
+    return s;
+  }
+  const auto& [m, n, k] = args.shape;
+  const auto at_least_one = [](std::int64_t ld) { return std::max<std::int64_t>(ld, 1); };
+  return to_status(cublasSgemm_64(context.handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &args.alpha,
+                                  args.b, at_least_one(args.ldb), args.a, at_least_one(args.lda),
+                                  &args.beta, args.c, at_least_one(args.ldc)));
+}
+
+#else
+
+Status setup() { return {}; }
+Status enqueue(const SgemmArgs& /*args*/, Stream /*stream*/) {
+  return Status::unsupported("cuBLAS needs a CUDA GPU");
+}
+
+#endif
+
+constexpr std::int64_t kTileSizes[] = {32, 64, 128};
+
 extern const Stage stage;
-constexpr std::int64_t kTileSizes[] = {128};
-const Stage stage{.name = "Cublas",
-                  .idea = "x",
-                  .requirements = {.not_on_simt = "cuBLAS needs a CUDA GPU"},
-                  .tile_sizes = kTileSizes,
-                  .rounding_chain = nullptr,
-                  .enqueue = nullptr};
+const Stage stage{
+    .name = "Cublas",
+    .idea = "the yardstick: cuBLAS in FP32, TF32 off",
+    .requirements = {.not_on_simt = "cuBLAS needs a CUDA GPU"},
+    .tile_sizes = kTileSizes,
+    .rounding_chain = serial_rounding_chain,
+    .setup = setup,
+    .enqueue = enqueue,
+};
+
 }  // namespace tilegate::cublas

@@ -23,14 +23,18 @@ __device__ void load_fragment(float (&frag)[kSize], const float* smem, Offset of
   }
 }
 
-// acc(i, j) += a(i)·b(j)
+// acc(i, j) += a(i)·b(j). Every other row runs backwards, so that neighbouring multiplications
+// share two operands and the register reuse cache serves them.
 template <int kM, int kN>
 __device__ void multiply_fragments(const float (&a)[kM], const float (&b)[kN],
                                    float (&acc)[kM][kN]) {
 #pragma unroll
   for (int i = 0; i < kM; ++i) {
 #pragma unroll
-    for (int j = 0; j < kN; ++j) acc[i][j] += a[i] * b[j];
+    for (int step = 0; step < kN; ++step) {
+      const int j = i % 2 == 0 ? step : kN - 1 - step;
+      acc[i][j] += a[i] * b[j];
+    }
   }
 }
 

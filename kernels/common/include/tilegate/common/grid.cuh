@@ -23,15 +23,16 @@ struct TileGrid {
     return ceil_div(shape.m, kBlockM) * ceil_div(shape.n, kBlockN);
   }
 
-  // First row and column of this block's tile.
+  // First row and column of a tile; a block's own, unless several blocks share one.
   struct Origin {
     std::int64_t row, col;
   };
-  static __device__ Origin origin(const Shape& shape) {
+  static __device__ Origin origin(const Shape& shape, unsigned tile) {
     const auto tiles_n = static_cast<unsigned>(ceil_div(shape.n, kBlockN));
-    return {static_cast<std::int64_t>(blockIdx.x / tiles_n) * kBlockM,
-            static_cast<std::int64_t>(blockIdx.x % tiles_n) * kBlockN};
+    return {static_cast<std::int64_t>(tile / tiles_n) * kBlockM,
+            static_cast<std::int64_t>(tile % tiles_n) * kBlockN};
   }
+  static __device__ Origin origin(const Shape& shape) { return origin(shape, blockIdx.x); }
 
   // A Stage's `restrictions`: as many tiles as a grid has blocks.
   static Status fits(const SgemmArgs& args) {
