@@ -1,0 +1,76 @@
+// One call of a stage as the tests make it, and the verdict on what the stage did.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tilegate/sgemm.hpp>
+
+#include "verifier/oracle.hpp"
+
+namespace tilegate::verifier {
+
+enum class Operand { kA, kB, kC };  // also indexes the arrays below
+inline constexpr std::array kOperandNames = {"a", "b", "c"};
+
+// An element set by hand before the launch; negative positions count from the end.
+struct Plant {
+  Operand operand;
+  std::int64_t row, col;
+  float value;
+};
+
+struct Case {
+  Shape shape;
+  std::array<std::int64_t, 3> pad = {0, 0, 0};  // elements: leading dimension minus width
+  std::array<int, 3> offset = {0, 0, 0};        // bytes past a 256-byte boundary; multiples of 4
+  float alpha = 1.0F;
+  float beta = 0.0F;
+  Inputs inputs = Inputs::kUniform;
+  std::uint64_t seed = 1;
+  bool null_inputs = false;  // A and B are null pointers; for alpha == 0 or K == 0
+  std::vector<Plant> plants = {};
+};
+
+// "m129_n65_k17_ld3_off4_a1_b0": letters, digits and underscores, different for different cases.
+// ld is the padding; ld and off are spelt 3x0x1 where A, B and C differ; "m" is a minus sign and
+// "p" a point. Then, where they are not the default: _s<seed>, _null, plants, _int.
+std::string name_of(const Case& test_case);
+
+// Device memory that `verify` takes for the operands of the case, in bytes.
+std::size_t device_bytes(const Case& test_case);
+
+// The order in which the SIMT executor runs blocks and threads; a GPU keeps its own.
+enum class Order { kForward, kReverse, kShuffled };
+inline constexpr std::array kBothOrders = {Order::kForward, Order::kReverse};
+
+// The checks, in the order in which they are made; the first that fails is the verdict's.
+//   status     prepare, launch and device say ok
+//   guards     256 bytes on each side of every operand, and of the workspace, are as they were
+//   padding    so are the elements between the rows (the first 64 after each row)
+//   inputs     so are A and B, bit for bit
+//   finite     C is finite where the reference is
+//   class      C is NaN, or the same infinity, where the reference is
+//   exact      C equals the reference (integer inputs)
+//   bound      C is within the forward error bound of the stage's rounding chain (uniform inputs)
+//   repeat     each further run, into a fresh C, gives the same bits
+struct Verdict {
+  bool ok = true;
+  std::string check;   // empty when ok
+  std::string report;  // several lines: stage, case, seed, check, the first elements at fault
+};
+
+// Runs the case once per entry of `orders`, with NaN in the padding of A and B and, if beta == 0,
+// in C; guards are unreadable where the device can enforce it. Throws std::bad_alloc if the
+// operands do not fit in device memory.
+Verdict verify(const Stage& stage, const Case& test_case,
+               std::span<const Order> orders = kBothOrders);
+
+// For the runs that follow; `seed` is of the shuffled order.
+void set_order(Order order, std::uint64_t seed = 1);
+
+}  // namespace tilegate::verifier

@@ -1,0 +1,312 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tilegate/simt/device.hpp>
+
+#include "verifier/case.hpp"
+#include "verifier/guarded_matrix.hpp"
+#include "verifier/oracle.hpp"
+
+namespace tilegate::verifier {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr std::size_t kMaxShown = 8;          // elements at fault in a report
+constexpr double kHostReference = 1 << 24;    // multiplications; above, a GPU does it
+constexpr double kExactIntegers = 1 << 24;    // float32 holds every integer up to here
+constexpr double kLargestInteger = 3.0;       // of Inputs::kIntegers
+constexpr double kMaxRoundingChain = 0x1p24;  // γ needs L·u < 1
+
+struct Failure {
+  const char* check;
+  std::string detail;
+};
+using Outcome = std::optional<Failure>;
+
+bool is_integer_case(const Case& test_case) { return test_case.inputs == Inputs::kIntegers; }
+
+std::int64_t workspace_elements(const Stage& stage, const Shape& shape) {
+  return static_cast<std::int64_t>((stage.workspace_bytes(shape) + sizeof(float) - 1) /
+                                   sizeof(float));
+}
+
+void fill_rows(GuardedMatrix& matrix, Inputs inputs, std::uint64_t seed) {
+  for (std::int64_t row = 0; row < matrix.rows(); ++row) {
+    for (std::int64_t col = 0; col < matrix.cols(); ++col) {
+      const std::int64_t index = row * matrix.cols() + col;
+      matrix.expected()[row * matrix.pitch() + col] =
+          input_value(inputs, seed, static_cast<std::uint64_t>(index));
+    }
+  }
+}
+
+void fill_rows(GuardedMatrix& matrix, float value) {
+  for (std::int64_t row = 0; row < matrix.rows(); ++row) {
+    std::fill_n(matrix.expected() + row * matrix.pitch(), matrix.cols(), value);
+  }
+}
+
+void set_element(GuardedMatrix& matrix, const Plant& plant) {
+  const std::int64_t row = plant.row < 0 ? matrix.rows() + plant.row : plant.row;
+  const std::int64_t col = plant.col < 0 ? matrix.cols() + plant.col : plant.col;
+  matrix.expected()[row * matrix.pitch() + col] = plant.value;
+}
+
+// One case of one stage: operands, reference, and what the stage made of them.
+class Trial {
+ public:
+  Trial(const Stage& stage, const Case& test_case);
+
+  Outcome judge(std::span<const Order> orders);
+
+ private:
+  SgemmArgs device_args() const;
+  SgemmArgs host_args() const;
+  Outcome check_case() const;
+  Status upload();
+  Status make_reference();
+  Status run(Order order);
+  Outcome check_memory() const;
+  Outcome check_elements() const;
+  Outcome check_repeat(const std::vector<float>& first) const;
+  template <typename IsRight>
+  std::optional<std::string> find_faults(const Tolerance& tolerance, IsRight is_right) const;
+
+  const Stage& stage_;
+  const Case& case_;
+  GuardedMatrix a_, b_, c_, workspace_;
+  std::vector<GuardedMatrix*> matrices_ = {&a_, &b_, &c_, &workspace_};
+  std::vector<double> value_, scale_;
+};
+
+Trial::Trial(const Stage& stage, const Case& test_case)
+    : stage_(stage),
+      case_(test_case),
+      a_("a", case_.shape.m, case_.shape.k, case_.shape.k + case_.pad[0], case_.offset[0], kNan),
+      b_("b", case_.shape.k, case_.shape.n, case_.shape.n + case_.pad[1], case_.offset[1], kNan),
+      c_("c", case_.shape.m, case_.shape.n, case_.shape.n + case_.pad[2], case_.offset[2],
+         kSentinel),
+      workspace_("workspace", 1, workspace_elements(stage, case_.shape),
+                 workspace_elements(stage, case_.shape), 0, kNan) {
+  fill_rows(a_, case_.inputs, 4 * case_.seed);
+  fill_rows(b_, case_.inputs, 4 * case_.seed + 1);
+  if (case_.beta == 0.0F) {
+    fill_rows(c_, kNan);
+  } else {
+    fill_rows(c_, case_.inputs, 4 * case_.seed + 2);
+  }
+  for (const Plant& plant : case_.plants) {
+    set_element(plant.operand == Operand::kA ? a_ : plant.operand == Operand::kB ? b_ : c_, plant);
+  }
+}
+
+SgemmArgs Trial::device_args() const {
+  const Shape& shape = case_.shape;
+  return {.shape = shape,
+          .alpha = case_.alpha,
+          .a = case_.null_inputs ? nullptr : a_.on_device(),
+          .lda = shape.k + case_.pad[0],
+          .b = case_.null_inputs ? nullptr : b_.on_device(),
+          .ldb = shape.n + case_.pad[1],
+          .beta = case_.beta,
+          .c = c_.on_device(),
+          .ldc = shape.n + case_.pad[2],
+          .workspace = workspace_.cols() > 0 ? workspace_.on_device() : nullptr,
+          .workspace_bytes = stage_.workspace_bytes(shape)};
+}
+
+// The same call on the host images.
+SgemmArgs Trial::host_args() const {
+  SgemmArgs args = device_args();
+  args.a = a_.expected();
+  args.lda = a_.pitch();
+  args.b = b_.expected();
+  args.ldb = b_.pitch();
+  args.c = const_cast<float*>(c_.expected());
+  args.ldc = c_.pitch();
+  return args;
+}
+
+// What the tests themselves must get right for their verdict to mean something.
+Outcome Trial::check_case() const {
+  if (stage_.rounding_chain == nullptr) return Failure{"bound", "the stage declares no chain"};
+  const auto chain = static_cast<double>(stage_.rounding_chain(case_.shape));
+  if (!(chain >= 0.0 && chain < kMaxRoundingChain)) {
+    return Failure{"bound", "the declared rounding chain of " + std::to_string(chain) +
+                                " bounds nothing: it must be in [0, 2^24)"};
+  }
+  const double largest = kLargestInteger * kLargestInteger * static_cast<double>(case_.shape.k) *
+                             std::fmax(1.0, std::fabs(double{case_.alpha})) +
+                         kLargestInteger * std::fabs(double{case_.beta});
+  if (is_integer_case(case_) && std::isfinite(largest) && largest > kExactIntegers) {
+    return Failure{"exact", "the case is too large: its sums may pass 2^24"};
+  }
+  return std::nullopt;
+}
+
+Status Trial::upload() {
+  for (GuardedMatrix* matrix : matrices_) {
+    if (Status s = matrix->upload(); !s.ok()) return s;
+  }
+  return {};
+}
+
+// From the operands as they are before the run.
+Status Trial::make_reference() {
+  const auto [m, n, k] = case_.shape;
+  const auto count = static_cast<std::size_t>(m * n);
+  value_.resize(count);
+  scale_.resize(count);
+  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  if (!device::properties().is_cuda || work <= kHostReference) {
+    reference_on_host(host_args(), value_.data(), scale_.data());
+    return {};
+  }
+  const std::size_t bytes = count * sizeof(double);
+  const device::Buffer value(bytes);
+  const device::Buffer scale(bytes);
+  auto* const value_data = reinterpret_cast<double*>(value.data());
+  auto* const scale_data = reinterpret_cast<double*>(scale.data());
+  if (Status s = reference_on_device(device_args(), value_data, scale_data, nullptr); !s.ok()) {
+    return s;
+  }
+  if (Status s = device::synchronize(); !s.ok()) return s;
+  if (Status s = device::copy_to_host(value_.data(), value_data, bytes); !s.ok()) return s;
+  return device::copy_to_host(scale_.data(), scale_data, bytes);
+}
+
+Status Trial::run(Order order) {
+  {
+    const ClosedGuards a(a_);
+    const ClosedGuards b(b_);
+    const ClosedGuards c(c_);
+    const ClosedGuards workspace(workspace_);
+    set_order(order, case_.seed);
+    Status launched = stage_.launch(device_args());
+    Status finished = device::synchronize();
+    set_order(Order::kForward);
+    if (!launched.ok()) return launched;
+    if (!finished.ok()) return finished;
+  }
+  for (GuardedMatrix* matrix : matrices_) {
+    if (Status s = matrix->download(); !s.ok()) return s;
+  }
+  return {};
+}
+
+Outcome Trial::check_memory() const {
+  for (const GuardedMatrix* matrix : matrices_) {
+    if (auto change = matrix->changed_guard()) return Failure{"guards", *change};
+  }
+  for (const GuardedMatrix* matrix : {&a_, &b_, &c_}) {
+    if (auto change = matrix->changed_padding()) return Failure{"padding", *change};
+  }
+  for (const GuardedMatrix* matrix : {&a_, &b_}) {
+    if (auto change = matrix->changed_element()) return Failure{"inputs", *change};
+  }
+  return std::nullopt;
+}
+
+// Counts and lists the elements for which `is_right(got, value, scale)` does not hold.
+template <typename IsRight>
+std::optional<std::string> Trial::find_faults(const Tolerance& tolerance, IsRight is_right) const {
+  std::size_t faults = 0;
+  std::string shown;
+  for (std::int64_t row = 0; row < c_.rows(); ++row) {
+    for (std::int64_t col = 0; col < c_.cols(); ++col) {
+      const auto i = static_cast<std::size_t>(row * c_.cols() + col);
+      const float got = c_.found()[row * c_.pitch() + col];
+      if (is_right(got, value_[i], scale_[i])) continue;
+      if (++faults > kMaxShown) continue;
+      char line[160];
+      std::snprintf(line, sizeof(line), "\n    (%lld, %lld)  expected %.17g  got %.9g  bound %.3g",
+                    static_cast<long long>(row), static_cast<long long>(col), value_[i],
+                    double{got}, tolerance.gamma * scale_[i] + tolerance.underflow);
+      shown += line;
+    }
+  }
+  if (faults == 0) return std::nullopt;
+  return std::to_string(faults) + " of " + std::to_string(value_.size()) +
+         " elements of c are wrong" + shown + (faults > kMaxShown ? "\n    ..." : "");
+}
+
+Outcome Trial::check_elements() const {
+  const Tolerance tolerance = is_integer_case(case_)
+                                  ? Tolerance{}
+                                  : forward_error(stage_.rounding_chain(case_.shape), host_args());
+  const auto finite = [](float got, double value, double) {
+    return !std::isfinite(value) || std::isfinite(got);
+  };
+  const auto same_class = [&](float got, double value, double scale) {
+    return std::isfinite(value) || within(got, value, scale, tolerance);
+  };
+  const auto right = [&](float got, double value, double scale) {
+    return within(got, value, scale, tolerance);
+  };
+  if (auto faults = find_faults(tolerance, finite)) return Failure{"finite", *faults};
+  if (auto faults = find_faults(tolerance, same_class)) return Failure{"class", *faults};
+  if (auto faults = find_faults(tolerance, right)) {
+    return Failure{is_integer_case(case_) ? "exact" : "bound", *faults};
+  }
+  return std::nullopt;
+}
+
+Outcome Trial::check_repeat(const std::vector<float>& first) const {
+  for (std::int64_t row = 0; row < c_.rows(); ++row) {
+    for (std::int64_t col = 0; col < c_.cols(); ++col) {
+      const std::int64_t i = row * c_.pitch() + col;
+      const float was = first[static_cast<std::size_t>(i)];
+      const float is = c_.found()[i];
+      if (std::memcmp(&was, &is, sizeof(float)) == 0) continue;
+      char text[160];
+      std::snprintf(text, sizeof(text), "(%lld, %lld) was %.9g in the first run, then %.9g",
+                    static_cast<long long>(row), static_cast<long long>(col), double{was},
+                    double{is});
+      return Failure{"repeat", text};
+    }
+  }
+  return std::nullopt;
+}
+
+Outcome Trial::judge(std::span<const Order> orders) {
+  if (Outcome failure = check_case()) return failure;
+  if (Status s = stage_.prepare(); !s.ok()) return Failure{"status", "prepare: " + s.message()};
+  std::vector<float> first;
+  for (const Order order : orders) {
+    const bool is_first = first.empty();
+    if (Status s = upload(); !s.ok()) return Failure{"status", "upload: " + s.message()};
+    if (is_first) {
+      if (Status s = make_reference(); !s.ok()) return Failure{"status", "oracle: " + s.message()};
+    }
+    if (Status s = run(order); !s.ok()) return Failure{"status", s.message()};
+    if (Outcome failure = check_memory()) return failure;
+    if (is_first) {
+      if (Outcome failure = check_elements()) return failure;
+      first.assign(c_.found(), c_.found() + c_.rows() * c_.pitch());
+    } else if (Outcome failure = check_repeat(first)) {
+      return failure;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Verdict verify(const Stage& stage, const Case& test_case, std::span<const Order> orders) {
+  const Outcome failure = Trial(stage, test_case).judge(orders);
+  if (!failure) return {};
+  return {.ok = false,
+          .check = failure->check,
+          .report = std::string(stage.name) + " fails the check `" + failure->check + "`\n  case " +
+                    name_of(test_case) + "\n  seed " + std::to_string(test_case.seed) + "\n  " +
+                    failure->detail};
+}
+
+}  // namespace tilegate::verifier
