@@ -2,10 +2,10 @@
 // thread tiles, all named in one Config (warptile.cuh).
 //
 // New against Swizzle: a warp covers a square part of C (64×64) instead of two rows of threads, and
-// a thread holds 16×8 results, so that a k step costs 16 instructions beside its 128 FFMA instead
-// of 8 beside 64. Where C has too few such tiles for the device, smaller ones take over. What
-// limits it now: one block of 256 threads an SM, so that every barrier and every load waits in the
-// open.
+// a thread holds 16×8 results, so that a k step costs 6 loads beside 128 FFMA instead of 4
+// beside 64. Several configurations are compiled; the shape of C decides which one keeps the device
+// busiest. What limits it now: one block of 256 threads an SM, so that barriers and loads wait in
+// the open.
 #include <tilegate/sgemm.hpp>
 #include <tilegate/simt/device.hpp>
 #include <tilegate/simt/simt.cuh>
@@ -33,15 +33,38 @@ Status enqueue_with(const SgemmArgs& args, Stream stream) {
                       args);
 }
 
-using Large = Config<Tiles128x256>;
-using Medium = Config<Tiles128x128>;
-using Small = Config<Tiles64x64>;
+// A configuration and its throughput on a full device, relative to the best one: NVIDIA H200,
+// 4096³, `bench --benchmark_filter=Warptile/4096x4096x4096`.
+struct Choice {
+  Status (*enqueue)(const SgemmArgs& args, Stream stream);
+  std::int64_t (*num_blocks)(const Shape& shape);
+  double tile;  // elements of C
+  double throughput;
+};
 
-// The large tile if its grid keeps nearly every multiprocessor busy, else the small one.
+template <typename C>
+constexpr Choice choice(double throughput) {
+  return {enqueue_with<C>, C::Grid::num_blocks, double{C::kBlockM} * C::kBlockN, throughput};
+}
+
+constexpr Choice kChoices[] = {
+    choice<Config<Tiles128x256>>(1.0),
+    choice<Config<Tiles128x128>>(0.985),
+    choice<Config<Tiles64x64>>(0.85),
+    choice<Config<Tiles32x64>>(0.73),
+};
+
+// The configuration whose busiest multiprocessor is done first.
 Status enqueue(const SgemmArgs& args, Stream stream) {
-  const bool fills_device =
-      10 * Large::Grid::num_blocks(args.shape) >= 9 * device::properties().multiprocessors;
-  return fills_device ? enqueue_with<Large>(args, stream) : enqueue_with<Small>(args, stream);
+  const auto time = [&](const Choice& c) {
+    const auto rounds = ceil_div(c.num_blocks(args.shape), device::properties().multiprocessors);
+    return static_cast<double>(rounds) * c.tile / c.throughput;
+  };
+  const Choice* best = &kChoices[0];
+  for (const Choice& c : kChoices) {
+    if (time(c) < time(*best)) best = &c;
+  }
+  return best->enqueue(args, stream);
 }
 
 constexpr std::int64_t kTileSizes[] = {4, 16, 32, 64, 128, 256};
@@ -52,7 +75,7 @@ const Stage stage{
     .idea = "block, warp, sub-warp and thread tiles",
     .tile_sizes = kTileSizes,
     .rounding_chain = serial_rounding_chain,
-    .restrictions = Small::Grid::fits,
+    .restrictions = Config<Tiles32x64>::Grid::fits,
     .enqueue = enqueue,
 };
 

@@ -11,7 +11,7 @@
 
 namespace tilegate::warptile {
 
-// The large tile: 16×8 results a thread, so that 128 of 144 instructions of a k step are FFMA.
+// 16×8 results a thread: of the instructions of a k step 128 are FFMA and 6 are loads.
 struct Tiles128x256 {
   static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 16;
   static constexpr int kWarpM = 64, kWarpN = 64;
@@ -26,12 +26,18 @@ struct Tiles128x128 {
   static constexpr int kBlocksPerSm = 2;
 };
 
-// The small tile: enough blocks for every multiprocessor where C is small.
 struct Tiles64x64 {
-  static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 16;
+  static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 8;
   static constexpr int kWarpM = 32, kWarpN = 32;
   static constexpr int kLanesM = 8, kLanesN = 4;
   static constexpr int kBlocksPerSm = 4;
+};
+
+struct Tiles32x64 {
+  static constexpr int kBlockM = 32, kBlockN = 64, kBlockK = 16;
+  static constexpr int kWarpM = 32, kWarpN = 16;
+  static constexpr int kLanesM = 8, kLanesN = 4;
+  static constexpr int kBlocksPerSm = 6;
 };
 
 template <typename Tiles>
@@ -134,7 +140,7 @@ __device__ void accumulate(const SgemmArgs& args, typename C::Grid::Origin origi
   frag[0].load(smem, 0, 0, at);
 
   int buffer = 0;
-  for (std::int64_t k = k_begin; k < shape.k; k += step) {
+  for (std::int64_t k_left = shape.k - k_begin; k_left > 0; k_left -= step) {
     reader_a.advance_cols(step);
     reader_b.advance_rows(step);
     reader_a.read(next_a);  // zeros after the last tile

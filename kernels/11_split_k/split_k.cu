@@ -15,7 +15,10 @@
 
 namespace tilegate::split_k {
 
-using Config = warptile::Config<warptile::Tiles64x64>;
+struct Tiles : warptile::Tiles64x64 {
+  static constexpr int kBlockK = 16;
+};
+using Config = warptile::Config<Tiles>;
 
 constexpr int kMinTilesPerSplit = 2;  // of K: less is not worth a partial sum
 constexpr std::int64_t kMaxSplits = 256;
