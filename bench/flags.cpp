@@ -1,0 +1,118 @@
+#include "flags.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+#include "errors.hpp"
+
+namespace tilegate::bench {
+namespace {
+
+constexpr std::string_view kMinTime = "--benchmark_min_time";
+
+// The value of `--flag=value` if `arg` is of that form.
+std::optional<std::string> value_of(std::string_view arg, std::string_view flag) {
+  if (!arg.starts_with(flag) || !arg.substr(flag.size()).starts_with('=')) return std::nullopt;
+  return std::string(arg.substr(flag.size() + 1));
+}
+
+std::uint64_t parse_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, seed);
+  if (error != std::errc() || stop != end) {
+    throw UsageError("--seed: '" + text + "' is not a whole number below 2^64");
+  }
+  return seed;
+}
+
+// As Google Benchmark reads booleans.
+bool is_true(const std::string& text) {
+  for (const char* no : {"0", "f", "F", "n", "N", "false", "False", "FALSE", "no", "No", "NO",
+                         "off", "Off", "OFF"}) {
+    if (text == no) return false;
+  }
+  return true;
+}
+
+double parse_seconds(const std::string& text) {
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  const std::string_view rest = end;
+  if (end == text.c_str() || (rest != "" && rest != "s") || !std::isfinite(seconds) ||
+      seconds < 0.0) {
+    throw UsageError(std::string(kMinTime) + ": '" + text +
+                     "' is neither seconds (0.1 or 0.1s) nor iterations (7x)");
+  }
+  return seconds;
+}
+
+// Seconds have no unit up to Google Benchmark 1.7, and one after it.
+void pass_on_min_time(Flags& flags, const std::string& text) {
+  if (text.ends_with('x')) {
+    flags.min_time_s.reset();
+    flags.passed_on.push_back(std::string(kMinTime) + "=" + text);
+    return;
+  }
+  flags.min_time_s = parse_seconds(text);
+  const std::string number = text.ends_with('s') ? text.substr(0, text.size() - 1) : text;
+  flags.passed_on.push_back(std::string(kMinTime) + "=" + number + TILEGATE_BENCH_SECONDS_SUFFIX);
+}
+
+}  // namespace
+
+Flags parse_flags(const std::vector<std::string>& args, double default_min_time_s) {
+  Flags flags;
+  const char* from_environment = std::getenv("BENCHMARK_MIN_TIME");
+  std::string min_time =
+      from_environment != nullptr ? from_environment : std::to_string(default_min_time_s);
+  for (const std::string& arg : args) {
+    if (arg == "--help") {
+      flags.help = true;
+    } else if (arg == "--cold") {
+      flags.cold = true;
+    } else if (const auto shapes = value_of(arg, "--shapes")) {
+      if (shapes->empty()) throw UsageError("--shapes: no shape given");
+      flags.shapes = *shapes;
+    } else if (const auto seed = value_of(arg, "--seed")) {
+      flags.seed = parse_seed(*seed);
+    } else if (const auto given = value_of(arg, kMinTime)) {
+      min_time = *given;
+    } else if (arg.starts_with("--benchmark_") || arg.starts_with("--v=")) {
+      if (arg == "--benchmark_list_tests") flags.list = true;
+      if (const auto list = value_of(arg, "--benchmark_list_tests")) flags.list = is_true(*list);
+      flags.passed_on.push_back(arg);
+    } else {
+      throw UsageError("unknown argument '" + arg + "'; --help lists the flags");
+    }
+  }
+  pass_on_min_time(flags, min_time);
+  return flags;
+}
+
+std::string flags_help() {
+  return
+      R"(usage: bench [flags]
+
+Times every rung on every shape, against cuBLAS where there is a GPU, and verifies each result.
+A benchmark is called <Rung>/<M>x<N>x<K>[/ld<lda>x<ldb>x<ldc>][/off<bytes>][/cold], so a rung's name
+is a filter: --benchmark_filter=Warptile
+
+  --shapes=MxNxK,...        these shapes; each may have /ld<lda>x<ldb>x<ldc> and /off<bytes> appended
+  --shapes=@file.csv        the shapes of a table such as bench/shapes.csv
+  --shapes=@file.csv:a,b    of its sets a and b alone
+  --cold                    operands rotate through buffers that the L2 cache cannot hold
+  --seed=N                  of the random inputs (default 1)
+  --help                    this text
+
+Exit status: 0 every benchmark ran and its result is right; 1 one failed, or none matched the
+filter; 2 the command line is wrong.
+
+Flags of Google Benchmark:
+
+)";
+}
+
+}  // namespace tilegate::bench

@@ -1,0 +1,74 @@
+#include "flags.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "errors.hpp"
+
+namespace tilegate::bench {
+namespace {
+
+constexpr double kDefaultMinTime = 0.25;
+
+Flags parse(const std::vector<std::string>& args) { return parse_flags(args, kDefaultMinTime); }
+
+bool passes_on(const Flags& flags, const std::string& arg) {
+  return std::ranges::find(flags.passed_on, arg) != flags.passed_on.end();
+}
+
+const std::string kSuffix = TILEGATE_BENCH_SECONDS_SUFFIX;
+
+TEST(Flags, DefaultsApply) {
+  const Flags flags = parse({});
+  EXPECT_EQ(flags.seed, 1U);
+  EXPECT_FALSE(flags.cold);
+  EXPECT_FALSE(flags.help);
+  EXPECT_FALSE(flags.list);
+  EXPECT_EQ(flags.min_time_s, kDefaultMinTime);
+  EXPECT_TRUE(passes_on(flags, "--benchmark_min_time=0.250000" + kSuffix));
+}
+
+TEST(Flags, OursAreTakenAndTheOthersPassedOn) {
+  const Flags flags = parse({"--shapes=1x2x3", "--cold", "--seed=18446744073709551615",
+                             "--benchmark_filter=Naive", "--v=2"});
+  EXPECT_EQ(flags.shapes, "1x2x3");
+  EXPECT_TRUE(flags.cold);
+  EXPECT_EQ(flags.seed, ~std::uint64_t{0});
+  EXPECT_TRUE(passes_on(flags, "--benchmark_filter=Naive"));
+  EXPECT_TRUE(passes_on(flags, "--v=2"));
+  EXPECT_EQ(flags.passed_on.size(), 3U);
+}
+
+TEST(Flags, MinTimeTakesEitherFormOfSeconds) {
+  for (const char* text : {"0.5", "0.5s"}) {
+    const Flags flags = parse({std::string("--benchmark_min_time=") + text});
+    EXPECT_EQ(flags.min_time_s, 0.5);
+    EXPECT_TRUE(passes_on(flags, "--benchmark_min_time=0.5" + kSuffix));
+  }
+}
+
+TEST(Flags, MinTimeInIterationsLeavesTheNumberToGoogleBenchmark) {
+  const Flags flags = parse({"--benchmark_min_time=7x"});
+  EXPECT_FALSE(flags.min_time_s);
+  EXPECT_TRUE(passes_on(flags, "--benchmark_min_time=7x"));
+}
+
+TEST(Flags, ListingIsSeen) {
+  EXPECT_TRUE(parse({"--benchmark_list_tests"}).list);
+  EXPECT_TRUE(parse({"--benchmark_list_tests=true"}).list);
+  EXPECT_FALSE(parse({"--benchmark_list_tests=false"}).list);
+}
+
+TEST(Flags, WhatMakesNoSenseIsAnError) {
+  for (const char* arg :
+       {"--fast", "Naive", "--shapes", "--shapes=", "--cold=1", "--seed=", "--seed=-1", "--seed=1x",
+        "--benchmark_min_time=", "--benchmark_min_time=soon", "--benchmark_min_time=-1",
+        "--benchmark_min_time=nan"}) {
+    EXPECT_THROW(parse({arg}), UsageError) << arg;
+  }
+}
+
+}  // namespace
+}  // namespace tilegate::bench
