@@ -1,0 +1,151 @@
+// bench: the ladder's Google Benchmark binary. Registers one benchmark per rung and shape.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include <tilegate/sgemm.hpp>
+#include <tilegate/simt/device.hpp>
+
+#include "errors.hpp"
+#include "flags.hpp"
+#include "platform.hpp"
+#include "runner.hpp"
+#include "shapes.hpp"
+
+namespace tilegate::bench {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kBadUsage = 2;
+
+int complain(const std::string& sentence, int exit_code) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "bench: %s\n", sentence.c_str());
+  return exit_code;
+}
+
+std::vector<Problem> chosen_problems(const Flags& flags) {
+  if (!flags.shapes.empty()) return parse_shapes(flags.shapes);
+  std::vector<Problem> problems;
+  for (const Shape& shape : defaults().shapes) problems.push_back(Problem::dense(shape));
+  return problems;
+}
+
+// Why the device of this build cannot run `stage`; empty: it can. Without a device, the GPU is
+// taken for able.
+std::string obstacle(const Stage& stage, bool device_answers) {
+  const Requirements& needs = stage.requirements;
+  if (!defaults().is_cuda) return std::string(needs.not_on_simt);
+  if (!device_answers) return {};
+  const device::Properties& device = device::properties();
+  if (device.compute_capability >= needs.compute_capability) return {};
+  return "it needs compute capability " + std::to_string(needs.compute_capability) + ", and " +
+         device.name + " has " + std::to_string(device.compute_capability);
+}
+
+void register_benchmarks(Runner* runner, const std::vector<Problem>& problems, bool cold) {
+  for (const Stage* stage : stages()) {
+    if (!obstacle(*stage, runner != nullptr).empty()) continue;
+    for (const Problem& problem : problems) {
+      const std::string name = benchmark_name(stage->name, problem, cold);
+      auto* registered = benchmark::RegisterBenchmark(
+          name.c_str(), [=](benchmark::State& state) { runner->run(state, *stage, problem); });
+      registered->UseManualTime()->Unit(benchmark::kMicrosecond);
+    }
+  }
+}
+
+// What to add to "no benchmark matches": a rung that the filter names and this device cannot run.
+std::string why_nothing_matches(const std::string& filter, const std::vector<Problem>& problems,
+                                const Flags& flags) try {
+  const std::regex pattern(filter, std::regex::extended);
+  for (const Stage* stage : stages()) {
+    const std::string reason = obstacle(*stage, !flags.list);
+    if (reason.empty()) continue;
+    for (const Problem& problem : problems) {
+      if (std::regex_search(benchmark_name(stage->name, problem, flags.cold), pattern)) {
+        return std::string(stage->name) + " does not run here: " + reason;
+      }
+    }
+  }
+  return "--benchmark_list_tests lists the names, --shapes chooses the shapes";
+} catch (const std::regex_error&) {
+  return "that is not a regular expression";
+}
+
+void add_context(const Settings& settings) {
+  for (const auto& [key, value] : device_context()) benchmark::AddCustomContext(key, value);
+  benchmark::AddCustomContext("seed", std::to_string(settings.seed));
+  if (settings.min_time_s) {
+    benchmark::AddCustomContext("min_time_s", std::to_string(*settings.min_time_s));
+  }
+  if (settings.peak_gflops > 0.0) {
+    benchmark::AddCustomContext("peak_gflops", std::to_string(settings.peak_gflops));
+  }
+}
+
+// `program` is kept by Google Benchmark.
+void initialize_google_benchmark(char* program, std::vector<std::string> args) {
+  std::vector<char*> argv{program};
+  for (std::string& arg : args) argv.push_back(arg.data());
+  int argc = static_cast<int>(argv.size());
+  argv.push_back(nullptr);
+  // It calls back for --help, which we have dealt with, and for bad values, after which it would
+  // exit with 0.
+  benchmark::Initialize(&argc, argv.data(), [] {
+    std::exit(complain("a flag of Google Benchmark has a bad value; --help lists them", kBadUsage));
+  });
+  if (argc > 1) throw UsageError(std::string("unknown or malformed flag '") + argv[1] + "'");
+}
+
+int run(int argc, char** argv) {
+  const Flags flags = parse_flags({argv + 1, argv + argc}, defaults().min_time_s);
+  if (flags.help) {
+    std::fputs(flags_help().c_str(), stdout);
+    std::fflush(stdout);
+    benchmark::PrintDefaultHelp();
+    return 0;
+  }
+  const std::vector<Problem> problems = chosen_problems(flags);
+  initialize_google_benchmark(argv[0], flags.passed_on);
+
+  std::unique_ptr<Runner> runner;  // none: only the names are wanted, no device is touched
+  if (!flags.list) {
+    check(device::available());
+    const Settings settings{.cold = flags.cold,
+                            .seed = flags.seed,
+                            .min_time_s = flags.min_time_s,
+                            .peak_gflops = measure_peak_gflops()};
+    add_context(settings);
+    runner = std::make_unique<Runner>(settings);
+  }
+  register_benchmarks(runner.get(), problems, flags.cold);
+  const std::size_t matches = benchmark::RunSpecifiedBenchmarks();
+  if (matches == 0) {
+    const std::string filter = benchmark::GetBenchmarkFilter();
+    return complain("no benchmark matches --benchmark_filter=" + filter + ": " +
+                        why_nothing_matches(filter, problems, flags),
+                    kFailed);
+  }
+  if (runner != nullptr && runner->failed()) {
+    return complain("a benchmark is in error; its line above says why", kFailed);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace tilegate::bench
+
+int main(int argc, char** argv) try {
+  return tilegate::bench::run(argc, argv);
+} catch (const tilegate::bench::UsageError& error) {
+  return tilegate::bench::complain(error.what(), tilegate::bench::kBadUsage);
+} catch (const std::exception& error) {
+  return tilegate::bench::complain(error.what(), tilegate::bench::kFailed);
+}

@@ -1,0 +1,160 @@
+// Timing on CUDA: a batch is a graph of kernel nodes, captured from Stage::launch, and its time is
+// that between two events. One graph launch for many kernels leaves out what the host does for each
+// launch, which is most of the noise at small sizes.
+#include <cstdint>
+
+#include <cuda_runtime_api.h>
+
+#include "cuda_check.hpp"
+#include "errors.hpp"
+#include "peak.hpp"
+#include "platform.hpp"
+
+namespace tilegate::bench {
+namespace {
+
+// A batch that lasts as long is not replayed only to warm up and to keep the device busy.
+constexpr double kNoWarmUpFrom = 0.1;  // seconds
+
+struct GraphDeleter {
+  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
+  void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
+};
+using Graph = std::unique_ptr<CUgraph_st, GraphDeleter>;
+using ExecutableGraph = std::unique_ptr<CUgraphExec_st, GraphDeleter>;
+
+class Event {
+ public:
+  Event() { check(cudaEventCreate(&event_), "event"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record() { check(cudaEventRecord(event_, stream()), "event"); }
+  void wait() { check(cudaEventSynchronize(event_), "replay"); }
+  double seconds_since(const Event& start) const {
+    float milliseconds = 0.0F;
+    check(cudaEventElapsedTime(&milliseconds, start.event_, event_), "event");
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+// Relaxed, because a kernel's first launch may load its module, and a library's may allocate.
+Graph capture(const Stage& stage, std::span<const SgemmArgs> args, int launches) {
+  check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "capture");
+  Status status;
+  for (int i = 0; i < launches && status.ok(); ++i) {
+    status = stage.launch(args[static_cast<std::size_t>(i) % args.size()], stream());
+  }
+  cudaGraph_t captured = nullptr;
+  const cudaError_t error = cudaStreamEndCapture(stream(), &captured);
+  Graph graph(captured);
+  check(status);
+  check(error, "capture");
+  return graph;
+}
+
+}  // namespace
+
+struct Batch::Recording {
+  ExecutableGraph graph;
+
+  void launch() const { check(cudaGraphLaunch(graph.get(), stream()), "replay"); }
+};
+
+const Defaults& defaults() {
+  static const Defaults kDefaults{
+      .is_cuda = true,
+      .min_time_s = 0.1,
+      .min_replay_s = 2e-3,
+      .shapes = {{128, 128, 128},
+                 {256, 256, 256},
+                 {512, 512, 512},
+                 {1024, 1024, 1024},
+                 {2048, 2048, 2048},
+                 {4096, 4096, 4096},
+                 {8192, 8192, 8192}},
+  };
+  return kDefaults;
+}
+
+Stream stream() {
+  // Never destroyed: at exit the CUDA runtime may be gone before it.
+  static const Stream kStream = [] {
+    cudaStream_t created = nullptr;
+    check(cudaStreamCreateWithFlags(&created, cudaStreamNonBlocking), "stream");
+    return created;
+  }();
+  return kStream;
+}
+
+void poison(const device::Buffer& buffer) {
+  check(cudaMemsetAsync(buffer.data(), 0xFF, buffer.size(), stream()), "poison");
+}
+
+std::size_t cache_bytes() {
+  int device = 0;
+  int bytes = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device), "device");
+  return static_cast<std::size_t>(bytes);
+}
+
+double measure_peak_gflops() {
+  return measure_ffma_gflops(device::properties().multiprocessors, stream());
+}
+
+Batch::Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches)
+    : recording_(std::make_unique<Recording>()), launches_(launches) {
+  const Graph graph = capture(stage, args, launches);
+  cudaGraphExec_t executable = nullptr;
+  check(cudaGraphInstantiateWithFlags(&executable, graph.get(), 0), "graph");
+  recording_->graph.reset(executable);
+  check(cudaGraphUpload(executable, stream()), "graph");
+}
+
+Batch::~Batch() = default;
+Batch::Batch(Batch&& other) noexcept = default;
+Batch& Batch::operator=(Batch&& other) noexcept = default;
+
+void Batch::replay() {
+  Event start;
+  Event stop;
+  start.record();
+  recording_->launch();
+  stop.record();
+  stop.wait();
+  replay_s_ = stop.seconds_since(start);
+}
+
+std::vector<Sample> replay_in_turn(const Batch& rung, const Batch* yardstick, int count) {
+  // While the untimed replays run, the host enqueues the timed ones.
+  for (const Batch* batch : {yardstick, &rung}) {
+    if (batch != nullptr && batch->replay_s_ < kNoWarmUpFrom) batch->recording_->launch();
+  }
+  std::vector<Event> before(static_cast<std::size_t>(count));
+  std::vector<Event> between(static_cast<std::size_t>(count));
+  std::vector<Event> after(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    before[i].record();
+    rung.recording_->launch();
+    between[i].record();
+    if (yardstick != nullptr) yardstick->recording_->launch();
+    after[i].record();
+  }
+  after.back().wait();
+
+  std::vector<Sample> samples(before.size());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    samples[i].rung_s = between[i].seconds_since(before[i]) / rung.launches_;
+    if (yardstick != nullptr) {
+      samples[i].yardstick_s = after[i].seconds_since(between[i]) / yardstick->launches_;
+    }
+  }
+  return samples;
+}
+
+}  // namespace tilegate::bench

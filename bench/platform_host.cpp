@@ -1,0 +1,69 @@
+// Timing on the CPU, where the SIMT executor runs kernels: a steady clock around each launch. The
+// times are those of the executor and say nothing about a GPU.
+#include <chrono>
+#include <cstring>
+
+#include "errors.hpp"
+#include "platform.hpp"
+
+namespace tilegate::bench {
+
+struct Batch::Recording {
+  const Stage* stage;
+  std::vector<SgemmArgs> args;
+  int launches;
+
+  double run() const {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < launches; ++i) {
+      check(stage->launch(args[static_cast<std::size_t>(i) % args.size()]));
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+};
+
+const Defaults& defaults() {
+  static const Defaults kDefaults{
+      .is_cuda = false,
+      .min_time_s = 0.01,
+      .min_replay_s = 0.0,
+      .shapes = {{64, 64, 64}, {96, 96, 96}, {128, 128, 128}, {65, 67, 63}},
+  };
+  return kDefaults;
+}
+
+Stream stream() { return nullptr; }
+
+void poison(const device::Buffer& buffer) { std::memset(buffer.data(), 0xFF, buffer.size()); }
+
+std::size_t cache_bytes() { return 0; }
+
+double measure_peak_gflops() { return 0.0; }
+
+std::vector<std::pair<std::string, std::string>> device_context() {
+  return {{"device_kind", "simt"}, {"device_name", device::properties().name}};
+}
+
+Batch::Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches)
+    : recording_(
+          std::make_unique<Recording>(Recording{&stage, {args.begin(), args.end()}, launches})),
+      launches_(launches) {}
+
+Batch::~Batch() = default;
+Batch::Batch(Batch&& other) noexcept = default;
+Batch& Batch::operator=(Batch&& other) noexcept = default;
+
+void Batch::replay() { replay_s_ = recording_->run(); }
+
+std::vector<Sample> replay_in_turn(const Batch& rung, const Batch* yardstick, int count) {
+  std::vector<Sample> samples(static_cast<std::size_t>(count));
+  for (Sample& sample : samples) {
+    sample.rung_s = rung.recording_->run() / rung.launches_;
+    if (yardstick != nullptr) {
+      sample.yardstick_s = yardstick->recording_->run() / yardstick->launches_;
+    }
+  }
+  return samples;
+}
+
+}  // namespace tilegate::bench

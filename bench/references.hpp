@@ -1,0 +1,52 @@
+// Float64 references on the device. At 8192×8192×8192 one takes longer than all of a benchmark, so
+// they are kept for the rungs that follow on the same problem.
+#pragma once
+
+#include <cstdint>
+#include <list>
+
+#include <tilegate/sgemm.hpp>
+#include <tilegate/simt/device.hpp>
+
+#include "shapes.hpp"
+#include "verifier/oracle.hpp"
+
+namespace tilegate::bench {
+
+struct Reference {
+  device::Buffer value, scale;  // (m, n) doubles, dense
+
+  const double* value_data() const { return reinterpret_cast<const double*>(value.data()); }
+  const double* scale_data() const { return reinterpret_cast<const double*>(scale.data()); }
+};
+
+class References {
+ public:
+  // Keeps at most `budget_bytes`, the youngest reference apart.
+  explicit References(std::size_t budget_bytes) : budget_bytes_(budget_bytes) {}
+
+  // The reference of `args`, whose A and B hold `inputs` of `seed` laid out as `problem` says.
+  // Valid until the next call.
+  const Reference& get(const Problem& problem, verifier::Inputs inputs, std::uint64_t seed,
+                       const SgemmArgs& args);
+
+  void clear() { entries_.clear(); }
+
+ private:
+  struct Entry {
+    Problem problem;  // without the offset, which changes no value
+    verifier::Inputs inputs;
+    std::uint64_t seed;
+    Reference reference;
+
+    std::size_t bytes() const { return reference.value.size() + reference.scale.size(); }
+  };
+
+  // Drops the oldest until `bytes` more are within the budget.
+  void make_room(std::size_t bytes);
+
+  std::size_t budget_bytes_;
+  std::list<Entry> entries_;  // the last used first
+};
+
+}  // namespace tilegate::bench

@@ -1,0 +1,183 @@
+#include "runner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "errors.hpp"
+
+namespace tilegate::bench {
+namespace {
+
+constexpr int kMaxLaunches = 10'000;     // of a batch
+constexpr int kMaxReplaysInARow = 256;   // enqueued at once
+constexpr double kMargin = 1.1;          // over a least duration, as estimates are a little off
+constexpr std::size_t kMemoryShare = 4;  // references may take one in so many bytes of the device
+
+// Records a batch that runs every call once, then larger ones until a replay lasts long enough.
+Batch grow(Batch batch, const Stage& stage, std::span<const SgemmArgs> args) {
+  const double least_s = defaults().min_replay_s;
+  while (batch.replay_s() < least_s && batch.launches() < kMaxLaunches) {
+    const double factor = kMargin * least_s / batch.replay_s();
+    const auto round = static_cast<double>(args.size());
+    const double launches = std::ceil(batch.launches() * factor / round) * round;
+    batch = Batch(stage, args, static_cast<int>(std::min<double>(launches, kMaxLaunches)));
+    batch.replay();
+  }
+  return batch;
+}
+
+Batch record_round(const Stage& stage, std::span<const SgemmArgs> args) {
+  Batch batch(stage, args, static_cast<int>(args.size()));
+  batch.replay();
+  return batch;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::ranges::max_element(values.begin(), middle)) / 2.0;
+}
+
+template <typename Value>
+double median_of(std::span<const Sample> samples, Value value) {
+  std::vector<double> values;
+  for (const Sample& sample : samples) values.push_back(value(sample));
+  return median(std::move(values));
+}
+
+double flops(const Shape& shape) {
+  return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+         static_cast<double>(shape.k);
+}
+
+// Bytes that even a perfect cache has to move: A and B in, C out.
+double compulsory_bytes(const Shape& shape) {
+  const auto [m, n, k] = shape;
+  return sizeof(float) * static_cast<double>(m * k + k * n + m * n);
+}
+
+}  // namespace
+
+Runner::Runner(const Settings& settings)
+    : settings_(settings), references_(device::properties().total_memory / kMemoryShare) {}
+
+void Runner::run(benchmark::State& state, const Stage& stage, const Problem& problem) {
+  std::string error;
+  try {
+    measure(state, stage, problem);
+    return;
+  } catch (const std::bad_alloc&) {
+    error = "no memory left on the device for " + to_string(problem);
+  } catch (const Failure& failure) {
+    error = failure.what();
+  }
+  failed_ = true;
+  current_.reset();
+  state.SkipWithError(error.c_str());
+}
+
+void Runner::measure(benchmark::State& state, const Stage& stage, const Problem& problem) {
+  if (!current_ || current_->stage != &stage || current_->problem != problem) {
+    current_.reset();  // its memory first
+    try {
+      prepare(stage, problem);
+    } catch (const std::bad_alloc&) {
+      references_.clear();
+      prepare(stage, problem);
+    }
+  }
+  current_->operands.poison_result();
+
+  // Google Benchmark would come to the number of iterations by trying ever larger ones. How long a
+  // replay takes is known by now, so the first try can last long enough.
+  const Batch& rung = current_->rung;
+  const Batch* yardstick = current_->yardstick ? &*current_->yardstick : nullptr;
+  const double enough =
+      settings_.min_time_s ? std::ceil(kMargin * *settings_.min_time_s / rung.replay_s()) : 1.0;
+  const double asked_for = std::ceil(static_cast<double>(state.max_iterations) / rung.launches());
+  const auto replays = static_cast<std::int64_t>(std::max(enough, asked_for));
+  std::vector<Sample> samples;
+  while (state.KeepRunningBatch(replays * rung.launches())) {
+    for (std::int64_t done = 0; done < replays;) {
+      const auto count =
+          static_cast<int>(std::min<std::int64_t>(replays - done, kMaxReplaysInARow));
+      for (const Sample& sample : replay_in_turn(rung, yardstick, count)) {
+        state.SetIterationTime(sample.rung_s * rung.launches());
+        samples.push_back(sample);
+      }
+      done += count;
+    }
+  }
+  verify(verifier::Inputs::kUniform, current_->operands, stage, problem);
+  report(state, samples);
+}
+
+void Runner::prepare(const Stage& stage, const Problem& problem) {
+  const Stage* yardstick = defaults().is_cuda ? find_stage("Cublas") : nullptr;
+  check(stage.prepare());
+  if (yardstick != nullptr) check(yardstick->prepare());
+
+  const int copies = settings_.cold ? copies_to_outrun(cache_bytes(), problem) : 1;
+  Operands operands(problem, stage, yardstick, copies);
+
+  // Before the timed inputs, integers: each sum is exact, so that a single dropped term shows,
+  // which the error bound of a long sum would hide.
+  operands.fill(verifier::Inputs::kIntegers, settings_.seed);
+  operands.poison_result();
+  Batch round = record_round(stage, operands.rung());
+  verify(verifier::Inputs::kIntegers, operands, stage, problem);
+
+  operands.fill(verifier::Inputs::kUniform, settings_.seed);
+  Batch rung = grow(std::move(round), stage, operands.rung());
+  std::optional<Batch> against;
+  if (yardstick != nullptr) {
+    against =
+        grow(record_round(*yardstick, operands.yardstick()), *yardstick, operands.yardstick());
+  }
+  current_ = std::make_unique<Prepared>(
+      Prepared{&stage, problem, std::move(operands), std::move(rung), std::move(against)});
+}
+
+// Of every copy of C, which `inputs` have led to.
+void Runner::verify(verifier::Inputs inputs, const Operands& operands, const Stage& stage,
+                    const Problem& problem) {
+  const bool exact = inputs == verifier::Inputs::kIntegers;
+  check(device::synchronize());
+  for (const SgemmArgs& args : operands.rung()) {
+    const Reference& reference = references_.get(problem, inputs, settings_.seed, args);
+    const verifier::Tolerance tolerance =
+        exact ? verifier::Tolerance{}
+              : verifier::forward_error(stage.rounding_chain(problem.shape), args);
+    verifier::Comparison comparison;
+    check(verifier::compare_on_device(args, reference.value_data(), reference.scale_data(),
+                                      tolerance, &comparison));
+    if (comparison.mismatches == 0) continue;
+    throw Failure("wrong result: " + std::to_string(comparison.mismatches) + " of " +
+                  std::to_string(problem.shape.m * problem.shape.n) + " elements of C are " +
+                  (exact ? "not exact on integers" : "outside the error bound") +
+                  ", the first at row " + std::to_string(comparison.first_row) + ", column " +
+                  std::to_string(comparison.first_col));
+  }
+}
+
+void Runner::report(benchmark::State& state, std::span<const Sample> samples) const {
+  const Shape& shape = current_->problem.shape;
+  const double gflops =
+      median_of(samples, [&](const Sample& s) { return flops(shape) / s.rung_s / 1e9; });
+  state.counters["GFLOPS"] = gflops;
+  if (current_->yardstick) {
+    state.counters["ratio_to_cublas"] =
+        median_of(samples, [](const Sample& s) { return s.yardstick_s / s.rung_s; });
+  }
+  if (settings_.peak_gflops > 0.0) {
+    state.counters["pct_peak"] = 100.0 * gflops / settings_.peak_gflops;
+  }
+  state.counters["bytes"] = compulsory_bytes(shape);
+  state.counters["verified"] = 1.0;
+}
+
+}  // namespace tilegate::bench

@@ -1,0 +1,61 @@
+// Runs the benchmarks: owns everything that outlives Google Benchmark's callback, which is called
+// several times for one benchmark.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include <benchmark/benchmark.h>
+
+#include <tilegate/sgemm.hpp>
+
+#include "operands.hpp"
+#include "platform.hpp"
+#include "references.hpp"
+#include "shapes.hpp"
+
+namespace tilegate::bench {
+
+struct Settings {
+  bool cold = false;
+  std::uint64_t seed = 1;
+  // What a callback measures at the least; none: as many iterations as Google Benchmark asks for.
+  std::optional<double> min_time_s;
+  double peak_gflops = 0.0;  // 0: unknown
+};
+
+class Runner {
+ public:
+  explicit Runner(const Settings& settings);
+
+  // The callback of the benchmark of `stage` on `problem`. An iteration is a launch; the loop goes
+  // by replays of a batch of them.
+  void run(benchmark::State& state, const Stage& stage, const Problem& problem);
+
+  // True once a benchmark was in error.
+  bool failed() const { return failed_; }
+
+ private:
+  // A rung, its yardstick and their operands, ready to be timed.
+  struct Prepared {
+    const Stage* stage;
+    Problem problem;
+    Operands operands;
+    Batch rung;
+    std::optional<Batch> yardstick;
+  };
+
+  void measure(benchmark::State& state, const Stage& stage, const Problem& problem);
+  void prepare(const Stage& stage, const Problem& problem);
+  void verify(verifier::Inputs inputs, const Operands& operands, const Stage& stage,
+              const Problem& problem);
+  void report(benchmark::State& state, std::span<const Sample> samples) const;
+
+  Settings settings_;
+  References references_;
+  std::unique_ptr<Prepared> current_;  // of the last benchmark that ran
+  bool failed_ = false;
+};
+
+}  // namespace tilegate::bench

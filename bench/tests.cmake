@@ -1,0 +1,48 @@
+# Tests of `bench`: its command line by exit status and output, and the parsers alone.
+
+# One call of `bench`, which must exit with `status` and print text that matches `output`.
+# DEVICE: it runs kernels, so that it needs a GPU on the device cuda.
+function(tilegate_bench_test name status output)
+  cmake_parse_arguments(arg DEVICE "" "" ${ARGN})
+  add_test(NAME bench.${name}
+    COMMAND ${CMAKE_COMMAND} -DSTATUS=${status} -DOUTPUT=${output} -P
+            ${CMAKE_CURRENT_SOURCE_DIR}/expect.cmake -- $<TARGET_FILE:bench>
+            ${arg_UNPARSED_ARGUMENTS})
+  set_tests_properties(bench.${name} PROPERTIES LABELS bench TIMEOUT 60)
+  if(arg_DEVICE AND TILEGATE_DEVICE STREQUAL "cuda")
+    set_tests_properties(bench.${name} PROPERTIES FIXTURES_REQUIRED gpu_answers)
+  endif()
+endfunction()
+
+set(tables ${CMAKE_CURRENT_SOURCE_DIR})
+tilegate_bench_test(runs 0 "Naive/33x35x37.*GFLOPS=.*verified=1" DEVICE
+  --benchmark_filter=Naive --shapes=33x35x37)
+tilegate_bench_test(verifies_every_rung 0 "Coalesced/33x35x37" DEVICE --shapes=33x35x37)
+tilegate_bench_test(runs_unaligned_and_cold 0
+  "Naive/33x35x37/ld38x36x39/off4/cold/manual_time .*verified=1" DEVICE
+  --benchmark_filter=Naive --shapes=33x35x37/ld38x36x39/off4 --cold)
+tilegate_bench_test(filter_without_match 1 "no benchmark matches --benchmark_filter=NoSuchRung" DEVICE
+  --benchmark_filter=NoSuchRung)
+tilegate_bench_test(lists 0 "Naive/1024x1024x1024/ld1025x1027x1029/manual_time\n"
+  --benchmark_list_tests --shapes=@${tables}/shapes.csv:unaligned)
+tilegate_bench_test(list_without_match 1 "no benchmark matches"
+  --benchmark_list_tests --benchmark_filter=NoSuchRung)
+tilegate_bench_test(help 0 "--shapes=.*--benchmark_filter" --help)
+tilegate_bench_test(malformed_shape 2 "--shapes: '12x' is not MxNxK" --shapes=12x)
+tilegate_bench_test(unreadable_table 2 "cannot read no/such.csv" --shapes=@no/such.csv)
+tilegate_bench_test(unknown_set 2 "no set 'round'" --shapes=@${tables}/shapes.csv:round)
+tilegate_bench_test(unknown_flag 2 "unknown argument '--fast'" --fast)
+tilegate_bench_test(bad_google_benchmark_flag 2 "bad value" --benchmark_format=xml)
+if(TILEGATE_DEVICE STREQUAL "simt")
+  tilegate_bench_test(says_what_cannot_run 1 "Cublas does not run here"
+    --benchmark_filter=Cublas --shapes=8x8x8)
+endif()
+
+if(NOT TARGET GTest::gtest_main)
+  find_package(GTest REQUIRED)
+endif()
+add_executable(tilegate_bench_test shapes_test.cpp flags_test.cpp)
+target_link_libraries(tilegate_bench_test PRIVATE
+  tilegate_bench_flags tilegate_flags GTest::gtest_main)
+add_test(NAME bench.flags COMMAND tilegate_bench_test)
+set_tests_properties(bench.flags PROPERTIES LABELS bench TIMEOUT 60)
