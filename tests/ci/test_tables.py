@@ -1,0 +1,117 @@
+"""ci/tables: the generated blocks of the READMEs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ladder_builder import REPOSITORY
+
+from tilegate_ci import tables
+
+
+@pytest.fixture
+def run(ladder):
+    return lambda *options: tables.main([*options, "--repository", str(ladder.path)])
+
+
+def test_without_a_baseline_the_blocks_say_so(ladder, run):
+    assert run() == 0
+    block = "<!-- ladder:begin -->\nNo baseline committed yet (`bench/baselines/nvidia-h200.json`)."
+    assert ladder.readme.read_text() == f"# Top\n\n{block}\n<!-- ladder:end -->\n\nrest\n"
+    assert "No baseline committed yet" in ladder.page("01_naive").read_text()
+
+
+def test_the_ladder_table(ladder, run):
+    ladder.write_baseline()
+    assert run() == 0
+    lines = ladder.readme.read_text().splitlines()
+    assert (
+        "| [09 Swizzle](kernels/09_swizzle) | no padding, no conflicts | 35,163 | 43,306 | 45,628 "
+        "| 88.0 % |"
+    ) in lines
+    assert (
+        "| [Cublas](kernels/cublas) | the yardstick | 39,958 | 49,211 | 51,850 | 100.0 % |" in lines
+    )
+    assert lines[-4] == (
+        "GFLOPS, M = N = K. NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
+        "commits aaaaaaaaaaaa, bbbbbbbbbbbb, median of 3 processes."
+    )
+    assert lines[-1] == "rest"
+
+
+def test_the_numbers_of_a_rung(ladder, run):
+    ladder.write_baseline()
+    assert run() == 0
+    assert ladder.page("10_warptile").read_text() == (
+        "text\n<!-- numbers:begin -->\n"
+        "| M×N×K | TFLOP/s | of cuBLAS |\n|---|---:|---:|\n"  # noqa: RUF001
+        "| 128×128×65536 | 25.63 | 95.0 % |\n"  # noqa: RUF001
+        "| 512×512×512 | 25.63 | 95.0 % |\n"  # noqa: RUF001
+        "| 1024×1024×1024 | 37.96 | 95.0 % |\n"  # noqa: RUF001
+        "| 2048×2048×2048 | 46.75 | 95.0 % |\n"  # noqa: RUF001
+        "| 4096×4096×4096 | 49.26 | 95.0 % |\n"  # noqa: RUF001
+        "\nWarptile on NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
+        "commit aaaaaaaaaaaa, median of 3 processes.\n<!-- numbers:end -->\n"
+    )
+
+
+def test_a_rung_that_the_baseline_does_not_have_is_left_alone(ladder, run):
+    ladder.write_baseline()
+    rows = json.loads(ladder.baseline.read_text())["benchmarks"]
+    ladder.write_baseline(benchmarks={n: r for n, r in rows.items() if "Warptile" not in n})
+    before = ladder.page("10_warptile").read_text()
+    assert run() == 0
+    assert ladder.page("10_warptile").read_text() == before
+    assert "Warptile" not in ladder.readme.read_text()
+
+
+def test_check_writes_nothing_and_fails_until_the_files_are_written(ladder, run, capsys):
+    ladder.write_baseline()
+    before = ladder.readme.read_text()
+    assert run("--check") == 1
+    assert ladder.readme.read_text() == before
+    assert "README.md: not what the baseline says; `ci/tables` writes it" in capsys.readouterr().err
+    assert run() == 0
+    assert run("--check") == 0
+
+
+def test_check_sees_a_number_edited_by_hand(ladder, run):
+    ladder.write_baseline()
+    assert run() == 0
+    ladder.page("01_naive").write_text(
+        ladder.page("01_naive").read_text().replace("1.8 %", "9.9 %")
+    )
+    assert run("--check") == 1
+
+
+def test_check_sees_a_new_baseline(ladder, run):
+    ladder.write_baseline()
+    assert run() == 0
+    ladder.write_baseline(commit="c" * 40)
+    assert run("--check") == 1
+
+
+@pytest.mark.parametrize("text", ["no markers", "<!-- ladder:end -->\n<!-- ladder:begin -->\n"])
+def test_missing_markers_are_an_error(ladder, run, capsys, text):
+    ladder.readme.write_text(text)
+    assert run() == 2
+    assert "should hold <!-- ladder:begin -->" in capsys.readouterr().err
+    assert ladder.readme.read_text() == text
+
+
+def test_a_measured_rung_without_a_page_is_an_error(ladder, run, capsys):
+    ladder.write_baseline()
+    ladder.page("10_warptile").unlink()
+    assert run("--check") == 2
+    assert "README.md: missing" in capsys.readouterr().err
+
+
+def test_a_baseline_that_cannot_be_trusted_is_an_error(ladder, run, capsys):
+    ladder.write_baseline(schema=99)
+    assert run() == 2
+    assert "unknown schema 99" in capsys.readouterr().err
+
+
+def test_the_committed_files_are_up_to_date():
+    assert tables.main(["--check", "--repository", str(REPOSITORY)]) == 0
