@@ -1,0 +1,99 @@
+# Sourced by the commands beside it, after `set -euo pipefail`: what they need of the machine.
+# Whatever is there already is left alone, so that a second run asks no network for anything.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv=$root/build/venv
+python=""  # the interpreter to use, once set_up_python or find_python has run
+
+# The CUDA toolkit's packages leave nvcc outside PATH.
+if ! command -v nvcc >/dev/null && [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]; then
+  export PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin"
+fi
+
+say() { printf '==> %s\n' "$*"; }
+
+die() {
+  printf '%s: error: %s\n' "${0#"$root"/}" "$*" >&2
+  exit 2
+}
+
+gpu_answers() { [[ $(nvidia-smi -L 2>/dev/null) == *"GPU "* ]]; }
+
+has_header() { printf '#include <%s>\n' "$1" | "${CXX:-g++}" -E -x c++ - >/dev/null 2>&1; }
+
+# Prints the names of the Debian packages whose content is not on this machine, however it came.
+missing_packages() {
+  command -v cmake >/dev/null || echo cmake
+  command -v ninja >/dev/null || echo ninja-build
+  command -v git >/dev/null || echo git
+  command -v "${CXX:-g++}" >/dev/null || echo g++
+  has_header gtest/gtest.h || echo libgtest-dev
+  has_header benchmark/benchmark.h || echo libbenchmark-dev
+  has_header boost/context/fiber.hpp || echo libboost-context-dev
+  python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+}
+
+# Installs what missing_packages names. Nothing happens where nothing is missing.
+set_up_packages() {
+  local missing as_root=()
+  mapfile -t missing < <(missing_packages)
+  if ((${#missing[@]} == 0)); then return; fi
+  local install="apt-get install -y --no-install-recommends ${missing[*]}"
+  [[ -n ${TILEGATE_NO_INSTALL:-} ]] && die "missing, and not to be installed: ${missing[*]}"
+  command -v apt-get >/dev/null ||
+    die "missing: ${missing[*]} (Debian's names); this machine has no apt-get, install them by hand"
+  if [[ $(id -u) != 0 ]]; then
+    # A sudo that would ask for a password is of use only where somebody can answer.
+    sudo -n true 2>/dev/null || { command -v sudo >/dev/null && [[ -t 0 ]]; } ||
+      die "missing: ${missing[*]}; neither root nor sudo here, so run as root: $install"
+    as_root=(sudo)
+  fi
+  say "Packages: ${missing[*]}"
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive $install -qq >/dev/null
+}
+
+# CMakePresets.json needs CMake 3.25; an older distribution gets it from PyPI, into build/venv.
+set_up_cmake() {
+  local has
+  has=$(cmake --version | sed -n '1s/[^0-9]*//p')
+  if [[ $(printf '%s\n' 3.25 "$has" | sort -V | head -n 1) == 3.25 ]]; then return; fi
+  [[ $python == "$venv/bin/python" ]] || die "CMake $has is too old, 3.25 is needed"
+  [[ -x $venv/bin/cmake ]] || "$python" -m pip install -q cmake==3.31.6
+  export PATH="$venv/bin:$PATH"
+}
+
+venv_is_current() {
+  cmp -s "$root/ci/requirements.txt" "$venv/requirements.txt" && "$venv/bin/python" -c '' 2>/dev/null
+}
+
+make_venv() {
+  # pip tells the reason itself; few retries, so that a machine without a network learns it soon.
+  python3 -m venv --clear "$venv" &&
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check --retries 2 \
+      -r "$root/ci/requirements.txt" &&
+    cp "$root/ci/requirements.txt" "$venv/requirements.txt"
+}
+
+# Sets `python`: build/venv, made or brought up to date, or else the python3 of this machine where
+# that has the modules named as arguments.
+set_up_python() {
+  python=$venv/bin/python
+  if venv_is_current; then return; fi
+  local modules="$*" failure="it may not be made (TILEGATE_NO_INSTALL)"
+  if [[ -z ${TILEGATE_NO_INSTALL:-} ]]; then
+    say "Python packages: build/venv"
+    mkdir -p "$root/build"
+    make_venv && return
+    failure="it could not be made, see above"
+  fi
+  python=$(command -v python3) && "$python" -c "import sys${modules:+, ${modules// /, }}" 2>/dev/null ||
+    die "no build/venv, $failure, and python3 lacks one of: $modules"
+  say "No build/venv: $failure. Using $python; tests that need more will say that they are skipped"
+}
+
+# Sets `python` to build/venv if it is there, else to python3; installs nothing.
+find_python() {
+  python=$venv/bin/python
+  venv_is_current || python=$(command -v python3) || die "no python3 on this machine"
+}
