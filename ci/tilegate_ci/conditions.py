@@ -1,0 +1,86 @@
+"""What a GPU was like around a measurement, as NVML tells it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+# Bits of NVML's clock event reasons (nvml.h, nvmlClocksEventReason*), in words.
+REASONS = {
+    0x1: "idle",
+    0x2: "application clocks",
+    0x4: "software power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "hardware power brake",
+    0x100: "display clocks",
+}
+
+Query = Callable[[Any, Any], Any]
+
+_QUERIES: dict[str, Query] = {
+    "clock_sm_mhz": lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM),
+    "clock_mem_mhz": lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM),
+    "power_w": lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
+    "power_limit_w": lambda nvml, gpu: nvml.nvmlDeviceGetEnforcedPowerLimit(gpu) / 1000,
+    "temperature_c": lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(
+        gpu, nvml.NVML_TEMPERATURE_GPU
+    ),
+    "throttle_reasons": lambda nvml, gpu: in_words(
+        nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)
+    ),
+    # Counters since the driver was loaded: their difference tells what happened in between.
+    "power_violation_ms": lambda nvml, gpu: _violation(nvml, gpu, nvml.NVML_PERF_POLICY_POWER),
+    "thermal_violation_ms": lambda nvml, gpu: _violation(nvml, gpu, nvml.NVML_PERF_POLICY_THERMAL),
+}
+
+
+def in_words(mask: int) -> list[str]:
+    """The reasons of a bit mask; bits that no release of NVML had a name for stay hexadecimal."""
+    words = [word for bit, word in REASONS.items() if mask & bit]
+    unknown = mask & ~sum(REASONS)
+    return [*words, hex(unknown)] if unknown else words
+
+
+def read() -> dict[str, Any]:
+    """The conditions now of the GPU that CUDA calls device 0; {} where NVML does not answer."""
+    try:
+        import pynvml as nvml
+    except ImportError:
+        return {}
+    return read_with(nvml)
+
+
+def read_with(nvml: Any) -> dict[str, Any]:
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError:
+        return {}
+    try:
+        gpu = _visible_gpu(nvml)
+        found = {}
+        for name, query in _QUERIES.items():
+            try:
+                found[name] = query(nvml, gpu)
+            except nvml.NVMLError:
+                continue  # not on this GPU
+        return found
+    except nvml.NVMLError:
+        return {}
+    finally:
+        nvml.nvmlShutdown()
+
+
+def _visible_gpu(nvml: Any) -> Any:
+    """NVML numbers every GPU of the machine, whatever CUDA_VISIBLE_DEVICES says."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+    if first.startswith(("GPU-", "MIG-")):
+        return nvml.nvmlDeviceGetHandleByUUID(first)
+    return nvml.nvmlDeviceGetHandleByIndex(int(first) if first.isdigit() else 0)
+
+
+def _violation(nvml: Any, gpu: Any, policy: int) -> float:
+    return nvml.nvmlDeviceGetViolationStatus(gpu, policy).violationTime / 1e6

@@ -1,0 +1,289 @@
+"""ci/bench: builds, benchmarks in several processes, gates and reports."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from tilegate_ci import conditions
+from tilegate_ci.files import GateError
+from tilegate_ci.model import GFLOPS, RATIO, Run, baseline_path
+from tilegate_ci.reader import load
+from tilegate_ci.verdicts import EXIT_MEANINGS
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+GATE = Path(__file__).resolve().parents[1] / "gate"
+PROCESSES = {"gpu": 3, "cpu": 1}
+INTERRUPTED = 130
+
+_EPILOG = (
+    """examples:
+  ci/bench                                   # all that the gate watches
+  ci/bench --filter '^Warptile/'             # one rung
+  ci/bench --processes 5                     # to accept as a baseline
+  ci/bench --base origin/main                # judged by the baseline of the common ancestor
+  ci/bench --shapes 1000x1000x1000 -- --cold # a measurement of its own, beside the gate
+
+exit codes are the gate's:
+"""
+    + "".join(f"  {code}  {meaning}\n" for code, meaning in EXIT_MEANINGS.items())
+    + "Without a baseline for this device it reports, says how to accept one, and ends with 0.\n"
+)
+
+
+class BenchError(Exception):
+    """What ends the command with exit code 2; its text is for the user."""
+
+
+def main(argv: Sequence[str]) -> int:
+    arguments = parse_arguments(argv)
+    try:
+        return _bench(arguments)
+    except (BenchError, GateError) as problem:
+        _tell(f"bench: error: {problem}", sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        _tell("bench: interrupted; nothing was judged", sys.stderr)
+        return INTERRUPTED
+
+
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    own, extra = list(argv), []
+    if "--" in own:
+        split = own.index("--")
+        own, extra = own[:split], own[split + 1 :]
+    parser = argparse.ArgumentParser(
+        prog="ci/bench",
+        usage="%(prog)s [options] [-- options of build/<preset>/bench/bench]",
+        description="Builds, benchmarks, gates against the committed baseline, reports.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--filter", metavar="REGEX", help="only benchmarks whose name matches")
+    parser.add_argument("--shapes", metavar="SHAPES", help="as bench's own --shapes")
+    parser.add_argument("--processes", metavar="N", type=_count, help="default: 3 on a GPU, else 1")
+    parser.add_argument(
+        "--preset", choices=tuple(PROCESSES), help="default: gpu where a GPU and nvcc are, else cpu"
+    )
+    parser.add_argument(
+        "--base", metavar="REV", help="judge by the baseline where REV and HEAD parted"
+    )
+    parser.add_argument(
+        "--commit", metavar="SHA", help="where git cannot tell it; default: $TILEGATE_COMMIT"
+    )
+    arguments = parser.parse_args(own)
+    if arguments.filter is not None:
+        try:
+            re.compile(arguments.filter)
+        except re.error as problem:
+            parser.error(f"--filter: not a regular expression: {problem}")
+    arguments.extra = extra
+    return arguments
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    preset = arguments.preset or detect_preset()
+    commit = arguments.commit or os.environ.get("TILEGATE_COMMIT") or git_commit(REPOSITORY)
+    build(preset)
+    folder = REPOSITORY / "build" / "bench-results" / f"{_now():%Y%m%dT%H%M%SZ}"
+    folder.mkdir(parents=True)
+
+    count = arguments.processes or PROCESSES[preset]
+    binary = REPOSITORY / "build" / preset / "bench" / "bench"
+    session: dict[str, Any] = {"started": f"{_now():%Y-%m-%dT%H:%M:%SZ}", "processes": count}
+    before = conditions.read()
+    files = [
+        _run_process(binary, folder / f"process-{number}.json", arguments, number, count)
+        for number in range(1, count + 1)
+    ]
+    session["conditions"] = {"before": before, "after": conditions.read()}
+    sessions = folder / "conditions.json"
+    sessions.write_text(json.dumps([session], indent=1) + "\n", encoding="utf-8")
+
+    candidate = folder / "candidate.json"
+    code = _gate(
+        "collect",
+        "--out",
+        _path(candidate),
+        "--commit",
+        commit,
+        "--conditions",
+        _path(sessions),
+        *map(_path, files),
+    )
+    if code:
+        return code
+    return judge(candidate, folder / "report.md", arguments)
+
+
+def detect_preset() -> str:
+    """gpu where a GPU answers and nvcc can build for it."""
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
+    except OSError:
+        return "cpu"
+    if "GPU " not in listed.stdout:
+        return "cpu"
+    if shutil.which("nvcc") is None:
+        _tell("==> A GPU answers, but nvcc is not installed: measuring the SIMT executor instead")
+        return "cpu"
+    return "gpu"
+
+
+def git_commit(repository: Path) -> str:
+    """HEAD, and -dirty after it when the working tree differs from it."""
+    git = ["git", "-C", str(repository)]
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    if head.returncode:
+        raise BenchError(
+            f"which commit is this? git says: {head.stderr.strip()}\n"
+            "Tell it: --commit SHA, or TILEGATE_COMMIT=SHA in the environment"
+        )
+    changes = subprocess.run(
+        [*git, "status", "--porcelain"], capture_output=True, text=True, check=True
+    )
+    return head.stdout.strip() + ("-dirty" if changes.stdout.strip() else "")
+
+
+def build(preset: str) -> None:
+    _tell(f"==> {preset}: configure and build")
+    for command in (
+        ["cmake", "--preset", preset],
+        ["cmake", "--build", "--preset", preset, "--target", "bench/bench"],
+    ):
+        done = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise BenchError(f"{done.stdout}\n`{shlex.join(command)}` failed")
+
+
+def bench_command(binary: Path, out: Path, arguments: argparse.Namespace) -> list[str]:
+    command = [_path(binary), f"--benchmark_out={_path(out)}", "--benchmark_out_format=json"]
+    if arguments.filter is not None:
+        command.append(f"--benchmark_filter={arguments.filter}")
+    if arguments.shapes is not None:
+        command.append(f"--shapes={arguments.shapes}")
+    return [*command, *arguments.extra]
+
+
+def _run_process(
+    binary: Path, out: Path, arguments: argparse.Namespace, number: int, count: int
+) -> Path:
+    command = bench_command(binary, out, arguments)
+    _tell(f"==> process {number} of {count}: {shlex.join(command)}")
+    code = subprocess.run(command, cwd=REPOSITORY, check=False).returncode
+    if code:
+        raise BenchError(f"process {number} of {count} ended with exit code {code}; not judged")
+    return out
+
+
+def judge(candidate: Path, report: Path, arguments: argparse.Namespace) -> int:
+    """Gates a collected run and writes the report; the gate's exit code."""
+    run = load(str(candidate))
+    baseline = baseline_path(run.device)
+    if arguments.base:
+        baseline = _baseline_of(arguments.base, baseline, report.parent)
+    if baseline.exists():
+        code = _gate(
+            "compare",
+            _path(baseline),
+            _path(candidate),
+            "--markdown",
+            _path(report),
+            *judged_filter(run, arguments),
+        )
+    else:
+        code = _without_baseline(run, candidate, baseline, report)
+    _tell(f"==> Report: {_path(report)}")
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary and report.exists():
+        with open(summary, "a", encoding="utf-8") as stream:
+            stream.write(report.read_text(encoding="utf-8"))
+    return code
+
+
+def judged_filter(run: Run, arguments: argparse.Namespace) -> list[str]:
+    """Which rows of the baseline must be there. Shapes or modes chosen by hand are a set of their
+    own, so then only what ran is judged."""
+    if arguments.shapes is not None or arguments.extra:
+        names = "|".join(re.escape(name) for name in sorted(run.benchmarks))
+        return ["--filter", f"^({names})$"]
+    return [] if arguments.filter is None else ["--filter", arguments.filter]
+
+
+def _baseline_of(revision: str, path: Path, folder: Path) -> Path:
+    """The baseline as it was at the common ancestor of `revision` and HEAD; a path that does not
+    exist where that had none."""
+    git = ["git", "-C", str(REPOSITORY)]
+    ancestor = subprocess.run(
+        [*git, "merge-base", revision, "HEAD"], capture_output=True, text=True, check=False
+    )
+    if ancestor.returncode:
+        told = ancestor.stderr.strip() or "no common ancestor"
+        raise BenchError(f"--base {revision}: {told}")
+    commit = ancestor.stdout.strip()
+    name = path.relative_to(REPOSITORY).as_posix()
+    shown = subprocess.run([*git, "show", f"{commit}:{name}"], capture_output=True, check=False)
+    copy = folder / f"baseline-{commit[:12]}.json"
+    if shown.returncode == 0:
+        copy.write_bytes(shown.stdout)
+    _tell(f"==> Judged by {name} of {commit[:12]}, where {revision} and HEAD parted")
+    return copy
+
+
+def _without_baseline(run: Run, candidate: Path, baseline: Path, report: Path) -> int:
+    unverified = sorted(name for name, row in run.benchmarks.items() if not row.verified)
+    if unverified:
+        raise BenchError(f"not verified: {', '.join(unverified)}")
+    report.write_text(_table(run, f"No baseline for {run.device.name}, nothing judged"), "utf-8")
+    _tell(f"==> No baseline for {run.device.name} ({_path(baseline)}): nothing is judged")
+    _tell("    To make this run the baseline, look at its report, then:")
+    _tell(f"    ci/gate accept {_path(candidate)}")
+    return 0
+
+
+def _table(run: Run, title: str) -> str:
+    lines = [f"### {title}", "", f"Commit {run.commit}", ""]
+    lines += ["| benchmark | GFLOPS | of cuBLAS |", "|---|---:|---:|"]
+    for name, row in sorted(run.benchmarks.items()):
+        ratio = f"{100 * row.summary[RATIO]:.1f} %" if RATIO in row.summary else "-"
+        lines.append(f"| `{name}` | {row.summary[GFLOPS]:.6g} | {ratio} |")
+    return "\n".join(lines) + "\n"
+
+
+def _gate(*arguments: str) -> int:
+    command = [sys.executable, "-B", str(GATE), *arguments]
+    return subprocess.run(command, cwd=REPOSITORY, check=False).returncode
+
+
+def _path(path: Path) -> str:
+    """As it is told and passed on: relative to the repository, where the commands run."""
+    return os.path.relpath(path, REPOSITORY)
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def _tell(text: str, stream: Any = None) -> None:
+    print(text, file=stream or sys.stdout, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
