@@ -111,6 +111,10 @@ struct Stage {
   // Enqueues the kernels. M, N > 0; alpha == 0 arrives as K == 0 and K == 0 as alpha == 0.
   Status (*enqueue)(const SgemmArgs& args, Stream stream);
 
+  // Other configurations of the same rung, for comparison: stages named `<Rung>.<word>`, complete
+  // in themselves. find_stage() knows them; stages() does not list them.
+  std::span<const Stage* const> variants = {};
+
   // Bytes of device workspace for `shape`; 0 for most stages.
   std::size_t workspace_bytes(const Shape& shape) const;
 
@@ -130,7 +134,7 @@ struct Stage {
 // Every stage of this build, in ladder order; the yardstick `Cublas` comes last.
 std::span<const Stage* const> stages();
 
-// The stage of that name, or nullptr.
+// The stage of that name, variants included, or nullptr.
 const Stage* find_stage(std::string_view name);
 
 }  // namespace tilegate
