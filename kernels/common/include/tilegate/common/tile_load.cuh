@@ -8,44 +8,48 @@
 
 namespace tilegate {
 
-// A rows×cols matrix of row stride ld in global memory.
-struct MatrixView {
-  const float* data;
-  std::int64_t ld;
-  std::int64_t rows, cols;
-};
+// How much of a tile of kExtent rows or columns is inside a matrix with `left` from its start on.
+template <int kExtent>
+__device__ int clip(std::int64_t left) {
+  return left < kExtent ? static_cast<int>(left) : kExtent;
+}
 
-// smem[r][c] ← matrix(row + r, col + c), zero outside the matrix. A block of kNumThreads loads the
-// tile together; neighbouring threads load neighbouring columns.
+// One thread's share of the kRows×kCols tiles that a block of kNumThreads loads together, one after
+// another; neighbouring threads load neighbouring columns.
 template <int kNumThreads, int kRows, int kCols>
-__device__ void load_tile(float (&smem)[kRows][kCols], const MatrixView& matrix, std::int64_t row,
-                          std::int64_t col) {
-  constexpr int kRowStep = kNumThreads / kCols;  // rows between two loads of a thread
-  constexpr int kLoads = kRows / kRowStep;       // of one thread
+class TileLoader {
+ public:
+  static constexpr int kRowStep = kNumThreads / kCols;  // rows between two loads of a thread
+  static constexpr int kLoads = kRows / kRowStep;       // of one thread
   static_assert(kNumThreads % kCols == 0, "threads would straddle rows");
   static_assert(kRows % kRowStep == 0, "the last load would leave the tile");
-  const int tile_row = static_cast<int>(threadIdx.x) / kCols;
-  const int tile_col = static_cast<int>(threadIdx.x) % kCols;
-  row += tile_row;
-  col += tile_col;
 
-  // All loads before the first store, so that they are in flight together.
-  float values[kLoads];
-  const bool inside = row - tile_row + kRows <= matrix.rows && col - tile_col + kCols <= matrix.cols;
-  if (inside) {  // the same for the whole block: no checks for each element
-    const float* from = matrix.data + row * matrix.ld + col;
-#pragma unroll
-    for (int i = 0; i < kLoads; ++i) values[i] = from[i * kRowStep * matrix.ld];
-  } else {
+  // The first tile starts at `gmem`; rows are `ld` elements apart.
+  __device__ TileLoader(const float* gmem, std::int64_t ld)
+      : row_(static_cast<int>(threadIdx.x / kCols)),
+        col_(static_cast<int>(threadIdx.x % kCols)),
+        next_(gmem + row_ * ld + col_),
+        ld_(ld) {}
+
+  // smem[r][c] ← tile(r, c) for r < rows and c < cols, zero elsewhere.
+  __device__ void load(float (&smem)[kRows][kCols], int rows, int cols) const {
+    float values[kLoads];  // all loads before the first store: they are in flight together
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
-      const std::int64_t r = row + i * kRowStep;
-      values[i] =
-          r < matrix.rows && col < matrix.cols ? matrix.data[r * matrix.ld + col] : 0.0F;
+      const bool inside = row_ + i * kRowStep < rows && col_ < cols;
+      values[i] = inside ? next_[i * kRowStep * ld_] : 0.0F;
     }
-  }
 #pragma unroll
-  for (int i = 0; i < kLoads; ++i) smem[tile_row + i * kRowStep][tile_col] = values[i];
-}
+    for (int i = 0; i < kLoads; ++i) smem[row_ + i * kRowStep][col_] = values[i];
+  }
+
+  __device__ void advance_rows() { next_ += kRows * ld_; }
+  __device__ void advance_cols() { next_ += kCols; }
+
+ private:
+  int row_, col_;  // of the thread's first element in the tile
+  const float* next_;
+  std::int64_t ld_;
+};
 
 }  // namespace tilegate
