@@ -33,8 +33,8 @@ Status enqueue_with(const SgemmArgs& args, Stream stream) {
                       args);
 }
 
-// A configuration and its throughput on a full device, relative to the best one: NVIDIA H200,
-// 4096³, `bench --benchmark_filter=Warptile/4096x4096x4096`.
+// A configuration and its throughput where it fills the device, relative to the best one: NVIDIA
+// H200, `bench --benchmark_filter='Warptile[.].*/4096x4096x4096'`.
 struct Choice {
   Status (*enqueue)(const SgemmArgs& args, Stream stream);
   std::int64_t (*num_blocks)(const Shape& shape);
@@ -67,16 +67,43 @@ Status enqueue(const SgemmArgs& args, Stream stream) {
   return best->enqueue(args, stream);
 }
 
-constexpr std::int64_t kTileSizes[] = {4, 16, 32, 64, 128, 256};
+template <typename Tiles>
+constexpr std::int64_t kTileSizes[] = {4,
+                                       Tiles::kBlockK,
+                                       Config<Tiles>::kSubWarpM,
+                                       Config<Tiles>::kSubWarpN,
+                                       Tiles::kBlockM,
+                                       Tiles::kBlockN};
+
+template <typename Tiles>
+constexpr Stage make_variant(std::string_view name) {
+  return {
+      .name = name,
+      .idea = "one tile configuration for every shape",
+      .tile_sizes = kTileSizes<Tiles>,
+      .rounding_chain = serial_rounding_chain,
+      .restrictions = Config<Tiles>::Grid::fits,
+      .enqueue = enqueue_with<Config<Tiles>>,
+  };
+}
+
+constexpr Stage k128x256 = make_variant<Tiles128x256>("Warptile.128x256");
+constexpr Stage k128x128 = make_variant<Tiles128x128>("Warptile.128x128");
+constexpr Stage k64x64 = make_variant<Tiles64x64>("Warptile.64x64");
+constexpr Stage k32x64 = make_variant<Tiles32x64>("Warptile.32x64");
+constexpr const Stage* kVariants[] = {&k128x256, &k128x128, &k64x64, &k32x64};
+
+constexpr std::int64_t kAllTileSizes[] = {4, 16, 32, 64, 128, 256};
 
 extern const Stage stage;
 const Stage stage{
     .name = "Warptile",
     .idea = "block, warp, sub-warp and thread tiles",
-    .tile_sizes = kTileSizes,
+    .tile_sizes = kAllTileSizes,
     .rounding_chain = serial_rounding_chain,
     .restrictions = Config<Tiles32x64>::Grid::fits,
     .enqueue = enqueue,
+    .variants = kVariants,
 };
 
 }  // namespace tilegate::warptile
