@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -102,8 +103,7 @@ def _bench(arguments: argparse.Namespace) -> int:
     preset = arguments.preset or detect_preset()
     commit = arguments.commit or os.environ.get("TILEGATE_COMMIT") or git_commit(REPOSITORY)
     build(preset)
-    folder = REPOSITORY / "build" / "bench-results" / f"{_now():%Y%m%dT%H%M%SZ}"
-    folder.mkdir(parents=True)
+    folder = new_folder(REPOSITORY / "build" / "bench-results")
 
     count = arguments.processes or PROCESSES[preset]
     binary = REPOSITORY / "build" / preset / "bench" / "bench"
@@ -171,6 +171,19 @@ def build(preset: str) -> None:
         done = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
         if done.returncode:
             raise BenchError(f"{done.stdout}\n`{shlex.join(command)}` failed")
+
+
+def new_folder(parent: Path) -> Path:
+    """A folder named after the time; two of the same second differ."""
+    stamp = f"{_now():%Y%m%dT%H%M%SZ}"
+    for number in itertools.count(1):
+        folder = parent / (stamp if number == 1 else f"{stamp}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError
 
 
 def bench_command(binary: Path, out: Path, arguments: argparse.Namespace) -> list[str]:
