@@ -1,0 +1,247 @@
+"""ci/bench: from processes to a verdict, around a stand-in for the bench binary."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tilegate_ci import model, record
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+# Answers like the bench binary on a GPU, as fast as the file `speed` beside it says.
+BENCH = f"""#!{sys.executable}
+import json, pathlib, re, sys
+folder = pathlib.Path(sys.argv[0]).parent
+flags = dict(a.lstrip("-").partition("=")[::2] for a in sys.argv[1:])
+with open(folder / "calls", "a") as calls:
+    calls.write(json.dumps(sys.argv[1:]) + "\\n")
+count = len((folder / "calls").read_text().splitlines())
+if (folder / "fails").exists():
+    sys.exit(1)
+speed = float((folder / "speed").read_text()) * (1 + 1e-4 * count)
+shape = flags.get("shapes", "64x64x64")
+end = shape + ("/cold" if "cold" in flags else "")
+names = [rung + "/" + end for rung in ("Naive", "Swizzle")]
+rows = [
+    {{"name": name + "/manual_time", "run_type": "iteration", "GFLOPS": 1000 * speed,
+      "ratio_to_cublas": speed, "bytes": 49152, "verified": 1.0}}
+    for name in names if re.search(flags.get("benchmark_filter", ""), name)
+]
+kind = {{"device_kind": "cuda", "device_name": "NVIDIA H200", "cublas": "13.1.0"}}
+text = json.dumps({{"context": {{**kind, "seed": "1"}}, "benchmarks": rows}})
+pathlib.Path(flags["benchmark_out"]).write_text(text)
+"""
+
+
+class Machine:
+    """A repository whose bench binary is BENCH, and the answers of git and nvidia-smi."""
+
+    def __init__(self, path):
+        self.path = path
+        self.bench = path / "build" / "gpu" / "bench"
+        self.bench.mkdir(parents=True)
+        (self.bench / "bench").write_text(BENCH)
+        (self.bench / "bench").chmod(0o755)
+        self.speed(0.9)
+
+    def speed(self, ratio):
+        (self.bench / "speed").write_text(str(ratio))
+
+    def run(self, *arguments, commit=("--commit", SHA)):
+        return record.main(["--preset", "gpu", *commit, *arguments])
+
+    def calls(self):
+        return [json.loads(line) for line in (self.bench / "calls").read_text().splitlines()]
+
+    def result(self, name):
+        folders = (self.path / "build" / "bench-results").iterdir()
+        return max(folders, key=lambda folder: folder.stat().st_mtime_ns) / name
+
+    def accept(self):
+        target = self.path / "bench" / "baselines" / "nvidia-h200.json"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, str(record.GATE), "accept", str(self.result("candidate.json"))]
+        subprocess.run([*command, "--baseline", str(target)], check=True)
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(model, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(record, "build", lambda preset: None)
+    monkeypatch.setattr(record.conditions, "read", lambda: {"temperature_c": 40})
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    monkeypatch.delenv("TILEGATE_COMMIT", raising=False)
+    return Machine(tmp_path)
+
+
+def test_without_a_baseline_it_reports_and_says_how_to_accept(machine, capfd):
+    assert machine.run() == 0
+    out = capfd.readouterr().out
+    assert "process 3 of 3" in out
+    found = re.search(r"ci/gate accept (build/bench-results/\S+/candidate\.json)", out)
+    assert found is not None
+    assert (machine.path / found.group(1)).exists()
+    assert "| `Naive/64x64x64` | 900" in machine.result("report.md").read_text("utf-8")
+
+
+def test_each_process_writes_a_file_of_its_own(machine):
+    machine.run("--processes", "2")
+    outs = [call[0] for call in machine.calls()]
+    assert [out.rpartition("/")[2] for out in outs] == ["process-1.json", "process-2.json"]
+    assert all(call[1] == "--benchmark_out_format=json" for call in machine.calls())
+
+
+def test_the_run_carries_commit_and_conditions(machine):
+    machine.run()
+    document = json.loads(machine.result("candidate.json").read_text())
+    assert document["commit"] == SHA
+    (session,) = document["sessions"]
+    assert session["processes"] == 3
+    assert session["conditions"] == {
+        "before": {"temperature_c": 40},
+        "after": {"temperature_c": 40},
+    }
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", session["started"])
+
+
+@pytest.mark.parametrize(("speed", "code"), [(0.9, 0), (0.95, 0), (0.8, 1)])
+def test_the_exit_code_is_the_gates(machine, speed, code):
+    machine.run()
+    machine.accept()
+    machine.speed(speed)
+    assert machine.run() == code
+    assert "### Gate" in machine.result("report.md").read_text("utf-8")
+
+
+def test_a_filter_limits_what_runs_and_what_is_missing(machine):
+    machine.run()
+    machine.accept()
+    assert machine.run("--filter", "^Naive/") == 0
+    assert "--benchmark_filter=^Naive/" in machine.calls()[-1]
+
+
+def test_shapes_chosen_by_hand_are_judged_by_themselves(machine, capfd):
+    machine.run()
+    machine.accept()
+    assert machine.run("--shapes", "8x8x8") == 0
+    assert "--shapes=8x8x8" in machine.calls()[-1]
+    assert "2 judged (2 left out by --filter): 2 new" in capfd.readouterr().out
+
+
+def test_what_stands_after_two_dashes_goes_to_bench(machine):
+    machine.run()
+    machine.accept()
+    assert machine.run("--", "--cold") == 0
+    assert machine.calls()[-1][-1] == "--cold"
+
+
+def test_a_process_that_fails_is_an_error(machine, capfd):
+    (machine.bench / "fails").touch()
+    assert machine.run() == 2
+    assert "process 1 of 3 ended with exit code 1; not judged" in capfd.readouterr().err
+
+
+def test_a_filter_that_is_no_regular_expression_is_refused_before_anything_runs(machine):
+    with pytest.raises(SystemExit) as stop:
+        machine.run("--filter", "(")
+    assert stop.value.code == 2
+    assert not (machine.bench / "calls").exists()
+
+
+def test_an_interrupt_is_told_and_judges_nothing(machine, monkeypatch, capfd):
+    def interrupt(*_arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(record, "_run_process", interrupt)
+    assert machine.run() == record.INTERRUPTED
+    assert "interrupted; nothing was judged" in capfd.readouterr().err
+
+
+def test_the_report_is_appended_to_the_step_summary(machine, monkeypatch, tmp_path):
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    machine.run()
+    report = machine.result("report.md").read_text("utf-8")
+    assert summary.read_text("utf-8") == "before\n" + report
+
+
+def git(path, *arguments):
+    identity = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a", "GIT_COMMITTER_NAME": "a"}
+    environment = {**os.environ, **identity, "GIT_COMMITTER_EMAIL": "a"}
+    command = ["git", "-C", str(path), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_the_commit_of_a_clean_and_of_a_changed_tree(tmp_path):
+    git(tmp_path, "init", "-q")
+    (tmp_path / "file").write_text("1")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "one")
+    head = git(tmp_path, "rev-parse", "HEAD")
+    assert record.git_commit(tmp_path) == head
+    (tmp_path / "file").write_text("2")
+    assert record.git_commit(tmp_path) == head + "-dirty"
+
+
+def test_without_history_the_commit_must_be_told(machine, monkeypatch, capfd):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(machine.path.parent))
+    assert machine.run(commit=()) == 2
+    assert "--commit SHA, or TILEGATE_COMMIT=SHA" in capfd.readouterr().err
+    monkeypatch.setenv("TILEGATE_COMMIT", SHA)
+    assert machine.run(commit=()) == 0
+
+
+def test_base_judges_by_the_baseline_of_the_common_ancestor(machine):
+    machine.run()
+    machine.accept()
+    git(machine.path, "init", "-q", "-b", "main")
+    (machine.path / ".gitignore").write_text("build\n")
+    git(machine.path, "add", ".gitignore", "bench")
+    git(machine.path, "commit", "-qm", "fast")
+    # The branch lowers the baseline so that its own slow-down would pass.
+    git(machine.path, "checkout", "-qb", "branch")
+    machine.speed(0.5)
+    machine.run()
+    machine.accept()
+    git(machine.path, "commit", "-qam", "slow")
+    assert machine.run() == 0
+    assert machine.run("--base", "main") == 1
+    assert machine.run("--base", "nowhere") == 2
+
+
+def test_base_without_a_baseline_there_reports(machine, capfd):
+    git(machine.path, "init", "-q", "-b", "main")
+    git(machine.path, "commit", "-q", "--allow-empty", "-m", "none yet")
+    machine.run()
+    machine.accept()
+    assert machine.run("--base", "main") == 0
+    assert "No baseline" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("listed", "nvcc", "preset"),
+    [
+        ("GPU 0: NVIDIA H200 (UUID: GPU-1)", True, "gpu"),
+        ("GPU 0: NVIDIA H200 (UUID: GPU-1)", False, "cpu"),
+        ("No devices found.", True, "cpu"),
+        (None, True, "cpu"),
+    ],
+)
+def test_which_device_is_measured(tmp_path, monkeypatch, listed, nvcc, preset):
+    tools = {"nvcc": "true"} if nvcc else {}
+    if listed is not None:
+        tools["nvidia-smi"] = f"echo '{listed}'"
+    for name, script in tools.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert record.detect_preset() == preset

@@ -1,0 +1,168 @@
+"""ci/setup.sh: what it does on machines that lack this or that."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+from ladder_builder import REPOSITORY
+
+
+@pytest.fixture
+def bash(tmp_path):
+    """Runs a script after sourcing ci/setup.sh, with stand-ins for the tools in `tools`."""
+    stubs = tmp_path / "stubs"
+    stubs.mkdir()
+
+    def run(script, tools=None, alone=False, **environment):
+        for name, body in (tools or {}).items():
+            (stubs / name).write_text(f"#!/bin/bash\n{body}\n")
+            (stubs / name).chmod(0o755)
+        path = str(stubs) if alone else f"{stubs}:{os.environ['PATH']}"
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("TILEGATE_")}
+        setup = f'set -euo pipefail; source "{REPOSITORY}/ci/setup.sh"; PATH="{path}"'
+        return subprocess.run(
+            ["bash", "-c", f"{setup}; venv={tmp_path}/build/venv; {script}"],
+            env={**inherited, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_an_empty_machine_misses_everything(bash):
+    assert bash("missing_packages", alone=True, CXX="").stdout.split() == [
+        *("cmake", "ninja-build", "git", "g++", "libgtest-dev", "libbenchmark-dev"),
+        *("libboost-context-dev", "python3-venv"),
+    ]
+
+
+def test_a_missing_header_is_a_missing_package(bash):
+    done = bash("missing_packages", tools={"g++": 'case "$(cat)" in *gtest*) exit 1;; esac'})
+    assert "libgtest-dev" in done.stdout.split()
+    assert "libbenchmark-dev" not in done.stdout.split()
+
+
+def test_nothing_is_installed_where_nothing_is_missing(bash):
+    script = "missing_packages() { :; }; set_up_packages; echo done"
+    done = bash(script, tools={"apt-get": "exit 9", "sudo": "exit 9"})
+    assert (done.stdout, done.returncode) == ("done\n", 0)
+
+
+def test_root_installs_by_name(bash):
+    done = bash(
+        "missing_packages() { echo cmake; echo git; }; set_up_packages",
+        tools={"id": "echo 0", "apt-get": 'echo "$*" >&2'},
+    )
+    assert done.returncode == 0
+    assert "install -y --no-install-recommends cmake git" in done.stderr
+
+
+def test_sudo_is_used_by_others(bash):
+    done = bash(
+        "missing_packages() { echo git; }; set_up_packages",
+        tools={
+            "id": "echo 1000",
+            "apt-get": 'echo "apt $*" >&2',
+            "sudo": '[[ $1 == -n ]] && exit; echo "sudo $*" >&2',
+        },
+    )
+    assert "sudo apt-get update" in done.stderr
+    assert "sudo env DEBIAN_FRONTEND=noninteractive apt-get install" in done.stderr
+
+
+def test_without_root_and_sudo_the_packages_are_named(bash):
+    done = bash(
+        "missing_packages() { echo cmake; echo git; }; set_up_packages",
+        tools={"id": "echo 1000", "apt-get": "exit 9", "sudo": "exit 1"},
+    )
+    assert done.returncode == 2
+    assert "run as root: apt-get install -y --no-install-recommends cmake git" in done.stderr
+
+
+def test_nothing_is_installed_against_the_users_will(bash):
+    done = bash(
+        "missing_packages() { echo cmake; }; set_up_packages",
+        tools={"apt-get": "echo called >&2"},
+        TILEGATE_NO_INSTALL="1",
+    )
+    assert done.returncode == 2
+    assert "missing, and not to be installed: cmake" in done.stderr
+    assert "called" not in done.stderr
+
+
+def test_a_current_venv_is_used_without_a_look_at_the_network(bash, tmp_path):
+    venv = tmp_path / "build" / "venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin" / "python").symlink_to("/bin/true")
+    (venv / "requirements.txt").write_text((REPOSITORY / "ci" / "requirements.txt").read_text())
+    script = 'make_venv() { echo called; }; set_up_python pytest; echo "$python"'
+    assert bash(script).stdout == f"{venv}/bin/python\n"
+    (venv / "requirements.txt").write_text("older==1\n")
+    assert "called" in bash(script).stdout
+
+
+def test_offline_the_python_of_the_machine_will_do_if_it_has_the_modules(bash):
+    script = 'make_venv() { return 1; }; set_up_python json; echo "$python"'
+    done = bash(script)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1].endswith("/python3")
+    assert "tests that need more will say that they are skipped" in done.stdout
+
+
+def test_offline_without_the_modules_it_says_which(bash):
+    done = bash("make_venv() { return 1; }; set_up_python json no_such_module")
+    assert done.returncode == 2
+    assert "python3 lacks one of: json no_such_module" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "pip_called"), [("3.25.1", False), ("4.0.2", False), ("3.22.1", True)]
+)
+def test_an_old_cmake_is_replaced_in_the_venv(bash, version, pip_called):
+    done = bash(
+        'python=$venv/bin/python; mkdir -p "$venv/bin"; '
+        'printf "#!/bin/bash\\necho \\"\\$*\\"" >"$python"; chmod +x "$python"; set_up_cmake',
+        tools={"cmake": f"echo cmake version {version}"},
+    )
+    assert done.returncode == 0
+    assert ("pip install -q cmake==" in done.stdout) is pip_called
+
+
+@pytest.mark.parametrize(
+    ("listed", "answers"), [("GPU 0: NVIDIA H200", True), ("No devices found.", False)]
+)
+def test_a_driver_without_a_gpu_is_no_gpu(bash, listed, answers):
+    done = bash("gpu_answers", tools={"nvidia-smi": f"echo '{listed}'"})
+    assert (done.returncode == 0) is answers
+
+
+@pytest.mark.parametrize("command", ["test", "bench", "format", "plot", "tables"])
+def test_every_command_has_help(command):
+    done = subprocess.run(
+        [REPOSITORY / "ci" / command, "--help"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert f"usage: ci/{command}" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["test", "bench", "format", "plot", "tables"])
+def test_no_command_takes_an_option_that_it_does_not_know(command):
+    done = subprocess.run(
+        [REPOSITORY / "ci" / command, "--no-such-option"],
+        env={**os.environ, "TILEGATE_NO_INSTALL": "1"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2
+
+
+def test_every_requirement_is_pinned():
+    lines = (REPOSITORY / "ci" / "requirements.txt").read_text().splitlines()
+    packages = [line.split("#")[0].strip() for line in lines if not line.startswith("#")]
+    assert packages
+    assert all(package.count("==") == 1 for package in packages)
