@@ -17,7 +17,9 @@ struct Config {
   static constexpr int kThreadM = 8, kThreadN = 8;  // two vectors each way
   static constexpr int kThreadsN = kBlockN / kThreadN;
   static constexpr int kNumThreads = kBlockM / kThreadM * kThreadsN;
-  static constexpr int kBlocksPerSm = 2;
+  // Limits registers to 128; the narrow path needs a few more for its conditions.
+  template <bool kVector>
+  static constexpr int kBlocksPerSm = kVector ? 2 : 1;
   static constexpr int kPad = 4;  // transposed stores of A: rows k and k + 4 fall 16 banks apart
   static_assert(kPad % 4 == 0, "rows of A must stay aligned to 128-bit loads");
   static_assert(kThreadM == 8 && kThreadN == 8, "fragments are two vectors, half a tile apart");
@@ -54,7 +56,8 @@ __device__ void store_tiles(SharedStorage& smem, int buffer, const ReaderA& read
 }
 
 template <bool kVector>
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sgemm(SgemmArgs args) {
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm<kVector>)
+    sgemm(SgemmArgs args) {
   auto& smem = simt::shared_storage<SharedStorage>();
   const Shape& shape = args.shape;
   const auto origin = Config::Grid::origin(shape);
