@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-FORM = "<Rung>/<M>x<N>x<K>[/ld<lda>x<ldb>x<ldc>][/off<bytes>][/cold]"
+FORM = "<Rung>[.<configuration>]/<M>x<N>x<K>[/ld<lda>x<ldb>x<ldc>][/off<bytes>][/cold]"
 
 _COUNT = r"[1-9][0-9]*"
 _TRIPLE = rf"{_COUNT}x{_COUNT}x{_COUNT}"
 _CANONICAL = re.compile(
-    rf"[A-Za-z][A-Za-z0-9_]*/{_TRIPLE}(?:/ld{_TRIPLE})?(?:/off{_COUNT})?(?:/cold)?"
+    rf"[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?/{_TRIPLE}(?:/ld{_TRIPLE})?(?:/off{_COUNT})?(?:/cold)?"
 )
 
 # What Google Benchmark appends: to the name its own settings, to that the aggregate's name.
@@ -41,5 +41,11 @@ def benchmark_filter(name: str) -> str:
 
 
 def rerun_command(name: str, device_kind: str) -> str:
-    preset = _PRESET[device_kind]
-    return f"build/{preset}/bench/bench --benchmark_filter='{benchmark_filter(name)}'"
+    """The command that measures this benchmark again, whether or not its shape is a default one."""
+    rung, _, problem = name.partition("/")
+    shape, cold, _ = problem.partition("/cold")
+    flags = [f"--shapes={shape}"]
+    flags += ["--cold"] * bool(cold)
+    flags += ["--variants"] * ("." in rung)
+    flags.append(f"--benchmark_filter='{benchmark_filter(name)}'")
+    return f"build/{_PRESET[device_kind]}/bench/bench {' '.join(flags)}"

@@ -27,7 +27,7 @@ PLAIN = "Warptile/4096x4096x4096"
     ],
 )
 @pytest.mark.parametrize(
-    "name", [PLAIN, "SplitK/1x2x65536/ld65536x8x8/off4/cold", "Blocktile1D/9x8x7/off12"]
+    "name", [PLAIN, "SplitK/1x2x65536/ld65536x8x8/off4/cold", "Blocktile1D/9x8x7/off12", "Warptile.64x64/9x8x7"]
 )
 def test_google_benchmark_suffixes_are_stripped(name, suffix):
     assert canonical_name(name + suffix) == name
@@ -68,6 +68,14 @@ def test_a_filter_finds_its_benchmark_with_suffixes_and_no_longer_size():
 
 
 def test_the_rerun_command_follows_the_device():
-    rest = "bench/bench --benchmark_filter='^Warptile/4096x4096x4096(/|$)'"
+    rest = "bench/bench --shapes=4096x4096x4096 --benchmark_filter='^Warptile/4096x4096x4096(/|$)'"
     assert rerun_command(PLAIN, "cuda") == f"build/gpu/{rest}"
     assert rerun_command(PLAIN, "simt") == f"build/cpu/{rest}"
+
+
+def test_the_rerun_command_asks_for_everything_in_the_name():
+    name = "Warptile.64x64/9x8x7/ld9x9x9/off4/cold"
+    assert rerun_command(name, "cuda") == (
+        "build/gpu/bench/bench --shapes=9x8x7/ld9x9x9/off4 --cold --variants"
+        f" --benchmark_filter='^{name}(/|$)'"
+    )

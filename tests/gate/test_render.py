@@ -83,7 +83,7 @@ def test_each_row_that_is_no_pass_carries_its_rerun_command():
     lines = render.console(comparison).splitlines()
     for row in comparison.rows:
         line = next(line for line in lines if f" {row.name} " in line)
-        command = f"build/gpu/bench/bench --benchmark_filter='^{row.name}(/|$)'"
+        command = f"--benchmark_filter='^{row.name}(/|$)'"
         assert line.endswith(command) == (row.verdict is not Verdict.PASS)
 
 
