@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.figures import (
@@ -41,39 +42,53 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     try:
-        wanted = documents(arguments.repository)
+        pages = documents(arguments.repository)
     except (GateError, LadderError, TableError, OSError) as problem:
         print(f"tables: error: {problem}", file=sys.stderr)
         return 2
-    stale = [path for path, text in wanted.items() if path.read_text("utf-8") != text]
-    for path in stale:
+    failed = False
+    for path, page in pages.items():
+        if path.read_text(encoding="utf-8") == page.text:
+            continue
         told = path.relative_to(arguments.repository)
-        if arguments.check:
-            print(f"{told}: not what the baseline says; `ci/tables` writes it", file=sys.stderr)
-        else:
-            path.write_text(wanted[path], encoding="utf-8")
+        if not arguments.check:
+            path.write_text(page.text, encoding="utf-8")
             print(f"{told}: written")
-    if not stale:
-        print(f"{len(wanted)} files are up to date")
-    return 1 if arguments.check and stale else 0
+        elif page.measured:
+            print(f"{told}: not what the baseline says; `ci/tables` writes it", file=sys.stderr)
+            failed = True
+        else:
+            print(f"{told}: the rung is not in the baseline; `ci/tables` says so there")
+    print(f"{len(pages)} files looked at")
+    return 1 if failed else 0
 
 
-def documents(repository: Path) -> dict[Path, str]:
-    """Each file with a generated block, and what it should hold."""
+@dataclass(frozen=True)
+class Page:
+    """What a file with a generated block should hold. A rung that is not measured yet is its
+    author's work in progress, so its page is written but not insisted on."""
+
+    text: str
+    measured: bool
+
+
+def documents(repository: Path) -> dict[Path, Page]:
     rungs = read_rungs(repository)
     run = read_baseline(repository)
-    found = measured(run, rungs) if run is not None else []
+    found = {} if run is None else {rung.name: rung for rung in measured(run, rungs)}
     top = repository / "README.md"
-    wanted = {top: filled(top, "ladder", ladder_block(run, rungs, found))}
-    by_name = {rung.name: rung for rung in found}
+    pages = {top: Page(filled(top, "ladder", ladder_block(run, rungs, found)), measured=True)}
     for rung in rungs:
-        page = repository / "kernels" / rung.folder / "README.md"
-        if rung.name in by_name and rung.numbered:
-            wanted[page] = filled(page, "numbers", numbers_block(run, by_name[rung.name]))
-        elif page.exists() and run is None and begin("numbers") in page.read_text("utf-8"):
-            wanted[page] = filled(page, "numbers", NO_BASELINE)
-        # A rung that the baseline does not have yet keeps its page as its author wrote it.
-    return wanted
+        path = repository / "kernels" / rung.folder / "README.md"
+        if not rung.numbered:
+            continue
+        if run is not None and rung.name in found:
+            numbers = numbers_block(run, found[rung.name])
+            pages[path] = Page(filled(path, "numbers", numbers), measured=True)
+        elif path.exists() and begin("numbers") in path.read_text(encoding="utf-8"):
+            missing = NO_BASELINE if run is None else f"{rung.name} is not in the baseline yet."
+            pages[path] = Page(filled(path, "numbers", missing), measured=False)
+    return pages
 
 
 def begin(block: str) -> str:
@@ -92,12 +107,11 @@ def filled(path: Path, block: str, content: str) -> str:
     return f"{head}{first}\n{content}\n{last}{rest.split(last)[1]}"
 
 
-def ladder_block(run: Run | None, rungs: Sequence[Rung], found: Sequence[Measured]) -> str:
+def ladder_block(run: Run | None, rungs: Sequence[Rung], found: Mapping[str, Measured]) -> str:
     """The pictures and the table of the top README."""
     if run is None:
         return NO_BASELINE
-    by_name = {rung.name: rung for rung in found}
-    shown = [rung for rung in rungs if rung.name in by_name]
+    shown = [rung for rung in rungs if rung.name in found]
     lines = [
         "![GFLOPS over size, one line a rung](bench/plots/ladder.svg)",
         "",
@@ -109,18 +123,17 @@ def ladder_block(run: Run | None, rungs: Sequence[Rung], found: Sequence[Measure
         "|---|---|" + "---:|" * (len(SIZES) + 1),
     ]
     for rung in shown:
-        rows = by_name[rung.name]
+        rows = found[rung.name]
         speeds = [_gflops(rows.square(size)) for size in SIZES]
         link = f"[{rung.title}](kernels/{rung.folder})"
         cells = [link, rung.idea, *speeds, _percent(share(rows.square(SHARE_SIZE)))]
         lines.append("| " + " | ".join(cells) + " |")
-    rows = [row for rung in found for row in rung.rows.values()]
+    rows = [row for rung in found.values() for row in rung.rows.values()]
     return "\n".join([*lines, "", f"GFLOPS, M = N = K. {provenance(run, rows)}."])
 
 
-def numbers_block(run: Run | None, rung: Measured) -> str:
+def numbers_block(run: Run, rung: Measured) -> str:
     """The table of a rung's own README."""
-    assert run is not None
     lines = ["| M×N×K | TFLOP/s | of cuBLAS |", "|---|---:|---:|"]  # noqa: RUF001
     for (m, n, k), row in sorted(rung.rows.items()):
         speed = f"{row.summary[GFLOPS] / 1000:.2f}"
