@@ -1,0 +1,146 @@
+"""The workflows: valid, pinned, read-only, and never a fork's code on a machine of our own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from ladder_builder import REPOSITORY
+from ruamel.yaml import YAML
+
+FILES = sorted((REPOSITORY / ".github" / "workflows").glob("*.y*ml"))
+PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
+HOSTED = "ubuntu-24.04"
+# Events that run a fork's code, or run beside it with more rights than it should have.
+OPEN_TO_FORKS = {"pull_request", "pull_request_target", "workflow_run", "issue_comment"}
+
+
+def load(path):
+    return YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
+
+
+def problems(workflow):
+    """What breaks the rules, one sentence each."""
+    found = []
+    jobs = workflow["jobs"]
+    events = workflow["on"]
+    if "pull_request_target" in events:
+        found.append("pull_request_target gives a fork's code the rights of this repository")
+    if workflow.get("permissions") != {"contents": "read"}:
+        found.append("the token must be read-only")
+    for name, job in jobs.items():
+        if "permissions" in job:
+            found.append(f"{name}: permissions of its own")
+        if "timeout-minutes" not in job:
+            found.append(f"{name}: no time limit")
+        if job["runs-on"] != HOSTED:
+            if OPEN_TO_FORKS & set(events):
+                found.append(f"{name}: self-hosted, and a fork can trigger it")
+            if job.get("concurrency", {}).get("cancel-in-progress") is not False:
+                found.append(f"{name}: one at a time, without cancellation")
+        for step in job["steps"]:
+            uses = step.get("uses")
+            if uses is not None and not PINNED.fullmatch(uses):
+                found.append(f"{name}: {uses} is not pinned by commit")
+            credentials = step.get("with", {}).get("persist-credentials")
+            if uses is not None and "/checkout@" in uses and credentials is not False:
+                found.append(f"{name}: checkout leaves its token behind")
+            if "${{" in step.get("run", ""):
+                found.append(f"{name}: an expression in a script; pass it through env")
+    if "secrets." in str(workflow):
+        found.append("a secret")
+    return found + _summary_problems(jobs)
+
+
+def _summary_problems(jobs):
+    """One job depends on all others, runs whatever became of them, and looks at each result."""
+    last = list(jobs)[-1]
+    summary, others = jobs[last], set(jobs) - {last}
+    text = str(summary)
+    found = []
+    if summary.get("if") != "always()":
+        found.append(f"{last}: does not always run")
+    if set(summary["needs"]) != others:
+        found.append(f"{last}: does not need every other job")
+    found += [
+        f"{last}: does not look at {name}" for name in others if f"needs.{name}.result" not in text
+    ]
+    return found
+
+
+def test_there_are_workflows():
+    assert [path.name for path in FILES] == ["ci.yml", "gpu.yml"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_valid_by_the_public_schema(path):
+    done = validate(path)
+    assert done.returncode == 0, done.stdout
+
+
+def validate(path):
+    command = ["check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(path)]
+    return subprocess.run(
+        [sys.executable, "-m", *command], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_schema_rejects_an_invalid_workflow(tmp_path):
+    path = tmp_path / "bad.yml"
+    path.write_text("on: push\njobs: {a: {runs-on: x, steps: [{runs: ls}]}}\n")
+    assert validate(path).returncode == 1
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_rules(path):
+    assert problems(load(path)) == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_pin_tells_its_version(path):
+    lines = [line for line in path.read_text("utf-8").splitlines() if "uses:" in line]
+    assert all(re.search(r"@[0-9a-f]{40}  # v\d+\.\d+\.\d+$", line) for line in lines)
+
+
+def test_the_gpu_workflow_runs_vetted_commits_only():
+    assert set(load(REPOSITORY / ".github/workflows/gpu.yml")["on"]) == {
+        "push",
+        "workflow_dispatch",
+    }
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_steps_are_commands_that_run_locally_too(path):
+    for name, job in list(load(path)["jobs"].items())[:-1]:
+        runs = [step["run"] for step in job["steps"] if "run" in step]
+        assert runs, name
+        for run in runs:
+            command = run.split()[0]
+            assert command.startswith("ci/")
+            assert (REPOSITORY / command).exists()
+
+
+BREAK = {
+    "pull_request_target": lambda w: w["on"].update(pull_request_target=None),
+    "a fork can trigger it": lambda w: w["on"].update(pull_request=None),
+    "read-only": lambda w: w.update(permissions={"contents": "write"}),
+    "permissions of its own": lambda w: w["jobs"]["bench"].update(permissions={}),
+    "not pinned": lambda w: w["jobs"]["bench"]["steps"][0].update(uses="actions/checkout@v4"),
+    "leaves its token": lambda w: w["jobs"]["bench"]["steps"][0].pop("with"),
+    "always run": lambda w: w["jobs"]["gpu"].pop("if"),
+    "does not need": lambda w: w["jobs"]["gpu"].update(needs=[]),
+    "does not look at": lambda w: w["jobs"]["gpu"].update(steps=[]),
+    "without cancellation": lambda w: w["jobs"]["bench"].pop("concurrency"),
+    "no time limit": lambda w: w["jobs"]["bench"].pop("timeout-minutes"),
+    "a secret": lambda w: w["jobs"]["bench"].update(env={"A": "${{ secrets.A }}"}),
+    "expression in a script": lambda w: w["jobs"]["bench"]["steps"][1].update(run="${{ a }}"),
+}
+
+
+@pytest.mark.parametrize("told", BREAK)
+def test_each_rule_can_fail(told):
+    workflow = load(REPOSITORY / ".github/workflows/gpu.yml")
+    BREAK[told](workflow)
+    assert any(told in problem for problem in problems(workflow))
