@@ -1,0 +1,33 @@
+# The tests of the commands, one ctest entry a file or suite. They know nothing of the device, so
+# the plain CPU build alone has them. Without build/venv, which ci/test makes, those that need more
+# than this machine's Python report that they are skipped.
+if(NOT TILEGATE_BUILD_TESTS OR NOT TILEGATE_DEVICE STREQUAL "simt" OR TILEGATE_SANITIZE)
+  return()
+endif()
+
+function(tilegate_add_python_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NEEDS" "PATHS")
+  set(needs "")
+  if(arg_NEEDS)
+    set(needs --needs ${arg_NEEDS})
+  endif()
+  add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/ci/pytest ${needs} ${arg_PATHS})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
+endfunction()
+
+tilegate_add_python_test(gate PATHS tests/gate)
+tilegate_add_python_test(commands PATHS
+  tests/ci/test_conditions.py tests/ci/test_record.py tests/ci/test_setup.py)
+tilegate_add_python_test(tables PATHS tests/ci/test_ladder.py tests/ci/test_tables.py)
+tilegate_add_python_test(plots NEEDS matplotlib PATHS tests/ci/test_plot.py)
+tilegate_add_python_test(workflows NEEDS check_jsonschema,ruamel.yaml PATHS
+  tests/ci/test_workflows.py)
+
+# It builds and benchmarks as a reader would, so nothing may run beside it.
+tilegate_add_python_test(readme PATHS tests/ci/test_readme.py)
+set_tests_properties(readme PROPERTIES RUN_SERIAL TRUE
+  ENVIRONMENT TILEGATE_NO_INSTALL=1)
+
+add_test(NAME format COMMAND ${PROJECT_SOURCE_DIR}/ci/format --check)
+set_tests_properties(format PROPERTIES
+  SKIP_RETURN_CODE 77 TIMEOUT 120 ENVIRONMENT TILEGATE_NO_INSTALL=1)
