@@ -39,7 +39,10 @@ Tolerance forward_error(std::int64_t rounding_chain, const SgemmArgs& args) {
   const double lu = static_cast<double>(rounding_chain) * kUnitRoundoff;
   // One underflow for each product of the sum, scaled by alpha, and for the products with alpha and
   // beta. Twice the half of `kSmallest`, because the roundings that follow may enlarge each.
-  const double products = static_cast<double>(args.shape.k) * std::fabs(double{args.alpha}) + 2.0;
+  double products = 1.0;
+  if (reads_a_and_b(args)) {
+    products += static_cast<double>(args.shape.k) * std::fabs(double{args.alpha}) + 1.0;
+  }
   return {.gamma = lu / (1.0 - lu), .underflow = products * kSmallest};
 }
 

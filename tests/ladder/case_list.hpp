@@ -1,0 +1,45 @@
+// Collects cases; a case that is already there is left out, so that names stay unique.
+#pragma once
+
+#include <array>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verifier/case.hpp"
+
+namespace tilegate::ladder {
+
+using verifier::Case;
+using verifier::Inputs;
+
+class CaseList {
+ public:
+  void add(Case test_case) {
+    if (names_.insert(name_of(test_case)).second) cases_.push_back(std::move(test_case));
+  }
+
+  std::vector<Case> take() { return std::move(cases_); }
+
+ private:
+  std::set<std::string> names_;
+  std::vector<Case> cases_;
+};
+
+struct Factors {
+  float alpha, beta;
+};
+
+// Whole numbers, so that integer inputs give integer results.
+inline constexpr std::array<Factors, 8> kWholeFactors = {
+    {{1, 0}, {1, 1}, {-1, 2}, {2, -1}, {1, -3}, {0, 2}, {3, 0}, {-2, 1}}};
+inline constexpr std::array<Factors, 8> kFactors = {
+    {{1, 0}, {1, 1}, {-1, 0.5F}, {2, -1}, {0.7F, -3}, {0, 2}, {1.0F / 3.0F, 0}, {-1e-3F, 1}}};
+
+inline const Factors& factors(Inputs inputs, std::size_t turn) {
+  const auto& table = inputs == Inputs::kIntegers ? kWholeFactors : kFactors;
+  return table[turn % table.size()];
+}
+
+}  // namespace tilegate::ladder

@@ -1,0 +1,36 @@
+// The tables of cases that every stage is tested on. They depend on the stage and on the device
+// that this build is for, never on the machine: listing the tests touches no device.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <tilegate/sgemm.hpp>
+
+#include "verifier/case.hpp"
+
+namespace tilegate::ladder {
+
+using verifier::Case;
+
+// Shapes: 0 and 1 in every place, 2 … 17, every tile size and its neighbours, primes, skinny ones;
+// alpha, beta, padding and offsets take turns. Each with integers and with uniform inputs.
+std::vector<Case> shape_cases(const Stage& stage);
+
+// Base offsets of 0, 4, 8 and 12 bytes in all combinations, paddings, operands past 2^31 elements,
+// and on CUDA 2 100 000 rows or columns: more than 65535 blocks along one side.
+std::vector<Case> memory_cases(const Stage& stage);
+
+// beta == 0, alpha == 0, K == 0, empty C, and NaN and Inf in every operand and factor.
+std::vector<Case> semantics_cases(const Stage& stage);
+
+// Few, but large enough for several tiles.
+std::vector<Case> repeat_cases(const Stage& stage);
+
+// Shapes drawn log-uniformly, everything else uniformly, from `sweep_seed`.
+std::vector<Case> random_cases(const Stage& stage);
+
+// TILEGATE_SWEEP_SEED in the environment, or a fixed number.
+std::uint64_t sweep_seed();
+
+}  // namespace tilegate::ladder

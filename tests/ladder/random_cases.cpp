@@ -1,0 +1,83 @@
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "ladder/case_list.hpp"
+#include "ladder/cases.hpp"
+
+namespace tilegate::ladder {
+namespace {
+
+constexpr std::uint64_t kDefaultSeed = 20260;
+constexpr std::int64_t kMaxPad = 9;
+#if TILEGATE_ON_SIMT
+constexpr int kNumCases = 60;
+constexpr std::int64_t kMaxExtent = 160;
+#else
+constexpr int kNumCases = 500;
+constexpr std::int64_t kMaxExtent = 3000;
+#endif
+
+// Draws that are the same with every standard library, unlike its distributions.
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : random_(seed) {}
+
+  // In [0, end).
+  std::int64_t below(std::int64_t end) {
+    return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(end));
+  }
+
+  // In [1, kMaxExtent], as many between 10 and 20 as between 100 and 200; now and then 0.
+  std::int64_t extent() {
+    if (below(40) == 0) return 0;
+    const double unit = static_cast<double>(random_() >> 11) * 0x1p-53;
+    return static_cast<std::int64_t>(
+        std::exp(unit * std::log(static_cast<double>(kMaxExtent) + 1.0)));
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+Case random_case(Draw& draw) {
+  Case c{.shape = {draw.extent(), draw.extent(), draw.extent()}};
+  c.inputs = draw.below(2) == 0 ? Inputs::kIntegers : Inputs::kUniform;
+  const Factors& f = factors(c.inputs, static_cast<std::size_t>(draw.below(kFactors.size())));
+  c.alpha = f.alpha;
+  c.beta = f.beta;
+  const std::int64_t unit = draw.below(2) == 0 ? 4 : 1;  // every other case: whole vectors
+  c.shape.n = c.shape.n / unit * unit;
+  c.shape.k = c.shape.k / unit * unit;
+  for (std::int64_t& pad : c.pad) pad = draw.below(kMaxPad) / unit * unit;
+  if (unit == 1) {
+    for (int& offset : c.offset) offset = 4 * static_cast<int>(draw.below(4));
+  }
+  c.seed = static_cast<std::uint64_t>(draw.below(std::int64_t{1} << 32));
+  return c;
+}
+
+}  // namespace
+
+std::uint64_t sweep_seed() {
+  const char* text = std::getenv("TILEGATE_SWEEP_SEED");
+  if (text == nullptr || *text == '\0') return kDefaultSeed;
+  char* end = nullptr;
+  const std::uint64_t seed = std::strtoull(text, &end, 10);
+  if (*end != '\0') {
+    std::fprintf(stderr, "TILEGATE_SWEEP_SEED is '%s'; it must be a whole number\n", text);
+    std::exit(1);
+  }
+  return seed;
+}
+
+std::vector<Case> random_cases(const Stage& /*stage*/) {
+  Draw draw(sweep_seed());
+  CaseList list;
+  for (int i = 0; i < kNumCases; ++i) list.add(random_case(draw));
+  return list.take();
+}
+
+}  // namespace tilegate::ladder

@@ -1,0 +1,82 @@
+// Every stage gives the right C, touches nothing else, and gives it again.
+#include <array>
+#include <cstdio>
+#include <new>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/simt/device.hpp>
+
+#include "ladder/cases.hpp"
+#include "ladder/stage_test.hpp"
+
+namespace tilegate::ladder {
+namespace {
+
+using verifier::Order;
+
+class SgemmTest : public StageCaseTest {};
+
+TEST_P(SgemmTest, MatchesReference) { expect_right(); }
+
+INSTANTIATE_TEST_SUITE_P(Ladder, SgemmTest, testing::ValuesIn(for_every_stage(shape_cases)),
+                         name_case);
+
+class MemoryContractTest : public StageCaseTest {
+ protected:
+  void SetUp() override {
+    StageCaseTest::SetUp();
+    const std::size_t needed = device_bytes(test_case());
+    if (device::properties().is_cuda && needed > device::properties().total_memory) skip(needed);
+  }
+
+  static void skip(std::size_t needed) {
+    GTEST_SKIP() << "needs " << needed << " bytes of device memory, there are "
+                 << device::properties().total_memory << " or fewer";
+  }
+};
+
+TEST_P(MemoryContractTest, Holds) {
+  try {
+    expect_right();
+  } catch (const std::bad_alloc&) {
+    skip(device_bytes(test_case()));  // other programs have some of it
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ladder, MemoryContractTest,
+                         testing::ValuesIn(for_every_stage(memory_cases)), name_case);
+
+class BlasSemanticsTest : public StageCaseTest {};
+
+TEST_P(BlasSemanticsTest, Hold) { expect_right(); }
+
+INSTANTIATE_TEST_SUITE_P(Ladder, BlasSemanticsTest,
+                         testing::ValuesIn(for_every_stage(semantics_cases)), name_case);
+
+class RepeatableTest : public StageCaseTest {};
+
+TEST_P(RepeatableTest, SameBits) {
+  expect_right(std::array{Order::kForward, Order::kReverse, Order::kShuffled, Order::kForward});
+}
+
+INSTANTIATE_TEST_SUITE_P(Ladder, RepeatableTest, testing::ValuesIn(for_every_stage(repeat_cases)),
+                         name_case);
+
+class RandomSweepTest : public StageCaseTest {
+ protected:
+  static void SetUpTestSuite() { std::printf("%s\n", environment().c_str()); }
+
+  static std::string environment() {
+    return "TILEGATE_SWEEP_SEED=" + std::to_string(sweep_seed()) + " ";
+  }
+};
+
+TEST_P(RandomSweepTest, MatchesReference) { expect_right(verifier::kBothOrders, environment()); }
+
+INSTANTIATE_TEST_SUITE_P(Ladder, RandomSweepTest, testing::ValuesIn(for_every_stage(random_cases)),
+                         name_case);
+
+}  // namespace
+}  // namespace tilegate::ladder

@@ -1,0 +1,124 @@
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "ladder/case_list.hpp"
+#include "ladder/cases.hpp"
+
+namespace tilegate::ladder {
+namespace {
+
+// Lengths without a common divisor with each other or with the factors', so that over the shapes
+// every alpha and beta meets every padding and every offset.
+constexpr std::array<std::array<std::int64_t, 3>, 7> kPads = {
+    {{0, 0, 0}, {3, 3, 3}, {0, 1, 0}, {4, 8, 12}, {1, 0, 5}, {2, 7, 4}, {100, 65, 31}}};
+constexpr std::array<std::array<int, 3>, 5> kOffsets = {
+    {{0, 0, 0}, {4, 4, 4}, {0, 8, 0}, {12, 4, 8}, {8, 0, 12}}};
+
+// Shapes whose rows are whole vectors, off the tile sizes: the 128-bit path and its edges.
+constexpr std::array<Shape, 9> kVectorShapes = {{{4, 4, 4},
+                                                 {1, 8, 4},
+                                                 {7, 12, 20},
+                                                 {36, 68, 12},
+                                                 {100, 36, 44},
+                                                 {132, 124, 20},
+                                                 {65, 132, 36},
+                                                 {130, 260, 8},
+                                                 {33, 64, 100}}};
+
+constexpr std::array<Shape, 16> kPrimeAndSkinny = {{{19, 23, 29},
+                                                    {31, 37, 41},
+                                                    {61, 67, 71},
+                                                    {101, 103, 107},
+                                                    {127, 131, 137},
+                                                    {149, 97, 53},
+                                                    {1, 1, 509},
+                                                    {2, 3, 1031},
+                                                    {1, 509, 7},
+                                                    {509, 1, 7},
+                                                    {1, 257, 131},
+                                                    {257, 1, 131},
+                                                    {3, 1021, 5},
+                                                    {1021, 3, 5},
+                                                    {129, 65, 33},
+                                                    {150, 150, 70}}};
+
+#if !TILEGATE_ON_SIMT
+constexpr std::array<Shape, 7> kLarge = {{{4097, 4095, 4093},
+                                          {4096, 4096, 1024},
+                                          {8191, 129, 2047},
+                                          {127, 8193, 4099},
+                                          {3, 5, 65536},
+                                          {129, 257, 65537},
+                                          {1, 65537, 1025}}};
+#else
+constexpr std::array<Shape, 1> kLarge = {{{3, 5, 2053}}};
+#endif
+
+class ShapeCases {
+ public:
+  // With the next factors, padding and offsets in turn.
+  void add(const Shape& shape) {
+    add_both({.shape = shape,
+              .pad = kPads[turn_ % kPads.size()],
+              .offset = kOffsets[turn_ % kOffsets.size()]});
+  }
+
+  // As wide accesses need it.
+  void add_aligned(const Shape& shape) {
+    add_both({.shape = shape});
+    add_both({.shape = shape, .pad = {4, 8, 12}});
+  }
+
+  std::vector<Case> take() { return list_.take(); }
+
+ private:
+  void add_both(Case test_case) {
+    for (const Inputs inputs : {Inputs::kIntegers, Inputs::kUniform}) {
+      test_case.inputs = inputs;
+      test_case.alpha = factors(inputs, turn_).alpha;
+      test_case.beta = factors(inputs, turn_).beta;
+      list_.add(test_case);
+    }
+    ++turn_;
+  }
+
+  CaseList list_;
+  std::size_t turn_ = 0;
+};
+
+void add_tile_neighbours(std::int64_t tile, ShapeCases& cases) {
+  for (const std::int64_t size : {tile - 1, tile, tile + 1}) {
+    cases.add({size, 6, 5});
+    cases.add({5, size, 6});
+    cases.add({6, 5, size});
+    cases.add({size, size, 9});
+    cases.add({size, size, size});
+  }
+  cases.add({tile + 1, tile - 1, tile});
+  cases.add({tile - 1, tile, tile + 1});
+  cases.add_aligned({tile, tile, tile});
+}
+
+}  // namespace
+
+std::vector<Case> shape_cases(const Stage& stage) {
+  ShapeCases cases;
+  for (const std::int64_t m : {0, 1, 5}) {
+    for (const std::int64_t n : {0, 1, 5}) {
+      for (const std::int64_t k : {0, 1, 5}) cases.add({m, n, k});
+    }
+  }
+  for (std::int64_t size = 2; size <= 17; ++size) {
+    cases.add({size, size, size});
+    cases.add({size, 19 - size, size / 2});
+    cases.add({19 - size, size, size + 3});
+  }
+  for (const std::int64_t tile : stage.tile_sizes) add_tile_neighbours(tile, cases);
+  for (const Shape& shape : kVectorShapes) cases.add_aligned(shape);
+  for (const Shape& shape : kPrimeAndSkinny) cases.add(shape);
+  for (const Shape& shape : kLarge) cases.add(shape);
+  return cases.take();
+}
+
+}  // namespace tilegate::ladder

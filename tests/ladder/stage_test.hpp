@@ -1,0 +1,50 @@
+// What the suites of the ladder share: one test is one stage with one case, or one stage.
+#pragma once
+
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/sgemm.hpp>
+
+#include "verifier/case.hpp"
+
+namespace tilegate::ladder {
+
+// Every stage of this build and every variant of one.
+std::vector<const Stage*> all_stages();
+
+// As test names hold it: "Rung.word" becomes "Rung_word", which the rung's filter finds too.
+std::string test_name(const Stage& stage);
+
+// Why the stage cannot run on this device; empty: it can.
+std::string cannot_run(const Stage& stage);
+
+struct StageCase {
+  const Stage* stage;
+  verifier::Case test_case;
+};
+void PrintTo(const StageCase& stage_case, std::ostream* out);
+// For INSTANTIATE_TEST_SUITE_P.
+std::string name_case(const testing::TestParamInfo<StageCase>& info);
+std::string name_stage(const testing::TestParamInfo<const Stage*>& info);
+
+// `table(stage)` for every stage.
+std::vector<StageCase> for_every_stage(std::vector<verifier::Case> (*table)(const Stage&));
+
+class StageCaseTest : public testing::TestWithParam<StageCase> {
+ protected:
+  void SetUp() override;
+
+  const Stage& stage() const { return *GetParam().stage; }
+  const verifier::Case& test_case() const { return GetParam().test_case; }
+
+  // Fails the test unless `verify` finds the stage right; says how to run it again.
+  void expect_right(std::span<const verifier::Order> orders = verifier::kBothOrders,
+                    const std::string& environment = {}) const;
+};
+
+}  // namespace tilegate::ladder
