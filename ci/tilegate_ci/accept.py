@@ -30,6 +30,12 @@ def check_acceptable(candidate: Run, allow_dirty: bool = False, allow_few: bool 
     unverified = [row.name for row in candidate.benchmarks.values() if not row.verified]
     if unverified:
         raise GateError(f"{candidate.path}: not verified: {', '.join(sorted(unverified))}")
+    plant = candidate.fields["protocol"].get("plant")
+    if plant is not None:
+        raise GateError(
+            f"{candidate.path}: protocol.plant: {plant}: a slow-down was planted in this run; "
+            "it can prove the gate, but never be a baseline"
+        )
     if candidate.dirty and not allow_dirty:
         raise GateError(
             f"{candidate.path}: commit: {candidate.commit}: nobody can rebuild uncommitted "

@@ -27,6 +27,7 @@ class Reading:
     values: Mapping[str, float]
     bytes: int | None
     verified: bool
+    planted_percent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Process:
     peak_gflops: float | None
     started: str | None
     readings: Mapping[str, Reading]
+    plant: str | None = None
 
 
 def read_process(path: str) -> Process:
@@ -59,6 +61,7 @@ def read_process(path: str) -> Process:
     if not rows:
         raise root.error("benchmarks: no benchmark in it; aggregates alone are not enough")
     seed, date = context.get("seed"), context.get("date")
+    plant = context.get("plant")
     return Process(
         path=path,
         device=device,
@@ -67,6 +70,7 @@ def read_process(path: str) -> Process:
         peak_gflops=_optional_number(context.get("peak_gflops")),
         started=_utc(date.value) if date is not None else None,
         readings={name: _reading(nodes, device["kind"]) for name, nodes in rows.items()},
+        plant=None if plant is None else plant.text(),
     )
 
 
@@ -132,7 +136,9 @@ def _reading(repetitions: Sequence[Node], device_kind: str) -> Reading:
                 node.require(counter).positive() for node in repetitions
             )
     sizes = [node.require("bytes").count() for node in repetitions if node.get("bytes") is not None]
+    planted = [node.require("planted_pct") for node in repetitions if node.get("planted_pct")]
     return Reading(
+        planted_percent=statistics.median(node.finite() for node in planted) if planted else None,
         values=values,
         bytes=max(sizes, default=None),
         verified=all(node.object().get("verified") == 1 for node in repetitions),
@@ -169,6 +175,7 @@ def _protocol(processes: Sequence[Process]) -> dict[str, Any]:
     optional = {
         "seed": processes[0].seed,
         "min_time_s": processes[0].min_time_s,
+        "plant": processes[0].plant,
         "peak_gflops_per_process": peaks if len(peaks) == len(processes) else None,
     }
     told = {key: value for key, value in optional.items() if value is not None}
@@ -200,6 +207,8 @@ def _check_alike(first: Process, other: Process) -> None:
             raise GateError(
                 f"{prefix} device {key} {other.device.get(key)!r}, not {first.device.get(key)!r}"
             )
+    if first.plant != other.plant:
+        raise GateError(f"{prefix} plant {other.plant!r}, not {first.plant!r}")
     if first.seed != other.seed:
         raise GateError(f"{prefix} seed {other.seed!r}, not {first.seed!r}")
     for name in sorted({*first.readings, *other.readings}):

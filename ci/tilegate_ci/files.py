@@ -130,9 +130,16 @@ def _shown(value: Any) -> str:
 def read_json(path: str) -> Node:
     """Parses a file; unreadable, empty, malformed or with a key given twice: GateError."""
     try:
-        text = Path(path).read_bytes().decode("utf-8")
+        data = Path(path).read_bytes()
     except OSError as problem:
         raise GateError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
+    return parse_json(data, path)
+
+
+def parse_json(data: bytes, path: str) -> Node:
+    """As read_json; `path` is where the bytes came from."""
+    try:
+        text = data.decode("utf-8")
     except UnicodeDecodeError as problem:
         raise GateError(f"{path}: byte {problem.start}: not UTF-8 text") from problem
     if not text.strip():
@@ -188,10 +195,14 @@ def write_in_place(path: Path, text: str) -> None:
 
 def write_atomically(path: Path, text: str) -> None:
     """A reader sees the old file or the new one, never half of either."""
+    write_bytes_atomically(path, text.encode("utf-8"))
+
+
+def write_bytes_atomically(path: Path, data: bytes) -> None:
     target = path.resolve()
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(data)
         os.replace(temporary, target)
     except OSError as problem:
         raise GateError(f"{path}: cannot be written: {problem.strerror or problem}") from problem

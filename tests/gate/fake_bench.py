@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Stands in for the bench binary: its command line and files, without a device.
+
+FAKE_BENCH, a JSON object in a file beside this script (fake_bench.json), may set: slow (rung to
+percent), noise (standard deviation of a process), seed, device, throttle, fail (text), count_file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import random
+import re
+import sys
+from pathlib import Path
+
+CONTEXT = {
+    "device_kind": "cuda",
+    "device_name": "NVIDIA H200",
+    "driver": "580.65.06",
+    "cuda": "13.0",
+    "cublas": "13.1.0",
+    "compute_capability": "90",
+    "multiprocessors": "132",
+}
+
+
+def main() -> int:
+    flags = dict(argument[2:].split("=", 1) for argument in sys.argv[1:])
+    beside = Path(sys.argv[0]).with_suffix(".json")
+    settings = json.loads(beside.read_text()) if beside.exists() else {}
+    if "fail" in settings:
+        sys.stderr.write(settings["fail"] + "\n")
+        return 1
+    counter = Path(sys.argv[0]).with_suffix(".count")
+    number = int(counter.read_text()) if counter.exists() else 0
+    counter.write_text(str(number + 1))
+    draw = random.Random(f"{settings.get('seed', 0)}:{number}")
+    slow = dict(settings.get("slow", {}))
+    context = {**CONTEXT, "seed": flags["seed"], **settings.get("context", {})}
+    plant = flags.get("plant")
+    if plant:
+        context["plant"] = plant
+        slow[plant.split(":")[0]] = float(plant.split(":")[1])
+
+    rows, replays = [], ["benchmark,rung_s,cublas_s"]
+    with open(flags["shapes"].lstrip("@"), encoding="utf-8") as stream:
+        table = list(csv.reader(stream))[1:]
+    for rung, m, n, k, *_ in table:
+        name = f"{rung}/{m}x{n}x{k}"
+        if not re.search(flags["benchmark_filter"], name + "/manual_time"):
+            continue
+        factor = math.exp(draw.gauss(0, settings.get("noise", 0.001)))
+        if rung != "Cublas":
+            factor *= 1 + slow.get(rung, 0) / 100
+        seconds = [
+            (1e-3 * factor * draw.gauss(1, 1e-4), 1e-3 * draw.gauss(1, 1e-4)) for _ in range(9)
+        ]
+        replays += [f"{name},{rung_s!r},{cublas_s!r}" for rung_s, cublas_s in seconds]
+        row = {
+            "name": name + "/manual_time",
+            "run_type": "iteration",
+            "GFLOPS": 2e-9 * int(m) * int(n) * int(k) / (1e-3 * factor),
+            "ratio_to_cublas": 1 / factor,
+            "pct_peak": 1.0,
+            "bytes": 4096.0,
+            "verified": settings.get("verified", 1.0),
+        }
+        if plant and plant.split(":")[0] == rung:
+            row["planted_pct"] = slow[rung]
+        rows.append(row)
+    Path(flags["samples"]).write_text("\n".join(replays) + "\n")
+    document = {"context": context, "benchmarks": rows}
+    Path(flags["benchmark_out"]).write_text(json.dumps(document))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
