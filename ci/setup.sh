@@ -30,6 +30,7 @@ missing_packages() {
   has_header gtest/gtest.h || echo libgtest-dev
   has_header benchmark/benchmark.h || echo libbenchmark-dev
   has_header boost/context/fiber.hpp || echo libboost-context-dev
+  command -v clang++ >/dev/null || echo clang  # compiles the counted kernels
   python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -37,7 +38,7 @@ def bash(tmp_path):
 def test_an_empty_machine_misses_everything(bash):
     assert bash("missing_packages", alone=True, CXX="").stdout.split() == [
         *("cmake", "ninja-build", "git", "g++", "libgtest-dev", "libbenchmark-dev"),
-        *("libboost-context-dev", "python3-venv"),
+        *("libboost-context-dev", "clang", "python3-venv"),
     ]
 
 
@@ -166,3 +167,10 @@ def test_every_requirement_is_pinned():
     packages = [line.split("#")[0].strip() for line in lines if not line.startswith("#")]
     assert packages
     assert all(package.count("==") == 1 for package in packages)
+
+
+def test_pre_commit_formats_with_the_same_versions():
+    text = (REPOSITORY / ".pre-commit-config.yaml").read_text("utf-8")
+    pinned = (REPOSITORY / "ci" / "requirements.txt").read_text("utf-8")
+    formatters = re.findall(r"^(clang-format|ruff)==(\S+)", pinned, re.MULTILINE)
+    assert re.findall(r"rev: v(\S+)", text) == [version for _, version in formatters]
