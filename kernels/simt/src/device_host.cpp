@@ -9,6 +9,8 @@
 
 #include <tilegate/simt/device.hpp>
 
+#include "observer.hpp"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #endif
@@ -18,6 +20,14 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kReserveFrom = std::size_t{1} << 30;  // bytes
+
+// Pretended, because rungs choose by it. Counts are told for an H200; elsewhere few, so that small
+// shapes go either way.
+#if defined(TILEGATE_COUNTED)
+constexpr int kMultiprocessors = 132;
+#else
+constexpr int kMultiprocessors = 4;
+#endif
 
 bool is_reserved(std::size_t bytes) { return bytes >= kReserveFrom; }
 
@@ -38,7 +48,7 @@ const Properties& properties() {
       .is_cuda = false,
       .name = "simt",
       .compute_capability = 0,
-      .multiprocessors = 4,  // pretended, so that choices by shape go either way on small ones
+      .multiprocessors = kMultiprocessors,
       .total_memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
                       static_cast<std::size_t>(sysconf(_SC_PAGESIZE)),
   };
@@ -57,10 +67,12 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
     memory = ::operator new (bytes, std::align_val_t{kAlignment});
   }
   data_ = static_cast<std::byte*>(memory);
+  simt::observer::add_buffer(data_, bytes);
 }
 
 Buffer::~Buffer() {
   if (data_ == nullptr) return;
+  simt::observer::remove_buffer(data_);
   set_accessible(data_, bytes_, true);
   if (is_reserved(bytes_)) {
     munmap(data_, bytes_);

@@ -20,6 +20,7 @@
 #include <tilegate/simt/host/seam.hpp>
 
 #include "fault_sources.hpp"
+#include "observer.hpp"
 
 constinit thread_local tilegate::simt::Index3 threadIdx;
 constinit thread_local tilegate::simt::Index3 blockIdx;
@@ -92,7 +93,7 @@ class Executor {
   Thread& current() { return *current_; }
 
   void block_barrier(const Site& site);
-  void warp_barrier(unsigned mask, const Site& site);
+  void warp_barrier(unsigned mask, const Site& site, bool orders_memory);
   std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned lane, const Site& site);
   std::byte* shared_memory(std::size_t bytes);
 
@@ -219,6 +220,7 @@ Status Executor::run(const LaunchConfig& config, const std::function<void()>& th
   blockDim = {config.threads_x, config.threads_y, 1};
   gridDim = {static_cast<unsigned>(config.blocks), 1, 1};
 
+  observer::begin_launch(config_, shared_.get());
   const FaultSources sources;
   for (std::int64_t i = 0; i < config.blocks && !fault_; ++i) {
     std::int64_t block = i;
@@ -229,6 +231,7 @@ Status Executor::run(const LaunchConfig& config, const std::function<void()>& th
     }
     run_block(block);
   }
+  observer::end_launch();
   if (!fault_) return {};
   unwind_fibers();  // some wait inside the kernel
   return Status::device_error(*fault_);
@@ -239,6 +242,7 @@ void Executor::run_block(std::int64_t block) {
   // NaN in every word: a read of what nobody wrote shows in the result.
   std::memset(shared_.get(), 0xFF, config_.shared_bytes);
   num_waiting_ = num_done_ = 0;
+  observer::begin_block();
   for (auto& thread : block_threads()) {
     thread->state = State::kReady;
     thread->copies.clear();
@@ -251,6 +255,8 @@ void Executor::run_block(std::int64_t block) {
       if (thread.state != State::kReady) continue;
       progress = true;
       resume(thread);
+      if (fault_) return;
+      if (thread.state != State::kAtWarpBarrier) observer::stop_thread(number);
       if (fault_) return;
     }
     if (num_waiting_ == num_threads_) {
@@ -266,6 +272,7 @@ void Executor::run_block(std::int64_t block) {
 void Executor::resume(Thread& thread) {
   current_ = &thread;
   threadIdx = thread.index;
+  observer::resume_thread(thread.number, stack_of(thread.stack));
   void* fake_stack = start_switch(stack_of(thread.stack));
   thread.fiber = std::move(thread.fiber).resume();
   finish_switch(fake_stack);
@@ -297,6 +304,7 @@ void Executor::release_block_barrier() {
     thread->state = State::kReady;
   }
   num_waiting_ = 0;
+  observer::release_block_barrier();
 }
 
 void Executor::report_stuck_threads() {
@@ -335,7 +343,7 @@ Thread* Executor::lane_of_current_warp(unsigned lane) {
   return number < num_threads_ ? threads_[number].get() : nullptr;
 }
 
-void Executor::warp_barrier(unsigned mask, const Site& site) {
+void Executor::warp_barrier(unsigned mask, const Site& site, bool orders_memory) {
   if ((mask >> current_->number % kWarpSize & 1) == 0) {
     fail("warp barrier at " + to_string(site) + " whose mask leaves out the calling lane");
   }
@@ -355,16 +363,17 @@ void Executor::warp_barrier(unsigned mask, const Site& site) {
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     if ((mask >> lane & 1) != 0) lane_of_current_warp(lane)->state = State::kReady;
   }
+  if (orders_memory) observer::release_warp_barrier(current_->number / kWarpSize, mask);
 }
 
 std::uint64_t Executor::shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane,
                                 const Site& site) {
   current_->shuffle_bits = bits;
-  warp_barrier(mask, site);
+  warp_barrier(mask, site, false);
   const Thread* source = lane_of_current_warp(source_lane);
   const bool takes_part = source != nullptr && (mask >> source_lane & 1) != 0;
   const std::uint64_t received = takes_part ? source->shuffle_bits : ~std::uint64_t{0};
-  warp_barrier(mask, site);  // nobody offers the next value before all have read this one
+  warp_barrier(mask, site, false);  // nobody offers the next value before all have read this one
   return received;
 }
 
@@ -409,7 +418,9 @@ Status run(const LaunchConfig& config, const std::function<void()>& thread_body)
 
 void block_barrier(const Site& site) { this_executor().block_barrier(site); }
 
-void warp_barrier(unsigned mask, const Site& site) { this_executor().warp_barrier(mask, site); }
+void warp_barrier(unsigned mask, const Site& site) {
+  this_executor().warp_barrier(mask, site, true);
+}
 
 std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, const Site& site) {
   return this_executor().shuffle(mask, bits, source_lane, site);
@@ -431,16 +442,18 @@ void copy_async_wait(int pending_groups) {
   const int first_pending = thread.open_group - pending_groups;
   std::erase_if(thread.copies, [&](const AsyncCopy& copy) {
     if (copy.group >= first_pending) return false;
+    observer::complete_copy(copy.smem, copy.bytes);
     std::memcpy(copy.smem, copy.gmem, copy.bytes);
     return true;
   });
 }
 
+void fail(const std::string& what) { this_executor().fail(what); }
+
 void fail_misaligned(const void* address, std::size_t bytes, const char* access) {
   char text[32];
   std::snprintf(text, sizeof(text), "%p", address);
-  this_executor().fail("misaligned " + std::to_string(bytes * 8) + "-bit " + access + " at " +
-                       text);
+  fail("misaligned " + std::to_string(bytes * 8) + "-bit " + access + " at " + text);
 }
 
 }  // namespace executor

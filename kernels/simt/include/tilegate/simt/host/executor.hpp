@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <source_location>
+#include <string>
 
 #include <tilegate/sgemm.hpp>
 #include <tilegate/simt/launch_config.hpp>
@@ -20,7 +20,24 @@ struct Index3 {
   unsigned x = 0, y = 0, z = 0;
 };
 
-using Site = std::source_location;
+// Where in the source; std::source_location, which clang 14 lacks.
+class Site {
+ public:
+  constexpr Site() = default;
+  static constexpr Site current(const char* file = __builtin_FILE(),
+                                unsigned line = __builtin_LINE()) {
+    Site site;
+    site.file_ = file;
+    site.line_ = line;
+    return site;
+  }
+  constexpr const char* file_name() const { return file_; }
+  constexpr unsigned line() const { return line_; }
+
+ private:
+  const char* file_ = "";
+  unsigned line_ = 0;
+};
 
 // The order in which blocks, and between two barriers the threads of a block, take their turns.
 class Schedule {
@@ -56,6 +73,8 @@ void copy_async(float* smem, const float* gmem, std::size_t bytes);
 void copy_async_commit();
 void copy_async_wait(int pending_groups);
 
+// Ends the launch with `what`, said of the current thread.
+[[noreturn]] void fail(const std::string& what);
 [[noreturn]] void fail_misaligned(const void* address, std::size_t bytes, const char* access);
 
 inline void check_alignment(const void* address, std::size_t bytes, const char* access) {

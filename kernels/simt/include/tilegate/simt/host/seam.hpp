@@ -72,7 +72,8 @@ namespace tilegate::simt {
 template <typename... Parameters, typename... Args>
 Status launch(const LaunchConfig& config, Stream /*stream*/, void (*kernel)(Parameters...),
               Args&&... args) {
-  return executor::run(config, [&] { kernel(args...); });
+  const auto thread_body = [&] { kernel(args...); };
+  return executor::run(config, std::cref(thread_body));
 }
 
 template <typename Kernel>
@@ -90,7 +91,15 @@ T& shared_storage() {
   return *reinterpret_cast<T*>(executor::shared_memory(sizeof(T)));
 }
 
-// Vector accesses go through these two, so that there is one place to check and to count them.
+}  // namespace tilegate::simt
+
+#if defined(TILEGATE_COUNTED)
+#include <tilegate/simt/host/counted_access.hpp>
+#else
+
+namespace tilegate::simt {
+
+// Vector accesses go through these two, so that there is one place to check them.
 template <typename V>
 V load_vector(const float* p) {
   executor::check_alignment(p, sizeof(V), "load");
@@ -112,6 +121,12 @@ void copy_async(float* smem, const float* gmem) {
   executor::check_alignment(gmem, kBytes, "async copy");
   executor::copy_async(smem, gmem, kBytes);
 }
+
+}  // namespace tilegate::simt
+
+#endif
+
+namespace tilegate::simt {
 
 inline void copy_async_commit() { executor::copy_async_commit(); }
 

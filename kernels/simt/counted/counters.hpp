@@ -1,0 +1,53 @@
+// What a stage's launches do, counted: for the whole and for each line of its source.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "warp_access.hpp"
+
+namespace tilegate::simt::counted {
+
+enum class Kind : std::uint8_t { kGlobalLoad, kGlobalStore, kSharedLoad, kSharedStore };
+constexpr std::size_t kKinds = 4;
+
+constexpr bool is_shared(Kind kind) {
+  return kind == Kind::kSharedLoad || kind == Kind::kSharedStore;
+}
+
+// Accesses of one kind. Asynchronous copies count as a global load and a shared store.
+struct Traffic {
+  std::uint64_t requests = 0;  // warp instructions
+  std::uint64_t units = 0;     // global: sectors of 32 bytes; shared: wavefronts
+  std::uint64_t excess = 0;    // units beyond the least for as many bytes; shared: bank conflicts
+  std::uint64_t bytes = 0;     // that threads asked for
+
+  void add(const Cost& cost, unsigned lanes_bytes) {
+    ++requests;
+    units += cost.units;
+    excess += cost.units - cost.ideal;
+    bytes += lanes_bytes;
+  }
+};
+
+// One line's accesses of one kind, and the costliest of them.
+struct Line {
+  std::uint32_t location = 0;  // of Sites
+  Kind kind = Kind::kGlobalLoad;
+  Traffic traffic;
+  WarpAccess worst;
+  Cost worst_cost;
+};
+
+struct Counters {
+  std::array<Traffic, kKinds> traffic;
+  std::uint64_t barriers = 0;  // of blocks
+  std::uint64_t fma = 0;       // of threads
+  std::vector<Line> lines;     // in the order of the source
+
+  const Traffic& of(Kind kind) const { return traffic[static_cast<std::size_t>(kind)]; }
+};
+
+}  // namespace tilegate::simt::counted

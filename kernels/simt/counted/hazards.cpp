@@ -1,0 +1,179 @@
+#include "hazards.hpp"
+
+#include <algorithm>
+
+#include "sites.hpp"
+
+namespace tilegate::simt::counted {
+namespace {
+
+constexpr unsigned kWordBytes = 4;
+
+std::string at(std::uint64_t offset) {
+  return "byte " + std::to_string(offset) + " of shared memory";
+}
+
+std::string place(std::uint32_t site) { return Sites::all().describe(site); }
+
+}  // namespace
+
+void Hazards::begin_launch(unsigned threads, unsigned threads_x, std::size_t shared_bytes) {
+  threads_x_ = threads_x;
+  epoch_ = 0;
+  words_.assign((shared_bytes + kWordBytes - 1) / kWordBytes, Word{});
+  clocks_.assign(threads, Clock{});
+  clocks_moved_ = true;
+}
+
+void Hazards::begin_block() {
+  block_barrier();
+  first_epoch_ = epoch_;
+  // A copy that the last block did not wait for is lost with the block.
+  if (!copies_started_) return;
+  for (Word& word : words_) word.copy_pending = false;
+  copies_started_ = false;
+}
+
+void Hazards::block_barrier() {
+  ++epoch_;
+  if (!clocks_moved_) return;
+  for (unsigned thread = 0; thread < clocks_.size(); ++thread) {
+    clocks_[thread] = Clock{};
+    clocks_[thread].seen[thread % kWarpSize] = 1;
+  }
+  clocks_moved_ = false;
+}
+
+void Hazards::warp_barrier(unsigned warp, unsigned mask) {
+  clocks_moved_ = true;
+  Clock joined;
+  const auto each_lane = [&](auto&& visit) {
+    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+      const unsigned thread = warp * kWarpSize + lane;
+      if ((mask >> lane & 1) != 0 && thread < clocks_.size()) visit(lane, clocks_[thread]);
+    }
+  };
+  each_lane([&](unsigned, const Clock& clock) {
+    for (unsigned i = 0; i < kWarpSize; ++i) {
+      joined.seen[i] = std::max(joined.seen[i], clock.seen[i]);
+    }
+  });
+  each_lane([&](unsigned lane, Clock& clock) {
+    clock = joined;
+    ++clock.seen[lane];
+  });
+}
+
+// Does a barrier stand between what `earlier` did at its time `stamp`, in this epoch, and now?
+bool Hazards::is_ordered(unsigned earlier, Stamp stamp, unsigned thread) const {
+  if (earlier == thread) return true;
+  if (earlier / kWarpSize != thread / kWarpSize) return false;
+  return clocks_[thread].seen[earlier % kWarpSize] >= stamp;
+}
+
+std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, unsigned bytes,
+                                         std::uint32_t site) {
+  const Stamp stamp = stamp_of(thread);
+  const auto warp = static_cast<std::uint16_t>(thread / kWarpSize);
+  for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
+    Word& word = words_[i];
+    if (word.copy_pending) return check_pending(word, i * kWordBytes, site, "read");
+    if (word.write_epoch < first_epoch_) {
+      return "read of " + at(i * kWordBytes) + ", which no thread of the block has written, at " +
+             place(site);
+    }
+    if (word.write_epoch == epoch_ && !is_ordered(word.writer, word.write_stamp, thread)) {
+      return race(word.writer, "wrote", word.write_site, thread, "reads", i * kWordBytes, site);
+    }
+    if (word.read_epoch != epoch_) {
+      word.read_epoch = epoch_;
+      word.read_lanes = 0;
+      word.read_warp = warp;
+      word.other_reader = 0;
+    }
+    if (word.read_warp == warp) {
+      word.read_site = site;
+      word.read_lanes |= 1U << thread % kWarpSize;
+      word.read_stamp[thread % kWarpSize] = stamp;
+    } else {
+      word.other_site = site;
+      word.other_reader = static_cast<std::uint16_t>(thread + 1);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Hazards::check_write(unsigned thread, Word& word, std::uint64_t offset,
+                                                std::uint32_t site) {
+  if (word.write_epoch == epoch_ && !is_ordered(word.writer, word.write_stamp, thread)) {
+    return race(word.writer, "wrote", word.write_site, thread, "writes", offset, site);
+  }
+  if (word.read_epoch == epoch_) {
+    if (word.other_reader != 0 && word.read_warp == thread / kWarpSize) {
+      return race(word.other_reader - 1U, "read", word.other_site, thread, "writes", offset, site);
+    }
+    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+      const unsigned reader = word.read_warp * kWarpSize + lane;
+      if ((word.read_lanes >> lane & 1) != 0 &&
+          !is_ordered(reader, word.read_stamp[lane], thread)) {
+        return race(reader, "read", word.read_site, thread, "writes", offset, site);
+      }
+    }
+  }
+  word.write_epoch = epoch_;
+  word.write_site = site;
+  word.writer = static_cast<std::uint16_t>(thread);
+  word.write_stamp = stamp_of(thread);
+  return std::nullopt;
+}
+
+std::optional<std::string> Hazards::write(unsigned thread, std::uint64_t offset, unsigned bytes,
+                                          std::uint32_t site) {
+  for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
+    if (words_[i].copy_pending) return check_pending(words_[i], i * kWordBytes, site, "write");
+    if (auto problem = check_write(thread, words_[i], i * kWordBytes, site)) return problem;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Hazards::start_copy(unsigned thread, std::uint64_t offset,
+                                               unsigned bytes, std::uint32_t site) {
+  auto problem = write(thread, offset, bytes, site);
+  copies_started_ = true;
+  for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
+    words_[i].copy_pending = true;
+  }
+  return problem;
+}
+
+std::optional<std::string> Hazards::end_copy(unsigned thread, std::uint64_t offset,
+                                             unsigned bytes) {
+  for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
+    words_[i].copy_pending = false;
+  }
+  return write(thread, offset, bytes, words_[offset / kWordBytes].write_site);
+}
+
+std::optional<std::string> Hazards::check_pending(const Word& word, std::uint64_t offset,
+                                                  std::uint32_t site, const char* verb) const {
+  return std::string(verb) + " of " + at(offset) + " at " + place(site) +
+         " before the wait of the async copy that thread " + name(word.writer) + " started at " +
+         place(word.write_site);
+}
+
+std::string Hazards::race(unsigned other, const char* other_verb, std::uint32_t other_site,
+                          unsigned thread, const char* verb, std::uint64_t offset,
+                          std::uint32_t site) const {
+  const bool one_warp = other / kWarpSize == thread / kWarpSize;
+  return "race at " + at(offset) + ": this thread " + verb + " at " + place(site) + "; thread " +
+         name(other) + " " + other_verb + " at " + place(other_site) +
+         (one_warp ? "; lanes of one warp, and no __syncwarp or __syncthreads between"
+                   : "; no __syncthreads between");
+}
+
+std::string Hazards::name(unsigned thread) const {
+  return "(" + std::to_string(thread % threads_x_) + "," + std::to_string(thread / threads_x_) +
+         ",0)";
+}
+
+}  // namespace tilegate::simt::counted

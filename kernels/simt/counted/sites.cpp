@@ -1,0 +1,70 @@
+#include "sites.hpp"
+
+#include <map>
+#include <sstream>
+#include <string_view>
+
+// The linker gathers the modules' tables between these two; see instrument.py.
+extern "C" {
+__attribute__((visibility("hidden"), weak)) extern const char __start_tilegate_sites[];
+__attribute__((visibility("hidden"), weak)) extern const char __stop_tilegate_sites[];
+}
+
+namespace tilegate::simt::counted {
+namespace {
+
+Frame parse_frame(const std::string& text) {
+  std::istringstream in(text);
+  std::string line, column;
+  Frame frame;
+  std::getline(in, frame.file, '|');
+  std::getline(in, line, '|');
+  std::getline(in, column, '|');
+  std::getline(in, frame.function);
+  frame.line = static_cast<unsigned>(std::stoul(line));
+  frame.column = static_cast<unsigned>(std::stoul(column));
+  return frame;
+}
+
+}  // namespace
+
+const Sites& Sites::all() {
+  static const Sites kSites;
+  return kSites;
+}
+
+Sites::Sites() {
+  std::map<std::string, std::uint32_t> known;
+  std::istringstream table(
+      std::string(__start_tilegate_sites,
+                  static_cast<std::size_t>(__stop_tilegate_sites - __start_tilegate_sites)));
+  for (std::string line; std::getline(table, line);) {
+    const auto tab = line.find('\t');
+    const auto site = static_cast<std::uint32_t>(std::stoul(line.substr(0, tab)));
+    const std::string chain = line.substr(tab + 1);
+    const auto [entry, is_new] = known.try_emplace(chain, locations_.size());
+    if (is_new) {
+      Location location;
+      std::istringstream frames(chain);
+      for (std::string frame; std::getline(frames, frame, '\t');) {
+        location.push_back(parse_frame(frame));
+      }
+      locations_.push_back(std::move(location));
+    }
+    if (modules_.size() <= site >> 16) modules_.resize((site >> 16) + 1);
+    auto& module = modules_[site >> 16];
+    if (module.size() <= (site & 0xffff)) module.resize((site & 0xffff) + 1);
+    module[site & 0xffff] = entry->second;
+  }
+}
+
+std::string Sites::describe(std::uint32_t site) const {
+  std::string text;
+  for (const Frame& frame : at(location(site))) {
+    if (!text.empty()) text += ", called from ";
+    text += frame.file + ":" + std::to_string(frame.line);
+  }
+  return text.empty() ? "a line that the compiler does not name" : text;
+}
+
+}  // namespace tilegate::simt::counted

@@ -1,0 +1,39 @@
+// Places in the kernels' source, as instrument.py numbered them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tilegate::simt::counted {
+
+struct Frame {
+  std::string file;  // from the root of the repository
+  unsigned line = 0, column = 0;
+  std::string function;
+};
+
+// Innermost first: the access itself, then the calls that were inlined around it.
+using Location = std::vector<Frame>;
+
+class Sites {
+ public:
+  // Of all instrumented code in this program.
+  static const Sites& all();
+
+  // Copies of one place, such as the rounds of an unrolled loop, have one number here.
+  std::uint32_t location(std::uint32_t site) const { return modules_[site >> 16][site & 0xffff]; }
+  const Location& at(std::uint32_t location) const { return locations_[location]; }
+  std::size_t size() const { return locations_.size(); }
+
+  // "kernels/common/…/tile_reader.cuh:77, called from kernels/06_vectorized/vectorized.cu:91, …"
+  std::string describe(std::uint32_t site) const;
+
+ private:
+  Sites();
+
+  std::vector<std::vector<std::uint32_t>> modules_;
+  std::vector<Location> locations_;
+};
+
+}  // namespace tilegate::simt::counted
