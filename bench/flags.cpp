@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -26,6 +27,17 @@ std::uint64_t parse_seed(const std::string& text) {
     throw UsageError("--seed: '" + text + "' is not a whole number below 2^64");
   }
   return seed;
+}
+
+Plant parse_plant(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const std::string percent = colon == std::string::npos ? "" : text.substr(colon + 1);
+  char* end = nullptr;
+  const double value = std::strtod(percent.c_str(), &end);
+  if (colon == 0 || percent.empty() || *end != '\0' || !(value > 0.0 && value <= 100.0)) {
+    throw UsageError("--plant: '" + text + "' is not RUNG:PERCENT, above 0 and at most 100");
+  }
+  return {text.substr(0, colon), value};
 }
 
 // As Google Benchmark reads booleans.
@@ -63,6 +75,12 @@ void pass_on_min_time(Flags& flags, const std::string& text) {
 
 }  // namespace
 
+std::string Plant::to_string() const {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", percent);
+  return rung + ":" + text;
+}
+
 Flags parse_flags(const std::vector<std::string>& args, double default_min_time_s) {
   Flags flags;
   const char* from_environment = std::getenv("BENCHMARK_MIN_TIME");
@@ -73,11 +91,18 @@ Flags parse_flags(const std::vector<std::string>& args, double default_min_time_
       flags.help = true;
     } else if (arg == "--cold") {
       flags.cold = true;
+    } else if (arg == "--variants") {
+      flags.variants = true;
     } else if (const auto shapes = value_of(arg, "--shapes")) {
       if (shapes->empty()) throw UsageError("--shapes: no shape given");
       flags.shapes = *shapes;
     } else if (const auto seed = value_of(arg, "--seed")) {
       flags.seed = parse_seed(*seed);
+    } else if (const auto plant = value_of(arg, "--plant")) {
+      flags.plant = parse_plant(*plant);
+    } else if (const auto samples = value_of(arg, "--samples")) {
+      if (samples->empty()) throw UsageError("--samples: no file given");
+      flags.samples = *samples;
     } else if (const auto given = value_of(arg, kMinTime)) {
       min_time = *given;
     } else if (arg.starts_with("--benchmark_") || arg.starts_with("--v=")) {
@@ -104,7 +129,11 @@ is a filter: --benchmark_filter=Warptile
   --shapes=@file.csv        the shapes of a table such as bench/shapes.csv
   --shapes=@file.csv:a,b    of its sets a and b alone
   --cold                    operands rotate through buffers that the L2 cache cannot hold
+  --variants                the other configurations of each rung too, as <Rung>.<configuration>
   --seed=N                  of the random inputs (default 1)
+  --samples=file.csv        every timed replay goes there: its seconds a launch, rung and cuBLAS
+  --plant=RUNG:PERCENT      the device waits so long after each replay of that rung, which makes it
+                            slower by as much; to prove that a gate sees it
   --help                    this text
 
 Exit status: 0 every benchmark ran and its result is right; 1 one failed, or none matched the

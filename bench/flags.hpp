@@ -8,10 +8,21 @@
 
 namespace tilegate::bench {
 
+// A slow-down put on one rung, to see whether whoever watches the times finds it.
+struct Plant {
+  std::string rung;
+  double percent = 0.0;
+
+  std::string to_string() const;  // as --plant has it
+};
+
 struct Flags {
   std::string shapes;  // empty: the device's default
   bool cold = false;
+  bool variants = false;  // Stage::variants too
   std::uint64_t seed = 1;
+  std::optional<Plant> plant;
+  std::string samples;  // the file that every timed replay goes to; empty: none
   bool help = false;
   bool list = false;                 // of Google Benchmark: only names are wanted, no device
   std::optional<double> min_time_s;  // of Google Benchmark; none: it counts iterations ("7x")

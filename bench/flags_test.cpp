@@ -24,6 +24,7 @@ TEST(Flags, DefaultsApply) {
   const Flags flags = parse({});
   EXPECT_EQ(flags.seed, 1U);
   EXPECT_FALSE(flags.cold);
+  EXPECT_FALSE(flags.variants);
   EXPECT_FALSE(flags.help);
   EXPECT_FALSE(flags.list);
   EXPECT_EQ(flags.min_time_s, kDefaultMinTime);
@@ -31,10 +32,11 @@ TEST(Flags, DefaultsApply) {
 }
 
 TEST(Flags, OursAreTakenAndTheOthersPassedOn) {
-  const Flags flags = parse({"--shapes=1x2x3", "--cold", "--seed=18446744073709551615",
-                             "--benchmark_filter=Naive", "--v=2"});
+  const Flags flags = parse({"--shapes=1x2x3", "--cold", "--variants",
+                             "--seed=18446744073709551615", "--benchmark_filter=Naive", "--v=2"});
   EXPECT_EQ(flags.shapes, "1x2x3");
   EXPECT_TRUE(flags.cold);
+  EXPECT_TRUE(flags.variants);
   EXPECT_EQ(flags.seed, ~std::uint64_t{0});
   EXPECT_TRUE(passes_on(flags, "--benchmark_filter=Naive"));
   EXPECT_TRUE(passes_on(flags, "--v=2"));
@@ -55,6 +57,15 @@ TEST(Flags, MinTimeInIterationsLeavesTheNumberToGoogleBenchmark) {
   EXPECT_TRUE(passes_on(flags, "--benchmark_min_time=7x"));
 }
 
+TEST(Flags, APlantIsARungAndPercent) {
+  const Flags flags = parse({"--plant=Warptile:0.5", "--samples=s.csv"});
+  ASSERT_TRUE(flags.plant);
+  EXPECT_EQ(flags.plant->rung, "Warptile");
+  EXPECT_EQ(flags.plant->percent, 0.5);
+  EXPECT_EQ(flags.plant->to_string(), "Warptile:0.5");
+  EXPECT_EQ(flags.samples, "s.csv");
+}
+
 TEST(Flags, ListingIsSeen) {
   EXPECT_TRUE(parse({"--benchmark_list_tests"}).list);
   EXPECT_TRUE(parse({"--benchmark_list_tests=true"}).list);
@@ -65,7 +76,8 @@ TEST(Flags, WhatMakesNoSenseIsAnError) {
   for (const char* arg :
        {"--fast", "Naive", "--shapes", "--shapes=", "--cold=1", "--seed=", "--seed=-1", "--seed=1x",
         "--benchmark_min_time=", "--benchmark_min_time=soon", "--benchmark_min_time=-1",
-        "--benchmark_min_time=nan"}) {
+        "--benchmark_min_time=nan", "--samples=", "--plant=", "--plant=Warptile", "--plant=:3",
+        "--plant=Warptile:", "--plant=Warptile:0", "--plant=Warptile:nan", "--plant=Warptile:3%"}) {
     EXPECT_THROW(parse({arg}), UsageError) << arg;
   }
 }

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <memory>
 #include <regex>
 #include <string>
@@ -49,11 +50,23 @@ std::string obstacle(const Stage& stage, bool device_answers) {
          device.name + " has " + std::to_string(device.compute_capability);
 }
 
-void register_benchmarks(Runner* runner, const std::vector<Problem>& problems, bool cold) {
+// The ladder, each rung followed by its variants if they are wanted.
+std::vector<const Stage*> chosen_stages(bool with_variants) {
+  std::vector<const Stage*> chosen;
   for (const Stage* stage : stages()) {
+    chosen.push_back(stage);
+    if (with_variants) {
+      chosen.insert(chosen.end(), stage->variants.begin(), stage->variants.end());
+    }
+  }
+  return chosen;
+}
+
+void register_benchmarks(Runner* runner, const std::vector<Problem>& problems, const Flags& flags) {
+  for (const Stage* stage : chosen_stages(flags.variants)) {
     if (!obstacle(*stage, runner != nullptr).empty()) continue;
     for (const Problem& problem : problems) {
-      const std::string name = benchmark_name(stage->name, problem, cold);
+      const std::string name = benchmark_name(stage->name, problem, flags.cold);
       auto* registered = benchmark::RegisterBenchmark(
           name.c_str(), [=](benchmark::State& state) { runner->run(state, *stage, problem); });
       registered->UseManualTime()->Unit(benchmark::kMicrosecond);
@@ -85,9 +98,18 @@ void add_context(const Settings& settings) {
   if (settings.min_time_s) {
     benchmark::AddCustomContext("min_time_s", std::to_string(*settings.min_time_s));
   }
+  if (settings.plant) benchmark::AddCustomContext("plant", settings.plant->to_string());
   if (settings.peak_gflops > 0.0) {
     benchmark::AddCustomContext("peak_gflops", std::to_string(settings.peak_gflops));
   }
+}
+
+std::ofstream open_samples(const std::string& path) {
+  std::ofstream file(path);
+  if (!file) throw UsageError("--samples: cannot write " + path);
+  file.precision(9);
+  file << "benchmark,rung_s,cublas_s\n";
+  return file;
 }
 
 // `program` is kept by Google Benchmark.
@@ -115,17 +137,25 @@ int run(int argc, char** argv) {
   const std::vector<Problem> problems = chosen_problems(flags);
   initialize_google_benchmark(argv[0], flags.passed_on);
 
+  if (flags.plant && find_stage(flags.plant->rung) == nullptr) {
+    throw UsageError("--plant: no rung is called '" + flags.plant->rung + "'");
+  }
+  std::ofstream samples;
+  if (!flags.samples.empty() && !flags.list) samples = open_samples(flags.samples);
+
   std::unique_ptr<Runner> runner;  // none: only the names are wanted, no device is touched
   if (!flags.list) {
     check(device::available());
     const Settings settings{.cold = flags.cold,
                             .seed = flags.seed,
                             .min_time_s = flags.min_time_s,
-                            .peak_gflops = measure_peak_gflops()};
+                            .peak_gflops = measure_peak_gflops(),
+                            .plant = flags.plant,
+                            .samples = samples.is_open() ? &samples : nullptr};
     add_context(settings);
     runner = std::make_unique<Runner>(settings);
   }
-  register_benchmarks(runner.get(), problems, flags.cold);
+  register_benchmarks(runner.get(), problems, flags);
   const std::size_t matches = benchmark::RunSpecifiedBenchmarks();
   if (matches == 0) {
     const std::string filter = benchmark::GetBenchmarkFilter();

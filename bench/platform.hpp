@@ -46,8 +46,8 @@ struct Sample {
 // A number of launches of one stage, recorded once and then started as a whole.
 class Batch {
  public:
-  // Launch i works on args[i % args.size()].
-  Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches);
+  // Launch i works on args[i % args.size()]. After the last one the device waits for `delay_s`.
+  Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches, double delay_s = 0.0);
   ~Batch();
   Batch(Batch&& other) noexcept;
   Batch& operator=(Batch&& other) noexcept;

@@ -1,12 +1,14 @@
 // Timing on CUDA: a batch is a graph of kernel nodes, captured from Stage::launch, and its time is
 // that between two events. One graph launch for many kernels leaves out what the host does for each
 // launch, which is most of the noise at small sizes.
+#include <algorithm>
 #include <cstdint>
 
 #include <cuda_runtime_api.h>
 
 #include "cuda_check.hpp"
 #include "errors.hpp"
+#include "delay.hpp"
 #include "peak.hpp"
 #include "platform.hpp"
 
@@ -42,13 +44,55 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
+// What a kernel that waits costs: seconds a cycle, and a node of a graph by itself.
+struct SpinCost {
+  double cycle_s;
+  double node_s;
+};
+
+SpinCost measure_spin_cost() {
+  constexpr int kNodes = 20;
+  const auto node_seconds = [](long long cycles) {
+    Event start;
+    Event stop;
+    check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "capture");
+    for (int i = 0; i < kNodes; ++i) enqueue_spin(cycles, stream());
+    cudaGraph_t captured = nullptr;
+    check(cudaStreamEndCapture(stream(), &captured), "capture");
+    const Graph graph(captured);
+    cudaGraphExec_t instance = nullptr;
+    check(cudaGraphInstantiateWithFlags(&instance, graph.get(), 0), "graph");
+    const ExecutableGraph executable(instance);
+    check(cudaGraphLaunch(instance, stream()), "delay");  // loads the kernel, hides the start
+    start.record();
+    check(cudaGraphLaunch(instance, stream()), "delay");
+    stop.record();
+    stop.wait();
+    return stop.seconds_since(start) / kNodes;
+  };
+  constexpr long long kShort = 20'000;
+  constexpr long long kLong = 200'000;
+  const double of_short = node_seconds(kShort);
+  const double cycle_s = (node_seconds(kLong) - of_short) / static_cast<double>(kLong - kShort);
+  return {cycle_s, of_short - cycle_s * static_cast<double>(kShort)};
+}
+
+// Enqueues what keeps the device for `seconds`.
+void enqueue_delay(double seconds) {
+  static const SpinCost kCost = measure_spin_cost();
+  const double cycles = (seconds - kCost.node_s) / kCost.cycle_s;
+  enqueue_spin(static_cast<long long>(std::max(cycles, 0.0)), stream());
+}
+
 // Relaxed, because a kernel's first launch may load its module, and a library's may allocate.
-Graph capture(const Stage& stage, std::span<const SgemmArgs> args, int launches) {
+Graph capture(const Stage& stage, std::span<const SgemmArgs> args, int launches, double delay_s) {
+  if (delay_s > 0.0) enqueue_delay(delay_s);  // measures, which a capture does not allow
   check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "capture");
   Status status;
   for (int i = 0; i < launches && status.ok(); ++i) {
     status = stage.launch(args[static_cast<std::size_t>(i) % args.size()], stream());
   }
+  if (delay_s > 0.0 && status.ok()) enqueue_delay(delay_s);
   cudaGraph_t captured = nullptr;
   const cudaError_t error = cudaStreamEndCapture(stream(), &captured);
   Graph graph(captured);
@@ -107,9 +151,9 @@ double measure_peak_gflops() {
   return measure_ffma_gflops(device::properties().multiprocessors, stream());
 }
 
-Batch::Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches)
+Batch::Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches, double delay_s)
     : recording_(std::make_unique<Recording>()), launches_(launches) {
-  const Graph graph = capture(stage, args, launches);
+  const Graph graph = capture(stage, args, launches, delay_s);
   cudaGraphExec_t executable = nullptr;
   check(cudaGraphInstantiateWithFlags(&executable, graph.get(), 0), "graph");
   recording_->graph.reset(executable);

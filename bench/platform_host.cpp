@@ -12,13 +12,20 @@ struct Batch::Recording {
   const Stage* stage;
   std::vector<SgemmArgs> args;
   int launches;
+  double delay_s;
 
   double run() const {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < launches; ++i) {
       check(stage->launch(args[static_cast<std::size_t>(i) % args.size()]));
     }
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const auto seconds = [&start] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    const double until = seconds() + delay_s;
+    while (delay_s > 0.0 && seconds() < until) {
+    }
+    return seconds();
   }
 };
 
@@ -44,9 +51,9 @@ std::vector<std::pair<std::string, std::string>> device_context() {
   return {{"device_kind", "simt"}, {"device_name", device::properties().name}};
 }
 
-Batch::Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches)
-    : recording_(
-          std::make_unique<Recording>(Recording{&stage, {args.begin(), args.end()}, launches})),
+Batch::Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches, double delay_s)
+    : recording_(std::make_unique<Recording>(
+          Recording{&stage, {args.begin(), args.end()}, launches, delay_s})),
       launches_(launches) {}
 
 Batch::~Batch() = default;

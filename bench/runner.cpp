@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int kMaxLaunches = 10'000;     // of a batch
 constexpr int kMaxReplaysInARow = 256;   // enqueued at once
+constexpr int kPlantSamples = 20;        // pairs by which a planted slow-down is checked
 constexpr double kMargin = 1.1;          // over a least duration, as estimates are a little off
 constexpr std::size_t kMemoryShare = 4;  // references may take one in so many bytes of the device
 
@@ -114,6 +116,7 @@ void Runner::measure(benchmark::State& state, const Stage& stage, const Problem&
   }
   verify(verifier::Inputs::kUniform, current_->operands, stage, problem);
   report(state, samples);
+  write_samples(samples);
 }
 
 void Runner::prepare(const Stage& stage, const Problem& problem) {
@@ -139,7 +142,24 @@ void Runner::prepare(const Stage& stage, const Problem& problem) {
         grow(record_round(*yardstick, operands.yardstick()), *yardstick, operands.yardstick());
   }
   current_ = std::make_unique<Prepared>(
-      Prepared{&stage, problem, std::move(operands), std::move(rung), std::move(against)});
+      Prepared{&stage, problem, std::move(operands), std::move(rung), std::move(against), {}});
+  if (settings_.plant && settings_.plant->rung == stage.name) plant(*current_);
+}
+
+// Puts a delay behind the batch of the rung, and times the result against the batch as it was.
+void Runner::plant(Prepared& prepared) const {
+  const Batch& rung = prepared.rung;
+  const auto seconds = [](const Sample& sample) { return sample.rung_s; };
+  const double replay_s =
+      rung.launches() * median_of(replay_in_turn(rung, nullptr, kPlantSamples), seconds);
+  Batch planted(*prepared.stage, prepared.operands.rung(), rung.launches(),
+                replay_s * settings_.plant->percent / 100.0);
+  planted.replay();
+  const double factor =
+      median_of(replay_in_turn(planted, &rung, kPlantSamples),
+                [](const Sample& sample) { return sample.rung_s / sample.yardstick_s; });
+  prepared.planted_percent = 100.0 * (factor - 1.0);
+  prepared.rung = std::move(planted);
 }
 
 // Of every copy of C, which `inputs` have led to.
@@ -178,6 +198,17 @@ void Runner::report(benchmark::State& state, std::span<const Sample> samples) co
   }
   state.counters["bytes"] = compulsory_bytes(shape);
   state.counters["verified"] = 1.0;
+  if (current_->planted_percent) state.counters["planted_pct"] = *current_->planted_percent;
+}
+
+void Runner::write_samples(std::span<const Sample> samples) const {
+  if (settings_.samples == nullptr) return;
+  const std::string name =
+      benchmark_name(current_->stage->name, current_->problem, settings_.cold);
+  for (const Sample& sample : samples) {
+    *settings_.samples << name << ',' << sample.rung_s << ',' << sample.yardstick_s << '\n';
+  }
+  if (!settings_.samples->flush()) throw Failure("--samples: the file cannot be written");
 }
 
 }  // namespace tilegate::bench

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 
@@ -10,6 +11,7 @@
 
 #include <tilegate/sgemm.hpp>
 
+#include "flags.hpp"
 #include "operands.hpp"
 #include "platform.hpp"
 #include "references.hpp"
@@ -23,6 +25,8 @@ struct Settings {
   // What a callback measures at the least; none: as many iterations as Google Benchmark asks for.
   std::optional<double> min_time_s;
   double peak_gflops = 0.0;  // 0: unknown
+  std::optional<Plant> plant;
+  std::ostream* samples = nullptr;  // takes every replay, a CSV line each; may be null
 };
 
 class Runner {
@@ -44,13 +48,16 @@ class Runner {
     Operands operands;
     Batch rung;
     std::optional<Batch> yardstick;
+    std::optional<double> planted_percent;  // by how much it slows the rung down, by the clock
   };
 
   void measure(benchmark::State& state, const Stage& stage, const Problem& problem);
   void prepare(const Stage& stage, const Problem& problem);
   void verify(verifier::Inputs inputs, const Operands& operands, const Stage& stage,
               const Problem& problem);
+  void plant(Prepared& prepared) const;
   void report(benchmark::State& state, std::span<const Sample> samples) const;
+  void write_samples(std::span<const Sample> samples) const;
 
   Settings settings_;
   References references_;
