@@ -40,7 +40,7 @@ class Process:
     round: int
     rung: str | None
     plant_percent: float | None
-    mutation: str | None
+    build: str | None
     rows: Mapping[str, Row]
     fields: Mapping[str, Any]
 
@@ -88,7 +88,7 @@ def parse(root: Node) -> Recording:
     processes = [_parse_process(node) for node in root.require("processes").elements()]
     seen = set()
     for process in processes:
-        key = (process.round, process.rung, process.plant_percent, process.mutation)
+        key = (process.round, process.rung, process.plant_percent, process.build)
         if key in seen:
             raise root.error(f"processes: {key} is there twice")
         seen.add(key)
@@ -112,7 +112,7 @@ def _parse_process(node: Node) -> Process:
         fields["round"],
         fields.get("rung"),
         fields.get("plant_percent"),
-        fields.get("mutation"),
+        fields.get("build"),
         rows,
         fields,
     )

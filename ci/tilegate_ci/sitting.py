@@ -20,24 +20,24 @@ CANARIES = ("Cublas/1024x1024x1024", "Cublas/2048x2048x2048")
 
 @dataclass(frozen=True)
 class Arm:
-    """A kind of process. `rung` alone is run, or the whole suite where it is None."""
+    """A kind of process. `rung` alone is run, or the whole suite where it is None. `build` names
+    the binary where it is not the commit's own: a mutation, a base to compare with."""
 
     binary: Path
     rung: str | None = None
     plant_percent: float | None = None
-    mutation: str | None = None
+    build: str | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return (self.rung, self.plant_percent, self.mutation)
+        return (self.rung, self.plant_percent, self.build)
 
     @property
     def title(self) -> str:
-        if self.mutation:
-            return f"{self.rung}, mutation {self.mutation}"
+        what = f"{self.rung} alone" if self.rung else "the suite"
         if self.plant_percent:
-            return f"{self.rung}, {self.plant_percent:g} % planted"
-        return f"{self.rung} alone" if self.rung else "the suite"
+            what = f"{self.rung}, {self.plant_percent:g} % planted"
+        return f"{what}, {self.build}" if self.build else what
 
     def names(self, suite: Sequence[str]) -> list[str]:
         if self.rung is None:
@@ -110,7 +110,7 @@ def record(
     for number, step in enumerate(left):
         spent = time.monotonic() - start
         likely = longest.get(step.arm.key, slowest)
-        if time_limit_s is not None and spent + 1.2 * likely > time_limit_s:
+        if number and time_limit_s is not None and spent + 1.2 * likely > time_limit_s:
             return len(left) - number
         measured = _measure(header, step.arm)
         if document is None:
@@ -142,7 +142,7 @@ def _resumed(header: Header, out: Path) -> dict[str, Any] | None:
 
 
 def _key(process: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(process.get(key) for key in ("round", "rung", "plant_percent", "mutation"))
+    return tuple(process.get(key) for key in ("round", "rung", "plant_percent", "build"))
 
 
 def _measure(header: Header, arm: Arm) -> Measured:
@@ -164,7 +164,7 @@ def _process(step: Step, measured: Measured) -> dict[str, Any]:
         "round": step.round,
         "rung": step.arm.rung,
         "plant_percent": step.arm.plant_percent,
-        "mutation": step.arm.mutation,
+        "build": step.arm.build,
         "started": measured.started,
         "wall_s": measured.wall_s,
         "conditions": {"before": dict(measured.before), "after": dict(measured.after)},

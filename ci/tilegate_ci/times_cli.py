@@ -108,7 +108,7 @@ def _mutated(text: str, rungs: list[str]) -> Arm:
     rung, _, name = left.partition(":")
     if rung not in rungs or not name or not binary:
         raise GateError(f"--mutation {text!r}: not RUNG:NAME=BENCH with a rung of the suite")
-    return Arm(Path(binary), rung, mutation=name)
+    return Arm(Path(binary), rung, build=name)
 
 
 def _commit(given: str | None) -> str:

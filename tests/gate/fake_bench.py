@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Stands in for the bench binary: its command line and files, without a device.
 
-FAKE_BENCH, a JSON object in a file beside this script (fake_bench.json), may set: slow (rung to
-percent), noise (standard deviation of a process), seed, device, throttle, fail (text), count_file."""
+Beside a copy of it called NAME.py, NAME.json may set: slow (rung to percent), noise (standard
+deviation of the log of a process), seed, context, verified, fail (text)."""
 
 from __future__ import annotations
 

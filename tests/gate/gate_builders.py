@@ -12,6 +12,7 @@ from tilegate_ci.files import Node
 from tilegate_ci.model import Run
 from tilegate_ci.reader import Role, parse
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 OTHER_COMMIT = "89abcdef0123456789abcdef0123456789abcdef"
 WARPTILE = "Warptile/4096x4096x4096"

@@ -1,0 +1,208 @@
+"""ci/gate record: the order of a sitting, its file, interruptions."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gate_builders import COMMIT, REPOSITORY
+from tilegate_ci import recording
+from tilegate_ci.cli import main
+from tilegate_ci.files import GateError
+from tilegate_ci.sitting import Arm, plan
+from tilegate_ci.suite import filter_of, read_suite
+
+SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
+Naive,32,32,32,32,32,32,0
+Warptile,64,64,64,64,64,64,0
+Warptile,33,35,37,37,35,35,0
+Cublas,64,64,64,64,64,64,0
+"""
+
+
+@pytest.fixture
+def bench(tmp_path) -> Path:
+    (tmp_path / "suite.csv").write_text(SUITE)
+    return Path(shutil.copy(Path(__file__).parent / "fake_bench.py", tmp_path / "bench.py"))
+
+
+@dataclass
+class Done:
+    returncode: int
+    stderr: str
+
+
+@pytest.fixture
+def record(bench, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        common = ("--sitting", "s", "--out", "s.json.gz", "--suite", "suite.csv", "--bench", bench)
+        common = ("record", *common, "--commit", COMMIT, "--processes", 2, *arguments)
+        return Done(main([*map(str, common)]), capsys.readouterr().err)
+
+    return run
+
+
+def planted(arguments):
+    return recording.load(str(arguments / "s.json.gz")).processes
+
+
+def test_a_sitting_is_recorded(record, tmp_path):
+    done = record("--rounds", 1, "--plant", "Warptile=5")
+    assert done.returncode == 0, done.stderr
+    kinds = [(p.round, p.rung, p.plant_percent) for p in planted(tmp_path)]
+    assert sorted(kinds, key=str) == [
+        (0, "Warptile", 5.0),
+        (0, "Warptile", None),
+        (0, None, None),
+        (1, None, None),
+    ]
+    for process in planted(tmp_path):
+        slow = process.plant_percent or 0
+        names = {"Warptile/64x64x64", "Warptile/33x35x37"}
+        if process.rung is None:
+            names |= {"Naive/32x32x32", "Cublas/64x64x64"}
+        assert set(process.rows) == names
+        row = process.rows["Warptile/64x64x64"]
+        assert row.log_rung - row.log_cublas == pytest.approx(slow / 100, abs=0.006)
+        assert row.log_ratio == pytest.approx(row.log_cublas - row.log_rung, abs=1e-3)
+        assert row.planted_percent == process.plant_percent
+
+
+def test_an_interruption_loses_nothing(record, bench, tmp_path):
+    bench.with_suffix(".json").write_text('{"fail": "out of memory"}')
+    assert record().returncode == 2
+    assert not (tmp_path / "s.json.gz").exists()
+    bench.with_suffix(".json").unlink()
+    stopped = record("--time-limit", 1e-9)
+    assert stopped.returncode == 3
+    assert "1 processes left" in stopped.stderr
+    first = planted(tmp_path)[0]
+    bench.with_suffix(".json").write_text('{"fail": "out of memory"}')
+    failed = record()
+    assert failed.returncode == 2
+    assert "out of memory" in failed.stderr
+    assert planted(tmp_path) == (first,)
+    bench.with_suffix(".json").unlink()
+    assert record().returncode == 0
+    assert planted(tmp_path)[0] == first
+    assert len(planted(tmp_path)) == 2
+    assert "2 processes are there, 0 to go" in record().stderr
+
+
+def test_another_protocol_does_not_join_a_recording(record):
+    assert record().returncode == 0
+    done = record("--min-time", 0.2)
+    assert done.returncode == 2
+    assert "protocol is" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--plant", "Warptiel=3"], "not RUNG=PERCENT with a rung of the suite"),
+        (["--plant", "Warptile=0"], "not RUNG=PERCENT"),
+        (["--plant", "Warptile=nan"], "not RUNG=PERCENT"),
+        (["--mutation", "Warptile=bench"], "not RUNG:NAME=BENCH"),
+        (["--filter", "Nothing"], "matches none of the 4"),
+        (["--bench", "none"], "none: cannot be run"),
+        (["--suite", "none.csv"], "none.csv: cannot be read"),
+        (["--commit", "HEAD"], "commit"),
+    ],
+)
+def test_what_makes_no_sense_is_exit_2(record, arguments, told):
+    done = record(*arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", gzip.compress(b'{"schema": 1')])
+def test_a_broken_recording_is_not_overwritten(record, tmp_path, data):
+    (tmp_path / "s.json.gz").write_bytes(data)
+    assert record().returncode == 2
+    assert (tmp_path / "s.json.gz").read_bytes() == data
+
+
+def test_a_recording_cut_short_is_an_error(record, tmp_path):
+    record()
+    path = tmp_path / "s.json.gz"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(GateError, match="not a whole gzip file"):
+        recording.load(str(path))
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (lambda d: d.update(schema=2), "schema: 1 was expected"),
+        (lambda d: d.pop("device"), "'device' is a required property"),
+        (lambda d: d["processes"].append(d["processes"][0]), "is there twice"),
+        (lambda d: d["processes"][0].update(wall_s=0), "processes\\[0\\].wall_s"),
+        (lambda d: d["processes"][0]["rows"].update(x={"log": [1]}), "processes\\[0\\].rows.x"),
+        (lambda d: d["processes"][0].update(rows={}), "processes\\[0\\].rows"),
+    ],
+)
+def test_what_the_schema_forbids_is_an_error(record, tmp_path, edit, told):
+    record()
+    document = dict(recording.load(str(tmp_path / "s.json.gz")).fields)
+    edit(document)
+    path = tmp_path / "edited.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(document).encode()))
+    with pytest.raises(GateError, match=told):
+        recording.load(str(path))
+
+
+def test_a_nan_in_a_recording_is_an_error(record, tmp_path):
+    record()
+    data = gzip.decompress((tmp_path / "s.json.gz").read_bytes())
+    path = tmp_path / "edited.json.gz"
+    path.write_bytes(gzip.compress(data.replace(b'"log": [', b'"log": [NaN, ', 1)))
+    with pytest.raises(GateError):
+        recording.load(str(path))
+
+
+def test_the_order_within_a_round_is_drawn_anew(tmp_path):
+    suite, arms = Arm(tmp_path), [Arm(tmp_path, "Warptile", plant_percent=p) for p in (1, 2, 3)]
+    orders = {
+        tuple(step.arm.title for step in plan("s", suite, 30, arms, 30) if step.round == number)
+        for number in range(30)
+    }
+    assert len(orders) > 10
+    assert plan("s", suite, 5, arms, 2) == plan("s", suite, 5, arms, 2)
+    assert plan("s", suite, 5, arms, 2) != plan("t", suite, 5, arms, 2)
+    assert len(plan("s", suite, 5, arms, 2)) == 5 + 2 * 3
+
+
+def test_the_gated_suite_is_what_the_filter_selects():
+    names = read_suite()
+    assert len(names) == len(set(names))
+    assert {name.split("/")[0] for name in names} >= {"Naive", "Warptile", "SplitK", "Cublas"}
+    pattern = filter_of(["Warptile/64x64x64", "Warptile/1x2x3/off4", "Naive/64x64x64"])
+    candidates = "Warptile/64x64x64\nWarptile/64x64x640\nNaive/1x2x3\nNaive/64x64x64/manual_time\n"
+    done = subprocess.run(
+        ["grep", "-E", pattern], input=candidates, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["Warptile/64x64x64", "Naive/64x64x64/manual_time"]
+
+
+@pytest.mark.parametrize("patch", sorted((REPOSITORY / "bench/recordings/mutations").iterdir()))
+def test_a_mutation_still_applies(patch, tmp_path):
+    rung, _, rest = patch.name.partition(".")
+    assert rung in {name.split("/")[0] for name in read_suite()}
+    assert rest.endswith(".patch")
+    shutil.copytree(REPOSITORY / "kernels", tmp_path / "kernels")
+    applied = subprocess.run(
+        ["git", "apply", str(patch)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert applied.returncode == 0, applied.stderr
+    same = subprocess.run(
+        ["diff", "-rq", REPOSITORY / "kernels", "kernels"], cwd=tmp_path, capture_output=True
+    )
+    assert same.returncode == 1  # it changed something
