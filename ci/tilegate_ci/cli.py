@@ -16,6 +16,7 @@ from tilegate_ci.compare import compare
 from tilegate_ci.files import GateError, dumps, write_atomically, write_in_place
 from tilegate_ci.model import baseline_path
 from tilegate_ci.reader import Role, load
+from tilegate_ci.times_cli import add_commands
 from tilegate_ci.verdicts import EXIT_MEANINGS
 
 _EXIT_CODES = "exit codes:\n" + "".join(
@@ -169,4 +170,6 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--conditions", metavar="FILE", help="a JSON list of sessions; default: one, unknown"
     )
+
+    add_commands(add)
     return parser
