@@ -1,0 +1,231 @@
+"""The command line of ci/profile, against stand-ins for the GPU's tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from tilegate_ci import profile
+from tilegate_ci.profile_metrics import ProfileError
+
+DATA = Path(__file__).resolve().parent / "data"
+COMMIT = "79" * 20
+DEVICE = """device_name\tNVIDIA H200
+driver\t580.159.04
+cuda\t13.0
+cublas\t13.1.0
+compute_capability\t90
+multiprocessors\t132
+"""
+
+
+@pytest.fixture
+def tool(tmp_path, monkeypatch):
+    """Puts a script on a PATH that has nothing else but the basics."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for basic in ("cat", "git", "sh"):
+        (folder / basic).symlink_to(shutil.which(basic))
+    monkeypatch.setenv("PATH", str(folder))
+
+    def add(name: str, script: str) -> Path:
+        path = folder / name
+        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    return add
+
+
+@pytest.fixture
+def machine(tool, tmp_path, monkeypatch):
+    """A machine with all that ci/profile needs. ncu replays captures and logs its arguments."""
+    tool("nvidia-smi", "echo 'GPU 0: NVIDIA H200'")
+    tool("nvcc", ":")
+    tool("cmake", f'echo "$@" >> {tmp_path}/cmake.log')
+    tool(
+        "ncu",
+        f"""
+if [ "$1" = --version ]; then echo "Version 2025.3.1.0 (build 1) (public-release)"; exit; fi
+echo "$@" >> {tmp_path}/ncu.log
+for last; do rung=$before; before=$last; done
+if [ "$rung" = Naive ]; then
+  echo "profile_target: NaN in the works" >&2
+  echo "==ERROR== The application returned an error code (1)."
+  exit 1
+fi
+cat {DATA}/$rung.csv
+""",
+    )
+    (tmp_path / "device.txt").write_text(DEVICE, encoding="utf-8")
+    target = tool(
+        "profile_target",
+        f"""
+if [ "$1" = --device ]; then cat {tmp_path}/device.txt; else echo SplitK; echo Cublas; fi""",
+    )
+    monkeypatch.setattr(profile, "TARGET", target)
+    monkeypatch.setattr(profile, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(profile, "RECORD", tmp_path / "record")
+    monkeypatch.setattr(profile, "SCRATCH", tmp_path / "scratch")
+    return tmp_path
+
+
+def written(folder: Path):
+    return json.loads((folder / "nvidia-h200.json").read_text(encoding="utf-8"))
+
+
+def run(*arguments: str) -> int:
+    return profile.main([*arguments, "--commit", COMMIT])
+
+
+def test_every_rung_becomes_the_record(machine, capsys):
+    assert run() == 0
+    profiled = written(machine / "record")
+    assert [rung["name"] for rung in profiled["rungs"]] == ["SplitK", "Cublas"]
+    assert [len(rung["kernels"]) for rung in profiled["rungs"]] == [2, 1]
+    assert profiled["commit"] == COMMIT
+    assert profiled["ncu"] == "2025.3.1.0"
+    assert profiled["device"]["multiprocessors"] == 132
+    page = (machine / "record" / "nvidia-h200.md").read_text(encoding="utf-8")
+    assert page.startswith("# Profile: NVIDIA H200, 4096x4096x4096\n")
+    told = capsys.readouterr().out
+    assert "profiling SplitK (1 of 2)\nprofiling Cublas (2 of 2)\n" in told
+
+
+def test_a_choice_leaves_the_record_alone(machine):
+    assert run("Cublas", "--shape", "1024x1024x1024") == 0
+    assert [rung["name"] for rung in written(machine / "scratch")["rungs"]] == ["Cublas"]
+    assert not (machine / "record").exists()
+
+
+def test_out_names_the_folder(machine):
+    assert run("--out", str(machine / "new" / "folder")) == 0
+    assert (machine / "new" / "folder" / "nvidia-h200.md").exists()
+
+
+def test_it_never_touches_the_clocks(machine):
+    assert run("Cublas") == 0
+    arguments = (machine / "ncu.log").read_text(encoding="utf-8").split()
+    assert "--clock-control=none" in arguments
+    assert "--profile-from-start=off" in arguments
+    assert arguments[-2:] == ["Cublas", "4096x4096x4096"]
+
+
+def test_what_ncu_printed_is_kept(machine):
+    assert run("Cublas") == 0
+    kept = (machine / "scratch" / "Cublas.csv").read_text(encoding="utf-8")
+    assert kept == (DATA / "Cublas.csv").read_text(encoding="utf-8")
+
+
+def test_it_builds_only_its_target(machine):
+    assert run("Cublas") == 0
+    log = (machine / "cmake.log").read_text(encoding="utf-8")
+    assert log == "--preset gpu\n--build --preset gpu --target profile_target\n"
+
+
+def test_a_rung_that_fails_does_not_stop_the_others(machine, capsys):
+    assert run("Naive", "Cublas") == 1
+    rungs = written(machine / "scratch")["rungs"]
+    assert rungs[0] == {"name": "Naive", "kernels": [], "error": "NaN in the works"}
+    assert len(rungs[1]["kernels"]) == 1
+    assert "profile: Naive: NaN in the works\n" in capsys.readouterr().err
+
+
+def test_render_writes_the_page_anew(machine):
+    assert run() == 0
+    page = machine / "record" / "nvidia-h200.md"
+    text = page.read_text(encoding="utf-8")
+    page.unlink()
+    assert profile.main(["--render", str(page.with_suffix(".json"))]) == 0
+    assert page.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("content", [None, "{", '{"schema": 7}'])
+def test_render_of_what_is_no_profile(tmp_path, capsys, content):
+    path = tmp_path / "odd.json"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    assert profile.main(["--render", str(path)]) == 1
+    assert capsys.readouterr().err.startswith("profile: ")
+
+
+@pytest.mark.parametrize(
+    ("tools", "told"),
+    [
+        ((), "no GPU answers"),
+        (("nvidia-smi",), "nvcc is missing: install"),
+        (("nvidia-smi", "nvcc"), "ncu is missing: install"),
+    ],
+)
+def test_one_sentence_says_what_is_missing(tool, capsys, tools, told):
+    for name in tools:
+        tool(name, "echo 'GPU 0: NVIDIA H200'")
+    assert run("Warptile") == 1
+    error = capsys.readouterr().err
+    assert told in error
+    assert len(error.splitlines()) == 1
+    assert error.endswith(".\n")
+
+
+def test_counters_that_this_user_may_not_read(machine, tool, capsys):
+    refused = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access counters"
+    tool("ncu", f"echo '{refused}'; exit 1")
+    assert run("Warptile") == 1
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert "run ci/profile as root" in error
+    assert not (machine / "scratch" / "nvidia-h200.json").exists()
+
+
+def test_an_unknown_rung(capsys):
+    assert run("Wraptile", "Cublas") == 2
+    error = capsys.readouterr().err
+    assert "no rung Wraptile; there are Naive, " in error
+    assert error.rstrip().endswith("Cublas")
+
+
+def test_a_variant_goes_by_its_rung():
+    profile.check_names(["Naive.other"], profile.REPOSITORY, Path("nowhere"))
+
+
+def test_rungs_from_outside_are_known_to_the_build_alone(tmp_path):
+    cache = tmp_path / "CMakeCache.txt"
+    cache.write_text("TILEGATE_EXTRA_STAGES:STRING=\n", encoding="utf-8")
+    with pytest.raises(profile.UsageError):
+        profile.check_names(["Mine"], profile.REPOSITORY, tmp_path)
+    cache.write_text("TILEGATE_EXTRA_STAGES:STRING=/elsewhere/20_mine\n", encoding="utf-8")
+    profile.check_names(["Mine"], profile.REPOSITORY, tmp_path)
+
+
+@pytest.mark.parametrize("shape", ["", "1024", "1x2", "1x2x3x4", "0x1x1", "1x-2x3", "ax1x1"])
+def test_a_malformed_shape(capsys, shape):
+    with pytest.raises(SystemExit) as stop:
+        run("--shape", shape)
+    assert stop.value.code == 2
+    assert f"--shape: {shape!r} is not MxNxK" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("returncode", "output", "errors", "told"),
+    [
+        (1, "==ERROR== Failed to initialize the profiler: X\n", "", "Failed to initialize"),
+        (9, "", "", "ncu ended with exit code 9"),
+        (0, "==PROF== nothing\n", "", "no table"),
+        (0, '"ID","Kernel Name"\n"",""\n', "", "ncu saw no kernel"),
+    ],
+)
+def test_what_ncu_may_say_instead(returncode, output, errors, told):
+    with pytest.raises(ProfileError, match=told):
+        profile.read_output(returncode, output, errors)
+
+
+def test_the_command_itself():
+    command = Path(profile.REPOSITORY / "ci" / "profile")
+    assert os.access(command, os.X_OK)
+    assert sys.version_info >= (3, 9)
