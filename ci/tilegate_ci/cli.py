@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilegate_ci import render
+from tilegate_ci import render, resources, resources_judge
 from tilegate_ci.accept import accept, check_acceptable, report
 from tilegate_ci.collect import check_distinct, collect, read_process, read_sessions
 from tilegate_ci.compare import compare
@@ -172,4 +172,10 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     add_commands(add)
+
+    meanings = resources_judge.MEANINGS.items()
+    codes = "exit codes:\n" + "".join(f"  {code}  {meaning}\n" for code, meaning in meanings)
+    resources.add_arguments(
+        add("resources", "compare what the kernels use of the GPU", resources.EXAMPLES + codes)
+    )
     return parser

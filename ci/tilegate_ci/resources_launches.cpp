@@ -1,0 +1,182 @@
+// Prints how a rung launches its kernels: compiled by ci/gate resources together with the rung's
+// own object file, in place of the CUDA runtime. It calls the rung over shapes that reach every
+// tile size and both kinds of alignment, and what arrives at the runtime is the launch. No GPU.
+//
+//   launches <compute capability> <multiprocessors>
+//
+// Prints "requires", the least compute capability and the stage's name; then a line a kernel:
+// "kernel", its mangled name, threads, dynamic shared bytes, the stage or variant that launched it.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+#include <tilegate/sgemm.hpp>
+#include <tilegate/simt/device.hpp>
+
+namespace tilegate::TILEGATE_RUNG {
+extern const Stage stage;
+}
+
+namespace {
+
+std::map<const void*, std::string>& names() {  // filled before main
+  static std::map<const void*, std::string> names;
+  return names;
+}
+
+struct Launch {
+  unsigned threads = 0;
+  std::size_t shared = 0;
+};
+
+std::map<std::tuple<std::string, std::string>, Launch> launches;  // by kernel and stage
+std::string current_stage;
+tilegate::device::Properties device{.is_cuda = true, .name = "recorder"};
+cudaLaunchConfig_t pushed{};
+
+cudaError_t record(const void* kernel, dim3 block, std::size_t shared) {
+  const auto name = names().find(kernel);
+  if (name == names().end()) return cudaErrorInvalidDeviceFunction;
+  Launch& largest = launches[{name->second, current_stage}];
+  largest.threads = std::max(largest.threads, block.x * block.y * block.z);
+  largest.shared = std::max(largest.shared, shared);
+  return cudaSuccess;
+}
+
+}  // namespace
+
+// What nvcc's own code and the rungs call of the CUDA runtime.
+extern "C" {
+
+void** __cudaRegisterFatBinary(void*) {
+  static void* handle = nullptr;
+  return &handle;
+}
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
+void __cudaRegisterFunction(void**, const char* host, char*, const char* name, int, uint3*, uint3*,
+                            dim3*, dim3*, int*) {
+  names()[host] = name;
+}
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
+  *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(host));
+  return cudaSuccess;
+}
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared, CUstream_st*) {
+  pushed.gridDim = grid;
+  pushed.blockDim = block;
+  pushed.dynamicSmemBytes = shared;
+  return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared, void*) {
+  *grid = pushed.gridDim;
+  *block = pushed.blockDim;
+  *shared = pushed.dynamicSmemBytes;
+  return cudaSuccess;
+}
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3 block, void**, std::size_t shared,
+                               cudaStream_t) {
+  return record(reinterpret_cast<const void*>(kernel), block, shared);
+}
+cudaError_t cudaLaunchKernel(const void* kernel, dim3, dim3 block, void**, std::size_t shared,
+                             cudaStream_t) {
+  return record(kernel, block, shared);
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void**) {
+  return record(kernel, config->blockDim, config->dynamicSmemBytes);
+}
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
+cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
+cudaError_t cudaMemsetAsync(void*, int, std::size_t, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetDevice(int* number) {
+  *number = 0;
+  return cudaSuccess;
+}
+const char* cudaGetErrorString(cudaError_t) { return "not a kernel of this rung"; }
+
+}  // extern "C"
+
+namespace tilegate::device {
+const Properties& properties() { return ::device; }
+}  // namespace tilegate::device
+
+namespace {
+
+using tilegate::SgemmArgs;
+using tilegate::Stage;
+using tilegate::Status;
+
+constexpr std::int64_t kExtents[] = {1,   3,   16,   64,   100,  128,  256,
+                                     512, 768, 1000, 2048, 4096, 65536};
+constexpr std::int64_t kSkews[] = {0, 1};  // elements that operands are off their alignment
+constexpr std::size_t kOperandBytes = 1ULL << 44;
+constexpr std::uintptr_t kOperands = 1ULL << 45;  // addresses are never read
+
+Status launch(const Stage& stage, std::int64_t m, std::int64_t n, std::int64_t k,
+              std::int64_t skew) {
+  const auto at = [&](int operand) {
+    return reinterpret_cast<float*>(kOperands + operand * kOperandBytes) + skew;
+  };
+  const auto ld = [&](std::int64_t width) { return (width + 3) / 4 * 4 + skew; };
+  SgemmArgs args{.shape = {m, n, k}, .a = at(0), .lda = ld(k), .b = at(1), .ldb = ld(n)};
+  args.c = at(2);
+  args.ldc = ld(n);
+  if (stage.workspace != nullptr) {
+    args.workspace_bytes = stage.workspace(args.shape);
+    args.workspace = reinterpret_cast<void*>(kOperands + 3 * kOperandBytes);
+  }
+  if (stage.restrictions != nullptr && !stage.restrictions(args).ok()) return {};
+  return stage.enqueue(args, nullptr);
+}
+
+Status launch_everything(const Stage& stage) {
+  current_stage = stage.name;
+  if (device.compute_capability < stage.requirements.compute_capability) return {};
+  if (stage.setup != nullptr) {
+    if (Status s = stage.setup(); !s.ok()) return s;
+  }
+  for (const std::int64_t m : kExtents) {
+    for (const std::int64_t n : kExtents) {
+      for (const std::int64_t k : kExtents) {
+        for (const std::int64_t skew : kSkews) {
+          if (Status s = launch(stage, m, n, k, skew); !s.ok()) return s;
+        }
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  device.compute_capability = std::atoi(argv[1]);
+  device.multiprocessors = std::atoi(argv[2]);
+  const Stage& rung = tilegate::TILEGATE_RUNG::stage;
+  std::vector<const Stage*> stages{&rung};
+  stages.insert(stages.end(), rung.variants.begin(), rung.variants.end());
+  for (const Stage* stage : stages) {
+    if (Status s = launch_everything(*stage); !s.ok()) {
+      std::cerr << stage->name << ": " << s.message() << '\n';
+      return 1;
+    }
+  }
+  std::cout << "requires\t" << rung.requirements.compute_capability << '\t' << rung.name << '\n';
+  for (const auto& [key, launch] : launches) {
+    std::cout << "kernel\t" << std::get<0>(key) << '\t' << launch.threads << '\t' << launch.shared
+              << '\t' << std::get<1>(key) << '\n';
+  }
+  return 0;
+}

@@ -1,0 +1,92 @@
+"""A repository of one rung, and a stand-in for nvcc that says what a real one said."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from conftest import REPOSITORY
+
+DATA = Path(__file__).parent / "data"
+GOOD, SPILLED = "ptxas_swizzle.txt", "ptxas_swizzle_spilled.txt"
+KERNEL = "_ZN8tilegate7swizzle5sgemmILb{}EEEvNS_9SgemmArgsE"
+RUNG = """#include <tilegate/tile.hpp>
+const Stage stage{.name = "Swizzle", .idea = "an idea"};
+"""
+
+NVCC = """#!{python}
+import pathlib, sys
+here, arguments = pathlib.Path(__file__).parent, sys.argv[1:]
+if "--version" in arguments:
+    print("Cuda compilation tools, release 13.0, V" + (here / "release").read_text())
+    sys.exit()
+with open(here / "calls", "a") as calls:
+    calls.write(" ".join(arguments) + "\\n")
+if (here / "fails").exists():
+    sys.exit("swizzle.cu(3): error: identifier \\"x\\" is undefined")
+output = pathlib.Path(arguments[arguments.index("-o") + 1])
+if "-c" in arguments:
+    sys.stderr.write((here / "ptxas").read_text())
+    output.write_text("")
+    header = here.parent / "kernels/include/tilegate/tile.hpp"
+    source = arguments[arguments.index("-c") + 1]
+    rule = f"{{output}} : {{source}} \\\\\\n  {{header}} /usr/include/stdio.h\\n"
+    pathlib.Path(arguments[arguments.index("-MF") + 1]).write_text(rule)
+else:
+    output.write_text("#!/bin/sh\\ncat '" + str(here / "launches") + "'\\n")
+    output.chmod(0o755)
+"""
+
+
+def launches(stage: str = "Swizzle", requires: int = 70) -> str:
+    """Both kernels, launched by `stage`."""
+    lines = [f"requires\t{requires}\tSwizzle"]
+    lines += [f"kernel\t{KERNEL.format(i)}\t256\t32768\t{stage}" for i in (0, 1)]
+    return "\n".join(lines) + "\n"
+
+
+class Repository:
+    """`root` is its folder; the attributes change what the stand-in says from then on."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "bench/baselines").mkdir(parents=True)
+        rung = root / "kernels/09_swizzle/swizzle.cu"
+        rung.parent.mkdir(parents=True)
+        rung.write_text(RUNG)
+        (root / "kernels/CMakeLists.txt").write_text("tilegate_add_stage(09_swizzle)\n")
+        self.header = root / "kernels/include/tilegate/tile.hpp"
+        self.header.parent.mkdir(parents=True)
+        self.header.write_text("// version 1\n")
+        self.rung = rung
+        self.bin = root / "bin"
+        self.bin.mkdir()
+        nvcc = self.bin / "nvcc"
+        nvcc.write_text(NVCC.format(python=sys.executable))
+        nvcc.chmod(0o755)
+        self.table = root / "bench/baselines/resources.json"
+        self.say(GOOD)
+
+    def say(self, ptxas: str, launched: str = "", release: str = "13.0.88") -> None:
+        shutil.copy(DATA / ptxas, self.bin / "ptxas")
+        (self.bin / "launches").write_text(launched or launches())
+        (self.bin / "release").write_text(release)
+
+    def edit(self) -> None:
+        """A change of the rung's source, so that it is compiled again."""
+        self.rung.write_text(self.rung.read_text() + "// edited\n")
+
+    def calls(self) -> int:
+        calls = self.bin / "calls"
+        return len(calls.read_text().splitlines()) if calls.exists() else 0
+
+
+def copy_of_rung(root: Path, folder: str) -> Path:
+    """The real kernels, with one rung in the ladder; returns that rung's file."""
+    kernels = root / "kernels"
+    for name in ("include", "simt/include", "common/include", folder):
+        shutil.copytree(REPOSITORY / "kernels" / name, kernels / name)
+    (kernels / "CMakeLists.txt").write_text(f"tilegate_add_stage({folder})\n")
+    (root / "bench/baselines").mkdir(parents=True)
+    return next((kernels / folder).glob("*.cu"))

@@ -1,0 +1,305 @@
+"""`ci/gate resources` as a command: with a stand-in for nvcc, and with nvcc where it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+
+import pytest
+from conftest import REPOSITORY
+from resources_builder import GOOD, SPILLED, Repository, copy_of_rung, launches
+
+from tilegate_ci import resources
+from tilegate_ci.cli import main
+from tilegate_ci.files import GateError
+from tilegate_ci.resources_compile import find_toolkit
+from tilegate_ci.resources_table import load
+
+WAIVER = {
+    "id": "SW-1",
+    "rung": "Swizzle",
+    "kernel": "sgemm<true>",
+    "architectures": ["80", "90a"],
+    "ceiling": 4000,
+    "expires": "2999-12-31",
+    "reason": "tuned elsewhere",
+}
+TWO = ("--arch", "80", "--arch", "90a")
+
+pytestmark = pytest.mark.skipif(not shutil.which("c++filt"), reason="no c++filt in PATH")
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    made = Repository(tmp_path)
+    monkeypatch.setenv("PATH", f"{made.bin}:/usr/bin:/bin")
+    return made
+
+
+@pytest.fixture
+def gate(repository, capsys):
+    """Runs the command on the stand-in; gives exit code, stdout, stderr."""
+
+    def run(*arguments):
+        code = main(["resources", "--repository", str(repository.root), *TWO, *arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def committed(repository, gate):
+    assert gate("--update")[0] == 0
+    return json.loads(repository.table.read_text())
+
+
+def test_an_unchanged_rung_passes_and_costs_no_compiler(repository, committed, gate):
+    calls = repository.calls()
+    code, out, err = gate()
+    assert (code, err) == (0, "")
+    assert "1 rungs, 2 kernels, 4 rows, nvcc 13.0.88, 0 changes" in out
+    assert repository.calls() == calls
+
+
+def test_the_table_has_a_line_a_row(committed, repository):
+    row = committed["rungs"]["Swizzle"]["kernels"]["sgemm<true>"]["90a"]
+    assert row == [126, 0, 0, 0, 0, 32768, 256, 2, 0.25, "default"]
+    assert (
+        '"90a": [126, 0, 0, 0, 0, 32768, 256, 2, 0.25, "default"]' in repository.table.read_text()
+    )
+
+
+@pytest.mark.parametrize("what", ["header", "rung"])
+def test_a_changed_source_is_compiled_again(repository, committed, gate, what):
+    repository.say(SPILLED)
+    assert gate()[0] == 0  # not seen: nothing changed
+    getattr(repository, what).write_text(getattr(repository, what).read_text() + "// edited\n")
+    assert gate()[0] == 2
+
+
+def test_a_spill_is_an_error_with_a_markdown_diff(repository, committed, gate, tmp_path):
+    repository.say(SPILLED)
+    repository.edit()
+    report = tmp_path / "report.md"
+    code, out, _ = gate("--markdown", str(report))
+    assert code == 2
+    assert (
+        "error: Swizzle: sgemm<true>: 1404 bytes of spill stores, 1412 of loads on 90a: not waived"
+    ) in out
+    assert "changed: Swizzle: sgemm<true>: registers: 126 -> 64 (90a)" in out
+    text = report.read_text()
+    assert r"| error | Swizzle | sgemm\<true> | 90a | 1404 | 1412 | not waived |" in text
+    assert r"| Swizzle | sgemm\<true> | registers | 126 | 64 | 90a |" in text
+    assert "<details><summary>All 4 rows</summary>" in text
+
+
+def test_a_change_without_a_spill_is_exit_1(repository, committed, gate):
+    repository.say(GOOD, launches().replace("\t256\t", "\t512\t"))
+    repository.edit()
+    code, out, _ = gate()
+    assert code == 1
+    assert "threads: 256 -> 512 (80, 90a)" in out
+    assert "ci/gate resources --update" in out
+
+
+def write_waiver(repository, **fields):
+    document = json.loads(repository.table.read_text())
+    document["waivers"] = [{**WAIVER, **fields}]
+    repository.table.write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "said"),
+    [
+        ({}, 1, "waived: Swizzle: sgemm<true>: 1404 bytes"),
+        ({"ceiling": 2000}, 2, "above the 2000 bytes of waiver SW-1"),
+        ({"expires": "2020-01-01"}, 2, "waiver SW-1 expired on 2020-01-01"),
+        ({"architectures": ["80"]}, 2, "on 90a: not waived"),
+    ],
+)
+def test_waivers(repository, committed, gate, fields, code, said):
+    only_one = launches().replace("kernel\t", "kernel\t", 1)
+    repository.say(SPILLED, only_one)
+    text = (repository.bin / "ptxas").read_text()
+    clean = re.sub(  # the narrow kernel is as it was
+        r"(Lb0E[^\n]*\n)    \d+ bytes stack frame, \d+ bytes spill stores, \d+ bytes spill loads",
+        r"\1    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
+        text,
+    )
+    (repository.bin / "ptxas").write_text(clean)
+    repository.edit()
+    write_waiver(repository, **fields)
+    found, out, _ = gate()
+    assert found == code
+    assert said in out
+
+
+def test_a_waiver_that_nothing_needs_is_said(repository, committed, gate):
+    write_waiver(repository)
+    code, _, err = gate()
+    assert code == 0
+    assert err == "gate: warning: waiver SW-1: nothing spills there; remove it\n"
+
+
+def test_an_update_keeps_waivers_and_reasons(repository, committed, gate):
+    document = json.loads(repository.table.read_text())
+    document["waivers"] = [WAIVER]
+    document["rungs"]["Swizzle"]["not_on"] = {"120": "needs what 90a alone has"}
+    repository.table.write_text(json.dumps(document))
+    assert gate("--update")[0] == 0
+    after = json.loads(repository.table.read_text())
+    assert after["waivers"] == [WAIVER]
+    assert after["rungs"]["Swizzle"]["not_on"] == {"120": "needs what 90a alone has"}
+
+
+def test_a_spill_in_a_variant_is_noted_only(repository, committed, gate):
+    repository.say(SPILLED, launches("Swizzle.small"))
+    repository.edit()
+    code, out, _ = gate()
+    assert code == 1
+    assert "noted: Swizzle: sgemm<true>" in out
+
+
+def test_a_kernel_that_nothing_launches_is_told_and_judged(repository, committed, gate):
+    repository.say(SPILLED, "requires\t70\tSwizzle\n")
+    repository.edit()
+    code, out, _ = gate()
+    assert code == 2
+    assert "path: default -> unused" in out
+    assert "threads: 256 -> none" in out
+
+
+def test_an_architecture_below_the_requirement_is_not_compiled(repository, gate):
+    repository.rung.write_text(
+        'const Stage stage{.name = "Swizzle", .idea = "x", .requirements = '
+        "{.compute_capability = 90}};\n"
+    )
+    assert gate("--update")[0] == 0
+    table = json.loads(repository.table.read_text())["rungs"]["Swizzle"]
+    assert table["not_on"]["80"] == "needs compute capability 90"
+    assert list(table["kernels"]["sgemm<true>"]) == ["90a"]
+    assert "compute_80" not in (repository.bin / "calls").read_text()
+
+
+def test_another_release_is_incomparable(repository, committed, gate):
+    repository.say(GOOD, release="12.9.86")
+    code, out, _ = gate()
+    assert code == 4
+    assert "incomparable: the committed table is of nvcc 13.0.88, this is nvcc 12.9.86" in out
+    code, _, err = gate("--update")
+    assert code == 2
+    assert "--update then needs every rung and architecture" in err
+
+
+def test_a_spill_is_an_error_under_another_release_too(repository, committed, gate):
+    repository.say(SPILLED, release="12.9.86")
+    assert gate()[0] == 2
+
+
+def test_a_rung_that_does_not_compile(repository, committed, gate):
+    (repository.bin / "fails").write_text("")
+    repository.edit()
+    before = repository.table.read_text()
+    code, out, _ = gate("--update")
+    assert code == 2
+    assert 'error: Swizzle: nvcc fails: swizzle.cu(3): error: identifier "x" is undefined' in out
+    assert repository.table.read_text() == before
+
+
+def test_a_rung_that_left_the_ladder_is_a_change(repository, committed, gate):
+    document = json.loads(repository.table.read_text())
+    document["rungs"]["Gone"] = document["rungs"]["Swizzle"]
+    repository.table.write_text(json.dumps(document))
+    code, out, _ = gate()
+    assert code == 1
+    assert "changed: Gone: sgemm<true>: kernel: there -> gone (80, 90a)" in out
+    assert gate("--rung", "Swizzle")[0] == 0
+    assert gate("--update")[0] == 0
+    assert list(load(repository.table).rungs) == ["Swizzle"]
+
+
+def test_no_nvcc_is_one_sentence(repository, gate, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    assert gate() == (
+        2,
+        "",
+        "gate: error: no nvcc in PATH, $CUDA_HOME/bin or /usr/local/cuda/bin: "
+        "install the CUDA toolkit\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.update(schema=2), "schema: this gate reads schema 1, not 2"),
+        (lambda d: d.pop("nvcc"), '"nvcc" is missing'),
+        (lambda d: d.update(columns=["x"]), "columns: not the columns of this gate"),
+        (lambda d: d["rungs"]["Swizzle"]["kernels"]["sgemm<true>"]["80"].pop(), "must have 10"),
+        (lambda d: d["rungs"]["Swizzle"]["kernels"]["sgemm<true>"].update({"70": []}), "'70' is"),
+        (
+            lambda d: d["rungs"]["Swizzle"]["kernels"]["sgemm<true>"]["80"].__setitem__(0, -1),
+            "registers must not be negative",
+        ),
+        (lambda d: d.update(waivers=[{**WAIVER, "expires": "soon"}]), "must be a date"),
+        (lambda d: d.update(waivers=[{**WAIVER, "reason": ""}]), "must not be empty"),
+    ],
+)
+def test_a_malformed_table_is_refused_with_its_place(repository, committed, gate, change, message):
+    change(committed)
+    repository.table.write_text(json.dumps(committed))
+    code, out, err = gate()
+    assert (code, out) == (2, "")
+    assert str(repository.table) in err
+    assert message in err
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1, 2"])
+def test_a_truncated_table_is_refused(repository, gate, text):
+    repository.table.write_text(text)
+    assert gate()[0] == 2
+
+
+def test_without_a_table_it_says_how_to_make_one(gate):
+    code, _, err = gate()
+    assert code == 2
+    assert "there is no table yet; `ci/gate resources --update` writes one" in err
+
+
+@pytest.mark.parametrize("option", [("--rung", "Nope"), ("--arch", "70"), ("--nope",)])
+def test_unknown_names_are_exit_2(gate, option):
+    assert gate(*option)[0] == 2
+
+
+def test_a_broken_cache_is_made_anew(repository, committed, gate):
+    for entry in (repository.root / "build/resources-cache").iterdir():
+        entry.write_text("[]")
+    assert gate()[0] == 0
+
+
+def test_the_committed_table_can_be_read():
+    path = REPOSITORY / resources.TABLE
+    table = load(path)
+    known = {rung.name for rung in resources._rungs(REPOSITORY)}
+    assert set(table.rungs) <= known
+
+
+def test_nvcc_catches_a_forced_spill(tmp_path, capsys):
+    try:
+        find_toolkit()
+    except GateError as problem:
+        pytest.skip(f"needs nvcc: {problem}")
+    rung = copy_of_rung(tmp_path, "09_swizzle")
+    command = ["resources", "--repository", str(tmp_path), "--arch", "90a"]
+    assert main([*command, "--update"]) == 0
+    assert main(command) == 0
+    capsys.readouterr()
+    text, edits = re.subn(
+        r"__launch_bounds__\([^)]*\)", "__launch_bounds__(256, 4)", rung.read_text()
+    )
+    assert edits > 0
+    rung.write_text(text)
+    assert main(command) == 2
+    out = capsys.readouterr().out
+    assert re.search(r"error: Swizzle: sgemm<true>: \d{3,} bytes of spill stores.*not waived", out)
+    assert "registers: " in out
