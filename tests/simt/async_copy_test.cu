@@ -1,0 +1,68 @@
+// Asynchronous copies into shared memory, complete after the wait that covers them; both devices.
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/simt/simt.cuh>
+
+#include "simt/device_array.hpp"
+
+namespace tilegate::async_copy_test {
+
+constexpr int kThreads = 64;
+constexpr int kStages = 3;
+
+template <int kBytes>
+struct SharedStorage {
+  static constexpr int kFloats = kBytes / 4;
+  alignas(16) float stages[kStages][kThreads * kFloats];
+};
+
+// Copies kStages pieces of `in`, each a group; waits for one after the other, oldest first.
+template <int kBytes>
+__global__ void copy_in_stages(const float* in, float* out) {
+  using Storage = SharedStorage<kBytes>;
+  auto& shared = simt::shared_storage<Storage>();
+  const int first = static_cast<int>(threadIdx.x) * Storage::kFloats;
+  constexpr int kStage = kThreads * Storage::kFloats;
+  for (int stage = 0; stage < kStages; ++stage) {
+    simt::copy_async<kBytes>(&shared.stages[stage][first], in + stage * kStage + first);
+    simt::copy_async_commit();
+  }
+  for (int stage = 0; stage < kStages; ++stage) {
+    if (stage == 0) simt::copy_async_wait<2>();
+    if (stage == 1) simt::copy_async_wait<1>();
+    if (stage == 2) simt::copy_async_wait<0>();
+    __syncthreads();  // the wait covers a thread's own copies; the others' need the barrier
+    for (int i = 0; i < Storage::kFloats; ++i) {
+      const int from = kStage - 1 - (first + i);  // another thread's
+      out[stage * kStage + first + i] = shared.stages[stage][from];
+    }
+  }
+}
+
+template <int kBytes>
+void expect_copies() {
+  constexpr int kStage = kThreads * kBytes / 4;
+  const DeviceArray<float> in = iota(kStages * kStage);
+  const DeviceArray<float> out(kStages * kStage);
+  const simt::LaunchConfig config{.kernel = "copy_in_stages",
+                                  .blocks = 1,
+                                  .threads_x = kThreads,
+                                  .shared_bytes = sizeof(SharedStorage<kBytes>)};
+  ASSERT_TRUE(is_ok(simt::launch(config, nullptr, copy_in_stages<kBytes>,
+                                 static_cast<const float*>(in.data()), out.data())));
+  const std::vector<float> found = out.to_host();
+  for (int i = 0; i < kStages * kStage; ++i) {
+    const int from = i / kStage * kStage + kStage - 1 - i % kStage;
+    EXPECT_EQ(found[static_cast<std::size_t>(i)], static_cast<float>(from));
+  }
+}
+
+TEST(AsyncCopy, FourBytes) { expect_copies<4>(); }
+
+TEST(AsyncCopy, EightBytes) { expect_copies<8>(); }
+
+TEST(AsyncCopy, SixteenBytes) { expect_copies<16>(); }
+
+}  // namespace tilegate::async_copy_test

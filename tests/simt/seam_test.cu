@@ -1,0 +1,149 @@
+// What a kernel sees of its place in the grid, of its block and of memory; on both devices.
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/simt/simt.cuh>
+
+#include "simt/device_array.hpp"
+
+namespace tilegate::seam_test {
+
+struct Place {
+  unsigned thread_x, thread_y, block, block_dim_x, block_dim_y, grid_dim;
+
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+__global__ void record_place(Place* places) {
+  const unsigned in_block = threadIdx.x + threadIdx.y * blockDim.x;
+  places[blockIdx.x * blockDim.x * blockDim.y + in_block] = {threadIdx.x, threadIdx.y, blockIdx.x,
+                                                             blockDim.x,  blockDim.y,  gridDim.x};
+}
+
+TEST(Seam, IndicesOfTwoDimensionalBlocks) {
+  constexpr unsigned kBlocks = 3;
+  constexpr unsigned kX = 5;
+  constexpr unsigned kY = 7;
+  const DeviceArray<Place> places(kBlocks * kX * kY);
+  const simt::LaunchConfig config{
+      .kernel = "record_place", .blocks = kBlocks, .threads_x = kX, .threads_y = kY};
+  ASSERT_TRUE(is_ok(simt::launch(config, nullptr, record_place, places.data())));
+  const std::vector<Place> found = places.to_host();
+  unsigned i = 0;
+  for (unsigned block = 0; block < kBlocks; ++block) {
+    for (unsigned y = 0; y < kY; ++y) {
+      for (unsigned x = 0; x < kX; ++x) {
+        EXPECT_EQ(found[i++], (Place{x, y, block, kX, kY, kBlocks}));
+      }
+    }
+  }
+}
+
+template <int kCount>
+struct Floats {
+  float values[kCount];
+};
+
+// Each block reverses its part of `data`, through shared memory.
+template <int kThreads>
+__global__ void reverse_blocks(float* data) {
+  auto& shared = simt::shared_storage<Floats<kThreads>>();
+  float* mine = data + blockIdx.x * kThreads;
+  shared.values[threadIdx.x] = mine[threadIdx.x];
+  __syncthreads();  // no thread reads before all have written
+  mine[threadIdx.x] = shared.values[kThreads - 1 - static_cast<int>(threadIdx.x)];
+}
+
+TEST(Seam, BlockBarrierAndSharedMemory) {
+  constexpr int kThreads = 96;
+  constexpr int kBlocks = 4;
+  const DeviceArray<float> data = iota(kThreads * kBlocks);
+  const simt::LaunchConfig config{.kernel = "reverse_blocks",
+                                  .blocks = kBlocks,
+                                  .threads_x = kThreads,
+                                  .shared_bytes = sizeof(Floats<kThreads>)};
+  ASSERT_TRUE(is_ok(simt::launch(config, nullptr, reverse_blocks<kThreads>, data.data())));
+  const std::vector<float> found = data.to_host();
+  for (int i = 0; i < kThreads * kBlocks; ++i) {
+    const int reversed = i / kThreads * kThreads + kThreads - 1 - i % kThreads;
+    EXPECT_EQ(found[static_cast<std::size_t>(i)], static_cast<float>(reversed));
+  }
+}
+
+TEST(Seam, SharedMemoryAbove48KiB) {
+  constexpr int kThreads = 256;
+  const DeviceArray<float> data = iota(kThreads);
+  const simt::LaunchConfig config{
+      .kernel = "reverse_blocks", .blocks = 1, .threads_x = kThreads, .shared_bytes = 96 * 1024};
+  ASSERT_TRUE(is_ok(simt::allow_shared_memory(reverse_blocks<kThreads>, config.shared_bytes)));
+  ASSERT_TRUE(is_ok(simt::prefer_shared_memory(reverse_blocks<kThreads>)));
+  ASSERT_TRUE(is_ok(simt::launch(config, nullptr, reverse_blocks<kThreads>, data.data())));
+  EXPECT_EQ(data.to_host().front(), static_cast<float>(kThreads - 1));
+}
+
+// out[i] = in[i] + 1, with accesses of sizeof(V) bytes.
+template <typename V>
+__global__ void add_one(const float* in, float* out);
+
+template <>
+__global__ void add_one<float2>(const float* in, float* out) {
+  const auto v = simt::load_vector<float2>(in + 2 * threadIdx.x);
+  simt::store_vector(out + 2 * threadIdx.x, make_float2(v.x + 1.0F, v.y + 1.0F));
+}
+
+template <>
+__global__ void add_one<float4>(const float* in, float* out) {
+  const auto v = simt::load_vector<float4>(in + 4 * threadIdx.x);
+  simt::store_vector(out + 4 * threadIdx.x,
+                     make_float4(v.x + 1.0F, v.y + 1.0F, v.z + 1.0F, v.w + 1.0F));
+}
+
+template <typename V>
+void expect_adds_one() {
+  constexpr std::size_t kCount = 8 * sizeof(V) / sizeof(float);
+  const DeviceArray<float> in = iota(kCount);
+  const DeviceArray<float> out(kCount);
+  const simt::LaunchConfig config{.kernel = "add_one", .blocks = 1, .threads_x = 8};
+  ASSERT_TRUE(is_ok(simt::launch(config, nullptr, add_one<V>, in.data(), out.data())));
+  const std::vector<float> found = out.to_host();
+  for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(found[i], static_cast<float>(i) + 1.0F);
+}
+
+TEST(Seam, VectorsOfTwo) { expect_adds_one<float2>(); }
+
+TEST(Seam, VectorsOfFour) { expect_adds_one<float4>(); }
+
+TEST(Seam, CopiesWithPitch) {
+  const std::vector<float> host = {1, 2, 3, 4, 5, 6};  // 3 rows of 2
+  const DeviceArray<float> device(3 * 4, -1.0F);       // 3 rows, 4 apart
+  constexpr std::size_t kFloat = sizeof(float);
+  ASSERT_TRUE(is_ok(
+      device::copy_to_device(device.data(), 4 * kFloat, host.data(), 2 * kFloat, 2 * kFloat, 3)));
+  EXPECT_EQ(device.to_host(), (std::vector<float>{1, 2, -1, -1, 3, 4, -1, -1, 5, 6, -1, -1}));
+  std::vector<float> back(6);
+  ASSERT_TRUE(is_ok(
+      device::copy_to_host(back.data(), 2 * kFloat, device.data(), 4 * kFloat, 2 * kFloat, 3)));
+  EXPECT_EQ(back, host);
+}
+
+TEST(Seam, BuffersAreAlignedAndMove) {
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{1000}, std::size_t{1} << 20}) {
+    device::Buffer buffer(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 256, 0U);
+    EXPECT_EQ(buffer.size(), bytes);
+    std::byte* const data = buffer.data();
+    const device::Buffer moved = std::move(buffer);
+    EXPECT_EQ(moved.data(), data);
+  }
+}
+
+TEST(Seam, PropertiesDescribeTheDevice) {
+  const device::Properties& properties = device::properties();
+  EXPECT_EQ(properties.is_cuda, !TILEGATE_ON_SIMT);
+  EXPECT_FALSE(properties.name.empty());
+  EXPECT_GE(properties.multiprocessors, 1);
+  EXPECT_GT(properties.total_memory, 0U);
+}
+
+}  // namespace tilegate::seam_test

@@ -1,0 +1,106 @@
+// Warps: which threads make one, barriers and shuffles, with partial masks; on both devices.
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/simt/simt.cuh>
+
+#include "simt/device_array.hpp"
+
+namespace tilegate::warp_test {
+
+constexpr unsigned kAll = 0xFFFFFFFFU;
+constexpr unsigned kLowerHalf = 0x0000FFFFU;
+
+__device__ unsigned thread_number() { return threadIdx.x + threadIdx.y * blockDim.x; }
+
+// What each thread gets from `kernel`, one block of x×y threads.
+template <typename T>
+std::vector<T> run(void (*kernel)(T*), unsigned x, unsigned y = 1, std::size_t shared = 0) {
+  const DeviceArray<T> out(x * y);
+  const simt::LaunchConfig config{
+      .kernel = "warp", .blocks = 1, .threads_x = x, .threads_y = y, .shared_bytes = shared};
+  EXPECT_TRUE(is_ok(simt::launch(config, nullptr, kernel, out.data())));
+  return out.to_host();
+}
+
+__global__ void first_of_warp(unsigned* out) {
+  out[thread_number()] = __shfl_sync(kAll, thread_number(), 0);
+}
+
+TEST(Warp, Is32ConsecutiveThreadsXFirst) {
+  const std::vector<unsigned> found = run(first_of_warp, 8, 12);
+  for (unsigned i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], i / 32 * 32);
+}
+
+__global__ void xor_sum(float* out) {
+  float sum = static_cast<float>(thread_number());
+  for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(kAll, sum, lanes);
+  out[thread_number()] = sum;
+}
+
+TEST(Warp, XorShufflesAddUpAWarp) {
+  const std::vector<float> found = run(xor_sum, 64);
+  for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(found[i], i < 32 ? 496.0F : 1520.0F);
+}
+
+__global__ void next_lane(double* out) {
+  out[thread_number()] = __shfl_down_sync(kAll, static_cast<double>(thread_number()) + 0.25, 3);
+}
+
+TEST(Warp, DownShufflesOfDoublesStopAtTheLastLane) {
+  const std::vector<double> found = run(next_lane, 32);
+  for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(found[i], (i + 3 < 32 ? i + 3 : i) + 0.25);
+}
+
+// Half of the warp shuffles, twice; the other half does not take part.
+__global__ void half_a_warp(int* out) {
+  const auto lane = static_cast<int>(thread_number());
+  int value = 100 + lane;
+  if (lane < 16) {
+    value = __shfl_xor_sync(kLowerHalf, value, 1);
+    value = __shfl_sync(kLowerHalf, value, (lane + 1) % 16);
+  }
+  out[lane] = value;
+}
+
+TEST(Warp, PartialMasks) {
+  const std::vector<int> found = run(half_a_warp, 32);
+  for (int lane = 0; lane < 32; ++lane) {
+    const int expected = lane < 16 ? 100 + (((lane + 1) % 16) ^ 1) : 100 + lane;
+    EXPECT_EQ(found[static_cast<std::size_t>(lane)], expected);
+  }
+}
+
+// The two halves shuffle apart from each other, at the same time.
+__global__ void two_halves(int* out) {
+  const auto lane = static_cast<int>(thread_number());
+  const unsigned mask = lane < 16 ? kLowerHalf : ~kLowerHalf;
+  out[lane] = __shfl_sync(mask, lane, lane < 16 ? 5 : 21);
+}
+
+TEST(Warp, DisjointMasks) {
+  const std::vector<int> found = run(two_halves, 32);
+  for (int lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(found[static_cast<std::size_t>(lane)], lane < 16 ? 5 : 21);
+  }
+}
+
+struct Warps {
+  unsigned values[64];
+};
+
+__global__ void exchange_in_warp(unsigned* out) {
+  auto& shared = simt::shared_storage<Warps>();
+  const unsigned i = thread_number();
+  shared.values[i] = i;
+  __syncwarp();  // no lane reads before its warp has written
+  out[i] = shared.values[i ^ 31U];
+}
+
+TEST(Warp, BarrierOrdersSharedMemory) {
+  const std::vector<unsigned> found = run(exchange_in_warp, 64, 1, sizeof(Warps));
+  for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(found[i], i ^ 31U);
+}
+
+}  // namespace tilegate::warp_test
