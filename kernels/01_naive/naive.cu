@@ -10,7 +10,7 @@ namespace tilegate::naive {
 
 struct Config {
   static constexpr int kBlockM = 32;
-  static constexpr int kBlockN = 32;
+  static constexpr int kBlockN = 4;  // small blocks: the last ones keep fewer threads waiting
   using Grid = TileGrid<kBlockM, kBlockN>;
 };
 
@@ -35,7 +35,7 @@ Status enqueue(const SgemmArgs& args, Stream stream) {
   return simt::launch(launch, stream, sgemm, args);
 }
 
-constexpr std::int64_t kTileSizes[] = {Config::kBlockM};
+constexpr std::int64_t kTileSizes[] = {Config::kBlockN, Config::kBlockM};
 
 extern const Stage stage;
 const Stage stage{

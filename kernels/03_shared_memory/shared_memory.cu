@@ -5,21 +5,24 @@
 // word of B for every multiply-add it does, and four words of A for every four, so the FMA units
 // wait for the load pipe.
 #include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_load.cuh>
 #include <tilegate/sgemm.hpp>
 #include <tilegate/simt/simt.cuh>
 
 namespace tilegate::shared_memory {
 
 struct Config {
-  static constexpr int kBlockM = 32, kBlockN = 32, kBlockK = 32;
+  // Deep tiles: the barriers and the addresses of a step are shared by 128 multiply-adds.
+  static constexpr int kBlockM = 32, kBlockN = 32, kBlockK = 128;
   static constexpr int kNumThreads = kBlockM * kBlockN;
   static constexpr int kBlocksPerSm = 2;  // one computes while the other waits for its tiles
-  static_assert(kBlockM == kBlockK && kBlockN == kBlockK,
-                "a thread loads one element of each tile");
+  static_assert(kBlockN == 32, "a warp would read several rows of A at once: no broadcast");
   static_assert(kBlockK % 4 == 0, "A is read four elements at a time");
   static_assert(kNumThreads <= 1024, "more threads than a block can have");
 
   using Grid = TileGrid<kBlockM, kBlockN>;
+  using LoaderA = TileLoader<kNumThreads, kBlockM, kBlockK>;
+  using LoaderB = TileLoader<kNumThreads, kBlockK, kBlockN>;
 };
 
 struct SharedStorage {
@@ -27,27 +30,9 @@ struct SharedStorage {
   float b[Config::kBlockK][Config::kBlockN];
 };
 
-// smem.a[y][x] ← A(row, k + x), zero outside A.
-__device__ void load_a_tile(SharedStorage& smem, const SgemmArgs& args, std::int64_t row,
-                            std::int64_t k) {
-  k += threadIdx.x;
-  const bool inside = row < args.shape.m && k < args.shape.k;
-  smem.a[threadIdx.y][threadIdx.x] = inside ? args.a[row * args.lda + k] : 0.0F;
-}
-
-// smem.b[y][x] ← B(k + y, col), zero outside B.
-__device__ void load_b_tile(SharedStorage& smem, const SgemmArgs& args, std::int64_t k,
-                            std::int64_t col) {
-  k += threadIdx.y;
-  const bool inside = k < args.shape.k && col < args.shape.n;
-  smem.b[threadIdx.y][threadIdx.x] = inside ? args.b[k * args.ldb + col] : 0.0F;
-}
-
 // sum += row y of the A tile · column x of the B tile. The lanes of a warp share y: a read of A is
 // a broadcast, and four along k are one 128-bit load.
-__device__ void multiply_tile(const SharedStorage& smem, float& sum) {
-  const int x = static_cast<int>(threadIdx.x);
-  const int y = static_cast<int>(threadIdx.y);
+__device__ void multiply_tile(const SharedStorage& smem, int y, int x, float& sum) {
 #pragma unroll
   for (int k = 0; k < Config::kBlockK; k += 4) {
     const float4 a = simt::load_vector<float4>(&smem.a[y][k]);
@@ -60,19 +45,27 @@ __device__ void multiply_tile(const SharedStorage& smem, float& sum) {
 
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sgemm(SgemmArgs args) {
   auto& smem = simt::shared_storage<SharedStorage>();
-  const auto origin = Config::Grid::origin(args.shape);
-  const std::int64_t row = origin.row + threadIdx.y;
-  const std::int64_t col = origin.col + threadIdx.x;
+  const Shape& shape = args.shape;
+  const auto origin = Config::Grid::origin(shape);
+  Config::LoaderA a_tiles(args.a + origin.row * args.lda, args.lda);
+  Config::LoaderB b_tiles(args.b + origin.col, args.ldb);
+  const int rows = clip<Config::kBlockM>(shape.m - origin.row);
+  const int cols = clip<Config::kBlockN>(shape.n - origin.col);
+  const int y = static_cast<int>(threadIdx.x / Config::kBlockN);
+  const int x = static_cast<int>(threadIdx.x % Config::kBlockN);
 
   float sum = 0.0F;
-  for (std::int64_t k = 0; k < args.shape.k; k += Config::kBlockK) {
-    load_a_tile(smem, args, row, k);
-    load_b_tile(smem, args, k, col);
+  for (std::int64_t k_left = shape.k; k_left > 0; k_left -= Config::kBlockK) {
+    const int depth = clip<Config::kBlockK>(k_left);
+    a_tiles.load(smem.a, rows, depth);
+    b_tiles.load(smem.b, depth, cols);
+    a_tiles.advance_cols();
+    b_tiles.advance_rows();
     __syncthreads();  // a tile is complete before anyone reads what others stored
-    multiply_tile(smem, sum);
+    multiply_tile(smem, y, x, sum);
     __syncthreads();  // everyone has read this tile before anyone stores the next over it
   }
-  if (row < args.shape.m && col < args.shape.n) store_element(args, row, col, sum);
+  if (y < rows && x < cols) store_element(args, origin.row + y, origin.col + x, sum);
 }
 
 Status setup() { return simt::prefer_shared_memory(sgemm); }
@@ -80,13 +73,12 @@ Status setup() { return simt::prefer_shared_memory(sgemm); }
 Status enqueue(const SgemmArgs& args, Stream stream) {
   const simt::LaunchConfig launch{.kernel = "shared_memory",
                                   .blocks = Config::Grid::num_blocks(args.shape),
-                                  .threads_x = Config::kBlockN,
-                                  .threads_y = Config::kBlockM,
+                                  .threads_x = Config::kNumThreads,
                                   .shared_bytes = sizeof(SharedStorage)};
   return simt::launch(launch, stream, sgemm, args);
 }
 
-constexpr std::int64_t kTileSizes[] = {Config::kBlockM};
+constexpr std::int64_t kTileSizes[] = {Config::kBlockM, Config::kBlockK};
 
 extern const Stage stage;
 const Stage stage{

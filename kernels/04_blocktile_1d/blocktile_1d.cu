@@ -1,8 +1,9 @@
-// Blocktile1D: each thread computes a column of 8 elements of C instead of one.
+// Blocktile1D: each thread computes a column of 16 elements of C instead of one.
 //
-// New against SharedMemory: a word of B that a thread has read serves 8 multiply-adds from a
-// register, and a block's tile of C grows to 64×64 with half the threads. What limits it now: A is
-// still read once for every multiply-add, if four at a time: a 128-bit load for each four of them.
+// New against SharedMemory: a word of B that a thread has read serves 16 multiply-adds from a
+// register, and a block's tile of C grows to 64×64 with a quarter of the threads. What limits it
+// now: A is still read once for every multiply-add, if four at a time: a 128-bit load for each four
+// of them.
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
 #include <tilegate/sgemm.hpp>
@@ -11,10 +12,10 @@
 namespace tilegate::blocktile_1d {
 
 struct Config {
-  static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 8;
-  static constexpr int kThreadM = 8;  // rows of C of one thread
+  static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 32;
+  static constexpr int kThreadM = 16;  // rows of C of one thread
   static constexpr int kNumThreads = kBlockM / kThreadM * kBlockN;
-  static constexpr int kBlocksPerSm = 2;  // limits registers to 64
+  static constexpr int kBlocksPerSm = 2;  // limits registers to 128
   static_assert(kBlockM % kThreadM == 0, "rows of the tile without a thread");
   static_assert(kBlockN % 32 == 0, "a warp would read several rows of A at once: no broadcast");
   static_assert(kBlockK % 4 == 0, "A is read four elements at a time");
@@ -93,12 +94,12 @@ Status enqueue(const SgemmArgs& args, Stream stream) {
   return simt::launch(launch, stream, sgemm, args);
 }
 
-constexpr std::int64_t kTileSizes[] = {Config::kThreadM, Config::kBlockM};
+constexpr std::int64_t kTileSizes[] = {Config::kThreadM, Config::kBlockK, Config::kBlockM};
 
 extern const Stage stage;
 const Stage stage{
     .name = "Blocktile1D",
-    .idea = "a column of eight results a thread",
+    .idea = "a column of sixteen results a thread",
     .tile_sizes = kTileSizes,
     .rounding_chain = serial_rounding_chain,
     .restrictions = Config::Grid::fits,
