@@ -36,6 +36,7 @@ void Hazards::begin_block() {
 
 void Hazards::block_barrier() {
   ++epoch_;
+  unwritten_read_.reset();
   if (!clocks_moved_) return;
   for (unsigned thread = 0; thread < clocks_.size(); ++thread) {
     clocks_[thread] = Clock{};
@@ -78,9 +79,10 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
   for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
     Word& word = words_[i];
     if (word.copy_pending) return check_pending(word, i * kWordBytes, site, "read");
-    if (word.write_epoch < first_epoch_) {
-      return "read of " + at(i * kWordBytes) + ", which no thread of the block has written, at " +
-             place(site);
+    if (word.write_epoch < first_epoch_ && !unwritten_read_) {
+      unwritten_read_ = {thread, "read of " + at(i * kWordBytes) +
+                                     ", which no thread of the block has written, at " +
+                                     place(site)};
     }
     if (word.write_epoch == epoch_ && !is_ordered(word.writer, word.write_stamp, thread)) {
       return race(word.writer, "wrote", word.write_site, thread, "reads", i * kWordBytes, site);

@@ -18,6 +18,14 @@ class Hazards {
   void begin_launch(unsigned threads, unsigned threads_x, std::size_t shared_bytes);
   void begin_block();
   void block_barrier();
+
+  struct Finding {
+    unsigned thread;
+    std::string what;
+  };
+  // To be asked before a block barrier and after a block: a read of a word that nobody had written,
+  // and that nobody wrote since; that would be a race.
+  const std::optional<Finding>& unwritten_read() const { return unwritten_read_; }
   void warp_barrier(unsigned warp, unsigned mask);
 
   // Each gives what is wrong with an access of `bytes` at `offset`, or nothing. Only the first
@@ -68,6 +76,7 @@ class Hazards {
   unsigned threads_x_ = 1;
   std::uint32_t epoch_ = 0;
   std::uint32_t first_epoch_ = 0;  // of this block
+  std::optional<Finding> unwritten_read_;
   bool clocks_moved_ = false;
   bool copies_started_ = false;  // in this block
   std::vector<Word> words_;

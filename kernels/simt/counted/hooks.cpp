@@ -63,6 +63,7 @@ void begin_launch(const LaunchConfig& config, std::byte* shared) {
 }
 void end_launch() { recorder.end_launch(); }
 void begin_block() { recorder.begin_block(); }
+void end_block() { recorder.end_block(); }
 void resume_thread(unsigned number, const StackBounds& stack) {
   recorder.resume_thread(number, stack.bottom, stack.size);
 }

@@ -23,6 +23,8 @@ _FMA = re.compile(r"call .*@llvm\.fmuladd\.(?:f32|v(\d+)f32)\(")
 _LABEL = re.compile(r"^[-\w$.]+:")
 _LOCATION_OF = re.compile(r"!dbg (!\d+)")
 
+_SEAM = "simt/host/counted_access.hpp"  # stands between every vector access and its line
+
 _NODE = re.compile(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
 _FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|[^,]+)')
 
@@ -46,7 +48,8 @@ class Locations:
             fields = self._nodes[reference][1]
             file, function = self._scope(fields["scope"])
             line, column = int(fields["line"]), int(fields.get("column", 0))
-            frames.append((file, line, column, function))
+            if not file.endswith(_SEAM) or "inlinedAt" not in fields:
+                frames.append((file, line, column, function))
             reference = fields.get("inlinedAt")
         return frames
 

@@ -87,6 +87,10 @@ void Recorder::end_launch() {
 
 void Recorder::begin_block() { hazards_.begin_block(); }
 
+void Recorder::end_block() {
+  if (const auto& found = hazards_.unwritten_read()) executor::report(found->thread, found->what);
+}
+
 void Recorder::resume_thread(unsigned number, const void* stack, std::size_t stack_bytes) {
   stack_ = reinterpret_cast<std::uintptr_t>(stack);
   stack_bytes_ = stack_bytes;
@@ -107,6 +111,7 @@ void Recorder::stop_thread(unsigned number) {
 
 void Recorder::release_block_barrier() {
   ++barriers_;
+  end_block();
   hazards_.block_barrier();
 }
 
@@ -116,7 +121,10 @@ void Recorder::access(const void* pointer, unsigned bytes, bool store, std::uint
   if (address - shared_ < shared_bytes_) {
     record_shared(address - shared_, bytes, store, site);
   } else if (is_in_buffer(address, bytes)) {
-    if (address % bytes != 0) executor::fail_misaligned(pointer, bytes, verb(store).c_str());
+    if (address % bytes != 0) {
+      executor::fail("misaligned " + std::to_string(bytes * 8) + "-bit " + verb(store) + ", at " +
+                     Sites::all().describe(site));
+    }
     record(address, bytes, store ? Kind::kGlobalStore : Kind::kGlobalLoad, site);
   } else {
     check_foreign(address, bytes, store, site);

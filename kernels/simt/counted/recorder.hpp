@@ -33,6 +33,7 @@ class Recorder {
   void begin_launch(const LaunchConfig& config, const std::byte* shared);
   void end_launch();
   void begin_block();
+  void end_block();
   void resume_thread(unsigned number, const void* stack, std::size_t stack_bytes);
   void stop_thread(unsigned number);
   void release_block_barrier();

@@ -100,6 +100,8 @@ class Executor {
   // Records the first fault of the launch, which ends when the current thread yields.
   void record_fault(const std::string& what);
   [[noreturn]] void fail(const std::string& what);
+  // As a fault of thread `number` of the block; from outside any thread.
+  void report(unsigned number, const std::string& what);
   // For a thread that cannot return: never comes back.
   [[noreturn]] void abandon_current_thread();
 
@@ -267,6 +269,7 @@ void Executor::run_block(std::int64_t block) {
       return;
     }
   }
+  observer::end_block();
 }
 
 void Executor::resume(Thread& thread) {
@@ -295,10 +298,8 @@ void Executor::release_block_barrier() {
   const Thread& first = *threads_.front();
   for (auto& thread : block_threads()) {
     if (!same(thread->site, first.site)) {
-      current_ = thread.get();
-      record_fault("divergent barrier: this thread waits at " + to_string(thread->site) +
-                   ", thread (0,0,0) at " + to_string(first.site));
-      current_ = nullptr;
+      report(thread->number, "divergent barrier: this thread waits at " + to_string(thread->site) +
+                                 ", thread (0,0,0) at " + to_string(first.site));
       return;
     }
     thread->state = State::kReady;
@@ -325,10 +326,8 @@ void Executor::report_stuck_threads() {
               ((*absent)->state == State::kDone ? " left the kernel without reaching it"
                                                 : " waits at " + to_string((*absent)->site));
   }
-  current_ = &waiting;
-  record_fault(std::string(block_wide ? "divergent barrier" : "divergent warp barrier") +
-               ": this thread waits at " + to_string(waiting.site) + ", " + missing);
-  current_ = nullptr;
+  report(waiting.number, std::string(block_wide ? "divergent barrier" : "divergent warp barrier") +
+                             ": this thread waits at " + to_string(waiting.site) + ", " + missing);
 }
 
 void Executor::block_barrier(const Site& site) {
@@ -396,6 +395,12 @@ void Executor::fail(const std::string& what) {
   throw ThreadFault{};
 }
 
+void Executor::report(unsigned number, const std::string& what) {
+  current_ = threads_[number].get();
+  record_fault(what);
+  current_ = nullptr;
+}
+
 void Executor::abandon_current_thread() {
   current_->abandoned = true;
   switch_to_scheduler();
@@ -449,6 +454,8 @@ void copy_async_wait(int pending_groups) {
 }
 
 void fail(const std::string& what) { this_executor().fail(what); }
+
+void report(unsigned thread, const std::string& what) { this_executor().report(thread, what); }
 
 void fail_misaligned(const void* address, std::size_t bytes, const char* access) {
   char text[32];

@@ -15,6 +15,7 @@ namespace tilegate::simt::observer {
 void begin_launch(const LaunchConfig& config, std::byte* shared);
 void end_launch();
 void begin_block();
+void end_block();
 // The thread runs now, on this stack.
 void resume_thread(unsigned number, const StackBounds& stack);
 // It has left the kernel, or waits at a block barrier.
@@ -32,6 +33,7 @@ void remove_buffer(const void* data);
 inline void begin_launch(const LaunchConfig& /*config*/, std::byte* /*shared*/) {}
 inline void end_launch() {}
 inline void begin_block() {}
+inline void end_block() {}
 inline void resume_thread(unsigned /*number*/, const StackBounds& /*stack*/) {}
 inline void stop_thread(unsigned /*number*/) {}
 inline void release_block_barrier() {}

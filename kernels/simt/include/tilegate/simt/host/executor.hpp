@@ -75,6 +75,8 @@ void copy_async_wait(int pending_groups);
 
 // Ends the launch with `what`, said of the current thread.
 [[noreturn]] void fail(const std::string& what);
+// The same, said of thread `thread` of the block while none runs.
+void report(unsigned thread, const std::string& what);
 [[noreturn]] void fail_misaligned(const void* address, std::size_t bytes, const char* access);
 
 inline void check_alignment(const void* address, std::size_t bytes, const char* access) {

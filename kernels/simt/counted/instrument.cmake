@@ -1,0 +1,37 @@
+# How a kernel source becomes a counted object file.
+find_program(TILEGATE_CLANG NAMES clang++ clang++-14 clang++-15 clang++-16
+             DOC "The clang that compiles counted kernels")
+find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+if(NOT TILEGATE_CLANG)
+  message(FATAL_ERROR "The counters need clang++ (Debian package clang); install it, or configure "
+                      "with -DTILEGATE_BUILD_COUNTERS=OFF")
+endif()
+
+# Fixed, whatever the build type: counts must not depend on it. Vectors of the host would merge
+# accesses that are separate on a GPU.
+set(TILEGATE_COUNTED_FLAGS
+    -std=c++20 -O2 -gline-tables-only -ffp-contract=on -fno-vectorize -fno-slp-vectorize -fPIC
+    -fvisibility=hidden -fsanitize-coverage=func,trace-loads,trace-stores -DTILEGATE_COUNTED
+    -mllvm -inline-threshold=20000 -Wno-unknown-pragmas -Wno-pass-failed)
+
+# Sets `object` to the counted object file of a kernel source; each of a program has its `module`.
+function(tilegate_counted_object object source module)
+  cmake_path(ABSOLUTE_PATH source NORMALIZE)
+  cmake_path(GET source STEM name)
+  set(base ${CMAKE_CURRENT_BINARY_DIR}/${module}_${name})
+  set(include ${PROJECT_SOURCE_DIR}/kernels)
+  add_custom_command(
+    OUTPUT ${base}.o
+    COMMAND ${TILEGATE_CLANG} ${TILEGATE_COUNTED_FLAGS} -I${include}/include
+            -I${include}/common/include -I${include}/simt/include ${ARGN}
+            -MD -MT ${base}.o -MF ${base}.d -S -emit-llvm -x c++ ${source} -o ${base}.ll
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/kernels/simt/counted/instrument.py
+            ${base}.ll ${base}.counted.ll --module ${module} --root ${PROJECT_SOURCE_DIR}
+    COMMAND ${TILEGATE_CLANG} -O2 -fPIC -Xclang -disable-llvm-passes -c ${base}.counted.ll
+            -o ${base}.o
+    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/kernels/simt/counted/instrument.py
+    DEPFILE ${base}.d
+    COMMENT "Counting ${name}"
+    VERBATIM)
+  set(${object} ${base}.o PARENT_SCOPE)
+endfunction()
