@@ -16,6 +16,7 @@ function(tilegate_add_python_test name)
 endfunction()
 
 tilegate_add_python_test(gate PATHS tests/gate)
+tilegate_add_python_test(profile PATHS tests/profile)
 tilegate_add_python_test(commands PATHS
   tests/ci/test_conditions.py tests/ci/test_record.py tests/ci/test_setup.py)
 tilegate_add_python_test(profile PATHS tests/profile)
