@@ -3,6 +3,7 @@
 // cuBLAS counts matrices column by column; a row-major product is its transpose, B'·A' = (A·B)'.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 
 #include <tilegate/common/grid.cuh>
@@ -72,6 +73,12 @@ Status enqueue(const SgemmArgs& /*args*/, Stream /*stream*/) {
 
 #endif
 
+// cuBLAS 13.1 returns NaN for some finite sums times an infinite alpha.
+Status restrictions(const SgemmArgs& args) {
+  if (std::isfinite(args.alpha) || args.shape.k == 0) return {};
+  return Status::unsupported("cuBLAS does not promise anything for an alpha that is not finite");
+}
+
 constexpr std::int64_t kTileSizes[] = {32, 64, 128};
 
 extern const Stage stage;
@@ -81,6 +88,7 @@ const Stage stage{
     .requirements = {.not_on_simt = "cuBLAS needs a CUDA GPU"},
     .tile_sizes = kTileSizes,
     .rounding_chain = serial_rounding_chain,
+    .restrictions = restrictions,
     .setup = setup,
     .enqueue = enqueue,
 };

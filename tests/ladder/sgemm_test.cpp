@@ -48,7 +48,16 @@ TEST_P(MemoryContractTest, Holds) {
 INSTANTIATE_TEST_SUITE_P(Ladder, MemoryContractTest,
                          testing::ValuesIn(for_every_stage(memory_cases)), name_case);
 
-class BlasSemanticsTest : public StageCaseTest {};
+class BlasSemanticsTest : public StageCaseTest {
+ protected:
+  void SetUp() override {
+    StageCaseTest::SetUp();
+    if (IsSkipped() || stage().restrictions == nullptr) return;
+    const Status limit = stage().restrictions(
+        {.shape = test_case().shape, .alpha = test_case().alpha, .beta = test_case().beta});
+    if (!limit.ok()) GTEST_SKIP() << limit.message();
+  }
+};
 
 TEST_P(BlasSemanticsTest, Hold) { expect_right(); }
 
