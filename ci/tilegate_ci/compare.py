@@ -11,6 +11,8 @@ from tilegate_ci.model import GFLOPS, RATIO, Benchmark, Run, log_slowdown, slowd
 from tilegate_ci.names import rerun_command
 from tilegate_ci.verdicts import SEVERITY, Verdict, exit_code
 
+MAX_INCONCLUSIVE = 0.02  # of the suite; a benchmark marked key is always too many
+
 
 @dataclass(frozen=True)
 class Row:
@@ -44,6 +46,10 @@ class Comparison:
         verdicts = {row.verdict for row in self.rows}
         if self.differences:
             verdicts.add(Verdict.INCOMPARABLE)  # even where every row is new or in error
+        undecided = [row for row in self.rows if row.verdict is Verdict.INCONCLUSIVE]
+        few = len(undecided) <= MAX_INCONCLUSIVE * len(self.rows)
+        if few and not any(row.key for row in undecided):
+            verdicts.discard(Verdict.INCONCLUSIVE)
         return exit_code(verdicts)
 
 

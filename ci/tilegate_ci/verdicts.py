@@ -15,6 +15,7 @@ class Verdict(Enum):
     INCOMPARABLE = "incomparable"
     NEW = "new"
     PASS = "pass"
+    IDENTICAL = "identical"  # the machine code is the same, so there is nothing to judge
     IMPROVED = "improved"
 
 
@@ -35,7 +36,7 @@ EXIT_MEANINGS = {
     1: "regressed: slower than the baseline by more than the margin",
     2: "error: something could not be judged",
     3: "inconclusive: too noisy to say",
-    4: "incomparable: the baseline is of another device or software stack",
+    4: "incomparable: another device or software stack, or a session that cannot be judged",
 }
 
 

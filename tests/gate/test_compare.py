@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -268,6 +269,7 @@ def test_precedence_is_2_1_4_3_0():
         (Verdict.INCONCLUSIVE, 3),
         (Verdict.NEW, 0),
         (Verdict.IMPROVED, 0),
+        (Verdict.IDENTICAL, 0),
         (Verdict.PASS, 0),
     ]
     assert {verdict for verdict, _ in order} == set(Verdict)
@@ -276,3 +278,17 @@ def test_precedence_is_2_1_4_3_0():
         assert exit_code([verdict for verdict, _ in order[index:]]) == code
         assert exit_code([verdict for verdict, _ in reversed(order[index:])]) == code
     assert exit_code([Verdict.REGRESSED] * 256) == 1
+
+
+@pytest.mark.parametrize(
+    ("undecided", "key", "code"),
+    [(0, False, 0), (1, False, 0), (2, False, 3), (1, True, 3)],
+)
+def test_inconclusive_counts_above_two_percent_or_on_a_key(undecided, key, code):
+    rows = {f"Warptile/{size}x1x1": make_row(0.5, 1.0) for size in range(1, 51)}
+    comparison = judged(make_run(rows), make_run(rows))
+    changed = [
+        replace(row, verdict=Verdict.INCONCLUSIVE, key=key) if index < undecided else row
+        for index, row in enumerate(comparison.rows)
+    ]
+    assert replace(comparison, rows=tuple(changed)).exit_code == code

@@ -1,0 +1,108 @@
+"""The paired test, Holm, and what makes a session one that cannot be judged."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+
+from tilegate_ci.paired import Estimate, estimate, holm, judge
+from tilegate_ci.session import moved, void_reason
+from tilegate_ci.verdicts import Verdict
+
+NOISE = (0.001, -0.001, 0.0015, -0.0005, 0.0, -0.0015, 0.0005, 0.0)
+
+
+def around(slowdown):
+    return estimate([slowdown + noise for noise in NOISE], 0.01)
+
+
+def test_the_t_test_is_the_textbook_one():
+    found = estimate([0.02, 0.03, 0.04], 0.01)
+    assert found.mean == pytest.approx(0.03)
+    # t = 0.02 / (0.01 / sqrt 3) = 3.4641 on 2 degrees of freedom.
+    assert found.p == pytest.approx(0.037090, abs=1e-6)
+    assert found.upper == pytest.approx(0.03 + 2.919986 * 0.01 / math.sqrt(3), abs=1e-6)
+    assert found.lower == pytest.approx(0.03 - 2.919986 * 0.01 / math.sqrt(3), abs=1e-6)
+
+
+@pytest.mark.parametrize(("slowdown", "p"), [(0.02, 0.0), (0.01, 1.0), (0.0, 1.0)])
+def test_without_spread_the_sign_decides(slowdown, p):
+    assert estimate([slowdown] * 4, 0.01).p == p
+
+
+def test_one_pair_is_no_evidence():
+    with pytest.raises(ValueError, match="one pair"):
+        estimate([0.5], 0.01)
+
+
+@pytest.mark.parametrize(
+    ("p_values", "rejected"),
+    [
+        ([], []),
+        ([0.009], [True]),
+        ([0.011], [False]),
+        ([0.004, 0.004], [True, True]),
+        ([0.006, 0.006], [False, False]),  # Bonferroni's first step fails, so all stand
+        ([0.9, 0.002, 0.004, 0.0001], [False, True, True, True]),
+        ([0.9, 0.002, 0.006, 0.0001], [False, True, False, True]),
+    ],
+)
+def test_holm(p_values, rejected):
+    assert holm(p_values, 0.01) == rejected
+
+
+@pytest.mark.parametrize(
+    ("slowdown", "verdict"),
+    [
+        (-0.03, Verdict.IMPROVED),
+        (-0.01, Verdict.PASS),
+        (0.0, Verdict.PASS),
+        (0.005, Verdict.PASS),
+        (0.01, Verdict.INCONCLUSIVE),
+        (0.02, Verdict.REGRESSED),
+        (0.10, Verdict.REGRESSED),
+    ],
+)
+def test_verdicts(slowdown, verdict):
+    assert judge({"a": around(slowdown)}, {"a": 0.01}) == {"a": verdict}
+
+
+def test_noise_makes_it_inconclusive_not_regressed():
+    noisy = estimate([20 * noise + 0.02 for noise in NOISE], 0.01)
+    assert judge({"a": noisy}, {"a": 0.01}) == {"a": Verdict.INCONCLUSIVE}
+
+
+def test_each_benchmark_has_its_own_margin():
+    estimates = {"a": estimate([0.02, 0.021] * 4, 0.01), "b": estimate([0.02, 0.021] * 4, 0.05)}
+    assert judge(estimates, {"a": 0.01, "b": 0.05}) == {
+        "a": Verdict.REGRESSED,
+        "b": Verdict.PASS,
+    }
+
+
+def test_a_control_moves_either_way_but_only_for_certain():
+    def certain(mean, reach):
+        return {"Cublas/1x1x1": Estimate(mean, mean - reach, mean + reach, 0.5, 8)}
+
+    deltas = {"Cublas/1x1x1": 0.01}
+    assert moved(certain(0.0, 0.001), deltas) == []
+    assert moved(certain(0.015, 0.02), deltas) == []
+    assert len(moved(certain(0.015, 0.001), deltas)) == 1
+    assert "+1.50 %" in moved(certain(-0.015, 0.001), deltas)[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ({}, {}, None),
+        ({"throttle_reasons": ["software power cap"]}, {"throttle_reasons": ["idle"]}, None),
+        ({}, {"throttle_reasons": ["hardware power brake"]}, "hardware power brake"),
+        ({"throttle_reasons": ["software thermal slowdown"]}, {}, "software thermal slowdown"),
+        ({"thermal_violation_ms": 5}, {"thermal_violation_ms": 5}, None),
+        ({"thermal_violation_ms": 5}, {"thermal_violation_ms": 47}, "42 ms slowed down by heat"),
+    ],
+)
+def test_heat_and_power_brakes_void_a_process(before, after, reason):
+    assert void_reason({"before": before, "after": after}) == reason
