@@ -22,6 +22,7 @@ gpu_answers() { [[ $(nvidia-smi -L 2>/dev/null) == *"GPU "* ]]; }
 has_header() { printf '#include <%s>\n' "$1" | "${CXX:-g++}" -E -x c++ - >/dev/null 2>&1; }
 
 # Prints the names of the Debian packages whose content is not on this machine, however it came.
+# Argument: the preset; gpu needs less.
 missing_packages() {
   command -v cmake >/dev/null || echo cmake
   command -v ninja >/dev/null || echo ninja-build
@@ -29,15 +30,17 @@ missing_packages() {
   command -v "${CXX:-g++}" >/dev/null || echo g++
   has_header gtest/gtest.h || echo libgtest-dev
   has_header benchmark/benchmark.h || echo libbenchmark-dev
-  has_header boost/context/fiber.hpp || echo libboost-context-dev
-  command -v clang++ >/dev/null || echo clang  # compiles the counted kernels
+  if [[ $1 != gpu ]]; then
+    has_header boost/context/fiber.hpp || echo libboost-context-dev
+    command -v clang++ >/dev/null || echo clang  # compiles the counted kernels
+  fi
   python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
 }
 
-# Installs what missing_packages names. Nothing happens where nothing is missing.
+# Installs what missing_packages names for a preset. Nothing happens where nothing is missing.
 set_up_packages() {
   local missing as_root=()
-  mapfile -t missing < <(missing_packages)
+  mapfile -t missing < <(missing_packages "$1")
   if ((${#missing[@]} == 0)); then return; fi
   local install="apt-get install -y --no-install-recommends ${missing[*]}"
   [[ -n ${TILEGATE_NO_INSTALL:-} ]] && die "missing, and not to be installed: ${missing[*]}"

@@ -36,27 +36,32 @@ def bash(tmp_path):
 
 
 def test_an_empty_machine_misses_everything(bash):
-    assert bash("missing_packages", alone=True, CXX="").stdout.split() == [
+    assert bash("missing_packages cpu", alone=True, CXX="").stdout.split() == [
         *("cmake", "ninja-build", "git", "g++", "libgtest-dev", "libbenchmark-dev"),
         *("libboost-context-dev", "clang", "python3-venv"),
     ]
 
 
 def test_a_missing_header_is_a_missing_package(bash):
-    done = bash("missing_packages", tools={"g++": 'case "$(cat)" in *gtest*) exit 1;; esac'})
+    done = bash("missing_packages cpu", tools={"g++": 'case "$(cat)" in *gtest*) exit 1;; esac'})
     assert "libgtest-dev" in done.stdout.split()
     assert "libbenchmark-dev" not in done.stdout.split()
 
 
+def test_a_gpu_build_needs_neither_boost_nor_clang():
+    missing = bash("missing_packages gpu", alone=True, CXX="").stdout.split()
+    assert "cmake" in missing and not {"libboost-context-dev", "clang"} & set(missing)
+
+
 def test_nothing_is_installed_where_nothing_is_missing(bash):
-    script = "missing_packages() { :; }; set_up_packages; echo done"
+    script = "missing_packages() { :; }; set_up_packages cpu; echo done"
     done = bash(script, tools={"apt-get": "exit 9", "sudo": "exit 9"})
     assert (done.stdout, done.returncode) == ("done\n", 0)
 
 
 def test_root_installs_by_name(bash):
     done = bash(
-        "missing_packages() { echo cmake; echo git; }; set_up_packages",
+        "missing_packages() { echo cmake; echo git; }; set_up_packages cpu",
         tools={"id": "echo 0", "apt-get": 'echo "$*" >&2'},
     )
     assert done.returncode == 0
@@ -65,7 +70,7 @@ def test_root_installs_by_name(bash):
 
 def test_sudo_is_used_by_others(bash):
     done = bash(
-        "missing_packages() { echo git; }; set_up_packages",
+        "missing_packages() { echo git; }; set_up_packages cpu",
         tools={
             "id": "echo 1000",
             "apt-get": 'echo "apt $*" >&2',
@@ -78,7 +83,7 @@ def test_sudo_is_used_by_others(bash):
 
 def test_without_root_and_sudo_the_packages_are_named(bash):
     done = bash(
-        "missing_packages() { echo cmake; echo git; }; set_up_packages",
+        "missing_packages() { echo cmake; echo git; }; set_up_packages cpu",
         tools={"id": "echo 1000", "apt-get": "exit 9", "sudo": "exit 1"},
     )
     assert done.returncode == 2
@@ -87,7 +92,7 @@ def test_without_root_and_sudo_the_packages_are_named(bash):
 
 def test_nothing_is_installed_against_the_users_will(bash):
     done = bash(
-        "missing_packages() { echo cmake; }; set_up_packages",
+        "missing_packages() { echo cmake; }; set_up_packages cpu",
         tools={"apt-get": "echo called >&2"},
         TILEGATE_NO_INSTALL="1",
     )
