@@ -9,7 +9,8 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilegate_ci import render, resources, resources_judge
+from tilegate_ci import render, resources, resources_judge, verdict_file
+from tilegate_ci import report as reports
 from tilegate_ci.accept import accept, check_acceptable, report
 from tilegate_ci.collect import check_distinct, collect, read_process, read_sessions
 from tilegate_ci.compare import compare
@@ -83,9 +84,13 @@ def _compare(arguments: argparse.Namespace) -> int:
     except GateError as problem:
         if arguments.markdown:
             write_in_place(Path(arguments.markdown), render.markdown_error(str(problem)))
+        if arguments.json:
+            verdict_file.write_error(Path(arguments.json), str(problem))
         raise
     if arguments.markdown:
         write_in_place(Path(arguments.markdown), render.markdown(comparison))
+    if arguments.json:
+        verdict_file.write(Path(arguments.json), comparison)
     for warning in comparison.warnings:
         sys.stderr.write(f"gate: warning: {warning}\n")
     sys.stdout.write(render.console(comparison))
@@ -143,6 +148,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--markdown", metavar="FILE", help="write the report there too (overwrites the file)"
     )
+    command.add_argument(
+        "--json", metavar="FILE", help="write the verdicts there, for `ci/gate report`"
+    )
 
     command = add("accept", "make a recorded run the baseline", _ACCEPT_EXAMPLES)
     command.set_defaults(command=_accept)
@@ -172,6 +180,7 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     add_commands(add)
+    reports.add_arguments(add("report", "show verdicts in other forms", reports.EXAMPLES))
 
     meanings = resources_judge.MEANINGS.items()
     codes = "exit codes:\n" + "".join(f"  {code}  {meaning}\n" for code, meaning in meanings)

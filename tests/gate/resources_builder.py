@@ -6,8 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from conftest import REPOSITORY
-
+REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = Path(__file__).parent / "data"
 GOOD, SPILLED = "ptxas_swizzle.txt", "ptxas_swizzle_spilled.txt"
 KERNEL = "_ZN8tilegate7swizzle5sgemmILb{}EEEvNS_9SgemmArgsE"

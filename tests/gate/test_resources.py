@@ -7,8 +7,7 @@ import re
 import shutil
 
 import pytest
-from conftest import REPOSITORY
-from resources_builder import GOOD, SPILLED, Repository, copy_of_rung, launches
+from resources_builder import GOOD, REPOSITORY, SPILLED, Repository, copy_of_rung, launches
 
 from tilegate_ci import resources
 from tilegate_ci.cli import main

@@ -1,0 +1,133 @@
+"""The verdict file: what a comparison found, for `ci/gate report` to show in any form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from tilegate_ci.compare import Comparison, Row
+from tilegate_ci.files import Node, check_finite, dumps, write_in_place
+from tilegate_ci.model import GFLOPS, METRICS, Benchmark, Run
+from tilegate_ci.reader import parse_commit, parse_device, parse_name
+from tilegate_ci.verdicts import Verdict
+
+SCHEMA = 1
+KIND = "verdict"  # a run's file has no kind
+_NUMBERS = ("baseline", "candidate", "slowdown", "delta")
+
+
+def write(path: Path, comparison: Comparison) -> None:
+    write_in_place(path, dumps(document(comparison)) + "\n")
+
+
+def write_error(path: Path, message: str) -> None:
+    """In place of a comparison that could not be made."""
+    write_in_place(path, dumps({"schema": SCHEMA, "kind": KIND, "error": message}) + "\n")
+
+
+def document(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "kind": KIND,
+        "baseline": _run(comparison.baseline),
+        "candidate": _run(comparison.candidate),
+        "differences": list(comparison.differences),
+        "warnings": list(comparison.warnings),
+        "left_out": comparison.left_out,
+        "exit_code": comparison.exit_code,
+        "rows": [_row(row) for row in comparison.rows],
+    }
+
+
+def parse(root: Node) -> Comparison | str:
+    """The comparison, its runs without their evidence; or the error that there was instead."""
+    schema = root.require("schema")
+    if schema.value != SCHEMA:
+        raise schema.error(f"this gate reads verdicts of schema {SCHEMA}, not {schema.value!r}")
+    error = root.get("error")
+    if error is not None:
+        return error.text()
+    check_finite(root)
+    return Comparison(
+        baseline=_parse_run(root.require("baseline")),
+        candidate=_parse_run(root.require("candidate")),
+        rows=tuple(_parse_row(node) for node in root.require("rows").elements()),
+        differences=tuple(node.text() for node in root.require("differences").elements()),
+        left_out=int(root.require("left_out").finite()),
+        warnings=tuple(node.text() for node in root.require("warnings").elements()),
+    )
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "path": run.path,
+        "commit": run.commit,
+        "device": dict(run.device.fields),
+        "measured": {name: measured(row) for name, row in run.benchmarks.items()},
+    }
+
+
+def measured(row: Benchmark) -> dict[str, Any]:
+    """What the curves need of a benchmark: its summaries, bytes, whether it was verified."""
+    return {
+        **row.summary,
+        **({"bytes": row.fields["bytes"]} if "bytes" in row.fields else {}),
+        "verified": row.verified,
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    values = {column.name: getattr(row, column.name) for column in fields(row)}
+    return {**values, "verdict": row.verdict.value}
+
+
+def _parse_run(node: Node) -> Run:
+    rows = {
+        parse_name(name, value): _parse_measured(name, value)
+        for name, value in node.require("measured").items()
+    }
+    return Run(
+        path=node.require("path").text(),
+        commit=parse_commit(node.require("commit")),
+        device=parse_device(node.require("device")),
+        benchmarks=rows,
+        fields=node.value,
+        warnings=(),
+    )
+
+
+def _parse_measured(name: str, node: Node) -> Benchmark:
+    summary = {metric: node.require(metric).positive() for metric in METRICS if node.get(metric)}
+    node.require(GFLOPS)
+    return Benchmark(
+        name=name,
+        summary=summary,
+        per_process={},
+        delta=None,
+        key=False,
+        verified=node.require("verified").boolean(),
+        fields=node.value,
+    )
+
+
+def _parse_row(node: Node) -> Row:
+    values: dict[str, Any] = {**_optional(node)}
+    verdict = node.require("verdict")
+    if verdict.value not in {known.value for known in Verdict}:
+        raise verdict.error(f"no such verdict: {verdict.value!r}")
+    values["verdict"] = Verdict(verdict.value)
+    values["name"] = node.require("name").text()
+    values["key"] = node.require("key").boolean()
+    for number in _NUMBERS:
+        values[number] = (
+            None if node.require(number).value is None else node.require(number).finite()
+        )
+    return Row(**values)
+
+
+def _optional(node: Node) -> Mapping[str, Any]:
+    """Texts, which may be empty or null, and fields that a later gate adds to a row."""
+    known = {column.name for column in fields(Row)}
+    return {key: child.value for key, child in node.items() if key in known}

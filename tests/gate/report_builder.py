@@ -1,0 +1,71 @@
+"""A verdict to report on: every rung of a small ladder at every size, some of it wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from gate_builders import make_row, make_run, scaled
+
+RUNGS = {"Naive": 0.0125, "Warptile": 0.95, "Cublas": 1.0}
+SIZES = (512, 1024, 2048, 4096)
+SLOW, WRONG = "Warptile/4096x4096x4096", "Naive/512x512x512"
+HOSTILE = '</script><img src=x onerror="document.title=1">'
+
+
+def baseline() -> dict[str, Any]:
+    rows = {}
+    for rung, share in RUNGS.items():
+        for size in SIZES:
+            name = f"{rung}/{size}x{size}x{size}"
+            rows[name] = make_row(share, 50000 * share * min(1, size / 2048))
+            rows[name]["bytes"] = 12 * size * size
+            rows[name]["pct_peak"] = rows[name]["gflops"] / 640
+    return make_run(rows)
+
+
+def candidate() -> dict[str, Any]:
+    document = scaled(baseline(), SLOW, 0.95)
+    document["benchmarks"][WRONG]["verified"] = False
+    document["benchmarks"]["SplitK/64x64x65536"] = make_row(1.5, 9000.0)
+    return document
+
+
+def repository(root: Path, profile: bool = True) -> Path:
+    """A git repository with two committed baselines of the H200, a ladder and a profile."""
+    for number, name in enumerate(RUNGS, 1):
+        word = name.lower()
+        folder = root / "kernels" / (word if name == "Cublas" else f"0{number}_{word}")
+        folder.mkdir(parents=True)
+        text = f'const Stage stage{{.name = "{name}", .idea = "idea of {name}"}};\n'
+        (folder / f"{word}.cu").write_text(text)
+    stages = [
+        f"tilegate_add_stage({folder.name})" for folder in sorted((root / "kernels").iterdir())
+    ]
+    (root / "kernels/CMakeLists.txt").write_text("\n".join(stages) + "\n")
+    path = root / "bench/baselines/nvidia-h200.json"
+    path.parent.mkdir(parents=True)
+    git(root, "init", "-q")
+    for version in (scaled(baseline(), SLOW, 0.9), baseline()):
+        path.write_text(json.dumps(version))
+        git(root, "add", "-A")
+        git(root, "commit", "-q", "-m", "baseline")
+    if profile:
+        rungs = [
+            {
+                "name": name,
+                "kernels": [{"flop": 100, "dram": {"bytes": 4, "gb_per_s": 2400, "peak_pct": 50}}],
+            }
+            for name in RUNGS
+        ]
+        (root / "bench/profile").mkdir()
+        text = json.dumps({"schema": 1, "shape": "4096x4096x4096", "rungs": rungs})
+        (root / "bench/profile/nvidia-h200.json").write_text(text)
+    return root
+
+
+def git(root: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", root, *who, *arguments], check=True, capture_output=True)
