@@ -22,7 +22,22 @@ tilegate_add_python_test(commands PATHS
 tilegate_add_python_test(tables PATHS tests/ci/test_ladder.py tests/ci/test_tables.py)
 tilegate_add_python_test(plots NEEDS matplotlib PATHS tests/ci/test_plot.py)
 tilegate_add_python_test(workflows NEEDS check_jsonschema,ruamel.yaml PATHS
-  tests/ci/test_workflows.py)
+  tests/ci/test_workflows.py tests/ci/test_zizmor.py)
+
+# The HTML report in a real browser, which ci/test does not install.
+find_program(TILEGATE_BROWSER NAMES chromium chromium-browser google-chrome)
+if(TILEGATE_BROWSER)
+  tilegate_add_python_test(browser PATHS tests/browser)
+  set_tests_properties(browser PROPERTIES LABELS browser)
+endif()
+
+# What the kernels use of the GPU, against the committed table: one architecture here, all of them
+# with `ci/gate resources`. A table of another nvcc release compares nothing, which is a skip.
+find_program(TILEGATE_NVCC nvcc HINTS ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES bin)
+if(TILEGATE_NVCC)
+  add_test(NAME resources COMMAND ${PROJECT_SOURCE_DIR}/ci/gate resources --arch 90a)
+  set_tests_properties(resources PROPERTIES SKIP_RETURN_CODE 4 TIMEOUT 600 LABELS resources)
+endif()
 
 # It builds and benchmarks as a reader would, so nothing may run beside it.
 tilegate_add_python_test(readme PATHS tests/ci/test_readme.py)
