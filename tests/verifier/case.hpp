@@ -25,7 +25,7 @@ struct Plant {
 };
 
 struct Case {
-  Shape shape;
+  Shape shape = {};
   std::array<std::int64_t, 3> pad = {0, 0, 0};  // elements: leading dimension minus width
   std::array<int, 3> offset = {0, 0, 0};        // bytes past a 256-byte boundary; multiples of 4
   float alpha = 1.0F;

@@ -126,10 +126,10 @@ std::optional<std::string> GuardedMatrix::changed_guard() const {
   return std::nullopt;
 }
 
-std::optional<std::string> GuardedMatrix::changed_column(std::int64_t first_col,
-                                                         std::int64_t end_col,
-                                                         const char* what) const {
-  for (std::int64_t row = 0; row < rows_; ++row) {
+std::optional<std::string> GuardedMatrix::first_change(std::int64_t rows, std::int64_t first_col,
+                                                       std::int64_t end_col,
+                                                       const char* what) const {
+  for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t col = first_col; col < end_col; ++col) {
       const float was = expected()[row * pitch_ + col];
       const float is = found()[row * pitch_ + col];
@@ -142,11 +142,11 @@ std::optional<std::string> GuardedMatrix::changed_column(std::int64_t first_col,
 }
 
 std::optional<std::string> GuardedMatrix::changed_padding() const {
-  return changed_column(cols_, pitch_, "padding");
+  return first_change(rows_ - 1, cols_, pitch_, "padding");  // the operand ends with its last row
 }
 
 std::optional<std::string> GuardedMatrix::changed_element() const {
-  return changed_column(0, cols_, "element");
+  return first_change(rows_, 0, cols_, "element");
 }
 
 }  // namespace tilegate::verifier

@@ -58,12 +58,9 @@ class GuardedMatrix {
   std::optional<std::string> changed_padding() const;
   std::optional<std::string> changed_element() const;
 
-  // What was found; tests of the comparators plant their changes here.
-  Image& found_image() { return after_; }
-
  private:
-  std::optional<std::string> changed_column(std::int64_t first_col, std::int64_t end_col,
-                                            const char* what) const;
+  std::optional<std::string> first_change(std::int64_t rows, std::int64_t first_col,
+                                          std::int64_t end_col, const char* what) const;
   Status copy_rows(Image& image, bool to_device);
 
   std::string name_;

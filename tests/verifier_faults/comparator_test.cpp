@@ -1,0 +1,168 @@
+// The comparators, each shown a single thing that differs.
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/simt/device.hpp>
+
+#include "rerun.hpp"
+#include "verifier/case.hpp"
+#include "verifier/guarded_matrix.hpp"
+#include "verifier/oracle.hpp"
+
+namespace tilegate::verifier {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr double kBigInf = std::numeric_limits<double>::infinity();
+
+TEST(Within, ComparesWithTheBound) {
+  const Tolerance tolerance{.gamma = 0.25, .underflow = 0.0};
+  EXPECT_TRUE(within(1.5F, 1.0, 2.0, tolerance));
+  EXPECT_FALSE(within(std::nextafter(1.5F, 2.0F), 1.0, 2.0, tolerance));
+  EXPECT_TRUE(within(0.5F, 1.0, 2.0, tolerance));
+  EXPECT_FALSE(within(std::nextafter(0.5F, 0.0F), 1.0, 2.0, tolerance));
+  EXPECT_FALSE(within(1.5F, 1.0, 1.0, tolerance)) << "the scale counts";
+}
+
+TEST(Within, ExactMeansEqual) {
+  EXPECT_TRUE(within(3.0F, 3.0, 100.0, {}));
+  EXPECT_FALSE(within(std::nextafter(3.0F, 4.0F), 3.0, 100.0, {}));
+  EXPECT_FALSE(within(1.0F, 1.0 + 1e-12, 100.0, {})) << "not even where float32 cannot tell";
+}
+
+TEST(Within, ZerosOfEitherSignAreEqual) {
+  EXPECT_TRUE(within(-0.0F, 0.0, 0.0, {}));
+  EXPECT_TRUE(within(0.0F, -0.0, 0.0, {}));
+  EXPECT_FALSE(within(std::numeric_limits<float>::denorm_min(), 0.0, 0.0, {}));
+}
+
+TEST(Within, NanNeverPassesForANumber) {
+  for (const double bound : {0.0, 1e300, kBigInf}) {
+    EXPECT_FALSE(within(kNan, 1.0, 1.0, {.gamma = bound, .underflow = 0.0}));
+    EXPECT_FALSE(within(kInf, 1.0, 1.0, {.gamma = bound, .underflow = 0.0}));
+    EXPECT_FALSE(within(-kInf, 1.0, 1.0, {.gamma = bound, .underflow = 0.0}));
+  }
+  EXPECT_FALSE(within(1.0F, 1.0, kNan, {.gamma = 1.0, .underflow = 0.0})) << "a bound of NaN";
+}
+
+TEST(Within, NonFiniteReferencesAreComparedByClass) {
+  const Tolerance generous{.gamma = 1e300, .underflow = 1e300};
+  EXPECT_TRUE(within(kNan, kNan, kNan, generous));
+  EXPECT_TRUE(within(kInf, kBigInf, kBigInf, generous));
+  EXPECT_TRUE(within(-kInf, -kBigInf, kBigInf, generous));
+  EXPECT_FALSE(within(1.0F, kNan, kNan, generous));
+  EXPECT_FALSE(within(kInf, kNan, kNan, generous));
+  EXPECT_FALSE(within(-kInf, kBigInf, kBigInf, generous));
+  EXPECT_FALSE(within(kNan, kBigInf, kBigInf, generous));
+  EXPECT_FALSE(within(3e38F, kBigInf, kBigInf, generous));
+}
+
+TEST(ForwardError, IsGammaOfTheChain) {
+  const SgemmArgs args{.shape = {1, 1, 100}, .alpha = 2.0F};
+  const Tolerance tolerance = forward_error(102, args);
+  const double lu = 102 * 0x1p-24;
+  EXPECT_DOUBLE_EQ(tolerance.gamma, lu / (1 - lu));
+  EXPECT_GT(tolerance.underflow, 200 * 0x1p-150);
+  EXPECT_LT(tolerance.underflow, 1e-40);
+}
+
+TEST(ForwardError, ForgetsAlphaThatIsNotUsed) {
+  const Tolerance tolerance = forward_error(2, {.shape = {1, 1, 0}, .alpha = kNan});
+  EXPECT_TRUE(std::isfinite(tolerance.underflow));
+}
+
+// A matrix whose guards, padding and elements are all there.
+class GuardedMatrixTest : public testing::Test {
+ protected:
+  static constexpr std::int64_t kRows = 3;
+  static constexpr std::int64_t kCols = 5;
+  static constexpr std::int64_t kLd = 8;
+
+  void SetUp() override {
+    for (int i = 0; i < kRows * kLd; ++i) matrix_.expected()[i] = static_cast<float>(i);
+    ASSERT_TRUE(matrix_.upload().ok());
+  }
+
+  // Flips the lowest bit of the element `at` of device memory, counted from the first of the
+  // matrix.
+  void flip(std::int64_t at) {
+    std::uint32_t bits = 0;
+    ASSERT_TRUE(device::copy_to_host(&bits, matrix_.on_device() + at, sizeof(bits)).ok());
+    bits ^= 1U;
+    ASSERT_TRUE(device::copy_to_device(matrix_.on_device() + at, &bits, sizeof(bits)).ok());
+  }
+
+  void expect_changed(bool guard, bool padding, bool element, std::int64_t at) {
+    ASSERT_TRUE(matrix_.download().ok());
+    EXPECT_EQ(matrix_.changed_guard().has_value(), guard) << at;
+    EXPECT_EQ(matrix_.changed_padding().has_value(), padding) << at;
+    EXPECT_EQ(matrix_.changed_element().has_value(), element) << at;
+  }
+
+  GuardedMatrix matrix_{"x", kRows, kCols, kLd, 4, kNan};
+};
+
+TEST_F(GuardedMatrixTest, IsUnchangedAfterARoundTrip) { expect_changed(false, false, false, 0); }
+
+TEST_F(GuardedMatrixTest, SeesEveryElementAlone) {
+  constexpr std::int64_t kExtent = (kRows - 1) * kLd + kCols;
+  for (std::int64_t at = -GuardedMatrix::kGuard; at < kExtent + GuardedMatrix::kGuard; ++at) {
+    const bool in_guard = at < 0 || at >= kExtent;
+    const bool in_row = !in_guard && at % kLd < kCols;
+    flip(at);
+    expect_changed(in_guard, !in_guard && !in_row, in_row, at);
+    flip(at);
+  }
+  expect_changed(false, false, false, 0);
+}
+
+TEST_F(GuardedMatrixTest, SaysWhatChangedWhere) {
+  flip(-1);
+  flip(2 * kLd + 3);
+  ASSERT_TRUE(matrix_.download().ok());
+  EXPECT_NE(matrix_.changed_guard()->find("x, 1 elements before its first"), std::string::npos);
+  EXPECT_NE(matrix_.changed_element()->find("row 2, column 3: was 19"), std::string::npos);
+}
+
+TEST(CaseName, SpellsEveryPart) {
+  EXPECT_EQ(name_of({.shape = {129, 65, 17}, .pad = {3, 3, 3}, .offset = {4, 4, 4}}),
+            "m129_n65_k17_ld3_off4_a1_b0");
+  EXPECT_EQ(name_of({.shape = {1, 2, 3},
+                     .pad = {0, 1, 2},
+                     .offset = {4, 8, 12},
+                     .alpha = -0.5F,
+                     .beta = 1e-3F,
+                     .inputs = Inputs::kIntegers,
+                     .seed = 7}),
+            "m1_n2_k3_ld0x1x2_off4x8x12_am0p5_b0p001_s7_int");
+  EXPECT_EQ(name_of({.alpha = kNan, .beta = -kInf, .null_inputs = true}),
+            "m0_n0_k0_ld0_off0_anan_bminf_null");
+  EXPECT_EQ(name_of({.plants = {{Operand::kB, -1, 2, kNan}}}),
+            "m0_n0_k0_ld0_off0_a1_b0_nanInBe1x2");
+}
+
+TEST(CaseName, TellsNeighbouringNumbersApart) {
+  std::set<std::string> names;
+  float alpha = 0.1F;
+  for (int i = 0; i < 100; ++i, alpha = std::nextafter(alpha, 1.0F)) {
+    names.insert(name_of({.alpha = alpha}));
+  }
+  EXPECT_EQ(names.size(), 100U);
+}
+
+TEST(Rerun, NamesThisTest) {
+  const std::string command = rerun_command("X=1 ");
+  EXPECT_EQ(command.rfind("X=1 ", 0), 0U) << command;
+  EXPECT_NE(command.find("verifier_test --gtest_filter='Rerun.NamesThisTest'"), std::string::npos)
+      << command;
+}
+
+}  // namespace
+}  // namespace tilegate::verifier

@@ -1,0 +1,138 @@
+// One thread an element of C, and one fault in each instance but the first.
+#include <algorithm>
+#include <cstdint>
+
+#include <tilegate/sgemm.hpp>
+#include <tilegate/simt/simt.cuh>
+
+#include "verifier_faults/faults.hpp"
+
+namespace tilegate::faults {
+
+enum class Fault {
+  kNone,
+  kDropsLastTerm,       // where K is no multiple of 8
+  kDropsTermOfLongSum,  // the last one, where K is large: within the forward error bound
+  kLeavesTileUnwritten,
+  kReadsPadding,
+  kReadsCAtBetaZero,
+  kSwapsLeadingDimensions,
+  kDoesNothing,
+  kWritesPastTheEnd,
+  kWritesPadding,
+  kWrongAtOffset8,
+  kReturnsConstant,
+  kModifiesA,
+  kModifiesB,
+  kSwallowsNan,
+  kReadsPastTheEnd,  // of A, and uses nothing of it
+};
+
+constexpr int kThreads = 128;
+constexpr std::int64_t kTile = 16;  // elements of C that one forgets to write
+constexpr std::int64_t kLongSum = 10000;
+
+__host__ __device__ inline std::int64_t last_of(std::int64_t rows, std::int64_t cols,
+                                                std::int64_t ld) {
+  return (rows - 1) * ld + cols - 1;
+}
+
+template <Fault kFault>
+__device__ float dot(const SgemmArgs& args, std::int64_t row, std::int64_t col) {
+  const auto [m, n, k_all] = args.shape;
+  std::int64_t k_end = k_all;
+  if (kFault == Fault::kDropsLastTerm && k_all % 8 != 0) --k_end;
+  if (kFault == Fault::kDropsTermOfLongSum && k_all > kLongSum) --k_end;
+  const std::int64_t lda = kFault == Fault::kSwapsLeadingDimensions ? args.ldc : args.lda;
+  float sum = 0.0F;
+  for (std::int64_t k = 0; k < k_end; ++k) {
+    std::int64_t at = row * lda + k;
+    // A wild address would end the process on a GPU.
+    if (kFault == Fault::kSwapsLeadingDimensions && at > last_of(m, k_all, args.lda)) at = 0;
+    sum += args.a[at] * args.b[k * args.ldb + col];
+  }
+  if (kFault == Fault::kReadsPadding && args.lda > k_all && row + 1 < m) {
+    sum += args.a[row * args.lda + k_all] * 0.0F;
+  }
+  if (kFault == Fault::kSwallowsNan && sum != sum) sum = 0.0F;
+  if (kFault == Fault::kWrongAtOffset8 && reinterpret_cast<std::uintptr_t>(args.c) % 16 == 8) {
+    sum *= 1.5F;
+  }
+  return kFault == Fault::kReturnsConstant ? 1.0F : sum;
+}
+
+template <Fault kFault>
+__global__ void sgemm(SgemmArgs args) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const auto [m, n, k_all] = args.shape;
+  if (i >= m * n || kFault == Fault::kDoesNothing) return;
+  const std::int64_t row = i / n;
+  const std::int64_t col = i % n;
+  if (kFault == Fault::kLeavesTileUnwritten && row / kTile > 0 && col / kTile > 0) return;
+
+  const float sum = dot<kFault>(args, row, col);
+  float* c = args.c + row * args.ldc + col;
+  const bool reads_c = kFault == Fault::kReadsCAtBetaZero || args.beta != 0.0F;
+  *c = reads_c ? args.alpha * sum + args.beta * *c : args.alpha * sum;
+
+  const bool is_last = i == m * n - 1;
+  if (kFault == Fault::kReadsPastTheEnd && is_last && k_all > 0) {
+    const volatile float* end = args.a + last_of(m, k_all, args.lda) + 1;
+    static_cast<void>(end[2]);
+  }
+  if (kFault == Fault::kWritesPastTheEnd && is_last) c[1] = sum;
+  if (kFault == Fault::kWritesPadding && col == n - 1 && args.ldc > n && !is_last) c[1] = sum;
+  if (k_all == 0 || !is_last) return;
+  if (kFault == Fault::kModifiesA) const_cast<float*>(args.a)[last_of(m, k_all, args.lda)] += 1.0F;
+  if (kFault == Fault::kModifiesB) const_cast<float*>(args.b)[last_of(k_all, n, args.ldb)] += 1.0F;
+}
+
+template <Fault kFault>
+Status enqueue(const SgemmArgs& args, Stream stream) {
+  const simt::LaunchConfig launch{.kernel = "planted fault",
+                                  .blocks = (args.shape.m * args.shape.n - 1) / kThreads + 1,
+                                  .threads_x = kThreads};
+  return simt::launch(launch, stream, sgemm<kFault>, args);
+}
+
+Status refuse(const SgemmArgs& /*args*/, Stream /*stream*/) {
+  return Status::device_error("refuses every call");
+}
+
+constexpr std::int64_t kTileSizes[] = {kTile};
+std::int64_t rounding_chain(const Shape& shape) { return shape.k + 2; }
+
+constexpr Stage stage(std::string_view name, Status (*enqueue)(const SgemmArgs&, Stream)) {
+  return {.name = name,
+          .idea = "a planted fault",
+          .tile_sizes = kTileSizes,
+          .rounding_chain = rounding_chain,
+          .enqueue = enqueue};
+}
+
+std::span<const PlantedFault> element_faults() {
+  static constexpr PlantedFault kFaults[] = {
+      {stage("RightOneThreadAnElement", enqueue<Fault::kNone>), ""},
+      {stage("RefusesEveryCall", refuse), "status"},
+      {stage("DropsLastTerm", enqueue<Fault::kDropsLastTerm>), "exact|bound"},
+      {stage("DropsTermOfLongSum", enqueue<Fault::kDropsTermOfLongSum>), "exact"},
+      {stage("LeavesTileUnwritten", enqueue<Fault::kLeavesTileUnwritten>), "finite|exact|bound"},
+      {stage("ReadsPadding", enqueue<Fault::kReadsPadding>), "finite"},
+      {stage("ReadsCAtBetaZero", enqueue<Fault::kReadsCAtBetaZero>), "finite"},
+      {stage("SwapsLeadingDimensions", enqueue<Fault::kSwapsLeadingDimensions>),
+       "finite|exact|bound"},
+      {stage("DoesNothing", enqueue<Fault::kDoesNothing>), "finite|exact|bound"},
+      // A guard that the sanitizer closes ends the launch.
+      {stage("WritesPastTheEnd", enqueue<Fault::kWritesPastTheEnd>), "guards|status"},
+      {stage("WritesPadding", enqueue<Fault::kWritesPadding>), "padding"},
+      {stage("WrongAtOffset8", enqueue<Fault::kWrongAtOffset8>), "exact|bound"},
+      {stage("ReturnsConstant", enqueue<Fault::kReturnsConstant>), "exact|bound"},
+      {stage("ModifiesA", enqueue<Fault::kModifiesA>), "inputs"},
+      {stage("ModifiesB", enqueue<Fault::kModifiesB>), "inputs"},
+      {stage("SwallowsNan", enqueue<Fault::kSwallowsNan>), "class"},
+      {stage("ReadsPastTheEnd", enqueue<Fault::kReadsPastTheEnd>), "status", Needs::kSanitizer},
+  };
+  return kFaults;
+}
+
+}  // namespace tilegate::faults

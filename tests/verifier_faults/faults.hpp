@@ -1,0 +1,27 @@
+// Stages with planted faults, and their right twins: what the verifier must reject, and must pass.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include <tilegate/sgemm.hpp>
+
+namespace tilegate::faults {
+
+// What it takes to see a fault reliably.
+enum class Needs {
+  kNothing,
+  kSchedule,   // the executor; a GPU may run it right by luck, and racecheck is for that
+  kSanitizer,  // guards that cannot be read: the executor under the address sanitizer
+};
+
+struct PlantedFault {
+  Stage stage;                 // its name says what is wrong
+  std::string_view caught_by;  // checks that may catch it, "finite|exact"; empty: it is right
+  Needs needs = Needs::kNothing;
+};
+
+std::span<const PlantedFault> element_faults();  // one thread an element
+std::span<const PlantedFault> tile_faults();     // tiles in shared memory
+
+}  // namespace tilegate::faults

@@ -1,0 +1,171 @@
+// The verifier's own test: every planted fault is rejected, by a check that is meant to see it, and
+// the right twins pass. Prints which check caught which fault on which case.
+#include "verifier_faults/faults.hpp"
+
+#include <array>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/simt/device.hpp>
+
+#include "verifier/case.hpp"
+
+namespace tilegate::faults {
+namespace {
+
+using verifier::Case;
+using verifier::Inputs;
+using verifier::Operand;
+using verifier::Order;
+using verifier::Verdict;
+using verifier::verify;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr Shape kLongSum{3, 5, 16411};
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kHasAddressSanitizer = true;
+#else
+constexpr bool kHasAddressSanitizer = false;
+#endif
+
+// A modest list: what any rung is tested on at the least.
+std::vector<Case> modest_cases() {
+  constexpr std::array<std::array<std::int64_t, 3>, 3> kPads = {{{0, 0, 0}, {3, 1, 2}, {4, 8, 4}}};
+  std::vector<Case> cases;
+  for (const Shape& shape : {Shape{1, 1, 1}, Shape{5, 7, 3}, Shape{16, 16, 16}, Shape{17, 33, 9},
+                             Shape{33, 20, 35}, Shape{64, 48, 32}}) {
+    for (const auto& pad : kPads) {
+      for (const int offset : {0, 4, 8, 12}) {
+        for (const Inputs inputs : {Inputs::kUniform, Inputs::kIntegers}) {
+          cases.push_back({.shape = shape,
+                           .pad = pad,
+                           .offset = {offset, offset, offset},
+                           .alpha = 2.0F,
+                           .beta = offset == 0 || offset == 8 ? 0.0F : -1.0F,
+                           .inputs = inputs});
+        }
+      }
+    }
+  }
+  cases.push_back({.shape = kLongSum});
+  cases.push_back({.shape = kLongSum, .inputs = Inputs::kIntegers});
+  cases.push_back({.shape = {9, 9, 9}, .plants = {{Operand::kA, 2, 3, kNan}}});
+  return cases;
+}
+
+struct Catch {
+  std::string check, test_case;
+};
+
+std::optional<Catch> first_catch(const Stage& stage, std::span<const Order> orders) {
+  for (const Case& test_case : modest_cases()) {
+    const Verdict verdict = verify(stage, test_case, orders);
+    if (verdict.ok) continue;
+    EXPECT_NE(verdict.report.find(stage.name), std::string::npos) << verdict.report;
+    EXPECT_NE(verdict.report.find(name_of(test_case)), std::string::npos) << verdict.report;
+    EXPECT_NE(verdict.report.find("`" + verdict.check + "`"), std::string::npos) << verdict.report;
+    return Catch{verdict.check, name_of(test_case)};
+  }
+  return std::nullopt;
+}
+
+class PlantedFaultTest : public testing::TestWithParam<const PlantedFault*> {
+ protected:
+  static void SetUpTestSuite() { table() = "fault -> check that caught it -> case\n"; }
+  static void TearDownTestSuite() { std::printf("%s", table().c_str()); }
+
+  static std::string& table() {
+    static std::string text;
+    return text;
+  }
+
+  void judge(const char* schedule, std::span<const Order> orders) {
+    const PlantedFault& fault = *GetParam();
+    const std::optional<Catch> caught = first_catch(fault.stage, orders);
+    char row[200];
+    std::snprintf(row, sizeof(row), "  %-24s %-8s -> %-7s -> %s\n", fault.stage.name.data(),
+                  schedule, caught ? caught->check.c_str() : "none",
+                  caught ? caught->test_case.c_str() : "all");
+    table() += row;
+    if (fault.caught_by.empty()) {
+      EXPECT_FALSE(caught) << "a right kernel is rejected by " << caught->check << " on "
+                           << caught->test_case;
+      return;
+    }
+    ASSERT_TRUE(caught) << "the fault survives";
+    const std::string meant = "|" + std::string(fault.caught_by) + "|";
+    EXPECT_NE(meant.find("|" + caught->check + "|"), std::string::npos)
+        << "caught by " << caught->check << ", which should not see it";
+  }
+};
+
+TEST_P(PlantedFaultTest, IsRejected) {
+  const Needs needs = GetParam()->needs;
+  if (needs == Needs::kSanitizer && !kHasAddressSanitizer)
+    GTEST_SKIP() << "only in the asan preset";
+  if (device::properties().is_cuda) {
+    if (needs == Needs::kSchedule) GTEST_SKIP() << "a GPU may run it right by luck";
+    judge("cuda", verifier::kBothOrders);
+    return;
+  }
+  judge("forward", std::array{Order::kForward, Order::kReverse});
+  judge("reverse", std::array{Order::kReverse, Order::kForward});
+}
+
+std::vector<const PlantedFault*> all_faults() {
+  std::vector<const PlantedFault*> all;
+  for (const PlantedFault& fault : element_faults()) all.push_back(&fault);
+  for (const PlantedFault& fault : tile_faults()) all.push_back(&fault);
+  return all;
+}
+
+std::string name_fault(const testing::TestParamInfo<const PlantedFault*>& info) {
+  return std::string(info.param->stage.name);
+}
+
+INSTANTIATE_TEST_SUITE_P(Verifier, PlantedFaultTest, testing::ValuesIn(all_faults()), name_fault);
+
+const Stage& find_fault(std::string_view name) {
+  for (const PlantedFault* fault : all_faults()) {
+    if (fault->stage.name == name) return fault->stage;
+  }
+  throw std::out_of_range(std::string(name));
+}
+
+// Why every shape runs on integers too.
+TEST(LongSums, TheBoundAloneMissesADroppedTerm) {
+  const Stage& stage = find_fault("DropsTermOfLongSum");
+  EXPECT_TRUE(verify(stage, {.shape = kLongSum}).ok);
+  EXPECT_EQ(verify(stage, {.shape = kLongSum, .inputs = Inputs::kIntegers}).check, "exact");
+}
+
+TEST(Report, ListsTheFirstEightElements) {
+  const Verdict verdict = verify(find_fault("ReturnsConstant"), {.shape = {5, 7, 300}, .seed = 9});
+  EXPECT_FALSE(verdict.ok);
+  for (const char* words : {"seed 9", "(0, 0)  expected ", "got 1", "bound ", "(1, 0)", "..."}) {
+    EXPECT_NE(verdict.report.find(words), std::string::npos) << words << "\n" << verdict.report;
+  }
+  EXPECT_EQ(verdict.report.find("(1, 1)"), std::string::npos) << verdict.report;
+}
+
+TEST(Report, RefusesIntegersThatMayNotBeExact) {
+  const Case too_long{.shape = {1, 1, 2'000'000}, .inputs = Inputs::kIntegers};
+  EXPECT_EQ(verify(find_fault("RightTiles"), too_long).check, "exact");
+}
+
+TEST(Report, RefusesARoundingChainThatBoundsNothing) {
+  Stage stage = find_fault("RightTiles");
+  stage.rounding_chain = [](const Shape&) { return std::int64_t{1} << 24; };
+  EXPECT_EQ(verify(stage, {.shape = {4, 4, 4}}).check, "bound");
+  stage.rounding_chain = nullptr;
+  EXPECT_EQ(verify(stage, {.shape = {4, 4, 4}}).check, "bound");
+}
+
+}  // namespace
+}  // namespace tilegate::faults

@@ -1,0 +1,212 @@
+// The oracle's kernels agree with its host functions.
+#include "verifier/oracle.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/simt/device.hpp>
+
+#include "simt/device_array.hpp"
+
+namespace tilegate::verifier {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+TEST(Fill, DeviceEqualsHost) {
+  for (const Inputs inputs : {Inputs::kIntegers, Inputs::kUniform}) {
+    for (const std::size_t count : {1U, 255U, 4096U, 4097U, 100003U}) {
+      const DeviceArray<float> data(count + 1, -99.0F);
+      ASSERT_TRUE(is_ok(fill(data.data(), static_cast<std::int64_t>(count), inputs, 42, nullptr)));
+      const std::vector<float> found = data.to_host();
+      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(found[i], input_value(inputs, 42, i)) << i;
+      EXPECT_EQ(found[count], -99.0F);
+    }
+  }
+  EXPECT_TRUE(is_ok(fill(nullptr, 0, Inputs::kUniform, 1, nullptr)));
+}
+
+TEST(Fill, ValuesAreWhatTheInputsSay) {
+  std::set<float> integers;
+  double sum = 0.0;
+  constexpr std::uint64_t kCount = 10000;
+  for (std::uint64_t i = 0; i < kCount; ++i) {
+    integers.insert(input_value(Inputs::kIntegers, 3, i));
+    const float x = input_value(Inputs::kUniform, 3, i);
+    ASSERT_TRUE(x >= -1.0F && x < 1.0F) << x;
+    sum += x;
+  }
+  EXPECT_EQ(integers, (std::set<float>{-3, -2, -1, 0, 1, 2, 3}));
+  EXPECT_LT(std::fabs(sum / kCount), 0.03);
+}
+
+TEST(Fill, SeedsAndIndicesMakeDifferentStreams) {
+  std::set<float> values;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    for (std::uint64_t i = 0; i < 30; ++i) values.insert(input_value(Inputs::kUniform, seed, i));
+  }
+  EXPECT_GT(values.size(), 895U);  // 24 bits: a collision now and then
+}
+
+// One call whose operands are on the host and on the device.
+struct Product {
+  Product(const Shape& shape, std::int64_t pad, float alpha, float beta, Inputs inputs)
+      : a(values(shape.m * (shape.k + pad), inputs, 1)),
+        b(values(shape.k * (shape.n + pad), inputs, 2)),
+        c(values(shape.m * (shape.n + pad), inputs, 3)),
+        on_host{.shape = shape,
+                .alpha = alpha,
+                .a = a.data(),
+                .lda = shape.k + pad,
+                .b = b.data(),
+                .ldb = shape.n + pad,
+                .beta = beta,
+                .c = c.data(),
+                .ldc = shape.n + pad},
+        count(static_cast<std::size_t>(shape.m * shape.n)) {}
+
+  static std::vector<float> values(std::int64_t n, Inputs inputs, std::uint64_t seed) {
+    std::vector<float> v(static_cast<std::size_t>(n) + 1);  // never empty: there is a pointer
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] = input_value(inputs, seed, i);
+    return v;
+  }
+
+  struct Reference {
+    std::vector<double> value, scale;
+  };
+
+  Reference host_reference() const {
+    Reference r{std::vector<double>(count), std::vector<double>(count)};
+    reference_on_host(on_host, r.value.data(), r.scale.data());
+    return r;
+  }
+
+  Reference device_reference() const {
+    const DeviceArray<float> da(a), db(b), dc(c);
+    const DeviceArray<double> value(count + 1), scale(count + 1);
+    SgemmArgs args = on_host;
+    args.a = da.data();
+    args.b = db.data();
+    args.c = dc.data();
+    EXPECT_TRUE(is_ok(reference_on_device(args, value.data(), scale.data(), nullptr)));
+    return {value.to_host(), scale.to_host()};
+  }
+
+  std::vector<float> a, b, c;
+  SgemmArgs on_host;
+  std::size_t count;
+};
+
+TEST(Reference, IsTheDefinition) {
+  const Product product({2, 2, 3}, 1, 2.0F, -1.0F, Inputs::kIntegers);
+  const auto reference = product.host_reference();
+  const auto& [a, b, c] = std::tie(product.a, product.b, product.c);
+  for (std::size_t row = 0; row < 2; ++row) {
+    for (std::size_t col = 0; col < 2; ++col) {
+      double value = -c[row * 3 + col];
+      double scale = std::fabs(c[row * 3 + col]);
+      for (std::size_t k = 0; k < 3; ++k) {
+        value += 2.0 * a[row * 4 + k] * b[k * 3 + col];
+        scale += 2.0 * std::fabs(a[row * 4 + k] * b[k * 3 + col]);
+      }
+      EXPECT_EQ(reference.value[row * 2 + col], value);
+      EXPECT_EQ(reference.scale[row * 2 + col], scale);
+    }
+  }
+}
+
+TEST(Reference, DeviceEqualsHost) {
+  for (const Inputs inputs : {Inputs::kIntegers, Inputs::kUniform}) {
+    for (const Shape& shape : {Shape{1, 1, 1}, Shape{5, 3, 0}, Shape{63, 65, 17}, Shape{64, 64, 16},
+                               Shape{130, 67, 33}, Shape{3, 200, 100}, Shape{0, 4, 4}}) {
+      for (const float alpha : {1.0F, -0.5F, 0.0F}) {
+        for (const float beta : {0.0F, 2.0F}) {
+          const Product product(shape, shape.m % 4, alpha, beta, inputs);
+          const auto host = product.host_reference();
+          const auto device = product.device_reference();
+          for (std::size_t i = 0; i < product.count; ++i) {
+            // Nothing but the contraction of alpha·sum + beta·c may differ.
+            const double slack = inputs == Inputs::kIntegers ? 0.0 : 0x1p-50 * host.scale[i];
+            ASSERT_LE(std::fabs(host.value[i] - device.value[i]), slack) << i;
+            ASSERT_LE(std::fabs(host.scale[i] - device.scale[i]), slack) << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Reference, LeavesAloneWhatBlasDoesNotRead) {
+  Product product({4, 4, 4}, 0, 0.0F, 0.0F, Inputs::kUniform);
+  product.on_host.a = product.on_host.b = nullptr;
+  product.c.assign(product.c.size(), kNan);
+  for (const double value : product.host_reference().value) EXPECT_EQ(value, 0.0);
+
+  Product no_k({4, 4, 0}, 0, kNan, 1.0F, Inputs::kUniform);
+  EXPECT_EQ(no_k.host_reference().value[5], double{no_k.c[5]});
+}
+
+// A result on the device, right but for the elements that a test spoils.
+class Compare : public testing::Test {
+ protected:
+  Comparison compare(const std::vector<std::size_t>& spoilt, float by, const Tolerance& tolerance) {
+    const auto reference = product_.host_reference();
+    std::vector<float> c(product_.c);
+    for (std::size_t i = 0; i < product_.count; ++i) {
+      c[i / kCols * kLd + i % kCols] = static_cast<float>(reference.value[i]);
+    }
+    for (const std::size_t i : spoilt) c[i / kCols * kLd + i % kCols] += by;
+    const DeviceArray<float> dc(c);
+    const DeviceArray<double> value(reference.value), scale(reference.scale);
+    SgemmArgs args = product_.on_host;
+    args.c = dc.data();
+    Comparison result;
+    EXPECT_TRUE(is_ok(compare_on_device(args, value.data(), scale.data(), tolerance, &result)));
+    return result;
+  }
+
+  static constexpr std::size_t kRows = 131;
+  static constexpr std::size_t kCols = 97;
+  static constexpr std::size_t kLd = kCols + 3;
+  Product product_{{kRows, kCols, 5}, 3, 1.0F, 0.0F, Inputs::kIntegers};
+};
+
+TEST_F(Compare, PassesARightResult) {
+  const Comparison result = compare({}, 1.0F, {});
+  EXPECT_EQ(result.mismatches, 0);
+  EXPECT_EQ(result.first_row, -1);
+  EXPECT_EQ(result.first_col, -1);
+}
+
+TEST_F(Compare, CountsAndFindsTheFirst) {
+  const Comparison result = compare({kRows * kCols - 1, 70 * kCols + 13, 90 * kCols}, 1.0F, {});
+  EXPECT_EQ(result.mismatches, 3);
+  EXPECT_EQ(result.first_row, 70);
+  EXPECT_EQ(result.first_col, 13);
+}
+
+TEST_F(Compare, SeesEachCornerAndNan) {
+  for (const std::size_t i : {std::size_t{0}, kCols - 1, (kRows - 1) * kCols, kRows * kCols - 1}) {
+    EXPECT_EQ(compare({i}, kNan, {.gamma = 1e6, .underflow = 1e6}).mismatches, 1) << i;
+    EXPECT_EQ(compare({i}, 1.0F, {}).mismatches, 1) << i;
+  }
+}
+
+TEST_F(Compare, AgreesWithTheHostOnTheTolerance) {
+  EXPECT_EQ(compare({7}, 1.0F, {.gamma = 0.0, .underflow = 1.0}).mismatches, 0);
+  EXPECT_EQ(compare({7}, 1.0F, {.gamma = 0.0, .underflow = 0.99}).mismatches, 1);
+}
+
+TEST_F(Compare, PassesAnEmptyResult) {
+  Comparison result{.mismatches = 5};
+  EXPECT_TRUE(is_ok(compare_on_device({.shape = {0, 5, 5}}, nullptr, nullptr, {}, &result)));
+  EXPECT_EQ(result.mismatches, 0);
+}
+
+}  // namespace
+}  // namespace tilegate::verifier

@@ -1,0 +1,96 @@
+// Tiles in shared memory, each stage but the first with a fault of synchronisation.
+#include <cstdint>
+
+#include <tilegate/sgemm.hpp>
+#include <tilegate/simt/simt.cuh>
+
+#include "verifier_faults/faults.hpp"
+
+namespace tilegate::faults {
+
+enum class TileFault {
+  kNone,
+  kNoBarrierAfterLoad,      // multiplies what others have not yet loaded
+  kNoBarrierAfterMultiply,  // loads over what others still multiply
+  kDivergentBarrier,        // threads outside C leave before the barrier
+  kSumsInAnyOrder,          // right within the bound, but whoever writes last decides the order
+};
+
+constexpr int kTile = 16;
+
+struct TileStorage {
+  float a[kTile][kTile];
+  float b[kTile][kTile];
+  int last_writer;
+};
+
+template <TileFault kFault>
+__global__ void tiled_sgemm(SgemmArgs args) {
+  auto& shared = simt::shared_storage<TileStorage>();
+  const auto [m, n, k_end] = args.shape;
+  const auto tiles_n = static_cast<unsigned>((n - 1) / kTile + 1);
+  const auto x = static_cast<int>(threadIdx.x);
+  const auto y = static_cast<int>(threadIdx.y);
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x / tiles_n) * kTile + y;
+  const std::int64_t col = static_cast<std::int64_t>(blockIdx.x % tiles_n) * kTile + x;
+  const bool in_c = row < m && col < n;
+  if (kFault == TileFault::kDivergentBarrier && !in_c) return;
+
+  shared.last_writer = y * kTile + x;
+  __syncthreads();  // a decided order, unless the fault wants it undecided
+  const bool backwards = kFault == TileFault::kSumsInAnyOrder && shared.last_writer == 0;
+
+  float sum = 0.0F;
+  for (std::int64_t first = 0; first < k_end; first += kTile) {
+    shared.a[y][x] = row < m && first + x < k_end ? args.a[row * args.lda + first + x] : 0.0F;
+    shared.b[y][x] = first + y < k_end && col < n ? args.b[(first + y) * args.ldb + col] : 0.0F;
+    if (kFault != TileFault::kNoBarrierAfterLoad) __syncthreads();  // nobody reads half a tile
+    for (int i = 0; i < kTile; ++i) {
+      const int k = backwards ? kTile - 1 - i : i;
+      sum += shared.a[y][k] * shared.b[k][x];
+    }
+    if (kFault != TileFault::kNoBarrierAfterMultiply) __syncthreads();  // nobody loads too early
+  }
+  if (!in_c) return;
+  float* c = args.c + row * args.ldc + col;
+  *c = args.beta == 0.0F ? args.alpha * sum : args.alpha * sum + args.beta * *c;
+}
+
+template <TileFault kFault>
+Status enqueue_tiled(const SgemmArgs& args, Stream stream) {
+  const auto [m, n, k] = args.shape;
+  const simt::LaunchConfig launch{.kernel = "planted tile fault",
+                                  .blocks = ((m - 1) / kTile + 1) * ((n - 1) / kTile + 1),
+                                  .threads_x = kTile,
+                                  .threads_y = kTile,
+                                  .shared_bytes = sizeof(TileStorage)};
+  return simt::launch(launch, stream, tiled_sgemm<kFault>, args);
+}
+
+constexpr std::int64_t kTiledSizes[] = {kTile};
+std::int64_t tiled_rounding_chain(const Shape& shape) { return shape.k + 2; }
+
+constexpr Stage tiled_stage(std::string_view name, Status (*enqueue)(const SgemmArgs&, Stream)) {
+  return {.name = name,
+          .idea = "a planted fault",
+          .tile_sizes = kTiledSizes,
+          .rounding_chain = tiled_rounding_chain,
+          .enqueue = enqueue};
+}
+
+std::span<const PlantedFault> tile_faults() {
+  using enum TileFault;
+  static constexpr PlantedFault kFaults[] = {
+      {tiled_stage("RightTiles", enqueue_tiled<kNone>), ""},
+      {tiled_stage("NoBarrierAfterLoad", enqueue_tiled<kNoBarrierAfterLoad>),
+       "finite|exact|bound|repeat", Needs::kSchedule},
+      {tiled_stage("NoBarrierAfterMultiply", enqueue_tiled<kNoBarrierAfterMultiply>),
+       "finite|exact|bound", Needs::kSchedule},
+      {tiled_stage("DivergentBarrier", enqueue_tiled<kDivergentBarrier>), "status",
+       Needs::kSchedule},
+      {tiled_stage("SumsInAnyOrder", enqueue_tiled<kSumsInAnyOrder>), "repeat", Needs::kSchedule},
+  };
+  return kFaults;
+}
+
+}  // namespace tilegate::faults
