@@ -33,6 +33,7 @@ bool is_reserved(std::size_t bytes) { return bytes >= kReserveFrom; }
 
 void copy_rows(void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
                std::size_t width, std::size_t rows) {
+  if (width == 0) return;  // the pointers may then be null, which memcpy does not allow
   for (std::size_t row = 0; row < rows; ++row) {
     std::memcpy(static_cast<std::byte*>(dst) + row * dst_pitch,
                 static_cast<const std::byte*>(src) + row * src_pitch, width);
