@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tilegate_ci import replay_cli
 from tilegate_ci.files import GateError
 from tilegate_ci.launcher import Launcher
 from tilegate_ci.model import REPOSITORY
@@ -52,6 +53,8 @@ def add_commands(add: Add) -> None:
     )
     command.add_argument("--time-limit", metavar="SECONDS", type=float, help=_LIMIT_HELP)
     _add_launch_options(command)
+
+    replay_cli.add_command(add)
 
 
 _ROUNDS_HELP = "processes of each plant and mutation, and of its rung as it is (default: 8)"

@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-
 from tilegate_ci.paired import Estimate, estimate, holm, judge
 from tilegate_ci.session import moved, void_reason
 from tilegate_ci.verdicts import Verdict
