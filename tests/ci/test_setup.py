@@ -48,7 +48,7 @@ def test_a_missing_header_is_a_missing_package(bash):
     assert "libbenchmark-dev" not in done.stdout.split()
 
 
-def test_a_gpu_build_needs_neither_boost_nor_clang():
+def test_a_gpu_build_needs_neither_boost_nor_clang(bash):
     missing = bash("missing_packages gpu", alone=True, CXX="").stdout.split()
     assert "cmake" in missing and not {"libboost-context-dev", "clang"} & set(missing)
 
