@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilegate_ci.files import GateError
+from tilegate_ci.model import REPOSITORY
 from tilegate_ci.resources_occupancy import ARCHITECTURES, compute_capability
 
 INCLUDES = ("kernels/include", "kernels/simt/include", "kernels/common/include")
 FLAGS = ("-O3", "-DNDEBUG", "-std=c++20")
+FETCHED = REPOSITORY / "build" / "nvcc" / "nvidia" / "cu13" / "bin"  # by ci/nvcc
 LAUNCHES = Path(__file__).with_name("resources_launches.cpp")
 
 
@@ -59,11 +61,13 @@ class Compiled:
 
 def find_toolkit() -> Toolkit:
     homes = (os.environ.get("CUDA_HOME"), "/usr/local/cuda")
-    folders = [os.environ.get("PATH", ""), *(f"{home}/bin" for home in homes if home)]
+    folders = [str(FETCHED), os.environ.get("PATH", "")]
+    folders += [f"{home}/bin" for home in homes if home]
     nvcc = shutil.which("nvcc", path=os.pathsep.join(folders))
     if nvcc is None:
         raise GateError(
-            "no nvcc in PATH, $CUDA_HOME/bin or /usr/local/cuda/bin: install the CUDA toolkit"
+            "no nvcc in PATH, $CUDA_HOME/bin or /usr/local/cuda/bin: install the CUDA toolkit, "
+            "or run ci/nvcc, which puts it into build/nvcc"
         )
     said = _run([nvcc, "--version"]).stdout
     release = re.search(r"\bV(\d+(?:\.\d+)+)", said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from tilegate_ci.resources_judge import MEANINGS, Judgement, Spill
@@ -11,8 +12,10 @@ UPDATE = "ci/gate resources --update"
 
 
 def console(judgement: Judgement) -> str:
+    """What fails; the Markdown has the rest."""
     lines = [f"error: {error}" for error in judgement.errors]
-    lines += [_spill_line(spill) for spill in _worst_first(judgement.spills)]
+    at_fault = [spill for spill in judgement.spills if spill.fault]
+    lines += [_spill_line(spill) for spill in _worst_first(at_fault)]
     if judgement.incomparable:
         lines.append(f"incomparable: {judgement.incomparable}")
     lines += [
@@ -53,12 +56,12 @@ def summary(judgement: Judgement) -> str:
     rows = list(judgement.table.rows())
     kernels = {(place.rung, place.kernel) for place, _ in rows}
     code = judgement.exit_code
+    spills = Counter(_verdict(spill) for spill in judgement.spills)
     parts = [
         f"{len(judgement.table.rungs)} rungs, {len(kernels)} kernels, {len(rows)} rows",
         f"nvcc {judgement.table.nvcc}",
         f"{len(judgement.changes)} changes",
-        f"{sum(1 for spill in judgement.spills if spill.fault)} spills at fault",
-        f"{sum(1 for spill in judgement.spills if spill.waiver and not spill.fault)} waived",
+        f"{spills['error']} spills at fault, {spills['waived']} waived, {spills['noted']} noted",
     ]
     return f"{', '.join(parts)}. Exit {code}, {MEANINGS[code]}"
 
@@ -72,6 +75,10 @@ def _worst_first(spills: Iterable[Spill]) -> list[Spill]:
     return sorted(spills, key=lambda spill: (spill.fault is None, -spill.row.spilled))
 
 
+def _verdict(spill: Spill) -> str:
+    return "error" if spill.fault else "waived" if spill.waiver else "noted"
+
+
 def _reason(spill: Spill) -> str:
     if spill.fault:
         return spill.fault
@@ -82,9 +89,8 @@ def _reason(spill: Spill) -> str:
 
 def _spill_cells(spill: Spill) -> tuple[str, ...]:
     place, row = spill.place, spill.row
-    verdict = "error" if spill.fault else "waived" if spill.waiver else "noted"
     counts = (str(row.spill_stores), str(row.spill_loads))
-    return (verdict, place.rung, place.kernel, place.architecture, *counts, _reason(spill))
+    return (_verdict(spill), place.rung, place.kernel, place.architecture, *counts, _reason(spill))
 
 
 def _spill_line(spill: Spill) -> str:

@@ -9,7 +9,7 @@ import shutil
 import pytest
 from resources_builder import GOOD, REPOSITORY, SPILLED, Repository, copy_of_rung, launches
 
-from tilegate_ci import resources
+from tilegate_ci import resources, resources_compile
 from tilegate_ci.cli import main
 from tilegate_ci.files import GateError
 from tilegate_ci.resources_compile import find_toolkit
@@ -33,6 +33,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("c++filt"), reason="no c++filt 
 def repository(tmp_path, monkeypatch):
     made = Repository(tmp_path)
     monkeypatch.setenv("PATH", f"{made.bin}:/usr/bin:/bin")
+    monkeypatch.setattr(resources_compile, "FETCHED", tmp_path / "none")
     return made
 
 
@@ -111,7 +112,7 @@ def write_waiver(repository, **fields):
 @pytest.mark.parametrize(
     ("fields", "code", "said"),
     [
-        ({}, 1, "waived: Swizzle: sgemm<true>: 1404 bytes"),
+        ({}, 1, "0 spills at fault, 2 waived, 0 noted"),
         ({"ceiling": 2000}, 2, "above the 2000 bytes of waiver SW-1"),
         ({"expires": "2020-01-01"}, 2, "waiver SW-1 expired on 2020-01-01"),
         ({"architectures": ["80"]}, 2, "on 90a: not waived"),
@@ -157,7 +158,7 @@ def test_a_spill_in_a_variant_is_noted_only(repository, committed, gate):
     repository.edit()
     code, out, _ = gate()
     assert code == 1
-    assert "noted: Swizzle: sgemm<true>" in out
+    assert "0 spills at fault, 0 waived, 4 noted" in out
 
 
 def test_a_kernel_that_nothing_launches_is_told_and_judged(repository, committed, gate):
@@ -224,7 +225,7 @@ def test_no_nvcc_is_one_sentence(repository, gate, monkeypatch):
         2,
         "",
         "gate: error: no nvcc in PATH, $CUDA_HOME/bin or /usr/local/cuda/bin: "
-        "install the CUDA toolkit\n",
+        "install the CUDA toolkit, or run ci/nvcc, which puts it into build/nvcc\n",
     )
 
 
@@ -281,6 +282,11 @@ def test_the_committed_table_can_be_read():
     table = load(path)
     known = {rung.name for rung in resources._rungs(REPOSITORY)}
     assert set(table.rungs) <= known
+
+
+def test_ci_nvcc_fetches_the_release_of_the_committed_table():
+    pinned = re.search(r"nvidia-cuda-nvcc==(\S+)", (REPOSITORY / "ci" / "nvcc").read_text())
+    assert pinned.group(1) == load(REPOSITORY / resources.TABLE).nvcc
 
 
 def test_nvcc_catches_a_forced_spill(tmp_path, capsys):
