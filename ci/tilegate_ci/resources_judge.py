@@ -30,10 +30,11 @@ class Spill:
 @dataclass(frozen=True)
 class Judgement:
     """`incomparable`, where not None, says why the tables were not compared; `changes` is then
-    empty."""
+    empty. `new` rungs are not in the committed table yet, which fails nothing."""
 
     table: Table
     changes: list[Change]
+    new: list[str]
     spills: list[Spill]
     incomparable: str | None
     warnings: list[str]
@@ -80,9 +81,12 @@ def judge(
         and architectures
         and set(waiver.architectures) <= set(architectures)
     ]
+    new = [name for name in found.rungs if name not in committed.rungs]
+    known = {*rungs} - {*new}
     return Judgement(
         table=found,
-        changes=[] if incomparable else changes(committed, found, rungs, architectures),
+        changes=[] if incomparable else changes(committed, found, known, architectures),
+        new=[] if incomparable else new,
         spills=spills,
         incomparable=incomparable,
         warnings=[f"waiver {waiver.id}: nothing spills there; remove it" for waiver in idle],

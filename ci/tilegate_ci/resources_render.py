@@ -22,6 +22,7 @@ def console(judgement: Judgement) -> str:
         f"changed: {rung}: {kernel}: {column}: {old} -> {new} ({architectures})"
         for rung, kernel, column, old, new, architectures in _grouped(judgement.changes)
     ]
+    lines += [f"new: {name}: not in the committed table yet; {UPDATE}" for name in judgement.new]
     if judgement.changes:
         lines.append(f"If that is intended: {UPDATE}, and commit the table")
     return "\n".join([*lines, summary(judgement)]) + "\n"
@@ -33,6 +34,9 @@ def markdown(judgement: Judgement) -> str:
     lines += [f"- error: {_escaped(error)}" for error in judgement.errors]
     if judgement.incomparable:
         lines.append(f"- incomparable: {_escaped(judgement.incomparable)}")
+    lines += [
+        f"- new: {name}: not in the committed table yet; `{UPDATE}`" for name in judgement.new
+    ]
     lines += [f"- warning: {_escaped(warning)}" for warning in judgement.warnings]
     if judgement.spills:
         header = ("verdict", "rung", "kernel", "architecture", "stores", "loads", "reason")

@@ -219,6 +219,18 @@ def test_a_rung_that_left_the_ladder_is_a_change(repository, committed, gate):
     assert list(load(repository.table).rungs) == ["Swizzle"]
 
 
+def test_a_rung_that_the_table_has_not_is_new(repository, committed, gate, tmp_path):
+    committed["rungs"] = {}
+    repository.table.write_text(json.dumps(committed))
+    code, out, _ = gate("--markdown", str(tmp_path / "r.md"))
+    assert code == 0
+    assert "new: Swizzle: not in the committed table yet; ci/gate resources --update" in out
+    assert "- new: Swizzle" in (tmp_path / "r.md").read_text()
+    repository.say(SPILLED)
+    repository.edit()
+    assert gate()[0] == 2
+
+
 def test_no_nvcc_is_one_sentence(repository, gate, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     assert gate() == (
