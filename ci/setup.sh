@@ -74,7 +74,7 @@ venv_is_current() {
 make_venv() {
   # pip tells the reason itself; few retries, so that a machine without a network learns it soon.
   python3 -m venv --clear "$venv" &&
-    "$venv/bin/python" -m pip install -q --disable-pip-version-check --retries 2 \
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check --retries 2 --timeout 15 \
       -r "$root/ci/requirements.txt" &&
     cp "$root/ci/requirements.txt" "$venv/requirements.txt"
 }
