@@ -170,13 +170,16 @@ def _share(run: Run, found: Sequence[Measured]) -> str:
     places = range(len(shares), 0, -1)
     axes.barh(places, list(shares.values()), color=LINES[0], height=0.66)
     for place, value in zip(places, shares.values()):
+        # Inside the bar, where the line at 100 does not run through it, if the bar has room.
+        inside = value > 20
         axes.annotate(
             f"{value:.1f} %",
             (value, place),
-            (5, 0),
+            (-5 if inside else 5, 0),
             textcoords="offset points",
+            color=LIGHT_PAPER if inside else INK,
+            ha="right" if inside else "left",
             va="center",
-            bbox={"facecolor": LIGHT_PAPER, "edgecolor": "none", "pad": 1},
         )
     axes.axvline(100, color=INK, linewidth=1.5, linestyle=(0, (5, 2)))
     axes.set_yticks(places, list(shares))
