@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from tilegate_ci.verdicts import Verdict
 
 SCHEMA = 1
 KIND = "verdict"  # a run's file has no kind
-_NUMBERS = ("baseline", "candidate", "slowdown", "delta")
 
 
 def write(path: Path, comparison: Comparison) -> None:
@@ -23,8 +21,9 @@ def write(path: Path, comparison: Comparison) -> None:
 
 
 def write_error(path: Path, message: str) -> None:
-    """In place of a comparison that could not be made."""
-    write_in_place(path, dumps({"schema": SCHEMA, "kind": KIND, "error": message}) + "\n")
+    """In place of a comparison that could not be made; what has several lines becomes one."""
+    error = " ".join(message.split())
+    write_in_place(path, dumps({"schema": SCHEMA, "kind": KIND, "error": error}) + "\n")
 
 
 def document(comparison: Comparison) -> dict[str, Any]:
@@ -113,21 +112,28 @@ def _parse_measured(name: str, node: Node) -> Benchmark:
 
 
 def _parse_row(node: Node) -> Row:
-    values: dict[str, Any] = {**_optional(node)}
-    verdict = node.require("verdict")
+    verdict, metric = node.require("verdict"), node.require("metric")
     if verdict.value not in {known.value for known in Verdict}:
         raise verdict.error(f"no such verdict: {verdict.value!r}")
-    values["verdict"] = Verdict(verdict.value)
-    values["name"] = node.require("name").text()
-    values["key"] = node.require("key").boolean()
-    for number in _NUMBERS:
-        values[number] = (
-            None if node.require(number).value is None else node.require(number).finite()
-        )
-    return Row(**values)
+    if metric.value not in (None, *METRICS):
+        raise metric.error(f"no such metric: {metric.value!r}")
+    return Row(
+        name=node.require("name").text(),
+        verdict=Verdict(verdict.value),
+        note=_text(node.require("note")),
+        rerun=_text(node.require("rerun")),
+        key=node.require("key").boolean(),
+        metric=metric.value,
+        baseline=_number(node.require("baseline")),
+        candidate=_number(node.require("candidate")),
+        slowdown=_number(node.require("slowdown")),
+        delta=_number(node.require("delta")),
+    )
 
 
-def _optional(node: Node) -> Mapping[str, Any]:
-    """Texts, which may be empty or null, and fields that a later gate adds to a row."""
-    known = {column.name for column in fields(Row)}
-    return {key: child.value for key, child in node.items() if key in known}
+def _text(node: Node) -> str:
+    return "" if node.value == "" else node.text()
+
+
+def _number(node: Node) -> float | None:
+    return None if node.value is None else node.finite()

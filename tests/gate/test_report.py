@@ -79,6 +79,9 @@ def test_an_error_is_a_verdict_too(tmp_path, report):
         (lambda d: d["rows"][0].update(slowdown="x"), "must be a number"),
         (lambda d: d["rows"][0].pop("key"), '"key" is missing'),
         (lambda d: d["rows"][0].pop("name"), '"name" is missing'),
+        (lambda d: d["rows"][0].pop("note"), '"note" is missing'),
+        (lambda d: d["rows"][0].update(note=5), "must be text"),
+        (lambda d: d["rows"][0].update(metric="x"), "no such metric"),
         (lambda d: d.pop("candidate"), '"candidate" is missing'),
     ],
 )
