@@ -52,6 +52,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    try:
+        return _run(arguments)
+    except GateError as problem:
+        if arguments.markdown:
+            write_in_place(Path(arguments.markdown), render.markdown_error(str(problem)))
+        raise
+
+
+def _run(arguments: argparse.Namespace) -> int:
     repository = arguments.repository.resolve()
     path = repository / TABLE
     toolkit = find_toolkit()

@@ -224,8 +224,11 @@ def _nvcc(
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    # nvcc takes flags from these too, and the table must not depend on who runs it.
+    hidden = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+    environment = {key: value for key, value in os.environ.items() if key not in hidden}
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     except OSError as problem:
         raise GateError(f"{command[0]}: {problem.strerror or problem}") from problem
 

@@ -24,6 +24,9 @@ WAIVER = {
     "expires": "2999-12-31",
     "reason": "tuned elsewhere",
 }
+CHECK_ENVIRONMENT = """import os, pathlib, sys
+assert "NVCC_APPEND_FLAGS" not in os.environ
+"""
 TWO = ("--arch", "80", "--arch", "90a")
 
 pytestmark = pytest.mark.skipif(not shutil.which("c++filt"), reason="no c++filt in PATH")
@@ -231,14 +234,24 @@ def test_a_rung_that_the_table_has_not_is_new(repository, committed, gate, tmp_p
     assert gate()[0] == 2
 
 
-def test_no_nvcc_is_one_sentence(repository, gate, monkeypatch):
+def test_flags_of_whoever_runs_it_do_not_reach_the_compiler(repository, gate, monkeypatch):
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "--maxrregcount=32")
+    nvcc = repository.bin / "nvcc"
+    text = nvcc.read_text().replace("import pathlib, sys\n", CHECK_ENVIRONMENT)
+    nvcc.write_text(text)
+    assert gate("--update")[0] == 0
+
+
+def test_no_nvcc_is_one_sentence(repository, gate, monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
-    assert gate() == (
+    report = tmp_path / "r.md"
+    assert gate("--markdown", str(report)) == (
         2,
         "",
         "gate: error: no nvcc in PATH, $CUDA_HOME/bin or /usr/local/cuda/bin: "
         "install the CUDA toolkit, or run ci/nvcc, which puts it into build/nvcc\n",
     )
+    assert report.read_text().startswith("### Resources: error\n\nno nvcc in PATH")
 
 
 @pytest.mark.parametrize(
