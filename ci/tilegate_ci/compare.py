@@ -66,7 +66,7 @@ def compare(baseline: Run, candidate: Run, pattern: str | None = None) -> Compar
     return Comparison(
         baseline=baseline,
         candidate=candidate,
-        rows=tuple(sorted(rows, key=_worst_first)),
+        rows=tuple(sorted(rows, key=worst_first)),
         differences=differences,
         left_out=len(names) - len(chosen),
         warnings=(*baseline.warnings, *candidate.warnings, *_metric_warnings(candidate, pairs)),
@@ -151,5 +151,5 @@ def _choose(names: list[str], pattern: str | None) -> list[str]:
     return chosen
 
 
-def _worst_first(row: Row) -> tuple[int, float, str]:
+def worst_first(row: Row) -> tuple[int, float, str]:
     return SEVERITY[row.verdict], -(row.slowdown or 0.0), row.name

@@ -2,7 +2,8 @@
 """Stands in for the bench binary: its command line and files, without a device.
 
 Beside a copy of it called NAME.py, NAME.json may set: slow (rung to percent), noise (standard
-deviation of the log of a process), seed, context, verified, fail (text)."""
+deviation of the log of a process), quiet (rungs without it), seed, context, verified, fail (text),
+fail_after (processes that still work)."""
 
 from __future__ import annotations
 
@@ -25,16 +26,16 @@ CONTEXT = {
 }
 
 
-def main() -> int:
-    flags = dict(argument[2:].split("=", 1) for argument in sys.argv[1:])
-    beside = Path(sys.argv[0]).with_suffix(".json")
+def main(argv: list[str]) -> int:
+    flags = dict(argument[2:].split("=", 1) for argument in argv[1:])
+    beside = Path(argv[0]).with_suffix(".json")
     settings = json.loads(beside.read_text()) if beside.exists() else {}
-    if "fail" in settings:
-        sys.stderr.write(settings["fail"] + "\n")
-        return 1
-    counter = Path(sys.argv[0]).with_suffix(".count")
+    counter = Path(argv[0]).with_suffix(".count")
     number = int(counter.read_text()) if counter.exists() else 0
     counter.write_text(str(number + 1))
+    if "fail" in settings and number >= settings.get("fail_after", 0):
+        sys.stderr.write(settings["fail"] + "\n")
+        return 1
     draw = random.Random(f"{settings.get('seed', 0)}:{number}")
     slow = dict(settings.get("slow", {}))
     context = {**CONTEXT, "seed": flags["seed"], **settings.get("context", {})}
@@ -50,9 +51,8 @@ def main() -> int:
         name = f"{rung}/{m}x{n}x{k}"
         if not re.search(flags["benchmark_filter"], name + "/manual_time"):
             continue
-        factor = math.exp(draw.gauss(0, settings.get("noise", 0.001)))
-        if rung != "Cublas":
-            factor *= 1 + slow.get(rung, 0) / 100
+        noise = 0.001 if rung in settings.get("quiet", ()) else settings.get("noise", 0.001)
+        factor = math.exp(draw.gauss(0, noise)) * (1 + slow.get(rung, 0) / 100)
         seconds = [
             (1e-3 * factor * draw.gauss(1, 1e-4), 1e-3 * draw.gauss(1, 1e-4)) for _ in range(9)
         ]
@@ -76,4 +76,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv))

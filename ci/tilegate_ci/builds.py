@@ -1,0 +1,141 @@
+"""Base and head, each a commit or a folder, built side by side."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shlex
+import subprocess
+import tarfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilegate_ci.files import GateError
+from tilegate_ci.record import BenchError, git_commit
+
+_SOURCES = ("kernels", "bench", "cmake")
+_SUFFIXES = frozenset({".cu", ".cuh", ".hpp", ".h", ".cpp", ".txt", ".cmake", ".csv", ".in"})
+_TOP = ("CMakeLists.txt", "CMakePresets.json")
+_CONFIGURE = ("cmake", "--preset", "gpu", "-DTILEGATE_BUILD_TESTS=OFF", "-DTILEGATE_INSTALL=OFF")
+
+
+@dataclass(frozen=True)
+class Side:
+    """`digest` is of the sources: the same digest is the same build. `commit` is the digest too
+    where there is no git history."""
+
+    role: str
+    given: str
+    commit: str
+    digest: str
+    source: Path
+    build: Path
+
+    @property
+    def binary(self) -> Path:
+        return self.build / "bench" / "bench"
+
+    @property
+    def suite(self) -> Path:
+        return self.source / "bench" / "gate.csv"
+
+    @property
+    def title(self) -> str:
+        return f"{self.role}: {self.given}, commit {self.commit[:12]}{self.commit[40:]}"
+
+
+def resolve(role: str, given: str, repository: Path, work: Path) -> Side:
+    """GateError where `given` is neither a folder with sources nor a commit of `repository`."""
+    folder = Path(given)
+    if folder.is_dir():
+        source, commit = folder.resolve(), None
+        if (source / ".git").exists():
+            commit = _commit_of(source)
+    else:
+        commit = _revision(given, repository)
+        source = work / f"source-{commit[:16]}"
+        _extract(commit, repository, source)
+    if not (source / "bench" / "gate.csv").exists():
+        raise GateError(f"--{role} {given}: no bench/gate.csv in it, which names the gated suite")
+    digest = digest_of(source)
+    told = commit or (os.environ.get("TILEGATE_COMMIT") if source == repository else None)
+    return Side(role, given, told or digest, digest, source, work / f"build-{digest[:16]}")
+
+
+def digest_of(source: Path) -> str:
+    """Of the files that a build or a run of bench reads, 40 hexadecimal digits."""
+    paths = [source / name for name in _TOP]
+    for folder in _SOURCES:
+        paths += [p for p in (source / folder).rglob("*") if p.suffix in _SUFFIXES]
+    hashed = hashlib.sha256()
+    for path in sorted(path for path in paths if path.is_file()):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        hashed.update(f"{path.relative_to(source).as_posix()} {content}\n".encode())
+    return hashed.hexdigest()[:40]
+
+
+def _revision(given: str, repository: Path) -> str:
+    done = _git(repository, "rev-parse", "--verify", "--quiet", f"{given}^{{commit}}")
+    if done.returncode:
+        raise GateError(f"{given!r} is neither a folder nor a commit of {repository}")
+    return done.stdout.decode().strip()
+
+
+def _commit_of(source: Path) -> str | None:
+    try:
+        return git_commit(source)
+    except BenchError:
+        return None
+
+
+def _extract(commit: str, repository: Path, folder: Path) -> None:
+    """The commit's files. The folder appears whole or not at all."""
+    if folder.exists():
+        return
+    done = _git(repository, "archive", "--format=tar", commit)
+    if done.returncode:
+        raise GateError(f"git archive {commit}: {done.stderr.decode(errors='replace').strip()}")
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
+    try:
+        temporary.mkdir(parents=True)
+        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+            archive.extractall(temporary, filter="data")
+        os.replace(temporary, folder)
+    except OSError as problem:
+        raise GateError(f"{folder}: cannot be written: {problem.strerror or problem}") from problem
+
+
+def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            ["git", "-C", str(repository), *arguments], capture_output=True, check=False
+        )
+    except OSError as problem:
+        raise GateError(f"git cannot be run: {problem.strerror}; give folders") from problem
+
+
+def build(side: Side, extra: Sequence[str], tell: Callable[[str], None]) -> None:
+    """Configures and builds bench; what is built already costs a look of the build tool."""
+    tell(f"building {side.title}")
+    side.build.mkdir(parents=True, exist_ok=True)
+    for command in (
+        [*_CONFIGURE, "-B", str(side.build), *extra],
+        ["cmake", "--build", str(side.build), "--target", "bench/bench"],
+    ):
+        try:
+            done = subprocess.run(
+                command,
+                cwd=side.source,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+        except OSError as problem:
+            raise GateError(f"{command[0]} cannot be run: {problem.strerror}") from problem
+        if done.returncode:
+            last = "\n".join(done.stdout.splitlines()[-20:])
+            raise GateError(f"{side.title}: `{shlex.join(command)}` failed:\n{last}")

@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+"""Stands in for cmake: configuring takes the bench of the folder that it is run in."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+
+def main() -> int:
+    arguments = sys.argv[1:]
+    if arguments[0] == "--build":
+        return 0
+    build = Path(arguments[arguments.index("-B") + 1], "bench")
+    build.mkdir(parents=True, exist_ok=True)
+    if Path("bench/broken").exists():
+        sys.stdout.write("error: expected ';'\n")
+        return 1
+    for name in ("bench", "bench.json"):
+        if Path("bench", name).exists():
+            shutil.copy(Path("bench", name), build / name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""When the machine code and the launches of a rung count as the same."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tilegate_ci import identity
+from tilegate_ci.identity import fingerprints, same_rungs
+
+RUNG = """
+__attribute__((section(".nv_fatbin"), used)) static const char device[] = "%(device)s";
+static const double threshold[] = {%(constant)s, 2.0};
+int launch(int n, int i) { return n * %(host)s + (threshold[i] > 1.5); }
+const char* where() { return __FILE__; }
+"""
+PLAIN = {"device": "sass", "constant": "1.0", "host": "3"}
+WARPTILE = "kernels/CMakeFiles/tilegate_warptile.dir/10_warptile/warptile.cu"
+SPLIT_K = "kernels/CMakeFiles/tilegate_split_k.dir/11_split_k/split_k.cu"
+SHARED = "kernels/simt/CMakeFiles/tilegate_simt.dir/src/device.cpp"
+
+
+@pytest.fixture(autouse=True)
+def without_cuobjdump(monkeypatch):
+    monkeypatch.setattr(identity, "find_cuobjdump", lambda: None)
+
+
+def built(folder: Path, **changes: dict) -> Path:
+    """A build folder with two rungs and what they share; `changes` are to one of the three."""
+    for name, place in (("warptile", WARPTILE), ("split_k", SPLIT_K)):
+        compiled(folder / place, RUNG % {**PLAIN, **changes.get(name, {})})
+    host = changes.get("shared", PLAIN)["host"]
+    compiled(folder / SHARED, f"int launches(int n) {{ return n + {host}; }}")
+    return folder
+
+
+def compiled(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    command = ["g++", "-O2", "-x", "c++", "-c", str(path), "-o", f"{path}.o"]
+    subprocess.run(command, check=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "same"),
+    [
+        ({}, {"Warptile", "SplitK"}),
+        ({"warptile": {"device": "SASS"}}, {"SplitK"}),
+        ({"warptile": {"host": "5"}}, {"SplitK"}),
+        ({"split_k": {"constant": "1.25"}}, {"Warptile"}),
+        ({"shared": {"host": "5"}}, set()),
+    ],
+)
+def test_a_change_is_of_its_own_rung_or_of_all(tmp_path, changes, same):
+    base = built(tmp_path / "base")
+    head = built(tmp_path / "another folder with a longer name", **changes)
+    assert same_rungs(base, head, ["Warptile", "SplitK", "Naive"]) == same
+
+
+def test_a_build_is_identical_to_itself(tmp_path):
+    base = built(tmp_path / "base")
+    assert same_rungs(base, base, ["Warptile", "Naive"]) == {"Warptile"}
+
+
+def test_without_objects_nothing_is_identical(tmp_path):
+    assert fingerprints(tmp_path) == {}
+    assert same_rungs(tmp_path, tmp_path, ["Warptile"]) == set()
