@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilegate_ci import render, resources, resources_judge, verdict_file
+from tilegate_ci import counters, counters_judge, render, resources, resources_judge, verdict_file
 from tilegate_ci import report as reports
 from tilegate_ci.accept import accept, check_acceptable, report
 from tilegate_ci.collect import check_distinct, collect, read_process, read_sessions
@@ -186,5 +186,10 @@ def _parser() -> argparse.ArgumentParser:
     codes = "exit codes:\n" + "".join(f"  {code}  {meaning}\n" for code, meaning in meanings)
     resources.add_arguments(
         add("resources", "compare what the kernels use of the GPU", resources.EXAMPLES + codes)
+    )
+    meanings = counters_judge.MEANINGS.items()
+    codes = "exit codes:\n" + "".join(f"  {code}  {meaning}\n" for code, meaning in meanings)
+    counters.add_arguments(
+        add("counters", "compare what the kernels do to memory, exactly", counters.EXAMPLES + codes)
     )
     return parser

@@ -90,7 +90,8 @@ class Instrumenter:
                 block += 1
             declared = _DECLARED.match(line)
             if declared:
-                yield f"declare void @tilegate_counted_{declared[1]}{declared[2]}({declared[3]}, i32)"
+                kind, size, pointer = declared.groups()
+                yield f"declare void @tilegate_counted_{kind}{size}({pointer}, i32)"
                 continue
             if fma.get(block) and _FMA.search(line):
                 yield f"  call void @tilegate_counted_fma(i32 {fma.pop(block)})"

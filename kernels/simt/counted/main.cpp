@@ -1,5 +1,7 @@
-// tilegate_count: counts cases of the ladder and prints one JSON object a line group.
+// tilegate_count: counts cases of the ladder, or the cost of lane patterns.
 #include <cstdio>
+#include <iostream>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -10,9 +12,30 @@
 namespace {
 
 constexpr const char* kUsage =
-    "usage: tilegate_count --list | CASE...\n"
+    "usage: tilegate_count --list | --patterns | CASE...\n"
     "A CASE is <Rung>/<M>x<N>x<K>[/beta<value>]; prints a JSON list, one element a case.\n"
+    "--patterns reads warp accesses, a line each, and prints units and excess of each:\n"
+    "  shared_load|shared_store|global_load|global_store BYTES MASK(hex) OFFSET*32\n"
     "Exit code: 0, also for cases with a hazard (their element has an `error`); 2 for usage.\n";
+
+int cost_of_patterns() {
+  using namespace tilegate::simt::counted;
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream in(line);
+    std::string kind;
+    WarpAccess access;
+    in >> kind >> access.bytes >> std::hex >> access.mask >> std::dec;
+    for (std::uint64_t& address : access.address) in >> address;
+    if (!in) {
+      std::fprintf(stderr, "tilegate_count: error: not a pattern: %s\n", line.c_str());
+      return 2;
+    }
+    const Cost cost =
+        kind.starts_with("shared") ? wavefronts(access, kind == "shared_store") : sectors(access);
+    std::printf("%u %u\n", cost.units, cost.units - cost.ideal);
+  }
+  return 0;
+}
 
 }  // namespace
 
@@ -26,6 +49,7 @@ int main(int argc, char** argv) {
     }
     return 0;
   }
+  if (argc == 2 && std::string_view(argv[1]) == "--patterns") return cost_of_patterns();
   if (argc < 2) {
     std::fputs(kUsage, stderr);
     return 2;

@@ -1,7 +1,7 @@
 """Measures lane patterns and the ladder's cases with Nsight Compute, on a machine with a GPU.
 
-    tests/counters/device/measure.py patterns build/gpu/tests/counters/patterns > patterns.json
-    tests/counters/device/measure.py cases build/gpu/tests/counters/launch_cases CASE... > cases.json
+    measure.py patterns build/gpu/tests/counters_patterns > measured/patterns.json
+    measure.py cases build/gpu/tests/counters_launch_cases CASE... > measured/cases.json
 
 Cases are measured several times: what differs between runs is noise of the measurement.
 """
@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -34,24 +35,27 @@ METRICS = {
 }
 CASE_METRICS = {
     # Counted at the instruction instead of in the pipe; without the noise of arbitration.
-    "sass_shared_load.wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    "sass_shared_store.wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-    "warp_barriers": "smsp__inst_executed_op_barrier.sum",
+    f"sass_shared_{kind}.wavefronts": (
+        f"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{short}.sum"
+    )
+    for kind, short in (("load", "ld"), ("store", "st"))
 }
-
-
-def available() -> set[str]:
-    listed = subprocess.run(
-        ["ncu", "--query-metrics"], check=True, capture_output=True, text=True
-    ).stdout
-    return {line.split()[0] for line in listed.splitlines() if line.strip()}
 
 
 def measure(
     command: list[str], metrics: dict[str, str], given: str | None = None
 ) -> list[dict[str, object]]:
     """One row a kernel launch: its name and its metrics."""
-    profile = ["ncu", "--csv", "--page", "raw", "--clock-control", "none", "--cache-control", "none"]
+    profile = [
+        "ncu",
+        "--csv",
+        "--page",
+        "raw",
+        "--clock-control",
+        "none",
+        "--cache-control",
+        "none",
+    ]
     profile += ["--metrics", ",".join(metrics.values()), "--print-kernel-base", "mangled"]
     done = subprocess.run([*profile, *command], input=given, capture_output=True, text=True)
     if done.returncode != 0:
@@ -86,9 +90,7 @@ def measure_patterns(program: str) -> list[dict[str, object]]:
 
 
 def measure_cases(program: str, cases: list[str]) -> dict[str, object]:
-    known = available()
-    extra = {key: name for key, name in CASE_METRICS.items() if name.split(".")[0] in known}
-    runs = [measure([program, *cases], METRICS | extra) for _ in range(RUNS)]
+    runs = [measure([program, *cases], METRICS | CASE_METRICS) for _ in range(RUNS)]
     result: dict[str, list[dict[str, object]]] = {case: [] for case in cases}
     for run in runs:
         launches = iter([*run, None])
@@ -117,9 +119,23 @@ def device() -> dict[str, str]:
 def main(argv: list[str]) -> int:
     what, program, *cases = argv
     data = measure_patterns(program) if what == "patterns" else measure_cases(program, cases)
-    json.dump({"device": device(), what: data}, sys.stdout, indent=1, sort_keys=True)
-    sys.stdout.write("\n")
+    sys.stdout.write(to_text(what, data))
     return 0
+
+
+def to_text(what: str, data: Any) -> str:
+    """JSON with a pattern or a run a line, so that its diff can be read."""
+    if isinstance(data, list):
+        body = ",\n".join(f"  {json.dumps(row, sort_keys=True)}" for row in data)
+        body = f"[\n{body}\n ]"
+    else:
+        rows = []
+        for case, runs in sorted(data.items()):
+            lines = ",\n".join(f"   {json.dumps(run, sort_keys=True)}" for run in runs)
+            rows.append(f"  {json.dumps(case)}: [\n{lines}\n  ]")
+        body = "{\n" + ",\n".join(rows) + "\n }"
+    told = json.dumps(device(), sort_keys=True)
+    return f'{{"device": {told},\n "{what}": {body}}}\n'
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def _slots(shared: bool, width: int) -> Iterator[tuple[str, int, list[int]]]:
             spread = [32 * _pack(lane, kept) % 1024 for lane in LANES]
             yield f"keep{kept:05b}_onebank", ALL, spread
     for rows, cols in ((2, 16), (4, 8), (8, 4), (16, 2)):
-        # The fragments of a warp of rows×cols threads: of A, of B.
+        # The fragments of a warp of rows by cols threads: of A, of B.
         yield f"rows{rows}x{cols}", ALL, [lane // cols for lane in LANES]
         yield f"cols{rows}x{cols}", ALL, [lane % cols for lane in LANES]
     yield "reversed", ALL, [31 - lane for lane in LANES]
@@ -63,7 +63,11 @@ def _slots(shared: bool, width: int) -> Iterator[tuple[str, int, list[int]]]:
         yield f"few{number}", ALL, [generator.randrange(8) for _ in LANES]
         groups = [generator.randrange(128) for _ in range(16)]
         distance = generator.choice((1, 2, 4))
-        yield f"shared_by{distance}_{number}", ALL, [groups[_pack(lane, 31 ^ distance)] for lane in LANES]
+        yield (
+            f"shared_by{distance}_{number}",
+            ALL,
+            [groups[_pack(lane, 31 ^ distance)] for lane in LANES],
+        )
         mask = generator.getrandbits(32) or 1
         yield f"masked{number}", mask, [generator.randrange(96) for _ in LANES]
 

@@ -1,0 +1,73 @@
+"""`ci/gate counters`: counts the ladder's memory accesses and compares them exactly with the
+committed table. Needs the counted kernels (clang) and no GPU."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tilegate_ci.counters_judge import judge
+from tilegate_ci.counters_table import (
+    BASELINE,
+    PROGRAM,
+    Sources,
+    cases_of,
+    count,
+    list_rungs,
+    load_baseline,
+    to_text,
+)
+from tilegate_ci.files import GateError, write_atomically, write_in_place
+from tilegate_ci.model import REPOSITORY
+
+EXAMPLES = """examples:
+  ci/gate counters                                 # every rung
+  ci/gate counters --rung Warptile --rung Swizzle
+  ci/gate counters --update && git diff bench/baselines/counters.json
+
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.set_defaults(command=run)
+    command.add_argument("--update", action="store_true", help=f"write {BASELINE.as_posix()}")
+    command.add_argument(
+        "--rung", metavar="NAME", action="append", help="only this rung; repeatable"
+    )
+    command.add_argument("--markdown", metavar="FILE", help="write the report there too")
+    command.add_argument(
+        "--program", type=Path, default=PROGRAM, help="default: build/cpu/bench/tilegate_count"
+    )
+    command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    repository = arguments.repository.resolve()
+    path = repository / BASELINE
+    sources = Sources(repository)
+    every = list_rungs(arguments.program)
+    unknown = sorted(set(arguments.rung or []) - set(every))
+    if unknown:
+        raise GateError(f"no rung {', '.join(unknown)}; there are {', '.join(every)}")
+    if arguments.update and arguments.rung:
+        raise GateError("--update writes the whole table; leave --rung out")
+    rungs = arguments.rung or every
+    cases = count(arguments.program, cases_of(rungs, repository))
+    if arguments.update:
+        hazards = [f"{name}: {case.error}" for name, case in cases.items() if case.error]
+        if hazards:
+            raise GateError("not written, because of hazards:\n  " + "\n  ".join(hazards))
+        write_atomically(path, to_text(cases, sources))
+        sys.stdout.write(f"{path}: {len(cases)} cases\n")
+        return 0
+    baseline = {
+        name: value
+        for name, value in load_baseline(path).items()
+        if not arguments.rung or name.split("/")[0] in arguments.rung
+    }
+    report = judge(baseline, cases, sources)
+    if arguments.markdown:
+        write_in_place(Path(arguments.markdown), f"```text\n{report.text}```\n")
+    sys.stdout.write(report.text)
+    return report.exit_code

@@ -1,0 +1,87 @@
+"""The executor beside Nsight Compute, as a table on the page of the executor.
+
+PYTHONPATH=ci tests/counters/device/table.py      # rewrites kernels/simt/README.md's block
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tilegate_ci.counters_table import BASELINE, load_baseline
+from tilegate_ci.model import REPOSITORY
+
+BEGIN, END = "<!-- ncu:begin -->", "<!-- ncu:end -->"
+
+# ncu's name (see measure.py): ours.
+EXACT = {
+    "global_load.requests": "global_load.requests",
+    "global_load.sectors": "global_load.sectors",
+    "global_store.requests": "global_store.requests",
+    "global_store.sectors": "global_store.sectors",
+    "shared_load.requests": "shared_load.requests",
+    "sass_shared_load.wavefronts": "shared_load.wavefronts",
+    "shared_store.requests": "shared_store.requests",
+    "sass_shared_store.wavefronts": "shared_store.wavefronts",
+    "fma": "fma",
+}
+NOISY = ("shared_load.wavefronts", "shared_store.wavefronts")
+
+_COLUMNS = (
+    ("global load requests, sectors", ("global_load.requests", "global_load.sectors")),
+    ("global store", ("global_store.requests", "global_store.sectors")),
+    ("shared load requests, wavefronts", ("shared_load.requests", "shared_load.wavefronts")),
+    ("shared store", ("shared_store.requests", "shared_store.wavefronts")),
+    ("FMA", ("fma",)),
+)
+
+Run = Mapping[str, int]
+
+
+def page(repository: Path) -> Path:
+    return repository / "kernels" / "simt" / "README.md"
+
+
+def table(cases: Mapping[str, Sequence[Run]], counted: Mapping[str, Mapping[str, int]]) -> str:
+    """A number where both agree, else `here / ncu`; pipe wavefronts, where noisy, in brackets."""
+    theirs = {ours: ncu for ncu, ours in EXACT.items()}
+    lines = [
+        "| case | " + " | ".join(heading for heading, _ in _COLUMNS) + " |",
+        "|---" * (len(_COLUMNS) + 1) + "|",
+    ]
+    for name, runs in cases.items():
+        cells = []
+        for _, keys in _COLUMNS:
+            cells.append(", ".join(_cell(key, theirs[key], runs, counted[name]) for key in keys))
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _cell(key: str, ncu: str, runs: Sequence[Run], counted: Mapping[str, int]) -> str:
+    here, there = counted[key], runs[0][ncu]
+    text = str(here) if here == there else f"{here} / {there}"
+    pipe = sorted({run[key] for run in runs}) if key in NOISY else [there]
+    if pipe != [there]:
+        text += f" ({pipe[0]} to {pipe[-1]})" if len(pipe) > 1 else f" ({pipe[0]})"
+    return text
+
+
+def main() -> int:
+    measured = REPOSITORY / "tests" / "counters" / "measured" / "cases.json"
+    cases = json.loads(measured.read_text(encoding="utf-8"))["cases"]
+    counted = {name: counts for name, (counts, _) in load_baseline(REPOSITORY / BASELINE).items()}
+    path = page(REPOSITORY)
+    text = path.read_text(encoding="utf-8")
+    block = f"{BEGIN}\n{table(cases, counted)}\n{END}"
+    path.write_text(
+        re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: block, text, flags=re.DOTALL),
+        encoding="utf-8",
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""What a change for the worse looks like: it fails, and the report names the line.
+
+The unchanged tree is the baseline here, so that these tests say nothing about the committed table.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from mutant import Mutant, Toolchain, read_toolchain
+
+from tilegate_ci.counters_judge import Report, judge
+from tilegate_ci.counters_table import Sources, by_key, count
+from tilegate_ci.model import REPOSITORY
+
+SHAPE = "256x256x256/beta0.5"
+
+
+@pytest.fixture(scope="session")
+def toolchain() -> Toolchain:
+    return read_toolchain()
+
+
+@pytest.fixture
+def mutant(toolchain: Toolchain, tmp_path: Path) -> Mutant:
+    return Mutant(toolchain, tmp_path)
+
+
+def report_of(toolchain: Toolchain, mutant: Mutant, source: str, rung: str, shape: str) -> Report:
+    name = f"{rung}/{shape}"
+    clean = count(toolchain.program, [name])[name]
+    assert not clean.error
+    baseline = {name: (clean.counters, by_key(clean, Sources(REPOSITORY)))}
+    changed = count(mutant.build(source), [name])
+    return judge(baseline, changed, Sources(mutant.root))
+
+
+def test_padding_removed(toolchain: Toolchain, mutant: Mutant) -> None:
+    file = "06_vectorized/vectorized.cu"
+    mutant.replace(file, r"kPad = 4;", "kPad = 0;")
+    mutant.replace(file, r"static_assert\(4 \* \(kBlockM \+ kPad\).*?;", "")
+    report = report_of(toolchain, mutant, file, "Vectorized", SHAPE)
+    assert report.exit_code == 1
+    assert "shared_store.conflicts: 0 -> 4096" in report.text
+    assert re.search(r"tile_reader\.cuh:\d+: smem\[tile_col_ \+ 0\]\[to\]", report.text)
+    assert re.search(r"called from kernels/06_vectorized/vectorized\.cu:\d+: reader_a", report.text)
+    assert re.search(r"^ +words .*2.* +most 2$", report.text, re.MULTILINE)
+
+
+def test_swizzle_removed(toolchain: Toolchain, mutant: Mutant) -> None:
+    file = "09_swizzle/swizzle.cu"
+    mutant.replace(file, r"return m \^ \(.*?\);", "return m + 0 * k;")
+    report = report_of(toolchain, mutant, file, "Swizzle", SHAPE)
+    assert report.exit_code == 1
+    assert "shared_store.conflicts: 0 -> " in report.text
+    assert re.search(r"tile_reader\.cuh:\d+: smem\[tile_col_", report.text)
+    assert re.search(r"called from kernels/09_swizzle/swizzle\.cu:\d+: reader_a", report.text)
+
+
+def test_vector_load_removed(toolchain: Toolchain, mutant: Mutant) -> None:
+    line = mutant.replace(
+        "common/include/tilegate/common/fragment.cuh",
+        r"const float4 v = simt::load_vector<float4>\(smem \+ offset\(i\)\);",
+        "const float* p = smem + offset(i); const float4 v = make_float4(p[0], p[1], p[2], p[3]);",
+    )
+    report = report_of(toolchain, mutant, "10_warptile/warptile.cu", "Warptile", SHAPE)
+    assert report.exit_code == 1
+    assert re.search(r"shared_load\.requests: (\d+) -> \d+ \(\+29\d\.\d %\)", report.text)
+    assert f"fragment.cuh:{line}: const float* p" in report.text
+
+
+def test_vector_load_from_global_memory_removed(toolchain: Toolchain, mutant: Mutant) -> None:
+    line = mutant.replace(
+        "common/include/tilegate/common/vector_access.cuh",
+        r"v = simt::load_vector<float4>\(row \+ col\);",
+        "v = make_float4(row[col], row[col + 1], row[col + 2], row[col + 3]);",
+    )
+    report = report_of(toolchain, mutant, "10_warptile/warptile.cu", "Warptile", SHAPE)
+    assert report.exit_code == 1
+    assert re.search(r"global_load\.requests: (\d+) -> \d+ \(\+", report.text)
+    assert f"vector_access.cuh:{line}: " in report.text
+
+
+BARRIERS = [
+    pytest.param(folder, file, rung, number, id=f"{rung}-{number}")
+    for folder, file, rung in (
+        ("03_shared_memory", "shared_memory.cu", "SharedMemory"),
+        ("04_blocktile_1d", "blocktile_1d.cu", "Blocktile1D"),
+        ("05_blocktile_2d", "blocktile_2d.cu", "Blocktile2D"),
+        ("06_vectorized", "vectorized.cu", "Vectorized"),
+        ("07_rectangular", "rectangular.cu", "Rectangular"),
+        ("08_prefetch", "prefetch.cu", "Prefetch"),
+        ("09_swizzle", "swizzle.cu", "Swizzle"),
+        ("10_warptile", "warptile.cuh", "Warptile"),
+    )
+    for number in range(
+        (REPOSITORY / "kernels" / folder / file).read_text("utf-8").count("__syncthreads();")
+    )
+]
+
+
+@pytest.mark.parametrize(("folder", "file", "rung", "number"), BARRIERS)
+def test_barrier_removed(
+    toolchain: Toolchain, mutant: Mutant, folder: str, file: str, rung: str, number: int
+) -> None:
+    mutant.replace(f"{folder}/{file}", r"__syncthreads\(\);", ";", number)
+    source = f"{folder}/{Path(file).with_suffix('.cu').name}"
+    report = report_of(toolchain, mutant, source, rung, "128x128x256")
+    assert report.exit_code == 1
+    assert re.search(rf"HAZARD {rung}/.*\n.*: race at byte \d+ of shared memory", report.text)
+    # Both sides of the race are named, in the rung's own source.
+    sides = re.findall(r"this thread \w+ at (.*?); thread \S+ \w+ at (.*?); ", report.text)
+    assert len(sides) == 1
+    assert all(f"kernels/{folder}/" in side for side in sides[0]), report.text
+
+
+def test_every_rung_with_barriers_is_mutated() -> None:
+    mutated = {parameters.values[0] for parameters in BARRIERS}
+    sources = (REPOSITORY / "kernels").glob("[0-9]*/*.cu*")
+    assert {
+        path.parent.name for path in sources if "__syncthreads();" in path.read_text("utf-8")
+    } == (mutated)
