@@ -33,7 +33,8 @@ endif()
 
 # What the kernels use of the GPU, against the committed table: one architecture here, all of them
 # with `ci/gate resources`. A table of another nvcc release compares nothing, which is a skip.
-find_program(TILEGATE_NVCC nvcc HINTS ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES bin)
+find_program(TILEGATE_NVCC nvcc PATH_SUFFIXES bin
+  HINTS ENV CUDA_HOME /usr/local/cuda ${PROJECT_SOURCE_DIR}/build/nvcc/nvidia/cu13)
 if(TILEGATE_NVCC)
   add_test(NAME resources COMMAND ${PROJECT_SOURCE_DIR}/ci/gate resources --arch 90a)
   set_tests_properties(resources PROPERTIES SKIP_RETURN_CODE 4 TIMEOUT 600 LABELS resources)

@@ -7,12 +7,10 @@ import re
 import shutil
 
 import pytest
-from resources_builder import GOOD, REPOSITORY, SPILLED, Repository, copy_of_rung, launches
+from resources_builder import GOOD, SPILLED, Repository, launches
 
-from tilegate_ci import resources, resources_compile
+from tilegate_ci import resources_compile
 from tilegate_ci.cli import main
-from tilegate_ci.files import GateError
-from tilegate_ci.resources_compile import find_toolkit
 from tilegate_ci.resources_table import load
 
 WAIVER = {
@@ -300,36 +298,3 @@ def test_a_broken_cache_is_made_anew(repository, committed, gate):
     for entry in (repository.root / "build/resources-cache").iterdir():
         entry.write_text("[]")
     assert gate()[0] == 0
-
-
-def test_the_committed_table_can_be_read():
-    path = REPOSITORY / resources.TABLE
-    table = load(path)
-    known = {rung.name for rung in resources._rungs(REPOSITORY)}
-    assert set(table.rungs) <= known
-
-
-def test_ci_nvcc_fetches_the_release_of_the_committed_table():
-    pinned = re.search(r"nvidia-cuda-nvcc==(\S+)", (REPOSITORY / "ci" / "nvcc").read_text())
-    assert pinned.group(1) == load(REPOSITORY / resources.TABLE).nvcc
-
-
-def test_nvcc_catches_a_forced_spill(tmp_path, capsys):
-    try:
-        find_toolkit()
-    except GateError as problem:
-        pytest.skip(f"needs nvcc: {problem}")
-    rung = copy_of_rung(tmp_path, "09_swizzle")
-    command = ["resources", "--repository", str(tmp_path), "--arch", "90a"]
-    assert main([*command, "--update"]) == 0
-    assert main(command) == 0
-    capsys.readouterr()
-    text, edits = re.subn(
-        r"__launch_bounds__\([^)]*\)", "__launch_bounds__(256, 4)", rung.read_text()
-    )
-    assert edits > 0
-    rung.write_text(text)
-    assert main(command) == 2
-    out = capsys.readouterr().out
-    assert re.search(r"error: Swizzle: sgemm<true>: \d{3,} bytes of spill stores.*not waived", out)
-    assert "registers: " in out
