@@ -16,7 +16,7 @@ sys.path[:0] = [str(REPOSITORY / "ci"), str(REPOSITORY / "tests" / "gate")]
 import chromium  # noqa: E402
 import report_builder  # noqa: E402
 
-from gate_builders import write  # noqa: E402
+from gate_builders import make_row, make_run, make_simt_run, write  # noqa: E402
 from tilegate_ci.cli import main  # noqa: E402
 
 PROGRAM = chromium.find()
@@ -196,6 +196,28 @@ def test_colours_have_contrast(page):
     for scheme in ("light", "dark"):
         page.prefer(scheme)
         assert min(page.run(script)) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("document", "result"),
+    [
+        (
+            {"schema": 1, "kind": "verdict", "error": "run.json: the file is empty"},
+            "error: run.json: the file is empty",
+        ),
+        (make_simt_run(), "a run, not compared"),
+        (make_run({"Naive/3x5x7/off4": make_row(None, 1.0)}), "a run, not compared"),
+    ],
+)
+def test_a_page_of_little_says_what_it_lacks(page, tmp_path, document, result):
+    arguments = ["report", write(tmp_path / "x.json", document), "--html", tmp_path / "x.html"]
+    assert main([*map(str, arguments)]) == 0
+    page.open(tmp_path / "x.html")
+    assert text(page, "#result") == result
+    assert page.run("document.querySelector('#gate').hidden") is True
+    for chart in ("speed", "share", "roofline", "history"):
+        drawn = count(page, f"#{chart} .mark") > 0
+        assert drawn != (count(page, f"#{chart} .remark") > 0) or chart == "roofline"
 
 
 @pytest.mark.parametrize("width", [375, 320, 768])

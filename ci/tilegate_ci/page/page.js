@@ -95,10 +95,10 @@ function drawLadder(size) {
     const name = element("th", rung);
     name.scope = "row";
     const bar = element("td", undefined, "bar");
-    const fill = element("span");
-    fill.style.width = `${(100 * row.gflops) / most}%`;
-    fill.style.background = styles.get(rung).color;
-    bar.append(fill);
+    const length = element("span");
+    length.style.width = `${(100 * row.gflops) / most}%`;
+    length.style.background = styles.get(rung).color;
+    bar.append(length);
     line.append(name, element("td", speed(row.gflops), "number"), bar,
       element("td", percent(row.ratio_to_cublas), "number"), element("td", ideas.get(rung) || "", "note"));
     return line;
