@@ -6,11 +6,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tilegate/sgemm.hpp>
 #include <tilegate/simt/device.hpp>
+
+#include "shapes.hpp"
 
 namespace tilegate::bench {
 
@@ -36,6 +39,11 @@ double measure_peak_gflops();
 
 // Google Benchmark's context: name and value.
 std::vector<std::pair<std::string, std::string>> device_context();
+
+// What one call does to memory, counted exactly (kernels/simt/README.md): name and value. Empty on
+// CUDA, in builds without counted kernels, and for problems that would take long.
+std::vector<std::pair<std::string, double>> exact_counters(std::string_view rung,
+                                                           const Problem& problem);
 
 // One replay of a rung and one of the yardstick, right after it; seconds a launch.
 struct Sample {

@@ -6,6 +6,10 @@
 #include "errors.hpp"
 #include "platform.hpp"
 
+#if TILEGATE_COUNTERS
+#include <counted.h>
+#endif
+
 namespace tilegate::bench {
 
 struct Batch::Recording {
@@ -50,6 +54,36 @@ double measure_peak_gflops() { return 0.0; }
 std::vector<std::pair<std::string, std::string>> device_context() {
   return {{"device_kind", "simt"}, {"device_name", device::properties().name}};
 }
+
+#if TILEGATE_COUNTERS
+
+constexpr double kMaxCountedFma = 1 << 25;  // about a second in the slowest rung
+
+std::vector<std::pair<std::string, double>> exact_counters(std::string_view rung,
+                                                           const Problem& problem) {
+  std::vector<std::pair<std::string, double>> counters;
+  const auto [m, n, k] = problem.shape;
+  if (static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) > kMaxCountedFma) {
+    return counters;
+  }
+  const auto visit = [](void* context, const char* name, double value) {
+    static_cast<decltype(counters)*>(context)->emplace_back(name, value);
+  };
+  const std::string name = benchmark_name(rung, problem, false);
+  if (const char* error = tilegate_count_case(name.c_str(), visit, &counters)) {
+    throw Failure(error);
+  }
+  return counters;
+}
+
+#else
+
+std::vector<std::pair<std::string, double>> exact_counters(std::string_view /*rung*/,
+                                                           const Problem& /*problem*/) {
+  return {};
+}
+
+#endif
 
 Batch::Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches, double delay_s)
     : recording_(std::make_unique<Recording>(

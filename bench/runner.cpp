@@ -142,7 +142,8 @@ void Runner::prepare(const Stage& stage, const Problem& problem) {
         grow(record_round(*yardstick, operands.yardstick()), *yardstick, operands.yardstick());
   }
   current_ = std::make_unique<Prepared>(
-      Prepared{&stage, problem, std::move(operands), std::move(rung), std::move(against), {}});
+      Prepared{&stage, problem, std::move(operands), std::move(rung), std::move(against), {}, {}});
+  current_->exact_counters = exact_counters(stage.name, problem);
   if (settings_.plant && settings_.plant->rung == stage.name) plant(*current_);
 }
 
@@ -198,13 +199,13 @@ void Runner::report(benchmark::State& state, std::span<const Sample> samples) co
   }
   state.counters["bytes"] = compulsory_bytes(shape);
   state.counters["verified"] = 1.0;
+  for (const auto& [name, value] : current_->exact_counters) state.counters[name] = value;
   if (current_->planted_percent) state.counters["planted_pct"] = *current_->planted_percent;
 }
 
 void Runner::write_samples(std::span<const Sample> samples) const {
   if (settings_.samples == nullptr) return;
-  const std::string name =
-      benchmark_name(current_->stage->name, current_->problem, settings_.cold);
+  const std::string name = benchmark_name(current_->stage->name, current_->problem, settings_.cold);
   for (const Sample& sample : samples) {
     *settings_.samples << name << ',' << sample.rung_s << ',' << sample.yardstick_s << '\n';
   }

@@ -6,6 +6,9 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 
@@ -49,6 +52,7 @@ class Runner {
     Batch rung;
     std::optional<Batch> yardstick;
     std::optional<double> planted_percent;  // by how much it slows the rung down, by the clock
+    std::vector<std::pair<std::string, double>> exact_counters;
   };
 
   void measure(benchmark::State& state, const Stage& stage, const Problem& problem);

@@ -23,6 +23,10 @@ tilegate_bench_test(runs_variants 0 "Warptile.64x64/33x35x37/manual_time .*verif
 tilegate_bench_test(runs_unaligned_and_cold 0
   "Naive/33x35x37/ld38x36x39/off4/cold/manual_time .*verified=1" DEVICE
   --benchmark_filter=Naive --shapes=33x35x37/ld38x36x39/off4 --cold)
+if(TARGET tilegate_counters)  # 32 warps, 32 steps, a load of A and one of B
+  tilegate_bench_test(counts_exactly 0 "global_load.requests=2.048k .*verified=1"
+    --benchmark_filter=Naive --shapes=32x32x32)
+endif()
 tilegate_bench_test(plants_a_slow_down 0 "Naive/33x35x37.*planted_pct=[2-6][0-9].*verified=1" DEVICE
   --benchmark_filter=Naive --shapes=33x35x37 --plant=Naive:40)
 tilegate_bench_test(plants_in_no_other_rung 0 "Coalesced/33x35x37[^\n]*verified=1" DEVICE

@@ -11,10 +11,13 @@
 
 namespace tilegate::simt::counted {
 
-// Leading dimensions are the widths, alpha is 1. Written `Warptile/256x256x256[/beta0.5]`.
+// alpha is 1. Written as a benchmark's name, `Warptile/256x256x256[/ld256x256x260][/off4]`, with
+// `/beta0.5` after it if beta is not 0.
 struct Case {
   std::string stage;
   Shape shape;
+  std::int64_t lda = 0, ldb = 0, ldc = 0;
+  std::int64_t offset = 0;  // bytes, of each operand from a 256-byte boundary
   float beta = 0.0F;
 
   // nullopt: not of that form.
@@ -26,7 +29,7 @@ struct Outcome {
   Counters counters;
 };
 
-Outcome count(const Stage& stage, const Shape& shape, float beta);
+Outcome count(const Stage& stage, const Case& what);
 
 // The outcome as one line of JSON.
 std::string to_json(const std::string& name, const Outcome& outcome);

@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: tilegate_count --list | --patterns | CASE...\n"
-    "A CASE is <Rung>/<M>x<N>x<K>[/beta<value>]; prints a JSON list, one element a case.\n"
+    "A CASE is <Rung>/<M>x<N>x<K>[/ld<lda>x<ldb>x<ldc>][/off<bytes>][/beta<value>]; prints a JSON "
+    "list, one element a case.\n"
     "--patterns reads warp accesses, a line each, and prints units and excess of each:\n"
     "  shared_load|shared_store|global_load|global_store BYTES MASK(hex) OFFSET*32\n"
     "Exit code: 0, also for cases with a hazard (their element has an `error`); 2 for usage.\n";
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
       return 2;
     }
     if (i > 1) list += ",\n";
-    list += to_json(argv[i], count(*stage, parsed->shape, parsed->beta));
+    list += to_json(argv[i], count(*stage, *parsed));
   }
   std::printf("%s]\n", list.c_str());
   return 0;
