@@ -7,9 +7,18 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
-from tilegate_ci import counters, counters_judge, render, resources, resources_judge, verdict_file
+from tilegate_ci import (
+    counters,
+    counters_judge,
+    render,
+    resources,
+    resources_judge,
+    verdict_file,
+    waivers,
+)
 from tilegate_ci import report as reports
 from tilegate_ci.accept import accept, check_acceptable, report
 from tilegate_ci.collect import check_distinct, collect, read_process, read_sessions
@@ -76,11 +85,13 @@ def main(argv: Sequence[str]) -> int:
 
 def _compare(arguments: argparse.Namespace) -> int:
     try:
+        accepted = waivers.load(Path(arguments.waivers), date.today())
         comparison = compare(
             load(arguments.baseline, Role.BASELINE),
             load(arguments.candidate, Role.CANDIDATE),
             arguments.filter,
         )
+        comparison = waivers.apply(comparison, accepted)
     except GateError as problem:
         if arguments.markdown:
             write_in_place(Path(arguments.markdown), render.markdown_error(str(problem)))
@@ -142,6 +153,12 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(command=_compare)
     command.add_argument("baseline", metavar="BASELINE")
     command.add_argument("candidate", metavar="CANDIDATE")
+    command.add_argument(
+        "--waivers",
+        metavar="FILE",
+        default=str(waivers.WAIVERS),
+        help="default: bench/waivers.json",
+    )
     command.add_argument(
         "--filter", metavar="REGEX", help="judge only benchmarks whose name contains a match"
     )

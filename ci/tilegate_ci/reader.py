@@ -9,6 +9,7 @@ from enum import Enum
 from tilegate_ci.files import GateError, Node, check_finite, read_json
 from tilegate_ci.model import GFLOPS, KINDS, METRICS, RATIO, SCHEMA, Benchmark, Device, Run
 from tilegate_ci.names import canonical_name
+from tilegate_ci.schemas import check_schema
 
 # A summary is written with six digits of the median of numbers written with six digits.
 AGREEMENT = 1e-3
@@ -56,6 +57,7 @@ def parse(root: Node, role: Role) -> Run:
         warnings += _disagreements(benchmarks[name], node, role)
     if not benchmarks:
         raise rows.error("no benchmark in it")
+    check_schema(root, "run")  # last: the checks above say more plainly what is wrong
     return Run(root.source, commit.value, device, benchmarks, root.value, tuple(warnings))
 
 

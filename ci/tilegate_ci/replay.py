@@ -86,23 +86,35 @@ Arm = tuple[str, "float | None", "str | None"]
 
 
 def changed_code(sitting: Sitting, others: Sequence[Sitting], arm: Arm) -> list[Outcome]:
-    """A gate run from each round of the arm on: three rounds to screen, the rest to confirm. The
-    baseline is of the rung run alone, where another sitting has that, because the head was."""
+    """A gate run from each round of the arm on: some rounds to screen, fresh ones to confirm. The
+    baseline is of the rung run alone, where another sitting has that, because the head was; its
+    margins are the suite's."""
     plain = sitting.arms.get((arm[0], None, None), {})
     rounds = sorted(set(sitting.arms.get(arm, {})) & set(plain))
-    if len(rounds) < SCREEN + paired.MIN_PAIRS:
+    if len(rounds) < paired.MIN_PAIRS:
         return []
+    screen = screen_of(len(rounds))
     alone = [list(other.arms.get((arm[0], None, None), {}).values()) for other in others]
-    alone = [processes for processes in alone if len(processes) >= SCREEN]
     outcomes = []
-    for processes in alone or [list(other.suite) for other in others]:
-        stored = baseline(processes)
-        for start in range(len(rounds)):
+    for other, processes in zip(others, alone):
+        if len(processes) < SCREEN and any(len(p) >= SCREEN for p in alone):
+            continue
+        delta = baseline(other.suite).delta
+        used = processes if len(processes) >= SCREEN else other.suite
+        stored = Baseline(baseline(used).log_ratio, delta)
+        for start in range(len(rounds) if screen else 1):
             turned = [*rounds[start:], *rounds[:start]]
-            screen = [sitting.arms[arm][number] for number in turned[:SCREEN]]
-            pairs = [(plain[n], sitting.arms[arm][n]) for n in turned[SCREEN:]][: paired.PAIRS]
-            outcomes.append(gate_run(stored, screen, pairs))
+            heads = [sitting.arms[arm][number] for number in turned[: screen or None]]
+            pairs = [(plain[n], sitting.arms[arm][n]) for n in turned[screen:]][: paired.PAIRS]
+            outcomes.append(gate_run(stored, heads, pairs))
     return outcomes
+
+
+def screen_of(rounds: int) -> int:
+    """How many of an arm's rounds screen: what the confirmation leaves, but one. A gate run has
+    more of both, so that this errs on the hard side. 0 where there are so few rounds that all of
+    them do both."""
+    return 0 if rounds <= paired.MIN_PAIRS else max(1, min(SCREEN, rounds - paired.PAIRS))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilegate_ci.replay import SEED, SIZES, Mutation, Replay
+from tilegate_ci.paired import MIN_PAIRS, PAIRS
+from tilegate_ci.replay import SCREEN, SEED, SIZES, Mutation, Replay, screen_of
 from tilegate_ci.replay_data import Rate
 from tilegate_ci.simulate import upper_bound
 
@@ -128,6 +129,19 @@ def _notes(replay: Replay) -> list[str]:
         "another sitting's baseline. The other rules see what suits them best: two processes of "
         "one sitting, next to each other.",
     ]
+    rounds = sorted({len(r) for s in replay.sittings for (_, size, _), r in s.arms.items() if size})
+    for count in rounds:
+        screened = screen_of(count)
+        if screened:
+            notes.append(
+                f"Of {count} rounds of a planted rung {screened} screen and "
+                f"{min(PAIRS, count - screened)} confirm; a gate run has {SCREEN} and {PAIRS}."
+            )
+    if any(r and not screen_of(len(r)) for s in replay.sittings for r in s.arms.values()):
+        notes.append(
+            f"With at most {MIN_PAIRS} rounds, as of the mutations, the processes that screen "
+            "confirm too."
+        )
     bound = upper_bound(ours.false_blocks.hits, max(1, ours.false_blocks.independent))
     if ours.false_blocks.independent and not ours.false_blocks.hits:
         notes.append(

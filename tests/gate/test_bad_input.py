@@ -1,0 +1,177 @@
+"""What goes wrong around a gate: disks, planted runs, schemas, waivers. Each has its sentence."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import pytest
+from recording_builder import Maker
+
+from gate_builders import NAIVE, REPOSITORY, WARPTILE, make_run, parsed, scaled, write
+from tilegate_ci import recording, waivers
+from tilegate_ci.cli import main
+from tilegate_ci.compare import compare
+from tilegate_ci.files import GateError
+from tilegate_ci.journal import Journal
+from tilegate_ci.reader import Role, load
+from tilegate_ci.verdicts import Verdict
+
+
+def on_a_full_disk(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """A command that may write so much and no more, which then fails as on a full disk."""
+    command = [sys.executable, str(REPOSITORY / "ci" / "gate"), *map(str, arguments)]
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+
+    return subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit)
+
+
+def test_a_full_disk_leaves_the_old_baseline(tmp_path):
+    run, baseline = write(tmp_path / "run.json", make_run()), tmp_path / "baseline.json"
+    assert main(["accept", str(run), "--baseline", str(baseline)]) == 0
+    before = baseline.read_bytes()
+    write(run, scaled(make_run(), WARPTILE, 1.1))
+    done = on_a_full_disk("accept", run, "--baseline", baseline)
+    assert done.returncode == 2
+    assert "baseline.json: cannot be written: File too large" in done.stderr
+    assert baseline.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["baseline.json", "run.json"]
+
+
+def test_a_report_that_does_not_fit_is_an_error_not_a_verdict(tmp_path):
+    run = write(tmp_path / "run.json", make_run())
+    assert main(["compare", str(run), str(run), "--markdown", "/dev/full"]) == 2
+
+
+def test_a_full_disk_leaves_the_old_recording(tmp_path, monkeypatch):
+    maker = Maker("s").suite(2)
+    path = Path(maker.save(tmp_path))
+    before = path.read_bytes()
+
+    def full(self, data):
+        with self.open("wb") as stream:
+            stream.write(data[:100])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    maker.process(2)
+    with pytest.raises(GateError, match="cannot be written: No space left on device"):
+        recording.save(path, maker.document)
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["s.json.gz"]
+
+
+def test_another_protocol_does_not_join_a_journal(tmp_path):
+    Journal(tmp_path, {"pairs": 8})
+    with pytest.raises(GateError, match="pairs is 8 there, 12 now; give another --out"):
+        Journal(tmp_path, {"pairs": 12})
+
+
+def test_a_planted_run_is_never_a_baseline(tmp_path, capsys):
+    document = make_run()
+    document["protocol"]["plant"] = "Warptile:3"
+    run = write(tmp_path / "run.json", document)
+    assert main(["accept", str(run), "--baseline", str(tmp_path / "baseline.json")]) == 2
+    assert "a slow-down was planted in this run" in capsys.readouterr().err
+    assert not (tmp_path / "baseline.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (lambda d: d["protocol"].update(seed=-1), "protocol.seed: -1 is less than the minimum"),
+        (lambda d: d["device"].update(driver=7), "device.driver: 7 is not of type 'string'"),
+        (lambda d: d["sessions"].append({"conditions": []}), "sessions"),
+    ],
+)
+def test_what_only_the_schema_forbids_is_an_error(tmp_path, edit, told):
+    document = make_run()
+    edit(document)
+    with pytest.raises(GateError, match=r"run\.json: ") as caught:
+        load(str(write(tmp_path / "run.json", document)))
+    assert told in str(caught.value)
+
+
+def test_the_committed_baselines_satisfy_their_schema():
+    for path in sorted((REPOSITORY / "bench" / "baselines").glob("nvidia-*.json")):
+        load(str(path), Role.BASELINE)
+
+
+WAIVER = {
+    "id": "T2-1",
+    "benchmarks": "^Warptile/",
+    "ceiling": 0.06,
+    "expires": "2026-06-30",
+    "reason": "a faster store comes with the next rung",
+}
+
+
+def waived(tmp_path, **changes):
+    document = {"schema": 1, "waivers": [WAIVER | changes]}
+    return waivers.load(write(tmp_path / "waivers.json", document), date(2026, 6, 30))
+
+
+def test_a_waiver_counts_on_its_last_day_and_up_to_its_ceiling(tmp_path):
+    slow = compare(
+        parsed(make_run(), Role.BASELINE),
+        parsed(scaled(scaled(make_run(), WARPTILE, 0.95), NAIVE, 0.95)),
+    )
+    found = waivers.apply(slow, waived(tmp_path))
+    rows = {row.name: row for row in found.rows}
+    assert rows[WARPTILE].verdict is Verdict.PASS
+    assert rows[WARPTILE].note.startswith("waiver T2-1: up to 6 % until 2026-06-30, a faster")
+    assert rows[NAIVE].verdict is Verdict.REGRESSED
+    assert found.rows[0].name == NAIVE
+    beyond = waivers.apply(slow, waived(tmp_path, ceiling=0.04))
+    assert {row.name for row in beyond.rows if row.verdict is Verdict.REGRESSED} == {
+        WARPTILE,
+        NAIVE,
+    }
+    assert "above waiver T2-1: up to 4 %" in beyond.rows[0].note + beyond.rows[1].note
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"expires": "2026-06-29"}, "waiver T2-1 expired on 2026-06-29: a faster store"),
+        ({"expires": "soon"}, "'soon' does not match"),
+        ({"expires": "2026-02-30"}, "not a day such as"),
+        ({"ceiling": 0}, "0 is less than or equal to the minimum"),
+        ({"ceiling": 1}, "1 is greater than or equal to the maximum"),
+        ({"benchmarks": "("}, "not a regular expression"),
+        ({"reason": ""}, "reason"),
+        ({"until": "2026-07-01"}, "'until' was unexpected"),
+    ],
+)
+def test_a_waiver_that_cannot_be_trusted_is_an_error(tmp_path, changes, told):
+    with pytest.raises(GateError, match=r"waivers\.json: ") as caught:
+        waived(tmp_path, **changes)
+    assert told in str(caught.value)
+
+
+def test_two_waivers_do_not_share_an_id(tmp_path):
+    path = write(tmp_path / "w.json", {"schema": 1, "waivers": [WAIVER, WAIVER]})
+    with pytest.raises(GateError, match="waiver T2-1 is there twice"):
+        waivers.load(path, date(2026, 6, 30))
+
+
+def test_no_waivers_file_is_no_waiver(tmp_path):
+    assert waivers.load(tmp_path / "none.json", date(2026, 6, 30)) == []
+
+
+def test_compare_takes_waivers_too(tmp_path, capsys):
+    base = write(tmp_path / "base.json", make_run())
+    run = write(tmp_path / "run.json", scaled(make_run(), WARPTILE, 0.95))
+    path = tmp_path / "w.json"
+    arguments = ["compare", str(base), str(run), "--waivers", str(path)]
+    path.write_text(json.dumps({"schema": 1, "waivers": [WAIVER | {"expires": "2999-01-01"}]}))
+    assert main(arguments) == 0
+    path.write_text(json.dumps({"schema": 1, "waivers": [WAIVER | {"expires": "2020-01-01"}]}))
+    assert main(arguments) == 2
+    assert "expired on 2020-01-01" in capsys.readouterr().err
