@@ -15,7 +15,7 @@ from pathlib import Path
 from tilegate_ci.files import GateError
 from tilegate_ci.record import BenchError, git_commit
 
-_SOURCES = ("kernels", "bench", "cmake")
+_SOURCES = ("kernels", "bench", "tests/verifier", "cmake")
 _SUFFIXES = frozenset({".cu", ".cuh", ".hpp", ".h", ".cpp", ".txt", ".cmake", ".csv", ".in"})
 _TOP = ("CMakeLists.txt", "CMakePresets.json")
 _CONFIGURE = ("cmake", "--preset", "gpu", "-DTILEGATE_BUILD_TESTS=OFF", "-DTILEGATE_INSTALL=OFF")
@@ -101,7 +101,7 @@ def _extract(commit: str, repository: Path, folder: Path) -> None:
     try:
         temporary.mkdir(parents=True)
         with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-            archive.extractall(temporary, filter="data")
+            archive.extractall(temporary)  # git's own archive of this repository
         os.replace(temporary, folder)
     except OSError as problem:
         raise GateError(f"{folder}: cannot be written: {problem.strerror or problem}") from problem

@@ -15,12 +15,13 @@ from tilegate_ci.cli import main
 from tilegate_ci.files import GateError
 from tilegate_ci.replay import Replay, replay
 from tilegate_ci.replay_data import Count, Rate, baseline, sittings
-from tilegate_ci.replay_render import figures, markdown
+from tilegate_ci.replay_render import BEGIN, between_markers, figures, markdown
 from tilegate_ci.rules import asv, compare_py, criterion, nvbench_legacy, nvbench_newer, plain
 from tilegate_ci.simulate import components, simulate, upper_bound
 
 # Figures of gate.md that the committed recordings do not reach, as the table in the README says.
 NOT_REACHED: frozenset[str] = frozenset()
+PAGES = [REPOSITORY / "README.md", REPOSITORY / "bench" / "recordings" / "README.md"]
 
 
 def committed() -> list[str]:
@@ -198,6 +199,13 @@ def test_the_committed_recordings_hold_what_the_gate_promises():
     assert len(everything) >= 3
     assert sum(len(sitting.suite) for sitting in everything) >= 60
     assert sum(Path(path).stat().st_size for path in paths) < 10_000_000
-    found = {figure.name: figure for figure in figures(replay(everything))}
+    result = replay(everything)
+    found = {figure.name: figure for figure in figures(result)}
     missed = {name for name, figure in found.items() if not figure.reached}
     assert missed == NOT_REACHED, "\n".join(map(str, found.values()))
+    pages = [path for path in PAGES if path.exists() and BEGIN in path.read_text(encoding="utf-8")]
+    assert pages, f"none of {', '.join(path.name for path in PAGES)} shows the tables"
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        stale = f"ci/gate replay --into {path.relative_to(REPOSITORY)}"
+        assert between_markers(text, markdown(result)) == text, stale
