@@ -1,0 +1,100 @@
+// Barriers of a block and of a warp, and the shuffles that build on them.
+#include <algorithm>
+#include <cstring>
+
+#include "executor_impl.hpp"
+#include "observer.hpp"
+
+namespace tilegate::simt {
+namespace {
+
+bool same(const Site& a, const Site& b) {
+  return a.line() == b.line() && std::strcmp(a.file_name(), b.file_name()) == 0;
+}
+
+}  // namespace
+
+// Every thread of the block is at a block barrier.
+void Executor::release_block_barrier() {
+  const Thread& first = *threads_.front();
+  for (auto& thread : block_threads()) {
+    if (!same(thread->site, first.site)) {
+      report(thread->number, "divergent barrier: this thread waits at " + to_string(thread->site) +
+                                 ", thread (0,0,0) at " + to_string(first.site));
+      return;
+    }
+    thread->state = State::kReady;
+  }
+  num_waiting_ = 0;
+  observer::release_block_barrier();
+}
+
+void Executor::report_stuck_threads() {
+  const auto waits = [](const auto& thread) { return thread->state != State::kDone; };
+  const auto threads = block_threads();
+  Thread& waiting = **std::find_if(threads.begin(), threads.end(), waits);
+  const bool block_wide = waiting.state == State::kAtBlockBarrier;
+  const auto absent = std::find_if(threads.begin(), threads.end(), [&](const auto& thread) {
+    if (!block_wide && (thread->number / kWarpSize != waiting.number / kWarpSize ||
+                        (waiting.warp_mask >> thread->number % kWarpSize & 1) == 0)) {
+      return false;
+    }
+    return thread->state != waiting.state;
+  });
+  std::string missing = "its mask names lanes that do not exist";
+  if (absent != threads.end()) {
+    missing = "thread " + to_string((*absent)->index) +
+              ((*absent)->state == State::kDone ? " left the kernel without reaching it"
+                                                : " waits at " + to_string((*absent)->site));
+  }
+  report(waiting.number, std::string(block_wide ? "divergent barrier" : "divergent warp barrier") +
+                             ": this thread waits at " + to_string(waiting.site) + ", " + missing);
+}
+
+void Executor::block_barrier(const Site& site) {
+  current_->site = site;
+  current_->state = State::kAtBlockBarrier;
+  ++num_waiting_;
+  yield();
+}
+
+Thread* Executor::lane_of_current_warp(unsigned lane) {
+  const unsigned number = current_->number / kWarpSize * kWarpSize + lane;
+  return number < num_threads_ ? threads_[number].get() : nullptr;
+}
+
+void Executor::warp_barrier(unsigned mask, const Site& site, bool orders_memory) {
+  if ((mask >> current_->number % kWarpSize & 1) == 0) {
+    fail("warp barrier at " + to_string(site) + " whose mask leaves out the calling lane");
+  }
+  const unsigned lanes = num_threads_ - current_->number / kWarpSize * kWarpSize;
+  if (lanes < kWarpSize) mask &= (1U << lanes) - 1;  // the block's last warp is partial
+  current_->site = site;
+  current_->warp_mask = mask;
+  current_->state = State::kAtWarpBarrier;
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    const Thread* other = lane_of_current_warp(lane);
+    if (other == nullptr || other->state != State::kAtWarpBarrier || other->warp_mask != mask) {
+      yield();
+      return;
+    }
+  }
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    if ((mask >> lane & 1) != 0) lane_of_current_warp(lane)->state = State::kReady;
+  }
+  if (orders_memory) observer::release_warp_barrier(current_->number / kWarpSize, mask);
+}
+
+std::uint64_t Executor::shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane,
+                                const Site& site) {
+  current_->shuffle_bits = bits;
+  warp_barrier(mask, site, false);
+  const Thread* source = lane_of_current_warp(source_lane);
+  const bool takes_part = source != nullptr && (mask >> source_lane & 1) != 0;
+  const std::uint64_t received = takes_part ? source->shuffle_bits : ~std::uint64_t{0};
+  warp_barrier(mask, site, false);  // nobody offers the next value before all have read this one
+  return received;
+}
+
+}  // namespace tilegate::simt
