@@ -36,16 +36,18 @@ class Outcome:
 def gate_run(
     stored: Baseline, screen: Sequence[Process], pairs: Sequence[tuple[Process, Process]]
 ) -> Outcome:
-    """Screen against the stored baseline, then confirm the flagged by pairs of (base, head)."""
-    names = [n for n in screen[0].rows if n in stored.log_ratio]
+    """Screen against the stored baseline, then confirm the flagged by pairs of (base, head).
+    Without processes to screen everything is confirmed."""
+    names = [n for n in pairs[0][1].rows if n in stored.log_ratio]
     slower = {
         name: stored.log_ratio[name] - statistics.median(p.rows[name].log_ratio for p in screen)
         for name in names
+        if screen
     }
     verdicts = dict.fromkeys((n for n in names if not is_canary(n)), Verdict.PASS)
-    if any(abs(slower[name]) > stored.delta[name] for name in names if is_canary(name)):
+    if any(abs(slower[name]) > stored.delta[name] for name in slower if is_canary(name)):
         return Outcome(verdicts, True)
-    flagged = [name for name in verdicts if slower[name] > stored.delta[name]]
+    flagged = [n for n in verdicts if not screen or slower[n] > stored.delta[n]]
     found = {
         name: paired.estimate(
             [base.rows[name].log_ratio - head.rows[name].log_ratio for base, head in pairs],
@@ -64,7 +66,9 @@ def pairs_of(processes: int) -> int:
     return min(paired.PAIRS, (processes - SCREEN) // 2)
 
 
-def identical_code(sitting: Sitting, others: Sequence[Sitting]) -> list[Outcome]:
+def identical_code(
+    sitting: Sitting, others: Sequence[Sitting], screened: bool = True
+) -> list[Outcome]:
     """A gate run from each process of the sitting on, by each baseline."""
     count = pairs_of(len(sitting.suite))
     if count < paired.MIN_PAIRS:
@@ -78,14 +82,16 @@ def identical_code(sitting: Sitting, others: Sequence[Sitting]) -> list[Outcome]
             fresh = turned[SCREEN:]
             pairs = [(fresh[2 * i], fresh[2 * i + 1]) for i in range(count)]
             pairs = [pair if draw.random() < 0.5 else pair[::-1] for pair in pairs]
-            outcomes.append(gate_run(stored, turned[:SCREEN], pairs))
+            outcomes.append(gate_run(stored, turned[:SCREEN] if screened else [], pairs))
     return outcomes
 
 
 Arm = tuple[str, "float | None", "str | None"]
 
 
-def changed_code(sitting: Sitting, others: Sequence[Sitting], arm: Arm) -> list[Outcome]:
+def changed_code(
+    sitting: Sitting, others: Sequence[Sitting], arm: Arm, screened: bool = True
+) -> list[Outcome]:
     """A gate run from each round of the arm on: some rounds to screen, fresh ones to confirm. The
     baseline is of the rung run alone, where another sitting has that, because the head was; its
     margins are the suite's."""
@@ -93,7 +99,7 @@ def changed_code(sitting: Sitting, others: Sequence[Sitting], arm: Arm) -> list[
     rounds = sorted(set(sitting.arms.get(arm, {})) & set(plain))
     if len(rounds) < paired.MIN_PAIRS:
         return []
-    screen = screen_of(len(rounds))
+    screen = screen_of(len(rounds)) if screened else 0
     alone = [list(other.arms.get((arm[0], None, None), {}).values()) for other in others]
     outcomes = []
     for other, processes in zip(others, alone):
@@ -104,7 +110,7 @@ def changed_code(sitting: Sitting, others: Sequence[Sitting], arm: Arm) -> list[
         stored = Baseline(baseline(used).log_ratio, delta)
         for start in range(len(rounds) if screen else 1):
             turned = [*rounds[start:], *rounds[:start]]
-            heads = [sitting.arms[arm][number] for number in turned[: screen or None]]
+            heads = [sitting.arms[arm][n] for n in turned[: screen or None]] if screened else []
             pairs = [(plain[n], sitting.arms[arm][n]) for n in turned[screen:]][: paired.PAIRS]
             outcomes.append(gate_run(stored, heads, pairs))
     return outcomes
@@ -153,9 +159,10 @@ def replay(everything: Sequence[Sitting]) -> Replay:
     draw = np.random.default_rng(SEED)
     walls = [p.fields["wall_s"] for sitting in everything for p in sitting.suite]
     slowest = max(walls)
+    ours = [_ours(everything, screened) for screened in (True, False)]
     return Replay(
         everything,
-        [_ours(everything), *(_other(everything, rule) for rule in other_rules(draw))],
+        [*ours, *(_other(everything, rule) for rule in other_rules(draw))],
         _mutations(everything),
         simulate.simulate(simulate.components(everything), SIZES, SEED),
         by_sitting(everything, _delta_share),
@@ -178,8 +185,8 @@ def _delta_share(sitting: Sitting) -> tuple[int, int, int]:
     return len(narrow(sitting)), len(sitting.names), 1
 
 
-def _ours(everything: Sequence[Sitting]) -> RuleResult:
-    clean = {s.name: identical_code(s, others_of(everything, s)) for s in everything}
+def _ours(everything: Sequence[Sitting], screened: bool = True) -> RuleResult:
+    clean = {s.name: identical_code(s, others_of(everything, s), screened) for s in everything}
 
     def false_blocks(sitting: Sitting) -> tuple[int, int, int]:
         outcomes = clean[sitting.name]
@@ -199,7 +206,7 @@ def _ours(everything: Sequence[Sitting]) -> RuleResult:
         hits = total = independent = 0
         for arm in sitting.arms:
             if arm[1] == percent and arm[2] is None:
-                outcomes = changed_code(sitting, others_of(everything, sitting), arm)
+                outcomes = changed_code(sitting, others_of(everything, sitting), arm, screened)
                 names = [name for name in narrow(sitting) if name.startswith(f"{arm[0]}/")]
                 hits += sum(outcome.blocked(name) for outcome in outcomes for name in names)
                 total += len(outcomes) * len(names)
@@ -207,8 +214,8 @@ def _ours(everything: Sequence[Sitting]) -> RuleResult:
         return hits, total, independent
 
     return RuleResult(
-        "Tilegate, screen then confirm",
-        "",
+        "Tilegate, screen then confirm" if screened else "Tilegate, confirmation alone",
+        "" if screened else "every round of a planted rung confirms",
         by_sitting(everything, false_blocks),
         {
             size: by_sitting(everything, lambda sitting, size=size: detected(sitting, size))  # type: ignore[misc]

@@ -15,6 +15,7 @@ from tilegate_ci.model import REPOSITORY
 from tilegate_ci.verdicts import EXIT_MEANINGS
 
 MIN_TIME_S = 0.05
+PAIRS = 12  # as paired.PAIRS, which needs numpy
 WORK = REPOSITORY / "build" / "gate-run"
 
 _RUN_EXAMPLES = """examples:
@@ -30,7 +31,7 @@ Run again after an interruption, the same command goes on where it stopped.
 """
 _CONFIRM_EXAMPLES = """examples:
   ci/gate confirm --base origin/main --filter '^Warptile/'
-  ci/gate confirm --base ../before --head ../after --pairs 12
+  ci/gate confirm --base ../before --head ../after --pairs 20
 
 Measures base and head in turn, in pairs of processes, without a screen.
 Run again after an interruption, the same command goes on where it stopped.
@@ -50,7 +51,9 @@ def add_commands(add: Callable[[str, str, str], argparse.ArgumentParser]) -> Non
             "--head", metavar="REV|DIR", default=str(REPOSITORY), help="default: the working tree"
         )
         command.add_argument("--filter", metavar="REGEX", help="only some benchmarks of the suite")
-        command.add_argument("--pairs", metavar="N", type=_pairs, default=8, help="default: 8")
+        command.add_argument(
+            "--pairs", metavar="N", type=_pairs, default=PAIRS, help=f"default: {PAIRS}"
+        )
         command.add_argument("--markdown", metavar="FILE", help="write the report there too")
         command.add_argument("--json", metavar="FILE", help="write the verdicts, for `report`")
         command.add_argument(

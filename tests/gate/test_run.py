@@ -16,7 +16,7 @@ import fake_bench
 import pytest
 
 from gate_builders import COMMIT, REPOSITORY
-from tilegate_ci import verdict_file
+from tilegate_ci import paired, run_cli, verdict_file
 from tilegate_ci.cli import main
 from tilegate_ci.collect import collect
 from tilegate_ci.files import GateError, read_json
@@ -256,6 +256,10 @@ def test_a_benchmark_that_the_head_lost_is_an_error(world, gate_run):
     assert done.code == 2
     assert "missing in the head's suite" in done.out
     assert "not in the base's suite" in done.out
+
+
+def test_the_command_takes_as_many_pairs_as_the_proof():
+    assert run_cli.PAIRS == paired.PAIRS
 
 
 def test_a_dry_run_measures_nothing(world, gate_run):
