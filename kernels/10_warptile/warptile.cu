@@ -6,6 +6,8 @@
 // beside 64. Several configurations are compiled; the shape of C decides which one keeps the device
 // busiest. What limits it now: one block of 256 threads an SM, so that barriers and loads wait in
 // the open.
+#include <algorithm>
+
 #include <tilegate/sgemm.hpp>
 #include <tilegate/simt/device.hpp>
 #include <tilegate/simt/simt.cuh>
@@ -67,24 +69,32 @@ Status enqueue(const SgemmArgs& args, Stream stream) {
   return best->enqueue(args, stream);
 }
 
-template <typename Tiles>
+template <typename... Tiles>
 constexpr std::int64_t kTileSizes[] = {4,
-                                       Tiles::kBlockK,
-                                       Config<Tiles>::kSubWarpM,
-                                       Config<Tiles>::kSubWarpN,
-                                       Tiles::kBlockM,
-                                       Tiles::kBlockN};
+                                       Tiles::kBlockK...,
+                                       Config<Tiles>::kSubWarpM...,
+                                       Config<Tiles>::kSubWarpN...,
+                                       Tiles::kBlockM...,
+                                       Tiles::kBlockN...};
+
+// The rung with some of its configurations.
+template <typename... Tiles>
+constexpr Stage make_stage(std::string_view name, Status (*enqueue_stage)(const SgemmArgs&, Stream),
+                           std::span<const Stage* const> variants = {}) {
+  return {
+      .name = name,
+      .idea = "block, warp, sub-warp and thread tiles",
+      .tile_sizes = kTileSizes<Tiles...>,
+      .rounding_chain = serial_rounding_chain,
+      .restrictions = TileGrid<std::min({Tiles::kBlockM...}), std::min({Tiles::kBlockN...})>::fits,
+      .enqueue = enqueue_stage,
+      .variants = variants,
+  };
+}
 
 template <typename Tiles>
 constexpr Stage make_variant(std::string_view name) {
-  return {
-      .name = name,
-      .idea = "one tile configuration for every shape",
-      .tile_sizes = kTileSizes<Tiles>,
-      .rounding_chain = serial_rounding_chain,
-      .restrictions = Config<Tiles>::Grid::fits,
-      .enqueue = enqueue_with<Config<Tiles>>,
-  };
+  return make_stage<Tiles>(name, enqueue_with<Config<Tiles>>);
 }
 
 constexpr Stage k128x256 = make_variant<Tiles128x256>("Warptile.128x256");
@@ -93,17 +103,8 @@ constexpr Stage k64x64 = make_variant<Tiles64x64>("Warptile.64x64");
 constexpr Stage k32x64 = make_variant<Tiles32x64>("Warptile.32x64");
 constexpr const Stage* kVariants[] = {&k128x256, &k128x128, &k64x64, &k32x64};
 
-constexpr std::int64_t kAllTileSizes[] = {4, 16, 32, 64, 128, 256};
-
 extern const Stage stage;
-const Stage stage{
-    .name = "Warptile",
-    .idea = "block, warp, sub-warp and thread tiles",
-    .tile_sizes = kAllTileSizes,
-    .rounding_chain = serial_rounding_chain,
-    .restrictions = Config<Tiles32x64>::Grid::fits,
-    .enqueue = enqueue,
-    .variants = kVariants,
-};
+const Stage stage =
+    make_stage<Tiles128x256, Tiles128x128, Tiles64x64, Tiles32x64>("Warptile", enqueue, kVariants);
 
 }  // namespace tilegate::warptile
