@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from tilegate_ci.counters_judge import judge
+from tilegate_ci.counters_pages import pages, stale
 from tilegate_ci.counters_table import (
     BASELINE,
     PROGRAM,
@@ -31,7 +32,11 @@ EXAMPLES = """examples:
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.set_defaults(command=run)
-    command.add_argument("--update", action="store_true", help=f"write {BASELINE.as_posix()}")
+    command.add_argument(
+        "--update",
+        action="store_true",
+        help=f"write {BASELINE.as_posix()} and what pages quote of it",
+    )
     command.add_argument(
         "--rung", metavar="NAME", action="append", help="only this rung; repeatable"
     )
@@ -59,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         if hazards:
             raise GateError("not written, because of hazards:\n  " + "\n  ".join(hazards))
         write_atomically(path, to_text(cases, sources))
+        for page, text in pages(repository, path).items():
+            write_atomically(page, text)
         sys.stdout.write(f"{path}: {len(cases)} cases\n")
         return 0
     baseline = {
@@ -70,4 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.markdown:
         write_in_place(Path(arguments.markdown), f"```text\n{report.text}```\n")
     sys.stdout.write(report.text)
-    return report.exit_code
+    old = [page.relative_to(repository).as_posix() for page in stale(repository, path)]
+    if old:
+        sys.stdout.write(f"not what the table says: {', '.join(old)}; --update writes them\n")
+    return report.exit_code or int(bool(old))
