@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilegate_ci.paired import MIN_PAIRS, PAIRS
-from tilegate_ci.replay import SCREEN, SEED, SIZES, Mutation, Replay, screen_of
+from tilegate_ci.replay import SIZES, Mutation, Replay
 from tilegate_ci.replay_data import Rate
+from tilegate_ci.replay_gate import SCREEN, SEED, screen_of
 from tilegate_ci.simulate import upper_bound
 
 BEGIN, END = "<!-- replay:begin -->", "<!-- replay:end -->"
@@ -124,10 +125,10 @@ def _notes(replay: Replay) -> list[str]:
     ours = replay.rules[0]
     notes = [
         "In brackets 95 % intervals, bootstrapped over sittings. Detection counts benchmarks of "
-        "the planted rung whose delta is 1 %. Tilegate's runs start at each process of a sitting "
-        "and so share processes; independent are those that share none. They screen against "
-        "another sitting's baseline. The other rules see what suits them best: two processes of "
-        "one sitting, next to each other.",
+        "the planted rung whose delta is 1 % in the baseline. Tilegate's runs start at each "
+        "process of a sitting and so share processes; independent are those that share none. They "
+        "screen against another sitting's baseline. The other rules see what suits them best: two "
+        "processes of one sitting, next to each other.",
     ]
     rounds = sorted({len(r) for s in replay.sittings for (_, size, _), r in s.arms.items() if size})
     for count in rounds:
