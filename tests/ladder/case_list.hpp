@@ -1,11 +1,14 @@
-// Collects cases; a case that is already there is left out, so that names stay unique.
+// What the tables of cases are made with.
 #pragma once
 
 #include <array>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include <tilegate/sgemm.hpp>
 
 #include "verifier/case.hpp"
 
@@ -14,6 +17,12 @@ namespace tilegate::ladder {
 using verifier::Case;
 using verifier::Inputs;
 
+// Another configuration of a rung, `<Rung>.<word>`: spared the cases that take long.
+inline bool is_variant(const Stage& stage) {
+  return stage.name.find('.') != std::string_view::npos;
+}
+
+// Collects cases; one that is already there is left out, so that names stay unique.
 class CaseList {
  public:
   void add(Case test_case) {

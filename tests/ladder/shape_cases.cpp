@@ -26,31 +26,21 @@ constexpr std::array<Shape, 9> kVectorShapes = {{{4, 4, 4},
                                                  {130, 260, 8},
                                                  {33, 64, 100}}};
 
-constexpr std::array<Shape, 16> kPrimeAndSkinny = {{{19, 23, 29},
-                                                    {31, 37, 41},
-                                                    {61, 67, 71},
-                                                    {101, 103, 107},
-                                                    {127, 131, 137},
-                                                    {149, 97, 53},
-                                                    {1, 1, 509},
-                                                    {2, 3, 1031},
-                                                    {1, 509, 7},
-                                                    {509, 1, 7},
-                                                    {1, 257, 131},
-                                                    {257, 1, 131},
-                                                    {3, 1021, 5},
-                                                    {1021, 3, 5},
-                                                    {129, 65, 33},
-                                                    {150, 150, 70}}};
+constexpr std::array<Shape, 20> kPrimeAndSkinny = {
+    {{19, 23, 29},  {31, 37, 41},   {61, 67, 71},  {101, 103, 107}, {127, 131, 137},
+     {149, 97, 53}, {251, 13, 127}, {11, 241, 59}, {83, 89, 211},   {223, 227, 2},
+     {1, 1, 509},   {2, 3, 1031},   {1, 509, 7},   {509, 1, 7},     {1, 257, 131},
+     {257, 1, 131}, {3, 1021, 5},   {1021, 3, 5},  {129, 65, 33},   {150, 150, 70}}};
+
+constexpr std::int64_t kLargestRepeated = 128;  // several tiles of more would take seconds
 
 #if !TILEGATE_ON_SIMT
-constexpr std::array<Shape, 7> kLarge = {{{4097, 4095, 4093},
-                                          {4096, 4096, 1024},
-                                          {8191, 129, 2047},
-                                          {127, 8193, 4099},
+constexpr std::array<Shape, 6> kLarge = {{{4097, 4095, 4093},
                                           {3, 5, 65536},
-                                          {129, 257, 65537},
-                                          {1, 65537, 1025}}};
+                                          {33, 65, 65537},
+                                          {8191, 129, 2047},
+                                          {127, 8193, 1031},
+                                          {1, 65537, 129}}};
 #else
 constexpr std::array<Shape, 1> kLarge = {{{3, 5, 2053}}};
 #endif
@@ -98,6 +88,9 @@ void add_tile_neighbours(std::int64_t tile, ShapeCases& cases) {
   cases.add({tile + 1, tile - 1, tile});
   cases.add({tile - 1, tile, tile + 1});
   cases.add_aligned({tile, tile, tile});
+  if (tile > kLargestRepeated) return;
+  cases.add({2 * tile + 1, 2 * tile - 1, 2 * tile + 3});
+  cases.add_aligned({tile + 4, 3 * tile - 4, 2 * tile + 4});
 }
 
 }  // namespace
@@ -113,11 +106,15 @@ std::vector<Case> shape_cases(const Stage& stage) {
     cases.add({size, size, size});
     cases.add({size, 19 - size, size / 2});
     cases.add({19 - size, size, size + 3});
+    cases.add({1, size, 33 - size});
+    cases.add({40 - size, 2, size});
   }
   for (const std::int64_t tile : stage.tile_sizes) add_tile_neighbours(tile, cases);
   for (const Shape& shape : kVectorShapes) cases.add_aligned(shape);
   for (const Shape& shape : kPrimeAndSkinny) cases.add(shape);
-  for (const Shape& shape : kLarge) cases.add(shape);
+  for (const Shape& shape : kLarge) {
+    if (!is_variant(stage)) cases.add(shape);
+  }
   return cases.take();
 }
 

@@ -197,6 +197,10 @@ TEST_F(Compare, SeesEachCornerAndNan) {
   }
 }
 
+TEST_F(Compare, SeesWhatEachThreadOfABlockSees) {
+  for (std::size_t i = 0; i < 256; ++i) EXPECT_EQ(compare({i}, 1.0F, {}).mismatches, 1) << i;
+}
+
 TEST_F(Compare, AgreesWithTheHostOnTheTolerance) {
   EXPECT_EQ(compare({7}, 1.0F, {.gamma = 0.0, .underflow = 1.0}).mismatches, 0);
   EXPECT_EQ(compare({7}, 1.0F, {.gamma = 0.0, .underflow = 0.99}).mismatches, 1);
