@@ -15,7 +15,10 @@ function(tilegate_add_python_test name)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
 endfunction()
 
-tilegate_add_python_test(gate NEEDS jsonschema,numpy,scipy PATHS tests/gate)
+tilegate_add_python_test(gate NEEDS jsonschema,numpy,scipy PATHS
+  tests/gate --ignore=tests/gate/test_replay.py --ignore=tests/gate/test_run.py)
+tilegate_add_python_test(gate_times NEEDS jsonschema,numpy,scipy PATHS
+  tests/gate/test_replay.py tests/gate/test_run.py)
 tilegate_add_python_test(profile PATHS tests/profile)
 tilegate_add_python_test(commands PATHS
   tests/ci/test_conditions.py tests/ci/test_record.py tests/ci/test_setup.py)
