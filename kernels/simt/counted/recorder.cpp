@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include <tilegate/simt/host/executor.hpp>
+#include <tilegate/simt/host/seam.hpp>
 
 #include "sites.hpp"
 
@@ -39,6 +40,14 @@ Range host_stack() {
 
 const Range kImage{reinterpret_cast<std::uintptr_t>(__ehdr_start),
                    static_cast<std::uintptr_t>(_end - __ehdr_start)};
+
+// threadIdx and its like, where the compiler reads them by address.
+bool is_index(std::uintptr_t address) {
+  for (const Index3* index : {&threadIdx, &blockIdx, &blockDim, &gridDim}) {
+    if (address - reinterpret_cast<std::uintptr_t>(index) < sizeof(Index3)) return true;
+  }
+  return false;
+}
 
 std::string verb(bool store) { return store ? "store" : "load"; }
 
@@ -182,7 +191,7 @@ bool Recorder::is_in_buffer(std::uintptr_t address, unsigned bytes) {
 void Recorder::check_foreign(std::uintptr_t address, unsigned bytes, bool store,
                              std::uint32_t site) const {
   static thread_local const Range kHostStack = host_stack();
-  if (!store && (kHostStack.holds(address) || kImage.holds(address))) return;
+  if (!store && (kHostStack.holds(address) || kImage.holds(address) || is_index(address))) return;
   char where[64];
   const std::uintptr_t past = address - shared_;
   if (past < shared_bytes_ + (1U << 20)) {
