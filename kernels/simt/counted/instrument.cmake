@@ -1,5 +1,6 @@
 # How a kernel source becomes a counted object file.
-find_program(TILEGATE_CLANG NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 clang++-19
+find_program(TILEGATE_CLANG
+             NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 clang++-19
              DOC "The clang that compiles counted kernels")
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 if(NOT TILEGATE_CLANG)
