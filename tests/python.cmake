@@ -22,7 +22,8 @@ tilegate_add_python_test(gate_times NEEDS jsonschema,numpy,scipy PATHS
 tilegate_add_python_test(profile PATHS tests/profile)
 tilegate_add_python_test(commands PATHS
   tests/ci/test_conditions.py tests/ci/test_record.py tests/ci/test_setup.py)
-tilegate_add_python_test(tables PATHS tests/ci/test_ladder.py tests/ci/test_tables.py)
+tilegate_add_python_test(tables PATHS
+  tests/ci/test_ladder.py tests/ci/test_tables.py tests/ci/test_shipped.py)
 tilegate_add_python_test(plots NEEDS matplotlib PATHS tests/ci/test_plot.py)
 tilegate_add_python_test(workflows NEEDS check_jsonschema,ruamel.yaml PATHS
   tests/ci/test_workflows.py tests/ci/test_zizmor.py)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tilegate_ci.ladder import Rung
 from tilegate_ci.model import RATIO, Benchmark, Run
@@ -13,6 +15,8 @@ from tilegate_ci.reader import Role, load
 
 # The device whose numbers the README shows.
 BASELINE = Path("bench") / "baselines" / "nvidia-h200.json"
+PROFILE = Path("bench") / "profile" / "nvidia-h200.json"
+VARIANTS = Path("bench") / "results" / "nvidia-h200-variants.json"
 YARDSTICK = "Cublas"
 SHARE_SIZE = 4096
 
@@ -37,6 +41,17 @@ class Measured:
 def read_baseline(repository: Path) -> Run | None:
     path = repository / BASELINE
     return load(str(path), Role.BASELINE) if path.exists() else None
+
+
+def read_variants(repository: Path) -> Run | None:
+    """The other configurations of some rungs, beside the default ones in the same processes."""
+    path = repository / VARIANTS
+    return load(str(path), Role.CANDIDATE) if path.exists() else None
+
+
+def read_profile(repository: Path) -> dict[str, Any] | None:
+    path = repository / PROFILE
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def measured(run: Run, rungs: Iterable[Rung]) -> list[Measured]:

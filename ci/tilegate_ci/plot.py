@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import argparse
-import io
 import re
 import sys
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tilegate_ci.canvas import (
+    AXIS,
+    INK,
+    LIGHT_PAPER,
+    LINES,
+    canvas,
+    colours,
+    head,
+    label_ends,
+    svg,
+)
 from tilegate_ci.figures import (
     BASELINE,
     SHARE_SIZE,
     YARDSTICK,
     Measured,
     measured,
-    provenance,
     read_baseline,
+    read_profile,
     share,
 )
 from tilegate_ci.files import GateError
@@ -27,29 +36,6 @@ from tilegate_ci.model import GFLOPS, Run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLOTS = Path("bench") / "plots"
-
-# Each colour on white, and what a browser in dark mode shows in its place on DARK_PAPER. All have
-# a contrast of 4.5 or more, since labels are set in the colour of their line.
-LIGHT_PAPER, DARK_PAPER = "#ffffff", "#0d1117"
-INK, AXIS, GRID = "#1f2328", "#59636e", "#d1d9e0"
-DARK_OF = {
-    LIGHT_PAPER: DARK_PAPER,
-    INK: "#f0f6fc",
-    AXIS: "#9198a1",
-    GRID: "#3d444d",
-    "#0065a3": "#6cb6ff",
-    "#b34700": "#ff9c57",
-    "#00704f": "#3dd6a4",
-    "#9a3d78": "#f08cc8",
-    "#7a5c00": "#e3c04a",
-    "#5b5bbf": "#a9a9ff",
-}
-FONT = "DejaVu Sans"  # ships with matplotlib
-FALLBACKS = "Verdana, Helvetica, sans-serif"  # for who looks at it
-
-# Neighbours differ for every kind of colour vision; where colours come round, markers differ.
-LINES = [colour for colour in DARK_OF if colour not in (LIGHT_PAPER, INK, AXIS, GRID)]
-MARKERS = "osD^v"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -97,7 +83,11 @@ def pictures(repository: Path) -> dict[str, str]:
     if run is None:
         return {}
     found = measured(run, read_rungs(repository))
-    return {"ladder.svg": _ladder(run, found), "share.svg": _share(run, found)}
+    drawn = {"ladder.svg": _ladder(run, found), "share.svg": _share(run, found)}
+    profile = read_profile(repository)
+    if profile is not None:
+        drawn["roofline.svg"] = _roofline(run, found, profile)
+    return drawn
 
 
 def _same(present: str | None, wanted: str) -> bool:
@@ -122,15 +112,15 @@ def _description(svg: str) -> str | None:
 
 def _ladder(run: Run, found: Sequence[Measured]) -> str:
     """GFLOPS over size, a line a rung, labelled at its end."""
-    figure, axes = _canvas(height=5.2, right=0.84)
+    figure, axes = canvas(height=5.2, right=0.84)
     ends = []
-    colours = _colours(found)
+    styles = colours(found)
     for rung in found:
         squares = rung.squares()
         if not squares:
             continue
         speeds = [row.summary[GFLOPS] / 1000 for row in squares.values()]
-        colour, marker = colours[rung.name]
+        colour, marker = styles[rung.name]
         yardstick = rung.name == YARDSTICK
         axes.plot(
             list(squares),
@@ -149,14 +139,14 @@ def _ladder(run: Run, found: Sequence[Measured]) -> str:
     axes.minorticks_off()
     axes.set_ylim(0, 1.05 * max(end[0] for end in ends))
     axes.set_xlabel("M = N = K")
-    _label_ends(axes, ends)
-    _head(figure, "TFLOP/s over size", run)
+    label_ends(axes, ends)
+    head(figure, "TFLOP/s over size", run)
     rows = [
         f"{rung.name} at {size}: {row.summary[GFLOPS]:.0f} GFLOPS"
         for rung in found
         for size, row in rung.squares().items()
     ]
-    return _svg(figure, "GFLOPS over size, one line a rung", rows)
+    return svg(figure, "GFLOPS over size, one line a rung", rows)
 
 
 def _share(run: Run, found: Sequence[Measured]) -> str:
@@ -166,7 +156,7 @@ def _share(run: Run, found: Sequence[Measured]) -> str:
         value = share(rung.square(SHARE_SIZE))
         if value is not None and rung.name != YARDSTICK:
             shares[rung.name] = 100 * value
-    figure, axes = _canvas(height=1.2 + 0.28 * len(shares), right=0.95, left=0.16)
+    figure, axes = canvas(height=1.2 + 0.28 * len(shares), right=0.95, left=0.16)
     places = range(len(shares), 0, -1)
     axes.barh(places, list(shares.values()), color=LINES[0], height=0.66)
     for place, value in zip(places, shares.values()):
@@ -187,109 +177,68 @@ def _share(run: Run, found: Sequence[Measured]) -> str:
     axes.set_xlim(0, 1.12 * max([100, *shares.values()]))
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
-    _head(figure, f"Per cent of cuBLAS at {SHARE_SIZE}³", run)
+    head(figure, f"Per cent of cuBLAS at {SHARE_SIZE}³", run)
     rows = [f"{name}: {value:.1f} % of cuBLAS" for name, value in shares.items()]
-    return _svg(figure, f"Share of cuBLAS at {SHARE_SIZE}³", rows)
+    return svg(figure, f"Share of cuBLAS at {SHARE_SIZE}³", rows)
 
 
-def _colours(found: Sequence[Measured]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of each rung, by its place in the ladder."""
-    styles = {}
-    for place, rung in enumerate(found):
-        marker = MARKERS[place // len(LINES) % len(MARKERS)]
-        styles[rung.name] = (LINES[place % len(LINES)], marker)
-    styles[YARDSTICK] = (INK, "")
-    return styles
-
-
-def _canvas(height: float, right: float, left: float = 0.07) -> tuple[Any, Any]:
-    """A figure with room for the heading and the labels at fixed places: laying out by the extent
-    of text would make the picture depend on the fonts of the machine."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    mpl.rcdefaults()
-    mpl.rcParams.update(
-        {
-            "svg.fonttype": "none",
-            "svg.hashsalt": "tilegate",
-            "font.family": FONT,
-            "font.size": 9,
-            "text.color": INK,
-            "axes.labelcolor": AXIS,
-            "axes.edgecolor": AXIS,
-            "xtick.color": AXIS,
-            "ytick.color": AXIS,
-        }
+def _roofline(run: Run, found: Sequence[Measured], profile: Mapping[str, Any]) -> str:
+    """Speed over the arithmetic intensity that the profiler measured at the memory."""
+    figure, axes = canvas(height=4.6, right=0.95)
+    kernels = {rung["name"]: rung["kernels"] for rung in profile["rungs"] if "kernels" in rung}
+    # What a byte a second is of the memory's peak is the same in every kernel's counters.
+    dram = max((kernel["dram"] for each in kernels.values() for kernel in each), key=_percent)
+    bandwidth = dram["gb_per_s"] / dram["peak_pct"] * 100 / 1000
+    rows = [row for rung in found for row in rung.rows.values() if row.fields.get("pct_peak")]
+    peak = max(row.summary[GFLOPS] / row.fields["pct_peak"] * 100 for row in rows) / 1000
+    points = {}
+    for rung in found:
+        row = rung.square(SHARE_SIZE)
+        if row is None or rung.name not in kernels:
+            continue
+        moved = sum(kernel["dram"]["bytes"] for kernel in kernels[rung.name])
+        flop = sum(kernel["flop"] for kernel in kernels[rung.name])
+        points[rung.name] = (flop / moved, row.summary[GFLOPS] / 1000)
+    corner = peak / bandwidth
+    ends = (min([corner / 4, *(x / 2 for x, _ in points.values())]), 4 * corner * 16)
+    axes.plot([ends[0], corner, ends[1]], [ends[0] * bandwidth, peak, peak], color=INK, linewidth=2)
+    styles = colours(found)
+    for name, (x, y) in points.items():
+        colour, marker = styles[name]
+        axes.plot([x], [y], color=colour, marker=marker or "*", markersize=7)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(*ends)
+    axes.set_ylim(0.3, 2 * peak)
+    axes.set_xlabel("FLOP a byte of device memory")
+    for name, (x, y) in _apart(points).items():
+        label = "cuBLAS" if name == YARDSTICK else name
+        axes.annotate(label, (x, y), color=styles[name][0], va="center", fontsize=8)
+    axes.annotate(
+        f"{peak:.1f} TFLOP/s, FFMA", (ends[0], peak), (4, 4), textcoords="offset points", color=AXIS
     )
-    width = 8.4
-    figure = Figure(figsize=(width, height), facecolor=LIGHT_PAPER)
-    axes = figure.add_axes((left, 0.46 / height, right - left, (height - 1.06) / height))
-    axes.set_facecolor("none")
-    axes.set_axisbelow(True)
-    axes.grid(color=GRID, linewidth=0.6)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    return figure, axes
+    head(figure, f"Roofline at {SHARE_SIZE}³: TFLOP/s over measured intensity", run)
+    told = [f"{name}: {x:.1f} FLOP a byte, {y:.2f} TFLOP/s" for name, (x, y) in points.items()]
+    roof = f"roof: {peak:.1f} TFLOP/s, {bandwidth:.2f} TB/s"
+    return svg(figure, f"Roofline at {SHARE_SIZE}³", [roof, *told])
 
 
-def _head(figure: Any, title: str, run: Run) -> None:
-    height = figure.get_figheight()
-    figure.text(0.015, 1 - 0.24 / height, title, fontsize=11, fontweight="bold", va="center")
-    told = provenance(run, run.benchmarks.values())
-    figure.text(0.015, 1 - 0.44 / height, told, fontsize=7.5, color=AXIS, va="center")
+def _percent(dram: Mapping[str, float]) -> float:
+    return dram["peak_pct"]
 
 
-def _label_ends(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Names beside the last point of each line, pushed apart where they would overlap."""
-    low, high = axes.get_ylim()
-    gap = (high - low) * 0.038
-    places: list[float] = []
-    ordered = sorted(ends)
-    for value, _, _ in ordered:
-        places.append(max(value, places[-1] + gap) if places else value)
-    # What was pushed past the top comes back down.
-    limit = high
-    for index in reversed(range(len(places))):
-        places[index] = min(places[index], limit)
-        limit = places[index] - gap
-    x = axes.get_xlim()[1]
-    for place, (_, name, colour) in zip(places, ordered):
-        axes.annotate(
-            "cuBLAS" if name == YARDSTICK else name,
-            (x, place),
-            (3, 0),
-            textcoords="offset points",
-            color=colour,
-            va="center",
-            fontweight="bold" if name == YARDSTICK else "normal",
-            annotation_clip=False,
-        )
-
-
-def _svg(figure: Any, title: str, rows: Sequence[str]) -> str:
-    """The SVG text, with a title and the data in words for readers who do not see the picture, and
-    the colours of dark mode. Renderers that know no media queries draw it for white paper."""
-    import matplotlib as mpl
-
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    rules = "".join(
-        f'[style*="{what}: {light}"]{{{what}:{dark} !important}}'
-        for light, dark in DARK_OF.items()
-        for what in ("fill", "stroke")
-    )
-    head = (
-        f"<!-- matplotlib {mpl.__version__} -->\n"
-        f" <title>{escape(title)}</title>\n"
-        f" <desc>{escape('; '.join(rows))}</desc>\n"
-        f" <style>@media (prefers-color-scheme: dark) {{{rules}}}</style>\n"
-    )
-    text = stream.getvalue().replace(f"'{FONT}'", f"'{FONT}', {FALLBACKS}")
-    opened = re.search(r"<svg [^>]*>\n", text)
-    assert opened is not None
-    text = text[: opened.end()] + head + text[opened.end() :]
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+def _apart(points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """A place for each label, right of its point and clear of the labels above it."""
+    places: dict[str, tuple[float, float]] = {}
+    for name, (x, y) in sorted(points.items(), key=lambda item: -item[1][1]):
+        place = (1.1 * x, y)
+        while any(
+            abs(place[1] / taken[1] - 1) < 0.15 and 0.6 < place[0] / taken[0] < 1.7
+            for taken in places.values()
+        ):
+            place = (place[0], place[1] * 0.96)
+        places[name] = place
+    return places
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""ci/tables: fills the generated blocks of the READMEs from the committed baseline."""
+"""ci/tables: fills the generated blocks of the READMEs from the committed recordings."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tilegate_ci.figures import (
     BASELINE,
@@ -15,6 +16,8 @@ from tilegate_ci.figures import (
     measured,
     provenance,
     read_baseline,
+    read_profile,
+    read_variants,
     share,
 )
 from tilegate_ci.files import GateError
@@ -77,13 +80,20 @@ def documents(repository: Path) -> dict[Path, Page]:
     run = read_baseline(repository)
     found = {} if run is None else {rung.name: rung for rung in measured(run, rungs)}
     top = repository / "README.md"
-    pages = {top: Page(filled(top, "ladder", ladder_block(run, rungs, found)), measured=True)}
+    profile = read_profile(repository)
+    ladder = ladder_block(run, rungs, found, profile is not None)
+    pages = {top: Page(filled(top, "ladder", ladder), measured=True)}
     for rung in rungs:
         path = repository / "kernels" / rung.folder / "README.md"
         if not rung.numbered:
             continue
         if run is not None and rung.name in found:
-            numbers = numbers_block(run, found[rung.name])
+            blocks = [
+                numbers_block(run, found[rung.name]),
+                *variants_block(read_variants(repository), rung.name),
+                *profile_block(profile, rung.name),
+            ]
+            numbers = "\n\n".join(blocks)
             pages[path] = Page(filled(path, "numbers", numbers), measured=True)
         elif path.exists() and begin("numbers") in path.read_text(encoding="utf-8"):
             missing = NO_BASELINE if run is None else f"{rung.name} is not in the baseline yet."
@@ -107,7 +117,9 @@ def filled(path: Path, block: str, content: str) -> str:
     return f"{head}{first}\n{content}\n{last}{rest.split(last)[1]}"
 
 
-def ladder_block(run: Run | None, rungs: Sequence[Rung], found: Mapping[str, Measured]) -> str:
+def ladder_block(
+    run: Run | None, rungs: Sequence[Rung], found: Mapping[str, Measured], has_profile: bool
+) -> str:
     """The pictures and the table of the top README."""
     if run is None:
         return NO_BASELINE
@@ -117,6 +129,7 @@ def ladder_block(run: Run | None, rungs: Sequence[Rung], found: Mapping[str, Mea
         "",
         f"![Share of cuBLAS at {SHARE_SIZE}³](bench/plots/share.svg)",
         "",
+        *([f"![Roofline at {SHARE_SIZE}³](bench/plots/roofline.svg)", ""] * has_profile),
         "| rung | idea | "
         + " | ".join(f"{size}³" for size in SIZES)
         + f" | of cuBLAS at {SHARE_SIZE}³ |",
@@ -139,6 +152,86 @@ def numbers_block(run: Run, rung: Measured) -> str:
         speed = f"{row.summary[GFLOPS] / 1000:.2f}"
         lines.append(f"| {m}×{n}×{k} | {speed} | {_percent(share(row))} |")  # noqa: RUF001
     return "\n".join([*lines, "", f"{rung.name} on {provenance(run, rung.rows.values())}."])
+
+
+def variants_block(run: Run | None, name: str) -> list[str]:
+    """The rung's configurations side by side; nothing if it has only one."""
+    if run is None:
+        return []
+    rows: dict[str, dict[int, Benchmark]] = {}
+    for benchmark, row in run.benchmarks.items():
+        stage, _, shape = benchmark.partition("/")
+        if stage == name or stage.startswith(f"{name}."):
+            rows.setdefault(stage, {})[int(shape.partition("x")[0])] = row
+    if len(rows) < 2:
+        return []
+    sizes = sorted({size for row in rows.values() for size in row})
+    lines = [
+        "| configuration | " + " | ".join(f"{size}³" for size in sizes) + " |",
+        "|---|" + "---:|" * len(sizes),
+    ]
+    for stage, by_size in sorted(rows.items()):
+        speeds = [
+            f"{by_size[size].summary[GFLOPS] / 1000:.2f}" if size in by_size else "-"
+            for size in sizes
+        ]
+        label = "default" if stage == name else f"`{stage}`"
+        lines.append(f"| {label} | {' | '.join(speeds)} |")
+    told = provenance(run, [row for each in rows.values() for row in each.values()])
+    return ["\n".join([*lines, "", f"TFLOP/s, `bench --variants` on {told}."])]
+
+
+def profile_block(profile: Mapping[str, Any] | None, name: str) -> list[str]:
+    """What Nsight Compute counted, a column a kernel."""
+    if profile is None:
+        return []
+    kernels = next((rung["kernels"] for rung in profile["rungs"] if rung["name"] == name), [])
+    if not kernels:
+        return []
+    lines = [f"| counter | {' | '.join(_kernel_name(k) for k in kernels)} |"]
+    lines.append("|---|" + "---:|" * len(kernels))
+    for title, cell in _COUNTERS:
+        lines.append(f"| {title} | {' | '.join(cell(kernel) for kernel in kernels)} |")
+    device = profile["device"]
+    told = (
+        f"Nsight Compute {profile['ncu']} at {profile['shape']} on {device['name']}, "
+        f"driver {device['driver']}, CUDA {device['cuda']}, commit {profile['commit'][:12]}; "
+        "all counters in [bench/profile](../../bench/profile/nvidia-h200.md)."
+    )
+    return ["\n".join([*lines, "", told])]
+
+
+def _kernel_name(kernel: Mapping[str, Any]) -> str:
+    return f"`{kernel['name'].partition('<')[0]}`"
+
+
+def _access(kind: str, key: str) -> Callable[[Mapping[str, Any]], str]:
+    def cell(kernel: Mapping[str, Any]) -> str:
+        load, store = (kernel[f"{kind}_{way}"][key] for way in ("load", "store"))
+        return " / ".join("-" if value is None else f"{value:,.4g}" for value in (load, store))
+
+    return cell
+
+
+_COUNTERS: Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]] = (
+    (
+        "FMA pipe, issue slots busy",
+        lambda k: "{fma_pipe_pct:.1f} %, {issue_slots_pct:.1f} %".format(**k["sm"]),
+    ),
+    ("FFMA of the instructions", lambda k: f"{k['instructions']['ffma_pct']:.1f} %"),
+    ("registers a thread", lambda k: str(k["registers"])),
+    ("shared memory a block", lambda k: f"{sum(k['shared_memory'].values())} bytes"),
+    (
+        "occupancy, theoretical and achieved",
+        lambda k: "{theoretical_pct:.1f} %, {achieved_pct:.1f} %".format(**k["occupancy"]),
+    ),
+    ("device memory", lambda k: f"{k['dram']['gb_per_s']:,.0f} GB/s"),
+    ("L2", lambda k: f"{k['l2']['gb_per_s']:,.0f} GB/s, {k['l2']['hit_pct']:.1f} % hits"),
+    ("global sectors a request, load / store", _access("global", "sectors_per_request")),
+    ("shared wavefronts an access, load / store", _access("shared", "wavefronts_per_instruction")),
+    ("shared bank conflicts, load / store", _access("shared", "bank_conflicts")),
+    ("first stalls", lambda k: ", ".join(f"{s['reason']} {s['pct']:.1f} %" for s in k["stalls"])),
+)
 
 
 def _gflops(row: Benchmark | None) -> str:

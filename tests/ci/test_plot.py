@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from ladder_builder import REPOSITORY
 
-from tilegate_ci import plot
+from tilegate_ci import canvas, plot
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -121,17 +121,17 @@ def test_contrast_itself():
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
 
 
-@pytest.mark.parametrize("colour", [plot.INK, plot.AXIS, *plot.LINES])
+@pytest.mark.parametrize("colour", [canvas.INK, canvas.AXIS, *canvas.LINES])
 def test_text_and_lines_can_be_read_on_light_and_dark_paper(colour):
-    assert contrast(colour, plot.LIGHT_PAPER) >= 4.5
-    assert contrast(plot.DARK_OF[colour], plot.DARK_PAPER) >= 4.5
+    assert contrast(colour, canvas.LIGHT_PAPER) >= 4.5
+    assert contrast(canvas.DARK_OF[colour], canvas.DARK_PAPER) >= 4.5
 
 
 def test_every_colour_in_the_file_has_a_dark_counterpart(drawn):
     for name in ("ladder.svg", "share.svg"):
         text = drawn.picture(name).read_text("utf-8")
         used = set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", text.split("</style>", 1)[1]))
-        assert used <= plot.DARK_OF.keys()
+        assert used <= canvas.DARK_OF.keys()
         assert all(f'[style*="fill: {colour}"]' in text for colour in used)
 
 
