@@ -61,7 +61,10 @@ def resolve(role: str, given: str, repository: Path, work: Path) -> Side:
         raise GateError(f"--{role} {given}: no bench/gate.csv in it, which names the gated suite")
     digest = digest_of(source)
     told = commit or (os.environ.get("TILEGATE_COMMIT") if source == repository else None)
-    return Side(role, given, told or digest, digest, source, work / f"build-{digest[:16]}")
+    # CMake ties a build folder to its source folder, and two folders may hold the same sources.
+    place = hashlib.sha256(str(source).encode()).hexdigest()
+    build = work / f"build-{digest[:16]}-{place[:4]}"
+    return Side(role, given, told or digest, digest, source, build)
 
 
 def digest_of(source: Path) -> str:

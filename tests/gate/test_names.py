@@ -27,7 +27,13 @@ PLAIN = "Warptile/4096x4096x4096"
     ],
 )
 @pytest.mark.parametrize(
-    "name", [PLAIN, "SplitK/1x2x65536/ld65536x8x8/off4/cold", "Blocktile1D/9x8x7/off12", "Warptile.64x64/9x8x7"]
+    "name",
+    [
+        PLAIN,
+        "SplitK/1x2x65536/ld65536x8x8/off4/cold",
+        "Blocktile1D/9x8x7/off12",
+        "Warptile.64x64/9x8x7",
+    ],
 )
 def test_google_benchmark_suffixes_are_stripped(name, suffix):
     assert canonical_name(name + suffix) == name
