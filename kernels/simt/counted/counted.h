@@ -7,8 +7,8 @@
 extern "C" {
 #endif
 
-/* Counts one case, named as in `Case` of count.hpp, and hands each counter to `visit`. Returns null,
- * or what went wrong, valid until the next call. */
+/* Counts one case, named as in `Case` of count.hpp, and hands each counter to `visit`. Returns
+ * null, or what went wrong, valid until the next call. */
 __attribute__((visibility("default"))) const char* tilegate_count_case(
     const char* name, void (*visit)(void* context, const char* counter, double value),
     void* context);
