@@ -1,6 +1,5 @@
-#include "delay.hpp"
-
 #include "cuda_check.hpp"
+#include "delay.hpp"
 
 namespace tilegate::bench {
 

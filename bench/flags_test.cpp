@@ -73,11 +73,26 @@ TEST(Flags, ListingIsSeen) {
 }
 
 TEST(Flags, WhatMakesNoSenseIsAnError) {
-  for (const char* arg :
-       {"--fast", "Naive", "--shapes", "--shapes=", "--cold=1", "--seed=", "--seed=-1", "--seed=1x",
-        "--benchmark_min_time=", "--benchmark_min_time=soon", "--benchmark_min_time=-1",
-        "--benchmark_min_time=nan", "--samples=", "--plant=", "--plant=Warptile", "--plant=:3",
-        "--plant=Warptile:", "--plant=Warptile:0", "--plant=Warptile:nan", "--plant=Warptile:3%"}) {
+  for (const char* arg : {"--fast",
+                          "Naive",
+                          "--shapes",
+                          "--shapes=",
+                          "--cold=1",
+                          "--seed=",
+                          "--seed=-1",
+                          "--seed=1x",
+                          "--benchmark_min_time=",
+                          "--benchmark_min_time=soon",
+                          "--benchmark_min_time=-1",
+                          "--benchmark_min_time=nan",
+                          "--samples=",
+                          "--plant=",
+                          "--plant=Warptile",
+                          "--plant=:3",
+                          "--plant=Warptile:",
+                          "--plant=Warptile:0",
+                          "--plant=Warptile:nan",
+                          "--plant=Warptile:3%"}) {
     EXPECT_THROW(parse({arg}), UsageError) << arg;
   }
 }
