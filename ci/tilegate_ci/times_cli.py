@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tilegate_ci import replay_cli, run_cli
+from tilegate_ci import bisect, replay_cli, run_cli
 from tilegate_ci.files import GateError
 from tilegate_ci.launcher import Launcher
 from tilegate_ci.model import REPOSITORY
@@ -56,6 +56,7 @@ def add_commands(add: Add) -> None:
 
     replay_cli.add_command(add)
     run_cli.add_commands(add)
+    bisect.add_command(add)
 
 
 _ROUNDS_HELP = "processes of each plant and mutation, and of its rung as it is (default: 8)"

@@ -1,0 +1,261 @@
+"""ci/gate bisect on small git histories, with a stand-in for ci/gate confirm."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gate_builders import REPOSITORY
+from tilegate_ci import bisect
+from tilegate_ci.cli import main
+
+# What a commit's file `speed` says: an exit code, `crash` for an interpreter that fell over, or
+# `wait` for a measurement that goes on until somebody ends it.
+STAND_IN = """
+import argparse, os, signal, subprocess, sys, time
+from pathlib import Path
+parser = argparse.ArgumentParser()
+for option in ("base", "head", "filter", "json", "waivers", "cmake"):
+    parser.add_argument("--" + option)
+given = parser.parse_args()
+here = Path(__file__).parent
+speed = subprocess.run(["git", "show", given.head + ":speed"], cwd=here / "repository",
+                       capture_output=True, text=True, check=True).stdout.strip()
+with open(here / "calls", "a") as calls:
+    calls.write(f"{given.base} {given.head} {given.filter} {os.getcwd()}\\n")
+print("the report of confirm")
+if speed == "wait":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
+    (here / "waiting").write_text(str(os.getpid()))
+    time.sleep(60)
+if speed == "crash":
+    sys.exit(1)
+Path(given.json).write_text("{}")
+assert not Path(given.waivers).exists()
+sys.exit(int(speed))
+"""
+FILTER = "^Warptile/4096"
+
+
+class History:
+    """A repository with a commit for each speed; names are their positions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "repository"
+        self.path.mkdir()
+        (folder / "confirm.py").write_text(STAND_IN)
+        self.git("init", "-q", "-b", "main")
+        self.git("config", "user.name", "Ada")
+        self.git("config", "user.email", "ada@example.org")
+
+    def git(self, *arguments: str) -> str:
+        command = ["git", "-C", str(self.path), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    def commits(self, *speeds: object) -> None:
+        for position, speed in enumerate(speeds):
+            (self.path / "speed").write_text(f"{speed}\n")
+            (self.path / "position").write_text(f"{position}\n")
+            self.git("add", ".")
+            self.git("commit", "-q", "-m", f"change {position}")
+            self.git("tag", f"c{position}")
+
+    def calls(self) -> list[list[str]]:
+        path = self.folder / "calls"
+        return [line.split(" ") for line in path.read_text().splitlines()] if path.exists() else []
+
+    def state(self) -> tuple[str, ...]:
+        """What a bisection must leave as it was."""
+        asked = (["status", "--porcelain", "--branch"], ["worktree", "list"], ["show-ref"])
+        return tuple(self.git(*arguments) for arguments in asked)
+
+
+@pytest.fixture
+def history(tmp_path, monkeypatch):
+    monkeypatch.setattr(bisect, "REPOSITORY", tmp_path / "repository")
+    monkeypatch.setattr(bisect, "CONFIRM", (sys.executable, str(tmp_path / "confirm.py")))
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    return History(tmp_path)
+
+
+@pytest.fixture
+def find(history, capfd):
+    def run(good: str, bad: str, *more: str) -> tuple[int, str, str]:
+        before = history.state()
+        code = main(["bisect", good, bad, "--filter", FILTER, *more])
+        told = capfd.readouterr()
+        assert history.state() == before
+        assert not list((history.folder / "tmp").iterdir())
+        return code, told.out, told.err
+
+    return run
+
+
+@pytest.mark.parametrize("planted", [1, 2, 5, 7])
+def test_finds_the_planted_commit(history, find, planted):
+    history.commits(*[0] * planted, *[1] * (8 - planted))
+    code, out, err = find("c0", "c7")
+    assert code == 0, err
+    assert out.splitlines()[0] == f"first bad commit: {history.git('rev-parse', f'c{planted}')}"
+    assert f"change {planted}" in out
+    assert "the report of confirm" in err
+    assert "change 7: slower" in err
+
+
+def test_each_step_compares_with_the_good_commit(history, find):
+    history.commits(0, 0, 0, 1, 1)
+    find("c0", "main")
+    calls = history.calls()
+    assert {(base, chosen) for base, _, chosen, _ in calls} == {
+        (history.git("rev-parse", "c0"), FILTER)
+    }
+    assert calls[0][1] == history.git("rev-parse", "main")
+    assert not any(folder == str(history.path) for *_, folder in calls)
+
+
+def test_two_neighbours(history, find):
+    history.commits(0, 1)
+    code, out, _ = find("c0", "c1")
+    assert code == 0
+    assert "change 1" in out
+
+
+@pytest.mark.parametrize("speed", [2, 3, 4, "crash"])
+def test_a_commit_that_cannot_be_judged_is_skipped(history, find, speed):
+    history.commits(0, 0, 0, speed, 0, 1, 1, 1)
+    code, out, err = find("c0", "c7")
+    assert code == 0, err
+    assert "change 5" in out
+
+
+def test_it_may_be_the_one_that_cannot_be_judged(history, find):
+    history.commits(0, 0, 2, 1)
+    code, out, err = find("c0", "c3")
+    assert code == 3, err
+    assert out.startswith("cannot tell: these commits could not be judged")
+    assert "change 2" in out
+    assert "change 3" in out
+    assert "change 1" not in out
+    assert "change 2: cannot be judged (exit code 2)" in err
+
+
+@pytest.mark.parametrize(
+    ("speed", "told"),
+    [(0, "is not slower"), (2, "cannot be judged itself"), ("crash", "cannot be judged itself")],
+)
+def test_a_bad_commit_that_is_not_bad_blames_nobody(history, find, speed, told):
+    history.commits(0, 0, 0, speed)
+    code, out, _ = find("c0", "c3")
+    assert code == 3
+    assert told in out
+    assert len(history.calls()) == 1
+
+
+def test_a_bisection_of_the_user_s_own_goes_on(history, find):
+    history.commits(0, 0, 0, 1, 1)
+    history.git("bisect", "start", "c4", "c0")
+    code, _, _ = find("c0", "c4")
+    assert code == 0
+    assert "c2" in history.git("tag", "--points-at", "HEAD")
+    history.git("bisect", "good")
+
+
+def test_a_hook_of_the_repository_does_not_run(history, find):
+    history.commits(0, 0, 1)
+    hook = history.path / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    assert find("c0", "c2")[0] == 0
+
+
+def test_a_dry_run_measures_nothing(history, find):
+    history.commits(*[0] * 9)
+    code, out, _ = find("c0", "c8", "--dry-run", "--cmake=-DA=1")
+    assert code == 0
+    assert out.startswith("8 commits after ")
+    assert "about 4 of them" in out
+    good = history.git("rev-parse", "c0")
+    assert f"ci/gate confirm --base {good} '--filter={FILTER}' --cmake=-DA=1 --head" in out
+    assert history.calls() == []
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "told"),
+    [
+        ("c1", "c0", "c1 is not an ancestor of c0"),
+        ("side", "c1", "side is not an ancestor of c1"),
+        ("c1", "main", "the same commit"),
+        ("nowhere", "c1", "'nowhere' is not a commit"),
+        ("c0", "--all", "'--all' is not a commit"),
+        ("c0", "c0:speed", "'c0:speed' is not a commit"),
+    ],
+)
+def test_what_cannot_be_bisected(history, capfd, good, bad, told):
+    history.commits(0, 1)
+    history.git("branch", "side", history.git("commit-tree", "c0^{tree}", "-m", "no parent"))
+    assert main(["bisect", "--filter", FILTER, "--", good, bad]) == 2
+    assert told in capfd.readouterr().err
+    assert history.calls() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["c0", "c1"], "required: --filter"),
+        (["c0", "--filter", "x"], "required: BAD"),
+        (["c0", "c1", "--filter", "("], "not a regular expression"),
+        (["c0", "c1", "--filter", "x", "--fast"], "unrecognized arguments: --fast"),
+    ],
+)
+def test_wrong_usage(history, capfd, arguments, told):
+    assert main(["bisect", *arguments]) == 2
+    assert told in capfd.readouterr().err
+
+
+def test_help(capfd):
+    assert main(["bisect", "--help"]) == 0
+    out = capfd.readouterr().out
+    assert "examples:\n  ci/gate bisect " in out
+    assert "cannot tell" in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("speeds", [(0, 0, "wait"), (0, "wait", 1)], ids=["first", "within"])
+def test_an_interruption_removes_the_worktree(history, number, speeds):
+    history.commits(*speeds)
+    before = history.state()
+    script = f"""
+import sys, tempfile
+from pathlib import Path
+sys.path.insert(0, {str(REPOSITORY / "ci")!r})
+from tilegate_ci import bisect
+from tilegate_ci.cli import main
+bisect.REPOSITORY = Path({str(history.path)!r})
+bisect.CONFIRM = (sys.executable, {str(history.folder / "confirm.py")!r})
+tempfile.tempdir = {str(history.folder / "tmp")!r}
+sys.exit(main(["bisect", "c0", "c2", "--filter", "x"]))
+"""
+    waiting = history.folder / "waiting"
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        for line in running.stderr:
+            if "measuring" in line and f"change {speeds.index('wait')}" in line:
+                break
+        while not waiting.exists() or not waiting.read_text():
+            assert running.poll() is None
+        running.send_signal(number)
+        told = running.stderr.read()
+        assert running.wait(timeout=30) == 2, told
+    assert "interrupted" in told
+    assert history.state() == before
+    assert not list((history.folder / "tmp").iterdir())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(waiting.read_text()), 0)
