@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 
 import pytest
 from ladder_builder import REPOSITORY
 from ruamel.yaml import YAML
+
+from tilegate_ci import cli
 
 FILES = sorted((REPOSITORY / ".github" / "workflows").glob("*.y*ml"))
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
@@ -71,7 +74,7 @@ def _summary_problems(jobs):
 
 
 def test_there_are_workflows():
-    assert [path.name for path in FILES] == ["ci.yml", "gpu.yml"]
+    assert [path.name for path in FILES] == ["ci.yml", "gpu.yml", "nightly.yml"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -104,11 +107,60 @@ def test_every_pin_tells_its_version(path):
     assert all(re.search(r"@[0-9a-f]{40}  # v\d+\.\d+\.\d+$", line) for line in lines)
 
 
-def test_the_gpu_workflow_runs_vetted_commits_only():
-    assert set(load(REPOSITORY / ".github/workflows/gpu.yml")["on"]) == {
-        "push",
-        "workflow_dispatch",
-    }
+@pytest.mark.parametrize(
+    ("name", "events"),
+    [
+        ("gpu.yml", {"push", "workflow_dispatch"}),
+        ("nightly.yml", {"schedule", "workflow_dispatch"}),
+    ],
+)
+def test_a_gpu_runs_vetted_commits_only(name, events):
+    assert set(load(REPOSITORY / ".github/workflows" / name)["on"]) == events
+
+
+def test_one_job_at_a_time_on_a_gpu_whichever_workflow_it_is_of():
+    jobs = [job for path in FILES for job in load(path)["jobs"].values()]
+    groups = [job["concurrency"]["group"] for job in jobs if job["runs-on"] != HOSTED]
+    assert groups == ["gpu"] * 2
+
+
+def test_the_night_is_of_main_and_uploads_what_a_person_looks_at():
+    job = load(REPOSITORY / ".github/workflows/nightly.yml")["jobs"]["record"]
+    assert job["if"] == "github.ref_name == 'main'"
+    uploads = [step for step in job["steps"] if "/upload-artifact@" in step.get("uses", "")]
+    assert [step["with"]["name"] for step in uploads] == [
+        "aa-recording",
+        "trend",
+        "baseline-candidate",
+    ]
+    # A red night is the one whose numbers somebody wants.
+    assert all(step["if"] == "${{ !cancelled() }}" for step in job["steps"][2:])
+
+
+def test_every_pull_request_sees_resources_and_counters():
+    workflow = load(REPOSITORY / ".github/workflows/ci.yml")
+    assert workflow["on"]["pull_request"] is None  # no branch or path left out
+    jobs = workflow["jobs"]
+    commands = [step["run"] for name in jobs for step in jobs[name]["steps"] if "run" in step]
+    for command in ("ci/gate resources", "ci/gate counters"):
+        assert any(text.startswith(command) for text in commands)
+
+
+def test_the_gate_takes_these_arguments():
+    """Parsed as on the runner, each variable as a word of its own; nothing is run."""
+    jobs = [job for path in FILES for job in load(path)["jobs"].values()]
+    texts = [step.get("run", "") for job in jobs for step in job["steps"]]
+    lines = [shlex.split(re.sub(r"\$\w+", "word", text), comments=True) for text in texts]
+    commands = [words[1:] for words in lines if words[:1] == ["ci/gate"]]
+    for command in commands:
+        cli._parser().parse_args(command)
+    assert [words[0] for words in commands] == [
+        "resources",
+        "counters",
+        "report",
+        "record",
+        "accept",
+    ]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
