@@ -40,6 +40,7 @@ assert not Path(given.waivers).exists()
 sys.exit(int(speed))
 """
 FILTER = "^Warptile/4096"
+CONFIRM = bisect.CONFIRM
 
 
 class History:
@@ -156,6 +157,15 @@ def test_a_bad_commit_that_is_not_bad_blames_nobody(history, find, speed, told):
     assert code == 3
     assert told in out
     assert len(history.calls()) == 1
+
+
+def test_the_real_confirm_takes_these_arguments(history, find, monkeypatch):
+    monkeypatch.setattr(bisect, "CONFIRM", CONFIRM)
+    history.commits(0, 1)  # of which its own repository knows nothing
+    code, _, err = find("c0", "c1", "--cmake=-DA=1")
+    assert code == 3
+    good = history.git("rev-parse", "c0")
+    assert f"{good!r} is neither a folder nor a commit of {REPOSITORY}" in err
 
 
 def test_a_bisection_of_the_user_s_own_goes_on(history, find):
