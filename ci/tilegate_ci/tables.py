@@ -147,7 +147,12 @@ def ladder_block(
 
 def numbers_block(run: Run, rung: Measured) -> str:
     """The table of a rung's own README."""
-    lines = ["| M×N×K | TFLOP/s | of cuBLAS |", "|---|---:|---:|"]  # noqa: RUF001
+    lines = [
+        "![GFLOPS over size, one line a rung](../../bench/plots/ladder.svg)",
+        "",
+        "| M×N×K | TFLOP/s | of cuBLAS |",  # noqa: RUF001
+        "|---|---:|---:|",
+    ]
     for (m, n, k), row in sorted(rung.rows.items()):
         speed = f"{row.summary[GFLOPS] / 1000:.2f}"
         lines.append(f"| {m}×{n}×{k} | {speed} | {_percent(share(row))} |")  # noqa: RUF001

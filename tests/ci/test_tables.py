@@ -8,6 +8,7 @@ import pytest
 from ladder_builder import REPOSITORY
 
 from tilegate_ci import tables
+from tilegate_ci.figures import PROFILE, VARIANTS
 
 
 @pytest.fixture
@@ -45,6 +46,7 @@ def test_the_numbers_of_a_rung(ladder, run):
     assert run() == 0
     assert ladder.page("10_warptile").read_text() == (
         "text\n<!-- numbers:begin -->\n"
+        "![GFLOPS over size, one line a rung](../../bench/plots/ladder.svg)\n\n"
         "| M×N×K | TFLOP/s | of cuBLAS |\n|---|---:|---:|\n"  # noqa: RUF001
         "| 128×128×65536 | 25.63 | 95.0 % |\n"  # noqa: RUF001
         "| 512×512×512 | 25.63 | 95.0 % |\n"  # noqa: RUF001
@@ -121,3 +123,20 @@ def test_a_baseline_that_cannot_be_trusted_is_an_error(ladder, run, capsys):
 
 def test_the_committed_files_are_up_to_date():
     assert tables.main(["--check", "--repository", str(REPOSITORY)]) == 0
+
+
+def test_a_page_shows_configurations_and_counters(ladder, run):
+    ladder.write_baseline()
+    variants = json.loads((REPOSITORY / VARIANTS).read_text("utf-8"))
+    profile = json.loads((REPOSITORY / PROFILE).read_text("utf-8"))
+    for path, document in ((VARIANTS, variants), (PROFILE, profile)):
+        (ladder.path / path).parent.mkdir(parents=True)
+        (ladder.path / path).write_text(json.dumps(document), encoding="utf-8")
+    assert run() == 0
+    page = ladder.page("10_warptile").read_text()
+    speed = variants["benchmarks"]["Warptile.64x64/1024x1024x1024"]["gflops"] / 1000
+    assert f"| `Warptile.64x64` | {speed:.2f} |" in page
+    kernel = next(rung for rung in profile["rungs"] if rung["name"] == "Warptile")["kernels"][0]
+    assert f"| registers a thread | {kernel['registers']} |" in page
+    assert "roofline.svg" in ladder.readme.read_text()
+    assert "`Naive." not in ladder.page("01_naive").read_text()
