@@ -19,6 +19,9 @@ tilegate_add_python_test(gate NEEDS jsonschema,numpy,scipy PATHS
   tests/gate --ignore=tests/gate/test_replay.py --ignore=tests/gate/test_run.py)
 tilegate_add_python_test(gate_times NEEDS jsonschema,numpy,scipy PATHS
   tests/gate/test_replay.py tests/gate/test_run.py)
+# Long ones first, or the last would run alone.
+set_tests_properties(gate PROPERTIES COST 30)
+set_tests_properties(gate_times PROPERTIES COST 20)
 tilegate_add_python_test(profile PATHS tests/profile)
 tilegate_add_python_test(commands PATHS
   tests/ci/test_conditions.py tests/ci/test_record.py tests/ci/test_setup.py)
@@ -41,7 +44,7 @@ find_program(TILEGATE_NVCC nvcc PATH_SUFFIXES bin
   HINTS ENV CUDA_HOME /usr/local/cuda ${PROJECT_SOURCE_DIR}/build/nvcc/nvidia/cu13)
 if(TILEGATE_NVCC)
   add_test(NAME resources COMMAND ${PROJECT_SOURCE_DIR}/ci/gate resources --arch 90a)
-  set_tests_properties(resources PROPERTIES SKIP_RETURN_CODE 4 TIMEOUT 600 LABELS resources)
+  set_tests_properties(resources PROPERTIES SKIP_RETURN_CODE 4 TIMEOUT 600 LABELS resources COST 40)
 endif()
 
 # It builds and benchmarks as a reader would, so nothing may run beside it.
