@@ -138,6 +138,12 @@ Status Stage::launch(const SgemmArgs& args, Stream stream) const {
     normalised.shape.k = 0;
     normalised.alpha = 0.0F;
   }
+  // A stride that leads to no second row may be any number, and kernels form addresses with it that
+  // they do not use: past the edge of a tile they would overflow.
+  const Shape& shape = normalised.shape;
+  if (shape.m == 1 || shape.k == 0) normalised.lda = shape.k;
+  if (shape.k <= 1) normalised.ldb = shape.n;
+  if (shape.m == 1) normalised.ldc = shape.n;
   return enqueue(normalised, stream);
 }
 

@@ -152,6 +152,15 @@ TEST_P(ErrorsAreValuesTest, NeighboursDoNotOverlap) {
   EXPECT_TRUE(stage().supports(args).ok()) << stage().supports(args).message();
 }
 
+TEST_P(ErrorsAreValuesTest, StrideOfASingleRowMayBeAnything) {
+  SgemmArgs args = valid();
+  args.shape = {1, 12, 1};
+  args.lda = args.ldb = args.ldc = std::int64_t{1} << 60;
+  const Status status = stage().launch(args);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(device::synchronize().ok());
+}
+
 TEST_P(ErrorsAreValuesTest, WorkspaceTooSmall) {
   SgemmArgs args = valid();
   args.shape = {16, 12, 2048};
