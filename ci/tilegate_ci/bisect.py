@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.files import GateError
+from tilegate_ci.git import GIT, environment, git
 from tilegate_ci.model import REPOSITORY
 
 CONFIRM = (sys.executable, "-B", str(REPOSITORY / "ci" / "gate"), "confirm")
@@ -131,7 +132,7 @@ def _bisect(span: Span, tree: Path, step: Sequence[str]) -> int:
     if span.commits == 1:
         return _found(span.bad)
     _checked(tree, "bisect", "start", span.bad, span.good)
-    code, told = _ended([*_GIT, "bisect", "run", *step], tree)
+    code, told = _ended([*GIT, "bisect", "run", *step], tree)
     first = re.search(r"^([0-9a-f]{40,64}) is the first bad commit$", told, re.MULTILINE)
     if code == 0 and first:
         return _found(first[1])
@@ -154,13 +155,13 @@ def _span(good: str, bad: str) -> Span:
     first, last = _commit(good), _commit(bad)
     if first == last:
         raise GateError(f"{good} and {bad} are the same commit")
-    if _git(REPOSITORY, "merge-base", "--is-ancestor", first, last).returncode:
+    if git(REPOSITORY, "merge-base", "--is-ancestor", first, last).returncode:
         raise GateError(f"{good} is not an ancestor of {bad}: nothing lies between them")
     return Span(first, last, int(_checked(REPOSITORY, "rev-list", "--count", last, f"^{first}")))
 
 
 def _commit(given: str) -> str:
-    done = _git(REPOSITORY, "rev-parse", "--verify", "--quiet", "--end-of-options", given + "^0")
+    done = git(REPOSITORY, "rev-parse", "--verify", "--quiet", "--end-of-options", given + "^0")
     if done.returncode:
         raise GateError(f"{given!r} is not a commit of {REPOSITORY}")
     return done.stdout.strip()
@@ -179,7 +180,7 @@ def _worktree(tree: Path, commit: str) -> Iterator[Path]:
         yield tree
     finally:
         with _undisturbed():
-            _git(REPOSITORY, "worktree", "remove", "--force", "--force", str(tree))
+            git(REPOSITORY, "worktree", "remove", "--force", "--force", str(tree))
 
 
 def _ended(command: Sequence[str], tree: Path) -> tuple[int, str]:
@@ -188,7 +189,7 @@ def _ended(command: Sequence[str], tree: Path) -> tuple[int, str]:
     with subprocess.Popen(
         command,
         cwd=tree,
-        env=_environment(),
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
@@ -241,36 +242,11 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-_GIT = ("git", "-c", "core.hooksPath=/dev/null")
-
-
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            [*_GIT, *arguments],
-            cwd=folder,
-            env=_environment(),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except OSError as problem:
-        raise GateError(f"git cannot be run: {problem.strerror}") from problem
-
-
 def _checked(folder: Path, *arguments: str) -> str:
-    done = _git(folder, *arguments)
+    done = git(folder, *arguments)
     if done.returncode:
         raise GateError(f"git {shlex.join(arguments)}: {done.stderr.strip()}")
     return done.stdout.strip()
-
-
-def _environment() -> dict[str, str]:
-    """git's messages in English, and no repository named by a hook that called us."""
-    named = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"}
-    kept = {name: value for name, value in os.environ.items() if name not in named}
-    return {**kept, "LC_ALL": "C"}
 
 
 def _tell(text: str) -> None:

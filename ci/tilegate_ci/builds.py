@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import shlex
+import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.files import GateError
-from tilegate_ci.record import BenchError, git_commit
+from tilegate_ci.git import GitError, checkout_commit, git, parting
 
 _SOURCES = ("kernels", "bench", "tests/verifier", "cmake")
 _SUFFIXES = frozenset({".cu", ".cuh", ".hpp", ".h", ".cpp", ".txt", ".cmake", ".csv", ".in"})
@@ -67,6 +67,15 @@ def resolve(role: str, given: str, repository: Path, work: Path) -> Side:
     return Side(role, given, told or digest, digest, source, build)
 
 
+def parted(base: str, head: str, repository: Path) -> str:
+    """What `head` is to be judged by: the commit where it left `base`. Folders stay as they are."""
+    if Path(head).is_dir():
+        if Path(head).resolve() != repository:
+            return base
+        head = "HEAD"
+    return base if Path(base).is_dir() else parting(base, head, repository)
+
+
 def digest_of(source: Path) -> str:
     """Of the files that a build or a run of bench reads, 40 hexadecimal digits."""
     paths = [source / name for name in _TOP]
@@ -80,16 +89,16 @@ def digest_of(source: Path) -> str:
 
 
 def _revision(given: str, repository: Path) -> str:
-    done = _git(repository, "rev-parse", "--verify", "--quiet", f"{given}^{{commit}}")
+    done = git(repository, "rev-parse", "--verify", "--quiet", f"{given}^{{commit}}")
     if done.returncode:
         raise GateError(f"{given!r} is neither a folder nor a commit of {repository}")
-    return done.stdout.decode().strip()
+    return done.stdout.strip()
 
 
 def _commit_of(source: Path) -> str | None:
     try:
-        return git_commit(source)
-    except BenchError:
+        return checkout_commit(source)
+    except GitError:
         return None
 
 
@@ -97,26 +106,21 @@ def _extract(commit: str, repository: Path, folder: Path) -> None:
     """The commit's files. The folder appears whole or not at all."""
     if folder.exists():
         return
-    done = _git(repository, "archive", "--format=tar", commit)
-    if done.returncode:
-        raise GateError(f"git archive {commit}: {done.stderr.decode(errors='replace').strip()}")
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
+    packed = temporary / ".tar"
     try:
         temporary.mkdir(parents=True)
-        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        done = git(repository, "archive", f"--output={packed}", "--format=tar", commit)
+        if done.returncode:
+            raise GateError(f"git archive {commit}: {done.stderr.strip()}")
+        with tarfile.open(packed) as archive:
             archive.extractall(temporary)  # git's own archive of this repository
+        packed.unlink()
         os.replace(temporary, folder)
     except OSError as problem:
         raise GateError(f"{folder}: cannot be written: {problem.strerror or problem}") from problem
-
-
-def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    try:
-        return subprocess.run(
-            ["git", "-C", str(repository), *arguments], capture_output=True, check=False
-        )
-    except OSError as problem:
-        raise GateError(f"git cannot be run: {problem.strerror}; give folders") from problem
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def build(side: Side, extra: Sequence[str], tell: Callable[[str], None]) -> None:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from tilegate_ci.files import GateError, dumps, write_atomically
+from tilegate_ci.git import GitError, checkout_commit
 from tilegate_ci.ladder import LadderError, read_rungs
 from tilegate_ci.model import Device, baseline_path
 from tilegate_ci.profile_metrics import ProfileError, kernel_record, metric_names, parse_csv
 from tilegate_ci.profile_report import document, markdown
-from tilegate_ci.record import BenchError, git_commit
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY / "build" / "gpu"
@@ -53,7 +53,7 @@ class UsageError(Exception):
 def main(argv: Sequence[str]) -> int:
     try:
         return _main(parse_arguments(argv))
-    except (UsageError, BenchError) as problem:  # BenchError: no commit
+    except (UsageError, GitError) as problem:  # GitError: no commit
         _tell(f"profile: error: {problem}", sys.stderr)
         return 2
     except (MissingError, ProfileError, GateError, LadderError) as problem:
@@ -96,7 +96,7 @@ def _main(arguments: argparse.Namespace) -> int:
         return _render(arguments.render)
     check_names(arguments.rungs, REPOSITORY, BUILD)
     ncu = find_tools()
-    commit = arguments.commit or os.environ.get("TILEGATE_COMMIT") or git_commit(REPOSITORY)
+    commit = arguments.commit or os.environ.get("TILEGATE_COMMIT") or checkout_commit(REPOSITORY)
     _build()
     device = parse_device(_run([str(TARGET), "--device"]))
     names = arguments.rungs or _run([str(TARGET), "--list"]).split()

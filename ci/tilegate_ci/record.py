@@ -18,7 +18,8 @@ from typing import Any
 
 from tilegate_ci import conditions
 from tilegate_ci.files import GateError
-from tilegate_ci.model import GFLOPS, RATIO, Run, baseline_path
+from tilegate_ci.git import checkout_commit, git, parting
+from tilegate_ci.model import Run, baseline_path
 from tilegate_ci.reader import load
 from tilegate_ci.verdicts import EXIT_MEANINGS
 
@@ -101,7 +102,7 @@ def _count(text: str) -> int:
 
 def _bench(arguments: argparse.Namespace) -> int:
     preset = arguments.preset or detect_preset()
-    commit = arguments.commit or os.environ.get("TILEGATE_COMMIT") or git_commit(REPOSITORY)
+    commit = arguments.commit or os.environ.get("TILEGATE_COMMIT") or checkout_commit(REPOSITORY)
     build(preset)
     folder = new_folder(REPOSITORY / "build" / "bench-results")
 
@@ -130,7 +131,7 @@ def _bench(arguments: argparse.Namespace) -> int:
     )
     if code:
         return code
-    return judge(candidate, folder / "report.md", arguments)
+    return judge(candidate, arguments)
 
 
 def detect_preset() -> str:
@@ -145,21 +146,6 @@ def detect_preset() -> str:
         _tell("==> A GPU answers, but nvcc is not installed: measuring the SIMT executor instead")
         return "cpu"
     return "gpu"
-
-
-def git_commit(repository: Path) -> str:
-    """HEAD, and -dirty after it when the working tree differs from it."""
-    git = ["git", "-C", str(repository)]
-    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    if head.returncode:
-        raise BenchError(
-            f"which commit is this? git says: {head.stderr.strip()}\n"
-            "Tell it: --commit SHA, or TILEGATE_COMMIT=SHA in the environment"
-        )
-    changes = subprocess.run(
-        [*git, "status", "--porcelain"], capture_output=True, text=True, check=True
-    )
-    return head.stdout.strip() + ("-dirty" if changes.stdout.strip() else "")
 
 
 def build(preset: str) -> None:
@@ -206,28 +192,27 @@ def _run_process(
     return out
 
 
-def judge(candidate: Path, report: Path, arguments: argparse.Namespace) -> int:
-    """Gates a collected run and writes the report; the gate's exit code."""
-    run = load(str(candidate))
+def judge(candidate: Path, arguments: argparse.Namespace) -> int:
+    """Gates a collected run and writes the reports; the gate's exit code."""
+    run, folder = load(str(candidate)), candidate.parent
     baseline = baseline_path(run.device)
     if arguments.base:
-        baseline = _baseline_of(arguments.base, baseline, report.parent)
+        baseline = _baseline_of(arguments.base, baseline, folder)
+    code, judged = 0, candidate
     if baseline.exists():
-        code = _gate(
-            "compare",
-            _path(baseline),
-            _path(candidate),
-            "--markdown",
-            _path(report),
-            *judged_filter(run, arguments),
-        )
+        judged = folder / "verdict.json"
+        options = ["--json", _path(judged), *judged_filter(run, arguments)]
+        code = _gate("compare", _path(baseline), _path(candidate), *options)
     else:
-        code = _without_baseline(run, candidate, baseline, report)
-    _tell(f"==> Report: {_path(report)}")
+        _without_baseline(run, candidate, baseline)
+    markdown, page = folder / "report.md", folder / "report.html"
+    options = ["--markdown", _path(markdown), "--html", _path(page)]
+    code = _gate("report", _path(judged), *options) or code
+    _tell(f"==> Report: {_path(page)}, {_path(markdown)}")
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    if summary and report.exists():
+    if summary and markdown.exists():
         with open(summary, "a", encoding="utf-8") as stream:
-            stream.write(report.read_text(encoding="utf-8"))
+            stream.write(markdown.read_text(encoding="utf-8"))
     return code
 
 
@@ -243,41 +228,23 @@ def judged_filter(run: Run, arguments: argparse.Namespace) -> list[str]:
 def _baseline_of(revision: str, path: Path, folder: Path) -> Path:
     """The baseline as it was at the common ancestor of `revision` and HEAD; a path that does not
     exist where that had none."""
-    git = ["git", "-C", str(REPOSITORY)]
-    ancestor = subprocess.run(
-        [*git, "merge-base", revision, "HEAD"], capture_output=True, text=True, check=False
-    )
-    if ancestor.returncode:
-        told = ancestor.stderr.strip() or "no common ancestor"
-        raise BenchError(f"--base {revision}: {told}")
-    commit = ancestor.stdout.strip()
+    commit = parting(revision, "HEAD", REPOSITORY)
     name = path.relative_to(REPOSITORY).as_posix()
-    shown = subprocess.run([*git, "show", f"{commit}:{name}"], capture_output=True, check=False)
+    shown = git(REPOSITORY, "show", f"{commit}:{name}")
     copy = folder / f"baseline-{commit[:12]}.json"
     if shown.returncode == 0:
-        copy.write_bytes(shown.stdout)
+        copy.write_text(shown.stdout, encoding="utf-8")
     _tell(f"==> Judged by {name} of {commit[:12]}, where {revision} and HEAD parted")
     return copy
 
 
-def _without_baseline(run: Run, candidate: Path, baseline: Path, report: Path) -> int:
+def _without_baseline(run: Run, candidate: Path, baseline: Path) -> None:
     unverified = sorted(name for name, row in run.benchmarks.items() if not row.verified)
     if unverified:
         raise BenchError(f"not verified: {', '.join(unverified)}")
-    report.write_text(_table(run, f"No baseline for {run.device.name}, nothing judged"), "utf-8")
     _tell(f"==> No baseline for {run.device.name} ({_path(baseline)}): nothing is judged")
     _tell("    To make this run the baseline, look at its report, then:")
     _tell(f"    ci/gate accept {_path(candidate)}")
-    return 0
-
-
-def _table(run: Run, title: str) -> str:
-    lines = [f"### {title}", "", f"Commit {run.commit}", ""]
-    lines += ["| benchmark | GFLOPS | of cuBLAS |", "|---|---:|---:|"]
-    for name, row in sorted(run.benchmarks.items()):
-        ratio = f"{100 * row.summary[RATIO]:.1f} %" if RATIO in row.summary else "-"
-        lines.append(f"| `{name}` | {row.summary[GFLOPS]:.6g} | {ratio} |")
-    return "\n".join(lines) + "\n"
 
 
 def _gate(*arguments: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from tilegate_ci import verdict_file
 from tilegate_ci.compare import Comparison
 from tilegate_ci.files import GateError, Node, read_json
+from tilegate_ci.git import GitError, git
 from tilegate_ci.model import GFLOPS, RATIO, Device, Run, baseline_path
 from tilegate_ci.reader import Role, parse
 
@@ -81,12 +81,14 @@ def history(device: Device, repository: Path) -> list[Revision]:
     """The committed baselines of the device, oldest first. Empty without git, or before the first
     baseline; a version that cannot be read, as one of an older schema, is left out."""
     name = f"bench/baselines/{baseline_path(device).name}"
-    log = _git(repository, "log", f"-{MAX_COMMITS}", "--format=%H %cs", "--", name)
+    try:
+        log = git(repository, "log", f"-{MAX_COMMITS}", "--format=%H %cs", "--", name)
+    except GitError:
+        return []
     found = []
-    for line in reversed((log or "").splitlines()):
+    for line in reversed(log.stdout.splitlines()):
         commit, _, date = line.partition(" ")
-        text = _git(repository, "show", f"{commit}:{name}")
-        values = _values(text) if text else {}
+        values = _values(git(repository, "show", f"{commit}:{name}").stdout)
         if values:
             found.append(Revision(commit, date, values))
     return found
@@ -98,16 +100,6 @@ def _values(text: str) -> dict[str, tuple[float, float | None]]:
         return {name: (float(row[GFLOPS]), row.get(RATIO)) for name, row in rows.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}
-
-
-def _git(repository: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(repository), *arguments], capture_output=True, text=True, check=False
-        )
-    except OSError:
-        return None
-    return done.stdout if done.returncode == 0 else None
 
 
 def load_profile(device: Device, repository: Path) -> Profile | None:

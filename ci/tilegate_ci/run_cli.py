@@ -24,8 +24,9 @@ _RUN_EXAMPLES = """examples:
   ci/gate run --base ../before --head ../after         # folders, where there is no git history
   ci/gate run --base origin/main --dry-run
 
-Screens against the base's committed baseline, then measures base and head in turn for whatever
-looks slower. Without a baseline for this GPU everything is measured in turn.
+The base is the commit where head left it. Screens against the baseline committed there, then
+measures base and head in turn for whatever looks slower. Without a baseline for this GPU
+everything is measured in turn.
 Run again after an interruption, the same command goes on where it stopped.
 
 """

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tilegate_ci import gate_run
-from tilegate_ci.builds import Side, build, resolve
+from tilegate_ci.builds import Side, build, parted, resolve
 from tilegate_ci.compare import Comparison, Row, compare, worst_first
 from tilegate_ci.files import GateError, dumps, write_atomically
 from tilegate_ci.gate_run import Bench, Confirmed, Pair, Tell
@@ -70,7 +70,9 @@ class Job:
 def prepare(
     base_given: str, head_given: str, work: Path, out: Path | None, options: Options
 ) -> Job:
-    base = resolve("base", base_given, REPOSITORY, work)
+    # A screened head is a change: what others did to its base since is not its fault.
+    judged_by = parted(base_given, head_given, REPOSITORY) if options.screened else base_given
+    base = replace(resolve("base", judged_by, REPOSITORY, work), given=base_given)
     head = resolve("head", head_given, REPOSITORY, work)
     ours, theirs = read_suite(head.suite), read_suite(base.suite)
     everything = {**dict.fromkeys(ours), **dict.fromkeys(theirs)}

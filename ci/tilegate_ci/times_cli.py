@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tilegate_ci import bisect, replay_cli, run_cli
 from tilegate_ci.files import GateError
+from tilegate_ci.git import checkout_commit
 from tilegate_ci.launcher import Launcher
 from tilegate_ci.model import REPOSITORY
-from tilegate_ci.record import BenchError, git_commit
 from tilegate_ci.sitting import Arm, Header, plan, record
 from tilegate_ci.suite import SUITE, matching, read_suite, rung_of
 
@@ -117,13 +117,7 @@ def _mutated(text: str, rungs: list[str]) -> Arm:
 
 
 def _commit(given: str | None) -> str:
-    told = given or os.environ.get("TILEGATE_COMMIT")
-    if told:
-        return told
-    try:
-        return git_commit(REPOSITORY)
-    except BenchError as problem:
-        raise GateError(str(problem)) from problem
+    return given or os.environ.get("TILEGATE_COMMIT") or checkout_commit(REPOSITORY)
 
 
 def _end_on_signals() -> None:

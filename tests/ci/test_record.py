@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tilegate_ci import model, record
+from tilegate_ci import git, model, record
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
@@ -89,6 +89,7 @@ def test_without_a_baseline_it_reports_and_says_how_to_accept(machine, capfd):
     assert found is not None
     assert (machine.path / found.group(1)).exists()
     assert "| `Naive/64x64x64` | 900" in machine.result("report.md").read_text("utf-8")
+    assert "Naive/64x64x64" in machine.result("report.html").read_text("utf-8")
 
 
 def test_each_process_writes_a_file_of_its_own(machine):
@@ -118,6 +119,7 @@ def test_the_exit_code_is_the_gates(machine, speed, code):
     machine.speed(speed)
     assert machine.run() == code
     assert "### Gate" in machine.result("report.md").read_text("utf-8")
+    assert "Swizzle/64x64x64" in machine.result("report.html").read_text("utf-8")
 
 
 def test_a_filter_limits_what_runs_and_what_is_missing(machine):
@@ -173,7 +175,7 @@ def test_the_report_is_appended_to_the_step_summary(machine, monkeypatch, tmp_pa
     assert summary.read_text("utf-8") == "before\n" + report
 
 
-def git(path, *arguments):
+def git_in(path, *arguments):
     identity = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a", "GIT_COMMITTER_NAME": "a"}
     environment = {**os.environ, **identity, "GIT_COMMITTER_EMAIL": "a"}
     command = ["git", "-C", str(path), *arguments]
@@ -182,14 +184,14 @@ def git(path, *arguments):
 
 
 def test_the_commit_of_a_clean_and_of_a_changed_tree(tmp_path):
-    git(tmp_path, "init", "-q")
+    git_in(tmp_path, "init", "-q")
     (tmp_path / "file").write_text("1")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-qm", "one")
-    head = git(tmp_path, "rev-parse", "HEAD")
-    assert record.git_commit(tmp_path) == head
+    git_in(tmp_path, "add", ".")
+    git_in(tmp_path, "commit", "-qm", "one")
+    head = git_in(tmp_path, "rev-parse", "HEAD")
+    assert git.checkout_commit(tmp_path) == head
     (tmp_path / "file").write_text("2")
-    assert record.git_commit(tmp_path) == head + "-dirty"
+    assert git.checkout_commit(tmp_path) == head + "-dirty"
 
 
 def test_without_history_the_commit_must_be_told(machine, monkeypatch, capfd):
@@ -203,24 +205,24 @@ def test_without_history_the_commit_must_be_told(machine, monkeypatch, capfd):
 def test_base_judges_by_the_baseline_of_the_common_ancestor(machine):
     machine.run()
     machine.accept()
-    git(machine.path, "init", "-q", "-b", "main")
+    git_in(machine.path, "init", "-q", "-b", "main")
     (machine.path / ".gitignore").write_text("build\n")
-    git(machine.path, "add", ".gitignore", "bench")
-    git(machine.path, "commit", "-qm", "fast")
+    git_in(machine.path, "add", ".gitignore", "bench")
+    git_in(machine.path, "commit", "-qm", "fast")
     # The branch lowers the baseline so that its own slow-down would pass.
-    git(machine.path, "checkout", "-qb", "branch")
+    git_in(machine.path, "checkout", "-qb", "branch")
     machine.speed(0.5)
     machine.run()
     machine.accept()
-    git(machine.path, "commit", "-qam", "slow")
+    git_in(machine.path, "commit", "-qam", "slow")
     assert machine.run() == 0
     assert machine.run("--base", "main") == 1
     assert machine.run("--base", "nowhere") == 2
 
 
 def test_base_without_a_baseline_there_reports(machine, capfd):
-    git(machine.path, "init", "-q", "-b", "main")
-    git(machine.path, "commit", "-q", "--allow-empty", "-m", "none yet")
+    git_in(machine.path, "init", "-q", "-b", "main")
+    git_in(machine.path, "commit", "-q", "--allow-empty", "-m", "none yet")
     machine.run()
     machine.accept()
     assert machine.run("--base", "main") == 0

@@ -270,12 +270,46 @@ def test_a_dry_run_measures_nothing(world, gate_run):
     assert not Path("work").exists()
 
 
-def test_commits_are_taken_from_git(world, gate_run, monkeypatch):
+@pytest.fixture
+def git(world, monkeypatch):
+    """git in the head's folder, which becomes the repository, with one commit on main."""
     monkeypatch.setattr("tilegate_ci.run_job.REPOSITORY", world.folder / "head")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    git = ["git", "-C", "head", "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
-        subprocess.run([*git, *words], check=True)
+
+    def run(*words):
+        who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", "-C", "head", *who, *words], check=True, capture_output=True)
+
+    run("init", "-qb", "main")
+    run("add", ".")
+    run("commit", "-qm", "first")
+    return run
+
+
+def test_a_branch_is_judged_by_the_commit_where_it_left_main(world, gate_run, git):
+    (world.folder / "head/kernels/rung.cu").write_text("// slower\n")
+    world.set("head", slow={"Warptile": 2})
+    git("checkout", "-qb", "branch")
+    git("commit", "-qam", "slower by a little")
+    git("checkout", "-q", "main")
+    (world.folder / "head/kernels/rung.cu").write_text("// faster\n")
+    world.set("head", slow={"Naive": -10})
+    git("commit", "-qam", "faster elsewhere, since")
+    git("checkout", "-q", "branch")
+    for head in ("branch", "head"):
+        done = gate_run("run", "--base", "main", "--head", head)
+        assert done.code == 1, done
+        assert "5 judged: 2 regressed, 3 pass." in done.out
+        assert "base: main, commit " in done.err
+    done = gate_run("confirm", "--base", "main", "--head", "branch")
+    assert "5 judged: 3 regressed, 2 pass." in done.out
+    done = gate_run("run", "--base", "main", "--head", "no-such-branch")
+    assert (done.code, "where main and no-such-branch parted" in done.err) == (2, True)
+    done = gate_run("run", "--base", "base", "--head", "head", "--dry-run")
+    assert (done.code, "base: base, commit " in done.out) == (0, True)
+
+
+def test_commits_are_taken_from_git(world, gate_run, git):
     world.set("head", slow={"Warptile": 3})
     (world.folder / "head/kernels/rung.cu").write_text("// slower\n")
     done = gate_run("confirm", "--base", "HEAD")
