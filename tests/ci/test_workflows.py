@@ -157,6 +157,8 @@ def test_the_gate_takes_these_arguments():
     assert [words[0] for words in commands] == [
         "resources",
         "counters",
+        "run",
+        "report",
         "report",
         "record",
         "accept",
@@ -178,16 +180,16 @@ BREAK = {
     "pull_request_target": lambda w: w["on"].update(pull_request_target=None),
     "a fork can trigger it": lambda w: w["on"].update(pull_request=None),
     "read-only": lambda w: w.update(permissions={"contents": "write"}),
-    "permissions of its own": lambda w: w["jobs"]["bench"].update(permissions={}),
-    "not pinned": lambda w: w["jobs"]["bench"]["steps"][0].update(uses="actions/checkout@v4"),
-    "leaves its token": lambda w: w["jobs"]["bench"]["steps"][0].pop("with"),
+    "permissions of its own": lambda w: w["jobs"]["judge"].update(permissions={}),
+    "not pinned": lambda w: w["jobs"]["judge"]["steps"][0].update(uses="actions/checkout@v4"),
+    "leaves its token": lambda w: w["jobs"]["judge"]["steps"][0].pop("with"),
     "always run": lambda w: w["jobs"]["gpu"].pop("if"),
     "does not need": lambda w: w["jobs"]["gpu"].update(needs=[]),
     "does not look at": lambda w: w["jobs"]["gpu"].update(steps=[]),
-    "without cancellation": lambda w: w["jobs"]["bench"].pop("concurrency"),
-    "no time limit": lambda w: w["jobs"]["bench"].pop("timeout-minutes"),
-    "a secret": lambda w: w["jobs"]["bench"].update(env={"A": "${{ secrets.A }}"}),
-    "expression in a script": lambda w: w["jobs"]["bench"]["steps"][1].update(run="${{ a }}"),
+    "without cancellation": lambda w: w["jobs"]["judge"].pop("concurrency"),
+    "no time limit": lambda w: w["jobs"]["judge"].pop("timeout-minutes"),
+    "a secret": lambda w: w["jobs"]["judge"].update(env={"A": "${{ secrets.A }}"}),
+    "expression in a script": lambda w: w["jobs"]["judge"]["steps"][1].update(run="${{ a }}"),
 }
 
 
