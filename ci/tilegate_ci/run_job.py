@@ -120,10 +120,15 @@ def _screened(job: Job, bench: Bench, screening: Comparison, stored: Run) -> Com
     off = gate_run.moved_canaries(screening)
     if screening.differences or off:
         return _incomparable(screening, off)
-    flagged = [r.name for r in screening.rows if r.verdict is Verdict.REGRESSED]
+    slower = [r.name for r in screening.rows if r.verdict is Verdict.REGRESSED]
+    # Of the head's new ones there is nothing to compare with; the others the base can run.
+    unseen = [r.name for r in screening.rows if r.verdict is Verdict.NEW and r.name in job.names]
+    for names, told in ((slower, "look slower"), (unseen, "are not in the baseline")):
+        if names:
+            bench.tell(f"{len(names)} {told}: {', '.join(names)}")
+    flagged = slower + unseen
     if not flagged:
         return screening
-    bench.tell(f"{len(flagged)} look slower: {', '.join(flagged)}")
     identical = _identical(job, bench, flagged)
     rest = [name for name in flagged if name not in identical]
     found = Confirmed(dict.fromkeys(identical, Verdict.IDENTICAL), {}, {}, ())

@@ -139,6 +139,21 @@ def test_what_the_screen_flags_for_its_session_passes_the_confirmation(with_base
     assert "look slower" in done.err
 
 
+def test_what_the_baseline_lacks_is_confirmed_at_once(with_baseline, gate_run):
+    path = with_baseline.folder / "base/bench/baselines/nvidia-h200.json"
+    document = json.loads(path.read_text())
+    for name in ("Naive/32x32x32", "Warptile/64x64x64"):
+        del document["benchmarks"][name]
+    path.write_text(json.dumps(document))
+    suite = with_baseline.folder / "head/bench/gate.csv"
+    suite.write_text(SUITE + "Naive,64,64,64,64,64,64,0\n")  # the base does not know this one
+    with_baseline.set("head", slow={"Naive": 3})
+    done = gate_run("run")
+    assert done.code == 1, done
+    assert "2 are not in the baseline: Naive/32x32x32, Warptile/64x64x64" in done.err
+    assert done.out.splitlines()[-1].startswith("6 judged: 1 regressed, 1 new, 4 pass.")
+
+
 def test_without_a_baseline_everything_is_confirmed(world, gate_run):
     world.set("head", slow={"Naive": 3})
     done = gate_run("run")
