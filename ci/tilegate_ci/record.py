@@ -20,7 +20,9 @@ from tilegate_ci import conditions
 from tilegate_ci.files import GateError
 from tilegate_ci.git import checkout_commit, git, parting
 from tilegate_ci.model import Run, baseline_path
+from tilegate_ci.names import canonical_name
 from tilegate_ci.reader import load
+from tilegate_ci.suite import filter_of, matching, read_suite
 from tilegate_ci.verdicts import EXIT_MEANINGS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -110,10 +112,11 @@ def _bench(arguments: argparse.Namespace) -> int:
     binary = REPOSITORY / "build" / preset / "bench" / "bench"
     session: dict[str, Any] = {"started": f"{_now():%Y-%m-%dT%H:%M:%SZ}", "processes": count}
     before = conditions.read()
-    files = [
-        _run_process(binary, folder / f"process-{number}.json", arguments, number, count)
-        for number in range(1, count + 1)
-    ]
+    chosen = selection(binary, preset, arguments)
+    files = []
+    for number in range(1, count + 1):
+        _tell(f"==> process {number} of {count}")
+        files.append(_run_process(binary, folder / f"process-{number}.json", chosen))
     session["conditions"] = {"before": before, "after": conditions.read()}
     sessions = folder / "conditions.json"
     sessions.write_text(json.dumps([session], indent=1) + "\n", encoding="utf-8")
@@ -172,23 +175,30 @@ def new_folder(parent: Path) -> Path:
     raise AssertionError
 
 
-def bench_command(binary: Path, out: Path, arguments: argparse.Namespace) -> list[str]:
-    command = [_path(binary), f"--benchmark_out={_path(out)}", "--benchmark_out_format=json"]
-    if arguments.filter is not None:
-        command.append(f"--benchmark_filter={arguments.filter}")
-    if arguments.shapes is not None:
-        command.append(f"--shapes={arguments.shapes}")
-    return [*command, *arguments.extra]
+def selection(binary: Path, preset: str, arguments: argparse.Namespace) -> list[str]:
+    """The options that choose what bench runs: unless shapes or modes are given, what it runs by
+    itself, and on a GPU the gated suite."""
+    if arguments.shapes is not None or arguments.extra:
+        shapes = [] if arguments.shapes is None else [f"--shapes={arguments.shapes}"]
+        wanted = [] if arguments.filter is None else [f"--benchmark_filter={arguments.filter}"]
+        return [*shapes, *wanted, *arguments.extra]
+    command = [_path(binary), "--benchmark_list_tests"]
+    done = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise BenchError(f"`{shlex.join(command)}` ended with exit code {done.returncode}")
+    names = [canonical_name(line) for line in done.stdout.splitlines()]
+    if preset == "gpu":
+        names += read_suite(REPOSITORY / "bench" / "gate.csv")
+    names = matching(dict.fromkeys(names), arguments.filter)
+    shapes = dict.fromkeys(name.split("/", 1)[1] for name in names)
+    return [f"--shapes={','.join(shapes)}", f"--benchmark_filter={filter_of(names)}"]
 
 
-def _run_process(
-    binary: Path, out: Path, arguments: argparse.Namespace, number: int, count: int
-) -> Path:
-    command = bench_command(binary, out, arguments)
-    _tell(f"==> process {number} of {count}: {shlex.join(command)}")
-    code = subprocess.run(command, cwd=REPOSITORY, check=False).returncode
+def _run_process(binary: Path, out: Path, chosen: Sequence[str]) -> Path:
+    files = [f"--benchmark_out={_path(out)}", "--benchmark_out_format=json"]
+    code = subprocess.run([_path(binary), *files, *chosen], cwd=REPOSITORY, check=False).returncode
     if code:
-        raise BenchError(f"process {number} of {count} ended with exit code {code}; not judged")
+        raise BenchError(f"{out.stem} ended with exit code {code}; nothing was judged")
     return out
 
 
