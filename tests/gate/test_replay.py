@@ -164,6 +164,60 @@ def test_only_the_older_nvbench_fails_on_a_speed_up():
     assert not compare_py(BASE, BASE * 0.95)
 
 
+def test_compare_py_marks_by_the_exact_u_test_of_few_repetitions():
+    base = np.array([100.0, 101, 102, 103])
+    assert compare_py(base, base + 10)  # fully apart, 4 and 4: p = 2 / 70
+    assert not compare_py(base[:3], base[:3] + 10)  # 3 and 3: p = 2 / 20
+    assert not compare_py(base[:1], base[:1] + 10)  # no test of a single repetition
+
+
+def test_the_older_nvbench_knows_no_noise_of_fewer_than_five_samples():
+    base = np.array([99.0, 100, 100, 100, 101])  # 0.7 % of noise
+    assert nvbench_legacy(base, base + 1)
+    assert not nvbench_legacy(base, base + 0.5)
+    assert not nvbench_legacy(base[:4], base[:4] + 50)  # unknown, which is no failure
+    assert nvbench_legacy(base, base[:4] + 50)  # one side's noise is enough
+    assert not nvbench_legacy(np.full(5, 100.0), base + 50)  # no noise is unknown too
+
+
+def test_the_newer_nvbench_asks_for_a_gap_above_the_third_quartile():
+    base = np.array([190.0, 200, 200, 200, 300])  # the third quartile is the fourth of five
+    assert nvbench_newer(base, np.array([201.0, 250, 250, 250, 250]))  # 0.5 % is enough
+    assert not nvbench_newer(base, np.array([200.9, 250, 250, 250, 250]))  # the fastest decides
+    assert not nvbench_newer(np.array([100.0, 200]), np.array([190.0, 190]))  # of two, the slower
+
+
+def test_asv_wants_the_factor_beside_the_u_test():
+    base = np.array([100.0, 101, 102, 103, 104, 105, 106])
+    assert asv(base, base + 10, 1.05)  # 7 and 7 fully apart: p = 2 / 3432
+    assert not asv(base, base + 10, 1.1)
+    assert not asv(base[:6], base[:6] + 10, 1.05)  # 6 and 6: p = 2 / 924 is above 0.002
+    assert asv(base[:1], base[:1] + 10, 1.05)  # of a single sample the factor alone decides
+    assert not asv(base[:1], base[:1] + 10, 1.1)
+
+
+def test_asv_compares_intervals_of_few_samples():
+    base = np.array([99.0, 101.0])  # 99 % of the median's posterior: 100 ± 50
+    assert asv(base, base + 101, 1.1)
+    assert not asv(base, base + 99, 1.1)  # overlaps, though nearly twice as slow
+    assert asv(np.full(3, 100.0), np.full(3, 111.0), 1.1)  # no spread, no interval
+    # 2 and 24: the U test cannot reach 0.002. The 24 have an interval of order statistics.
+    many = np.linspace(99, 101, 24)
+    assert asv(base, many + 60, 1.1)
+    assert not asv(base, many + 40, 1.1)
+
+
+def test_criterion_wants_a_t_test_and_the_noise_threshold():
+    def verdict(base: list[float], head: list[float]) -> bool:
+        return criterion(np.array(base), np.array(head), np.random.default_rng(1))
+
+    base = [100.0, 100.1, 99.9, 100.2, 99.8, 100.05]
+    assert verdict(base, [value * 1.02 for value in base])
+    assert not verdict(base, [value * 1.009 for value in base])  # surely slower, by under 1 %
+    # The interval of the change is above 2 %, but drawn from all four together such a t is common.
+    assert not verdict([100.0, 101.0], [103.0, 104.0])
+
+
 def test_the_command_fills_a_page(tmp_path, capsys):
     paths = [Maker(f"s{n}").suite(6).save(tmp_path) for n in range(2)]
     page = tmp_path / "page.md"
