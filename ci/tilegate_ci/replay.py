@@ -143,6 +143,7 @@ def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
 
     def detected(sitting: Sitting, percent: float) -> tuple[int, int, int]:
         hits = total = 0
+        cells = set()
         for (rung, planted, build), rounds in sitting.arms.items():
             if planted != percent or build is not None:
                 continue
@@ -154,7 +155,8 @@ def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
                         base, head = plain[number], rounds[number]
                         hits += rule.blocks(seconds(base, name), seconds(head, name))
                         total += 1
-        return hits, total, total
+                        cells.add(name)
+        return hits, total, len(cells)
 
     return RuleResult(
         rule.name,

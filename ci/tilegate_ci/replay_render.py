@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilegate_ci.paired import MIN_PAIRS, PAIRS
-from tilegate_ci.replay import SIZES, Mutation, Replay
+from tilegate_ci.recording import KEPT_SAMPLES
+from tilegate_ci.replay import SIZES, Mutation, Replay, RuleResult
 from tilegate_ci.replay_data import Rate
-from tilegate_ci.replay_gate import SCREEN, SEED, screen_of
+from tilegate_ci.replay_gate import SCREEN, SEED, pairs_of, screen_of
 from tilegate_ci.simulate import upper_bound
 
 BEGIN, END = "<!-- replay:begin -->", "<!-- replay:end -->"
@@ -45,13 +46,12 @@ def figures(replay: Replay) -> list[Figure]:
         ),
     ]
     for size, least in ((2.0, 0.90), (3.0, 0.99), (5.0, 1.0)):
-        rate = ours.detected[size]
         goal = "100 %" if least == 1 else f"≥ {100 * least:g} %"
-        found.append(_share(f"planted {size:g} % blocked", goal, rate, lambda s, m=least: s >= m))
+        found.append(_planted(ours, size, goal, lambda s, m=least: s >= m))
     assert ours.inconclusive is not None
     return [
         *found,
-        _share("planted 0.5 % blocked", "≤ 1 %", ours.detected[0.5], lambda s: s <= 0.01),
+        _planted(ours, 0.5, "≤ 1 %", lambda s: s <= 0.01),
         _share(
             "share of the suite whose delta is 1 %", "≥ 90 %", replay.delta_share,
             lambda s: s >= 0.90,
@@ -72,10 +72,16 @@ def figures(replay: Replay) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _share(name: str, goal: str, rate: Rate, holds: object) -> Figure:
+def _planted(ours: RuleResult, size: float, goal: str, holds: object) -> Figure:
+    rate = ours.detected[size]
+    cells = f", {rate.independent} cells"
+    return _share(f"planted {size:g} % blocked", goal, rate, holds, cells)
+
+
+def _share(name: str, goal: str, rate: Rate, holds: object, cells: str = "") -> Figure:
     if rate.share is None:
         return Figure(name, goal, "not recorded", None)
-    found = f"{_percent(rate.share)} ({rate.hits} of {rate.total})"
+    found = f"{_percent(rate.share)} ({rate.hits} of {rate.total}{cells})"
     return Figure(name, goal, found, bool(holds(rate.share)))  # type: ignore[operator]
 
 
@@ -128,8 +134,22 @@ def _notes(replay: Replay) -> list[str]:
         "the planted rung whose delta is 1 % in the baseline. Tilegate's runs start at each "
         "process of a sitting and so share processes; independent are those that share none. They "
         "screen against another sitting's baseline. The other rules see what suits them best: two "
-        "processes of one sitting, next to each other.",
+        "processes of one sitting, next to each other. A recording keeps at most "
+        f"{KEPT_SAMPLES} replays of a process: with all of them compare.py and criterion would "
+        "block more, the newer NVBench less.",
+        "A cell is a benchmark in a sitting. Its runs share rounds, and the cells of a sitting "
+        "share processes.",
     ]
+    planted = sum(bool(count.total) for count in ours.detected[SIZES[0]].counts)
+    if planted == 2:
+        notes.append("Plants are of two sittings: their intervals are the range between those.")
+    pairs = sorted({pairs_of(len(s.suite)) for s in replay.sittings})
+    confirming = [str(count) for count in pairs if MIN_PAIRS <= count < PAIRS]
+    if confirming:
+        notes.append(
+            f"On identical code {' or '.join(confirming)} pairs confirm, not {PAIRS}: a sitting "
+            "has no more processes. Fewer pairs make false blocks likelier and true ones rarer."
+        )
     rounds = sorted({len(r) for s in replay.sittings for (_, size, _), r in s.arms.items() if size})
     for count in rounds:
         screened = screen_of(count)
@@ -152,8 +172,8 @@ def _notes(replay: Replay) -> list[str]:
     if ours.incomparable is not None and ours.incomparable.hits:
         told = f"{ours.incomparable.hits} of {ours.incomparable.total}"
         notes.append(f"Incomparable, as a canary had moved: {told} runs on identical code.")
-    notes += [f"{rule.name}: {rule.note}." for rule in replay.rules if rule.note]
-    return [" ".join(notes)]
+    rules = [f"- {rule.name}: {rule.note}." for rule in replay.rules if rule.note]
+    return [" ".join(notes), "", *rules]
 
 
 def _figures(replay: Replay) -> list[str]:

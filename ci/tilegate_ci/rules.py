@@ -43,15 +43,16 @@ def other_rules(draw: np.random.Generator) -> tuple[Rule, ...]:
         Rule(
             "NVBench, newer compare",
             nvbench_newer,
-            "head's fastest replay is 0.5 % or more above base's third quartile. Dropped, as no "
-            "recording has the clock of each replay: the tool wants that gap of the cycles too, "
-            "else it is undecided, so that all its figures here are upper bounds. It ends with 0",
+            "blocks where head's fastest replay is 0.5 % or more above base's third quartile. "
+            "Left out, as no recording has the clock of each replay: the tool wants that gap "
+            "between the cycles too, else it is undecided, so that it blocks less than shown. It "
+            "ends with 0",
         ),
         Rule(
             "asv, factor 1.1",
             lambda base, head: asv(base, head, 1.1),
-            "its default factor. `asv continuous` pools two processes a side, here it is one, "
-            "which errs towards false blocks",
+            "its default factor. `asv continuous` pools two processes a side, here it is one: "
+            "less is averaged, which errs towards false blocks",
         ),
         Rule("asv, factor 1.01", lambda base, head: asv(base, head, 1.01)),
         Rule(
@@ -99,6 +100,7 @@ def _asv_differ(base: Seconds, head: Seconds) -> bool:
     that it has two sides; else whether intervals of the medians are apart (asv/_stats.py)."""
     small, large = sorted((len(base), len(head)))
     if 1 / math.comb(small + large, small) < 0.002:
+        # To scipy a tie is half a win. asv counts it against a difference, but ties are rare here.
         result: Any = stats.mannwhitneyu(
             base, head, use_continuity=False, method="asymptotic" if large > 20 else "exact"
         )

@@ -61,6 +61,8 @@ def test_what_is_independent_is_counted_once(quiet):
     ours = quiet.rules[0]
     assert [count.independent for count in ours.false_blocks.counts] == [1, 1, 1]
     assert [count.total for count in ours.false_blocks.counts] == [40, 40, 40]
+    for rule in quiet.rules:  # the rung's four benchmarks, however many rounds there are of each
+        assert [count.independent for count in rule.detected[3.0].counts] == [4, 4, 0]
     assert [count.total for count in ours.detected[3.0].counts] == [32, 32, 0]
 
 
@@ -82,6 +84,8 @@ def test_the_table_is_the_same_each_time(quiet):
     assert markdown(quiet) == markdown(quiet)
     assert "*Tilegate, simulated*" in markdown(quiet)
     assert "3 of them independent" in markdown(quiet)
+    assert "| planted 3 % blocked | ≥ 99 % | 100 % (64 of 64, 8 cells) | yes |" in markdown(quiet)
+    assert "On identical code 8 pairs confirm, not 12" in markdown(quiet)
 
 
 def test_a_figure_that_is_not_reached_is_said_plainly(tmp_path):
