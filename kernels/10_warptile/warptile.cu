@@ -19,7 +19,7 @@ namespace tilegate::warptile {
 template <typename C, bool kVector>
 __global__ void __launch_bounds__(C::kNumThreads, C::kBlocksPerSm) sgemm(SgemmArgs args) {
   const auto origin = C::Grid::origin(args.shape);
-  const Position<C> at;
+  const auto at = C::position();
   float acc[C::kFragmentM][C::kFragmentN]{};
   accumulate<C, kVector>(args, origin, at, 0, 1, acc);
   store_parts<kVector>(args, origin.row + at.m, origin.col + at.n, C::kSubWarpM, C::kSubWarpN, acc);
@@ -30,7 +30,7 @@ Status enqueue_with(const SgemmArgs& args, Stream stream) {
   const simt::LaunchConfig launch{.kernel = "warptile",
                                   .blocks = C::Grid::num_blocks(args.shape),
                                   .threads_x = C::kNumThreads,
-                                  .shared_bytes = sizeof(SharedStorage<C>)};
+                                  .shared_bytes = sizeof(prefetch::SharedStorage<C>)};
   return simt::launch(launch, stream, allows_vectors(args) ? sgemm<C, true> : sgemm<C, false>,
                       args);
 }

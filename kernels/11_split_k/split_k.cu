@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   const auto tiles = static_cast<unsigned>(Config::Grid::num_blocks(args.shape));
   const auto origin = Config::Grid::origin(args.shape, blockIdx.x % tiles);
   const auto split = static_cast<int>(blockIdx.x / tiles);
-  const warptile::Position<Config> at;
+  const auto at = Config::position();
   float acc[Config::kFragmentM][Config::kFragmentN]{};
   warptile::accumulate<Config, kVector>(args, origin, at, split, splits, acc);
 
@@ -99,7 +99,7 @@ Status enqueue(const SgemmArgs& args, Stream stream) {
   const simt::LaunchConfig partial{.kernel = "split_k",
                                    .blocks = Config::Grid::num_blocks(args.shape) * splits,
                                    .threads_x = Config::kNumThreads,
-                                   .shared_bytes = sizeof(warptile::SharedStorage<Config>)};
+                                   .shared_bytes = sizeof(prefetch::SharedStorage<Config>)};
   Status status = simt::launch(partial, stream, vectors ? sgemm<true> : sgemm<false>, args, splits);
   if (!status.ok() || splits == 1) return status;
   const simt::LaunchConfig sum{
