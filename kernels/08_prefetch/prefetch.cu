@@ -34,12 +34,6 @@ struct Config {
     const int thread = static_cast<int>(threadIdx.x);
     return {thread / kThreadsN * 4, thread % kThreadsN * 4};
   }
-
-  // frag ← A's elements of the thread at `at`, from row k of the transposed tile.
-  static __device__ void load_a(float (&frag)[kFragmentM], const float* row, int,
-                                const Position& at) {
-    load_fragment(frag, row + at.m, [](int i) { return i * kStepM; });
-  }
 };
 
 template <bool kVector>

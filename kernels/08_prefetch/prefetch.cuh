@@ -3,10 +3,9 @@
 //
 //   kBlockM kBlockN kBlockK kNumThreads   the block's tile and threads
 //   kFragmentM kFragmentN                 a thread's results, in parts of 4×4
-//   kStepN                                columns from one part to the next
+//   kStepM kStepN                         rows and columns from one part to the next
 //   kPad                                  words after each row of A in shared memory
 //   column(m, k)                          where A's element (m, k) is in row k there
-//   load_a(frag, row, k, at)              frag ← A's elements of a thread at `at`, from row k
 #pragma once
 
 #include <cstdint>
@@ -42,8 +41,8 @@ struct Fragments {
   float a[C::kFragmentM], b[C::kFragmentN];
 
   __device__ void load(const SharedStorage<C>& smem, int buffer, int k, const Position& at) {
-    C::load_a(a, smem.a[buffer][k], k, at);
-    load_fragment(b, smem.b[buffer][k], [&](int j) { return at.n + j * C::kStepN; });
+    load_fragment(a, smem.a[buffer][k], [=](int i) { return C::column(at.m + i * C::kStepM, k); });
+    load_fragment(b, smem.b[buffer][k], [=](int j) { return at.n + j * C::kStepN; });
   }
 };
 

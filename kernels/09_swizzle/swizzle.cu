@@ -37,14 +37,6 @@ struct Config {
     const int thread = static_cast<int>(threadIdx.x);
     return {(thread / 32 * 2 + (thread >> 1 & 1)) * 4, ((thread & 1) | (thread >> 2 & 7) << 1) * 4};
   }
-
-  // frag ← A's elements of the thread at `at`, from row k of the transposed tile.
-  // Captures by value, Warptile's by reference: the other way around nvcc 13.0 spills more on
-  // sm_100 and sm_120.
-  static __device__ void load_a(float (&frag)[kFragmentM], const float* row, int k,
-                                const prefetch::Position& at) {
-    load_fragment(frag, row, [=](int i) { return column(at.m + i * kStepM, k); });
-  }
 };
 
 template <bool kVector>
