@@ -23,7 +23,7 @@ TIMEOUT_S = 300
 # What every rung is counted on: whole tiles; ragged edges. Rungs that choose a configuration by the
 # number of multiprocessors also on enough tiles for all of them.
 SHAPES = ("256x256x256/beta0.5", "129x65x17/beta0.5")
-LARGE_SHAPE = "2048x2048x32"
+LARGE_SHAPES = ("1024x1024x32", "2048x2048x32")
 _CHOOSES_BY_DEVICE = "properties().multiprocessors"
 
 KINDS = ("global_load", "global_store", "shared_load", "shared_store")
@@ -104,7 +104,7 @@ def cases_of(rungs: Sequence[str], repository: Path = REPOSITORY) -> list[str]:
     for rung in rungs:
         sources = (repository / "kernels" / folders[rung]).glob("*.cu*")
         chooses = any(_CHOOSES_BY_DEVICE in source.read_text("utf-8") for source in sources)
-        names += [f"{rung}/{shape}" for shape in (*SHAPES, *([LARGE_SHAPE] if chooses else []))]
+        names += [f"{rung}/{shape}" for shape in (*SHAPES, *(LARGE_SHAPES if chooses else ()))]
     return names
 
 
