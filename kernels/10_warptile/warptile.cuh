@@ -10,39 +10,41 @@
 
 namespace tilegate::warptile {
 
-// 16×8 results a thread: of the instructions of a k step 128 are FFMA and 6 are loads.
-struct Tiles128x256 {
-  static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 16;
-  static constexpr int kWarpM = 64, kWarpN = 64;
-  static constexpr int kLanesM = 4, kLanesN = 8;
-  static constexpr int kBlocksPerSm = 1;
-};
+// In which order a kernel's instructions stand. ptxas reorders them, unless the kernel's symbol
+// contains the name of this type: then they stay as the source has them, and the FFMA of a fragment
+// run through its rows back and forth, as multiply_fragments has it. NVIDIA documents nothing of
+// it; seen with CUDA 13.0. It costs a few registers.
+struct cutlass {};
+struct AnyOrder {};
 
 struct Tiles128x128 {
   static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 8;
   static constexpr int kWarpM = 64, kWarpN = 32;
-  static constexpr int kLanesM = 8, kLanesN = 4;
   static constexpr int kBlocksPerSm = 2;
+  static constexpr bool kDealtLanes = false;
+  using Order = cutlass;
 };
 
-struct Tiles64x64 {
-  static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 8;
-  static constexpr int kWarpM = 32, kWarpN = 32;
-  static constexpr int kLanesM = 8, kLanesN = 4;
+struct Tiles128x64 {
+  static constexpr int kBlockM = 128, kBlockN = 64, kBlockK = 8;
+  static constexpr int kWarpM = 64, kWarpN = 32;
   static constexpr int kBlocksPerSm = 4;
+  static constexpr bool kDealtLanes = true;
+  using Order = cutlass;
 };
 
 struct Tiles32x64 {
   static constexpr int kBlockM = 32, kBlockN = 64, kBlockK = 16;
   static constexpr int kWarpM = 32, kWarpN = 16;
-  static constexpr int kLanesM = 8, kLanesN = 4;
   static constexpr int kBlocksPerSm = 6;
+  static constexpr bool kDealtLanes = true;
+  using Order = AnyOrder;  // has no register to spare
 };
 
 template <typename Tiles>
 struct Config : Tiles {
   using Tiles::kBlockM, Tiles::kBlockN, Tiles::kBlockK, Tiles::kWarpM, Tiles::kWarpN;
-  using Tiles::kLanesM, Tiles::kLanesN;
+  static constexpr int kLanesM = 8, kLanesN = 4;
   static constexpr int kThreadM = 4, kThreadN = 4;      // one 128-bit access each way
   static constexpr int kSubWarpM = kLanesM * kThreadM;  // what a warp covers at a time
   static constexpr int kSubWarpN = kLanesN * kThreadN;
@@ -51,10 +53,11 @@ struct Config : Tiles {
   static constexpr int kStepM = kSubWarpM, kStepN = kSubWarpN;  // from one thread tile to the next
   static constexpr int kWarpsN = kBlockN / kWarpN;
   static constexpr int kNumThreads = 32 * (kBlockM / kWarpM) * kWarpsN;
-  static constexpr int kPad = 0;
-  // A row of A in a tile is kBlockK / 4 vectors; this many words apart, their transposed stores
-  // fall into different banks.
-  static constexpr int kSwizzleWords = 128 / kBlockK;
+  // A row of A in a tile is kBlockK / 4 vectors, whose transposed stores must fall into different
+  // banks. Of two a pad moves one by 16 banks; for four there is none that keeps rows aligned, and
+  // they are XORed as in Swizzle.
+  static constexpr int kPad = kBlockK == 8 ? 4 : 0;
+  static constexpr int kSwizzleWords = kPad == 0 ? 128 / kBlockK : 0;
   static_assert(kLanesM * kLanesN == 32, "a warp has 32 lanes");
   static_assert(kWarpM % kSubWarpM == 0 && kWarpN % kSubWarpN == 0, "uncovered parts of the tile");
   static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0, "uncovered parts of the tile");
@@ -63,28 +66,21 @@ struct Config : Tiles {
 
   using Grid = TileGrid<kBlockM, kBlockN>;
 
-  // Column of A's element (m, k) in row k of the transposed tile, as in Swizzle.
+  // Column of A's element (m, k) in row k of the transposed tile.
   static __device__ int column(int m, int k) { return m ^ (k / 4 * kSwizzleWords); }
 
-  // Lanes l and l ^ 1 share their rows, l and l ^ 2 their columns: then the hardware serves a
-  // 128-bit shared load in two wavefronts.
+  // Lanes row by row, or dealt: l and l ^ 1 share their rows, l and l ^ 2 their columns, and the
+  // hardware serves every 128-bit shared load in two wavefronts, where B's take four otherwise.
   static __device__ prefetch::Position position() {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int bit4_m = kLanesM == 8 ? lane >> 4 : 0;
-    const int bit4_n = kLanesN == 8 ? lane >> 4 : 0;
-    const int lane_m = (lane >> 1 & 1) | (lane >> 3 & 1) << 1 | bit4_m << 2;
-    const int lane_n = (lane & 1) | (lane >> 2 & 1) << 1 | bit4_n << 2;
+    int lane_m = lane / kLanesN, lane_n = lane % kLanesN;
+    if constexpr (Tiles::kDealtLanes) {
+      lane_m = (lane >> 1 & 1) | (lane >> 3 & 1) << 1 | (lane >> 4) << 2;
+      lane_n = (lane & 1) | (lane >> 2 & 1) << 1;
+    }
     return {warp / kWarpsN * kWarpM + lane_m * kThreadM,
             warp % kWarpsN * kWarpN + lane_n * kThreadN};
-  }
-
-  // frag ← A's elements of the thread at `at`, from row k of the transposed tile.
-  // Captures by reference, Swizzle's by value: the other way around nvcc 13.0 spills more on sm_100
-  // and sm_120.
-  static __device__ void load_a(float (&frag)[kFragmentM], const float* row, int k,
-                                const prefetch::Position& at) {
-    load_fragment(frag, row, [&](int i) { return column(at.m + i * kStepM, k); });
   }
 };
 

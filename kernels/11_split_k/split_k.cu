@@ -3,7 +3,7 @@
 // New against Warptile: block z of a tile takes the k tiles z, z + S, z + 2S, … and writes its
 // partial sum to the workspace; a second kernel adds the S partial sums in a fixed order, so that
 // the same call gives the same bits. S comes from the shape and the number of multiprocessors; with
-// S = 1 it is Warptile's small tile. What limits it: the traffic of the partial sums, 2·S·M·N
+// S = 1 it is a Warptile of 64×64. What limits it: the traffic of the partial sums, 2·S·M·N
 // words.
 #include <algorithm>
 
@@ -15,8 +15,11 @@
 
 namespace tilegate::split_k {
 
-struct Tiles : warptile::Tiles64x64 {
-  static constexpr int kBlockK = 16;
+struct Tiles {
+  static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 16;
+  static constexpr int kWarpM = 32, kWarpN = 32;
+  static constexpr int kBlocksPerSm = 4;
+  static constexpr bool kDealtLanes = true;
 };
 using Config = warptile::Config<Tiles>;
 
