@@ -11,6 +11,7 @@ from ladder_builder import REPOSITORY
 
 from tilegate_ci.ladder import read_rungs
 from tilegate_ci.names import canonical_name
+from tilegate_ci.suite import read_suite
 
 RUNGS = read_rungs(REPOSITORY)
 SQUARES = [128, 256, 512, 1024, 2048, 4096, 8192]
@@ -33,6 +34,10 @@ def benchmarks(path):
 def test_baseline_rows(rung):
     wanted = {f"{rung.name}/{n}x{n}x{n}" for n in SQUARES}
     assert wanted <= benchmarks("bench/baselines/nvidia-h200.json")
+
+
+def test_the_baseline_covers_the_gated_suite():
+    assert set(read_suite()) <= benchmarks("bench/baselines/nvidia-h200.json")
 
 
 @pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: rung.name)

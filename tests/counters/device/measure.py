@@ -1,9 +1,9 @@
 """Measures lane patterns and the ladder's cases with Nsight Compute, on a machine with a GPU.
 
-    measure.py patterns build/gpu/tests/counters_patterns > measured/patterns.json
-    measure.py cases build/gpu/tests/counters_launch_cases CASE... > measured/cases.json
+    python3 measure.py patterns build/gpu/tests/counters_patterns > measured/patterns.json
+    python3 measure.py cases build/gpu/tests/counters_launch_cases [CASE...] > measured/cases.json
 
-Cases are measured several times: what differs between runs is noise of the measurement.
+Without a CASE those of bench/baselines/counters.json. Cases are measured several times: what differs between runs is noise of the measurement.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from patterns import patterns
 
+BASELINE = Path(__file__).resolve().parents[3] / "bench" / "baselines" / "counters.json"
 RUNS = 3
 METRICS = {
     "global_load.requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -118,7 +119,10 @@ def device() -> dict[str, str]:
 
 def main(argv: list[str]) -> int:
     what, program, *cases = argv
-    data = measure_patterns(program) if what == "patterns" else measure_cases(program, cases)
+    if what == "patterns":
+        data: Any = measure_patterns(program)
+    else:
+        data = measure_cases(program, cases or sorted(json.loads(BASELINE.read_text())["cases"]))
     sys.stdout.write(to_text(what, data))
     return 0
 

@@ -1,6 +1,6 @@
 """The executor beside Nsight Compute, as a table on the page of the executor.
 
-PYTHONPATH=ci tests/counters/device/table.py      # rewrites kernels/simt/README.md's block
+PYTHONPATH=ci python3 tests/counters/device/table.py      # rewrites kernels/simt/README.md's block
 """
 
 from __future__ import annotations
