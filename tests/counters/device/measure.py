@@ -3,7 +3,8 @@
     python3 measure.py patterns build/gpu/tests/counters_patterns > measured/patterns.json
     python3 measure.py cases build/gpu/tests/counters_launch_cases [CASE...] > measured/cases.json
 
-Without a CASE those of bench/baselines/counters.json. Cases are measured several times: what differs between runs is noise of the measurement.
+Without a CASE those of bench/baselines/counters.json. Cases are measured several times: what
+differs between runs is noise of the measurement.
 """
 
 from __future__ import annotations
