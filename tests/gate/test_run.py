@@ -2,111 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import shutil
-import signal
 import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-import fake_bench
 import pytest
+from run_builder import SUITE
 
-from gate_builders import COMMIT, REPOSITORY
 from tilegate_ci import paired, run_cli, verdict_file
-from tilegate_ci.cli import main
-from tilegate_ci.collect import collect
-from tilegate_ci.files import GateError, read_json
-from tilegate_ci.journal import Journal
-
-SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
-Naive,32,32,32,32,32,32,0
-Warptile,64,64,64,64,64,64,0
-Warptile,33,35,37,37,35,35,0
-Cublas,1024,1024,1024,1024,1024,1024,0
-Cublas,2048,2048,2048,2048,2048,2048,0
-"""
-HERE = Path(__file__).parent
-
-
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-class World:
-    """A base and a head folder, and a folder to build and measure in."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        for side in ("base", "head"):
-            (folder / side / "bench" / "baselines").mkdir(parents=True)
-            (folder / side / "kernels").mkdir()
-            shutil.copy(HERE / "fake_bench.py", folder / side / "bench" / "bench")
-            (folder / side / "bench" / "gate.csv").write_text(SUITE)
-            (folder / side / "kernels" / "rung.cu").write_text(f"// {side}\n")
-            self.set(side)
-
-    def set(self, side: str, **settings: object) -> None:
-        """What the bench of this side does; its noise differs from the other side's."""
-        path = self.folder / side / "bench" / "bench.json"
-        path.write_text(json.dumps({"seed": f"{side}", **settings}))
-
-    def processes(self) -> list[Path]:
-        return sorted(self.folder.glob("work/run-*/process-*.json"))
-
-    def accept_baseline(self) -> None:
-        """Five processes of the base make its baseline."""
-        (run,) = self.folder.glob("work/run-*")
-        journal = Journal(run, read_json(str(run / "protocol.json")).object())
-        reports = [journal.load(f"pair-{n}-base").report for n in range(1, 6)]
-        document = collect(reports, COMMIT, [{}])
-        path = self.folder / "base" / "bench" / "baselines" / "nvidia-h200.json"
-        path.write_text(json.dumps(document))
-        shutil.rmtree(self.folder / "work")
-
-
-@pytest.fixture
-def world(tmp_path, monkeypatch):
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    shutil.copy(HERE / "fake_cmake.py", tools / "cmake")
-    monkeypatch.setenv("PATH", f"{tools}:{Path(sys.executable).parent}:/usr/bin:/bin")
-    monkeypatch.chdir(tmp_path)
-    # A process of Python for each would take most of the test's time; one test below has them.
-    monkeypatch.setattr("tilegate_ci.launcher._run", in_this_process)
-    return World(tmp_path)
-
-
-def in_this_process(command):
-    errors = io.StringIO()
-    with contextlib.redirect_stderr(errors):
-        code = fake_bench.main([*command])
-    if code:
-        raise GateError(f"{command[0]} ended with exit code {code}: {errors.getvalue()}")
-
-
-@pytest.fixture
-def gate_run(world, capsys):
-    def run(command: str, *more: object) -> Done:
-        sides = ("--base", "base", "--head", "head", "--work", "work", "--pairs", 5)
-        code = main([command, *map(str, (*sides, *more))])
-        told = capsys.readouterr()
-        return Done(code, told.out, told.err)
-
-    return run
-
-
-@pytest.fixture
-def with_baseline(world, gate_run):
-    assert gate_run("confirm").code == 0
-    world.accept_baseline()
-    return world
+from tilegate_ci.files import read_json
 
 
 def test_an_unchanged_head_passes_the_screen_alone(with_baseline, gate_run):
@@ -174,94 +78,6 @@ def test_noise_is_inconclusive_on_too_much_of_the_suite(world, gate_run):
     for side in ("base", "head"):
         world.set(side, noise=0.05, quiet=["Cublas"])
     assert gate_run("confirm").code == 3
-
-
-def test_an_interruption_loses_no_process(world, gate_run):
-    world.set("head", slow={"Warptile": 3})
-    world.set("base", fail_after=2, fail="out of memory")
-    stopped = gate_run("confirm")
-    assert stopped.code == 2
-    assert "out of memory" in stopped.err
-    before = {path.name: path.read_text() for path in world.processes()}
-    assert before
-    world.set("base")
-    done = gate_run("confirm")
-    assert done.code == 1
-    assert f"{len(before)} processes are there already" in done.err
-    for name, text in before.items():
-        (path,) = world.folder.glob(f"work/run-*/{name}")
-        assert path.read_text() == text
-    assert len(world.processes()) == 10
-    again = gate_run("confirm")  # the same verdict, and nothing is measured
-    assert (again.code, again.out) == (done.code, done.out)
-
-
-def test_a_termination_says_that_nothing_is_lost(world, gate_run, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("tilegate_ci.launcher.Launcher.run", interrupt)
-    done = gate_run("confirm")
-    assert done.code == 2
-    assert "interrupted; every process that ended is kept" in done.err
-
-
-def test_a_killed_run_goes_on_where_it_was(world):
-    world.set("head", slow={"Warptile": 3})
-    sides = ["--base", "base", "--head", "head", "--work", "work", "--pairs", "4"]
-    command = [sys.executable, str(REPOSITORY / "ci" / "gate"), "confirm", *sides]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
-        for line in running.stderr:
-            if "pair-2-" in line:
-                running.kill()
-                break
-    assert running.returncode == -signal.SIGKILL
-    kept = {path.name: path.read_text() for path in world.processes()}
-    assert 3 <= len(kept) < 8
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done
-    assert f"{len(kept)} processes are there already" in done.stderr
-    assert kept.items() <= {path.name: path.read_text() for path in world.processes()}.items()
-
-
-def test_a_process_file_cut_short_is_an_error_that_names_it(world, gate_run):
-    assert gate_run("confirm").code == 0
-    path = world.processes()[0]
-    path.write_text(path.read_text()[:100])
-    done = gate_run("confirm")
-    assert done.code == 2
-    assert f"{path.name}: line" in done.err
-    assert "truncated JSON" in done.err
-
-
-def test_a_moved_canary_makes_it_incomparable_not_red(with_baseline, gate_run):
-    with_baseline.set("head", slow={"Warptile": 3, "Cublas": 2})
-    done = gate_run("run")
-    assert done.code == 4, done
-    assert "cuBLAS against itself, is off by" in done.out
-    assert len(with_baseline.processes()) == 3
-
-
-def test_another_gpu_is_incomparable(with_baseline, gate_run):
-    path = with_baseline.folder / "base/bench/baselines/nvidia-h200.json"
-    document = json.loads(path.read_text())
-    document["device"]["cublas"] = "12.0.0"
-    path.write_text(json.dumps(document))
-    assert gate_run("run").code == 4
-
-
-def test_heat_voids_pairs_until_too_few_are_left(world, gate_run, monkeypatch):
-    hot = {"throttle_reasons": ["hardware thermal slowdown"]}
-    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: hot)
-    done = gate_run("confirm")
-    assert done.code == 2
-    assert "throttled: no pair" in done.err
-    readings = iter([hot] * 4 + [{}] * 1000)
-    shutil.rmtree("work")
-    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: next(readings))
-    done = gate_run("confirm")
-    assert done.code == 0, done
-    assert "pair 1 is void: hardware thermal slowdown" in done.err
 
 
 def test_a_benchmark_that_the_head_lost_is_an_error(world, gate_run):
@@ -342,14 +158,6 @@ def test_the_same_machine_code_is_identical_whatever_its_times(world, gate_run, 
     assert done.code == 1, done
     assert "5 judged: 1 regressed, 2 pass, 2 identical." in done.out
     assert gate_run("confirm", "--no-identity").out.count("identical") == 0
-
-
-def test_controls_that_move_make_it_incomparable(world, gate_run, monkeypatch):
-    monkeypatch.setattr("tilegate_ci.run_job.same_rungs", lambda base, head, rungs: {"Warptile"})
-    world.set("head", slow={"Warptile": 3, "Naive": 3})
-    done = gate_run("confirm")
-    assert done.code == 4, done
-    assert "Warptile/64x64x64 moved by" in done.out
 
 
 def test_the_same_machine_code_throughout_takes_one_process(world, gate_run, monkeypatch):

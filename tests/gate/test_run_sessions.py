@@ -1,0 +1,107 @@
+"""ci/gate run and confirm: interruptions, heat, other devices, what moves without a change."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+
+from gate_builders import REPOSITORY
+
+
+def test_an_interruption_loses_no_process(world, gate_run):
+    world.set("head", slow={"Warptile": 3})
+    world.set("base", fail_after=2, fail="out of memory")
+    stopped = gate_run("confirm")
+    assert stopped.code == 2
+    assert "out of memory" in stopped.err
+    before = {path.name: path.read_text() for path in world.processes()}
+    assert before
+    world.set("base")
+    done = gate_run("confirm")
+    assert done.code == 1
+    assert f"{len(before)} processes are there already" in done.err
+    for name, text in before.items():
+        (path,) = world.folder.glob(f"work/run-*/{name}")
+        assert path.read_text() == text
+    assert len(world.processes()) == 10
+    again = gate_run("confirm")  # the same verdict, and nothing is measured
+    assert (again.code, again.out) == (done.code, done.out)
+
+
+def test_a_termination_says_that_nothing_is_lost(world, gate_run, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tilegate_ci.launcher.Launcher.run", interrupt)
+    done = gate_run("confirm")
+    assert done.code == 2
+    assert "interrupted; every process that ended is kept" in done.err
+
+
+def test_a_killed_run_goes_on_where_it_was(world):
+    world.set("head", slow={"Warptile": 3})
+    sides = ["--base", "base", "--head", "head", "--work", "work", "--pairs", "4"]
+    command = [sys.executable, str(REPOSITORY / "ci" / "gate"), "confirm", *sides]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        for line in running.stderr:
+            if "pair-2-" in line:
+                running.kill()
+                break
+    assert running.returncode == -signal.SIGKILL
+    kept = {path.name: path.read_text() for path in world.processes()}
+    assert 3 <= len(kept) < 8
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done
+    assert f"{len(kept)} processes are there already" in done.stderr
+    assert kept.items() <= {path.name: path.read_text() for path in world.processes()}.items()
+
+
+def test_a_process_file_cut_short_is_an_error_that_names_it(world, gate_run):
+    assert gate_run("confirm").code == 0
+    path = world.processes()[0]
+    path.write_text(path.read_text()[:100])
+    done = gate_run("confirm")
+    assert done.code == 2
+    assert f"{path.name}: line" in done.err
+    assert "truncated JSON" in done.err
+
+
+def test_a_moved_canary_makes_it_incomparable_not_red(with_baseline, gate_run):
+    with_baseline.set("head", slow={"Warptile": 3, "Cublas": 2})
+    done = gate_run("run")
+    assert done.code == 4, done
+    assert "cuBLAS against itself, is off by" in done.out
+    assert len(with_baseline.processes()) == 3
+
+
+def test_another_gpu_is_incomparable(with_baseline, gate_run):
+    path = with_baseline.folder / "base/bench/baselines/nvidia-h200.json"
+    document = json.loads(path.read_text())
+    document["device"]["cublas"] = "12.0.0"
+    path.write_text(json.dumps(document))
+    assert gate_run("run").code == 4
+
+
+def test_heat_voids_pairs_until_too_few_are_left(world, gate_run, monkeypatch):
+    hot = {"throttle_reasons": ["hardware thermal slowdown"]}
+    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: hot)
+    done = gate_run("confirm")
+    assert done.code == 2
+    assert "throttled: no pair" in done.err
+    readings = iter([hot] * 4 + [{}] * 1000)
+    shutil.rmtree("work")
+    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: next(readings))
+    done = gate_run("confirm")
+    assert done.code == 0, done
+    assert "pair 1 is void: hardware thermal slowdown" in done.err
+
+
+def test_controls_that_move_make_it_incomparable(world, gate_run, monkeypatch):
+    monkeypatch.setattr("tilegate_ci.run_job.same_rungs", lambda base, head, rungs: {"Warptile"})
+    world.set("head", slow={"Warptile": 3, "Naive": 3})
+    done = gate_run("confirm")
+    assert done.code == 4, done
+    assert "Warptile/64x64x64 moved by" in done.out
