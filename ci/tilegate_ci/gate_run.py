@@ -157,7 +157,7 @@ def _row(row: Row, found: Confirmed) -> Row:
     verdict, estimate = found.verdicts[row.name], found.estimates.get(row.name)
     if estimate is None:
         return replace(row, verdict=verdict, note="not judged")
-    bounds = [100 * math.expm1(value) for value in (estimate.lower, estimate.upper)]
+    bounds = [-100 * math.expm1(-value) for value in (estimate.lower, estimate.upper)]
     note = f"{estimate.pairs} pairs: {bounds[0]:+.2f} to {bounds[1]:+.2f} %, p {estimate.p:.1g}"
     if verdict is Verdict.IDENTICAL:
         note += ", the same machine code"

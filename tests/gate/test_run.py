@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -72,6 +73,14 @@ def test_confirm_judges_without_a_screen(world, gate_run):
     assert done.code == 1, done
     assert done.out.splitlines()[-1].startswith("3 judged: 1 regressed, 2 pass.")
     assert len(world.processes()) == 2 * 5
+
+
+def test_the_interval_in_the_note_holds_the_slow_down(world, gate_run):
+    world.set("head", slow={"Warptile": 50})
+    assert gate_run("confirm", "--json", "verdict.json").code == 1
+    for row in verdict_file.parse(read_json("verdict.json")).rows:
+        low, high = map(float, re.findall(r"[+-][0-9.]+", row.note)[:2])
+        assert low <= 100 * row.slowdown <= high, row
 
 
 def test_noise_is_inconclusive_on_too_much_of_the_suite(world, gate_run):
