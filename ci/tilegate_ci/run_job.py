@@ -113,7 +113,7 @@ def judged(job: Job, tell: Tell) -> Comparison:
     if stored is None:
         tell(f"the base has no baseline for {candidate.device.name}: everything is confirmed")
         return _unscreened(job, bench)
-    return _screened(job, bench, compare(stored, candidate), stored)
+    return _with_suites(job, _screened(job, bench, compare(stored, candidate), stored))
 
 
 def _screened(job: Job, bench: Bench, screening: Comparison, stored: Run) -> Comparison:
@@ -148,7 +148,8 @@ def _unscreened(job: Job, bench: Bench) -> Comparison:
         run = _saved(
             job, [bench.process("head", job.head.binary, job.ours, 0)], job.head.commit, "head"
         )
-        found = Confirmed(dict.fromkeys(wanted, Verdict.IDENTICAL), {}, {}, ())
+        verdicts = dict.fromkeys(wanted, Verdict.IDENTICAL) | dict.fromkeys(job.new, Verdict.NEW)
+        found = Confirmed(verdicts, {}, {}, ())
         return _with_suites(job, gate_run.with_verdicts(compare(run, run), found))
     measured = sorted({*wanted, *_canaries(job)})
     confirmed, pairs = _confirm(job, bench, measured, identical, None)
@@ -206,9 +207,9 @@ def _saved(job: Job, processes: Sequence[Stored], commit: str, name: str) -> Run
 
 
 def _with_suites(job: Job, comparison: Comparison) -> Comparison:
-    """What only one of the suites has was not measured on both sides."""
+    """With a row for all that only one of the suites has, and so nothing told yet."""
     known = {row.name for row in comparison.rows}
-    rows = [row for row in comparison.rows if row.name not in job.new]
+    rows = [*comparison.rows]
     for names, verdict, note in (
         (job.gone, Verdict.ERROR, "missing in the head's suite"),
         (job.new, Verdict.NEW, "not in the base's suite"),
@@ -217,7 +218,7 @@ def _with_suites(job: Job, comparison: Comparison) -> Comparison:
         rows += [
             Row(name, verdict, note, rerun_command(name, kind), False, *[None] * 5)
             for name in names
-            if name not in known or verdict is Verdict.NEW
+            if name not in known
         ]
     return replace(comparison, rows=tuple(sorted(rows, key=worst_first)))
 

@@ -45,11 +45,8 @@ def test_what_the_screen_flags_for_its_session_passes_the_confirmation(with_base
 
 
 def test_what_the_baseline_lacks_is_confirmed_at_once(with_baseline, gate_run):
-    path = with_baseline.folder / "base/bench/baselines/nvidia-h200.json"
-    document = json.loads(path.read_text())
     for name in ("Naive/32x32x32", "Warptile/64x64x64"):
-        del document["benchmarks"][name]
-    path.write_text(json.dumps(document))
+        with_baseline.edit_baseline(lambda rows, name=name: rows.pop(name))
     suite = with_baseline.folder / "head/bench/gate.csv"
     suite.write_text(SUITE + "Naive,64,64,64,64,64,64,0\n")  # the base does not know this one
     with_baseline.set("head", slow={"Naive": 3})
@@ -96,6 +93,16 @@ def test_a_benchmark_that_the_head_lost_is_an_error(world, gate_run):
     assert done.code == 2
     assert "missing in the head's suite" in done.out
     assert "not in the base's suite" in done.out
+
+
+def test_what_neither_the_head_nor_the_baseline_has_is_an_error_too(with_baseline, gate_run):
+    with_baseline.edit_baseline(lambda rows: rows.pop("Naive/32x32x32"))
+    suite = with_baseline.folder / "head/bench/gate.csv"
+    suite.write_text(suite.read_text().replace("Naive,32", "Naive,48", 1))
+    done = gate_run("run")
+    assert done.code == 2
+    assert "missing in the head's suite" in done.out
+    assert done.out.splitlines()[-1].startswith("6 judged: 1 error, 1 new, 4 pass.")
 
 
 def test_the_command_takes_as_many_pairs_as_the_proof():
