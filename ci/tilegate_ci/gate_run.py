@@ -14,7 +14,7 @@ from tilegate_ci.compare import Comparison, Row, worst_first
 from tilegate_ci.files import GateError, Node
 from tilegate_ci.journal import Journal, Stored
 from tilegate_ci.launcher import Launcher
-from tilegate_ci.model import MIN_DELTA, RATIO, Run
+from tilegate_ci.model import MIN_DELTA, RATIO, Device, Run
 from tilegate_ci.reader import Role, parse
 from tilegate_ci.session import is_canary, moved, void_reason
 from tilegate_ci.verdicts import Verdict
@@ -104,8 +104,10 @@ def judge_pairs(
     identical: Iterable[str],
     deltas: Mapping[str, float],
     wanted: int,
+    screened_on: Device | None = None,
 ) -> Confirmed:
-    """Judges `names`, of which canaries and `identical` serve as controls."""
+    """Judges `names`, of which canaries and `identical` serve as controls. All of it, the screen
+    too where there was one, must be of one device."""
     names, same = list(names), set(identical)
     known = {name: deltas.get(name, MIN_DELTA) for name in names}
     if len(pairs) < wanted:
@@ -122,10 +124,21 @@ def judge_pairs(
     verdicts = paired.judge(judged, known)
     for name in controls:
         verdicts[name] = Verdict.IDENTICAL if name in same else Verdict.PASS
-    reasons = tuple(moved(controls, known))
+    reasons = (*_other_devices(pairs, screened_on), *moved(controls, known))
     if reasons:
         verdicts = {name: _unjudged(verdict) for name, verdict in verdicts.items()}
     return Confirmed(verdicts, found, known, reasons)
+
+
+def _other_devices(pairs: Sequence[Pair], screened_on: Device | None) -> list[str]:
+    devices = [stored.device for pair in pairs for stored in pair]
+    first = screened_on or devices[0]
+    others = dict.fromkeys(_in_words(d) for d in devices if first.differences(d))
+    return [f"measured on {other}, and on {_in_words(first)}" for other in others]
+
+
+def _in_words(device: Device) -> str:
+    return f"{device.name} with cuBLAS {device.cublas}"
 
 
 def _unjudged(verdict: Verdict) -> Verdict:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tilegate_ci.collect import Process, Reading
-from tilegate_ci.files import GateError, dumps, read_json, write_atomically
+from tilegate_ci.files import GateError, Node, dumps, read_json, write_atomically
 from tilegate_ci.launcher import Measured
-from tilegate_ci.model import RATIO
+from tilegate_ci.model import RATIO, Device
+from tilegate_ci.reader import parse_device
 from tilegate_ci.schemas import check_schema
 
 SCHEMA = 1
@@ -23,6 +24,10 @@ class Stored:
     wall_s: float
     started: str
     conditions: Mapping[str, Any]
+
+    @property
+    def device(self) -> Device:
+        return parse_device(Node(dict(self.report.device), self.report.path, "device"))
 
     def log_ratio(self, name: str) -> float:
         return math.log(self.report.readings[name].values[RATIO])

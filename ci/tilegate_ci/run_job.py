@@ -167,12 +167,13 @@ def _confirm(
     pairs = gate_run.measure_pairs(bench, job.base.binary, job.head.binary, names, wanted)
     if not pairs:
         raise GateError("throttled: no pair of processes counts; let the GPU cool down")
+    screened_on = stored.device if stored else None
     if stored is None:
         run = gate_run.as_run([pair[1] for pair in pairs], job.head.commit, "head")
         stored = _baseline(job, run.device)
     rows = stored.benchmarks.items() if stored else ()
     deltas = {name: row.margin(row.decisive) for name, row in rows}
-    return gate_run.judge_pairs(pairs, names, identical, deltas, wanted), pairs
+    return gate_run.judge_pairs(pairs, names, identical, deltas, wanted, screened_on), pairs
 
 
 def _identical(job: Job, bench: Bench, names: Sequence[str]) -> list[str]:

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from gate_builders import REPOSITORY
 
 
@@ -82,6 +84,26 @@ def test_another_gpu_is_incomparable(with_baseline, gate_run):
     document = json.loads(path.read_text())
     document["device"]["cublas"] = "12.0.0"
     path.write_text(json.dumps(document))
+    assert gate_run("run").code == 4
+
+
+@pytest.mark.parametrize("command", ["run", "confirm"])
+@pytest.mark.parametrize("field", ["device_name", "cublas"])
+def test_pairs_of_two_devices_are_incomparable(with_baseline, gate_run, command, field):
+    with_baseline.set("head", slow={"Warptile": 3})
+    with_baseline.set("base", context={field: "another"})
+    done = gate_run(command)
+    assert done.code == 4, done
+    assert "incomparable: measured on " in done.out
+    assert "regressed" not in done.out
+
+
+def test_a_run_that_went_on_elsewhere_is_incomparable(with_baseline, gate_run):
+    with_baseline.set("head", slow={"Warptile": 3})
+    assert gate_run("run").code == 1
+    for path in with_baseline.processes():
+        if path.name.startswith("process-pair-5-"):
+            path.write_text(path.read_text().replace("NVIDIA H200", "NVIDIA A100"))
     assert gate_run("run").code == 4
 
 
