@@ -90,12 +90,13 @@ def measure_pairs(
 
 @dataclass(frozen=True)
 class Confirmed:
-    """`reasons` say why the session cannot be judged, if so."""
+    """`reasons` say why the session cannot be judged, if so; `keys` must not stay undecided."""
 
     verdicts: Mapping[str, Verdict]
     estimates: Mapping[str, paired.Estimate]
     deltas: Mapping[str, float]
     reasons: tuple[str, ...]
+    keys: frozenset[str] = frozenset()
 
 
 def judge_pairs(
@@ -180,6 +181,7 @@ def _row(row: Row, found: Confirmed) -> Row:
         note=note,
         slowdown=-math.expm1(-estimate.mean),
         delta=found.deltas[row.name],
+        key=row.key or row.name in found.keys,
     )
 
 

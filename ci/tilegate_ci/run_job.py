@@ -171,9 +171,11 @@ def _confirm(
     if stored is None:
         run = gate_run.as_run([pair[1] for pair in pairs], job.head.commit, "head")
         stored = _baseline(job, run.device)
-    rows = stored.benchmarks.items() if stored else ()
-    deltas = {name: row.margin(row.decisive) for name, row in rows}
-    return gate_run.judge_pairs(pairs, names, identical, deltas, wanted, screened_on), pairs
+    rows = stored.benchmarks if stored else {}
+    deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
+    found = gate_run.judge_pairs(pairs, names, identical, deltas, wanted, screened_on)
+    keys = frozenset(name for name, row in rows.items() if row.key)
+    return replace(found, keys=keys), pairs
 
 
 def _identical(job: Job, bench: Bench, names: Sequence[str]) -> list[str]:

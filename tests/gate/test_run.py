@@ -86,6 +86,18 @@ def test_noise_is_inconclusive_on_too_much_of_the_suite(world, gate_run):
     assert gate_run("confirm").code == 3
 
 
+@pytest.mark.parametrize(("key", "code"), [(False, 0), (True, 3)])
+def test_a_key_benchmark_must_not_stay_undecided(with_baseline, gate_run, key, code):
+    more = "".join(f"Naive,{m},32,32,32,32,32,0\n" for m in range(100, 200))
+    for side in ("base", "head"):
+        (with_baseline.folder / side / "bench/gate.csv").write_text(SUITE + more)
+        with_baseline.set(side, noise=0.05, quiet=["Cublas", "Naive"])
+    with_baseline.edit_baseline(lambda rows: rows["Warptile/64x64x64"].update(key=key))
+    done = gate_run("confirm")
+    assert done.code == code, done
+    assert "2 inconclusive" in done.out
+
+
 def test_a_benchmark_that_the_head_lost_is_an_error(world, gate_run):
     suite = world.folder / "head/bench/gate.csv"
     suite.write_text(suite.read_text().replace("Naive,32", "Naive,48", 1))
