@@ -112,7 +112,7 @@ def judge_pairs(
     names, same = list(names), set(identical)
     known = {name: deltas.get(name, MIN_DELTA) for name in names}
     if len(pairs) < wanted:
-        told = f"throttled: {len(pairs)} of {wanted} pairs are not void"
+        told = throttled(f"{len(pairs)} of {wanted} pairs")
         return Confirmed(dict.fromkeys(names, Verdict.INCOMPARABLE), {}, known, (told,))
     found = {
         name: paired.estimate(
@@ -129,6 +129,10 @@ def judge_pairs(
     if reasons:
         verdicts = {name: _unjudged(verdict) for name, verdict in verdicts.items()}
     return Confirmed(verdicts, found, known, reasons)
+
+
+def throttled(sound: str) -> str:
+    return f"throttled: only {sound} count; let the GPU cool down, then give another --out"
 
 
 def _other_devices(pairs: Sequence[Pair], screened_on: Device | None) -> list[str]:

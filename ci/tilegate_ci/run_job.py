@@ -11,7 +11,7 @@ from pathlib import Path
 from tilegate_ci import gate_run
 from tilegate_ci.builds import Side, build, parted, resolve
 from tilegate_ci.compare import Comparison, Row, compare, worst_first
-from tilegate_ci.files import GateError, dumps, write_atomically
+from tilegate_ci.files import dumps, write_atomically
 from tilegate_ci.gate_run import Bench, Confirmed, Pair, Tell
 from tilegate_ci.identity import same_rungs
 from tilegate_ci.journal import Journal, Stored
@@ -107,7 +107,9 @@ def judged(job: Job, tell: Tell) -> Comparison:
         return _unscreened(job, bench)
     processes = gate_run.screen(bench, job.head.binary, job.ours, SCREEN)
     if len(processes) < SCREEN:
-        raise GateError("throttled: too few processes of the screen count; let the GPU cool down")
+        sound = f"{len(processes)} of {SCREEN} processes of the screen"
+        void = bench.process("screen-1", job.head.binary, job.ours, 0)
+        return _throttled(job, void, gate_run.throttled(sound))
     candidate = _saved(job, processes, job.head.commit, "candidate")
     stored = _baseline(job, candidate.device)
     if stored is None:
@@ -153,6 +155,9 @@ def _unscreened(job: Job, bench: Bench) -> Comparison:
         return _with_suites(job, gate_run.with_verdicts(compare(run, run), found))
     measured = sorted({*wanted, *_canaries(job)})
     confirmed, pairs = _confirm(job, bench, measured, identical, None)
+    if not pairs:
+        void = bench.process("pair-1-head", job.head.binary, measured, 0)
+        return _throttled(job, void, *confirmed.reasons)
     base = _saved(job, [pair[0] for pair in pairs], job.base.commit, "base")
     head = _saved(job, [pair[1] for pair in pairs], job.head.commit, "head")
     return _with_suites(job, gate_run.with_verdicts(compare(base, head), confirmed))
@@ -165,10 +170,8 @@ def _confirm(
         build(job.base, job.options.cmake, bench.tell)
     wanted = job.options.pairs
     pairs = gate_run.measure_pairs(bench, job.base.binary, job.head.binary, names, wanted)
-    if not pairs:
-        raise GateError("throttled: no pair of processes counts; let the GPU cool down")
     screened_on = stored.device if stored else None
-    if stored is None:
+    if stored is None and pairs:
         run = gate_run.as_run([pair[1] for pair in pairs], job.head.commit, "head")
         stored = _baseline(job, run.device)
     rows = stored.benchmarks if stored else {}
@@ -236,6 +239,17 @@ def _incomparable(screening: Comparison, reasons: Sequence[str]) -> Comparison:
         rows=tuple(sorted(rows, key=worst_first)),
         differences=(*screening.differences, *reasons),
     )
+
+
+def _throttled(job: Job, void: Stored, reason: str) -> Comparison:
+    """Where nothing that was measured counts: a void process shows what was asked for."""
+    run = _saved(job, [void], job.head.commit, "void")
+    shown = compare(run, run)
+    rows = [
+        replace(row, verdict=Verdict.INCOMPARABLE, note="not judged", slowdown=None)
+        for row in shown.rows
+    ]
+    return _with_suites(job, replace(shown, rows=tuple(rows), differences=(reason,)))
 
 
 def _plain(options: Options) -> dict[str, object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import sys
 import pytest
 
 from gate_builders import REPOSITORY
+from tilegate_ci.cli import main
 
 
 def test_an_interruption_loses_no_process(world, gate_run):
@@ -107,14 +107,33 @@ def test_a_run_that_went_on_elsewhere_is_incomparable(with_baseline, gate_run):
     assert gate_run("run").code == 4
 
 
-def test_heat_voids_pairs_until_too_few_are_left(world, gate_run, monkeypatch):
-    hot = {"throttle_reasons": ["hardware thermal slowdown"]}
-    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: hot)
-    done = gate_run("confirm")
-    assert done.code == 2
-    assert "throttled: no pair" in done.err
-    readings = iter([hot] * 4 + [{}] * 1000)
-    shutil.rmtree("work")
+HOT = {"throttle_reasons": ["hardware thermal slowdown"]}
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [("confirm", "only 0 of 5 pairs count"), ("run", "only 0 of 3 processes of the screen count")],
+)
+def test_heat_throughout_is_incomparable(with_baseline, gate_run, monkeypatch, command, told):
+    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: HOT)
+    done = gate_run(command, "--json", "verdict.json")
+    assert done.code == 4, done
+    assert f"incomparable: throttled: {told}" in done.out
+    assert done.out.splitlines()[-1].startswith("5 judged: 5 incomparable.")
+    assert main(["report", "verdict.json", "--junit", "report.xml", "--html", "r.html"]) == 0
+
+
+def test_heat_after_the_screen_is_incomparable(with_baseline, gate_run, monkeypatch):
+    readings = iter([{}] * 6 + [HOT] * 1000)
+    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: next(readings))
+    with_baseline.set("head", slow={"Warptile": 3})
+    done = gate_run("run")
+    assert done.code == 4, done
+    assert "only 0 of 5 pairs count" in done.out
+
+
+def test_heat_voids_a_pair_and_another_is_measured(world, gate_run, monkeypatch):
+    readings = iter([HOT] * 4 + [{}] * 1000)
     monkeypatch.setattr("tilegate_ci.conditions.read", lambda: next(readings))
     done = gate_run("confirm")
     assert done.code == 0, done
