@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tilegate_ci import gate_run
-from tilegate_ci.builds import Side, build, parted, resolve
+from tilegate_ci.builds import Side, build, digest_of_baselines, parted, resolve
 from tilegate_ci.compare import Comparison, Row, compare, worst_first
 from tilegate_ci.files import dumps, write_atomically
 from tilegate_ci.gate_run import Bench, Confirmed, Pair, Tell
@@ -40,7 +39,8 @@ class Options:
 
 @dataclass(frozen=True)
 class Job:
-    """`names` are of both suites, in the head's order. `folder` holds the finished processes."""
+    """`names` are of both suites, in the head's order. `folder` holds the finished processes, of
+    `protocol` and no other."""
 
     base: Side
     head: Side
@@ -49,6 +49,7 @@ class Job:
     new: Sequence[str]  # in the head's suite only
     folder: Path
     options: Options
+    protocol: Mapping[str, object]
 
     @property
     def ours(self) -> list[str]:
@@ -78,8 +79,15 @@ def prepare(
     everything = {**dict.fromkeys(ours), **dict.fromkeys(theirs)}
     chosen = matching(everything, options.filter or None)
     chosen += [name for name in CANARIES if name in everything and name not in chosen]
-    protocol = json.dumps([base.digest, head.digest, asdict(options)], sort_keys=True)
-    name = f"run-{hashlib.sha256(protocol.encode()).hexdigest()[:16]}"
+    protocol: dict[str, object] = {
+        "schema": 1,
+        "base": base.digest,
+        "head": head.digest,
+        "baselines": digest_of_baselines(base.source),
+        **asdict(options),
+        "cmake": list(options.cmake),
+    }
+    name = f"run-{hashlib.sha256(dumps(protocol).encode()).hexdigest()[:16]}"
     return Job(
         base,
         head,
@@ -88,15 +96,15 @@ def prepare(
         [name for name in chosen if name not in theirs],
         out or work / name,
         options,
+        protocol,
     )
 
 
 def judged(job: Job, tell: Tell) -> Comparison:
     options = job.options
-    sources = {"base": job.base.digest, "head": job.head.digest}
     bench = Bench(
         Launcher(options.min_time_s, options.seed, job.head.suite),
-        Journal(job.folder, {"schema": 1, **sources, **_plain(options)}),
+        Journal(job.folder, job.protocol),
         tell,
         f"{job.base.digest}:{job.head.digest}:{options.seed}",
     )
@@ -250,7 +258,3 @@ def _throttled(job: Job, void: Stored, reason: str) -> Comparison:
         for row in shown.rows
     ]
     return _with_suites(job, replace(shown, rows=tuple(rows), differences=(reason,)))
-
-
-def _plain(options: Options) -> dict[str, object]:
-    return {**asdict(options), "cmake": list(options.cmake)}

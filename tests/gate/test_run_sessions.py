@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from gate_builders import REPOSITORY
+from tilegate_ci.builds import digest_of
 from tilegate_ci.cli import main
 
 
@@ -85,6 +86,34 @@ def test_another_gpu_is_incomparable(with_baseline, gate_run):
     document["device"]["cublas"] = "12.0.0"
     path.write_text(json.dumps(document))
     assert gate_run("run").code == 4
+
+
+def test_a_baseline_that_moved_makes_it_another_run(with_baseline, gate_run):
+    with_baseline.set("head", slow={"Warptile": 3})
+    assert gate_run("run").code == 1
+    with_baseline.edit_baseline(lambda rows: rows["Warptile/64x64x64"].update(delta=0.05))
+    done = gate_run("run")
+    assert done.code == 1, done
+    assert done.out.splitlines()[-1].startswith("5 judged: 1 regressed, 4 pass.")
+
+
+@pytest.mark.parametrize(
+    ("path", "another"),
+    [
+        ("kernels/tile.inl", True),
+        ("kernels/shapes.json", True),
+        ("bench/gate.csv", True),
+        ("bench/recordings/s.json.gz", False),
+        ("bench/plots/ladder.svg", False),
+        ("README.md", False),
+    ],
+)
+def test_a_changed_source_of_any_kind_makes_it_another_build(tmp_path, path, another):
+    (tmp_path / "kernels").mkdir()
+    before = digest_of(tmp_path)
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text("1")
+    assert (digest_of(tmp_path) != before) == another
 
 
 @pytest.mark.parametrize("command", ["run", "confirm"])
