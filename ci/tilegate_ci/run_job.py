@@ -101,6 +101,15 @@ def prepare(
 
 
 def judged(job: Job, tell: Tell) -> Comparison:
+    found = _judged(job, tell)
+    sessions = found.candidate.fields["sessions"]
+    if all(session["conditions"]["before"] for session in sessions):
+        return found
+    told = "NVML told nothing of the GPU, so that heat voids no process; is nvidia-ml-py installed?"
+    return replace(found, warnings=(*found.warnings, told))
+
+
+def _judged(job: Job, tell: Tell) -> Comparison:
     options = job.options
     bench = Bench(
         Launcher(options.min_time_s, options.seed, job.head.suite),

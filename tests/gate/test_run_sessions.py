@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -159,6 +160,15 @@ def test_heat_after_the_screen_is_incomparable(with_baseline, gate_run, monkeypa
     done = gate_run("run")
     assert done.code == 4, done
     assert "only 0 of 5 pairs count" in done.out
+
+
+@pytest.mark.parametrize(("conditions", "warned"), [({}, 1), ({"temperature_c": 41}, 0)])
+def test_without_nvml_there_is_one_warning(world, gate_run, monkeypatch, conditions, warned):
+    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: conditions)
+    done = gate_run("confirm", "--markdown", "summary.md")
+    assert done.code == 0
+    assert done.err.count("warning: NVML told nothing of the GPU") == warned
+    assert Path("summary.md").read_text().count("warning: NVML") == warned
 
 
 def test_heat_voids_a_pair_and_another_is_measured(world, gate_run, monkeypatch):
