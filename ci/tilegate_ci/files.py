@@ -185,26 +185,26 @@ def dumps(value: Any, indent: int = 0) -> str:
     return json.dumps(value, allow_nan=False)
 
 
-def write_in_place(path: Path, text: str) -> None:
-    """For reports: the path may be a pipe, or a file that somebody else holds open."""
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """A reader sees the old file or the new one, never half of either. A pipe or a device stays
+    what it is."""
     try:
-        path.write_text(text, encoding="utf-8")
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        else:
+            _replace(path.resolve(), data)
     except OSError as problem:
         raise GateError(f"{path}: cannot be written: {problem.strerror or problem}") from problem
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """A reader sees the old file or the new one, never half of either."""
-    write_bytes_atomically(path, text.encode("utf-8"))
-
-
-def write_bytes_atomically(path: Path, data: bytes) -> None:
-    target = path.resolve()
+def _replace(target: Path, data: bytes) -> None:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(data)
         os.replace(temporary, target)
-    except OSError as problem:
-        raise GateError(f"{path}: cannot be written: {problem.strerror or problem}") from problem
     finally:
         temporary.unlink(missing_ok=True)

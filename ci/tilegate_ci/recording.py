@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.files import GateError, Node, parse_json, write_bytes_atomically
+from tilegate_ci.files import GateError, Node, parse_json, write_bytes
 from tilegate_ci.schemas import check_schema
 
 SCHEMA = 1
@@ -126,4 +126,4 @@ def save(path: Path, document: Mapping[str, Any]) -> None:
     lines = [json.dumps(process, sort_keys=True) for process in document["processes"]]
     text = json.dumps(head, sort_keys=True)[:-1] + ', "processes": [\n' + ",\n".join(lines) + "\n]}"
     json.loads(text)
-    write_bytes_atomically(path, gzip.compress(text.encode(), mtime=0))
+    write_bytes(path, gzip.compress(text.encode(), mtime=0))

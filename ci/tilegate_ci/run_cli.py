@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from tilegate_ci import render, verdict_file, waivers
-from tilegate_ci.files import GateError, write_in_place
+from tilegate_ci.files import GateError, write_text
 from tilegate_ci.model import REPOSITORY
 from tilegate_ci.verdicts import EXIT_MEANINGS
 
@@ -80,7 +80,7 @@ def _command(arguments: argparse.Namespace, screened: bool) -> int:
             return _run(arguments, screened)
         except GateError as problem:
             if arguments.markdown:
-                write_in_place(Path(arguments.markdown), render.markdown_error(str(problem)))
+                write_text(Path(arguments.markdown), render.markdown_error(str(problem)))
             if arguments.json:
                 verdict_file.write_error(Path(arguments.json), " ".join(str(problem).split()))
             raise
@@ -109,7 +109,7 @@ def _run(arguments: argparse.Namespace, screened: bool) -> int:
         return 0
     found = waivers.apply(run_job.judged(job, _tell), accepted)
     if arguments.markdown:
-        write_in_place(Path(arguments.markdown), render.markdown(found))
+        write_text(Path(arguments.markdown), render.markdown(found))
     if arguments.json:
         verdict_file.write(Path(arguments.json), found)
     for warning in found.warnings:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tilegate_ci import gate_run
 from tilegate_ci.builds import Side, build, digest_of_baselines, parted, resolve
 from tilegate_ci.compare import Comparison, Row, compare, worst_first
-from tilegate_ci.files import dumps, write_atomically
+from tilegate_ci.files import dumps, write_text
 from tilegate_ci.gate_run import Bench, Confirmed, Pair, Tell
 from tilegate_ci.identity import same_rungs
 from tilegate_ci.journal import Journal, Stored
@@ -225,7 +225,7 @@ def _baseline(job: Job, device: Device) -> Run | None:
 def _saved(job: Job, processes: Sequence[Stored], commit: str, name: str) -> Run:
     path = job.folder / f"{name}.json"
     run = gate_run.as_run(processes, commit, str(path))
-    write_atomically(path, dumps(dict(run.fields)) + "\n")
+    write_text(path, dumps(dict(run.fields)) + "\n")
     return run
 
 

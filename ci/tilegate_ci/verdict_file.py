@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tilegate_ci.compare import Comparison, Row
-from tilegate_ci.files import Node, check_finite, dumps, write_in_place
+from tilegate_ci.files import Node, check_finite, dumps, write_text
 from tilegate_ci.model import GFLOPS, METRICS, Benchmark, Run
 from tilegate_ci.reader import parse_commit, parse_device, parse_name
 from tilegate_ci.verdicts import Verdict
@@ -17,13 +17,13 @@ KIND = "verdict"  # a run's file has no kind
 
 
 def write(path: Path, comparison: Comparison) -> None:
-    write_in_place(path, dumps(document(comparison)) + "\n")
+    write_text(path, dumps(document(comparison)) + "\n")
 
 
 def write_error(path: Path, message: str) -> None:
     """In place of a comparison that could not be made; what has several lines becomes one."""
     error = " ".join(message.split())
-    write_in_place(path, dumps({"schema": SCHEMA, "kind": KIND, "error": error}) + "\n")
+    write_text(path, dumps({"schema": SCHEMA, "kind": KIND, "error": error}) + "\n")
 
 
 def document(comparison: Comparison) -> dict[str, Any]:

@@ -44,6 +44,17 @@ def test_a_full_disk_leaves_the_old_baseline(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["baseline.json", "run.json"]
 
 
+@pytest.mark.parametrize("option", ["--json", "--markdown"])
+def test_a_full_disk_leaves_the_old_verdict(tmp_path, option):
+    run, out = write(tmp_path / "run.json", make_run()), tmp_path / "out"
+    arguments = ("compare", run, run, option, out)
+    assert main([*map(str, arguments)]) == 0
+    before = out.read_bytes()
+    done = on_a_full_disk(*arguments)
+    assert (done.returncode, done.stderr.count("cannot be written")) == (2, 1)
+    assert out.read_bytes() == before
+
+
 def test_a_report_that_does_not_fit_is_an_error_not_a_verdict(tmp_path):
     run = write(tmp_path / "run.json", make_run())
     assert main(["compare", str(run), str(run), "--markdown", "/dev/full"]) == 2
