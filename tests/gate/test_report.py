@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -115,6 +116,16 @@ def test_junit_of_an_incomparable_run_is_skipped_not_passed():
     text = junit([Source("v.json", None, None, comparison, None, {})])
     skipped = ElementTree.fromstring(text.encode()).find(".//skipped")
     assert "NVIDIA GeForce RTX 3090" in skipped.get("message")
+
+
+def test_junit_of_a_session_that_cannot_be_judged_is_skipped_not_passed():
+    comparison = replace(CASES["all_pass"](), differences=("a canary moved",))
+    text = junit([Source("v.json", None, None, comparison, None, {})])
+    root = ElementTree.fromstring(text.encode())
+    case = root.find(".//testcase[skipped]")
+    assert (case.get("classname"), case.get("name")) == ("gate", "session")
+    assert case.find("skipped").get("message") == "incomparable: a canary moved"
+    assert (root.get("tests"), root.get("skipped")) == ("3", "1")
 
 
 def test_junit_holds_no_character_that_xml_forbids():
