@@ -79,14 +79,21 @@ def _command(arguments: argparse.Namespace, screened: bool) -> int:
         try:
             return _run(arguments, screened)
         except GateError as problem:
-            if arguments.markdown:
-                write_text(Path(arguments.markdown), render.markdown_error(str(problem)))
-            if arguments.json:
-                verdict_file.write_error(Path(arguments.json), " ".join(str(problem).split()))
+            _write_error(arguments, str(problem))
             raise
     except KeyboardInterrupt:
-        _tell("interrupted; every process that ended is kept, run again to go on")
+        told = "interrupted; every process that ended is kept, run again to go on"
+        _write_error(arguments, told)
+        _tell(told)
         return 2
+
+
+def _write_error(arguments: argparse.Namespace, message: str) -> None:
+    """In the place of reports, of which an older run's may be there."""
+    if arguments.markdown:
+        write_text(Path(arguments.markdown), render.markdown_error(message))
+    if arguments.json:
+        verdict_file.write_error(Path(arguments.json), message)
 
 
 def _run(arguments: argparse.Namespace, screened: bool) -> int:

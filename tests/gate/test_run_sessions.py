@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from gate_builders import REPOSITORY
+from tilegate_ci import verdict_file
 from tilegate_ci.builds import digest_of
 from tilegate_ci.cli import main
+from tilegate_ci.files import read_json
 
 
 def test_an_interruption_loses_no_process(world, gate_run):
@@ -39,10 +41,14 @@ def test_a_termination_says_that_nothing_is_lost(world, gate_run, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
+    reports = ("--json", "verdict.json", "--markdown", "summary.md")
+    assert gate_run("confirm", *reports).code == 0
     monkeypatch.setattr("tilegate_ci.launcher.Launcher.run", interrupt)
-    done = gate_run("confirm")
+    done = gate_run("confirm", "--seed", 2, *reports)
     assert done.code == 2
     assert "interrupted; every process that ended is kept" in done.err
+    assert "interrupted" in verdict_file.parse(read_json("verdict.json"))
+    assert Path("summary.md").read_text().startswith("### Gate: error\n\ninterrupted")
 
 
 def test_a_killed_run_goes_on_where_it_was(world):
