@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import traceback
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -56,9 +57,16 @@ def main(argv: Sequence[str]) -> int:
     except (BenchError, GateError) as problem:
         _tell(f"bench: error: {problem}", sys.stderr)
         return 2
+    except OSError as problem:
+        what = f"{problem.filename}: " if problem.filename else ""
+        _tell(f"bench: error: {what}{problem.strerror or problem}", sys.stderr)
+        return 2
     except KeyboardInterrupt:
         _tell("bench: interrupted; nothing was judged", sys.stderr)
         return INTERRUPTED
+    except Exception:  # would end with 1, which means `regressed`
+        traceback.print_exc()
+        return 2
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
