@@ -17,12 +17,12 @@ from tilegate_ci.journal import Journal, Stored
 from tilegate_ci.launcher import Launcher
 from tilegate_ci.model import REPOSITORY, Device, Run, baseline_path
 from tilegate_ci.names import rerun_command
+from tilegate_ci.paired import SCREEN
 from tilegate_ci.reader import Role, load
 from tilegate_ci.sitting import CANARIES
 from tilegate_ci.suite import matching, read_suite, rung_of
 from tilegate_ci.verdicts import Verdict
 
-SCREEN = 3
 MOST_PROCESS_S = 15.0
 
 
