@@ -10,11 +10,12 @@ from datetime import date
 from pathlib import Path
 
 from tilegate_ci import render, verdict_file, waivers
+from tilegate_ci.arguments import seconds
 from tilegate_ci.files import GateError, write_text
+from tilegate_ci.launcher import MIN_TIME_S
 from tilegate_ci.model import REPOSITORY
 from tilegate_ci.verdicts import EXIT_MEANINGS
 
-MIN_TIME_S = 0.05
 PAIRS = 12  # as paired.PAIRS, which needs numpy
 WORK = REPOSITORY / "build" / "gate-run"
 
@@ -64,7 +65,7 @@ def add_commands(add: Callable[[str, str, str], argparse.ArgumentParser]) -> Non
         command.add_argument(
             "--cmake", metavar="ARGUMENT", action="append", default=[], help="may be repeated"
         )
-        command.add_argument("--min-time", metavar="SECONDS", type=float, default=MIN_TIME_S)
+        command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
         command.add_argument("--seed", metavar="N", type=int, default=1)
         command.add_argument("--waivers", metavar="FILE", default=str(waivers.WAIVERS))
         command.add_argument(

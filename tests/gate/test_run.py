@@ -11,6 +11,7 @@ import pytest
 from run_builder import SUITE
 
 from tilegate_ci import paired, run_cli, verdict_file
+from tilegate_ci.cli import main
 from tilegate_ci.files import read_json
 
 
@@ -220,6 +221,13 @@ def test_a_waiver_lets_a_slow_down_pass_up_to_its_ceiling(world, gate_run):
     done = gate_run("confirm", "--waivers", "w.json")
     assert done.code == 2
     assert "waiver T2-1 expired on 2020-01-01" in done.err
+
+
+@pytest.mark.parametrize("command", ["run", "confirm", "record"])
+@pytest.mark.parametrize("value", ["nan", "inf", "0", "-1", "1e999", "a"])
+def test_a_time_is_a_finite_number_above_zero(world, capsys, command, value):
+    assert main([command, f"--min-time={value}"]) == 2
+    assert "argument --min-time: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("more", [["--pairs", "3"], ["--no-such-flag"], ["--base"]])
