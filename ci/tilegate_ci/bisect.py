@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilegate_ci.files import GateError
+from tilegate_ci import waivers
+from tilegate_ci.files import GateError, dumps, write_text
 from tilegate_ci.git import GIT, environment, git
 from tilegate_ci.model import REPOSITORY
 
@@ -110,7 +111,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     try:
         with _interruptible(), tempfile.TemporaryDirectory(prefix="tilegate-bisect-") as folder:
-            options.append(f"--waivers={Path(folder, 'none.json')}")  # what they excuse counts too
+            none = Path(folder, "none.json")  # what waivers excuse counts too
+            write_text(none, dumps({"schema": waivers.SCHEMA, "waivers": []}))
+            options.append(f"--waivers={none}")
             verdict = str(Path(folder, "verdict.json"))
             step = ["sh", "-c", _STEP, "step", verdict, *CONFIRM, *options]
             with _worktree(Path(folder, "tree"), span.bad) as tree:

@@ -172,8 +172,21 @@ def test_two_waivers_do_not_share_an_id(tmp_path):
         waivers.load(path, date(2026, 6, 30))
 
 
-def test_no_waivers_file_is_no_waiver(tmp_path):
-    assert waivers.load(tmp_path / "none.json", date(2026, 6, 30)) == []
+def test_no_waivers_file_is_no_waiver_unless_it_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(waivers, "WAIVERS", tmp_path / "default.json")
+    assert waivers.load(tmp_path / "default.json", date(2026, 6, 30)) == []
+    run = str(write(tmp_path / "run.json", make_run()))
+    assert main(["compare", run, run, "--waivers", str(tmp_path / "typo.json")]) == 2
+    assert "typo.json: cannot be read" in capsys.readouterr().err
+
+
+def test_of_two_waivers_the_higher_one_counts(tmp_path):
+    slow = compare(parsed(make_run(), Role.BASELINE), parsed(scaled(make_run(), WARPTILE, 0.95)))
+    lower = WAIVER | {"id": "T2-2", "benchmarks": WARPTILE, "ceiling": 0.02}
+    for both in ([lower, WAIVER], [WAIVER, lower]):
+        path = write(tmp_path / "w.json", {"schema": 1, "waivers": both})
+        found = waivers.apply(slow, waivers.load(path, date(2026, 6, 30)))
+        assert found.exit_code == 0
 
 
 def test_compare_takes_waivers_too(tmp_path, capsys):
