@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from tilegate_ci import ladder
+from tilegate_ci import ladder, waivers
 from tilegate_ci import resources_render as render
 from tilegate_ci.files import GateError, write_text
 from tilegate_ci.model import REPOSITORY
@@ -68,6 +68,7 @@ def _run(arguments: argparse.Namespace) -> int:
     chosen = _chosen(every, arguments.rung)
     architectures = arguments.arch or [*ARCHITECTURES]
     committed = load(path) if path.exists() or not arguments.update else Table(toolkit.release, {})
+    waivers.check(committed.waivers, datetime.date.today(), str(path))
     partial = len(chosen) < len(every) or len(architectures) < len(ARCHITECTURES)
     if arguments.update and partial and committed.nvcc != toolkit.release:
         raise GateError(
@@ -81,7 +82,7 @@ def _run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"{os.path.relpath(path)}: written\n")
     # What has left the ladder is compared only where the whole ladder was asked for.
     names = {rung.name for rung in chosen} | ({*committed.rungs} if not arguments.rung else set())
-    judgement = judge(committed, found, names, architectures, errors, datetime.date.today())
+    judgement = judge(committed, found, names, architectures, errors)
     if arguments.markdown:
         write_text(Path(arguments.markdown), render.markdown(judgement))
     for warning in judgement.warnings:
