@@ -20,7 +20,7 @@ from tilegate_ci import (
     waivers,
 )
 from tilegate_ci import report as reports
-from tilegate_ci.accept import accept, check_acceptable, report
+from tilegate_ci.accept import accept, check_acceptable, check_same_device, report
 from tilegate_ci.collect import check_distinct, collect, read_process, read_sessions
 from tilegate_ci.compare import compare
 from tilegate_ci.files import GateError, dumps, write_text
@@ -115,6 +115,8 @@ def _accept(arguments: argparse.Namespace) -> int:
     path = Path(arguments.baseline or default)
     old = load(str(path), Role.BASELINE) if path.exists() else None
     accepted = accept(candidate, old, arguments.merge)
+    if path.resolve() != baseline_path(candidate.device):
+        check_same_device(candidate, old)
     write_text(path, accepted.text)
     sys.stdout.write(report(path, accepted, candidate, old))
     return 0
