@@ -138,6 +138,16 @@ def test_a_recording_cut_short_is_an_error(record, tmp_path):
         recording.load(str(path))
 
 
+def test_a_recording_with_a_wrong_byte_is_an_error(record, tmp_path):
+    record()
+    path = tmp_path / "s.json.gz"
+    data = bytearray(path.read_bytes())
+    data[12] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(GateError, match="not a whole gzip file: Error -3"):
+        recording.load(str(path))
+
+
 @pytest.mark.parametrize(
     ("edit", "told"),
     [
@@ -147,9 +157,13 @@ def test_a_recording_cut_short_is_an_error(record, tmp_path):
         (lambda d: d["processes"][0].update(wall_s=0), "processes\\[0\\].wall_s"),
         (lambda d: d["processes"][0]["rows"].update(x={"log": [1]}), "processes\\[0\\].rows.x"),
         (lambda d: d["processes"][0].update(rows={}), "processes\\[0\\].rows"),
+        (
+            lambda d: d["processes"][1]["rows"].pop("Naive/32x32x32"),
+            r"processes: \(1, None, None, None\): Naive/32x32x32 is not in all of its kind",
+        ),
     ],
 )
-def test_what_the_schema_forbids_is_an_error(record, tmp_path, edit, told):
+def test_a_faulty_recording_is_an_error(record, tmp_path, edit, told):
     record()
     document = dict(recording.load(str(tmp_path / "s.json.gz")).fields)
     edit(document)
