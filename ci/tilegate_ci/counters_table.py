@@ -126,8 +126,7 @@ def excess_of(kind: str) -> str:
 def load_baseline(path: Path) -> dict[str, tuple[dict[str, int], dict[str, list[int]]]]:
     """By case: its counters, and by line of source [requests, units, excess]."""
     root = read_json(str(path))
-    if root.require("schema").value != SCHEMA:
-        raise root.error(f'"schema" is not {SCHEMA}')
+    root.check_version(SCHEMA)
     table = {}
     for name, case in root.require("cases").items():
         counters = {key: _whole(node) for key, node in case.require("counters").items()}

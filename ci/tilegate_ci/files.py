@@ -114,6 +114,11 @@ class Node:
             raise self.error(f"must be a whole number, not {_shown(self.value)}")
         return int(number)
 
+    def check_version(self, known: int) -> None:
+        schema = self.require("schema")
+        if type(schema.value) is not int or schema.value != known:  # true equals 1
+            raise schema.error(f"unknown schema {schema.value!r}; this gate reads schema {known}")
+
     def _expect(self, kind: type, description: str) -> None:
         if not isinstance(self.value, kind):
             raise self.error(f"must be {description}, not {_shown(self.value)}")

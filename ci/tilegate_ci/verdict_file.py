@@ -42,9 +42,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
 
 def parse(root: Node) -> Comparison | str:
     """The comparison, its runs without their evidence; or the error that there was instead."""
-    schema = root.require("schema")
-    if schema.value != SCHEMA:
-        raise schema.error(f"this gate reads verdicts of schema {SCHEMA}, not {schema.value!r}")
+    root.check_version(SCHEMA)
     error = root.get("error")
     if error is not None:
         return error.text()
@@ -113,7 +111,7 @@ def _parse_measured(name: str, node: Node) -> Benchmark:
 
 def _parse_row(node: Node) -> Row:
     verdict, metric = node.require("verdict"), node.require("metric")
-    if verdict.value not in {known.value for known in Verdict}:
+    if verdict.value not in [known.value for known in Verdict]:
         raise verdict.error(f"no such verdict: {verdict.value!r}")
     if metric.value not in (None, *METRICS):
         raise metric.error(f"no such metric: {metric.value!r}")

@@ -37,9 +37,7 @@ def load(path: Path, today: date) -> list[Waiver]:
         return []
     root = read_json(str(path))
     check_schema(root, "waivers")
-    schema = root.require("schema")
-    if schema.value != SCHEMA:
-        raise schema.error(f"this gate reads waivers of schema {SCHEMA}, not {schema.value!r}")
+    root.check_version(SCHEMA)
     waivers = [_parse(node) for node in root.require("waivers").elements()]
     check(waivers, today, str(path))
     return waivers

@@ -80,7 +80,9 @@ def test_a_shifted_line_is_the_same_line(tmp_path: Path, sources: Sources) -> No
     assert judge(table, {case.name: case}, Sources(tmp_path)).exit_code == 0
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"schema": 2, "cases": {}}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"schema": 2, "cases": {}}', '{"schema": true, "cases": {}}']
+)
 def test_unreadable_baseline(tmp_path: Path, text: str) -> None:
     path = tmp_path / "counters.json"
     path.write_text(text, encoding="utf-8")

@@ -74,9 +74,11 @@ def test_an_error_is_a_verdict_too(tmp_path, report):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(schema=9), "this gate reads verdicts of schema 1, not 9"),
+        (lambda d: d.update(schema=9), "schema: unknown schema 9; this gate reads schema 1"),
+        (lambda d: d.update(schema=True), "schema: unknown schema True"),
         (lambda d: d.update(kind="x"), 'kind: must be "verdict"'),
         (lambda d: d["rows"][0].update(verdict="fine"), "no such verdict"),
+        (lambda d: d["rows"][0].update(verdict=[]), "no such verdict: []"),
         (lambda d: d["rows"][0].update(slowdown="x"), "must be a number"),
         (lambda d: d["rows"][0].pop("key"), '"key" is missing'),
         (lambda d: d["rows"][0].pop("name"), '"name" is missing'),

@@ -254,7 +254,8 @@ def test_no_nvcc_is_one_sentence(repository, gate, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(schema=2), "schema: this gate reads schema 1, not 2"),
+        (lambda d: d.update(schema=2), "schema: unknown schema 2; this gate reads schema 1"),
+        (lambda d: d.update(schema=True), "schema: unknown schema True"),
         (lambda d: d.pop("nvcc"), '"nvcc" is missing'),
         (lambda d: d.update(columns=["x"]), "columns: not the columns of this gate"),
         (lambda d: d["rungs"]["Swizzle"]["kernels"]["sgemm<true>"]["80"].pop(), "must have 10"),
