@@ -48,6 +48,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    try:
+        return _run(arguments)
+    except GateError as problem:
+        if arguments.markdown:
+            write_text(Path(arguments.markdown), f"```text\nerror: {problem}\n```\n")
+        raise
+
+
+def _run(arguments: argparse.Namespace) -> int:
     repository = arguments.repository.resolve()
     path = repository / BASELINE
     sources = Sources(repository)

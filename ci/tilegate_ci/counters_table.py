@@ -102,6 +102,8 @@ def cases_of(rungs: Sequence[str], repository: Path = REPOSITORY) -> list[str]:
     folders = {rung.name: rung.folder for rung in read_rungs(repository)}
     names = []
     for rung in rungs:
+        if rung not in folders:
+            raise GateError(f"{rung!r} is no rung of kernels/CMakeLists.txt")
         sources = (repository / "kernels" / folders[rung]).glob("*.cu*")
         chooses = any(_CHOOSES_BY_DEVICE in source.read_text("utf-8") for source in sources)
         names += [f"{rung}/{shape}" for shape in (*SHAPES, *([LARGE_SHAPE] if chooses else []))]
@@ -176,6 +178,8 @@ def _run(program: Path, arguments: Sequence[str]) -> str:
             check=False,
             timeout=TIMEOUT_S,
         )
+    except OSError as problem:
+        raise GateError(f"{program}: cannot be run: {problem.strerror}") from problem
     except subprocess.TimeoutExpired as problem:
         raise GateError(f"{program}: not finished after {TIMEOUT_S} s") from problem
     if done.returncode:
