@@ -77,6 +77,9 @@ def _record(arguments: argparse.Namespace) -> int:
     binary = Path(arguments.bench)
     arms = [_planted(text, rungs, binary) for text in arguments.plant]
     arms += [_mutated(text, rungs) for text in arguments.mutation]
+    for arm in arms:
+        if sum(arm.key == other.key for other in arms) > 1:
+            raise GateError(f"{arm.title}: given twice")
     changed = sorted({str(arm.rung) for arm in arms})
     arms = [Arm(binary, rung) for rung in changed] + arms
     steps = plan(arguments.sitting, Arm(binary), arguments.processes, arms, arguments.rounds)

@@ -104,9 +104,35 @@ def test_another_protocol_does_not_join_a_recording(record):
     assert "protocol is" in done.stderr
 
 
+def test_another_binary_does_not_join_a_recording(record, bench, tmp_path):
+    mutant = shutil.copy(bench, tmp_path / "mutant.py")
+    arguments = ("--rounds", 1, "--mutation", f"Warptile:slow={mutant}")
+    assert record(*arguments).returncode == 0
+    assert record(*arguments).returncode == 0
+    for path, title in ((mutant, "Warptile alone, slow"), (bench, "the suite")):
+        before = path.read_text()
+        path.write_text(before + "# built again\n")
+        done = record("--processes", 3, *arguments)
+        assert done.returncode == 2
+        assert f"{title}: recorded with another binary than {path} is now" in done.stderr
+        path.write_text(before)
+
+
+def test_a_recording_that_does_not_name_its_binary_goes_on(record, tmp_path):
+    assert record().returncode == 0
+    document = dict(recording.load(str(tmp_path / "s.json.gz")).fields)
+    for process in document["processes"]:
+        del process["binary"]
+    recording.save(tmp_path / "s.json.gz", document)
+    assert record("--processes", 3).returncode == 0
+    assert [("binary" in process.fields) for process in planted(tmp_path)] == [False, False, True]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        (["--plant", "Naive=2", "--plant", "Naive=2.0"], "Naive, 2 % planted: given twice"),
+        (["--mutation", "Naive:a=x", "--mutation", "Naive:a=y"], "Naive alone, a: given twice"),
         (["--plant", "Warptiel=3"], "not RUNG=PERCENT with a rung of the suite"),
         (["--plant", "Warptile=0"], "not RUNG=PERCENT"),
         (["--plant", "Warptile=nan"], "not RUNG=PERCENT"),
