@@ -64,7 +64,12 @@ def markdown(source: Source) -> str:
         return render.markdown_error(source.error)
     if source.comparison is not None:
         return render.markdown(source.comparison)
-    lines = [f"### {source.title}", "", "| benchmark | GFLOPS | of cuBLAS |", "|---|---:|---:|"]
+    lines = [
+        f"### {render.escaped(source.title)}",
+        "",
+        "| benchmark | GFLOPS | of cuBLAS |",
+        "|---|---:|---:|",
+    ]
     for name, values in sorted(source.measured.items()):
         share = values.get(RATIO)
         told = "-" if share is None else f"{100 * share:.1f} %"

@@ -115,8 +115,9 @@ def _parse_row(node: Node) -> Row:
         raise verdict.error(f"no such verdict: {verdict.value!r}")
     if metric.value not in (None, *METRICS):
         raise metric.error(f"no such metric: {metric.value!r}")
+    name = node.require("name")
     return Row(
-        name=node.require("name").text(),
+        name=parse_name(name.text(), name),
         verdict=Verdict(verdict.value),
         note=_text(node.require("note")),
         rerun=_text(node.require("rerun")),

@@ -79,6 +79,7 @@ def test_an_error_is_a_verdict_too(tmp_path, report):
         (lambda d: d.update(kind="x"), 'kind: must be "verdict"'),
         (lambda d: d["rows"][0].update(verdict="fine"), "no such verdict"),
         (lambda d: d["rows"][0].update(verdict=[]), "no such verdict: []"),
+        (lambda d: d["rows"][0].update(name="a`|b"), "malformed benchmark name 'a`|b'"),
         (lambda d: d["rows"][0].update(slowdown="x"), "must be a number"),
         (lambda d: d["rows"][0].pop("key"), '"key" is missing'),
         (lambda d: d["rows"][0].pop("name"), '"name" is missing'),
@@ -153,6 +154,12 @@ def test_a_run_that_nobody_compared_has_a_report(tmp_path, report):
     report(run, "--junit", tmp_path / "r.xml", "--markdown", tmp_path / "r.md")
     assert ElementTree.parse(tmp_path / "r.xml").getroot().get("errors") == "1"
     assert f"| `{SLOW}` | 45125 | 90.2 % |" in (tmp_path / "r.md").read_text()
+
+
+def test_a_file_s_name_stays_text_in_markdown(tmp_path, report):
+    run = write(tmp_path / "a_b *c*.json", candidate())
+    report(run, "--markdown", tmp_path / "r.md")
+    assert r"a\_b \*c\*.json, NVIDIA H200" in (tmp_path / "r.md").read_text()
 
 
 def test_the_page_asks_nothing_of_a_network(verdict, report, tmp_path):
