@@ -125,8 +125,8 @@ def _judged(job: Job, tell: Tell) -> Comparison:
     processes = gate_run.screen(bench, job.head.binary, job.ours, SCREEN)
     if len(processes) < SCREEN:
         sound = f"{len(processes)} of {SCREEN} processes of the screen"
-        void = bench.process("screen-1", job.head.binary, job.ours, 0)
-        return _throttled(job, void, gate_run.throttled(sound))
+        shown = bench.process("screen-1", job.head.binary, job.ours, 0)
+        return _throttled(job, shown, gate_run.throttled(sound))
     candidate = _saved(job, processes, job.head.commit, "candidate")
     stored = _baseline(job, candidate.device)
     if stored is None:
@@ -173,8 +173,8 @@ def _unscreened(job: Job, bench: Bench) -> Comparison:
     measured = sorted({*wanted, *_canaries(job)})
     confirmed, pairs = _confirm(job, bench, measured, identical, None)
     if not pairs:
-        void = bench.process("pair-1-head", job.head.binary, measured, 0)
-        return _throttled(job, void, *confirmed.reasons)
+        shown = bench.process("pair-1-head", job.head.binary, measured, 0)
+        return _throttled(job, shown, *confirmed.reasons)
     base = _saved(job, [pair[0] for pair in pairs], job.base.commit, "base")
     head = _saved(job, [pair[1] for pair in pairs], job.head.commit, "head")
     return _with_suites(job, gate_run.with_verdicts(compare(base, head), confirmed))
@@ -258,9 +258,9 @@ def _incomparable(screening: Comparison, reasons: Sequence[str]) -> Comparison:
     )
 
 
-def _throttled(job: Job, void: Stored, reason: str) -> Comparison:
-    """Where nothing that was measured counts: a void process shows what was asked for."""
-    run = _saved(job, [void], job.head.commit, "void")
+def _throttled(job: Job, process: Stored, reason: str) -> Comparison:
+    """Where too little of what was measured counts: one process shows what was asked for."""
+    run = _saved(job, [process], job.head.commit, "throttled")
     shown = compare(run, run)
     rows = [
         replace(row, verdict=Verdict.INCOMPARABLE, note="not judged", slowdown=None)
