@@ -49,6 +49,15 @@ def check_acceptable(candidate: Run, allow_dirty: bool = False, allow_few: bool 
         )
 
 
+def check_same_device(candidate: Run, old: Run | None) -> None:
+    """GateError where another device's baseline would be lost."""
+    if old is not None and old.device.name != candidate.device.name:
+        raise GateError(
+            f"{old.path}: the baseline of {old.device.name}, and {candidate.path} is of "
+            f"{candidate.device.name}; remove it first if that is meant"
+        )
+
+
 def accept(candidate: Run, old: Run | None, merge: bool = False) -> Accepted:
     """The baseline that `candidate` makes in the place of `old`, which may not exist yet."""
     old_rows = old.benchmarks if old is not None else {}

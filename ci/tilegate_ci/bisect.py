@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilegate_ci.files import GateError
+from tilegate_ci import waivers
+from tilegate_ci.files import GateError, dumps, write_text
 from tilegate_ci.git import GIT, environment, git
 from tilegate_ci.model import REPOSITORY
+from tilegate_ci.suite import matching, parse_suite
 
 CONFIRM = (sys.executable, "-B", str(REPOSITORY / "ci" / "gate"), "confirm")
 GOOD, BAD, CANNOT_TELL = 0, 1, 125  # of a step, to git
@@ -98,6 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
     except re.error as problem:
         raise GateError(f"--filter: not a regular expression: {problem}") from problem
     span = _span(arguments.good, arguments.bad)
+    suite = f"{span.bad}:bench/gate.csv"
+    matching(parse_suite(_checked(REPOSITORY, "show", suite), suite), arguments.filter)
     options = ["--base", span.good, f"--filter={arguments.filter}"]
     options += [f"--cmake={argument}" for argument in arguments.cmake]
     if arguments.dry_run:
@@ -110,7 +114,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     try:
         with _interruptible(), tempfile.TemporaryDirectory(prefix="tilegate-bisect-") as folder:
-            options.append(f"--waivers={Path(folder, 'none.json')}")  # what they excuse counts too
+            none = Path(folder, "none.json")  # what waivers excuse counts too
+            write_text(none, dumps({"schema": waivers.SCHEMA, "waivers": []}))
+            options.append(f"--waivers={none}")
             verdict = str(Path(folder, "verdict.json"))
             step = ["sh", "-c", _STEP, "step", verdict, *CONFIRM, *options]
             with _worktree(Path(folder, "tree"), span.bad) as tree:

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,11 @@ from tilegate_ci.files import GateError
 from tilegate_ci.git import GitError, checkout_commit, git, parting
 
 _SOURCES = ("kernels", "bench", "tests/verifier", "cmake")
-_SUFFIXES = frozenset({".cu", ".cuh", ".hpp", ".h", ".cpp", ".txt", ".cmake", ".csv", ".in"})
+_BASELINES = "bench/baselines"
+_RESULTS = {
+    _BASELINES,
+    *(f"bench/{name}" for name in ("plots", "profile", "recordings", "results")),
+}
 _TOP = ("CMakeLists.txt", "CMakePresets.json")
 _CONFIGURE = ("cmake", "--preset", "gpu", "-DTILEGATE_BUILD_TESTS=OFF", "-DTILEGATE_INSTALL=OFF")
 
@@ -77,10 +81,19 @@ def parted(base: str, head: str, repository: Path) -> str:
 
 
 def digest_of(source: Path) -> str:
-    """Of the files that a build or a run of bench reads, 40 hexadecimal digits."""
+    """Of the files that a build or a run of bench may read, 40 hexadecimal digits."""
     paths = [source / name for name in _TOP]
     for folder in _SOURCES:
-        paths += [p for p in (source / folder).rglob("*") if p.suffix in _SUFFIXES]
+        paths += (source / folder).rglob("*")
+    results = {source / name for name in _RESULTS}
+    return _digest(source, [path for path in paths if results.isdisjoint(path.parents)])
+
+
+def digest_of_baselines(source: Path) -> str:
+    return _digest(source, (source / _BASELINES).glob("*"))
+
+
+def _digest(source: Path, paths: Iterable[Path]) -> str:
     hashed = hashlib.sha256()
     for path in sorted(path for path in paths if path.is_file()):
         content = hashlib.sha256(path.read_bytes()).hexdigest()

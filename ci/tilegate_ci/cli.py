@@ -20,10 +20,10 @@ from tilegate_ci import (
     waivers,
 )
 from tilegate_ci import report as reports
-from tilegate_ci.accept import accept, check_acceptable, report
+from tilegate_ci.accept import accept, check_acceptable, check_same_device, report
 from tilegate_ci.collect import check_distinct, collect, read_process, read_sessions
 from tilegate_ci.compare import compare
-from tilegate_ci.files import GateError, dumps, write_atomically, write_in_place
+from tilegate_ci.files import GateError, dumps, write_text
 from tilegate_ci.model import baseline_path
 from tilegate_ci.reader import Role, load
 from tilegate_ci.times_cli import add_commands
@@ -94,12 +94,12 @@ def _compare(arguments: argparse.Namespace) -> int:
         comparison = waivers.apply(comparison, accepted)
     except GateError as problem:
         if arguments.markdown:
-            write_in_place(Path(arguments.markdown), render.markdown_error(str(problem)))
+            write_text(Path(arguments.markdown), render.markdown_error(str(problem)))
         if arguments.json:
             verdict_file.write_error(Path(arguments.json), str(problem))
         raise
     if arguments.markdown:
-        write_in_place(Path(arguments.markdown), render.markdown(comparison))
+        write_text(Path(arguments.markdown), render.markdown(comparison))
     if arguments.json:
         verdict_file.write(Path(arguments.json), comparison)
     for warning in comparison.warnings:
@@ -115,7 +115,9 @@ def _accept(arguments: argparse.Namespace) -> int:
     path = Path(arguments.baseline or default)
     old = load(str(path), Role.BASELINE) if path.exists() else None
     accepted = accept(candidate, old, arguments.merge)
-    write_atomically(path, accepted.text)
+    if path.resolve() != baseline_path(candidate.device):
+        check_same_device(candidate, old)
+    write_text(path, accepted.text)
     sys.stdout.write(report(path, accepted, candidate, old))
     return 0
 
@@ -125,7 +127,7 @@ def _collect(arguments: argparse.Namespace) -> int:
     sessions = read_sessions(arguments.conditions) if arguments.conditions else None
     processes = [read_process(path) for path in arguments.processes]
     document = collect(processes, arguments.commit, sessions)
-    write_atomically(Path(arguments.out), dumps(document) + "\n")
+    write_text(Path(arguments.out), dumps(document) + "\n")
     rows, count = len(document["benchmarks"]), len(processes)
     sys.stdout.write(f"{arguments.out}: {rows} benchmarks, {count} processes\n")
     return 0

@@ -17,7 +17,7 @@ from tilegate_ci.reader import Role, parse, parse_commit, parse_device, parse_na
 
 # Counters of the bench binary, by what the gate calls them. On simt only GFLOPS mean anything.
 _COUNTERS = {GFLOPS: "GFLOPS", RATIO: "ratio_to_cublas", "pct_peak": "pct_peak"}
-_MIN_TIME = re.compile(r"/min_time:([0-9.]+)")
+_MIN_TIME = re.compile(r"/min_time:([0-9]+(?:\.[0-9]+)?)")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from tilegate_ci.counters_table import (
     load_baseline,
     to_text,
 )
-from tilegate_ci.files import GateError, write_atomically, write_in_place
+from tilegate_ci.files import GateError, write_text
 from tilegate_ci.model import REPOSITORY
 
 EXAMPLES = """examples:
@@ -48,6 +48,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    try:
+        return _run(arguments)
+    except GateError as problem:
+        if arguments.markdown:
+            write_text(Path(arguments.markdown), f"```text\nerror: {problem}\n```\n")
+        raise
+
+
+def _run(arguments: argparse.Namespace) -> int:
     repository = arguments.repository.resolve()
     path = repository / BASELINE
     sources = Sources(repository)
@@ -63,9 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
         hazards = [f"{name}: {case.error}" for name, case in cases.items() if case.error]
         if hazards:
             raise GateError("not written, because of hazards:\n  " + "\n  ".join(hazards))
-        write_atomically(path, to_text(cases, sources))
+        write_text(path, to_text(cases, sources))
         for page, text in pages(repository, path).items():
-            write_atomically(page, text)
+            write_text(page, text)
         sys.stdout.write(f"{path}: {len(cases)} cases\n")
         return 0
     baseline = {
@@ -75,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     }
     report = judge(baseline, cases, sources)
     if arguments.markdown:
-        write_in_place(Path(arguments.markdown), f"```text\n{report.text}```\n")
+        write_text(Path(arguments.markdown), f"```text\n{report.text}```\n")
     sys.stdout.write(report.text)
     old = [page.relative_to(repository).as_posix() for page in stale(repository, path)]
     if old:

@@ -102,6 +102,8 @@ def cases_of(rungs: Sequence[str], repository: Path = REPOSITORY) -> list[str]:
     folders = {rung.name: rung.folder for rung in read_rungs(repository)}
     names = []
     for rung in rungs:
+        if rung not in folders:
+            raise GateError(f"{rung!r} is no rung of kernels/CMakeLists.txt")
         sources = (repository / "kernels" / folders[rung]).glob("*.cu*")
         chooses = any(_CHOOSES_BY_DEVICE in source.read_text("utf-8") for source in sources)
         names += [f"{rung}/{shape}" for shape in (*SHAPES, *(LARGE_SHAPES if chooses else ()))]
@@ -126,8 +128,7 @@ def excess_of(kind: str) -> str:
 def load_baseline(path: Path) -> dict[str, tuple[dict[str, int], dict[str, list[int]]]]:
     """By case: its counters, and by line of source [requests, units, excess]."""
     root = read_json(str(path))
-    if root.require("schema").value != SCHEMA:
-        raise root.error(f'"schema" is not {SCHEMA}')
+    root.check_version(SCHEMA)
     table = {}
     for name, case in root.require("cases").items():
         counters = {key: _whole(node) for key, node in case.require("counters").items()}
@@ -177,6 +178,8 @@ def _run(program: Path, arguments: Sequence[str]) -> str:
             check=False,
             timeout=TIMEOUT_S,
         )
+    except OSError as problem:
+        raise GateError(f"{program}: cannot be run: {problem.strerror}") from problem
     except subprocess.TimeoutExpired as problem:
         raise GateError(f"{program}: not finished after {TIMEOUT_S} s") from problem
     if done.returncode:

@@ -114,6 +114,11 @@ class Node:
             raise self.error(f"must be a whole number, not {_shown(self.value)}")
         return int(number)
 
+    def check_version(self, known: int) -> None:
+        schema = self.require("schema")
+        if type(schema.value) is not int or schema.value != known:  # true equals 1
+            raise schema.error(f"unknown schema {schema.value!r}; this gate reads schema {known}")
+
     def _expect(self, kind: type, description: str) -> None:
         if not isinstance(self.value, kind):
             raise self.error(f"must be {description}, not {_shown(self.value)}")
@@ -185,26 +190,26 @@ def dumps(value: Any, indent: int = 0) -> str:
     return json.dumps(value, allow_nan=False)
 
 
-def write_in_place(path: Path, text: str) -> None:
-    """For reports: the path may be a pipe, or a file that somebody else holds open."""
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """A reader sees the old file or the new one, never half of either. A pipe or a device stays
+    what it is."""
     try:
-        path.write_text(text, encoding="utf-8")
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        else:
+            _replace(path.resolve(), data)
     except OSError as problem:
         raise GateError(f"{path}: cannot be written: {problem.strerror or problem}") from problem
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """A reader sees the old file or the new one, never half of either."""
-    write_bytes_atomically(path, text.encode("utf-8"))
-
-
-def write_bytes_atomically(path: Path, data: bytes) -> None:
-    target = path.resolve()
+def _replace(target: Path, data: bytes) -> None:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(data)
         os.replace(temporary, target)
-    except OSError as problem:
-        raise GateError(f"{path}: cannot be written: {problem.strerror or problem}") from problem
     finally:
         temporary.unlink(missing_ok=True)

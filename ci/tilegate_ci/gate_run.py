@@ -14,7 +14,7 @@ from tilegate_ci.compare import Comparison, Row, worst_first
 from tilegate_ci.files import GateError, Node
 from tilegate_ci.journal import Journal, Stored
 from tilegate_ci.launcher import Launcher
-from tilegate_ci.model import MIN_DELTA, RATIO, Run
+from tilegate_ci.model import MIN_DELTA, RATIO, Device, Run
 from tilegate_ci.reader import Role, parse
 from tilegate_ci.session import is_canary, moved, void_reason
 from tilegate_ci.verdicts import Verdict
@@ -90,12 +90,13 @@ def measure_pairs(
 
 @dataclass(frozen=True)
 class Confirmed:
-    """`reasons` say why the session cannot be judged, if so."""
+    """`reasons` say why the session cannot be judged, if so; `keys` must not stay undecided."""
 
     verdicts: Mapping[str, Verdict]
     estimates: Mapping[str, paired.Estimate]
     deltas: Mapping[str, float]
     reasons: tuple[str, ...]
+    keys: frozenset[str] = frozenset()
 
 
 def judge_pairs(
@@ -104,12 +105,14 @@ def judge_pairs(
     identical: Iterable[str],
     deltas: Mapping[str, float],
     wanted: int,
+    screened_on: Device | None = None,
 ) -> Confirmed:
-    """Judges `names`, of which canaries and `identical` serve as controls."""
+    """Judges `names`, of which canaries and `identical` serve as controls. All of it, the screen
+    too where there was one, must be of one device."""
     names, same = list(names), set(identical)
     known = {name: deltas.get(name, MIN_DELTA) for name in names}
     if len(pairs) < wanted:
-        told = f"throttled: {len(pairs)} of {wanted} pairs are not void"
+        told = throttled(f"{len(pairs)} of {wanted} pairs")
         return Confirmed(dict.fromkeys(names, Verdict.INCOMPARABLE), {}, known, (told,))
     found = {
         name: paired.estimate(
@@ -122,10 +125,25 @@ def judge_pairs(
     verdicts = paired.judge(judged, known)
     for name in controls:
         verdicts[name] = Verdict.IDENTICAL if name in same else Verdict.PASS
-    reasons = tuple(moved(controls, known))
+    reasons = (*_other_devices(pairs, screened_on), *moved(controls, known))
     if reasons:
         verdicts = {name: _unjudged(verdict) for name, verdict in verdicts.items()}
     return Confirmed(verdicts, found, known, reasons)
+
+
+def throttled(sound: str) -> str:
+    return f"throttled: only {sound} count; let the GPU cool down, then give another --out"
+
+
+def _other_devices(pairs: Sequence[Pair], screened_on: Device | None) -> list[str]:
+    devices = [stored.device for pair in pairs for stored in pair]
+    first = screened_on or devices[0]
+    others = dict.fromkeys(_in_words(d) for d in devices if first.differences(d))
+    return [f"measured on {other}, and on {_in_words(first)}" for other in others]
+
+
+def _in_words(device: Device) -> str:
+    return f"{device.name} with cuBLAS {device.cublas}"
 
 
 def _unjudged(verdict: Verdict) -> Verdict:
@@ -157,7 +175,7 @@ def _row(row: Row, found: Confirmed) -> Row:
     verdict, estimate = found.verdicts[row.name], found.estimates.get(row.name)
     if estimate is None:
         return replace(row, verdict=verdict, note="not judged")
-    bounds = [100 * math.expm1(value) for value in (estimate.lower, estimate.upper)]
+    bounds = [-100 * math.expm1(-value) for value in (estimate.lower, estimate.upper)]
     note = f"{estimate.pairs} pairs: {bounds[0]:+.2f} to {bounds[1]:+.2f} %, p {estimate.p:.1g}"
     if verdict is Verdict.IDENTICAL:
         note += ", the same machine code"
@@ -167,6 +185,7 @@ def _row(row: Row, found: Confirmed) -> Row:
         note=note,
         slowdown=-math.expm1(-estimate.mean),
         delta=found.deltas[row.name],
+        key=row.key or row.name in found.keys,
     )
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tilegate_ci.collect import Process, Reading
-from tilegate_ci.files import GateError, dumps, read_json, write_atomically
+from tilegate_ci.files import GateError, Node, dumps, read_json, write_text
 from tilegate_ci.launcher import Measured
-from tilegate_ci.model import RATIO
+from tilegate_ci.model import RATIO, Device
+from tilegate_ci.reader import parse_device
 from tilegate_ci.schemas import check_schema
 
 SCHEMA = 1
@@ -23,6 +24,10 @@ class Stored:
     wall_s: float
     started: str
     conditions: Mapping[str, Any]
+
+    @property
+    def device(self) -> Device:
+        return parse_device(Node(dict(self.report.device), self.report.path, "device"))
 
     def log_ratio(self, name: str) -> float:
         return math.log(self.report.readings[name].values[RATIO])
@@ -46,7 +51,7 @@ class Journal:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as problem:
                 raise GateError(f"{folder}: cannot be made: {problem.strerror}") from problem
-            write_atomically(path, dumps(dict(protocol)) + "\n")
+            write_text(path, dumps(dict(protocol)) + "\n")
 
     def _path(self, key: str) -> Path:
         return self.folder / f"process-{key}.json"
@@ -86,7 +91,7 @@ class Journal:
                 for name, reading in report.readings.items()
             },
         }
-        write_atomically(self._path(key), dumps(document) + "\n")
+        write_text(self._path(key), dumps(document) + "\n")
         stored = self.load(key)
         assert stored is not None
         return stored

@@ -20,6 +20,7 @@ from tilegate_ci.reader import parse_name
 from tilegate_ci.suite import SUITE, filter_of
 
 TIMEOUT_S = 300.0
+MIN_TIME_S = 0.05  # a benchmark, unless told otherwise
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ _CANONICAL = re.compile(
 _AGGREGATE = re.compile(r"_(?:mean|median|stddev|cv|min|max|BigO|RMS)\Z")
 _SETTING = re.compile(
     r"/(?:manual_time|real_time|process_time"
-    r"|(?:min_time|min_warmup_time|iterations|repeats|threads):[0-9.]+s?)\Z"
+    r"|(?:min_time|min_warmup_time|iterations|repeats|threads):[0-9]+(?:\.[0-9]+)?s?)\Z"
 )
 
 _PRESET = {"cuda": "gpu", "simt": "cpu"}

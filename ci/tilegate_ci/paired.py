@@ -13,7 +13,7 @@ from scipy import stats
 
 from tilegate_ci.verdicts import Verdict
 
-PAIRS = 12  # of a gate run
+SCREEN, PAIRS = 3, 12  # processes of the head alone, then pairs, of a gate run
 MIN_PAIRS = 4  # below that, a t quantile for many benchmarks says nothing
 ALPHA = 0.01  # of one false block among all the flagged, by Holm
 UPPER = 0.95  # one-sided confidence of the bound that makes a pass

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.files import GateError, dumps, write_atomically
+from tilegate_ci.files import GateError, dumps, write_text
 from tilegate_ci.git import GitError, checkout_commit
 from tilegate_ci.ladder import LadderError, read_rungs
 from tilegate_ci.model import Device, baseline_path
@@ -238,7 +238,7 @@ def _write(profile: dict[str, Any], arguments: argparse.Namespace) -> int:
     folder = arguments.out or (RECORD if is_record else SCRATCH)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{device_stem(profile['device']['name'])}.json"
-    write_atomically(path, dumps(profile) + "\n")
+    write_text(path, dumps(profile) + "\n")
     _render(path)
     _tell(f"==> {os.path.relpath(path)}")
     return 1 if any("error" in rung for rung in profile["rungs"]) else 0
@@ -255,7 +255,7 @@ def _render(path: Path) -> int:
     except (OSError, ValueError) as problem:
         raise ProfileError(f"{path}: cannot be read: {problem}") from problem
     page = path.with_suffix(".md")
-    write_atomically(page, markdown(profile))
+    write_text(page, markdown(profile))
     _tell(f"==> {os.path.relpath(page)}")
     return 0
 

@@ -35,9 +35,7 @@ def load(path: str, role: Role = Role.CANDIDATE) -> Run:
 def parse(root: Node, role: Role) -> Run:
     if root.get("schema") is None and root.get("context") is not None:
         raise root.error("Google Benchmark's own output; `ci/gate collect` makes a run of it")
-    schema = root.require("schema")
-    if type(schema.value) is not int or schema.value != SCHEMA:
-        raise schema.error(f"unknown schema {schema.value!r}; this gate reads schema {SCHEMA}")
+    root.check_version(SCHEMA)
     check_finite(root)
     commit = root.require("commit")
     parse_commit(commit)

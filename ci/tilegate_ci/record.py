@@ -11,12 +11,14 @@ import shlex
 import shutil
 import subprocess
 import sys
+import traceback
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from tilegate_ci import conditions
+from tilegate_ci.arguments import count
 from tilegate_ci.files import GateError
 from tilegate_ci.git import checkout_commit, git, parting
 from tilegate_ci.model import Run, baseline_path
@@ -56,9 +58,16 @@ def main(argv: Sequence[str]) -> int:
     except (BenchError, GateError) as problem:
         _tell(f"bench: error: {problem}", sys.stderr)
         return 2
+    except OSError as problem:
+        what = f"{problem.filename}: " if problem.filename else ""
+        _tell(f"bench: error: {what}{problem.strerror or problem}", sys.stderr)
+        return 2
     except KeyboardInterrupt:
         _tell("bench: interrupted; nothing was judged", sys.stderr)
         return INTERRUPTED
+    except Exception:  # would end with 1, which means `regressed`
+        traceback.print_exc()
+        return 2
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -75,7 +84,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--filter", metavar="REGEX", help="only benchmarks whose name matches")
     parser.add_argument("--shapes", metavar="SHAPES", help="as bench's own --shapes")
-    parser.add_argument("--processes", metavar="N", type=_count, help="default: 3 on a GPU, else 1")
+    parser.add_argument("--processes", metavar="N", type=count, help="default: 3 on a GPU, else 1")
     parser.add_argument(
         "--preset", choices=tuple(PROCESSES), help="default: gpu where a GPU and nvcc are, else cpu"
     )
@@ -93,13 +102,6 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             parser.error(f"--filter: not a regular expression: {problem}")
     arguments.extra = extra
     return arguments
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return number
 
 
 def _bench(arguments: argparse.Namespace) -> int:

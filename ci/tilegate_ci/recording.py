@@ -10,12 +10,13 @@ import gzip
 import json
 import math
 import statistics
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.files import GateError, Node, parse_json, write_bytes_atomically
+from tilegate_ci.files import GateError, Node, parse_json, write_bytes
 from tilegate_ci.schemas import check_schema
 
 SCHEMA = 1
@@ -78,7 +79,7 @@ def load(path: str) -> Recording:
         data = gzip.decompress(Path(path).read_bytes())
     except FileNotFoundError as problem:
         raise GateError(f"{path}: cannot be read: {problem.strerror}") from problem
-    except (OSError, EOFError) as problem:
+    except (OSError, EOFError, zlib.error) as problem:
         raise GateError(f"{path}: not a whole gzip file: {problem}") from problem
     return parse(parse_json(data, path))
 
@@ -87,11 +88,16 @@ def parse(root: Node) -> Recording:
     check_schema(root, "recording")
     processes = [_parse_process(node) for node in root.require("processes").elements()]
     seen = set()
+    like: dict[str | None, Process] = {}
     for process in processes:
         key = (process.round, process.rung, process.plant_percent, process.build)
         if key in seen:
             raise root.error(f"processes: {key} is there twice")
         seen.add(key)
+        first = like.setdefault(process.rung, process)
+        differing = sorted(first.rows.keys() ^ process.rows.keys())
+        if differing:
+            raise root.error(f"processes: {key}: {differing[0]} is not in all of its kind")
     return Recording(
         root.source,
         root.require("sitting").text(),
@@ -126,4 +132,4 @@ def save(path: Path, document: Mapping[str, Any]) -> None:
     lines = [json.dumps(process, sort_keys=True) for process in document["processes"]]
     text = json.dumps(head, sort_keys=True)[:-1] + ', "processes": [\n' + ",\n".join(lines) + "\n]}"
     json.loads(text)
-    write_bytes_atomically(path, gzip.compress(text.encode(), mtime=0))
+    write_bytes(path, gzip.compress(text.encode(), mtime=0))

@@ -35,9 +35,9 @@ def console(comparison: Comparison) -> str:
 def markdown(comparison: Comparison) -> str:
     """For a workflow's step summary: what needs a look first, passes folded away."""
     lines = [f"### Gate: {_result(comparison)}", "", summary_line(comparison), ""]
-    lines += [f"- {_escaped(line)}" for line in _sources(comparison)]
-    lines += [f"- incomparable: {_escaped(line)}" for line in comparison.differences]
-    lines += [f"- warning: {_escaped(line)}" for line in comparison.warnings]
+    lines += [f"- {escaped(line)}" for line in _sources(comparison)]
+    lines += [f"- incomparable: {escaped(line)}" for line in comparison.differences]
+    lines += [f"- warning: {escaped(line)}" for line in comparison.warnings]
     passed = [row for row in comparison.rows if row.verdict is Verdict.PASS]
     others = [row for row in comparison.rows if row.verdict is not Verdict.PASS]
     if others:
@@ -49,7 +49,7 @@ def markdown(comparison: Comparison) -> str:
 
 
 def markdown_error(message: str) -> str:
-    return f"### Gate: error\n\n{_escaped(message)}\n\nExit 2, {EXIT_MEANINGS[2]}\n"
+    return f"### Gate: error\n\n{escaped(message)}\n\nExit 2, {EXIT_MEANINGS[2]}\n"
 
 
 def summary_line(comparison: Comparison) -> str:
@@ -123,11 +123,11 @@ def _markdown_cell(cell: str, heading: str) -> str:
     """The rerun command holds a |, which would end the cell inside a code span too."""
     if heading in ("benchmark", "rerun") and cell:
         return "`" + cell.replace("|", "\\|") + "`"
-    return _escaped(cell)
+    return escaped(cell)
 
 
-def _escaped(text: str) -> str:
-    """File names and messages as text: no table, code, emphasis or HTML out of them."""
-    for character in "\\`*_|<[":
+def escaped(text: str) -> str:
+    """File names and messages as text: no table, code, emphasis, heading or HTML out of them."""
+    for character in "\\`*_|<[&~#":
         text = text.replace(character, "\\" + character)
-    return text
+    return text.replace("\n", "<br>")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tilegate_ci.files import GateError, write_atomically, write_in_place
+from tilegate_ci.files import GateError, write_text
 from tilegate_ci.model import REPOSITORY
 
 RECORDINGS = REPOSITORY / "bench" / "recordings"
@@ -50,7 +50,7 @@ def tables(paths: list[str]) -> str:
 def _replay(arguments: argparse.Namespace) -> int:
     text = tables(arguments.recordings or committed())
     if arguments.markdown:
-        write_in_place(Path(arguments.markdown), text + "\n")
+        write_text(Path(arguments.markdown), text + "\n")
     page = arguments.into or arguments.check
     if page is None:
         sys.stdout.write(text + "\n")
@@ -75,5 +75,5 @@ def _page(path: Path, text: str, write: bool) -> int:
             f"gate: {path}: not what the recordings say; ci/gate replay --into {path}\n"
         )
         return 1
-    write_atomically(path, new)
+    write_text(path, new)
     return 0

@@ -28,7 +28,6 @@ class Sitting:
     suite: tuple[Process, ...]
     arms: Mapping[tuple[str, float | None, str | None], Mapping[int, Process]]
     void: int
-    key: frozenset[str] = frozenset()
 
 
 def sittings(recordings: Sequence[Recording]) -> list[Sitting]:

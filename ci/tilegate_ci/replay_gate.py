@@ -14,7 +14,7 @@ from tilegate_ci.replay_data import Baseline, Sitting, baseline
 from tilegate_ci.session import is_canary, moved
 from tilegate_ci.verdicts import Verdict
 
-SCREEN = 3  # processes of a gate run before the confirmation
+SCREEN = paired.SCREEN  # processes of a gate run before the confirmation
 SEED = 1
 
 

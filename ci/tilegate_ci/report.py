@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tilegate_ci import render
-from tilegate_ci.files import GateError, write_in_place
+from tilegate_ci.files import GateError, write_text
 from tilegate_ci.ladder import LadderError, Rung, read_rungs
 from tilegate_ci.model import GFLOPS, RATIO, REPOSITORY
 from tilegate_ci.report_data import Source, history, load_profile, load_source
@@ -39,12 +39,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     sources = [load_source(path) for path in arguments.files]
     if arguments.junit:
-        write_in_place(Path(arguments.junit), junit(sources))
+        write_text(Path(arguments.junit), junit(sources))
     if arguments.markdown:
         text = "\n".join(markdown(source) for source in sources)
-        write_in_place(Path(arguments.markdown), text)
+        write_text(Path(arguments.markdown), text)
     if arguments.html:
-        write_in_place(Path(arguments.html), _page(sources, arguments.repository.resolve()))
+        write_text(Path(arguments.html), _page(sources, arguments.repository.resolve()))
     if not (arguments.html or arguments.junit or arguments.markdown):
         sys.stdout.write("\n".join(console(source) for source in sources))
     return 0
@@ -64,7 +64,12 @@ def markdown(source: Source) -> str:
         return render.markdown_error(source.error)
     if source.comparison is not None:
         return render.markdown(source.comparison)
-    lines = [f"### {source.title}", "", "| benchmark | GFLOPS | of cuBLAS |", "|---|---:|---:|"]
+    lines = [
+        f"### {render.escaped(source.title)}",
+        "",
+        "| benchmark | GFLOPS | of cuBLAS |",
+        "|---|---:|---:|",
+    ]
     for name, values in sorted(source.measured.items()):
         share = values.get(RATIO)
         told = "-" if share is None else f"{100 * share:.1f} %"

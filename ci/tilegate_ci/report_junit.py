@@ -16,14 +16,17 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit(sources: Sequence[Source]) -> str:
-    """Regressed and inconclusive are failures, incomparable is skipped. A run that nobody compared
-    has a case a benchmark that says whether it was verified."""
+    """Regressed and inconclusive are failures, incomparable is skipped, and so is a case of the
+    session where all of it is. A run that nobody compared has a case a benchmark that says whether
+    it was verified."""
     root = ElementTree.Element("testsuites", name="gate")
     for source in sources:
         suite = ElementTree.SubElement(root, "testsuite", name=_clean(source.title))
         if source.error is not None:
             _problem(_case(suite, "gate", "compare"), "error", "error", source.error, "")
         elif source.comparison is not None:
+            if source.comparison.differences:
+                _skip(_case(suite, "gate", "session"), "; ".join(source.comparison.differences))
             for row in source.comparison.rows:
                 _add_row(suite, row, source.comparison)
         else:
@@ -52,7 +55,7 @@ def _add_row(suite: ElementTree.Element, row: Row, comparison: Comparison) -> No
         _problem(case, "failure", row.verdict.value, said, row.rerun)
     elif row.verdict is Verdict.INCOMPARABLE:
         why = "; ".join(comparison.differences) or row.note
-        ElementTree.SubElement(case, "skipped", message=_clean(f"incomparable: {why}"))
+        _skip(case, why)
     elif row.verdict is not Verdict.PASS:
         ElementTree.SubElement(case, "system-out").text = _clean(said)
 
@@ -66,6 +69,10 @@ def _case(suite: ElementTree.Element, rung: str, name: str) -> ElementTree.Eleme
 def _problem(case: ElementTree.Element, tag: str, kind: str, message: str, rerun: str) -> None:
     problem = ElementTree.SubElement(case, tag, type=kind, message=_clean(message))
     problem.text = _clean(f"{message}\n{rerun}" if rerun else message)
+
+
+def _skip(case: ElementTree.Element, why: str) -> None:
+    ElementTree.SubElement(case, "skipped", message=_clean(f"incomparable: {why}"))
 
 
 def _count(element: ElementTree.Element) -> None:

@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from tilegate_ci import ladder
+from tilegate_ci import ladder, waivers
 from tilegate_ci import resources_render as render
-from tilegate_ci.files import GateError, write_atomically, write_in_place
+from tilegate_ci.files import GateError, write_text
 from tilegate_ci.model import REPOSITORY
 from tilegate_ci.resources_cache import Cache
 from tilegate_ci.resources_compile import Compiled, Toolkit, compile_rung, find_toolkit
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _run(arguments)
     except GateError as problem:
         if arguments.markdown:
-            write_in_place(Path(arguments.markdown), render.markdown_error(str(problem)))
+            write_text(Path(arguments.markdown), render.markdown_error(str(problem)))
         raise
 
 
@@ -68,6 +68,7 @@ def _run(arguments: argparse.Namespace) -> int:
     chosen = _chosen(every, arguments.rung)
     architectures = arguments.arch or [*ARCHITECTURES]
     committed = load(path) if path.exists() or not arguments.update else Table(toolkit.release, {})
+    waivers.check(committed.waivers, datetime.date.today(), str(path))
     partial = len(chosen) < len(every) or len(architectures) < len(ARCHITECTURES)
     if arguments.update and partial and committed.nvcc != toolkit.release:
         raise GateError(
@@ -77,13 +78,13 @@ def _run(arguments: argparse.Namespace) -> int:
     found, errors = measure(toolkit, repository, chosen, architectures, committed)
     if arguments.update and not errors:
         committed = merged(committed, found, every, architectures, partial)
-        write_atomically(path, to_text(committed))
+        write_text(path, to_text(committed))
         sys.stdout.write(f"{os.path.relpath(path)}: written\n")
     # What has left the ladder is compared only where the whole ladder was asked for.
     names = {rung.name for rung in chosen} | ({*committed.rungs} if not arguments.rung else set())
-    judgement = judge(committed, found, names, architectures, errors, datetime.date.today())
+    judgement = judge(committed, found, names, architectures, errors)
     if arguments.markdown:
-        write_in_place(Path(arguments.markdown), render.markdown(judgement))
+        write_text(Path(arguments.markdown), render.markdown(judgement))
     for warning in judgement.warnings:
         sys.stderr.write(f"gate: warning: {warning}\n")
     sys.stdout.write(render.console(judgement))

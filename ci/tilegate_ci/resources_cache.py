@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilegate_ci import resources_compile
-from tilegate_ci.files import GateError, write_atomically
+from tilegate_ci.files import GateError, write_text
 from tilegate_ci.resources_compile import Compiled, Launch, Toolkit, Usage
 
 
@@ -50,7 +50,7 @@ class Cache:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise GateError(f"{self.folder}: cannot be made: {problem.strerror}") from problem
-        write_atomically(self._path(word, architecture), json.dumps(entry, indent=1))
+        write_text(self._path(word, architecture), json.dumps(entry, indent=1))
 
     def _path(self, word: str, architecture: str) -> Path:
         return self.folder / f"{word}-{architecture}-{self._tool[:16]}.json"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -57,7 +56,6 @@ def judge(
     rungs: Collection[str],
     architectures: Collection[str],
     errors: list[str],
-    today: datetime.date,
 ) -> Judgement:
     """`rungs`: those that `found` should hold; what `committed` says of others is left alone."""
     incomparable = None
@@ -68,7 +66,7 @@ def judge(
             "table anew"
         )
     spills = [
-        _spill(place, row, committed.waivers, today)
+        _spill(place, row, committed.waivers)
         for place, row in found.rows()
         if row.spilled and place.architecture in architectures
     ]
@@ -94,13 +92,11 @@ def judge(
     )
 
 
-def _spill(place: Place, row: Row, waivers: list[Waiver], today: datetime.date) -> Spill:
+def _spill(place: Place, row: Row, waivers: list[Waiver]) -> Spill:
     waiver = next((one for one in waivers if one.covers(place)), None)
     if waiver is None:
         return Spill(place, row, None, None if row.path == VARIANT else "not waived")
     fault = None
     if row.spilled > waiver.ceiling:
         fault = f"above the {waiver.ceiling} bytes of waiver {waiver.id}"
-    elif today > waiver.expires:
-        fault = f"waiver {waiver.id} expired on {waiver.expires}"
     return Spill(place, row, waiver, fault)

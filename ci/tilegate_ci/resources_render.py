@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from tilegate_ci.render import escaped
 from tilegate_ci.resources_judge import MEANINGS, Judgement, Spill
 from tilegate_ci.resources_table import COLUMNS, Change, Row
 
@@ -31,13 +32,13 @@ def console(judgement: Judgement) -> str:
 def markdown(judgement: Judgement) -> str:
     lines = [f"### Resources: {MEANINGS[judgement.exit_code].split(':')[0]}", ""]
     lines += [summary(judgement), ""]
-    lines += [f"- error: {_escaped(error)}" for error in judgement.errors]
+    lines += [f"- error: {escaped(error)}" for error in judgement.errors]
     if judgement.incomparable:
-        lines.append(f"- incomparable: {_escaped(judgement.incomparable)}")
+        lines.append(f"- incomparable: {escaped(judgement.incomparable)}")
     lines += [
         f"- new: {name}: not in the committed table yet; `{UPDATE}`" for name in judgement.new
     ]
-    lines += [f"- warning: {_escaped(warning)}" for warning in judgement.warnings]
+    lines += [f"- warning: {escaped(warning)}" for warning in judgement.warnings]
     if judgement.spills:
         header = ("verdict", "rung", "kernel", "architecture", "stores", "loads", "reason")
         lines += ["", "Spills, in bytes a thread:", ""]
@@ -57,7 +58,7 @@ def markdown(judgement: Judgement) -> str:
 
 
 def markdown_error(message: str) -> str:
-    return f"### Resources: error\n\n{_escaped(message)}\n"
+    return f"### Resources: error\n\n{escaped(message)}\n"
 
 
 def summary(judgement: Judgement) -> str:
@@ -117,11 +118,5 @@ def _grouped(changes: Sequence[Change]) -> list[tuple[str, ...]]:
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [header, ["---"] * len(header), *([_escaped(cell) for cell in row] for row in rows)]
+    lines = [header, ["---"] * len(header), *([escaped(cell) for cell in row] for row in rows)]
     return ["| " + " | ".join(line) + " |" for line in lines]
-
-
-def _escaped(text: str) -> str:
-    for character in "\\`*_|<[":
-        text = text.replace(character, "\\" + character)
-    return text

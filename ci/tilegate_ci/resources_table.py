@@ -159,9 +159,7 @@ def load(path: Path) -> Table:
         raise GateError(f"{path}: there is no table yet; `ci/gate resources --update` writes one")
     root = read_json(str(path))
     check_finite(root)
-    schema = root.require("schema")
-    if schema.value != SCHEMA:
-        raise schema.error(f"this gate reads schema {SCHEMA}, not {schema.value!r}")
+    root.check_version(SCHEMA)
     columns = root.require("columns")
     if columns.value != list(COLUMNS):
         raise columns.error(

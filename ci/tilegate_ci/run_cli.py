@@ -10,11 +10,12 @@ from datetime import date
 from pathlib import Path
 
 from tilegate_ci import render, verdict_file, waivers
-from tilegate_ci.files import GateError, write_in_place
+from tilegate_ci.arguments import seconds
+from tilegate_ci.files import GateError, write_text
+from tilegate_ci.launcher import MIN_TIME_S
 from tilegate_ci.model import REPOSITORY
 from tilegate_ci.verdicts import EXIT_MEANINGS
 
-MIN_TIME_S = 0.05
 PAIRS = 12  # as paired.PAIRS, which needs numpy
 WORK = REPOSITORY / "build" / "gate-run"
 
@@ -64,7 +65,7 @@ def add_commands(add: Callable[[str, str, str], argparse.ArgumentParser]) -> Non
         command.add_argument(
             "--cmake", metavar="ARGUMENT", action="append", default=[], help="may be repeated"
         )
-        command.add_argument("--min-time", metavar="SECONDS", type=float, default=MIN_TIME_S)
+        command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
         command.add_argument("--seed", metavar="N", type=int, default=1)
         command.add_argument("--waivers", metavar="FILE", default=str(waivers.WAIVERS))
         command.add_argument(
@@ -79,14 +80,21 @@ def _command(arguments: argparse.Namespace, screened: bool) -> int:
         try:
             return _run(arguments, screened)
         except GateError as problem:
-            if arguments.markdown:
-                write_in_place(Path(arguments.markdown), render.markdown_error(str(problem)))
-            if arguments.json:
-                verdict_file.write_error(Path(arguments.json), " ".join(str(problem).split()))
+            _write_error(arguments, str(problem))
             raise
     except KeyboardInterrupt:
-        _tell("interrupted; every process that ended is kept, run again to go on")
+        told = "interrupted; every process that ended is kept, run again to go on"
+        _write_error(arguments, told)
+        _tell(told)
         return 2
+
+
+def _write_error(arguments: argparse.Namespace, message: str) -> None:
+    """In the place of reports, of which an older run's may be there."""
+    if arguments.markdown:
+        write_text(Path(arguments.markdown), render.markdown_error(message))
+    if arguments.json:
+        verdict_file.write_error(Path(arguments.json), message)
 
 
 def _run(arguments: argparse.Namespace, screened: bool) -> int:
@@ -109,7 +117,7 @@ def _run(arguments: argparse.Namespace, screened: bool) -> int:
         return 0
     found = waivers.apply(run_job.judged(job, _tell), accepted)
     if arguments.markdown:
-        write_in_place(Path(arguments.markdown), render.markdown(found))
+        write_text(Path(arguments.markdown), render.markdown(found))
     if arguments.json:
         verdict_file.write(Path(arguments.json), found)
     for warning in found.warnings:

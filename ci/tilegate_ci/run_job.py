@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tilegate_ci import gate_run
-from tilegate_ci.builds import Side, build, parted, resolve
+from tilegate_ci.builds import Side, build, digest_of_baselines, parted, resolve
 from tilegate_ci.compare import Comparison, Row, compare, worst_first
-from tilegate_ci.files import GateError, dumps, write_atomically
+from tilegate_ci.files import dumps, write_text
 from tilegate_ci.gate_run import Bench, Confirmed, Pair, Tell
 from tilegate_ci.identity import same_rungs
 from tilegate_ci.journal import Journal, Stored
 from tilegate_ci.launcher import Launcher
 from tilegate_ci.model import REPOSITORY, Device, Run, baseline_path
 from tilegate_ci.names import rerun_command
+from tilegate_ci.paired import SCREEN
 from tilegate_ci.reader import Role, load
 from tilegate_ci.sitting import CANARIES
 from tilegate_ci.suite import matching, read_suite, rung_of
 from tilegate_ci.verdicts import Verdict
 
-SCREEN = 3
 MOST_PROCESS_S = 15.0
 
 
@@ -40,7 +39,8 @@ class Options:
 
 @dataclass(frozen=True)
 class Job:
-    """`names` are of both suites, in the head's order. `folder` holds the finished processes."""
+    """`names` are of both suites, in the head's order. `folder` holds the finished processes, of
+    `protocol` and no other."""
 
     base: Side
     head: Side
@@ -49,6 +49,7 @@ class Job:
     new: Sequence[str]  # in the head's suite only
     folder: Path
     options: Options
+    protocol: Mapping[str, object]
 
     @property
     def ours(self) -> list[str]:
@@ -78,8 +79,15 @@ def prepare(
     everything = {**dict.fromkeys(ours), **dict.fromkeys(theirs)}
     chosen = matching(everything, options.filter or None)
     chosen += [name for name in CANARIES if name in everything and name not in chosen]
-    protocol = json.dumps([base.digest, head.digest, asdict(options)], sort_keys=True)
-    name = f"run-{hashlib.sha256(protocol.encode()).hexdigest()[:16]}"
+    protocol: dict[str, object] = {
+        "schema": 1,
+        "base": base.digest,
+        "head": head.digest,
+        "baselines": digest_of_baselines(base.source),
+        **asdict(options),
+        "cmake": list(options.cmake),
+    }
+    name = f"run-{hashlib.sha256(dumps(protocol).encode()).hexdigest()[:16]}"
     return Job(
         base,
         head,
@@ -88,15 +96,24 @@ def prepare(
         [name for name in chosen if name not in theirs],
         out or work / name,
         options,
+        protocol,
     )
 
 
 def judged(job: Job, tell: Tell) -> Comparison:
+    found = _judged(job, tell)
+    sessions = found.candidate.fields["sessions"]
+    if all(session["conditions"]["before"] for session in sessions):
+        return found
+    told = "NVML told nothing of the GPU, so that heat voids no process; is nvidia-ml-py installed?"
+    return replace(found, warnings=(*found.warnings, told))
+
+
+def _judged(job: Job, tell: Tell) -> Comparison:
     options = job.options
-    sources = {"base": job.base.digest, "head": job.head.digest}
     bench = Bench(
         Launcher(options.min_time_s, options.seed, job.head.suite),
-        Journal(job.folder, {"schema": 1, **sources, **_plain(options)}),
+        Journal(job.folder, job.protocol),
         tell,
         f"{job.base.digest}:{job.head.digest}:{options.seed}",
     )
@@ -107,13 +124,15 @@ def judged(job: Job, tell: Tell) -> Comparison:
         return _unscreened(job, bench)
     processes = gate_run.screen(bench, job.head.binary, job.ours, SCREEN)
     if len(processes) < SCREEN:
-        raise GateError("throttled: too few processes of the screen count; let the GPU cool down")
+        sound = f"{len(processes)} of {SCREEN} processes of the screen"
+        shown = bench.process("screen-1", job.head.binary, job.ours, 0)
+        return _throttled(job, shown, gate_run.throttled(sound))
     candidate = _saved(job, processes, job.head.commit, "candidate")
     stored = _baseline(job, candidate.device)
     if stored is None:
         tell(f"the base has no baseline for {candidate.device.name}: everything is confirmed")
         return _unscreened(job, bench)
-    return _screened(job, bench, compare(stored, candidate), stored)
+    return _with_suites(job, _screened(job, bench, compare(stored, candidate), stored))
 
 
 def _screened(job: Job, bench: Bench, screening: Comparison, stored: Run) -> Comparison:
@@ -148,10 +167,14 @@ def _unscreened(job: Job, bench: Bench) -> Comparison:
         run = _saved(
             job, [bench.process("head", job.head.binary, job.ours, 0)], job.head.commit, "head"
         )
-        found = Confirmed(dict.fromkeys(wanted, Verdict.IDENTICAL), {}, {}, ())
+        verdicts = dict.fromkeys(wanted, Verdict.IDENTICAL) | dict.fromkeys(job.new, Verdict.NEW)
+        found = Confirmed(verdicts, {}, {}, ())
         return _with_suites(job, gate_run.with_verdicts(compare(run, run), found))
     measured = sorted({*wanted, *_canaries(job)})
     confirmed, pairs = _confirm(job, bench, measured, identical, None)
+    if not pairs:
+        shown = bench.process("pair-1-head", job.head.binary, measured, 0)
+        return _throttled(job, shown, *confirmed.reasons)
     base = _saved(job, [pair[0] for pair in pairs], job.base.commit, "base")
     head = _saved(job, [pair[1] for pair in pairs], job.head.commit, "head")
     return _with_suites(job, gate_run.with_verdicts(compare(base, head), confirmed))
@@ -164,14 +187,15 @@ def _confirm(
         build(job.base, job.options.cmake, bench.tell)
     wanted = job.options.pairs
     pairs = gate_run.measure_pairs(bench, job.base.binary, job.head.binary, names, wanted)
-    if not pairs:
-        raise GateError("throttled: no pair of processes counts; let the GPU cool down")
-    if stored is None:
+    screened_on = stored.device if stored else None
+    if stored is None and pairs:
         run = gate_run.as_run([pair[1] for pair in pairs], job.head.commit, "head")
         stored = _baseline(job, run.device)
-    rows = stored.benchmarks.items() if stored else ()
-    deltas = {name: row.margin(row.decisive) for name, row in rows}
-    return gate_run.judge_pairs(pairs, names, identical, deltas, wanted), pairs
+    rows = stored.benchmarks if stored else {}
+    deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
+    found = gate_run.judge_pairs(pairs, names, identical, deltas, wanted, screened_on)
+    keys = frozenset(name for name, row in rows.items() if row.key)
+    return replace(found, keys=keys), pairs
 
 
 def _identical(job: Job, bench: Bench, names: Sequence[str]) -> list[str]:
@@ -201,14 +225,14 @@ def _baseline(job: Job, device: Device) -> Run | None:
 def _saved(job: Job, processes: Sequence[Stored], commit: str, name: str) -> Run:
     path = job.folder / f"{name}.json"
     run = gate_run.as_run(processes, commit, str(path))
-    write_atomically(path, dumps(dict(run.fields)) + "\n")
+    write_text(path, dumps(dict(run.fields)) + "\n")
     return run
 
 
 def _with_suites(job: Job, comparison: Comparison) -> Comparison:
-    """What only one of the suites has was not measured on both sides."""
+    """With a row for all that only one of the suites has, and so nothing told yet."""
     known = {row.name for row in comparison.rows}
-    rows = [row for row in comparison.rows if row.name not in job.new]
+    rows = [*comparison.rows]
     for names, verdict, note in (
         (job.gone, Verdict.ERROR, "missing in the head's suite"),
         (job.new, Verdict.NEW, "not in the base's suite"),
@@ -217,7 +241,7 @@ def _with_suites(job: Job, comparison: Comparison) -> Comparison:
         rows += [
             Row(name, verdict, note, rerun_command(name, kind), False, *[None] * 5)
             for name in names
-            if name not in known or verdict is Verdict.NEW
+            if name not in known
         ]
     return replace(comparison, rows=tuple(sorted(rows, key=worst_first)))
 
@@ -234,5 +258,12 @@ def _incomparable(screening: Comparison, reasons: Sequence[str]) -> Comparison:
     )
 
 
-def _plain(options: Options) -> dict[str, object]:
-    return {**asdict(options), "cmake": list(options.cmake)}
+def _throttled(job: Job, process: Stored, reason: str) -> Comparison:
+    """Where too little of what was measured counts: one process shows what was asked for."""
+    run = _saved(job, [process], job.head.commit, "throttled")
+    shown = compare(run, run)
+    rows = [
+        replace(row, verdict=Verdict.INCOMPARABLE, note="not judged", slowdown=None)
+        for row in shown.rows
+    ]
+    return _with_suites(job, replace(shown, rows=tuple(rows), differences=(reason,)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tilegate_ci.paired import Estimate
@@ -45,7 +45,3 @@ def moved(estimates: Mapping[str, Estimate], deltas: Mapping[str, float]) -> lis
         for name, found in estimates.items()
         if found.lower > deltas[name] or found.upper < -deltas[name]
     ]
-
-
-def canaries(names: Iterable[str]) -> list[str]:
-    return [name for name in names if is_canary(name)]

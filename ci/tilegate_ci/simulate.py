@@ -17,7 +17,7 @@ from tilegate_ci.replay_data import Sitting
 
 Array = NDArray[np.float64]
 RUNS = 2000
-SCREEN = 3
+SCREEN = paired.SCREEN
 MEDIAN_EFFICIENCY = 1.2533  # the standard error of a median over that of a mean
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,7 @@ class Header:
 
 def record(
     header: Header,
-    steps: Iterable[Step],
+    steps: Sequence[Step],
     out: Path,
     tell: Callable[[str], None],
     time_limit_s: float | None = None,
@@ -101,7 +102,8 @@ def record(
     """Runs the steps that `out` does not hold yet, and writes it after each; how many are left,
     because the next one might not end within the time limit."""
     document = _resumed(header, out)
-    done = {_key(process) for process in document["processes"]} if document else set()
+    done = {_key(process): process for process in document["processes"]} if document else {}
+    _check_binaries(steps, done, out)
     left = [step for step in steps if step.key not in done]
     if done:
         tell(f"{out}: {len(done)} processes are there, {len(left)} to go")
@@ -141,6 +143,29 @@ def _resumed(header: Header, out: Path) -> dict[str, Any] | None:
     return {**old, "processes": list(old["processes"])}
 
 
+def _check_binaries(
+    steps: Sequence[Step], done: Mapping[tuple[Any, ...], Mapping[str, Any]], out: Path
+) -> None:
+    """Older recordings do not say which binary it was."""
+    known = [
+        (step.arm, done[step.key]["binary"]) for step in steps if "binary" in done.get(step.key, ())
+    ]
+    now = {path: _digest(path) for path in {arm.binary for arm, _ in known}}
+    for arm, was in known:
+        if was != now[arm.binary]:
+            raise GateError(
+                f"{out}: {arm.title}: recorded with another binary than {arm.binary} is now; "
+                "give another --out"
+            )
+
+
+def _digest(binary: Path) -> str:
+    try:
+        return hashlib.sha256(binary.read_bytes()).hexdigest()
+    except OSError as problem:
+        raise GateError(f"{binary}: cannot be read: {problem.strerror or problem}") from problem
+
+
 def _key(process: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(process.get(key) for key in ("round", "rung", "plant_percent", "build"))
 
@@ -165,6 +190,7 @@ def _process(step: Step, measured: Measured) -> dict[str, Any]:
         "rung": step.arm.rung,
         "plant_percent": step.arm.plant_percent,
         "build": step.arm.build,
+        "binary": _digest(step.arm.binary),
         "started": measured.started,
         "wall_s": measured.wall_s,
         "conditions": {"before": dict(measured.before), "after": dict(measured.after)},

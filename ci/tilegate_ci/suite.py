@@ -17,9 +17,15 @@ _HEADER = "set,m,n,k,lda,ldb,ldc,pointer_offset_bytes"
 def read_suite(path: Path = SUITE) -> list[str]:
     """The names of the benchmarks, in the order of the file."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8")
     except OSError as problem:
         raise GateError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
+    return parse_suite(text, str(path))
+
+
+def parse_suite(text: str, path: str) -> list[str]:
+    """As read_suite; `path` is where the text came from."""
+    lines = text.splitlines()
     if not lines or lines[0] != _HEADER:
         raise GateError(f"{path}:1: the columns must be {_HEADER}")
     names: list[str] = []

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tilegate_ci import bisect, replay_cli, run_cli
+from tilegate_ci.arguments import count, seconds
 from tilegate_ci.files import GateError
 from tilegate_ci.git import checkout_commit
-from tilegate_ci.launcher import Launcher
+from tilegate_ci.launcher import MIN_TIME_S, Launcher
 from tilegate_ci.model import REPOSITORY
 from tilegate_ci.sitting import Arm, Header, plan, record
 from tilegate_ci.suite import SUITE, matching, read_suite, rung_of
 
 Add = Callable[[str, str, str], argparse.ArgumentParser]
 BENCH = REPOSITORY / "build" / "gpu" / "bench" / "bench"
-MIN_TIME_S = 0.05
 UNFINISHED = 3
 
 _RECORD_EXAMPLES = """examples:
@@ -38,9 +38,9 @@ def add_commands(add: Add) -> None:
     command.set_defaults(command=_record)
     command.add_argument("--sitting", metavar="NAME", required=True)
     command.add_argument("--out", metavar="FILE.json.gz", required=True)
-    command.add_argument("--processes", metavar="N", type=_count, required=True)
+    command.add_argument("--processes", metavar="N", type=count, required=True)
     command.add_argument("--commit", metavar="SHA", help="default: what git says")
-    command.add_argument("--rounds", metavar="N", type=_count, default=8, help=_ROUNDS_HELP)
+    command.add_argument("--rounds", metavar="N", type=count, default=8, help=_ROUNDS_HELP)
     command.add_argument(
         "--plant", metavar="RUNG=PERCENT", action="append", default=[], help="slow RUNG down"
     )
@@ -51,7 +51,7 @@ def add_commands(add: Add) -> None:
         default=[],
         help="another binary, in which RUNG was made slower",
     )
-    command.add_argument("--time-limit", metavar="SECONDS", type=float, help=_LIMIT_HELP)
+    command.add_argument("--time-limit", metavar="SECONDS", type=seconds, help=_LIMIT_HELP)
     _add_launch_options(command)
 
     replay_cli.add_command(add)
@@ -67,7 +67,7 @@ def _add_launch_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--bench", metavar="BINARY", default=str(BENCH))
     command.add_argument("--suite", metavar="FILE.csv", default=str(SUITE))
     command.add_argument("--filter", metavar="REGEX", help="only some benchmarks of the suite")
-    command.add_argument("--min-time", metavar="SECONDS", type=float, default=MIN_TIME_S)
+    command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
     command.add_argument("--seed", metavar="N", type=int, default=1)
 
 
@@ -77,6 +77,9 @@ def _record(arguments: argparse.Namespace) -> int:
     binary = Path(arguments.bench)
     arms = [_planted(text, rungs, binary) for text in arguments.plant]
     arms += [_mutated(text, rungs) for text in arguments.mutation]
+    for arm in arms:
+        if sum(arm.key == other.key for other in arms) > 1:
+            raise GateError(f"{arm.title}: given twice")
     changed = sorted({str(arm.rung) for arm in arms})
     arms = [Arm(binary, rung) for rung in changed] + arms
     steps = plan(arguments.sitting, Arm(binary), arguments.processes, arms, arguments.rounds)
@@ -127,13 +130,6 @@ def _end_on_signals() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return number
 
 
 def _tell(text: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tilegate_ci.compare import Comparison, Row
-from tilegate_ci.files import Node, check_finite, dumps, write_in_place
+from tilegate_ci.files import Node, check_finite, dumps, write_text
 from tilegate_ci.model import GFLOPS, METRICS, Benchmark, Run
 from tilegate_ci.reader import parse_commit, parse_device, parse_name
 from tilegate_ci.verdicts import Verdict
@@ -17,13 +17,13 @@ KIND = "verdict"  # a run's file has no kind
 
 
 def write(path: Path, comparison: Comparison) -> None:
-    write_in_place(path, dumps(document(comparison)) + "\n")
+    write_text(path, dumps(document(comparison)) + "\n")
 
 
 def write_error(path: Path, message: str) -> None:
     """In place of a comparison that could not be made; what has several lines becomes one."""
     error = " ".join(message.split())
-    write_in_place(path, dumps({"schema": SCHEMA, "kind": KIND, "error": error}) + "\n")
+    write_text(path, dumps({"schema": SCHEMA, "kind": KIND, "error": error}) + "\n")
 
 
 def document(comparison: Comparison) -> dict[str, Any]:
@@ -42,9 +42,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
 
 def parse(root: Node) -> Comparison | str:
     """The comparison, its runs without their evidence; or the error that there was instead."""
-    schema = root.require("schema")
-    if schema.value != SCHEMA:
-        raise schema.error(f"this gate reads verdicts of schema {SCHEMA}, not {schema.value!r}")
+    root.check_version(SCHEMA)
     error = root.get("error")
     if error is not None:
         return error.text()
@@ -113,12 +111,13 @@ def _parse_measured(name: str, node: Node) -> Benchmark:
 
 def _parse_row(node: Node) -> Row:
     verdict, metric = node.require("verdict"), node.require("metric")
-    if verdict.value not in {known.value for known in Verdict}:
+    if verdict.value not in [known.value for known in Verdict]:
         raise verdict.error(f"no such verdict: {verdict.value!r}")
     if metric.value not in (None, *METRICS):
         raise metric.error(f"no such metric: {metric.value!r}")
+    name = node.require("name")
     return Row(
-        name=node.require("name").text(),
+        name=parse_name(name.text(), name),
         verdict=Verdict(verdict.value),
         note=_text(node.require("note")),
         rerun=_text(node.require("rerun")),

@@ -220,6 +220,18 @@ def test_a_page_of_little_says_what_it_lacks(page, tmp_path, document, result):
         assert drawn != (count(page, f"#{chart} .remark") > 0) or chart == "roofline"
 
 
+def test_a_history_without_shares_is_not_told_as_none(page, tmp_path):
+    repository = report_builder.repository(tmp_path / "repository")
+    baseline = write(repository / "bench/baselines/simt.json", make_simt_run())
+    report_builder.git(repository, "add", "-A")
+    report_builder.git(repository, "commit", "-q", "-m", "simt")
+    arguments = ["report", baseline, "--html", tmp_path / "x.html", "--repository", repository]
+    assert main([*map(str, arguments)]) == 0
+    page.open(tmp_path / "x.html")
+    told = "No committed baseline of this device has a share of cuBLAS at 4096x4096x4096."
+    assert text(page, "#history .remark") == told
+
+
 @pytest.mark.parametrize("width", [375, 320, 768])
 def test_no_page_scrolls_sideways(browser, report, width, tmp_path):
     browser.resize(width, 800)

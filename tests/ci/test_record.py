@@ -12,6 +12,7 @@ import pytest
 
 from tilegate_ci import git, model, record
 
+BUILD = record.build
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
 # Answers like the bench binary on a GPU, as fast as the file `speed` beside it says.
@@ -174,6 +175,25 @@ def test_a_process_that_fails_is_an_error(machine, capfd):
     (machine.bench / "speed").unlink()
     assert machine.run() == 2
     assert "process-1 ended with exit code 1; nothing was judged" in capfd.readouterr().err
+
+
+def test_without_cmake_it_says_so_and_judges_nothing(machine, monkeypatch, capfd):
+    monkeypatch.setattr(record, "build", BUILD)
+    monkeypatch.setenv("PATH", str(machine.path))
+    assert machine.run() == 2
+    assert capfd.readouterr().err == "bench: error: cmake: No such file or directory\n"
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(machine, capfd):
+    (machine.path / "build" / "bench-results").write_text("")
+    assert machine.run() == 2
+    assert ": Not a directory\n" in capfd.readouterr().err
+
+
+def test_a_defect_of_its_own_does_not_end_as_regressed(machine, monkeypatch, capfd):
+    monkeypatch.setattr(record, "judge", lambda *_: {}["planted"])
+    assert machine.run() == 2
+    assert "planted" in capfd.readouterr().err
 
 
 def test_a_filter_that_is_no_regular_expression_is_refused_before_anything_runs(machine):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tilegate_ci.cli import main
 from tilegate_ci.counters_judge import judge
 from tilegate_ci.counters_pattern import draw
 from tilegate_ci.counters_table import Counted, Frame, Line, Sources, load_baseline, to_text
@@ -80,12 +81,34 @@ def test_a_shifted_line_is_the_same_line(tmp_path: Path, sources: Sources) -> No
     assert judge(table, {case.name: case}, Sources(tmp_path)).exit_code == 0
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"schema": 2, "cases": {}}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"schema": 2, "cases": {}}', '{"schema": true, "cases": {}}']
+)
 def test_unreadable_baseline(tmp_path: Path, text: str) -> None:
     path = tmp_path / "counters.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(GateError):
         load_baseline(path)
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        (".", "cannot be run: Permission denied"),
+        ("none", "not built"),
+        ("/bin/echo", "'--list' is no rung"),
+        ("/bin/false", "exit code 1"),
+    ],
+)
+def test_a_program_that_does_not_count_is_an_error_in_the_report_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], program: str, told: str
+) -> None:
+    report = tmp_path / "summary.md"
+    assert main(["counters", "--program", program, "--markdown", str(report)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("gate: error: ")
+    assert told in error
+    assert told in report.read_text(encoding="utf-8")
 
 
 def test_picture_of_shared_memory() -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,10 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "ci"))
+
+from run_builder import HERE, Done, World, in_this_process  # noqa: E402
+
+from tilegate_ci.cli import main  # noqa: E402
 
 
 @pytest.fixture
@@ -37,3 +42,33 @@ def gate(tmp_path):
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     return run
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    shutil.copy(HERE / "fake_cmake.py", tools / "cmake")
+    monkeypatch.setenv("PATH", f"{tools}:{Path(sys.executable).parent}:/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path)
+    # A process of Python for each would take most of the test's time; one test has them.
+    monkeypatch.setattr("tilegate_ci.launcher._run", in_this_process)
+    return World(tmp_path)
+
+
+@pytest.fixture
+def gate_run(world, capsys):
+    def run(command: str, *more: object) -> Done:
+        sides = ("--base", "base", "--head", "head", "--work", "work", "--pairs", 5)
+        code = main([command, *map(str, (*sides, *more))])
+        told = capsys.readouterr()
+        return Done(code, told.out, told.err)
+
+    return run
+
+
+@pytest.fixture
+def with_baseline(world, gate_run):
+    assert gate_run("confirm").code == 0
+    world.accept_baseline()
+    return world

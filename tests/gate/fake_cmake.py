@@ -17,9 +17,9 @@ def main() -> int:
     if Path("bench/broken").exists():
         sys.stdout.write("error: expected ';'\n")
         return 1
-    for name in ("bench", "bench.json"):
-        if Path("bench", name).exists():
-            shutil.copy(Path("bench", name), build / name)
+    for path in (Path("bench/bench"), Path("bench.json")):
+        if path.exists():
+            shutil.copy(path, build / path.name)
     return 0
 
 

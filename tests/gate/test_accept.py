@@ -160,7 +160,32 @@ def test_merge_refuses_another_device(files, capsys, field, value):
     assert accepted_file(files, other, "--merge") == 2
     assert f"--merge: not the same device; {field} " in capsys.readouterr().err
     assert baseline.read_bytes() == before
-    assert accepted_file(files, other) == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"), [("name", "NVIDIA L4", 2), ("cublas", "12.9.1", 0)]
+)
+def test_the_baseline_of_another_device_is_not_replaced(files, capsys, field, value, code):
+    _, baseline = files
+    assert accepted_file(files, make_run()) == 0
+    before = baseline.read_bytes()
+    other = make_run()
+    other["device"][field] = value
+    assert accepted_file(files, other) == code
+    assert (baseline.read_bytes() == before) == (code == 2)
+    told = f"{baseline}: the baseline of NVIDIA H200, and {files[0]} is of NVIDIA L4"
+    assert (told in capsys.readouterr().err) == (code == 2)
+
+
+def test_a_device_s_own_file_is_replaced_whatever_is_in_it(files, monkeypatch):
+    run, baseline = files
+    assert accepted_file(files, make_run()) == 0
+    other = make_run()
+    other["device"]["name"] = "NVIDIA L4"
+    write(run, other)
+    monkeypatch.setattr("tilegate_ci.cli.baseline_path", lambda device: baseline)
+    assert main(["accept", str(run)]) == 0
+    assert load(str(baseline), Role.BASELINE).device.name == "NVIDIA L4"
 
 
 def unverified(document):

@@ -44,6 +44,17 @@ def test_a_full_disk_leaves_the_old_baseline(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["baseline.json", "run.json"]
 
 
+@pytest.mark.parametrize("option", ["--json", "--markdown"])
+def test_a_full_disk_leaves_the_old_verdict(tmp_path, option):
+    run, out = write(tmp_path / "run.json", make_run()), tmp_path / "out"
+    arguments = ("compare", run, run, option, out)
+    assert main([*map(str, arguments)]) == 0
+    before = out.read_bytes()
+    done = on_a_full_disk(*arguments)
+    assert (done.returncode, done.stderr.count("cannot be written")) == (2, 1)
+    assert out.read_bytes() == before
+
+
 def test_a_report_that_does_not_fit_is_an_error_not_a_verdict(tmp_path):
     run = write(tmp_path / "run.json", make_run())
     assert main(["compare", str(run), str(run), "--markdown", "/dev/full"]) == 2
@@ -161,8 +172,21 @@ def test_two_waivers_do_not_share_an_id(tmp_path):
         waivers.load(path, date(2026, 6, 30))
 
 
-def test_no_waivers_file_is_no_waiver(tmp_path):
-    assert waivers.load(tmp_path / "none.json", date(2026, 6, 30)) == []
+def test_no_waivers_file_is_no_waiver_unless_it_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(waivers, "WAIVERS", tmp_path / "default.json")
+    assert waivers.load(tmp_path / "default.json", date(2026, 6, 30)) == []
+    run = str(write(tmp_path / "run.json", make_run()))
+    assert main(["compare", run, run, "--waivers", str(tmp_path / "typo.json")]) == 2
+    assert "typo.json: cannot be read" in capsys.readouterr().err
+
+
+def test_of_two_waivers_the_higher_one_counts(tmp_path):
+    slow = compare(parsed(make_run(), Role.BASELINE), parsed(scaled(make_run(), WARPTILE, 0.95)))
+    lower = WAIVER | {"id": "T2-2", "benchmarks": WARPTILE, "ceiling": 0.02}
+    for both in ([lower, WAIVER], [WAIVER, lower]):
+        path = write(tmp_path / "w.json", {"schema": 1, "waivers": both})
+        found = waivers.apply(slow, waivers.load(path, date(2026, 6, 30)))
+        assert found.exit_code == 0
 
 
 def test_compare_takes_waivers_too(tmp_path, capsys):

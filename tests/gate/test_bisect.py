@@ -17,7 +17,7 @@ from tilegate_ci.cli import main
 # What a commit's file `speed` says: an exit code, `crash` for an interpreter that fell over, or
 # `wait` for a measurement that goes on until somebody ends it.
 STAND_IN = """
-import argparse, os, signal, subprocess, sys, time
+import argparse, json, os, signal, subprocess, sys, time
 from pathlib import Path
 parser = argparse.ArgumentParser()
 for option in ("base", "head", "filter", "json", "waivers", "cmake"):
@@ -36,8 +36,11 @@ if speed == "wait":
 if speed == "crash":
     sys.exit(1)
 Path(given.json).write_text("{}")
-assert not Path(given.waivers).exists()
+assert json.loads(Path(given.waivers).read_text())["waivers"] == []
 sys.exit(int(speed))
+"""
+SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
+Warptile,4096,4096,4096,4096,4096,4096,0
 """
 FILTER = "^Warptile/4096"
 CONFIRM = bisect.CONFIRM
@@ -54,6 +57,8 @@ class History:
         self.git("init", "-q", "-b", "main")
         self.git("config", "user.name", "Ada")
         self.git("config", "user.email", "ada@example.org")
+        (self.path / "bench").mkdir()
+        (self.path / "bench" / "gate.csv").write_text(SUITE)
 
     def git(self, *arguments: str) -> str:
         command = ["git", "-C", str(self.path), *arguments]
@@ -230,6 +235,13 @@ def test_wrong_usage(history, capfd, arguments, told):
     assert told in capfd.readouterr().err
 
 
+def test_a_filter_that_matches_nothing_measures_nothing(history, capfd):
+    history.commits(0, 1)
+    assert main(["bisect", "c0", "c1", "--filter", "^Warptiel/"]) == 2
+    assert "--filter '^Warptiel/': matches none of the 1 benchmarks" in capfd.readouterr().err
+    assert history.calls() == []
+
+
 def test_help(capfd):
     assert main(["bisect", "--help"]) == 0
     out = capfd.readouterr().out
@@ -251,7 +263,7 @@ from tilegate_ci.cli import main
 bisect.REPOSITORY = Path({str(history.path)!r})
 bisect.CONFIRM = (sys.executable, {str(history.folder / "confirm.py")!r})
 tempfile.tempdir = {str(history.folder / "tmp")!r}
-sys.exit(main(["bisect", "c0", "c2", "--filter", "x"]))
+sys.exit(main(["bisect", "c0", "c2", "--filter", {FILTER!r}]))
 """
     waiting = history.folder / "waiting"
     command = [sys.executable, "-c", script]

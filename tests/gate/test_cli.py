@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 import tilegate_ci.cli
@@ -106,11 +108,18 @@ def test_markdown_goes_to_its_file(files, tmp_path):
     assert "the file is empty" in path.read_text()
 
 
-def test_markdown_keeps_the_file_that_somebody_holds_open(files, tmp_path):
+def test_a_pipe_is_written_to_and_stays_a_pipe(gate, files, tmp_path):
     write(files[1], make_run())
-    with (tmp_path / "summary.md").open("w+") as held:
-        assert main(["compare", *map(str, files), "--markdown", held.name]) == 0
-        assert held.read().startswith("### Gate: nothing regressed\n")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    for options in (("--markdown", pipe), ("--json", pipe)):
+        assert gate("compare", *files, *options).returncode == 0
+    told = os.read(reading, 1 << 16).decode()
+    os.close(reading)
+    assert told.startswith("### Gate: nothing regressed\n")
+    assert '"kind": "verdict"' in told
+    assert pipe.is_fifo()
 
 
 def test_markdown_that_cannot_be_written_is_exit_2(files, tmp_path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,16 @@ def test_what_collect_writes_accept_and_compare_take(out, tmp_path):
     assert collected(out, *CUDA) == 0
     assert main(["accept", str(out), "--baseline", str(baseline)]) == 0
     assert main(["compare", str(baseline), str(out)]) == 0
+
+
+def test_a_pipe_stays_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert collected(pipe, *CUDA) == 0
+    assert json.loads(os.read(reading, 1 << 16))["protocol"]["processes"] == 3
+    os.close(reading)
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize("value", [0.0, None])

@@ -58,6 +58,8 @@ def test_google_benchmark_suffixes_are_stripped(name, suffix):
         "Warptile/1x1x1/",
         "Warptile/1x1x1\n",
         "Warptile/1x1x1_other",
+        "Warptile/1x1x1/min_time:1.2.3",
+        "Warptile/1x1x1/min_time:.",
     ],
 )
 def test_malformed_names_are_refused(name):

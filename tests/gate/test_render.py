@@ -78,6 +78,13 @@ def test_markdown_of_an_error(golden):
     golden("error.md", render.markdown_error('run_1.json: benchmarks["a|b"]: `odd` <name>'))
 
 
+def test_a_message_stays_text_in_markdown():
+    text = render.markdown_error("a ~~b~~ &lt;\n# c\n- d\n```\n<b>")
+    told = text.splitlines()[2]
+    assert told == r"a \~\~b\~\~ \&lt;<br>\# c<br>- d<br>\`\`\`<br>\<b>"
+    assert len(text.splitlines()) == 5
+
+
 def test_each_row_that_is_no_pass_carries_its_rerun_command():
     comparison = every_verdict()
     lines = render.console(comparison).splitlines()

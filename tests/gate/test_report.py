@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -73,9 +74,12 @@ def test_an_error_is_a_verdict_too(tmp_path, report):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(schema=9), "this gate reads verdicts of schema 1, not 9"),
+        (lambda d: d.update(schema=9), "schema: unknown schema 9; this gate reads schema 1"),
+        (lambda d: d.update(schema=True), "schema: unknown schema True"),
         (lambda d: d.update(kind="x"), 'kind: must be "verdict"'),
         (lambda d: d["rows"][0].update(verdict="fine"), "no such verdict"),
+        (lambda d: d["rows"][0].update(verdict=[]), "no such verdict: []"),
+        (lambda d: d["rows"][0].update(name="a`|b"), "malformed benchmark name 'a`|b'"),
         (lambda d: d["rows"][0].update(slowdown="x"), "must be a number"),
         (lambda d: d["rows"][0].pop("key"), '"key" is missing'),
         (lambda d: d["rows"][0].pop("name"), '"name" is missing'),
@@ -117,6 +121,16 @@ def test_junit_of_an_incomparable_run_is_skipped_not_passed():
     assert "NVIDIA GeForce RTX 3090" in skipped.get("message")
 
 
+def test_junit_of_a_session_that_cannot_be_judged_is_skipped_not_passed():
+    comparison = replace(CASES["all_pass"](), differences=("a canary moved",))
+    text = junit([Source("v.json", None, None, comparison, None, {})])
+    root = ElementTree.fromstring(text.encode())
+    case = root.find(".//testcase[skipped]")
+    assert (case.get("classname"), case.get("name")) == ("gate", "session")
+    assert case.find("skipped").get("message") == "incomparable: a canary moved"
+    assert (root.get("tests"), root.get("skipped")) == ("3", "1")
+
+
 def test_junit_holds_no_character_that_xml_forbids():
     text = junit([Source("v.json", None, None, None, "a\x00b\x1b[31m <&>\"' \ud800", {})])
     error = ElementTree.fromstring(text.encode()).find(".//error")
@@ -140,6 +154,12 @@ def test_a_run_that_nobody_compared_has_a_report(tmp_path, report):
     report(run, "--junit", tmp_path / "r.xml", "--markdown", tmp_path / "r.md")
     assert ElementTree.parse(tmp_path / "r.xml").getroot().get("errors") == "1"
     assert f"| `{SLOW}` | 45125 | 90.2 % |" in (tmp_path / "r.md").read_text()
+
+
+def test_a_file_s_name_stays_text_in_markdown(tmp_path, report):
+    run = write(tmp_path / "a_b *c*.json", candidate())
+    report(run, "--markdown", tmp_path / "r.md")
+    assert r"a\_b \*c\*.json, NVIDIA H200" in (tmp_path / "r.md").read_text()
 
 
 def test_the_page_asks_nothing_of_a_network(verdict, report, tmp_path):

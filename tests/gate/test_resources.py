@@ -115,7 +115,6 @@ def write_waiver(repository, **fields):
     [
         ({}, 1, "0 spills at fault, 2 waived, 0 noted"),
         ({"ceiling": 2000}, 2, "above the 2000 bytes of waiver SW-1"),
-        ({"expires": "2020-01-01"}, 2, "waiver SW-1 expired on 2020-01-01"),
         ({"architectures": ["80"]}, 2, "on 90a: not waived"),
     ],
 )
@@ -255,7 +254,8 @@ def test_no_nvcc_is_one_sentence(repository, gate, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(schema=2), "schema: this gate reads schema 1, not 2"),
+        (lambda d: d.update(schema=2), "schema: unknown schema 2; this gate reads schema 1"),
+        (lambda d: d.update(schema=True), "schema: unknown schema True"),
         (lambda d: d.pop("nvcc"), '"nvcc" is missing'),
         (lambda d: d.update(columns=["x"]), "columns: not the columns of this gate"),
         (lambda d: d["rungs"]["Swizzle"]["kernels"]["sgemm<true>"]["80"].pop(), "must have 10"),
@@ -266,6 +266,11 @@ def test_no_nvcc_is_one_sentence(repository, gate, monkeypatch, tmp_path):
         ),
         (lambda d: d.update(waivers=[{**WAIVER, "expires": "soon"}]), "must be a date"),
         (lambda d: d.update(waivers=[{**WAIVER, "reason": ""}]), "must not be empty"),
+        (lambda d: d.update(waivers=[WAIVER, WAIVER]), "waiver SW-1 is there twice"),
+        (  # although nothing needs it
+            lambda d: d.update(waivers=[{**WAIVER, "expires": "2020-01-01"}]),
+            "waiver SW-1 expired on 2020-01-01: tuned elsewhere",
+        ),
     ],
 )
 def test_a_malformed_table_is_refused_with_its_place(repository, committed, gate, change, message):

@@ -2,111 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import shutil
-import signal
+import re
 import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-import fake_bench
 import pytest
+from run_builder import SUITE
 
-from gate_builders import COMMIT, REPOSITORY
 from tilegate_ci import paired, run_cli, verdict_file
 from tilegate_ci.cli import main
-from tilegate_ci.collect import collect
-from tilegate_ci.files import GateError, read_json
-from tilegate_ci.journal import Journal
-
-SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
-Naive,32,32,32,32,32,32,0
-Warptile,64,64,64,64,64,64,0
-Warptile,33,35,37,37,35,35,0
-Cublas,1024,1024,1024,1024,1024,1024,0
-Cublas,2048,2048,2048,2048,2048,2048,0
-"""
-HERE = Path(__file__).parent
-
-
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-class World:
-    """A base and a head folder, and a folder to build and measure in."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        for side in ("base", "head"):
-            (folder / side / "bench" / "baselines").mkdir(parents=True)
-            (folder / side / "kernels").mkdir()
-            shutil.copy(HERE / "fake_bench.py", folder / side / "bench" / "bench")
-            (folder / side / "bench" / "gate.csv").write_text(SUITE)
-            (folder / side / "kernels" / "rung.cu").write_text(f"// {side}\n")
-            self.set(side)
-
-    def set(self, side: str, **settings: object) -> None:
-        """What the bench of this side does; its noise differs from the other side's."""
-        path = self.folder / side / "bench" / "bench.json"
-        path.write_text(json.dumps({"seed": f"{side}", **settings}))
-
-    def processes(self) -> list[Path]:
-        return sorted(self.folder.glob("work/run-*/process-*.json"))
-
-    def accept_baseline(self) -> None:
-        """Five processes of the base make its baseline."""
-        (run,) = self.folder.glob("work/run-*")
-        journal = Journal(run, read_json(str(run / "protocol.json")).object())
-        reports = [journal.load(f"pair-{n}-base").report for n in range(1, 6)]
-        document = collect(reports, COMMIT, [{}])
-        path = self.folder / "base" / "bench" / "baselines" / "nvidia-h200.json"
-        path.write_text(json.dumps(document))
-        shutil.rmtree(self.folder / "work")
-
-
-@pytest.fixture
-def world(tmp_path, monkeypatch):
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    shutil.copy(HERE / "fake_cmake.py", tools / "cmake")
-    monkeypatch.setenv("PATH", f"{tools}:{Path(sys.executable).parent}:/usr/bin:/bin")
-    monkeypatch.chdir(tmp_path)
-    # A process of Python for each would take most of the test's time; one test below has them.
-    monkeypatch.setattr("tilegate_ci.launcher._run", in_this_process)
-    return World(tmp_path)
-
-
-def in_this_process(command):
-    errors = io.StringIO()
-    with contextlib.redirect_stderr(errors):
-        code = fake_bench.main([*command])
-    if code:
-        raise GateError(f"{command[0]} ended with exit code {code}: {errors.getvalue()}")
-
-
-@pytest.fixture
-def gate_run(world, capsys):
-    def run(command: str, *more: object) -> Done:
-        sides = ("--base", "base", "--head", "head", "--work", "work", "--pairs", 5)
-        code = main([command, *map(str, (*sides, *more))])
-        told = capsys.readouterr()
-        return Done(code, told.out, told.err)
-
-    return run
-
-
-@pytest.fixture
-def with_baseline(world, gate_run):
-    assert gate_run("confirm").code == 0
-    world.accept_baseline()
-    return world
+from tilegate_ci.files import read_json
 
 
 def test_an_unchanged_head_passes_the_screen_alone(with_baseline, gate_run):
@@ -140,11 +46,8 @@ def test_what_the_screen_flags_for_its_session_passes_the_confirmation(with_base
 
 
 def test_what_the_baseline_lacks_is_confirmed_at_once(with_baseline, gate_run):
-    path = with_baseline.folder / "base/bench/baselines/nvidia-h200.json"
-    document = json.loads(path.read_text())
     for name in ("Naive/32x32x32", "Warptile/64x64x64"):
-        del document["benchmarks"][name]
-    path.write_text(json.dumps(document))
+        with_baseline.edit_baseline(lambda rows, name=name: rows.pop(name))
     suite = with_baseline.folder / "head/bench/gate.csv"
     suite.write_text(SUITE + "Naive,64,64,64,64,64,64,0\n")  # the base does not know this one
     with_baseline.set("head", slow={"Naive": 3})
@@ -170,98 +73,30 @@ def test_confirm_judges_without_a_screen(world, gate_run):
     assert len(world.processes()) == 2 * 5
 
 
+def test_the_interval_in_the_note_holds_the_slow_down(world, gate_run):
+    world.set("head", slow={"Warptile": 50})
+    assert gate_run("confirm", "--json", "verdict.json").code == 1
+    for row in verdict_file.parse(read_json("verdict.json")).rows:
+        low, high = map(float, re.findall(r"[+-][0-9.]+", row.note)[:2])
+        assert low <= 100 * row.slowdown <= high, row
+
+
 def test_noise_is_inconclusive_on_too_much_of_the_suite(world, gate_run):
     for side in ("base", "head"):
         world.set(side, noise=0.05, quiet=["Cublas"])
     assert gate_run("confirm").code == 3
 
 
-def test_an_interruption_loses_no_process(world, gate_run):
-    world.set("head", slow={"Warptile": 3})
-    world.set("base", fail_after=2, fail="out of memory")
-    stopped = gate_run("confirm")
-    assert stopped.code == 2
-    assert "out of memory" in stopped.err
-    before = {path.name: path.read_text() for path in world.processes()}
-    assert before
-    world.set("base")
+@pytest.mark.parametrize(("key", "code"), [(False, 0), (True, 3)])
+def test_a_key_benchmark_must_not_stay_undecided(with_baseline, gate_run, key, code):
+    more = "".join(f"Naive,{m},32,32,32,32,32,0\n" for m in range(100, 200))
+    for side in ("base", "head"):
+        (with_baseline.folder / side / "bench/gate.csv").write_text(SUITE + more)
+        with_baseline.set(side, noise=0.05, quiet=["Cublas", "Naive"])
+    with_baseline.edit_baseline(lambda rows: rows["Warptile/64x64x64"].update(key=key))
     done = gate_run("confirm")
-    assert done.code == 1
-    assert f"{len(before)} processes are there already" in done.err
-    for name, text in before.items():
-        (path,) = world.folder.glob(f"work/run-*/{name}")
-        assert path.read_text() == text
-    assert len(world.processes()) == 10
-    again = gate_run("confirm")  # the same verdict, and nothing is measured
-    assert (again.code, again.out) == (done.code, done.out)
-
-
-def test_a_termination_says_that_nothing_is_lost(world, gate_run, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("tilegate_ci.launcher.Launcher.run", interrupt)
-    done = gate_run("confirm")
-    assert done.code == 2
-    assert "interrupted; every process that ended is kept" in done.err
-
-
-def test_a_killed_run_goes_on_where_it_was(world):
-    world.set("head", slow={"Warptile": 3})
-    sides = ["--base", "base", "--head", "head", "--work", "work", "--pairs", "4"]
-    command = [sys.executable, str(REPOSITORY / "ci" / "gate"), "confirm", *sides]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
-        for line in running.stderr:
-            if "pair-2-" in line:
-                running.kill()
-                break
-    assert running.returncode == -signal.SIGKILL
-    kept = {path.name: path.read_text() for path in world.processes()}
-    assert 3 <= len(kept) < 8
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done
-    assert f"{len(kept)} processes are there already" in done.stderr
-    assert kept.items() <= {path.name: path.read_text() for path in world.processes()}.items()
-
-
-def test_a_process_file_cut_short_is_an_error_that_names_it(world, gate_run):
-    assert gate_run("confirm").code == 0
-    path = world.processes()[0]
-    path.write_text(path.read_text()[:100])
-    done = gate_run("confirm")
-    assert done.code == 2
-    assert f"{path.name}: line" in done.err
-    assert "truncated JSON" in done.err
-
-
-def test_a_moved_canary_makes_it_incomparable_not_red(with_baseline, gate_run):
-    with_baseline.set("head", slow={"Warptile": 3, "Cublas": 2})
-    done = gate_run("run")
-    assert done.code == 4, done
-    assert "cuBLAS against itself, is off by" in done.out
-    assert len(with_baseline.processes()) == 3
-
-
-def test_another_gpu_is_incomparable(with_baseline, gate_run):
-    path = with_baseline.folder / "base/bench/baselines/nvidia-h200.json"
-    document = json.loads(path.read_text())
-    document["device"]["cublas"] = "12.0.0"
-    path.write_text(json.dumps(document))
-    assert gate_run("run").code == 4
-
-
-def test_heat_voids_pairs_until_too_few_are_left(world, gate_run, monkeypatch):
-    hot = {"throttle_reasons": ["hardware thermal slowdown"]}
-    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: hot)
-    done = gate_run("confirm")
-    assert done.code == 2
-    assert "throttled: no pair" in done.err
-    readings = iter([hot] * 4 + [{}] * 1000)
-    shutil.rmtree("work")
-    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: next(readings))
-    done = gate_run("confirm")
-    assert done.code == 0, done
-    assert "pair 1 is void: hardware thermal slowdown" in done.err
+    assert done.code == code, done
+    assert "2 inconclusive" in done.out
 
 
 def test_a_benchmark_that_the_head_lost_is_an_error(world, gate_run):
@@ -271,6 +106,16 @@ def test_a_benchmark_that_the_head_lost_is_an_error(world, gate_run):
     assert done.code == 2
     assert "missing in the head's suite" in done.out
     assert "not in the base's suite" in done.out
+
+
+def test_what_neither_the_head_nor_the_baseline_has_is_an_error_too(with_baseline, gate_run):
+    with_baseline.edit_baseline(lambda rows: rows.pop("Naive/32x32x32"))
+    suite = with_baseline.folder / "head/bench/gate.csv"
+    suite.write_text(suite.read_text().replace("Naive,32", "Naive,48", 1))
+    done = gate_run("run")
+    assert done.code == 2
+    assert "missing in the head's suite" in done.out
+    assert done.out.splitlines()[-1].startswith("6 judged: 1 error, 1 new, 4 pass.")
 
 
 def test_the_command_takes_as_many_pairs_as_the_proof():
@@ -344,14 +189,6 @@ def test_the_same_machine_code_is_identical_whatever_its_times(world, gate_run, 
     assert gate_run("confirm", "--no-identity").out.count("identical") == 0
 
 
-def test_controls_that_move_make_it_incomparable(world, gate_run, monkeypatch):
-    monkeypatch.setattr("tilegate_ci.run_job.same_rungs", lambda base, head, rungs: {"Warptile"})
-    world.set("head", slow={"Warptile": 3, "Naive": 3})
-    done = gate_run("confirm")
-    assert done.code == 4, done
-    assert "Warptile/64x64x64 moved by" in done.out
-
-
 def test_the_same_machine_code_throughout_takes_one_process(world, gate_run, monkeypatch):
     monkeypatch.setattr("tilegate_ci.run_job.same_rungs", lambda base, head, rungs: set(rungs))
     done = gate_run("run")
@@ -384,6 +221,13 @@ def test_a_waiver_lets_a_slow_down_pass_up_to_its_ceiling(world, gate_run):
     done = gate_run("confirm", "--waivers", "w.json")
     assert done.code == 2
     assert "waiver T2-1 expired on 2020-01-01" in done.err
+
+
+@pytest.mark.parametrize("command", ["run", "confirm", "record"])
+@pytest.mark.parametrize("value", ["nan", "inf", "0", "-1", "1e999", "a"])
+def test_a_time_is_a_finite_number_above_zero(world, capsys, command, value):
+    assert main([command, f"--min-time={value}"]) == 2
+    assert "argument --min-time: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("more", [["--pairs", "3"], ["--no-such-flag"], ["--base"]])

@@ -104,9 +104,35 @@ def test_another_protocol_does_not_join_a_recording(record):
     assert "protocol is" in done.stderr
 
 
+def test_another_binary_does_not_join_a_recording(record, bench, tmp_path):
+    mutant = shutil.copy(bench, tmp_path / "mutant.py")
+    arguments = ("--rounds", 1, "--mutation", f"Warptile:slow={mutant}")
+    assert record(*arguments).returncode == 0
+    assert record(*arguments).returncode == 0
+    for path, title in ((mutant, "Warptile alone, slow"), (bench, "the suite")):
+        before = path.read_text()
+        path.write_text(before + "# built again\n")
+        done = record("--processes", 3, *arguments)
+        assert done.returncode == 2
+        assert f"{title}: recorded with another binary than {path} is now" in done.stderr
+        path.write_text(before)
+
+
+def test_a_recording_that_does_not_name_its_binary_goes_on(record, tmp_path):
+    assert record().returncode == 0
+    document = dict(recording.load(str(tmp_path / "s.json.gz")).fields)
+    for process in document["processes"]:
+        del process["binary"]
+    recording.save(tmp_path / "s.json.gz", document)
+    assert record("--processes", 3).returncode == 0
+    assert [("binary" in process.fields) for process in planted(tmp_path)] == [False, False, True]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        (["--plant", "Naive=2", "--plant", "Naive=2.0"], "Naive, 2 % planted: given twice"),
+        (["--mutation", "Naive:a=x", "--mutation", "Naive:a=y"], "Naive alone, a: given twice"),
         (["--plant", "Warptiel=3"], "not RUNG=PERCENT with a rung of the suite"),
         (["--plant", "Warptile=0"], "not RUNG=PERCENT"),
         (["--plant", "Warptile=nan"], "not RUNG=PERCENT"),
@@ -138,6 +164,16 @@ def test_a_recording_cut_short_is_an_error(record, tmp_path):
         recording.load(str(path))
 
 
+def test_a_recording_with_a_wrong_byte_is_an_error(record, tmp_path):
+    record()
+    path = tmp_path / "s.json.gz"
+    data = bytearray(path.read_bytes())
+    data[12] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(GateError, match="not a whole gzip file: Error -3"):
+        recording.load(str(path))
+
+
 @pytest.mark.parametrize(
     ("edit", "told"),
     [
@@ -147,9 +183,13 @@ def test_a_recording_cut_short_is_an_error(record, tmp_path):
         (lambda d: d["processes"][0].update(wall_s=0), "processes\\[0\\].wall_s"),
         (lambda d: d["processes"][0]["rows"].update(x={"log": [1]}), "processes\\[0\\].rows.x"),
         (lambda d: d["processes"][0].update(rows={}), "processes\\[0\\].rows"),
+        (
+            lambda d: d["processes"][1]["rows"].pop("Naive/32x32x32"),
+            r"processes: \(1, None, None, None\): Naive/32x32x32 is not in all of its kind",
+        ),
     ],
 )
-def test_what_the_schema_forbids_is_an_error(record, tmp_path, edit, told):
+def test_a_faulty_recording_is_an_error(record, tmp_path, edit, told):
     record()
     document = dict(recording.load(str(tmp_path / "s.json.gz")).fields)
     edit(document)

@@ -153,7 +153,9 @@ function drawHistory(size) {
         text: `${revision.commit.slice(0, 12)} of ${revision.date}, ${percent(value[1])} of cuBLAS, ${speed(value[0])} GFLOPS` })),
   }));
   drawChart($("history"), { series, label: `Share of cuBLAS at ${cubes(size)} over the baseline's commits`,
-    empty: "git knows of no committed baseline of this device.",
+    empty: source.history.length
+      ? `No committed baseline of this device has a share of cuBLAS at ${cubes(size)}.`
+      : "git knows of no committed baseline of this device.",
     x: { scale: "index", label: "commits of the baseline", text: (i) => source.history[i].commit.slice(0, 7) },
     y: { scale: "linear", label: `share of cuBLAS at ${cubes(size)}`, text: (v) => percent(v, 0) } });
 }
