@@ -4,6 +4,7 @@ committed table. Needs the counted kernels (clang) and no GPU."""
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--markdown", metavar="FILE", help="write the report there too")
     command.add_argument(
-        "--program", type=Path, default=PROGRAM, help="default: build/cpu/bench/tilegate_count"
+        "--program", type=Path, help="that counts; default: tilegate_count, built anew"
     )
     command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
 
@@ -56,18 +57,26 @@ def run(arguments: argparse.Namespace) -> int:
         raise
 
 
+def _built() -> Path:
+    """What is counted are the sources as they are now."""
+    if subprocess.run([REPOSITORY / "ci" / "explain", "--build"], check=False).returncode:
+        raise GateError("the counted kernels cannot be built, see above; or give --program")
+    return PROGRAM
+
+
 def _run(arguments: argparse.Namespace) -> int:
     repository = arguments.repository.resolve()
     path = repository / BASELINE
     sources = Sources(repository)
-    every = list_rungs(arguments.program)
+    program = arguments.program or _built()
+    every = list_rungs(program)
     unknown = sorted(set(arguments.rung or []) - set(every))
     if unknown:
         raise GateError(f"no rung {', '.join(unknown)}; there are {', '.join(every)}")
     if arguments.update and arguments.rung:
         raise GateError("--update writes the whole table; leave --rung out")
     rungs = arguments.rung or every
-    cases = count(arguments.program, cases_of(rungs, repository))
+    cases = count(program, cases_of(rungs, repository))
     if arguments.update:
         hazards = [f"{name}: {case.error}" for name, case in cases.items() if case.error]
         if hazards:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,18 @@ def test_picture_shows_the_worst_phase_of_vectors() -> None:
 def test_picture_of_global_memory() -> None:
     rows = draw("global_load", 4, [*(4 * lane for lane in range(31)), None])
     assert rows[1] == "     0 01234567|89abcdef|ghijklmn|opqrstu."
+
+
+def test_without_a_program_it_is_built_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = []
+
+    def run(command: list[Path | str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        commands.append([Path(command[0]).name, *command[1:]])
+        return subprocess.CompletedProcess(command, 1)
+
+    monkeypatch.setattr("tilegate_ci.counters.subprocess.run", run)
+    assert main(["counters"]) == 2
+    assert commands == [["explain", "--build"]]
+    assert "cannot be built" in capsys.readouterr().err
