@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,9 +72,7 @@ def share(row: Benchmark | None) -> float | None:
 
 def provenance(run: Run, rows: Iterable[Benchmark]) -> str:
     """Where numbers come from: GPU, software, commits, processes."""
-    device = run.device.fields
-    parts = [run.device.name]
-    parts += [f"{told} {device[key]}" for key, told in _SOFTWARE.items() if key in device]
+    parts = [machine(run.device.fields)]
     # A row that a merge kept from an older baseline says its own commit.
     commits = {str(row.fields.get("commit", run.commit)) for row in rows}
     told = ", ".join(sorted(commit[:12] + commit[40:] for commit in commits))
@@ -82,4 +80,8 @@ def provenance(run: Run, rows: Iterable[Benchmark]) -> str:
     return ", ".join([*parts, f"median of {run.processes} processes"])
 
 
-_SOFTWARE = {"driver": "driver", "cuda": "CUDA", "cublas": "cuBLAS"}
+def machine(device: Mapping[str, Any]) -> str:
+    """The GPU and its software."""
+    named = {"driver": "driver", "cuda": "CUDA", "cublas": "cuBLAS"}
+    told = [f"{word} {device[key]}" for key, word in named.items() if key in device]
+    return ", ".join([str(device["name"]), *told])

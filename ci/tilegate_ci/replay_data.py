@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilegate_ci.figures import machine
 from tilegate_ci.files import GateError
 from tilegate_ci.model import MIN_DELTA
 from tilegate_ci.recording import Process, Recording
@@ -28,6 +29,7 @@ class Sitting:
     suite: tuple[Process, ...]
     arms: Mapping[tuple[str, float | None, str | None], Mapping[int, Process]]
     void: int
+    made_on: str  # GPU, software, commit
 
 
 def sittings(recordings: Sequence[Recording]) -> list[Sitting]:
@@ -65,6 +67,7 @@ def _sitting(recording: Recording) -> Sitting:
         suite,
         arms,
         len(recording.processes) - len(sound),
+        f"{machine(recording.device)}, commit {recording.fields['commit'][:12]}",
     )
 
 

@@ -109,7 +109,9 @@ def _recorded(replay: Replay) -> list[str]:
         for s in replay.sittings
     ]
     benchmarks = len(replay.sittings[0].names)
-    return [f"Recorded processes by sitting, {benchmarks} benchmarks each: {'; '.join(told)}."]
+    made_on = "; ".join(dict.fromkeys(s.made_on for s in replay.sittings))
+    sittings = "; ".join(told)
+    return [f"Recorded processes by sitting, {benchmarks} benchmarks each: {sittings}. {made_on}."]
 
 
 def _rules(replay: Replay, draw: np.random.Generator) -> list[str]:

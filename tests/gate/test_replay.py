@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from recording_builder import SUITE, Maker
 
-from gate_builders import REPOSITORY
+from gate_builders import COMMIT, REPOSITORY
 from tilegate_ci import recording
 from tilegate_ci.cli import main
 from tilegate_ci.files import GateError
@@ -230,6 +230,10 @@ def test_the_command_fills_a_page(tmp_path, capsys):
     assert "not what the recordings say" in capsys.readouterr().err
     assert main(["replay", *paths, "--into", str(page)]) == 0
     assert page.read_text().startswith("before\n<!-- replay:begin -->\nRecorded processes")
+    assert (
+        f"NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, commit {COMMIT[:12]}."
+        in page.read_text()
+    )
     assert page.read_text().endswith("<!-- replay:end -->\nafter\n")
     assert main(["replay", *paths, "--check", str(page)]) == 0
     page.write_text("nothing")
