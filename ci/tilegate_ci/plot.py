@@ -160,8 +160,8 @@ def _share(run: Run, found: Sequence[Measured]) -> str:
     places = range(len(shares), 0, -1)
     axes.barh(places, list(shares.values()), color=LINES[0], height=0.66)
     for place, value in zip(places, shares.values()):
-        # Inside the bar, where the line at 100 does not run through it, if the bar has room.
-        inside = value > 20
+        # Inside the bar if it has room, and the line at 100 does not run through it there.
+        inside = 20 < value <= 100 or value > 112
         axes.annotate(
             f"{value:.1f} %",
             (value, place),
