@@ -11,7 +11,7 @@ from tilegate_ci.counters_table import Counted, Line, Sources, by_key, excess_of
 MEANINGS = {
     0: "every counter is what the baseline says",
     1: "a counter changed, a kernel has a hazard, or a page quotes old counters",
-    2: "error: a case is missing, the program is not built, a file cannot be read",
+    2: "error: a case is missing, the counted kernels do not build, a file cannot be read",
 }
 
 _SHOWN_LINES = 4

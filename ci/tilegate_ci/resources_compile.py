@@ -15,7 +15,7 @@ from tilegate_ci.files import GateError
 from tilegate_ci.model import REPOSITORY
 from tilegate_ci.resources_occupancy import ARCHITECTURES, compute_capability
 
-INCLUDES = ("kernels/include", "kernels/simt/include", "kernels/common/include")
+INCLUDES = ("kernels/include", "kernels/simt/include", "kernels/common/include", "kernels")
 FLAGS = ("-O3", "-DNDEBUG", "-std=c++20")
 FETCHED = REPOSITORY / "build" / "nvcc" / "nvidia" / "cu13" / "bin"  # by ci/nvcc
 LAUNCHES = Path(__file__).with_name("resources_launches.cpp")

@@ -5,10 +5,10 @@
 // threads' tiles so that every 128-bit load takes two wavefronts, the least there is for 32 lanes
 // of 16 bytes each. The main loop is Prefetch's. What limits it now: instructions that are not
 // FFMA, and that a warp of 2×16 threads is far from square.
+#include <08_prefetch/prefetch.cuh>
+
 #include <tilegate/sgemm.hpp>
 #include <tilegate/simt/simt.cuh>
-
-#include "../08_prefetch/prefetch.cuh"
 
 namespace tilegate::swizzle {
 

@@ -37,7 +37,7 @@ Status enqueue_with(const SgemmArgs& args, Stream stream) {
 }
 
 // A configuration and its throughput where it fills the device, relative to the best one: NVIDIA
-// H200, `bench --benchmark_filter='Warptile[.].*/4096x4096x4096'`.
+// H200, `bench --variants --benchmark_filter='Warptile[.].*/4096x4096x4096'`.
 struct Choice {
   Status (*enqueue)(const SgemmArgs& args, Stream stream);
   std::int64_t (*num_blocks)(const Shape& shape);

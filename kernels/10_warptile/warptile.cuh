@@ -1,12 +1,11 @@
 // The hierarchy of tiles, for every rung that builds on Warptile. The main loop is Prefetch's.
 #pragma once
 
+#include <08_prefetch/prefetch.cuh>
 #include <cstdint>
 
 #include <tilegate/sgemm.hpp>
 #include <tilegate/simt/simt.cuh>
-
-#include "../08_prefetch/prefetch.cuh"
 
 namespace tilegate::warptile {
 

@@ -5,13 +5,12 @@
 // the same call gives the same bits. S comes from the shape and the number of multiprocessors; with
 // S = 1 it is a Warptile of 64×64. What limits it: the traffic of the partial sums, 2·S·M·N
 // words.
+#include <10_warptile/warptile.cuh>
 #include <algorithm>
 
 #include <tilegate/sgemm.hpp>
 #include <tilegate/simt/device.hpp>
 #include <tilegate/simt/simt.cuh>
-
-#include "../10_warptile/warptile.cuh"
 
 namespace tilegate::split_k {
 

@@ -62,7 +62,7 @@ class Mutant:
         kernels = self.root / "kernels"
         base = self._folder / Path(source).stem
         includes = [
-            f"-I{kernels / folder}" for folder in ("include", "common/include", "simt/include")
+            f"-I{kernels / folder}" for folder in ("include", "common/include", "simt/include", ".")
         ]
         self._run(
             self._tools.clang, *self._tools.flags, *includes, "-S", "-emit-llvm", "-x", "c++",

@@ -24,7 +24,7 @@ function(tilegate_counted_object object source module)
   add_custom_command(
     OUTPUT ${base}.o
     COMMAND ${TILEGATE_CLANG} ${TILEGATE_COUNTED_FLAGS} -I${include}/include
-            -I${include}/common/include -I${include}/simt/include ${ARGN}
+            -I${include}/common/include -I${include}/simt/include -I${include} ${ARGN}
             -MD -MT ${base}.o -MF ${base}.d -S -emit-llvm -x c++ ${source} -o ${base}.ll
     COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/kernels/simt/counted/instrument.py
             ${base}.ll ${base}.counted.ll --module ${module} --root ${PROJECT_SOURCE_DIR}
