@@ -63,7 +63,10 @@ set_up_cmake() {
   has=$(cmake --version | sed -n '1s/[^0-9]*//p')
   if [[ $(printf '%s\n' 3.25 "$has" | sort -V | head -n 1) == 3.25 ]]; then return; fi
   [[ $python == "$venv/bin/python" ]] || die "CMake $has is too old, 3.25 is needed"
-  [[ -x $venv/bin/cmake ]] || "$python" -m pip install -q cmake==3.31.6
+  if [[ ! -x $venv/bin/cmake ]]; then
+    [[ -z ${TILEGATE_NO_INSTALL:-} ]] || die "missing, and not to be installed: CMake 3.25 (here: $has)"
+    "$python" -m pip install -q cmake==3.31.6
+  fi
   export PATH="$venv/bin:$PATH"
 }
 

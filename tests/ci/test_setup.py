@@ -140,6 +140,15 @@ def test_an_old_cmake_is_replaced_in_the_venv(bash, version, pip_called):
     assert ("pip install -q cmake==" in done.stdout) is pip_called
 
 
+def test_an_old_cmake_is_an_error_where_nothing_is_to_be_installed(bash):
+    done = bash(
+        "python=$venv/bin/python; TILEGATE_NO_INSTALL=1 set_up_cmake",
+        tools={"cmake": "echo cmake version 3.22.1"},
+    )
+    assert done.returncode == 2
+    assert "not to be installed: CMake 3.25 (here: 3.22.1)" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("listed", "answers"), [("GPU 0: NVIDIA H200", True), ("No devices found.", False)]
 )
