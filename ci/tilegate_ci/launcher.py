@@ -96,7 +96,7 @@ def _run(command: Sequence[str]) -> None:
     if done.returncode:
         errors = [line for line in done.stdout.splitlines() if "ERROR OCCURRED" in line]
         told = "\n".join([*errors, *done.stderr.strip().splitlines()[-3:]])
-        raise GateError(f"`{shlex.join(command)}` ended with exit code {done.returncode}:\n{told}")
+        raise GateError(f"{told}\nexit code {done.returncode} of `{shlex.join(command)}`")
 
 
 def read_replays(path: Path) -> dict[str, tuple[list[float], list[float]]]:
