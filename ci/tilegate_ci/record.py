@@ -215,6 +215,11 @@ def judge(candidate: Path, arguments: argparse.Namespace) -> int:
         judged = folder / "verdict.json"
         options = ["--json", _path(judged), *judged_filter(run, arguments)]
         code = _gate("compare", _path(baseline), _path(candidate), *options)
+        if code == 1:
+            _tell(
+                "==> Slower than a recording of another day, which alone proves nothing. To measure"
+            )
+            _tell("    this tree and the one before your change in turn: ci/gate run --base REV")
     else:
         _without_baseline(run, candidate, baseline)
     markdown, page = folder / "report.md", folder / "report.html"

@@ -125,13 +125,14 @@ def test_the_run_carries_commit_and_conditions(machine):
 
 
 @pytest.mark.parametrize(("speed", "code"), [(0.9, 0), (0.95, 0), (0.8, 1)])
-def test_the_exit_code_is_the_gates(machine, speed, code):
+def test_the_exit_code_is_the_gates(machine, capfd, speed, code):
     machine.run()
     machine.accept()
     machine.speed(speed)
     assert machine.run() == code
     assert "### Gate" in machine.result("report.md").read_text("utf-8")
     assert "Swizzle/64x64x64" in machine.result("report.html").read_text("utf-8")
+    assert ("ci/gate run --base REV" in capfd.readouterr().out) is (code == 1)
 
 
 def test_a_filter_limits_what_runs_and_what_is_missing(machine):
