@@ -23,7 +23,7 @@ from tilegate_ci import report as reports
 from tilegate_ci.accept import accept, check_acceptable, check_same_device, report
 from tilegate_ci.collect import check_distinct, collect, read_process, read_sessions
 from tilegate_ci.compare import compare
-from tilegate_ci.files import GateError, dumps, write_text
+from tilegate_ci.files import GateError, WriteError, dumps, write_text
 from tilegate_ci.model import baseline_path
 from tilegate_ci.reader import Role, load
 from tilegate_ci.times_cli import add_commands
@@ -63,6 +63,7 @@ _COLLECT_EXAMPLES = """examples:
 def main(argv: Sequence[str]) -> int:
     """Runs one command and returns its exit code; never raises, because an uncaught exception
     would make Python exit with 1, which means `regressed`."""
+    arguments = None
     try:
         try:
             arguments = _parser().parse_args(argv)
@@ -71,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
             code = stop.code if isinstance(stop.code, int) else 2
         sys.stdout.flush()
     except GateError as problem:
-        sys.stderr.write(f"gate: error: {problem}\n")
+        _tell_error(arguments, problem)
         return 2
     except BrokenPipeError:
         # Whoever read our report has seen enough; without this the interpreter fails at exit.
@@ -83,21 +84,28 @@ def main(argv: Sequence[str]) -> int:
     return code
 
 
-def _compare(arguments: argparse.Namespace) -> int:
+def _tell_error(arguments: argparse.Namespace | None, problem: GateError) -> None:
+    """In the reports that the command was to write too, where those of an older run may be."""
+    sys.stderr.write(f"gate: error: {problem}\n")
+    if isinstance(problem, WriteError):
+        return
     try:
-        accepted = waivers.load(Path(arguments.waivers), date.today())
-        comparison = compare(
-            load(arguments.baseline, Role.BASELINE),
-            load(arguments.candidate, Role.CANDIDATE),
-            arguments.filter,
-        )
-        comparison = waivers.apply(comparison, accepted)
-    except GateError as problem:
-        if arguments.markdown:
+        if getattr(arguments, "markdown", None):
             write_text(Path(arguments.markdown), render.markdown_error(str(problem)))
-        if arguments.json:
+        if getattr(arguments, "json", None):
             verdict_file.write_error(Path(arguments.json), str(problem))
-        raise
+    except WriteError as other:
+        sys.stderr.write(f"gate: error: {other}\n")
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    accepted = waivers.load(Path(arguments.waivers), date.today())
+    comparison = compare(
+        load(arguments.baseline, Role.BASELINE),
+        load(arguments.candidate, Role.CANDIDATE),
+        arguments.filter,
+    )
+    comparison = waivers.apply(comparison, accepted)
     if arguments.markdown:
         write_text(Path(arguments.markdown), render.markdown(comparison))
     if arguments.json:

@@ -48,15 +48,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    try:
-        return _run(arguments)
-    except GateError as problem:
-        if arguments.markdown:
-            write_text(Path(arguments.markdown), f"```text\nerror: {problem}\n```\n")
-        raise
-
-
 def _built() -> Path:
     """What is counted are the sources as they are now."""
     if subprocess.run([REPOSITORY / "ci" / "explain", "--build"], check=False).returncode:
@@ -64,7 +55,7 @@ def _built() -> Path:
     return PROGRAM
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     repository = arguments.repository.resolve()
     path = repository / BASELINE
     sources = Sources(repository)

@@ -14,6 +14,10 @@ class GateError(Exception):
     """What makes a command end with exit code 2; its text is one line for the user."""
 
 
+class WriteError(GateError):
+    """A file that cannot be written; what stood there before stands there still."""
+
+
 class _Object(dict):  # type: ignore[type-arg]
     """A JSON object that remembers a key it met twice, for Node to report it with its place."""
 
@@ -203,7 +207,7 @@ def write_bytes(path: Path, data: bytes) -> None:
         else:
             _replace(path.resolve(), data)
     except OSError as problem:
-        raise GateError(f"{path}: cannot be written: {problem.strerror or problem}") from problem
+        raise WriteError(f"{path}: cannot be written: {problem.strerror or problem}") from problem
 
 
 def _replace(target: Path, data: bytes) -> None:

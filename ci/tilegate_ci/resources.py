@@ -52,15 +52,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    try:
-        return _run(arguments)
-    except GateError as problem:
-        if arguments.markdown:
-            write_text(Path(arguments.markdown), render.markdown_error(str(problem)))
-        raise
-
-
-def _run(arguments: argparse.Namespace) -> int:
     repository = arguments.repository.resolve()
     path = repository / TABLE
     toolkit = find_toolkit()

@@ -57,10 +57,6 @@ def markdown(judgement: Judgement) -> str:
     return "\n".join([*lines, "", "</details>"]) + "\n"
 
 
-def markdown_error(message: str) -> str:
-    return f"### Resources: error\n\n{escaped(message)}\n"
-
-
 def summary(judgement: Judgement) -> str:
     rows = list(judgement.table.rows())
     kernels = {(place.rung, place.kernel) for place, _ in rows}

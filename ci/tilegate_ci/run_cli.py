@@ -77,24 +77,10 @@ def add_commands(add: Callable[[str, str, str], argparse.ArgumentParser]) -> Non
 def _command(arguments: argparse.Namespace, screened: bool) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        try:
-            return _run(arguments, screened)
-        except GateError as problem:
-            _write_error(arguments, str(problem))
-            raise
-    except KeyboardInterrupt:
+        return _run(arguments, screened)
+    except KeyboardInterrupt as stop:
         told = "interrupted; every process that ended is kept, run again to go on"
-        _write_error(arguments, told)
-        _tell(told)
-        return 2
-
-
-def _write_error(arguments: argparse.Namespace, message: str) -> None:
-    """In the place of reports, of which an older run's may be there."""
-    if arguments.markdown:
-        write_text(Path(arguments.markdown), render.markdown_error(message))
-    if arguments.json:
-        verdict_file.write_error(Path(arguments.json), message)
+        raise GateError(told) from stop
 
 
 def _run(arguments: argparse.Namespace, screened: bool) -> int:

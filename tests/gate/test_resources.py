@@ -248,7 +248,7 @@ def test_no_nvcc_is_one_sentence(repository, gate, monkeypatch, tmp_path):
         "gate: error: no nvcc in PATH, $CUDA_HOME/bin or /usr/local/cuda/bin: "
         "install the CUDA toolkit, or run ci/nvcc, which puts it into build/nvcc\n",
     )
-    assert report.read_text().startswith("### Resources: error\n\nno nvcc in PATH")
+    assert report.read_text().startswith("### Gate: error\n\nno nvcc in PATH")
 
 
 @pytest.mark.parametrize(
