@@ -10,24 +10,21 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from tilegate_ci import (
-    counters,
-    counters_judge,
-    render,
-    resources,
-    resources_judge,
-    verdict_file,
-    waivers,
-)
-from tilegate_ci import report as reports
-from tilegate_ci.accept import accept, check_acceptable, check_same_device, report
-from tilegate_ci.collect import check_distinct, collect, read_process, read_sessions
-from tilegate_ci.compare import compare
-from tilegate_ci.files import GateError, WriteError, dumps, write_text
-from tilegate_ci.model import baseline_path
-from tilegate_ci.reader import Role, load
+from tilegate_ci.core.files import GateError, WriteError, dumps, write_text
+from tilegate_ci.core.model import baseline_path
+from tilegate_ci.core.reader import Role, load
+from tilegate_ci.core.verdicts import EXIT_MEANINGS
+from tilegate_ci.counters import command as counters
+from tilegate_ci.counters import judge as counters_judge
+from tilegate_ci.judge import verdict_file, waivers
+from tilegate_ci.judge.accept import accept, check_acceptable, check_same_device, report
+from tilegate_ci.judge.compare import compare
+from tilegate_ci.measure.collect import check_distinct, collect, read_process, read_sessions
+from tilegate_ci.report import command as reports
+from tilegate_ci.report import render
+from tilegate_ci.resources import command as resources
+from tilegate_ci.resources import judge as resources_judge
 from tilegate_ci.times_cli import add_commands
-from tilegate_ci.verdicts import EXIT_MEANINGS
 
 _EXIT_CODES = "exit codes:\n" + "".join(
     f"  {code}  {meaning}\n" for code, meaning in EXIT_MEANINGS.items()

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-from tilegate_ci import render, verdict_file, waivers
-from tilegate_ci.arguments import seconds
-from tilegate_ci.files import GateError, write_text
-from tilegate_ci.launcher import MIN_TIME_S
-from tilegate_ci.model import REPOSITORY
-from tilegate_ci.verdicts import EXIT_MEANINGS
+from tilegate_ci.core.arguments import seconds
+from tilegate_ci.core.files import GateError, write_text
+from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.core.verdicts import EXIT_MEANINGS
+from tilegate_ci.judge import verdict_file, waivers
+from tilegate_ci.measure.launcher import MIN_TIME_S
+from tilegate_ci.report import render
 
 PAIRS = 12  # as paired.PAIRS, which needs numpy
 WORK = REPOSITORY / "build" / "gate-run"
@@ -85,7 +86,7 @@ def _command(arguments: argparse.Namespace, screened: bool) -> int:
 
 def _run(arguments: argparse.Namespace, screened: bool) -> int:
     try:
-        from tilegate_ci import run_job
+        from tilegate_ci.measure import run_job
     except ImportError as problem:
         raise GateError(
             f"{problem.name} is not installed; pip install -r ci/requirements.txt"

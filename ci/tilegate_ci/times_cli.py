@@ -9,14 +9,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tilegate_ci import bisect, replay_cli, run_cli
-from tilegate_ci.arguments import count, seconds
-from tilegate_ci.files import GateError
-from tilegate_ci.git import checkout_commit
-from tilegate_ci.launcher import MIN_TIME_S, Launcher
-from tilegate_ci.model import REPOSITORY
-from tilegate_ci.sitting import Arm, Header, plan, record
-from tilegate_ci.suite import SUITE, matching, read_suite, rung_of
+from tilegate_ci import run_cli
+from tilegate_ci.core.arguments import count, seconds
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.git import checkout_commit
+from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.judge import bisect
+from tilegate_ci.measure.launcher import MIN_TIME_S, Launcher
+from tilegate_ci.measure.sitting import Arm, Header, plan, record
+from tilegate_ci.measure.suite import SUITE, matching, read_suite, rung_of
+from tilegate_ci.proof import command as replay_cli
 
 Add = Callable[[str, str, str], argparse.ArgumentParser]
 BENCH = REPOSITORY / "build" / "gpu" / "bench" / "bench"

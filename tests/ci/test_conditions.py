@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tilegate_ci import conditions
+from tilegate_ci.measure import conditions
 
 
 class FakeError(Exception):

@@ -3,7 +3,7 @@
 import pytest
 from ladder_builder import REPOSITORY
 
-from tilegate_ci.ladder import LadderError, Rung, read_rungs
+from tilegate_ci.core.ladder import LadderError, Rung, read_rungs
 
 
 def test_order_names_and_ideas(ladder):

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from ladder_builder import REPOSITORY
 
-from tilegate_ci import canvas, plot
+from tilegate_ci.report import canvas, plot
 
 SVG = "{http://www.w3.org/2000/svg}"
 

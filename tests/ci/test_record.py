@@ -10,7 +10,8 @@ import sys
 
 import pytest
 
-from tilegate_ci import git, model, record
+from tilegate_ci.core import git, model
+from tilegate_ci.measure import record
 
 BUILD = record.build
 SHA = "0123456789abcdef0123456789abcdef01234567"

@@ -9,9 +9,9 @@ import subprocess
 import pytest
 from ladder_builder import REPOSITORY
 
-from tilegate_ci.ladder import read_rungs
-from tilegate_ci.names import canonical_name
-from tilegate_ci.suite import read_suite
+from tilegate_ci.core.ladder import read_rungs
+from tilegate_ci.core.names import canonical_name
+from tilegate_ci.measure.suite import read_suite
 
 RUNGS = read_rungs(REPOSITORY)
 SQUARES = [128, 256, 512, 1024, 2048, 4096, 8192]

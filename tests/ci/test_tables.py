@@ -7,8 +7,8 @@ import json
 import pytest
 from ladder_builder import REPOSITORY
 
-from tilegate_ci import tables
-from tilegate_ci.figures import PROFILE, VARIANTS
+from tilegate_ci.report import tables
+from tilegate_ci.report.figures import PROFILE, VARIANTS
 
 
 @pytest.fixture

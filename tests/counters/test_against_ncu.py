@@ -14,8 +14,8 @@ from mutant import read_toolchain
 from patterns import patterns
 from table import BEGIN, END, EXACT, NOISY, page, table
 
-from tilegate_ci.counters_table import BASELINE, cases_of, list_rungs, load_baseline
-from tilegate_ci.model import REPOSITORY
+from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.counters.table import BASELINE, cases_of, list_rungs, load_baseline
 
 HERE = Path(__file__).resolve().parent
 MEASURED = HERE / "measured"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from mutant import read_toolchain
 
-from tilegate_ci import explain
-from tilegate_ci.counters_pages import BEGIN, END, pages
-from tilegate_ci.counters_table import BASELINE
-from tilegate_ci.model import REPOSITORY
+from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.counters import explain
+from tilegate_ci.counters.pages import BEGIN, END, pages
+from tilegate_ci.counters.table import BASELINE
 
 
 @pytest.fixture

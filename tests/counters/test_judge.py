@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tilegate_ci.cli import main
-from tilegate_ci.counters_judge import judge
-from tilegate_ci.counters_pattern import draw
-from tilegate_ci.counters_table import Counted, Frame, Line, Sources, load_baseline, to_text
-from tilegate_ci.files import GateError
+from tilegate_ci.core.files import GateError
+from tilegate_ci.counters.judge import judge
+from tilegate_ci.counters.pattern import draw
+from tilegate_ci.counters.table import Counted, Frame, Line, Sources, load_baseline, to_text
 
 ALL_IN_BANK_0 = tuple(128 * lane for lane in range(32))
 
@@ -139,7 +139,7 @@ def test_without_a_program_it_is_built_first(
         commands.append([Path(command[0]).name, *command[1:]])
         return subprocess.CompletedProcess(command, 1)
 
-    monkeypatch.setattr("tilegate_ci.counters.subprocess.run", run)
+    monkeypatch.setattr("tilegate_ci.counters.command.subprocess.run", run)
     assert main(["counters"]) == 2
     assert commands == [["explain", "--build"]]
     assert "cannot be built" in capsys.readouterr().err

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from mutant import Mutant, Toolchain, read_toolchain
 
-from tilegate_ci.counters_judge import Report, judge
-from tilegate_ci.counters_table import Sources, by_key, count
-from tilegate_ci.model import REPOSITORY
+from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.counters.judge import Report, judge
+from tilegate_ci.counters.table import Sources, by_key, count
 
 SHAPE = "256x256x256/beta0.5"
 

@@ -52,7 +52,7 @@ def world(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tools}:{Path(sys.executable).parent}:/usr/bin:/bin")
     monkeypatch.chdir(tmp_path)
     # A process of Python for each would take most of the test's time; one test has them.
-    monkeypatch.setattr("tilegate_ci.launcher._run", in_this_process)
+    monkeypatch.setattr("tilegate_ci.measure.launcher._run", in_this_process)
     return World(tmp_path)
 
 

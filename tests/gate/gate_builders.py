@@ -8,9 +8,9 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.files import Node
-from tilegate_ci.model import Run
-from tilegate_ci.reader import Role, parse
+from tilegate_ci.core.files import Node
+from tilegate_ci.core.model import Run
+from tilegate_ci.core.reader import Role, parse
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gate_builders import COMMIT, H200
-from tilegate_ci import recording
-from tilegate_ci.sitting import CANARIES
+from tilegate_ci.measure.sitting import CANARIES
+from tilegate_ci.proof import recording
 
 SUITE = (
     *(f"Warptile/{size}x{size}x{size}" for size in (512, 1024, 2048, 4096)),

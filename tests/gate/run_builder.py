@@ -14,9 +14,9 @@ from typing import Any
 import fake_bench
 
 from gate_builders import COMMIT
-from tilegate_ci.collect import collect
-from tilegate_ci.files import GateError, read_json
-from tilegate_ci.journal import Journal
+from tilegate_ci.core.files import GateError, read_json
+from tilegate_ci.measure.collect import collect
+from tilegate_ci.measure.journal import Journal
 
 SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
 Naive,32,32,32,32,32,32,0

@@ -19,12 +19,12 @@ from gate_builders import (
     scaled,
     write,
 )
-from tilegate_ci.accept import accept, check_acceptable
 from tilegate_ci.cli import main
-from tilegate_ci.compare import compare
-from tilegate_ci.files import GateError
-from tilegate_ci.model import REPOSITORY, baseline_path
-from tilegate_ci.reader import Role, load
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.model import REPOSITORY, baseline_path
+from tilegate_ci.core.reader import Role, load
+from tilegate_ci.judge.accept import accept, check_acceptable
+from tilegate_ci.judge.compare import compare
 
 
 @pytest.fixture

@@ -13,13 +13,14 @@ import pytest
 from recording_builder import Maker
 
 from gate_builders import NAIVE, REPOSITORY, WARPTILE, make_run, parsed, scaled, write
-from tilegate_ci import recording, waivers
 from tilegate_ci.cli import main
-from tilegate_ci.compare import compare
-from tilegate_ci.files import GateError
-from tilegate_ci.journal import Journal
-from tilegate_ci.reader import Role, load
-from tilegate_ci.verdicts import Verdict
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.reader import Role, load
+from tilegate_ci.core.verdicts import Verdict
+from tilegate_ci.judge import waivers
+from tilegate_ci.judge.compare import compare
+from tilegate_ci.measure.journal import Journal
+from tilegate_ci.proof import recording
 
 
 def on_a_full_disk(*arguments: object) -> subprocess.CompletedProcess[str]:

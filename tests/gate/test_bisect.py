@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from gate_builders import REPOSITORY
-from tilegate_ci import bisect
 from tilegate_ci.cli import main
+from tilegate_ci.judge import bisect
 
 # What a commit's file `speed` says: an exit code, `crash` for an interpreter that fell over, or
 # `wait` for a measurement that goes on until somebody ends it.
@@ -258,7 +258,7 @@ def test_an_interruption_removes_the_worktree(history, number, speeds):
 import sys, tempfile
 from pathlib import Path
 sys.path.insert(0, {str(REPOSITORY / "ci")!r})
-from tilegate_ci import bisect
+from tilegate_ci.judge import bisect
 from tilegate_ci.cli import main
 bisect.REPOSITORY = Path({str(history.path)!r})
 bisect.CONFIRM = (sys.executable, {str(history.folder / "confirm.py")!r})

@@ -8,7 +8,7 @@ import pytest
 
 from gate_builders import COMMIT, write
 from tilegate_ci.cli import main
-from tilegate_ci.reader import Role, load
+from tilegate_ci.core.reader import Role, load
 
 DATA = Path(__file__).parent / "data"
 CUDA = [DATA / f"cuda_process_{number}.json" for number in (1, 2, 3)]

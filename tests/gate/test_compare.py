@@ -18,11 +18,11 @@ from gate_builders import (
     parsed,
     scaled,
 )
-from tilegate_ci.compare import compare
-from tilegate_ci.files import GateError
-from tilegate_ci.model import delta_of, slowdown
-from tilegate_ci.reader import Role
-from tilegate_ci.verdicts import EXIT_MEANINGS, Verdict, exit_code
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.model import delta_of, slowdown
+from tilegate_ci.core.reader import Role
+from tilegate_ci.core.verdicts import EXIT_MEANINGS, Verdict, exit_code
+from tilegate_ci.judge.compare import compare
 
 
 def judged(baseline, candidate, pattern=None):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tilegate_ci import identity
-from tilegate_ci.identity import fingerprints, same_rungs
+from tilegate_ci.measure import identity
+from tilegate_ci.measure.identity import fingerprints, same_rungs
 
 RUNG = """
 __attribute__((section(".nv_fatbin"), used)) static const char device[] = "%(device)s";

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tilegate_ci.names import benchmark_filter, canonical_name, rerun_command
+from tilegate_ci.core.names import benchmark_filter, canonical_name, rerun_command
 
 PLAIN = "Warptile/4096x4096x4096"
 

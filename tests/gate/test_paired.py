@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from tilegate_ci.paired import Estimate, estimate, holm, judge
-from tilegate_ci.session import moved, void_reason
-from tilegate_ci.verdicts import Verdict
+from tilegate_ci.core.verdicts import Verdict
+from tilegate_ci.judge.paired import Estimate, estimate, holm, judge
+from tilegate_ci.judge.session import moved, void_reason
 
 NOISE = (0.001, -0.001, 0.0015, -0.0005, 0.0, -0.0015, 0.0005, 0.0)
 

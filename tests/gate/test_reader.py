@@ -7,8 +7,8 @@ import json
 import pytest
 
 from gate_builders import NAIVE, WARPTILE, make_row, make_run, make_simt_run, parsed, write
-from tilegate_ci.files import GateError
-from tilegate_ci.reader import Role, load
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.reader import Role, load
 
 ROW = f'benchmarks["{WARPTILE}"]'
 

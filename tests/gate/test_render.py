@@ -15,10 +15,10 @@ from gate_builders import (
     parsed,
     scaled,
 )
-from tilegate_ci import render
-from tilegate_ci.compare import compare
-from tilegate_ci.reader import Role
-from tilegate_ci.verdicts import Verdict
+from tilegate_ci.core.reader import Role
+from tilegate_ci.core.verdicts import Verdict
+from tilegate_ci.judge.compare import compare
+from tilegate_ci.report import render
 
 
 def every_verdict():

@@ -10,14 +10,14 @@ import pytest
 from recording_builder import SUITE, Maker
 
 from gate_builders import COMMIT, REPOSITORY
-from tilegate_ci import recording
 from tilegate_ci.cli import main
-from tilegate_ci.files import GateError
-from tilegate_ci.replay import Replay, replay
-from tilegate_ci.replay_data import Count, Rate, baseline, sittings
-from tilegate_ci.replay_render import BEGIN, between_markers, figures, markdown
-from tilegate_ci.rules import asv, compare_py, criterion, nvbench_legacy, nvbench_newer, plain
-from tilegate_ci.simulate import components, simulate, upper_bound
+from tilegate_ci.core.files import GateError
+from tilegate_ci.proof import recording
+from tilegate_ci.proof.data import Count, Rate, baseline, sittings
+from tilegate_ci.proof.render import BEGIN, between_markers, figures, markdown
+from tilegate_ci.proof.replay import Replay, replay
+from tilegate_ci.proof.rules import asv, compare_py, criterion, nvbench_legacy, nvbench_newer, plain
+from tilegate_ci.proof.simulate import components, simulate, upper_bound
 
 # Figures of gate.md that the committed recordings do not reach, as the table in the README says.
 NOT_REACHED: frozenset[str] = frozenset()

@@ -14,12 +14,13 @@ from report_builder import HOSTILE, SLOW, WRONG, baseline, candidate
 from test_render import CASES
 
 from gate_builders import make_run, parsed, write
-from tilegate_ci import render, verdict_file
 from tilegate_ci.cli import main
-from tilegate_ci.files import GateError, Node, dumps
-from tilegate_ci.model import Device
-from tilegate_ci.report_data import Source, history, load_profile
-from tilegate_ci.report_junit import junit
+from tilegate_ci.core.files import GateError, Node, dumps
+from tilegate_ci.core.model import Device
+from tilegate_ci.judge import verdict_file
+from tilegate_ci.report import render
+from tilegate_ci.report.data import Source, history, load_profile
+from tilegate_ci.report.junit import junit
 
 H200 = Device("cuda", "NVIDIA H200", "13", {})
 

@@ -9,9 +9,9 @@ import shutil
 import pytest
 from resources_builder import GOOD, SPILLED, Repository, launches
 
-from tilegate_ci import resources_compile
 from tilegate_ci.cli import main
-from tilegate_ci.resources_table import load
+from tilegate_ci.resources import compile as resources_compile
+from tilegate_ci.resources.table import load
 
 WAIVER = {
     "id": "SW-1",

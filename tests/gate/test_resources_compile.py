@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from resources_builder import GOOD, KERNEL, SPILLED, launches
 
-from tilegate_ci.files import GateError
-from tilegate_ci.resources_compile import (
+from tilegate_ci.core.files import GateError
+from tilegate_ci.resources.compile import (
     Launch,
     Usage,
     demangle,
@@ -20,7 +20,7 @@ from tilegate_ci.resources_compile import (
     parse_ptxas,
     shortened,
 )
-from tilegate_ci.resources_occupancy import ARCHITECTURES, blocks_per_sm, occupancy
+from tilegate_ci.resources.occupancy import ARCHITECTURES, blocks_per_sm, occupancy
 
 DATA = Path(__file__).parent / "data"
 CALLEE = """\

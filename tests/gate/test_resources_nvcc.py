@@ -10,11 +10,11 @@ import subprocess
 import pytest
 from resources_builder import REPOSITORY, copy_of_rung
 
-from tilegate_ci import resources
 from tilegate_ci.cli import main
-from tilegate_ci.files import GateError
-from tilegate_ci.resources_compile import find_toolkit
-from tilegate_ci.resources_table import load
+from tilegate_ci.core.files import GateError
+from tilegate_ci.resources import command as resources
+from tilegate_ci.resources.compile import find_toolkit
+from tilegate_ci.resources.table import load
 
 
 def test_the_committed_table_can_be_read():

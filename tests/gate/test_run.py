@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from run_builder import SUITE
 
-from tilegate_ci import paired, run_cli, verdict_file
+from tilegate_ci import run_cli
 from tilegate_ci.cli import main
-from tilegate_ci.files import read_json
+from tilegate_ci.core.files import read_json
+from tilegate_ci.judge import paired, verdict_file
 
 
 def test_an_unchanged_head_passes_the_screen_alone(with_baseline, gate_run):
@@ -133,7 +134,7 @@ def test_a_dry_run_measures_nothing(world, gate_run):
 @pytest.fixture
 def git(world, monkeypatch):
     """git in the head's folder, which becomes the repository, with one commit on main."""
-    monkeypatch.setattr("tilegate_ci.run_job.REPOSITORY", world.folder / "head")
+    monkeypatch.setattr("tilegate_ci.measure.run_job.REPOSITORY", world.folder / "head")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 
     def run(*words):
@@ -181,7 +182,9 @@ def test_commits_are_taken_from_git(world, gate_run, git):
 
 
 def test_the_same_machine_code_is_identical_whatever_its_times(world, gate_run, monkeypatch):
-    monkeypatch.setattr("tilegate_ci.run_job.same_rungs", lambda base, head, rungs: {"Warptile"})
+    monkeypatch.setattr(
+        "tilegate_ci.measure.run_job.same_rungs", lambda base, head, rungs: {"Warptile"}
+    )
     world.set("head", slow={"Warptile": 0.5, "Naive": 3})
     done = gate_run("confirm")
     assert done.code == 1, done
@@ -190,7 +193,9 @@ def test_the_same_machine_code_is_identical_whatever_its_times(world, gate_run, 
 
 
 def test_the_same_machine_code_throughout_takes_one_process(world, gate_run, monkeypatch):
-    monkeypatch.setattr("tilegate_ci.run_job.same_rungs", lambda base, head, rungs: set(rungs))
+    monkeypatch.setattr(
+        "tilegate_ci.measure.run_job.same_rungs", lambda base, head, rungs: set(rungs)
+    )
     done = gate_run("run")
     assert done.code == 0, done
     assert "5 judged: 5 identical. Exit 0" in done.out

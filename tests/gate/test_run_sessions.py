@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from gate_builders import REPOSITORY
-from tilegate_ci import verdict_file
-from tilegate_ci.builds import digest_of
 from tilegate_ci.cli import main
-from tilegate_ci.files import read_json
+from tilegate_ci.core.files import read_json
+from tilegate_ci.judge import verdict_file
+from tilegate_ci.measure.builds import digest_of
 
 
 def test_an_interruption_loses_no_process(world, gate_run):
@@ -43,7 +43,7 @@ def test_a_termination_says_that_nothing_is_lost(world, gate_run, monkeypatch):
 
     reports = ("--json", "verdict.json", "--markdown", "summary.md")
     assert gate_run("confirm", *reports).code == 0
-    monkeypatch.setattr("tilegate_ci.launcher.Launcher.run", interrupt)
+    monkeypatch.setattr("tilegate_ci.measure.launcher.Launcher.run", interrupt)
     done = gate_run("confirm", "--seed", 2, *reports)
     assert done.code == 2
     assert "interrupted; every process that ended is kept" in done.err
@@ -151,7 +151,7 @@ HOT = {"throttle_reasons": ["hardware thermal slowdown"]}
     [("confirm", "only 0 of 5 pairs count"), ("run", "only 0 of 3 processes of the screen count")],
 )
 def test_heat_throughout_is_incomparable(with_baseline, gate_run, monkeypatch, command, told):
-    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: HOT)
+    monkeypatch.setattr("tilegate_ci.measure.conditions.read", lambda: HOT)
     done = gate_run(command, "--json", "verdict.json")
     assert done.code == 4, done
     assert f"incomparable: throttled: {told}" in done.out
@@ -161,7 +161,7 @@ def test_heat_throughout_is_incomparable(with_baseline, gate_run, monkeypatch, c
 
 def test_heat_after_the_screen_is_incomparable(with_baseline, gate_run, monkeypatch):
     readings = iter([{}] * 6 + [HOT] * 1000)
-    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: next(readings))
+    monkeypatch.setattr("tilegate_ci.measure.conditions.read", lambda: next(readings))
     with_baseline.set("head", slow={"Warptile": 3})
     done = gate_run("run")
     assert done.code == 4, done
@@ -170,7 +170,7 @@ def test_heat_after_the_screen_is_incomparable(with_baseline, gate_run, monkeypa
 
 @pytest.mark.parametrize(("conditions", "warned"), [({}, 1), ({"temperature_c": 41}, 0)])
 def test_without_nvml_there_is_one_warning(world, gate_run, monkeypatch, conditions, warned):
-    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: conditions)
+    monkeypatch.setattr("tilegate_ci.measure.conditions.read", lambda: conditions)
     done = gate_run("confirm", "--markdown", "summary.md")
     assert done.code == 0
     assert done.err.count("warning: NVML told nothing of the GPU") == warned
@@ -179,14 +179,16 @@ def test_without_nvml_there_is_one_warning(world, gate_run, monkeypatch, conditi
 
 def test_heat_voids_a_pair_and_another_is_measured(world, gate_run, monkeypatch):
     readings = iter([HOT] * 4 + [{}] * 1000)
-    monkeypatch.setattr("tilegate_ci.conditions.read", lambda: next(readings))
+    monkeypatch.setattr("tilegate_ci.measure.conditions.read", lambda: next(readings))
     done = gate_run("confirm")
     assert done.code == 0, done
     assert "pair 1 is void: hardware thermal slowdown" in done.err
 
 
 def test_controls_that_move_make_it_incomparable(world, gate_run, monkeypatch):
-    monkeypatch.setattr("tilegate_ci.run_job.same_rungs", lambda base, head, rungs: {"Warptile"})
+    monkeypatch.setattr(
+        "tilegate_ci.measure.run_job.same_rungs", lambda base, head, rungs: {"Warptile"}
+    )
     world.set("head", slow={"Warptile": 3, "Naive": 3})
     done = gate_run("confirm")
     assert done.code == 4, done

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from gate_builders import COMMIT, REPOSITORY
-from tilegate_ci import recording
 from tilegate_ci.cli import main
-from tilegate_ci.files import GateError
-from tilegate_ci.sitting import Arm, plan
-from tilegate_ci.suite import filter_of, read_suite
+from tilegate_ci.core.files import GateError
+from tilegate_ci.measure.sitting import Arm, plan
+from tilegate_ci.measure.suite import filter_of, read_suite
+from tilegate_ci.proof import recording
 
 SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
 Naive,32,32,32,32,32,32,0

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tilegate_ci import profile
-from tilegate_ci.profile_metrics import ProfileError
+from tilegate_ci.profile import command as profile
+from tilegate_ci.profile.metrics import ProfileError
 
 DATA = Path(__file__).resolve().parent / "data"
 COMMIT = "79" * 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilegate_ci.profile_metrics import (
+from tilegate_ci.profile.metrics import (
     ProfileError,
     function_name,
     kernel_name,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tilegate_ci.files import dumps
-from tilegate_ci.profile_metrics import ProfileError, kernel_record, parse_csv
-from tilegate_ci.profile_report import document, markdown
+from tilegate_ci.core.files import dumps
+from tilegate_ci.profile.metrics import ProfileError, kernel_record, parse_csv
+from tilegate_ci.profile.report import document, markdown
 
 RECORDED = Path(__file__).resolve().parents[2] / "bench" / "profile"
 DEVICE = {

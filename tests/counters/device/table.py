@@ -11,8 +11,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tilegate_ci.counters_table import BASELINE, load_baseline
-from tilegate_ci.model import REPOSITORY
+from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.counters.table import BASELINE, load_baseline
 
 BEGIN, END = "<!-- ncu:begin -->", "<!-- ncu:end -->"
 

@@ -1,0 +1,1 @@
+"""What every command shares: files, names, the model of a run, verdicts."""

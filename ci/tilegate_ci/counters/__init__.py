@@ -1,0 +1,1 @@
+"""What each kernel does to memory, counted exactly, against the committed table."""

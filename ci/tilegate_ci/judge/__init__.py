@@ -1,0 +1,1 @@
+"""Decides what a measurement means: screen, confirmation, baselines, waivers."""

@@ -1,0 +1,132 @@
+"""Makes a baseline of a recorded run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilegate_ci.core.files import GateError, Node, dumps, rounded
+from tilegate_ci.core.model import METRICS, ROW_FIELDS, RUN_FIELDS, Benchmark, Run, delta_of
+from tilegate_ci.core.reader import Role, parse
+
+MIN_PROCESSES = 3
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The new baseline's text, and how its benchmarks differ from the old one's."""
+
+    text: str
+    new: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+
+
+def check_acceptable(candidate: Run, allow_dirty: bool = False, allow_few: bool = False) -> None:
+    """GateError when the run must not become a baseline."""
+    unverified = [row.name for row in candidate.benchmarks.values() if not row.verified]
+    if unverified:
+        raise GateError(f"{candidate.path}: not verified: {', '.join(sorted(unverified))}")
+    plant = candidate.fields["protocol"].get("plant")
+    if plant is not None:
+        raise GateError(
+            f"{candidate.path}: protocol.plant: {plant}: a slow-down was planted in this run; "
+            "it can prove the gate, but never be a baseline"
+        )
+    if candidate.dirty and not allow_dirty:
+        raise GateError(
+            f"{candidate.path}: commit: {candidate.commit}: nobody can rebuild uncommitted "
+            "changes; commit them and record again, or give --allow-dirty"
+        )
+    few = candidate.device.kind == "cuda" and candidate.processes < MIN_PROCESSES
+    if few and not allow_few:
+        raise GateError(
+            f"{candidate.path}: processes: {candidate.processes} recorded, at least "
+            f"{MIN_PROCESSES} needed to know the noise; record more, or give --allow-few"
+        )
+
+
+def check_same_device(candidate: Run, old: Run | None) -> None:
+    """GateError where another device's baseline would be lost."""
+    if old is not None and old.device.name != candidate.device.name:
+        raise GateError(
+            f"{old.path}: the baseline of {old.device.name}, and {candidate.path} is of "
+            f"{candidate.device.name}; remove it first if that is meant"
+        )
+
+
+def accept(candidate: Run, old: Run | None, merge: bool = False) -> Accepted:
+    """The baseline that `candidate` makes in the place of `old`, which may not exist yet."""
+    old_rows = old.benchmarks if old is not None else {}
+    rows = {
+        name: _accepted_row(row, old_rows.get(name), candidate.device.kind)
+        for name, row in candidate.benchmarks.items()
+    }
+    document = {**_unknown(old, RUN_FIELDS), **candidate.fields, "benchmarks": rows}
+    if merge and old is not None:
+        _merge(document, candidate, old)
+    parse(Node(document, candidate.path), Role.BASELINE)
+    before = {name: dict(row.fields) for name, row in old_rows.items()}
+    after: dict[str, Any] = document["benchmarks"]
+    both = sorted(before.keys() & after.keys())
+    return Accepted(
+        text=dumps(document) + "\n",
+        new=tuple(sorted(after.keys() - before.keys())),
+        removed=tuple(sorted(before.keys() - after.keys())),
+        changed=tuple(name for name in both if before[name] != after[name]),
+        unchanged=tuple(name for name in both if before[name] == after[name]),
+    )
+
+
+def _accepted_row(row: Benchmark, old: Benchmark | None, device_kind: str) -> dict[str, Any]:
+    """The recorded row, with what people wrote into the old one kept and the margin made anew."""
+    fields = {**_unknown(old, ROW_FIELDS), **row.fields}
+    fields["key"] = row.key or (old is not None and old.key)
+    for metric in METRICS:
+        if metric in row.summary:
+            fields[metric] = rounded(row.summary[metric])
+    evidence = {
+        metric: [rounded(value) for value in values] for metric, values in row.per_process.items()
+    }
+    fields["per_process"] = evidence
+    fields.pop("delta", None)
+    if device_kind == "cuda":
+        fields["delta"] = rounded(delta_of(evidence[row.decisive]))
+    return fields
+
+
+def _merge(document: dict[str, Any], candidate: Run, old: Run) -> None:
+    differences = old.device.differences(candidate.device)
+    if differences:
+        raise GateError(f"{candidate.path}: --merge: not the same device; {'; '.join(differences)}")
+    for name, row in old.benchmarks.items():
+        if name not in document["benchmarks"]:
+            # The file's commit is the candidate's: a row that stays says which one is its own.
+            document["benchmarks"][name] = {"commit": old.commit, **row.fields}
+    document["sessions"] = [*old.fields["sessions"], *candidate.fields["sessions"]]
+
+
+def _unknown(source: Any, known: frozenset[str]) -> Mapping[str, Any]:
+    if source is None:
+        return {}
+    return {key: value for key, value in source.fields.items() if key not in known}
+
+
+def report(path: Path, accepted: Accepted, candidate: Run, old: Run | None) -> str:
+    counts = ", ".join(
+        f"{len(names)} {word}"
+        for word, names in (
+            ("new", accepted.new),
+            ("removed", accepted.removed),
+            ("changed", accepted.changed),
+            ("unchanged", accepted.unchanged),
+        )
+    )
+    lines = [f"{path}: {counts}"]
+    if old is not None:
+        lines += [f"{path}: device {line}" for line in old.device.differences(candidate.device)]
+    lines += [f"{path}: removed {name}" for name in accepted.removed]
+    return "\n".join(lines) + "\n"

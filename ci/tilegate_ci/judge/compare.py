@@ -1,0 +1,155 @@
+"""Pairs the benchmarks of two runs by name and judges each pair."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.model import GFLOPS, RATIO, Benchmark, Run, log_slowdown, slowdown
+from tilegate_ci.core.names import rerun_command
+from tilegate_ci.core.verdicts import SEVERITY, Verdict, exit_code
+
+MAX_INCONCLUSIVE = 0.02  # of the suite; a benchmark marked key is always too many
+
+
+@dataclass(frozen=True)
+class Row:
+    """One benchmark's verdict. `metric` and `delta` are None where no time is gated."""
+
+    name: str
+    verdict: Verdict
+    note: str
+    rerun: str
+    key: bool
+    metric: str | None
+    baseline: float | None
+    candidate: float | None
+    slowdown: float | None
+    delta: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows worst first. `differences` says why the two runs as wholes are incomparable."""
+
+    baseline: Run
+    candidate: Run
+    rows: tuple[Row, ...]
+    differences: tuple[str, ...]
+    left_out: int
+    warnings: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        verdicts = {row.verdict for row in self.rows}
+        if self.differences:
+            verdicts.add(Verdict.INCOMPARABLE)  # even where every row is new or in error
+        undecided = [row for row in self.rows if row.verdict is Verdict.INCONCLUSIVE]
+        few = len(undecided) <= MAX_INCONCLUSIVE * len(self.rows)
+        if few and not any(row.key for row in undecided):
+            verdicts.discard(Verdict.INCONCLUSIVE)
+        return exit_code(verdicts)
+
+
+def compare(baseline: Run, candidate: Run, pattern: str | None = None) -> Comparison:
+    """Judges the benchmarks whose name `pattern` is found in; the others are left out."""
+    names = sorted({*baseline.benchmarks, *candidate.benchmarks})
+    chosen = _choose(names, pattern)
+    differences = tuple(baseline.device.differences(candidate.device))
+    pairs = [(baseline.benchmarks.get(name), candidate.benchmarks.get(name)) for name in chosen]
+    rows = [
+        judge(name, old, new, candidate.device.kind, comparable=not differences)
+        for name, (old, new) in zip(chosen, pairs)
+    ]
+    return Comparison(
+        baseline=baseline,
+        candidate=candidate,
+        rows=tuple(sorted(rows, key=worst_first)),
+        differences=differences,
+        left_out=len(names) - len(chosen),
+        warnings=(*baseline.warnings, *candidate.warnings, *_metric_warnings(candidate, pairs)),
+    )
+
+
+def judge(
+    name: str,
+    old: Benchmark | None,
+    new: Benchmark | None,
+    device_kind: str,
+    comparable: bool = True,
+) -> Row:
+    """The verdict on one pair; either side, but not both, may be None."""
+    metric = _metric(old, new, device_kind)
+    shown = metric or GFLOPS
+    row = Row(
+        name=name,
+        verdict=Verdict.PASS,
+        note="",
+        rerun=rerun_command(name, device_kind),
+        key=any(side.key for side in (old, new) if side is not None),
+        metric=metric,
+        baseline=old.summary.get(shown) if old is not None else None,
+        candidate=new.summary.get(shown) if new is not None else None,
+        slowdown=None,
+        delta=None,
+    )
+    if new is None:
+        return replace(row, verdict=Verdict.ERROR, note="missing in the candidate")
+    if not new.verified:
+        return replace(row, verdict=Verdict.ERROR, note="not verified in the candidate")
+    if old is None:
+        return replace(row, verdict=Verdict.NEW, note="not in the baseline")
+    if not old.verified:
+        return replace(row, verdict=Verdict.ERROR, note="not verified in the baseline")
+    if not comparable:
+        return replace(row, verdict=Verdict.INCOMPARABLE, note="other device or cuBLAS")
+    if metric is None:
+        return row
+    return _judge_time(row, old.summary[metric], new.summary[metric], old.margin(metric))
+
+
+def _judge_time(row: Row, old: float, new: float, delta: float) -> Row:
+    slower_by = log_slowdown(old, new)
+    verdict = Verdict.PASS
+    if slower_by > delta:
+        verdict = Verdict.REGRESSED
+    elif slower_by < -delta:
+        verdict = Verdict.IMPROVED
+    return replace(row, verdict=verdict, slowdown=slowdown(old, new), delta=delta)
+
+
+def _metric(old: Benchmark | None, new: Benchmark | None, kind: str) -> str | None:
+    """What decides: the ratio where both sides have one; on simt no time at all."""
+    if kind == "simt":
+        return None
+    sides = [side for side in (old, new) if side is not None]
+    return RATIO if all(RATIO in side.summary for side in sides) else GFLOPS
+
+
+def _metric_warnings(
+    candidate: Run, pairs: Iterable[tuple[Benchmark | None, Benchmark | None]]
+) -> list[str]:
+    """A ratio on one side only means weaker evidence: GFLOPS move with the clock, ratios do not."""
+    return [
+        f"{candidate.path}: {new.name}: {RATIO} on one side only; compared by {GFLOPS}"
+        for old, new in pairs
+        if old is not None and new is not None and old.decisive != new.decisive
+    ]
+
+
+def _choose(names: list[str], pattern: str | None) -> list[str]:
+    if pattern is None:
+        return names
+    try:
+        chosen = [name for name in names if re.search(pattern, name)]
+    except re.error as problem:
+        raise GateError(f"--filter {pattern!r}: not a regular expression: {problem}") from problem
+    if not chosen:
+        raise GateError(f"--filter {pattern!r}: matches none of the {len(names)} benchmarks")
+    return chosen
+
+
+def worst_first(row: Row) -> tuple[int, float, str]:
+    return SEVERITY[row.verdict], -(row.slowdown or 0.0), row.name

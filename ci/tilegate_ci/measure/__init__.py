@@ -1,0 +1,1 @@
+"""Builds, launches the bench binary and records what it measured."""

@@ -1,0 +1,161 @@
+"""Base and head, each a commit or a folder, built side by side."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.git import GitError, checkout_commit, git, parting
+
+_SOURCES = ("kernels", "bench", "tests/verifier", "cmake")
+_BASELINES = "bench/baselines"
+_RESULTS = {
+    _BASELINES,
+    *(f"bench/{name}" for name in ("plots", "profile", "recordings", "results")),
+}
+_TOP = ("CMakeLists.txt", "CMakePresets.json")
+_CONFIGURE = ("cmake", "--preset", "gpu", "-DTILEGATE_BUILD_TESTS=OFF", "-DTILEGATE_INSTALL=OFF")
+
+
+@dataclass(frozen=True)
+class Side:
+    """`digest` is of the sources: the same digest is the same build. `commit` is the digest too
+    where there is no git history."""
+
+    role: str
+    given: str
+    commit: str
+    digest: str
+    source: Path
+    build: Path
+
+    @property
+    def binary(self) -> Path:
+        return self.build / "bench" / "bench"
+
+    @property
+    def suite(self) -> Path:
+        return self.source / "bench" / "gate.csv"
+
+    @property
+    def title(self) -> str:
+        return f"{self.role}: {self.given}, commit {self.commit[:12]}{self.commit[40:]}"
+
+
+def resolve(role: str, given: str, repository: Path, work: Path) -> Side:
+    """GateError where `given` is neither a folder with sources nor a commit of `repository`."""
+    folder = Path(given)
+    if folder.is_dir():
+        source, commit = folder.resolve(), None
+        if (source / ".git").exists():
+            commit = _commit_of(source)
+    else:
+        commit = _revision(given, repository)
+        source = work / f"source-{commit[:16]}"
+        _extract(commit, repository, source)
+    if not (source / "bench" / "gate.csv").exists():
+        raise GateError(f"--{role} {given}: no bench/gate.csv in it, which names the gated suite")
+    digest = digest_of(source)
+    told = commit or (os.environ.get("TILEGATE_COMMIT") if source == repository else None)
+    # CMake ties a build folder to its source folder, and two folders may hold the same sources.
+    place = hashlib.sha256(str(source).encode()).hexdigest()
+    build = work / f"build-{digest[:16]}-{place[:4]}"
+    return Side(role, given, told or digest, digest, source, build)
+
+
+def parted(base: str, head: str, repository: Path) -> str:
+    """What `head` is to be judged by: the commit where it left `base`. Folders stay as they are."""
+    if Path(head).is_dir():
+        if Path(head).resolve() != repository:
+            return base
+        head = "HEAD"
+    return base if Path(base).is_dir() else parting(base, head, repository)
+
+
+def digest_of(source: Path) -> str:
+    """Of the files that a build or a run of bench may read, 40 hexadecimal digits."""
+    paths = [source / name for name in _TOP]
+    for folder in _SOURCES:
+        paths += (source / folder).rglob("*")
+    results = {source / name for name in _RESULTS}
+    return _digest(source, [path for path in paths if results.isdisjoint(path.parents)])
+
+
+def digest_of_baselines(source: Path) -> str:
+    return _digest(source, (source / _BASELINES).glob("*"))
+
+
+def _digest(source: Path, paths: Iterable[Path]) -> str:
+    hashed = hashlib.sha256()
+    for path in sorted(path for path in paths if path.is_file()):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        hashed.update(f"{path.relative_to(source).as_posix()} {content}\n".encode())
+    return hashed.hexdigest()[:40]
+
+
+def _revision(given: str, repository: Path) -> str:
+    done = git(repository, "rev-parse", "--verify", "--quiet", f"{given}^{{commit}}")
+    if done.returncode:
+        raise GateError(f"{given!r} is neither a folder nor a commit of {repository}")
+    return done.stdout.strip()
+
+
+def _commit_of(source: Path) -> str | None:
+    try:
+        return checkout_commit(source)
+    except GitError:
+        return None
+
+
+def _extract(commit: str, repository: Path, folder: Path) -> None:
+    """The commit's files. The folder appears whole or not at all."""
+    if folder.exists():
+        return
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
+    packed = temporary / ".tar"
+    try:
+        temporary.mkdir(parents=True)
+        done = git(repository, "archive", f"--output={packed}", "--format=tar", commit)
+        if done.returncode:
+            raise GateError(f"git archive {commit}: {done.stderr.strip()}")
+        with tarfile.open(packed) as archive:
+            archive.extractall(temporary)  # git's own archive of this repository
+        packed.unlink()
+        os.replace(temporary, folder)
+    except OSError as problem:
+        raise GateError(f"{folder}: cannot be written: {problem.strerror or problem}") from problem
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def build(side: Side, extra: Sequence[str], tell: Callable[[str], None]) -> None:
+    """Configures and builds bench; what is built already costs a look of the build tool."""
+    tell(f"building {side.title}")
+    side.build.mkdir(parents=True, exist_ok=True)
+    for command in (
+        [*_CONFIGURE, "-B", str(side.build), *extra],
+        ["cmake", "--build", str(side.build), "--target", "bench/bench"],
+    ):
+        try:
+            done = subprocess.run(
+                command,
+                cwd=side.source,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+        except OSError as problem:
+            raise GateError(f"{command[0]} cannot be run: {problem.strerror}") from problem
+        if done.returncode:
+            last = "\n".join(done.stdout.splitlines()[-20:])
+            raise GateError(f"{side.title}: `{shlex.join(command)}` failed:\n{last}")

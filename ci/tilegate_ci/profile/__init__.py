@@ -1,0 +1,1 @@
+"""What Nsight Compute says of each rung."""

@@ -1,0 +1,131 @@
+"""Gate runs put together from recorded processes."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tilegate_ci.core.model import MIN_DELTA
+from tilegate_ci.core.verdicts import Verdict
+from tilegate_ci.judge import paired
+from tilegate_ci.judge.session import is_canary, moved
+from tilegate_ci.proof.data import Baseline, Sitting, baseline
+from tilegate_ci.proof.recording import Process
+
+SCREEN = paired.SCREEN  # processes of a gate run before the confirmation
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A replayed gate run. Where it is incomparable nothing is blocked."""
+
+    verdicts: Mapping[str, Verdict]
+    incomparable: bool
+    delta: Mapping[str, float]
+
+    def narrow(self, rung: str) -> list[str]:
+        """The rung's benchmarks whose delta is 1 %."""
+        names = (name for name in self.verdicts if name.startswith(f"{rung}/"))
+        return [name for name in names if self.delta[name] <= MIN_DELTA]
+
+    def blocked(self, name: str) -> bool:
+        return not self.incomparable and self.verdicts[name] is Verdict.REGRESSED
+
+
+def gate_run(
+    stored: Baseline, screen: Sequence[Process], pairs: Sequence[tuple[Process, Process]]
+) -> Outcome:
+    """Screen against the stored baseline, then confirm the flagged by pairs of (base, head).
+    Without processes to screen everything is confirmed."""
+    names = [n for n in pairs[0][1].rows if n in stored.log_ratio]
+    slower = {
+        name: stored.log_ratio[name] - statistics.median(p.rows[name].log_ratio for p in screen)
+        for name in names
+        if screen
+    }
+    verdicts = dict.fromkeys((n for n in names if not is_canary(n)), Verdict.PASS)
+    if any(abs(slower[name]) > stored.delta[name] for name in slower if is_canary(name)):
+        return Outcome(verdicts, True, stored.delta)
+    flagged = [n for n in verdicts if not screen or slower[n] > stored.delta[n]]
+    found = {
+        name: paired.estimate(
+            [base.rows[name].log_ratio - head.rows[name].log_ratio for base, head in pairs],
+            stored.delta[name],
+        )
+        for name in (*flagged, *filter(is_canary, names))
+        if flagged
+    }
+    controls = {name: value for name, value in found.items() if is_canary(name)}
+    confirmed = {name: found[name] for name in flagged}
+    verdicts.update(paired.judge(confirmed, stored.delta))
+    return Outcome(verdicts, bool(moved(controls, stored.delta)), stored.delta)
+
+
+def pairs_of(processes: int) -> int:
+    return min(paired.PAIRS, (processes - SCREEN) // 2)
+
+
+def identical_code(
+    sitting: Sitting, others: Sequence[Sitting], screened: bool = True
+) -> list[Outcome]:
+    """A gate run from each process of the sitting on, by each baseline."""
+    count = pairs_of(len(sitting.suite))
+    if count < paired.MIN_PAIRS:
+        return []
+    outcomes = []
+    for other in others:
+        stored = baseline(other.suite)
+        for start in range(len(sitting.suite)):
+            turned = [*sitting.suite[start:], *sitting.suite[:start]]
+            draw = random.Random(f"{SEED}:{sitting.name}:{start}")
+            fresh = turned[SCREEN:]
+            pairs = [(fresh[2 * i], fresh[2 * i + 1]) for i in range(count)]
+            pairs = [pair if draw.random() < 0.5 else pair[::-1] for pair in pairs]
+            outcomes.append(gate_run(stored, turned[:SCREEN] if screened else [], pairs))
+    return outcomes
+
+
+Arm = tuple[str, "float | None", "str | None"]
+
+
+def changed_code(
+    sitting: Sitting, others: Sequence[Sitting], arm: Arm, screened: bool = True
+) -> list[Outcome]:
+    """A gate run from each round of the arm on: some rounds to screen, fresh ones to confirm."""
+    plain = sitting.arms.get((arm[0], None, None), {})
+    rounds = sorted(set(sitting.arms.get(arm, {})) & set(plain))
+    if len(rounds) < paired.MIN_PAIRS:
+        return []
+    screen = screen_of(len(rounds)) if screened else 0
+    outcomes = []
+    for stored in baselines_for(arm[0], others):
+        for start in range(len(rounds) if screen else 1):
+            turned = [*rounds[start:], *rounds[:start]]
+            heads = [sitting.arms[arm][n] for n in turned[: screen or None]] if screened else []
+            pairs = [(plain[n], sitting.arms[arm][n]) for n in turned[screen:]][: paired.PAIRS]
+            outcomes.append(gate_run(stored, heads, pairs))
+    return outcomes
+
+
+def baselines_for(rung: str, others: Sequence[Sitting]) -> list[Baseline]:
+    """Of the rung run alone, where another sitting has that, because the head was; the margins
+    are the suite's."""
+    alone = [list(other.arms.get((rung, None, None), {}).values()) for other in others]
+    enough = [len(processes) >= SCREEN for processes in alone]
+    return [
+        Baseline(
+            baseline(processes if sound else other.suite).log_ratio, baseline(other.suite).delta
+        )
+        for other, processes, sound in zip(others, alone, enough)
+        if sound or not any(enough)
+    ]
+
+
+def screen_of(rounds: int) -> int:
+    """How many of an arm's rounds screen: what the confirmation leaves, but one. A gate run has
+    more of both, so that this errs on the hard side. 0 where there are so few rounds that all of
+    them do both."""
+    return 0 if rounds <= paired.MIN_PAIRS else max(1, min(SCREEN, rounds - paired.PAIRS))

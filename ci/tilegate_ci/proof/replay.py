@@ -1,0 +1,201 @@
+"""Replays the gate, ours and others', over recordings."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilegate_ci.core.model import MIN_DELTA
+from tilegate_ci.core.verdicts import Verdict
+from tilegate_ci.judge import paired
+from tilegate_ci.proof import simulate
+from tilegate_ci.proof.data import Rate, Sitting, baseline, by_sitting, seconds
+from tilegate_ci.proof.gate import (
+    SCREEN,
+    SEED,
+    Arm,
+    baselines_for,
+    changed_code,
+    identical_code,
+    pairs_of,
+)
+from tilegate_ci.proof.rules import Rule, other_rules
+
+SIZES = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    name: str
+    note: str
+    false_blocks: Rate
+    detected: Mapping[float, Rate]
+    inconclusive: Rate | None = None
+    incomparable: Rate | None = None
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """`slowdowns` are those of the rung's benchmarks, the median over the sitting's pairs."""
+
+    rung: str
+    name: str
+    slowdowns: Mapping[str, float]
+    runs: Rate  # that blocked any of its benchmarks
+    benchmarks: Rate  # blocked, among those slower by more than twice delta
+
+
+@dataclass(frozen=True)
+class Replay:
+    sittings: Sequence[Sitting]
+    rules: Sequence[RuleResult]
+    mutations: Sequence[Mutation]
+    simulation: simulate.Simulation
+    delta_share: Rate  # of the suite, whose delta is 1 %
+    process_s: float
+    gate_s: float
+
+
+def replay(everything: Sequence[Sitting]) -> Replay:
+    draw = np.random.default_rng(SEED)
+    walls = [p.fields["wall_s"] for sitting in everything for p in sitting.suite]
+    slowest = max(walls)
+    ours = [_ours(everything, screened) for screened in (True, False)]
+    return Replay(
+        everything,
+        [*ours, *(_other(everything, rule) for rule in other_rules(draw))],
+        _mutations(everything),
+        simulate.simulate(simulate.components(everything), SIZES, SEED),
+        by_sitting(everything, _delta_share),
+        slowest,
+        slowest * (SCREEN + 2 * paired.PAIRS),
+    )
+
+
+def others_of(everything: Sequence[Sitting], sitting: Sitting) -> list[Sitting]:
+    return [other for other in everything if other is not sitting] or [sitting]
+
+
+def narrow(sitting: Sitting) -> list[str]:
+    """The benchmarks whose delta is 1 %, by the sitting's own spread."""
+    delta = baseline(sitting.suite).delta
+    return [name for name in sitting.names if delta[name] <= MIN_DELTA]
+
+
+def _delta_share(sitting: Sitting) -> tuple[int, int, int]:
+    return len(narrow(sitting)), len(sitting.names), 1
+
+
+def _ours(everything: Sequence[Sitting], screened: bool = True) -> RuleResult:
+    clean = {s.name: identical_code(s, others_of(everything, s), screened) for s in everything}
+
+    def false_blocks(sitting: Sitting) -> tuple[int, int, int]:
+        outcomes = clean[sitting.name]
+        hits = sum(any(map(outcome.blocked, outcome.verdicts)) for outcome in outcomes)
+        used = SCREEN + 2 * pairs_of(len(sitting.suite))
+        return hits, len(outcomes), len(sitting.suite) // used if outcomes else 0
+
+    def inconclusive(sitting: Sitting) -> tuple[int, int, int]:
+        verdicts = [v for outcome in clean[sitting.name] for v in outcome.verdicts.values()]
+        return sum(v is Verdict.INCONCLUSIVE for v in verdicts), len(verdicts), 0
+
+    def incomparable(sitting: Sitting) -> tuple[int, int, int]:
+        outcomes = clean[sitting.name]
+        return sum(outcome.incomparable for outcome in outcomes), len(outcomes), 0
+
+    def detected(sitting: Sitting, percent: float) -> tuple[int, int, int]:
+        hits = total = independent = 0
+        for arm in sitting.arms:
+            if arm[1] == percent and arm[2] is None:
+                outcomes = changed_code(sitting, others_of(everything, sitting), arm, screened)
+                known = [(outcome, n) for outcome in outcomes for n in outcome.narrow(arm[0])]
+                hits += sum(outcome.blocked(name) for outcome, name in known)
+                total += len(known)
+                independent += len({name for _, name in known})
+        return hits, total, independent
+
+    return RuleResult(
+        "Tilegate, screen then confirm" if screened else "Tilegate, confirmation alone",
+        "" if screened else "every round of a planted rung confirms",
+        by_sitting(everything, false_blocks),
+        {
+            size: by_sitting(everything, lambda sitting, size=size: detected(sitting, size))  # type: ignore[misc]
+            for size in SIZES
+        },
+        by_sitting(everything, inconclusive),
+        by_sitting(everything, incomparable),
+    )
+
+
+def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
+    """A process against the next one; a planted one against the same round without the plant."""
+
+    def false_blocks(sitting: Sitting) -> tuple[int, int, int]:
+        suite = sitting.suite
+        pairs = list(zip(suite[::2], suite[1::2]))
+        hits = sum(
+            any(rule.blocks(seconds(base, n), seconds(head, n)) for n in sitting.names)
+            for base, head in pairs
+        )
+        return hits, len(pairs), len(pairs)
+
+    def detected(sitting: Sitting, percent: float) -> tuple[int, int, int]:
+        hits = total = 0
+        cells = set()
+        for (rung, planted, build), rounds in sitting.arms.items():
+            if planted != percent or build is not None:
+                continue
+            plain = sitting.arms.get((rung, None, None), {})
+            for stored in baselines_for(rung, others_of(everything, sitting)):
+                names = [n for n in sitting.names if n.startswith(f"{rung}/")]
+                for name in (n for n in names if stored.delta[n] <= MIN_DELTA):
+                    for number in sorted(set(rounds) & set(plain)):
+                        base, head = plain[number], rounds[number]
+                        hits += rule.blocks(seconds(base, name), seconds(head, name))
+                        total += 1
+                        cells.add(name)
+        return hits, total, len(cells)
+
+    return RuleResult(
+        rule.name,
+        rule.note,
+        by_sitting(everything, false_blocks),
+        {
+            size: by_sitting(everything, lambda sitting, size=size: detected(sitting, size))  # type: ignore[misc]
+            for size in SIZES
+        },
+    )
+
+
+def _mutations(everything: Sequence[Sitting]) -> list[Mutation]:
+    arms = sorted({arm for s in everything for arm in s.arms if arm[2] is not None}, key=str)
+    return [_mutation(everything, arm) for arm in arms]
+
+
+def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
+    slower: dict[str, list[float]] = {}
+    runs, benchmarks = {}, {}
+    for sitting in everything:
+        plain, changed = sitting.arms.get((arm[0], None, None), {}), sitting.arms.get(arm, {})
+        names = [name for name in sitting.names if name.startswith(f"{arm[0]}/")]
+        for number in set(plain) & set(changed):
+            for name in names:
+                here = plain[number].rows[name].log_ratio - changed[number].rows[name].log_ratio
+                slower.setdefault(name, []).append(here)
+        outcomes = changed_code(sitting, others_of(everything, sitting), arm)
+        hits = sum(any(map(outcome.blocked, outcome.verdicts)) for outcome in outcomes)
+        runs[sitting.name] = (hits, len(outcomes), min(1, len(outcomes)))
+        delta = baseline(sitting.suite).delta
+        slow = [n for n in names if n in slower and statistics.median(slower[n]) > 2 * delta[n]]
+        blocked = sum(outcome.blocked(name) for outcome in outcomes for name in slow)
+        benchmarks[sitting.name] = (blocked, len(outcomes) * len(slow), len(slow))
+    return Mutation(
+        arm[0],
+        str(arm[2]),
+        {name: statistics.median(values) for name, values in slower.items()},
+        by_sitting(everything, lambda sitting: runs[sitting.name]),
+        by_sitting(everything, lambda sitting: benchmarks[sitting.name]),
+    )

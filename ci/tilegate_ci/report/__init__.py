@@ -1,0 +1,1 @@
+"""Shows verdicts and figures: text, Markdown, JUnit, HTML, pictures."""

@@ -1,0 +1,1 @@
+"""What nvcc says each kernel takes, against the committed table."""
