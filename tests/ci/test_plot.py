@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -139,7 +140,7 @@ def test_labels_do_not_overlap(drawn):
     tree = ElementTree.parse(drawn.picture("ladder.svg"))
     names = {"Naive", "Swizzle", "Warptile", "cuBLAS"}
     heights = sorted(float(e.get("y")) for e in tree.iter(f"{SVG}text") if e.text in names)
-    assert all(low - high >= 10 for high, low in zip(heights, heights[1:]))
+    assert all(low - high >= 10 for high, low in itertools.pairwise(heights))
 
 
 def test_the_committed_pictures_are_up_to_date():

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ class Launcher:
         with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
             report, replays = Path(folder) / "report.json", Path(folder) / "replays.csv"
             before = conditions.read()
-            started = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+            started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             start = time.monotonic()
             _run(
                 [

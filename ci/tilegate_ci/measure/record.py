@@ -13,7 +13,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -275,7 +275,7 @@ def _path(path: Path) -> str:
 
 
 def _now() -> datetime:
-    return datetime.now(timezone.utc)
+    return datetime.now(UTC)
 
 
 def _tell(text: str, stream: Any = None) -> None:
