@@ -1,7 +1,5 @@
 """ci/plot: the pictures."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

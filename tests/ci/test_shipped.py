@@ -1,7 +1,5 @@
 """Every rung that this repository ships is complete."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -9,11 +7,11 @@ import subprocess
 import pytest
 from ladder_builder import REPOSITORY
 
-from tilegate_ci.core.ladder import read_rungs
 from tilegate_ci.core.names import canonical_name
+from tilegate_ci.core.stages import find_ladder
 from tilegate_ci.measure.suite import read_suite
 
-RUNGS = read_rungs(REPOSITORY)
+RUNGS = find_ladder(REPOSITORY)
 SQUARES = [128, 256, 512, 1024, 2048, 4096, 8192]
 SUITES = [
     "ExactOnIntegers",
@@ -53,10 +51,10 @@ def test_rows_of_the_odd_skinny_and_unaligned_shapes(rung):
 
 
 @pytest.mark.parametrize(
-    "rung", [rung for rung in RUNGS if rung.numbered], ids=lambda rung: rung.name
+    "rung", [rung for rung in RUNGS if not rung.yardstick], ids=lambda rung: rung.name
 )
 def test_page(rung):
-    page = (REPOSITORY / "kernels" / rung.folder / "README.md").read_text("utf-8")
+    page = (REPOSITORY / rung.folder / "README.md").read_text("utf-8")
     for heading in ["## Arithmetic intensity", "## What limits it", "## Measured"]:
         assert heading in page
     numbers = page.partition("<!-- numbers:begin -->")[2].partition("<!-- numbers:end -->")[0]
@@ -89,4 +87,4 @@ def test_every_rung_has_every_suite_and_its_benchmarks():
     for rung in RUNGS:
         for suite in SUITES:
             assert f"ladder.{rung.name}.{suite}\n" in listed
-    assert {rung.name for rung in RUNGS if rung.numbered} <= benched
+    assert {rung.name for rung in RUNGS if not rung.yardstick} <= benched

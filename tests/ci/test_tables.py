@@ -1,7 +1,5 @@
 """ci/tables: the generated blocks of the READMEs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

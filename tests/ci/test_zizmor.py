@@ -1,7 +1,5 @@
 """zizmor, which knows how workflows are attacked, finds nothing in ours."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

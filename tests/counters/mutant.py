@@ -1,7 +1,5 @@
 """Rungs with a change in their source, built as the counted kernels are."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 """The executor beside Nsight Compute: lane patterns, and the ladder's cases, measured on an H200 by
 device/measure.py and committed. A difference is an error unless EXPLAINED says why it is there."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -15,7 +13,9 @@ from patterns import patterns
 from table import BEGIN, END, EXACT, NOISY, page, table
 
 from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters.table import BASELINE, cases_of, list_rungs, load_baseline
+from tilegate_ci.counters.count import list_rungs
+from tilegate_ci.counters.table import BASELINE, cases_of
+from tilegate_ci.counters.table import load as load_table
 
 HERE = Path(__file__).resolve().parent
 MEASURED = HERE / "measured"
@@ -53,12 +53,12 @@ def cases() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def counted() -> dict[str, dict[str, int]]:
     """As committed; that the executor counts just this is what `ci/gate counters` sees to."""
-    return {name: counters for name, (counters, _) in load_baseline(REPOSITORY / BASELINE).items()}
+    return {name: case.counters for name, case in load_table(REPOSITORY / BASELINE).items()}
 
 
 def test_every_rung_is_measured_or_says_that_it_is_not(cases: dict[str, Any]) -> None:
     unmeasured = load("cases.json").get("unmeasured", [])
-    every = cases_of(list_rungs(read_toolchain().program))
+    every = cases_of(list_rungs(read_toolchain().program), load_table(REPOSITORY / BASELINE))
     assert sorted([*cases, *unmeasured]) == sorted(every)
 
 
@@ -68,16 +68,16 @@ def test_counters_are_those_of_the_gpu(
     explained = load("explained.json")
     differences, unused = [], dict(explained)
     for name, runs in cases.items():
-        for key, ours in EXACT.items():
+        for key, counter in EXACT.items():
             values = {run[key] for run in runs}
-            if values == {counted[name][ours]}:
+            if values == {counted[name][counter]}:
                 continue
-            reason = unused.pop(f"{name} {ours}", None)
-            told = {"ncu": sorted(values), "here": counted[name][ours]}
-            if reason is None or {k: reason[k] for k in told} != told:
-                differences.append(f"{name} {ours}: {told}")
-    told = "a kernel changed? see kernels/simt/README.md, Against hardware\n"
-    assert not differences, told + "\n".join(differences)
+            reason = unused.pop(f"{name} {counter}", None)
+            found = {"ncu": sorted(values), "here": counted[name][counter]}
+            if reason is None or {k: reason[k] for k in found} != found:
+                differences.append(f"{name} {counter}: {found}")
+    hint = "a kernel changed? see kernels/simt/README.md, Against hardware\n"
+    assert not differences, hint + "\n".join(differences)
     assert not unused, f"explained, but equal: {sorted(unused)}"
 
 

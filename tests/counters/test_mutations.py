@@ -3,8 +3,6 @@
 The unchanged tree is the baseline here, so that these tests say nothing about the committed table.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -12,8 +10,9 @@ import pytest
 from mutant import Mutant, Toolchain, read_toolchain
 
 from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.counters.count import Sources, count
 from tilegate_ci.counters.judge import Report, judge
-from tilegate_ci.counters.table import Sources, by_key, count
+from tilegate_ci.counters.table import table_row
 
 SHAPE = "256x256x256/beta0.5"
 
@@ -32,7 +31,7 @@ def report_of(toolchain: Toolchain, mutant: Mutant, source: str, rung: str, shap
     name = f"{rung}/{shape}"
     clean = count(toolchain.program, [name])[name]
     assert not clean.error
-    baseline = {name: (clean.counters, by_key(clean, Sources(REPOSITORY)))}
+    baseline = {name: table_row(clean, Sources(REPOSITORY))}
     changed = count(mutant.build(source), [name])
     return judge(baseline, changed, Sources(mutant.root))
 

@@ -1,11 +1,11 @@
 """A verdict to report on: every rung of a small ladder at every size, some of it wrong."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path
 from typing import Any
+
+from stage_builder import stage, write_stages
 
 from gate_builders import make_row, make_run, scaled
 
@@ -35,16 +35,8 @@ def candidate() -> dict[str, Any]:
 
 def repository(root: Path, profile: bool = True) -> Path:
     """A git repository with two committed baselines of the H200, a ladder and a profile."""
-    for number, name in enumerate(RUNGS, 1):
-        word = name.lower()
-        folder = root / "kernels" / (word if name == "Cublas" else f"0{number}_{word}")
-        folder.mkdir(parents=True)
-        text = f'const Stage stage{{.name = "{name}", .idea = "idea of {name}"}};\n'
-        (folder / f"{word}.cu").write_text(text)
-    stages = [
-        f"tilegate_add_stage({folder.name})" for folder in sorted((root / "kernels").iterdir())
-    ]
-    (root / "kernels/CMakeLists.txt").write_text("\n".join(stages) + "\n")
+    stages = [stage(f"0{n}_{name.lower()}", name) for n, name in enumerate([*RUNGS][:-1], 1)]
+    write_stages(root / "build" / "cpu", *stages, stage("cublas", "Cublas"))
     path = root / "bench/baselines/nvidia-h200.json"
     path.parent.mkdir(parents=True)
     git(root, "init", "-q")

@@ -1,11 +1,10 @@
 """When the machine code and the launches of a rung count as the same."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
 import pytest
+from stage_builder import stage, write_stages
 
 from tilegate_ci.measure import identity
 from tilegate_ci.measure.identity import fingerprints, same_rungs
@@ -33,6 +32,7 @@ def built(folder: Path, **changes: dict) -> Path:
         compiled(folder / place, RUNG % {**PLAIN, **changes.get(name, {})})
     host = changes.get("shared", PLAIN)["host"]
     compiled(folder / SHARED, f"int launches(int n) {{ return n + {host}; }}")
+    write_stages(folder, stage("10_warptile", "Warptile"), stage("11_split_k", "SplitK"))
     return folder
 
 
@@ -67,3 +67,18 @@ def test_a_build_is_identical_to_itself(tmp_path):
 def test_without_objects_nothing_is_identical(tmp_path):
     assert fingerprints(tmp_path) == {}
     assert same_rungs(tmp_path, tmp_path, ["Warptile"]) == set()
+
+
+def test_a_build_that_does_not_list_its_rungs_has_none_in_common(tmp_path, capsys):
+    base = built(tmp_path / "base")
+    (base / "stages.json").unlink()
+    assert same_rungs(base, base, ["Warptile"]) == set()
+    assert "no stages.json, so that no machine code counts as the same" in capsys.readouterr().err
+
+
+def test_what_is_no_object_file_counts_as_it_is(tmp_path):
+    base, head = built(tmp_path / "base"), built(tmp_path / "head")
+    assert same_rungs(base, head, ["Warptile"]) == {"Warptile"}
+    for folder in (base, head):
+        (folder / "kernels" / "bitcode.o").write_text(folder.name)
+    assert same_rungs(base, head, ["Warptile"]) == set()

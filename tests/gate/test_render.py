@@ -1,7 +1,5 @@
 """Console and Markdown reports, against golden files."""
 
-from __future__ import annotations
-
 import re
 
 from gate_builders import (
@@ -15,7 +13,7 @@ from gate_builders import (
     parsed,
     scaled,
 )
-from tilegate_ci.core.reader import Role
+from tilegate_ci.core.model import Role
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import compare
 from tilegate_ci.report import render

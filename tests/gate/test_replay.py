@@ -1,7 +1,5 @@
 """ci/gate replay: on made-up recordings, whose spreads are known, and on the committed ones."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from gate_builders import COMMIT, REPOSITORY
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
 from tilegate_ci.proof import recording
-from tilegate_ci.proof.data import Count, Rate, baseline, sittings
+from tilegate_ci.proof.data import Count, Rate, Sitting, baseline, sittings
 from tilegate_ci.proof.render import BEGIN, between_markers, figures, markdown
 from tilegate_ci.proof.replay import Replay, replay
 from tilegate_ci.proof.rules import asv, compare_py, criterion, nvbench_legacy, nvbench_newer, plain
@@ -35,7 +33,7 @@ def committed() -> list[str]:
     return [str(REPOSITORY / name) for name in listed.stdout.split()]
 
 
-def loaded(*makers: Maker, folder: Path) -> list:
+def loaded(*makers: Maker, folder: Path) -> list[Sitting]:
     return sittings([recording.load(maker.save(folder)) for maker in makers])
 
 
@@ -99,7 +97,7 @@ def test_delta_and_estimate_are_those_of_a_baseline_file(tmp_path):
     (sitting,) = loaded(Maker("one").suite(20), folder=tmp_path)
     stored = baseline(sitting.suite)
     name = SUITE[0]
-    logs = [process.rows[name].log_ratio for process in sitting.suite]
+    logs = [process.readings[name].log_ratio for process in sitting.suite]
     assert stored.log_ratio[name] == pytest.approx(np.median(logs))
     assert stored.delta[name] == pytest.approx(max(0.01, 3 * np.std(logs, ddof=1)))
 

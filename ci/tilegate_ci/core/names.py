@@ -3,10 +3,13 @@
 import math
 import re
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import Self
+
+from tilegate_ci.core.files import GateError
 
 FORM = (
     "<Rung>[.<configuration>]/<M>x<N>x<K>[/<opA><opB>][/ld<lda>x<ldb>x<ldc>]"
@@ -139,6 +142,20 @@ def canonical_name(name: str) -> str:
     while (shorter := _SETTING.sub("", stripped)) != stripped:
         stripped = shorter
     return str(Problem.parse(stripped))
+
+
+def matching(names: Iterable[str], pattern: str | None) -> list[str]:
+    """Those in which `pattern` is found; GateError when there are none."""
+    every = list(names)
+    if pattern is None:
+        return every
+    try:
+        found = [name for name in every if re.search(pattern, name)]
+    except re.error as problem:
+        raise GateError(f"--filter {pattern!r}: not a regular expression: {problem}") from problem
+    if not found:
+        raise GateError(f"--filter {pattern!r}: matches none of the {len(every)} benchmarks")
+    return found
 
 
 def rung_of(name: str) -> str:

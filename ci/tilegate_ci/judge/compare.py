@@ -1,41 +1,50 @@
 """Pairs the benchmarks of two runs by name and judges each pair."""
 
-from __future__ import annotations
-
-import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tilegate_ci.core.files import GateError
-from tilegate_ci.core.model import GFLOPS, RATIO, Benchmark, Run, log_slowdown, slowdown
-from tilegate_ci.core.names import rerun_command
+import pydantic
+from pydantic import ConfigDict
+
+from tilegate_ci.core.formats import Finite, Line, Name, Text
+from tilegate_ci.core.model import (
+    GFLOPS,
+    RATIO,
+    Benchmark,
+    Metric,
+    Run,
+    RunSummary,
+    log_slowdown,
+    slowdown,
+)
+from tilegate_ci.core.names import matching, rerun_command
 from tilegate_ci.core.verdicts import SEVERITY, Verdict, exit_code
 
 MAX_INCONCLUSIVE = 0.02  # of the suite; a benchmark marked key is always too many
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(strict=True))
 class Row:
     """One benchmark's verdict. `metric` and `delta` are None where no time is gated."""
 
-    name: str
+    name: Name
     verdict: Verdict
-    note: str
-    rerun: str
+    note: Text
+    rerun: Line
     key: bool
-    metric: str | None
-    baseline: float | None
-    candidate: float | None
-    slowdown: float | None
-    delta: float | None
+    metric: Metric | None
+    baseline: Finite | None
+    candidate: Finite | None
+    slowdown: Finite | None
+    delta: Finite | None
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Rows worst first. `differences` says why the two runs as wholes are incomparable."""
 
-    baseline: Run
-    candidate: Run
+    baseline: Run | RunSummary
+    candidate: Run | RunSummary
     rows: tuple[Row, ...]
     differences: tuple[str, ...]
     left_out: int
@@ -56,12 +65,12 @@ class Comparison:
 def compare(baseline: Run, candidate: Run, pattern: str | None = None) -> Comparison:
     """Judges the benchmarks whose name `pattern` is found in; the others are left out."""
     names = sorted({*baseline.benchmarks, *candidate.benchmarks})
-    chosen = _choose(names, pattern)
+    chosen = matching(names, pattern)
     differences = tuple(baseline.device.differences(candidate.device))
-    pairs = [(baseline.benchmarks.get(name), candidate.benchmarks.get(name)) for name in chosen]
+    pairs = {n: (baseline.benchmarks.get(n), candidate.benchmarks.get(n)) for n in chosen}
     rows = [
         judge(name, old, new, candidate.device.kind, comparable=not differences)
-        for name, (old, new) in zip(chosen, pairs)
+        for name, (old, new) in pairs.items()
     ]
     return Comparison(
         baseline=baseline,
@@ -120,7 +129,7 @@ def _judge_time(row: Row, old: float, new: float, delta: float) -> Row:
     return replace(row, verdict=verdict, slowdown=slowdown(old, new), delta=delta)
 
 
-def _metric(old: Benchmark | None, new: Benchmark | None, kind: str) -> str | None:
+def _metric(old: Benchmark | None, new: Benchmark | None, kind: str) -> Metric | None:
     """What decides: the ratio where both sides have one; on simt no time at all."""
     if kind == "simt":
         return None
@@ -129,26 +138,14 @@ def _metric(old: Benchmark | None, new: Benchmark | None, kind: str) -> str | No
 
 
 def _metric_warnings(
-    candidate: Run, pairs: Iterable[tuple[Benchmark | None, Benchmark | None]]
+    candidate: Run, pairs: Mapping[str, tuple[Benchmark | None, Benchmark | None]]
 ) -> list[str]:
     """A ratio on one side only means weaker evidence: GFLOPS move with the clock, ratios do not."""
     return [
-        f"{candidate.path}: {new.name}: {RATIO} on one side only; compared by {GFLOPS}"
-        for old, new in pairs
+        f"{candidate.path}: {name}: {RATIO} on one side only; compared by {GFLOPS}"
+        for name, (old, new) in pairs.items()
         if old is not None and new is not None and old.decisive != new.decisive
     ]
-
-
-def _choose(names: list[str], pattern: str | None) -> list[str]:
-    if pattern is None:
-        return names
-    try:
-        chosen = [name for name in names if re.search(pattern, name)]
-    except re.error as problem:
-        raise GateError(f"--filter {pattern!r}: not a regular expression: {problem}") from problem
-    if not chosen:
-        raise GateError(f"--filter {pattern!r}: matches none of the {len(names)} benchmarks")
-    return chosen
 
 
 def worst_first(row: Row) -> tuple[int, float, str]:

@@ -1,12 +1,10 @@
 """Whether what was measured may be judged: heat and power brakes, canaries, controls."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Any
 
+from tilegate_ci.core.names import rung_of
+from tilegate_ci.core.process import Conditions
 from tilegate_ci.judge.paired import Estimate
-from tilegate_ci.measure.suite import rung_of
 
 # A software power cap is how a GPU at its limit runs all the time; these come and go.
 EVENTS = frozenset(
@@ -20,9 +18,9 @@ EVENTS = frozenset(
 YARDSTICK = "Cublas"  # against itself: no change of a kernel moves it
 
 
-def void_reason(conditions: Mapping[str, Any]) -> str | None:
+def void_reason(conditions: Conditions) -> str | None:
     """Why a process between these conditions does not count, in words; None when it does."""
-    before, after = conditions["before"], conditions["after"]
+    before, after = conditions.before, conditions.after
     for side in (before, after):
         events = EVENTS.intersection(side.get("throttle_reasons", ()))
         if events:

@@ -1,7 +1,5 @@
 """The tables of `ci/gate replay`, as Markdown: what was recorded, the rules, gate.md's figures."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -152,7 +150,10 @@ def _notes(replay: Replay) -> list[str]:
             f"On identical code {' or '.join(confirming)} pairs confirm, not {PAIRS}: a sitting "
             "has no more processes. Fewer pairs make false blocks likelier and true ones rarer."
         )
-    rounds = sorted({len(r) for s in replay.sittings for (_, size, _), r in s.arms.items() if size})
+    planted_arms = [
+        rounds for s in replay.sittings for arm, rounds in s.arms.items() if arm.plant_percent
+    ]
+    rounds = sorted({len(arm) for arm in planted_arms})
     for count in rounds:
         screened = screen_of(count)
         if screened:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.core.files import GateError, write_text
-from tilegate_ci.core.ladder import LadderError, Rung, read_rungs
+from tilegate_ci.core.files import write_text
 from tilegate_ci.core.model import GFLOPS, RATIO, REPOSITORY
+from tilegate_ci.core.stages import find_stages
 from tilegate_ci.report import render
 from tilegate_ci.report.data import Source, history, load_profile, load_source
 from tilegate_ci.report.html import html
@@ -87,14 +87,7 @@ def _page(sources: Sequence[Source], repository: Path) -> str:
     devices = {source.device.name: source.device for source in sources if source.device}
     return html(
         sources,
-        _rungs(repository),
+        find_stages(repository),
         {name: history(device, repository) for name, device in devices.items()},
         {name: load_profile(device, repository) for name, device in devices.items()},
     )
-
-
-def _rungs(repository: Path) -> list[Rung]:
-    try:
-        return read_rungs(repository)
-    except (LadderError, OSError) as problem:
-        raise GateError(str(problem)) from problem

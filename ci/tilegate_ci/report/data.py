@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.core.files import GateError, Node, read_json
-from tilegate_ci.core.git import GitError, git
-from tilegate_ci.core.model import GFLOPS, RATIO, Device, Run, baseline_path
-from tilegate_ci.core.reader import Role, parse
+from tilegate_ci.core.files import GateError, read_json
+from tilegate_ci.core.git import git
+from tilegate_ci.core.model import GFLOPS, RATIO, Device, Run, RunSummary, baseline_path
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.compare import Comparison
 
@@ -60,19 +59,15 @@ class Profile:
 
 
 def load_source(path: str) -> Source:
-    root = read_json(path)
-    kind = root.get("kind")
-    if kind is None:
-        return _of_run(path, parse(root, Role.CANDIDATE), None)
-    if kind.value != verdict_file.KIND:
-        raise kind.error(f'must be "{verdict_file.KIND}", not {kind.value!r}')
-    found = verdict_file.parse(root)
+    found = verdict_file.load(path)
+    if isinstance(found, Run):
+        return _of_run(path, found, None)
     if isinstance(found, str):
         return Source(path, None, None, None, found, {})
     return _of_run(path, found.candidate, found)
 
 
-def _of_run(path: str, run: Run, comparison: Comparison | None) -> Source:
+def _of_run(path: str, run: Run | RunSummary, comparison: Comparison | None) -> Source:
     measured = {name: verdict_file.measured(row) for name, row in run.benchmarks.items()}
     return Source(path, run.commit, run.device, comparison, None, measured)
 
@@ -83,7 +78,7 @@ def history(device: Device, repository: Path) -> list[Revision]:
     name = f"bench/baselines/{baseline_path(device).name}"
     try:
         log = git(repository, "log", f"-{MAX_COMMITS}", "--format=%H %cs", "--", name)
-    except GitError:
+    except GateError:
         return []
     found = []
     for line in reversed(log.stdout.splitlines()):
@@ -114,9 +109,9 @@ def load_profile(device: Device, repository: Path) -> Profile | None:
         raise GateError(f"{path}: not a profile as ci/profile writes it: {problem!r}") from problem
 
 
-def _parse_profile(path: str, root: Node) -> Profile:
+def _parse_profile(path: str, root: Any) -> Profile:
     intensity, peaks = {}, []
-    for rung in root.value["rungs"]:
+    for rung in root["rungs"]:
         kernels = rung["kernels"]
         flop = sum(kernel["flop"] or 0 for kernel in kernels)
         moved = sum(kernel["dram"]["bytes"] or 0 for kernel in kernels)
@@ -124,7 +119,7 @@ def _parse_profile(path: str, root: Node) -> Profile:
             intensity[rung["name"]] = flop / moved
         peaks += [_peak(kernel["dram"]) for kernel in kernels]
     known = sorted(peak for peak in peaks if peak)
-    return Profile(path, root.value["shape"], intensity, known[len(known) // 2] if known else None)
+    return Profile(path, root["shape"], intensity, known[len(known) // 2] if known else None)
 
 
 def _peak(dram: Mapping[str, Any]) -> float | None:

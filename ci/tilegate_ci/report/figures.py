@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.core.ladder import Rung
-from tilegate_ci.core.model import RATIO, Benchmark, Run
-from tilegate_ci.core.reader import Role, load
+from tilegate_ci.core.model import RATIO, Benchmark, Role, Run, load
+from tilegate_ci.core.stages import Stage as Rung
 
 # The device whose numbers the README shows.
 BASELINE = Path("bench") / "baselines" / "nvidia-h200.json"

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.core.ladder import Rung
+from tilegate_ci.core.stages import Stage as Rung
 from tilegate_ci.report import render
 from tilegate_ci.report.data import Profile, Revision, Source
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.ladder import LadderError, read_rungs
 from tilegate_ci.core.model import GFLOPS, Run
+from tilegate_ci.core.stages import find_ladder as read_rungs
 from tilegate_ci.report.canvas import (
     AXIS,
     INK,
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(argv)
     try:
         wanted = pictures(arguments.repository)
-    except (GateError, LadderError, OSError) as problem:
+    except (GateError, OSError) as problem:
         print(f"plot: error: {problem}", file=sys.stderr)
         return 2
     except ImportError as problem:

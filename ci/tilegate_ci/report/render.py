@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tilegate_ci.core.model import RATIO, Run
+from tilegate_ci.core.model import RATIO, Run, RunSummary
 from tilegate_ci.core.verdicts import EXIT_MEANINGS, Verdict
 from tilegate_ci.judge.compare import Comparison, Row
 
@@ -71,11 +71,11 @@ def _sources(comparison: Comparison) -> list[str]:
     ]
 
 
-def _short(run: Run) -> str:
+def _short(run: Run | RunSummary) -> str:
     return run.commit[:12] + ("-dirty" if run.dirty else "")
 
 
-def _device(run: Run) -> str:
+def _device(run: Run | RunSummary) -> str:
     return run.device.name + (f", cuBLAS {run.device.cublas}" if run.device.cublas else "")
 
 

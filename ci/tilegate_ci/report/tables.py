@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.ladder import LadderError, Rung, read_rungs
 from tilegate_ci.core.model import GFLOPS, Benchmark, Run
+from tilegate_ci.core.stages import Stage as Rung
+from tilegate_ci.core.stages import find_ladder as read_rungs
 from tilegate_ci.report.figures import (
     BASELINE,
     SHARE_SIZE,
@@ -46,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(argv)
     try:
         pages = documents(arguments.repository)
-    except (GateError, LadderError, TableError, OSError) as problem:
+    except (GateError, TableError, OSError) as problem:
         print(f"tables: error: {problem}", file=sys.stderr)
         return 2
     failed = False
@@ -84,8 +85,8 @@ def documents(repository: Path) -> dict[Path, Page]:
     ladder = ladder_block(run, rungs, found, profile is not None)
     pages = {top: Page(filled(top, "ladder", ladder), measured=True)}
     for rung in rungs:
-        path = repository / "kernels" / rung.folder / "README.md"
-        if not rung.numbered:
+        path = repository / rung.folder / "README.md"
+        if rung.yardstick:
             continue
         if run is not None and rung.name in found:
             blocks = [
@@ -136,10 +137,10 @@ def ladder_block(
         "|---|---|" + "---:|" * (len(SIZES) + 1),
     ]
     for rung in shown:
-        rows = found[rung.name]
-        speeds = [_gflops(rows.square(size)) for size in SIZES]
-        link = f"[{rung.title}](kernels/{rung.folder})"
-        cells = [link, rung.idea, *speeds, _percent(share(rows.square(SHARE_SIZE)))]
+        mine = found[rung.name]
+        speeds = [_gflops(mine.square(size)) for size in SIZES]
+        link = f"[{rung.title}]({rung.folder})"
+        cells = [link, rung.idea, *speeds, _percent(share(mine.square(SHARE_SIZE)))]
         lines.append("| " + " | ".join(cells) + " |")
     rows = [row for rung in found.values() for row in rung.rows.values()]
     return "\n".join([*lines, "", f"GFLOPS, M = N = K. {provenance(run, rows)}."])
@@ -190,7 +191,7 @@ def profile_block(profile: Mapping[str, Any] | None, name: str) -> list[str]:
     """What Nsight Compute counted, a column a kernel."""
     if profile is None:
         return []
-    kernels = next((rung["kernels"] for rung in profile["rungs"] if rung["name"] == name), [])
+    kernels = next((rung["kernels"] for rung in profile["rungs"] if rung["name"] == name), None)
     if not kernels:
         return []
     lines = [f"| counter | {' | '.join(_kernel_name(k) for k in kernels)} |"]

@@ -1,13 +1,11 @@
 """Reports of `ci/gate resources`: text for a terminal, Markdown for a step summary."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from tilegate_ci.report.render import escaped
 from tilegate_ci.resources.judge import MEANINGS, Judgement, Spill
-from tilegate_ci.resources.table import COLUMNS, Change, Row
+from tilegate_ci.resources.table import Change, KernelRow
 
 UPDATE = "ci/gate resources --update"
 
@@ -41,7 +39,7 @@ def markdown(judgement: Judgement) -> str:
     lines += [f"- warning: {escaped(warning)}" for warning in judgement.warnings]
     if judgement.spills:
         header = ("verdict", "rung", "kernel", "architecture", "stores", "loads", "reason")
-        lines += ["", "Spills, in bytes a thread:", ""]
+        lines += ["", "Spills, in bytes per thread:", ""]
         lines += _table(header, map(_spill_cells, _worst_first(judgement.spills)))
     if judgement.changes:
         columns = ("rung", "kernel", "what", "committed", "now", "architectures")
@@ -51,7 +49,7 @@ def markdown(judgement: Judgement) -> str:
     rows = list(judgement.table.rows())
     lines += ["", f"<details><summary>All {len(rows)} rows</summary>", ""]
     lines += _table(
-        ("rung", "kernel", "architecture", *COLUMNS),
+        ("rung", "kernel", "architecture", *KernelRow._fields),
         ((place.rung, place.kernel, place.architecture, *_cells(row)) for place, row in rows),
     )
     return "\n".join([*lines, "", "</details>"]) + "\n"
@@ -71,9 +69,8 @@ def summary(judgement: Judgement) -> str:
     return f"{', '.join(parts)}. Exit {code}, {MEANINGS[code]}"
 
 
-def _cells(row: Row) -> list[str]:
-    values = [getattr(row, column) for column in COLUMNS]
-    return ["-" if value is None else str(value) for value in values]
+def _cells(row: KernelRow) -> list[str]:
+    return ["-" if value is None else str(value) for value in row]
 
 
 def _worst_first(spills: Iterable[Spill]) -> list[Spill]:

@@ -7,8 +7,6 @@ Without a CASE those of bench/baselines/counters.json. Cases are measured severa
 differs between runs is noise of the measurement.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess

@@ -3,20 +3,19 @@
 PYTHONPATH=ci python3 tests/counters/device/table.py      # rewrites kernels/simt/README.md's block
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tilegate_ci.core.files import read_text, write_text
 from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters.table import BASELINE, load_baseline
+from tilegate_ci.counters.table import BASELINE, load
 
 BEGIN, END = "<!-- ncu:begin -->", "<!-- ncu:end -->"
 
-# ncu's name (see measure.py): ours.
+# ncu's name (see measure.py): the executor's.
 EXACT = {
     "global_load.requests": "global_load.requests",
     "global_load.sectors": "global_load.sectors",
@@ -47,7 +46,7 @@ def page(repository: Path) -> Path:
 
 def table(cases: Mapping[str, Sequence[Run]], counted: Mapping[str, Mapping[str, int]]) -> str:
     """A number where both agree, else `here / ncu`; pipe wavefronts, where noisy, in brackets."""
-    theirs = {ours: ncu for ncu, ours in EXACT.items()}
+    by_counter = {counter: ncu for ncu, counter in EXACT.items()}
     lines = [
         "| case | " + " | ".join(heading for heading, _ in _COLUMNS) + " |",
         "|---" * (len(_COLUMNS) + 1) + "|",
@@ -55,7 +54,8 @@ def table(cases: Mapping[str, Sequence[Run]], counted: Mapping[str, Mapping[str,
     for name, runs in cases.items():
         cells = []
         for _, keys in _COLUMNS:
-            cells.append(", ".join(_cell(key, theirs[key], runs, counted[name]) for key in keys))
+            parts = [_cell(key, by_counter[key], runs, counted[name]) for key in keys]
+            cells.append(", ".join(parts))
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -72,14 +72,11 @@ def _cell(key: str, ncu: str, runs: Sequence[Run], counted: Mapping[str, int]) -
 def main() -> int:
     measured = REPOSITORY / "tests" / "counters" / "measured" / "cases.json"
     cases = json.loads(measured.read_text(encoding="utf-8"))["cases"]
-    counted = {name: counts for name, (counts, _) in load_baseline(REPOSITORY / BASELINE).items()}
+    counted = {name: case.counters for name, case in load(REPOSITORY / BASELINE).items()}
     path = page(REPOSITORY)
-    text = path.read_text(encoding="utf-8")
     block = f"{BEGIN}\n{table(cases, counted)}\n{END}"
-    path.write_text(
-        re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: block, text, flags=re.DOTALL),
-        encoding="utf-8",
-    )
+    pattern = f"{re.escape(BEGIN)}.*{re.escape(END)}"
+    write_text(path, re.sub(pattern, lambda _: block, read_text(path), flags=re.DOTALL))
     return 0
 
 

@@ -1,38 +1,29 @@
-"""`ci/gate counters`: counts the ladder's memory accesses and compares them exactly with the
+"""ci/gate counters: counts the ladder's memory accesses and compares them exactly with the
 committed table. Needs the counted kernels (clang) and no GPU."""
 
-from __future__ import annotations
-
 import argparse
-import subprocess
 import sys
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters.judge import judge
+from tilegate_ci.core.names import rung_of
+from tilegate_ci.core.stages import find_stages
+from tilegate_ci.counters.count import Sources, count, list_rungs
+from tilegate_ci.counters.judge import MEANINGS, judge
 from tilegate_ci.counters.pages import pages, stale
-from tilegate_ci.counters.table import (
-    BASELINE,
-    PROGRAM,
-    Sources,
-    cases_of,
-    count,
-    list_rungs,
-    load_baseline,
-    to_text,
-)
+from tilegate_ci.counters.table import BASELINE, cases_of, load, to_text
+from tilegate_ci.measure.builds import build_preset
 
+EXIT_CODES = MEANINGS
 EXAMPLES = """examples:
   ci/gate counters                                 # every rung
   ci/gate counters --rung Warptile --rung Swizzle
   ci/gate counters --update && git diff bench/baselines/counters.json
-
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.set_defaults(command=run)
     command.add_argument(
         "--update",
         action="store_true",
@@ -42,47 +33,48 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--rung", metavar="NAME", action="append", help="only this rung; repeatable"
     )
     command.add_argument("--markdown", metavar="FILE", help="write the report there too")
-    command.add_argument(
-        "--program", type=Path, help="that counts; default: tilegate_count, built anew"
-    )
+    add_program(command)
     command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
 
 
-def _built() -> Path:
+def add_program(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--program", type=Path, help="that counts; default: tilegate_count, built anew"
+    )
+
+
+def program_of(arguments: argparse.Namespace) -> Path:
     """What is counted are the sources as they are now."""
-    if subprocess.run([REPOSITORY / "ci" / "explain", "--build"], check=False).returncode:
-        raise GateError("the counted kernels cannot be built, see above; or give --program")
-    return PROGRAM
+    given: Path | None = arguments.program
+    return given or build_preset("cpu", "tilegate_count") / "bench" / "tilegate_count"
 
 
 def run(arguments: argparse.Namespace) -> int:
     repository = arguments.repository.resolve()
     path = repository / BASELINE
-    sources = Sources(repository)
-    program = arguments.program or _built()
+    program, sources = program_of(arguments), Sources(repository)
     every = list_rungs(program)
-    unknown = sorted(set(arguments.rung or []) - set(every))
+    unknown = sorted({*(arguments.rung or ())} - {*every})
     if unknown:
         raise GateError(f"no rung {', '.join(unknown)}; there are {', '.join(every)}")
     if arguments.update and arguments.rung:
         raise GateError("--update writes the whole table; leave --rung out")
-    rungs = arguments.rung or every
-    cases = count(program, cases_of(rungs, repository))
+    table = load(path) if path.exists() or not arguments.update else {}
+    cases = count(program, cases_of(arguments.rung or every, table))
     if arguments.update:
         hazards = [f"{name}: {case.error}" for name, case in cases.items() if case.error]
         if hazards:
             raise GateError("not written, because of hazards:\n  " + "\n  ".join(hazards))
-        write_text(path, to_text(cases, sources))
+        outside = {stage.name for stage in find_stages(repository) if stage.external}
+        kept = {name: case for name, case in cases.items() if rung_of(name) not in outside}
+        write_text(path, to_text(kept, sources))
         for page, text in pages(repository, path).items():
             write_text(page, text)
-        sys.stdout.write(f"{path}: {len(cases)} cases\n")
+        sys.stdout.write(f"{path}: {len(kept)} cases\n")
         return 0
-    baseline = {
-        name: value
-        for name, value in load_baseline(path).items()
-        if not arguments.rung or name.split("/")[0] in arguments.rung
-    }
-    report = judge(baseline, cases, sources)
+    if arguments.rung:
+        table = {name: row for name, row in table.items() if rung_of(name) in arguments.rung}
+    report = judge(table, cases, sources)
     if arguments.markdown:
         write_text(Path(arguments.markdown), f"```text\n{report.text}```\n")
     sys.stdout.write(report.text)

@@ -1,0 +1,25 @@
+"""ci/gate plot: see tilegate_ci.report.plot."""
+
+import argparse
+from pathlib import Path
+
+from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.report import plot
+
+EXIT_CODES = {0: "up to date", 1: "--check: a file is not up to date", 2: "error"}
+EXAMPLES = """examples:
+  ci/gate plot
+  ci/gate plot --check
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 when a file is not up to date"
+    )
+    command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    check = ["--check"] * arguments.check
+    return plot.main([*check, "--repository", str(arguments.repository)])
