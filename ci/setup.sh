@@ -75,23 +75,27 @@ venv_is_current() {
   cmp -s "$root/ci/requirements.txt" "$venv/requirements.txt" && "$venv/bin/python" -c '' 2>/dev/null
 }
 
-# `--wheels DIR` as TILEGATE_WHEELS=DIR; sets `arguments` to the others. DIR holds Python packages
-# for a machine that reaches no index.
+# A folder of Python packages, for a machine that reaches no index: --wheels DIR, as
+# TILEGATE_WHEELS=DIR. Sets `arguments` to the other ones.
 take_wheels() {
   arguments=()
   while (($#)); do
     case $1 in
-      --wheels) (($# > 1)) || die "--wheels needs a folder" && export TILEGATE_WHEELS=$2 && shift ;;
-      --wheels=*) export TILEGATE_WHEELS=${1#--wheels=} ;;
+      --wheels) (($# > 1)) || die "--wheels needs a folder" && TILEGATE_WHEELS=$2 && shift ;;
+      --wheels=*) TILEGATE_WHEELS=${1#--wheels=} ;;
       --) arguments+=("$@") && break ;;
       *) arguments+=("$1") ;;
     esac
     shift
   done
-  if [[ -n ${TILEGATE_WHEELS:-} ]]; then
-    compgen -G "$TILEGATE_WHEELS/*.whl" >/dev/null || die "no wheels in $TILEGATE_WHEELS"
-    TILEGATE_WHEELS=$(cd "$TILEGATE_WHEELS" && pwd)
-  fi
+  find_wheels
+}
+
+find_wheels() {
+  [[ -n ${TILEGATE_WHEELS:-} ]] || return 0
+  compgen -G "$TILEGATE_WHEELS/*.whl" >/dev/null || die "no wheels in $TILEGATE_WHEELS"
+  TILEGATE_WHEELS=$(cd "$TILEGATE_WHEELS" && pwd)
+  export TILEGATE_WHEELS
 }
 
 # pip says why it fails; few retries, so that a machine without a network learns it soon.
@@ -132,8 +136,12 @@ set_up_python() {
   say "No build/venv: $failure. Using $python; tests that need more will say that they are skipped"
 }
 
-# Sets `python` to build/venv if it is there, else to python3; installs nothing.
+# Sets `python` to build/venv if it is there, else to python3; installs nothing but wheels at hand.
 find_python() {
   python=$venv/bin/python
-  venv_is_current || python=$(command -v python3) || die "no python3 on this machine"
+  if venv_is_current; then return; fi
+  if [[ -n ${TILEGATE_WHEELS:-} ]]; then set_up_python $modules && return; fi
+  python=$(command -v python3) || die "no python3 on this machine"
 }
+
+find_wheels

@@ -34,9 +34,10 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs one command and returns its exit code; raises nothing, because an uncaught exception
-    would make Python exit with 1, which means `regressed`."""
-    arguments = argparse.Namespace()
+    """Runs one command and returns its exit code. Raises nothing, because an uncaught exception
+    would make Python exit with 1, which means `regressed`; but an ImportError, which __main__ puts
+    into words."""
+    arguments = argparse.Namespace(interrupted="nothing was judged")
     for number in (signal.SIGTERM, signal.SIGHUP):  # these end a command like Ctrl-C
         signal.signal(number, signal.default_int_handler)
     try:
@@ -53,6 +54,8 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         # Whoever read our report has seen enough; without this the interpreter fails at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ImportError:
+        raise
     except Exception:
         traceback.print_exc()
     return 2
@@ -80,7 +83,7 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
             lines = [f"  {code}  {meaning}" for code, meaning in codes.items()]
             command.epilog = "\n".join([module.EXAMPLES, "exit codes:", *lines])
             module.add_arguments(command)
-            interrupted = getattr(module, "INTERRUPTED", "nothing was judged")
+            interrupted = getattr(module, "INTERRUPTED", arguments.interrupted)
             command.set_defaults(run=module.run, interrupted=interrupted)
     return parser.parse_args(argv, arguments)
 

@@ -165,11 +165,13 @@ exec {sys.executable} "$@\""""
 
 
 def test_what_neither_has_is_named(bash, wheels):
-    script = f'modules="tiny no_such_module"; TILEGATE_WHEELS={wheels} set_up_python no_such_module'
-    done = bash(script)
+    made = 'if [[ $2 == venv ]]; then mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; fi'
+    lacks = "if [[ $2 == *import*absent* ]]; then echo No module named absent >&2; exit 1; fi"
+    script = f'modules="tiny absent"; TILEGATE_WHEELS={wheels} set_up_python absent'
+    done = bash(script, tools={"python3": f"{made}; {lacks}"})
     assert done.returncode == 2
-    assert "No module named 'no_such_module'" in done.stderr
-    assert "python3 lacks one of: no_such_module" in done.stderr
+    assert "No module named absent" in done.stderr
+    assert "it could not be made, see above, and python3 lacks one of: absent" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["test", "bench"])

@@ -24,7 +24,7 @@ MEASURED = HERE / "measured"
 ARBITRATION = 0.35
 
 
-def load(name: str) -> dict[str, Any]:
+def load(name: str) -> Any:
     return json.loads((MEASURED / name).read_text(encoding="utf-8"))
 
 
@@ -46,7 +46,7 @@ def test_every_pattern_costs_what_it_costs_on_the_gpu() -> None:
 
 
 @pytest.fixture(scope="module")
-def cases() -> dict[str, Any]:
+def cases() -> Any:
     return load("cases.json")["cases"]
 
 

@@ -63,7 +63,7 @@ class Maker:
             planted = percent if name.startswith(f"{rung}/") else None
             reading = Reading(gflops=1, rung_s=rung_s, cublas_s=cublas_s, planted_percent=planted)
             rows[name] = RecordedReading.of(reading).model_dump()
-        process = {
+        process: dict[str, Any] = {
             "round": number,
             "rung": rung,
             "plant_percent": percent,

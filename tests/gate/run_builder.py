@@ -4,7 +4,7 @@ import contextlib
 import io
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,10 @@ from typing import Any
 import fake_bench
 
 from gate_builders import COMMIT
+from tilegate_ci.core import formats
 from tilegate_ci.core.files import GateError, dumps, read_json
 from tilegate_ci.core.model import Session
+from tilegate_ci.core.process import Process
 from tilegate_ci.measure.collect import collect
 from tilegate_ci.measure.journal import Journal
 
@@ -59,7 +61,7 @@ class World:
         """Five processes of the base make its baseline."""
         (run,) = self.folder.glob("work/run-*")
         journal = Journal(run, read_json(run / "protocol.json"))
-        processes = [journal.load(f"pair-{n}-base") for n in range(1, 6)]
+        processes = [formats.load(Process, journal.path(f"pair-{n}-base")) for n in range(1, 6)]
         path = self.folder / "base" / "bench" / "baselines" / "nvidia-h200.json"
         path.write_text(dumps(collect(processes, COMMIT, [Session()]).fields))
         shutil.rmtree(self.folder / "work")
@@ -72,7 +74,7 @@ class World:
         path.write_text(json.dumps(document))
 
 
-def in_this_process(command):
+def in_this_process(command: Sequence[str]) -> None:
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors):
         code = fake_bench.main([*command])

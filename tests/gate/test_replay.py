@@ -17,7 +17,7 @@ from tilegate_ci.proof.replay import Replay, replay
 from tilegate_ci.proof.rules import asv, compare_py, criterion, nvbench_legacy, nvbench_newer, plain
 from tilegate_ci.proof.simulate import components, simulate, upper_bound
 
-# Figures of gate.md that the committed recordings do not reach, as the table in the README says.
+# Goals that the committed recordings do not reach, as the table in the README says.
 NOT_REACHED: frozenset[str] = frozenset()
 PAGES = [REPOSITORY / "README.md", REPOSITORY / "ci" / "README.md"]
 

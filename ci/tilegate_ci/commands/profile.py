@@ -125,14 +125,14 @@ def find_tools() -> str:
 
 def parse_device(text: str) -> ProfiledDevice:
     """The lines of `profile_target --device`."""
-    told = dict(line.split("\t", 1) for line in text.splitlines())
+    said = dict(line.split("\t", 1) for line in text.splitlines())
     return ProfiledDevice(
-        name=told["device_name"],
-        driver=told["driver"],
-        cuda=told["cuda"],
-        cublas=told["cublas"],
-        compute_capability=int(told["compute_capability"]),
-        multiprocessors=int(told["multiprocessors"]),
+        name=said["device_name"],
+        driver=said["driver"],
+        cuda=said["cuda"],
+        cublas=said["cublas"],
+        compute_capability=int(said["compute_capability"]),
+        multiprocessors=int(said["multiprocessors"]),
     )
 
 

@@ -26,7 +26,7 @@ class Reading(Summary):
 
 
 class Conditions(Model):
-    """What NVML told of the GPU around a process; empty where it told nothing."""
+    """What NVML said of the GPU around a process; empty where it said nothing."""
 
     before: dict[str, Any] = {}
     after: dict[str, Any] = {}

@@ -17,7 +17,7 @@ class Steps:
     def __init__(self) -> None:
         console = Console(stderr=True)
         self._progress = Progress(console=console, disable=not console.is_terminal)
-        self._task = self._progress.add_task("")
+        self._task = self._progress.add_task("measuring", total=None)
         self._done = 0
 
     def __enter__(self) -> Self:

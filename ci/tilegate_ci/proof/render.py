@@ -1,4 +1,4 @@
-"""The tables of `ci/gate replay`, as Markdown: what was recorded, the rules, gate.md's figures."""
+"""The tables of `ci/gate replay`, as Markdown: what was recorded, the rules, the goals."""
 
 import statistics
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ class Figure:
 
 
 def figures(replay: Replay) -> list[Figure]:
-    ours, model = replay.rules[0], replay.simulation
-    false = ours.false_blocks
+    gate, model = replay.rules[0], replay.simulation
+    false = gate.false_blocks
     found = [
         Figure(
             "false blocks of a whole gate run on identical code",
@@ -44,17 +44,13 @@ def figures(replay: Replay) -> list[Figure]:
         ),
     ]
     for size, least in ((2.0, 0.90), (3.0, 0.99), (5.0, 1.0)):
-        goal = "100 %" if least == 1 else f"≥ {100 * least:g} %"
-        found.append(_planted(ours, size, goal, lambda s, m=least: s >= m))
-    assert ours.inconclusive is not None
+        found.append(_planted(gate, size, least=least))
+    assert gate.inconclusive is not None
     return [
         *found,
-        _planted(ours, 0.5, "≤ 1 %", lambda s: s <= 0.01),
-        _share(
-            "share of the suite whose delta is 1 %", "≥ 90 %", replay.delta_share,
-            lambda s: s >= 0.90,
-        ),
-        _share("inconclusive", "≤ 2 %", ours.inconclusive, lambda s: s <= 0.02),
+        _planted(gate, 0.5, most=0.01),
+        _share("share of the suite whose delta is 1 %", replay.delta_share, least=0.90),
+        _share("inconclusive", gate.inconclusive, most=0.02),
         Figure(
             "one process over the gated suite, the slowest",
             "≤ 15 s",
@@ -67,20 +63,20 @@ def figures(replay: Replay) -> list[Figure]:
             f"{replay.gate_s / 60:.1f} min",
             replay.gate_s <= 600,
         ),
-    ]  # fmt: skip
+    ]
 
 
-def _planted(ours: RuleResult, size: float, goal: str, holds: object) -> Figure:
-    rate = ours.detected[size]
-    cells = f", {rate.independent} cells"
-    return _share(f"planted {size:g} % blocked", goal, rate, holds, cells)
+def _planted(gate: RuleResult, size: float, least: float = 0.0, most: float = 1.0) -> Figure:
+    rate = gate.detected[size]
+    return _share(f"planted {size:g} % blocked", rate, least, most, f", {rate.independent} cells")
 
 
-def _share(name: str, goal: str, rate: Rate, holds: object, cells: str = "") -> Figure:
+def _share(name: str, rate: Rate, least: float = 0.0, most: float = 1.0, cells: str = "") -> Figure:
+    goal = f"≤ {100 * most:g} %" if most < 1 else f"≥ {100 * least:g} %" if least < 1 else "100 %"
     if rate.share is None:
         return Figure(name, goal, "not recorded", None)
     found = f"{_percent(rate.share)} ({rate.hits} of {rate.total}{cells})"
-    return Figure(name, goal, found, bool(holds(rate.share)))  # type: ignore[operator]
+    return Figure(name, goal, found, least <= rate.share <= most)
 
 
 def markdown(replay: Replay) -> str:
@@ -100,7 +96,7 @@ def markdown(replay: Replay) -> str:
 
 
 def _recorded(replay: Replay) -> list[str]:
-    told = [
+    parts = [
         f"{s.name} ({len(s.suite)} of the suite, {sum(map(len, s.arms.values()))} of single rungs"
         + (f", {s.void} void" if s.void else "")
         + ")"
@@ -108,7 +104,7 @@ def _recorded(replay: Replay) -> list[str]:
     ]
     benchmarks = len(replay.sittings[0].names)
     made_on = "; ".join(dict.fromkeys(s.made_on for s in replay.sittings))
-    sittings = "; ".join(told)
+    sittings = "; ".join(parts)
     return [f"Recorded processes by sitting, {benchmarks} benchmarks each: {sittings}. {made_on}."]
 
 
@@ -128,7 +124,7 @@ def _rules(replay: Replay, draw: np.random.Generator) -> list[str]:
 
 
 def _notes(replay: Replay) -> list[str]:
-    ours = replay.rules[0]
+    gate = replay.rules[0]
     notes = [
         "In brackets 95 % intervals, bootstrapped over sittings. Detection counts benchmarks of "
         "the planted rung whose delta is 1 % in the baseline. Tilegate's runs start at each "
@@ -140,7 +136,7 @@ def _notes(replay: Replay) -> list[str]:
         "A cell is a benchmark in a sitting. Its runs share rounds, and the cells of a sitting "
         "share processes.",
     ]
-    planted = sum(bool(count.total) for count in ours.detected[SIZES[0]].counts)
+    planted = sum(bool(count.total) for count in gate.detected[SIZES[0]].counts)
     if planted == 2:
         notes.append("Plants are of two sittings: their intervals are the range between those.")
     pairs = sorted({pairs_of(len(s.suite)) for s in replay.sittings})
@@ -166,15 +162,15 @@ def _notes(replay: Replay) -> list[str]:
             f"With at most {MIN_PAIRS} rounds, as of the mutations, the processes that screen "
             "confirm too."
         )
-    bound = upper_bound(ours.false_blocks.hits, max(1, ours.false_blocks.independent))
-    if ours.false_blocks.independent and not ours.false_blocks.hits:
+    bound = upper_bound(gate.false_blocks.hits, max(1, gate.false_blocks.independent))
+    if gate.false_blocks.independent and not gate.false_blocks.hits:
         notes.append(
-            f"No false block in {ours.false_blocks.independent} independent runs alone would leave "
+            f"No false block in {gate.false_blocks.independent} independent runs alone would leave "
             f"up to {_percent(bound)} possible, at 95 %; hence the simulation."
         )
-    if ours.incomparable is not None and ours.incomparable.hits:
-        told = f"{ours.incomparable.hits} of {ours.incomparable.total}"
-        notes.append(f"Incomparable, as a canary had moved: {told} runs on identical code.")
+    if gate.incomparable is not None and gate.incomparable.hits:
+        share = f"{gate.incomparable.hits} of {gate.incomparable.total}"
+        notes.append(f"Incomparable, as a canary had moved: {share} runs on identical code.")
     rules = [f"- {rule.name}: {rule.note}." for rule in replay.rules if rule.note]
     return [" ".join(notes), "", *rules]
 
@@ -191,11 +187,11 @@ def _mutations(mutations: Sequence[Mutation]) -> list[str]:
     lines = [_row(heads), _row(["---", "---", "---:", "---:"])]
     for mutation in mutations:
         slower = sorted(100 * np.expm1(value) for value in mutation.slowdowns.values())
-        told = "-"
+        spread = "-"
         if slower:
-            told = f"{statistics.median(slower):+.1f} % ({slower[0]:+.1f} to {slower[-1]:+.1f})"
+            spread = f"{statistics.median(slower):+.1f} % ({slower[0]:+.1f} to {slower[-1]:+.1f})"
         name = f"{mutation.rung}: {mutation.name.replace('_', ' ')}"
-        lines.append(_row([name, told, _rate(mutation.runs), _rate(mutation.benchmarks)]))
+        lines.append(_row([name, spread, _rate(mutation.runs), _rate(mutation.benchmarks)]))
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Replays the gate, ours and others', over recordings."""
+"""Replays the gate's rule and other tools' over recordings."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -61,10 +61,10 @@ def replay(everything: Sequence[Sitting]) -> Replay:
     draw = np.random.default_rng(SEED)
     walls = [p.wall_s for sitting in everything for p in sitting.suite]
     slowest = max(walls)
-    ours = [_ours(everything, screened) for screened in (True, False)]
+    gate = [_gate(everything, screened) for screened in (True, False)]
     return Replay(
         everything,
-        [*ours, *(_other(everything, rule) for rule in other_rules(draw))],
+        [*gate, *(_other(everything, rule) for rule in other_rules(draw))],
         _mutations(everything),
         simulate.simulate(simulate.components(everything), SIZES, SEED),
         by_sitting(everything, _delta_share),
@@ -87,7 +87,7 @@ def _delta_share(sitting: Sitting) -> tuple[int, int, int]:
     return len(narrow(sitting)), len(sitting.names), 1
 
 
-def _ours(everything: Sequence[Sitting], screened: bool = True) -> RuleResult:
+def _gate(everything: Sequence[Sitting], screened: bool = True) -> RuleResult:
     clean = {s.name: identical_code(s, others_of(everything, s), screened) for s in everything}
 
     def false_blocks(sitting: Sitting) -> tuple[int, int, int]:

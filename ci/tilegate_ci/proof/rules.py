@@ -1,4 +1,4 @@
-"""How other tools decide whether a benchmark got slower, for `ci/gate replay` to put beside ours.
+"""How other tools decide whether a benchmark got slower, for `ci/gate replay` to compare with.
 
 Each looks at one process of either side, at its repetitions, as the tool itself does."""
 

@@ -37,7 +37,7 @@ class Cache:
         try:
             entry = formats.load(CacheEntry, self._path(stage, architecture))
         except GateError:
-            return None  # none yet, or not one of ours: compile
+            return None  # none yet, or not one that this gate wrote: compile
         for source, digest in entry.sources.items():
             if self._digest(self.repository / source) != digest:
                 return None
