@@ -4,9 +4,12 @@ import argparse
 import math
 import os
 import re
+from pathlib import Path
 
 from tilegate_ci.core.git import checkout_commit
 from tilegate_ci.core.model import REPOSITORY
+
+_AGAIN = "may be repeated"
 
 
 def count(text: str) -> int:
@@ -38,10 +41,26 @@ def regex(text: str) -> str:
 
 
 def add_commit(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--commit", metavar="SHA", help="where git cannot tell it; default: $TILEGATE_COMMIT"
-    )
+    how = "where git cannot say it; default: $TILEGATE_COMMIT"
+    command.add_argument("--commit", metavar="SHA", help=how)
 
 
 def commit_of(arguments: argparse.Namespace) -> str:
-    return str(arguments.commit or os.environ.get("TILEGATE_COMMIT") or checkout_commit(REPOSITORY))
+    given: str | None = arguments.commit
+    return given or os.environ.get("TILEGATE_COMMIT") or checkout_commit(REPOSITORY)
+
+
+def add_cmake(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--cmake", metavar="ARGUMENT", action="append", default=[], help=_AGAIN)
+
+
+def add_table_options(command: argparse.ArgumentParser, table: Path) -> None:
+    """Of a command that compares with a committed table."""
+    command.add_argument("--update", action="store_true", help=f"write {table.as_posix()}")
+    command.add_argument("--rung", metavar="NAME", action="append", help=f"only this; {_AGAIN}")
+    command.add_argument("--markdown", metavar="FILE", help="write the report there too")
+    add_repository(command)
+
+
+def add_repository(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)

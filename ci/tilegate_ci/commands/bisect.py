@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.commands import run as gate_run_command
-from tilegate_ci.commands.arguments import regex
+from tilegate_ci.commands.arguments import add_cmake, regex
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.git import git
 from tilegate_ci.core.model import REPOSITORY
@@ -61,9 +61,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         required=True,
         help="the benchmarks that became slower",
     )
-    command.add_argument(
-        "--cmake", metavar="ARGUMENT", action="append", default=[], help="may be repeated"
-    )
+    add_cmake(command)
     command.add_argument("--dry-run", action="store_true", help="say what would be run")
 
 

@@ -5,8 +5,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from tilegate_ci.commands.arguments import add_table_options
 from tilegate_ci.core.files import GateError, write_text
-from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.names import rung_of
 from tilegate_ci.core.stages import find_stages
 from tilegate_ci.counters.count import Sources, count, list_rungs
@@ -19,22 +19,13 @@ EXIT_CODES = MEANINGS
 EXAMPLES = """examples:
   ci/gate counters                                 # every rung
   ci/gate counters --rung Warptile --rung Swizzle
-  ci/gate counters --update && git diff bench/baselines/counters.json
+  ci/gate counters --update && git diff            # the table, and the pages that quote it
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--update",
-        action="store_true",
-        help=f"write {BASELINE.as_posix()} and what pages quote of it",
-    )
-    command.add_argument(
-        "--rung", metavar="NAME", action="append", help="only this rung; repeatable"
-    )
-    command.add_argument("--markdown", metavar="FILE", help="write the report there too")
+    add_table_options(command, BASELINE)
     add_program(command)
-    command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
 
 
 def add_program(command: argparse.ArgumentParser) -> None:

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tilegate_ci.commands.arguments import add_table_options
 from tilegate_ci.core import formats
 from tilegate_ci.core.files import GateError, write_text
-from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.progress import message
 from tilegate_ci.core.stages import Stage, find_stages
 from tilegate_ci.judge import waivers
@@ -32,19 +32,14 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--update", action="store_true", help=f"write {TABLE.as_posix()}")
-    command.add_argument(
-        "--rung", metavar="NAME", action="append", help="only this rung; repeatable"
-    )
+    add_table_options(command, TABLE)
     command.add_argument(
         "--arch",
         metavar="ARCH",
         action="append",
         choices=[*ARCHITECTURES],
-        help=f"only this architecture of {', '.join(ARCHITECTURES)}; repeatable",
+        help=f"only this architecture of {', '.join(ARCHITECTURES)}; may be repeated",
     )
-    command.add_argument("--markdown", metavar="FILE", help="write the report there too")
-    command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:

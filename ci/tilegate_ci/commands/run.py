@@ -5,7 +5,7 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import regex, seconds
+from tilegate_ci.commands.arguments import add_cmake, regex, seconds
 from tilegate_ci.commands.compare import add_verdict_options, show
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.verdicts import EXIT_MEANINGS
@@ -45,9 +45,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--out", metavar="FOLDER", help="of the processes; default: build/gate-run/…"
     )
     command.add_argument("--work", metavar="FOLDER", default=str(WORK), help="to build in")
-    command.add_argument(
-        "--cmake", metavar="ARGUMENT", action="append", default=[], help="may be repeated"
-    )
+    add_cmake(command)
     command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
     command.add_argument("--seed", metavar="N", type=int, default=1)
     command.add_argument(

@@ -1,9 +1,8 @@
 """ci/gate tables: see tilegate_ci.report.tables."""
 
 import argparse
-from pathlib import Path
 
-from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.commands.arguments import add_repository
 from tilegate_ci.report import tables
 
 EXIT_CODES = {0: "up to date", 1: "--check: a file is not up to date", 2: "error"}
@@ -17,7 +16,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--check", action="store_true", help="write nothing; exit 1 when a file is not up to date"
     )
-    command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
+    add_repository(command)
 
 
 def run(arguments: argparse.Namespace) -> int:

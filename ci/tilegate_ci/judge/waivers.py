@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from pydantic import Field
 
@@ -19,29 +19,23 @@ from tilegate_ci.judge.compare import Comparison, Row
 WAIVERS = REPOSITORY / "bench" / "waivers.json"
 
 
-class Waiver(Model):
-    """Of the benchmarks in whose name `benchmarks` is found."""
+class Debt(Model):
+    """What a waiver of any table says."""
 
     id: Line
-    benchmarks: re.Pattern[str]
-    ceiling: Annotated[Positive, Field(lt=1)]  # the slow-down that passes: 0.05 is 5 %
     expires: date
     reason: Line
 
 
+class Waiver(Debt):
+    """Of the benchmarks in whose name `benchmarks` is found."""
+
+    benchmarks: re.Pattern[str]
+    ceiling: Annotated[Positive, Field(lt=1)]  # the slow-down that passes: 0.05 is 5 %
+
+
 class WaiversFile(Document):
     waivers: list[Waiver]
-
-
-class Debt(Protocol):
-    """What a waiver of any table has."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def expires(self) -> date: ...
-    @property
-    def reason(self) -> str: ...
 
 
 def load(path: Path, today: date) -> list[Waiver]:

@@ -1,6 +1,5 @@
 """bench/baselines/resources.json: its rows, reading and writing them, and what changed."""
 
-import datetime
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -10,6 +9,7 @@ from pydantic import AfterValidator, Field
 from tilegate_ci.core import formats
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.formats import Count, Document, Line, Model, Natural
+from tilegate_ci.judge.waivers import Debt
 from tilegate_ci.resources.compile import Compiled, Launch, Usage
 from tilegate_ci.resources.occupancy import ARCHITECTURES, Architecture, blocks_per_sm, occupancy
 
@@ -61,16 +61,13 @@ class RungResources(Model):
     not_on: Annotated[dict[Architecture, Line], Field(exclude_if=lambda reasons: not reasons)] = {}
 
 
-class SpillWaiver(Model):
-    """Lets a kernel spill up to `ceiling` bytes, loads and stores together, until `expires`."""
+class SpillWaiver(Debt):
+    """Lets a kernel spill up to `ceiling` bytes, loads and stores together."""
 
-    id: Line
     rung: Line
     kernel: Line
     architectures: list[Architecture]
     ceiling: Count
-    expires: datetime.date
-    reason: Line
 
     def covers(self, place: Place) -> bool:
         here = (place.rung, place.kernel) == (self.rung, self.kernel)
