@@ -10,10 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/device.hpp>
+#include <tilegate/stage.hpp>
+#include <tilegate/device.hpp>
 
-#include "shapes.hpp"
 
 namespace tilegate::bench {
 
@@ -45,17 +44,17 @@ std::vector<std::pair<std::string, std::string>> device_context();
 std::vector<std::pair<std::string, double>> exact_counters(std::string_view rung,
                                                            const Problem& problem);
 
-// One replay of a rung and one of the yardstick, right after it; seconds a launch.
+// One replay of a rung and one of the yardstick, right after it; seconds per launch.
 struct Sample {
   double rung_s = 0.0;
   double yardstick_s = 0.0;  // 0 without a yardstick
 };
 
-// A number of launches of one stage, recorded once and then started as a whole.
+// A number of launches of one plan, recorded once and then started as a whole.
 class Batch {
  public:
-  // Launch i works on args[i % args.size()]. After the last one the device waits for `delay_s`.
-  Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches, double delay_s = 0.0);
+  // Launch i works on calls[i % calls.size()]. After the last one the device waits for `delay_s`.
+  Batch(const Plan& plan, std::span<const Operands> calls, int launches, double delay_s = 0.0);
   ~Batch();
   Batch(Batch&& other) noexcept;
   Batch& operator=(Batch&& other) noexcept;

@@ -14,9 +14,9 @@ Reference allocate(std::size_t bytes) { return {device::Buffer(bytes), device::B
 }  // namespace
 
 const Reference& References::get(const Problem& problem, verifier::Inputs inputs,
-                                 std::uint64_t seed, const SgemmArgs& args) {
+                                 std::uint64_t seed, const Operands& operands) {
   Problem key = problem;
-  key.offset_bytes = 0;
+  key.offset_bytes = {};
   const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.problem == key && entry.inputs == inputs && entry.seed == seed;
   });
@@ -34,7 +34,7 @@ const Reference& References::get(const Problem& problem, verifier::Inputs inputs
     clear();
     reference = allocate(bytes);
   }
-  check(verifier::reference_on_device(args, reinterpret_cast<double*>(reference.value.data()),
+  check(verifier::reference_on_device(verifier::kernel_args(problem, operands), reinterpret_cast<double*>(reference.value.data()),
                                       reinterpret_cast<double*>(reference.scale.data()), stream()));
   check(device::synchronize());
   entries_.push_front({key, inputs, seed, std::move(reference)});

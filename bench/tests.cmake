@@ -18,8 +18,8 @@ set(tables ${CMAKE_CURRENT_SOURCE_DIR})
 tilegate_bench_test(runs 0 "Naive/33x35x37.*GFLOPS=.*verified=1" DEVICE
   --benchmark_filter=Naive --shapes=33x35x37)
 tilegate_bench_test(verifies_every_rung 0 "Coalesced/33x35x37" DEVICE --shapes=33x35x37)
-tilegate_bench_test(runs_variants 0 "Warptile.32x64/33x35x37/manual_time .*verified=1" DEVICE
-  --benchmark_filter=Warptile.32x64 --shapes=33x35x37 --variants)
+tilegate_bench_test(runs_variants 0 "Warptile.dealt/33x35x37/manual_time .*verified=1" DEVICE
+  --benchmark_filter=Warptile.dealt --shapes=33x35x37 --variants)
 tilegate_bench_test(runs_unaligned_and_cold 0
   "Naive/33x35x37/ld38x36x39/off4/cold/manual_time .*verified=1" DEVICE
   --benchmark_filter=Naive --shapes=33x35x37/ld38x36x39/off4 --cold)

@@ -3,8 +3,8 @@
 // threadIdx.x walks down the rows of C, so the 32 lanes of a warp touch 32 different rows: every
 // load of A and every store of C is 32 sectors for 128 bytes of use. That is what limits it.
 #include <tilegate/common/grid.cuh>
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/stage.hpp>
+#include <tilegate/device/device.cuh>
 
 namespace tilegate::naive {
 
@@ -14,7 +14,7 @@ struct Config {
   using Grid = TileGrid<kBlockM, kBlockN>;
 };
 
-__global__ void sgemm(SgemmArgs args) {
+__global__ void sgemm(KernelArgs args) {
   const auto origin = Config::Grid::origin(args.shape);
   const std::int64_t row = origin.row + threadIdx.x;
   const std::int64_t col = origin.col + threadIdx.y;
@@ -27,12 +27,16 @@ __global__ void sgemm(SgemmArgs args) {
   store_element(args, row, col, sum);
 }
 
-Status enqueue(const SgemmArgs& args, Stream stream) {
-  const simt::LaunchConfig launch{.kernel = "naive",
+Status enqueue(const KernelArgs& args, Stream stream) {
+  const device::LaunchConfig launch{.kernel = "naive",
                                   .blocks = Config::Grid::num_blocks(args.shape),
                                   .threads_x = Config::kBlockM,
                                   .threads_y = Config::kBlockN};
-  return simt::launch(launch, stream, sgemm, args);
+  return device::launch(launch, stream, sgemm, args);
+}
+
+Choice choose(const Problem& problem, const Device& /*device*/) {
+  return serial_choice<Config::Grid>(problem, enqueue);
 }
 
 constexpr std::int64_t kTileSizes[] = {Config::kBlockN, Config::kBlockM};
@@ -42,9 +46,7 @@ const Stage stage{
     .name = "Naive",
     .idea = "one thread an element of C",
     .tile_sizes = kTileSizes,
-    .rounding_chain = serial_rounding_chain,
-    .restrictions = Config::Grid::fits,
-    .enqueue = enqueue,
+    .choose = choose,
 };
 
 }  // namespace tilegate::naive

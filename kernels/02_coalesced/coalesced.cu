@@ -4,8 +4,8 @@
 // C (4 sectors): 128 bytes asked for, 128 bytes moved. Every multiplication still takes two loads
 // from the caches; that is what limits it.
 #include <tilegate/common/grid.cuh>
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/stage.hpp>
+#include <tilegate/device/device.cuh>
 
 namespace tilegate::coalesced {
 
@@ -15,7 +15,7 @@ struct Config {
   using Grid = TileGrid<kBlockM, kBlockN>;
 };
 
-__global__ void sgemm(SgemmArgs args) {
+__global__ void sgemm(KernelArgs args) {
   const auto origin = Config::Grid::origin(args.shape);
   const std::int64_t row = origin.row + threadIdx.y;
   const std::int64_t col = origin.col + threadIdx.x;
@@ -30,12 +30,16 @@ __global__ void sgemm(SgemmArgs args) {
   store_element(args, row, col, sum);
 }
 
-Status enqueue(const SgemmArgs& args, Stream stream) {
-  const simt::LaunchConfig launch{.kernel = "coalesced",
+Status enqueue(const KernelArgs& args, Stream stream) {
+  const device::LaunchConfig launch{.kernel = "coalesced",
                                   .blocks = Config::Grid::num_blocks(args.shape),
                                   .threads_x = Config::kBlockN,
                                   .threads_y = Config::kBlockM};
-  return simt::launch(launch, stream, sgemm, args);
+  return device::launch(launch, stream, sgemm, args);
+}
+
+Choice choose(const Problem& problem, const Device& /*device*/) {
+  return serial_choice<Config::Grid>(problem, enqueue);
 }
 
 constexpr std::int64_t kTileSizes[] = {Config::kBlockM};
@@ -45,9 +49,7 @@ const Stage stage{
     .name = "Coalesced",
     .idea = "neighbouring threads read neighbouring columns",
     .tile_sizes = kTileSizes,
-    .rounding_chain = serial_rounding_chain,
-    .restrictions = Config::Grid::fits,
-    .enqueue = enqueue,
+    .choose = choose,
 };
 
 }  // namespace tilegate::coalesced

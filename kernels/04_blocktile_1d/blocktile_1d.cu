@@ -6,8 +6,8 @@
 // of them.
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/stage.hpp>
+#include <tilegate/device/device.cuh>
 
 namespace tilegate::blocktile_1d {
 
@@ -41,7 +41,7 @@ __device__ void multiply_tile(const SharedStorage& smem, int m, int n,
     const float b3 = smem.b[k + 3][n];
 #pragma unroll
     for (int i = 0; i < Config::kThreadM; ++i) {
-      const float4 a = simt::load_vector<float4>(&smem.a[m + i][k]);  // a broadcast
+      const float4 a = device::load_vector<float4>(&smem.a[m + i][k]);  // a broadcast
       acc[i] += a.x * b0;
       acc[i] += a.y * b1;
       acc[i] += a.z * b2;
@@ -50,7 +50,7 @@ __device__ void multiply_tile(const SharedStorage& smem, int m, int n,
   }
 }
 
-__device__ void store_c_tile(const SgemmArgs& args, std::int64_t row, std::int64_t col,
+__device__ void store_c_tile(const KernelArgs& args, std::int64_t row, std::int64_t col,
                              const float (&acc)[Config::kThreadM]) {
   if (col >= args.shape.n) return;
 #pragma unroll
@@ -59,8 +59,8 @@ __device__ void store_c_tile(const SgemmArgs& args, std::int64_t row, std::int64
   }
 }
 
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sgemm(SgemmArgs args) {
-  auto& smem = simt::shared_storage<SharedStorage>();
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sgemm(KernelArgs args) {
+  auto& smem = device::shared_storage<SharedStorage>();
   const Shape& shape = args.shape;
   const auto origin = Config::Grid::origin(shape);
   Config::LoaderA a_tiles(args.a + origin.row * args.lda, args.lda);
@@ -84,14 +84,18 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sge
   store_c_tile(args, origin.row + m, origin.col + n, acc);
 }
 
-Status setup() { return simt::prefer_shared_memory(sgemm); }
+Status setup() { return device::prefer_shared_memory(sgemm); }
 
-Status enqueue(const SgemmArgs& args, Stream stream) {
-  const simt::LaunchConfig launch{.kernel = "blocktile_1d",
+Status enqueue(const KernelArgs& args, Stream stream) {
+  const device::LaunchConfig launch{.kernel = "blocktile_1d",
                                   .blocks = Config::Grid::num_blocks(args.shape),
                                   .threads_x = Config::kNumThreads,
                                   .shared_bytes = sizeof(SharedStorage)};
-  return simt::launch(launch, stream, sgemm, args);
+  return device::launch(launch, stream, sgemm, args);
+}
+
+Choice choose(const Problem& problem, const Device& /*device*/) {
+  return serial_choice<Config::Grid>(problem, enqueue);
 }
 
 constexpr std::int64_t kTileSizes[] = {Config::kThreadM, Config::kBlockK, Config::kBlockM};
@@ -101,10 +105,8 @@ const Stage stage{
     .name = "Blocktile1D",
     .idea = "a column of sixteen results a thread",
     .tile_sizes = kTileSizes,
-    .rounding_chain = serial_rounding_chain,
-    .restrictions = Config::Grid::fits,
+    .choose = choose,
     .setup = setup,
-    .enqueue = enqueue,
 };
 
 }  // namespace tilegate::blocktile_1d

@@ -7,8 +7,8 @@
 #include <string>
 
 #include <tilegate/common/grid.cuh>
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #if defined(__CUDACC__)
 #include <cublas_v2.h>
@@ -41,14 +41,14 @@ Status to_status(cublasStatus_t status) {
 Status setup() {
   Context& context = current_context();
   if (context.handle != nullptr) return {};
-  if (Status s = simt::to_status(cudaMalloc(&context.workspace, kWorkspaceBytes), "workspace");
+  if (Status s = device::to_status(cudaMalloc(&context.workspace, kWorkspaceBytes), "workspace");
       !s.ok()) {
     return s;
   }
   return to_status(cublasCreate(&context.handle));  // the default math mode keeps FP32 as FP32
 }
 
-Status enqueue(const SgemmArgs& args, Stream stream) {
+Status enqueue(const KernelArgs& args, Stream stream) {
   const Context& context = current_context();
   if (context.handle == nullptr) return Status::unsupported("Cublas needs prepare() first");
   if (Status s = to_status(cublasSetStream(context.handle, stream)); !s.ok()) return s;
@@ -67,16 +67,19 @@ Status enqueue(const SgemmArgs& args, Stream stream) {
 #else
 
 Status setup() { return {}; }
-Status enqueue(const SgemmArgs& /*args*/, Stream /*stream*/) {
+Status enqueue(const KernelArgs& /*args*/, Stream /*stream*/) {
   return Status::unsupported("cuBLAS needs a CUDA GPU");
 }
 
 #endif
 
-// cuBLAS 13.1 returns NaN for some finite sums times an infinite alpha.
-Status restrictions(const SgemmArgs& args) {
-  if (std::isfinite(args.alpha) || args.shape.k == 0) return {};
-  return Status::unsupported("cuBLAS does not promise anything for an alpha that is not finite");
+Choice choose(const Problem& problem, const Device& /*device*/) {
+  // cuBLAS 13.1 returns NaN for some finite sums times an infinite alpha.
+  if (!std::isfinite(problem.alpha)) {
+    return {.status = Status::unsupported(
+                "cuBLAS does not promise anything for an alpha that is not finite")};
+  }
+  return {.rounding_chain = serial_rounding_chain(problem.shape), .enqueue = enqueue};
 }
 
 constexpr std::int64_t kTileSizes[] = {32, 64, 128};
@@ -87,10 +90,8 @@ const Stage stage{
     .idea = "the yardstick: cuBLAS in FP32, TF32 off",
     .requirements = {.not_on_simt = "cuBLAS needs a CUDA GPU"},
     .tile_sizes = kTileSizes,
-    .rounding_chain = serial_rounding_chain,
-    .restrictions = restrictions,
+    .choose = choose,
     .setup = setup,
-    .enqueue = enqueue,
 };
 
 }  // namespace tilegate::cublas

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 #include "verifier/case.hpp"
 

@@ -44,20 +44,20 @@ class Draw {
 };
 
 Case random_case(Draw& draw) {
-  Case c{.shape = {draw.extent(), draw.extent(), draw.extent()}};
-  c.inputs = draw.below(2) == 0 ? Inputs::kIntegers : Inputs::kUniform;
-  const Factors& f = factors(c.inputs, static_cast<std::size_t>(draw.below(kFactors.size())));
-  c.alpha = f.alpha;
-  c.beta = f.beta;
+  Padded padded{.shape = {draw.extent(), draw.extent(), draw.extent()}};
+  const Inputs inputs = draw.below(2) == 0 ? Inputs::kIntegers : Inputs::kUniform;
+  const Factors& f = factors(inputs, static_cast<std::size_t>(draw.below(kFactors.size())));
+  padded.alpha = f.alpha;
+  padded.beta = f.beta;
   const std::int64_t unit = draw.below(2) == 0 ? 4 : 1;  // every other case: whole vectors
-  c.shape.n = c.shape.n / unit * unit;
-  c.shape.k = c.shape.k / unit * unit;
-  for (std::int64_t& pad : c.pad) pad = draw.below(kMaxPad) / unit * unit;
+  padded.shape.n = padded.shape.n / unit * unit;
+  padded.shape.k = padded.shape.k / unit * unit;
+  for (std::int64_t& pad : padded.pad) pad = draw.below(kMaxPad) / unit * unit;
   if (unit == 1) {
-    for (int& offset : c.offset) offset = 4 * static_cast<int>(draw.below(4));
+    for (std::int64_t& offset : padded.offset_bytes) offset = 4 * draw.below(4);
   }
-  c.seed = static_cast<std::uint64_t>(draw.below(std::int64_t{1} << 32));
-  return c;
+  const auto seed = static_cast<std::uint64_t>(draw.below(std::int64_t{1} << 32));
+  return {.problem = padded, .inputs = inputs, .seed = seed};
 }
 
 }  // namespace

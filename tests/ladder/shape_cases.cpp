@@ -12,7 +12,7 @@ namespace {
 // every alpha and beta meets every padding and every offset.
 constexpr std::array<std::array<std::int64_t, 3>, 7> kPads = {
     {{0, 0, 0}, {3, 3, 3}, {0, 1, 0}, {4, 8, 12}, {1, 0, 5}, {2, 7, 4}, {100, 65, 31}}};
-constexpr std::array<std::array<int, 3>, 5> kOffsets = {
+constexpr std::array<std::array<std::int64_t, 3>, 5> kOffsets = {
     {{0, 0, 0}, {4, 4, 4}, {0, 8, 0}, {12, 4, 8}, {8, 0, 12}}};
 
 // Shapes whose rows are whole vectors, off the tile sizes: the 128-bit path and its edges.
@@ -51,7 +51,7 @@ class ShapeCases {
   void add(const Shape& shape) {
     add_both({.shape = shape,
               .pad = kPads[turn_ % kPads.size()],
-              .offset = kOffsets[turn_ % kOffsets.size()]});
+              .offset_bytes = kOffsets[turn_ % kOffsets.size()]});
   }
 
   // As wide accesses need it.
@@ -63,12 +63,11 @@ class ShapeCases {
   std::vector<Case> take() { return list_.take(); }
 
  private:
-  void add_both(Case test_case) {
+  void add_both(Padded padded) {
     for (const Inputs inputs : {Inputs::kIntegers, Inputs::kUniform}) {
-      test_case.inputs = inputs;
-      test_case.alpha = factors(inputs, turn_).alpha;
-      test_case.beta = factors(inputs, turn_).beta;
-      list_.add(test_case);
+      padded.alpha = factors(inputs, turn_).alpha;
+      padded.beta = factors(inputs, turn_).beta;
+      list_.add({.problem = padded, .inputs = inputs});
     }
     ++turn_;
   }

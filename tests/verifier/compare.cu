@@ -4,9 +4,9 @@
 #include <new>
 #include <vector>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/device.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/stage.hpp>
+#include <tilegate/device.hpp>
+#include <tilegate/device/device.cuh>
 
 #include "verifier/oracle.hpp"
 #include "verifier/oracle_math.cuh"
@@ -34,9 +34,9 @@ struct SharedStorage {
 
 }  // namespace
 
-__global__ void compare_kernel(SgemmArgs args, const double* value, const double* scale,
+__global__ void compare_kernel(KernelArgs args, const double* value, const double* scale,
                                Tolerance tolerance, Record* records) {
-  auto& shared = simt::shared_storage<SharedStorage>();
+  auto& shared = device::shared_storage<SharedStorage>();
   const std::int64_t count = args.shape.m * args.shape.n;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
   Record mine{0, -1};
@@ -52,13 +52,13 @@ __global__ void compare_kernel(SgemmArgs args, const double* value, const double
   records[blockIdx.x] = mine;
 }
 
-Status compare_on_device(const SgemmArgs& args, const double* value, const double* scale,
+Status compare_on_device(const KernelArgs& args, const double* value, const double* scale,
                          const Tolerance& tolerance, Comparison* result) try {
   *result = {};
   const std::int64_t count = args.shape.m * args.shape.n;
   if (count == 0) return {};
   const std::int64_t blocks = std::min((count - 1) / (kThreads * kPerThread) + 1, kMaxBlocks);
-  const simt::LaunchConfig launch{.kernel = "compare",
+  const device::LaunchConfig launch{.kernel = "compare",
                                   .blocks = blocks,
                                   .threads_x = kThreads,
                                   .shared_bytes = sizeof(SharedStorage)};
@@ -66,7 +66,7 @@ Status compare_on_device(const SgemmArgs& args, const double* value, const doubl
   auto* on_device = reinterpret_cast<Record*>(buffer.data());
   if (Status s = device::synchronize(); !s.ok()) return s;  // C may come from any stream
   if (Status s =
-          simt::launch(launch, nullptr, compare_kernel, args, value, scale, tolerance, on_device);
+          device::launch(launch, nullptr, compare_kernel, args, value, scale, tolerance, on_device);
       !s.ok()) {
     return s;
   }

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/device.hpp>
+#include <tilegate/stage.hpp>
+#include <tilegate/device.hpp>
 
 namespace tilegate::verifier {
 

@@ -2,14 +2,27 @@
 #include <cmath>
 #include <cstdint>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 #include "verifier/oracle.hpp"
 #include "verifier/oracle_math.cuh"
 
 namespace tilegate::verifier {
 
-void reference_on_host(const SgemmArgs& args, double* value, double* scale) {
+KernelArgs kernel_args(const Problem& problem, const Operands& operands) {
+  return {.shape = problem.shape,
+          .alpha = problem.alpha,
+          .a = operands.a,
+          .lda = problem.lda,
+          .b = operands.b,
+          .ldb = problem.ldb,
+          .beta = problem.beta,
+          .c = operands.c,
+          .ldc = problem.ldc,
+          .workspace = operands.workspace};
+}
+
+void reference_on_host(const KernelArgs& args, double* value, double* scale) {
   const auto [m, n, k_end] = args.shape;
   for (std::int64_t row = 0; row < m; ++row) {
     double* sum = value + row * n;
@@ -33,15 +46,15 @@ void reference_on_host(const SgemmArgs& args, double* value, double* scale) {
   }
 }
 
-Tolerance forward_error(std::int64_t rounding_chain, const SgemmArgs& args) {
+Tolerance forward_error(std::int64_t rounding_chain, const Problem& problem) {
   constexpr double kUnitRoundoff = 0x1p-24;
   constexpr double kSmallest = 0x1p-149;  // of float; a product that underflows errs by half of it
   const double lu = static_cast<double>(rounding_chain) * kUnitRoundoff;
   // One underflow for each product of the sum, scaled by alpha, and for the products with alpha and
   // beta. Twice the half of `kSmallest`, because the roundings that follow may enlarge each.
   double products = 1.0;
-  if (reads_a_and_b(args)) {
-    products += static_cast<double>(args.shape.k) * std::fabs(double{args.alpha}) + 1.0;
+  if (problem.reads_a_and_b()) {
+    products += static_cast<double>(problem.shape.k) * std::fabs(double{problem.alpha}) + 1.0;
   }
   return {.gamma = lu / (1.0 - lu), .underflow = products * kSmallest};
 }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/stage.hpp>
+#include <tilegate/device/device.cuh>
 
 #include "verifier/oracle.hpp"
 
@@ -28,7 +28,7 @@ __host__ __device__ inline float value_at(Inputs inputs, std::uint64_t seed, std
   return static_cast<float>(static_cast<int>(bits >> 40) - (1 << 23)) * 0x1p-23F;
 }
 
-__host__ __device__ inline bool reads_a_and_b(const SgemmArgs& args) {
+__host__ __device__ inline bool reads_a_and_b(const KernelArgs& args) {
   return args.alpha != 0.0F && args.shape.k != 0;
 }
 
@@ -37,7 +37,7 @@ struct Expected {
 };
 
 // One element of the reference from its sums over k; `c` is not dereferenced when beta == 0.
-__host__ __device__ inline Expected expected_element(const SgemmArgs& args, double sum,
+__host__ __device__ inline Expected expected_element(const KernelArgs& args, double sum,
                                                      double abs_sum, const float* c) {
   Expected e{0.0, 0.0};
   if (reads_a_and_b(args)) {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/stage.hpp>
+#include <tilegate/device/device.cuh>
 
 #include "verifier/oracle.hpp"
 #include "verifier/oracle_math.cuh"
@@ -30,7 +30,7 @@ struct Tile {
 };
 
 // Zeros outside the operands: neither sum notices them.
-__device__ void load_tiles(const SgemmArgs& args, const Tile& tile, std::int64_t k_first,
+__device__ void load_tiles(const KernelArgs& args, const Tile& tile, std::int64_t k_first,
                            SharedStorage& shared) {
   for (int i = static_cast<int>(threadIdx.x); i < kBlock * kBlockK; i += kThreads) {
     const int a_row = i / kBlockK;
@@ -73,8 +73,8 @@ __device__ void multiply_tiles(const SharedStorage& shared, int thread_row, int 
 
 }  // namespace
 
-__global__ void reference_kernel(SgemmArgs args, double* value, double* scale) {
-  auto& shared = simt::shared_storage<SharedStorage>();
+__global__ void reference_kernel(KernelArgs args, double* value, double* scale) {
+  auto& shared = device::shared_storage<SharedStorage>();
   const auto tiles_n = static_cast<unsigned>((args.shape.n - 1) / kBlock + 1);
   const Tile tile{static_cast<std::int64_t>(blockIdx.x / tiles_n) * kBlock,
                   static_cast<std::int64_t>(blockIdx.x % tiles_n) * kBlock};
@@ -103,15 +103,15 @@ __global__ void reference_kernel(SgemmArgs args, double* value, double* scale) {
   }
 }
 
-Status reference_on_device(const SgemmArgs& args, double* value, double* scale, Stream stream) {
+Status reference_on_device(const KernelArgs& args, double* value, double* scale, Stream stream) {
   const Shape& shape = args.shape;
   if (shape.m == 0 || shape.n == 0) return {};
-  const simt::LaunchConfig launch{
+  const device::LaunchConfig launch{
       .kernel = "reference",
       .blocks = ((shape.m - 1) / kBlock + 1) * ((shape.n - 1) / kBlock + 1),
       .threads_x = kThreads,
       .shared_bytes = sizeof(SharedStorage)};
-  return simt::launch(launch, stream, reference_kernel, args, value, scale);
+  return device::launch(launch, stream, reference_kernel, args, value, scale);
 }
 
 }  // namespace tilegate::verifier

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <tilegate/simt/device.hpp>
+#include <tilegate/device.hpp>
 
 #include "verifier/case.hpp"
 #include "verifier/guarded_matrix.hpp"
@@ -32,9 +32,18 @@ using Outcome = std::optional<Failure>;
 
 bool is_integer_case(const Case& test_case) { return test_case.inputs == Inputs::kIntegers; }
 
-std::int64_t workspace_elements(const Stage& stage, const Shape& shape) {
-  return static_cast<std::int64_t>((stage.workspace_bytes(shape) + sizeof(float) - 1) /
-                                   sizeof(float));
+// Of an operand of the problem.
+GuardedMatrix matrix_of(const Problem& problem, Operand operand, float filler) {
+  const auto i = static_cast<std::size_t>(operand);
+  const auto [rows, cols] = problem.extent(operand);
+  return {kOperandNames[i], rows, cols, problem.ld(operand),
+          static_cast<int>(problem.offset_bytes[i]), filler};
+}
+
+GuardedMatrix workspace_of(const Plan& plan) {
+  const auto elements =
+      static_cast<std::int64_t>((plan.workspace_bytes() + sizeof(float) - 1) / sizeof(float));
+  return {"workspace", 1, elements, elements, 0, kNan};
 }
 
 void fill_rows(GuardedMatrix& matrix, Inputs inputs, std::uint64_t seed) {
@@ -67,8 +76,8 @@ class Trial {
   Outcome judge(std::span<const Order> orders);
 
  private:
-  SgemmArgs device_args() const;
-  SgemmArgs host_args() const;
+  Operands operands() const;
+  KernelArgs host_args() const;
   Outcome check_case() const;
   Status upload();
   Status make_reference();
@@ -81,6 +90,7 @@ class Trial {
 
   const Stage& stage_;
   const Case& case_;
+  const Plan plan_;
   GuardedMatrix a_, b_, c_, workspace_;
   std::vector<GuardedMatrix*> matrices_ = {&a_, &b_, &c_, &workspace_};
   std::vector<double> value_, scale_;
@@ -89,15 +99,14 @@ class Trial {
 Trial::Trial(const Stage& stage, const Case& test_case)
     : stage_(stage),
       case_(test_case),
-      a_("a", case_.shape.m, case_.shape.k, case_.shape.k + case_.pad[0], case_.offset[0], kNan),
-      b_("b", case_.shape.k, case_.shape.n, case_.shape.n + case_.pad[1], case_.offset[1], kNan),
-      c_("c", case_.shape.m, case_.shape.n, case_.shape.n + case_.pad[2], case_.offset[2],
-         kSentinel),
-      workspace_("workspace", 1, workspace_elements(stage, case_.shape),
-                 workspace_elements(stage, case_.shape), 0, kNan) {
+      plan_(stage.plan(case_.problem)),
+      a_(matrix_of(case_.problem, Operand::kA, kNan)),
+      b_(matrix_of(case_.problem, Operand::kB, kNan)),
+      c_(matrix_of(case_.problem, Operand::kC, kSentinel)),
+      workspace_(workspace_of(plan_)) {
   fill_rows(a_, case_.inputs, 4 * case_.seed);
   fill_rows(b_, case_.inputs, 4 * case_.seed + 1);
-  if (case_.beta == 0.0F) {
+  if (case_.problem.beta == 0.0F) {
     fill_rows(c_, kNan);
   } else {
     fill_rows(c_, case_.inputs, 4 * case_.seed + 2);
@@ -107,44 +116,36 @@ Trial::Trial(const Stage& stage, const Case& test_case)
   }
 }
 
-SgemmArgs Trial::device_args() const {
-  const Shape& shape = case_.shape;
-  return {.shape = shape,
-          .alpha = case_.alpha,
-          .a = case_.null_inputs ? nullptr : a_.on_device(),
-          .lda = shape.k + case_.pad[0],
+Operands Trial::operands() const {
+  return {.a = case_.null_inputs ? nullptr : a_.on_device(),
           .b = case_.null_inputs ? nullptr : b_.on_device(),
-          .ldb = shape.n + case_.pad[1],
-          .beta = case_.beta,
           .c = c_.on_device(),
-          .ldc = shape.n + case_.pad[2],
           .workspace = workspace_.cols() > 0 ? workspace_.on_device() : nullptr,
-          .workspace_bytes = stage_.workspace_bytes(shape)};
+          .workspace_bytes = plan_.workspace_bytes()};
 }
 
 // The same call on the host images.
-SgemmArgs Trial::host_args() const {
-  SgemmArgs args = device_args();
-  args.a = a_.expected();
+KernelArgs Trial::host_args() const {
+  KernelArgs args = kernel_args(
+      case_.problem,
+      {.a = a_.expected(), .b = b_.expected(), .c = const_cast<float*>(c_.expected())});
   args.lda = a_.pitch();
-  args.b = b_.expected();
   args.ldb = b_.pitch();
-  args.c = const_cast<float*>(c_.expected());
   args.ldc = c_.pitch();
   return args;
 }
 
 // What the tests themselves must get right for their verdict to mean something.
 Outcome Trial::check_case() const {
-  if (stage_.rounding_chain == nullptr) return Failure{"bound", "the stage declares no chain"};
-  const auto chain = static_cast<double>(stage_.rounding_chain(case_.shape));
-  if (!(chain >= 0.0 && chain < kMaxRoundingChain)) {
+  const auto chain = static_cast<double>(plan_.rounding_chain());
+  const bool has_chain = chain > 0.0 || case_.problem.is_empty();
+  if (!(has_chain && chain < kMaxRoundingChain)) {
     return Failure{"bound", "the declared rounding chain of " + std::to_string(chain) +
-                                " bounds nothing: it must be in [0, 2^24)"};
+                                " bounds nothing: it must be in [1, 2^24)"};
   }
-  const double largest = kLargestInteger * kLargestInteger * static_cast<double>(case_.shape.k) *
-                             std::fmax(1.0, std::fabs(double{case_.alpha})) +
-                         kLargestInteger * std::fabs(double{case_.beta});
+  const double largest = kLargestInteger * kLargestInteger * static_cast<double>(case_.problem.shape.k) *
+                             std::fmax(1.0, std::fabs(double{case_.problem.alpha})) +
+                         kLargestInteger * std::fabs(double{case_.problem.beta});
   if (is_integer_case(case_) && std::isfinite(largest) && largest > kExactIntegers) {
     return Failure{"exact", "the case is too large: its sums may pass 2^24"};
   }
@@ -160,12 +161,12 @@ Status Trial::upload() {
 
 // From the operands as they are before the run.
 Status Trial::make_reference() {
-  const auto [m, n, k] = case_.shape;
+  const auto [m, n, k] = case_.problem.shape;
   const auto count = static_cast<std::size_t>(m * n);
   value_.resize(count);
   scale_.resize(count);
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  if (!device::properties().is_cuda || work <= kHostReference) {
+  if (!device::current().is_cuda || work <= kHostReference) {
     reference_on_host(host_args(), value_.data(), scale_.data());
     return {};
   }
@@ -174,7 +175,7 @@ Status Trial::make_reference() {
   const device::Buffer scale(bytes);
   auto* const value_data = reinterpret_cast<double*>(value.data());
   auto* const scale_data = reinterpret_cast<double*>(scale.data());
-  if (Status s = reference_on_device(device_args(), value_data, scale_data, nullptr); !s.ok()) {
+  if (Status s = reference_on_device(kernel_args(case_.problem, operands()), value_data, scale_data, nullptr); !s.ok()) {
     return s;
   }
   if (Status s = device::synchronize(); !s.ok()) return s;
@@ -189,7 +190,7 @@ Status Trial::run(Order order) {
     const ClosedGuards c(c_);
     const ClosedGuards workspace(workspace_);
     set_order(order, case_.seed);
-    Status launched = stage_.launch(device_args());
+    Status launched = plan_.launch(operands());
     Status finished = device::synchronize();
     set_order(Order::kForward);
     if (!launched.ok()) return launched;
@@ -240,7 +241,7 @@ std::optional<std::string> Trial::find_faults(const Tolerance& tolerance, IsRigh
 Outcome Trial::check_elements() const {
   const Tolerance tolerance = is_integer_case(case_)
                                   ? Tolerance{}
-                                  : forward_error(stage_.rounding_chain(case_.shape), host_args());
+                                  : forward_error(plan_.rounding_chain(), case_.problem);
   const auto finite = [](float got, double value, double) {
     return !std::isfinite(value) || std::isfinite(got);
   };
@@ -276,6 +277,7 @@ Outcome Trial::check_repeat(const std::vector<float>& first) const {
 }
 
 Outcome Trial::judge(std::span<const Order> orders) {
+  if (!plan_.ok()) return Failure{"status", "plan: " + plan_.status().message()};
   if (Outcome failure = check_case()) return failure;
   if (Status s = stage_.prepare(); !s.ok()) return Failure{"status", "prepare: " + s.message()};
   std::vector<float> first;
@@ -305,7 +307,9 @@ Verdict verify(const Stage& stage, const Case& test_case, std::span<const Order>
   return {.ok = false,
           .check = failure->check,
           .report = std::string(stage.name) + " fails the check `" + failure->check + "`\n  case " +
-                    name_of(test_case) + "\n  seed " + std::to_string(test_case.seed) + "\n  " +
+                    name_of(test_case) + "\n  problem " +
+                    to_string(NamedProblem{std::string(stage.name), test_case.problem}) +
+                    "\n  seed " + std::to_string(test_case.seed) + "\n  " +
                     failure->detail};
 }
 

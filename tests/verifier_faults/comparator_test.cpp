@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/device.hpp>
+#include <tilegate/device.hpp>
 
 #include "rerun.hpp"
 #include "verifier/case.hpp"
@@ -65,8 +65,7 @@ TEST(Within, NonFiniteReferencesAreComparedByClass) {
 }
 
 TEST(ForwardError, IsGammaOfTheChain) {
-  const SgemmArgs args{.shape = {1, 1, 100}, .alpha = 2.0F};
-  const Tolerance tolerance = forward_error(102, args);
+  const Tolerance tolerance = forward_error(102, Padded{.shape = {1, 1, 100}, .alpha = 2.0F});
   const double lu = 102 * 0x1p-24;
   EXPECT_DOUBLE_EQ(tolerance.gamma, lu / (1 - lu));
   EXPECT_GT(tolerance.underflow, 200 * 0x1p-150);
@@ -74,7 +73,7 @@ TEST(ForwardError, IsGammaOfTheChain) {
 }
 
 TEST(ForwardError, ForgetsAlphaThatIsNotUsed) {
-  const Tolerance tolerance = forward_error(2, {.shape = {1, 1, 0}, .alpha = kNan});
+  const Tolerance tolerance = forward_error(2, Padded{.shape = {1, 1, 0}, .alpha = kNan});
   EXPECT_TRUE(std::isfinite(tolerance.underflow));
 }
 
@@ -132,27 +131,25 @@ TEST_F(GuardedMatrixTest, SaysWhatChangedWhere) {
 }
 
 TEST(CaseName, SpellsEveryPart) {
-  EXPECT_EQ(name_of({.shape = {129, 65, 17}, .pad = {3, 3, 3}, .offset = {4, 4, 4}}),
-            "m129_n65_k17_ld3_off4_a1_b0");
-  EXPECT_EQ(name_of({.shape = {1, 2, 3},
-                     .pad = {0, 1, 2},
-                     .offset = {4, 8, 12},
-                     .alpha = -0.5F,
-                     .beta = 1e-3F,
+  EXPECT_EQ(name_of({.problem = Padded{.shape = {129, 65, 17}}}), "129x65x17");
+  EXPECT_EQ(name_of({.problem = Padded{.shape = {1, 2, 3},
+                                       .pad = {0, 1, 2},
+                                       .offset_bytes = {4, 8, 12},
+                                       .alpha = -0.5F,
+                                       .beta = 1e-3F},
                      .inputs = Inputs::kIntegers,
                      .seed = 7}),
-            "m1_n2_k3_ld0x1x2_off4x8x12_am0p5_b0p001_s7_int");
-  EXPECT_EQ(name_of({.alpha = kNan, .beta = -kInf, .null_inputs = true}),
-            "m0_n0_k0_ld0_off0_anan_bminf_null");
-  EXPECT_EQ(name_of({.plants = {{Operand::kB, -1, 2, kNan}}}),
-            "m0_n0_k0_ld0_off0_a1_b0_nanInBe1x2");
+            "1x2x3_ld3x3x4_off4x8x12_alpham0p5_beta0p001_s7_int");
+  EXPECT_EQ(name_of({.problem = Padded{.alpha = kNan, .beta = -kInf}, .null_inputs = true}),
+            "0x0x0_alphanan_betaminf_null");
+  EXPECT_EQ(name_of({.plants = {{Operand::kB, -1, 2, kNan}}}), "0x0x0_nanInBe1x2");
 }
 
 TEST(CaseName, TellsNeighbouringNumbersApart) {
   std::set<std::string> names;
   float alpha = 0.1F;
   for (int i = 0; i < 100; ++i, alpha = std::nextafter(alpha, 1.0F)) {
-    names.insert(name_of({.alpha = alpha}));
+    names.insert(name_of({.problem = Padded{.alpha = alpha}}));
   }
   EXPECT_EQ(names.size(), 100U);
 }

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/device.hpp>
+#include <tilegate/device.hpp>
 
 #include "simt/device_array.hpp"
 
@@ -89,7 +89,7 @@ struct Product {
   Reference device_reference() const {
     const DeviceArray<float> da(a), db(b), dc(c);
     const DeviceArray<double> value(count + 1), scale(count + 1);
-    SgemmArgs args = on_host;
+    KernelArgs args = on_host;
     args.a = da.data();
     args.b = db.data();
     args.c = dc.data();
@@ -98,7 +98,7 @@ struct Product {
   }
 
   std::vector<float> a, b, c;
-  SgemmArgs on_host;
+  KernelArgs on_host;
   std::size_t count;
 };
 
@@ -163,7 +163,7 @@ class Compare : public testing::Test {
     for (const std::size_t i : spoilt) c[i / kCols * kLd + i % kCols] += by;
     const DeviceArray<float> dc(c);
     const DeviceArray<double> value(reference.value), scale(reference.scale);
-    SgemmArgs args = product_.on_host;
+    KernelArgs args = product_.on_host;
     args.c = dc.data();
     Comparison result;
     EXPECT_TRUE(is_ok(compare_on_device(args, value.data(), scale.data(), tolerance, &result)));

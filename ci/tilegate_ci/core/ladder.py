@@ -1,17 +1,14 @@
-"""The rungs as the sources tell of them: which there are, in what order, by what idea."""
+"""The rungs as the build tells of them: which there are, in what order, by what idea."""
 
 from __future__ import annotations
 
-import re
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
-_REGISTERED = re.compile(r"^tilegate_add_stage\(([\w/]+)\)", re.MULTILINE)
-_TEXT = r'"((?:[^"\\]|\\.)*)"'
-
 
 class LadderError(Exception):
-    """Sources that this module cannot read; its text is one line for the user."""
+    """No build that tells of the rungs; its text is one line for the user."""
 
 
 @dataclass(frozen=True)
@@ -33,31 +30,14 @@ class Rung:
 
 
 def read_rungs(repository: Path) -> list[Rung]:
-    """Every stage that kernels/CMakeLists.txt registers, in its order."""
-    registry = repository / "kernels" / "CMakeLists.txt"
-    folders = _REGISTERED.findall(registry.read_text(encoding="utf-8"))
-    if not folders:
-        raise LadderError(f"{registry}: no tilegate_add_stage(<folder>) in it")
-    return [_read_rung(registry.parent, folder) for folder in folders]
-
-
-def _read_rung(kernels: Path, folder: str) -> Rung:
-    word = re.sub(r"^\d+_", "", folder)
-    source = kernels / folder / f"{word}.cu"
-    try:
-        text = source.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise LadderError(f"{source}: registered, but {problem.strerror}") from problem
-    # The descriptor's first text is its name, be it `stage{.name = "…"` or `stage = make("…"`.
-    name = _first(rf"\bStage stage\s*[{{=][^\"]*({_TEXT})", text)
-    idea = _first(rf"\.idea\s*=\s*({_TEXT}(?:\s*{_TEXT})*)", text)
-    if name is None or idea is None:
-        wanted = "const Stage stage" if name is None else '.idea = "…"'
-        raise LadderError(f"{source}: no `{wanted}` in it")
-    return Rung(folder, name, idea)
-
-
-def _first(pattern: str, text: str) -> str | None:
-    """What the first match holds; adjacent literals are one string, as in C++."""
-    found = re.search(pattern, text)
-    return "".join(re.findall(_TEXT, found.group(1))) if found else None
+    """Every stage of the newest build, in its order."""
+    found = sorted(
+        (repository / "build").glob("*/stages.json"), key=lambda path: path.stat().st_mtime
+    )
+    if not found:
+        raise LadderError("no build/*/stages.json: build first, as cmake --build --preset cpu")
+    stages = json.loads(found[-1].read_text(encoding="utf-8"))["stages"]
+    return [
+        Rung(stage["folder"].removeprefix("kernels/"), stage["name"], stage["idea"])
+        for stage in stages
+    ]

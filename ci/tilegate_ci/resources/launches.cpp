@@ -19,8 +19,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/device.hpp>
+#include <tilegate/stage.hpp>
+#include <tilegate/device.hpp>
 
 namespace tilegate::TILEGATE_RUNG {
 extern const Stage stage;
@@ -113,7 +113,7 @@ const Properties& properties() { return ::device; }
 
 namespace {
 
-using tilegate::SgemmArgs;
+using tilegate::KernelArgs;
 using tilegate::Stage;
 using tilegate::Status;
 
@@ -129,7 +129,7 @@ Status launch(const Stage& stage, std::int64_t m, std::int64_t n, std::int64_t k
     return reinterpret_cast<float*>(kOperands + operand * kOperandBytes) + skew;
   };
   const auto ld = [&](std::int64_t width) { return (width + 3) / 4 * 4 + skew; };
-  SgemmArgs args{.shape = {m, n, k}, .a = at(0), .lda = ld(k), .b = at(1), .ldb = ld(n)};
+  KernelArgs args{.shape = {m, n, k}, .a = at(0), .lda = ld(k), .b = at(1), .ldb = ld(n)};
   args.c = at(2);
   args.ldc = ld(n);
   if (stage.workspace != nullptr) {

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include <tilegate/common/vector_access.cuh>
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/stage.hpp>
+#include <tilegate/device/device.cuh>
 
 namespace tilegate {
 
@@ -15,7 +15,7 @@ __device__ void load_fragment(float (&frag)[kSize], const float* smem, Offset of
   static_assert(kSize % 4 == 0, "fragments are read four elements at a time");
 #pragma unroll
   for (int i = 0; i < kSize / 4; ++i) {
-    const float4 v = simt::load_vector<float4>(smem + offset(i));
+    const float4 v = device::load_vector<float4>(smem + offset(i));
     frag[4 * i + 0] = v.x;
     frag[4 * i + 1] = v.y;
     frag[4 * i + 2] = v.z;
@@ -41,7 +41,7 @@ __device__ void multiply_fragments(const float (&a)[kM], const float (&b)[kN],
 // C ← alpha·acc + beta·C for 4×4 parts of a thread's tile: part (p, q) starts at
 // (row + p·row_step, col + q·col_step).
 template <bool kVector, int kM, int kN>
-__device__ void store_parts(const SgemmArgs& args, std::int64_t row, std::int64_t col, int row_step,
+__device__ void store_parts(const KernelArgs& args, std::int64_t row, std::int64_t col, int row_step,
                             int col_step, const float (&acc)[kM][kN]) {
 #pragma unroll
   for (int i = 0; i < kM; ++i) {

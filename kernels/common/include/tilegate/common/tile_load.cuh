@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
 
 namespace tilegate {
 
