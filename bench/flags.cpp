@@ -53,7 +53,7 @@ double parse_seconds(const std::string& text) {
   char* end = nullptr;
   const double seconds = std::strtod(text.c_str(), &end);
   const std::string_view rest = end;
-  if (end == text.c_str() || (rest != "" && rest != "s") || !std::isfinite(seconds) ||
+  if (end == text.c_str() || (!rest.empty() && rest != "s") || !std::isfinite(seconds) ||
       seconds < 0.0) {
     throw UsageError(std::string(kMinTime) + ": '" + text +
                      "' is neither seconds (0.1 or 0.1s) nor iterations (7x)");

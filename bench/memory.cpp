@@ -48,6 +48,7 @@ Memory::Memory(const Problem& problem, const Plan& rung, const Plan* yardstick, 
 
 std::vector<Operands> Memory::calls(const Matrices& c, const device::Buffer& workspace) const {
   std::vector<Operands> calls;
+  calls.reserve(static_cast<std::size_t>(copies_));
   for (int i = 0; i < copies_; ++i) {
     calls.push_back({.a = a_.copy(i),
                      .b = b_.copy(i),

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include <tilegate/stage.hpp>
 #include <tilegate/device.hpp>
+#include <tilegate/stage.hpp>
 
 #include "shapes.hpp"
 #include "verifier/oracle.hpp"

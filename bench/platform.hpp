@@ -10,9 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <tilegate/stage.hpp>
 #include <tilegate/device.hpp>
-
+#include <tilegate/stage.hpp>
 
 namespace tilegate::bench {
 

@@ -1,6 +1,6 @@
-// The program that `ci/gate profile` runs under Nsight Compute: each case is launched once to warm up
-// and once between cudaProfilerStart and cudaProfilerStop, so that `ncu --profile-from-start off`
-// sees its kernels and no other.
+// The program that `ci/gate profile` runs under Nsight Compute: each case is launched once to warm
+// up and once between cudaProfilerStart and cudaProfilerStop, so that `ncu --profile-from-start
+// off` sees its kernels and no other.
 //
 //   build/gpu/bench/profile_target Warptile/4096x4096x4096 SplitK/64x4096x4096/beta0.5
 #include <cstddef>

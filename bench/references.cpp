@@ -34,7 +34,8 @@ const Reference& References::get(const Problem& problem, verifier::Inputs inputs
     clear();
     reference = allocate(bytes);
   }
-  check(verifier::reference_on_device(verifier::kernel_args(problem, operands), reinterpret_cast<double*>(reference.value.data()),
+  check(verifier::reference_on_device(verifier::kernel_args(problem, operands),
+                                      reinterpret_cast<double*>(reference.value.data()),
                                       reinterpret_cast<double*>(reference.scale.data()), stream()));
   check(device::synchronize());
   entries_.push_front({key, inputs, seed, std::move(reference)});

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <list>
 
-#include <tilegate/stage.hpp>
 #include <tilegate/device.hpp>
+#include <tilegate/stage.hpp>
 
 #include "verifier/oracle.hpp"
 

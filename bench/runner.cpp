@@ -229,7 +229,8 @@ void Runner::report(benchmark::State& state, std::span<const Sample> samples) co
 
 void Runner::write_samples(std::span<const Sample> samples) const {
   if (settings_.samples == nullptr) return;
-  const std::string name = benchmark_name(current_->stage->name, current_->work.problem, settings_.cold);
+  const std::string name =
+      benchmark_name(current_->stage->name, current_->work.problem, settings_.cold);
   for (const Sample& sample : samples) {
     *settings_.samples << name << ',' << sample.rung_s << ',' << sample.yardstick_s << '\n';
   }

@@ -3,8 +3,8 @@
 // threadIdx.x walks down the rows of C, so the 32 lanes of a warp touch 32 different rows: every
 // load of A and every store of C is 32 sectors for 128 bytes of use. That is what limits it.
 #include <tilegate/common/grid.cuh>
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::naive {
 
@@ -29,9 +29,9 @@ __global__ void sgemm(KernelArgs args) {
 
 Status enqueue(const KernelArgs& args, Stream stream) {
   const device::LaunchConfig launch{.kernel = "naive",
-                                  .blocks = Config::Grid::num_blocks(args.shape),
-                                  .threads_x = Config::kBlockM,
-                                  .threads_y = Config::kBlockN};
+                                    .blocks = Config::Grid::num_blocks(args.shape),
+                                    .threads_x = Config::kBlockM,
+                                    .threads_y = Config::kBlockN};
   return device::launch(launch, stream, sgemm, args);
 }
 

@@ -4,8 +4,8 @@
 // C (4 sectors): 128 bytes asked for, 128 bytes moved. Every multiplication still takes two loads
 // from the caches; that is what limits it.
 #include <tilegate/common/grid.cuh>
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::coalesced {
 
@@ -32,9 +32,9 @@ __global__ void sgemm(KernelArgs args) {
 
 Status enqueue(const KernelArgs& args, Stream stream) {
   const device::LaunchConfig launch{.kernel = "coalesced",
-                                  .blocks = Config::Grid::num_blocks(args.shape),
-                                  .threads_x = Config::kBlockN,
-                                  .threads_y = Config::kBlockM};
+                                    .blocks = Config::Grid::num_blocks(args.shape),
+                                    .threads_x = Config::kBlockN,
+                                    .threads_y = Config::kBlockM};
   return device::launch(launch, stream, sgemm, args);
 }
 

@@ -6,8 +6,8 @@
 // wait for the load pipe.
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::shared_memory {
 
@@ -43,7 +43,8 @@ __device__ void multiply_tile(const SharedStorage& smem, int y, int x, float& su
   }
 }
 
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sgemm(KernelArgs args) {
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm(KernelArgs args) {
   auto& smem = device::shared_storage<SharedStorage>();
   const Shape& shape = args.shape;
   const auto origin = Config::Grid::origin(shape);
@@ -72,9 +73,9 @@ Status setup() { return device::prefer_shared_memory(sgemm); }
 
 Status enqueue(const KernelArgs& args, Stream stream) {
   const device::LaunchConfig launch{.kernel = "shared_memory",
-                                  .blocks = Config::Grid::num_blocks(args.shape),
-                                  .threads_x = Config::kNumThreads,
-                                  .shared_bytes = sizeof(SharedStorage)};
+                                    .blocks = Config::Grid::num_blocks(args.shape),
+                                    .threads_x = Config::kNumThreads,
+                                    .shared_bytes = sizeof(SharedStorage)};
   return device::launch(launch, stream, sgemm, args);
 }
 

@@ -6,8 +6,8 @@
 // of them.
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::blocktile_1d {
 
@@ -59,7 +59,8 @@ __device__ void store_c_tile(const KernelArgs& args, std::int64_t row, std::int6
   }
 }
 
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sgemm(KernelArgs args) {
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm(KernelArgs args) {
   auto& smem = device::shared_storage<SharedStorage>();
   const Shape& shape = args.shape;
   const auto origin = Config::Grid::origin(shape);
@@ -88,9 +89,9 @@ Status setup() { return device::prefer_shared_memory(sgemm); }
 
 Status enqueue(const KernelArgs& args, Stream stream) {
   const device::LaunchConfig launch{.kernel = "blocktile_1d",
-                                  .blocks = Config::Grid::num_blocks(args.shape),
-                                  .threads_x = Config::kNumThreads,
-                                  .shared_bytes = sizeof(SharedStorage)};
+                                    .blocks = Config::Grid::num_blocks(args.shape),
+                                    .threads_x = Config::kNumThreads,
+                                    .shared_bytes = sizeof(SharedStorage)};
   return device::launch(launch, stream, sgemm, args);
 }
 

@@ -8,8 +8,8 @@
 
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::blocktile_2d {
 
@@ -83,7 +83,8 @@ __device__ void store_c_tile(const KernelArgs& args, std::int64_t row, std::int6
 }
 
 template <typename Config>
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sgemm(KernelArgs args) {
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm(KernelArgs args) {
   auto& smem = device::shared_storage<SharedStorage<Config>>();
   const Shape& shape = args.shape;
   const auto origin = Config::Grid::origin(shape);

@@ -10,8 +10,8 @@
 #include <tilegate/common/fragment.cuh>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_reader.cuh>
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::vectorized {
 
@@ -45,7 +45,8 @@ struct TileConfig : Tiles {
 
 template <typename Config>
 struct SharedStorage {
-  alignas(16) float a[Config::kSlices][Config::kSliceK][Config::kBlockM + Config::kPad];  // transposed
+  alignas(
+      16) float a[Config::kSlices][Config::kSliceK][Config::kBlockM + Config::kPad];  // transposed
   alignas(16) float b[Config::kBlockK][Config::kBlockN];
 };
 
@@ -85,14 +86,17 @@ __device__ void multiply_tile(const SharedStorage<Config>& smem, int m, int n,
 }
 
 template <typename Config, bool kVector>
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sgemm(KernelArgs args) {
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm(KernelArgs args) {
   auto& smem = device::shared_storage<SharedStorage<Config>>();
   const Shape& shape = args.shape;
   const auto origin = Config::Grid::origin(shape);
   const int m = static_cast<int>(threadIdx.x / Config::kThreadsN) * 4;
   const int n = static_cast<int>(threadIdx.x % Config::kThreadsN) * 4;
-  typename Config::template ReaderA<kVector> reader_a(args.a, args.lda, shape.m, shape.k, origin.row, 0);
-  typename Config::template ReaderB<kVector> reader_b(args.b, args.ldb, shape.k, shape.n, 0, origin.col);
+  typename Config::template ReaderA<kVector> reader_a(args.a, args.lda, shape.m, shape.k,
+                                                      origin.row, 0);
+  typename Config::template ReaderB<kVector> reader_b(args.b, args.ldb, shape.k, shape.n, 0,
+                                                      origin.col);
 
   float acc[Config::kThreadM][Config::kThreadN]{};
   for (std::int64_t k_left = shape.k; k_left > 0; k_left -= Config::kBlockK) {
@@ -101,7 +105,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sge
     multiply_tile<Config>(smem, m, n, acc);
     __syncthreads();  // everyone has read this tile before anyone stores the next over it
   }
-  store_parts<kVector>(args, origin.row + m, origin.col + n, Config::kBlockM / 2, Config::kBlockN / 2, acc);
+  store_parts<kVector>(args, origin.row + m, origin.col + n, Config::kBlockM / 2,
+                       Config::kBlockN / 2, acc);
 }
 
 template <typename Tiles, bool kVector>

@@ -9,8 +9,8 @@
 #include <tilegate/common/fragment.cuh>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_reader.cuh>
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::rectangular {
 
@@ -101,13 +101,16 @@ __device__ void multiply_tile(const SharedStorage<Config>& smem, const Position<
 }
 
 template <typename Config, bool kVector>
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sgemm(KernelArgs args) {
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm(KernelArgs args) {
   auto& smem = device::shared_storage<SharedStorage<Config>>();
   const Shape& shape = args.shape;
   const auto origin = Config::Grid::origin(shape);
   const Position<Config> position;
-  typename Config::template ReaderA<kVector> reader_a(args.a, args.lda, shape.m, shape.k, origin.row, 0);
-  typename Config::template ReaderB<kVector> reader_b(args.b, args.ldb, shape.k, shape.n, 0, origin.col);
+  typename Config::template ReaderA<kVector> reader_a(args.a, args.lda, shape.m, shape.k,
+                                                      origin.row, 0);
+  typename Config::template ReaderB<kVector> reader_b(args.b, args.ldb, shape.k, shape.n, 0,
+                                                      origin.col);
 
   float acc[Config::kThreadM][Config::kThreadN]{};
   for (std::int64_t k_left = shape.k; k_left > 0; k_left -= Config::kBlockK) {
@@ -116,8 +119,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sge
     multiply_tile<Config>(smem, position, acc);
     __syncthreads();  // everyone has read this tile before anyone stores the next over it
   }
-  store_parts<kVector>(args, origin.row + position.m, origin.col + position.n, Config::kStepM, Config::kStepN,
-                       acc);
+  store_parts<kVector>(args, origin.row + position.m, origin.col + position.n, Config::kStepM,
+                       Config::kStepN, acc);
 }
 
 template <typename Tiles, bool kVector>

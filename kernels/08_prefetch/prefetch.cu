@@ -2,9 +2,9 @@
 //
 // New against Vectorized: the next tile travels global memory → registers → the other shared buffer
 // while this one is multiplied, and the next fragments travel shared memory → registers while these
-// are. One barrier per tile instead of two. The loop is in common/double_buffered.cuh, because later
-// rungs use it too. What limits it now: shared memory; a warp of 2×16 threads reads 144 different
-// words per k step, in twelve wavefronts or more.
+// are. One barrier per tile instead of two. The loop is in common/double_buffered.cuh, because
+// later rungs use it too. What limits it now: shared memory; a warp of 2×16 threads reads 144
+// different words per k step, in twelve wavefronts or more.
 #include <tilegate/common/double_buffered.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>

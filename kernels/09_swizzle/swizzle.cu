@@ -1,7 +1,7 @@
 // Swizzle as the ladder has it; the kernel is in swizzle.cuh.
-#include "swizzle.cuh"
-
 #include <tilegate/common/instruction_order.cuh>
+
+#include "swizzle.cuh"
 
 namespace tilegate::swizzle {
 

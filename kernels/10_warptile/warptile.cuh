@@ -2,8 +2,8 @@
 // thread tiles, all named in one place (common/warp_tiles.cuh).
 //
 // New against Swizzle: a warp covers 64×32 of C instead of two rows of threads, so that it reads 96
-// different words of shared memory per k step instead of 144. What limits it now: the order in which
-// the compiler arranges the FFMA.
+// different words of shared memory per k step instead of 144. What limits it now: the order in
+// which the compiler arranges the FFMA.
 #pragma once
 
 #include <tilegate/common/warp_tiles.cuh>

@@ -1,7 +1,7 @@
 // InstructionOrder: the machine code keeps the order of the source.
 //
-// New against Warptile: nothing but a word in the kernel's symbol, which makes ptxas keep the FFMA of
-// a fragment in the order in which neighbours share operands (common/fragment.cuh), so that the
+// New against Warptile: nothing but a word in the kernel's symbol, which makes ptxas keep the FFMA
+// of a fragment in the order in which neighbours share operands (common/fragment.cuh), so that the
 // register reuse cache serves them. What limits it now: an eighth of the instructions are not FFMA,
 // and tiles that do not divide evenly among the multiprocessors.
 #pragma once
@@ -23,7 +23,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 template <typename Tiles>
 Choice choose(const Problem& problem, const Device& /*device*/) {
   using Config = WarpTiles<Tiles>;
-  return double_buffered::choose<Config>("instruction_order", problem, sgemm<Config, true, SourceOrder>,
+  return double_buffered::choose<Config>("instruction_order", problem,
+                                         sgemm<Config, true, SourceOrder>,
                                          sgemm<Config, false, SourceOrder>);
 }
 

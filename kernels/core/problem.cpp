@@ -1,9 +1,9 @@
 // The text form of problems; see problem.hpp.
-#include <tilegate/problem.hpp>
-
 #include <charconv>
 #include <limits>
 #include <optional>
+
+#include <tilegate/problem.hpp>
 
 namespace tilegate {
 namespace {
@@ -117,8 +117,8 @@ bool parse(Reader& text, Problem& problem) {
 }
 
 Status malformed(std::string_view text, std::string_view form) {
-  return Status::invalid_argument("problem", "'" + std::string(text) + "' is not " +
-                                                 std::string(form));
+  return Status::invalid_argument("problem",
+                                  "'" + std::string(text) + "' is not " + std::string(form));
 }
 
 constexpr std::int64_t kMaxElements = std::numeric_limits<std::int64_t>::max() / sizeof(float);
@@ -171,9 +171,7 @@ std::int64_t Problem::ld(Operand operand) const {
   return std::array{lda, ldb, ldc}[static_cast<std::size_t>(operand)];
 }
 
-std::int64_t Problem::span(Operand operand) const {
-  return *span_of(extent(operand), ld(operand));
-}
+std::int64_t Problem::span(Operand operand) const { return *span_of(extent(operand), ld(operand)); }
 
 Status Problem::check() const {
   if (Status s = check_size("m", shape.m); !s.ok()) return s;
@@ -204,8 +202,7 @@ Status Problem::check() const {
 }
 
 std::string to_string(const Problem& problem) {
-  const Problem dense =
-      Problem::dense(problem.shape, problem.op_a, problem.op_b, problem.batch);
+  const Problem dense = Problem::dense(problem.shape, problem.op_a, problem.op_b, problem.batch);
   std::string text = triple({problem.shape.m, problem.shape.n, problem.shape.k});
   if (problem.op_a != Op::kN || problem.op_b != Op::kN) {
     text += problem.op_a == Op::kN ? "/N" : "/T";

@@ -53,10 +53,9 @@ Status check_pointer(const Problem& problem, Operand operand, const float* data,
   const std::int64_t offset = problem.offset_bytes[static_cast<std::size_t>(operand)];
   const auto alignment = static_cast<std::uintptr_t>(promised_alignment(offset));
   if (address->begin % alignment != 0) {
-    return Status::invalid_argument(name, name + " is not " + std::to_string(alignment) +
-                                              "-byte aligned, as its offset of " +
-                                              std::to_string(offset) +
-                                              " bytes in the problem promises");
+    return Status::invalid_argument(
+        name, name + " is not " + std::to_string(alignment) + "-byte aligned, as its offset of " +
+                  std::to_string(offset) + " bytes in the problem promises");
   }
   const auto elements = static_cast<std::uintptr_t>(problem.span(operand));
   const auto room = std::numeric_limits<std::uintptr_t>::max() - address->begin;

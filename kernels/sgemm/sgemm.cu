@@ -37,7 +37,8 @@ Choice choose_kernel(const Problem& problem) {
                                          sgemm<Config, false, Order>);
 }
 
-// A tile and its throughput where it fills the device, relative to the best one: NVIDIA H200, 4096³.
+// A tile and its throughput where it fills the device, relative to the best one: NVIDIA H200,
+// 4096³.
 struct Candidate {
   const char* name;
   Choice (*choose)(const Problem& problem);

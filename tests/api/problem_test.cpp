@@ -75,8 +75,8 @@ TEST(Problem, EveryPartArrives) {
 
 TEST(Problem, NumbersComeBackBitForBit) {
   Problem problem = Problem::dense({1, 1, 1});
-  for (const float value : {0.1F, 1.0F / 3.0F, 1e-30F, -3.4e38F, 1e-45F,
-                            std::numeric_limits<float>::infinity()}) {
+  for (const float value :
+       {0.1F, 1.0F / 3.0F, 1e-30F, -3.4e38F, 1e-45F, std::numeric_limits<float>::infinity()}) {
     problem.alpha = problem.beta = value;
     EXPECT_EQ(parsed(to_string(problem)), problem) << to_string(problem);
   }

@@ -72,8 +72,7 @@ TEST(Plan, RoundingChainsBoundSomething) {
   for (const Stage* stage : catalogue_stages()) {
     if (!cannot_run(*stage).empty()) continue;
     for (const Shape& shape : {Shape{1, 1, 0}, Shape{1, 1, 1}, Shape{100, 100, 100}, kLongest}) {
-      const auto chain =
-          static_cast<double>(stage->plan(Problem::dense(shape)).rounding_chain());
+      const auto chain = static_cast<double>(stage->plan(Problem::dense(shape)).rounding_chain());
       EXPECT_GE(chain, 1.0) << stage->name << ": alpha alone rounds once";
       EXPECT_LT(chain * 0x1p-24, 1.0) << stage->name;
       EXPECT_LE(chain, static_cast<double>(2 * shape.k + 4))

@@ -46,9 +46,7 @@ class ErrorsAreValuesTest : public testing::TestWithParam<const Stage*> {
              .workspace_bytes = workspace_.size()}};
   }
 
-  Status launch(const Call& call) const {
-    return stage().plan(call.problem).launch(call.operands);
-  }
+  Status launch(const Call& call) const { return stage().plan(call.problem).launch(call.operands); }
 
   static void expect_names(const Status& status, const std::string& argument) {
     EXPECT_EQ(status.code(), Status::Code::kInvalidArgument) << status.message();
@@ -168,9 +166,8 @@ TEST_P(ErrorsAreValuesTest, ExtentsPastTheAddressSpace) {
   expect_no_plan("c", [](Problem& problem) { problem.ldc = kHuge / 8; });
   expect_no_plan("a", [](Problem& problem) { problem.shape.m = kHuge; });
   // All of it fits, but not behind the pointer.
-  expect_refused("c", [](Call& call) {
-    call.operands.c = reinterpret_cast<float*>(~std::uintptr_t{0} - 15);
-  });
+  expect_refused(
+      "c", [](Call& call) { call.operands.c = reinterpret_cast<float*>(~std::uintptr_t{0} - 15); });
 }
 
 TEST_P(ErrorsAreValuesTest, MoreBlocksThanAGridHas) {
@@ -252,7 +249,8 @@ TEST_P(ErrorsAreValuesTest, PlanForAnotherDevice) {
   expect_c_untouched();
 }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, ErrorsAreValuesTest, testing::ValuesIn(catalogue_stages()), name_stage);
+INSTANTIATE_TEST_SUITE_P(Ladder, ErrorsAreValuesTest, testing::ValuesIn(catalogue_stages()),
+                         name_stage);
 
 }  // namespace
 }  // namespace tilegate::ladder

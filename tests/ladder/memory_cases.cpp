@@ -65,8 +65,8 @@ std::vector<Case> memory_cases(const Stage& /*stage*/) {
   add_offsets(list);
   add_paddings(list);
   add_far_rows(list);
-  list.add({.problem = Padded{.shape = {kLong, 1, 2}, .pad = {0, 0, 1}},
-            .inputs = Inputs::kIntegers});
+  list.add(
+      {.problem = Padded{.shape = {kLong, 1, 2}, .pad = {0, 0, 1}}, .inputs = Inputs::kIntegers});
   list.add({.problem = Problem::dense({1, kLong, 2}), .inputs = Inputs::kIntegers});
   return list.take();
 }

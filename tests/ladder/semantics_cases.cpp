@@ -35,8 +35,8 @@ void add_ignored_operands(const Shape& shape, CaseList& list) {
   for (const float alpha : {kNan, kInf, 1.0F}) {
     for (const float beta : {0.0F, 1.0F, 0.5F}) {
       list.add({.problem = Padded{.shape = no_k, .pad = {2, 1, 3}, .alpha = alpha, .beta = beta}});
-      list.add({.problem = Padded{.shape = no_k, .alpha = alpha, .beta = beta},
-                .null_inputs = true});
+      list.add(
+          {.problem = Padded{.shape = no_k, .alpha = alpha, .beta = beta}, .null_inputs = true});
     }
   }
   for (const float beta : {0.0F, 2.0F}) {

@@ -47,11 +47,11 @@ void expect_copies() {
   const DeviceArray<float> in = iota(kStages * kStage);
   const DeviceArray<float> out(kStages * kStage);
   const device::LaunchConfig config{.kernel = "copy_in_stages",
-                                  .blocks = 1,
-                                  .threads_x = kThreads,
-                                  .shared_bytes = sizeof(SharedStorage<kBytes>)};
+                                    .blocks = 1,
+                                    .threads_x = kThreads,
+                                    .shared_bytes = sizeof(SharedStorage<kBytes>)};
   ASSERT_TRUE(is_ok(device::launch(config, nullptr, copy_in_stages<kBytes>,
-                                 static_cast<const float*>(in.data()), out.data())));
+                                   static_cast<const float*>(in.data()), out.data())));
   const std::vector<float> found = out.to_host();
   for (int i = 0; i < kStages * kStage; ++i) {
     const int from = i / kStage * kStage + kStage - 1 - i % kStage;

@@ -119,8 +119,9 @@ __global__ void throw_while_others_wait() {
 }
 
 TEST(Fault, ExceptionUnwindsEveryThread) {
-  expect_fault(device::launch(config_of("throw_while_others_wait"), nullptr, throw_while_others_wait),
-               {"throw_while_others_wait", "block 0", "thread (31,1,0)", "thrown by a kernel"});
+  expect_fault(
+      device::launch(config_of("throw_while_others_wait"), nullptr, throw_while_others_wait),
+      {"throw_while_others_wait", "block 0", "thread (31,1,0)", "thrown by a kernel"});
   EXPECT_EQ(Counted::alive, 0);
 }
 

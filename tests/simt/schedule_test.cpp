@@ -23,9 +23,9 @@ std::vector<float> run(void (*kernel)(const float*, float*), Schedule schedule, 
   const DeviceArray<float> in = iota(kThreads);
   const DeviceArray<float> out(static_cast<std::size_t>(blocks) * kThreads);
   const device::LaunchConfig config{.kernel = "schedule",
-                                  .blocks = blocks,
-                                  .threads_x = kThreads,
-                                  .shared_bytes = sizeof(SharedStorage)};
+                                    .blocks = blocks,
+                                    .threads_x = kThreads,
+                                    .shared_bytes = sizeof(SharedStorage)};
   simt::executor::set_schedule(schedule);
   EXPECT_TRUE(is_ok(device::launch(config, nullptr, kernel, in.data(), out.data())));
   simt::executor::set_schedule(Schedule::forward());

@@ -60,9 +60,9 @@ TEST(Seam, BlockBarrierAndSharedMemory) {
   constexpr int kBlocks = 4;
   const DeviceArray<float> data = iota(kThreads * kBlocks);
   const device::LaunchConfig config{.kernel = "reverse_blocks",
-                                  .blocks = kBlocks,
-                                  .threads_x = kThreads,
-                                  .shared_bytes = sizeof(Floats<kThreads>)};
+                                    .blocks = kBlocks,
+                                    .threads_x = kThreads,
+                                    .shared_bytes = sizeof(Floats<kThreads>)};
   ASSERT_TRUE(is_ok(device::launch(config, nullptr, reverse_blocks<kThreads>, data.data())));
   const std::vector<float> found = data.to_host();
   for (int i = 0; i < kThreads * kBlocks; ++i) {
@@ -96,7 +96,7 @@ template <>
 __global__ void add_one<float4>(const float* in, float* out) {
   const auto v = device::load_vector<float4>(in + 4 * threadIdx.x);
   device::store_vector(out + 4 * threadIdx.x,
-                     make_float4(v.x + 1.0F, v.y + 1.0F, v.z + 1.0F, v.w + 1.0F));
+                       make_float4(v.x + 1.0F, v.y + 1.0F, v.z + 1.0F, v.w + 1.0F));
 }
 
 template <typename V>

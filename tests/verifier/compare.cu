@@ -4,9 +4,9 @@
 #include <new>
 #include <vector>
 
-#include <tilegate/stage.hpp>
 #include <tilegate/device.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #include "verifier/oracle.hpp"
 #include "verifier/oracle_math.cuh"
@@ -59,9 +59,9 @@ Status compare_on_device(const KernelArgs& args, const double* value, const doub
   if (count == 0) return {};
   const std::int64_t blocks = std::min((count - 1) / (kThreads * kPerThread) + 1, kMaxBlocks);
   const device::LaunchConfig launch{.kernel = "compare",
-                                  .blocks = blocks,
-                                  .threads_x = kThreads,
-                                  .shared_bytes = sizeof(SharedStorage)};
+                                    .blocks = blocks,
+                                    .threads_x = kThreads,
+                                    .shared_bytes = sizeof(SharedStorage)};
   const device::Buffer buffer(static_cast<std::size_t>(blocks) * sizeof(Record));
   auto* on_device = reinterpret_cast<Record*>(buffer.data());
   if (Status s = device::synchronize(); !s.ok()) return s;  // C may come from any stream

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #include "verifier/oracle.hpp"
 #include "verifier/oracle_math.cuh"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <tilegate/stage.hpp>
 #include <tilegate/device.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::verifier {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #include "verifier/oracle.hpp"
 

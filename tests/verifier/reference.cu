@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #include "verifier/oracle.hpp"
 #include "verifier/oracle_math.cuh"

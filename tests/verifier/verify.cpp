@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
@@ -36,8 +36,12 @@ bool is_integer_case(const Case& test_case) { return test_case.inputs == Inputs:
 GuardedMatrix matrix_of(const Problem& problem, Operand operand, float filler) {
   const auto i = static_cast<std::size_t>(operand);
   const auto [rows, cols] = problem.extent(operand);
-  return {kOperandNames[i], rows, cols, problem.ld(operand),
-          static_cast<int>(problem.offset_bytes[i]), filler};
+  return {kOperandNames[i],
+          rows,
+          cols,
+          problem.ld(operand),
+          static_cast<int>(problem.offset_bytes[i]),
+          filler};
 }
 
 GuardedMatrix workspace_of(const Plan& plan) {
@@ -126,9 +130,9 @@ Operands Trial::operands() const {
 
 // The same call on the host images.
 KernelArgs Trial::host_args() const {
-  KernelArgs args = kernel_args(
-      case_.problem,
-      {.a = a_.expected(), .b = b_.expected(), .c = const_cast<float*>(c_.expected())});
+  KernelArgs args =
+      kernel_args(case_.problem,
+                  {.a = a_.expected(), .b = b_.expected(), .c = const_cast<float*>(c_.expected())});
   args.lda = a_.pitch();
   args.ldb = b_.pitch();
   args.ldc = c_.pitch();
@@ -143,7 +147,8 @@ Outcome Trial::check_case() const {
     return Failure{"bound", "the declared rounding chain of " + std::to_string(chain) +
                                 " bounds nothing: it must be in [1, 2^24)"};
   }
-  const double largest = kLargestInteger * kLargestInteger * static_cast<double>(case_.problem.shape.k) *
+  const double largest = kLargestInteger * kLargestInteger *
+                             static_cast<double>(case_.problem.shape.k) *
                              std::fmax(1.0, std::fabs(double{case_.problem.alpha})) +
                          kLargestInteger * std::fabs(double{case_.problem.beta});
   if (is_integer_case(case_) && std::isfinite(largest) && largest > kExactIntegers) {
@@ -175,7 +180,9 @@ Status Trial::make_reference() {
   const device::Buffer scale(bytes);
   auto* const value_data = reinterpret_cast<double*>(value.data());
   auto* const scale_data = reinterpret_cast<double*>(scale.data());
-  if (Status s = reference_on_device(kernel_args(case_.problem, operands()), value_data, scale_data, nullptr); !s.ok()) {
+  if (Status s = reference_on_device(kernel_args(case_.problem, operands()), value_data, scale_data,
+                                     nullptr);
+      !s.ok()) {
     return s;
   }
   if (Status s = device::synchronize(); !s.ok()) return s;
@@ -239,9 +246,8 @@ std::optional<std::string> Trial::find_faults(const Tolerance& tolerance, IsRigh
 }
 
 Outcome Trial::check_elements() const {
-  const Tolerance tolerance = is_integer_case(case_)
-                                  ? Tolerance{}
-                                  : forward_error(plan_.rounding_chain(), case_.problem);
+  const Tolerance tolerance =
+      is_integer_case(case_) ? Tolerance{} : forward_error(plan_.rounding_chain(), case_.problem);
   const auto finite = [](float got, double value, double) {
     return !std::isfinite(value) || std::isfinite(got);
   };
@@ -265,7 +271,7 @@ Outcome Trial::check_repeat(const std::vector<float>& first) const {
       const std::int64_t i = row * c_.pitch() + col;
       const float was = first[static_cast<std::size_t>(i)];
       const float is = c_.found()[i];
-      if (std::memcmp(&was, &is, sizeof(float)) == 0) continue;
+      if (std::bit_cast<std::uint32_t>(was) == std::bit_cast<std::uint32_t>(is)) continue;
       char text[160];
       std::snprintf(text, sizeof(text), "(%lld, %lld) was %.9g in the first run, then %.9g",
                     static_cast<long long>(row), static_cast<long long>(col), double{was},
@@ -309,8 +315,7 @@ Verdict verify(const Stage& stage, const Case& test_case, std::span<const Order>
           .report = std::string(stage.name) + " fails the check `" + failure->check + "`\n  case " +
                     name_of(test_case) + "\n  problem " +
                     to_string(NamedProblem{std::string(stage.name), test_case.problem}) +
-                    "\n  seed " + std::to_string(test_case.seed) + "\n  " +
-                    failure->detail};
+                    "\n  seed " + std::to_string(test_case.seed) + "\n  " + failure->detail};
 }
 
 }  // namespace tilegate::verifier

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #include "verifier_faults/faults.hpp"
 
@@ -90,8 +90,8 @@ __global__ void sgemm(KernelArgs args) {
 template <Fault kFault>
 Status enqueue(const KernelArgs& args, Stream stream) {
   const device::LaunchConfig launch{.kernel = "planted fault",
-                                  .blocks = (args.shape.m * args.shape.n - 1) / kThreads + 1,
-                                  .threads_x = kThreads};
+                                    .blocks = (args.shape.m * args.shape.n - 1) / kThreads + 1,
+                                    .threads_x = kThreads};
   return device::launch(launch, stream, sgemm<kFault>, args);
 }
 
@@ -105,7 +105,8 @@ std::span<const PlantedFault> element_faults() {
       {make_stage<refuse>("RefusesEveryCall"), "status"},
       {make_stage<enqueue<Fault::kDropsLastTerm>>("DropsLastTerm"), "exact|bound"},
       {make_stage<enqueue<Fault::kDropsTermOfLongSum>>("DropsTermOfLongSum"), "exact"},
-      {make_stage<enqueue<Fault::kLeavesTileUnwritten>>("LeavesTileUnwritten"), "finite|exact|bound"},
+      {make_stage<enqueue<Fault::kLeavesTileUnwritten>>("LeavesTileUnwritten"),
+       "finite|exact|bound"},
       {make_stage<enqueue<Fault::kReadsPadding>>("ReadsPadding"), "finite"},
       {make_stage<enqueue<Fault::kReadsCAtBetaZero>>("ReadsCAtBetaZero"), "finite"},
       {make_stage<enqueue<Fault::kSwapsLeadingDimensions>>("SwapsLeadingDimensions"),
@@ -119,7 +120,8 @@ std::span<const PlantedFault> element_faults() {
       {make_stage<enqueue<Fault::kModifiesA>>("ModifiesA"), "inputs"},
       {make_stage<enqueue<Fault::kModifiesB>>("ModifiesB"), "inputs"},
       {make_stage<enqueue<Fault::kSwallowsNan>>("SwallowsNan"), "class"},
-      {make_stage<enqueue<Fault::kReadsPastTheEnd>>("ReadsPastTheEnd"), "status", Needs::kSanitizer},
+      {make_stage<enqueue<Fault::kReadsPastTheEnd>>("ReadsPastTheEnd"), "status",
+       Needs::kSanitizer},
   };
   return kFaults;
 }

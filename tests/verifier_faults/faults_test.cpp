@@ -20,8 +20,8 @@ namespace {
 
 using verifier::Case;
 using verifier::Inputs;
-using verifier::Padded;
 using verifier::Order;
+using verifier::Padded;
 using verifier::Verdict;
 using verifier::verify;
 
@@ -146,7 +146,8 @@ TEST(LongSums, TheBoundAloneMissesADroppedTerm) {
 }
 
 TEST(Report, ListsTheFirstEightElements) {
-  const Verdict verdict = verify(find_fault("ReturnsConstant"), {.problem = Problem::dense({5, 7, 300}), .seed = 9});
+  const Verdict verdict =
+      verify(find_fault("ReturnsConstant"), {.problem = Problem::dense({5, 7, 300}), .seed = 9});
   EXPECT_FALSE(verdict.ok);
   for (const char* words : {"seed 9", "(0, 0)  expected ", "got 1", "bound ", "(1, 0)", "..."}) {
     EXPECT_NE(verdict.report.find(words), std::string::npos) << words << "\n" << verdict.report;

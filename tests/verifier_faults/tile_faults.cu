@@ -1,8 +1,8 @@
 // Tiles in shared memory, each stage but the first with a fault of synchronisation.
 #include <cstdint>
 
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #include "verifier_faults/faults.hpp"
 
@@ -60,10 +60,10 @@ template <TileFault kFault>
 Status enqueue_tiled(const KernelArgs& args, Stream stream) {
   const auto [m, n, k] = args.shape;
   const device::LaunchConfig launch{.kernel = "planted tile fault",
-                                  .blocks = ((m - 1) / kTile + 1) * ((n - 1) / kTile + 1),
-                                  .threads_x = kTile,
-                                  .threads_y = kTile,
-                                  .shared_bytes = sizeof(TileStorage)};
+                                    .blocks = ((m - 1) / kTile + 1) * ((n - 1) / kTile + 1),
+                                    .threads_x = kTile,
+                                    .threads_y = kTile,
+                                    .shared_bytes = sizeof(TileStorage)};
   return device::launch(launch, stream, tiled_sgemm<kFault>, args);
 }
 

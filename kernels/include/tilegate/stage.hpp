@@ -21,9 +21,9 @@ namespace tilegate {
 
 // The device memory of one call; pointers are at least as aligned as the problem's offsets promise.
 struct Operands {
-  const float* a = nullptr;  // not read when alpha == 0 or K == 0
-  const float* b = nullptr;  // not read when alpha == 0 or K == 0
-  float* c = nullptr;        // not read when beta == 0; overlaps neither A nor B
+  const float* a = nullptr;         // not read when alpha == 0 or K == 0
+  const float* b = nullptr;         // not read when alpha == 0 or K == 0
+  float* c = nullptr;               // not read when beta == 0; overlaps neither A nor B
   void* workspace = nullptr;        // 16-byte aligned, contents free to change
   std::size_t workspace_bytes = 0;  // at least Plan::workspace_bytes()
 };

@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: tilegate_count --list | --patterns | CASE...\n"
-    "A CASE is a benchmark's name, as Warptile/256x256x256/beta0.5; prints a JSON list, one element "
+    "A CASE is a benchmark's name, as Warptile/256x256x256/beta0.5; prints a JSON list, one "
+    "element "
     "per case.\n"
     "--patterns reads warp accesses, one per line, and prints units and excess of each:\n"
     "  shared_load|shared_store|global_load|global_store BYTES MASK(hex) OFFSET*32\n"

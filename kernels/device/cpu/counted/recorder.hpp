@@ -25,11 +25,11 @@ class Recorder {
   Counters counters() const;
 
   // From the instrumented code, before each access.
-  void access(const void* address, unsigned bytes, bool store, std::uint32_t site);
+  void access(const void* pointer, unsigned bytes, bool store, std::uint32_t site);
   void start_copy(const float* smem, const float* gmem, unsigned bytes, std::uint32_t site);
   void count_fma(std::uint32_t count) { fma_ += count; }
 
-  // From the executor; see src/observer.hpp.
+  // From the executor; see executor/observer.hpp.
   void begin_launch(const device::LaunchConfig& config, const std::byte* shared);
   void end_launch();
   void begin_block();

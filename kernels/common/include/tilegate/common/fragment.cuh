@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include <tilegate/common/vector_access.cuh>
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate {
 
@@ -41,8 +41,8 @@ __device__ void multiply_fragments(const float (&a)[kM], const float (&b)[kN],
 // C ← alpha·acc + beta·C for 4×4 parts of a thread's tile: part (p, q) starts at
 // (row + p·row_step, col + q·col_step).
 template <bool kVector, int kM, int kN>
-__device__ void store_parts(const KernelArgs& args, std::int64_t row, std::int64_t col, int row_step,
-                            int col_step, const float (&acc)[kM][kN]) {
+__device__ void store_parts(const KernelArgs& args, std::int64_t row, std::int64_t col,
+                            int row_step, int col_step, const float (&acc)[kM][kN]) {
 #pragma unroll
   for (int i = 0; i < kM; ++i) {
 #pragma unroll

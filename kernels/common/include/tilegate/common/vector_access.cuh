@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include <tilegate/common/grid.cuh>
-#include <tilegate/stage.hpp>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate {
 

@@ -11,8 +11,8 @@
 #include <functional>
 #include <string>
 
-#include <tilegate/status.hpp>
 #include <tilegate/device/launch_config.hpp>
+#include <tilegate/status.hpp>
 
 namespace tilegate::simt {
 

@@ -1,5 +1,5 @@
-// The seam on the CPU; see device.cuh. CUDA's names are declared here as a host compiler needs them;
-// the executor (executor.hpp) gives them meaning.
+// The seam on the CPU; see device.cuh. CUDA's names are declared here as a host compiler needs
+// them; the executor (executor.hpp) gives them meaning.
 #pragma once
 
 #include <algorithm>
