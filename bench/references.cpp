@@ -25,7 +25,8 @@ const Reference& References::get(const Problem& problem, verifier::Inputs inputs
     return entries_.front().reference;
   }
 
-  const auto bytes = static_cast<std::size_t>(key.shape.m * key.shape.n) * sizeof(double);
+  const std::int64_t elements = key.shape.m * key.shape.n;
+  const auto bytes = static_cast<std::size_t>(elements * key.batch) * sizeof(double);
   make_room(2 * bytes);
   Reference reference;
   try {
@@ -34,9 +35,12 @@ const Reference& References::get(const Problem& problem, verifier::Inputs inputs
     clear();
     reference = allocate(bytes);
   }
-  check(verifier::reference_on_device(verifier::kernel_args(problem, operands),
-                                      reinterpret_cast<double*>(reference.value.data()),
-                                      reinterpret_cast<double*>(reference.scale.data()), stream()));
+  for (std::int64_t index = 0; index < key.batch; ++index) {
+    check(verifier::reference_on_device(
+        verifier::product_of(problem, operands, index),
+        reinterpret_cast<double*>(reference.value.data()) + index * elements,
+        reinterpret_cast<double*>(reference.scale.data()) + index * elements, stream()));
+  }
   check(device::synchronize());
   entries_.push_front({key, inputs, seed, std::move(reference)});
   return entries_.front().reference;

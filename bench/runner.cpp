@@ -58,15 +58,31 @@ double median_of(std::span<const Sample> samples, Value value) {
 // With such factors, integer operands give sums that float32 holds exactly.
 bool is_exact(float factor) { return std::fabs(factor) <= 4.0F && factor == std::rint(factor); }
 
-double flops(const Shape& shape) {
-  return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
-         static_cast<double>(shape.k);
+std::string describe(const verifier::Comparison& comparison, const Problem& problem,
+                     std::int64_t index, bool exact) {
+  return "wrong result: " + std::to_string(comparison.mismatches) + " of " +
+         std::to_string(problem.shape.m * problem.shape.n) + " elements of C" +
+         (problem.batch > 1 ? " number " + std::to_string(index) : "") + " are " +
+         (exact ? "not exact on integers" : "outside the error bound") + ", the first at row " +
+         std::to_string(comparison.first_row) + ", column " + std::to_string(comparison.first_col);
 }
 
-// Bytes that even a perfect cache has to move: A and B in, C out.
-double compulsory_bytes(const Shape& shape) {
-  const auto [m, n, k] = shape;
-  return sizeof(float) * static_cast<double>(m * k + k * n + m * n);
+double flops(const Problem& problem) {
+  const auto [m, n, k] = problem.shape;
+  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
+         static_cast<double>(problem.batch);
+}
+
+// Bytes that even a perfect cache has to move: A and B in, C out, and in where beta is not 0. What
+// a batch shares counts once.
+double compulsory_bytes(const Problem& problem) {
+  const auto elements = [&](Operand operand) {
+    const auto [rows, cols] = problem.extent(operand);
+    const bool is_shared = problem.batch > 1 && problem.stride(operand) == 0;
+    return static_cast<double>(rows * cols * (is_shared ? 1 : problem.batch));
+  };
+  const double c = elements(Operand::kC) * (problem.beta == 0.0F ? 1.0 : 2.0);
+  return sizeof(float) * (elements(Operand::kA) + elements(Operand::kB) + c);
 }
 
 }  // namespace
@@ -196,23 +212,21 @@ void Runner::verify(const Workload& work, verifier::Inputs inputs) {
     const verifier::Tolerance tolerance =
         exact ? verifier::Tolerance{}
               : verifier::forward_error(work.plan.rounding_chain(), problem);
-    verifier::Comparison comparison;
-    check(verifier::compare_on_device(verifier::kernel_args(problem, operands),
-                                      reference.value_data(), reference.scale_data(), tolerance,
-                                      &comparison));
-    if (comparison.mismatches == 0) continue;
-    throw Failure("wrong result: " + std::to_string(comparison.mismatches) + " of " +
-                  std::to_string(problem.shape.m * problem.shape.n) + " elements of C are " +
-                  (exact ? "not exact on integers" : "outside the error bound") +
-                  ", the first at row " + std::to_string(comparison.first_row) + ", column " +
-                  std::to_string(comparison.first_col));
+    for (std::int64_t index = 0; index < problem.batch; ++index) {
+      const std::int64_t first = index * problem.shape.m * problem.shape.n;
+      verifier::Comparison comparison;
+      check(verifier::compare_on_device(verifier::product_of(problem, operands, index),
+                                        reference.value_data() + first,
+                                        reference.scale_data() + first, tolerance, &comparison));
+      if (comparison.mismatches > 0) throw Failure(describe(comparison, problem, index, exact));
+    }
   }
 }
 
 void Runner::report(benchmark::State& state, std::span<const Sample> samples) const {
-  const Shape& shape = current_->work.problem.shape;
+  const Problem& problem = current_->work.problem;
   const double gflops =
-      median_of(samples, [&](const Sample& s) { return flops(shape) / s.rung_s / 1e9; });
+      median_of(samples, [&](const Sample& s) { return flops(problem) / s.rung_s / 1e9; });
   state.counters["GFLOPS"] = gflops;
   if (current_->yardstick) {
     state.counters["ratio_to_cublas"] =
@@ -221,7 +235,7 @@ void Runner::report(benchmark::State& state, std::span<const Sample> samples) co
   if (settings_.peak_gflops > 0.0) {
     state.counters["pct_peak"] = 100.0 * gflops / settings_.peak_gflops;
   }
-  state.counters["bytes"] = compulsory_bytes(shape);
+  state.counters["bytes"] = compulsory_bytes(problem);
   state.counters["verified"] = 1.0;
   for (const auto& [name, value] : current_->exact_counters) state.counters[name] = value;
   if (current_->planted_percent) state.counters["planted_pct"] = *current_->planted_percent;

@@ -23,6 +23,10 @@ tilegate_bench_test(runs_variants 0 "Warptile.dealt/33x35x37/manual_time .*verif
 tilegate_bench_test(runs_unaligned_and_cold 0
   "Naive/33x35x37/ld38x36x39/off4/cold/manual_time .*verified=1" DEVICE
   --benchmark_filter=Naive --shapes=33x35x37/ld38x36x39/off4 --cold)
+tilegate_bench_test(runs_alpha_and_beta 0 "Vectorized/36x36x36/alpha-2/beta0.5/manual_time .*verified=1"
+  DEVICE --benchmark_filter=Vectorized --shapes=36x36x36/alpha-2/beta0.5)
+tilegate_bench_test(says_what_a_stage_does_not_do 1 "Naive takes no transposed operands"
+  DEVICE --benchmark_filter=Naive --shapes=36x36x36/TN)
 if(TARGET tilegate_counters)  # 32 warps, 32 steps, a load of A and one of B
   tilegate_bench_test(counts_exactly 0 "global_load.requests=2.048k .*verified=1"
     --benchmark_filter=Naive --shapes=32x32x32)

@@ -123,12 +123,20 @@ Status malformed(std::string_view text, std::string_view form) {
 
 constexpr std::int64_t kMaxElements = std::numeric_limits<std::int64_t>::max() / sizeof(float);
 
-// Elements from the first to one past the last of a matrix that is not empty; nullopt: no address
-// space holds it.
-std::optional<std::int64_t> span_of(const Extent& extent, std::int64_t ld) {
-  const auto [rows, cols] = extent;
-  if (cols > kMaxElements || (ld > 0 && rows - 1 > (kMaxElements - cols) / ld)) return std::nullopt;
-  return (rows - 1) * ld + cols;
+// Elements from the first to one past the last of `count` runs of `length` elements that start
+// `stride` apart; nullopt: no address space holds them.
+std::optional<std::int64_t> span_of(std::int64_t count, std::int64_t stride, std::int64_t length) {
+  std::int64_t span = 0;
+  if (count == 0 || length == 0) return 0;
+  if (__builtin_mul_overflow(count - 1, stride, &span)) return std::nullopt;
+  if (__builtin_add_overflow(span, length, &span) || span > kMaxElements) return std::nullopt;
+  return span;
+}
+
+std::optional<std::int64_t> span_of(const Problem& problem, Operand operand) {
+  const auto [rows, cols] = problem.extent(operand);
+  const auto one = span_of(rows, problem.ld(operand), cols);
+  return one ? span_of(problem.batch, problem.stride(operand), *one) : std::nullopt;
 }
 
 Status check_size(const char* argument, std::int64_t value) {
@@ -171,7 +179,7 @@ std::int64_t Problem::ld(Operand operand) const {
   return std::array{lda, ldb, ldc}[static_cast<std::size_t>(operand)];
 }
 
-std::int64_t Problem::span(Operand operand) const { return *span_of(extent(operand), ld(operand)); }
+std::int64_t Problem::span(Operand operand) const { return *span_of(*this, operand); }
 
 Status Problem::check() const {
   if (Status s = check_size("m", shape.m); !s.ok()) return s;
@@ -181,9 +189,10 @@ Status Problem::check() const {
   for (const Operand operand : {Operand::kA, Operand::kB, Operand::kC}) {
     const std::string name = kOperandNames[static_cast<std::size_t>(operand)];
     const Extent stored = extent(operand);
-    const std::int64_t stride = ld(operand);
+    const std::int64_t row_stride = ld(operand);
     const std::int64_t offset = offset_bytes[static_cast<std::size_t>(operand)];
-    if (Status s = check_leading_dimension(("ld" + name).c_str(), stride, stored.cols); !s.ok()) {
+    if (Status s = check_leading_dimension(("ld" + name).c_str(), row_stride, stored.cols);
+        !s.ok()) {
       return s;
     }
     if (offset < 0 || offset % static_cast<std::int64_t>(alignof(float)) != 0) {
@@ -192,13 +201,24 @@ Status Problem::check() const {
                                                 " bytes, is not a multiple of 4");
     }
     const bool used = operand == Operand::kC || reads_a_and_b();
-    if (!is_empty() && used && !span_of(stored, stride)) {
+    if (batch > 1) {
+      if (Status s = check_size(("stride_" + name).c_str(), stride(operand)); !s.ok()) return s;
+    }
+    if (!is_empty() && used && !span_of(*this, operand)) {
       return Status::invalid_argument(
           name, name + " spans more than the address space: " + std::to_string(stored.rows) +
-                    " rows of leading dimension " + std::to_string(stride));
+                    " rows of leading dimension " + std::to_string(row_stride));
     }
   }
+  if (batch > 1 && !is_empty() && stride_c < *span_of(shape.m, ldc, shape.n)) {
+    return Status::invalid_argument("stride_c", "stride_c = " + std::to_string(stride_c) +
+                                                    " makes the results of the batch overlap");
+  }
   return {};
+}
+
+std::int64_t Problem::stride(Operand operand) const {
+  return std::array{stride_a, stride_b, stride_c}[static_cast<std::size_t>(operand)];
 }
 
 std::string to_string(const Problem& problem) {

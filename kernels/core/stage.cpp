@@ -14,11 +14,14 @@ constexpr std::int64_t kWidestAccess = 16;  // bytes; no kernel uses a larger al
 
 const char* name_of(Operand operand) { return kOperandNames[static_cast<std::size_t>(operand)]; }
 
-Status check_supported(const Problem& problem) {
-  if (problem.op_a != Op::kN || problem.op_b != Op::kN) {
-    return Status::unsupported("no stage takes transposed operands yet");
+Status check_supported(const Stage& stage, const Problem& problem) {
+  const bool is_transposed = problem.op_a != Op::kN || problem.op_b != Op::kN;
+  if (is_transposed && !stage.takes_transposed) {
+    return Status::unsupported(std::string(stage.name) + " takes no transposed operands");
   }
-  if (problem.batch > 1) return Status::unsupported("no stage takes batches yet");
+  if (problem.batch > 1 && !stage.takes_batches) {
+    return Status::unsupported(std::string(stage.name) + " takes no batches");
+  }
   return {};
 }
 
@@ -30,10 +33,13 @@ Problem normalised(const Problem& problem) {
     result.shape.k = 0;
     result.alpha = 0.0F;
   }
-  const Shape& shape = result.shape;
-  if (shape.m == 1 || shape.k == 0) result.lda = shape.k;
-  if (shape.k <= 1) result.ldb = shape.n;
-  if (shape.m == 1) result.ldc = shape.n;
+  const auto single_row = [&](Operand operand, std::int64_t& ld) {
+    const Extent extent = result.extent(operand);
+    if (extent.rows <= 1 || extent.cols == 0) ld = extent.cols;
+  };
+  single_row(Operand::kA, result.lda);
+  single_row(Operand::kB, result.ldb);
+  single_row(Operand::kC, result.ldc);
   return result;
 }
 
@@ -90,7 +96,7 @@ Plan Stage::plan(const Problem& problem, const Device& device) const {
   Status& status = plan.choice_.status;
   status = check_device(requirements, device);
   if (status.ok()) status = problem.check();
-  if (status.ok()) status = check_supported(problem);
+  if (status.ok()) status = check_supported(*this, problem);
   if (!status.ok() || problem.is_empty()) return plan;
   plan.problem_ = normalised(problem);
   plan.choice_ = choose(plan.problem_, device);
@@ -142,7 +148,11 @@ Status Plan::launch(const Operands& operands, Stream stream) const {
                           .beta = problem_.beta,
                           .c = operands.c,
                           .ldc = problem_.ldc,
-                          .workspace = operands.workspace},
+                          .workspace = operands.workspace,
+                          .batch = problem_.batch,
+                          .stride_a = problem_.stride_a,
+                          .stride_b = problem_.stride_b,
+                          .stride_c = problem_.stride_c},
                          stream);
 }
 

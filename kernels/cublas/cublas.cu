@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <string>
 
 #include <tilegate/common/grid.cuh>
@@ -20,7 +21,7 @@ namespace tilegate::cublas {
 
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // what cuBLAS asks for on sm_90
 
-// One handle a device, made by `setup` and kept until the process ends.
+// One handle per device, made by `setup` and kept until the process ends.
 struct Context {
   cublasHandle_t handle = nullptr;
   void* workspace = nullptr;  // cuBLAS may not allocate while a stream is captured
@@ -48,6 +49,7 @@ Status setup() {
   return to_status(cublasCreate(&context.handle));  // the default math mode keeps FP32 as FP32
 }
 
+template <cublasOperation_t kOpA, cublasOperation_t kOpB>
 Status enqueue(const KernelArgs& args, Stream stream) {
   const Context& context = current_context();
   if (context.handle == nullptr) return Status::unsupported("Cublas needs prepare() first");
@@ -59,16 +61,29 @@ Status enqueue(const KernelArgs& args, Stream stream) {
   }
   const auto& [m, n, k] = args.shape;
   const auto at_least_one = [](std::int64_t ld) { return std::max<std::int64_t>(ld, 1); };
-  return to_status(cublasSgemm_64(context.handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &args.alpha,
-                                  args.b, at_least_one(args.ldb), args.a, at_least_one(args.lda),
+  if (args.batch > 1) {
+    return to_status(cublasSgemmStridedBatched_64(
+        context.handle, kOpB, kOpA, n, m, k, &args.alpha, args.b, at_least_one(args.ldb),
+        args.stride_b, args.a, at_least_one(args.lda), args.stride_a, &args.beta, args.c,
+        at_least_one(args.ldc), args.stride_c, args.batch));
+  }
+  return to_status(cublasSgemm_64(context.handle, kOpB, kOpA, n, m, k, &args.alpha, args.b,
+                                  at_least_one(args.ldb), args.a, at_least_one(args.lda),
                                   &args.beta, args.c, at_least_one(args.ldc)));
+}
+
+auto enqueue_for(const Problem& problem) {
+  const bool a = problem.op_a == Op::kT;
+  const bool b = problem.op_b == Op::kT;
+  if (a) return b ? enqueue<CUBLAS_OP_T, CUBLAS_OP_T> : enqueue<CUBLAS_OP_T, CUBLAS_OP_N>;
+  return b ? enqueue<CUBLAS_OP_N, CUBLAS_OP_T> : enqueue<CUBLAS_OP_N, CUBLAS_OP_N>;
 }
 
 #else
 
 Status setup() { return {}; }
-Status enqueue(const KernelArgs& /*args*/, Stream /*stream*/) {
-  return Status::unsupported("cuBLAS needs a CUDA GPU");
+std::function<Status(const KernelArgs&, Stream)> enqueue_for(const Problem& /*problem*/) {
+  return nullptr;  // the requirements rule a launch out
 }
 
 #endif
@@ -79,7 +94,7 @@ Choice choose(const Problem& problem, const Device& /*device*/) {
     return {.status = Status::unsupported(
                 "cuBLAS does not promise anything for an alpha that is not finite")};
   }
-  return {.rounding_chain = serial_rounding_chain(problem.shape), .enqueue = enqueue};
+  return {.rounding_chain = serial_rounding_chain(problem.shape), .enqueue = enqueue_for(problem)};
 }
 
 constexpr std::int64_t kTileSizes[] = {32, 64, 128};
@@ -89,6 +104,8 @@ const Stage stage{
     .name = "Cublas",
     .idea = "the yardstick: cuBLAS in FP32, TF32 off",
     .requirements = {.not_on_simt = "cuBLAS needs a CUDA GPU"},
+    .takes_transposed = true,
+    .takes_batches = true,
     .tile_sizes = kTileSizes,
     .choose = choose,
     .setup = setup,

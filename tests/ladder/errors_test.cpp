@@ -81,9 +81,9 @@ class ErrorsAreValuesTest : public testing::TestWithParam<const Stage*> {
     EXPECT_FALSE(c_.changed_guard()) << *c_.changed_guard();
   }
 
-  GuardedMatrix a_{"a", 64, 64, 64, 0, 1.0F};
-  GuardedMatrix b_{"b", 64, 64, 64, 0, 1.0F};
-  GuardedMatrix c_{"c", 64, 64, 64, 0, kUntouched};
+  GuardedMatrix a_{"a", {.rows = 64, .cols = 64, .ld = 64}, 1.0F};
+  GuardedMatrix b_{"b", {.rows = 64, .cols = 64, .ld = 64}, 1.0F};
+  GuardedMatrix c_{"c", {.rows = 64, .cols = 64, .ld = 64}, kUntouched};
   device::Buffer workspace_{1 << 20};
 };
 
@@ -121,12 +121,19 @@ TEST_P(ErrorsAreValuesTest, OffsetsThatNoFloatHas) {
   expect_no_plan("c", [](Problem& problem) { problem.offset_bytes[2] = 5; });
 }
 
-TEST_P(ErrorsAreValuesTest, WhatNoStageDoesYet) {
+TEST_P(ErrorsAreValuesTest, WhatTheStageDoesNotDo) {
   for (const char* text : {"16x12x8/TN", "16x12x8/NT", "16x12x8/batch2"}) {
     Problem problem;
     ASSERT_TRUE(parse_problem(text, &problem).ok());
-    EXPECT_EQ(stage().plan(problem).status().code(), Status::Code::kUnsupported) << text;
+    const bool takes = problem.batch > 1 ? stage().takes_batches : stage().takes_transposed;
+    const Status status = stage().plan(problem).status();
+    EXPECT_EQ(status.code(), takes ? Status::Code::kOk : Status::Code::kUnsupported) << text;
   }
+}
+
+TEST_P(ErrorsAreValuesTest, ResultsOfABatchThatOverlap) {
+  expect_no_plan("stride_c", [](Problem& problem) { problem.batch = 2, problem.stride_c = 191; });
+  expect_no_plan("stride_a", [](Problem& problem) { problem.batch = 2, problem.stride_a = -1; });
 }
 
 TEST_P(ErrorsAreValuesTest, NullPointers) {

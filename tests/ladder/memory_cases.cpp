@@ -58,10 +58,31 @@ void add_far_rows(CaseList& list) {
   }
 }
 
+// Each operand padded and off its alignment alone, in every form.
+void add_forms(const Stage& stage, CaseList& list) {
+  std::int64_t turn = 0;
+  for (const Form& form : forms_of(stage)) {
+    for (const std::size_t operand : {0, 1, 2}) {
+      for (const std::int64_t pad : {1, 4, 6}) {
+        Padded padded{.shape = {36, 44, 28},
+                      .beta = turn % 2 == 0 ? 0.0F : 1.0F,
+                      .op_a = form.op_a,
+                      .op_b = form.op_b,
+                      .batch = form.batch,
+                      .gap = form.gap};
+        padded.pad[operand] = pad;
+        padded.offset_bytes[operand] = 4 * (turn++ % 4);
+        list.add({.problem = padded});
+      }
+    }
+  }
+}
+
 }  // namespace
 
-std::vector<Case> memory_cases(const Stage& /*stage*/) {
+std::vector<Case> memory_cases(const Stage& stage) {
   CaseList list;
+  add_forms(stage, list);
   add_offsets(list);
   add_paddings(list);
   add_far_rows(list);

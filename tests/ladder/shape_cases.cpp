@@ -47,6 +47,9 @@ constexpr std::array<Shape, 1> kLarge = {{{3, 5, 2053}}};
 
 class ShapeCases {
  public:
+  // Of all that is added from now on.
+  void set_form(const Form& form) { form_ = form; }
+
   // With the next factors, padding and offsets in turn.
   void add(const Shape& shape) {
     add_both({.shape = shape,
@@ -67,12 +70,17 @@ class ShapeCases {
     for (const Inputs inputs : {Inputs::kIntegers, Inputs::kUniform}) {
       padded.alpha = factors(inputs, turn_).alpha;
       padded.beta = factors(inputs, turn_).beta;
+      padded.op_a = form_.op_a;
+      padded.op_b = form_.op_b;
+      padded.batch = form_.batch;
+      padded.gap = form_.gap;
       list_.add({.problem = padded, .inputs = inputs});
     }
     ++turn_;
   }
 
   CaseList list_;
+  Form form_;
   std::size_t turn_ = 0;
 };
 
@@ -113,6 +121,20 @@ std::vector<Case> shape_cases(const Stage& stage) {
   for (const Shape& shape : kPrimeAndSkinny) cases.add(shape);
   for (const Shape& shape : kLarge) {
     if (!is_variant(stage)) cases.add(shape);
+  }
+  for (const Form& form : forms_of(stage)) {
+    cases.set_form(form);
+    for (const std::int64_t tile : stage.tile_sizes) {
+      for (const std::int64_t size : {tile - 1, tile, tile + 1}) {
+        cases.add({size, 7, 5});
+        cases.add({5, size, 7});
+        cases.add({7, 5, size});
+        cases.add({size, size, size});
+      }
+      cases.add_aligned({tile, tile, tile});
+    }
+    for (const Shape& shape : kVectorShapes) cases.add_aligned(shape);
+    for (const Shape& shape : kPrimeAndSkinny) cases.add(shape);
   }
   return cases.take();
 }

@@ -1,5 +1,6 @@
 #include "verifier/case.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
@@ -43,10 +44,17 @@ std::string spell_position(std::int64_t i) {
 }  // namespace
 
 Padded::operator Problem() const {
-  Problem problem = Problem::dense(shape);
+  Problem problem = Problem::dense(shape, op_a, op_b, batch);
   problem.lda += pad[0];
   problem.ldb += pad[1];
   problem.ldc += pad[2];
+  const auto stride = [&](Operand operand) {
+    const std::int64_t rows = problem.extent(operand).rows + std::max<std::int64_t>(gap, 0);
+    return rows * problem.ld(operand);
+  };
+  problem.stride_a = gap < 0 ? 0 : stride(Operand::kA);
+  problem.stride_b = gap < 0 ? 0 : stride(Operand::kB);
+  problem.stride_c = stride(Operand::kC);
   problem.offset_bytes = offset_bytes;
   problem.alpha = alpha;
   problem.beta = beta;
@@ -64,11 +72,24 @@ std::string name_of(const Case& test_case) {
   return test_case.inputs == Inputs::kIntegers ? name + "_int" : name;
 }
 
+GuardedMatrix::Layout layout_of(const Problem& problem, Operand operand) {
+  const auto [rows, cols] = problem.extent(operand);
+  const std::int64_t ld = problem.ld(operand);
+  const std::int64_t stride = problem.stride(operand);
+  const auto offset = static_cast<int>(problem.offset_bytes[static_cast<std::size_t>(operand)]);
+  const bool is_shared = problem.batch > 1 && stride == 0;
+  return {.rows = rows,
+          .cols = cols,
+          .ld = ld,
+          .offset = offset,
+          .batch = is_shared ? 1 : problem.batch,
+          .period = problem.batch > 1 && ld > 0 ? stride / ld : 0};
+}
+
 std::size_t device_bytes(const Case& test_case) {
   std::size_t bytes = 0;
   for (const Operand operand : {Operand::kA, Operand::kB, Operand::kC}) {
-    const Extent extent = test_case.problem.extent(operand);
-    bytes += GuardedMatrix::device_bytes(extent.rows, extent.cols, test_case.problem.ld(operand));
+    bytes += GuardedMatrix::device_bytes(layout_of(test_case.problem, operand));
   }
   return bytes;
 }

@@ -10,6 +10,7 @@
 
 #include <tilegate/stage.hpp>
 
+#include "verifier/guarded_matrix.hpp"
 #include "verifier/oracle.hpp"
 
 namespace tilegate::verifier {
@@ -21,6 +22,9 @@ struct Padded {
   std::array<std::int64_t, 3> offset_bytes = {0, 0, 0};
   float alpha = 1.0F;
   float beta = 0.0F;
+  Op op_a = Op::kN, op_b = Op::kN;
+  std::int64_t batch = 1;
+  std::int64_t gap = 0;  // rows between two matrices of a batch; -1: one A and one B for all
 
   operator Problem() const;
 };
@@ -32,6 +36,7 @@ struct Plant {
   float value;
 };
 
+// A batch's strides are multiples of the leading dimensions, so that guards and padding are rows.
 struct Case {
   Problem problem = {};
   Inputs inputs = Inputs::kUniform;
@@ -44,6 +49,9 @@ struct Case {
 // test's name may hold it, "_" for a slash, "m" for a minus sign, "p" for a point. Different for
 // different cases.
 std::string name_of(const Case& test_case);
+
+// How `verify` lays out an operand of the problem.
+GuardedMatrix::Layout layout_of(const Problem& problem, Operand operand);
 
 // Device memory that `verify` takes for the operands of the case, in bytes.
 std::size_t device_bytes(const Case& test_case);

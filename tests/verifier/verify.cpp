@@ -32,44 +32,47 @@ using Outcome = std::optional<Failure>;
 
 bool is_integer_case(const Case& test_case) { return test_case.inputs == Inputs::kIntegers; }
 
-// Of an operand of the problem.
 GuardedMatrix matrix_of(const Problem& problem, Operand operand, float filler) {
   const auto i = static_cast<std::size_t>(operand);
-  const auto [rows, cols] = problem.extent(operand);
-  return {kOperandNames[i],
-          rows,
-          cols,
-          problem.ld(operand),
-          static_cast<int>(problem.offset_bytes[i]),
-          filler};
+  return {kOperandNames[i], layout_of(problem, operand), filler};
 }
 
 GuardedMatrix workspace_of(const Plan& plan) {
   const auto elements =
       static_cast<std::int64_t>((plan.workspace_bytes() + sizeof(float) - 1) / sizeof(float));
-  return {"workspace", 1, elements, elements, 0, kNan};
+  return {"workspace", {.rows = 1, .cols = elements, .ld = elements}, kNan};
 }
 
-void fill_rows(GuardedMatrix& matrix, Inputs inputs, std::uint64_t seed) {
-  for (std::int64_t row = 0; row < matrix.rows(); ++row) {
-    for (std::int64_t col = 0; col < matrix.cols(); ++col) {
-      const std::int64_t index = row * matrix.cols() + col;
-      matrix.expected()[row * matrix.pitch() + col] =
-          input_value(inputs, seed, static_cast<std::uint64_t>(index));
+// Calls `visit(row of its image, row, matrix)` for each row of each matrix.
+template <typename Visit>
+void for_each_row(GuardedMatrix& matrix, Visit visit) {
+  for (std::int64_t index = 0; index < matrix.batch(); ++index) {
+    for (std::int64_t row = 0; row < matrix.rows(); ++row) {
+      visit(matrix.expected(row, index), row, index);
     }
   }
 }
 
-void fill_rows(GuardedMatrix& matrix, float value) {
-  for (std::int64_t row = 0; row < matrix.rows(); ++row) {
-    std::fill_n(matrix.expected() + row * matrix.pitch(), matrix.cols(), value);
-  }
+void fill_rows(GuardedMatrix& matrix, Inputs inputs, std::uint64_t seed) {
+  for_each_row(matrix, [&](float* to, std::int64_t row, std::int64_t index) {
+    for (std::int64_t col = 0; col < matrix.cols(); ++col) {
+      const std::int64_t element = (index * matrix.rows() + row) * matrix.cols() + col;
+      to[col] = input_value(inputs, seed, static_cast<std::uint64_t>(element));
+    }
+  });
 }
 
+void fill_rows(GuardedMatrix& matrix, float value) {
+  for_each_row(matrix, [&](float* to, std::int64_t, std::int64_t) {
+    std::fill_n(to, matrix.cols(), value);
+  });
+}
+
+// Of the first matrix of a batch.
 void set_element(GuardedMatrix& matrix, const Plant& plant) {
   const std::int64_t row = plant.row < 0 ? matrix.rows() + plant.row : plant.row;
   const std::int64_t col = plant.col < 0 ? matrix.cols() + plant.col : plant.col;
-  matrix.expected()[row * matrix.pitch() + col] = plant.value;
+  matrix.expected(row)[col] = plant.value;
 }
 
 // One case of one stage: operands, reference, and what the stage made of them.
@@ -81,7 +84,7 @@ class Trial {
 
  private:
   Operands operands() const;
-  KernelArgs host_args() const;
+  Product host_product(std::int64_t index) const;
   Outcome check_case() const;
   Status upload();
   Status make_reference();
@@ -91,6 +94,11 @@ class Trial {
   Outcome check_repeat(const std::vector<float>& first) const;
   template <typename IsRight>
   std::optional<std::string> find_faults(const Tolerance& tolerance, IsRight is_right) const;
+  struct Position {
+    std::int64_t index, row, col;  // which matrix of the batch, and where in it
+  };
+  Position position_of(std::size_t i) const;
+  std::string to_string(const Position& at) const;
 
   const Stage& stage_;
   const Case& case_;
@@ -128,15 +136,18 @@ Operands Trial::operands() const {
           .workspace_bytes = plan_.workspace_bytes()};
 }
 
-// The same call on the host images.
-KernelArgs Trial::host_args() const {
-  KernelArgs args =
-      kernel_args(case_.problem,
-                  {.a = a_.expected(), .b = b_.expected(), .c = const_cast<float*>(c_.expected())});
-  args.lda = a_.pitch();
-  args.ldb = b_.pitch();
-  args.ldc = c_.pitch();
-  return args;
+// One product of the same call on the host images.
+Product Trial::host_product(std::int64_t index) const {
+  Problem problem = case_.problem;
+  problem.lda = a_.pitch();
+  problem.ldb = b_.pitch();
+  problem.ldc = c_.pitch();
+  problem.stride_a = problem.stride_a == 0 ? 0 : a_.image_stride();
+  problem.stride_b = problem.stride_b == 0 ? 0 : b_.image_stride();
+  problem.stride_c = c_.image_stride();
+  return product_of(
+      problem, {.a = a_.expected(), .b = b_.expected(), .c = const_cast<float*>(c_.expected())},
+      index);
 }
 
 // What the tests themselves must get right for their verdict to mean something.
@@ -168,26 +179,29 @@ Status Trial::upload() {
 Status Trial::make_reference() {
   const auto [m, n, k] = case_.problem.shape;
   const auto count = static_cast<std::size_t>(m * n);
-  value_.resize(count);
-  scale_.resize(count);
+  value_.resize(count * static_cast<std::size_t>(case_.problem.batch));
+  scale_.resize(value_.size());
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  if (!device::current().is_cuda || work <= kHostReference) {
-    reference_on_host(host_args(), value_.data(), scale_.data());
-    return {};
-  }
-  const std::size_t bytes = count * sizeof(double);
+  const bool on_host = !device::current().is_cuda || work <= kHostReference;
+  const std::size_t bytes = on_host ? 0 : count * sizeof(double);
   const device::Buffer value(bytes);
   const device::Buffer scale(bytes);
   auto* const value_data = reinterpret_cast<double*>(value.data());
   auto* const scale_data = reinterpret_cast<double*>(scale.data());
-  if (Status s = reference_on_device(kernel_args(case_.problem, operands()), value_data, scale_data,
-                                     nullptr);
-      !s.ok()) {
-    return s;
+  for (std::int64_t index = 0; index < case_.problem.batch; ++index) {
+    double* to_value = value_.data() + static_cast<std::size_t>(index) * count;
+    double* to_scale = scale_.data() + static_cast<std::size_t>(index) * count;
+    if (on_host) {
+      reference_on_host(host_product(index), to_value, to_scale);
+      continue;
+    }
+    const Product product = product_of(case_.problem, operands(), index);
+    if (Status s = reference_on_device(product, value_data, scale_data, nullptr); !s.ok()) return s;
+    if (Status s = device::synchronize(); !s.ok()) return s;
+    if (Status s = device::copy_to_host(to_value, value_data, bytes); !s.ok()) return s;
+    if (Status s = device::copy_to_host(to_scale, scale_data, bytes); !s.ok()) return s;
   }
-  if (Status s = device::synchronize(); !s.ok()) return s;
-  if (Status s = device::copy_to_host(value_.data(), value_data, bytes); !s.ok()) return s;
-  return device::copy_to_host(scale_.data(), scale_data, bytes);
+  return {};
 }
 
 Status Trial::run(Order order) {
@@ -227,22 +241,31 @@ template <typename IsRight>
 std::optional<std::string> Trial::find_faults(const Tolerance& tolerance, IsRight is_right) const {
   std::size_t faults = 0;
   std::string shown;
-  for (std::int64_t row = 0; row < c_.rows(); ++row) {
-    for (std::int64_t col = 0; col < c_.cols(); ++col) {
-      const auto i = static_cast<std::size_t>(row * c_.cols() + col);
-      const float got = c_.found()[row * c_.pitch() + col];
-      if (is_right(got, value_[i], scale_[i])) continue;
-      if (++faults > kMaxShown) continue;
-      char line[160];
-      std::snprintf(line, sizeof(line), "\n    (%lld, %lld)  expected %.17g  got %.9g  bound %.3g",
-                    static_cast<long long>(row), static_cast<long long>(col), value_[i],
-                    double{got}, tolerance.gamma * scale_[i] + tolerance.underflow);
-      shown += line;
-    }
+  for (std::size_t i = 0; i < value_.size(); ++i) {
+    const Position at = position_of(i);
+    const float got = c_.found(at.row, at.index)[at.col];
+    if (is_right(got, value_[i], scale_[i])) continue;
+    if (++faults > kMaxShown) continue;
+    char line[160];
+    std::snprintf(line, sizeof(line), "  expected %.17g  got %.9g  bound %.3g", value_[i],
+                  double{got}, tolerance.gamma * scale_[i] + tolerance.underflow);
+    shown += "\n    " + to_string(at) + line;
   }
   if (faults == 0) return std::nullopt;
   return std::to_string(faults) + " of " + std::to_string(value_.size()) +
          " elements of c are wrong" + shown + (faults > kMaxShown ? "\n    ..." : "");
+}
+
+// Element `i` of C in the order of the reference.
+Trial::Position Trial::position_of(std::size_t i) const {
+  const auto element = static_cast<std::int64_t>(i);
+  const std::int64_t row = element / c_.cols();
+  return {row / c_.rows(), row % c_.rows(), element % c_.cols()};
+}
+
+std::string Trial::to_string(const Position& at) const {
+  const std::string index = c_.batch() > 1 ? std::to_string(at.index) + ": " : "";
+  return "(" + index + std::to_string(at.row) + ", " + std::to_string(at.col) + ")";
 }
 
 Outcome Trial::check_elements() const {
@@ -265,19 +288,17 @@ Outcome Trial::check_elements() const {
   return std::nullopt;
 }
 
+// `first`: C after the first run, laid out as value_.
 Outcome Trial::check_repeat(const std::vector<float>& first) const {
-  for (std::int64_t row = 0; row < c_.rows(); ++row) {
-    for (std::int64_t col = 0; col < c_.cols(); ++col) {
-      const std::int64_t i = row * c_.pitch() + col;
-      const float was = first[static_cast<std::size_t>(i)];
-      const float is = c_.found()[i];
-      if (std::bit_cast<std::uint32_t>(was) == std::bit_cast<std::uint32_t>(is)) continue;
-      char text[160];
-      std::snprintf(text, sizeof(text), "(%lld, %lld) was %.9g in the first run, then %.9g",
-                    static_cast<long long>(row), static_cast<long long>(col), double{was},
-                    double{is});
-      return Failure{"repeat", text};
-    }
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const Position at = position_of(i);
+    const float was = first[i];
+    const float is = c_.found(at.row, at.index)[at.col];
+    if (std::bit_cast<std::uint32_t>(was) == std::bit_cast<std::uint32_t>(is)) continue;
+    char text[96];
+    std::snprintf(text, sizeof(text), " was %.9g in the first run, then %.9g", double{was},
+                  double{is});
+    return Failure{"repeat", to_string(at) + text};
   }
   return std::nullopt;
 }
@@ -287,8 +308,8 @@ Outcome Trial::judge(std::span<const Order> orders) {
   if (Outcome failure = check_case()) return failure;
   if (Status s = stage_.prepare(); !s.ok()) return Failure{"status", "prepare: " + s.message()};
   std::vector<float> first;
+  bool is_first = true;
   for (const Order order : orders) {
-    const bool is_first = first.empty();
     if (Status s = upload(); !s.ok()) return Failure{"status", "upload: " + s.message()};
     if (is_first) {
       if (Status s = make_reference(); !s.ok()) return Failure{"status", "oracle: " + s.message()};
@@ -297,10 +318,14 @@ Outcome Trial::judge(std::span<const Order> orders) {
     if (Outcome failure = check_memory()) return failure;
     if (is_first) {
       if (Outcome failure = check_elements()) return failure;
-      first.assign(c_.found(), c_.found() + c_.rows() * c_.pitch());
+      for (std::size_t i = 0; i < value_.size(); ++i) {
+        const Position at = position_of(i);
+        first.push_back(c_.found(at.row, at.index)[at.col]);
+      }
     } else if (Outcome failure = check_repeat(first)) {
       return failure;
     }
+    is_first = false;
   }
   return std::nullopt;
 }
@@ -314,7 +339,7 @@ Verdict verify(const Stage& stage, const Case& test_case, std::span<const Order>
           .check = failure->check,
           .report = std::string(stage.name) + " fails the check `" + failure->check + "`\n  case " +
                     name_of(test_case) + "\n  problem " +
-                    to_string(NamedProblem{std::string(stage.name), test_case.problem}) +
+                    tilegate::to_string(NamedProblem{std::string(stage.name), test_case.problem}) +
                     "\n  seed " + std::to_string(test_case.seed) + "\n  " + failure->detail};
 }
 

@@ -105,7 +105,7 @@ class GuardedMatrixTest : public testing::Test {
     EXPECT_EQ(matrix_.changed_element().has_value(), element) << at;
   }
 
-  GuardedMatrix matrix_{"x", kRows, kCols, kLd, 4, kNan};
+  GuardedMatrix matrix_{"x", {.rows = kRows, .cols = kCols, .ld = kLd, .offset = 4}, kNan};
 };
 
 TEST_F(GuardedMatrixTest, IsUnchangedAfterARoundTrip) { expect_changed(false, false, false, 0); }
@@ -128,6 +128,25 @@ TEST_F(GuardedMatrixTest, SaysWhatChangedWhere) {
   ASSERT_TRUE(matrix_.download().ok());
   EXPECT_NE(matrix_.changed_guard()->find("x, 1 elements before its first"), std::string::npos);
   EXPECT_NE(matrix_.changed_element()->find("row 2, column 3: was 19"), std::string::npos);
+}
+
+TEST(GuardedBatch, TellsElementsFromRowsBetweenMatrices) {
+  GuardedMatrix matrix("x", {.rows = 2, .cols = 3, .ld = 4, .batch = 2, .period = 3}, 0.0F);
+  ASSERT_TRUE(matrix.upload().ok());
+  // Two matrices of two rows, a row of padding between them; the last ends with its element.
+  for (std::int64_t at = 0; at < 4 * 4 + 3; ++at) {
+    const float one = 1.0F, zero = 0.0F;
+    ASSERT_TRUE(device::copy_to_device(matrix.on_device() + at, &one, sizeof(one)).ok());
+    ASSERT_TRUE(matrix.download().ok());
+    const bool is_element = at / 4 != 2 && at % 4 < 3;
+    EXPECT_EQ(matrix.changed_element().has_value(), is_element) << at;
+    EXPECT_EQ(matrix.changed_padding().has_value(), !is_element) << at;
+    ASSERT_TRUE(device::copy_to_device(matrix.on_device() + at, &zero, sizeof(zero)).ok());
+  }
+  const float one = 1.0F;
+  ASSERT_TRUE(device::copy_to_device(matrix.on_device() + 13, &one, sizeof(one)).ok());
+  ASSERT_TRUE(matrix.download().ok());
+  EXPECT_NE(matrix.changed_element()->find("matrix 1, row 0, column 1"), std::string::npos);
 }
 
 TEST(CaseName, SpellsEveryPart) {

@@ -56,13 +56,14 @@ struct Problem {
 
   Extent extent(Operand operand) const;
   std::int64_t ld(Operand operand) const;
-  // Elements from the first to one past the last of one matrix, which is not empty.
+  std::int64_t stride(Operand operand) const;
+  // Elements from the first to one past the last of the whole batch, which is not empty.
   std::int64_t span(Operand operand) const;
   bool reads_a_and_b() const { return alpha != 0.0F && shape.k != 0; }
   bool is_empty() const { return shape.m == 0 || shape.n == 0 || batch == 0; }
 
-  // Ok, or which field is wrong: negative sizes, short leading dimensions, extents past the address
-  // space, offsets that no float has.
+  // Ok, or which field is wrong: negative sizes, short leading dimensions, results of a batch that
+  // overlap, extents past the address space, offsets that no float has.
   Status check() const;
 
   friend bool operator==(const Problem&, const Problem&) = default;

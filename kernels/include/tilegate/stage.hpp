@@ -33,14 +33,16 @@ struct Operands {
 struct KernelArgs {
   Shape shape;
   float alpha = 1.0F;
-  const float* a = nullptr;  // (m, k)
+  const float* a = nullptr;  // (m, k), or (k, m) if op_a is kT
   std::int64_t lda = 0;
-  const float* b = nullptr;  // (k, n)
+  const float* b = nullptr;  // (k, n), or (n, k) if op_b is kT
   std::int64_t ldb = 0;
   float beta = 0.0F;
   float* c = nullptr;  // (m, n)
   std::int64_t ldc = 0;
   void* workspace = nullptr;
+  std::int64_t batch = 1;
+  std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;
 };
 
 // What a stage needs from the device that runs it.
@@ -94,6 +96,9 @@ struct Stage {
   std::string_view name;  // "Warptile": how tests, benchmarks and baselines call the rung
   std::string_view idea;  // one line: what this rung adds
   Requirements requirements = {};
+
+  bool takes_transposed = false;  // op(A) and op(B) in all four forms
+  bool takes_batches = false;
 
   // Extents of the rung's tiles at every level, in elements: where its edge cases are.
   std::span<const std::int64_t> tile_sizes;
