@@ -44,7 +44,7 @@ constexpr std::int64_t kTileSizes[] = {Config::kBlockN, Config::kBlockM};
 extern const Stage stage;
 const Stage stage{
     .name = "Naive",
-    .idea = "one thread an element of C",
+    .idea = "one thread per element of C",
     .tile_sizes = kTileSizes,
     .choose = choose,
 };

@@ -104,7 +104,7 @@ constexpr std::int64_t kTileSizes[] = {Config::kThreadM, Config::kBlockK, Config
 extern const Stage stage;
 const Stage stage{
     .name = "Blocktile1D",
-    .idea = "a column of sixteen results a thread",
+    .idea = "a column of sixteen results per thread",
     .tile_sizes = kTileSizes,
     .choose = choose,
     .setup = setup,
