@@ -1,7 +1,8 @@
-// Naive: one thread an element of C, and nothing else.
+// Naive: one thread per element of C, and nothing else.
 //
 // threadIdx.x walks down the rows of C, so the 32 lanes of a warp touch 32 different rows: every
-// load of A and every store of C is 32 sectors for 128 bytes of use. That is what limits it.
+// load of A and every store of C touches 32 sectors, 1024 bytes, for 128 bytes of use. That is what
+// limits it.
 #include <tilegate/common/grid.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>

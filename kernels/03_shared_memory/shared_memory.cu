@@ -1,9 +1,9 @@
 // SharedMemory: a block copies a tile of A and a tile of B into shared memory and multiplies there.
 //
-// New against Coalesced: each element of A and B is fetched from global memory once a block instead
-// of once a thread, 32 times less traffic. What limits it now: shared memory itself. A warp reads a
-// word of B for every multiply-add it does, and four words of A for every four, so the FMA units
-// wait for the load pipe.
+// New against Coalesced: each element of A and B is loaded from global memory once per block, not
+// once per thread that uses it: 32 times fewer loads. What limits it now: shared memory itself. For
+// four multiply-adds a thread reads four words of B, one wavefront of its warp each, and one vector
+// of A, two wavefronts, so that the FMA units wait for shared memory.
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
 #include <tilegate/device/device.cuh>

@@ -1,9 +1,8 @@
 // Blocktile1D: each thread computes a column of 16 elements of C instead of one.
 //
-// New against SharedMemory: a word of B that a thread has read serves 16 multiply-adds from a
-// register, and a block's tile of C grows to 64×64 with a quarter of the threads. What limits it
-// now: A is still read once for every multiply-add, if four at a time: a 128-bit load for each four
-// of them.
+// New against SharedMemory: a word of B that a thread has read stays in a register for 16
+// multiply-adds, and a block's tile of C grows to 64×64 with a quarter of the threads. What limits
+// it now: a word of A is still read for every multiply-add, one 128-bit load per four of them.
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
 #include <tilegate/device/device.cuh>

@@ -1,9 +1,9 @@
 // Blocktile2D: each thread computes an 8×8 outer product of registers for every k.
 //
-// New against Blocktile1D: a thread's results form a square, so 8 + 8 words from shared memory
-// serve 64 multiply-adds, and a block's tile grows to 128×128: twice the use of each byte from
-// global memory. What limits it now: the loads into shared memory, one word an instruction, and
-// reads of A along k that tie up 32 registers.
+// New against Blocktile1D: a thread's results form a square, so that 8 + 8 words of shared memory
+// serve 64 multiply-adds, and a block's tile grows to 128×128: each word from global memory is used
+// twice as often. What limits it now: tiles are loaded and stored one word per instruction, and
+// reads of A along k occupy 32 registers.
 #pragma once
 
 #include <tilegate/common/grid.cuh>

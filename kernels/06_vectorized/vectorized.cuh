@@ -1,10 +1,10 @@
 // Vectorized: 128-bit accesses wherever data moves: global memory, shared memory, fragments.
 //
-// New against Blocktile2D: a tile travels in a quarter of the instructions, and A is transposed on
-// its way into shared memory, so that a thread reads its 8 + 8 operands of one k as four vectors
-// and holds no more. What limits it now: nothing is computed while a tile is on its way, but for
-// the other block of the SM. Needs 16-byte aligned rows; other operands take the same kernel with
-// 32-bit global accesses.
+// New against Blocktile2D, two ideas: tiles are loaded from global memory in a quarter of the
+// instructions; and A is transposed on its way into shared memory, so that a thread reads its 8 + 8
+// operands of one k as four vectors and holds no more (Vectorized.narrow_global has only this one).
+// What limits it now: a block computes nothing while its tile is on its way. Needs 16-byte aligned
+// rows of whole vectors; other operands take the same kernel with 32-bit global accesses.
 #pragma once
 
 #include <tilegate/common/fragment.cuh>
@@ -70,8 +70,9 @@ __device__ void load_tiles(SharedStorage<Config>& smem, ReaderA& reader_a, Reade
   reader_b.store(smem.b, b);
 }
 
-// acc += the thread's rows of the A tile · its columns of the B tile. Either are two groups of
-// four, half a tile apart: the lanes of a warp read neighbouring vectors, and no bank twice.
+// acc += the thread's rows of the A tile · its columns of the B tile. Rows and columns are two
+// groups of four, half a tile apart: the lanes of a warp read neighbouring vectors, without bank
+// conflicts.
 template <typename Config>
 __device__ void multiply_tile(const SharedStorage<Config>& smem, int m, int n,
                               float (&acc)[Config::kThreadM][Config::kThreadN]) {

@@ -1,9 +1,9 @@
-// Rectangular: an 8×4 thread tile, k unrolled by 4: fewer registers a thread, more warps an SM.
+// Rectangular: an 8×4 thread tile, k unrolled by 4: fewer registers per thread, more warps per SM.
 //
-// New against Vectorized: a thread holds 32 results instead of 64, and a block of four warps a
-// 64×64 tile. An SM runs five such blocks at a time: while some wait at a barrier or for memory,
-// others compute. What limits it now: shared memory, 12 words for 32 multiply-adds instead of 16
-// for 64, and twice the traffic from L2. Alignment as in Vectorized.
+// New against Vectorized: a thread holds 32 results, not 64, and a block of four warps computes a
+// tile of 64×64. An SM runs five such blocks at a time: while some wait at a barrier or for memory,
+// others compute. What limits it now: shared memory, 12 words per 32 multiply-adds where 8×8
+// results take 16 words per 64. Alignment as in Vectorized.
 #pragma once
 
 #include <tilegate/common/fragment.cuh>

@@ -1,10 +1,10 @@
-// Prefetch: double buffering at both levels, so that memory works while the FMA pipe does.
+// Prefetch: double buffering at two levels, so that memory and the FMA units work at the same time.
 //
 // New against Vectorized: the next tile travels global memory → registers → the other shared buffer
 // while this one is multiplied, and the next fragments travel shared memory → registers while these
 // are. One barrier per tile instead of two. The loop is in common/double_buffered.cuh, because
-// later rungs use it too. What limits it now: shared memory; a warp of 2×16 threads reads 144
-// different words per k step, in twelve wavefronts or more.
+// later rungs use it too. What limits it now: instructions that are not FFMA, and shared memory:
+// the loads of a warp take twelve wavefronts per k step, its FFMA sixteen cycles.
 #include <tilegate/common/double_buffered.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>

@@ -1,10 +1,10 @@
 // Swizzle: shared memory without padding and without bank conflicts.
 //
-// New against Prefetch, two ideas that only pay together: the column of A's transposed tile is
-// XORed with a pattern of k, so that the scattered stores of a warp fall into 32 different banks;
-// and the lanes of a warp are dealt to the threads' tiles so that every 128-bit load takes two
-// wavefronts, the least there is for 32 lanes of 16 bytes each. What limits it now: instructions
-// that are not FFMA, and that a warp of 2×16 threads is far from square.
+// New against Prefetch, two ideas: the column of A's transposed tile is XORed with a pattern of k,
+// in place of padding, so that the scattered stores of a warp fall into 32 different banks
+// (Swizzle.stores_only has only this one); and the lanes of a warp are dealt to thread tiles so
+// that every 128-bit load takes two wavefronts, the least there is. What limits it now: issue
+// slots; one instruction in seven is not FFMA.
 #pragma once
 
 #include <tilegate/common/double_buffered.cuh>

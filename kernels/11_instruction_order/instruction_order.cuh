@@ -1,9 +1,9 @@
 // InstructionOrder: the machine code keeps the order of the source.
 //
-// New against Warptile: nothing but a word in the kernel's symbol, which makes ptxas keep the FFMA
-// of a fragment in the order in which neighbours share operands (common/fragment.cuh), so that the
-// register reuse cache serves them. What limits it now: an eighth of the instructions are not FFMA,
-// and tiles that do not divide evenly among the multiprocessors.
+// New against Warptile: only a word in the kernel's symbol, which makes ptxas keep the FFMA of a
+// fragment in the order of the source, in which neighbours share operands (common/fragment.cuh), so
+// that the register reuse cache serves them. What limits it now: one instruction in eight is not
+// FFMA, and tiles do not divide evenly among the multiprocessors.
 #pragma once
 
 #include <tilegate/common/instruction_order.cuh>

@@ -1,10 +1,10 @@
 // SplitK: K is split over blocks, because a small C has too few tiles to fill the device.
 //
-// New against Warptile: block z of a tile takes the k tiles z, z + S, z + 2S, … and writes its
-// partial sum to the workspace; a second kernel adds the S partial sums in a fixed order, so that
-// the same call gives the same bits. S comes from the shape and the number of multiprocessors; with
-// S = 1 it is a Warptile of 64×64. What limits it: the traffic of the partial sums, 2·S·M·N
-// words.
+// New against Warptile: S blocks share a tile of C; split z takes the k tiles z, z + S, z + 2S, …
+// and writes its partial sum to the workspace. A second kernel adds the S partial sums in a fixed
+// order, so that the same call gives the same bits. S comes from the shape and the number of
+// multiprocessors; with S = 1 it is a Warptile of 64×64. What limits it: tiles of 64×64, and the
+// traffic of the partial sums, 2·S·M·N words.
 #include <algorithm>
 
 #include <tilegate/common/warp_tiles.cuh>
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
                     Config::kSubWarpN, acc);
 }
 
-// C ← alpha·(sum of the partial sums, first split first) + beta·C; four columns a thread.
+// C ← alpha·(sum of the partial sums, first split first) + beta·C; four columns per thread.
 template <bool kVector>
 __global__ void __launch_bounds__(kReduceThreads) reduce(KernelArgs args, int splits) {
   const std::int64_t ld = workspace_ld(args.shape);

@@ -1,7 +1,7 @@
 // Sgemm: the tile that suits the problem.
 //
 // A C of 1024×1024 has 64 tiles of 128×128, for 132 multiprocessors, and 128 of 128×64. Three sizes
-// of InstructionOrder's kernel are compiled; the plan takes the one that keeps the device busiest.
+// of InstructionOrder's kernel are compiled; the plan takes the one it expects to be done first.
 #include <algorithm>
 
 #include <tilegate/common/instruction_order.cuh>

@@ -1,11 +1,11 @@
-// The double-buffered main loop: the next tile travels from global memory through registers to the
-// other shared buffer, and the next fragments from shared memory to registers, while this tile is
-// multiplied. From a stage's Config it takes what its users differ in:
+// The double-buffered main loop: while a tile is multiplied, the next tile travels from global
+// memory through registers to the other shared buffer, and the next fragments from shared memory to
+// registers. What its users differ in, it takes from their Config:
 //
 //   kBlockM kBlockN kBlockK kNumThreads   the block's tile and threads
 //   kFragmentM kFragmentN                 a thread's results, in parts of 4×4
 //   kStepM kStepN                         rows and columns from one part to the next
-//   kPad                                  words after each row of A in shared memory
+//   kPad                                  words of padding after each row of A in shared memory
 //   column(m, k)                          where A's element (m, k) is in row k there
 #pragma once
 
@@ -48,8 +48,8 @@ struct Fragments {
   }
 };
 
-// acc += A·B over the k tiles from where the readers stand on, a tile every `step` columns of A, of
-// which `k_left` are left.
+// acc += A·B over k tiles, beginning where the readers are, one tile every `step` columns of A;
+// `k_left` columns are left.
 template <typename Config, bool kVector>
 __device__ void multiply_tiles(ReaderA<Config, kVector>& reader_a,
                                ReaderB<Config, kVector>& reader_b, std::int64_t k_left,

@@ -1,4 +1,4 @@
-// What a thread multiplies and what becomes of it: fragments of A and B, and its part of C.
+// What a thread holds in registers: fragments of A and B, their products, and its part of C.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ __device__ void load_fragment(float (&frag)[kSize], const float* smem, Offset of
   }
 }
 
-// acc(i, j) += a(i)·b(j). Every other row runs backwards, so that neighbouring multiplications
-// share two operands and the register reuse cache serves them.
+// acc(i, j) += a(i)·b(j). Every other row runs backwards, so that each multiplication shares an
+// operand with the one before it, at the turns too, and the register reuse cache serves it.
 template <int kM, int kN>
 __device__ void multiply_fragments(const float (&a)[kM], const float (&b)[kN],
                                    float (&acc)[kM][kN]) {

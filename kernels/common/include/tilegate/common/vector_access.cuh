@@ -1,5 +1,6 @@
-// Rows of an operand, four elements at a time: one 128-bit access where the operand allows it, four
-// 32-bit accesses where it does not. Kernels are compiled for both; the launch chooses.
+// Reads and writes rows of an operand four elements at a time: by one 128-bit access where the
+// operands allow it, by four 32-bit accesses where they do not. Kernels are compiled for both; the
+// plan chooses.
 #pragma once
 
 #include <cstdint>

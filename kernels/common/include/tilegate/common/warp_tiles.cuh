@@ -1,5 +1,5 @@
-// A hierarchy of tiles: of a block, of a warp, of a sub-warp step, of a thread. A stage gives the
-// numbers, as Tiles; WarpTiles derives what the double-buffered main loop needs:
+// A hierarchy of tiles: of a block, of a warp, of a sub-warp step, of a thread. From the numbers
+// that a stage gives as Tiles, WarpTiles derives what the double-buffered main loop needs:
 //
 //   kBlockM kBlockN kBlockK    the block's tile
 //   kWarpM kWarpN              the part of it that a warp computes
@@ -28,8 +28,8 @@ struct WarpTiles : Tiles {
   static constexpr int kWarpsN = kBlockN / kWarpN;
   static constexpr int kNumThreads = 32 * (kBlockM / kWarpM) * kWarpsN;
   // A row of A in a tile is kBlockK / 4 vectors, whose transposed stores must fall into different
-  // banks. Of two a pad moves one by 16 banks; for four there is none that keeps rows aligned, and
-  // they are XORed as in Swizzle.
+  // banks. With two vectors padding moves one of them by 16 banks. With four no padding does it and
+  // keeps rows aligned to vectors, so their columns are XORed as in Swizzle.
   static constexpr int kPad = kBlockK == 8 ? 4 : 0;
   static constexpr int kSwizzleWords = kPad == 0 ? 128 / kBlockK : 0;
   static_assert(kLanesM * kLanesN == 32, "a warp has 32 lanes");
@@ -43,8 +43,8 @@ struct WarpTiles : Tiles {
   // Column of A's element (m, k) in row k of the transposed tile.
   static __device__ int column(int m, int k) { return m ^ (k / 4 * kSwizzleWords); }
 
-  // Lanes row by row, or dealt: l and l ^ 1 share their rows, l and l ^ 2 their columns, and the
-  // hardware serves every 128-bit shared load in two wavefronts, where B's take four otherwise.
+  // Lanes in order, row by row; or dealt: l and l ^ 1 share their rows, l and l ^ 2 their columns,
+  // so that every 128-bit shared load takes two wavefronts, where B's take four in order.
   static __device__ double_buffered::Position position() {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
