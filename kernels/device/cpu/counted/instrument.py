@@ -23,7 +23,7 @@ _FMA = re.compile(r"call .*@llvm\.fmuladd\.(?:f32|v(\d+)f32)\(")
 _LABEL = re.compile(r"^[-\w$.]+:")
 _LOCATION_OF = re.compile(r"!dbg (!\d+)")
 
-_SEAM = "simt/host/counted_access.hpp"  # stands between every vector access and its line
+_SEAM = "device/cpu/counted_access.hpp"  # stands between every vector access and its line
 
 _NODE = re.compile(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
 _FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|[^,]+)')

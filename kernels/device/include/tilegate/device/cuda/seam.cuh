@@ -1,4 +1,4 @@
-// The seam on CUDA; see simt.cuh.
+// The seam on CUDA; see device.cuh.
 #pragma once
 
 #include <string>
