@@ -110,7 +110,7 @@ def test_junit(verdict, report, tmp_path):
     cases = suite.findall("testcase")
     assert [f"{c.get('classname')}/{c.get('name')}" for c in cases[:2]] == [WRONG, SLOW]
     failure = cases[1].find("failure")
-    assert failure.get("message") == "regressed: +5.00 % slower, margin 1.00 %"
+    assert failure.get("message") == "regressed: +5.26 % slower, margin 1.0 %"
     assert f"--benchmark_filter='^{SLOW}(/|$)'" in failure.text
     assert len({(c.get("classname"), c.get("name")) for c in cases}) == len(cases)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, Node
-from tilegate_ci.core.model import MIN_DELTA, RATIO, Device, Run
+from tilegate_ci.core.model import MIN_DELTA, RATIO, Device, Run, relative
 from tilegate_ci.core.reader import Role, parse
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import paired
@@ -175,7 +175,7 @@ def _row(row: Row, found: Confirmed) -> Row:
     verdict, estimate = found.verdicts[row.name], found.estimates.get(row.name)
     if estimate is None:
         return replace(row, verdict=verdict, note="not judged")
-    bounds = [-100 * math.expm1(-value) for value in (estimate.lower, estimate.upper)]
+    bounds = [100 * relative(value) for value in (estimate.lower, estimate.upper)]
     note = f"{estimate.pairs} pairs: {bounds[0]:+.2f} to {bounds[1]:+.2f} %, p {estimate.p:.1g}"
     if verdict is Verdict.IDENTICAL:
         note += ", the same machine code"
@@ -183,7 +183,7 @@ def _row(row: Row, found: Confirmed) -> Row:
         row,
         verdict=verdict,
         note=note,
-        slowdown=-math.expm1(-estimate.mean),
+        slowdown=relative(estimate.mean),
         delta=found.deltas[row.name],
         key=row.key or row.name in found.keys,
     )
@@ -192,8 +192,8 @@ def _row(row: Row, found: Confirmed) -> Row:
 def moved_canaries(comparison: Comparison) -> list[str]:
     """Canaries off the baseline by more than their margin, as the screen sees them."""
     return [
-        f"{row.name}, cuBLAS against itself, is off by {-100 * row.slowdown:+.2f} %"
+        f"{row.name}, cuBLAS against itself, changed in time by {100 * row.slowdown:+.2f} %"
         for row in comparison.rows
         if is_canary(row.name) and row.slowdown is not None and row.delta is not None
-        and abs(math.log1p(-row.slowdown)) > row.delta
+        and abs(math.log1p(row.slowdown)) > row.delta
     ]  # fmt: skip

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from tilegate_ci.core.model import relative
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.report.data import Source
@@ -46,7 +47,7 @@ def _add_row(suite: ElementTree.Element, row: Row, comparison: Comparison) -> No
     case = _case(suite, rung, rest)
     said = row.verdict.value
     if row.slowdown is not None and row.delta is not None:
-        said += f": {100 * row.slowdown:+.2f} % slower, margin {100 * row.delta:.2f} %"
+        said += f": {100 * row.slowdown:+.2f} % slower, margin {100 * relative(row.delta):.1f} %"
     if row.note:
         said += f": {row.note}"
     if row.verdict is Verdict.ERROR:

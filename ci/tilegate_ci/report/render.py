@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tilegate_ci.core.model import RATIO, Run
+from tilegate_ci.core.model import RATIO, Run, relative
 from tilegate_ci.core.verdicts import EXIT_MEANINGS, Verdict
 from tilegate_ci.judge.compare import Comparison, Row
 
@@ -87,7 +87,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         _value(row.candidate, row.metric),
         row.metric or "gflops, not gated",
         "-" if row.slowdown is None else f"{100 * row.slowdown:+.2f} %",
-        "-" if row.delta is None else f"{100 * row.delta:.2f} %",
+        "-" if row.delta is None else f"{100 * relative(row.delta):.1f} %",
         ", ".join(part for part in (row.note, "key" if row.key else "") if part),
         "" if row.verdict is Verdict.PASS else row.rerun,
     )
