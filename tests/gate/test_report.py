@@ -16,6 +16,7 @@ from test_render import CASES
 from gate_builders import make_run, parsed, write
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError, Node, dumps
+from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.model import Device
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.report import render
@@ -59,6 +60,41 @@ def test_a_verdict_file_tells_all_that_the_reports_need(case):
     assert read.exit_code == comparison.exit_code
 
 
+def test_a_verdict_file_of_an_older_gate_is_read(verdict, report):
+    document = json.loads(verdict.read_text())
+    for key in ("base_commit", "repository"):
+        del document[key]
+    for key in ("lower", "upper", "p", "pairs"):
+        del document["rows"][0][key]
+    for side in ("baseline", "candidate"):
+        del document[side]["sessions"]
+        for row in document[side]["measured"].values():
+            del row["per_process"]
+    verdict.write_text(json.dumps(document))
+    assert report(verdict)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("remote", "address"),
+    [
+        ("git@example.org:a/b.git", "https://example.org/a/b"),
+        ("ssh://git@example.org:22/a/b.git", "https://example.org/a/b"),
+        ("https://user:secret@example.org/a/b/", "https://example.org/a/b"),
+        ("/srv/b.git", None),
+        ("file:///srv/b.git", None),
+    ],
+)
+def test_the_address_of_the_repository(tmp_path, monkeypatch, remote, address):
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    report_builder.git(tmp_path, "init", "-q")
+    assert repository_url(tmp_path) is None
+    report_builder.git(tmp_path, "remote", "add", "origin", remote)
+    assert repository_url(tmp_path) == address
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.example")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "c/d")
+    assert repository_url(tmp_path) == "https://github.example/c/d"
+
+
 def test_an_error_is_a_verdict_too(tmp_path, report):
     verdict = tmp_path / "verdict.json"
     (tmp_path / "run.json").write_text("{")
@@ -88,6 +124,12 @@ def test_an_error_is_a_verdict_too(tmp_path, report):
         (lambda d: d["rows"][0].update(note=5), "must be text"),
         (lambda d: d["rows"][0].update(metric="x"), "no such metric"),
         (lambda d: d.pop("candidate"), '"candidate" is missing'),
+        (lambda d: d.update(repository="javascript:x"), "must begin with https://"),
+        (lambda d: d.update(base_commit="x"), "must be 40 hex digits"),
+        (lambda d: d["rows"][0].update(lower="x"), "must be a number"),
+        (lambda d: d["rows"][0].update(pairs=1), "must be a list"),
+        (lambda d: d["candidate"].update(sessions=[1]), "must be an object"),
+        (lambda d: d["candidate"]["measured"][SLOW].update(per_process=1), "must be an object"),
     ],
 )
 def test_a_malformed_verdict_is_refused_with_its_place(verdict, report, change, message):

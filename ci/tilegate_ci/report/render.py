@@ -16,11 +16,14 @@ _HEADINGS = (
     "candidate",
     "metric",
     "slow-down",
+    "interval",
     "margin",
+    "p",
+    "pairs",
     "note",
     "rerun",
 )
-_NUMERIC = frozenset({"baseline", "candidate", "slow-down", "margin"})
+_NUMERIC = frozenset({"baseline", "candidate", "slow-down", "interval", "margin", "p", "pairs"})
 
 
 def console(comparison: Comparison) -> str:
@@ -87,10 +90,20 @@ def _cells(row: Row) -> tuple[str, ...]:
         _value(row.candidate, row.metric),
         row.metric or "gflops, not gated",
         "-" if row.slowdown is None else f"{100 * row.slowdown:+.2f} %",
+        interval(row),
         "-" if row.delta is None else f"{100 * relative(row.delta):.1f} %",
+        "" if row.p is None else f"{row.p:.1g}",
+        str(len(row.pairs) or ""),
         ", ".join(part for part in (row.note, "key" if row.key else "") if part),
         "" if row.verdict is Verdict.PASS else row.rerun,
     )
+
+
+def interval(row: Row) -> str:
+    """The one-sided 95 % bounds of the slow-down, where pairs were measured."""
+    if row.lower is None or row.upper is None:
+        return ""
+    return f"{100 * row.lower:+.2f} to {100 * row.upper:+.2f} %"
 
 
 def _value(value: float | None, metric: str | None) -> str:
