@@ -117,7 +117,12 @@ def test_the_regression_comes_first(page):
         "[...document.querySelectorAll('.view:not([hidden]) h2')].map((h) => h.textContent)"
     )
     assert sections == ["The regression", "The ladder", "Sizes", "Roofline", "History"]
-    assert report_builder.SLOW in text(page, "[data-chart='0-forest']")
+    forest = text(page, "[data-chart='0-forest']")
+    assert report_builder.SLOW in forest
+    assert "all rungs, mean of 7" in forest
+    assert "95.0 % → 90.2 %" in forest
+    for nothing in ("undefined", "null", "NaN"):
+        assert nothing not in forest
 
 
 def test_hovering_tells_the_values(page):

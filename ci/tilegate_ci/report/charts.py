@@ -8,37 +8,17 @@ from __future__ import annotations
 import math
 import statistics
 import textwrap
-from collections.abc import Mapping, Sequence
-from html import escape
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import altair as alt
-import vl_convert
 
 from tilegate_ci.core.model import GFLOPS, RATIO, relative
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import Row
 from tilegate_ci.report.data import Pooled, Profile, Revision
-from tilegate_ci.report.figures import (
-    RATIO_NOTE,
-    SHARE_SIZE,
-    YARDSTICK,
-    Measured,
-    percent,
-    signed,
-)
-from tilegate_ci.report.palette import (
-    ACCENT,
-    AXIS,
-    BAD,
-    GOOD,
-    GRID,
-    INK,
-    PAPER,
-    WARN,
-    dark_style,
-    looks,
-)
+from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, YARDSTICK, Measured, percent, signed
+from tilegate_ci.report.palette import ACCENT, AXIS, BAD, GOOD, GRID, INK, PAPER, WARN, looks
 
 PICTURE, WIDE, NARROW = 860, 1240, 350  # pixels: in the README; on the page, on a phone
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"  # vl-convert brings the first
@@ -75,11 +55,7 @@ Chart = alt.LayerChart
 
 def sizes(found: Sequence[Measured], note: str, width: int) -> Chart:
     """TFLOP/s over size."""
-    points = [
-        {"rung": rung.name, "x": size, "y": row.summary[GFLOPS] / 1000}
-        for rung in found
-        for size, row in rung.squares().items()
-    ]
+    points = _points(found, Measured.speeds)
     words = [f"{p['rung']} at {p['x']}: {p['y']:.2f}" for p in points]
     chart = _lines(points, "M = N = K", ("TFLOP/s", "d", ".2f"), found, width)
     return _finished(chart, width, "TFLOP/s over size", [note], words)
@@ -87,11 +63,7 @@ def sizes(found: Sequence[Measured], note: str, width: int) -> Chart:
 
 def shares(found: Sequence[Measured], note: str, width: int) -> Chart:
     """Share of cuBLAS over size."""
-    points = [
-        {"rung": rung.name, "x": size, "y": value}
-        for rung in found
-        for size, value in rung.shares().items()
-    ]
+    points = _points(found, Measured.shares)
     words = [f"{p['rung']} at {p['x']}: {p['y']:.1%}" for p in points]
     chart = _lines(points, "M = N = K", ("share of cuBLAS", "%", ".1%"), found, width)
     return _finished(chart, width, "Share of cuBLAS over size", [RATIO_NOTE, note], words)
@@ -99,21 +71,16 @@ def shares(found: Sequence[Measured], note: str, width: int) -> Chart:
 
 def bars(found: Sequence[Measured], note: str, width: int) -> Chart:
     """Share of cuBLAS, a bar a rung, at a size that can be chosen."""
-    points: list[dict[str, Any]] = [
-        {"rung": rung.name, "size": size, "y": value}
-        for rung in found
-        for size, value in rung.shares().items()
-        if rung.name != YARDSTICK
-    ]
-    size = _size_choice(points)
+    points = _points([rung for rung in found if rung.name != YARDSTICK], Measured.shares)
+    size = _size_choice({p["x"] for p in points})
     names = list(dict.fromkeys(p["rung"] for p in points))
     top = 1.12 * max(1.0, *(p["y"] for p in points))
-    base = alt.Chart(_data(points)).transform_filter("datum.size == size")
+    base = alt.Chart(_data(points)).transform_filter("datum.x == size")
     across = alt.X("y:Q", title="share of cuBLAS").axis(format="%", domain=False, tickCount=6)
     across = across.scale(domain=[0, top], nice=False)
     up = alt.Y("rung:N", sort=names, title=None).scale(domain=names)
     up = up.axis(ticks=False, domain=False, labelColor=INK, labelPadding=6)
-    tip = [alt.Tooltip("rung:N"), alt.Tooltip("y:Q", title="of cuBLAS", format=".1%")]
+    tip = _tip(("rung:N", "rung", ""), ("y:Q", "of cuBLAS", ".1%"))
     text = base.encode(across, up, text=alt.Text("y:Q", format=".1%"))
     # Inside the bar if it has room, and the line at 100 % does not run through it there.
     inside = "datum.y > 0.2 && (datum.y <= 1 || datum.y > 1.12)"
@@ -125,29 +92,26 @@ def bars(found: Sequence[Measured], note: str, width: int) -> Chart:
         full.encode(across),
     )
     chart = chart.properties(width=width - 136, height=23 * len(names)).add_params(size)
-    words = [f"{p['rung']} at {p['size']}: {p['y']:.1%}" for p in points]
+    words = [f"{p['rung']} at {p['x']}: {p['y']:.1%}" for p in points]
     title = alt.expr("'Share of cuBLAS at ' + size + '³'")
     return _finished(chart, width, title, [RATIO_NOTE, note], words)
 
 
-def has_roofline(found: Sequence[Measured], profile: Profile) -> bool:
-    """Whether a rung was both measured and profiled, and what share of the peak it reaches."""
-    return any(
-        "pct_peak" in row.summary
+def profiled(found: Sequence[Measured], profile: Profile) -> list[dict[str, Any]]:
+    """What a roofline shows: rungs both profiled and measured at that size."""
+    return [
+        {"rung": rung.name, "x": profile.intensity[rung.name], **row.summary}
         for rung in found
-        if rung.name in profile.intensity and (row := rung.square(profile.size)) is not None
-    )
+        if rung.name in profile.intensity
+        and (row := rung.square(profile.size)) is not None
+        and "pct_peak" in row.summary
+    ]
 
 
 def roofline(found: Sequence[Measured], profile: Profile, note: str, width: int) -> Chart:
     """TFLOP/s over the arithmetic intensity that the profiler counted, at the size it profiled."""
-    points: list[dict[str, Any]] = [
-        {"rung": rung.name, "x": profile.intensity[rung.name], "y": row.summary[GFLOPS] / 1000}
-        for rung in found
-        if rung.name in profile.intensity and (row := rung.square(profile.size)) is not None
-    ]
-    rows = [row.summary for rung in found for row in rung.rows.values()]
-    peak = statistics.median(r[GFLOPS] / r["pct_peak"] / 10 for r in rows if "pct_peak" in r)
+    points = [{**p, "y": p[GFLOPS] / 1000} for p in profiled(found, profile)]
+    peak = statistics.median(100 * p["y"] / p["pct_peak"] for p in points)
     bandwidth = profile.memory_gb_per_s / 1000
     corner = peak / bandwidth
     plot, height = width - _LEFT - 14, 400
@@ -179,11 +143,7 @@ def roofline(found: Sequence[Measured], profile: Profile, note: str, width: int)
     across = across.scale(type="log", domain=[left, right], nice=False)
     up = alt.Y("y:Q", title="TFLOP/s").axis(values=_within(bottom, top), format="~r", domain=False)
     up = up.scale(type="log", domain=[bottom, top], nice=False)
-    tip = [
-        alt.Tooltip("rung:N"),
-        alt.Tooltip("y:Q", title="TFLOP/s", format=".2f"),
-        alt.Tooltip("x:Q", title="FLOP per byte", format=".1f"),
-    ]
+    tip = _tip(("rung:N", "rung", ""), ("y:Q", "TFLOP/s", ".2f"), ("x:Q", "FLOP per byte", ".1f"))
     colour, shape, _ = _looks(found)
     drawn = alt.Chart(_data(points))
     chart = _layered(
@@ -211,13 +171,13 @@ def history(
     """Share of cuBLAS over the commits of the baseline, and last in the present run."""
     runs = [(revision.commit[:7], revision.date, revision.shares) for revision in revisions]
     runs.append(("this run", commit[:7], {rung.name: rung.shares() for rung in found}))
-    points = [
+    points: list[dict[str, Any]] = [
         {"rung": rung.name, "x": name, "when": when, "size": size, "y": value}
         for rung in found
         for name, when, values in runs
         for size, value in values.get(rung.name, {}).items()
     ]
-    choice = _size_choice(points)
+    choice = _size_choice({p["size"] for p in points})
     chart = _lines(points, None, ("share of cuBLAS", "%", ".1%"), found, width, choice)
     words = [f"{p['rung']} at {p['size']}, {p['x']}: {p['y']:.1%}" for p in points]
     title = alt.expr("'Share of cuBLAS at ' + size + '³ by commit'")
@@ -235,64 +195,60 @@ def forest(
     worst first. The candidate's processes are drawn where a benchmark has no pairs."""
     narrow = width < 600
     step, plot = (34, width - 24) if narrow else (21, width - 640)
-    lines: list[dict[str, Any]] = [
-        {
-            "label": f"{mean.name}, mean of {mean.count}", "verdict": _POOLED,
-            "slow": mean.slowdown, "low": mean.lower, "high": mean.upper,
-        }
-        for mean in means
-    ]  # fmt: skip
+    lines: list[dict[str, Any]] = []
+    for mean in means:
+        shown = {"label": f"{mean.name}, mean of {mean.count}", "verdict": _POOLED, "speeds": ""}
+        lines.append({**shown, "slow": mean.slowdown, "low": mean.lower, "high": mean.upper})
     ticks: list[dict[str, Any]] = []
     for row in rows:
-        place, delta = len(lines), row.delta or 0.0
-        lines.append(
-            {
-                "label": row.name, "verdict": row.verdict.value, "slow": row.slowdown,
-                "low": row.lower, "high": row.upper, "from": relative(-delta),
-                "to": relative(delta), "p": row.p, "pairs": len(row.pairs), "speeds": _speeds(row),
-            }
-        )  # fmt: skip
         single = () if row.pairs else processes.get(row.name, {}).get("candidate", ())
-        ticks += [{"place": place, "slow": value} for value in single]
+        ticks += [{"place": len(lines), "slow": value} for value in single]
+        lines.append({"label": row.name, "verdict": row.verdict.value, "speeds": _speeds(row)})
+        lines[-1] |= {"p": row.p, "pairs": len(row.pairs), **_span(row)}
     for place, line in enumerate(lines):
-        line |= {"place": place, "told": _told(line, narrow)}
-    low, high = _reach([*lines, *ticks])
-    across = alt.X("slow:Q", title="slow-down: relative increase in time").scale(
-        type="symlog" if max(high, -low) > 0.3 else "linear",
-        constant=0.02,
-        domain=[low, high],
-        nice=False,
+        line |= {"place": place, "told": f"{signed(line['slow'])} %"}
+        if line["low"] is not None and not narrow:
+            line["told"] += f"  ({signed(line['low'])} to {signed(line['high'])})"
+    keys = ("slow", "low", "high", "from", "to")
+    drawn = [v for line in [*lines, *ticks] for k in keys if (v := line.get(k)) is not None]
+    room = 0.08 * (max(0.0, *drawn) - min(0.0, *drawn))
+    low, high = min(0.0, *drawn) - room, max(0.0, *drawn) + room
+    far = max(high, -low) > 0.3
+    across = alt.X("slow:Q", title="slow-down: relative increase in time").axis(
+        orient="top",
+        labelExpr="datum.value ? format(datum.value, '+.1~%') : '0'",
+        domain=False,
+        offset=8,
+        tickCount=4,
+        values=[tick for tick in _TICKS if low <= tick <= high] if far else alt.Undefined,
     )
-    across = across.axis(
-        orient="top", format="+.1~%", tickCount=4 if narrow else 6, domain=False, offset=8
+    across = across.scale(
+        type="symlog" if far else "linear", constant=0.02, domain=[low, high], nice=False
     )
-    if max(high, -low) > 0.3:
-        across = across.axis(values=[v for v in _TICKS if low <= v <= high])
     up = alt.Y("place:O", axis=None).scale(domain=list(range(len(lines))), padding=0)
     names = [v.value for v in _LOOKS if any(line["verdict"] == v.value for line in lines)]
     known = {**{v.value: look for v, look in _LOOKS.items()}, _POOLED: (ACCENT, "diamond")}
     names += [_POOLED] * bool(means)
     colour = alt.Color("verdict:N").scale(domain=names, range=[known[n][0] for n in names])
     shape = alt.Shape("verdict:N").scale(domain=names, range=[known[n][1] for n in names])
-    tip = [alt.Tooltip("label:N", title="benchmark"), alt.Tooltip("verdict:N")]
-    tip += [alt.Tooltip("slow:Q", title="slow-down", format="+.2%")]
-    tip += [alt.Tooltip("low:Q", title="lower", format="+.2%")]
-    tip += [alt.Tooltip("high:Q", title="upper", format="+.2%")]
-    tip += [alt.Tooltip("to:Q", title="margin", format=".1%"), alt.Tooltip("p:Q", format=".1g")]
-    tip += [alt.Tooltip("pairs:Q"), alt.Tooltip("speeds:N", title="baseline → candidate")]
+    tip = _tip(
+        *(("label:N", "benchmark", ""), ("verdict:N", "verdict", ""), ("pairs:Q", "pairs", "")),
+        *(("slow:Q", "slow-down", "+.2%"), ("low:Q", "lower", "+.2%"), ("high:Q", "upper", "+.2%")),
+        *(("to:Q", "margin", ".1%"), ("p:Q", "p", ".1g"), ("speeds:N", "baseline → candidate", "")),
+    )
     base = alt.Chart(_data(lines))
-    left, dy = (0, -12) if narrow else (-12, 0)
-    text = [
-        base.mark_text(align="left" if narrow else "right", dy=dy, color=INK).encode(
-            up, x=alt.value(left), text="label:N"
-        ),
-        base.mark_text(align="right" if narrow else "left", dy=dy, color=AXIS).encode(
-            up, x=alt.value(plot if narrow else plot + 14), text="told:N"
-        ),
+    columns: list[tuple[str, Any, int, str]] = [
+        *(("label:N", "right", -12, INK), ("told:N", "left", plot + 14, AXIS)),
+        ("speeds:N", "left", plot + 205, AXIS),
     ]
-    if not narrow:
-        speeds = base.transform_filter("isValid(datum.speeds)").mark_text(align="left", color=AXIS)
-        text.append(speeds.encode(up, x=alt.value(plot + 205), text="speeds:N"))
+    if narrow:  # above the line, where there is no room beside it
+        columns = [("label:N", "left", 0, INK), ("told:N", "right", plot, AXIS)]
+    text = [
+        base.mark_text(align=align, dy=-12 if narrow else 0, color=ink).encode(
+            up, x=alt.value(x), text=field
+        )
+        for field, align, x, ink in columns
+    ]
     chart = _layered(
         base.mark_bar(color=GRID, opacity=0.6, height=step).encode(alt.X("from:Q"), up, x2="to"),
         alt.Chart(_data([{"slow": 0}])).mark_rule(color=AXIS).encode(across),
@@ -303,11 +259,10 @@ def forest(
         ),
         *text,
     ).properties(width=plot, height=step * len(lines))
-    notes = ["Bars: one-sided 95 % bounds, where pairs were measured; elsewhere a tick a process."]
-    notes[0] += " Grey: the margin."
-    notes += ["Beside it: slow-down, its bounds, share of cuBLAS of baseline → candidate."] * (
-        not narrow
-    )
+    note = "Bars: one-sided 95 % bounds, where pairs were measured; elsewhere a tick a process. "
+    note += "Grey: the margin."
+    beside_it = "Beside it: slow-down, its bounds, share of cuBLAS of baseline → candidate."
+    notes = [note, *[beside_it] * (not narrow)]
     notes += [f"{others} more benchmarks are in the table."] * bool(others)
     words = [f"{line['label']}: {line['told']}, {line['verdict']}" for line in lines]
     return _finished(chart, width, "Slow-downs, worst first", notes, words)
@@ -324,33 +279,22 @@ def detail(rows: Sequence[Row], processes: Mapping[str, Processes], width: int) 
             for side, values in series.items()
             for number, value in enumerate(values, 1)
         ]
-        delta = row.delta or 0.0
-        edges = {"from": relative(-delta), "to": relative(delta)}
-        bounds = {"slow": row.slowdown, "low": row.lower, "high": row.upper}
-        spans.append({"benchmark": row.name, **edges, **bounds})
+        spans.append({"benchmark": row.name, **_span(row)})
     chosen = alt.param(name="benchmark", value=rows[0].name)
     drawn = alt.Chart(_data(points)).transform_filter("datum.benchmark == benchmark")
     span = alt.Chart(_data(spans)).transform_filter("datum.benchmark == benchmark")
     up = alt.Y("y:Q", title="slow-down").axis(format="+.2~%", domain=False, tickCount=5)
     across = alt.X("x:N", title=None, sort=None).axis(grid=False, labelAngle=-40)
-    colour = alt.Color("side:N").scale(
+    colour = alt.Color("side:N", legend=None).scale(
         domain=["baseline", "candidate", "pair"], range=[AXIS, ACCENT, ACCENT]
     )
-    shape = alt.Shape("side:N").scale(
-        domain=["baseline", "candidate", "pair"], range=["square", "circle", "circle"]
-    )
-    tip = [
-        alt.Tooltip("x:N", title="measured"),
-        alt.Tooltip("y:Q", title="slow-down", format="+.3%"),
-    ]
+    tip = _tip(("x:N", "measured", ""), ("y:Q", "slow-down", "+.3%"))
     whole = {"x": alt.value(0), "x2": alt.value("width")}
     chart = _layered(
         span.mark_rect(color=GRID, opacity=0.6).encode(alt.Y("from:Q"), y2="to", **whole),
         span.mark_rect(color=ACCENT, opacity=0.25).encode(alt.Y("low:Q"), y2="high", **whole),
         span.mark_rule(color=INK).encode(alt.Y("slow:Q"), **whole),
-        drawn.mark_point(filled=True, size=60, opacity=1).encode(
-            across, up, colour.legend(None), shape.legend(None), tooltip=tip
-        ),
+        drawn.mark_point(filled=True, size=60, opacity=1).encode(across, up, colour, tooltip=tip),
     ).properties(width=width - 90, height=190)
     note = "Grey: the margin. Line: the slow-down that is judged. Blue band: its 95 % bounds."
     words = [f"{p['benchmark']}, {p['x']}: {p['y']:+.2%}" for p in points]
@@ -396,14 +340,11 @@ def _lines(
         name="pointed", fields=["rung"], on="pointerover", clear="pointerout"
     )
     faint = alt.when(pointed).then(alt.value(1)).otherwise(alt.value(0.15))
-    tip = [
-        alt.Tooltip("rung:N"),
-        alt.Tooltip("x:Q" if x_title else "x:N", title=x_title or "commit"),
-    ]
-    tip += [alt.Tooltip("y:Q", title=y[0], format=y[2])]
+    at = ("x:Q", x_title, "") if x_title else ("x:N", "commit", "")
+    tip = _tip(("rung:N", "rung", ""), at, ("y:Q", y[0], y[2]))
     drawn, named = alt.Chart(_data(points)), alt.Chart(_data(ends))
     if choice is not None:
-        tip.append(alt.Tooltip("when:N"))
+        tip += _tip(("when:N", "of", ""))
         drawn = drawn.transform_filter("datum.size == size")
         named = named.transform_filter("datum.size == size")
     chart = _layered(
@@ -491,58 +432,52 @@ def _within(low: float, high: float) -> list[float]:
     return [tick for tick in ticks if low <= tick <= high]
 
 
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-def _looks(found: Sequence[Measured]) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
-    """What sets a rung apart, the same in every chart."""
+def _looks(found: Sequence[Measured]) -> tuple[Any, Any, Any]:
+    """What sets a rung apart, the same in every chart: colour, shape, dash."""
     each = looks([rung.name for rung in found])
-    names = list(each)
-    return (
-        alt.Color("rung:N", legend=None).scale(
-            domain=names, range=[look.colour for look in each.values()]
-        ),
-        alt.Shape("rung:N", legend=None).scale(
-            domain=names, range=[look.marker for look in each.values()]
-        ),
-        alt.StrokeDash("rung:N", legend=None).scale(
-            domain=names, range=[list(look.dash) for look in each.values()]
-        ),
+    kinds: tuple[Any, ...] = (alt.Color, alt.Shape, alt.StrokeDash)
+    colour, shape, dash = (
+        kind("rung:N", legend=None).scale(domain=list(each), range=list(parts))
+        for kind, parts in zip(kinds, zip(*each.values()))
     )
+    return colour, shape, dash
 
 
-def _size_choice(points: Sequence[Point]) -> alt.Parameter:
-    sizes = sorted({point["size"] for point in points})
-    value = SHARE_SIZE if SHARE_SIZE in sizes else sizes[-1]
-    return alt.param("size", value=value, bind=alt.binding_select(options=sizes, name="M = N = K"))
+def _points(
+    found: Sequence[Measured], values: Callable[[Measured], Mapping[int, float]]
+) -> list[dict[str, Any]]:
+    """A value by rung and size."""
+    return [{"rung": r.name, "x": size, "y": y} for r in found for size, y in values(r).items()]
 
 
-def _reach(lines: Sequence[Point]) -> tuple[float, float]:
-    """The lowest and highest value that is drawn, and a little more."""
-    drawn = [line.get(key) for line in lines for key in ("slow", "low", "high", "from", "to")]
-    values = [value for value in drawn if value is not None]
-    low, high = min(0.0, *values), max(0.0, *values)
-    return low - 0.08 * (high - low), high + 0.08 * (high - low)
+def _size_choice(sizes: Collection[int]) -> alt.Parameter:
+    value, options = SHARE_SIZE if SHARE_SIZE in sizes else max(sizes), sorted(sizes)
+    select = alt.binding_select(options=options, name="M = N = K")
+    return alt.param("size", value=value, bind=select)
 
 
-def _told(line: Point, narrow: bool) -> str:
-    told = f"{signed(line['slow'])} %"
-    if narrow or line["low"] is None:
-        return told
-    return f"{told}  ({signed(line['low'])} to {signed(line['high'])})"
+def _span(row: Row) -> dict[str, float | None]:
+    """The slow-down, its bounds and the margin around none."""
+    delta = row.delta or 0.0
+    bounds = {"slow": row.slowdown, "low": row.lower, "high": row.upper}
+    return {**bounds, "from": relative(-delta), "to": relative(delta)}
 
 
-def _speeds(row: Row) -> str | None:
-    if row.baseline is None or row.candidate is None:
-        return None
-    if row.metric == RATIO:
-        return f"{percent(row.baseline)} → {percent(row.candidate)}"
-    return f"{row.baseline:,.0f} → {row.candidate:,.0f} GFLOPS"
+def _speeds(row: Row) -> str:
+    each = [
+        percent(value) if row.metric == RATIO else f"{value or 0:,.0f} GFLOPS"
+        for value in (row.baseline, row.candidate)
+    ]
+    return " → ".join(each)
 
 
 def _label(name: str) -> str:
     return "cuBLAS" if name == YARDSTICK else name
+
+
+def _tip(*lines: tuple[str, str, str]) -> list[alt.Tooltip]:
+    """Field, title and format of each line."""
+    return [alt.Tooltip(field, title=title, format=form) for field, title, form in lines]
 
 
 def _layered(*layers: alt.Chart) -> Chart:
@@ -562,12 +497,3 @@ def _finished(
     chart = chart.properties(title=heading, description="; ".join(words), padding=_PADDING)
     finished: Chart = chart.configure(**_THEME)
     return finished
-
-
-def svg(chart: Chart, title: str) -> str:
-    """The SVG text, with a title and the data in words, and with the colours of dark mode."""
-    spec = chart.to_dict()
-    drawn = vl_convert.vegalite_to_svg(spec).replace("><", ">\n<")  # for its diffs
-    opened = drawn.index(">") + 1
-    head = f"<title>{escape(title)}</title><desc>{escape(spec['description'])}</desc>"
-    return f"{drawn[:opened]}{head}<style>{dark_style()}</style>{drawn[opened:]}\n"

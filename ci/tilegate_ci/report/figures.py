@@ -49,6 +49,10 @@ class Measured:
         known = {size: share(row) for size, row in self.squares().items()}
         return {size: value for size, value in known.items() if value is not None}
 
+    def speeds(self) -> dict[int, float]:
+        """TFLOP/s of the squares, by size."""
+        return {size: row.summary[GFLOPS] / 1000 for size, row in self.squares().items()}
+
     def squares(self) -> dict[int, Benchmark]:
         """By size, ascending."""
         return {m: row for (m, n, k), row in sorted(self.rows.items()) if m == n == k}

@@ -13,7 +13,8 @@ from altair.utils import schemapi
 from markupsafe import Markup
 
 from tilegate_ci.core.ladder import Rung
-from tilegate_ci.core.model import GFLOPS, Benchmark, Run
+from tilegate_ci.core.model import GFLOPS, Run
+from tilegate_ci.core.names import rerun_command
 from tilegate_ci.core.verdicts import SEVERITY, Verdict
 from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.report import charts, palette, render, templates
@@ -67,11 +68,15 @@ def html(sources: Sequence[Source], rungs: Sequence[Rung], repository: Path) -> 
         "page",
         views=views,
         ratio_note=RATIO_NOTE,
-        numeric={*render.NUMERIC, GFLOPS, "of cuBLAS"},
-        at_once={"verdict", "benchmark", "slow-down", GFLOPS},  # on a phone
+        numeric={*render.NUMERIC, "GFLOPS", "of cuBLAS"},
+        at_once={"verdict", "benchmark", "slow-down", "GFLOPS"},  # on a phone
         slash=Markup("/<wbr>"),
         specs=Markup(text.replace("<", "\\u003c")),  # no name or note can end its element
-        vega=Markup(vl_convert.javascript_bundle().replace("</script", "<\\/script")),
+        vega=Markup(
+            vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
+                "</script", "<\\/script"
+            )
+        ),
         script=Markup(templates.part("page.js")),
         style=Markup(templates.part("page.css") + palette.dark_style()),
     )
@@ -104,7 +109,7 @@ def _charts(
         drawn["shares"] = lambda width: charts.shares(found, note, width)
         drawn["ladder"] = lambda width: charts.bars(found, note, width)
     profile = load_profile(run.device, repository)
-    if profile is not None and charts.has_roofline(found, profile):
+    if profile is not None and charts.profiled(found, profile):
         drawn["roofline"] = lambda width: charts.roofline(found, profile, note, width)
     revisions = histories[run.device.name]
     if any(rung.shares() for rung in found):
@@ -165,8 +170,8 @@ def _view(source: Source, rungs: Sequence[Rung], drawn: set[str]) -> View:
             "A run that nobody compared with another.",
             about=_about(run),
             facts=facts,
-            columns=("verdict", "benchmark", GFLOPS, "of cuBLAS"),
-            rows=[_plain_row(name, row) for name, row in sorted(run.benchmarks.items())],
+            columns=("verdict", "benchmark", "GFLOPS", "of cuBLAS"),
+            rows=[_plain_row(name, run) for name in sorted(run.benchmarks)],
             drawn=drawn,
             **rest,
         )
@@ -215,16 +220,17 @@ def _facts(side: str, run: Run, comparison: Comparison | None) -> list[tuple[str
     ]
 
 
-def _plain_row(name: str, row: Benchmark) -> dict[str, Any]:
+def _plain_row(name: str, run: Run) -> dict[str, Any]:
     """Of a run that was not compared."""
+    row = run.benchmarks[name]
     cells = {
         "verdict": "verified" if row.verified else "not verified",
         "benchmark": name,
-        GFLOPS: gflops(row),
+        "GFLOPS": gflops(row),
         "of cuBLAS": percent(share(row)),
-        "rerun": "",
+        "rerun": rerun_command(name, run.device.kind),
     }
-    keys = {GFLOPS: row.summary[GFLOPS], "of cuBLAS": share(row)}
+    keys = {"GFLOPS": row.summary[GFLOPS], "of cuBLAS": share(row)}
     return {"cells": cells, "keys": keys, "timed": False}
 
 

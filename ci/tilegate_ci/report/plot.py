@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
+from typing import Any
 
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.ladder import LadderError, read_rungs
 from tilegate_ci.report.data import load_profile
 from tilegate_ci.report.figures import BASELINE, PICTURES, measured, provenance, read_baseline
+from tilegate_ci.report.palette import dark_style
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PLOTS = Path("bench") / "plots"
@@ -51,7 +54,17 @@ def pictures(repository: Path) -> dict[str, str]:
     }
     if profile is not None:
         drawn["roofline.svg"] = charts.roofline(found, profile, note, charts.PICTURE)
-    return {name: charts.svg(chart, PICTURES[name]) for name, chart in drawn.items()}
+    return {name: _svg(chart.to_dict(), PICTURES[name]) for name, chart in drawn.items()}
+
+
+def _svg(spec: dict[str, Any], title: str) -> str:
+    """With a title and the data in words for who cannot see it, and the colours of dark mode."""
+    import vl_convert
+
+    drawn = vl_convert.vegalite_to_svg(spec).replace("><", ">\n<")  # for its diffs
+    opened = drawn.index(">") + 1
+    head = f"<title>{escape(title)}</title><desc>{escape(spec['description'])}</desc>"
+    return f"{drawn[:opened]}{head}<style>{dark_style()}</style>{drawn[opened:]}\n"
 
 
 def _update(folder: Path, wanted: dict[str, str], check: bool) -> int:
