@@ -100,6 +100,8 @@ def test_the_address_of_the_repository(tmp_path, monkeypatch, remote, address):
     assert repository_url(tmp_path) is None
     report_builder.git(tmp_path, "remote", "add", "origin", remote)
     assert repository_url(tmp_path) == address
+    monkeypatch.setattr("tilegate_ci.core.git.GIT", ("no-such-git",))
+    assert repository_url(tmp_path) is None
     monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.example")
     monkeypatch.setenv("GITHUB_REPOSITORY", "c/d")
     assert repository_url(tmp_path) == "https://github.example/c/d"

@@ -146,7 +146,7 @@ class View:
 def _view(source: Source, rungs: Sequence[Rung], drawn: set[str]) -> View:
     run, comparison = source.run, source.comparison
     if run is None:
-        return View(source.title, "error", f"error: {source.error}")
+        return View(source.title, "error", source.error or "")
     found = measured(run, rungs, others=True)
     sizes = sorted({size for rung in found for size in rung.squares()})
     share_size = SHARE_SIZE if SHARE_SIZE in sizes else max(sizes, default=SHARE_SIZE)
