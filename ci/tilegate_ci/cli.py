@@ -91,7 +91,7 @@ def _tell_error(arguments: argparse.Namespace | None, problem: GateError) -> Non
             write_text(Path(arguments.markdown), render.markdown_error(str(problem)))
         if getattr(arguments, "json", None):
             verdict_file.write_error(Path(arguments.json), str(problem))
-    except WriteError as other:
+    except GateError as other:
         sys.stderr.write(f"gate: error: {other}\n")
 
 

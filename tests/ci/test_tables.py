@@ -8,7 +8,7 @@ import pytest
 from ladder_builder import REPOSITORY
 
 from tilegate_ci.report import tables
-from tilegate_ci.report.figures import PROFILE, VARIANTS
+from tilegate_ci.report.figures import PROFILE, RATIO_NOTE, VARIANTS
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_the_ladder_table(ladder, run):
         "| [Cublas](kernels/cublas) | the yardstick | 39,958 | 49,211 | 51,850 | 100.0 % |" in lines
     )
     assert lines[-4] == (
-        "GFLOPS, M = N = K. NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
+        f"GFLOPS, M = N = K. {RATIO_NOTE} NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
         "commits aaaaaaaaaaaa, bbbbbbbbbbbb, median of 3 processes."
     )
     assert lines[-1] == "rest"
@@ -46,14 +46,14 @@ def test_the_numbers_of_a_rung(ladder, run):
     assert run() == 0
     assert ladder.page("10_warptile").read_text() == (
         "text\n<!-- numbers:begin -->\n"
-        "![GFLOPS over size, one line a rung](../../bench/plots/ladder.svg)\n\n"
+        "![TFLOP/s over size, one line a rung](../../bench/plots/ladder.svg)\n\n"
         "| M×N×K | TFLOP/s | of cuBLAS |\n|---|---:|---:|\n"  # noqa: RUF001
         "| 128×128×65536 | 25.63 | 95.0 % |\n"  # noqa: RUF001
         "| 512×512×512 | 25.63 | 95.0 % |\n"  # noqa: RUF001
         "| 1024×1024×1024 | 37.96 | 95.0 % |\n"  # noqa: RUF001
         "| 2048×2048×2048 | 46.75 | 95.0 % |\n"  # noqa: RUF001
         "| 4096×4096×4096 | 49.26 | 95.0 % |\n"  # noqa: RUF001
-        "\nWarptile on NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
+        f"\n{RATIO_NOTE} Warptile on NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
         "commit aaaaaaaaaaaa, median of 3 processes.\n<!-- numbers:end -->\n"
     )
 
@@ -140,3 +140,22 @@ def test_a_page_shows_configurations_and_counters(ladder, run):
     assert f"| registers a thread | {kernel['registers']} |" in page
     assert "roofline.svg" in ladder.readme.read_text()
     assert "`Naive." not in ladder.page("01_naive").read_text()
+
+
+@pytest.mark.parametrize(
+    "text", ["{", '{"rungs": [{"name": "Warptile", "kernels": [{"name": "a"}]}]}', '{"rungs": 1}']
+)
+def test_a_profile_that_cannot_be_read_is_an_error(ladder, run, capsys, text):
+    ladder.write_baseline()
+    (ladder.path / PROFILE).parent.mkdir(parents=True)
+    (ladder.path / PROFILE).write_text(text)
+    assert run() == 2
+    assert f"{ladder.path / PROFILE}: " in capsys.readouterr().err
+
+
+def test_an_idea_cannot_leave_its_cell(ladder, run):
+    ladder.write_baseline()
+    source = ladder.path / "kernels" / "01_naive" / "naive.cu"
+    source.write_text(source.read_text().replace("one thread an element", "a | b <i> `c` *d*"))
+    assert run() == 0
+    assert r"| a \| b \<i> \`c\` \*d\* |" in ladder.readme.read_text()

@@ -98,8 +98,14 @@ def log_slowdown(baseline: float, candidate: float) -> float:
 
 
 def slowdown(baseline: float, candidate: float) -> float:
-    """1 - candidate / baseline: 0.05 is 5 % slower, below zero is faster."""
-    return -math.expm1(min(-log_slowdown(baseline, candidate), 700.0))
+    """The relative increase in time: 0.05 takes 1.05 times as long, below zero is faster. Speeds
+    are given, and time is their inverse."""
+    return relative(log_slowdown(baseline, candidate))
+
+
+def relative(log_ratio: float) -> float:
+    """The relative increase that a log ratio stands for, as reports show it."""
+    return math.expm1(min(log_ratio, 700.0))
 
 
 def baseline_path(device: Device) -> Path:

@@ -16,7 +16,9 @@ MAX_INCONCLUSIVE = 0.02  # of the suite; a benchmark marked key is always too ma
 
 @dataclass(frozen=True)
 class Row:
-    """One benchmark's verdict. `metric` and `delta` are None where no time is gated."""
+    """One benchmark's verdict. `metric` and `delta` are None where no time is gated. What was
+    measured in pairs has the slow-down of each, one-sided 95 % bounds of their mean, and the
+    p-value of `it is no more than delta`."""
 
     name: str
     verdict: Verdict
@@ -28,11 +30,16 @@ class Row:
     candidate: float | None
     slowdown: float | None
     delta: float | None
+    lower: float | None = None
+    upper: float | None = None
+    p: float | None = None
+    pairs: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows worst first. `differences` says why the two runs as wholes are incomparable."""
+    """Rows worst first. `differences` says why the two runs as wholes are incomparable. The pairs
+    are of `base_commit`, which need not be the commit of the baseline's recording."""
 
     baseline: Run
     candidate: Run
@@ -40,6 +47,8 @@ class Comparison:
     differences: tuple[str, ...]
     left_out: int
     warnings: tuple[str, ...]
+    base_commit: str | None = None
+    repository: str | None = None  # its address on the web
 
     @property
     def exit_code(self) -> int:

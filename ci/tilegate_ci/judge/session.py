@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tilegate_ci.core.model import relative
 from tilegate_ci.judge.paired import Estimate
 from tilegate_ci.measure.suite import rung_of
 
@@ -41,7 +42,7 @@ def moved(estimates: Mapping[str, Estimate], deltas: Mapping[str, float]) -> lis
     """The canaries and controls whose slow-down or speed-up is beyond their margin for certain,
     one phrase each."""
     return [
-        f"{name} moved by {-100 * found.mean:+.2f} % although its code is the same"
+        f"{name} changed in time by {100 * relative(found.mean):+.2f} %, its code is the same"
         for name, found in estimates.items()
         if found.lower > deltas[name] or found.upper < -deltas[name]
     ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError, Node
-from tilegate_ci.core.model import MIN_DELTA, RATIO, Device, Run
+from tilegate_ci.core.files import GateError, Node, rounded
+from tilegate_ci.core.model import MIN_DELTA, RATIO, Device, Run, relative
 from tilegate_ci.core.reader import Role, parse
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import paired
@@ -90,13 +90,15 @@ def measure_pairs(
 
 @dataclass(frozen=True)
 class Confirmed:
-    """`reasons` say why the session cannot be judged, if so; `keys` must not stay undecided."""
+    """`reasons` say why the session cannot be judged, if so; `keys` must not stay undecided.
+    `pairs` holds the log slow-down of each."""
 
     verdicts: Mapping[str, Verdict]
     estimates: Mapping[str, paired.Estimate]
     deltas: Mapping[str, float]
     reasons: tuple[str, ...]
     keys: frozenset[str] = frozenset()
+    pairs: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 def judge_pairs(
@@ -114,12 +116,11 @@ def judge_pairs(
     if len(pairs) < wanted:
         told = throttled(f"{len(pairs)} of {wanted} pairs")
         return Confirmed(dict.fromkeys(names, Verdict.INCOMPARABLE), {}, known, (told,))
-    found = {
-        name: paired.estimate(
-            [base.log_ratio(name) - head.log_ratio(name) for base, head in pairs], known[name]
-        )
+    slower = {
+        name: [base.log_ratio(name) - head.log_ratio(name) for base, head in pairs]
         for name in names
     }
+    found = {name: paired.estimate(values, known[name]) for name, values in slower.items()}
     controls = {name: e for name, e in found.items() if is_canary(name) or name in same}
     judged = {name: e for name, e in found.items() if name not in controls}
     verdicts = paired.judge(judged, known)
@@ -128,7 +129,7 @@ def judge_pairs(
     reasons = (*_other_devices(pairs, screened_on), *moved(controls, known))
     if reasons:
         verdicts = {name: _unjudged(verdict) for name, verdict in verdicts.items()}
-    return Confirmed(verdicts, found, known, reasons)
+    return Confirmed(verdicts, found, known, reasons, pairs=slower)
 
 
 def throttled(sound: str) -> str:
@@ -175,25 +176,25 @@ def _row(row: Row, found: Confirmed) -> Row:
     verdict, estimate = found.verdicts[row.name], found.estimates.get(row.name)
     if estimate is None:
         return replace(row, verdict=verdict, note="not judged")
-    bounds = [-100 * math.expm1(-value) for value in (estimate.lower, estimate.upper)]
-    note = f"{estimate.pairs} pairs: {bounds[0]:+.2f} to {bounds[1]:+.2f} %, p {estimate.p:.1g}"
-    if verdict is Verdict.IDENTICAL:
-        note += ", the same machine code"
     return replace(
         row,
         verdict=verdict,
-        note=note,
-        slowdown=-math.expm1(-estimate.mean),
+        note="the same machine code" if verdict is Verdict.IDENTICAL else "",
+        slowdown=relative(estimate.mean),
         delta=found.deltas[row.name],
         key=row.key or row.name in found.keys,
+        lower=relative(estimate.lower),
+        upper=relative(estimate.upper),
+        p=estimate.p,
+        pairs=tuple(rounded(relative(value)) for value in found.pairs[row.name]),
     )
 
 
 def moved_canaries(comparison: Comparison) -> list[str]:
     """Canaries off the baseline by more than their margin, as the screen sees them."""
     return [
-        f"{row.name}, cuBLAS against itself, is off by {-100 * row.slowdown:+.2f} %"
+        f"{row.name}, cuBLAS against itself, changed in time by {100 * row.slowdown:+.2f} %"
         for row in comparison.rows
         if is_canary(row.name) and row.slowdown is not None and row.delta is not None
-        and abs(math.log1p(-row.slowdown)) > row.delta
+        and abs(math.log1p(row.slowdown)) > row.delta
     ]  # fmt: skip

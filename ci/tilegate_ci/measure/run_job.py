@@ -101,7 +101,7 @@ def prepare(
 
 
 def judged(job: Job, tell: Tell) -> Comparison:
-    found = _judged(job, tell)
+    found = replace(_judged(job, tell), base_commit=job.base.commit)
     sessions = found.candidate.fields["sessions"]
     if all(session["conditions"]["before"] for session in sessions):
         return found

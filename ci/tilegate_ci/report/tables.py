@@ -9,20 +9,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.ladder import LadderError, Rung, read_rungs
 from tilegate_ci.core.model import GFLOPS, Benchmark, Run
+from tilegate_ci.report import templates
 from tilegate_ci.report.figures import (
     BASELINE,
+    PICTURES,
+    PROFILE,
+    RATIO_NOTE,
     SHARE_SIZE,
     Measured,
+    gflops,
     measured,
+    percent,
     provenance,
     read_baseline,
     read_profile,
     read_variants,
     share,
 )
+from tilegate_ci.report.templates import Markdown, escaped
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SIZES = (1024, 2048, 4096)
@@ -53,15 +60,15 @@ def main(argv: Sequence[str]) -> int:
     for path, page in pages.items():
         if path.read_text(encoding="utf-8") == page.text:
             continue
-        told = path.relative_to(arguments.repository)
+        name = path.relative_to(arguments.repository)
         if not arguments.check:
-            path.write_text(page.text, encoding="utf-8")
-            print(f"{told}: written")
+            write_text(path, page.text)
+            print(f"{name}: written")
         elif page.measured:
-            print(f"{told}: not what the baseline says; `ci/tables` writes it", file=sys.stderr)
+            print(f"{name}: not what the baseline says; `ci/tables` writes it", file=sys.stderr)
             failed = True
         else:
-            print(f"{told}: the rung is not in the baseline; `ci/tables` says so there")
+            print(f"{name}: the rung is not in the baseline; `ci/tables` says so there")
     print(f"{len(pages)} files looked at")
     return 1 if failed else 0
 
@@ -80,7 +87,7 @@ def documents(repository: Path) -> dict[Path, Page]:
     run = read_baseline(repository)
     found = {} if run is None else {rung.name: rung for rung in measured(run, rungs)}
     top = repository / "README.md"
-    profile = read_profile(repository)
+    profile, variants = read_profile(repository), read_variants(repository)
     ladder = ladder_block(run, rungs, found, profile is not None)
     pages = {top: Page(filled(top, "ladder", ladder), measured=True)}
     for rung in rungs:
@@ -88,12 +95,11 @@ def documents(repository: Path) -> dict[Path, Page]:
         if not rung.numbered:
             continue
         if run is not None and rung.name in found:
-            blocks = [
-                numbers_block(run, found[rung.name]),
-                *variants_block(read_variants(repository), rung.name),
-                *profile_block(profile, rung.name),
-            ]
-            numbers = "\n\n".join(blocks)
+            try:
+                numbers = numbers_block(run, found[rung.name], variants, profile)
+            except (KeyError, TypeError, AttributeError, ValueError) as problem:
+                wrong = f"not a profile as ci/profile writes it: {problem!r}"
+                raise TableError(f"{repository / PROFILE}: {wrong}") from problem
             pages[path] = Page(filled(path, "numbers", numbers), measured=True)
         elif path.exists() and begin("numbers") in path.read_text(encoding="utf-8"):
             missing = NO_BASELINE if run is None else f"{rung.name} is not in the baseline yet."
@@ -123,91 +129,71 @@ def ladder_block(
     """The pictures and the table of the top README."""
     if run is None:
         return NO_BASELINE
-    shown = [rung for rung in rungs if rung.name in found]
-    lines = [
-        "![GFLOPS over size, one line a rung](bench/plots/ladder.svg)",
-        "",
-        f"![Share of cuBLAS at {SHARE_SIZE}³](bench/plots/share.svg)",
-        "",
-        *([f"![Roofline at {SHARE_SIZE}³](bench/plots/roofline.svg)", ""] * has_profile),
-        "| rung | idea | "
-        + " | ".join(f"{size}³" for size in SIZES)
-        + f" | of cuBLAS at {SHARE_SIZE}³ |",
-        "|---|---|" + "---:|" * (len(SIZES) + 1),
+    shown = [(rung, found[rung.name]) for rung in rungs if rung.name in found]
+    rows = [
+        (
+            Markdown(f"[{escaped(rung.title)}](kernels/{rung.folder})"),
+            rung.idea,
+            [gflops(each.square(size)) for size in SIZES],
+            percent(share(each.square(SHARE_SIZE))),
+        )
+        for rung, each in shown
     ]
-    for rung in shown:
-        rows = found[rung.name]
-        speeds = [_gflops(rows.square(size)) for size in SIZES]
-        link = f"[{rung.title}](kernels/{rung.folder})"
-        cells = [link, rung.idea, *speeds, _percent(share(rows.square(SHARE_SIZE)))]
-        lines.append("| " + " | ".join(cells) + " |")
-    rows = [row for rung in found.values() for row in rung.rows.values()]
-    return "\n".join([*lines, "", f"GFLOPS, M = N = K. {provenance(run, rows)}."])
+    pictures = {n: t for n, t in PICTURES.items() if has_profile or n != "roofline.svg"}
+    made_on = provenance(run, [row for rung in found.values() for row in rung.rows.values()])
+    return _block("ladder", pictures=pictures, rows=rows, made_on=made_on)
 
 
-def numbers_block(run: Run, rung: Measured) -> str:
-    """The table of a rung's own README."""
-    lines = [
-        "![GFLOPS over size, one line a rung](../../bench/plots/ladder.svg)",
-        "",
-        "| M×N×K | TFLOP/s | of cuBLAS |",  # noqa: RUF001
-        "|---|---:|---:|",
+def numbers_block(
+    run: Run, rung: Measured, variants: Run | None, profile: Mapping[str, Any] | None
+) -> str:
+    """The tables of a rung's own README: its shapes, its configurations if it has several, and
+    what Nsight Compute counted."""
+    rows = [
+        (shape, f"{row.summary[GFLOPS] / 1000:.2f}", percent(share(row)))
+        for shape, row in sorted(rung.rows.items())
     ]
-    for (m, n, k), row in sorted(rung.rows.items()):
-        speed = f"{row.summary[GFLOPS] / 1000:.2f}"
-        lines.append(f"| {m}×{n}×{k} | {speed} | {_percent(share(row))} |")  # noqa: RUF001
-    return "\n".join([*lines, "", f"{rung.name} on {provenance(run, rung.rows.values())}."])
+    kernels: list[Mapping[str, Any]] = []
+    for each in profile["rungs"] if profile is not None else ():
+        kernels += each["kernels"] if each["name"] == rung.name else ()
+    return _block(
+        "numbers",
+        name=rung.name,
+        picture=PICTURES["ladder.svg"],
+        rows=rows,
+        made_on=provenance(run, rung.rows.values()),
+        **_variants(variants, rung.name),
+        profile=profile,
+        kernels=[kernel["name"].partition("<")[0] for kernel in kernels],
+        counters=[(title, [cell(kernel) for kernel in kernels]) for title, cell in _COUNTERS],
+    )
 
 
-def variants_block(run: Run | None, name: str) -> list[str]:
-    """The rung's configurations side by side; nothing if it has only one."""
-    if run is None:
-        return []
+def _block(template: str, **values: object) -> str:
+    sizes = {"sizes": SIZES, "share_size": SHARE_SIZE, "ratio_note": RATIO_NOTE}
+    return templates.markdown(template, **sizes, **values).rstrip("\n")
+
+
+def _variants(run: Run | None, name: str) -> dict[str, object]:
+    """The rung's configurations side by side, where it has more than one."""
     rows: dict[str, dict[int, Benchmark]] = {}
-    for benchmark, row in run.benchmarks.items():
+    for benchmark, row in run.benchmarks.items() if run is not None else ():
         stage, _, shape = benchmark.partition("/")
         if stage == name or stage.startswith(f"{name}."):
             rows.setdefault(stage, {})[int(shape.partition("x")[0])] = row
-    if len(rows) < 2:
-        return []
+    if run is None or len(rows) < 2:
+        return {"variants": []}
     sizes = sorted({size for row in rows.values() for size in row})
-    lines = [
-        "| configuration | " + " | ".join(f"{size}³" for size in sizes) + " |",
-        "|---|" + "---:|" * len(sizes),
-    ]
-    for stage, by_size in sorted(rows.items()):
-        speeds = [
-            f"{by_size[size].summary[GFLOPS] / 1000:.2f}" if size in by_size else "-"
-            for size in sizes
-        ]
-        label = "default" if stage == name else f"`{stage}`"
-        lines.append(f"| {label} | {' | '.join(speeds)} |")
-    told = provenance(run, [row for each in rows.values() for row in each.values()])
-    return ["\n".join([*lines, "", f"TFLOP/s, `bench --variants` on {told}."])]
-
-
-def profile_block(profile: Mapping[str, Any] | None, name: str) -> list[str]:
-    """What Nsight Compute counted, a column a kernel."""
-    if profile is None:
-        return []
-    kernels = next((rung["kernels"] for rung in profile["rungs"] if rung["name"] == name), [])
-    if not kernels:
-        return []
-    lines = [f"| counter | {' | '.join(_kernel_name(k) for k in kernels)} |"]
-    lines.append("|---|" + "---:|" * len(kernels))
-    for title, cell in _COUNTERS:
-        lines.append(f"| {title} | {' | '.join(cell(kernel) for kernel in kernels)} |")
-    device = profile["device"]
-    told = (
-        f"Nsight Compute {profile['ncu']} at {profile['shape']} on {device['name']}, "
-        f"driver {device['driver']}, CUDA {device['cuda']}, commit {profile['commit'][:12]}; "
-        "all counters in [bench/profile](../../bench/profile/nvidia-h200.md)."
-    )
-    return ["\n".join([*lines, "", told])]
-
-
-def _kernel_name(kernel: Mapping[str, Any]) -> str:
-    return f"`{kernel['name'].partition('<')[0]}`"
+    speeds = {
+        stage: [f"{row[size].summary[GFLOPS] / 1000:.2f}" if size in row else "-" for size in sizes]
+        for stage, row in sorted(rows.items())
+    }
+    measured_on = provenance(run, [row for each in rows.values() for row in each.values()])
+    return {
+        "variants": [(stage, stage == name, cells) for stage, cells in speeds.items()],
+        "variant_sizes": sizes,
+        "variants_made_on": measured_on,
+    }
 
 
 def _access(kind: str, key: str) -> Callable[[Mapping[str, Any]], str]:
@@ -237,14 +223,6 @@ _COUNTERS: Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]] = (
     ("shared bank conflicts, load / store", _access("shared", "bank_conflicts")),
     ("first stalls", lambda k: ", ".join(f"{s['reason']} {s['pct']:.1f} %" for s in k["stalls"])),
 )
-
-
-def _gflops(row: Benchmark | None) -> str:
-    return "-" if row is None else f"{row.summary[GFLOPS]:,.0f}"
-
-
-def _percent(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{100 * ratio:.1f} %"
 
 
 if __name__ == "__main__":
