@@ -1,7 +1,7 @@
 // A pause of known length on the device, to plant a slow-down of known size.
 #pragma once
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::bench {
 

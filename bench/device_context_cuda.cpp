@@ -49,7 +49,7 @@ std::string cublas_version() {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> device_context() {
-  const device::Properties& device = device::properties();
+  const Device& device = device::current();
   return {{"device_kind", "cuda"},
           {"device_name", device.name},
           {"driver", driver_version()},

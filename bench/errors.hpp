@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::bench {
 

@@ -53,7 +53,7 @@ double parse_seconds(const std::string& text) {
   char* end = nullptr;
   const double seconds = std::strtod(text.c_str(), &end);
   const std::string_view rest = end;
-  if (end == text.c_str() || (rest != "" && rest != "s") || !std::isfinite(seconds) ||
+  if (end == text.c_str() || (!rest.empty() && rest != "s") || !std::isfinite(seconds) ||
       seconds < 0.0) {
     throw UsageError(std::string(kMinTime) + ": '" + text +
                      "' is neither seconds (0.1 or 0.1s) nor iterations (7x)");
@@ -122,16 +122,16 @@ std::string flags_help() {
       R"(usage: bench [flags]
 
 Times every rung on every shape, against cuBLAS where there is a GPU, and verifies each result.
-A benchmark is called <Rung>/<M>x<N>x<K>[/ld<lda>x<ldb>x<ldc>][/off<bytes>][/cold], so a rung's name
-is a filter: --benchmark_filter=Warptile
+A benchmark is called <Rung>/<problem>[/cold], so a rung's name is a filter:
+--benchmark_filter=Warptile. A problem is MxNxK[/ld<lda>x<ldb>x<ldc>][/off<bytes>][/alpha<x>][/beta<x>].
 
-  --shapes=MxNxK,...        these shapes; each may have /ld<lda>x<ldb>x<ldc> and /off<bytes> appended
+  --shapes=PROBLEM,...      these problems, as 1024x1024x1024/ld1025x1027x1029/off4/beta0.5
   --shapes=@file.csv        the shapes of a table such as bench/shapes.csv
   --shapes=@file.csv:a,b    of its sets a and b alone
   --cold                    operands rotate through buffers that the L2 cache cannot hold
   --variants                the other configurations of each rung too, as <Rung>.<configuration>
   --seed=N                  of the random inputs (default 1)
-  --samples=file.csv        every timed replay goes there: its seconds a launch, rung and cuBLAS
+  --samples=file.csv        every timed replay goes there: its seconds per launch, rung and cuBLAS
   --plant=RUNG:PERCENT      the device waits so long after each replay of that rung, which makes it
                             slower by as much; to prove that a gate sees it
   --help                    this text

@@ -10,8 +10,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/device.hpp>
+#include <tilegate/catalogue.hpp>
+#include <tilegate/device.hpp>
 
 #include "errors.hpp"
 #include "flags.hpp"
@@ -41,24 +41,15 @@ std::vector<Problem> chosen_problems(const Flags& flags) {
 // Why the device of this build cannot run `stage`; empty: it can. Without a device, the GPU is
 // taken for able.
 std::string obstacle(const Stage& stage, bool device_answers) {
-  const Requirements& needs = stage.requirements;
-  if (!defaults().is_cuda) return std::string(needs.not_on_simt);
-  if (!device_answers) return {};
-  const device::Properties& device = device::properties();
-  if (device.compute_capability >= needs.compute_capability) return {};
-  return "it needs compute capability " + std::to_string(needs.compute_capability) + ", and " +
-         device.name + " has " + std::to_string(device.compute_capability);
+  if (defaults().is_cuda && !device_answers) return {};
+  return check_device(stage.requirements, device::current()).message();
 }
 
-// The ladder, each rung followed by its variants if they are wanted.
+// Every stage, each followed by its variants if they are wanted.
 std::vector<const Stage*> chosen_stages(bool with_variants) {
+  if (with_variants) return catalogue_stages();
   std::vector<const Stage*> chosen;
-  for (const Stage* stage : stages()) {
-    chosen.push_back(stage);
-    if (with_variants) {
-      chosen.insert(chosen.end(), stage->variants.begin(), stage->variants.end());
-    }
-  }
+  for (const CatalogueEntry& entry : catalogue()) chosen.push_back(entry.stage);
   return chosen;
 }
 
@@ -78,7 +69,7 @@ void register_benchmarks(Runner* runner, const std::vector<Problem>& problems, c
 std::string why_nothing_matches(const std::string& filter, const std::vector<Problem>& problems,
                                 const Flags& flags) try {
   const std::regex pattern(filter, std::regex::extended);
-  for (const Stage* stage : stages()) {
+  for (const Stage* stage : chosen_stages(false)) {
     const std::string reason = obstacle(*stage, !flags.list);
     if (reason.empty()) continue;
     for (const Problem& problem : problems) {
@@ -137,7 +128,7 @@ int run(int argc, char** argv) {
   const std::vector<Problem> problems = chosen_problems(flags);
   initialize_google_benchmark(argv[0], flags.passed_on);
 
-  if (flags.plant && find_stage(flags.plant->rung) == nullptr) {
+  if (flags.plant && find_in_catalogue(flags.plant->rung) == nullptr) {
     throw UsageError("--plant: no rung is called '" + flags.plant->rung + "'");
   }
   std::ofstream samples;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::bench {
 

@@ -10,10 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/device.hpp>
-
-#include "shapes.hpp"
+#include <tilegate/device.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::bench {
 
@@ -40,22 +38,22 @@ double measure_peak_gflops();
 // Google Benchmark's context: name and value.
 std::vector<std::pair<std::string, std::string>> device_context();
 
-// What one call does to memory, counted exactly (kernels/simt/README.md): name and value. Empty on
+// What one call does to memory, counted exactly (kernels/device/README.md): name and value. Empty on
 // CUDA, in builds without counted kernels, and for problems that would take long.
 std::vector<std::pair<std::string, double>> exact_counters(std::string_view rung,
                                                            const Problem& problem);
 
-// One replay of a rung and one of the yardstick, right after it; seconds a launch.
+// One replay of a rung and one of the yardstick, right after it; seconds per launch.
 struct Sample {
   double rung_s = 0.0;
   double yardstick_s = 0.0;  // 0 without a yardstick
 };
 
-// A number of launches of one stage, recorded once and then started as a whole.
+// A number of launches of one plan, recorded once and then started as a whole.
 class Batch {
  public:
-  // Launch i works on args[i % args.size()]. After the last one the device waits for `delay_s`.
-  Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches, double delay_s = 0.0);
+  // Launch i works on calls[i % calls.size()]. After the last one the device waits for `delay_s`.
+  Batch(const Plan& plan, std::span<const Operands> calls, int launches, double delay_s = 0.0);
   ~Batch();
   Batch(Batch&& other) noexcept;
   Batch& operator=(Batch&& other) noexcept;

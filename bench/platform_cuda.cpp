@@ -1,4 +1,4 @@
-// Timing on CUDA: a batch is a graph of kernel nodes, captured from Stage::launch, and its time is
+// Timing on CUDA: a batch is a graph of kernel nodes, captured from Plan::launch, and its time is
 // that between two events. One graph launch for many kernels leaves out what the host does for each
 // launch, which is most of the noise at small sizes.
 #include <algorithm>
@@ -85,12 +85,12 @@ void enqueue_delay(double seconds) {
 }
 
 // Relaxed, because a kernel's first launch may load its module, and a library's may allocate.
-Graph capture(const Stage& stage, std::span<const SgemmArgs> args, int launches, double delay_s) {
+Graph capture(const Plan& plan, std::span<const Operands> calls, int launches, double delay_s) {
   if (delay_s > 0.0) enqueue_delay(delay_s);  // measures, which a capture does not allow
   check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "capture");
   Status status;
   for (int i = 0; i < launches && status.ok(); ++i) {
-    status = stage.launch(args[static_cast<std::size_t>(i) % args.size()], stream());
+    status = plan.launch(calls[static_cast<std::size_t>(i) % calls.size()], stream());
   }
   if (delay_s > 0.0 && status.ok()) enqueue_delay(delay_s);
   cudaGraph_t captured = nullptr;
@@ -148,7 +148,7 @@ std::size_t cache_bytes() {
 }
 
 double measure_peak_gflops() {
-  return measure_ffma_gflops(device::properties().multiprocessors, stream());
+  return measure_ffma_gflops(device::current().multiprocessors, stream());
 }
 
 std::vector<std::pair<std::string, double>> exact_counters(std::string_view /*rung*/,
@@ -156,9 +156,9 @@ std::vector<std::pair<std::string, double>> exact_counters(std::string_view /*ru
   return {};
 }
 
-Batch::Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches, double delay_s)
+Batch::Batch(const Plan& plan, std::span<const Operands> calls, int launches, double delay_s)
     : recording_(std::make_unique<Recording>()), launches_(launches) {
-  const Graph graph = capture(stage, args, launches, delay_s);
+  const Graph graph = capture(plan, calls, launches, delay_s);
   cudaGraphExec_t executable = nullptr;
   check(cudaGraphInstantiateWithFlags(&executable, graph.get(), 0), "graph");
   recording_->graph.reset(executable);

@@ -13,15 +13,15 @@
 namespace tilegate::bench {
 
 struct Batch::Recording {
-  const Stage* stage;
-  std::vector<SgemmArgs> args;
+  Plan plan;
+  std::vector<Operands> calls;
   int launches;
   double delay_s;
 
   double run() const {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < launches; ++i) {
-      check(stage->launch(args[static_cast<std::size_t>(i) % args.size()]));
+      check(plan.launch(calls[static_cast<std::size_t>(i) % calls.size()]));
     }
     const auto seconds = [&start] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -52,7 +52,7 @@ std::size_t cache_bytes() { return 0; }
 double measure_peak_gflops() { return 0.0; }
 
 std::vector<std::pair<std::string, std::string>> device_context() {
-  return {{"device_kind", "simt"}, {"device_name", device::properties().name}};
+  return {{"device_kind", "simt"}, {"device_name", device::current().name}};
 }
 
 #if TILEGATE_COUNTERS
@@ -69,7 +69,7 @@ std::vector<std::pair<std::string, double>> exact_counters(std::string_view rung
   const auto visit = [](void* context, const char* name, double value) {
     static_cast<decltype(counters)*>(context)->emplace_back(name, value);
   };
-  const std::string name = benchmark_name(rung, problem, false);
+  const std::string name = to_string(NamedProblem{std::string(rung), problem});
   if (const char* error = tilegate_count_case(name.c_str(), visit, &counters)) {
     throw Failure(error);
   }
@@ -85,9 +85,9 @@ std::vector<std::pair<std::string, double>> exact_counters(std::string_view /*ru
 
 #endif
 
-Batch::Batch(const Stage& stage, std::span<const SgemmArgs> args, int launches, double delay_s)
+Batch::Batch(const Plan& plan, std::span<const Operands> calls, int launches, double delay_s)
     : recording_(std::make_unique<Recording>(
-          Recording{&stage, {args.begin(), args.end()}, launches, delay_s})),
+          Recording{plan, {calls.begin(), calls.end()}, launches, delay_s})),
       launches_(launches) {}
 
 Batch::~Batch() = default;

@@ -14,9 +14,9 @@ Reference allocate(std::size_t bytes) { return {device::Buffer(bytes), device::B
 }  // namespace
 
 const Reference& References::get(const Problem& problem, verifier::Inputs inputs,
-                                 std::uint64_t seed, const SgemmArgs& args) {
+                                 std::uint64_t seed, const Operands& operands) {
   Problem key = problem;
-  key.offset_bytes = 0;
+  key.offset_bytes = {};
   const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.problem == key && entry.inputs == inputs && entry.seed == seed;
   });
@@ -25,7 +25,8 @@ const Reference& References::get(const Problem& problem, verifier::Inputs inputs
     return entries_.front().reference;
   }
 
-  const auto bytes = static_cast<std::size_t>(key.shape.m * key.shape.n) * sizeof(double);
+  const std::int64_t elements = key.shape.m * key.shape.n;
+  const auto bytes = static_cast<std::size_t>(elements * key.batch) * sizeof(double);
   make_room(2 * bytes);
   Reference reference;
   try {
@@ -34,8 +35,12 @@ const Reference& References::get(const Problem& problem, verifier::Inputs inputs
     clear();
     reference = allocate(bytes);
   }
-  check(verifier::reference_on_device(args, reinterpret_cast<double*>(reference.value.data()),
-                                      reinterpret_cast<double*>(reference.scale.data()), stream()));
+  for (std::int64_t index = 0; index < key.batch; ++index) {
+    check(verifier::reference_on_device(
+        verifier::product_of(problem, operands, index),
+        reinterpret_cast<double*>(reference.value.data()) + index * elements,
+        reinterpret_cast<double*>(reference.scale.data()) + index * elements, stream()));
+  }
   check(device::synchronize());
   entries_.push_front({key, inputs, seed, std::move(reference)});
   return entries_.front().reference;

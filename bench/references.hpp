@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <list>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/device.hpp>
+#include <tilegate/device.hpp>
+#include <tilegate/stage.hpp>
 
-#include "shapes.hpp"
 #include "verifier/oracle.hpp"
 
 namespace tilegate::bench {
@@ -25,10 +24,9 @@ class References {
   // Keeps at most `budget_bytes`, the youngest reference apart.
   explicit References(std::size_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  // The reference of `args`, whose A and B hold `inputs` of `seed` laid out as `problem` says.
-  // Valid until the next call.
+  // The reference of `problem` on operands that hold `inputs` of `seed`. Valid until the next call.
   const Reference& get(const Problem& problem, verifier::Inputs inputs, std::uint64_t seed,
-                       const SgemmArgs& args);
+                       const Operands& operands);
 
   void clear() { entries_.clear(); }
 

@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include <tilegate/catalogue.hpp>
+
 #include "errors.hpp"
+#include "shapes.hpp"
 
 namespace tilegate::bench {
 namespace {
@@ -18,22 +21,23 @@ constexpr int kPlantSamples = 20;        // pairs by which a planted slow-down i
 constexpr double kMargin = 1.1;          // over a least duration, as estimates are a little off
 constexpr std::size_t kMemoryShare = 4;  // references may take one in so many bytes of the device
 
-// Records a batch that runs every call once, then larger ones until a replay lasts long enough.
-Batch grow(Batch batch, const Stage& stage, std::span<const SgemmArgs> args) {
-  const double least_s = defaults().min_replay_s;
-  while (batch.replay_s() < least_s && batch.launches() < kMaxLaunches) {
-    const double factor = kMargin * least_s / batch.replay_s();
-    const auto round = static_cast<double>(args.size());
-    const double launches = std::ceil(batch.launches() * factor / round) * round;
-    batch = Batch(stage, args, static_cast<int>(std::min<double>(launches, kMaxLaunches)));
-    batch.replay();
-  }
+Batch record_round(const Plan& plan, std::span<const Operands> calls) {
+  Batch batch(plan, calls, static_cast<int>(calls.size()));
+  batch.replay();
   return batch;
 }
 
-Batch record_round(const Stage& stage, std::span<const SgemmArgs> args) {
-  Batch batch(stage, args, static_cast<int>(args.size()));
-  batch.replay();
+// Records a batch that runs every call once, then larger ones until a replay lasts long enough.
+Batch record(const Plan& plan, std::span<const Operands> calls) {
+  Batch batch = record_round(plan, calls);
+  const double least_s = defaults().min_replay_s;
+  while (batch.replay_s() < least_s && batch.launches() < kMaxLaunches) {
+    const double factor = kMargin * least_s / batch.replay_s();
+    const auto round = static_cast<double>(calls.size());
+    const double launches = std::ceil(batch.launches() * factor / round) * round;
+    batch = Batch(plan, calls, static_cast<int>(std::min<double>(launches, kMaxLaunches)));
+    batch.replay();
+  }
   return batch;
 }
 
@@ -51,21 +55,40 @@ double median_of(std::span<const Sample> samples, Value value) {
   return median(std::move(values));
 }
 
-double flops(const Shape& shape) {
-  return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
-         static_cast<double>(shape.k);
+// With such factors, integer operands give sums that float32 holds exactly.
+bool is_exact(float factor) { return std::fabs(factor) <= 4.0F && factor == std::rint(factor); }
+
+std::string describe(const verifier::Comparison& comparison, const Problem& problem,
+                     std::int64_t index, bool exact) {
+  return "wrong result: " + std::to_string(comparison.mismatches) + " of " +
+         std::to_string(problem.shape.m * problem.shape.n) + " elements of C" +
+         (problem.batch > 1 ? " number " + std::to_string(index) : "") + " are " +
+         (exact ? "not exact on integers" : "outside the error bound") + ", the first at row " +
+         std::to_string(comparison.first_row) + ", column " + std::to_string(comparison.first_col);
 }
 
-// Bytes that even a perfect cache has to move: A and B in, C out.
-double compulsory_bytes(const Shape& shape) {
-  const auto [m, n, k] = shape;
-  return sizeof(float) * static_cast<double>(m * k + k * n + m * n);
+double flops(const Problem& problem) {
+  const auto [m, n, k] = problem.shape;
+  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
+         static_cast<double>(problem.batch);
+}
+
+// Bytes that even a perfect cache has to move: A and B in, C out, and in where beta is not 0. What
+// a batch shares counts once.
+double compulsory_bytes(const Problem& problem) {
+  const auto elements = [&](Operand operand) {
+    const auto [rows, cols] = problem.extent(operand);
+    const bool is_shared = problem.batch > 1 && problem.stride(operand) == 0;
+    return static_cast<double>(rows * cols * (is_shared ? 1 : problem.batch));
+  };
+  const double c = elements(Operand::kC) * (problem.beta == 0.0F ? 1.0 : 2.0);
+  return sizeof(float) * (elements(Operand::kA) + elements(Operand::kB) + c);
 }
 
 }  // namespace
 
 Runner::Runner(const Settings& settings)
-    : settings_(settings), references_(device::properties().total_memory / kMemoryShare) {}
+    : settings_(settings), references_(device::current().total_memory / kMemoryShare) {}
 
 void Runner::run(benchmark::State& state, const Stage& stage, const Problem& problem) {
   std::string error;
@@ -83,16 +106,16 @@ void Runner::run(benchmark::State& state, const Stage& stage, const Problem& pro
 }
 
 void Runner::measure(benchmark::State& state, const Stage& stage, const Problem& problem) {
-  if (!current_ || current_->stage != &stage || current_->problem != problem) {
+  if (!current_ || current_->stage != &stage || current_->work.problem != problem) {
     current_.reset();  // its memory first
     try {
-      prepare(stage, problem);
+      current_ = prepare(stage, problem);
     } catch (const std::bad_alloc&) {
       references_.clear();
-      prepare(stage, problem);
+      current_ = prepare(stage, problem);
     }
   }
-  current_->operands.poison_result();
+  current_->work.memory.reset_result(verifier::Inputs::kUniform, settings_.seed);
 
   // Google Benchmark would come to the number of iterations by trying ever larger ones. How long a
   // replay takes is known by now, so the first try can last long enough.
@@ -114,37 +137,44 @@ void Runner::measure(benchmark::State& state, const Stage& stage, const Problem&
       done += count;
     }
   }
-  verify(verifier::Inputs::kUniform, current_->operands, stage, problem);
+  if (problem.beta == 0.0F) {
+    verify(current_->work, verifier::Inputs::kUniform);
+  } else {  // each launch has changed the C of the next
+    launch_and_verify(current_->work, verifier::Inputs::kUniform);
+  }
   report(state, samples);
   write_samples(samples);
 }
 
-void Runner::prepare(const Stage& stage, const Problem& problem) {
-  const Stage* yardstick = defaults().is_cuda ? find_stage("Cublas") : nullptr;
+Runner::Prepared Runner::prepare(const Stage& stage, const Problem& problem) {
+  const Stage* yardstick = defaults().is_cuda ? find_in_catalogue("Cublas") : nullptr;
   check(stage.prepare());
-  if (yardstick != nullptr) check(yardstick->prepare());
-
+  Plan plan = stage.plan(problem);
+  check(plan.status());
+  Plan yardstick_plan;
+  if (yardstick != nullptr) {
+    check(yardstick->prepare());
+    yardstick_plan = yardstick->plan(problem);
+    check(yardstick_plan.status());
+  }
   const int copies = settings_.cold ? copies_to_outrun(cache_bytes(), problem) : 1;
-  Operands operands(problem, stage, yardstick, copies);
+  Memory memory(problem, plan, yardstick != nullptr ? &yardstick_plan : nullptr, copies);
+  Workload work{problem, std::move(plan), std::move(memory)};
 
   // Before the timed inputs, integers: each sum is exact, so that a single dropped term shows,
   // which the error bound of a long sum would hide.
-  operands.fill(verifier::Inputs::kIntegers, settings_.seed);
-  operands.poison_result();
-  Batch round = record_round(stage, operands.rung());
-  verify(verifier::Inputs::kIntegers, operands, stage, problem);
-
-  operands.fill(verifier::Inputs::kUniform, settings_.seed);
-  Batch rung = grow(std::move(round), stage, operands.rung());
-  std::optional<Batch> against;
-  if (yardstick != nullptr) {
-    against =
-        grow(record_round(*yardstick, operands.yardstick()), *yardstick, operands.yardstick());
+  if (is_exact(problem.alpha) && is_exact(problem.beta)) {
+    work.memory.fill(verifier::Inputs::kIntegers, settings_.seed);
+    launch_and_verify(work, verifier::Inputs::kIntegers);
   }
-  current_ = std::make_unique<Prepared>(
-      Prepared{&stage, problem, std::move(operands), std::move(rung), std::move(against), {}, {}});
-  current_->exact_counters = exact_counters(stage.name, problem);
-  if (settings_.plant && settings_.plant->rung == stage.name) plant(*current_);
+  work.memory.fill(verifier::Inputs::kUniform, settings_.seed);
+  Batch rung = record(work.plan, work.memory.rung());
+  std::optional<Batch> against;
+  if (yardstick != nullptr) against = record(yardstick_plan, work.memory.yardstick());
+  Prepared prepared{&stage, std::move(work), std::move(rung), std::move(against), {}, {}};
+  prepared.exact_counters = exact_counters(stage.name, problem);
+  if (settings_.plant && settings_.plant->rung == stage.name) plant(prepared);
+  return prepared;
 }
 
 // Puts a delay behind the batch of the rung, and times the result against the batch as it was.
@@ -153,7 +183,7 @@ void Runner::plant(Prepared& prepared) const {
   const auto seconds = [](const Sample& sample) { return sample.rung_s; };
   const double replay_s =
       rung.launches() * median_of(replay_in_turn(rung, nullptr, kPlantSamples), seconds);
-  Batch planted(*prepared.stage, prepared.operands.rung(), rung.launches(),
+  Batch planted(prepared.work.plan, prepared.work.memory.rung(), rung.launches(),
                 replay_s * settings_.plant->percent / 100.0);
   planted.replay();
   const double factor =
@@ -163,32 +193,40 @@ void Runner::plant(Prepared& prepared) const {
   prepared.rung = std::move(planted);
 }
 
-// Of every copy of C, which `inputs` have led to.
-void Runner::verify(verifier::Inputs inputs, const Operands& operands, const Stage& stage,
-                    const Problem& problem) {
+// One launch on every copy of the operands, which hold `inputs`, and what has come of it.
+void Runner::launch_and_verify(const Workload& work, verifier::Inputs inputs) {
+  work.memory.reset_result(inputs, settings_.seed);
+  // Before the launch, because the reference of a problem that reads C needs the C of before.
+  references_.get(work.problem, inputs, settings_.seed, work.memory.rung().front());
+  record_round(work.plan, work.memory.rung());
+  verify(work, inputs);
+}
+
+// Every copy of C, which `inputs` have led to.
+void Runner::verify(const Workload& work, verifier::Inputs inputs) {
   const bool exact = inputs == verifier::Inputs::kIntegers;
+  const Problem& problem = work.problem;
   check(device::synchronize());
-  for (const SgemmArgs& args : operands.rung()) {
-    const Reference& reference = references_.get(problem, inputs, settings_.seed, args);
+  for (const Operands& operands : work.memory.rung()) {
+    const Reference& reference = references_.get(problem, inputs, settings_.seed, operands);
     const verifier::Tolerance tolerance =
         exact ? verifier::Tolerance{}
-              : verifier::forward_error(stage.rounding_chain(problem.shape), args);
-    verifier::Comparison comparison;
-    check(verifier::compare_on_device(args, reference.value_data(), reference.scale_data(),
-                                      tolerance, &comparison));
-    if (comparison.mismatches == 0) continue;
-    throw Failure("wrong result: " + std::to_string(comparison.mismatches) + " of " +
-                  std::to_string(problem.shape.m * problem.shape.n) + " elements of C are " +
-                  (exact ? "not exact on integers" : "outside the error bound") +
-                  ", the first at row " + std::to_string(comparison.first_row) + ", column " +
-                  std::to_string(comparison.first_col));
+              : verifier::forward_error(work.plan.rounding_chain(), problem);
+    for (std::int64_t index = 0; index < problem.batch; ++index) {
+      const std::int64_t first = index * problem.shape.m * problem.shape.n;
+      verifier::Comparison comparison;
+      check(verifier::compare_on_device(verifier::product_of(problem, operands, index),
+                                        reference.value_data() + first,
+                                        reference.scale_data() + first, tolerance, &comparison));
+      if (comparison.mismatches > 0) throw Failure(describe(comparison, problem, index, exact));
+    }
   }
 }
 
 void Runner::report(benchmark::State& state, std::span<const Sample> samples) const {
-  const Shape& shape = current_->problem.shape;
+  const Problem& problem = current_->work.problem;
   const double gflops =
-      median_of(samples, [&](const Sample& s) { return flops(shape) / s.rung_s / 1e9; });
+      median_of(samples, [&](const Sample& s) { return flops(problem) / s.rung_s / 1e9; });
   state.counters["GFLOPS"] = gflops;
   if (current_->yardstick) {
     state.counters["ratio_to_cublas"] =
@@ -197,7 +235,7 @@ void Runner::report(benchmark::State& state, std::span<const Sample> samples) co
   if (settings_.peak_gflops > 0.0) {
     state.counters["pct_peak"] = 100.0 * gflops / settings_.peak_gflops;
   }
-  state.counters["bytes"] = compulsory_bytes(shape);
+  state.counters["bytes"] = compulsory_bytes(problem);
   state.counters["verified"] = 1.0;
   for (const auto& [name, value] : current_->exact_counters) state.counters[name] = value;
   if (current_->planted_percent) state.counters["planted_pct"] = *current_->planted_percent;
@@ -205,7 +243,8 @@ void Runner::report(benchmark::State& state, std::span<const Sample> samples) co
 
 void Runner::write_samples(std::span<const Sample> samples) const {
   if (settings_.samples == nullptr) return;
-  const std::string name = benchmark_name(current_->stage->name, current_->problem, settings_.cold);
+  const std::string name =
+      benchmark_name(current_->stage->name, current_->work.problem, settings_.cold);
   for (const Sample& sample : samples) {
     *settings_.samples << name << ',' << sample.rung_s << ',' << sample.yardstick_s << '\n';
   }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <iosfwd>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,13 +11,12 @@
 
 #include <benchmark/benchmark.h>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 #include "flags.hpp"
-#include "operands.hpp"
+#include "memory.hpp"
 #include "platform.hpp"
 #include "references.hpp"
-#include "shapes.hpp"
 
 namespace tilegate::bench {
 
@@ -29,7 +27,7 @@ struct Settings {
   std::optional<double> min_time_s;
   double peak_gflops = 0.0;  // 0: unknown
   std::optional<Plant> plant;
-  std::ostream* samples = nullptr;  // takes every replay, a CSV line each; may be null
+  std::ostream* samples = nullptr;  // takes every replay, one CSV line each; may be null
 };
 
 class Runner {
@@ -44,11 +42,16 @@ class Runner {
   bool failed() const { return failed_; }
 
  private:
-  // A rung, its yardstick and their operands, ready to be timed.
+  // What is multiplied, and the memory that it works on.
+  struct Workload {
+    Problem problem;
+    Plan plan;
+    Memory memory;
+  };
+  // A rung and its yardstick, ready to be timed.
   struct Prepared {
     const Stage* stage;
-    Problem problem;
-    Operands operands;
+    Workload work;
     Batch rung;
     std::optional<Batch> yardstick;
     std::optional<double> planted_percent;  // by how much it slows the rung down, by the clock
@@ -56,16 +59,16 @@ class Runner {
   };
 
   void measure(benchmark::State& state, const Stage& stage, const Problem& problem);
-  void prepare(const Stage& stage, const Problem& problem);
-  void verify(verifier::Inputs inputs, const Operands& operands, const Stage& stage,
-              const Problem& problem);
+  Prepared prepare(const Stage& stage, const Problem& problem);
+  void launch_and_verify(const Workload& work, verifier::Inputs inputs);
+  void verify(const Workload& work, verifier::Inputs inputs);
   void plant(Prepared& prepared) const;
   void report(benchmark::State& state, std::span<const Sample> samples) const;
   void write_samples(std::span<const Sample> samples) const;
 
   Settings settings_;
   References references_;
-  std::unique_ptr<Prepared> current_;  // of the last benchmark that ran
+  std::optional<Prepared> current_;  // of the last benchmark that ran
   bool failed_ = false;
 };
 

@@ -18,11 +18,15 @@ set(tables ${CMAKE_CURRENT_SOURCE_DIR})
 tilegate_bench_test(runs 0 "Naive/33x35x37.*GFLOPS=.*verified=1" DEVICE
   --benchmark_filter=Naive --shapes=33x35x37)
 tilegate_bench_test(verifies_every_rung 0 "Coalesced/33x35x37" DEVICE --shapes=33x35x37)
-tilegate_bench_test(runs_variants 0 "Warptile.32x64/33x35x37/manual_time .*verified=1" DEVICE
-  --benchmark_filter=Warptile.32x64 --shapes=33x35x37 --variants)
+tilegate_bench_test(runs_variants 0 "Warptile.dealt/33x35x37/manual_time .*verified=1" DEVICE
+  --benchmark_filter=Warptile.dealt --shapes=33x35x37 --variants)
 tilegate_bench_test(runs_unaligned_and_cold 0
   "Naive/33x35x37/ld38x36x39/off4/cold/manual_time .*verified=1" DEVICE
   --benchmark_filter=Naive --shapes=33x35x37/ld38x36x39/off4 --cold)
+tilegate_bench_test(runs_alpha_and_beta 0 "Vectorized/36x36x36/alpha-2/beta0.5/manual_time .*verified=1"
+  DEVICE --benchmark_filter=Vectorized --shapes=36x36x36/alpha-2/beta0.5)
+tilegate_bench_test(says_what_a_stage_does_not_do 1 "Naive takes no transposed operands"
+  DEVICE --benchmark_filter=Naive --shapes=36x36x36/TN)
 if(TARGET tilegate_counters)  # 32 warps, 32 steps, a load of A and one of B
   tilegate_bench_test(counts_exactly 0 "global_load.requests=2.048k .*verified=1"
     --benchmark_filter=Naive --shapes=32x32x32)
@@ -52,9 +56,7 @@ if(TILEGATE_DEVICE STREQUAL "simt")
     --benchmark_filter=Cublas --shapes=8x8x8)
 endif()
 
-if(NOT TARGET GTest::gtest_main)
-  find_package(GTest REQUIRED)
-endif()
+find_package(GTest QUIET)  # imported targets belong to the folder that found them
 add_executable(tilegate_bench_test shapes_test.cpp flags_test.cpp)
 target_link_libraries(tilegate_bench_test PRIVATE
   tilegate_bench_flags tilegate_flags GTest::gtest_main)

@@ -4,7 +4,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=$root/build/venv
 python=""  # the interpreter to use, once set_up_python or find_python has run
-modules="elftools numpy pydantic rich scipy"  # what the commands import; tests need more
+modules="altair elftools jinja2 numpy pydantic rich scipy vl_convert"  # what the commands import; tests need more
 
 # The CUDA toolkit's packages leave nvcc outside PATH.
 if ! command -v nvcc >/dev/null && [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]; then
@@ -34,6 +34,7 @@ missing_packages() {
   if [[ $1 != gpu ]]; then
     has_header boost/context/fiber.hpp || echo libboost-context-dev
     command -v clang++ >/dev/null || echo clang  # compiles the counted kernels
+    command -v clang-tidy >/dev/null || echo clang-tidy
   fi
   python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
 }

@@ -1,10 +1,10 @@
 // Exits with one sentence where no GPU answers; every test on a GPU requires it.
 #include <cstdio>
 
-#include <tilegate/simt/device.hpp>
+#include <tilegate/device.hpp>
 
 int main() {
   const tilegate::Status status = tilegate::device::available();
-  std::puts(status.ok() ? tilegate::device::properties().name.c_str() : status.message().c_str());
+  std::puts(status.ok() ? tilegate::device::current().name.c_str() : status.message().c_str());
   return status.ok() ? 0 : 1;
 }

@@ -37,12 +37,12 @@ def main(argv: Sequence[str]) -> int:
     """Runs one command and returns its exit code. Raises nothing, because an uncaught exception
     would make Python exit with 1, which means `regressed`; but an ImportError, which __main__ puts
     into words."""
-    arguments = argparse.Namespace(interrupted="nothing was judged")
+    arguments = argparse.Namespace()
     for number in (signal.SIGTERM, signal.SIGHUP):  # these end a command like Ctrl-C
         signal.signal(number, signal.default_int_handler)
     try:
         parse(argv, arguments)
-        code: int = arguments.run(arguments)
+        code: int = arguments.module.run(arguments)
         sys.stdout.flush()
         return code
     except SystemExit as stop:  # argparse has said why
@@ -50,7 +50,9 @@ def main(argv: Sequence[str]) -> int:
     except GateError as problem:
         _report_error(arguments, str(problem), isinstance(problem, WriteError))
     except KeyboardInterrupt:
-        _report_error(arguments, f"interrupted; {arguments.interrupted}")
+        module = getattr(arguments, "module", None)
+        what = getattr(module, "INTERRUPTED", "nothing was judged")
+        _report_error(arguments, f"interrupted; {what}")
     except BrokenPipeError:
         # Whoever read our report has seen enough; without this the interpreter fails at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -83,8 +85,7 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
             lines = [f"  {code}  {meaning}" for code, meaning in codes.items()]
             command.epilog = "\n".join([module.EXAMPLES, "exit codes:", *lines])
             module.add_arguments(command)
-            interrupted = getattr(module, "INTERRUPTED", arguments.interrupted)
-            command.set_defaults(run=module.run, interrupted=interrupted)
+            command.set_defaults(module=module)
     return parser.parse_args(argv, arguments)
 
 

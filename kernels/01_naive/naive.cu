@@ -1,10 +1,11 @@
-// Naive: one thread an element of C, and nothing else.
+// Naive: one thread per element of C, and nothing else.
 //
 // threadIdx.x walks down the rows of C, so the 32 lanes of a warp touch 32 different rows: every
-// load of A and every store of C is 32 sectors for 128 bytes of use. That is what limits it.
+// load of A and every store of C touches 32 sectors, 1024 bytes, for 128 bytes of use. That is what
+// limits it.
 #include <tilegate/common/grid.cuh>
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::naive {
 
@@ -14,7 +15,7 @@ struct Config {
   using Grid = TileGrid<kBlockM, kBlockN>;
 };
 
-__global__ void sgemm(SgemmArgs args) {
+__global__ void sgemm(KernelArgs args) {
   const auto origin = Config::Grid::origin(args.shape);
   const std::int64_t row = origin.row + threadIdx.x;
   const std::int64_t col = origin.col + threadIdx.y;
@@ -27,12 +28,16 @@ __global__ void sgemm(SgemmArgs args) {
   store_element(args, row, col, sum);
 }
 
-Status enqueue(const SgemmArgs& args, Stream stream) {
-  const simt::LaunchConfig launch{.kernel = "naive",
-                                  .blocks = Config::Grid::num_blocks(args.shape),
-                                  .threads_x = Config::kBlockM,
-                                  .threads_y = Config::kBlockN};
-  return simt::launch(launch, stream, sgemm, args);
+Status enqueue(const KernelArgs& args, Stream stream) {
+  const device::LaunchConfig launch{.kernel = "naive",
+                                    .blocks = Config::Grid::num_blocks(args.shape),
+                                    .threads_x = Config::kBlockM,
+                                    .threads_y = Config::kBlockN};
+  return device::launch(launch, stream, sgemm, args);
+}
+
+Choice choose(const Problem& problem, const Device& /*device*/) {
+  return serial_choice<Config::Grid>(problem, enqueue);
 }
 
 constexpr std::int64_t kTileSizes[] = {Config::kBlockN, Config::kBlockM};
@@ -40,11 +45,9 @@ constexpr std::int64_t kTileSizes[] = {Config::kBlockN, Config::kBlockM};
 extern const Stage stage;
 const Stage stage{
     .name = "Naive",
-    .idea = "one thread an element of C",
+    .idea = "one thread per element of C",
     .tile_sizes = kTileSizes,
-    .rounding_chain = serial_rounding_chain,
-    .restrictions = Config::Grid::fits,
-    .enqueue = enqueue,
+    .choose = choose,
 };
 
 }  // namespace tilegate::naive

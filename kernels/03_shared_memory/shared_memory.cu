@@ -1,13 +1,13 @@
 // SharedMemory: a block copies a tile of A and a tile of B into shared memory and multiplies there.
 //
-// New against Coalesced: each element of A and B is fetched from global memory once a block instead
-// of once a thread, 32 times less traffic. What limits it now: shared memory itself. A warp reads a
-// word of B for every multiply-add it does, and four words of A for every four, so the FMA units
-// wait for the load pipe.
+// New against Coalesced: each element of A and B is loaded from global memory once per block, not
+// once per thread that uses it: 32 times fewer loads. What limits it now: shared memory itself. For
+// four multiply-adds a thread reads four words of B, one wavefront of its warp each, and one vector
+// of A, two wavefronts, so that the FMA units wait for shared memory.
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::shared_memory {
 
@@ -35,7 +35,7 @@ struct SharedStorage {
 __device__ void multiply_tile(const SharedStorage& smem, int y, int x, float& sum) {
 #pragma unroll
   for (int k = 0; k < Config::kBlockK; k += 4) {
-    const float4 a = simt::load_vector<float4>(&smem.a[y][k]);
+    const float4 a = device::load_vector<float4>(&smem.a[y][k]);
     sum += a.x * smem.b[k + 0][x];
     sum += a.y * smem.b[k + 1][x];
     sum += a.z * smem.b[k + 2][x];
@@ -43,8 +43,9 @@ __device__ void multiply_tile(const SharedStorage& smem, int y, int x, float& su
   }
 }
 
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sgemm(SgemmArgs args) {
-  auto& smem = simt::shared_storage<SharedStorage>();
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm(KernelArgs args) {
+  auto& smem = device::shared_storage<SharedStorage>();
   const Shape& shape = args.shape;
   const auto origin = Config::Grid::origin(shape);
   Config::LoaderA a_tiles(args.a + origin.row * args.lda, args.lda);
@@ -68,14 +69,18 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sge
   if (y < rows && x < cols) store_element(args, origin.row + y, origin.col + x, sum);
 }
 
-Status setup() { return simt::prefer_shared_memory(sgemm); }
+Status setup() { return device::prefer_shared_memory(sgemm); }
 
-Status enqueue(const SgemmArgs& args, Stream stream) {
-  const simt::LaunchConfig launch{.kernel = "shared_memory",
-                                  .blocks = Config::Grid::num_blocks(args.shape),
-                                  .threads_x = Config::kNumThreads,
-                                  .shared_bytes = sizeof(SharedStorage)};
-  return simt::launch(launch, stream, sgemm, args);
+Status enqueue(const KernelArgs& args, Stream stream) {
+  const device::LaunchConfig launch{.kernel = "shared_memory",
+                                    .blocks = Config::Grid::num_blocks(args.shape),
+                                    .threads_x = Config::kNumThreads,
+                                    .shared_bytes = sizeof(SharedStorage)};
+  return device::launch(launch, stream, sgemm, args);
+}
+
+Choice choose(const Problem& problem, const Device& /*device*/) {
+  return serial_choice<Config::Grid>(problem, enqueue);
 }
 
 constexpr std::int64_t kTileSizes[] = {Config::kBlockM, Config::kBlockK};
@@ -85,10 +90,8 @@ const Stage stage{
     .name = "SharedMemory",
     .idea = "tiles of A and B are read from shared memory",
     .tile_sizes = kTileSizes,
-    .rounding_chain = serial_rounding_chain,
-    .restrictions = Config::Grid::fits,
+    .choose = choose,
     .setup = setup,
-    .enqueue = enqueue,
 };
 
 }  // namespace tilegate::shared_memory

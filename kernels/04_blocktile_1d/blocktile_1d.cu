@@ -1,13 +1,12 @@
 // Blocktile1D: each thread computes a column of 16 elements of C instead of one.
 //
-// New against SharedMemory: a word of B that a thread has read serves 16 multiply-adds from a
-// register, and a block's tile of C grows to 64×64 with a quarter of the threads. What limits it
-// now: A is still read once for every multiply-add, if four at a time: a 128-bit load for each four
-// of them.
+// New against SharedMemory: a word of B that a thread has read stays in a register for 16
+// multiply-adds, and a block's tile of C grows to 64×64 with a quarter of the threads. What limits
+// it now: a word of A is still read for every multiply-add, one 128-bit load per four of them.
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::blocktile_1d {
 
@@ -41,7 +40,7 @@ __device__ void multiply_tile(const SharedStorage& smem, int m, int n,
     const float b3 = smem.b[k + 3][n];
 #pragma unroll
     for (int i = 0; i < Config::kThreadM; ++i) {
-      const float4 a = simt::load_vector<float4>(&smem.a[m + i][k]);  // a broadcast
+      const float4 a = device::load_vector<float4>(&smem.a[m + i][k]);  // a broadcast
       acc[i] += a.x * b0;
       acc[i] += a.y * b1;
       acc[i] += a.z * b2;
@@ -50,7 +49,7 @@ __device__ void multiply_tile(const SharedStorage& smem, int m, int n,
   }
 }
 
-__device__ void store_c_tile(const SgemmArgs& args, std::int64_t row, std::int64_t col,
+__device__ void store_c_tile(const KernelArgs& args, std::int64_t row, std::int64_t col,
                              const float (&acc)[Config::kThreadM]) {
   if (col >= args.shape.n) return;
 #pragma unroll
@@ -59,8 +58,9 @@ __device__ void store_c_tile(const SgemmArgs& args, std::int64_t row, std::int64
   }
 }
 
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sgemm(SgemmArgs args) {
-  auto& smem = simt::shared_storage<SharedStorage>();
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm(KernelArgs args) {
+  auto& smem = device::shared_storage<SharedStorage>();
   const Shape& shape = args.shape;
   const auto origin = Config::Grid::origin(shape);
   Config::LoaderA a_tiles(args.a + origin.row * args.lda, args.lda);
@@ -84,14 +84,18 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm) sge
   store_c_tile(args, origin.row + m, origin.col + n, acc);
 }
 
-Status setup() { return simt::prefer_shared_memory(sgemm); }
+Status setup() { return device::prefer_shared_memory(sgemm); }
 
-Status enqueue(const SgemmArgs& args, Stream stream) {
-  const simt::LaunchConfig launch{.kernel = "blocktile_1d",
-                                  .blocks = Config::Grid::num_blocks(args.shape),
-                                  .threads_x = Config::kNumThreads,
-                                  .shared_bytes = sizeof(SharedStorage)};
-  return simt::launch(launch, stream, sgemm, args);
+Status enqueue(const KernelArgs& args, Stream stream) {
+  const device::LaunchConfig launch{.kernel = "blocktile_1d",
+                                    .blocks = Config::Grid::num_blocks(args.shape),
+                                    .threads_x = Config::kNumThreads,
+                                    .shared_bytes = sizeof(SharedStorage)};
+  return device::launch(launch, stream, sgemm, args);
+}
+
+Choice choose(const Problem& problem, const Device& /*device*/) {
+  return serial_choice<Config::Grid>(problem, enqueue);
 }
 
 constexpr std::int64_t kTileSizes[] = {Config::kThreadM, Config::kBlockK, Config::kBlockM};
@@ -99,12 +103,10 @@ constexpr std::int64_t kTileSizes[] = {Config::kThreadM, Config::kBlockK, Config
 extern const Stage stage;
 const Stage stage{
     .name = "Blocktile1D",
-    .idea = "a column of sixteen results a thread",
+    .idea = "a column of sixteen results per thread",
     .tile_sizes = kTileSizes,
-    .rounding_chain = serial_rounding_chain,
-    .restrictions = Config::Grid::fits,
+    .choose = choose,
     .setup = setup,
-    .enqueue = enqueue,
 };
 
 }  // namespace tilegate::blocktile_1d

@@ -1,14 +1,13 @@
-// Prefetch: double buffering at both levels, so that memory works while the FMA pipe does.
+// Prefetch: double buffering at two levels, so that memory and the FMA units work at the same time.
 //
 // New against Vectorized: the next tile travels global memory → registers → the other shared buffer
 // while this one is multiplied, and the next fragments travel shared memory → registers while these
-// are. One barrier a tile instead of two. The loop is in prefetch.cuh, because later rungs use it
-// too. What limits it now: shared memory; a warp of 2×16 threads reads 144 different words a k
-// step, in twelve wavefronts or more.
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
-
-#include "prefetch.cuh"
+// are. One barrier per tile instead of two. The loop is in common/double_buffered.cuh, because
+// later rungs use it too. What limits it now: instructions that are not FFMA, and shared memory:
+// the loads of a warp take twelve wavefronts per k step, its FFMA sixteen cycles.
+#include <tilegate/common/double_buffered.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::prefetch {
 
@@ -30,7 +29,7 @@ struct Config {
   static __device__ int column(int m, int) { return m; }
 
   // A warp is 2×16 threads.
-  static __device__ Position position() {
+  static __device__ double_buffered::Position position() {
     const int thread = static_cast<int>(threadIdx.x);
     return {thread / kThreadsN * 4, thread % kThreadsN * 4};
   }
@@ -38,24 +37,12 @@ struct Config {
 
 template <bool kVector>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm<kVector>)
-    sgemm(SgemmArgs args) {
-  const Shape& shape = args.shape;
-  const auto origin = Config::Grid::origin(shape);
-  const auto at = Config::position();
-  ReaderA<Config, kVector> reader_a(args.a, args.lda, shape.m, shape.k, origin.row, 0);
-  ReaderB<Config, kVector> reader_b(args.b, args.ldb, shape.k, shape.n, 0, origin.col);
-  float acc[Config::kFragmentM][Config::kFragmentN]{};
-  multiply_tiles<Config, kVector>(reader_a, reader_b, shape.k, at, acc);
-  store_parts<kVector>(args, origin.row + at.m, origin.col + at.n, Config::kStepM, Config::kStepN,
-                       acc);
+    sgemm(KernelArgs args) {
+  double_buffered::multiply_block<Config, kVector>(args);
 }
 
-Status enqueue(const SgemmArgs& args, Stream stream) {
-  const simt::LaunchConfig launch{.kernel = "prefetch",
-                                  .blocks = Config::Grid::num_blocks(args.shape),
-                                  .threads_x = Config::kNumThreads,
-                                  .shared_bytes = sizeof(SharedStorage<Config>)};
-  return simt::launch(launch, stream, allows_vectors(args) ? sgemm<true> : sgemm<false>, args);
+Choice choose(const Problem& problem, const Device& /*device*/) {
+  return double_buffered::choose<Config>("prefetch", problem, sgemm<true>, sgemm<false>);
 }
 
 constexpr std::int64_t kTileSizes[] = {4, Config::kBlockK, Config::kStepM, Config::kBlockM};
@@ -65,9 +52,7 @@ const Stage stage{
     .name = "Prefetch",
     .idea = "the next tile and the next fragments load while these multiply",
     .tile_sizes = kTileSizes,
-    .rounding_chain = serial_rounding_chain,
-    .restrictions = Config::Grid::fits,
-    .enqueue = enqueue,
+    .choose = choose,
 };
 
 }  // namespace tilegate::prefetch

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <string>
 
 #include <tilegate/common/grid.cuh>
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #if defined(__CUDACC__)
 #include <cublas_v2.h>
@@ -20,7 +21,7 @@ namespace tilegate::cublas {
 
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // what cuBLAS asks for on sm_90
 
-// One handle a device, made by `setup` and kept until the process ends.
+// One handle per device, made by `setup` and kept until the process ends.
 struct Context {
   cublasHandle_t handle = nullptr;
   void* workspace = nullptr;  // cuBLAS may not allocate while a stream is captured
@@ -41,14 +42,15 @@ Status to_status(cublasStatus_t status) {
 Status setup() {
   Context& context = current_context();
   if (context.handle != nullptr) return {};
-  if (Status s = simt::to_status(cudaMalloc(&context.workspace, kWorkspaceBytes), "workspace");
+  if (Status s = device::to_status(cudaMalloc(&context.workspace, kWorkspaceBytes), "workspace");
       !s.ok()) {
     return s;
   }
   return to_status(cublasCreate(&context.handle));  // the default math mode keeps FP32 as FP32
 }
 
-Status enqueue(const SgemmArgs& args, Stream stream) {
+template <cublasOperation_t kOpA, cublasOperation_t kOpB>
+Status enqueue(const KernelArgs& args, Stream stream) {
   const Context& context = current_context();
   if (context.handle == nullptr) return Status::unsupported("Cublas needs prepare() first");
   if (Status s = to_status(cublasSetStream(context.handle, stream)); !s.ok()) return s;
@@ -59,24 +61,40 @@ Status enqueue(const SgemmArgs& args, Stream stream) {
   }
   const auto& [m, n, k] = args.shape;
   const auto at_least_one = [](std::int64_t ld) { return std::max<std::int64_t>(ld, 1); };
-  return to_status(cublasSgemm_64(context.handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &args.alpha,
-                                  args.b, at_least_one(args.ldb), args.a, at_least_one(args.lda),
+  if (args.batch > 1) {
+    return to_status(cublasSgemmStridedBatched_64(
+        context.handle, kOpB, kOpA, n, m, k, &args.alpha, args.b, at_least_one(args.ldb),
+        args.stride_b, args.a, at_least_one(args.lda), args.stride_a, &args.beta, args.c,
+        at_least_one(args.ldc), args.stride_c, args.batch));
+  }
+  return to_status(cublasSgemm_64(context.handle, kOpB, kOpA, n, m, k, &args.alpha, args.b,
+                                  at_least_one(args.ldb), args.a, at_least_one(args.lda),
                                   &args.beta, args.c, at_least_one(args.ldc)));
+}
+
+auto enqueue_for(const Problem& problem) {
+  const bool a = problem.op_a == Op::kT;
+  const bool b = problem.op_b == Op::kT;
+  if (a) return b ? enqueue<CUBLAS_OP_T, CUBLAS_OP_T> : enqueue<CUBLAS_OP_T, CUBLAS_OP_N>;
+  return b ? enqueue<CUBLAS_OP_N, CUBLAS_OP_T> : enqueue<CUBLAS_OP_N, CUBLAS_OP_N>;
 }
 
 #else
 
 Status setup() { return {}; }
-Status enqueue(const SgemmArgs& /*args*/, Stream /*stream*/) {
-  return Status::unsupported("cuBLAS needs a CUDA GPU");
+std::function<Status(const KernelArgs&, Stream)> enqueue_for(const Problem& /*problem*/) {
+  return nullptr;  // the requirements rule a launch out
 }
 
 #endif
 
-// cuBLAS 13.1 returns NaN for some finite sums times an infinite alpha.
-Status restrictions(const SgemmArgs& args) {
-  if (std::isfinite(args.alpha) || args.shape.k == 0) return {};
-  return Status::unsupported("cuBLAS does not promise anything for an alpha that is not finite");
+Choice choose(const Problem& problem, const Device& /*device*/) {
+  // cuBLAS 13.1 returns NaN for some finite sums times an infinite alpha.
+  if (!std::isfinite(problem.alpha)) {
+    return {.status = Status::unsupported(
+                "cuBLAS does not promise anything for an alpha that is not finite")};
+  }
+  return {.rounding_chain = serial_rounding_chain(problem.shape), .enqueue = enqueue_for(problem)};
 }
 
 constexpr std::int64_t kTileSizes[] = {32, 64, 128};
@@ -86,11 +104,11 @@ const Stage stage{
     .name = "Cublas",
     .idea = "the yardstick: cuBLAS in FP32, TF32 off",
     .requirements = {.not_on_simt = "cuBLAS needs a CUDA GPU"},
+    .takes_transposed = true,
+    .takes_batches = true,
     .tile_sizes = kTileSizes,
-    .rounding_chain = serial_rounding_chain,
-    .restrictions = restrictions,
+    .choose = choose,
     .setup = setup,
-    .enqueue = enqueue,
 };
 
 }  // namespace tilegate::cublas

@@ -2,10 +2,12 @@
 #include <cctype>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/catalogue.hpp>
+#include <tilegate/ladder.hpp>
 
 #include "ladder/stage_test.hpp"
 
@@ -15,14 +17,19 @@ namespace {
 // The longest K that the benchmarks and the tests use.
 constexpr Shape kLongest{16, 16, 1 << 20};
 
-TEST(Registry, IsNotEmptyAndEndsWithTheYardstick) {
-  ASSERT_FALSE(stages().empty());
-  EXPECT_EQ(stages().back()->name, "Cublas");
+TEST(Catalogue, IsTheLadderAndThenTheYardstick) {
+  std::vector<const Stage*> listed;
+  for (const CatalogueEntry& entry : catalogue()) {
+    if (!entry.yardstick) listed.push_back(entry.stage);
+  }
+  EXPECT_EQ(listed, std::vector<const Stage*>(stages().begin(), stages().end()));
+  EXPECT_TRUE(catalogue().back().yardstick);
+  EXPECT_EQ(catalogue().back().stage->name, "Cublas");
 }
 
-TEST(Registry, NamesAreUniqueWords) {
+TEST(Catalogue, NamesAreUniqueWords) {
   std::set<std::string> seen;
-  for (const Stage* stage : all_stages()) {
+  for (const Stage* stage : catalogue_stages()) {
     EXPECT_TRUE(seen.insert(test_name(*stage)).second) << stage->name << " is there twice";
     ASSERT_FALSE(stage->name.empty());
     EXPECT_TRUE(std::isupper(static_cast<unsigned char>(stage->name.front()))) << stage->name;
@@ -32,42 +39,46 @@ TEST(Registry, NamesAreUniqueWords) {
   }
 }
 
-TEST(Registry, VariantsAreNamedAfterTheirRung) {
-  for (const Stage* stage : stages()) {
-    EXPECT_EQ(stage->name.find('.'), std::string_view::npos) << stage->name;
-    for (const Stage* variant : stage->variants) {
-      EXPECT_TRUE(variant->name.starts_with(std::string(stage->name) + ".")) << variant->name;
+TEST(Catalogue, VariantsAreNamedAfterTheirRung) {
+  for (const CatalogueEntry& entry : catalogue()) {
+    const std::string rung(entry.stage->name);
+    EXPECT_EQ(rung.find('.'), std::string::npos) << rung;
+    for (const Stage* variant : entry.variants) {
+      EXPECT_TRUE(variant->name.starts_with(rung + ".")) << variant->name;
     }
   }
 }
 
-TEST(Registry, DescriptorsAreComplete) {
-  for (const Stage* stage : all_stages()) {
+TEST(Catalogue, DescriptorsAreComplete) {
+  for (const Stage* stage : catalogue_stages()) {
     EXPECT_FALSE(stage->idea.empty()) << stage->name;
     EXPECT_FALSE(stage->tile_sizes.empty()) << stage->name;
     for (const std::int64_t size : stage->tile_sizes) EXPECT_GT(size, 0) << stage->name;
-    EXPECT_NE(stage->enqueue, nullptr) << stage->name;
+    EXPECT_NE(stage->choose, nullptr) << stage->name;
   }
 }
 
-TEST(Registry, RoundingChainsBoundSomething) {
-  for (const Stage* stage : all_stages()) {
-    ASSERT_NE(stage->rounding_chain, nullptr) << stage->name;
+TEST(Catalogue, FindsEachStageByItsName) {
+  for (const Stage* stage : catalogue_stages()) EXPECT_EQ(find_in_catalogue(stage->name), stage);
+  for (const Stage* stage : stages()) EXPECT_EQ(find_stage(stage->name), stage);
+  for (const char* name : {"", "naive", "NoSuchStage"}) {
+    EXPECT_EQ(find_in_catalogue(name), nullptr);
+    EXPECT_EQ(find_stage(name), nullptr);
+  }
+  EXPECT_EQ(find_stage("Cublas"), nullptr) << "the yardstick is no rung";
+}
+
+TEST(Plan, RoundingChainsBoundSomething) {
+  for (const Stage* stage : catalogue_stages()) {
+    if (!cannot_run(*stage).empty()) continue;
     for (const Shape& shape : {Shape{1, 1, 0}, Shape{1, 1, 1}, Shape{100, 100, 100}, kLongest}) {
-      const auto chain = static_cast<double>(stage->rounding_chain(shape));
+      const auto chain = static_cast<double>(stage->plan(Problem::dense(shape)).rounding_chain());
       EXPECT_GE(chain, 1.0) << stage->name << ": alpha alone rounds once";
       EXPECT_LT(chain * 0x1p-24, 1.0) << stage->name;
       EXPECT_LE(chain, static_cast<double>(2 * shape.k + 4))
-          << stage->name << ": longer than a serial sum with two roundings a step";
+          << stage->name << ": longer than a serial sum with two roundings per step";
     }
   }
-}
-
-TEST(Registry, FindStageFindsEachByItsName) {
-  for (const Stage* stage : all_stages()) EXPECT_EQ(find_stage(stage->name), stage);
-  EXPECT_EQ(find_stage(""), nullptr);
-  EXPECT_EQ(find_stage("naive"), nullptr);
-  EXPECT_EQ(find_stage("NoSuchStage"), nullptr);
 }
 
 TEST(Status, DefaultIsOkAndTheOthersSayWhy) {

@@ -192,8 +192,8 @@ BREAK = {
 }
 
 
-@pytest.mark.parametrize("told", BREAK)
-def test_each_rule_can_fail(told):
+@pytest.mark.parametrize("message", BREAK)
+def test_each_rule_can_fail(message):
     workflow = load(REPOSITORY / ".github/workflows/gpu.yml")
-    BREAK[told](workflow)
-    assert any(told in problem for problem in problems(workflow))
+    BREAK[message](workflow)
+    assert any(message in problem for problem in problems(workflow))

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/device.hpp>
-#include <tilegate/simt/host/executor.hpp>
+#include <tilegate/device.hpp>
+#include <tilegate/device/cpu/executor.hpp>
 
 #include "planted.hpp"
 

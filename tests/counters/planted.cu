@@ -1,4 +1,4 @@
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
 
 #include "planted.hpp"
 
@@ -14,7 +14,7 @@ struct Storage {
 // Thread t reads what thread 63 - t, of the other warp, wrote.
 template <bool kFaulty>
 __global__ void read_after_write(float* memory) {
-  auto& smem = simt::shared_storage<Storage>();
+  auto& smem = device::shared_storage<Storage>();
   smem.words[threadIdx.x] = 1.0F;
   if (!kFaulty) __syncthreads();
   memory[threadIdx.x] = smem.words[kThreads - 1 - threadIdx.x];
@@ -23,7 +23,7 @@ __global__ void read_after_write(float* memory) {
 // All threads read word 0; then thread 40 writes it.
 template <bool kFaulty>
 __global__ void write_after_read(float* memory) {
-  auto& smem = simt::shared_storage<Storage>();
+  auto& smem = device::shared_storage<Storage>();
   smem.words[threadIdx.x] = 1.0F;
   __syncthreads();
   memory[threadIdx.x] = smem.words[0];
@@ -33,7 +33,7 @@ __global__ void write_after_read(float* memory) {
 
 template <bool kFaulty>
 __global__ void write_after_write(float* memory) {
-  auto& smem = simt::shared_storage<Storage>();
+  auto& smem = device::shared_storage<Storage>();
   smem.words[kFaulty ? threadIdx.x / 2 : threadIdx.x] = 1.0F;
   __syncthreads();
   memory[threadIdx.x] = smem.words[kFaulty ? 0 : threadIdx.x];
@@ -42,7 +42,7 @@ __global__ void write_after_write(float* memory) {
 // Two lanes of one warp exchange words.
 template <bool kFaulty>
 __global__ void warp_exchange(float* memory) {
-  auto& smem = simt::shared_storage<Storage>();
+  auto& smem = device::shared_storage<Storage>();
   smem.words[threadIdx.x] = 1.0F;
   if (!kFaulty) __syncwarp();
   memory[threadIdx.x] = smem.words[threadIdx.x ^ 1];
@@ -51,7 +51,7 @@ __global__ void warp_exchange(float* memory) {
 // A warp barrier orders the lanes that its mask names, and no others.
 template <bool kFaulty>
 __global__ void partial_warp_barrier(float* memory) {
-  auto& smem = simt::shared_storage<Storage>();
+  auto& smem = device::shared_storage<Storage>();
   const unsigned lane = threadIdx.x % 32;
   smem.words[threadIdx.x] = 1.0F;
   __syncwarp(lane < 16 ? 0x0000ffffU : 0xffff0000U);
@@ -61,7 +61,7 @@ __global__ void partial_warp_barrier(float* memory) {
 // A shuffle exchanges registers; it orders no memory.
 template <bool kFaulty>
 __global__ void shuffle_is_no_barrier(float* memory) {
-  auto& smem = simt::shared_storage<Storage>();
+  auto& smem = device::shared_storage<Storage>();
   smem.words[threadIdx.x] = 1.0F;
   const float other = __shfl_xor_sync(~0U, smem.words[threadIdx.x], 1);
   memory[threadIdx.x] = kFaulty ? smem.words[threadIdx.x ^ 1] : other;
@@ -69,7 +69,7 @@ __global__ void shuffle_is_no_barrier(float* memory) {
 
 template <bool kFaulty>
 __global__ void unwritten(float* memory) {
-  auto& smem = simt::shared_storage<Storage>();
+  auto& smem = device::shared_storage<Storage>();
   if (!kFaulty || threadIdx.x != 5) smem.words[threadIdx.x] = 1.0F;
   __syncthreads();
   memory[threadIdx.x] = smem.words[threadIdx.x];
@@ -78,7 +78,7 @@ __global__ void unwritten(float* memory) {
 // What one block wrote is nothing to the next.
 template <bool kFaulty>
 __global__ void unwritten_by_this_block(float* memory) {
-  auto& smem = simt::shared_storage<Storage>();
+  auto& smem = device::shared_storage<Storage>();
   if (!kFaulty || blockIdx.x == 0) smem.words[threadIdx.x] = 1.0F;
   __syncthreads();
   memory[threadIdx.x] = smem.words[threadIdx.x];
@@ -86,22 +86,22 @@ __global__ void unwritten_by_this_block(float* memory) {
 
 template <bool kFaulty>
 __global__ void async_copy(float* memory) {
-  auto& smem = simt::shared_storage<Storage>();
-  simt::copy_async<4>(&smem.words[threadIdx.x], &memory[threadIdx.x]);
-  simt::copy_async_commit();
-  if (!kFaulty) simt::copy_async_wait<0>();
+  auto& smem = device::shared_storage<Storage>();
+  device::copy_async<4>(&smem.words[threadIdx.x], &memory[threadIdx.x]);
+  device::copy_async_commit();
+  if (!kFaulty) device::copy_async_wait<0>();
   __syncthreads();
   memory[threadIdx.x] = smem.words[kThreads - 1 - threadIdx.x] + 1.0F;
-  if (kFaulty) simt::copy_async_wait<0>();
+  if (kFaulty) device::copy_async_wait<0>();
 }
 
 // The wait makes a copy visible to its own thread; the others need a barrier as well.
 template <bool kFaulty>
 __global__ void async_copy_barrier(float* memory) {
-  auto& smem = simt::shared_storage<Storage>();
-  simt::copy_async<4>(&smem.words[threadIdx.x], &memory[threadIdx.x]);
-  simt::copy_async_commit();
-  simt::copy_async_wait<0>();
+  auto& smem = device::shared_storage<Storage>();
+  device::copy_async<4>(&smem.words[threadIdx.x], &memory[threadIdx.x]);
+  device::copy_async_commit();
+  device::copy_async_wait<0>();
   if (!kFaulty) __syncthreads();
   const float other = smem.words[kThreads - 1 - threadIdx.x];
   __syncthreads();
@@ -121,7 +121,7 @@ __global__ void outside_operand(float* memory) {
 
 template <bool kFaulty>
 __global__ void outside_shared(float* memory) {
-  auto& smem = simt::shared_storage<Storage>();
+  auto& smem = device::shared_storage<Storage>();
   smem.words[threadIdx.x] = 1.0F;
   __syncthreads();
   memory[threadIdx.x] = smem.words[threadIdx.x + (kFaulty ? 1 : 0)];
@@ -130,25 +130,25 @@ __global__ void outside_shared(float* memory) {
 template <bool kFaulty>
 __global__ void misaligned(float* memory) {
   if (threadIdx.x >= 8) return;
-  const auto v = simt::load_vector<float4>(memory + 4 * threadIdx.x + (kFaulty ? 1 : 0));
+  const auto v = device::load_vector<float4>(memory + 4 * threadIdx.x + (kFaulty ? 1 : 0));
   memory[threadIdx.x] = v.x + v.y + v.z + v.w;
 }
 
 template <bool kFaulty>
 __global__ void misaligned_shared(float* memory) {
-  auto& smem = simt::shared_storage<Storage>();
+  auto& smem = device::shared_storage<Storage>();
   smem.words[threadIdx.x] = 1.0F;
   __syncthreads();
   if (threadIdx.x >= 8) return;
-  const auto v = simt::load_vector<float2>(&smem.words[2 * threadIdx.x + (kFaulty ? 1 : 0)]);
+  const auto v = device::load_vector<float2>(&smem.words[2 * threadIdx.x + (kFaulty ? 1 : 0)]);
   memory[threadIdx.x] = v.x + v.y;
 }
 
 template <auto kKernel>
 Status launch(float* memory) {
-  const simt::LaunchConfig config{
+  const device::LaunchConfig config{
       .kernel = "planted", .blocks = 2, .threads_x = kThreads, .shared_bytes = sizeof(Storage)};
-  return simt::launch(config, nullptr, kKernel, memory);
+  return device::launch(config, nullptr, kKernel, memory);
 }
 
 #define PLANT(name, message) \

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::planted {
 

@@ -76,7 +76,7 @@ def test_counters_are_those_of_the_gpu(
             found = {"ncu": sorted(values), "here": counted[name][counter]}
             if reason is None or {k: reason[k] for k in found} != found:
                 differences.append(f"{name} {counter}: {found}")
-    hint = "a kernel changed? see kernels/simt/README.md, Against hardware\n"
+    hint = "a kernel changed? see kernels/device/README.md, Against hardware\n"
     assert not differences, hint + "\n".join(differences)
     assert not unused, f"explained, but equal: {sorted(unused)}"
 

@@ -7,11 +7,13 @@ from typing import Any
 
 from stage_builder import stage, write_stages
 
-from gate_builders import make_row, make_run, scaled
+from gate_builders import REPOSITORY, make_row, make_run, scaled
+from tilegate_ci.report.figures import PROFILE
 
 RUNGS = {"Naive": 0.0125, "Warptile": 0.95, "Cublas": 1.0}
 SIZES = (512, 1024, 2048, 4096)
 SLOW, WRONG = "Warptile/4096x4096x4096", "Naive/512x512x512"
+MEMORY = {"gb_per_s": 2400, "peak_pct": 50}
 HOSTILE = '</script><img src=x onerror="document.title=1">'
 
 
@@ -45,16 +47,12 @@ def repository(root: Path, profile: bool = True) -> Path:
         git(root, "add", "-A")
         git(root, "commit", "-q", "-m", "baseline")
     if profile:
-        rungs = [
-            {
-                "name": name,
-                "kernels": [{"flop": 100, "dram": {"bytes": 4, "gb_per_s": 2400, "peak_pct": 50}}],
-            }
-            for name in RUNGS
-        ]
-        (root / "bench/profile").mkdir()
-        text = json.dumps({"schema": 1, "shape": "4096x4096x4096", "rungs": rungs})
-        (root / "bench/profile/nvidia-h200.json").write_text(text)
+        document = json.loads((REPOSITORY / PROFILE).read_text())
+        kernel = document["rungs"][0]["kernels"][0]
+        kernel |= {"flop": 100, "dram": {**kernel["dram"], "bytes": 4, **MEMORY}}
+        document["rungs"] = [{"name": name, "kernels": [kernel]} for name in RUNGS]
+        (root / PROFILE).parent.mkdir()
+        (root / PROFILE).write_text(json.dumps(document))
     return root
 
 

@@ -10,7 +10,7 @@ from stage_builder import stage, write_stages
 REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = Path(__file__).parent / "data"
 GOOD, SPILLED = "ptxas_swizzle.txt", "ptxas_swizzle_spilled.txt"
-KERNEL = "_ZN8tilegate7swizzle5sgemmILb{}EEEvNS_9SgemmArgsE"
+KERNEL = "_ZN8tilegate7swizzle5sgemmILb{}EEEvNS_10KernelArgsE"
 
 NVCC = """#!{python}
 import pathlib, sys
@@ -85,7 +85,7 @@ class Repository:
 def copy_of_rung(root: Path, folder: str, name: str) -> Path:
     """The real kernels, with one rung in the ladder; returns that rung's file."""
     kernels = root / "kernels"
-    for part in ("include", "simt/include", "common/include", folder):
+    for part in ("include", "device/include", "common/include", "core", folder):
         shutil.copytree(REPOSITORY / "kernels" / part, kernels / part)
     write_stages(root / "build" / "cpu", stage(folder, name))
     (root / "bench/baselines").mkdir(parents=True)

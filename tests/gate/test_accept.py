@@ -170,8 +170,8 @@ def test_the_baseline_of_another_device_is_not_replaced(files, capsys, field, va
     other["device"][field] = value
     assert accepted_file(files, other) == code
     assert (baseline.read_bytes() == before) == (code == 2)
-    told = f"{baseline}: the baseline of NVIDIA H200, and {files[0]} is of NVIDIA L4"
-    assert (told in capsys.readouterr().err) == (code == 2)
+    message = f"{baseline}: the baseline of NVIDIA H200, and {files[0]} is of NVIDIA L4"
+    assert (message in capsys.readouterr().err) == (code == 2)
 
 
 def test_a_device_s_own_file_is_replaced_whatever_is_in_it(files, monkeypatch):

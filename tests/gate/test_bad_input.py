@@ -100,19 +100,19 @@ def test_a_planted_run_is_never_a_baseline(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("edit", "told"),
+    ("edit", "message"),
     [
         (lambda d: d["protocol"].update(seed=-1), "protocol.seed: must be at least 0, not -1"),
         (lambda d: d["device"].update(driver=7), "device.driver: must be text, not 7"),
         (lambda d: d["sessions"].append({"conditions": []}), "sessions"),
     ],
 )
-def test_fields_that_decide_nothing_are_checked_too(tmp_path, edit, told):
+def test_fields_that_decide_nothing_are_checked_too(tmp_path, edit, message):
     document = make_run()
     edit(document)
     with pytest.raises(GateError, match=r"run\.json: ") as caught:
         load(str(write(tmp_path / "run.json", document)))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_the_committed_baselines_satisfy_their_schema():
@@ -154,7 +154,7 @@ def test_a_waiver_counts_on_its_last_day_and_up_to_its_ceiling(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"expires": "2026-06-29"}, "waiver T2-1 expired on 2026-06-29: a faster store"),
         ({"expires": "soon"}, 'waivers[0].expires: must be a day such as 2026-06-30, not "soon"'),
@@ -167,10 +167,10 @@ def test_a_waiver_counts_on_its_last_day_and_up_to_its_ceiling(tmp_path):
         ({"until": "2026-07-01"}, 'waivers[0]: "until" is not known here'),
     ],
 )
-def test_a_waiver_that_cannot_be_trusted_is_an_error(tmp_path, changes, told):
+def test_a_waiver_that_cannot_be_trusted_is_an_error(tmp_path, changes, message):
     with pytest.raises(GateError, match=r"waivers\.json: ") as caught:
         waived(tmp_path, **changes)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_two_waivers_do_not_share_an_id(tmp_path):

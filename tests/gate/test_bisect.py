@@ -135,14 +135,14 @@ def test_it_may_be_the_one_that_cannot_be_judged(history, find):
 
 
 @pytest.mark.parametrize(
-    ("speed", "told"),
+    ("speed", "message"),
     [(0, "is not slower"), (2, "cannot be judged itself"), ("crash", "cannot be judged itself")],
 )
-def test_a_bad_commit_that_is_not_bad_blames_nobody(history, find, speed, told):
+def test_a_bad_commit_that_is_not_bad_blames_nobody(history, find, speed, message):
     history.commits(0, 0, 0, speed)
     code, out, _ = find("c0", "c3")
     assert code == 3
-    assert told in out
+    assert message in out
     assert len(history.calls) == 1
 
 
@@ -185,7 +185,7 @@ def test_a_dry_run_measures_nothing(history, find):
 
 
 @pytest.mark.parametrize(
-    ("good", "bad", "told"),
+    ("good", "bad", "message"),
     [
         ("c1", "c0", "c1 is not an ancestor of c0"),
         ("side", "c1", "side is not an ancestor of c1"),
@@ -195,16 +195,16 @@ def test_a_dry_run_measures_nothing(history, find):
         ("c0", "c0:speed", "'c0:speed' is not a commit"),
     ],
 )
-def test_what_cannot_be_bisected(history, capfd, good, bad, told):
+def test_what_cannot_be_bisected(history, capfd, good, bad, message):
     history.commits(0, 1)
     history.git("branch", "side", history.git("commit-tree", "c0^{tree}", "-m", "no parent"))
     assert main(["bisect", "--filter", FILTER, "--", good, bad]) == 2
-    assert told in capfd.readouterr().err
+    assert message in capfd.readouterr().err
     assert history.calls == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["c0", "c1"], "required: --filter"),
         (["c0", "--filter", "x"], "required: BAD"),
@@ -212,9 +212,9 @@ def test_what_cannot_be_bisected(history, capfd, good, bad, told):
         (["c0", "c1", "--filter", "x", "--fast"], "unrecognized arguments: --fast"),
     ],
 )
-def test_wrong_usage(history, capfd, arguments, told):
+def test_wrong_usage(history, capfd, arguments, message):
     assert main(["bisect", *arguments]) == 2
-    assert told in capfd.readouterr().err
+    assert message in capfd.readouterr().err
 
 
 def test_a_filter_that_matches_nothing_measures_nothing(history, capfd):

@@ -123,10 +123,10 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(gate, files, tmp_path):
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     for options in (("--markdown", pipe), ("--json", pipe)):
         assert gate("compare", *files, *options).returncode == 0
-    told = os.read(reading, 1 << 16).decode()
+    message = os.read(reading, 1 << 16).decode()
     os.close(reading)
-    assert told.startswith("### Gate: nothing regressed\n")
-    assert '"kind": "verdict"' in told
+    assert message.startswith("### Gate: nothing regressed\n")
+    assert '"kind": "verdict"' in message
     assert pipe.is_fifo()
 
 

@@ -110,21 +110,21 @@ def test_one_unverified_process_makes_the_benchmark_unverified(out, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "message"),
     [
         ({"error_occurred": True, "error_message": "out of memory"}, "error: out of memory"),
         ({"skipped": True, "skip_message": "needs TMA"}, "skipped: needs TMA"),
         ({"error_occurred": True}, "error: without a message"),
     ],
 )
-def test_a_benchmark_that_did_not_run(out, tmp_path, capsys, flags, told):
+def test_a_benchmark_that_did_not_run(out, tmp_path, capsys, flags, message):
     process = edited(tmp_path, CUDA[1], lambda document: document["benchmarks"][1].update(flags))
     error = complaint(capsys, out, CUDA[0], process)
-    assert f"{process}: benchmarks[1]: {NAIVE}/manual_time: {told}\n" in error
+    assert f"{process}: benchmarks[1]: {NAIVE}/manual_time: {message}\n" in error
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda d: d["benchmarks"].pop(0), f"{WARPTILE} is in {CUDA[0]} only"),
         (
@@ -142,14 +142,14 @@ def test_a_benchmark_that_did_not_run(out, tmp_path, capsys, flags, told):
         (lambda d: d["benchmarks"][0].update(bytes=1.0), f"{WARPTILE} has other counters"),
     ],
 )
-def test_processes_that_are_not_alike(out, tmp_path, capsys, change, told):
+def test_processes_that_are_not_alike(out, tmp_path, capsys, change, message):
     process = edited(tmp_path, CUDA[1], change)
     error = complaint(capsys, out, CUDA[0], process)
-    assert f"{process}: not like {CUDA[0]}: {told}" in error
+    assert f"{process}: not like {CUDA[0]}: {message}" in error
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda d: d.update(benchmarks=[]), "benchmarks: no benchmark in it"),
         (lambda d: d.pop("benchmarks"), '"benchmarks" is missing'),
@@ -183,9 +183,9 @@ def test_processes_that_are_not_alike(out, tmp_path, capsys, change, told):
         ),
     ],
 )
-def test_faults_of_a_process(out, tmp_path, capsys, change, told):
+def test_faults_of_a_process(out, tmp_path, capsys, change, message):
     process = edited(tmp_path, CUDA[0], change)
-    assert f"gate: error: {process}: {told}" in complaint(capsys, out, process)
+    assert f"gate: error: {process}: {message}" in complaint(capsys, out, process)
 
 
 def test_only_aggregates(out, tmp_path, capsys):
@@ -231,7 +231,7 @@ def test_conditions_become_the_sessions(out, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{}", "must be a list, not an object"),
         ("[]", "no session in it"),
@@ -239,7 +239,7 @@ def test_conditions_become_the_sessions(out, tmp_path):
         ('[{"power_w": NaN}]', "[0].power_w: must be a finite number"),
     ],
 )
-def test_faulty_conditions(out, tmp_path, capsys, text, told):
+def test_faulty_conditions(out, tmp_path, capsys, text, message):
     path = write(tmp_path / "conditions.json", text)
     error = complaint(capsys, out, *CUDA, options=["--conditions", str(path)])
-    assert f"{path}: {told}" in error
+    assert f"{path}: {message}" in error

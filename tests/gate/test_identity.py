@@ -17,8 +17,9 @@ const char* where() { return __FILE__; }
 """
 PLAIN = {"device": "sass", "constant": "1.0", "host": "3"}
 WARPTILE = "kernels/CMakeFiles/tilegate_warptile.dir/10_warptile/warptile.cu"
-SPLIT_K = "kernels/CMakeFiles/tilegate_split_k.dir/11_split_k/split_k.cu"
-SHARED = "kernels/simt/CMakeFiles/tilegate_simt.dir/src/device.cpp"
+VARIANTS = "kernels/CMakeFiles/tilegate_warptile_variants.dir/10_warptile/variants.cu"
+SPLIT_K = "kernels/CMakeFiles/tilegate_split_k.dir/12_split_k/split_k.cu"
+SHARED = "kernels/device/CMakeFiles/tilegate_device.dir/cuda/device.cpp"
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +28,12 @@ def without_cuobjdump(monkeypatch):
 
 
 def built(folder: Path, **changes: dict) -> Path:
-    """A build folder with two rungs and what they share; `changes` are to one of the three."""
-    for name, place in (("warptile", WARPTILE), ("split_k", SPLIT_K)):
+    """A build folder with two rungs, variants of one and what they share; `changes` are to one."""
+    for name, place in (("warptile", WARPTILE), ("variants", VARIANTS), ("split_k", SPLIT_K)):
         compiled(folder / place, RUNG % {**PLAIN, **changes.get(name, {})})
     host = changes.get("shared", PLAIN)["host"]
     compiled(folder / SHARED, f"int launches(int n) {{ return n + {host}; }}")
-    write_stages(folder, stage("10_warptile", "Warptile"), stage("11_split_k", "SplitK"))
+    write_stages(folder, stage("10_warptile", "Warptile"), stage("12_split_k", "SplitK"))
     return folder
 
 
@@ -46,17 +47,19 @@ def compiled(path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "same"),
     [
-        ({}, {"Warptile", "SplitK"}),
-        ({"warptile": {"device": "SASS"}}, {"SplitK"}),
-        ({"warptile": {"host": "5"}}, {"SplitK"}),
-        ({"split_k": {"constant": "1.25"}}, {"Warptile"}),
+        ({}, {"Warptile", "Warptile.dealt", "SplitK"}),
+        ({"warptile": {"device": "SASS"}}, {"Warptile.dealt", "SplitK"}),
+        ({"warptile": {"host": "5"}}, {"Warptile.dealt", "SplitK"}),
+        ({"variants": {"device": "SASS"}}, {"Warptile", "SplitK"}),
+        ({"split_k": {"constant": "1.25"}}, {"Warptile", "Warptile.dealt"}),
         ({"shared": {"host": "5"}}, set()),
     ],
 )
 def test_a_change_is_of_its_own_rung_or_of_all(tmp_path, changes, same):
     base = built(tmp_path / "base")
     head = built(tmp_path / "another folder with a longer name", **changes)
-    assert same_rungs(base, head, ["Warptile", "SplitK", "Naive"]) == same
+    rungs = ["Warptile", "Warptile.dealt", "SplitK", "Naive"]
+    assert same_rungs(base, head, rungs) == same
 
 
 def test_a_build_is_identical_to_itself(tmp_path):

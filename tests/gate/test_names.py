@@ -4,7 +4,12 @@ import re
 import pytest
 
 from gate_builders import REPOSITORY
-from tilegate_ci.core.names import Problem, benchmark_filter, canonical_name, rerun_command
+from tilegate_ci.core.names import (
+    Problem,
+    benchmark_filter,
+    canonical_name,
+    rerun_command,
+)
 
 PLAIN = "Warptile/4096x4096x4096"
 with (REPOSITORY / "tests" / "problem" / "names.csv").open(encoding="utf-8") as stream:
@@ -19,6 +24,24 @@ def test_the_table_that_the_c_plus_plus_parser_reads_too(text, canonical):
     else:
         with pytest.raises(ValueError, match=r"malformed|too large for a float32"):
             Problem.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("1Naive/1x1x1", "War ptile/1x1x1", "Warptile./1x1x1", "Warptile.a.b/1x1x1"),
+        *(
+            "Warptile/01x1x1",
+            "Warptile/0x1x1",
+            "Warptile/1x1x1/ld01x1x1",
+            "Warptile/1x1x1/batch0",
+        ),
+        *(f"Warptile/1x1x1/alpha{value}" for value in (".5", "1.", "Inf", "-nan")),
+    ],
+)
+def test_the_gate_refuses_some_that_the_library_reads(text):
+    with pytest.raises(ValueError, match="malformed"):
+        Problem.parse(text)
 
 
 def test_every_part_is_read():

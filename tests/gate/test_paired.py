@@ -88,7 +88,7 @@ def test_a_control_moves_either_way_but_only_for_certain():
     assert moved(certain(0.0, 0.001), deltas) == []
     assert moved(certain(0.015, 0.02), deltas) == []
     assert len(moved(certain(0.015, 0.001), deltas)) == 1
-    assert "+1.50 %" in moved(certain(-0.015, 0.001), deltas)[0]
+    assert "-1.49 %" in moved(certain(-0.015, 0.001), deltas)[0]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """ci/gate run and confirm, with stand-ins for cmake and for the bench binary."""
 
 import json
-import re
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import pytest
 from run_builder import SUITE
 
 from tilegate_ci.cli import main
+from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import verdict_file
 
 
@@ -25,7 +26,7 @@ def test_a_slow_head_is_blocked(with_baseline, gate_run):
     done = gate_run("run", "--markdown", "summary.md", "--json", "verdict.json")
     assert done.code == 1, done
     assert done.out.splitlines()[-1].startswith("5 judged: 2 regressed, 3 pass. Exit 1")
-    assert "5 pairs" in done.out
+    assert "  pairs" in done.out
     assert "2 look slower: Warptile/" in done.err
     assert "min left" in done.err
     assert Path("summary.md").read_text().startswith("### Gate: regressed")
@@ -70,12 +71,16 @@ def test_confirm_judges_without_a_screen(world, gate_run):
     assert len(world.processes()) == 2 * 5
 
 
-def test_the_interval_in_the_note_holds_the_slow_down(world, gate_run):
+def test_the_verdict_file_has_the_pairs_and_what_they_come_to(world, gate_run):
     world.set("head", slow={"Warptile": 50})
     assert gate_run("confirm", "--json", "verdict.json").code == 1
-    for row in verdict_file.load("verdict.json").rows:
-        low, high = map(float, re.findall(r"[+-][0-9.]+", row.note)[:2])
-        assert low <= 100 * row.slowdown <= high, row
+    found = verdict_file.load("verdict.json")
+    assert found.base_commit == found.baseline.commit
+    for row in found.rows:
+        assert row.lower <= row.slowdown <= row.upper, row
+        assert row.lower <= statistics.median(row.pairs) <= row.upper, row
+        assert len(row.pairs) == 5
+        assert (row.p < 0.01) == (row.verdict is Verdict.REGRESSED)
 
 
 def test_noise_is_inconclusive_on_too_much_of_the_suite(world, gate_run):
@@ -233,14 +238,14 @@ def test_unknown_flags_and_too_few_pairs_are_exit_2(gate_run, more):
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         (["--filter", "Nothing"], "matches none of"),
         (["--filter", "("], "not a regular expression"),
         (["--head", "work"], "neither a folder nor a commit"),
     ],
 )
-def test_what_makes_no_sense_is_exit_2(gate_run, more, told):
+def test_what_makes_no_sense_is_exit_2(gate_run, more, message):
     done = gate_run("confirm", *more)
     assert done.code == 2
-    assert told in done.err
+    assert message in done.err

@@ -145,7 +145,7 @@ def test_a_recording_that_does_not_name_its_binary_goes_on(record, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--plant", "Naive=2", "--plant", "Naive=2.0"], "Naive, 2 % planted: given twice"),
         (["--mutation", "Naive:a=x", "--mutation", "Naive:a=y"], "Naive alone, a: given twice"),
@@ -159,10 +159,10 @@ def test_a_recording_that_does_not_name_its_binary_goes_on(record, tmp_path):
         (["--commit", "HEAD"], "commit"),
     ],
 )
-def test_what_makes_no_sense_is_exit_2(record, arguments, told):
+def test_what_makes_no_sense_is_exit_2(record, arguments, message):
     done = record(*arguments)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", gzip.compress(b'{"schema": 1')])
@@ -191,7 +191,7 @@ def test_a_recording_with_a_wrong_byte_is_an_error(record, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("edit", "told"),
+    ("edit", "message"),
     [
         (lambda d: d.update(schema=2), "schema: unknown schema 2"),
         (lambda d: d.pop("device"), '"device" is missing'),
@@ -211,13 +211,13 @@ def test_a_recording_with_a_wrong_byte_is_an_error(record, tmp_path):
         ),
     ],
 )
-def test_a_faulty_recording_is_an_error(record, tmp_path, edit, told):
+def test_a_faulty_recording_is_an_error(record, tmp_path, edit, message):
     record()
     document = dict(recording.load(str(tmp_path / "s.json.gz")).fields)
     edit(document)
     path = tmp_path / "edited.json.gz"
     path.write_bytes(gzip.compress(json.dumps(document).encode()))
-    with pytest.raises(GateError, match=told):
+    with pytest.raises(GateError, match=message):
         recording.load(str(path))
 
 

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 #include "verifier/case.hpp"
 
@@ -35,6 +36,27 @@ class CaseList {
   std::set<std::string> names_;
   std::vector<Case> cases_;
 };
+
+// How the operands of a problem may be stored, besides as they are.
+struct Form {
+  Op op_a = Op::kN, op_b = Op::kN;
+  std::int64_t batch = 1, gap = 0;  // as in Padded
+};
+
+// What the stage takes beyond the plain problem; empty for most stages.
+inline std::vector<Form> forms_of(const Stage& stage) {
+  std::vector<Form> forms;
+  if (stage.takes_transposed) {
+    forms.insert(forms.end(), {{Op::kT, Op::kN}, {Op::kN, Op::kT}, {Op::kT, Op::kT}});
+  }
+  if (stage.takes_batches) {
+    forms.insert(forms.end(), {{.batch = 3}, {.batch = 2, .gap = 2}, {.batch = 4, .gap = -1}});
+  }
+  if (stage.takes_transposed && stage.takes_batches) {
+    forms.insert(forms.end(), {{Op::kT, Op::kN, 2, 1}, {Op::kN, Op::kT, 3, -1}});
+  }
+  return forms;
+}
 
 struct Factors {
   float alpha, beta;

@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <vector>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 #include "verifier/case.hpp"
 
 namespace tilegate::ladder {
 
 using verifier::Case;
+using verifier::Padded;
 
 // Shapes: 0 and 1 in every place, 2 … 17, every tile size and its neighbours, primes, skinny ones;
 // alpha, beta, padding and offsets take turns. Each with integers and with uniform inputs.

@@ -6,7 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/device.hpp>
+#include <tilegate/catalogue.hpp>
+#include <tilegate/device.hpp>
 
 #include "ladder/stage_test.hpp"
 #include "verifier/guarded_matrix.hpp"
@@ -15,6 +16,7 @@ namespace tilegate::ladder {
 namespace {
 
 using verifier::GuardedMatrix;
+using verifier::Padded;
 
 constexpr float kUntouched = 42.0F;
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
@@ -30,28 +32,45 @@ class ErrorsAreValuesTest : public testing::TestWithParam<const Stage*> {
 
   const Stage& stage() const { return *GetParam(); }
 
-  SgemmArgs valid() const {
-    return {.shape = {16, 12, 8},
-            .a = a_.on_device(),
-            .lda = 8,
-            .b = b_.on_device(),
-            .ldb = 12,
-            .beta = 1.0F,
-            .c = c_.on_device(),
-            .ldc = 12,
-            .workspace = workspace_.data(),
-            .workspace_bytes = workspace_.size()};
+  struct Call {
+    Problem problem;
+    Operands operands;
+  };
+
+  Call valid() const {
+    return {Padded{.shape = {16, 12, 8}, .beta = 1.0F},
+            {.a = a_.on_device(),
+             .b = b_.on_device(),
+             .c = c_.on_device(),
+             .workspace = workspace_.data(),
+             .workspace_bytes = workspace_.size()}};
   }
 
-  // `spoil` makes the valid call wrong in `argument`.
-  void expect_refused(const std::string& argument, const std::function<void(SgemmArgs&)>& spoil) {
-    SgemmArgs args = valid();
-    spoil(args);
-    const Status status = stage().launch(args);
+  Status launch(const Call& call) const { return stage().plan(call.problem).launch(call.operands); }
+
+  static void expect_names(const Status& status, const std::string& argument) {
     EXPECT_EQ(status.code(), Status::Code::kInvalidArgument) << status.message();
     EXPECT_EQ(status.argument(), argument);
     EXPECT_NE(status.message(), "");
-    EXPECT_EQ(stage().supports(args).code(), status.code()) << "supports() and launch() differ";
+  }
+
+  // `spoil` makes the valid problem wrong in `argument`: no plan is made of it.
+  void expect_no_plan(const std::string& argument, const std::function<void(Problem&)>& spoil) {
+    Call call = valid();
+    spoil(call.problem);
+    const Plan plan = stage().plan(call.problem);
+    expect_names(plan.status(), argument);
+    EXPECT_EQ(plan.launch(call.operands).message(), plan.status().message());
+    expect_c_untouched();
+  }
+
+  // `spoil` makes the valid call wrong in `argument`: its plan refuses the operands.
+  void expect_refused(const std::string& argument, const std::function<void(Call&)>& spoil) {
+    Call call = valid();
+    spoil(call);
+    const Plan plan = stage().plan(call.problem);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    expect_names(plan.launch(call.operands), argument);
     expect_c_untouched();
   }
 
@@ -62,16 +81,15 @@ class ErrorsAreValuesTest : public testing::TestWithParam<const Stage*> {
     EXPECT_FALSE(c_.changed_guard()) << *c_.changed_guard();
   }
 
-  GuardedMatrix a_{"a", 64, 64, 64, 0, 1.0F};
-  GuardedMatrix b_{"b", 64, 64, 64, 0, 1.0F};
-  GuardedMatrix c_{"c", 64, 64, 64, 0, kUntouched};
+  GuardedMatrix a_{"a", {.rows = 64, .cols = 64, .ld = 64}, 1.0F};
+  GuardedMatrix b_{"b", {.rows = 64, .cols = 64, .ld = 64}, 1.0F};
+  GuardedMatrix c_{"c", {.rows = 64, .cols = 64, .ld = 64}, kUntouched};
   device::Buffer workspace_{1 << 20};
 };
 
 TEST_P(ErrorsAreValuesTest, ValidCallIsAccepted) {
-  ASSERT_LE(stage().workspace_bytes(valid().shape), workspace_.size());
-  EXPECT_TRUE(stage().supports(valid()).ok()) << stage().supports(valid()).message();
-  const Status status = stage().launch(valid());
+  ASSERT_LE(stage().plan(valid().problem).workspace_bytes(), workspace_.size());
+  const Status status = launch(valid());
   EXPECT_TRUE(status.ok()) << status.message();
   ASSERT_TRUE(device::synchronize().ok());
   ASSERT_TRUE(c_.download().ok());
@@ -79,105 +97,146 @@ TEST_P(ErrorsAreValuesTest, ValidCallIsAccepted) {
 }
 
 TEST_P(ErrorsAreValuesTest, NegativeSizes) {
-  expect_refused("m", [](SgemmArgs& args) { args.shape.m = -1; });
-  expect_refused("n", [](SgemmArgs& args) { args.shape.n = -1; });
-  expect_refused("k", [](SgemmArgs& args) { args.shape.k = -kHuge; });
+  expect_no_plan("m", [](Problem& problem) { problem.shape.m = -1; });
+  expect_no_plan("n", [](Problem& problem) { problem.shape.n = -1; });
+  expect_no_plan("k", [](Problem& problem) { problem.shape.k = -kHuge; });
+  expect_no_plan("batch", [](Problem& problem) { problem.batch = -1; });
 }
 
 TEST_P(ErrorsAreValuesTest, ShortLeadingDimensions) {
-  expect_refused("lda", [](SgemmArgs& args) { args.lda = 7; });
-  expect_refused("ldb", [](SgemmArgs& args) { args.ldb = 11; });
-  expect_refused("ldc", [](SgemmArgs& args) { args.ldc = 11; });
-  expect_refused("ldc", [](SgemmArgs& args) { args.ldc = -12; });
+  expect_no_plan("lda", [](Problem& problem) { problem.lda = 7; });
+  expect_no_plan("ldb", [](Problem& problem) { problem.ldb = 11; });
+  expect_no_plan("ldc", [](Problem& problem) { problem.ldc = 11; });
+  expect_no_plan("ldc", [](Problem& problem) { problem.ldc = -12; });
 }
 
 TEST_P(ErrorsAreValuesTest, ShortLeadingDimensionsOfEmptyProducts) {
-  expect_refused("ldb", [](SgemmArgs& args) { args.shape.m = 0, args.ldb = 11; });
-  expect_refused("m", [](SgemmArgs& args) { args.shape.n = 0, args.shape.m = -1; });
+  expect_no_plan("ldb", [](Problem& problem) { problem.shape.m = 0, problem.ldb = 11; });
+  expect_no_plan("m", [](Problem& problem) { problem.shape.n = 0, problem.shape.m = -1; });
+}
+
+TEST_P(ErrorsAreValuesTest, OffsetsThatNoFloatHas) {
+  expect_no_plan("a", [](Problem& problem) { problem.offset_bytes[0] = 2; });
+  expect_no_plan("b", [](Problem& problem) { problem.offset_bytes[1] = -4; });
+  expect_no_plan("c", [](Problem& problem) { problem.offset_bytes[2] = 5; });
+}
+
+TEST_P(ErrorsAreValuesTest, WhatTheStageDoesNotDo) {
+  for (const char* text : {"16x12x8/TN", "16x12x8/NT", "16x12x8/batch2"}) {
+    Problem problem;
+    ASSERT_TRUE(parse_problem(text, &problem).ok());
+    const bool takes = problem.batch > 1 ? stage().takes_batches : stage().takes_transposed;
+    const Status status = stage().plan(problem).status();
+    EXPECT_EQ(status.code(), takes ? Status::Code::kOk : Status::Code::kUnsupported) << text;
+  }
+}
+
+TEST_P(ErrorsAreValuesTest, ResultsOfABatchThatOverlap) {
+  expect_no_plan("stride_c", [](Problem& problem) { problem.batch = 2, problem.stride_c = 191; });
+  expect_no_plan("stride_a", [](Problem& problem) { problem.batch = 2, problem.stride_a = -1; });
 }
 
 TEST_P(ErrorsAreValuesTest, NullPointers) {
-  expect_refused("a", [](SgemmArgs& args) { args.a = nullptr; });
-  expect_refused("b", [](SgemmArgs& args) { args.b = nullptr; });
-  expect_refused("c", [](SgemmArgs& args) { args.c = nullptr; });
-  expect_refused("c", [](SgemmArgs& args) { args.c = nullptr, args.alpha = 0.0F; });
+  expect_refused("a", [](Call& call) { call.operands.a = nullptr; });
+  expect_refused("b", [](Call& call) { call.operands.b = nullptr; });
+  expect_refused("c", [](Call& call) { call.operands.c = nullptr; });
+  expect_refused("c", [](Call& call) { call.operands.c = nullptr, call.problem.alpha = 0.0F; });
 }
 
 template <typename T>
-T* one_byte_on(T* p) {
-  return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(p) + 1);
+T* bytes_on(T* p, int bytes) {
+  return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(p) +
+                              static_cast<std::uintptr_t>(bytes));
 }
 
 TEST_P(ErrorsAreValuesTest, MisalignedPointers) {
-  expect_refused("a", [](SgemmArgs& args) { args.a = one_byte_on(args.a); });
-  expect_refused("b", [](SgemmArgs& args) { args.b = one_byte_on(args.b); });
-  expect_refused("c", [](SgemmArgs& args) { args.c = one_byte_on(args.c); });
+  expect_refused("a", [](Call& call) { call.operands.a = bytes_on(call.operands.a, 1); });
+  expect_refused("b", [](Call& call) { call.operands.b = bytes_on(call.operands.b, 1); });
+  expect_refused("c", [](Call& call) { call.operands.c = bytes_on(call.operands.c, 1); });
+}
+
+TEST_P(ErrorsAreValuesTest, PointersLessAlignedThanTheProblemPromises) {
+  expect_refused("a", [](Call& call) { call.operands.a = bytes_on(call.operands.a, 8); });
+  expect_refused("b", [](Call& call) {
+    call.problem.offset_bytes[1] = 8;
+    call.operands.b = bytes_on(call.operands.b, 4);
+  });
+  Call call = valid();
+  call.problem.offset_bytes = {4, 8, 12};
+  EXPECT_TRUE(launch(call).ok()) << "better aligned than promised";
 }
 
 TEST_P(ErrorsAreValuesTest, ExtentsPastTheAddressSpace) {
-  expect_refused("a", [](SgemmArgs& args) { args.lda = kHuge; });
-  expect_refused("a", [](SgemmArgs& args) { args.shape.k = args.lda = std::int64_t{1} << 61; });
-  expect_refused("b", [](SgemmArgs& args) { args.ldb = kHuge / 4; });
-  expect_refused("c", [](SgemmArgs& args) { args.ldc = kHuge / 8; });
-  expect_refused("c", [](SgemmArgs& args) { args.shape.m = kHuge; });
+  expect_no_plan("a", [](Problem& problem) { problem.lda = kHuge; });
+  expect_no_plan("a", [](Problem& p) { p.shape.k = p.lda = std::int64_t{1} << 61; });
+  expect_no_plan("b", [](Problem& problem) { problem.ldb = kHuge / 4; });
+  expect_no_plan("c", [](Problem& problem) { problem.ldc = kHuge / 8; });
+  expect_no_plan("a", [](Problem& problem) { problem.shape.m = kHuge; });
+  // All of it fits, but not behind the pointer.
+  expect_refused(
+      "c", [](Call& call) { call.operands.c = reinterpret_cast<float*>(~std::uintptr_t{0} - 15); });
 }
 
 TEST_P(ErrorsAreValuesTest, MoreBlocksThanAGridHas) {
-  // Fits the address space of a pointer, if not any memory: refused, or never launched.
-  SgemmArgs args = valid();
-  args.shape = {std::int64_t{1} << 40, std::int64_t{1} << 18, 0};
-  args.lda = 0;
-  args.ldb = args.ldc = args.shape.n;
-  if (stage().workspace_bytes(args.shape) > workspace_.size()) GTEST_SKIP() << "no such workspace";
   if (stage().name == "Cublas") GTEST_SKIP() << "the library has its own limits";
-  EXPECT_EQ(stage().launch(args).code(), Status::Code::kUnsupported);
-  expect_c_untouched();
+  // Fits the address space of a pointer, if not any memory.
+  Problem problem = Problem::dense({std::int64_t{1} << 40, std::int64_t{1} << 18, 0});
+  EXPECT_EQ(stage().plan(problem).status().code(), Status::Code::kUnsupported);
 }
 
 TEST_P(ErrorsAreValuesTest, COverlapsAnInput) {
-  expect_refused("c", [](SgemmArgs& args) { args.a = args.c; });
-  expect_refused("c", [](SgemmArgs& args) { args.b = args.c; });
+  expect_refused("c", [](Call& call) { call.operands.a = call.operands.c; });
+  expect_refused("c", [](Call& call) { call.operands.b = call.operands.c; });
   // By one element: the first of A, or of B, is the last of C, and the other way round.
-  expect_refused("c", [](SgemmArgs& args) { args.a = args.c + 16 * 12 - 1; });
-  expect_refused("c", [](SgemmArgs& args) { args.b = args.c + 16 * 12 - 1; });
-  expect_refused("c", [](SgemmArgs& args) { args.a = args.c, args.c += 16 * 8 - 1; });
+  const auto unaligned = [](Call& call) { call.problem.offset_bytes = {4, 4, 4}; };
+  expect_refused("c", [&](Call& call) {
+    unaligned(call);
+    call.operands.a = call.operands.c + 16 * 12 - 1;
+  });
+  expect_refused("c", [&](Call& call) {
+    unaligned(call);
+    call.operands.b = call.operands.c + 16 * 12 - 1;
+  });
+  expect_refused("c", [&](Call& call) {
+    unaligned(call);
+    call.operands.a = call.operands.c;
+    call.operands.c += 16 * 8 - 1;
+  });
 }
 
 TEST_P(ErrorsAreValuesTest, NeighboursDoNotOverlap) {
-  SgemmArgs args = valid();
-  args.a = args.c + 16 * 12;
-  EXPECT_TRUE(stage().supports(args).ok()) << stage().supports(args).message();
-  args.alpha = 0.0F;
-  args.a = args.b = args.c;  // not read
-  EXPECT_TRUE(stage().supports(args).ok()) << stage().supports(args).message();
+  Call call = valid();
+  call.operands.a = call.operands.c + 16 * 12;
+  EXPECT_TRUE(launch(call).ok()) << launch(call).message();
+  call.problem.alpha = 0.0F;
+  call.operands.a = call.operands.b = call.operands.c;  // not read
+  EXPECT_TRUE(launch(call).ok()) << launch(call).message();
+  EXPECT_TRUE(device::synchronize().ok());
 }
 
 TEST_P(ErrorsAreValuesTest, StrideOfASingleRowMayBeAnything) {
-  SgemmArgs args = valid();
-  args.shape = {1, 12, 1};
-  args.lda = args.ldb = args.ldc = std::int64_t{1} << 60;
-  const Status status = stage().launch(args);
+  Call call = valid();
+  call.problem.shape = {1, 12, 1};
+  call.problem.lda = call.problem.ldb = call.problem.ldc = std::int64_t{1} << 60;
+  const Status status = launch(call);
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_TRUE(device::synchronize().ok());
 }
 
 TEST_P(ErrorsAreValuesTest, WorkspaceTooSmall) {
-  SgemmArgs args = valid();
-  args.shape = {16, 12, 2048};
-  args.lda = 2048;
   const device::Buffer a(16 * 2048 * sizeof(float));
   const device::Buffer b(2048 * 12 * sizeof(float));
-  args.a = reinterpret_cast<const float*>(a.data());
-  args.b = reinterpret_cast<const float*>(b.data());
-  const std::size_t needed = stage().workspace_bytes(args.shape);
+  const Plan plan = stage().plan(Problem::dense({16, 12, 2048}));
+  const std::size_t needed = plan.workspace_bytes();
   if (needed == 0) GTEST_SKIP() << "needs no workspace";
   ASSERT_LE(needed, workspace_.size());
   const auto refused = [&](void* workspace, std::size_t bytes) {
-    args.workspace = workspace;
-    args.workspace_bytes = bytes;
-    const Status status = stage().launch(args);
-    EXPECT_EQ(status.code(), Status::Code::kInvalidArgument) << status.message();
-    EXPECT_EQ(status.argument(), "workspace");
+    expect_names(plan.launch({.a = reinterpret_cast<const float*>(a.data()),
+                              .b = reinterpret_cast<const float*>(b.data()),
+                              .c = c_.on_device(),
+                              .workspace = workspace,
+                              .workspace_bytes = bytes}),
+                 "workspace");
     expect_c_untouched();
   };
   refused(nullptr, 0);
@@ -186,7 +245,19 @@ TEST_P(ErrorsAreValuesTest, WorkspaceTooSmall) {
   refused(workspace_.data() + 4, needed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, ErrorsAreValuesTest, testing::ValuesIn(all_stages()), name_stage);
+TEST_P(ErrorsAreValuesTest, PlanForAnotherDevice) {
+  Device other = device::current();
+  other.ordinal = -1;  // made up, for planning alone
+  const Plan plan = stage().plan(valid().problem, other);
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  const Status status = plan.launch(valid().operands);
+  EXPECT_EQ(status.code(), Status::Code::kUnsupported);
+  EXPECT_NE(status.message().find("planned for device -1"), std::string::npos);
+  expect_c_untouched();
+}
+
+INSTANTIATE_TEST_SUITE_P(Ladder, ErrorsAreValuesTest, testing::ValuesIn(catalogue_stages()),
+                         name_stage);
 
 }  // namespace
 }  // namespace tilegate::ladder

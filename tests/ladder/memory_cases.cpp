@@ -22,11 +22,11 @@ void add_offsets(CaseList& list) {
     for (const int b : {0, 4, 8, 12}) {
       for (const int c : {0, 4, 8, 12}) {
         const Factors& f = factors(Inputs::kUniform, turn++);
-        list.add({.shape = {20, 36, 12},
-                  .pad = {4, 4, 4},
-                  .offset = {a, b, c},
-                  .alpha = f.alpha == 0.0F ? 1.0F : f.alpha,
-                  .beta = f.beta});
+        list.add({.problem = Padded{.shape = {20, 36, 12},
+                                    .pad = {4, 4, 4},
+                                    .offset_bytes = {a, b, c},
+                                    .alpha = f.alpha == 0.0F ? 1.0F : f.alpha,
+                                    .beta = f.beta}});
       }
     }
   }
@@ -35,38 +35,60 @@ void add_offsets(CaseList& list) {
 void add_paddings(CaseList& list) {
   for (const std::int64_t pad : {1, 2, 3, 4, 5, 31, 32, 33, 64, 129}) {
     for (const std::size_t operand : {0, 1, 2}) {
-      Case test_case{.shape = {37, 44, 28}, .alpha = 1, .beta = 1};
-      test_case.pad[operand] = pad;
-      list.add(test_case);
+      Padded one{.shape = {37, 44, 28}, .alpha = 1, .beta = 1};
+      one.pad[operand] = pad;
+      list.add({.problem = one});
     }
-    list.add({.shape = {37, 45, 27}, .pad = {pad, pad, pad}, .alpha = -1, .beta = 0});
+    list.add(
+        {.problem = Padded{.shape = {37, 45, 27}, .pad = {pad, pad, pad}, .alpha = -1, .beta = 0}});
   }
 }
 
 // The last row of one operand past 2^31 elements, for the wide and for the narrow path.
 void add_far_rows(CaseList& list) {
   for (const std::size_t operand : {0, 1, 2}) {
-    Case wide{.shape = {3, 8, 4}, .alpha = 1, .beta = 1, .inputs = Inputs::kIntegers};
-    if (operand == 1) wide.shape.k = 4;
+    Padded wide{.shape = {3, 8, 4}, .alpha = 1, .beta = 1};
     wide.pad[operand] = kHalfway + 12;
-    list.add(wide);
+    list.add({.problem = wide, .inputs = Inputs::kIntegers});
 
-    Case narrow{.shape = {2, 7, 2}, .alpha = 2, .beta = -1, .inputs = Inputs::kIntegers};
+    Padded narrow{.shape = {2, 7, 2}, .alpha = 2, .beta = -1};
     narrow.pad[operand] = kPastInt + 5;
-    narrow.offset[operand] = 4;
-    list.add(narrow);
+    narrow.offset_bytes[operand] = 4;
+    list.add({.problem = narrow, .inputs = Inputs::kIntegers});
+  }
+}
+
+// Each operand padded and off its alignment alone, in every form.
+void add_forms(const Stage& stage, CaseList& list) {
+  std::int64_t turn = 0;
+  for (const Form& form : forms_of(stage)) {
+    for (const std::size_t operand : {0, 1, 2}) {
+      for (const std::int64_t pad : {1, 4, 6}) {
+        Padded padded{.shape = {36, 44, 28},
+                      .beta = turn % 2 == 0 ? 0.0F : 1.0F,
+                      .op_a = form.op_a,
+                      .op_b = form.op_b,
+                      .batch = form.batch,
+                      .gap = form.gap};
+        padded.pad[operand] = pad;
+        padded.offset_bytes[operand] = 4 * (turn++ % 4);
+        list.add({.problem = padded});
+      }
+    }
   }
 }
 
 }  // namespace
 
-std::vector<Case> memory_cases(const Stage& /*stage*/) {
+std::vector<Case> memory_cases(const Stage& stage) {
   CaseList list;
+  add_forms(stage, list);
   add_offsets(list);
   add_paddings(list);
   add_far_rows(list);
-  list.add({.shape = {kLong, 1, 2}, .pad = {0, 0, 1}, .inputs = Inputs::kIntegers});
-  list.add({.shape = {1, kLong, 2}, .inputs = Inputs::kIntegers});
+  list.add(
+      {.problem = Padded{.shape = {kLong, 1, 2}, .pad = {0, 0, 1}}, .inputs = Inputs::kIntegers});
+  list.add({.problem = Problem::dense({1, kLong, 2}), .inputs = Inputs::kIntegers});
   return list.take();
 }
 

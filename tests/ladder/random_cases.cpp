@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kDefaultSeed = 20260;
 constexpr std::int64_t kMaxPad = 9;
+constexpr std::size_t kFormDraws = 840;  // a multiple of any small number of forms
 #if TILEGATE_ON_SIMT
 constexpr int kNumCases = 60;
 constexpr std::int64_t kMaxExtent = 160;
@@ -43,21 +44,30 @@ class Draw {
   std::mt19937_64 random_;
 };
 
-Case random_case(Draw& draw) {
-  Case c{.shape = {draw.extent(), draw.extent(), draw.extent()}};
-  c.inputs = draw.below(2) == 0 ? Inputs::kIntegers : Inputs::kUniform;
-  const Factors& f = factors(c.inputs, static_cast<std::size_t>(draw.below(kFactors.size())));
-  c.alpha = f.alpha;
-  c.beta = f.beta;
+Case random_case(const std::vector<Form>& forms, Draw& draw) {
+  Padded padded{.shape = {draw.extent(), draw.extent(), draw.extent()}};
+  const Inputs inputs = draw.below(2) == 0 ? Inputs::kIntegers : Inputs::kUniform;
+  const Factors& f = factors(inputs, static_cast<std::size_t>(draw.below(kFactors.size())));
+  padded.alpha = f.alpha;
+  padded.beta = f.beta;
   const std::int64_t unit = draw.below(2) == 0 ? 4 : 1;  // every other case: whole vectors
-  c.shape.n = c.shape.n / unit * unit;
-  c.shape.k = c.shape.k / unit * unit;
-  for (std::int64_t& pad : c.pad) pad = draw.below(kMaxPad) / unit * unit;
+  padded.shape.n = padded.shape.n / unit * unit;
+  padded.shape.k = padded.shape.k / unit * unit;
+  for (std::int64_t& pad : padded.pad) pad = draw.below(kMaxPad) / unit * unit;
   if (unit == 1) {
-    for (int& offset : c.offset) offset = 4 * static_cast<int>(draw.below(4));
+    for (std::int64_t& offset : padded.offset_bytes) offset = 4 * draw.below(4);
   }
-  c.seed = static_cast<std::uint64_t>(draw.below(std::int64_t{1} << 32));
-  return c;
+  // As often without as with something beyond the plain problem.
+  const auto form = static_cast<std::size_t>(draw.below(2 * static_cast<std::int64_t>(kFormDraws)));
+  if (!forms.empty() && form < kFormDraws) {
+    const Form& drawn = forms[form % forms.size()];
+    padded.op_a = drawn.op_a;
+    padded.op_b = drawn.op_b;
+    padded.batch = drawn.batch;
+    padded.gap = drawn.gap;
+  }
+  const auto seed = static_cast<std::uint64_t>(draw.below(std::int64_t{1} << 32));
+  return {.problem = padded, .inputs = inputs, .seed = seed};
 }
 
 }  // namespace
@@ -78,7 +88,7 @@ std::vector<Case> random_cases(const Stage& stage) {
   Draw draw(sweep_seed());
   CaseList list;
   const int count = is_variant(stage) ? kNumCases / 10 : kNumCases;
-  for (int i = 0; i < count; ++i) list.add(random_case(draw));
+  for (int i = 0; i < count; ++i) list.add(random_case(forms_of(stage), draw));
   return list.take();
 }
 

@@ -9,7 +9,6 @@
 namespace tilegate::ladder {
 namespace {
 
-using verifier::Operand;
 using verifier::Plant;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -24,31 +23,32 @@ std::vector<Plant> poison() {
 }
 
 void add_ignored_operands(const Shape& shape, CaseList& list) {
-  for (const float alpha : {1.0F, -2.0F, 0.0F}) {
-    list.add({.shape = shape, .pad = {1, 2, 3}, .alpha = alpha, .beta = 0});  // C is NaN before
+  for (const float alpha : {1.0F, -2.0F, 0.0F}) {  // C is NaN before
+    list.add({.problem = Padded{.shape = shape, .pad = {1, 2, 3}, .alpha = alpha, .beta = 0}});
   }
   for (const float beta : {0.0F, -0.0F, 1.0F, 0.5F}) {
-    list.add({.shape = shape, .alpha = 0, .beta = beta, .plants = poison()});
-    list.add({.shape = shape, .alpha = 0, .beta = beta, .null_inputs = true});
+    const Padded no_alpha{.shape = shape, .alpha = 0, .beta = beta};
+    list.add({.problem = no_alpha, .plants = poison()});
+    list.add({.problem = no_alpha, .null_inputs = true});
   }
   const Shape no_k{shape.m, shape.n, 0};
   for (const float alpha : {kNan, kInf, 1.0F}) {
     for (const float beta : {0.0F, 1.0F, 0.5F}) {
-      list.add({.shape = no_k, .pad = {2, 1, 3}, .alpha = alpha, .beta = beta});
-      list.add({.shape = no_k, .alpha = alpha, .beta = beta, .null_inputs = true});
+      list.add({.problem = Padded{.shape = no_k, .pad = {2, 1, 3}, .alpha = alpha, .beta = beta}});
+      list.add(
+          {.problem = Padded{.shape = no_k, .alpha = alpha, .beta = beta}, .null_inputs = true});
     }
   }
   for (const float beta : {0.0F, 2.0F}) {
-    list.add({.shape = {0, shape.n, shape.k}, .pad = {3, 3, 3}, .beta = beta});
-    list.add({.shape = {shape.m, 0, shape.k}, .pad = {3, 3, 3}, .beta = beta});
+    for (const Shape& empty : {Shape{0, shape.n, shape.k}, Shape{shape.m, 0, shape.k}}) {
+      list.add({.problem = Padded{.shape = empty, .pad = {3, 3, 3}, .beta = beta}});
+    }
   }
 }
 
 void add_planted(const Shape& shape, CaseList& list) {
   const auto add = [&](float alpha, float beta, std::vector<Plant> plants) {
-    list.add({.shape = shape,
-              .alpha = alpha,
-              .beta = beta,
+    list.add({.problem = Padded{.shape = shape, .alpha = alpha, .beta = beta},
               .inputs = Inputs::kIntegers,
               .plants = std::move(plants)});
   };
@@ -86,7 +86,8 @@ std::vector<Case> repeat_cases(const Stage& /*stage*/) {
     for (const std::array<std::int64_t, 3>& pad :
          {std::array<std::int64_t, 3>{0, 0, 0}, std::array<std::int64_t, 3>{3, 1, 2}}) {
       const Factors& f = factors(Inputs::kUniform, turn++);
-      list.add({.shape = shape, .pad = pad, .alpha = f.alpha, .beta = f.beta, .seed = 7});
+      list.add({.problem = Padded{.shape = shape, .pad = pad, .alpha = f.alpha, .beta = f.beta},
+                .seed = 7});
     }
   }
   return list.take();

@@ -1,12 +1,13 @@
 // Every stage gives the right C, touches nothing else, and gives it again.
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <new>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/device.hpp>
+#include <tilegate/device.hpp>
 
 #include "ladder/cases.hpp"
 #include "ladder/stage_test.hpp"
@@ -28,12 +29,12 @@ class MemoryContractTest : public StageCaseTest {
   void SetUp() override {
     StageCaseTest::SetUp();
     const std::size_t needed = device_bytes(test_case());
-    if (device::properties().is_cuda && needed > device::properties().total_memory) skip(needed);
+    if (device::current().is_cuda && needed > device::current().total_memory) skip(needed);
   }
 
   static void skip(std::size_t needed) {
     GTEST_SKIP() << "needs " << needed << " bytes of device memory, there are "
-                 << device::properties().total_memory << " or fewer";
+                 << device::current().total_memory << " or fewer";
   }
 };
 
@@ -52,10 +53,9 @@ class BlasSemanticsTest : public StageCaseTest {
  protected:
   void SetUp() override {
     StageCaseTest::SetUp();
-    if (IsSkipped() || stage().restrictions == nullptr) return;
-    const Status limit = stage().restrictions(
-        {.shape = test_case().shape, .alpha = test_case().alpha, .beta = test_case().beta});
-    if (!limit.ok()) GTEST_SKIP() << limit.message();
+    if (IsSkipped() || std::isfinite(test_case().problem.alpha)) return;
+    const Status status = stage().plan(test_case().problem).status();
+    if (status.code() == Status::Code::kUnsupported) GTEST_SKIP() << status.message();
   }
 };
 

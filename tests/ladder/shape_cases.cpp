@@ -12,7 +12,7 @@ namespace {
 // every alpha and beta meets every padding and every offset.
 constexpr std::array<std::array<std::int64_t, 3>, 7> kPads = {
     {{0, 0, 0}, {3, 3, 3}, {0, 1, 0}, {4, 8, 12}, {1, 0, 5}, {2, 7, 4}, {100, 65, 31}}};
-constexpr std::array<std::array<int, 3>, 5> kOffsets = {
+constexpr std::array<std::array<std::int64_t, 3>, 5> kOffsets = {
     {{0, 0, 0}, {4, 4, 4}, {0, 8, 0}, {12, 4, 8}, {8, 0, 12}}};
 
 // Shapes whose rows are whole vectors, off the tile sizes: the 128-bit path and its edges.
@@ -47,11 +47,14 @@ constexpr std::array<Shape, 1> kLarge = {{{3, 5, 2053}}};
 
 class ShapeCases {
  public:
+  // Of all that is added from now on.
+  void set_form(const Form& form) { form_ = form; }
+
   // With the next factors, padding and offsets in turn.
   void add(const Shape& shape) {
     add_both({.shape = shape,
               .pad = kPads[turn_ % kPads.size()],
-              .offset = kOffsets[turn_ % kOffsets.size()]});
+              .offset_bytes = kOffsets[turn_ % kOffsets.size()]});
   }
 
   // As wide accesses need it.
@@ -63,17 +66,21 @@ class ShapeCases {
   std::vector<Case> take() { return list_.take(); }
 
  private:
-  void add_both(Case test_case) {
+  void add_both(Padded padded) {
     for (const Inputs inputs : {Inputs::kIntegers, Inputs::kUniform}) {
-      test_case.inputs = inputs;
-      test_case.alpha = factors(inputs, turn_).alpha;
-      test_case.beta = factors(inputs, turn_).beta;
-      list_.add(test_case);
+      padded.alpha = factors(inputs, turn_).alpha;
+      padded.beta = factors(inputs, turn_).beta;
+      padded.op_a = form_.op_a;
+      padded.op_b = form_.op_b;
+      padded.batch = form_.batch;
+      padded.gap = form_.gap;
+      list_.add({.problem = padded, .inputs = inputs});
     }
     ++turn_;
   }
 
   CaseList list_;
+  Form form_;
   std::size_t turn_ = 0;
 };
 
@@ -114,6 +121,20 @@ std::vector<Case> shape_cases(const Stage& stage) {
   for (const Shape& shape : kPrimeAndSkinny) cases.add(shape);
   for (const Shape& shape : kLarge) {
     if (!is_variant(stage)) cases.add(shape);
+  }
+  for (const Form& form : forms_of(stage)) {
+    cases.set_form(form);
+    for (const std::int64_t tile : stage.tile_sizes) {
+      for (const std::int64_t size : {tile - 1, tile, tile + 1}) {
+        cases.add({size, 7, 5});
+        cases.add({5, size, 7});
+        cases.add({7, 5, size});
+        cases.add({size, size, size});
+      }
+      cases.add_aligned({tile, tile, tile});
+    }
+    for (const Shape& shape : kVectorShapes) cases.add_aligned(shape);
+    for (const Shape& shape : kPrimeAndSkinny) cases.add(shape);
   }
   return cases.take();
 }

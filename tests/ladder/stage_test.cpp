@@ -3,20 +3,12 @@
 #include <algorithm>
 #include <ostream>
 
-#include <tilegate/simt/device.hpp>
+#include <tilegate/catalogue.hpp>
+#include <tilegate/device.hpp>
 
 #include "rerun.hpp"
 
 namespace tilegate::ladder {
-
-std::vector<const Stage*> all_stages() {
-  std::vector<const Stage*> all;
-  for (const Stage* stage : stages()) {
-    all.push_back(stage);
-    all.insert(all.end(), stage->variants.begin(), stage->variants.end());
-  }
-  return all;
-}
 
 std::string test_name(const Stage& stage) {
   std::string name(stage.name);
@@ -25,12 +17,7 @@ std::string test_name(const Stage& stage) {
 }
 
 std::string cannot_run(const Stage& stage) {
-  const device::Properties& device = device::properties();
-  const Requirements& needs = stage.requirements;
-  if (!device.is_cuda) return std::string(needs.not_on_simt);
-  if (device.compute_capability >= needs.compute_capability) return {};
-  return "needs compute capability " + std::to_string(needs.compute_capability) + ", this is " +
-         std::to_string(device.compute_capability);
+  return check_device(stage.requirements, device::current()).message();
 }
 
 void PrintTo(const StageCase& stage_case, std::ostream* out) {
@@ -47,7 +34,7 @@ std::string name_stage(const testing::TestParamInfo<const Stage*>& info) {
 
 std::vector<StageCase> for_every_stage(std::vector<verifier::Case> (*table)(const Stage&)) {
   std::vector<StageCase> all;
-  for (const Stage* stage : all_stages()) {
+  for (const Stage* stage : catalogue_stages()) {
     for (verifier::Case& test_case : table(*stage)) all.push_back({stage, std::move(test_case)});
   }
   return all;

@@ -8,14 +8,11 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 #include "verifier/case.hpp"
 
 namespace tilegate::ladder {
-
-// Every stage of this build and every variant of one.
-std::vector<const Stage*> all_stages();
 
 // As test names hold it: "Rung.word" becomes "Rung_word", which the rung's filter finds too.
 std::string test_name(const Stage& stage);
@@ -32,7 +29,7 @@ void PrintTo(const StageCase& stage_case, std::ostream* out);
 std::string name_case(const testing::TestParamInfo<StageCase>& info);
 std::string name_stage(const testing::TestParamInfo<const Stage*>& info);
 
-// `table(stage)` for every stage.
+// `table(stage)` for every stage and variant of this build.
 std::vector<StageCase> for_every_stage(std::vector<verifier::Case> (*table)(const Stage&));
 
 class StageCaseTest : public testing::TestWithParam<StageCase> {

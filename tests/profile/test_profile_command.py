@@ -52,7 +52,7 @@ def machine(tool, tmp_path, monkeypatch):
         f"""
 if [ "$1" = --version ]; then echo "Version 2025.3.1.0 (build 1) (public-release)"; exit; fi
 echo "$@" >> {tmp_path}/ncu.log
-for last; do rung=$before; before=$last; done
+for last; do rung=${{last%%/*}}; done
 if [ "$rung" = Naive ]; then
   echo "profile_target: NaN in the works" >&2
   echo "==ERROR== The application returned an error code (1)."
@@ -65,7 +65,7 @@ cat {DATA}/$rung.csv
     target = tmp_path / "build" / "gpu" / "bench" / "profile_target"
     target.parent.mkdir(parents=True)
     shutil.move(tool("profile_target", f"cat {tmp_path}/device.txt"), target)
-    ladder = (stage("11_split_k", "SplitK"), stage("cublas", "Cublas"))
+    ladder = (stage("12_split_k", "SplitK"), stage("cublas", "Cublas"))
     write_stages(tmp_path / "build" / "gpu", *ladder)
     monkeypatch.setattr(profile, "REPOSITORY", tmp_path)
     monkeypatch.setattr(profile, "RECORD", tmp_path / "record")
@@ -111,7 +111,7 @@ def test_it_never_touches_the_clocks(machine):
     arguments = (machine / "ncu.log").read_text(encoding="utf-8").split()
     assert "--clock-control=none" in arguments
     assert "--profile-from-start=off" in arguments
-    assert arguments[-2:] == ["Cublas", "4096x4096x4096"]
+    assert arguments[-1] == "Cublas/4096x4096x4096"
 
 
 def test_what_ncu_printed_is_kept(machine):
@@ -123,7 +123,7 @@ def test_what_ncu_printed_is_kept(machine):
 def test_it_builds_only_its_target(machine):
     assert run("Cublas") == 0
     log = (machine / "cmake.log").read_text(encoding="utf-8")
-    assert log == "--preset gpu\n--build --preset gpu --target profile_target\n"
+    assert log == "--preset gpu\n--build --preset gpu --target profile_target stages_json\n"
 
 
 def test_a_rung_that_fails_does_not_stop_the_others(machine, capsys):

@@ -134,7 +134,7 @@ def test_the_table_is_found_among_other_output():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "no table"),
         ("==ERROR== nothing\n", "no table"),
@@ -142,8 +142,8 @@ def test_the_table_is_found_among_other_output():
         ('"ID","Kernel Name"\n"",""\n"0"\n', "truncated"),
     ],
 )
-def test_what_is_no_table(text, told):
-    with pytest.raises(GateError, match=told):
+def test_what_is_no_table(text, message):
+    with pytest.raises(GateError, match=message):
         parse_csv(text)
 
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
 
 #include "simt/device_array.hpp"
 
@@ -22,17 +22,17 @@ struct SharedStorage {
 template <int kBytes>
 __global__ void copy_in_stages(const float* in, float* out) {
   using Storage = SharedStorage<kBytes>;
-  auto& shared = simt::shared_storage<Storage>();
+  auto& shared = device::shared_storage<Storage>();
   const int first = static_cast<int>(threadIdx.x) * Storage::kFloats;
   constexpr int kStage = kThreads * Storage::kFloats;
   for (int stage = 0; stage < kStages; ++stage) {
-    simt::copy_async<kBytes>(&shared.stages[stage][first], in + stage * kStage + first);
-    simt::copy_async_commit();
+    device::copy_async<kBytes>(&shared.stages[stage][first], in + stage * kStage + first);
+    device::copy_async_commit();
   }
   for (int stage = 0; stage < kStages; ++stage) {
-    if (stage == 0) simt::copy_async_wait<2>();
-    if (stage == 1) simt::copy_async_wait<1>();
-    if (stage == 2) simt::copy_async_wait<0>();
+    if (stage == 0) device::copy_async_wait<2>();
+    if (stage == 1) device::copy_async_wait<1>();
+    if (stage == 2) device::copy_async_wait<0>();
     __syncthreads();  // the wait covers a thread's own copies; the others' need the barrier
     for (int i = 0; i < Storage::kFloats; ++i) {
       const int from = kStage - 1 - (first + i);  // another thread's
@@ -46,12 +46,12 @@ void expect_copies() {
   constexpr int kStage = kThreads * kBytes / 4;
   const DeviceArray<float> in = iota(kStages * kStage);
   const DeviceArray<float> out(kStages * kStage);
-  const simt::LaunchConfig config{.kernel = "copy_in_stages",
-                                  .blocks = 1,
-                                  .threads_x = kThreads,
-                                  .shared_bytes = sizeof(SharedStorage<kBytes>)};
-  ASSERT_TRUE(is_ok(simt::launch(config, nullptr, copy_in_stages<kBytes>,
-                                 static_cast<const float*>(in.data()), out.data())));
+  const device::LaunchConfig config{.kernel = "copy_in_stages",
+                                    .blocks = 1,
+                                    .threads_x = kThreads,
+                                    .shared_bytes = sizeof(SharedStorage<kBytes>)};
+  ASSERT_TRUE(is_ok(device::launch(config, nullptr, copy_in_stages<kBytes>,
+                                   static_cast<const float*>(in.data()), out.data())));
   const std::vector<float> found = out.to_host();
   for (int i = 0; i < kStages * kStage; ++i) {
     const int from = i / kStage * kStage + kStage - 1 - i % kStage;

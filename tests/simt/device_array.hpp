@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/device.hpp>
+#include <tilegate/device.hpp>
 
 namespace tilegate {
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
 
 #include "simt/device_array.hpp"
 
@@ -13,7 +13,7 @@ namespace tilegate::fault_test {
 
 constexpr unsigned kThreads = 64;
 
-simt::LaunchConfig config_of(const char* kernel, std::int64_t blocks = 3) {
+device::LaunchConfig config_of(const char* kernel, std::int64_t blocks = 3) {
   return {.kernel = kernel, .blocks = blocks, .threads_x = 32, .threads_y = 2, .shared_bytes = 256};
 }
 
@@ -22,7 +22,7 @@ __global__ void write_ones(float* out) { out[threadIdx.x + 32 * threadIdx.y] = 1
 // The device is as good as new.
 void expect_next_launch_runs() {
   const DeviceArray<float> out(kThreads);
-  ASSERT_TRUE(is_ok(simt::launch(config_of("write_ones", 1), nullptr, write_ones, out.data())));
+  ASSERT_TRUE(is_ok(device::launch(config_of("write_ones", 1), nullptr, write_ones, out.data())));
   EXPECT_EQ(out.to_host(), std::vector<float>(kThreads, 1.0F));
 }
 
@@ -41,7 +41,7 @@ __global__ void lonely_barrier() {
 }
 
 TEST(Fault, BarrierThatAThreadNeverReaches) {
-  const Status status = simt::launch(config_of("lonely_barrier"), nullptr, lonely_barrier);
+  const Status status = device::launch(config_of("lonely_barrier"), nullptr, lonely_barrier);
   expect_fault(status,
                {"lonely_barrier", "block 1", "thread (4,1,0) left the kernel", "divergent barrier",
                 "fault_test.cpp:" + std::to_string(kLineOfLonelyBarrier)});
@@ -57,7 +57,7 @@ __global__ void two_barriers() {
 }
 
 TEST(Fault, ThreadsAtDifferentBarriers) {
-  const Status status = simt::launch(config_of("two_barriers"), nullptr, two_barriers);
+  const Status status = device::launch(config_of("two_barriers"), nullptr, two_barriers);
   expect_fault(status, {"two_barriers", "block 0", "thread (16,0,0)", "divergent barrier",
                         "fault_test.cpp:" + std::to_string(kLineOfFirstBranch),
                         "fault_test.cpp:" + std::to_string(kLineOfFirstBranch + 2)});
@@ -68,30 +68,30 @@ __global__ void lonely_warp_barrier() {
 }
 
 TEST(Fault, WarpBarrierThatALaneNeverReaches) {
-  expect_fault(simt::launch(config_of("lonely_warp_barrier"), nullptr, lonely_warp_barrier),
+  expect_fault(device::launch(config_of("lonely_warp_barrier"), nullptr, lonely_warp_barrier),
                {"lonely_warp_barrier", "divergent warp barrier", "thread (9,0,0)"});
 }
 
 __global__ void barrier_for_others() { __syncwarp(0x0000FFFFU); }
 
 TEST(Fault, WarpBarrierWithoutTheCaller) {
-  expect_fault(simt::launch(config_of("barrier_for_others"), nullptr, barrier_for_others),
+  expect_fault(device::launch(config_of("barrier_for_others"), nullptr, barrier_for_others),
                {"barrier_for_others", "thread (16,0,0)", "leaves out the calling lane"});
 }
 
-__global__ void load_at(const float* p) { static_cast<void>(simt::load_vector<float4>(p)); }
-__global__ void store_at(float* p) { simt::store_vector(p, make_float2(0.0F, 0.0F)); }
+__global__ void load_at(const float* p) { static_cast<void>(device::load_vector<float4>(p)); }
+__global__ void store_at(float* p) { device::store_vector(p, make_float2(0.0F, 0.0F)); }
 __global__ void copy_from(const float* p) {
-  simt::copy_async<16>(&simt::shared_storage<float[64]>()[0], p);
+  device::copy_async<16>(&device::shared_storage<float[64]>()[0], p);
 }
 
 TEST(Fault, MisalignedVectors) {
   const DeviceArray<float> data(64);
-  expect_fault(simt::launch(config_of("load_at"), nullptr, load_at, data.data() + 2),
+  expect_fault(device::launch(config_of("load_at"), nullptr, load_at, data.data() + 2),
                {"load_at", "block 0", "thread (0,0,0)", "misaligned 128-bit load"});
-  expect_fault(simt::launch(config_of("store_at"), nullptr, store_at, data.data() + 1),
+  expect_fault(device::launch(config_of("store_at"), nullptr, store_at, data.data() + 1),
                {"store_at", "misaligned 64-bit store"});
-  expect_fault(simt::launch(config_of("copy_from"), nullptr, copy_from, data.data() + 3),
+  expect_fault(device::launch(config_of("copy_from"), nullptr, copy_from, data.data() + 3),
                {"copy_from", "misaligned 128-bit async copy"});
 }
 
@@ -101,7 +101,7 @@ __global__ void write_to(volatile float* p) {
 
 TEST(Fault, WildAccess) {
   volatile float* const wild = nullptr;
-  expect_fault(simt::launch(config_of("write_to"), nullptr, write_to, wild),
+  expect_fault(device::launch(config_of("write_to"), nullptr, write_to, wild),
                {"write_to", "block 2", "thread (7,1,0)", "access outside every operand"});
 }
 
@@ -119,38 +119,39 @@ __global__ void throw_while_others_wait() {
 }
 
 TEST(Fault, ExceptionUnwindsEveryThread) {
-  expect_fault(simt::launch(config_of("throw_while_others_wait"), nullptr, throw_while_others_wait),
-               {"throw_while_others_wait", "block 0", "thread (31,1,0)", "thrown by a kernel"});
+  expect_fault(
+      device::launch(config_of("throw_while_others_wait"), nullptr, throw_while_others_wait),
+      {"throw_while_others_wait", "block 0", "thread (31,1,0)", "thrown by a kernel"});
   EXPECT_EQ(Counted::alive, 0);
 }
 
 struct TooLarge {
   float values[1000];
 };
-__global__ void take_too_much() { simt::shared_storage<TooLarge>().values[0] = 1.0F; }
+__global__ void take_too_much() { device::shared_storage<TooLarge>().values[0] = 1.0F; }
 
 TEST(Launch, SharedStorageLargerThanLaunchedWith) {
-  expect_fault(simt::launch(config_of("take_too_much"), nullptr, take_too_much),
+  expect_fault(device::launch(config_of("take_too_much"), nullptr, take_too_much),
                {"take_too_much", "needs 4000 bytes of shared memory, launched with 256"});
 }
 
 __global__ void nothing() {}
 __global__ void launch_from_inside(Status* status) {
-  *status = simt::launch(config_of("nothing"), nullptr, nothing);
+  *status = device::launch(config_of("nothing"), nullptr, nothing);
 }
 
 TEST(Launch, FromInsideAKernelIsRefused) {
   Status status;
   ASSERT_TRUE(
-      is_ok(simt::launch(config_of("launch_from_inside"), nullptr, launch_from_inside, &status)));
+      is_ok(device::launch(config_of("launch_from_inside"), nullptr, launch_from_inside, &status)));
   expect_fault(status, {"nothing", "from inside a kernel"});
 }
 
 TEST(Launch, BeyondTheLimitsIsRefused) {
   const auto launch_with = [](auto change) {
-    simt::LaunchConfig config = config_of("nothing");
+    device::LaunchConfig config = config_of("nothing");
     change(config);
-    return simt::launch(config, nullptr, nothing);
+    return device::launch(config, nullptr, nothing);
   };
   EXPECT_TRUE(is_ok(launch_with([](auto& c) { c.threads_y = 32; })));
   expect_fault(launch_with([](auto& c) { c.threads_y = 33; }), {"nothing", "1056 threads"});
@@ -182,7 +183,7 @@ TEST_F(Sanitizer, CatchesOneElementOutside) {
   const DeviceArray<float> data(100);
   const DeviceArray<float> out(1);
   const auto read = [&](std::int64_t index) {
-    return simt::launch(config_of("read_one"), nullptr, read_one, data.data(), index, out.data());
+    return device::launch(config_of("read_one"), nullptr, read_one, data.data(), index, out.data());
   };
   EXPECT_TRUE(is_ok(read(0)));
   EXPECT_TRUE(is_ok(read(99)));
@@ -196,7 +197,7 @@ TEST_F(Sanitizer, CatchesAccessToClosedMemory) {
   const DeviceArray<float> data(100);
   const DeviceArray<float> out(1);
   const auto read = [&] {
-    return simt::launch(config_of("read_one"), nullptr, read_one, data.data(), 50, out.data());
+    return device::launch(config_of("read_one"), nullptr, read_one, data.data(), 50, out.data());
   };
   device::set_accessible(data.data() + 50, 8, false);
   expect_fault(read(), {"read_one", "thread (3,1,0)", "access outside"});
@@ -208,7 +209,7 @@ __global__ void overflow(int by, int* out) { out[0] = 2147483647 + by; }
 
 TEST_F(Sanitizer, CatchesUndefinedBehaviour) {
   const DeviceArray<int> out(1);
-  expect_fault(simt::launch(config_of("overflow"), nullptr, overflow, 1, out.data()),
+  expect_fault(device::launch(config_of("overflow"), nullptr, overflow, 1, out.data()),
                {"overflow", "undefined behaviour"});
 }
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
 
 #include "simt/device_array.hpp"
 
@@ -22,19 +22,19 @@ struct SharedStorage {
 std::vector<float> run(void (*kernel)(const float*, float*), Schedule schedule, int blocks = 1) {
   const DeviceArray<float> in = iota(kThreads);
   const DeviceArray<float> out(static_cast<std::size_t>(blocks) * kThreads);
-  const simt::LaunchConfig config{.kernel = "schedule",
-                                  .blocks = blocks,
-                                  .threads_x = kThreads,
-                                  .shared_bytes = sizeof(SharedStorage)};
+  const device::LaunchConfig config{.kernel = "schedule",
+                                    .blocks = blocks,
+                                    .threads_x = kThreads,
+                                    .shared_bytes = sizeof(SharedStorage)};
   simt::executor::set_schedule(schedule);
-  EXPECT_TRUE(is_ok(simt::launch(config, nullptr, kernel, in.data(), out.data())));
+  EXPECT_TRUE(is_ok(device::launch(config, nullptr, kernel, in.data(), out.data())));
   simt::executor::set_schedule(Schedule::forward());
   return out.to_host();
 }
 
 // A missing barrier: each thread reads what its left neighbour has, or has not yet, written.
 __global__ void racy_neighbour(const float* in, float* out) {
-  auto& shared = simt::shared_storage<SharedStorage>();
+  auto& shared = device::shared_storage<SharedStorage>();
   shared.values[threadIdx.x] = in[threadIdx.x];
   out[threadIdx.x] = shared.values[threadIdx.x == 0 ? 0 : threadIdx.x - 1];
 }
@@ -75,7 +75,7 @@ TEST(Schedule, ShuffledIsSeeded) {
 }
 
 __global__ void with_barriers(const float* in, float* out) {
-  auto& shared = simt::shared_storage<SharedStorage>();
+  auto& shared = device::shared_storage<SharedStorage>();
   float sum = 0.0F;
   for (unsigned step = 0; step < 5; ++step) {
     shared.values[threadIdx.x] = in[threadIdx.x] * static_cast<float>(step);
@@ -94,7 +94,7 @@ TEST(Schedule, DoesNotMatterToARightKernel) {
 }
 
 __global__ void read_then_write(const float* in, float* out) {
-  auto& shared = simt::shared_storage<SharedStorage>();
+  auto& shared = device::shared_storage<SharedStorage>();
   out[blockIdx.x * kThreads + threadIdx.x] = shared.values[threadIdx.x];
   shared.values[threadIdx.x] = in[threadIdx.x];
 }
@@ -106,9 +106,9 @@ TEST(SharedMemory, IsNanBeforeEveryBlock) {
 }
 
 __global__ void copy_without_wait(const float* in, float* out) {
-  auto& shared = simt::shared_storage<SharedStorage>();
-  simt::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
-  simt::copy_async_commit();
+  auto& shared = device::shared_storage<SharedStorage>();
+  device::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
+  device::copy_async_commit();
   __syncthreads();
   out[threadIdx.x] = shared.values[threadIdx.x];
 }
@@ -121,14 +121,14 @@ TEST(SharedMemory, HasNoAsyncCopyBeforeItsWait) {
 
 // The second group is still pending when its data are read.
 __global__ void wait_for_too_few(const float* in, float* out) {
-  auto& shared = simt::shared_storage<SharedStorage>();
+  auto& shared = device::shared_storage<SharedStorage>();
   if (threadIdx.x < kThreads / 2)
-    simt::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
-  simt::copy_async_commit();
+    device::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
+  device::copy_async_commit();
   if (threadIdx.x >= kThreads / 2)
-    simt::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
-  simt::copy_async_commit();
-  simt::copy_async_wait<1>();
+    device::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
+  device::copy_async_commit();
+  device::copy_async_wait<1>();
   __syncthreads();
   out[threadIdx.x] = shared.values[threadIdx.x];
 }
@@ -141,9 +141,9 @@ TEST(SharedMemory, HasOnlyTheGroupsThatTheWaitCovers) {
 }
 
 __global__ void copy_without_commit(const float* in, float* out) {
-  auto& shared = simt::shared_storage<SharedStorage>();
-  simt::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
-  simt::copy_async_wait<0>();  // covers groups; this copy is in none
+  auto& shared = device::shared_storage<SharedStorage>();
+  device::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
+  device::copy_async_wait<0>();  // covers groups; this copy is in none
   out[threadIdx.x] = shared.values[threadIdx.x];
 }
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
 
 #include "simt/device_array.hpp"
 
@@ -26,9 +26,9 @@ TEST(Seam, IndicesOfTwoDimensionalBlocks) {
   constexpr unsigned kX = 5;
   constexpr unsigned kY = 7;
   const DeviceArray<Place> places(kBlocks * kX * kY);
-  const simt::LaunchConfig config{
+  const device::LaunchConfig config{
       .kernel = "record_place", .blocks = kBlocks, .threads_x = kX, .threads_y = kY};
-  ASSERT_TRUE(is_ok(simt::launch(config, nullptr, record_place, places.data())));
+  ASSERT_TRUE(is_ok(device::launch(config, nullptr, record_place, places.data())));
   const std::vector<Place> found = places.to_host();
   unsigned i = 0;
   for (unsigned block = 0; block < kBlocks; ++block) {
@@ -48,7 +48,7 @@ struct Floats {
 // Each block reverses its part of `data`, through shared memory.
 template <int kThreads>
 __global__ void reverse_blocks(float* data) {
-  auto& shared = simt::shared_storage<Floats<kThreads>>();
+  auto& shared = device::shared_storage<Floats<kThreads>>();
   float* mine = data + blockIdx.x * kThreads;
   shared.values[threadIdx.x] = mine[threadIdx.x];
   __syncthreads();  // no thread reads before all have written
@@ -59,11 +59,11 @@ TEST(Seam, BlockBarrierAndSharedMemory) {
   constexpr int kThreads = 96;
   constexpr int kBlocks = 4;
   const DeviceArray<float> data = iota(kThreads * kBlocks);
-  const simt::LaunchConfig config{.kernel = "reverse_blocks",
-                                  .blocks = kBlocks,
-                                  .threads_x = kThreads,
-                                  .shared_bytes = sizeof(Floats<kThreads>)};
-  ASSERT_TRUE(is_ok(simt::launch(config, nullptr, reverse_blocks<kThreads>, data.data())));
+  const device::LaunchConfig config{.kernel = "reverse_blocks",
+                                    .blocks = kBlocks,
+                                    .threads_x = kThreads,
+                                    .shared_bytes = sizeof(Floats<kThreads>)};
+  ASSERT_TRUE(is_ok(device::launch(config, nullptr, reverse_blocks<kThreads>, data.data())));
   const std::vector<float> found = data.to_host();
   for (int i = 0; i < kThreads * kBlocks; ++i) {
     const int reversed = i / kThreads * kThreads + kThreads - 1 - i % kThreads;
@@ -74,11 +74,11 @@ TEST(Seam, BlockBarrierAndSharedMemory) {
 TEST(Seam, SharedMemoryAbove48KiB) {
   constexpr int kThreads = 256;
   const DeviceArray<float> data = iota(kThreads);
-  const simt::LaunchConfig config{
+  const device::LaunchConfig config{
       .kernel = "reverse_blocks", .blocks = 1, .threads_x = kThreads, .shared_bytes = 96 * 1024};
-  ASSERT_TRUE(is_ok(simt::allow_shared_memory(reverse_blocks<kThreads>, config.shared_bytes)));
-  ASSERT_TRUE(is_ok(simt::prefer_shared_memory(reverse_blocks<kThreads>)));
-  ASSERT_TRUE(is_ok(simt::launch(config, nullptr, reverse_blocks<kThreads>, data.data())));
+  ASSERT_TRUE(is_ok(device::allow_shared_memory(reverse_blocks<kThreads>, config.shared_bytes)));
+  ASSERT_TRUE(is_ok(device::prefer_shared_memory(reverse_blocks<kThreads>)));
+  ASSERT_TRUE(is_ok(device::launch(config, nullptr, reverse_blocks<kThreads>, data.data())));
   EXPECT_EQ(data.to_host().front(), static_cast<float>(kThreads - 1));
 }
 
@@ -88,15 +88,15 @@ __global__ void add_one(const float* in, float* out);
 
 template <>
 __global__ void add_one<float2>(const float* in, float* out) {
-  const auto v = simt::load_vector<float2>(in + 2 * threadIdx.x);
-  simt::store_vector(out + 2 * threadIdx.x, make_float2(v.x + 1.0F, v.y + 1.0F));
+  const auto v = device::load_vector<float2>(in + 2 * threadIdx.x);
+  device::store_vector(out + 2 * threadIdx.x, make_float2(v.x + 1.0F, v.y + 1.0F));
 }
 
 template <>
 __global__ void add_one<float4>(const float* in, float* out) {
-  const auto v = simt::load_vector<float4>(in + 4 * threadIdx.x);
-  simt::store_vector(out + 4 * threadIdx.x,
-                     make_float4(v.x + 1.0F, v.y + 1.0F, v.z + 1.0F, v.w + 1.0F));
+  const auto v = device::load_vector<float4>(in + 4 * threadIdx.x);
+  device::store_vector(out + 4 * threadIdx.x,
+                       make_float4(v.x + 1.0F, v.y + 1.0F, v.z + 1.0F, v.w + 1.0F));
 }
 
 template <typename V>
@@ -104,8 +104,8 @@ void expect_adds_one() {
   constexpr std::size_t kCount = 8 * sizeof(V) / sizeof(float);
   const DeviceArray<float> in = iota(kCount);
   const DeviceArray<float> out(kCount);
-  const simt::LaunchConfig config{.kernel = "add_one", .blocks = 1, .threads_x = 8};
-  ASSERT_TRUE(is_ok(simt::launch(config, nullptr, add_one<V>, in.data(), out.data())));
+  const device::LaunchConfig config{.kernel = "add_one", .blocks = 1, .threads_x = 8};
+  ASSERT_TRUE(is_ok(device::launch(config, nullptr, add_one<V>, in.data(), out.data())));
   const std::vector<float> found = out.to_host();
   for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(found[i], static_cast<float>(i) + 1.0F);
 }
@@ -139,11 +139,12 @@ TEST(Seam, BuffersAreAlignedAndMove) {
 }
 
 TEST(Seam, PropertiesDescribeTheDevice) {
-  const device::Properties& properties = device::properties();
-  EXPECT_EQ(properties.is_cuda, !TILEGATE_ON_SIMT);
-  EXPECT_FALSE(properties.name.empty());
-  EXPECT_GE(properties.multiprocessors, 1);
-  EXPECT_GT(properties.total_memory, 0U);
+  const Device& current = device::current();
+  EXPECT_EQ(current.is_cuda, !TILEGATE_ON_SIMT);
+  EXPECT_EQ(current.ordinal, 0);
+  EXPECT_NE(current.name, "none");
+  EXPECT_GE(current.multiprocessors, 1);
+  EXPECT_GT(current.total_memory, 0U);
 }
 
 }  // namespace tilegate::seam_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
 
 #include "simt/device_array.hpp"
 
@@ -18,9 +18,9 @@ __device__ unsigned thread_number() { return threadIdx.x + threadIdx.y * blockDi
 template <typename T>
 std::vector<T> run(void (*kernel)(T*), unsigned x, unsigned y = 1, std::size_t shared = 0) {
   const DeviceArray<T> out(x * y);
-  const simt::LaunchConfig config{
+  const device::LaunchConfig config{
       .kernel = "warp", .blocks = 1, .threads_x = x, .threads_y = y, .shared_bytes = shared};
-  EXPECT_TRUE(is_ok(simt::launch(config, nullptr, kernel, out.data())));
+  EXPECT_TRUE(is_ok(device::launch(config, nullptr, kernel, out.data())));
   return out.to_host();
 }
 
@@ -91,7 +91,7 @@ struct Warps {
 };
 
 __global__ void exchange_in_warp(unsigned* out) {
-  auto& shared = simt::shared_storage<Warps>();
+  auto& shared = device::shared_storage<Warps>();
   const unsigned i = thread_number();
   shared.values[i] = i;
   __syncwarp();  // no lane reads before its warp has written

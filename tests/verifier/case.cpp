@@ -1,29 +1,26 @@
 #include "verifier/case.hpp"
 
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <string>
 
 #include "verifier/guarded_matrix.hpp"
 
 #if TILEGATE_ON_SIMT
-#include <tilegate/simt/host/executor.hpp>
+#include <tilegate/device/cpu/executor.hpp>
 #endif
 
 namespace tilegate::verifier {
 namespace {
 
-// The shortest decimal that reads back as `value`, with what a test's name may hold.
-std::string spell(float value) {
-  char text[32];
-  for (int digits = 1; digits <= 9; ++digits) {
-    std::snprintf(text, sizeof(text), "%.*g", digits, double{value});
-    if (std::strtof(text, nullptr) == value) break;
-  }
+// With what a test's name may hold.
+std::string spell(const std::string& text) {
   std::string spelt;
-  for (const char c : std::string(text)) {
-    if (c == '-') {
+  for (const char c : text) {
+    if (c == '/') {
+      spelt += '_';
+    } else if (c == '-') {
       spelt += 'm';
     } else if (c == '.') {
       spelt += 'p';
@@ -34,11 +31,10 @@ std::string spell(float value) {
   return spelt;
 }
 
-template <typename T>
-std::string spell_each(const std::array<T, 3>& values) {
-  std::string spelt = std::to_string(values[0]);
-  if (values[1] == values[0] && values[2] == values[0]) return spelt;
-  return spelt + "x" + std::to_string(values[1]) + "x" + std::to_string(values[2]);
+std::string spell(float value) {
+  std::array<char, 64> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
+  return spell(std::string(text.data(), end));
 }
 
 std::string spell_position(std::int64_t i) {
@@ -47,12 +43,26 @@ std::string spell_position(std::int64_t i) {
 
 }  // namespace
 
+Padded::operator Problem() const {
+  Problem problem = Problem::dense(shape, op_a, op_b, batch);
+  problem.lda += pad[0];
+  problem.ldb += pad[1];
+  problem.ldc += pad[2];
+  const auto stride = [&](Operand operand) {
+    const std::int64_t rows = problem.extent(operand).rows + std::max<std::int64_t>(gap, 0);
+    return rows * problem.ld(operand);
+  };
+  problem.stride_a = gap < 0 ? 0 : stride(Operand::kA);
+  problem.stride_b = gap < 0 ? 0 : stride(Operand::kB);
+  problem.stride_c = stride(Operand::kC);
+  problem.offset_bytes = offset_bytes;
+  problem.alpha = alpha;
+  problem.beta = beta;
+  return problem;
+}
+
 std::string name_of(const Case& test_case) {
-  const Shape& shape = test_case.shape;
-  std::string name = "m" + std::to_string(shape.m) + "_n" + std::to_string(shape.n) + "_k" +
-                     std::to_string(shape.k) + "_ld" + spell_each(test_case.pad) + "_off" +
-                     spell_each(test_case.offset) + "_a" + spell(test_case.alpha) + "_b" +
-                     spell(test_case.beta);
+  std::string name = spell(to_string(test_case.problem));
   if (test_case.seed != Case{}.seed) name += "_s" + std::to_string(test_case.seed);
   if (test_case.null_inputs) name += "_null";
   for (const Plant& plant : test_case.plants) {
@@ -62,12 +72,26 @@ std::string name_of(const Case& test_case) {
   return test_case.inputs == Inputs::kIntegers ? name + "_int" : name;
 }
 
+GuardedMatrix::Layout layout_of(const Problem& problem, Operand operand) {
+  const auto [rows, cols] = problem.extent(operand);
+  const std::int64_t ld = problem.ld(operand);
+  const std::int64_t stride = problem.stride(operand);
+  const auto offset = static_cast<int>(problem.offset_bytes[static_cast<std::size_t>(operand)]);
+  const bool is_shared = problem.batch > 1 && stride == 0;
+  return {.rows = rows,
+          .cols = cols,
+          .ld = ld,
+          .offset = offset,
+          .batch = is_shared ? 1 : problem.batch,
+          .period = problem.batch > 1 && ld > 0 ? stride / ld : 0};
+}
+
 std::size_t device_bytes(const Case& test_case) {
-  const auto& [m, n, k] = test_case.shape;
-  const auto& pad = test_case.pad;
-  return GuardedMatrix::device_bytes(m, k, k + pad[0]) +
-         GuardedMatrix::device_bytes(k, n, n + pad[1]) +
-         GuardedMatrix::device_bytes(m, n, n + pad[2]);
+  std::size_t bytes = 0;
+  for (const Operand operand : {Operand::kA, Operand::kB, Operand::kC}) {
+    bytes += GuardedMatrix::device_bytes(layout_of(test_case.problem, operand));
+  }
+  return bytes;
 }
 
 void set_order([[maybe_unused]] Order order, [[maybe_unused]] std::uint64_t seed) {

@@ -8,14 +8,26 @@
 #include <string>
 #include <vector>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
+#include "verifier/guarded_matrix.hpp"
 #include "verifier/oracle.hpp"
 
 namespace tilegate::verifier {
 
-enum class Operand { kA, kB, kC };  // also indexes the arrays below
-inline constexpr std::array kOperandNames = {"a", "b", "c"};
+// A problem by what it adds to the dense one.
+struct Padded {
+  Shape shape = {};
+  std::array<std::int64_t, 3> pad = {0, 0, 0};  // elements after each row of A, B and C
+  std::array<std::int64_t, 3> offset_bytes = {0, 0, 0};
+  float alpha = 1.0F;
+  float beta = 0.0F;
+  Op op_a = Op::kN, op_b = Op::kN;
+  std::int64_t batch = 1;
+  std::int64_t gap = 0;  // rows between two matrices of a batch; -1: one A and one B for all
+
+  operator Problem() const;
+};
 
 // An element set by hand before the launch; negative positions count from the end.
 struct Plant {
@@ -24,22 +36,22 @@ struct Plant {
   float value;
 };
 
+// A batch's strides are multiples of the leading dimensions, so that guards and padding are rows.
 struct Case {
-  Shape shape = {};
-  std::array<std::int64_t, 3> pad = {0, 0, 0};  // elements: leading dimension minus width
-  std::array<int, 3> offset = {0, 0, 0};        // bytes past a 256-byte boundary; multiples of 4
-  float alpha = 1.0F;
-  float beta = 0.0F;
+  Problem problem = {};
   Inputs inputs = Inputs::kUniform;
   std::uint64_t seed = 1;
   bool null_inputs = false;  // A and B are null pointers; for alpha == 0 or K == 0
   std::vector<Plant> plants = {};
 };
 
-// "m129_n65_k17_ld3_off4_a1_b0": letters, digits and underscores, different for different cases.
-// ld is the padding; ld and off are spelt 3x0x1 where A, B and C differ; "m" is a minus sign and
-// "p" a point. Then, where they are not the default: _s<seed>, _null, plants, _int.
+// The problem's text form, then _s<seed>, _null, plants, _int where they are not the default: as a
+// test's name may hold it, "_" for a slash, "m" for a minus sign, "p" for a point. Different for
+// different cases.
 std::string name_of(const Case& test_case);
+
+// How `verify` lays out an operand of the problem.
+GuardedMatrix::Layout layout_of(const Problem& problem, Operand operand);
 
 // Device memory that `verify` takes for the operands of the case, in bytes.
 std::size_t device_bytes(const Case& test_case);
@@ -49,14 +61,14 @@ enum class Order { kForward, kReverse, kShuffled };
 inline constexpr std::array kBothOrders = {Order::kForward, Order::kReverse};
 
 // The checks, in the order in which they are made; the first that fails is the verdict's.
-//   status     prepare, launch and device say ok
+//   status     prepare, plan, launch and device say ok
 //   guards     256 bytes on each side of every operand, and of the workspace, are as they were
 //   padding    so are the elements between the rows (the first 64 after each row)
 //   inputs     so are A and B, bit for bit
 //   finite     C is finite where the reference is
 //   class      C is NaN, or the same infinity, where the reference is
 //   exact      C equals the reference (integer inputs)
-//   bound      C is within the forward error bound of the stage's rounding chain (uniform inputs)
+//   bound      C is within the forward error bound of the plan's rounding chain (uniform inputs)
 //   repeat     each further run, into a fresh C, gives the same bits
 struct Verdict {
   bool ok = true;

@@ -4,9 +4,9 @@
 #include <new>
 #include <vector>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/device.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device.hpp>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #include "verifier/oracle.hpp"
 #include "verifier/oracle_math.cuh"
@@ -34,15 +34,15 @@ struct SharedStorage {
 
 }  // namespace
 
-__global__ void compare_kernel(SgemmArgs args, const double* value, const double* scale,
+__global__ void compare_kernel(Product product, const double* value, const double* scale,
                                Tolerance tolerance, Record* records) {
-  auto& shared = simt::shared_storage<SharedStorage>();
-  const std::int64_t count = args.shape.m * args.shape.n;
+  auto& shared = device::shared_storage<SharedStorage>();
+  const std::int64_t count = product.shape.m * product.shape.n;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
   Record mine{0, -1};
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += stride) {
-    const float got = args.c[i / args.shape.n * args.ldc + i % args.shape.n];
+    const float got = product.c[i / product.shape.n * product.c_row + i % product.shape.n];
     if (!is_within(got, value[i], scale[i], tolerance)) add(mine, {1, i});
   }
   shared.records[threadIdx.x] = mine;
@@ -52,21 +52,21 @@ __global__ void compare_kernel(SgemmArgs args, const double* value, const double
   records[blockIdx.x] = mine;
 }
 
-Status compare_on_device(const SgemmArgs& args, const double* value, const double* scale,
+Status compare_on_device(const Product& product, const double* value, const double* scale,
                          const Tolerance& tolerance, Comparison* result) try {
   *result = {};
-  const std::int64_t count = args.shape.m * args.shape.n;
+  const std::int64_t count = product.shape.m * product.shape.n;
   if (count == 0) return {};
   const std::int64_t blocks = std::min((count - 1) / (kThreads * kPerThread) + 1, kMaxBlocks);
-  const simt::LaunchConfig launch{.kernel = "compare",
-                                  .blocks = blocks,
-                                  .threads_x = kThreads,
-                                  .shared_bytes = sizeof(SharedStorage)};
+  const device::LaunchConfig launch{.kernel = "compare",
+                                    .blocks = blocks,
+                                    .threads_x = kThreads,
+                                    .shared_bytes = sizeof(SharedStorage)};
   const device::Buffer buffer(static_cast<std::size_t>(blocks) * sizeof(Record));
   auto* on_device = reinterpret_cast<Record*>(buffer.data());
   if (Status s = device::synchronize(); !s.ok()) return s;  // C may come from any stream
-  if (Status s =
-          simt::launch(launch, nullptr, compare_kernel, args, value, scale, tolerance, on_device);
+  if (Status s = device::launch(launch, nullptr, compare_kernel, product, value, scale, tolerance,
+                                on_device);
       !s.ok()) {
     return s;
   }
@@ -80,8 +80,8 @@ Status compare_on_device(const SgemmArgs& args, const double* value, const doubl
   for (const Record& record : records) add(total, record);
   result->mismatches = total.mismatches;
   if (total.first >= 0) {
-    result->first_row = total.first / args.shape.n;
-    result->first_col = total.first % args.shape.n;
+    result->first_row = total.first / product.shape.n;
+    result->first_col = total.first % product.shape.n;
   }
   return {};
 } catch (const std::bad_alloc&) {

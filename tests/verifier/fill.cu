@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #include "verifier/oracle.hpp"
 #include "verifier/oracle_math.cuh"
@@ -32,9 +32,9 @@ float input_value(Inputs inputs, std::uint64_t seed, std::uint64_t index) {
 Status fill(float* data, std::int64_t count, Inputs inputs, std::uint64_t seed, Stream stream) {
   if (count <= 0) return {};
   const std::int64_t blocks = (count - 1) / (kThreads * kPerThread) + 1;
-  const simt::LaunchConfig launch{
+  const device::LaunchConfig launch{
       .kernel = "fill", .blocks = std::min(blocks, kMaxBlocks), .threads_x = kThreads};
-  return simt::launch(launch, stream, fill_kernel, data, count, inputs, seed);
+  return device::launch(launch, stream, fill_kernel, data, count, inputs, seed);
 }
 
 }  // namespace tilegate::verifier

@@ -35,51 +35,50 @@ std::optional<std::size_t> first_difference(const std::vector<float>& was,
 
 }  // namespace
 
-std::size_t GuardedMatrix::device_bytes(std::int64_t rows, std::int64_t cols, std::int64_t ld) {
-  return static_cast<std::size_t>(2 * kGuard + extent(rows, cols, ld)) * sizeof(float) + kMaxOffset;
+std::size_t GuardedMatrix::device_bytes(const Layout& layout) {
+  const std::int64_t elements = extent(layout.all_rows(), layout.cols, layout.ld);
+  return static_cast<std::size_t>(2 * kGuard + elements) * sizeof(float) + kMaxOffset;
 }
 
-GuardedMatrix::GuardedMatrix(std::string name, std::int64_t rows, std::int64_t cols,
-                             std::int64_t ld, int offset, float filler)
+GuardedMatrix::GuardedMatrix(std::string name, const Layout& layout, float filler)
     : name_(std::move(name)),
-      rows_(rows),
-      cols_(cols),
-      ld_(ld),
-      pitch_(cols + std::min(ld - cols, kWindow)),
-      elements_(extent(rows, cols, ld)),
-      buffer_(device_bytes(rows, cols, ld)) {
-  const std::int64_t head = kGuard + offset / static_cast<std::int64_t>(sizeof(float));
+      layout_(layout),
+      all_rows_(layout.all_rows()),
+      pitch_(layout.cols + std::min(layout.ld - layout.cols, kWindow)),
+      elements_(extent(all_rows_, layout.cols, layout.ld)),
+      buffer_(device_bytes(layout)) {
+  const std::int64_t head = kGuard + layout.offset / static_cast<std::int64_t>(sizeof(float));
   const auto total = static_cast<std::int64_t>(buffer_.size() / sizeof(float));
   data_ = reinterpret_cast<float*>(buffer_.data()) + head;
   before_.head.assign(static_cast<std::size_t>(head), filler);
-  before_.rows.assign(static_cast<std::size_t>(rows * pitch_), filler);
+  before_.rows.assign(static_cast<std::size_t>(all_rows_ * pitch_), filler);
   before_.tail.assign(static_cast<std::size_t>(total - head - elements_), filler);
   after_ = before_;
 }
 
 // Whole windows but for the last row, after which the operand ends.
 Status GuardedMatrix::copy_rows(Image& image, bool to_device) {
-  if (rows_ == 0) return {};
+  if (all_rows_ == 0) return {};
   const auto bytes = [](std::int64_t elements) {
     return static_cast<std::size_t>(elements) * sizeof(float);
   };
-  float* host_last = image.rows.data() + (rows_ - 1) * pitch_;
-  float* device_last = data_ + (rows_ - 1) * ld_;
-  const auto whole = static_cast<std::size_t>(rows_ - 1);
+  float* host_last = image.rows.data() + (all_rows_ - 1) * pitch_;
+  float* device_last = data_ + (all_rows_ - 1) * layout_.ld;
+  const auto whole = static_cast<std::size_t>(all_rows_ - 1);
   if (to_device) {
-    if (Status s = device::copy_to_device(data_, bytes(ld_), image.rows.data(), bytes(pitch_),
-                                          bytes(pitch_), whole);
+    if (Status s = device::copy_to_device(data_, bytes(layout_.ld), image.rows.data(),
+                                          bytes(pitch_), bytes(pitch_), whole);
         !s.ok()) {
       return s;
     }
-    return device::copy_to_device(device_last, host_last, bytes(cols_));
+    return device::copy_to_device(device_last, host_last, bytes(layout_.cols));
   }
-  if (Status s = device::copy_to_host(image.rows.data(), bytes(pitch_), data_, bytes(ld_),
+  if (Status s = device::copy_to_host(image.rows.data(), bytes(pitch_), data_, bytes(layout_.ld),
                                       bytes(pitch_), whole);
       !s.ok()) {
     return s;
   }
-  return device::copy_to_host(host_last, device_last, bytes(cols_));
+  return device::copy_to_host(host_last, device_last, bytes(layout_.cols));
 }
 
 Status GuardedMatrix::upload() {
@@ -126,27 +125,33 @@ std::optional<std::string> GuardedMatrix::changed_guard() const {
   return std::nullopt;
 }
 
-std::optional<std::string> GuardedMatrix::first_change(std::int64_t rows, std::int64_t first_col,
-                                                       std::int64_t end_col,
-                                                       const char* what) const {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t col = first_col; col < end_col; ++col) {
-      const float was = expected()[row * pitch_ + col];
-      const float is = found()[row * pitch_ + col];
+// Of the elements of the matrices, or of what lies between them; the operand ends with the last row
+// of its last matrix.
+std::optional<std::string> GuardedMatrix::first_change(bool in_matrix, const char* what) const {
+  for (std::int64_t row = 0; row < all_rows_; ++row) {
+    const std::int64_t in_period = layout_.period > 0 ? row % layout_.period : row;
+    const std::int64_t cols = in_period < layout_.rows ? layout_.cols : 0;
+    const std::int64_t begin = in_matrix ? 0 : cols;
+    const std::int64_t end = in_matrix || row + 1 == all_rows_ ? cols : pitch_;
+    for (std::int64_t col = begin; col < end; ++col) {
+      const float was = before_.rows[static_cast<std::size_t>(row * pitch_ + col)];
+      const float is = after_.rows[static_cast<std::size_t>(row * pitch_ + col)];
       if (same_bits(was, is)) continue;
-      return name_ + ", " + what + " at row " + std::to_string(row) + ", column " +
-             std::to_string(col) + ": " + was_and_is(was, is);
+      const std::string matrix =
+          layout_.batch > 1 ? "matrix " + std::to_string(row / layout_.period) + ", " : "";
+      return name_ + ", " + what + " at " + matrix + "row " + std::to_string(in_period) +
+             ", column " + std::to_string(col) + ": " + was_and_is(was, is);
     }
   }
   return std::nullopt;
 }
 
 std::optional<std::string> GuardedMatrix::changed_padding() const {
-  return first_change(rows_ - 1, cols_, pitch_, "padding");  // the operand ends with its last row
+  return first_change(false, "padding");
 }
 
 std::optional<std::string> GuardedMatrix::changed_element() const {
-  return first_change(rows_, 0, cols_, "element");
+  return first_change(true, "element");
 }
 
 }  // namespace tilegate::verifier

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/device.hpp>
+#include <tilegate/device.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::verifier {
 
@@ -27,25 +27,43 @@ class GuardedMatrix {
     std::vector<float> head, rows, tail;
   };
 
+  // Where the matrix lies. With a batch, `period` rows from one matrix to the next; the rows
+  // between them are padding.
+  struct Layout {
+    std::int64_t rows, cols, ld;
+    int offset = 0;  // bytes
+    std::int64_t batch = 1, period = 0;
+
+    std::int64_t all_rows() const { return batch == 0 ? 0 : (batch - 1) * period + rows; }
+  };
+
   // All elements, padding and guards are `filler` until written.
-  GuardedMatrix(std::string name, std::int64_t rows, std::int64_t cols, std::int64_t ld, int offset,
-                float filler);
+  GuardedMatrix(std::string name, const Layout& layout, float filler);
 
   // Of the device buffer of such a matrix.
-  static std::size_t device_bytes(std::int64_t rows, std::int64_t cols, std::int64_t ld);
+  static std::size_t device_bytes(const Layout& layout);
 
   const std::string& name() const { return name_; }
-  std::int64_t rows() const { return rows_; }
-  std::int64_t cols() const { return cols_; }
+  std::int64_t rows() const { return layout_.rows; }  // of one matrix of the batch
+  std::int64_t cols() const { return layout_.cols; }
+  std::int64_t batch() const { return layout_.batch; }
 
   float* on_device() const { return data_; }
 
-  // The image that `upload` sends; row `r` starts at `expected() + r * pitch()`.
-  float* expected() { return before_.rows.data(); }
-  const float* expected() const { return before_.rows.data(); }
+  // The image that `upload` sends: row `row` of matrix `index`, and the elements to the next row
+  // and to the next matrix.
+  float* expected(std::int64_t row = 0, std::int64_t index = 0) {
+    return before_.rows.data() + index * image_stride() + row * pitch_;
+  }
+  const float* expected(std::int64_t row = 0, std::int64_t index = 0) const {
+    return before_.rows.data() + index * image_stride() + row * pitch_;
+  }
   // What the last `download` found, laid out alike.
-  const float* found() const { return after_.rows.data(); }
+  const float* found(std::int64_t row = 0, std::int64_t index = 0) const {
+    return after_.rows.data() + index * image_stride() + row * pitch_;
+  }
   std::int64_t pitch() const { return pitch_; }
+  std::int64_t image_stride() const { return layout_.period * pitch_; }
 
   Status upload();
   Status download();
@@ -59,12 +77,12 @@ class GuardedMatrix {
   std::optional<std::string> changed_element() const;
 
  private:
-  std::optional<std::string> first_change(std::int64_t rows, std::int64_t first_col,
-                                          std::int64_t end_col, const char* what) const;
+  std::optional<std::string> first_change(bool in_matrix, const char* what) const;
   Status copy_rows(Image& image, bool to_device);
 
   std::string name_;
-  std::int64_t rows_, cols_, ld_, pitch_, elements_;
+  Layout layout_;
+  std::int64_t all_rows_, pitch_, elements_;
   device::Buffer buffer_;
   float* data_;
   Image before_, after_;

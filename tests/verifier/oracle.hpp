@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::verifier {
 
@@ -20,11 +20,28 @@ float input_value(Inputs inputs, std::uint64_t seed, std::uint64_t index);
 // Enqueues data[i] = input_value(inputs, seed, i) for i < count; data is device memory.
 Status fill(float* data, std::int64_t count, Inputs inputs, std::uint64_t seed, Stream stream);
 
+// One product of a problem as its definition has it: element (i, j) of op(A) is at
+// a[i * a_row + j * a_col], of op(B) alike, of C at c[i * c_row + j].
+struct Product {
+  Shape shape;
+  float alpha = 1.0F;
+  const float* a = nullptr;
+  std::int64_t a_row = 0, a_col = 1;
+  const float* b = nullptr;
+  std::int64_t b_row = 0, b_col = 1;
+  float beta = 0.0F;
+  const float* c = nullptr;
+  std::int64_t c_row = 0;
+};
+
+// Product number `index` of the problem's batch.
+Product product_of(const Problem& problem, const Operands& operands, std::int64_t index);
+
 // For each element of C, in float64 and dense row-major (m, n):
 //   value = alpha·(A·B) + beta·C        scale = |alpha|·(|A|·|B|) + |beta|·|C|
 // with BLAS semantics: C is not read when beta == 0, nor A and B when alpha == 0.
-void reference_on_host(const SgemmArgs& args, double* value, double* scale);
-Status reference_on_device(const SgemmArgs& args, double* value, double* scale, Stream stream);
+void reference_on_host(const Product& product, double* value, double* scale);
+Status reference_on_device(const Product& product, double* value, double* scale, Stream stream);
 
 // How far a result may be from its reference: |c - value| <= gamma·scale + underflow. Both zero
 // means equal (a zero of either sign is zero). Non-finite references are compared by class.
@@ -35,7 +52,7 @@ struct Tolerance {
 
 // γ(L) = L·u / (1 - L·u), u = 2^-24, for a rounding chain of length L (Higham, Accuracy and
 // Stability of Numerical Algorithms, 2002, §3.1), and the standard model's underflow term.
-Tolerance forward_error(std::int64_t rounding_chain, const SgemmArgs& args);
+Tolerance forward_error(std::int64_t rounding_chain, const Problem& problem);
 
 bool within(float got, double value, double scale, const Tolerance& tolerance);
 
@@ -44,7 +61,7 @@ struct Comparison {
   std::int64_t mismatches = 0;
   std::int64_t first_row = -1, first_col = -1;
 };
-Status compare_on_device(const SgemmArgs& args, const double* value, const double* scale,
+Status compare_on_device(const Product& product, const double* value, const double* scale,
                          const Tolerance& tolerance, Comparison* result);
 
 }  // namespace tilegate::verifier

@@ -1,47 +1,66 @@
 // The plain statement of the oracle: what the kernels beside it are tested against.
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 #include "verifier/oracle.hpp"
 #include "verifier/oracle_math.cuh"
 
 namespace tilegate::verifier {
 
-void reference_on_host(const SgemmArgs& args, double* value, double* scale) {
-  const auto [m, n, k_end] = args.shape;
+Product product_of(const Problem& problem, const Operands& operands, std::int64_t index) {
+  const auto at = [&](const float* data, Operand operand) {
+    return data == nullptr ? nullptr : data + index * problem.stride(operand);
+  };
+  Product product{.shape = problem.shape,
+                  .alpha = problem.alpha,
+                  .a = at(operands.a, Operand::kA),
+                  .a_row = problem.lda,
+                  .b = at(operands.b, Operand::kB),
+                  .b_row = problem.ldb,
+                  .beta = problem.beta,
+                  .c = at(operands.c, Operand::kC),
+                  .c_row = problem.ldc};
+  if (problem.op_a == Op::kT) std::swap(product.a_row, product.a_col);
+  if (problem.op_b == Op::kT) std::swap(product.b_row, product.b_col);
+  return product;
+}
+
+void reference_on_host(const Product& product, double* value, double* scale) {
+  const auto [m, n, k_end] = product.shape;
   for (std::int64_t row = 0; row < m; ++row) {
     double* sum = value + row * n;
     double* abs_sum = scale + row * n;
     for (std::int64_t col = 0; col < n; ++col) sum[col] = abs_sum[col] = 0.0;
-    for (std::int64_t k = 0; reads_a_and_b(args) && k < k_end; ++k) {
-      const double a = args.a[row * args.lda + k];
-      const float* b_row = args.b + k * args.ldb;
+    for (std::int64_t k = 0; reads_a_and_b(product) && k < k_end; ++k) {
+      const double a = product.a[row * product.a_row + k * product.a_col];
+      const float* b_row = product.b + k * product.b_row;
       for (std::int64_t col = 0; col < n; ++col) {
-        const double b = b_row[col];
+        const double b = b_row[col * product.b_col];
         sum[col] += a * b;
         abs_sum[col] += std::fabs(a) * std::fabs(b);
       }
     }
     for (std::int64_t col = 0; col < n; ++col) {
       const Expected e =
-          expected_element(args, sum[col], abs_sum[col], args.c + row * args.ldc + col);
+          expected_element(product, sum[col], abs_sum[col], product.c + row * product.c_row + col);
       sum[col] = e.value;
       abs_sum[col] = e.scale;
     }
   }
 }
 
-Tolerance forward_error(std::int64_t rounding_chain, const SgemmArgs& args) {
+Tolerance forward_error(std::int64_t rounding_chain, const Problem& problem) {
   constexpr double kUnitRoundoff = 0x1p-24;
   constexpr double kSmallest = 0x1p-149;  // of float; a product that underflows errs by half of it
   const double lu = static_cast<double>(rounding_chain) * kUnitRoundoff;
   // One underflow for each product of the sum, scaled by alpha, and for the products with alpha and
   // beta. Twice the half of `kSmallest`, because the roundings that follow may enlarge each.
   double products = 1.0;
-  if (reads_a_and_b(args)) {
-    products += static_cast<double>(args.shape.k) * std::fabs(double{args.alpha}) + 1.0;
+  if (problem.reads_a_and_b()) {
+    products += static_cast<double>(problem.shape.k) * std::fabs(double{problem.alpha}) + 1.0;
   }
   return {.gamma = lu / (1.0 - lu), .underflow = products * kSmallest};
 }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #include "verifier/oracle.hpp"
 
@@ -28,8 +28,8 @@ __host__ __device__ inline float value_at(Inputs inputs, std::uint64_t seed, std
   return static_cast<float>(static_cast<int>(bits >> 40) - (1 << 23)) * 0x1p-23F;
 }
 
-__host__ __device__ inline bool reads_a_and_b(const SgemmArgs& args) {
-  return args.alpha != 0.0F && args.shape.k != 0;
+__host__ __device__ inline bool reads_a_and_b(const Product& product) {
+  return product.alpha != 0.0F && product.shape.k != 0;
 }
 
 struct Expected {
@@ -37,15 +37,15 @@ struct Expected {
 };
 
 // One element of the reference from its sums over k; `c` is not dereferenced when beta == 0.
-__host__ __device__ inline Expected expected_element(const SgemmArgs& args, double sum,
+__host__ __device__ inline Expected expected_element(const Product& product, double sum,
                                                      double abs_sum, const float* c) {
   Expected e{0.0, 0.0};
-  if (reads_a_and_b(args)) {
-    const double alpha = args.alpha;
+  if (reads_a_and_b(product)) {
+    const double alpha = product.alpha;
     e = {alpha * sum, fabs(alpha) * abs_sum};
   }
-  if (args.beta != 0.0F) {
-    const double addend = static_cast<double>(args.beta) * static_cast<double>(*c);
+  if (product.beta != 0.0F) {
+    const double addend = static_cast<double>(product.beta) * static_cast<double>(*c);
     e.value += addend;
     e.scale += fabs(addend);
   }

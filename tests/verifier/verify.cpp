@@ -1,14 +1,14 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <tilegate/simt/device.hpp>
+#include <tilegate/device.hpp>
 
 #include "verifier/case.hpp"
 #include "verifier/guarded_matrix.hpp"
@@ -32,31 +32,47 @@ using Outcome = std::optional<Failure>;
 
 bool is_integer_case(const Case& test_case) { return test_case.inputs == Inputs::kIntegers; }
 
-std::int64_t workspace_elements(const Stage& stage, const Shape& shape) {
-  return static_cast<std::int64_t>((stage.workspace_bytes(shape) + sizeof(float) - 1) /
-                                   sizeof(float));
+GuardedMatrix matrix_of(const Problem& problem, Operand operand, float filler) {
+  const auto i = static_cast<std::size_t>(operand);
+  return {kOperandNames[i], layout_of(problem, operand), filler};
 }
 
-void fill_rows(GuardedMatrix& matrix, Inputs inputs, std::uint64_t seed) {
-  for (std::int64_t row = 0; row < matrix.rows(); ++row) {
-    for (std::int64_t col = 0; col < matrix.cols(); ++col) {
-      const std::int64_t index = row * matrix.cols() + col;
-      matrix.expected()[row * matrix.pitch() + col] =
-          input_value(inputs, seed, static_cast<std::uint64_t>(index));
+GuardedMatrix workspace_of(const Plan& plan) {
+  const auto elements =
+      static_cast<std::int64_t>((plan.workspace_bytes() + sizeof(float) - 1) / sizeof(float));
+  return {"workspace", {.rows = 1, .cols = elements, .ld = elements}, kNan};
+}
+
+// Calls `visit(row of its image, row, matrix)` for each row of each matrix.
+template <typename Visit>
+void for_each_row(GuardedMatrix& matrix, Visit visit) {
+  for (std::int64_t index = 0; index < matrix.batch(); ++index) {
+    for (std::int64_t row = 0; row < matrix.rows(); ++row) {
+      visit(matrix.expected(row, index), row, index);
     }
   }
 }
 
-void fill_rows(GuardedMatrix& matrix, float value) {
-  for (std::int64_t row = 0; row < matrix.rows(); ++row) {
-    std::fill_n(matrix.expected() + row * matrix.pitch(), matrix.cols(), value);
-  }
+void fill_rows(GuardedMatrix& matrix, Inputs inputs, std::uint64_t seed) {
+  for_each_row(matrix, [&](float* to, std::int64_t row, std::int64_t index) {
+    for (std::int64_t col = 0; col < matrix.cols(); ++col) {
+      const std::int64_t element = (index * matrix.rows() + row) * matrix.cols() + col;
+      to[col] = input_value(inputs, seed, static_cast<std::uint64_t>(element));
+    }
+  });
 }
 
+void fill_rows(GuardedMatrix& matrix, float value) {
+  for_each_row(matrix, [&](float* to, std::int64_t, std::int64_t) {
+    std::fill_n(to, matrix.cols(), value);
+  });
+}
+
+// Of the first matrix of a batch.
 void set_element(GuardedMatrix& matrix, const Plant& plant) {
   const std::int64_t row = plant.row < 0 ? matrix.rows() + plant.row : plant.row;
   const std::int64_t col = plant.col < 0 ? matrix.cols() + plant.col : plant.col;
-  matrix.expected()[row * matrix.pitch() + col] = plant.value;
+  matrix.expected(row)[col] = plant.value;
 }
 
 // One case of one stage: operands, reference, and what the stage made of them.
@@ -67,8 +83,8 @@ class Trial {
   Outcome judge(std::span<const Order> orders);
 
  private:
-  SgemmArgs device_args() const;
-  SgemmArgs host_args() const;
+  Operands operands() const;
+  Product host_product(std::int64_t index) const;
   Outcome check_case() const;
   Status upload();
   Status make_reference();
@@ -78,9 +94,15 @@ class Trial {
   Outcome check_repeat(const std::vector<float>& first) const;
   template <typename IsRight>
   std::optional<std::string> find_faults(const Tolerance& tolerance, IsRight is_right) const;
+  struct Position {
+    std::int64_t index, row, col;  // which matrix of the batch, and where in it
+  };
+  Position position_of(std::size_t i) const;
+  std::string to_string(const Position& at) const;
 
   const Stage& stage_;
   const Case& case_;
+  const Plan plan_;
   GuardedMatrix a_, b_, c_, workspace_;
   std::vector<GuardedMatrix*> matrices_ = {&a_, &b_, &c_, &workspace_};
   std::vector<double> value_, scale_;
@@ -89,15 +111,14 @@ class Trial {
 Trial::Trial(const Stage& stage, const Case& test_case)
     : stage_(stage),
       case_(test_case),
-      a_("a", case_.shape.m, case_.shape.k, case_.shape.k + case_.pad[0], case_.offset[0], kNan),
-      b_("b", case_.shape.k, case_.shape.n, case_.shape.n + case_.pad[1], case_.offset[1], kNan),
-      c_("c", case_.shape.m, case_.shape.n, case_.shape.n + case_.pad[2], case_.offset[2],
-         kSentinel),
-      workspace_("workspace", 1, workspace_elements(stage, case_.shape),
-                 workspace_elements(stage, case_.shape), 0, kNan) {
+      plan_(stage.plan(case_.problem)),
+      a_(matrix_of(case_.problem, Operand::kA, kNan)),
+      b_(matrix_of(case_.problem, Operand::kB, kNan)),
+      c_(matrix_of(case_.problem, Operand::kC, kSentinel)),
+      workspace_(workspace_of(plan_)) {
   fill_rows(a_, case_.inputs, 4 * case_.seed);
   fill_rows(b_, case_.inputs, 4 * case_.seed + 1);
-  if (case_.beta == 0.0F) {
+  if (case_.problem.beta == 0.0F) {
     fill_rows(c_, kNan);
   } else {
     fill_rows(c_, case_.inputs, 4 * case_.seed + 2);
@@ -107,44 +128,40 @@ Trial::Trial(const Stage& stage, const Case& test_case)
   }
 }
 
-SgemmArgs Trial::device_args() const {
-  const Shape& shape = case_.shape;
-  return {.shape = shape,
-          .alpha = case_.alpha,
-          .a = case_.null_inputs ? nullptr : a_.on_device(),
-          .lda = shape.k + case_.pad[0],
+Operands Trial::operands() const {
+  return {.a = case_.null_inputs ? nullptr : a_.on_device(),
           .b = case_.null_inputs ? nullptr : b_.on_device(),
-          .ldb = shape.n + case_.pad[1],
-          .beta = case_.beta,
           .c = c_.on_device(),
-          .ldc = shape.n + case_.pad[2],
           .workspace = workspace_.cols() > 0 ? workspace_.on_device() : nullptr,
-          .workspace_bytes = stage_.workspace_bytes(shape)};
+          .workspace_bytes = plan_.workspace_bytes()};
 }
 
-// The same call on the host images.
-SgemmArgs Trial::host_args() const {
-  SgemmArgs args = device_args();
-  args.a = a_.expected();
-  args.lda = a_.pitch();
-  args.b = b_.expected();
-  args.ldb = b_.pitch();
-  args.c = const_cast<float*>(c_.expected());
-  args.ldc = c_.pitch();
-  return args;
+// One product of the same call on the host images.
+Product Trial::host_product(std::int64_t index) const {
+  Problem problem = case_.problem;
+  problem.lda = a_.pitch();
+  problem.ldb = b_.pitch();
+  problem.ldc = c_.pitch();
+  problem.stride_a = problem.stride_a == 0 ? 0 : a_.image_stride();
+  problem.stride_b = problem.stride_b == 0 ? 0 : b_.image_stride();
+  problem.stride_c = c_.image_stride();
+  return product_of(
+      problem, {.a = a_.expected(), .b = b_.expected(), .c = const_cast<float*>(c_.expected())},
+      index);
 }
 
 // What the tests themselves must get right for their verdict to mean something.
 Outcome Trial::check_case() const {
-  if (stage_.rounding_chain == nullptr) return Failure{"bound", "the stage declares no chain"};
-  const auto chain = static_cast<double>(stage_.rounding_chain(case_.shape));
-  if (!(chain >= 0.0 && chain < kMaxRoundingChain)) {
+  const auto chain = static_cast<double>(plan_.rounding_chain());
+  const bool has_chain = chain > 0.0 || case_.problem.is_empty();
+  if (!(has_chain && chain < kMaxRoundingChain)) {
     return Failure{"bound", "the declared rounding chain of " + std::to_string(chain) +
-                                " bounds nothing: it must be in [0, 2^24)"};
+                                " bounds nothing: it must be in [1, 2^24)"};
   }
-  const double largest = kLargestInteger * kLargestInteger * static_cast<double>(case_.shape.k) *
-                             std::fmax(1.0, std::fabs(double{case_.alpha})) +
-                         kLargestInteger * std::fabs(double{case_.beta});
+  const double largest = kLargestInteger * kLargestInteger *
+                             static_cast<double>(case_.problem.shape.k) *
+                             std::fmax(1.0, std::fabs(double{case_.problem.alpha})) +
+                         kLargestInteger * std::fabs(double{case_.problem.beta});
   if (is_integer_case(case_) && std::isfinite(largest) && largest > kExactIntegers) {
     return Failure{"exact", "the case is too large: its sums may pass 2^24"};
   }
@@ -160,26 +177,31 @@ Status Trial::upload() {
 
 // From the operands as they are before the run.
 Status Trial::make_reference() {
-  const auto [m, n, k] = case_.shape;
+  const auto [m, n, k] = case_.problem.shape;
   const auto count = static_cast<std::size_t>(m * n);
-  value_.resize(count);
-  scale_.resize(count);
+  value_.resize(count * static_cast<std::size_t>(case_.problem.batch));
+  scale_.resize(value_.size());
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  if (!device::properties().is_cuda || work <= kHostReference) {
-    reference_on_host(host_args(), value_.data(), scale_.data());
-    return {};
-  }
-  const std::size_t bytes = count * sizeof(double);
+  const bool on_host = !device::current().is_cuda || work <= kHostReference;
+  const std::size_t bytes = on_host ? 0 : count * sizeof(double);
   const device::Buffer value(bytes);
   const device::Buffer scale(bytes);
   auto* const value_data = reinterpret_cast<double*>(value.data());
   auto* const scale_data = reinterpret_cast<double*>(scale.data());
-  if (Status s = reference_on_device(device_args(), value_data, scale_data, nullptr); !s.ok()) {
-    return s;
+  for (std::int64_t index = 0; index < case_.problem.batch; ++index) {
+    double* to_value = value_.data() + static_cast<std::size_t>(index) * count;
+    double* to_scale = scale_.data() + static_cast<std::size_t>(index) * count;
+    if (on_host) {
+      reference_on_host(host_product(index), to_value, to_scale);
+      continue;
+    }
+    const Product product = product_of(case_.problem, operands(), index);
+    if (Status s = reference_on_device(product, value_data, scale_data, nullptr); !s.ok()) return s;
+    if (Status s = device::synchronize(); !s.ok()) return s;
+    if (Status s = device::copy_to_host(to_value, value_data, bytes); !s.ok()) return s;
+    if (Status s = device::copy_to_host(to_scale, scale_data, bytes); !s.ok()) return s;
   }
-  if (Status s = device::synchronize(); !s.ok()) return s;
-  if (Status s = device::copy_to_host(value_.data(), value_data, bytes); !s.ok()) return s;
-  return device::copy_to_host(scale_.data(), scale_data, bytes);
+  return {};
 }
 
 Status Trial::run(Order order) {
@@ -189,7 +211,7 @@ Status Trial::run(Order order) {
     const ClosedGuards c(c_);
     const ClosedGuards workspace(workspace_);
     set_order(order, case_.seed);
-    Status launched = stage_.launch(device_args());
+    Status launched = plan_.launch(operands());
     Status finished = device::synchronize();
     set_order(Order::kForward);
     if (!launched.ok()) return launched;
@@ -219,28 +241,36 @@ template <typename IsRight>
 std::optional<std::string> Trial::find_faults(const Tolerance& tolerance, IsRight is_right) const {
   std::size_t faults = 0;
   std::string shown;
-  for (std::int64_t row = 0; row < c_.rows(); ++row) {
-    for (std::int64_t col = 0; col < c_.cols(); ++col) {
-      const auto i = static_cast<std::size_t>(row * c_.cols() + col);
-      const float got = c_.found()[row * c_.pitch() + col];
-      if (is_right(got, value_[i], scale_[i])) continue;
-      if (++faults > kMaxShown) continue;
-      char line[160];
-      std::snprintf(line, sizeof(line), "\n    (%lld, %lld)  expected %.17g  got %.9g  bound %.3g",
-                    static_cast<long long>(row), static_cast<long long>(col), value_[i],
-                    double{got}, tolerance.gamma * scale_[i] + tolerance.underflow);
-      shown += line;
-    }
+  for (std::size_t i = 0; i < value_.size(); ++i) {
+    const Position at = position_of(i);
+    const float got = c_.found(at.row, at.index)[at.col];
+    if (is_right(got, value_[i], scale_[i])) continue;
+    if (++faults > kMaxShown) continue;
+    char line[160];
+    std::snprintf(line, sizeof(line), "  expected %.17g  got %.9g  bound %.3g", value_[i],
+                  double{got}, tolerance.gamma * scale_[i] + tolerance.underflow);
+    shown += "\n    " + to_string(at) + line;
   }
   if (faults == 0) return std::nullopt;
   return std::to_string(faults) + " of " + std::to_string(value_.size()) +
          " elements of c are wrong" + shown + (faults > kMaxShown ? "\n    ..." : "");
 }
 
+// Element `i` of C in the order of the reference.
+Trial::Position Trial::position_of(std::size_t i) const {
+  const auto element = static_cast<std::int64_t>(i);
+  const std::int64_t row = element / c_.cols();
+  return {row / c_.rows(), row % c_.rows(), element % c_.cols()};
+}
+
+std::string Trial::to_string(const Position& at) const {
+  const std::string index = c_.batch() > 1 ? std::to_string(at.index) + ": " : "";
+  return "(" + index + std::to_string(at.row) + ", " + std::to_string(at.col) + ")";
+}
+
 Outcome Trial::check_elements() const {
-  const Tolerance tolerance = is_integer_case(case_)
-                                  ? Tolerance{}
-                                  : forward_error(stage_.rounding_chain(case_.shape), host_args());
+  const Tolerance tolerance =
+      is_integer_case(case_) ? Tolerance{} : forward_error(plan_.rounding_chain(), case_.problem);
   const auto finite = [](float got, double value, double) {
     return !std::isfinite(value) || std::isfinite(got);
   };
@@ -258,29 +288,28 @@ Outcome Trial::check_elements() const {
   return std::nullopt;
 }
 
+// `first`: C after the first run, laid out as value_.
 Outcome Trial::check_repeat(const std::vector<float>& first) const {
-  for (std::int64_t row = 0; row < c_.rows(); ++row) {
-    for (std::int64_t col = 0; col < c_.cols(); ++col) {
-      const std::int64_t i = row * c_.pitch() + col;
-      const float was = first[static_cast<std::size_t>(i)];
-      const float is = c_.found()[i];
-      if (std::memcmp(&was, &is, sizeof(float)) == 0) continue;
-      char text[160];
-      std::snprintf(text, sizeof(text), "(%lld, %lld) was %.9g in the first run, then %.9g",
-                    static_cast<long long>(row), static_cast<long long>(col), double{was},
-                    double{is});
-      return Failure{"repeat", text};
-    }
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const Position at = position_of(i);
+    const float was = first[i];
+    const float is = c_.found(at.row, at.index)[at.col];
+    if (std::bit_cast<std::uint32_t>(was) == std::bit_cast<std::uint32_t>(is)) continue;
+    char text[96];
+    std::snprintf(text, sizeof(text), " was %.9g in the first run, then %.9g", double{was},
+                  double{is});
+    return Failure{"repeat", to_string(at) + text};
   }
   return std::nullopt;
 }
 
 Outcome Trial::judge(std::span<const Order> orders) {
+  if (!plan_.ok()) return Failure{"status", "plan: " + plan_.status().message()};
   if (Outcome failure = check_case()) return failure;
   if (Status s = stage_.prepare(); !s.ok()) return Failure{"status", "prepare: " + s.message()};
   std::vector<float> first;
+  bool is_first = true;
   for (const Order order : orders) {
-    const bool is_first = first.empty();
     if (Status s = upload(); !s.ok()) return Failure{"status", "upload: " + s.message()};
     if (is_first) {
       if (Status s = make_reference(); !s.ok()) return Failure{"status", "oracle: " + s.message()};
@@ -289,10 +318,14 @@ Outcome Trial::judge(std::span<const Order> orders) {
     if (Outcome failure = check_memory()) return failure;
     if (is_first) {
       if (Outcome failure = check_elements()) return failure;
-      first.assign(c_.found(), c_.found() + c_.rows() * c_.pitch());
+      for (std::size_t i = 0; i < value_.size(); ++i) {
+        const Position at = position_of(i);
+        first.push_back(c_.found(at.row, at.index)[at.col]);
+      }
     } else if (Outcome failure = check_repeat(first)) {
       return failure;
     }
+    is_first = false;
   }
   return std::nullopt;
 }
@@ -305,8 +338,9 @@ Verdict verify(const Stage& stage, const Case& test_case, std::span<const Order>
   return {.ok = false,
           .check = failure->check,
           .report = std::string(stage.name) + " fails the check `" + failure->check + "`\n  case " +
-                    name_of(test_case) + "\n  seed " + std::to_string(test_case.seed) + "\n  " +
-                    failure->detail};
+                    name_of(test_case) + "\n  problem " +
+                    tilegate::to_string(NamedProblem{std::string(stage.name), test_case.problem}) +
+                    "\n  seed " + std::to_string(test_case.seed) + "\n  " + failure->detail};
 }
 
 }  // namespace tilegate::verifier

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/device.hpp>
+#include <tilegate/device.hpp>
 
 #include "rerun.hpp"
 #include "verifier/case.hpp"
@@ -65,8 +65,7 @@ TEST(Within, NonFiniteReferencesAreComparedByClass) {
 }
 
 TEST(ForwardError, IsGammaOfTheChain) {
-  const SgemmArgs args{.shape = {1, 1, 100}, .alpha = 2.0F};
-  const Tolerance tolerance = forward_error(102, args);
+  const Tolerance tolerance = forward_error(102, Padded{.shape = {1, 1, 100}, .alpha = 2.0F});
   const double lu = 102 * 0x1p-24;
   EXPECT_DOUBLE_EQ(tolerance.gamma, lu / (1 - lu));
   EXPECT_GT(tolerance.underflow, 200 * 0x1p-150);
@@ -74,7 +73,7 @@ TEST(ForwardError, IsGammaOfTheChain) {
 }
 
 TEST(ForwardError, ForgetsAlphaThatIsNotUsed) {
-  const Tolerance tolerance = forward_error(2, {.shape = {1, 1, 0}, .alpha = kNan});
+  const Tolerance tolerance = forward_error(2, Padded{.shape = {1, 1, 0}, .alpha = kNan});
   EXPECT_TRUE(std::isfinite(tolerance.underflow));
 }
 
@@ -106,7 +105,7 @@ class GuardedMatrixTest : public testing::Test {
     EXPECT_EQ(matrix_.changed_element().has_value(), element) << at;
   }
 
-  GuardedMatrix matrix_{"x", kRows, kCols, kLd, 4, kNan};
+  GuardedMatrix matrix_{"x", {.rows = kRows, .cols = kCols, .ld = kLd, .offset = 4}, kNan};
 };
 
 TEST_F(GuardedMatrixTest, IsUnchangedAfterARoundTrip) { expect_changed(false, false, false, 0); }
@@ -131,28 +130,45 @@ TEST_F(GuardedMatrixTest, SaysWhatChangedWhere) {
   EXPECT_NE(matrix_.changed_element()->find("row 2, column 3: was 19"), std::string::npos);
 }
 
+TEST(GuardedBatch, TellsElementsFromRowsBetweenMatrices) {
+  GuardedMatrix matrix("x", {.rows = 2, .cols = 3, .ld = 4, .batch = 2, .period = 3}, 0.0F);
+  ASSERT_TRUE(matrix.upload().ok());
+  // Two matrices of two rows, a row of padding between them; the last ends with its element.
+  for (std::int64_t at = 0; at < 4 * 4 + 3; ++at) {
+    const float one = 1.0F, zero = 0.0F;
+    ASSERT_TRUE(device::copy_to_device(matrix.on_device() + at, &one, sizeof(one)).ok());
+    ASSERT_TRUE(matrix.download().ok());
+    const bool is_element = at / 4 != 2 && at % 4 < 3;
+    EXPECT_EQ(matrix.changed_element().has_value(), is_element) << at;
+    EXPECT_EQ(matrix.changed_padding().has_value(), !is_element) << at;
+    ASSERT_TRUE(device::copy_to_device(matrix.on_device() + at, &zero, sizeof(zero)).ok());
+  }
+  const float one = 1.0F;
+  ASSERT_TRUE(device::copy_to_device(matrix.on_device() + 13, &one, sizeof(one)).ok());
+  ASSERT_TRUE(matrix.download().ok());
+  EXPECT_NE(matrix.changed_element()->find("matrix 1, row 0, column 1"), std::string::npos);
+}
+
 TEST(CaseName, SpellsEveryPart) {
-  EXPECT_EQ(name_of({.shape = {129, 65, 17}, .pad = {3, 3, 3}, .offset = {4, 4, 4}}),
-            "m129_n65_k17_ld3_off4_a1_b0");
-  EXPECT_EQ(name_of({.shape = {1, 2, 3},
-                     .pad = {0, 1, 2},
-                     .offset = {4, 8, 12},
-                     .alpha = -0.5F,
-                     .beta = 1e-3F,
+  EXPECT_EQ(name_of({.problem = Padded{.shape = {129, 65, 17}}}), "129x65x17");
+  EXPECT_EQ(name_of({.problem = Padded{.shape = {1, 2, 3},
+                                       .pad = {0, 1, 2},
+                                       .offset_bytes = {4, 8, 12},
+                                       .alpha = -0.5F,
+                                       .beta = 1e-3F},
                      .inputs = Inputs::kIntegers,
                      .seed = 7}),
-            "m1_n2_k3_ld0x1x2_off4x8x12_am0p5_b0p001_s7_int");
-  EXPECT_EQ(name_of({.alpha = kNan, .beta = -kInf, .null_inputs = true}),
-            "m0_n0_k0_ld0_off0_anan_bminf_null");
-  EXPECT_EQ(name_of({.plants = {{Operand::kB, -1, 2, kNan}}}),
-            "m0_n0_k0_ld0_off0_a1_b0_nanInBe1x2");
+            "1x2x3_ld3x3x4_off4x8x12_alpham0p5_beta0p001_s7_int");
+  EXPECT_EQ(name_of({.problem = Padded{.alpha = kNan, .beta = -kInf}, .null_inputs = true}),
+            "0x0x0_alphanan_betaminf_null");
+  EXPECT_EQ(name_of({.plants = {{Operand::kB, -1, 2, kNan}}}), "0x0x0_nanInBe1x2");
 }
 
 TEST(CaseName, TellsNeighbouringNumbersApart) {
   std::set<std::string> names;
   float alpha = 0.1F;
   for (int i = 0; i < 100; ++i, alpha = std::nextafter(alpha, 1.0F)) {
-    names.insert(name_of({.alpha = alpha}));
+    names.insert(name_of({.problem = Padded{.alpha = alpha}}));
   }
   EXPECT_EQ(names.size(), 100U);
 }

@@ -1,9 +1,9 @@
-// One thread an element of C, and one fault in each instance but the first.
+// One thread per element of C, and one fault in each instance but the first.
 #include <algorithm>
 #include <cstdint>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #include "verifier_faults/faults.hpp"
 
@@ -38,7 +38,7 @@ __host__ __device__ inline std::int64_t last_of(std::int64_t rows, std::int64_t 
 }
 
 template <Fault kFault>
-__device__ float dot(const SgemmArgs& args, std::int64_t row, std::int64_t col) {
+__device__ float dot(const KernelArgs& args, std::int64_t row, std::int64_t col) {
   const auto [m, n, k_all] = args.shape;
   std::int64_t k_end = k_all;
   if (kFault == Fault::kDropsLastTerm && k_all % 8 != 0) --k_end;
@@ -62,7 +62,7 @@ __device__ float dot(const SgemmArgs& args, std::int64_t row, std::int64_t col) 
 }
 
 template <Fault kFault>
-__global__ void sgemm(SgemmArgs args) {
+__global__ void sgemm(KernelArgs args) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const auto [m, n, k_all] = args.shape;
   if (i >= m * n || kFault == Fault::kDoesNothing) return;
@@ -88,49 +88,40 @@ __global__ void sgemm(SgemmArgs args) {
 }
 
 template <Fault kFault>
-Status enqueue(const SgemmArgs& args, Stream stream) {
-  const simt::LaunchConfig launch{.kernel = "planted fault",
-                                  .blocks = (args.shape.m * args.shape.n - 1) / kThreads + 1,
-                                  .threads_x = kThreads};
-  return simt::launch(launch, stream, sgemm<kFault>, args);
+Status enqueue(const KernelArgs& args, Stream stream) {
+  const device::LaunchConfig launch{.kernel = "planted fault",
+                                    .blocks = (args.shape.m * args.shape.n - 1) / kThreads + 1,
+                                    .threads_x = kThreads};
+  return device::launch(launch, stream, sgemm<kFault>, args);
 }
 
-Status refuse(const SgemmArgs& /*args*/, Stream /*stream*/) {
+Status refuse(const KernelArgs& /*args*/, Stream /*stream*/) {
   return Status::device_error("refuses every call");
-}
-
-constexpr std::int64_t kTileSizes[] = {kTile};
-std::int64_t rounding_chain(const Shape& shape) { return shape.k + 2; }
-
-constexpr Stage stage(std::string_view name, Status (*enqueue)(const SgemmArgs&, Stream)) {
-  return {.name = name,
-          .idea = "a planted fault",
-          .tile_sizes = kTileSizes,
-          .rounding_chain = rounding_chain,
-          .enqueue = enqueue};
 }
 
 std::span<const PlantedFault> element_faults() {
   static constexpr PlantedFault kFaults[] = {
-      {stage("RightOneThreadAnElement", enqueue<Fault::kNone>), ""},
-      {stage("RefusesEveryCall", refuse), "status"},
-      {stage("DropsLastTerm", enqueue<Fault::kDropsLastTerm>), "exact|bound"},
-      {stage("DropsTermOfLongSum", enqueue<Fault::kDropsTermOfLongSum>), "exact"},
-      {stage("LeavesTileUnwritten", enqueue<Fault::kLeavesTileUnwritten>), "finite|exact|bound"},
-      {stage("ReadsPadding", enqueue<Fault::kReadsPadding>), "finite"},
-      {stage("ReadsCAtBetaZero", enqueue<Fault::kReadsCAtBetaZero>), "finite"},
-      {stage("SwapsLeadingDimensions", enqueue<Fault::kSwapsLeadingDimensions>),
+      {make_stage<enqueue<Fault::kNone>>("RightOneThreadPerElement"), ""},
+      {make_stage<refuse>("RefusesEveryCall"), "status"},
+      {make_stage<enqueue<Fault::kDropsLastTerm>>("DropsLastTerm"), "exact|bound"},
+      {make_stage<enqueue<Fault::kDropsTermOfLongSum>>("DropsTermOfLongSum"), "exact"},
+      {make_stage<enqueue<Fault::kLeavesTileUnwritten>>("LeavesTileUnwritten"),
        "finite|exact|bound"},
-      {stage("DoesNothing", enqueue<Fault::kDoesNothing>), "finite|exact|bound"},
+      {make_stage<enqueue<Fault::kReadsPadding>>("ReadsPadding"), "finite"},
+      {make_stage<enqueue<Fault::kReadsCAtBetaZero>>("ReadsCAtBetaZero"), "finite"},
+      {make_stage<enqueue<Fault::kSwapsLeadingDimensions>>("SwapsLeadingDimensions"),
+       "finite|exact|bound"},
+      {make_stage<enqueue<Fault::kDoesNothing>>("DoesNothing"), "finite|exact|bound"},
       // A guard that the sanitizer closes ends the launch.
-      {stage("WritesPastTheEnd", enqueue<Fault::kWritesPastTheEnd>), "guards|status"},
-      {stage("WritesPadding", enqueue<Fault::kWritesPadding>), "padding"},
-      {stage("WrongAtOffset8", enqueue<Fault::kWrongAtOffset8>), "exact|bound"},
-      {stage("ReturnsConstant", enqueue<Fault::kReturnsConstant>), "exact|bound"},
-      {stage("ModifiesA", enqueue<Fault::kModifiesA>), "inputs"},
-      {stage("ModifiesB", enqueue<Fault::kModifiesB>), "inputs"},
-      {stage("SwallowsNan", enqueue<Fault::kSwallowsNan>), "class"},
-      {stage("ReadsPastTheEnd", enqueue<Fault::kReadsPastTheEnd>), "status", Needs::kSanitizer},
+      {make_stage<enqueue<Fault::kWritesPastTheEnd>>("WritesPastTheEnd"), "guards|status"},
+      {make_stage<enqueue<Fault::kWritesPadding>>("WritesPadding"), "padding"},
+      {make_stage<enqueue<Fault::kWrongAtOffset8>>("WrongAtOffset8"), "exact|bound"},
+      {make_stage<enqueue<Fault::kReturnsConstant>>("ReturnsConstant"), "exact|bound"},
+      {make_stage<enqueue<Fault::kModifiesA>>("ModifiesA"), "inputs"},
+      {make_stage<enqueue<Fault::kModifiesB>>("ModifiesB"), "inputs"},
+      {make_stage<enqueue<Fault::kSwallowsNan>>("SwallowsNan"), "class"},
+      {make_stage<enqueue<Fault::kReadsPastTheEnd>>("ReadsPastTheEnd"), "status",
+       Needs::kSanitizer},
   };
   return kFaults;
 }

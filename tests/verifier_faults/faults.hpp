@@ -1,10 +1,11 @@
 // Stages with planted faults, and their right twins: what the verifier must reject, and must pass.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::faults {
 
@@ -21,7 +22,21 @@ struct PlantedFault {
   Needs needs = Needs::kNothing;
 };
 
-std::span<const PlantedFault> element_faults();  // one thread an element
+// A stage around `kEnqueue`, for tiles of 16.
+template <Status (*kEnqueue)(const KernelArgs& args, Stream stream)>
+Choice choose(const Problem& problem, const Device& /*device*/) {
+  return {.rounding_chain = problem.shape.k + 2, .enqueue = kEnqueue};
+}
+inline constexpr std::int64_t kTileSizes[] = {16};
+template <Status (*kEnqueue)(const KernelArgs& args, Stream stream)>
+constexpr Stage make_stage(std::string_view name) {
+  return {.name = name,
+          .idea = "a planted fault",
+          .tile_sizes = kTileSizes,
+          .choose = choose<kEnqueue>};
+}
+
+std::span<const PlantedFault> element_faults();  // one thread per element
 std::span<const PlantedFault> tile_faults();     // tiles in shared memory
 
 }  // namespace tilegate::faults

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/device.hpp>
+#include <tilegate/device.hpp>
 
 #include "verifier/case.hpp"
 
@@ -20,13 +20,13 @@ namespace {
 
 using verifier::Case;
 using verifier::Inputs;
-using verifier::Operand;
 using verifier::Order;
+using verifier::Padded;
 using verifier::Verdict;
 using verifier::verify;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr Shape kLongSum{3, 5, 16411};
+const Problem kLongSum = Problem::dense({3, 5, 16411});
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kHasAddressSanitizer = true;
@@ -43,19 +43,19 @@ std::vector<Case> modest_cases() {
     for (const auto& pad : kPads) {
       for (const int offset : {0, 4, 8, 12}) {
         for (const Inputs inputs : {Inputs::kUniform, Inputs::kIntegers}) {
-          cases.push_back({.shape = shape,
-                           .pad = pad,
-                           .offset = {offset, offset, offset},
-                           .alpha = 2.0F,
-                           .beta = offset == 0 || offset == 8 ? 0.0F : -1.0F,
+          cases.push_back({.problem = Padded{.shape = shape,
+                                             .pad = pad,
+                                             .offset_bytes = {offset, offset, offset},
+                                             .alpha = 2.0F,
+                                             .beta = offset == 0 || offset == 8 ? 0.0F : -1.0F},
                            .inputs = inputs});
         }
       }
     }
   }
-  cases.push_back({.shape = kLongSum});
-  cases.push_back({.shape = kLongSum, .inputs = Inputs::kIntegers});
-  cases.push_back({.shape = {9, 9, 9}, .plants = {{Operand::kA, 2, 3, kNan}}});
+  cases.push_back({.problem = kLongSum});
+  cases.push_back({.problem = kLongSum, .inputs = Inputs::kIntegers});
+  cases.push_back({.problem = Problem::dense({9, 9, 9}), .plants = {{Operand::kA, 2, 3, kNan}}});
   return cases;
 }
 
@@ -109,7 +109,7 @@ TEST_P(PlantedFaultTest, IsRejected) {
   const Needs needs = GetParam()->needs;
   if (needs == Needs::kSanitizer && !kHasAddressSanitizer)
     GTEST_SKIP() << "only in the asan preset";
-  if (device::properties().is_cuda) {
+  if (device::current().is_cuda) {
     if (needs == Needs::kSchedule) GTEST_SKIP() << "a GPU may run it right by luck";
     judge("cuda", verifier::kBothOrders);
     return;
@@ -141,12 +141,13 @@ const Stage& find_fault(std::string_view name) {
 // Why every shape runs on integers too.
 TEST(LongSums, TheBoundAloneMissesADroppedTerm) {
   const Stage& stage = find_fault("DropsTermOfLongSum");
-  EXPECT_TRUE(verify(stage, {.shape = kLongSum}).ok);
-  EXPECT_EQ(verify(stage, {.shape = kLongSum, .inputs = Inputs::kIntegers}).check, "exact");
+  EXPECT_TRUE(verify(stage, {.problem = kLongSum}).ok);
+  EXPECT_EQ(verify(stage, {.problem = kLongSum, .inputs = Inputs::kIntegers}).check, "exact");
 }
 
 TEST(Report, ListsTheFirstEightElements) {
-  const Verdict verdict = verify(find_fault("ReturnsConstant"), {.shape = {5, 7, 300}, .seed = 9});
+  const Verdict verdict =
+      verify(find_fault("ReturnsConstant"), {.problem = Problem::dense({5, 7, 300}), .seed = 9});
   EXPECT_FALSE(verdict.ok);
   for (const char* words : {"seed 9", "(0, 0)  expected ", "got 1", "bound ", "(1, 0)", "..."}) {
     EXPECT_NE(verdict.report.find(words), std::string::npos) << words << "\n" << verdict.report;
@@ -155,16 +156,18 @@ TEST(Report, ListsTheFirstEightElements) {
 }
 
 TEST(Report, RefusesIntegersThatMayNotBeExact) {
-  const Case too_long{.shape = {1, 1, 2'000'000}, .inputs = Inputs::kIntegers};
+  const Case too_long{.problem = Problem::dense({1, 1, 2'000'000}), .inputs = Inputs::kIntegers};
   EXPECT_EQ(verify(find_fault("RightTiles"), too_long).check, "exact");
 }
 
 TEST(Report, RefusesARoundingChainThatBoundsNothing) {
   Stage stage = find_fault("RightTiles");
-  stage.rounding_chain = [](const Shape&) { return std::int64_t{1} << 24; };
-  EXPECT_EQ(verify(stage, {.shape = {4, 4, 4}}).check, "bound");
-  stage.rounding_chain = nullptr;
-  EXPECT_EQ(verify(stage, {.shape = {4, 4, 4}}).check, "bound");
+  stage.choose = [](const Problem&, const Device&) {
+    return Choice{.rounding_chain = std::int64_t{1} << 24};
+  };
+  EXPECT_EQ(verify(stage, {.problem = Problem::dense({4, 4, 4})}).check, "bound");
+  stage.choose = [](const Problem&, const Device&) { return Choice{}; };
+  EXPECT_EQ(verify(stage, {.problem = Problem::dense({4, 4, 4})}).check, "bound");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/simt/device.hpp>
+#include <tilegate/device.hpp>
 
 #include "simt/device_array.hpp"
 
@@ -53,21 +53,21 @@ TEST(Fill, SeedsAndIndicesMakeDifferentStreams) {
   EXPECT_GT(values.size(), 895U);  // 24 bits: a collision now and then
 }
 
-// One call whose operands are on the host and on the device.
-struct Product {
-  Product(const Shape& shape, std::int64_t pad, float alpha, float beta, Inputs inputs)
+// One product whose operands are on the host and on the device.
+struct Call {
+  Call(const Shape& shape, std::int64_t pad, float alpha, float beta, Inputs inputs)
       : a(values(shape.m * (shape.k + pad), inputs, 1)),
         b(values(shape.k * (shape.n + pad), inputs, 2)),
         c(values(shape.m * (shape.n + pad), inputs, 3)),
         on_host{.shape = shape,
                 .alpha = alpha,
                 .a = a.data(),
-                .lda = shape.k + pad,
+                .a_row = shape.k + pad,
                 .b = b.data(),
-                .ldb = shape.n + pad,
+                .b_row = shape.n + pad,
                 .beta = beta,
                 .c = c.data(),
-                .ldc = shape.n + pad},
+                .c_row = shape.n + pad},
         count(static_cast<std::size_t>(shape.m * shape.n)) {}
 
   static std::vector<float> values(std::int64_t n, Inputs inputs, std::uint64_t seed) {
@@ -89,21 +89,21 @@ struct Product {
   Reference device_reference() const {
     const DeviceArray<float> da(a), db(b), dc(c);
     const DeviceArray<double> value(count + 1), scale(count + 1);
-    SgemmArgs args = on_host;
-    args.a = da.data();
-    args.b = db.data();
-    args.c = dc.data();
-    EXPECT_TRUE(is_ok(reference_on_device(args, value.data(), scale.data(), nullptr)));
+    Product product = on_host;
+    product.a = da.data();
+    product.b = db.data();
+    product.c = dc.data();
+    EXPECT_TRUE(is_ok(reference_on_device(product, value.data(), scale.data(), nullptr)));
     return {value.to_host(), scale.to_host()};
   }
 
   std::vector<float> a, b, c;
-  SgemmArgs on_host;
+  Product on_host;
   std::size_t count;
 };
 
 TEST(Reference, IsTheDefinition) {
-  const Product product({2, 2, 3}, 1, 2.0F, -1.0F, Inputs::kIntegers);
+  const Call product({2, 2, 3}, 1, 2.0F, -1.0F, Inputs::kIntegers);
   const auto reference = product.host_reference();
   const auto& [a, b, c] = std::tie(product.a, product.b, product.c);
   for (std::size_t row = 0; row < 2; ++row) {
@@ -126,7 +126,7 @@ TEST(Reference, DeviceEqualsHost) {
                                Shape{130, 67, 33}, Shape{3, 200, 100}, Shape{0, 4, 4}}) {
       for (const float alpha : {1.0F, -0.5F, 0.0F}) {
         for (const float beta : {0.0F, 2.0F}) {
-          const Product product(shape, shape.m % 4, alpha, beta, inputs);
+          const Call product(shape, shape.m % 4, alpha, beta, inputs);
           const auto host = product.host_reference();
           const auto device = product.device_reference();
           for (std::size_t i = 0; i < product.count; ++i) {
@@ -141,13 +141,33 @@ TEST(Reference, DeviceEqualsHost) {
   }
 }
 
+TEST(Reference, TransposesAndStridesAsTheProblemSays) {
+  // A is stored 3×2 and B 4×3; the second product of a batch that shares B.
+  Problem problem = Problem::dense({2, 4, 3}, Op::kT, Op::kT, 2);
+  problem.stride_b = 0;
+  std::vector<float> a(2 * 6), b(12), c(2 * 8);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i) - 5.0F;
+  const Product product = product_of(problem, {.a = a.data(), .b = b.data(), .c = c.data()}, 1);
+  EXPECT_EQ(product.c, c.data() + 8);
+  std::vector<double> value(8), scale(8);
+  reference_on_host(product, value.data(), scale.data());
+  for (std::size_t row = 0; row < 2; ++row) {
+    for (std::size_t col = 0; col < 4; ++col) {
+      double sum = 0.0;
+      for (std::size_t k = 0; k < 3; ++k) sum += double{a[6 + k * 2 + row]} * b[col * 3 + k];
+      EXPECT_EQ(value[row * 4 + col], sum);
+    }
+  }
+}
+
 TEST(Reference, LeavesAloneWhatBlasDoesNotRead) {
-  Product product({4, 4, 4}, 0, 0.0F, 0.0F, Inputs::kUniform);
+  Call product({4, 4, 4}, 0, 0.0F, 0.0F, Inputs::kUniform);
   product.on_host.a = product.on_host.b = nullptr;
   product.c.assign(product.c.size(), kNan);
   for (const double value : product.host_reference().value) EXPECT_EQ(value, 0.0);
 
-  Product no_k({4, 4, 0}, 0, kNan, 1.0F, Inputs::kUniform);
+  Call no_k({4, 4, 0}, 0, kNan, 1.0F, Inputs::kUniform);
   EXPECT_EQ(no_k.host_reference().value[5], double{no_k.c[5]});
 }
 
@@ -163,17 +183,17 @@ class Compare : public testing::Test {
     for (const std::size_t i : spoilt) c[i / kCols * kLd + i % kCols] += by;
     const DeviceArray<float> dc(c);
     const DeviceArray<double> value(reference.value), scale(reference.scale);
-    SgemmArgs args = product_.on_host;
-    args.c = dc.data();
+    Product product = product_.on_host;
+    product.c = dc.data();
     Comparison result;
-    EXPECT_TRUE(is_ok(compare_on_device(args, value.data(), scale.data(), tolerance, &result)));
+    EXPECT_TRUE(is_ok(compare_on_device(product, value.data(), scale.data(), tolerance, &result)));
     return result;
   }
 
   static constexpr std::size_t kRows = 131;
   static constexpr std::size_t kCols = 97;
   static constexpr std::size_t kLd = kCols + 3;
-  Product product_{{kRows, kCols, 5}, 3, 1.0F, 0.0F, Inputs::kIntegers};
+  Call product_{{kRows, kCols, 5}, 3, 1.0F, 0.0F, Inputs::kIntegers};
 };
 
 TEST_F(Compare, PassesARightResult) {

@@ -1,8 +1,8 @@
 // Tiles in shared memory, each stage but the first with a fault of synchronisation.
 #include <cstdint>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 #include "verifier_faults/faults.hpp"
 
@@ -25,8 +25,8 @@ struct TileStorage {
 };
 
 template <TileFault kFault>
-__global__ void tiled_sgemm(SgemmArgs args) {
-  auto& shared = simt::shared_storage<TileStorage>();
+__global__ void tiled_sgemm(KernelArgs args) {
+  auto& shared = device::shared_storage<TileStorage>();
   const auto [m, n, k_end] = args.shape;
   const auto tiles_n = static_cast<unsigned>((n - 1) / kTile + 1);
   const auto x = static_cast<int>(threadIdx.x);
@@ -57,38 +57,27 @@ __global__ void tiled_sgemm(SgemmArgs args) {
 }
 
 template <TileFault kFault>
-Status enqueue_tiled(const SgemmArgs& args, Stream stream) {
+Status enqueue_tiled(const KernelArgs& args, Stream stream) {
   const auto [m, n, k] = args.shape;
-  const simt::LaunchConfig launch{.kernel = "planted tile fault",
-                                  .blocks = ((m - 1) / kTile + 1) * ((n - 1) / kTile + 1),
-                                  .threads_x = kTile,
-                                  .threads_y = kTile,
-                                  .shared_bytes = sizeof(TileStorage)};
-  return simt::launch(launch, stream, tiled_sgemm<kFault>, args);
-}
-
-constexpr std::int64_t kTiledSizes[] = {kTile};
-std::int64_t tiled_rounding_chain(const Shape& shape) { return shape.k + 2; }
-
-constexpr Stage tiled_stage(std::string_view name, Status (*enqueue)(const SgemmArgs&, Stream)) {
-  return {.name = name,
-          .idea = "a planted fault",
-          .tile_sizes = kTiledSizes,
-          .rounding_chain = tiled_rounding_chain,
-          .enqueue = enqueue};
+  const device::LaunchConfig launch{.kernel = "planted tile fault",
+                                    .blocks = ((m - 1) / kTile + 1) * ((n - 1) / kTile + 1),
+                                    .threads_x = kTile,
+                                    .threads_y = kTile,
+                                    .shared_bytes = sizeof(TileStorage)};
+  return device::launch(launch, stream, tiled_sgemm<kFault>, args);
 }
 
 std::span<const PlantedFault> tile_faults() {
   using enum TileFault;
   static constexpr PlantedFault kFaults[] = {
-      {tiled_stage("RightTiles", enqueue_tiled<kNone>), ""},
-      {tiled_stage("NoBarrierAfterLoad", enqueue_tiled<kNoBarrierAfterLoad>),
+      {make_stage<enqueue_tiled<kNone>>("RightTiles"), ""},
+      {make_stage<enqueue_tiled<kNoBarrierAfterLoad>>("NoBarrierAfterLoad"),
        "finite|exact|bound|repeat", Needs::kSchedule},
-      {tiled_stage("NoBarrierAfterMultiply", enqueue_tiled<kNoBarrierAfterMultiply>),
+      {make_stage<enqueue_tiled<kNoBarrierAfterMultiply>>("NoBarrierAfterMultiply"),
        "finite|exact|bound", Needs::kSchedule},
-      {tiled_stage("DivergentBarrier", enqueue_tiled<kDivergentBarrier>), "status",
+      {make_stage<enqueue_tiled<kDivergentBarrier>>("DivergentBarrier"), "status",
        Needs::kSchedule},
-      {tiled_stage("SumsInAnyOrder", enqueue_tiled<kSumsInAnyOrder>), "repeat", Needs::kSchedule},
+      {make_stage<enqueue_tiled<kSumsInAnyOrder>>("SumsInAnyOrder"), "repeat", Needs::kSchedule},
   };
   return kFaults;
 }

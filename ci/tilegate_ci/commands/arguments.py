@@ -64,3 +64,9 @@ def add_table_options(command: argparse.ArgumentParser, table: Path) -> None:
 
 def add_repository(command: argparse.ArgumentParser) -> None:
     command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
+
+
+def add_check(command: argparse.ArgumentParser) -> None:
+    how = "write nothing; exit 1 when a file is not up to date"
+    command.add_argument("--check", action="store_true", help=how)
+    add_repository(command)

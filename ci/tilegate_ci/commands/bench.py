@@ -17,7 +17,7 @@ from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex
 from tilegate_ci.commands.compare import show
 from tilegate_ci.core.files import GateError, dumps, read_text, write_text
 from tilegate_ci.core.git import git, merge_base
-from tilegate_ci.core.model import REPOSITORY, Role, Run, Session, baseline_path, load
+from tilegate_ci.core.model import REPOSITORY, Role, RunFile, Session, baseline_path, load
 from tilegate_ci.core.names import canonical_name, matching
 from tilegate_ci.core.progress import message
 from tilegate_ci.core.verdicts import EXIT_MEANINGS
@@ -144,7 +144,7 @@ def _run_process(binary: Path, out: Path, chosen: Sequence[str]) -> Path:
     return out
 
 
-def judge(collected: Run, candidate: Path, arguments: argparse.Namespace) -> int:
+def judge(collected: RunFile, candidate: Path, arguments: argparse.Namespace) -> int:
     """Judges a collected run and writes the reports; the exit code."""
     folder, code, judged = candidate.parent, 0, candidate
     baseline = baseline_path(collected.device)
@@ -184,7 +184,7 @@ def judge(collected: Run, candidate: Path, arguments: argparse.Namespace) -> int
     return code
 
 
-def judged_filter(collected: Run, arguments: argparse.Namespace) -> str | None:
+def judged_filter(collected: RunFile, arguments: argparse.Namespace) -> str | None:
     """Which rows of the baseline must be there. Shapes or modes chosen by hand are a set of their
     own, so then only what ran is judged."""
     if arguments.shapes is not None or arguments.extra:
@@ -207,7 +207,7 @@ def _baseline_of(revision: str, path: Path, folder: Path) -> Path:
     return copy
 
 
-def _without_baseline(collected: Run, candidate: Path, baseline: Path) -> None:
+def _without_baseline(collected: RunFile, candidate: Path, baseline: Path) -> None:
     unverified = sorted(name for name, row in collected.benchmarks.items() if not row.verified)
     if unverified:
         raise GateError(f"not verified: {', '.join(unverified)}")

@@ -152,8 +152,7 @@ def ncu_command(ncu: str, target: Path, rung: str, shape: str) -> list[str]:
         "--print-units=base",
         f"--metrics={','.join(metric_names())}",
         str(target),
-        rung,
-        shape,
+        f"{rung}/{shape}",
     ]
 
 

@@ -1,11 +1,13 @@
 """What the commands ask git."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError
 
+_REMOTE = re.compile(r"(?:\w+://)?(?:[^@/]+@)?([\w.-]+\.\w+)(?::\d+)?[:/](.+?)(?:\.git)?/?")
 GIT = ("git", "-c", "core.hooksPath=/dev/null")
 
 
@@ -43,6 +45,20 @@ def checkout_commit(repository: Path) -> str:
     if changes.returncode:
         raise GateError(f"git status: {changes.stderr.strip()}")
     return head.stdout.strip() + ("-dirty" if changes.stdout.strip() else "")
+
+
+def repository_url(repository: Path) -> str | None:
+    """Where the repository can be read on the web, without a user or a password; None where git
+    knows of no such place. A commit's page is below it: /commit/<SHA>."""
+    server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    if name and (server or "").startswith("https://"):
+        return f"{server}/{name}"
+    try:
+        remote = git(repository, "remote", "get-url", "origin").stdout.strip()
+    except GateError:
+        return None
+    found = _REMOTE.fullmatch(remote)
+    return f"https://{found[1]}/{found[2]}" if found else None
 
 
 def merge_base(base: str, head: str, repository: Path) -> str:

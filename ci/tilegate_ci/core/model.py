@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,7 +25,6 @@ from tilegate_ci.core.formats import (
     Document,
     Given,
     Line,
-    Model,
     Name,
     Natural,
     Open,
@@ -113,13 +112,22 @@ class Summary(Open):
         return GFLOPS if self.ratio_to_cublas is None else RATIO
 
 
+Series = Annotated[list[Positive], Field(min_length=1)]
+
+
 class Benchmark(Summary):
-    """One row of a run's file, with its evidence."""
+    """With its evidence, where that is known: a value for each process, by metric."""
+
+    per_process: dict[str, Series] = {}
+
+
+class RunRow(Benchmark):
+    """One row of a run's file."""
 
     delta: Annotated[Given[Positive], Field(lt=1)] = None
     key: bool = False
     commit: Given[Commit] = None  # after a merge: where the row was recorded
-    per_process: dict[str, Annotated[list[Positive], Field(min_length=1)]]
+    per_process: dict[str, Series]
 
     @field_validator("per_process")
     @classmethod
@@ -130,7 +138,7 @@ class Benchmark(Summary):
         return values
 
     @model_validator(mode="after")
-    def _has_its_evidence(self) -> "Benchmark":
+    def _has_its_evidence(self) -> "RunRow":
         for metric in (GFLOPS, RATIO):
             if metric in self.summary and metric not in self.per_process:
                 raise ValueError(f'per_process: "{metric}" is missing, evidence for the summary')
@@ -159,36 +167,18 @@ class Session(Open):
     conditions: Given[dict[str, Any]] = None
 
 
-class Run(Document, Open):
-    """A file. Its fields beside the benchmarks say where they come from."""
+class Run(Open):
+    """What was measured, where and when."""
 
     commit: Commit
     device: Device
-    protocol: Protocol
     sessions: list[Session]
-    benchmarks: dict[Name, Benchmark]
+    benchmarks: Mapping[str, Benchmark]
     _path: str = PrivateAttr("")
-    _warnings: tuple[str, ...] = PrivateAttr(())
-
-    @field_validator("benchmarks", mode="wrap")
-    @classmethod
-    def _each_once(cls, rows: Any, handler: ValidatorFunctionWrapHandler) -> dict[str, Benchmark]:
-        found: dict[str, Benchmark] = handler(rows)
-        if not found:
-            raise ValueError("no benchmark in it")
-        for name, times in Counter(canonical_name(name) for name in rows).items():
-            if times > 1:
-                raise ValueError(f"duplicate benchmark: {name} is there twice")
-        return found
 
     @property
     def path(self) -> str:
         return self._path
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the reader let pass."""
-        return self._warnings
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -205,40 +195,51 @@ class Run(Document, Open):
         return min(len(row.per_process[GFLOPS]) for row in self.benchmarks.values())
 
 
-class RunSummary(Model):
-    """What a verdict file keeps of a run: no evidence."""
+class RunFile(Run, Document, Open):
+    """A file, with all that a verdict needs."""
 
-    path: Line
-    commit: Commit
-    device: Device
-    benchmarks: dict[Name, Summary] = Field(alias="measured")
+    protocol: Protocol
+    benchmarks: dict[Name, RunRow]
+    _warnings: tuple[str, ...] = PrivateAttr(())
+
+    @field_validator("benchmarks", mode="wrap")
+    @classmethod
+    def _each_once(cls, rows: Any, handler: ValidatorFunctionWrapHandler) -> dict[str, RunRow]:
+        found: dict[str, RunRow] = handler(rows)
+        if not found:
+            raise ValueError("no benchmark in it")
+        for name, times in Counter(canonical_name(name) for name in rows).items():
+            if times > 1:
+                raise ValueError(f"duplicate benchmark: {name} is there twice")
+        return found
 
     @property
-    def dirty(self) -> bool:
-        return self.commit.endswith("-dirty")
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader let pass."""
+        return self._warnings
 
 
-def load(path: str | Path, role: Role = Role.CANDIDATE) -> Run:
+def load(path: str | Path, role: Role = Role.CANDIDATE) -> RunFile:
     """Reads and checks a file; GateError says what is wrong with it. Whatever could hide a
     regression is an error that names its place."""
     return parse(read_text(path), str(path), role)
 
 
-def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> Run:
+def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
     root = parse_json(text, path)
     if isinstance(root, dict) and "context" in root and "schema" not in root:
         raise GateError(
             f"{path}: Google Benchmark's own output; `ci/gate collect` makes a run of it"
         )
     check_finite(root, path)
-    run = formats.validated(Run, text, path)
+    run = formats.validated(RunFile, text, path)
     run._path = path
     for name, row in run.benchmarks.items():
         run._warnings += tuple(_disagreements(name, row, path, role))
     return run
 
 
-def _disagreements(name: str, row: Benchmark, path: str, role: Role) -> list[str]:
+def _disagreements(name: str, row: RunRow, path: str, role: Role) -> list[str]:
     """Warnings about summaries that are not the median of their evidence; an error for a lie that
     hides a slow-down. The reader cannot know which of the two numbers was edited: the harmless
     direction is judged as it is written, because that can only make the gate stricter."""
@@ -274,8 +275,14 @@ def log_slowdown(baseline: float, candidate: float) -> float:
 
 
 def slowdown(baseline: float, candidate: float) -> float:
-    """1 - candidate / baseline: 0.05 is 5 % slower, below zero is faster."""
-    return -math.expm1(min(-log_slowdown(baseline, candidate), 700.0))
+    """The relative increase in time: 0.05 takes 1.05 times as long, below zero is faster. Speeds
+    are given, and time is their inverse."""
+    return relative(log_slowdown(baseline, candidate))
+
+
+def relative(log_ratio: float) -> float:
+    """The relative increase that a log ratio stands for, as reports show it."""
+    return math.expm1(min(log_ratio, 700.0))
 
 
 def baseline_path(device: Device) -> Path:

@@ -84,6 +84,13 @@ class Problem:
         m, n, k = self.shape
         return (k if self.ops[0] == "N" else m, n if self.ops[1] == "N" else k, n)
 
+    @property
+    def dense_strides(self) -> Triple:
+        """From one matrix of a batch to the next where nothing lies between them."""
+        m, n, k = self.shape
+        a, b, c = self.ld or self.dense
+        return ((m if self.ops[0] == "N" else k) * a, (k if self.ops[1] == "N" else n) * b, m * c)
+
     def __str__(self) -> str:
         """Every part that is not the default, in the order of FORM."""
         parts = [self.rung, _text(self.shape)]
@@ -92,7 +99,8 @@ class Problem:
         if self.ld not in (None, self.dense):
             parts.append(f"ld{_text(self.ld)}")
         if self.batch != 1:
-            strides = f"s{_text(self.strides)}" if self.strides else ""
+            dense = self.strides in (None, self.dense_strides)
+            strides = "" if dense else f"s{_text(self.strides)}"
             parts.append(f"batch{self.batch}{strides}")
         if any(self.offsets):
             same = len(set(self.offsets)) == 1
@@ -120,7 +128,7 @@ def shortest(value: float) -> str:
         return str(value)
     texts = (f"{value:.{digits}e}" for digits in range(9))
     scientific = next(text for text in texts if float32(text) == float32(value))
-    plain = str(int(value)) if value == int(value) else f"{Decimal(scientific):f}"
+    plain = f"{value:.0f}" if value == int(value) else f"{Decimal(scientific):f}"
     return plain if len(plain) <= len(scientific) else scientific
 
 

@@ -83,7 +83,7 @@ def list_rungs(program: Path) -> list[str]:
 
 
 def count(program: Path, names: Sequence[str]) -> dict[str, Counted]:
-    """One process a case, as many at a time as this machine has cores."""
+    """One process per case, as many at a time as this machine has cores."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         outputs = list(pool.map(lambda name: _run(program, [name]), names))
     try:

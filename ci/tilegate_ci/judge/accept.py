@@ -6,7 +6,7 @@ from typing import Any
 
 from tilegate_ci.core import model
 from tilegate_ci.core.files import GateError, dumps, rounded
-from tilegate_ci.core.model import Benchmark, Role, Run, delta_of
+from tilegate_ci.core.model import Role, RunFile, RunRow, delta_of
 
 MIN_PROCESSES = 3
 
@@ -22,7 +22,9 @@ class Accepted:
     unchanged: tuple[str, ...]
 
 
-def check_acceptable(candidate: Run, allow_dirty: bool = False, allow_few: bool = False) -> None:
+def check_acceptable(
+    candidate: RunFile, allow_dirty: bool = False, allow_few: bool = False
+) -> None:
     """GateError when the run must not become a baseline."""
     unverified = [name for name, row in candidate.benchmarks.items() if not row.verified]
     if unverified:
@@ -46,7 +48,7 @@ def check_acceptable(candidate: Run, allow_dirty: bool = False, allow_few: bool 
         )
 
 
-def check_same_device(candidate: Run, old: Run | None) -> None:
+def check_same_device(candidate: RunFile, old: RunFile | None) -> None:
     """GateError where another device's baseline would be lost."""
     if old is not None and old.device.name != candidate.device.name:
         raise GateError(
@@ -55,7 +57,7 @@ def check_same_device(candidate: Run, old: Run | None) -> None:
         )
 
 
-def accept(candidate: Run, old: Run | None, merge: bool = False) -> Accepted:
+def accept(candidate: RunFile, old: RunFile | None, merge: bool = False) -> Accepted:
     """The baseline that `candidate` makes in the place of `old`, which may not exist yet."""
     old_rows = old.benchmarks if old is not None else {}
     before = {name: row.fields for name, row in old_rows.items()}
@@ -78,7 +80,7 @@ def accept(candidate: Run, old: Run | None, merge: bool = False) -> Accepted:
     )
 
 
-def _accepted_row(row: Benchmark, old: Benchmark | None, device_kind: str) -> dict[str, Any]:
+def _accepted_row(row: RunRow, old: RunRow | None, device_kind: str) -> dict[str, Any]:
     """The recorded row, with what people wrote into the old one kept and the margin made anew."""
     fields = {**_unknown(old), **row.fields}
     fields["key"] = row.key or (old is not None and old.key)
@@ -94,7 +96,7 @@ def _accepted_row(row: Benchmark, old: Benchmark | None, device_kind: str) -> di
     return fields
 
 
-def _merge(document: dict[str, Any], candidate: Run, old: Run) -> None:
+def _merge(document: dict[str, Any], candidate: RunFile, old: RunFile) -> None:
     differences = old.device.differences(candidate.device)
     if differences:
         raise GateError(f"{candidate.path}: --merge: not the same device; {'; '.join(differences)}")
@@ -105,12 +107,12 @@ def _merge(document: dict[str, Any], candidate: Run, old: Run) -> None:
     document["sessions"] = [*old.fields["sessions"], *document["sessions"]]
 
 
-def _unknown(source: Run | Benchmark | None) -> dict[str, Any]:
+def _unknown(source: RunFile | RunRow | None) -> dict[str, Any]:
     """The fields that the gate does not know."""
     return (source.model_extra or {}) if source is not None else {}
 
 
-def report(path: Path, accepted: Accepted, candidate: Run, old: Run | None) -> str:
+def report(path: Path, accepted: Accepted, candidate: RunFile, old: RunFile | None) -> str:
     counts = ", ".join(
         f"{len(getattr(accepted, word))} {word}"
         for word in ("new", "removed", "changed", "unchanged")

@@ -10,10 +10,10 @@ from tilegate_ci.core.formats import Finite, Line, Name, Text
 from tilegate_ci.core.model import (
     GFLOPS,
     RATIO,
-    Benchmark,
     Metric,
     Run,
-    RunSummary,
+    RunFile,
+    RunRow,
     log_slowdown,
     slowdown,
 )
@@ -25,30 +25,39 @@ MAX_INCONCLUSIVE = 0.02  # of the suite; a benchmark marked key is always too ma
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(strict=True))
 class Row:
-    """One benchmark's verdict. `metric` and `delta` are None where no time is gated."""
+    """One benchmark's verdict. `metric` and `delta` are None where no time is gated. What was
+    measured in pairs has the slow-down of each, one-sided 95 % bounds of their mean, and the
+    p-value of `it is no more than delta`."""
 
     name: Name
     verdict: Verdict
     note: Text
     rerun: Line
     key: bool
-    metric: Metric | None
-    baseline: Finite | None
-    candidate: Finite | None
-    slowdown: Finite | None
-    delta: Finite | None
+    metric: Metric | None = None
+    baseline: Finite | None = None
+    candidate: Finite | None = None
+    slowdown: Finite | None = None
+    delta: Finite | None = None
+    lower: Finite | None = None
+    upper: Finite | None = None
+    p: Finite | None = None
+    pairs: tuple[Finite, ...] = ()
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows worst first. `differences` says why the two runs as wholes are incomparable."""
+    """Rows worst first. `differences` says why the two runs as wholes are incomparable. The pairs
+    are of `base_commit`, which need not be the commit of the baseline's recording."""
 
-    baseline: Run | RunSummary
-    candidate: Run | RunSummary
+    baseline: Run
+    candidate: Run
     rows: tuple[Row, ...]
     differences: tuple[str, ...]
     left_out: int
     warnings: tuple[str, ...]
+    base_commit: str | None = None
+    repository: str | None = None  # its address on the web
 
     @property
     def exit_code(self) -> int:
@@ -62,7 +71,7 @@ class Comparison:
         return exit_code(verdicts)
 
 
-def compare(baseline: Run, candidate: Run, pattern: str | None = None) -> Comparison:
+def compare(baseline: RunFile, candidate: RunFile, pattern: str | None = None) -> Comparison:
     """Judges the benchmarks whose name `pattern` is found in; the others are left out."""
     names = sorted({*baseline.benchmarks, *candidate.benchmarks})
     chosen = matching(names, pattern)
@@ -84,8 +93,8 @@ def compare(baseline: Run, candidate: Run, pattern: str | None = None) -> Compar
 
 def judge(
     name: str,
-    old: Benchmark | None,
-    new: Benchmark | None,
+    old: RunRow | None,
+    new: RunRow | None,
     device_kind: str,
     comparable: bool = True,
 ) -> Row:
@@ -101,8 +110,6 @@ def judge(
         metric=metric,
         baseline=old.summary.get(shown) if old is not None else None,
         candidate=new.summary.get(shown) if new is not None else None,
-        slowdown=None,
-        delta=None,
     )
     if new is None:
         return replace(row, verdict=Verdict.ERROR, note="missing in the candidate")
@@ -129,7 +136,7 @@ def _judge_time(row: Row, old: float, new: float, delta: float) -> Row:
     return replace(row, verdict=verdict, slowdown=slowdown(old, new), delta=delta)
 
 
-def _metric(old: Benchmark | None, new: Benchmark | None, kind: str) -> Metric | None:
+def _metric(old: RunRow | None, new: RunRow | None, kind: str) -> Metric | None:
     """What decides: the ratio where both sides have one; on simt no time at all."""
     if kind == "simt":
         return None
@@ -138,7 +145,7 @@ def _metric(old: Benchmark | None, new: Benchmark | None, kind: str) -> Metric |
 
 
 def _metric_warnings(
-    candidate: Run, pairs: Mapping[str, tuple[Benchmark | None, Benchmark | None]]
+    candidate: RunFile, pairs: Mapping[str, tuple[RunRow | None, RunRow | None]]
 ) -> list[str]:
     """A ratio on one side only means weaker evidence: GFLOPS move with the clock, ratios do not."""
     return [

@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tilegate_ci.core.model import MIN_DELTA, Device
+from tilegate_ci.core.files import rounded
+from tilegate_ci.core.model import MIN_DELTA, Device, relative
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import paired
@@ -16,13 +17,15 @@ Pair = tuple[Process, Process]  # base, head
 
 @dataclass(frozen=True)
 class Confirmed:
-    """`reasons` say why the session cannot be judged, if so; `keys` must not stay undecided."""
+    """`reasons` say why the session cannot be judged, if so; `keys` must not stay undecided.
+    `pairs` holds the log slow-down of each."""
 
     verdicts: Mapping[str, Verdict]
     estimates: Mapping[str, paired.Estimate] = field(default_factory=dict)
     deltas: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     keys: frozenset[str] = frozenset()
+    pairs: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 def judge_pairs(
@@ -40,13 +43,13 @@ def judge_pairs(
     if len(pairs) < wanted:
         reason = throttled(f"{len(pairs)} of {wanted} pairs")
         return Confirmed(dict.fromkeys(names, Verdict.INCOMPARABLE), {}, known, (reason,))
-    found = {
-        name: paired.estimate(
-            [base.readings[name].log_ratio - head.readings[name].log_ratio for base, head in pairs],
-            known[name],
-        )
+    slower = {
+        name: [
+            base.readings[name].log_ratio - head.readings[name].log_ratio for base, head in pairs
+        ]
         for name in names
     }
+    found = {name: paired.estimate(values, known[name]) for name, values in slower.items()}
     controls = {name: e for name, e in found.items() if is_canary(name) or name in same}
     judged = {name: e for name, e in found.items() if name not in controls}
     verdicts = paired.judge(judged, known)
@@ -58,7 +61,7 @@ def judge_pairs(
             name: verdict if verdict is Verdict.IDENTICAL else Verdict.INCOMPARABLE
             for name, verdict in verdicts.items()
         }
-    return Confirmed(verdicts, found, known, reasons)
+    return Confirmed(verdicts, found, known, reasons, pairs=slower)
 
 
 def throttled(sound: str) -> str:
@@ -92,25 +95,25 @@ def _row(row: Row, found: Confirmed) -> Row:
     verdict, estimate = found.verdicts[row.name], found.estimates.get(row.name)
     if estimate is None:
         return replace(row, verdict=verdict, note="not judged")
-    low, high = (-100 * math.expm1(-value) for value in (estimate.lower, estimate.upper))
-    note = f"{estimate.pairs} pairs: {low:+.2f} to {high:+.2f} %, p {estimate.p:.1g}"
-    if verdict is Verdict.IDENTICAL:
-        note += ", the same machine code"
     return replace(
         row,
         verdict=verdict,
-        note=note,
-        slowdown=-math.expm1(-estimate.mean),
+        note="the same machine code" if verdict is Verdict.IDENTICAL else "",
+        slowdown=relative(estimate.mean),
         delta=found.deltas[row.name],
         key=row.key or row.name in found.keys,
+        lower=relative(estimate.lower),
+        upper=relative(estimate.upper),
+        p=estimate.p,
+        pairs=tuple(rounded(relative(value)) for value in found.pairs[row.name]),
     )
 
 
 def moved_canaries(comparison: Comparison) -> list[str]:
     """Canaries off the baseline by more than their margin, as the screen sees them."""
     return [
-        f"{row.name}, cuBLAS against itself, is off by {-100 * row.slowdown:+.2f} %"
+        f"{row.name}, cuBLAS against itself, changed in time by {100 * row.slowdown:+.2f} %"
         for row in comparison.rows
         if is_canary(row.name) and row.slowdown is not None and row.delta is not None
-        and abs(math.log1p(-row.slowdown)) > row.delta
+        and abs(math.log1p(row.slowdown)) > row.delta
     ]  # fmt: skip

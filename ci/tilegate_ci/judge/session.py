@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from tilegate_ci.core.model import relative
 from tilegate_ci.core.names import rung_of
 from tilegate_ci.core.process import Conditions
 from tilegate_ci.judge.paired import Estimate
@@ -39,7 +40,7 @@ def moved(estimates: Mapping[str, Estimate], deltas: Mapping[str, float]) -> lis
     """The canaries and controls whose slow-down or speed-up is beyond their margin for certain,
     one phrase each."""
     return [
-        f"{name} moved by {-100 * found.mean:+.2f} % although its code is the same"
+        f"{name} changed in time by {100 * relative(found.mean):+.2f} %, its code is the same"
         for name, found in estimates.items()
         if found.lower > deltas[name] or found.upper < -deltas[name]
     ]

@@ -1,23 +1,46 @@
 """The verdict file: what a comparison found, for `ci/gate report` to show in any form."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
 
 from tilegate_ci.core import formats, model
 from tilegate_ci.core.files import parse_json, read_text, write_text
-from tilegate_ci.core.formats import Document, Line, Natural
-from tilegate_ci.core.model import Run, RunSummary, Summary
+from tilegate_ci.core.formats import Commit, Document, Line, Model, Name, Natural
+from tilegate_ci.core.git import repository_url
+from tilegate_ci.core.model import REPOSITORY, Benchmark, Device, Run, Session
 from tilegate_ci.judge.compare import Comparison, Row
+
+
+def _https(address: str) -> str:
+    """It becomes a link, so nothing else."""
+    if not address.startswith("https://"):
+        raise ValueError(f"must begin with https://, not {address!r}")
+    return address
+
+
+class VerdictRun(Model):
+    """One of the runs; older gates left its sessions and evidence out."""
+
+    path: Line
+    commit: Commit
+    device: Device
+    sessions: list[Session] = []
+    measured: dict[Name, Benchmark]
 
 
 class VerdictFile(Document):
     kind: Literal["verdict"]  # a run's file has no kind
-    baseline: RunSummary
-    candidate: RunSummary
+    baseline: VerdictRun
+    candidate: VerdictRun
     differences: list[Line]
     warnings: list[Line]
     left_out: Natural
     exit_code: int
+    base_commit: Commit | None = None
+    repository: Annotated[Line, AfterValidator(_https)] | None = None
     rows: list[Row]
 
 
@@ -29,6 +52,7 @@ class ErrorFile(Document):
 
 
 def write(path: Path, comparison: Comparison) -> None:
+    comparison = replace(comparison, repository=repository_url(REPOSITORY))
     write_text(path, formats.to_text(document(comparison)))
 
 
@@ -42,19 +66,21 @@ def document(comparison: Comparison) -> VerdictFile:
     return VerdictFile(
         schema=1,
         kind="verdict",
-        baseline=_summary(comparison.baseline),
-        candidate=_summary(comparison.candidate),
+        baseline=_part(comparison.baseline),
+        candidate=_part(comparison.candidate),
         differences=list(comparison.differences),
         warnings=list(comparison.warnings),
         left_out=comparison.left_out,
         exit_code=comparison.exit_code,
+        base_commit=comparison.base_commit,
+        repository=comparison.repository,
         rows=list(comparison.rows),
     )
 
 
 def load(path: str) -> Comparison | Run | str:
-    """The comparison, its runs without their evidence; the error that there was instead; or, as
-    reports take both, a run that nobody compared."""
+    """The comparison; the error that there was instead; or, as reports take both, a run that
+    nobody compared."""
     return parse(read_text(path), path)
 
 
@@ -66,20 +92,33 @@ def parse(text: str, path: str) -> Comparison | Run | str:
         return formats.validated(ErrorFile, text, path).error
     found = formats.validated(VerdictFile, text, path)
     return Comparison(
-        baseline=found.baseline,
-        candidate=found.candidate,
+        baseline=_run(found.baseline),
+        candidate=_run(found.candidate),
         rows=tuple(found.rows),
         differences=tuple(found.differences),
         left_out=found.left_out,
         warnings=tuple(found.warnings),
+        base_commit=found.base_commit,
+        repository=found.repository,
     )
 
 
-def measured(row: Summary) -> dict[str, Any]:
-    """What the curves need of a benchmark: its summaries, bytes, whether it was verified."""
-    return row.model_dump(include={*Summary.model_fields})
+def _part(run: Run) -> VerdictRun:
+    """What reports need: of each benchmark its summaries and evidence, nothing that judges it."""
+    names = {*Benchmark.model_fields}
+    rows = {n: Benchmark(**row.model_dump(include=names)) for n, row in run.benchmarks.items()}
+    return VerdictRun(
+        path=run.path,
+        commit=run.commit,
+        device=run.device,
+        sessions=run.sessions,
+        measured=rows,
+    )
 
 
-def _summary(run: Run | RunSummary) -> RunSummary:
-    rows = {name: Summary(**measured(row)) for name, row in run.benchmarks.items()}
-    return RunSummary(path=run.path, commit=run.commit, device=run.device, measured=rows)
+def _run(part: VerdictRun) -> Run:
+    run = Run(
+        commit=part.commit, device=part.device, sessions=part.sessions, benchmarks=part.measured
+    )
+    run._path = part.path
+    return run

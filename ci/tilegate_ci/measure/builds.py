@@ -138,18 +138,21 @@ def _extract(commit: str, repository: Path, folder: Path) -> None:
 
 
 def build(side: Side, extra: Sequence[str]) -> None:
-    """Configures and builds bench; what is built already costs a look of the build tool."""
+    """Configures and builds bench and the list of its rungs, which older commits have no target of;
+    what is built already costs a look of the build tool."""
     message(f"building {side.title}")
     side.build.mkdir(parents=True, exist_ok=True)
     run_cmake([*_CONFIGURE, "-B", str(side.build), *extra], side.source, side.title)
-    run_cmake(["--build", str(side.build), "--target", "bench/bench"], side.source, side.title)
+    run_cmake(["--build", str(side.build)], side.source, side.title)
 
 
 def build_preset(preset: str, target: str, repository: Path = REPOSITORY) -> Path:
-    """Brings a target of the working tree's build up to date; the build folder."""
+    """Brings a target of the working tree's build up to date, and the list of the rungs in it; the
+    build folder."""
     message(f"{preset}: building {target}")
     run_cmake(["--preset", preset], repository, preset)
-    run_cmake(["--build", "--preset", preset, "--target", target], repository, preset)
+    targets = [target, "stages_json"]
+    run_cmake(["--build", "--preset", preset, "--target", *targets], repository, preset)
     return repository / "build" / preset
 
 

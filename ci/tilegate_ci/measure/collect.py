@@ -22,7 +22,7 @@ from tilegate_ci.core.files import (
     rounded,
 )
 from tilegate_ci.core.formats import Finite, Given, Open, Positive, commit_digits, validated
-from tilegate_ci.core.model import GFLOPS, METRICS, RATIO, Device, Role, Run, Session
+from tilegate_ci.core.model import GFLOPS, METRICS, RATIO, Device, Role, RunFile, Session
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.process import Process, Reading
 
@@ -148,7 +148,7 @@ def collect(
     commit: str,
     sessions: Sequence[Session] | None = None,
     path: str = "collect",
-) -> Run:
+) -> RunFile:
     """The run that these processes make; GateError when they are not of one kind. `path` is where
     it is to be written."""
     try:

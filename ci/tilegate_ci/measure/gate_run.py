@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tilegate_ci.core.files import dumps, write_text
-from tilegate_ci.core.model import REPOSITORY, Device, Role, Run, Session, baseline_path, load
+from tilegate_ci.core.model import REPOSITORY, Device, Role, RunFile, Session, baseline_path, load
 from tilegate_ci.core.names import matching, rerun_command, rung_of
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.progress import Steps, message
@@ -136,6 +136,7 @@ class GateRun:
         found = self._screened() if job.options.screened else self._unscreened()
         if self.without_nvml:
             found = replace(found, warnings=(*found.warnings, NO_NVML))
+        found = replace(found, base_commit=job.base.commit)
         return self._with_suites(found)
 
     def _screened(self) -> Comparison:
@@ -200,7 +201,7 @@ class GateRun:
         return with_verdicts(compare(base, head), confirmed)
 
     def _confirmed(
-        self, names: list[str], identical: Iterable[str], stored: Run | None
+        self, names: list[str], identical: Iterable[str], stored: RunFile | None
     ) -> tuple[Confirmed, list[Pair]]:
         job, wanted = self.job, self.job.options.pairs
         if not job.options.identity:  # else it was built to be looked at
@@ -222,7 +223,7 @@ class GateRun:
         same = same_rungs(job.base.build, job.head.build, {rung_of(name) for name in names})
         return [name for name in names if rung_of(name) in same and name not in CANARIES]
 
-    def _baseline(self, device: Device) -> Run | None:
+    def _baseline(self, device: Device) -> RunFile | None:
         """That of the base, its rows outside the gated suite left out."""
         job = self.job
         path = job.base.source / "bench" / "baselines" / baseline_path(device).name
@@ -232,7 +233,7 @@ class GateRun:
         rows = {name: row for name, row in run.benchmarks.items() if name in names}
         return run.model_copy(update={"benchmarks": rows}) if rows else None
 
-    def _saved(self, processes: Sequence[Process], side: Side, name: str) -> Run:
+    def _saved(self, processes: Sequence[Process], side: Side, name: str) -> RunFile:
         """The run that these processes make, kept beside them."""
         self.without_nvml |= any(not process.conditions.before for process in processes)
         sessions = [
@@ -254,7 +255,7 @@ class GateRun:
             (self.job.new, Verdict.NEW, "not in the base's suite"),
         ):
             rows += [
-                Row(name, verdict, note, rerun_command(name, kind), False, *[None] * 5)
+                Row(name, verdict, note, rerun_command(name, kind), key=False)
                 for name in names
                 if name not in known
             ]

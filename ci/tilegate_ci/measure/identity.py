@@ -46,7 +46,12 @@ def same_rungs(base: Path, head: Path, rungs: Iterable[str]) -> set[str]:
     after = before if base == head else fingerprints(head)
     libraries = _libraries(head)
     same = {name for name, digest in before.items() if after.get(name) == digest}
-    return {rung for rung in rungs if libraries.get(rung.split(".")[0]) in same}
+    found = set()
+    for rung in rungs:
+        name, _, configuration = rung.partition(".")
+        library = libraries.get(name, "") + ("_variants" if configuration else "")
+        found |= {rung} if library in same else set()
+    return found
 
 
 def _libraries(build: Path) -> dict[str, str]:

@@ -49,7 +49,7 @@ def other_rules(draw: np.random.Generator) -> tuple[Rule, ...]:
         Rule(
             "asv, factor 1.1",
             lambda base, head: asv(base, head, 1.1),
-            "its default factor. `asv continuous` pools two processes a side, here it is one: "
+            "its default factor. `asv continuous` pools two processes per side, here it is one: "
             "less is averaged, which errs towards false blocks",
         ),
         Rule("asv, factor 1.01", lambda base, head: asv(base, head, 1.01)),

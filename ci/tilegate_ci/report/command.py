@@ -1,19 +1,15 @@
 """`ci/gate report`: verdict files and runs, as text, Markdown, JUnit XML and one HTML page."""
 
-from __future__ import annotations
-
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tilegate_ci.core.files import write_text
-from tilegate_ci.core.model import GFLOPS, RATIO, REPOSITORY
+from tilegate_ci.core.model import GFLOPS, REPOSITORY, Run
 from tilegate_ci.core.stages import find_stages
-from tilegate_ci.report import render
-from tilegate_ci.report.data import Source, history, load_profile, load_source
-from tilegate_ci.report.html import html
+from tilegate_ci.report import render, templates
+from tilegate_ci.report.data import Source, load_source
+from tilegate_ci.report.figures import RATIO_NOTE, percent, share
 from tilegate_ci.report.junit import junit
 
 EXAMPLES = """examples:
@@ -26,7 +22,6 @@ The exit code says whether the reports were written: 0 or 2. The verdict is comp
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.set_defaults(command=run)
     command.add_argument(
         "files", metavar="VERDICT-OR-RUN", nargs="+", help="verdict files, candidates or baselines"
     )
@@ -51,43 +46,33 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def console(source: Source) -> str:
-    if source.error is not None:
-        return f"{source.title}\nerror: {source.error}\n"
     if source.comparison is not None:
         return render.console(source.comparison)
-    lines = [f"{name}: {_numbers(values)}" for name, values in sorted(source.measured.items())]
+    if source.run is None:
+        return f"{source.title}\nerror: {source.error}\n"
+    lines = [
+        f"{name}: {gflops} GFLOPS" + f", {of} of cuBLAS" * (of != "-")
+        for name, gflops, of in _rows(source.run)
+    ]
     return "\n".join([source.title, *lines]) + "\n"
 
 
 def markdown(source: Source) -> str:
-    if source.error is not None:
-        return render.markdown_error(source.error)
     if source.comparison is not None:
         return render.markdown(source.comparison)
-    lines = [
-        f"### {render.escaped(source.title)}",
-        "",
-        "| benchmark | GFLOPS | of cuBLAS |",
-        "|---|---:|---:|",
+    if source.run is None:
+        return render.markdown_error(source.error or "")
+    return templates.markdown("run", title=source.title, rows=_rows(source.run), note=RATIO_NOTE)
+
+
+def _rows(run: Run) -> list[tuple[str, str, str]]:
+    return [
+        (name, f"{row.summary[GFLOPS]:.6g}", percent(share(row)))
+        for name, row in sorted(run.benchmarks.items())
     ]
-    for name, values in sorted(source.measured.items()):
-        share = values.get(RATIO)
-        told = "-" if share is None else f"{100 * share:.1f} %"
-        lines.append(f"| `{name}` | {values[GFLOPS]:.6g} | {told} |")
-    return "\n".join(lines) + "\n"
 
 
-def _numbers(values: Mapping[str, Any]) -> str:
-    share = values.get(RATIO)
-    told = "" if share is None else f", {100 * share:.1f} % of cuBLAS"
-    return f"{values[GFLOPS]:.6g} GFLOPS{told}"
+def _page(sources: list[Source], repository: Path) -> str:
+    from tilegate_ci.report.html import html  # takes a second to import
 
-
-def _page(sources: Sequence[Source], repository: Path) -> str:
-    devices = {source.device.name: source.device for source in sources if source.device}
-    return html(
-        sources,
-        find_stages(repository),
-        {name: history(device, repository) for name, device in devices.items()},
-        {name: load_profile(device, repository) for name, device in devices.items()},
-    )
+    return html(sources, find_stages(repository), repository)

@@ -14,7 +14,8 @@ from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.stages import Stage
 from tilegate_ci.resources.occupancy import ARCHITECTURES, Architecture, compute_capability
 
-INCLUDES = ("kernels/include", "kernels/simt/include", "kernels/common/include", "kernels")
+INCLUDES = ("kernels/include", "kernels/common/include", "kernels/device/include")
+CORE = ("kernels/core/problem.cpp", "kernels/core/stage.cpp")  # what launches.cpp calls
 FLAGS = ("-O3", "-DNDEBUG", "-std=c++20")
 FETCHED = REPOSITORY / "build" / "nvcc" / "nvidia" / "cu13" / "bin"  # by ci/nvcc
 LAUNCHES = Path(__file__).with_name("launches.cpp")
@@ -80,6 +81,7 @@ def compile_rung(
     """Compiles one rung for all `architectures` at once and reads the compiler's report."""
     targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in architectures]
     said, objects, sources = "", [], []
+    variants = any(source.name == "variants.cu" for source in stage.sources)
     with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
         for source in stage.sources:
             made, depends = Path(folder, f"{source.stem}.o"), Path(folder, f"{source.stem}.d")
@@ -89,7 +91,9 @@ def compile_rung(
             objects.append(str(made))
             sources += parse_depends(depends.read_text(encoding="utf-8"))
         program = Path(folder, "launches")
-        linking = [f"-DTILEGATE_RUNG={stage.word}", "-cudart", "none", str(LAUNCHES), *objects]
+        defines = [f"-DTILEGATE_RUNG={stage.word}", f"-DTILEGATE_HAS_VARIANTS={int(variants)}"]
+        core = [str(repository / source) for source in CORE]
+        linking = [*defines, "-cudart", "none", str(LAUNCHES), *core, *objects]
         _nvcc(toolkit, repository, [*linking, "-o", str(program)])
         found = {a: _launches(program, a) for a in architectures}
     usages = parse_ptxas(said)

@@ -1,10 +1,11 @@
 // Prints how a rung launches its kernels: compiled by ci/gate resources together with the rung's
-// own object file, in place of the CUDA runtime. It calls the rung over shapes that reach every
-// tile size and both kinds of alignment, and what arrives at the runtime is the launch. No GPU.
+// own object files, in place of the CUDA runtime. It plans and launches the rung over shapes that
+// reach every tile size and both kinds of alignment, and what arrives at the runtime is the launch.
+// No GPU.
 //
 //   launches <compute capability> <multiprocessors>
 //
-// Prints "requires", the least compute capability and the stage's name; then a line a kernel:
+// Prints "requires", the least compute capability and the stage's name; then a line per kernel:
 // "kernel", its mangled name, threads, dynamic shared bytes, the stage or variant that launched it.
 #include <algorithm>
 #include <cstddef>
@@ -13,18 +14,23 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include <cuda_runtime_api.h>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/device.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::TILEGATE_RUNG {
 extern const Stage stage;
-}
+#if TILEGATE_HAS_VARIANTS
+std::span<const Stage* const> variants();
+#else
+std::span<const Stage* const> variants() { return {}; }
+#endif
+}  // namespace tilegate::TILEGATE_RUNG
 
 namespace {
 
@@ -40,7 +46,7 @@ struct Launch {
 
 std::map<std::tuple<std::string, std::string>, Launch> launches;  // by kernel and stage
 std::string current_stage;
-tilegate::device::Properties device{.is_cuda = true, .name = "recorder"};
+tilegate::Device recorder{.ordinal = 0, .is_cuda = true, .name = "recorder"};
 cudaLaunchConfig_t pushed{};
 
 cudaError_t record(const void* kernel, dim3 block, std::size_t shared) {
@@ -108,49 +114,52 @@ const char* cudaGetErrorString(cudaError_t) { return "not a kernel of this rung"
 }  // extern "C"
 
 namespace tilegate::device {
-const Properties& properties() { return ::device; }
+const Device& current() { return recorder; }
 }  // namespace tilegate::device
 
 namespace {
 
-using tilegate::SgemmArgs;
+using tilegate::Plan;
+using tilegate::Problem;
 using tilegate::Stage;
 using tilegate::Status;
 
 constexpr std::int64_t kExtents[] = {1,   3,   16,   64,   100,  128,  256,
                                      512, 768, 1000, 2048, 4096, 65536};
-constexpr std::int64_t kSkews[] = {0, 1};  // elements that operands are off their alignment
-constexpr std::size_t kOperandBytes = 1ULL << 44;
+constexpr std::uintptr_t kOperandBytes = 1ULL << 44;
 constexpr std::uintptr_t kOperands = 1ULL << 45;  // addresses are never read
 
-Status launch(const Stage& stage, std::int64_t m, std::int64_t n, std::int64_t k,
-              std::int64_t skew) {
-  const auto at = [&](int operand) {
-    return reinterpret_cast<float*>(kOperands + operand * kOperandBytes) + skew;
-  };
-  const auto ld = [&](std::int64_t width) { return (width + 3) / 4 * 4 + skew; };
-  SgemmArgs args{.shape = {m, n, k}, .a = at(0), .lda = ld(k), .b = at(1), .ldb = ld(n)};
-  args.c = at(2);
-  args.ldc = ld(n);
-  if (stage.workspace != nullptr) {
-    args.workspace_bytes = stage.workspace(args.shape);
-    args.workspace = reinterpret_cast<void*>(kOperands + 3 * kOperandBytes);
-  }
-  if (stage.restrictions != nullptr && !stage.restrictions(args).ok()) return {};
-  return stage.enqueue(args, nullptr);
+float* operand(int index, std::int64_t offset_bytes) {
+  return reinterpret_cast<float*>(kOperands + static_cast<std::uintptr_t>(index) * kOperandBytes +
+                                  static_cast<std::uintptr_t>(offset_bytes));
+}
+
+Status launch(const Stage& stage, const tilegate::Shape& shape, bool aligned) {
+  Problem problem = Problem::dense(shape);
+  const auto pad = [&](std::int64_t ld) { return (ld + 3) / 4 * 4 + (aligned ? 0 : 1); };
+  problem.lda = pad(problem.lda);
+  problem.ldb = pad(problem.ldb);
+  problem.ldc = pad(problem.ldc);
+  const std::int64_t offset = aligned ? 0 : 4;
+  problem.offset_bytes = {offset, offset, offset};
+  const Plan plan = stage.plan(problem, recorder);
+  if (plan.status().code() == Status::Code::kUnsupported) return {};
+  return plan.launch({.a = operand(0, offset),
+                      .b = operand(1, offset),
+                      .c = operand(2, offset),
+                      .workspace = operand(3, 0),
+                      .workspace_bytes = plan.workspace_bytes()});
 }
 
 Status launch_everything(const Stage& stage) {
   current_stage = stage.name;
-  if (device.compute_capability < stage.requirements.compute_capability) return {};
-  if (stage.setup != nullptr) {
-    if (Status s = stage.setup(); !s.ok()) return s;
-  }
+  if (recorder.compute_capability < stage.requirements.compute_capability) return {};
+  if (Status s = stage.prepare(); !s.ok()) return s;
   for (const std::int64_t m : kExtents) {
     for (const std::int64_t n : kExtents) {
       for (const std::int64_t k : kExtents) {
-        for (const std::int64_t skew : kSkews) {
-          if (Status s = launch(stage, m, n, k, skew); !s.ok()) return s;
+        for (const bool aligned : {true, false}) {
+          if (Status s = launch(stage, {m, n, k}, aligned); !s.ok()) return s;
         }
       }
     }
@@ -162,11 +171,12 @@ Status launch_everything(const Stage& stage) {
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  device.compute_capability = std::atoi(argv[1]);
-  device.multiprocessors = std::atoi(argv[2]);
+  recorder.compute_capability = std::atoi(argv[1]);
+  recorder.multiprocessors = std::atoi(argv[2]);
   const Stage& rung = tilegate::TILEGATE_RUNG::stage;
   std::vector<const Stage*> stages{&rung};
-  stages.insert(stages.end(), rung.variants.begin(), rung.variants.end());
+  const auto variants = tilegate::TILEGATE_RUNG::variants();
+  stages.insert(stages.end(), variants.begin(), variants.end());
   for (const Stage* stage : stages) {
     if (Status s = launch_everything(*stage); !s.ok()) {
       std::cerr << stage->name << ": " << s.message() << '\n';

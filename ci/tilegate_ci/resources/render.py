@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tilegate_ci.report.render import escaped
+from tilegate_ci.report.templates import escaped
 from tilegate_ci.resources.judge import MEANINGS, Judgement, Spill
 from tilegate_ci.resources.table import Change, KernelRow
 

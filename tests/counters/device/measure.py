@@ -1,7 +1,7 @@
 """Measures lane patterns and the ladder's cases with Nsight Compute, on a machine with a GPU.
 
     python3 measure.py patterns build/gpu/tests/counters_patterns > measured/patterns.json
-    python3 measure.py cases build/gpu/tests/counters_launch_cases [CASE...] > measured/cases.json
+    python3 measure.py cases build/gpu/bench/profile_target [CASE...] > measured/cases.json
 
 Without a CASE those of bench/baselines/counters.json. Cases are measured several times: what
 differs between runs is noise of the measurement.
@@ -44,11 +44,13 @@ CASE_METRICS = {
 
 
 def measure(
-    command: list[str], metrics: dict[str, str], given: str | None = None
+    command: list[str], metrics: dict[str, str], given: str | None = None, from_start: str = "on"
 ) -> list[tuple[str, Counts]]:
-    """The kernel and its metrics, for each launch."""
+    """The kernel and its metrics, for each launch; with `from_start` off, of those that the program
+    itself brackets."""
     profile = ["ncu", "--csv", "--page=raw", "--clock-control=none", "--cache-control=none"]
-    profile += ["--metrics", ",".join(metrics.values()), "--print-kernel-base", "mangled"]
+    profile += ["--print-kernel-base", "mangled", f"--profile-from-start={from_start}"]
+    profile += ["--metrics", ",".join(metrics.values())]
     done = subprocess.run([*profile, *command], input=given, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"measure: {done.stdout}\n{done.stderr}")
@@ -83,7 +85,8 @@ def measure_patterns(program: str) -> list[dict[str, str | int]]:
 
 
 def measure_cases(program: str, cases: list[str]) -> dict[str, list[Counts]]:
-    runs = [measure([program, *cases], METRICS | CASE_METRICS) for _ in range(RUNS)]
+    metrics = METRICS | CASE_METRICS
+    runs = [measure([program, *cases], metrics, from_start="off") for _ in range(RUNS)]
     result: dict[str, list[Counts]] = {case: [] for case in cases}
     for run in runs:
         totals: list[Counts] = []

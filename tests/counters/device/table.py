@@ -1,6 +1,6 @@
 """The executor beside Nsight Compute, as a table on the page of the executor.
 
-PYTHONPATH=ci python3 tests/counters/device/table.py      # rewrites kernels/simt/README.md's block
+PYTHONPATH=ci python3 tests/counters/device/table.py  # the block in kernels/device/README.md
 """
 
 import json
@@ -41,7 +41,7 @@ Run = Mapping[str, int]
 
 
 def page(repository: Path) -> Path:
-    return repository / "kernels" / "simt" / "README.md"
+    return repository / "kernels" / "device" / "README.md"
 
 
 def table(cases: Mapping[str, Sequence[Run]], counted: Mapping[str, Mapping[str, int]]) -> str:

@@ -1,11 +1,11 @@
-// What a thread multiplies and what becomes of it: fragments of A and B, and its part of C.
+// What a thread holds in registers: fragments of A and B, their products, and its part of C.
 #pragma once
 
 #include <cstdint>
 
 #include <tilegate/common/vector_access.cuh>
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate {
 
@@ -15,7 +15,7 @@ __device__ void load_fragment(float (&frag)[kSize], const float* smem, Offset of
   static_assert(kSize % 4 == 0, "fragments are read four elements at a time");
 #pragma unroll
   for (int i = 0; i < kSize / 4; ++i) {
-    const float4 v = simt::load_vector<float4>(smem + offset(i));
+    const float4 v = device::load_vector<float4>(smem + offset(i));
     frag[4 * i + 0] = v.x;
     frag[4 * i + 1] = v.y;
     frag[4 * i + 2] = v.z;
@@ -23,8 +23,8 @@ __device__ void load_fragment(float (&frag)[kSize], const float* smem, Offset of
   }
 }
 
-// acc(i, j) += a(i)·b(j). Every other row runs backwards, so that neighbouring multiplications
-// share two operands and the register reuse cache serves them.
+// acc(i, j) += a(i)·b(j). Every other row runs backwards, so that each multiplication shares an
+// operand with the one before it, at the turns too, and the register reuse cache serves it.
 template <int kM, int kN>
 __device__ void multiply_fragments(const float (&a)[kM], const float (&b)[kN],
                                    float (&acc)[kM][kN]) {
@@ -41,8 +41,8 @@ __device__ void multiply_fragments(const float (&a)[kM], const float (&b)[kN],
 // C ← alpha·acc + beta·C for 4×4 parts of a thread's tile: part (p, q) starts at
 // (row + p·row_step, col + q·col_step).
 template <bool kVector, int kM, int kN>
-__device__ void store_parts(const SgemmArgs& args, std::int64_t row, std::int64_t col, int row_step,
-                            int col_step, const float (&acc)[kM][kN]) {
+__device__ void store_parts(const KernelArgs& args, std::int64_t row, std::int64_t col,
+                            int row_step, int col_step, const float (&acc)[kM][kN]) {
 #pragma unroll
   for (int i = 0; i < kM; ++i) {
 #pragma unroll

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate {
 
@@ -14,7 +16,7 @@ constexpr __host__ __device__ std::int64_t ceil_div(std::int64_t a, std::int64_t
   return (a + b - 1) / b;
 }
 
-// C in tiles of kBlockM×kBlockN, one a block, row by row of tiles.
+// C in tiles of kBlockM×kBlockN, one per block, row by row of tiles.
 template <int kBlockM, int kBlockN>
 struct TileGrid {
   static constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
@@ -34,25 +36,34 @@ struct TileGrid {
   }
   static __device__ Origin origin(const Shape& shape) { return origin(shape, blockIdx.x); }
 
-  // A Stage's `restrictions`: as many tiles as a grid has blocks.
-  static Status fits(const SgemmArgs& args) {
+  // Ok if a grid has as many blocks as C has tiles.
+  static Status fits(const Shape& shape) {
     // In floating point, because the product of two 64-bit extents may overflow.
-    const double blocks = static_cast<double>(ceil_div(args.shape.m, kBlockM)) *
-                          static_cast<double>(ceil_div(args.shape.n, kBlockN));
+    const double blocks = static_cast<double>(ceil_div(shape.m, kBlockM)) *
+                          static_cast<double>(ceil_div(shape.n, kBlockN));
     if (blocks <= static_cast<double>(kMaxBlocks)) return {};
     return Status::unsupported("C needs more blocks than a CUDA grid has: tiles of " +
                                std::to_string(kBlockM) + "x" + std::to_string(kBlockN));
   }
 };
 
+// The rounding chain of a serial sum: K additions, then the scaling by alpha and the sum with C.
+inline std::int64_t serial_rounding_chain(const Shape& shape) { return shape.k + 2; }
+
+// The choice of a stage that has one tile size and sums serially along K.
+template <typename Grid>
+Choice serial_choice(const Problem& problem,
+                     std::function<Status(const KernelArgs&, Stream)> enqueue) {
+  return {.status = Grid::fits(problem.shape),
+          .rounding_chain = serial_rounding_chain(problem.shape),
+          .enqueue = std::move(enqueue)};
+}
+
 // C(row, col) ← alpha·sum + beta·C(row, col); with beta == 0, C is not read.
-inline __device__ void store_element(const SgemmArgs& args, std::int64_t row, std::int64_t col,
+inline __device__ void store_element(const KernelArgs& args, std::int64_t row, std::int64_t col,
                                      float sum) {
   float* c = args.c + row * args.ldc + col;
   *c = args.beta == 0.0F ? args.alpha * sum : args.alpha * sum + args.beta * *c;
 }
-
-// The rounding chain of a serial sum: K additions, then the scaling by alpha and the sum with C.
-inline std::int64_t serial_rounding_chain(const Shape& shape) { return shape.k + 2; }
 
 }  // namespace tilegate

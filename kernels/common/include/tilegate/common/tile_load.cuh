@@ -1,10 +1,10 @@
-// Tiles of an operand straight into shared memory, one element at a time: the loads of the rungs
-// that do not use vectors.
+// Loads tiles of an operand into shared memory, one element at a time: for the rungs that do not
+// use vectors.
 #pragma once
 
 #include <cstdint>
 
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
 
 namespace tilegate {
 

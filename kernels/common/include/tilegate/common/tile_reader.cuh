@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include <tilegate/common/vector_access.cuh>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
 
 namespace tilegate {
 
@@ -56,7 +56,7 @@ class TileReader {
   __device__ void store(float (&smem)[kRows][kStride], const Registers& values) const {
 #pragma unroll
     for (int i = 0; i < kReads; ++i) {
-      simt::store_vector(&smem[tile_row_ + i * kRowStep][tile_col_], values[i]);
+      device::store_vector(&smem[tile_row_ + i * kRowStep][tile_col_], values[i]);
     }
   }
 

@@ -1,26 +1,27 @@
-// Rows of an operand, four elements at a time: one 128-bit access where the operand allows it, four
-// 32-bit accesses where it does not. Kernels are compiled for both; the launch chooses.
+// Reads and writes rows of an operand four elements at a time: by one 128-bit access where the
+// operands allow it, by four 32-bit accesses where they do not. Kernels are compiled for both; the
+// plan chooses.
 #pragma once
 
 #include <cstdint>
 
 #include <tilegate/common/grid.cuh>
-#include <tilegate/sgemm.hpp>
-#include <tilegate/simt/simt.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate {
 
 // True if every row of the operand consists of whole, 16-byte aligned vectors.
-inline bool allows_vectors(const float* data, std::int64_t ld, std::int64_t cols) {
-  return reinterpret_cast<std::uintptr_t>(data) % sizeof(float4) == 0 && ld % 4 == 0 &&
-         cols % 4 == 0;
+inline bool allows_vectors(const Problem& problem, Operand operand) {
+  return problem.offset_bytes[static_cast<std::size_t>(operand)] % sizeof(float4) == 0 &&
+         problem.ld(operand) % 4 == 0 && problem.extent(operand).cols % 4 == 0 &&
+         (problem.batch == 1 || problem.stride(operand) % 4 == 0);
 }
 
 // For kernels compiled twice: all three operands or none.
-inline bool allows_vectors(const SgemmArgs& args) {
-  return allows_vectors(args.a, args.lda, args.shape.k) &&
-         allows_vectors(args.b, args.ldb, args.shape.n) &&
-         allows_vectors(args.c, args.ldc, args.shape.n);
+inline bool allows_vectors(const Problem& problem) {
+  return allows_vectors(problem, Operand::kA) && allows_vectors(problem, Operand::kB) &&
+         allows_vectors(problem, Operand::kC);
 }
 
 // Columns col … col + 3 of the row that starts at `row`, zeros from column `cols` on; col % 4 == 0.
@@ -28,7 +29,7 @@ template <bool kVector>
 __device__ float4 load4(const float* row, std::int64_t col, std::int64_t cols) {
   float4 v = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
   if constexpr (kVector) {
-    if (col < cols) v = simt::load_vector<float4>(row + col);
+    if (col < cols) v = device::load_vector<float4>(row + col);
   } else {
     if (col + 0 < cols) v.x = row[col + 0];
     if (col + 1 < cols) v.y = row[col + 1];
@@ -41,7 +42,7 @@ __device__ float4 load4(const float* row, std::int64_t col, std::int64_t cols) {
 // C(row, col … col + 3) ← alpha·sum + beta·C, as far as that is inside C; col % 4 == 0. With
 // beta == 0, C is not read.
 template <bool kVector>
-__device__ void store4(const SgemmArgs& args, std::int64_t row, std::int64_t col, float4 sum) {
+__device__ void store4(const KernelArgs& args, std::int64_t row, std::int64_t col, float4 sum) {
   if (row >= args.shape.m) return;
   if constexpr (kVector) {
     if (col >= args.shape.n) return;
@@ -49,11 +50,11 @@ __device__ void store4(const SgemmArgs& args, std::int64_t row, std::int64_t col
     float4 v =
         make_float4(args.alpha * sum.x, args.alpha * sum.y, args.alpha * sum.z, args.alpha * sum.w);
     if (args.beta != 0.0F) {
-      const float4 old = simt::load_vector<float4>(c);
+      const float4 old = device::load_vector<float4>(c);
       v = make_float4(v.x + args.beta * old.x, v.y + args.beta * old.y, v.z + args.beta * old.z,
                       v.w + args.beta * old.w);
     }
-    simt::store_vector(c, v);
+    device::store_vector(c, v);
   } else {
     if (col + 0 < args.shape.n) store_element(args, row, col + 0, sum.x);
     if (col + 1 < args.shape.n) store_element(args, row, col + 1, sum.y);

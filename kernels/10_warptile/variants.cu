@@ -1,0 +1,15 @@
+// Warptile with the lanes of a warp dealt to thread tiles as in Swizzle, for comparison.
+#include "warptile.cuh"
+
+namespace tilegate::warptile {
+
+struct Dealt : Tiles128x128 {
+  static constexpr bool kDealtLanes = true;
+};
+
+constexpr Stage kDealt = make_stage<Dealt>("Warptile.dealt");
+constexpr const Stage* kVariants[] = {&kDealt};
+
+std::span<const Stage* const> variants() { return kVariants; }
+
+}  // namespace tilegate::warptile

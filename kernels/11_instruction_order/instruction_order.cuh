@@ -1,0 +1,39 @@
+// InstructionOrder: the machine code keeps the order of the source.
+//
+// New against Warptile: only a word in the kernel's symbol, which makes ptxas keep the FFMA of a
+// fragment in the order of the source, in which neighbours share operands (common/fragment.cuh), so
+// that the register reuse cache serves them. What limits it now: one instruction in eight is not
+// FFMA, and tiles do not divide evenly among the multiprocessors.
+#pragma once
+
+#include <tilegate/common/instruction_order.cuh>
+#include <tilegate/common/warp_tiles.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate::instruction_order {
+
+// `Order` is there to be part of the symbol.
+template <typename Config, bool kVector, typename Order>
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm(KernelArgs args) {
+  double_buffered::multiply_block<Config, kVector>(args);
+}
+
+template <typename Tiles>
+Choice choose(const Problem& problem, const Device& /*device*/) {
+  using Config = WarpTiles<Tiles>;
+  return double_buffered::choose<Config>("instruction_order", problem,
+                                         sgemm<Config, true, SourceOrder>,
+                                         sgemm<Config, false, SourceOrder>);
+}
+
+template <typename Tiles>
+constexpr Stage make_stage(std::string_view name) {
+  return {.name = name,
+          .idea = "FFMA stay in the order in which they share operands",
+          .tile_sizes = kWarpTileSizes<Tiles>,
+          .choose = choose<Tiles>};
+}
+
+}  // namespace tilegate::instruction_order

@@ -1,0 +1,15 @@
+// Who decides the order of a kernel's machine instructions: ptxas, as it sees fit, or the source.
+#pragma once
+
+namespace tilegate {
+
+// ptxas keeps the order of the source in a kernel whose symbol contains this type's name. A kernel
+// that wants it takes the type as a template argument. NVIDIA does not document it; seen with CUDA
+// 13.0 (kernels/11_instruction_order/README.md). It changes how many registers a kernel takes. A
+// compiler that ignores the name compiles a correct kernel.
+struct cutlass {};
+using SourceOrder = cutlass;
+
+struct CompilerOrder {};
+
+}  // namespace tilegate

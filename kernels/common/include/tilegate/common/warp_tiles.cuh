@@ -1,0 +1,78 @@
+// A hierarchy of tiles: of a block, of a warp, of a sub-warp step, of a thread. From the numbers
+// that a stage gives as Tiles, WarpTiles derives what the double-buffered main loop needs:
+//
+//   kBlockM kBlockN kBlockK    the block's tile
+//   kWarpM kWarpN              the part of it that a warp computes
+//   kBlocksPerSm               limits registers
+//   kDealtLanes                how lanes map to thread tiles; see position()
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/common/double_buffered.cuh>
+#include <tilegate/common/grid.cuh>
+#include <tilegate/device/device.cuh>
+
+namespace tilegate {
+
+template <typename Tiles>
+struct WarpTiles : Tiles {
+  using Tiles::kBlockM, Tiles::kBlockN, Tiles::kBlockK, Tiles::kWarpM, Tiles::kWarpN;
+  static constexpr int kLanesM = 8, kLanesN = 4;
+  static constexpr int kThreadM = 4, kThreadN = 4;      // one 128-bit access each way
+  static constexpr int kSubWarpM = kLanesM * kThreadM;  // what a warp covers in one step
+  static constexpr int kSubWarpN = kLanesN * kThreadN;
+  static constexpr int kFragmentM = kWarpM / kLanesM;  // of a thread, over all sub-warp steps
+  static constexpr int kFragmentN = kWarpN / kLanesN;
+  static constexpr int kStepM = kSubWarpM, kStepN = kSubWarpN;  // from one thread tile to the next
+  static constexpr int kWarpsN = kBlockN / kWarpN;
+  static constexpr int kNumThreads = 32 * (kBlockM / kWarpM) * kWarpsN;
+  // A row of A in a tile is kBlockK / 4 vectors, whose transposed stores must fall into different
+  // banks. With two vectors padding moves one of them by 16 banks. With four no padding does it and
+  // keeps rows aligned to vectors, so their columns are XORed as in Swizzle.
+  static constexpr int kPad = kBlockK == 8 ? 4 : 0;
+  static constexpr int kSwizzleWords = kPad == 0 ? 128 / kBlockK : 0;
+  static_assert(kLanesM * kLanesN == 32, "a warp has 32 lanes");
+  static_assert(kWarpM % kSubWarpM == 0 && kWarpN % kSubWarpN == 0, "uncovered parts of the tile");
+  static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0, "uncovered parts of the tile");
+  static_assert(kSwizzleWords % kThreadM == 0, "the swizzle would tear 128-bit loads apart");
+  static_assert(kBlockM % 32 == 0, "the swizzle permutes words within groups of 32");
+
+  using Grid = TileGrid<kBlockM, kBlockN>;
+
+  // Column of A's element (m, k) in row k of the transposed tile.
+  static __device__ int column(int m, int k) { return m ^ (k / 4 * kSwizzleWords); }
+
+  // Lanes in order, row by row; or dealt: l and l ^ 1 share their rows, l and l ^ 2 their columns,
+  // so that every 128-bit shared load takes two wavefronts, where B's take four in order.
+  static __device__ double_buffered::Position position() {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    int lane_m = lane / kLanesN, lane_n = lane % kLanesN;
+    if constexpr (Tiles::kDealtLanes) {
+      lane_m = (lane >> 1 & 1) | (lane >> 3 & 1) << 1 | (lane >> 4) << 2;
+      lane_n = (lane & 1) | (lane >> 2 & 1) << 1;
+    }
+    return {warp / kWarpsN * kWarpM + lane_m * kThreadM,
+            warp % kWarpsN * kWarpN + lane_n * kThreadN};
+  }
+};
+
+// The tile of Warptile and of the rungs that keep it.
+struct Tiles128x128 {
+  static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 8;
+  static constexpr int kWarpM = 64, kWarpN = 32;
+  static constexpr int kBlocksPerSm = 2;
+  static constexpr bool kDealtLanes = false;
+};
+
+// Where the edge cases of such tiles are: a stage's tile_sizes.
+template <typename... Tiles>
+constexpr std::int64_t kWarpTileSizes[] = {4,
+                                           Tiles::kBlockK...,
+                                           WarpTiles<Tiles>::kSubWarpM...,
+                                           WarpTiles<Tiles>::kSubWarpN...,
+                                           Tiles::kBlockM...,
+                                           Tiles::kBlockN...};
+
+}  // namespace tilegate

@@ -1,0 +1,159 @@
+// What every stage shares: the checks of a problem before a plan, and of operands before a launch.
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <tilegate/stage.hpp>
+
+namespace tilegate {
+namespace {
+
+constexpr std::int64_t kWidestAccess = 16;  // bytes; no kernel uses a larger alignment
+
+const char* name_of(Operand operand) { return kOperandNames[static_cast<std::size_t>(operand)]; }
+
+Status check_supported(const Stage& stage, const Problem& problem) {
+  const bool is_transposed = problem.op_a != Op::kN || problem.op_b != Op::kN;
+  if (is_transposed && !stage.takes_transposed) {
+    return Status::unsupported(std::string(stage.name) + " takes no transposed operands");
+  }
+  if (problem.batch > 1 && !stage.takes_batches) {
+    return Status::unsupported(std::string(stage.name) + " takes no batches");
+  }
+  return {};
+}
+
+// alpha == 0 and K == 0 mean the same. A stride that leads to no second row may be any number, and
+// kernels form addresses with it that they do not use: past the edge of a tile they would overflow.
+Problem normalised(const Problem& problem) {
+  Problem result = problem;
+  if (!problem.reads_a_and_b()) {
+    result.shape.k = 0;
+    result.alpha = 0.0F;
+  }
+  const auto single_row = [&](Operand operand, std::int64_t& ld) {
+    const Extent extent = result.extent(operand);
+    if (extent.rows <= 1 || extent.cols == 0) ld = extent.cols;
+  };
+  single_row(Operand::kA, result.lda);
+  single_row(Operand::kB, result.ldb);
+  single_row(Operand::kC, result.ldc);
+  return result;
+}
+
+// Bytes that a pointer at `offset` is sure to be a multiple of, as far as kernels care.
+std::int64_t promised_alignment(std::int64_t offset) {
+  return offset % kWidestAccess == 0 ? kWidestAccess : offset & -offset;
+}
+
+struct Address {
+  std::uintptr_t begin, end;  // one past the last byte
+};
+
+Status check_pointer(const Problem& problem, Operand operand, const float* data, Address* address) {
+  const std::string name = name_of(operand);
+  if (data == nullptr) return Status::invalid_argument(name, name + " is a null pointer");
+  address->begin = reinterpret_cast<std::uintptr_t>(data);
+  const std::int64_t offset = problem.offset_bytes[static_cast<std::size_t>(operand)];
+  const auto alignment = static_cast<std::uintptr_t>(promised_alignment(offset));
+  if (address->begin % alignment != 0) {
+    return Status::invalid_argument(
+        name, name + " is not " + std::to_string(alignment) + "-byte aligned, as its offset of " +
+                  std::to_string(offset) + " bytes in the problem promises");
+  }
+  const auto elements = static_cast<std::uintptr_t>(problem.span(operand));
+  const auto room = std::numeric_limits<std::uintptr_t>::max() - address->begin;
+  if (elements > room / sizeof(float)) {
+    return Status::invalid_argument(
+        name, name + " spans more than the address space behind its pointer: " +
+                  std::to_string(elements) + " elements");
+  }
+  address->end = address->begin + elements * sizeof(float);
+  return {};
+}
+
+}  // namespace
+
+Status check_device(const Requirements& requirements, const Device& device) {
+  if (!device.is_cuda && !requirements.not_on_simt.empty()) {
+    return Status::unsupported(std::string(requirements.not_on_simt));
+  }
+  if (device.is_cuda && device.compute_capability < requirements.compute_capability) {
+    return Status::unsupported("needs compute capability " +
+                               std::to_string(requirements.compute_capability) + ", " +
+                               device.name + " has " + std::to_string(device.compute_capability));
+  }
+  return {};
+}
+
+Plan Stage::plan(const Problem& problem, const Device& device) const {
+  Plan plan;
+  plan.problem_ = problem;
+  plan.device_ordinal_ = device.ordinal;
+  plan.stage_ = name;
+  Status& status = plan.choice_.status;
+  status = check_device(requirements, device);
+  if (status.ok()) status = problem.check();
+  if (status.ok()) status = check_supported(*this, problem);
+  if (!status.ok() || problem.is_empty()) return plan;
+  plan.problem_ = normalised(problem);
+  plan.choice_ = choose(plan.problem_, device);
+  return plan;
+}
+
+Status Stage::prepare() const {
+  if (Status s = check_device(requirements, device::current()); !s.ok()) return s;
+  return setup == nullptr ? Status() : setup();
+}
+
+Status Plan::check(const Operands& operands) const {
+  Address c{}, input{};
+  if (Status s = check_pointer(problem_, Operand::kC, operands.c, &c); !s.ok()) return s;
+  for (const auto& [operand, data] :
+       {std::pair{Operand::kA, operands.a}, std::pair{Operand::kB, operands.b}}) {
+    if (!problem_.reads_a_and_b()) break;
+    if (Status s = check_pointer(problem_, operand, data, &input); !s.ok()) return s;
+    if (c.begin < input.end && input.begin < c.end) {
+      return Status::invalid_argument("c", std::string("c overlaps ") + name_of(operand));
+    }
+  }
+  const std::size_t needed = workspace_bytes();
+  if (needed > 0 && (operands.workspace == nullptr || operands.workspace_bytes < needed)) {
+    return Status::invalid_argument(
+        "workspace", "workspace of " + std::to_string(operands.workspace_bytes) + " bytes; " +
+                         stage_ + " needs " + std::to_string(needed));
+  }
+  if (needed > 0 && reinterpret_cast<std::uintptr_t>(operands.workspace) % 16 != 0) {
+    return Status::invalid_argument("workspace", "workspace is not 16-byte aligned");
+  }
+  const int current = device::current().ordinal;
+  if (current != device_ordinal_) {
+    return Status::unsupported("planned for device " + std::to_string(device_ordinal_) +
+                               ", and device " + std::to_string(current) + " is current");
+  }
+  return {};
+}
+
+Status Plan::launch(const Operands& operands, Stream stream) const {
+  if (!ok() || problem_.is_empty()) return status();
+  if (Status s = check(operands); !s.ok()) return s;
+  return choice_.enqueue({.shape = problem_.shape,
+                          .alpha = problem_.alpha,
+                          .a = operands.a,
+                          .lda = problem_.lda,
+                          .b = operands.b,
+                          .ldb = problem_.ldb,
+                          .beta = problem_.beta,
+                          .c = operands.c,
+                          .ldc = problem_.ldc,
+                          .workspace = operands.workspace,
+                          .batch = problem_.batch,
+                          .stride_a = problem_.stride_a,
+                          .stride_b = problem_.stride_b,
+                          .stride_c = problem_.stride_c},
+                         stream);
+}
+
+}  // namespace tilegate

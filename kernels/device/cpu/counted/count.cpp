@@ -1,0 +1,71 @@
+#include "count.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include <tilegate/catalogue.hpp>
+#include <tilegate/device.hpp>
+
+#include "recorder.hpp"
+
+namespace tilegate::simt::counted {
+namespace {
+
+constexpr int kMultiprocessors = 132;  // of an H200
+
+// Memory of exactly one operand, so that an access beyond it is seen.
+class Memory {
+ public:
+  Memory(const Problem& problem, Operand operand)
+      : offset_(problem.offset_bytes[static_cast<std::size_t>(operand)]) {
+    const auto [rows, cols] = problem.extent(operand);
+    const bool empty = rows == 0 || cols == 0;
+    const std::int64_t elements = empty ? 0 : (rows - 1) * problem.ld(operand) + cols;
+    std::vector<float> values(static_cast<std::size_t>(elements));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 3.0F;
+    buffer_ = device::Buffer(values.size() * sizeof(float) + static_cast<std::size_t>(offset_));
+    if (!values.empty()) std::memcpy(data(), values.data(), values.size() * sizeof(float));
+  }
+
+  float* data() const { return reinterpret_cast<float*>(buffer_.data() + offset_); }
+
+ private:
+  std::int64_t offset_;
+  device::Buffer buffer_;
+};
+
+}  // namespace
+
+Outcome count(const Stage& stage, const Problem& problem) {
+  Device device = device::current();
+  device.multiprocessors = kMultiprocessors;
+  const Plan plan = stage.plan(problem, device);
+  if (!plan.ok()) return {plan.status(), {}};
+  const Memory a(problem, Operand::kA);
+  const Memory b(problem, Operand::kB);
+  const Memory c(problem, Operand::kC);
+  const device::Buffer workspace(plan.workspace_bytes());
+  Recorder& recorder = Recorder::instance();
+  recorder.reset();
+  Status status = stage.prepare();
+  if (status.ok()) {
+    status = plan.launch({.a = a.data(),
+                          .b = b.data(),
+                          .c = c.data(),
+                          .workspace = workspace.data(),
+                          .workspace_bytes = workspace.size()});
+  }
+  return {status, recorder.counters()};
+}
+
+Outcome count(const std::string& name) {
+  NamedProblem named;
+  if (Status s = parse_named_problem(name, &named); !s.ok()) return {s, {}};
+  const Stage* stage = find_in_catalogue(named.stage);
+  if (stage == nullptr) {
+    return {Status::invalid_argument("stage", "no stage is called '" + named.stage + "'"), {}};
+  }
+  return count(*stage, named.problem);
+}
+
+}  // namespace tilegate::simt::counted

@@ -1,0 +1,81 @@
+// What instrumented kernels and the executor call.
+#include <cstring>
+
+#include <tilegate/device/cpu/executor.hpp>
+#include <tilegate/device/cpu/seam.hpp>
+
+#include "../executor/observer.hpp"
+#include "recorder.hpp"
+
+using tilegate::simt::counted::Recorder;
+
+namespace {
+
+// The kernels' hot path: no check of initialisation, as in a function-local static.
+Recorder& recorder = Recorder::instance();
+
+template <typename V>
+V load(const float* p, unsigned site) {
+  recorder.access(p, sizeof(V), false, site);
+  V v;
+  std::memcpy(&v, p, sizeof(V));
+  return v;
+}
+
+template <typename V>
+void store(float* p, V v, unsigned site) {
+  recorder.access(p, sizeof(V), true, site);
+  std::memcpy(p, &v, sizeof(V));
+}
+
+}  // namespace
+
+extern "C" {
+
+void tilegate_counted_load1(const void* p, unsigned site) { recorder.access(p, 1, false, site); }
+void tilegate_counted_load2(const void* p, unsigned site) { recorder.access(p, 2, false, site); }
+void tilegate_counted_load4(const void* p, unsigned site) { recorder.access(p, 4, false, site); }
+void tilegate_counted_load8(const void* p, unsigned site) { recorder.access(p, 8, false, site); }
+void tilegate_counted_load16(const void* p, unsigned site) { recorder.access(p, 16, false, site); }
+void tilegate_counted_store1(const void* p, unsigned site) { recorder.access(p, 1, true, site); }
+void tilegate_counted_store2(const void* p, unsigned site) { recorder.access(p, 2, true, site); }
+void tilegate_counted_store4(const void* p, unsigned site) { recorder.access(p, 4, true, site); }
+void tilegate_counted_store8(const void* p, unsigned site) { recorder.access(p, 8, true, site); }
+void tilegate_counted_store16(const void* p, unsigned site) { recorder.access(p, 16, true, site); }
+void tilegate_counted_fma(unsigned count) { recorder.count_fma(count); }
+
+float2 tilegate_counted_load_float2(const float* p, unsigned site) { return load<float2>(p, site); }
+float4 tilegate_counted_load_float4(const float* p, unsigned site) { return load<float4>(p, site); }
+void tilegate_counted_store_float2(float* p, float2 v, unsigned site) { store(p, v, site); }
+void tilegate_counted_store_float4(float* p, float4 v, unsigned site) { store(p, v, site); }
+
+void tilegate_counted_copy_async(float* smem, const float* gmem, unsigned bytes, unsigned site) {
+  recorder.start_copy(smem, gmem, bytes, site);
+  tilegate::simt::executor::copy_async(smem, gmem, bytes);
+}
+
+}  // extern "C"
+
+namespace tilegate::simt::observer {
+
+void begin_launch(const device::LaunchConfig& config, std::byte* shared) {
+  recorder.begin_launch(config, shared);
+}
+void end_launch() { recorder.end_launch(); }
+void begin_block() { recorder.begin_block(); }
+void end_block() { recorder.end_block(); }
+void resume_thread(unsigned number, const StackBounds& stack) {
+  recorder.resume_thread(number, stack.bottom, stack.size);
+}
+void stop_thread(unsigned number) { recorder.stop_thread(number); }
+void release_block_barrier() { recorder.release_block_barrier(); }
+void release_warp_barrier(unsigned warp, unsigned mask) {
+  recorder.release_warp_barrier(warp, mask);
+}
+void complete_copy(const float* smem, std::size_t bytes) { recorder.complete_copy(smem, bytes); }
+void add_buffer(const void* data, std::size_t bytes) {
+  Recorder::instance().add_buffer(data, bytes);
+}
+void remove_buffer(const void* data) { Recorder::instance().remove_buffer(data); }
+
+}  // namespace tilegate::simt::observer

@@ -1,0 +1,42 @@
+# How a kernel source becomes a counted object file.
+find_program(TILEGATE_CLANG
+             NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 clang++-19
+             DOC "The clang that compiles counted kernels")
+find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+if(NOT TILEGATE_CLANG)
+  message(FATAL_ERROR "The counted kernels need clang++: install clang, or configure with "
+                      "-DTILEGATE_BUILD_COUNTERS=OFF")
+endif()
+
+# Fixed, whatever the build type: counts must not depend on it. Vectors of the host would merge
+# accesses that are separate on a GPU.
+set(TILEGATE_COUNTED_FLAGS
+    -std=c++20 -O2 -gline-tables-only -ffp-contract=on -fno-vectorize -fno-slp-vectorize -fPIC
+    -fvisibility=hidden -fsanitize-coverage=func,trace-loads,trace-stores -DTILEGATE_COUNTED
+    -mllvm -inline-threshold=20000 -Wno-unknown-pragmas -Wno-pass-failed)
+
+set(TILEGATE_COUNTED_INCLUDES
+    ${PROJECT_SOURCE_DIR}/kernels/include ${PROJECT_SOURCE_DIR}/kernels/common/include
+    ${PROJECT_SOURCE_DIR}/kernels/device/include ${PROJECT_SOURCE_DIR}/kernels/catalogue/include)
+
+# Sets `object` to the counted object file of a kernel source; each of a program has its `module`.
+function(tilegate_counted_object object source module)
+  cmake_path(ABSOLUTE_PATH source NORMALIZE)
+  cmake_path(GET source STEM name)
+  set(base ${CMAKE_CURRENT_BINARY_DIR}/${module}_${name})
+  set(includes ${TILEGATE_COUNTED_INCLUDES})
+  list(TRANSFORM includes PREPEND -I)
+  add_custom_command(
+    OUTPUT ${base}.o
+    COMMAND ${TILEGATE_CLANG} ${TILEGATE_COUNTED_FLAGS} ${includes} ${ARGN}
+            -MD -MT ${base}.o -MF ${base}.d -S -emit-llvm -x c++ ${source} -o ${base}.ll
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/kernels/device/cpu/counted/instrument.py
+            ${base}.ll ${base}.counted.ll --module ${module} --root ${PROJECT_SOURCE_DIR}
+    COMMAND ${TILEGATE_CLANG} -O2 -fPIC -Xclang -disable-llvm-passes -c ${base}.counted.ll
+            -o ${base}.o
+    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/kernels/device/cpu/counted/instrument.py
+    DEPFILE ${base}.d
+    COMMENT "Counting ${name}"
+    VERBATIM)
+  set(${object} ${base}.o PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,288 @@
+#include "recorder.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include <pthread.h>
+
+#include <tilegate/device/cpu/executor.hpp>
+#include <tilegate/device/cpu/seam.hpp>
+
+#include "sites.hpp"
+
+// Where this program or library is in memory; the linker defines both.
+extern "C" {
+__attribute__((visibility("hidden"))) extern const char __ehdr_start[];
+__attribute__((visibility("hidden"))) extern const char _end[];
+}
+
+namespace tilegate::simt::counted {
+namespace {
+
+struct Range {
+  std::uintptr_t begin, bytes;
+  bool holds(std::uintptr_t address) const { return address - begin < bytes; }
+};
+
+Range host_stack() {
+  pthread_attr_t attributes;
+  void* bottom = nullptr;
+  std::size_t bytes = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    pthread_attr_getstack(&attributes, &bottom, &bytes);
+    pthread_attr_destroy(&attributes);
+  }
+  return {reinterpret_cast<std::uintptr_t>(bottom), bytes};
+}
+
+const Range kImage{reinterpret_cast<std::uintptr_t>(__ehdr_start),
+                   static_cast<std::uintptr_t>(_end - __ehdr_start)};
+
+// threadIdx and its like, where the compiler reads them by address.
+bool is_index(std::uintptr_t address) {
+  for (const Index3* index : {&threadIdx, &blockIdx, &blockDim, &gridDim}) {
+    if (address - reinterpret_cast<std::uintptr_t>(index) < sizeof(Index3)) return true;
+  }
+  return false;
+}
+
+std::string verb(bool store) { return store ? "store" : "load"; }
+
+}  // namespace
+
+Recorder::Recorder() : lines_(Sites::all().size() * kKinds) { reset(); }
+
+void Recorder::reset() {
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    lines_[i] = Line{};
+    lines_[i].location = static_cast<std::uint32_t>(i / kKinds);
+    lines_[i].kind = static_cast<Kind>(i % kKinds);
+  }
+  fma_ = barriers_ = 0;
+}
+
+Counters Recorder::counters() const {
+  Counters result;
+  result.barriers = barriers_;
+  result.fma = fma_;
+  for (const Line& line : lines_) {
+    if (line.traffic.requests == 0) continue;
+    Traffic& total = result.traffic[static_cast<std::size_t>(line.kind)];
+    total.requests += line.traffic.requests;
+    total.units += line.traffic.units;
+    total.excess += line.traffic.excess;
+    total.bytes += line.traffic.bytes;
+    result.lines.push_back(line);
+  }
+  return result;
+}
+
+void Recorder::begin_launch(const device::LaunchConfig& config, const std::byte* shared) {
+  threads_ = config.threads_x * config.threads_y;
+  shared_ = reinterpret_cast<std::uintptr_t>(shared);
+  shared_bytes_ = config.shared_bytes;
+  warps_.assign((threads_ + kWarpSize - 1) / kWarpSize, Warp{});
+  hazards_.begin_launch(threads_, config.threads_x, config.shared_bytes);
+}
+
+void Recorder::end_launch() {
+  warps_.clear();
+  trace_ = nullptr;
+  stack_bytes_ = shared_bytes_ = 0;
+}
+
+void Recorder::begin_block() { hazards_.begin_block(); }
+
+void Recorder::end_block() {
+  if (const auto& found = hazards_.unwritten_read()) executor::report(found->thread, found->what);
+}
+
+void Recorder::resume_thread(unsigned number, const void* stack, std::size_t stack_bytes) {
+  stack_ = reinterpret_cast<std::uintptr_t>(stack);
+  stack_bytes_ = stack_bytes;
+  thread_ = number;
+  trace_ = warps_.empty() ? nullptr : &warps_[number / kWarpSize].lanes[number % kWarpSize];
+}
+
+// All lanes of a warp pass the same block barriers, so what they did between two of them is grouped
+// once the last lane has come.
+void Recorder::stop_thread(unsigned number) {
+  Warp& warp = warps_[number / kWarpSize];
+  const unsigned lanes = std::min(kWarpSize, threads_ - number / kWarpSize * kWarpSize);
+  if (++warp.stopped < lanes) return;
+  group(warp);
+  for (auto& lane : warp.lanes) lane.clear();
+  warp.stopped = 0;
+}
+
+void Recorder::release_block_barrier() {
+  ++barriers_;
+  end_block();
+  hazards_.block_barrier();
+}
+
+void Recorder::access(const void* pointer, unsigned bytes, bool store, std::uint32_t site) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (address - stack_ < stack_bytes_ || trace_ == nullptr) return;  // or host code
+  if (address - shared_ < shared_bytes_) {
+    record_shared(address - shared_, bytes, store, site);
+  } else if (is_in_buffer(address, bytes)) {
+    if (address % bytes != 0) {
+      executor::fail("misaligned " + std::to_string(bytes * 8) + "-bit " + verb(store) + ", at " +
+                     Sites::all().describe(site));
+    }
+    record(address, bytes, store ? Kind::kGlobalStore : Kind::kGlobalLoad, site);
+  } else {
+    check_foreign(address, bytes, store, site);
+  }
+}
+
+void Recorder::record_shared(std::uint64_t offset, unsigned bytes, bool store, std::uint32_t site) {
+  if (offset + bytes > shared_bytes_) check_foreign(shared_ + offset, bytes, store, site);
+  if (offset % bytes != 0) {
+    executor::fail("misaligned " + std::to_string(bytes * 8) + "-bit " + verb(store) + " at byte " +
+                   std::to_string(offset) + " of shared memory, at " + Sites::all().describe(site));
+  }
+  const auto problem = store ? hazards_.write(thread_, offset, bytes, site)
+                             : hazards_.read(thread_, offset, bytes, site);
+  if (problem) executor::fail(*problem);
+  record(offset, bytes, store ? Kind::kSharedStore : Kind::kSharedLoad, site);
+}
+
+void Recorder::start_copy(const float* smem, const float* gmem, unsigned bytes,
+                          std::uint32_t site) {
+  const auto offset = reinterpret_cast<std::uintptr_t>(smem) - shared_;
+  if (offset >= shared_bytes_ || offset + bytes > shared_bytes_) {
+    check_foreign(shared_ + offset, bytes, true, site);
+  }
+  access(gmem, bytes, false, site);
+  if (const auto problem = hazards_.start_copy(thread_, offset, bytes, site)) {
+    executor::fail(*problem);
+  }
+  record(offset, bytes, Kind::kSharedStore, site);
+}
+
+void Recorder::complete_copy(const float* smem, std::size_t bytes) {
+  const auto offset = reinterpret_cast<std::uintptr_t>(smem) - shared_;
+  const auto problem = hazards_.end_copy(thread_, offset, static_cast<unsigned>(bytes));
+  if (problem) executor::fail(*problem);
+}
+
+void Recorder::record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site) {
+  trace_->push_back({address, site, static_cast<std::uint16_t>(bytes), kind});
+}
+
+bool Recorder::is_in_buffer(std::uintptr_t address, unsigned bytes) {
+  const auto holds = [&](const Buffer& buffer) {
+    return address - buffer.begin < buffer.bytes && address - buffer.begin + bytes <= buffer.bytes;
+  };
+  if (last_buffer_ < buffers_.size() && holds(buffers_[last_buffer_])) return true;
+  for (last_buffer_ = 0; last_buffer_ < buffers_.size(); ++last_buffer_) {
+    if (holds(buffers_[last_buffer_])) return true;
+  }
+  return false;
+}
+
+// Neither the thread's stack nor shared memory nor a buffer: a kernel's parameters and constants
+// are on the launching thread's stack and in this program; anything else nobody gave the kernel.
+void Recorder::check_foreign(std::uintptr_t address, unsigned bytes, bool store,
+                             std::uint32_t site) const {
+  static thread_local const Range kHostStack = host_stack();
+  if (!store && (kHostStack.holds(address) || kImage.holds(address) || is_index(address))) return;
+  char where[64];
+  const std::uintptr_t past = address - shared_;
+  if (past < shared_bytes_ + (1U << 20)) {
+    std::snprintf(where, sizeof(where), "byte %zu of %zu bytes of shared memory",
+                  static_cast<std::size_t>(past), static_cast<std::size_t>(shared_bytes_));
+  } else {
+    std::snprintf(where, sizeof(where), "%p", reinterpret_cast<void*>(address));
+  }
+  executor::fail(std::to_string(bytes * 8) + "-bit " + verb(store) + " outside every operand, at " +
+                 where + ", at " + Sites::all().describe(site));
+}
+
+void Recorder::add_buffer(const void* data, std::size_t bytes) {
+  buffers_.push_back({reinterpret_cast<std::uintptr_t>(data), bytes});
+}
+
+void Recorder::remove_buffer(const void* data) {
+  std::erase_if(buffers_, [&](const Buffer& buffer) {
+    return buffer.begin == reinterpret_cast<std::uintptr_t>(data);
+  });
+}
+
+// Lanes that went the same way made the same accesses in the same order: the n-th of each are one
+// warp instruction.
+void Recorder::group(const Warp& warp) {
+  const auto& first = warp.lanes[0];
+  const auto same = [](const Access& a, const Access& b) {
+    return a.site == b.site && a.kind == b.kind && a.bytes == b.bytes;
+  };
+  for (const auto& lane : warp.lanes) {
+    if (!std::equal(first.begin(), first.end(), lane.begin(), lane.end(), same)) {
+      group_diverged(warp);
+      return;
+    }
+  }
+  WarpAccess access{.mask = ~0U};
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    access.bytes = first[i].bytes;
+    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+      access.address[lane] = warp.lanes[lane][i].address;
+    }
+    count(access, first[i].kind, first[i].site);
+  }
+}
+
+// Lanes that went different ways: one warp instruction is one place in the code, at the lanes' n-th
+// visit there.
+void Recorder::group_diverged(const Warp& warp) {
+  struct Visit {
+    std::uint64_t key;  // site, kind, number of the visit
+    unsigned lane;
+    const Access* access;
+  };
+  std::vector<Visit> visits;
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    const std::size_t begin = visits.size();
+    for (const Access& access : warp.lanes[lane]) {
+      const std::uint64_t key =
+          std::uint64_t{access.site} << 2 | static_cast<unsigned>(access.kind);
+      visits.push_back({key << 28, lane, &access});
+    }
+    std::stable_sort(visits.begin() + static_cast<std::ptrdiff_t>(begin), visits.end(),
+                     [](const Visit& a, const Visit& b) { return a.key < b.key; });
+    for (std::size_t i = begin + 1; i < visits.size(); ++i) {
+      if (visits[i].key == visits[i - 1].key >> 28 << 28) visits[i].key = visits[i - 1].key + 1;
+    }
+  }
+  std::stable_sort(visits.begin(), visits.end(),
+                   [](const Visit& a, const Visit& b) { return a.key < b.key; });
+  for (auto visit = visits.begin(); visit != visits.end();) {
+    const std::uint64_t key = visit->key;
+    const Access& model = *visit->access;
+    WarpAccess access{.mask = 0, .bytes = model.bytes};
+    for (; visit != visits.end() && visit->key == key; ++visit) {
+      access.mask |= 1U << visit->lane;
+      access.address[visit->lane] = visit->access->address;
+    }
+    count(access, model.kind, model.site);
+  }
+}
+
+void Recorder::count(const WarpAccess& access, Kind kind, std::uint32_t site) {
+  const Cost cost =
+      is_shared(kind) ? wavefronts(access, kind == Kind::kSharedStore) : sectors(access);
+  Line& line = lines_[Sites::all().location(site) * kKinds + static_cast<std::size_t>(kind)];
+  line.traffic.add(cost, static_cast<unsigned>(std::popcount(access.mask)) * access.bytes);
+  const auto excess = [](const Cost& c) { return c.units - c.ideal; };
+  if (line.traffic.requests == 1 || excess(cost) > excess(line.worst_cost)) {
+    line.worst = access;
+    line.worst_cost = cost;
+  }
+}
+
+}  // namespace tilegate::simt::counted

@@ -1,0 +1,83 @@
+// Collects the accesses of the kernels that run and groups them by warp instruction. There is one,
+// and one CPU thread may run counted kernels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <tilegate/device/launch_config.hpp>
+
+#include "counters.hpp"
+#include "hazards.hpp"
+
+namespace tilegate::simt::counted {
+
+class Recorder {
+ public:
+  static Recorder& instance() {
+    static Recorder recorder;
+    return recorder;
+  }
+
+  // Forgets what was counted; buffers stay known.
+  void reset();
+  Counters counters() const;
+
+  // From the instrumented code, before each access.
+  void access(const void* pointer, unsigned bytes, bool store, std::uint32_t site);
+  void start_copy(const float* smem, const float* gmem, unsigned bytes, std::uint32_t site);
+  void count_fma(std::uint32_t count) { fma_ += count; }
+
+  // From the executor; see executor/observer.hpp.
+  void begin_launch(const device::LaunchConfig& config, const std::byte* shared);
+  void end_launch();
+  void begin_block();
+  void end_block();
+  void resume_thread(unsigned number, const void* stack, std::size_t stack_bytes);
+  void stop_thread(unsigned number);
+  void release_block_barrier();
+  void release_warp_barrier(unsigned warp, unsigned mask) { hazards_.warp_barrier(warp, mask); }
+  void complete_copy(const float* smem, std::size_t bytes);
+  void add_buffer(const void* data, std::size_t bytes);
+  void remove_buffer(const void* data);
+
+ private:
+  struct Access {
+    std::uint64_t address;  // shared: from the start of the block's storage
+    std::uint32_t site;
+    std::uint16_t bytes;
+    Kind kind;
+  };
+  struct Buffer {
+    std::uintptr_t begin, bytes;
+  };
+  // What the lanes of a warp did since the last block barrier.
+  struct Warp {
+    std::vector<Access> lanes[kWarpSize];
+    unsigned stopped = 0;
+  };
+
+  Recorder();
+  void record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site);
+  void record_shared(std::uint64_t offset, unsigned bytes, bool store, std::uint32_t site);
+  bool is_in_buffer(std::uintptr_t address, unsigned bytes);
+  void check_foreign(std::uintptr_t address, unsigned bytes, bool store, std::uint32_t site) const;
+  void group(const Warp& warp);
+  void group_diverged(const Warp& warp);
+  void count(const WarpAccess& access, Kind kind, std::uint32_t site);
+
+  std::uintptr_t stack_ = 0, stack_bytes_ = 0;    // of the running thread
+  std::uintptr_t shared_ = 0, shared_bytes_ = 0;  // of the running block
+  unsigned thread_ = 0;
+  unsigned threads_ = 0;                  // of a block
+  std::vector<Access>* trace_ = nullptr;  // of the running thread
+  std::vector<Buffer> buffers_;
+  std::size_t last_buffer_ = 0;  // hit
+  std::vector<Warp> warps_;
+  Hazards hazards_;
+  std::uint64_t fma_ = 0, barriers_ = 0;
+  std::vector<Line> lines_;  // [location][kind]
+};
+
+}  // namespace tilegate::simt::counted

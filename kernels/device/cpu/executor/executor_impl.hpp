@@ -1,0 +1,112 @@
+// The executor itself: fibers, their turns (executor.cpp), their barriers (barriers.cpp) and what
+// the seam calls (seam.cpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <boost/context/fiber.hpp>
+
+#include <tilegate/device/cpu/executor.hpp>
+
+#include "fault_sources.hpp"
+
+namespace tilegate::simt {
+
+namespace ctx = boost::context;
+
+constexpr unsigned kWarpSize = 32;
+
+std::string to_string(const Index3& i);
+std::string to_string(const Site& site);
+
+// Leaves the kernel; the fault is already recorded.
+struct ThreadFault {};
+
+struct AsyncCopy {
+  float* smem;
+  const float* gmem;
+  std::size_t bytes;
+  int group;
+};
+
+enum class State { kReady, kAtBlockBarrier, kAtWarpBarrier, kDone };
+
+struct Thread {
+  ctx::fiber fiber;
+  ctx::stack_context stack;
+  Index3 index;
+  unsigned number = 0;  // x + y·blockDim.x
+  State state = State::kReady;
+  Site site;               // of the barrier that it waits at
+  unsigned warp_mask = 0;  // lanes that it waits for at a warp barrier
+  std::uint64_t shuffle_bits = 0;
+  std::vector<AsyncCopy> copies;
+  int open_group = 0;
+  bool abandoned = false;  // stopped where it cannot be unwound
+};
+
+class Executor {
+ public:
+  ~Executor() { unwind_fibers(); }
+
+  Status run(const device::LaunchConfig& config, const std::function<void()>& thread_body);
+
+  void set_schedule(Schedule schedule) { schedule_ = schedule; }
+  bool is_running() const { return current_ != nullptr; }
+  Thread& current() { return *current_; }
+
+  void block_barrier(const Site& site);
+  void warp_barrier(unsigned mask, const Site& site, bool orders_memory);
+  std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned lane, const Site& site);
+  std::byte* shared_memory(std::size_t bytes);
+
+  // Records the first fault of the launch, which ends when the current thread yields.
+  void record_fault(const std::string& what);
+  [[noreturn]] void fail(const std::string& what);
+  // As a fault of thread `number` of the block; from outside any thread.
+  void report(unsigned number, const std::string& what);
+  // For a thread that cannot return: never comes back.
+  [[noreturn]] void abandon_current_thread();
+
+ private:
+  void make_fibers(unsigned count);
+  void unwind_fibers();
+  void run_block(std::int64_t block);
+  void resume(Thread& thread);
+  void switch_to_scheduler();
+  void yield();
+  void run_thread_body();
+  void release_block_barrier();
+  void report_stuck_threads();
+  Thread* lane_of_current_warp(unsigned lane);
+  std::span<std::unique_ptr<Thread>> block_threads() { return {threads_.data(), num_threads_}; }
+
+  Schedule schedule_ = Schedule::forward();
+  const std::function<void()>* body_ = nullptr;
+  device::LaunchConfig config_{};
+  unsigned num_threads_ = 0;
+  unsigned num_waiting_ = 0;  // at the block barrier
+  unsigned num_done_ = 0;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<unsigned> order_;  // thread numbers, in the order of their turns
+  std::unique_ptr<std::byte, void (*)(std::byte*)> shared_{
+      nullptr, [](std::byte* p) { ::operator delete (p, std::align_val_t{128}); }};
+  bool unwinding_ = false;
+  Thread* current_ = nullptr;
+  ctx::fiber scheduler_;
+  StackBounds scheduler_stack_;
+  std::optional<std::string> fault_;
+};
+
+// Of this CPU thread.
+Executor& this_executor();
+
+}  // namespace tilegate::simt

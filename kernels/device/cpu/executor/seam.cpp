@@ -1,0 +1,67 @@
+// What the seam calls from inside a kernel, and what reports its faults.
+#include <cstdio>
+#include <cstring>
+
+#include "executor_impl.hpp"
+#include "observer.hpp"
+
+namespace tilegate::simt {
+
+bool kernel_is_running() { return this_executor().is_running(); }
+
+void report_kernel_fault(const std::string& what) { this_executor().record_fault(what); }
+
+void abandon_kernel_thread() { this_executor().abandon_current_thread(); }
+
+namespace executor {
+
+void set_schedule(Schedule schedule) { this_executor().set_schedule(schedule); }
+
+Status run(const device::LaunchConfig& config, const std::function<void()>& thread_body) {
+  return this_executor().run(config, thread_body);
+}
+
+void block_barrier(const Site& site) { this_executor().block_barrier(site); }
+
+void warp_barrier(unsigned mask, const Site& site) {
+  this_executor().warp_barrier(mask, site, true);
+}
+
+std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, const Site& site) {
+  return this_executor().shuffle(mask, bits, source_lane, site);
+}
+
+unsigned lane() { return this_executor().current().number % kWarpSize; }
+
+std::byte* shared_memory(std::size_t bytes) { return this_executor().shared_memory(bytes); }
+
+void copy_async(float* smem, const float* gmem, std::size_t bytes) {
+  Thread& thread = this_executor().current();
+  thread.copies.push_back({smem, gmem, bytes, thread.open_group});
+}
+
+void copy_async_commit() { ++this_executor().current().open_group; }
+
+void copy_async_wait(int pending_groups) {
+  Thread& thread = this_executor().current();
+  const int first_pending = thread.open_group - pending_groups;
+  std::erase_if(thread.copies, [&](const AsyncCopy& copy) {
+    if (copy.group >= first_pending) return false;
+    observer::complete_copy(copy.smem, copy.bytes);
+    std::memcpy(copy.smem, copy.gmem, copy.bytes);
+    return true;
+  });
+}
+
+void fail(const std::string& what) { this_executor().fail(what); }
+
+void report(unsigned thread, const std::string& what) { this_executor().report(thread, what); }
+
+void fail_misaligned(const void* address, std::size_t bytes, const char* access) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%p", address);
+  fail("misaligned " + std::to_string(bytes * 8) + "-bit " + access + " at " + text);
+}
+
+}  // namespace executor
+}  // namespace tilegate::simt

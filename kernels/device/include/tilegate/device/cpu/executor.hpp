@@ -1,0 +1,89 @@
+// The SIMT executor: runs a grid on one CPU thread, one fiber per CUDA thread, blocks one after
+// another. Deterministic: the schedule decides the order, nothing else does.
+//
+// What ends a launch with a kDeviceError that names kernel, block, thread and address or line: a
+// barrier that some threads of the block never reach, a misaligned vector access, a fault of the
+// CPU's memory protection, and, in builds with sanitizers, whatever they report.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include <tilegate/device/launch_config.hpp>
+#include <tilegate/status.hpp>
+
+namespace tilegate::simt {
+
+struct Index3 {
+  unsigned x = 0, y = 0, z = 0;
+};
+
+// Where in the source; std::source_location, which clang 14 lacks.
+class Site {
+ public:
+  constexpr Site() = default;
+  static constexpr Site current(const char* file = __builtin_FILE(),
+                                unsigned line = __builtin_LINE()) {
+    Site site;
+    site.file_ = file;
+    site.line_ = line;
+    return site;
+  }
+  constexpr const char* file_name() const { return file_; }
+  constexpr unsigned line() const { return line_; }
+
+ private:
+  const char* file_ = "";
+  unsigned line_ = 0;
+};
+
+// The order in which blocks, and between two barriers the threads of a block, take their turns.
+class Schedule {
+ public:
+  static Schedule forward() { return Schedule(Kind::kForward, 0); }
+  static Schedule reverse() { return Schedule(Kind::kReverse, 0); }
+  static Schedule shuffled(std::uint64_t seed) { return Schedule(Kind::kShuffled, seed); }
+
+ private:
+  friend class Executor;
+  enum class Kind { kForward, kReverse, kShuffled };
+  Schedule(Kind kind, std::uint64_t seed) : kind_(kind), seed_(seed) {}
+
+  Kind kind_;
+  std::uint64_t seed_;
+};
+
+namespace executor {
+
+// For the launches that follow on this CPU thread; forward at first.
+void set_schedule(Schedule schedule);
+
+// Runs `thread_body` once per CUDA thread of the grid.
+Status run(const device::LaunchConfig& config, const std::function<void()>& thread_body);
+
+// What the seam calls from inside a kernel.
+void block_barrier(const Site& site);
+void warp_barrier(unsigned mask, const Site& site);
+std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, const Site& site);
+unsigned lane();
+std::byte* shared_memory(std::size_t bytes);
+void copy_async(float* smem, const float* gmem, std::size_t bytes);
+void copy_async_commit();
+void copy_async_wait(int pending_groups);
+
+// Ends the launch with `what`, said of the current thread.
+[[noreturn]] void fail(const std::string& what);
+// The same, said of thread `thread` of the block while none runs.
+void report(unsigned thread, const std::string& what);
+[[noreturn]] void fail_misaligned(const void* address, std::size_t bytes, const char* access);
+
+inline void check_alignment(const void* address, std::size_t bytes, const char* access) {
+  if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0) [[unlikely]] {
+    fail_misaligned(address, bytes, access);
+  }
+}
+
+}  // namespace executor
+}  // namespace tilegate::simt

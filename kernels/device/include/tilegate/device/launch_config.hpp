@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tilegate::device {
+
+// The shape of one kernel launch; the grid is one-dimensional.
+struct LaunchConfig {
+  const char* kernel;            // what errors call it
+  std::int64_t blocks;           // in [1, 2^31)
+  unsigned threads_x;            // threads of a block along x, which varies fastest in a warp
+  unsigned threads_y = 1;        // threads along y
+  std::size_t shared_bytes = 0;  // dynamic shared memory of a block
+};
+
+}  // namespace tilegate::device

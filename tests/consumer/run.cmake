@@ -1,0 +1,32 @@
+# cmake -DCONSUMER=<installed or embedded> -DFOLDER=<scratch> -DBUILD=<tree to install>
+#       -DSOURCE=<repository> [-DDEVICE=<device of an embedded build>] -DRUN=<ON or OFF> -P run.cmake
+# Builds the consumer in a tree of its own and runs it.
+file(REMOVE_RECURSE ${FOLDER})
+function(call)
+  execute_process(COMMAND ${CMAKE_COMMAND} ${ARGN}
+    OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE failed)
+  message("${output}")
+  if(failed)
+    message(FATAL_ERROR "failed: cmake ${ARGN}")
+  endif()
+endfunction()
+
+if(CONSUMER STREQUAL "installed")
+  call(--install ${BUILD} --prefix ${FOLDER}/prefix)
+  set(options -DCMAKE_PREFIX_PATH=${FOLDER}/prefix)
+else()
+  set(options -DTILEGATE_SOURCE=${SOURCE} -DCMAKE_BUILD_TYPE=Release)
+  if(DEVICE)
+    list(APPEND options -DTILEGATE_DEVICE=${DEVICE})
+  endif()
+endif()
+call(-S ${CMAKE_CURRENT_LIST_DIR}/${CONSUMER} -B ${FOLDER}/build -G Ninja ${options})
+call(--build ${FOLDER}/build --target consumer)
+
+execute_process(COMMAND ldd ${FOLDER}/build/consumer OUTPUT_VARIABLE libraries)
+if(libraries MATCHES "cublas")
+  message(FATAL_ERROR "the consumer links cuBLAS:\n${libraries}")
+endif()
+if(RUN)
+  execute_process(COMMAND ${FOLDER}/build/consumer COMMAND_ERROR_IS_FATAL ANY)
+endif()
