@@ -100,15 +100,15 @@ class Plan {
 
 // One rung of the ladder: a descriptor that the rung's own file defines.
 struct Stage {
-  std::string_view name;  // "Warptile": how tests, benchmarks and baselines call the rung
-  std::string_view idea;  // one line: what this rung adds
+  std::string_view name;       // "Warptile": how tests, benchmarks and baselines call the rung
+  std::string_view idea = {};  // one line: what this rung adds
   Requirements requirements = {};
 
   bool takes_transposed = false;  // op(A) and op(B) in all four forms
   bool takes_batches = false;
 
   // Extents of the rung's tiles at every level, in elements: where its edge cases are.
-  std::span<const std::int64_t> tile_sizes;
+  std::span<const std::int64_t> tile_sizes = {};
 
   // The rung's half of `plan`, one of the two; both get a valid, normalised problem that is not
   // empty.
