@@ -38,8 +38,8 @@ double measure_peak_gflops();
 // Google Benchmark's context: name and value.
 std::vector<std::pair<std::string, std::string>> device_context();
 
-// What one call does to memory, counted exactly (kernels/device/README.md): name and value. Empty on
-// CUDA, in builds without counted kernels, and for problems that would take long.
+// What one call does to memory, counted exactly (kernels/device/README.md): name and value. Empty
+// on CUDA, in builds without counted kernels, and for problems that would take long.
 std::vector<std::pair<std::string, double>> exact_counters(std::string_view rung,
                                                            const Problem& problem);
 
