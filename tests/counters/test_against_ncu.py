@@ -2,7 +2,6 @@
 device/measure.py and committed. A difference is an error unless EXPLAINED says why it is there."""
 
 import json
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import pytest
 from mutant import read_toolchain
 from patterns import patterns
-from table import BEGIN, END, EXACT, NOISY, page, table
+from table import EXACT, NOISY, page, table
 
+from tilegate_ci.core.markdown import with_block
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.counters.count import list_rungs
 from tilegate_ci.counters.table import BASELINE, cases_of
@@ -95,6 +95,5 @@ def test_the_page_shows_the_table(
     cases: dict[str, Any], counted: dict[str, dict[str, int]]
 ) -> None:
     text = page(REPOSITORY).read_text(encoding="utf-8")
-    block = re.search(f"{re.escape(BEGIN)}\n(.*?)\n{re.escape(END)}", text, re.DOTALL)
-    assert block is not None
-    assert block[1] == table(cases, counted), "tests/counters/device/table.py writes it"
+    wanted = with_block(text, "ncu", table(cases, counted), page(REPOSITORY))
+    assert text == wanted, "tests/counters/device/table.py writes it"

@@ -9,7 +9,7 @@ from stage_builder import stage, write_stages
 
 from tilegate_ci.cli import main
 from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters.pages import BEGIN, END, pages
+from tilegate_ci.counters.pages import pages
 from tilegate_ci.counters.table import BASELINE
 
 
@@ -61,8 +61,10 @@ def test_a_page_with_other_numbers_is_rewritten(tmp_path: Path) -> None:
     folder = tmp_path / "kernels" / "01_naive"
     folder.mkdir(parents=True)
     write_stages(tmp_path / "build" / "cpu", stage("01_naive", "Naive"))
-    (folder / "README.md").write_text(f"a\n{BEGIN}\nold\n{END}\nb\n", "utf-8")
+    (folder / "README.md").write_text(
+        "a\n<!-- counters:begin -->\nold\n<!-- counters:end -->\nb\n", "utf-8"
+    )
     (text,) = pages(tmp_path, REPOSITORY / BASELINE).values()
-    assert text.startswith(f"a\n{BEGIN}\n| | requests")
+    assert text.startswith("a\n<!-- counters:begin -->\n| | requests")
     assert "old" not in text
-    assert text.endswith(f"{END}\nb\n")
+    assert text.endswith("<!-- counters:end -->\nb\n")

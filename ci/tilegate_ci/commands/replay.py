@@ -4,11 +4,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError, read_text, write_text
+from tilegate_ci.core.files import read_text, write_text
+from tilegate_ci.core.markdown import with_block
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.progress import message
 from tilegate_ci.proof import data, recording, replay
-from tilegate_ci.proof.render import BEGIN, END, between_markers, markdown
+from tilegate_ci.proof.render import markdown
 
 RECORDINGS = REPOSITORY / "bench" / "recordings"
 
@@ -45,9 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _page(path: Path, text: str, write: bool) -> int:
     old = read_text(path)
-    new = between_markers(old, text)
-    if new is None:
-        raise GateError(f"{path}: no {BEGIN} with {END} after it")
+    new = with_block(old, "replay", text, path)
     if new == old:
         return 0
     if not write:

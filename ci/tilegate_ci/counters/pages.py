@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from tilegate_ci.core import markdown
 from tilegate_ci.core.files import read_text
+from tilegate_ci.core.markdown import begin, with_block
 from tilegate_ci.core.stages import find_ladder
 from tilegate_ci.counters.count import KINDS, excess_of, unit_of
 from tilegate_ci.counters.table import SHAPES, load
-
-BEGIN, END = "<!-- counters:begin -->", "<!-- counters:end -->"
 
 
 def pages(repository: Path, baseline: Path) -> dict[Path, str]:
@@ -21,10 +21,9 @@ def pages(repository: Path, baseline: Path) -> dict[Path, str]:
         if name not in table or not path.exists():
             continue
         text = read_text(path)
-        if BEGIN in text:
-            head, _, rest = text.partition(BEGIN)
-            block = f"{BEGIN}\n{_table(stage.name, table[name].counters)}{END}"
-            result[path] = f"{head}{block}{rest.partition(END)[2]}"
+        if begin("counters") in text:
+            block = _block(stage.name, table[name].counters)
+            result[path] = with_block(text, "counters", block, path)
     return result
 
 
@@ -33,16 +32,14 @@ def stale(repository: Path, baseline: Path) -> list[Path]:
     return [path for path, text in wanted.items() if read_text(path) != text]
 
 
-def _table(rung: str, counters: Mapping[str, int]) -> str:
-    rows = ["| | requests | sectors, wavefronts | beyond the least |", "|---|---:|---:|---:|"]
-    for kind in KINDS:
-        requests = counters[f"{kind}.requests"]
-        if requests:
-            units, excess = (
-                counters[f"{kind}.{unit_of(kind)}"],
-                counters[f"{kind}.{excess_of(kind)}"],
-            )
-            rows.append(f"| {kind.replace('_', ' ')}s | {requests} | {units} | {excess} |")
+def _block(rung: str, counters: Mapping[str, int]) -> str:
+    heads = ("", "requests", "sectors, wavefronts", "beyond the least")
+    rows = [
+        [f"{kind.replace('_', ' ')}s", *(str(counters[f"{kind}.{what}"]) for what in columns)]
+        for kind in KINDS
+        if counters[f"{kind}.requests"]
+        for columns in [("requests", unit_of(kind), excess_of(kind))]
+    ]
     wavefronts = counters["shared_load.wavefronts"] + counters["shared_store.wavefronts"]
     sectors = counters["global_load.sectors"] + counters["global_store.sectors"]
     totals = f"{counters['barriers']} barriers, {counters['fma']} FMA: "
@@ -50,4 +47,4 @@ def _table(rung: str, counters: Mapping[str, int]) -> str:
     if wavefronts:
         totals += f", {32 * wavefronts / counters['fma']:.3f} shared wavefronts per warp FMA"
     command = f"`ci/explain {rung} {SHAPES[0]}` shows the lines."
-    return "\n".join([*rows, "", f"{totals}. {command}"]) + "\n"
+    return "\n".join([*markdown.table(heads, rows), "", f"{totals}. {command}"])

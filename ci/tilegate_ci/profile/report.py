@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
+from tilegate_ci.core.markdown import table
 from tilegate_ci.profile.format import ProfiledKernel, ProfiledRung, ProfileFile
 from tilegate_ci.profile.ncu import function_name
 
@@ -25,7 +26,8 @@ def markdown(profile: ProfileFile) -> str:
         (label, kernel) for rung in profile.rungs for label, kernel in _labelled_kernels(rung)
     ]
     for title, columns in _TABLES:
-        lines += ["", f"## {title}", "", *_table(columns, kernels)]
+        rows = [[label, *(cell(kernel) for _, cell in columns)] for label, kernel in kernels]
+        lines += ["", f"## {title}", "", *table(["rung", *(head for head, _ in columns)], rows)]
     failed = [rung for rung in profile.rungs if rung.error is not None]
     if failed:
         lines += ["", "## Not profiled", ""]
@@ -38,13 +40,6 @@ def _labelled_kernels(rung: ProfiledRung) -> list[tuple[str, ProfiledKernel]]:
     if len(rung.kernels) == 1:
         return [(rung.name, rung.kernels[0])]
     return [(f"{rung.name}: {function_name(kernel.name)}", kernel) for kernel in rung.kernels]
-
-
-def _table(columns: Sequence[Column], kernels: Sequence[tuple[str, ProfiledKernel]]) -> list[str]:
-    rows = [["rung", *(heading for heading, _ in columns)]]
-    rows.append(["---", *("---:" for _ in columns)])
-    rows += [[label, *(cell(kernel) for _, cell in columns)] for label, kernel in kernels]
-    return ["| " + " | ".join(row) + " |" for row in rows]
 
 
 def _number(heading: str, path: str, digits: int = 1) -> Column:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilegate_ci.core.markdown import table
 from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
 from tilegate_ci.proof.data import Rate
 from tilegate_ci.proof.gate import SCREEN, SEED, pairs_of, screen_of
 from tilegate_ci.proof.recording import KEPT_SAMPLES
 from tilegate_ci.proof.replay import SIZES, Mutation, Replay, RuleResult
 from tilegate_ci.proof.simulate import upper_bound
-
-BEGIN, END = "<!-- replay:begin -->", "<!-- replay:end -->"
 
 
 @dataclass(frozen=True)
@@ -111,16 +110,16 @@ def _recorded(replay: Replay) -> list[str]:
 def _rules(replay: Replay, draw: np.random.Generator) -> list[str]:
     heads = ["rule", "false blocks of whole runs, identical code", "independent runs"]
     heads += [f"{size:g} % blocked" for size in SIZES] + ["inconclusive"]
-    lines = [_row(heads), _row(["---", *["---:"] * (len(heads) - 1)])]
+    rows = []
     for rule in replay.rules:
         cells = [rule.name, _rate(rule.false_blocks, draw), str(rule.false_blocks.independent)]
         cells += [_rate(rule.detected[size], draw) for size in SIZES]
-        lines.append(_row([*cells, _rate(rule.inconclusive, draw) if rule.inconclusive else ""]))
+        rows.append([*cells, _rate(rule.inconclusive, draw) if rule.inconclusive else ""])
     model = replay.simulation
     cells = ["*Tilegate, simulated*", _percent(model.false_blocks / model.runs), str(model.runs)]
     cells += [_percent(hit / total) if total else "-" for hit, total in model.detected.values()]
-    lines.append(_row([*cells, _percent(model.inconclusive)]))
-    return [*lines, "", *_notes(replay)]
+    rows.append([*cells, _percent(model.inconclusive)])
+    return [*table(heads, rows), "", *_notes(replay)]
 
 
 def _notes(replay: Replay) -> list[str]:
@@ -176,41 +175,37 @@ def _notes(replay: Replay) -> list[str]:
 
 
 def _figures(replay: Replay) -> list[str]:
-    lines = [_row(["figure", "to reach", "found", "reached"]), _row(["---", "---", "---", "---"])]
     words = {True: "yes", False: "**no**", None: "**not recorded**"}
-    return lines + [_row([f.name, f.goal, f.found, words[f.reached]]) for f in figures(replay)]
+    rows = [(f.name, f.goal, f.found, words[f.reached]) for f in figures(replay)]
+    return table(("figure", "to reach", "found", "reached"), rows, left=4)
 
 
 def _mutations(mutations: Sequence[Mutation]) -> list[str]:
     heads = ["mutation", "slow-down of the rung's benchmarks", "runs that block it"]
     heads += ["benchmarks blocked, of those slower by twice delta"]
-    lines = [_row(heads), _row(["---", "---", "---:", "---:"])]
+    rows = []
     for mutation in mutations:
         slower = sorted(100 * np.expm1(value) for value in mutation.slowdowns.values())
         spread = "-"
         if slower:
             spread = f"{statistics.median(slower):+.1f} % ({slower[0]:+.1f} to {slower[-1]:+.1f})"
         name = f"{mutation.rung}: {mutation.name.replace('_', ' ')}"
-        lines.append(_row([name, spread, _rate(mutation.runs), _rate(mutation.benchmarks)]))
-    return lines
+        rows.append([name, spread, _rate(mutation.runs), _rate(mutation.benchmarks)])
+    return table(heads, rows, left=2)
 
 
 def _components(replay: Replay) -> list[str]:
     parts = replay.simulation.components
-    heads = [
-        "standard deviation of log(cuBLAS time / rung time)",
-        "median",
-        "90 % of benchmarks below",
-    ]
-    lines = [_row(heads), _row(["---", "---:", "---:"])]
+    what = "standard deviation of log(cuBLAS time / rung time)"
+    rows = []
     for name, values in (
         ("left of a process' own replays in its median (rung's time)", parts.within),
         ("between processes of a sitting", parts.between_processes),
         ("between sittings", parts.between_sittings),
     ):
         middle, high = np.quantile(values, (0.5, 0.9))
-        lines.append(_row([name, _percent(float(middle), 3), _percent(float(high), 3)]))
-    return lines
+        rows.append([name, _percent(float(middle), 3), _percent(float(high), 3)])
+    return table([what, "median", "90 % of benchmarks below"], rows)
 
 
 def _rate(rate: Rate, draw: np.random.Generator | None = None) -> str:
@@ -223,14 +218,3 @@ def _rate(rate: Rate, draw: np.random.Generator | None = None) -> str:
 
 def _percent(share: float, digits: int = 2) -> str:
     return f"{100 * share:.{digits}f} %" if 0 < share < 0.1 else f"{100 * share:.3g} %"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def between_markers(text: str, table: str) -> str | None:
-    """`text` with `table` between the markers; None where it does not have them."""
-    head, begin, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    return f"{head}{begin}\n{table}\n{end}{tail}" if begin and end else None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, read_text
+from tilegate_ci.core.markdown import begin, with_block
 from tilegate_ci.core.model import GFLOPS, Benchmark, Run
 from tilegate_ci.core.stages import Stage, find_ladder
 from tilegate_ci.profile.format import ProfiledKernel, ProfileFile, SharedMemory
@@ -60,20 +61,11 @@ def documents(repository: Path) -> dict[Path, Page]:
     return pages
 
 
-def begin(block: str) -> str:
-    return f"<!-- {block}:begin -->"
-
-
 def filled(path: Path, block: str, content: str) -> str:
     """The file's text with `content` between the block's markers."""
-    first, last = begin(block), f"<!-- {block}:end -->"
     if not path.exists():
-        raise GateError(f"{path}: missing; it should hold {first} and {last}")
-    text = read_text(path)
-    if text.count(first) != 1 or text.count(last) != 1 or text.index(first) > text.index(last):
-        raise GateError(f"{path}: should hold {first} and, after it, {last}, once each")
-    head, rest = text.split(first)
-    return f"{head}{first}\n{content}\n{last}{rest.split(last)[1]}"
+        raise GateError(f"{path}: missing; it should hold {begin(block)}")
+    return with_block(read_text(path), block, content, path)
 
 
 def ladder_block(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from tilegate_ci.core.markdown import table
 from tilegate_ci.report.templates import escaped
 from tilegate_ci.resources.judge import MEANINGS, Judgement, Spill
 from tilegate_ci.resources.table import Change, KernelRow
@@ -110,6 +111,5 @@ def _grouped(changes: Sequence[Change]) -> list[tuple[str, ...]]:
     return [(*key, ", ".join(architectures)) for key, architectures in groups.items()]
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [header, ["---"] * len(header), *([escaped(cell) for cell in row] for row in rows)]
-    return ["| " + " | ".join(line) + " |" for line in lines]
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return table(heads, (map(escaped, row) for row in rows), left=len(heads))

@@ -4,16 +4,15 @@ PYTHONPATH=ci python3 tests/counters/device/table.py  # the block in kernels/dev
 """
 
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tilegate_ci.core import markdown
 from tilegate_ci.core.files import read_text, write_text
+from tilegate_ci.core.markdown import with_block
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.counters.table import BASELINE, load
-
-BEGIN, END = "<!-- ncu:begin -->", "<!-- ncu:end -->"
 
 # ncu's name (see measure.py): the executor's.
 EXACT = {
@@ -47,17 +46,15 @@ def page(repository: Path) -> Path:
 def table(cases: Mapping[str, Sequence[Run]], counted: Mapping[str, Mapping[str, int]]) -> str:
     """A number where both agree, else `here / ncu`; pipe wavefronts, where noisy, in brackets."""
     by_counter = {counter: ncu for ncu, counter in EXACT.items()}
-    lines = [
-        "| case | " + " | ".join(heading for heading, _ in _COLUMNS) + " |",
-        "|---" * (len(_COLUMNS) + 1) + "|",
-    ]
+    rows = []
     for name, runs in cases.items():
         cells = []
         for _, keys in _COLUMNS:
             parts = [_cell(key, by_counter[key], runs, counted[name]) for key in keys]
             cells.append(", ".join(parts))
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append([name, *cells])
+    heads = ["case", *(heading for heading, _ in _COLUMNS)]
+    return "\n".join(markdown.table(heads, rows, left=len(heads)))
 
 
 def _cell(key: str, ncu: str, runs: Sequence[Run], counted: Mapping[str, int]) -> str:
@@ -74,9 +71,7 @@ def main() -> int:
     cases = json.loads(measured.read_text(encoding="utf-8"))["cases"]
     counted = {name: case.counters for name, case in load(REPOSITORY / BASELINE).items()}
     path = page(REPOSITORY)
-    block = f"{BEGIN}\n{table(cases, counted)}\n{END}"
-    pattern = f"{re.escape(BEGIN)}.*{re.escape(END)}"
-    write_text(path, re.sub(pattern, lambda _: block, read_text(path), flags=re.DOTALL))
+    write_text(path, with_block(read_text(path), "ncu", table(cases, counted), path))
     return 0
 
 
