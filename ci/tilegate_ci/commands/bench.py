@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from tilegate_ci.commands import report
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex
 from tilegate_ci.commands.compare import show
 from tilegate_ci.core.files import GateError, dumps, read_text, write_text
@@ -27,7 +28,6 @@ from tilegate_ci.measure import conditions
 from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.measure.collect import collect, read_process
 from tilegate_ci.measure.suite import filter_of, read_suite
-from tilegate_ci.report import command as report
 
 PROCESSES = {"gpu": 3, "cpu": 1}
 

@@ -8,7 +8,9 @@ from tilegate_ci.core.files import GateError
 def table(heads: Sequence[str], rows: Iterable[Iterable[str]], left: int = 1) -> list[str]:
     """Its lines; all columns but the first `left` are of numbers."""
     ruler = "---|" * left + "---:|" * (len(heads) - left)
-    lines = ["|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in (heads, *rows)]
+    lines = [
+        "|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in (heads, *rows)
+    ]
     return [lines[0], f"|{ruler}", *lines[1:]]
 
 

@@ -37,6 +37,7 @@ _SETTING = re.compile(
     r"|(?:min_time|min_warmup_time|iterations|repeats|threads):[0-9]+(?:\.[0-9]+)?s?)\Z"
 )
 
+YARDSTICK = "Cublas"  # the stage that all others are compared with
 _PRESET = {"cuda": "gpu", "simt": "cpu"}
 
 Triple = tuple[int, int, int]

@@ -20,7 +20,7 @@ def draw(kind: str, width: int, addresses: Sequence[int | None]) -> list[str]:
         )
     active = [lane for lane, address in enumerate(addresses) if address is not None]
     rows = _rows(active, width, addresses, "|")
-    return ["by sector of 32 bytes, a line of memory a row:", *rows]
+    return ["by sector of 32 bytes, a line of memory per row:", *rows]
 
 
 def _words(lane: int, width: int, addresses: Sequence[int | None]) -> range:

@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -104,7 +105,7 @@ def _gate(everything: Sequence[Sitting], screened: bool = True) -> RuleResult:
         outcomes = clean[sitting.name]
         return sum(outcome.incomparable for outcome in outcomes), len(outcomes), 0
 
-    def detected(sitting: Sitting, percent: float) -> tuple[int, int, int]:
+    def detected(percent: float, sitting: Sitting) -> tuple[int, int, int]:
         hits = total = independent = 0
         for arm in sitting.arms:
             if arm.plant_percent == percent and arm.build is None:
@@ -119,10 +120,7 @@ def _gate(everything: Sequence[Sitting], screened: bool = True) -> RuleResult:
         "Tilegate, screen then confirm" if screened else "Tilegate, confirmation alone",
         "" if screened else "every round of a planted rung confirms",
         by_sitting(everything, false_blocks),
-        {
-            size: by_sitting(everything, lambda sitting, size=size: detected(sitting, size))  # type: ignore[misc]
-            for size in SIZES
-        },
+        {size: by_sitting(everything, partial(detected, size)) for size in SIZES},
         by_sitting(everything, inconclusive),
         by_sitting(everything, incomparable),
     )
@@ -140,7 +138,7 @@ def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
         )
         return hits, len(pairs), len(pairs)
 
-    def detected(sitting: Sitting, percent: float) -> tuple[int, int, int]:
+    def detected(percent: float, sitting: Sitting) -> tuple[int, int, int]:
         hits = total = 0
         cells = set()
         for arm, rounds in sitting.arms.items():
@@ -161,10 +159,7 @@ def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
         rule.name,
         rule.note,
         by_sitting(everything, false_blocks),
-        {
-            size: by_sitting(everything, lambda sitting, size=size: detected(sitting, size))  # type: ignore[misc]
-            for size in SIZES
-        },
+        {size: by_sitting(everything, partial(detected, size)) for size in SIZES},
     )
 
 

@@ -21,7 +21,7 @@ MEDIAN_EFFICIENCY = 1.2533  # the standard error of a median over that of a mean
 
 @dataclass(frozen=True)
 class Components:
-    """Of the log ratio, a standard deviation a benchmark. What happens between processes includes
+    """Of the log ratio, a standard deviation per benchmark. What happens between processes includes
     what a median inside a process leaves of `within`. `residuals` are the processes themselves,
     off their sitting's mean, a row each: drawn whole, they keep tails and what moves together."""
 

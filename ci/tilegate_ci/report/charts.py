@@ -13,10 +13,11 @@ from typing import Any
 import altair as alt
 
 from tilegate_ci.core.model import GFLOPS, RATIO, relative
+from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import Row
 from tilegate_ci.report.data import Pooled, Profile, Revision
-from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, YARDSTICK, Measured, percent, signed
+from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured, percent, signed
 from tilegate_ci.report.palette import ACCENT, AXIS, BAD, GOOD, GRID, INK, PAPER, WARN, looks
 
 PICTURE, WIDE, NARROW = 860, 1240, 350  # pixels: in the README; on the page, on a phone

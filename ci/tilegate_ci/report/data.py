@@ -18,10 +18,11 @@ from tilegate_ci.core.model import (
     relative,
     slowdown,
 )
+from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.profile.format import Dram, ProfileFile
-from tilegate_ci.report.figures import YARDSTICK, measured
+from tilegate_ci.report.figures import measured
 
 MAX_COMMITS = 60
 

@@ -15,7 +15,6 @@ from tilegate_ci.profile.format import ProfileFile
 BASELINE = Path("bench") / "baselines" / "nvidia-h200.json"
 PROFILE = Path("bench") / "profile" / "nvidia-h200.json"
 VARIANTS = Path("bench") / "results" / "nvidia-h200-variants.json"
-YARDSTICK = "Cublas"
 SHARE_SIZE = 4096
 # The README's, each with the text for who does not see it.
 PICTURES = {

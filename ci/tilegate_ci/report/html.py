@@ -11,7 +11,7 @@ from altair.utils import schemapi
 from markupsafe import Markup
 
 from tilegate_ci.core.model import GFLOPS, Run
-from tilegate_ci.core.names import rerun_command
+from tilegate_ci.core.names import YARDSTICK, rerun_command
 from tilegate_ci.core.stages import Stage
 from tilegate_ci.core.verdicts import SEVERITY, Verdict
 from tilegate_ci.judge.compare import Comparison, Row
@@ -30,7 +30,6 @@ from tilegate_ci.report.data import (
 from tilegate_ci.report.figures import (
     RATIO_NOTE,
     SHARE_SIZE,
-    YARDSTICK,
     gflops,
     machine,
     measured,
