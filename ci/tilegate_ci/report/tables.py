@@ -162,20 +162,26 @@ def _shared_memory(memory: SharedMemory) -> str:
 
 _COUNTERS: Sequence[tuple[str, Callable[[ProfiledKernel], str]]] = (
     (
-        "FMA pipe, issue slots busy",
+        "FMA pipe busy, issue slots busy",
         lambda k: _shares(k.sm.fma_pipe_pct, k.sm.issue_slots_pct),
     ),
-    ("FFMA of the instructions", lambda k: _shares(k.instructions.ffma_pct)),
+    ("FFMA, share of instructions", lambda k: _shares(k.instructions.ffma_pct)),
     ("registers per thread", lambda k: str(k.registers)),
     ("shared memory per block", lambda k: _shared_memory(k.shared_memory)),
     (
         "occupancy, theoretical and achieved",
         lambda k: _shares(k.occupancy.theoretical_pct, k.occupancy.achieved_pct),
     ),
-    ("device memory", lambda k: _rate(k.dram.gb_per_s)),
-    ("L2", lambda k: f"{_rate(k.l2.gb_per_s)}, {_shares(k.l2.hit_pct)} hits"),
+    ("device memory traffic", lambda k: _rate(k.dram.gb_per_s)),
+    ("L2 traffic, L2 hits", lambda k: f"{_rate(k.l2.gb_per_s)}, {_shares(k.l2.hit_pct)}"),
     ("global sectors per request, load / store", _access("global", "sectors_per_request")),
-    ("shared wavefronts per access, load / store", _access("shared", "wavefronts_per_instruction")),
-    ("shared bank conflicts, load / store", _access("shared", "bank_conflicts")),
-    ("first stalls", lambda k: ", ".join(f"{s.reason} {s.pct:.1f} %" for s in k.stalls)),
+    (
+        "shared wavefronts per request, load / store",
+        _access("shared", "wavefronts_per_instruction"),
+    ),
+    ("shared bank conflicts per launch, load / store", _access("shared", "bank_conflicts")),
+    (
+        "most frequent stalls, share of warp cycles",
+        lambda k: ", ".join(f"{s.reason} {s.pct:.1f} %" for s in k.stalls),
+    ),
 )
