@@ -1,9 +1,9 @@
 // Interleaved: every instruction of the main loop stands where the source puts it.
 //
-// New against InstructionOrder: not only the FFMA keep the order of the source. The loads and stores
-// that feed them are spread between them, one at a time (common/interleaved_loop.cuh). With nothing
-// bunched up a thread can hold 16×8 results, because A's fragment is replaced in place, and one
-// block of 128×256 per multiprocessor is enough. Takes all four forms of op(A) and op(B), and
+// New against InstructionOrder: not only the FFMA keep the order of the source. The loads and
+// stores that feed them are spread between them, one at a time (common/interleaved_loop.cuh). With
+// nothing bunched up a thread can hold 16×8 results, because A's fragment is replaced in place, and
+// one block of 128×256 per multiprocessor is enough. Takes all four forms of op(A) and op(B), and
 // batches. What limits it: tiles that do not divide evenly among the multiprocessors.
 #pragma once
 
@@ -21,8 +21,8 @@
 
 namespace tilegate::interleaved {
 
-// For little K, where C's stores take longer than the FFMA: four small blocks per multiprocessor, of
-// which some multiply while others store.
+// For little K, where C's stores take longer than the FFMA: four small blocks per multiprocessor,
+// of which some multiply while others store.
 struct Tiles64x128x8 : Tiles64x128x16s2 {
   static constexpr const char* kName = "64x128x8";
   static constexpr int kSlices = 1, kBlocksPerSm = 4;
@@ -44,16 +44,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   store_tile<Config, Layout>(from_tile<Config>(args, smem.place), acc);
 }
 
-using Kernel = void(KernelArgs, TileWalk);
-
-// Launches of this kernel; nullptr: not for these operands.
-struct KernelOf {
-  Kernel* kernel;
-  std::size_t shared_bytes;
-};
-
 template <typename Config, typename Order>
-constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf {
+constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf<KernelArgs, TileWalk> {
   if constexpr (Config::template kTakes<Layout>) {
     return {sgemm<Config, Layout, Order>, sizeof(SharedStorage<Config, Layout>)};
   }
@@ -77,7 +69,37 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
   choice.enqueue = [=](const KernelArgs& args, Stream stream) {
     return device::launch(launch, stream, kernel, args, walk_of<Config>(args.shape));
   };
-  list.push_back({choice, 0.0});
+  const double seconds =
+      cost::predict(problem, device, block_seconds<Config>(tiles, k_tiles, device),
+                    allows_counted_vectors(problem), 0.0, launch.overlaps_previous);
+  list.push_back({std::move(choice), seconds});
+}
+
+template <typename Order, typename... Tiles>
+std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
+  std::vector<Candidate> list;
+  if (Status s = check_extents(problem); !s.ok()) return {{.choice = {.status = s}}};
+  (add_candidate<Tiles, Order>(problem, device, list), ...);
+  if (list.empty()) return {{.choice = {.status = too_many_tiles()}}};
+  return list;
+}
+
+template <typename Order, typename... Tiles>
+Status setup() {
+  Status status;
+  ((status = allow_shared_memory(kernel_for<InterleavedTiles<Tiles>, Order>)).ok() && ...);
+  return status;
+}
+
+template <typename Order, typename... Tiles>
+constexpr Stage make_stage(std::string_view name) {
+  return {.name = name,
+          .idea = "loads and stores spread between the FFMA, in the order of the source",
+          .takes_transposed = true,
+          .takes_batches = true,
+          .tile_sizes = kTileSizes<Tiles...>,
+          .candidates = candidates<Order, Tiles...>,
+          .setup = setup<Order, Tiles...>};
 }
 
 }  // namespace tilegate::interleaved

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <initializer_list>
 
 #include <tilegate/device.hpp>
 #include <tilegate/problem.hpp>
@@ -24,11 +23,6 @@ struct BlockCost {
   std::array<double, 4> speed = {1.0, 1.0, 1.0, 1.0};
 };
 
-// Blocks alike; `flop` counts what a block multiplies outside of C too.
-struct Blocks {
-  double count, flop;
-};
-
 constexpr double kFittedMultiprocessors = 132.0;
 constexpr double kReadBandwidth = 2.2e12, kWriteBandwidth = 2.1e12;  // bytes per second
 constexpr double kL2Bytes = 45e6;
@@ -37,16 +31,18 @@ constexpr double kPartialBandwidth = 6.4e12, kPartialSeconds = 3.8e-6;
 constexpr double kLaunchGap = 0.5e-6;  // between kernels that do not overlap
 constexpr double kNarrowSpeed = 0.89;  // without vectors: 4097×4095×4093 against 4096³
 
-// The device runs them in rounds of `per_sm` blocks per multiprocessor.
-inline double seconds_of(const Blocks& blocks, const BlockCost& cost, int per_sm,
-                         const Device& device) {
-  const double on_busiest = std::ceil(blocks.count / device.multiprocessors);
-  const double per_block = blocks.flop / (cost.teraflops * 1e12 / kFittedMultiprocessors);
+// `count` blocks of `flop` each, of which the device runs `per_sm` on a multiprocessor at a time.
+// What a block multiplies outside of C counts too.
+inline double block_seconds(double count, double flop, const BlockCost& cost, int per_sm,
+                            const Device& device) {
+  const double on_busiest = std::ceil(count / device.multiprocessors);
+  const double per_block = flop / (cost.teraflops * 1e12 / kFittedMultiprocessors);
   const double full_rounds = std::floor(on_busiest / per_sm);
   const double start = cost.microseconds * 1e-6;
-  double seconds = full_rounds * (per_sm * per_block + start);
   const double rest = on_busiest - full_rounds * per_sm;
-  if (rest > 0) seconds += rest * per_block / cost.speed[static_cast<std::size_t>(rest) - 1] + start;
+  double seconds = full_rounds * (per_sm * per_block + start);
+  if (rest > 0)
+    seconds += rest * per_block / cost.speed[static_cast<std::size_t>(rest) - 1] + start;
   return seconds;
 }
 
@@ -64,17 +60,15 @@ inline double memory_seconds(const Problem& problem, const Device& device) {
          kFittedMultiprocessors / device.multiprocessors;
 }
 
-// Of kernels whose blocks are `groups`, one after another, and that write `partial_bytes` of partial
-// sums for another kernel to add.
-inline double predict(const Problem& problem, const Device& device, const BlockCost& cost,
-                      int per_sm, bool vectors, std::initializer_list<Blocks> groups,
-                      double partial_bytes, bool overlaps_previous) {
-  double seconds = 0.0;
-  for (const Blocks& blocks : groups) seconds += seconds_of(blocks, cost, per_sm, device);
-  if (!vectors) seconds /= kNarrowSpeed;
-  seconds = std::max(seconds, memory_seconds(problem, device));
-  if (partial_bytes > 0) seconds += kPartialSeconds + 2 * partial_bytes / kPartialBandwidth;
-  return seconds + (overlaps_previous ? 0.0 : kLaunchGap);
+// Of a plan whose blocks take `block_seconds`; they write `partial_bytes` of partial sums, which
+// another kernel adds.
+inline double predict(const Problem& problem, const Device& device, double block_seconds,
+                      bool vectors, double partial_bytes = 0.0, bool overlaps_previous = false) {
+  const double multiply = std::max(vectors ? block_seconds : block_seconds / kNarrowSpeed,
+                                   memory_seconds(problem, device));
+  const double add =
+      partial_bytes > 0 ? kPartialSeconds + 2 * partial_bytes / kPartialBandwidth : 0;
+  return multiply + add + (overlaps_previous ? 0.0 : kLaunchGap);
 }
 
 }  // namespace tilegate::cost

@@ -1,6 +1,7 @@
-// The interleaved main loop: every instruction stands where the source puts it. Between the FFMA,
-// evenly spread, are the shared loads of the next k step, the stores of a tile to come, and the
-// global loads of the one after that, which have a whole round to arrive.
+// The interleaved main loop: every instruction stands where the source puts it. Between the FFMA of
+// each k step, evenly spread, are the shared loads of the next one; in the last step but one also
+// the stores of the next tile and the global loads of the tile after it, which have a whole round
+// to arrive.
 //
 // A round is 8 k steps of a thread: its slice of a k tile, or a half of it.
 #pragma once
@@ -59,8 +60,7 @@ class Loop {
   using B = FeedB<Config, Layout>;
 
  public:
-  __device__ Loop(const KernelArgs& args, const TileWalk::Place& place,
-                  const KTiles<Config>& tiles)
+  __device__ Loop(const KernelArgs& args, const TileWalk::Place& place, const KTiles<Config>& tiles)
       : Loop(args, place, tiles, device::shared_storage<Shared>()) {}
 
   // acc += op(A)·op(B) over the tiles.
@@ -78,8 +78,8 @@ class Loop {
   }
 
  private:
-  __device__ Loop(const KernelArgs& args, const TileWalk::Place& place,
-                  const KTiles<Config>& tiles, Shared& smem)
+  __device__ Loop(const KernelArgs& args, const TileWalk::Place& place, const KTiles<Config>& tiles,
+                  Shared& smem)
       : feed_a_(args.a, place.product * args.stride_a, args.lda, static_cast<int>(args.shape.m),
                 static_cast<int>(place.row) * Config::kBlockM, tiles.first_k(),
                 device::shared_address(smem.stages[0].a)),
@@ -152,15 +152,13 @@ class Loop {
                                  read_b_ + 4 * (k * B::kRow + q * Config::kPartStepN));
   }
 
-  // The stores and global loads of a round, evenly spread over kMoveSteps of its steps, which end
-  // before the last.
+  // The stores and global loads of a round, evenly spread over the last step but one.
   __device__ void move_tiles(int k, int slot) {
     constexpr int kMoves = A::kMoves + B::kMoves;
-    constexpr int kGap = Config::kMoveSteps * kM * kN / kMoves;
+    constexpr int kGap = kM * kN / (kMoves + 1);
     static_assert(kGap > 0, "more moves than FFMA");
-    const int ffma = (k - (kSteps - 1 - Config::kMoveSteps)) * kM * kN + slot;
-    const int move = ffma / kGap;
-    if (ffma < 0 || ffma % kGap != kGap / 2 || move >= kMoves) return;
+    const int move = slot / kGap;
+    if (k != kSteps - 2 || slot % kGap != kGap / 2 || move >= kMoves) return;
     const bool half = kHalves == 2 && !second_half_;  // of the tile that is loaded
     const bool exists = rounds_left_ > kHalves + 1, has_next = rounds_left_ > kHalves + 2;
     if (move < A::kMoves) {
@@ -195,10 +193,10 @@ class Loop {
   float frag_a_[kM], frag_b_[2][kN];
   int rounds_left_;  // with this one
   int first_size_;
-  bool second_half_ = false;                                        // in this round
-  device::SharedAddress read_a_, read_b_;                           // of this round
-  unsigned half_a_, half_b_;                                        // from half 0 to half 1, bytes
-  unsigned to_other_stage_ = sizeof(typename Shared::Stage);        // from the one that is read
+  bool second_half_ = false;                                  // in this round
+  device::SharedAddress read_a_, read_b_;                     // of this round
+  unsigned half_a_, half_b_;                                  // from half 0 to half 1, bytes
+  unsigned to_other_stage_ = sizeof(typename Shared::Stage);  // from the one that is read
 };
 
 // C from a tile's first element on, and what is left of it: what store4 needs to stay inside.

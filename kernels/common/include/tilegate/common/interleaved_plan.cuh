@@ -21,7 +21,7 @@ struct Tiles128x256x8 {
   static constexpr const char* kName = "128x256x8";
   static constexpr int kBlockM = 128, kBlockN = 256;
   static constexpr int kThreadM = 16, kThreadN = 8, kLanesM = 8;
-  static constexpr int kSlices = 1, kHalves = 1, kMoveSteps = 7, kBlocksPerSm = 1;
+  static constexpr int kSlices = 1, kHalves = 1, kBlocksPerSm = 1;
   static constexpr cost::BlockCost kCost = {58.1, 4.8};
   template <typename Layout>
   static constexpr bool kTakes = Layout::kVector && !Layout::kBAlongK;
@@ -56,14 +56,11 @@ struct Layout {
   static constexpr bool kAAlongK = kAAlongK_, kBAlongK = kBAlongK_, kVector = kVector_;
 };
 
-// All operands in whole vectors, within reach of 32 bits that count vectors: 64 GB each.
+// All operands in whole vectors, A and B within reach of 32 bits that count vectors: 64 GB each.
 inline bool allows_counted_vectors(const Problem& problem) {
   constexpr std::int64_t kReach = std::int64_t{4} << 32;
-  const auto elements = [&](Operand operand) {
-    return problem.extent(operand).rows * problem.ld(operand);
-  };
-  return allows_vectors(problem) && elements(Operand::kA) <= kReach &&
-         elements(Operand::kB) <= kReach;
+  return allows_vectors(problem) && problem.span(Operand::kA) <= kReach &&
+         problem.span(Operand::kB) <= kReach;
 }
 
 // f(Layout<…>{}) for the operands of the problem.
@@ -109,5 +106,44 @@ template <typename Config>
 std::int64_t rounding_chain(const Shape& shape, std::int64_t k_tiles) {
   return std::min(shape.k, k_tiles * Config::kBlockK / Config::kSlices) + Config::kSlices - 1 + 2;
 }
+
+inline Status too_many_tiles() {
+  return Status::unsupported("C needs more blocks than a CUDA grid has");
+}
+
+// What `count` blocks take that multiply `k_tiles` k tiles each.
+template <typename Config>
+double block_seconds(std::int64_t count, std::int64_t k_tiles, const Device& device) {
+  const double flop =
+      2.0 * Config::kBlockM * Config::kBlockN * Config::kBlockK * static_cast<double>(k_tiles);
+  return cost::block_seconds(static_cast<double>(count), flop, Config::kCost, Config::kBlocksPerSm,
+                             device);
+}
+
+// A kernel and the dynamic shared memory of its blocks; nullptr: none for these operands.
+template <typename... Parameters>
+struct KernelOf {
+  void (*kernel)(Parameters...);
+  std::size_t shared_bytes;
+};
+
+// Lets every kernel(Layout<…>{}), each a KernelOf, have its shared memory.
+template <typename Kernel>
+Status allow_shared_memory(Kernel kernel) {
+  for (const auto& [function, bytes] :
+       {kernel(Layout<false, false, false>{}), kernel(Layout<false, false, true>{}),
+        kernel(Layout<false, true, false>{}), kernel(Layout<false, true, true>{}),
+        kernel(Layout<true, false, false>{}), kernel(Layout<true, false, true>{}),
+        kernel(Layout<true, true, false>{}), kernel(Layout<true, true, true>{})}) {
+    if (function == nullptr) continue;
+    if (Status s = device::allow_shared_memory(function, bytes); !s.ok()) return s;
+  }
+  return {};
+}
+
+// Where the edge cases are: a stage's tile_sizes.
+template <typename... Tiles>
+constexpr std::int64_t kTileSizes[] = {4, InterleavedTiles<Tiles>::kBlockK..., Tiles::kBlockM...,
+                                       Tiles::kBlockN...};
 
 }  // namespace tilegate::interleaved

@@ -23,7 +23,7 @@ class OperandFeed {
   static constexpr int kBlockK = Config::kBlockK, kHalves = Config::kHalves;
   static constexpr int kLines = kAlongK ? kExtent : kBlockK;  // of memory; a tile's part of each is
   static constexpr int kVectors = (kAlongK ? kBlockK : kExtent) / 4;  // so many vectors
-  static constexpr int kLineStep = Config::kNumThreads / kVectors;  // between a thread's loads
+  static constexpr int kLineStep = Config::kNumThreads / kVectors;    // between a thread's loads
   static constexpr int kLoads = kLines / kLineStep / kHalves;
   static_assert(Config::kNumThreads % kVectors == 0, "threads would straddle lines");
   static_assert(kLines % (kLineStep * kHalves) == 0, "the last load would leave the tile");
@@ -46,14 +46,15 @@ class OperandFeed {
   // in shared memory at `smem`.
   __device__ OperandFeed(const float* data, std::int64_t origin, std::int64_t ld, int extent, int x,
                          std::int64_t k, device::SharedAddress smem)
-      : data_(data), ld_(ld / kUnit) {
+      : data_(data), ld_(static_cast<Offset>(ld / kUnit)) {
     const int thread = static_cast<int>(threadIdx.x);
     line_ = thread / kVectors;
     col_ = thread % kVectors * 4;
     cols_left_ = extent - x - col_;
     const auto offset = [&](int line) {
-      return origin + (kAlongK ? min(x + line, extent - 1) * ld + k + col_
-                               : (k + line) * ld + (kVector ? min(x + col_, extent - 4) : x + col_));
+      return origin + (kAlongK
+                           ? min(x + line, extent - 1) * ld + k + col_
+                           : (k + line) * ld + (kVector ? min(x + col_, extent - 4) : x + col_));
     };
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
@@ -137,11 +138,10 @@ class OperandFeed {
     const int i = move / kMovesPerLoad, word = move % kMovesPerLoad;
     const float4& v = registers_[i];
     if constexpr (kAlongK) {
-      device::ordered::store_shared(to_ + 4 * (word * kRow + i * kLineStep),
-                                    word == 0   ? v.x
-                                    : word == 1 ? v.y
-                                    : word == 2 ? v.z
-                                                : v.w);
+      device::ordered::store_shared(to_ + 4 * (word * kRow + i * kLineStep), word == 0   ? v.x
+                                                                             : word == 1 ? v.y
+                                                                             : word == 2 ? v.z
+                                                                                         : v.w);
     } else {
       device::ordered::store_shared(to_ + 4 * (i * kLineStep * kRow), v);
     }

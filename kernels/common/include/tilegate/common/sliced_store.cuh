@@ -9,8 +9,9 @@
 
 namespace tilegate::interleaved {
 
-// C ← alpha·acc + beta·C for the tile from which on `to` has C. The sum over the slices goes through
-// shared memory four rows of each thread at a time, in the room of the tiles; first slice first.
+// C ← alpha·acc + beta·C for the tile from which on `to` has C. The sum over the slices goes
+// through shared memory four rows of each thread at a time, in the room of the tiles; first slice
+// first.
 template <typename Config, typename Layout>
 __device__ void store_tile(const KernelArgs& to,
                            const float (&acc)[Config::kThreadM][Config::kThreadN]) {
