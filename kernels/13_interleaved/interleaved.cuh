@@ -22,11 +22,15 @@
 namespace tilegate::interleaved {
 
 // For little K, where C's stores take longer than the FFMA: four small blocks per multiprocessor,
-// of which some multiply while others store.
-struct Tiles64x128x8 : Tiles64x128x16s2 {
+// of which some multiply while others store. 128 registers are too few to keep the order of the
+// source.
+struct Tiles64x128x8 : Tiles128x256x16 {
   static constexpr const char* kName = "64x128x8";
-  static constexpr int kSlices = 1, kBlocksPerSm = 4;
+  static constexpr int kBlockM = 64, kBlockN = 128;
+  static constexpr int kThreadM = 8;
+  static constexpr int kHalves = 1, kBlocksPerSm = 4;
   static constexpr cost::BlockCost kCost = {45.1, 0.8, {0.385, 0.81, 0.81, 1.0}};
+  using Order = CompilerOrder;
 };
 
 // `Order` is there to be part of the symbol.
@@ -44,18 +48,18 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   store_tile<Config, Layout>(from_tile<Config>(args, smem.place), acc);
 }
 
-template <typename Config, typename Order>
+template <typename Config>
 constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf<KernelArgs, TileWalk> {
   if constexpr (Config::template kTakes<Layout>) {
-    return {sgemm<Config, Layout, Order>, sizeof(SharedStorage<Config, Layout>)};
+    return {sgemm<Config, Layout, typename Config::Order>, sizeof(SharedStorage<Config, Layout>)};
   }
   return {};
 };
 
-template <typename Tiles, typename Order>
+template <typename Tiles>
 void add_candidate(const Problem& problem, const Device& device, std::vector<Candidate>& list) {
   using Config = InterleavedTiles<Tiles>;
-  const auto [kernel, shared_bytes] = with_layout(problem, kernel_for<Config, Order>);
+  const auto [kernel, shared_bytes] = with_layout(problem, kernel_for<Config>);
   const std::int64_t tiles = count_tiles<Config>(problem);
   if (kernel == nullptr || tiles == 0) return;
   const std::int64_t k_tiles = ceil_div(problem.shape.k, Config::kBlockK);
@@ -75,31 +79,31 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
   list.push_back({std::move(choice), seconds});
 }
 
-template <typename Order, typename... Tiles>
+template <typename... Tiles>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   std::vector<Candidate> list;
   if (Status s = check_extents(problem); !s.ok()) return {{.choice = {.status = s}}};
-  (add_candidate<Tiles, Order>(problem, device, list), ...);
+  (add_candidate<Tiles>(problem, device, list), ...);
   if (list.empty()) return {{.choice = {.status = too_many_tiles()}}};
   return list;
 }
 
-template <typename Order, typename... Tiles>
+template <typename... Tiles>
 Status setup() {
   Status status;
-  ((status = allow_shared_memory(kernel_for<InterleavedTiles<Tiles>, Order>)).ok() && ...);
+  ((status = allow_shared_memory(kernel_for<InterleavedTiles<Tiles>>)).ok() && ...);
   return status;
 }
 
-template <typename Order, typename... Tiles>
+template <typename... Tiles>
 constexpr Stage make_stage(std::string_view name) {
   return {.name = name,
           .idea = "loads and stores spread between the FFMA, in the order of the source",
           .takes_transposed = true,
           .takes_batches = true,
           .tile_sizes = kTileSizes<Tiles...>,
-          .candidates = candidates<Order, Tiles...>,
-          .setup = setup<Order, Tiles...>};
+          .candidates = candidates<Tiles...>,
+          .setup = setup<Tiles...>};
 }
 
 }  // namespace tilegate::interleaved

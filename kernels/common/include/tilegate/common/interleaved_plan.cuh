@@ -8,6 +8,7 @@
 #include <string>
 
 #include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/instruction_order.cuh>
 #include <tilegate/common/interleaved_tiles.cuh>
 #include <tilegate/common/vector_access.cuh>
 #include <tilegate/stage.hpp>
@@ -23,6 +24,7 @@ struct Tiles128x256x8 {
   static constexpr int kThreadM = 16, kThreadN = 8, kLanesM = 8;
   static constexpr int kSlices = 1, kHalves = 1, kBlocksPerSm = 1;
   static constexpr cost::BlockCost kCost = {58.1, 4.8};
+  using Order = SourceOrder;
   template <typename Layout>
   static constexpr bool kTakes = Layout::kVector && !Layout::kBAlongK;
 };
@@ -44,11 +46,12 @@ struct Tiles128x128x16s2 : Tiles128x256x16 {
   static constexpr cost::BlockCost kCost = {54.4, 4.1};
 };
 
-// For smaller C yet; two blocks per multiprocessor.
-struct Tiles64x128x16s2 : Tiles128x128x16s2 {
-  static constexpr const char* kName = "64x128x16s2";
-  static constexpr int kBlockM = 64, kThreadM = 8, kBlocksPerSm = 2;
-  static constexpr cost::BlockCost kCost = {50.0, 3.4};
+// For smaller C yet.
+struct Tiles64x128x32s4 : Tiles128x128x16s2 {
+  static constexpr const char* kName = "64x128x32s4";
+  static constexpr int kBlockM = 64, kLanesM = 4;
+  static constexpr int kSlices = 4;
+  static constexpr cost::BlockCost kCost = {49.8, 3.5};
 };
 
 template <bool kAAlongK_, bool kBAlongK_, bool kVector_>

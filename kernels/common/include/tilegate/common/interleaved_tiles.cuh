@@ -7,6 +7,7 @@
 //   kHalves              parts of each k tile that a thread multiplies in turn: 1 or 2
 //   kBlocksPerSm         limits registers
 //   kCost                what the cost model knows of a block
+//   Order                who decides the order of the machine instructions
 #pragma once
 
 #include <cstdint>
