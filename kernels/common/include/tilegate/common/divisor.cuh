@@ -16,9 +16,10 @@ class Divisor {
  public:
   Divisor() = default;
   explicit Divisor(std::uint32_t divisor)
-      : divisor_(divisor), shift_(31 + std::bit_width(divisor - 1)) {
-    multiplier_ = static_cast<std::uint32_t>(((std::uint64_t{1} << shift_) + divisor - 1) / divisor);
-  }
+      : divisor_(divisor),
+        multiplier_(static_cast<std::uint32_t>(
+            ((std::uint64_t{1} << shift_of(divisor)) + divisor - 1) / divisor)),
+        shift_(shift_of(divisor)) {}
 
   __host__ __device__ std::uint32_t value() const { return divisor_; }
   __host__ __device__ std::uint32_t quotient(std::uint32_t n) const {
@@ -29,6 +30,8 @@ class Divisor {
   }
 
  private:
+  static int shift_of(std::uint32_t divisor) { return 31 + std::bit_width(divisor - 1); }
+
   std::uint32_t divisor_ = 1, multiplier_ = std::uint32_t{1} << 31;
   int shift_ = 31;
 };

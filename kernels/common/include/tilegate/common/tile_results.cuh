@@ -30,11 +30,9 @@ __device__ __forceinline__ void stage_results(
   for (int i = 0; i < Config::kFragmentM; ++i) {
 #pragma unroll
     for (int j = 0; j < Config::kFragmentN; j += 4) {
-      const float* v = &acc[i][j];
-      device::store_vector(&smem.results[at.slice][at.m + i / 4 * Config::kStepM + i % 4]
-                                        [at.n + j / 4 * Config::kStepN],
-                           Config::kSwapsNeighbours ? make_float4(v[1], v[0], v[3], v[2])
-                                                    : make_float4(v[0], v[1], v[2], v[3]));
+      device::store_vector(
+          &smem.results[at.slice][at.m + Config::row_step(i)][at.n + j / 4 * Config::kStepN],
+          make_float4(acc[i][j + 1], acc[i][j], acc[i][j + 3], acc[i][j + 2]));
     }
   }
   __syncthreads();  // all results are there before anyone reads them
@@ -50,17 +48,29 @@ __device__ __forceinline__ float4 sum_slices4(int row, int col) {
     const auto v = device::load_vector<float4>(&smem.results[slice][row][col]);
     sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
   }
-  return Config::kSwapsNeighbours ? make_float4(sum.y, sum.x, sum.w, sum.z) : sum;
+  return make_float4(sum.y, sum.x, sum.w, sum.z);
 }
 
 template <typename Config>
 __device__ __forceinline__ float sum_slices(int row, int col) {
   auto& smem = device::shared_storage<typename Config::SharedStorage>();
-  const int swapped = Config::kSwapsNeighbours ? col ^ 1 : col;
-  float sum = smem.results[0][row][swapped];
+  float sum = smem.results[0][row][col ^ 1];
 #pragma unroll
-  for (int slice = 1; slice < Config::kSlices; ++slice) sum += smem.results[slice][row][swapped];
+  for (int slice = 1; slice < Config::kSlices; ++slice) sum += smem.results[slice][row][col ^ 1];
   return sum;
+}
+
+// All of the tile, row by row.
+template <typename Config>
+__device__ __forceinline__ void store_partial(float* partial) {
+  static_assert(Config::kBlockM * Config::kBlockN % (4 * Config::kNumThreads) == 0,
+                "vectors past the tile would be stored");
+#pragma unroll 4
+  for (int word = 4 * static_cast<int>(threadIdx.x); word < Config::kBlockM * Config::kBlockN;
+       word += 4 * Config::kNumThreads) {
+    device::store_vector(partial + word,
+                         sum_slices4<Config>(word / Config::kBlockN, word % Config::kBlockN));
+  }
 }
 
 // C ← alpha·sum + beta·C, for a `target` whose C begins with the tile and has target.shape rows and
