@@ -6,7 +6,8 @@
 //   kWarpM kWarpN              the part of it that a warp computes
 //   kSlices                    how many warps share such a part: each sums its share of a k tile
 //   kStages                    k tiles in shared memory
-//   kCopyBatches               in which 4-byte copies of a k tile start; see below
+//   kVectorBatches             in which the copies of a k tile start, if both operands come in
+//   kWordBatches               vectors, or not; see kCopyBatches
 //   kBlocksPerSm               limits registers
 //   kDealtLanes                how lanes map to thread tiles; see position()
 //   kChecksEdges               C may be smaller than the tile; see k_split.cuh

@@ -48,7 +48,7 @@ constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, KSplit)) {
           .feed_a = Config::kFeedA,
           .feed_b = Config::kFeedB,
           .shared_bytes = sizeof(typename Config::SharedStorage),
-          .cost = Config::kCost,
+          .cost = Config::kOnlyVectors ? Config::kVectorCost : Config::kWordCost,
           .run = run};
 }
 
@@ -80,13 +80,17 @@ inline double count_tiles(const AsyncKernel& kernel, const Problem& problem) {
          static_cast<double>(problem.batch);
 }
 
-inline bool can_do(const AsyncKernel& kernel, const Problem& problem, const Device& device) {
+// Whether the kernel and a grid are large enough.
+inline bool fits(const AsyncKernel& kernel, const Problem& problem, const Device& device) {
+  return kernel.shared_bytes <= shared_bytes_per_block(device) && problem.shape.k <= kMaxK &&
+         count_tiles(kernel, problem) <= static_cast<double>(kMaxBlocks);
+}
+
+inline bool takes(const AsyncKernel& kernel, const Problem& problem) {
   const Shape& shape = problem.shape;
   return takes(kernel.feed_a, problem.op_a == Op::kN, allows_vectors(problem, Operand::kA)) &&
          takes(kernel.feed_b, problem.op_b == Op::kT, allows_vectors(problem, Operand::kB)) &&
-         (kernel.checks_edges || (shape.m >= kernel.block_m && shape.n >= kernel.block_n)) &&
-         kernel.shared_bytes <= shared_bytes_per_block(device) && shape.k <= kMaxK &&
-         count_tiles(kernel, problem) <= static_cast<double>(kMaxBlocks);
+         (kernel.checks_edges || (shape.m >= kernel.block_m && shape.n >= kernel.block_n));
 }
 
 // How the tiles of a problem are shared out: the first `whole` to one block each, the others to
@@ -156,7 +160,8 @@ inline std::int64_t rounding_chain(const AsyncKernel& kernel, const Shape& shape
   return std::min(shape.k, slice + kernel.slices - 1 + way.parts - 1) + 2;
 }
 
-// Tiles may read `end_m` rows of op(A) and `end_n` columns of op(B).
+// Tiles of a kernel that checks no edges may read `end_m` rows of op(A) and `end_n` columns of
+// op(B).
 inline KSplit split_of(const AsyncKernel& kernel, const Problem& problem, const Way& way,
                        std::int64_t end_m, std::int64_t end_n) {
   const auto columns = static_cast<std::uint32_t>(ceil_div(problem.shape.n, kernel.block_n));
@@ -185,10 +190,10 @@ inline Status enqueue(const AsyncKernel& kernel, const KernelArgs& args, const K
   return split_sums::enqueue(args, split, way.split_tiles(), stream);
 }
 
+// `is_first`: no other kernel of the plan goes before.
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
-                           const Way& way) {
-  const KSplit split = split_of(kernel, problem, way, problem.shape.m, problem.shape.n);
-  const bool overlaps = device.compute_capability >= 90 && way.split_tiles() == 0;
+                           const Way& way, const KSplit& split, bool is_first = true) {
+  const bool overlaps = device.compute_capability >= 90 && way.split_tiles() == 0 && is_first;
   Choice choice{.configuration = name_of(kernel, way),
                 .rounding_chain = rounding_chain(kernel, problem.shape, way),
                 .workspace_bytes = partial_bytes(kernel, way),
@@ -210,10 +215,11 @@ inline std::vector<Candidate> candidates(std::span<const AsyncKernel> kernels,
   std::vector<Candidate> all;
   std::string_view tile;
   for (const AsyncKernel& kernel : kernels) {
-    if (kernel.name == tile || !can_do(kernel, problem, device)) continue;
+    if (kernel.name == tile || !takes(kernel, problem) || !fits(kernel, problem, device)) continue;
     tile = kernel.name;
     for (const Way& way : ways_of(kernel, problem, device)) {
-      all.push_back(candidate(kernel, problem, device, way));
+      const KSplit split = split_of(kernel, problem, way, problem.shape.m, problem.shape.n);
+      all.push_back(candidate(kernel, problem, device, way, split));
     }
   }
   if (all.empty()) all.push_back({.choice = {.status = no_kernel()}});
