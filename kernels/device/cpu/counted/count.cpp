@@ -20,7 +20,7 @@ class Memory {
       : offset_(problem.offset_bytes[static_cast<std::size_t>(operand)]) {
     const auto [rows, cols] = problem.extent(operand);
     const bool empty = rows == 0 || cols == 0;
-    const std::int64_t elements = empty ? 0 : (rows - 1) * problem.ld(operand) + cols;
+    const std::int64_t elements = empty ? 0 : problem.span(operand);
     std::vector<float> values(static_cast<std::size_t>(elements));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 3.0F;
     buffer_ = device::Buffer(values.size() * sizeof(float) + static_cast<std::size_t>(offset_));
