@@ -1,4 +1,4 @@
-# The tests of the commands, one ctest entry a file or suite. They know nothing of the device, so
+# The tests of the commands, one ctest entry per file or suite. They know nothing of the device, so
 # the plain CPU build alone has them. Without build/venv, which ci/test makes, those that need more
 # than this machine's Python report that they are skipped.
 if(NOT TILEGATE_BUILD_TESTS OR NOT TILEGATE_DEVICE STREQUAL "simt" OR TILEGATE_SANITIZE)
@@ -15,27 +15,27 @@ function(tilegate_add_python_test name)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
 endfunction()
 
-tilegate_add_python_test(gate NEEDS altair,jinja2,jsonschema,numpy,scipy,vl_convert PATHS
+tilegate_add_python_test(gate PATHS
   tests/gate --ignore=tests/gate/test_replay.py --ignore=tests/gate/test_run.py)
-tilegate_add_python_test(gate_times NEEDS altair,jinja2,jsonschema,numpy,scipy,vl_convert PATHS
+tilegate_add_python_test(gate_times PATHS
   tests/gate/test_replay.py tests/gate/test_run.py)
 # Long ones first, or the last would run alone.
 set_tests_properties(gate PROPERTIES COST 30)
 set_tests_properties(gate_times PROPERTIES COST 20)
 tilegate_add_python_test(profile PATHS tests/profile)
-tilegate_add_python_test(commands NEEDS altair,jinja2,vl_convert PATHS
-  tests/ci/test_conditions.py tests/ci/test_record.py tests/ci/test_setup.py)
+tilegate_add_python_test(commands PATHS
+  tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_setup.py)
 set_tests_properties(commands PROPERTIES COST 40 TIMEOUT 240)  # each run draws its page
-tilegate_add_python_test(tables NEEDS jinja2 PATHS
-  tests/ci/test_ladder.py tests/ci/test_tables.py tests/ci/test_shipped.py)
-tilegate_add_python_test(plots NEEDS altair,vl_convert PATHS tests/ci/test_plot.py)
+tilegate_add_python_test(tables PATHS
+  tests/ci/test_shipped.py tests/ci/test_stages.py tests/ci/test_tables.py)
+tilegate_add_python_test(plots PATHS tests/ci/test_plot.py)
 tilegate_add_python_test(workflows NEEDS check_jsonschema,ruamel.yaml PATHS
   tests/ci/test_workflows.py tests/ci/test_zizmor.py)
 
 # The HTML report in a real browser, which ci/test does not install.
 find_program(TILEGATE_BROWSER NAMES chromium chromium-browser google-chrome)
 if(TILEGATE_BROWSER)
-  tilegate_add_python_test(browser NEEDS altair,jinja2,vl_convert PATHS tests/browser)
+  tilegate_add_python_test(browser PATHS tests/browser)
   set_tests_properties(browser PROPERTIES LABELS browser)
 endif()
 
@@ -54,5 +54,6 @@ set_tests_properties(readme PROPERTIES RUN_SERIAL TRUE
   ENVIRONMENT TILEGATE_NO_INSTALL=1)
 
 add_test(NAME format COMMAND ${PROJECT_SOURCE_DIR}/ci/format --check)
-set_tests_properties(format PROPERTIES
-  SKIP_RETURN_CODE 77 TIMEOUT 120 ENVIRONMENT TILEGATE_NO_INSTALL=1)
+add_test(NAME types COMMAND ${PROJECT_SOURCE_DIR}/ci/types)
+set_tests_properties(format types PROPERTIES
+  SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT TILEGATE_NO_INSTALL=1)

@@ -2,25 +2,18 @@
 
 Screenshots go to $TILEGATE_SCREENSHOTS, if that is set, for a person to look at."""
 
-from __future__ import annotations
-
 import json
 import os
-import sys
 import time
 from pathlib import Path
 
+import chromium
 import pytest
+import report_builder
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(REPOSITORY / "ci"), str(REPOSITORY / "tests" / "gate")]
-
-import chromium  # noqa: E402
-import report_builder  # noqa: E402
-
-from gate_builders import make_row, make_run, make_simt_run, write  # noqa: E402
-from tilegate_ci.cli import main  # noqa: E402
-from tilegate_ci.report import palette  # noqa: E402
+from gate_builders import make_row, make_run, make_simt_run, write
+from tilegate_ci.cli import main
+from tilegate_ci.report import palette
 
 PROGRAM = chromium.find()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"none of {chromium.PROGRAMS} in PATH")
@@ -127,9 +120,9 @@ def test_the_regression_comes_first(page):
 
 def test_hovering_tells_the_values(page):
     page.hover(MARKS.format("sizes") + ":last-of-type")
-    told = text(page, "#vg-tooltip-element")
-    assert "rung" in told
-    assert "TFLOP/s" in told
+    message = text(page, "#vg-tooltip-element")
+    assert "rung" in message
+    assert "TFLOP/s" in message
 
 
 def test_another_size_can_be_chosen(page):

@@ -1,7 +1,5 @@
 """One planted case for each verdict, and for each way that verdicts add up."""
 
-from __future__ import annotations
-
 import copy
 import math
 from dataclasses import replace
@@ -19,8 +17,7 @@ from gate_builders import (
     scaled,
 )
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.model import delta_of, slowdown
-from tilegate_ci.core.reader import Role
+from tilegate_ci.core.model import Role, delta_of, slowdown
 from tilegate_ci.core.verdicts import EXIT_MEANINGS, Verdict, exit_code
 from tilegate_ci.judge.compare import compare
 

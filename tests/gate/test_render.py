@@ -1,7 +1,5 @@
 """Console and Markdown reports, against golden files."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
@@ -18,7 +16,7 @@ from gate_builders import (
     parsed,
     scaled,
 )
-from tilegate_ci.core.reader import Role
+from tilegate_ci.core.model import Role
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import compare
 from tilegate_ci.report import render, templates
@@ -83,8 +81,8 @@ def test_markdown_of_an_error(golden):
 
 def test_a_message_stays_text_in_markdown():
     text = render.markdown_error("a ~~b~~ &lt;\n# c\n- d\n```\n<b>")
-    told = text.splitlines()[2]
-    assert told == r"a \~\~b\~\~ \&lt;<br>\# c<br>- d<br>\`\`\`<br>\<b>"
+    message = text.splitlines()[2]
+    assert message == r"a \~\~b\~\~ \&lt;<br>\# c<br>- d<br>\`\`\`<br>\<b>"
     assert len(text.splitlines()) == 5
 
 

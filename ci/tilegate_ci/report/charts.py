@@ -3,21 +3,21 @@
 Places are computed for a width, so that labels stand beside what they name and never on each
 other. The page has each chart in two widths, for a screen and for a phone."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import altair as alt
 
 from tilegate_ci.core.model import GFLOPS, RATIO, relative
+from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import Row
 from tilegate_ci.report.data import Pooled, Profile, Revision
-from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, YARDSTICK, Measured, percent, signed
+from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured, percent, signed
 from tilegate_ci.report.palette import ACCENT, AXIS, BAD, GOOD, GRID, INK, PAPER, WARN, looks
 
 PICTURE, WIDE, NARROW = 860, 1240, 350  # pixels: in the README; on the page, on a phone
@@ -70,7 +70,7 @@ def shares(found: Sequence[Measured], note: str, width: int) -> Chart:
 
 
 def bars(found: Sequence[Measured], note: str, width: int) -> Chart:
-    """Share of cuBLAS, a bar a rung, at a size that can be chosen."""
+    """Share of cuBLAS, a bar per rung, at a size that can be chosen."""
     points = _points([rung for rung in found if rung.name != YARDSTICK], Measured.shares)
     size = _size_choice({p["x"] for p in points})
     names = list(dict.fromkeys(p["rung"] for p in points))
@@ -115,7 +115,7 @@ def roofline(found: Sequence[Measured], profile: Profile, note: str, width: int)
     bandwidth = profile.memory_gb_per_s / 1000
     corner = peak / bandwidth
     plot, height = width - _LEFT - 14, 400
-    told = f"{peak:.1f} TFLOP/s of FFMA"
+    roof_name = f"{peak:.1f} TFLOP/s of FFMA"
     left = min(corner, *(p["x"] for p in points)) / 1.6
     right = max(corner, *(p["x"] for p in points))
     right *= (right / left) ** (90 / (plot - 90))  # room for a name
@@ -132,7 +132,7 @@ def roofline(found: Sequence[Measured], profile: Profile, note: str, width: int)
     points.sort(key=lambda p: -p["x"])
     dots = [(*pixel(p), _label(p["rung"])) for p in points]
     x, y = pixel(roof[1])
-    taken = [(x, y - 20, x + _LETTER * len(told), y), *_along([pixel(p) for p in roof])]
+    taken = [(x, y - 20, x + _LETTER * len(roof_name), y), *_along([pixel(p) for p in roof])]
     for point, (box, end) in zip(points, beside(dots, taken, plot)):
         point["label"] = _label(point["rung"])
         for key, x, y in (("at", box[0], (box[1] + box[3]) / 2), ("end", *end)):
@@ -149,7 +149,7 @@ def roofline(found: Sequence[Measured], profile: Profile, note: str, width: int)
     chart = _layered(
         alt.Chart(_data(roof)).mark_line(color=INK, strokeWidth=2).encode(across, up),
         alt.Chart(_data(roof[1:2]))
-        .mark_text(align="left", dy=-9, color=AXIS, text=told)
+        .mark_text(align="left", dy=-9, color=AXIS, text=roof_name)
         .encode(across, up),
         drawn.mark_rule(strokeWidth=0.8).encode(across, up, colour, x2="end_x", y2="end_y"),
         drawn.mark_point(filled=True, size=70, opacity=1).encode(
@@ -159,7 +159,7 @@ def roofline(found: Sequence[Measured], profile: Profile, note: str, width: int)
             alt.X("at_x:Q"), alt.Y("at_y:Q"), colour, text="label:N"
         ),
     ).properties(width=plot, height=height)
-    words = [f"roof {told} and {bandwidth:.2f} TB/s of device memory"]
+    words = [f"roof {roof_name} and {bandwidth:.2f} TB/s of device memory"]
     words += [f"{p['rung']}: {p['y']:.2f} at {p['x']:.1f} FLOP per byte" for p in points]
     notes = [f"Device memory: {bandwidth:.2f} TB/s, counted in {profile.path}.", note]
     return _finished(chart, width, f"Roofline at {profile.size}³", notes, words)
@@ -206,9 +206,9 @@ def forest(
         lines.append({"label": row.name, "verdict": row.verdict.value, "speeds": _speeds(row)})
         lines[-1] |= {"p": row.p, "pairs": len(row.pairs), **_span(row)}
     for place, line in enumerate(lines):
-        line |= {"place": place, "told": f"{signed(line['slow'])} %"}
+        line |= {"place": place, "value": f"{signed(line['slow'])} %"}
         if line["low"] is not None and not narrow:
-            line["told"] += f"  ({signed(line['low'])} to {signed(line['high'])})"
+            line["value"] += f"  ({signed(line['low'])} to {signed(line['high'])})"
     keys = ("slow", "low", "high", "from", "to")
     drawn = [v for line in [*lines, *ticks] for k in keys if (v := line.get(k)) is not None]
     room = 0.08 * (max(0.0, *drawn) - min(0.0, *drawn))
@@ -238,11 +238,11 @@ def forest(
     )
     base = alt.Chart(_data(lines))
     columns: list[tuple[str, Any, int, str]] = [
-        *(("label:N", "right", -12, INK), ("told:N", "left", plot + 14, AXIS)),
+        *(("label:N", "right", -12, INK), ("value:N", "left", plot + 14, AXIS)),
         ("speeds:N", "left", plot + 205, AXIS),
     ]
     if narrow:  # above the line, where there is no room beside it
-        columns = [("label:N", "left", 0, INK), ("told:N", "right", plot, AXIS)]
+        columns = [("label:N", "left", 0, INK), ("value:N", "right", plot, AXIS)]
     text = [
         base.mark_text(align=align, dy=-12 if narrow else 0, color=ink).encode(
             up, x=alt.value(x), text=field
@@ -259,12 +259,12 @@ def forest(
         ),
         *text,
     ).properties(width=plot, height=step * len(lines))
-    note = "Bars: one-sided 95 % bounds, where pairs were measured; elsewhere a tick a process. "
+    note = "Bars: one-sided 95 % bounds, where pairs were measured; elsewhere a tick per process. "
     note += "Grey: the margin."
     beside_it = "Beside it: slow-down, its bounds, share of cuBLAS of baseline → candidate."
     notes = [note, *[beside_it] * (not narrow)]
     notes += [f"{others} more benchmarks are in the table."] * bool(others)
-    words = [f"{line['label']}: {line['told']}, {line['verdict']}" for line in lines]
+    words = [f"{line['label']}: {line['value']}, {line['verdict']}" for line in lines]
     return _finished(chart, width, "Slow-downs, worst first", notes, words)
 
 
@@ -310,7 +310,7 @@ def _lines(
     width: int,
     choice: alt.Parameter | None = None,
 ) -> Chart:
-    """A line a rung with its name at the end, on a scale of log2 where x has a title, else one of
+    """A line per rung with its name at the end, on a scale of log2 where x has a title, else one of
     names. `points` have rung, x, y, and with a choice of sizes a size; `y` is the axis's title, its
     format and that of the tooltip."""
     points.sort(key=lambda point: point["rung"] != YARDSTICK)  # the others are drawn over it
@@ -366,7 +366,7 @@ def apart(values: Sequence[float], gap: float, high: float) -> list[float]:
     """The values moved up, and down again below `high`, until no two are closer than `gap`."""
     order = sorted(range(len(values)), key=lambda index: values[index])
     places = list(values)
-    for one, other in zip(order, order[1:]):
+    for one, other in pairwise(order):
         places[other] = max(places[other], places[one] + gap)
     limit = high
     for index in reversed(order):
@@ -413,7 +413,7 @@ def _along(corners: Sequence[tuple[float, float]]) -> list[Box]:
     """Small boxes that cover a line."""
     return [
         _around(x0 + (x1 - x0) * part / 50, y0 + (y1 - y0) * part / 50, 3)
-        for (x0, y0), (x1, y1) in zip(corners, corners[1:])
+        for (x0, y0), (x1, y1) in pairwise(corners)
         for part in range(51)
     ]
 

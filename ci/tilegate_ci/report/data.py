@@ -1,21 +1,28 @@
 """What reports show: verdict files and runs, the baseline's history, the profile of the GPU."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tilegate_ci.core.files import GateError, Node, parse_json, read_json
-from tilegate_ci.core.git import GitError, git
-from tilegate_ci.core.model import Device, Run, baseline_path, relative, slowdown
-from tilegate_ci.core.reader import Role, parse
+from tilegate_ci.core import formats
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.git import git
+from tilegate_ci.core.model import (
+    Device,
+    Role,
+    Run,
+    baseline_path,
+    parse,
+    relative,
+    slowdown,
+)
+from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.compare import Comparison, Row
-from tilegate_ci.report.figures import YARDSTICK, measured
+from tilegate_ci.profile.format import Dram, ProfileFile
+from tilegate_ci.report.figures import measured
 
 MAX_COMMITS = 60
 
@@ -77,13 +84,9 @@ def commit_link(comparison: Comparison, commit: str) -> str | None:
 
 
 def load_source(path: str) -> Source:
-    root = read_json(path)
-    kind = root.get("kind")
-    if kind is None:
-        return Source(path, parse(root, Role.CANDIDATE))
-    if kind.value != verdict_file.KIND:
-        raise kind.error(f'must be "{verdict_file.KIND}", not {kind.value!r}')
-    found = verdict_file.parse(root)
+    found = verdict_file.load(path)
+    if isinstance(found, Run):
+        return Source(path, found)
     if isinstance(found, str):
         return Source(path, None, error=found)
     return Source(path, found.candidate, found)
@@ -95,14 +98,14 @@ def history(device: Device, repository: Path) -> list[Revision]:
     name = f"bench/baselines/{baseline_path(device).name}"
     try:
         log = git(repository, "log", f"-{MAX_COMMITS}", "--format=%H %cs", "--", name)
-    except GitError:
+    except GateError:
         return []
     found = []
     for line in reversed(log.stdout.splitlines()):
         commit, _, date = line.partition(" ")
         text = git(repository, "show", f"{commit}:{name}").stdout
         try:
-            run = parse(parse_json(text.encode(), f"{commit}:{name}"), Role.BASELINE)
+            run = parse(text, f"{commit}:{name}", Role.BASELINE)
         except GateError:
             continue
         shares = {rung.name: rung.shares() for rung in measured(run, (), others=True)}
@@ -111,35 +114,28 @@ def history(device: Device, repository: Path) -> list[Revision]:
 
 
 def load_profile(device: Device, repository: Path) -> Profile | None:
-    """What `ci/profile` committed for this device, if anything."""
+    """What `ci/gate profile` committed for this device, if anything; None too where the counters
+    do not tell the memory's peak, or the shape is no square."""
     path = repository / "bench" / "profile" / baseline_path(device).name
     if not path.exists():
         return None
-    root = read_json(str(path))
-    try:
-        return _parse_profile(path.relative_to(repository).as_posix(), root)
-    except (KeyError, TypeError, AttributeError, ValueError) as problem:
-        raise GateError(f"{path}: not a profile as ci/profile writes it: {problem!r}") from problem
-
-
-def _parse_profile(path: str, root: Node) -> Profile | None:
-    """None where the counters do not tell the memory's peak, or the shape is no square."""
-    m, n, k = map(int, root.value["shape"].split("x"))
+    found = formats.load(ProfileFile, path)
+    m, n, k = map(int, found.shape.split("x"))
     intensity, peaks = {}, []
-    for rung in root.value["rungs"]:
-        kernels = rung["kernels"]
-        flop = sum(kernel["flop"] or 0 for kernel in kernels)
-        moved = sum(kernel["dram"]["bytes"] or 0 for kernel in kernels)
+    for rung in found.rungs:
+        flop = sum(kernel.flop or 0 for kernel in rung.kernels)
+        moved = sum(kernel.dram.bytes or 0 for kernel in rung.kernels)
         if flop and moved:
-            intensity[rung["name"]] = flop / moved
-        peaks += [_peak(kernel["dram"]) for kernel in kernels]
+            intensity[rung.name] = flop / moved
+        peaks += [_peak(kernel.dram) for kernel in rung.kernels]
     # Each kernel tells its rate and what share of the peak that is; the largest is most exact.
     share, peak = max(peaks, default=(0.0, 0.0))
-    return Profile(path, m, intensity, peak) if share and m == n == k else None
+    name = path.relative_to(repository).as_posix()
+    return Profile(name, m, intensity, peak) if share and m == n == k else None
 
 
-def _peak(dram: Mapping[str, Any]) -> tuple[float, float]:
-    rate, share = dram.get("gb_per_s"), dram.get("peak_pct")
+def _peak(dram: Dram) -> tuple[float, float]:
+    rate, share = dram.gb_per_s, dram.peak_pct
     return (share, 100 * rate / share) if rate and share and share > 1 else (0.0, 0.0)
 
 
@@ -172,7 +168,7 @@ def _pool(name: str, rows: Sequence[Row]) -> Pooled:
     pairs = {len(row.pairs) for row in rows}
     if len(pairs) > 1 or max(pairs) < 2:
         return Pooled(name, len(rows), relative(mean), None, None)
-    from tilegate_ci.judge.paired import estimate  # needs scipy, as what measured the pairs did
+    from tilegate_ci.judge.paired import estimate  # takes a second to import
 
     logs = [[math.log1p(value) for value in row.pairs] for row in rows]
     found = estimate([statistics.fmean(values) for values in zip(*logs)], 0.0)
@@ -180,19 +176,18 @@ def _pool(name: str, rows: Sequence[Row]) -> Pooled:
 
 
 @dataclass(frozen=True)
-class Conditions:
-    """When a run was measured, and what NVML told of the GPU after each session; words."""
+class RunConditions:
+    """When a run was measured, and what NVML said of the GPU after each session; words."""
 
     started: str
     facts: tuple[str, ...]
 
 
-def conditions(run: Run) -> Conditions:
-    """What is in a session is free, so whatever is not of our form is left out."""
-    sessions = [s for s in run.fields.get("sessions", ()) if isinstance(s, Mapping)]
-    days = sorted(str(s["started"]) for s in sessions if isinstance(s.get("started"), str))
-    after = [c.get("after") for s in sessions if isinstance(c := s.get("conditions"), Mapping)]
-    told = [side for side in after if isinstance(side, Mapping)]
+def conditions(run: Run) -> RunConditions:
+    """What is in a session's conditions is free, so whatever is not of our form is left out."""
+    days = sorted(session.started for session in run.sessions if session.started)
+    after = [session.conditions.get("after") for session in run.sessions if session.conditions]
+    known = [side for side in after if isinstance(side, Mapping)]
     facts = [
         f"{words} {_range(values)} {unit}"
         for key, words, unit in (
@@ -201,11 +196,11 @@ def conditions(run: Run) -> Conditions:
             ("power_w", "power", "W"),
             ("temperature_c", "temperature", "°C"),
         )
-        if (values := [v for side in told if isinstance(v := side.get(key), (int, float))])
+        if (values := [v for side in known if isinstance(v := side.get(key), (int, float))])
     ]
-    reasons = {str(r) for side in told for r in side.get("throttle_reasons") or ()}
+    reasons = {str(r) for side in known for r in side.get("throttle_reasons") or ()}
     facts += [f"throttled by {', '.join(sorted(reasons))}"] * bool(reasons)
-    return Conditions(days[0] if days else "", tuple(facts))
+    return RunConditions(days[0] if days else "", tuple(facts))
 
 
 def _range(values: Sequence[float]) -> str:

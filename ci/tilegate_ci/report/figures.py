@@ -1,27 +1,24 @@
 """What the tables and the pictures show, picked from a baseline."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.core.files import read_json
-from tilegate_ci.core.ladder import Rung
-from tilegate_ci.core.model import GFLOPS, RATIO, Benchmark, Run
-from tilegate_ci.core.reader import Role, load
+from tilegate_ci.core import formats
+from tilegate_ci.core.model import GFLOPS, RATIO, Benchmark, Role, Run, load
+from tilegate_ci.core.stages import Stage
+from tilegate_ci.profile.format import ProfileFile
 
 # The device whose numbers the README shows.
 BASELINE = Path("bench") / "baselines" / "nvidia-h200.json"
 PROFILE = Path("bench") / "profile" / "nvidia-h200.json"
 VARIANTS = Path("bench") / "results" / "nvidia-h200-variants.json"
-YARDSTICK = "Cublas"
 SHARE_SIZE = 4096
 # The README's, each with the text for who does not see it.
 PICTURES = {
-    "ladder.svg": "TFLOP/s over size, one line a rung",
+    "ladder.svg": "TFLOP/s over size, one line per rung",
     "share.svg": f"Share of cuBLAS at {SHARE_SIZE}³",
     "roofline.svg": f"Roofline at {SHARE_SIZE}³",
 }
@@ -69,12 +66,12 @@ def read_variants(repository: Path) -> Run | None:
     return load(str(path), Role.CANDIDATE) if path.exists() else None
 
 
-def read_profile(repository: Path) -> dict[str, Any] | None:
+def read_profile(repository: Path) -> ProfileFile | None:
     path = repository / PROFILE
-    return read_json(str(path)).object() if path.exists() else None
+    return formats.load(ProfileFile, path) if path.exists() else None
 
 
-def measured(run: Run, rungs: Iterable[Rung], others: bool = False) -> list[Measured]:
+def measured(run: Run, rungs: Iterable[Stage], others: bool = False) -> list[Measured]:
     """The rungs that the run has numbers of, in ladder order; after them, if wanted, the others
     that it names."""
     rows: dict[str, dict[tuple[int, int, int], Benchmark]] = {}

@@ -1,7 +1,5 @@
 """The report as one HTML page that needs no network: page/ holds its parts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,9 +10,9 @@ import vl_convert
 from altair.utils import schemapi
 from markupsafe import Markup
 
-from tilegate_ci.core.ladder import Rung
 from tilegate_ci.core.model import GFLOPS, Run
-from tilegate_ci.core.names import rerun_command
+from tilegate_ci.core.names import YARDSTICK, rerun_command
+from tilegate_ci.core.stages import Stage
 from tilegate_ci.core.verdicts import SEVERITY, Verdict
 from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.report import charts, palette, render, templates
@@ -32,7 +30,6 @@ from tilegate_ci.report.data import (
 from tilegate_ci.report.figures import (
     RATIO_NOTE,
     SHARE_SIZE,
-    YARDSTICK,
     gflops,
     machine,
     measured,
@@ -50,7 +47,7 @@ _IN_DETAIL = ("metric", "rerun")  # of a benchmark, no column of the table
 Draw = Callable[[int], charts.Chart]
 
 
-def html(sources: Sequence[Source], rungs: Sequence[Rung], repository: Path) -> str:
+def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) -> str:
     devices = {source.run.device.name: source.run.device for source in sources if source.run}
     histories = {name: history(device, repository) for name, device in devices.items()}
     specs: dict[str, Any] = {}
@@ -84,7 +81,7 @@ def html(sources: Sequence[Source], rungs: Sequence[Rung], repository: Path) -> 
 
 def _charts(
     source: Source,
-    rungs: Sequence[Rung],
+    rungs: Sequence[Stage],
     repository: Path,
     histories: Mapping[str, Sequence[Revision]],
 ) -> dict[str, Draw]:
@@ -143,7 +140,7 @@ class View:
     drawn: set[str] = field(default_factory=set)
 
 
-def _view(source: Source, rungs: Sequence[Rung], drawn: set[str]) -> View:
+def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
     run, comparison = source.run, source.comparison
     if run is None:
         return View(source.title, "error", source.error or "")

@@ -1,6 +1,4 @@
-"""Verdicts as JUnit XML: a suite a file, a case a benchmark, worst first."""
-
-from __future__ import annotations
+"""Verdicts as JUnit XML: a suite per file, a case per benchmark, worst first."""
 
 import math
 import re
@@ -21,9 +19,9 @@ _SHAPE = re.compile(r"/(\d+)x(\d+)x(\d+)")
 
 def junit(sources: Sequence[Source]) -> str:
     """Regressed and inconclusive are failures, incomparable is skipped, and so is a case of the
-    session where all of it is. A run that nobody compared has a case a benchmark that says whether
-    it was verified. A suite has the same name whatever was compared, so that a server can show its
-    history; the time of a case is that of one call of the kernel, in seconds."""
+    session where all of it is. A run that nobody compared has a case per benchmark that says
+    whether it was verified. A suite has the same name whatever was compared, so that a server can
+    show its history; the time of a case is that of one call of the kernel, in seconds."""
     root = ElementTree.Element("testsuites", name="Tilegate gate")
     names: set[str] = set()
     for source in sources:

@@ -1,11 +1,9 @@
 """Colours for light and dark paper, and how each rung looks: its own colour, marker and dash."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import cycle
 
-from tilegate_ci.report.figures import YARDSTICK
+from tilegate_ci.core.names import YARDSTICK
 
 PAPER, INK, AXIS, GRID = "#ffffff", "#1f2328", "#59636e", "#d1d9e0"
 BAD, GOOD, WARN, ACCENT = "#b3261e", "#00704f", "#7a5c00", "#0065a3"

@@ -1,7 +1,5 @@
 """Reports of a comparison in words: a console table and Markdown, both worst first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

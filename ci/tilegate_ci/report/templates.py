@@ -1,16 +1,10 @@
 """Markdown and HTML by jinja2. Whatever a template prints is escaped for its language, so that no
 name, note or message can become markup; what is markup already says so by its type."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tilegate_ci.core.files import GateError
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 _HERE = Path(__file__).parent
 
@@ -46,11 +40,6 @@ def link(text: str, address: str | None) -> Markdown:
 
 @cache
 def _environment(folder: str) -> Environment:
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as problem:
-        message = "jinja2 is not installed; pip install -r ci/requirements.txt"
-        raise GateError(message) from problem
     made = Environment(
         loader=FileSystemLoader(_HERE / folder),
         undefined=StrictUndefined,

@@ -1,7 +1,5 @@
 """ci/bench: from processes to a verdict, around a stand-in for the bench binary."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -9,11 +7,13 @@ import subprocess
 import sys
 
 import pytest
+from stage_builder import stage, write_stages
 
+from tilegate_ci.cli import main
+from tilegate_ci.commands import bench
 from tilegate_ci.core import git, model
-from tilegate_ci.measure import record
 
-BUILD = record.build
+BUILD = bench.build_preset
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
 # Answers like the bench binary on a GPU, as fast as the file `speed` beside it says.
@@ -61,13 +61,14 @@ class Machine:
         (self.bench / "bench").chmod(0o755)
         (path / "bench").mkdir()
         (path / "bench" / "gate.csv").write_text(SUITE)
+        write_stages(path / "build" / "gpu", stage("01_naive", "Naive"))
         self.speed(0.9)
 
     def speed(self, ratio):
         (self.bench / "speed").write_text(str(ratio))
 
     def run(self, *arguments, commit=("--commit", SHA)):
-        return record.main(["--preset", "gpu", *commit, *arguments])
+        return main(["bench", "--preset", "gpu", *commit, *arguments])
 
     def calls(self):
         return [json.loads(line) for line in (self.bench / "calls").read_text().splitlines()]
@@ -79,16 +80,18 @@ class Machine:
     def accept(self):
         target = self.path / "bench" / "baselines" / "nvidia-h200.json"
         target.parent.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, str(record.GATE), "accept", str(self.result("candidate.json"))]
-        subprocess.run([*command, "--baseline", str(target)], check=True)
+        candidate = str(self.result("candidate.json"))
+        assert main(["accept", candidate, "--baseline", str(target)]) == 0
 
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(record, "REPOSITORY", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bench, "REPOSITORY", tmp_path)
+    monkeypatch.setattr("tilegate_ci.commands.arguments.REPOSITORY", tmp_path)
     monkeypatch.setattr(model, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(record, "build", lambda preset: None)
-    monkeypatch.setattr(record.conditions, "read", lambda: {"temperature_c": 40})
+    monkeypatch.setattr(bench, "build_preset", lambda preset, *_: tmp_path / "build" / preset)
+    monkeypatch.setattr(bench.conditions, "read", lambda: {"temperature_c": 40})
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     monkeypatch.delenv("TILEGATE_COMMIT", raising=False)
     return Machine(tmp_path)
@@ -96,8 +99,8 @@ def machine(tmp_path, monkeypatch):
 
 def test_without_a_baseline_it_reports_and_says_how_to_accept(machine, capfd):
     assert machine.run() == 0
-    out = capfd.readouterr().out
-    assert "process 3 of 3" in out
+    out, err = capfd.readouterr()
+    assert "process 3 of 3" in err
     found = re.search(r"ci/gate accept (build/bench-results/\S+/candidate\.json)", out)
     assert found is not None
     assert (machine.path / found.group(1)).exists()
@@ -133,7 +136,7 @@ def test_the_exit_code_is_the_gates(machine, capfd, speed, code):
     assert machine.run() == code
     assert "### Gate" in machine.result("report.md").read_text("utf-8")
     assert "Swizzle/64x64x64" in machine.result("report.html").read_text("utf-8")
-    assert ("ci/gate run --base REV" in capfd.readouterr().out) is (code == 1)
+    assert ("ci/gate run --base REV" in capfd.readouterr().err) is (code == 1)
 
 
 def test_a_filter_limits_what_runs_and_what_is_missing(machine):
@@ -180,10 +183,11 @@ def test_a_process_that_fails_is_an_error(machine, capfd):
 
 
 def test_without_cmake_it_says_so_and_judges_nothing(machine, monkeypatch, capfd):
-    monkeypatch.setattr(record, "build", BUILD)
+    monkeypatch.setattr(bench, "build_preset", BUILD)
     monkeypatch.setenv("PATH", str(machine.path))
     assert machine.run() == 2
-    assert capfd.readouterr().err == "bench: error: cmake: No such file or directory\n"
+    error = "gate: error: cmake cannot be run: No such file or directory\n"
+    assert capfd.readouterr().err.endswith(error)
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(machine, capfd):
@@ -193,24 +197,31 @@ def test_a_folder_that_cannot_be_written_is_an_error(machine, capfd):
 
 
 def test_a_defect_of_its_own_does_not_end_as_regressed(machine, monkeypatch, capfd):
-    monkeypatch.setattr(record, "judge", lambda *_: {}["planted"])
+    monkeypatch.setattr(bench, "judge", lambda *_: {}["planted"])
     assert machine.run() == 2
     assert "planted" in capfd.readouterr().err
 
 
 def test_a_filter_that_is_no_regular_expression_is_refused_before_anything_runs(machine):
-    with pytest.raises(SystemExit) as stop:
-        machine.run("--filter", "(")
-    assert stop.value.code == 2
+    assert machine.run("--filter", "(") == 2
     assert not (machine.bench / "calls").exists()
+
+
+def test_a_baseline_that_cannot_be_read_is_an_error_in_the_reports_too(machine, capfd):
+    machine.run()
+    machine.accept()
+    (machine.path / "bench/baselines/nvidia-h200.json").write_text("{")
+    assert machine.run() == 2
+    assert "nvidia-h200.json: line 1 column 2: truncated JSON" in capfd.readouterr().err
+    assert "truncated JSON" in machine.result("report.md").read_text("utf-8")
 
 
 def test_an_interrupt_is_told_and_judges_nothing(machine, monkeypatch, capfd):
     def interrupt(*_arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(record, "_run_process", interrupt)
-    assert machine.run() == record.INTERRUPTED
+    monkeypatch.setattr(bench, "_run_process", interrupt)
+    assert machine.run() == 2
     assert "interrupted; nothing was judged" in capfd.readouterr().err
 
 
@@ -274,7 +285,7 @@ def test_base_without_a_baseline_there_reports(machine, capfd):
     machine.run()
     machine.accept()
     assert machine.run("--base", "main") == 0
-    assert "No baseline" in capfd.readouterr().out
+    assert "no baseline for NVIDIA H200" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -294,4 +305,4 @@ def test_which_device_is_measured(tmp_path, monkeypatch, listed, nvcc, preset):
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert record.detect_preset() == preset
+    assert bench.detect_preset() == preset

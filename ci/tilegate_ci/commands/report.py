@@ -1,19 +1,19 @@
-"""`ci/gate report`: verdict files and runs, as text, Markdown, JUnit XML and one HTML page."""
-
-from __future__ import annotations
+"""ci/gate report: verdict files and runs, as text, Markdown, JUnit XML and one HTML page."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError, write_text
-from tilegate_ci.core.ladder import LadderError, Rung, read_rungs
-from tilegate_ci.core.model import GFLOPS, REPOSITORY, Run
+from tilegate_ci.commands.arguments import add_repository
+from tilegate_ci.core.files import write_text
+from tilegate_ci.core.model import GFLOPS, Run
+from tilegate_ci.core.stages import find_stages
 from tilegate_ci.report import render, templates
 from tilegate_ci.report.data import Source, load_source
 from tilegate_ci.report.figures import RATIO_NOTE, percent, share
 from tilegate_ci.report.junit import junit
 
+EXIT_CODES = {0: "the reports were written", 2: "error"}
 EXAMPLES = """examples:
   ci/gate compare bench/baselines/nvidia-h200.json run.json --json verdict.json
   ci/gate report verdict.json --html report.html --junit report.xml --markdown summary.md
@@ -24,14 +24,13 @@ The exit code says whether the reports were written: 0 or 2. The verdict is comp
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.set_defaults(command=run)
     command.add_argument(
         "files", metavar="VERDICT-OR-RUN", nargs="+", help="verdict files, candidates or baselines"
     )
     command.add_argument("--html", metavar="FILE", help="one page, which needs no network")
     command.add_argument("--junit", metavar="FILE", help="JUnit XML")
     command.add_argument("--markdown", metavar="FILE", help="as compare --markdown writes it")
-    command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
+    add_repository(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -76,16 +75,6 @@ def _rows(run: Run) -> list[tuple[str, str, str]]:
 
 
 def _page(sources: list[Source], repository: Path) -> str:
-    try:
-        from tilegate_ci.report.html import html  # needs altair and vl-convert
-    except ImportError as problem:
-        told = f"{problem.name} is not installed; pip install -r ci/requirements.txt"
-        raise GateError(f"--html: {told}") from problem
-    return html(sources, _rungs(repository), repository)
+    from tilegate_ci.report.html import html  # takes a second to import
 
-
-def _rungs(repository: Path) -> list[Rung]:
-    try:
-        return read_rungs(repository)
-    except (LadderError, OSError) as problem:
-        raise GateError(str(problem)) from problem
+    return html(sources, find_stages(repository), repository)
