@@ -21,8 +21,8 @@ inline constexpr int kNumThreads = 32 * kNumWarps;
 inline constexpr int kMinDepth = 2, kMaxDepth = 10;  // of the ring, in k tiles
 
 // Made of a Tile (kernels.hpp), where each number has a name; nvcc takes no structs here. A block
-// computes kBlockS×kBlockX of C and takes kBlockK of k at a time; kLanesS lanes of a warp lie side by
-// side along s, the others along x, the warps along k.
+// computes kBlockS×kBlockX of C and takes kBlockK of k at a time; kLanesS lanes of a warp lie side
+// by side along s, the others along x, the warps along k.
 template <int kBlockS_, int kBlockX_, int kBlockK_, int kLanesS_, int kBlocksPerSm_,
           Along kBigAlong_, bool kVector_>
 struct Config {
@@ -64,16 +64,18 @@ struct KTile {
   alignas(16) float small[Config::kBlockK][Config::kSmallStride];
 };
 
-// A block's shared memory: a ring of k tiles, and after the last of them the results of the warps.
+// The results of the warps, in the place of the ring once the last k tile is multiplied.
 template <typename Config>
-union SharedStorage {
-  KTile<Config> ring[kMinDepth];  // Task::depth of them
+struct WarpSums {
   alignas(16) float sums[kNumWarps][Config::kBlockX][Config::kSumStride];
-
-  static constexpr std::size_t bytes(int depth) {
-    return std::max(static_cast<std::size_t>(depth) * sizeof(KTile<Config>), sizeof(sums));
-  }
 };
+
+// A block's shared memory: a ring of `depth` k tiles, then the warps' results.
+template <typename Config>
+constexpr std::size_t shared_bytes(int depth) {
+  return std::max(static_cast<std::size_t>(depth) * sizeof(KTile<Config>),
+                  sizeof(WarpSums<Config>));
+}
 
 // What the first kernel computes: op(A), op(B) and C by role. Strides count elements.
 struct Task {

@@ -1,5 +1,5 @@
-// How the tiles of an operand get into the ring: each thread starts the same asynchronous copies for
-// every k tile. Outside the operand nothing is read and zeros arrive.
+// How the tiles of an operand get into the ring: each thread starts the same asynchronous copies
+// for every k tile. Outside the operand nothing is read and zeros arrive.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ struct CopyPosition {
 template <int kRows, int kCols, int kWidth, bool kAlongK, int kRowWords, int kColWords>
 struct TileCopies {
   static constexpr int kPerRow = kCols / kWidth;
-  static constexpr int kRowStep = kNumThreads / kPerRow;               // from a copy to the next
+  static constexpr int kRowStep = kNumThreads / kPerRow;             // from a copy to the next
   static constexpr int kCopies = (kRows + kRowStep - 1) / kRowStep;  // of one thread
-  static constexpr int kThreads = std::min(kNumThreads, kRows * kPerRow);
+  static constexpr int kThreads = std::min(kNumThreads, kRows* kPerRow);
   static constexpr int kBlockK = kAlongK ? kCols : kRows;
   static_assert(kWidth == 1 || kColWords == 1, "only single words can be transposed");
   static_assert(kNumThreads % kPerRow == 0, "threads would straddle rows");
@@ -69,10 +69,8 @@ using BigCopies = TileCopies<C::kBigRows, C::kBigCols, C::kVector ? 4 : 1,
 
 // The small one as [k][s].
 template <typename C>
-using SmallCopiesAlongK =
-    TileCopies<C::kSmallCols, C::kBlockK, 1, true, 1, C::kSmallStride>;
+using SmallCopiesAlongK = TileCopies<C::kSmallCols, C::kBlockK, 1, true, 1, C::kSmallStride>;
 template <typename C>
-using SmallCopiesAlongS =
-    TileCopies<C::kBlockK, C::kSmallCols, 1, false, C::kSmallStride, 1>;
+using SmallCopiesAlongS = TileCopies<C::kBlockK, C::kSmallCols, 1, false, C::kSmallStride, 1>;
 
 }  // namespace tilegate::skinny

@@ -31,9 +31,7 @@ struct Work {
 
 // The second kernel: its start, and what each split adds. The prototypes' kernel added the splits
 // one after another, 43 ns each; here eight warps share them.
-inline double add_seconds(int splits) {
-  return splits == 1 ? 0.0 : 1.1e-6 + 0.043e-6 / 8 * splits;
-}
+inline double add_seconds(int splits) { return splits == 1 ? 0.0 : 1.1e-6 + 0.043e-6 / 8 * splits; }
 
 inline double seconds(const Work& work, const Device& device) {
   const bool along_x = work.along == Along::kX;
@@ -46,12 +44,13 @@ inline double seconds(const Work& work, const Device& device) {
 
   const int multiprocessors = std::max(device.multiprocessors, 1);
   const auto busiest = static_cast<double>(ceil_div(work.blocks, multiprocessors));
-  const auto rounds =
-      static_cast<double>(ceil_div(work.blocks, std::int64_t{multiprocessors} * work.blocks_per_sm));
+  const auto rounds = static_cast<double>(
+      ceil_div(work.blocks, std::int64_t{multiprocessors} * work.blocks_per_sm));
   const double tiles = busiest * static_cast<double>(work.block_tiles);
-  const double main_loop = std::max({work.bytes / (memory_rate * multiprocessors),
-                                     tiles * work.tile_bytes / (work.vector ? vector_rate : word_rate),
-                                     tiles * work.tile_fma / fma_rate});
+  const double main_loop =
+      std::max({work.bytes / (memory_rate * multiprocessors),
+                tiles * work.tile_bytes / (work.vector ? vector_rate : word_rate),
+                tiles * work.tile_fma / fma_rate});
   return kStart + rounds * kRound + main_loop + add_seconds(work.splits);
 }
 

@@ -18,32 +18,32 @@ namespace tilegate::skinny {
 struct Tile {
   int s, x, k;
   int lanes_s = 1;
-  int blocks_per_sm[2] = {1, 1};  // with the big operand along x, along k
+  int blocks_per_sm = 1;
 };
 
-// Few, because within a few per cent most do as well (README.md). Up to 16 the big operand's part of
-// a k tile must be large, 16 or 32 KiB; from 24 on results per thread count, 8×12 and 8×16. The
+// Few, because within a few per cent most do as well (README.md). Up to 16 the big operand's part
+// of a k tile must be large, 16 or 32 KiB; from 24 on results per thread count, 8×12 and 8×16. The
 // narrow ones are for an x that has too few tiles.
 inline constexpr std::array kTiles = {
     Tile{.s = 1, .x = 32, .k = 128},
-    Tile{.s = 1, .x = 64, .k = 64},
-    Tile{.s = 2, .x = 64, .k = 64},
     Tile{.s = 4, .x = 64, .k = 64},
-    Tile{.s = 8, .x = 128, .k = 64, .blocks_per_sm = {1, 2}},
-    Tile{.s = 16, .x = 64, .k = 64, .blocks_per_sm = {2, 2}},
-    Tile{.s = 16, .x = 128, .k = 64, .blocks_per_sm = {1, 2}},
+    Tile{.s = 8, .x = 128, .k = 64},
+    Tile{.s = 16, .x = 64, .k = 64, .blocks_per_sm = 2},
+    Tile{.s = 16, .x = 128, .k = 64},
     Tile{.s = 24, .x = 128, .k = 64, .lanes_s = 2},
-    Tile{.s = 32, .x = 64, .k = 64, .lanes_s = 2, .blocks_per_sm = {2, 2}},
+    Tile{.s = 32, .x = 64, .k = 64, .lanes_s = 2, .blocks_per_sm = 2},
     Tile{.s = 32, .x = 128, .k = 64, .lanes_s = 2},
 };
-inline constexpr std::array<std::int64_t, 8> kTileSizes = {2, 4, 8, 16, 24, 32, 64, 128};
+using AllTiles = std::make_index_sequence<kTiles.size()>;
+// For a big operand that does not consist of vectors: 4×64, 16×64, 24×128 and 32×128.
+using WordTiles = std::index_sequence<1, 3, 5, 7>;
+inline constexpr std::array<std::int64_t, 7> kTileSizes = {4, 8, 16, 24, 32, 64, 128};
 
 // A tile for one form of the big operand.
 struct Kernel {
   Tile tile;
   Along along;
   bool vector;
-  int blocks_per_sm;
   void (*run)(Task);
   std::size_t (*shared_bytes)(int depth);
 };
@@ -51,20 +51,20 @@ struct Kernel {
 template <std::size_t kIndex, Along kAlong, bool kVector>
 constexpr Kernel kernel() {
   constexpr const Tile& kTile = kTiles[kIndex];
-  constexpr int kBlocksPerSm = kTile.blocks_per_sm[static_cast<int>(kAlong)];
-  using C = Config<kTile.s, kTile.x, kTile.k, kTile.lanes_s, kBlocksPerSm, kAlong, kVector>;
+  using C = Config<kTile.s, kTile.x, kTile.k, kTile.lanes_s, kTile.blocks_per_sm, kAlong, kVector>;
   // Below four there is nothing to order: the loop waits for memory.
   using Order = std::conditional_t<(kTile.s < 4), CompilerOrder, SourceOrder>;
-  return {kTile, kAlong, kVector, kBlocksPerSm, multiply<C, Order>, SharedStorage<C>::bytes};
+  return {kTile, kAlong, kVector, multiply<C, Order>, shared_bytes<C>};
 }
 
-template <std::size_t... kIndex>
-constexpr auto all_kernels(std::index_sequence<kIndex...> /*of kTiles*/) {
-  return std::array{
-      kernel<kIndex, Along::kX, true>()..., kernel<kIndex, Along::kX, false>()...,
-      kernel<kIndex, Along::kK, true>()..., kernel<kIndex, Along::kK, false>()...};
+template <std::size_t... kIndex, std::size_t... kWordIndex>
+constexpr auto all_kernels(std::index_sequence<kIndex...> /*of kTiles*/,
+                           std::index_sequence<kWordIndex...> /*of kTiles*/) {
+  return std::array{kernel<kIndex, Along::kX, true>()..., kernel<kIndex, Along::kK, true>()...,
+                    kernel<kWordIndex, Along::kX, false>()...,
+                    kernel<kWordIndex, Along::kK, false>()...};
 }
-inline constexpr auto kKernels = all_kernels(std::make_index_sequence<kTiles.size()>());
+inline constexpr auto kKernels = all_kernels(AllTiles{}, WordTiles{});
 
 // What the blocks of a multiprocessor have together (CUDA C++ Programming Guide, technical
 // specifications per compute capability). The CPU device has as much as 9.0.
@@ -78,7 +78,8 @@ inline constexpr std::size_t kReservedPerBlock = std::size_t{1} << 10;
 // As many k tiles as fit beside the other blocks of the multiprocessor; at least two, even if that
 // leaves room for fewer blocks.
 constexpr int ring_depth(const Kernel& kernel, const Device& device) {
-  const std::size_t room = shared_memory_per_sm(device) / kernel.blocks_per_sm - kReservedPerBlock;
+  const std::size_t room =
+      shared_memory_per_sm(device) / kernel.tile.blocks_per_sm - kReservedPerBlock;
   int depth = kMaxDepth;
   while (depth > kMinDepth && kernel.shared_bytes(depth) > room) --depth;
   return depth;

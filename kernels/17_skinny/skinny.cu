@@ -74,36 +74,39 @@ Candidate candidate(const Problem& problem, const Device& device, const Roles& r
                   .block_tiles = way.block_k_tiles(),
                   .tile_bytes = sizeof(float) * row_words * kernel.tile.k,
                   .tile_fma = double{1} * kernel.tile.s * kernel.tile.x * kernel.tile.k,
-                  .blocks_per_sm = kernel.blocks_per_sm,
+                  .blocks_per_sm = kernel.tile.blocks_per_sm,
                   .splits = way.splits,
                   .along = kernel.along,
                   .vector = kernel.vector};
-  Choice choice{
-      .configuration = name_of(way, roles),
-      .rounding_chain = rounding_chain(shape, way),
-      .workspace_bytes = way.splits > 1 ? partial_sums::bytes(problem, way.splits) : 0,
-      .enqueue = [=](const KernelArgs& args, Stream stream) {
-        return enqueue(args, roles, way, stream);
-      }};
+  Choice choice{.configuration = name_of(way, roles),
+                .rounding_chain = rounding_chain(shape, way),
+                .workspace_bytes = way.splits > 1 ? partial_sums::bytes(problem, way.splits) : 0,
+                .enqueue = [=](const KernelArgs& args, Stream stream) {
+                  return enqueue(args, roles, way, stream);
+                }};
   return {std::move(choice), seconds(work, device)};
 }
 
-// The tiles that cover min(s, 32) with the least waste, and a narrower one that wastes up to half.
-bool suits(const Tile& tile, std::int64_t s) {
-  const auto covers = [strip = std::min(s, kLargestStrip)](const Tile& other) {
-    return other.s >= strip;
-  };
-  const Tile& least = *std::ranges::find_if(kTiles, covers);  // of its s the narrowest
-  return tile.s == least.s || (covers(tile) && tile.s <= 2 * least.s && tile.x < least.x);
+// Of the kernels for the problem's big operand those whose tiles cover min(s, 32) with the least
+// waste, and a narrower one that wastes up to half.
+std::vector<const Kernel*> useful_kernels(const Roles& roles) {
+  std::vector<const Kernel*> kernels;
+  for (const Kernel& kernel : kKernels) {
+    const bool covers = kernel.tile.s >= std::min(roles.s, kLargestStrip);
+    if (!covers || kernel.along != roles.along || kernel.vector != roles.vector) continue;
+    const Tile& least = kernels.empty() ? kernel.tile : kernels.front()->tile;
+    const bool narrower = kernel.tile.s <= 2 * least.s && kernel.tile.x < least.x;
+    if (kernel.tile.s == least.s || narrower) kernels.push_back(&kernel);
+  }
+  return kernels;
 }
 
 // Without a split, and with as many as fill the device once, twice or three times.
 std::vector<int> useful_splits(const Way& way, const Shape& shape, const Device& device) {
-  const std::int64_t slots = std::int64_t{device.multiprocessors} * way.kernel->blocks_per_sm;
+  const std::int64_t slots = std::int64_t{device.multiprocessors} * way.kernel->tile.blocks_per_sm;
   std::vector<int> splits = {1};
   for (int rounds = 1; rounds <= 3; ++rounds) {
-    const std::int64_t wanted =
-        std::min({rounds * slots / way.tiles, way.k_tiles, kMaxSplits});
+    const std::int64_t wanted = std::min({rounds * slots / way.tiles, way.k_tiles, kMaxSplits});
     if (wanted > splits.back() && partial_sums::fits(shape)) {
       splits.push_back(static_cast<int>(wanted));
     }
@@ -127,14 +130,12 @@ std::int64_t count_tiles(const Tile& tile, const Roles& roles, std::int64_t batc
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   const Roles roles = roles_of(problem);
   std::vector<Candidate> all;
-  for (const Kernel& kernel : kKernels) {
-    if (kernel.along != roles.along || kernel.vector != roles.vector) continue;
-    if (!suits(kernel.tile, roles.s)) continue;
-    Way way{.kernel = &kernel,
-            .tiles = count_tiles(kernel.tile, roles, problem.batch),
-            .k_tiles = ceil_div(problem.shape.k, kernel.tile.k),
+  for (const Kernel* kernel : useful_kernels(roles)) {
+    Way way{.kernel = kernel,
+            .tiles = count_tiles(kernel->tile, roles, problem.batch),
+            .k_tiles = ceil_div(problem.shape.k, kernel->tile.k),
             .splits = 1,
-            .depth = ring_depth(kernel, device),
+            .depth = ring_depth(*kernel, device),
             .overlaps = device.compute_capability >= 90};
     for (const int splits : useful_splits(way, problem.shape, device)) {
       way.splits = splits;

@@ -16,8 +16,8 @@
 
 namespace tilegate::skinny {
 
-// Which part of the task a block computes. Strips of the short extent come first, because they share
-// the big operand; then tiles of the long one, splits of K, and products.
+// Which part of the task a block computes. Strips of the short extent come first, because they
+// share the big operand; then tiles of the long one, splits of K, and products.
 template <typename Config>
 struct Place {
   unsigned strip, tile, split, product;
@@ -73,7 +73,7 @@ template <typename Config>
 __device__ void store_tile(const Task& task, const Place<Config>& place, const Lane<Config>& lane,
                            const float (&acc)[Config::kThreadX][Config::kThreadS]) {
   constexpr int kVector = Config::kVectorS, kThreadS = Config::kThreadS, kSumS = Config::kSumS;
-  auto& sums = device::shared_storage<SharedStorage<Config>>().sums;
+  auto& sums = device::shared_storage<WarpSums<Config>>().sums;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   float* const c = task.c + place.product * task.product_c + place.split * task.split_c;
   // Neighbouring threads store to neighbouring words of C.
@@ -114,8 +114,8 @@ __device__ void store_tile(const Task& task, const Place<Config>& place, const L
   }
 }
 
-// Waits until at most `pending` of the thread's groups of copies are in flight; rounded down to what
-// there is an instruction for.
+// Waits until at most `pending` of the thread's groups of copies are in flight; rounded down to
+// what there is an instruction for.
 inline __device__ void wait_for_copies(int pending) {
   if (pending >= 8) {
     device::copy_async_wait<8>();
@@ -135,7 +135,7 @@ inline __device__ void wait_for_copies(int pending) {
 // `Order` is there to be part of the symbol.
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Task task) {
-  auto* const ring = device::shared_storage<SharedStorage<Config>>().ring;
+  KTile<Config>* const ring = &device::shared_storage<KTile<Config>>();  // task.depth of them
   const Place<Config> place(task);
   const Lane<Config> lane;
   const int warp_k = static_cast<int>(threadIdx.x) / 32 * Config::kWarpK;

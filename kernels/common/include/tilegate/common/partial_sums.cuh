@@ -1,6 +1,6 @@
 // Partial sums of C in the workspace, and the kernel that adds them in a fixed order, so that the
-// same call gives the same bits. Split z of product p has an M×N matrix of its own, without padding:
-// number p·splits + z.
+// same call gives the same bits. Split z of product p has an M×N matrix of its own, without
+// padding: number p·splits + z.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,8 @@ __global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, int splits) 
   device::let_next_kernel_start();
   float sum[kPerLane]{};
 #pragma unroll 4
-  for (int split = splits * part / kSplitParts; split < splits * (part + 1) / kSplitParts; ++split) {
+  for (int split = splits * part / kSplitParts; split < splits * (part + 1) / kSplitParts;
+       ++split) {
 #pragma unroll
     for (int i = 0; i < kPerLane; ++i) {
       if (first + lane + 32 * i < size) sum[i] += partial[std::int64_t{split} * size + 32 * i];
