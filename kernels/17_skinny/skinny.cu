@@ -37,7 +37,7 @@ struct Way {
 };
 
 Status enqueue(const KernelArgs& args, const Roles& roles, const Way& way, Stream stream) {
-  const Status status =
+  Status status =
       device::launch({.kernel = "skinny",
                       .blocks = way.tiles * way.splits,
                       .threads_x = kNumThreads,
