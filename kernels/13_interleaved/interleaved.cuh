@@ -101,7 +101,7 @@ constexpr Stage make_stage(std::string_view name) {
           .idea = "loads and stores spread between the FFMA, in the order of the source",
           .takes_transposed = true,
           .takes_batches = true,
-          .tile_sizes = kTileSizes<Tiles...>,
+          .tile_sizes = kTileSizes,
           .candidates = candidates<Tiles...>,
           .setup = setup<Tiles...>};
 }

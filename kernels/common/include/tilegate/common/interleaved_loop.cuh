@@ -152,10 +152,10 @@ class Loop {
                                  read_b_ + 4 * (k * B::kRow + q * Config::kPartStepN));
   }
 
-  // The stores and global loads of a round, evenly spread over the last step but one.
+  // The stores and global loads of a round, in the last step but one.
   __device__ void move_tiles(int k, int slot) {
     constexpr int kMoves = A::kMoves + B::kMoves;
-    constexpr int kGap = kM * kN / (kMoves + 1);
+    constexpr int kGap = Config::kSpread ? kM * kN / (kMoves + 1) : 1;
     static_assert(kGap > 0, "more moves than FFMA");
     const int move = slot / kGap;
     if (k != kSteps - 2 || slot % kGap != kGap / 2 || move >= kMoves) return;

@@ -24,6 +24,7 @@ struct Tiles128x256x8 {
   static constexpr int kThreadM = 16, kThreadN = 8, kLanesM = 8;
   static constexpr int kSlices = 1, kHalves = 1, kBlocksPerSm = 1;
   static constexpr cost::BlockCost kCost = {58.1, 4.8};
+  static constexpr bool kSpread = true;
   using Order = SourceOrder;
   template <typename Layout>
   static constexpr bool kTakes = Layout::kVector && !Layout::kBAlongK;
@@ -144,9 +145,7 @@ Status allow_shared_memory(Kernel kernel) {
   return {};
 }
 
-// Where the edge cases are: a stage's tile_sizes.
-template <typename... Tiles>
-constexpr std::int64_t kTileSizes[] = {4, InterleavedTiles<Tiles>::kBlockK..., Tiles::kBlockM...,
-                                       Tiles::kBlockN...};
+// Extents of all the tiles above, and where vectors end: a stage's tile_sizes.
+constexpr std::int64_t kTileSizes[] = {4, 8, 16, 32, 64, 128, 256};
 
 }  // namespace tilegate::interleaved

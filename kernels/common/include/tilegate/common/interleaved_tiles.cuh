@@ -6,6 +6,7 @@
 //   kSlices              parts of each k tile that different threads of a block multiply
 //   kHalves              parts of each k tile that a thread multiplies in turn: 1 or 2
 //   kBlocksPerSm         limits registers
+//   kSpread              stores and global loads stand between the FFMA, or one after another
 //   kCost                what the cost model knows of a block
 //   Order                who decides the order of the machine instructions
 #pragma once
