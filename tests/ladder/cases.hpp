@@ -25,6 +25,9 @@ std::vector<Case> memory_cases(const Stage& stage);
 // beta == 0, alpha == 0, K == 0, empty C, and NaN and Inf in every operand and factor.
 std::vector<Case> semantics_cases(const Stage& stage);
 
+// For every configuration of a stage: several tiles, whole vectors and none, in all forms.
+std::vector<Case> configuration_cases(const Stage& stage);
+
 // Few, but large enough for several tiles.
 std::vector<Case> repeat_cases(const Stage& stage);
 
