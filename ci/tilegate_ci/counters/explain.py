@@ -61,9 +61,7 @@ def _intensities(case: Counted) -> dict[str, str]:
     bound = "" if not wavefronts else f" (below {WAVEFRONTS_PER_WARP_FMA} FMA can be the limit)"
     return {
         "counted intensity": per(flops, SECTOR_BYTES * sectors, "FLOP per byte of global sectors"),
-        "intensity of shared memory": per(
-            flops, WAVEFRONT_BYTES * wavefronts, "FLOP per byte of wavefronts"
-        ),
+        "shared memory": per(flops, WAVEFRONT_BYTES * wavefronts, "FLOP per byte of wavefronts"),
         "thread intensity": per(flops, register_bytes, "FLOP per byte that threads load"),
         "limit: shared wavefronts per warp FMA": per(wavefronts, warp_fma, "") + bound,
         "limit: bytes of global memory per FLOP": per(SECTOR_BYTES * sectors, flops, ""),
