@@ -36,6 +36,15 @@ struct AsyncKernel {
 };
 
 template <typename Config>
+constexpr cost::BlockCost cost_of() {
+  if constexpr (Config::kOnlyVectors) {
+    return Config::kVectorCost;
+  } else {
+    return Config::kWordCost;
+  }
+}
+
+template <typename Config>
 constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, KSplit)) {
   return {.name = Config::kName,
           .block_m = Config::kBlockM,
@@ -48,7 +57,7 @@ constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, KSplit)) {
           .feed_a = Config::kFeedA,
           .feed_b = Config::kFeedB,
           .shared_bytes = sizeof(typename Config::SharedStorage),
-          .cost = Config::kOnlyVectors ? Config::kVectorCost : Config::kWordCost,
+          .cost = cost_of<Config>(),
           .run = run};
 }
 
