@@ -20,12 +20,12 @@ tilegate_add_python_test(gate PATHS
 tilegate_add_python_test(gate_times PATHS
   tests/gate/test_replay.py tests/gate/test_run.py)
 # Long ones first, or the last would run alone.
-set_tests_properties(gate PROPERTIES COST 30)
+set_tests_properties(gate PROPERTIES COST 30 TIMEOUT 300)
 set_tests_properties(gate_times PROPERTIES COST 20)
 tilegate_add_python_test(profile PATHS tests/profile)
 tilegate_add_python_test(commands PATHS
   tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_setup.py)
-set_tests_properties(commands PROPERTIES COST 40 TIMEOUT 240)  # each run draws its page
+set_tests_properties(commands PROPERTIES COST 40 TIMEOUT 240)
 tilegate_add_python_test(tables PATHS
   tests/ci/test_shipped.py tests/ci/test_stages.py tests/ci/test_tables.py)
 tilegate_add_python_test(plots PATHS tests/ci/test_plot.py)
@@ -39,12 +39,13 @@ if(TILEGATE_BROWSER)
   set_tests_properties(browser PROPERTIES LABELS browser)
 endif()
 
-# What the kernels use of the GPU, against the committed table: one architecture here, all of them
-# with `ci/gate resources`. A table of another nvcc release compares nothing, which is a skip.
+# What the kernels use of the GPU, against the committed table: here one architecture of the rungs
+# that have changed since it was made, everything with `ci/gate resources`. A table of another nvcc
+# release compares nothing, which is a skip.
 find_program(TILEGATE_NVCC nvcc PATH_SUFFIXES bin
   HINTS ENV CUDA_HOME /usr/local/cuda ${PROJECT_SOURCE_DIR}/build/nvcc/nvidia/cu13)
 if(TILEGATE_NVCC)
-  add_test(NAME resources COMMAND ${PROJECT_SOURCE_DIR}/ci/gate resources --arch 90a)
+  add_test(NAME resources COMMAND ${PROJECT_SOURCE_DIR}/ci/gate resources --changed --arch 90a)
   set_tests_properties(resources PROPERTIES SKIP_RETURN_CODE 4 TIMEOUT 600 LABELS resources COST 40)
 endif()
 

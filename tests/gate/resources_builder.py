@@ -26,10 +26,6 @@ output = pathlib.Path(arguments[arguments.index("-o") + 1])
 if "-c" in arguments:
     sys.stderr.write((here / "ptxas").read_text())
     output.write_text("")
-    header = here.parent / "kernels/include/tilegate/tile.hpp"
-    source = arguments[arguments.index("-c") + 1]
-    rule = f"{{output}} : {{source}} \\\\\\n  {{header}} /usr/include/stdio.h\\n"
-    pathlib.Path(arguments[arguments.index("-MF") + 1]).write_text(rule)
 else:
     output.write_text("#!/bin/sh\\ncat '" + str(here / "launches") + "'\\n")
     output.chmod(0o755)

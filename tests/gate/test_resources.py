@@ -78,6 +78,30 @@ def test_a_changed_source_is_compiled_again(repository, committed, gate, what):
     assert gate()[0] == 2
 
 
+def test_only_what_has_changed_since_the_table(repository, gate):
+    every = ("--repository", str(repository.root))
+    assert main(["resources", *every, "--update"]) == 0
+    repository.say(SPILLED)
+    shutil.rmtree(repository.root / "build/resources-cache")
+    calls = repository.calls()
+    code, out, _ = gate("--changed")
+    assert (code, repository.calls()) == (0, calls)
+    assert "0 rungs, 0 kernels" in out
+    repository.edit()
+    assert gate("--changed")[0] == 2
+
+
+def test_a_table_of_some_architectures_vouches_for_no_sources(repository, gate):
+    every = ("--repository", str(repository.root))
+    assert main(["resources", *every, "--update"]) == 0
+    repository.edit()
+    assert gate("--update")[0] == 0  # of two architectures
+    calls = repository.calls()
+    shutil.rmtree(repository.root / "build/resources-cache")
+    assert gate("--changed")[0] == 0
+    assert repository.calls() > calls
+
+
 def test_a_spill_is_an_error_with_a_markdown_diff(repository, committed, gate, tmp_path):
     repository.say(SPILLED)
     repository.edit()

@@ -1,24 +1,27 @@
 """The compiler's report and the recorder's, read."""
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from resources_builder import GOOD, KERNEL, SPILLED, launches
+from resources_builder import GOOD, KERNEL, SPILLED, Repository, launches
+from stage_builder import stage
 
 from tilegate_ci.core.files import GateError
+from tilegate_ci.core.stages import Stage
 from tilegate_ci.resources.compile import (
     Launch,
     Usage,
     demangle,
     find_toolkit,
-    parse_depends,
     parse_launches,
     parse_ptxas,
     shortened,
 )
 from tilegate_ci.resources.occupancy import ARCHITECTURES, blocks_per_sm, occupancy
+from tilegate_ci.resources.sources import source_files, sources_digest
 
 DATA = Path(__file__).parent / "data"
 CALLEE = """\
@@ -59,12 +62,29 @@ def test_a_kernel_of_a_variant_is_not_on_the_default_path():
     assert not any(launch.default for launch in found.values())
 
 
-def test_dependencies():
-    assert parse_depends("a.o : k/a.cu \\\n  k/with\\ space.hpp \\\n /usr/x.h\n") == [
-        "k/a.cu",
-        "k/with space.hpp",
-        "/usr/x.h",
-    ]
+def stage_of(**changes):
+    return Stage.model_validate_json(json.dumps(stage("09_swizzle", "Swizzle", **changes)))
+
+
+def test_sources_are_followed_through_headers(tmp_path):
+    repository = Repository(tmp_path)
+    beside = repository.rung.with_name("loop.cuh")
+    repository.rung.write_text('#include <cstdio>\n#if 0\n# include "loop.cuh"\n#endif\n')
+    beside.write_text("#include <tilegate/tile.hpp>\n#include <tilegate/device/cpu/seam.hpp>\n")
+    executor = tmp_path / "kernels/device/include/tilegate/device/cpu/seam.hpp"
+    executor.parent.mkdir(parents=True)
+    executor.write_text("// nvcc never reads it\n")
+    swizzle = stage_of()
+    assert source_files(tmp_path, swizzle) == [beside, repository.rung, repository.header]
+    before = sources_digest(tmp_path, swizzle)
+    repository.header.write_text("// version 2\n")
+    assert sources_digest(tmp_path, swizzle) != before
+
+
+def test_a_source_that_is_not_there(tmp_path):
+    gone = stage_of(sources=["kernels/09_swizzle/gone.cu"])
+    with pytest.raises(GateError, match=r"gone\.cu: .*No such file"):
+        source_files(tmp_path, gone)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tilegate_ci.judge import waivers
 from tilegate_ci.resources import render
 from tilegate_ci.resources.compile import find_toolkit
 from tilegate_ci.resources.judge import MEANINGS, judge
-from tilegate_ci.resources.measure import measure, merged
+from tilegate_ci.resources.measure import changed, measure, merged
 from tilegate_ci.resources.occupancy import ARCHITECTURES
 from tilegate_ci.resources.table import Table, load
 
@@ -27,6 +27,7 @@ EXIT_CODES = MEANINGS
 EXAMPLES = """examples:
   ci/gate resources                           # every rung, every architecture
   ci/gate resources --rung Warptile --arch 90a
+  ci/gate resources --changed --arch 90a      # rungs whose files the table does not know
   ci/gate resources --update && git diff bench/baselines/resources.json
 """
 
@@ -39,6 +40,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="append",
         choices=[*ARCHITECTURES],
         help=f"only this architecture of {', '.join(ARCHITECTURES)}; may be repeated",
+    )
+    command.add_argument(
+        "--changed",
+        action="store_true",
+        help="only rungs with a file, or a header that it includes, that has changed since the "
+        "table was made",
     )
 
 
@@ -55,6 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     fresh = arguments.update and not path.exists()
     committed = Table(schema=1, nvcc=toolkit.release) if fresh else load(path)
     waivers.check(committed.waivers, datetime.date.today(), str(path))
+    if arguments.changed and committed.nvcc == toolkit.release:
+        chosen = changed(repository, chosen, committed)
     partial = len(chosen) < len(every) or len(architectures) < len(ARCHITECTURES)
     if arguments.update and partial and committed.nvcc != toolkit.release:
         raise GateError(
@@ -67,7 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
         write_text(path, formats.to_text(committed))
         sys.stdout.write(f"{os.path.relpath(path)}: written\n")
     # What has left the ladder is compared only where the whole ladder was asked for.
-    names = {rung.name for rung in chosen} | ({*committed.rungs} if not arguments.rung else set())
+    gone = {*committed.rungs} - {stage.name for stage in every}
+    names = {rung.name for rung in chosen} | (set() if arguments.rung else gone)
     judgement = judge(committed, found, names, architectures, errors)
     if arguments.markdown:
         write_text(Path(arguments.markdown), render.markdown(judgement))

@@ -13,8 +13,8 @@ from tilegate_ci.core.files import GateError
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.stages import Stage
 from tilegate_ci.resources.occupancy import ARCHITECTURES, Architecture, compute_capability
+from tilegate_ci.resources.sources import INCLUDES
 
-INCLUDES = ("kernels/include", "kernels/common/include", "kernels/device/include")
 CORE = ("kernels/core/problem.cpp", "kernels/core/stage.cpp")  # what launches.cpp calls
 FLAGS = ("-O3", "-DNDEBUG", "-std=c++20")
 FETCHED = REPOSITORY / "build" / "nvcc" / "nvidia" / "cu13" / "bin"  # by ci/nvcc
@@ -55,7 +55,6 @@ class Compiled:
 
     usage: Mapping[str, Usage]
     launches: Mapping[str, Launch]
-    sources: Sequence[str] = ()  # the rung's files and the headers that they include
 
 
 def find_toolkit() -> Toolkit:
@@ -80,16 +79,15 @@ def compile_rung(
 ) -> dict[Architecture, Compiled]:
     """Compiles one rung for all `architectures` at once and reads the compiler's report."""
     targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in architectures]
-    said, objects, sources = "", [], []
+    said, objects = "", []
     variants = any(source.name == "variants.cu" for source in stage.sources)
     with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
         for source in stage.sources:
-            made, depends = Path(folder, f"{source.stem}.o"), Path(folder, f"{source.stem}.d")
-            compiling = ["-Xptxas", "-v", "-c", str(repository / source), "-o", str(made)]
-            done = _nvcc(toolkit, repository, [*targets, *compiling, "-MD", "-MF", str(depends)])
+            made = str(Path(folder, f"{source.stem}.o"))
+            compiling = ["-Xptxas", "-v", "-c", str(repository / source), "-o", made]
+            done = _nvcc(toolkit, repository, [*targets, *compiling])
             said += done.stdout + done.stderr
-            objects.append(str(made))
-            sources += parse_depends(depends.read_text(encoding="utf-8"))
+            objects.append(made)
         program = Path(folder, "launches")
         defines = [f"-DTILEGATE_RUNG={stage.word}", f"-DTILEGATE_HAS_VARIANTS={int(variants)}"]
         core = [str(repository / source) for source in CORE]
@@ -102,7 +100,6 @@ def compile_rung(
         architecture: Compiled(
             {names[name]: usage for name, usage in usages.get(architecture, {}).items()},
             {names[name]: launch for name, launch in found[architecture].items()},
-            sources,
         )
         for architecture in architectures
     }
@@ -149,12 +146,6 @@ def parse_launches(text: str) -> dict[str, Launch]:
             old.default or launched_by == rung,
         )
     return launches
-
-
-def parse_depends(text: str) -> list[str]:
-    """The files that a Makefile rule depends on."""
-    rule = text.replace("\\\n", " ").split(" : ", 1)[-1]
-    return [word.replace("\\ ", " ") for word in re.findall(r"(?:\\ |\S)+", rule)]
 
 
 def demangle(mangled: Iterable[str], word: str) -> dict[str, str]:

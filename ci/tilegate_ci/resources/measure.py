@@ -12,6 +12,7 @@ from tilegate_ci.core.stages import Stage
 from tilegate_ci.resources.cache import Cache
 from tilegate_ci.resources.compile import Compiled, Toolkit, compile_rung
 from tilegate_ci.resources.occupancy import ARCHITECTURES, Architecture, compute_capability
+from tilegate_ci.resources.sources import sources_digest
 from tilegate_ci.resources.table import RungResources, Table, rung_rows
 
 _BELOW = "needs compute capability "
@@ -26,7 +27,7 @@ def measure(
 ) -> tuple[Table, list[str]]:
     """As many rungs at a time as there are processors. The list names rungs that failed, and
     why."""
-    cache = Cache(repository / "build" / "resources-cache", repository, toolkit)
+    cache = Cache(repository / "build" / "resources-cache", toolkit)
     found: dict[str, RungResources] = {}
     errors = []
 
@@ -60,19 +61,27 @@ def _measure_rung(
         if compute_capability(architecture) < stage.compute_capability:
             not_on[architecture] = f"{_BELOW}{stage.compute_capability}"
     wanted = [a for a in architectures if a not in not_on]
-    cached = {a: cache.load(stage, a) for a in wanted}
+    sources = sources_digest(repository, stage)
+    cached = {a: cache.load(stage, a, sources) for a in wanted}
     compiled: dict[Architecture, Compiled] = {a: c for a, c in cached.items() if c is not None}
     missing = [a for a in wanted if a not in compiled]
     if missing:
         started = time.monotonic()
         fresh = compile_rung(toolkit, repository, stage, missing)
         for architecture, result in fresh.items():
-            cache.store(stage, architecture, result)
+            cache.store(stage, architecture, sources, result)
         compiled.update(fresh)
         seconds = time.monotonic() - started
         message(f"{stage.name}: compiled for {', '.join(missing)} in {seconds:.0f} s")
     ordered = {a: compiled[a] for a in wanted}
-    return RungResources(kernels=rung_rows(ordered), not_on={a: not_on[a] for a in sorted(not_on)})
+    excluded = {a: not_on[a] for a in sorted(not_on)}
+    return RungResources(sources=sources, kernels=rung_rows(ordered), not_on=excluded)
+
+
+def changed(repository: Path, stages: Sequence[Stage], committed: Table) -> list[Stage]:
+    """Those whose files are not the ones that the table was made of."""
+    known = {name: rung.sources for name, rung in committed.rungs.items()}
+    return [s for s in stages if known.get(s.name) != sources_digest(repository, s)]
 
 
 def merged(
@@ -96,6 +105,8 @@ def merged(
         for kernel, rows in fresh.kernels.items():
             kernels.setdefault(kernel, {}).update(rows)
         rungs[name] = RungResources(
+            # Rows of other architectures may be of older files.
+            sources=kept.sources if {*ARCHITECTURES} - {*architectures} else fresh.sources,
             kernels={kernel: rows for kernel, rows in kernels.items() if rows},
             not_on={**kept.not_on, **fresh.not_on},
         )

@@ -55,8 +55,10 @@ Kernels = dict[str, dict[Architecture, KernelRow]]
 
 
 class RungResources(Model):
-    """`not_on`: architectures without rows, and why. Reasons that people wrote are kept."""
+    """`sources`: the digest of the files that the rows were compiled from. `not_on`: architectures
+    without rows, and why. Reasons that people wrote are kept."""
 
+    sources: str = ""
     kernels: Kernels = {}
     not_on: Annotated[dict[Architecture, Line], Field(exclude_if=lambda reasons: not reasons)] = {}
 
