@@ -73,7 +73,7 @@ constexpr AsyncKernel kernel() {
 constexpr AsyncKernel kKernels[] = {kernel<Tiles128x128>(), kernel<Tiles128x64>(),
                                     kernel<Tiles64x64s2>(), kernel<Tiles64x64s4>()};
 
-constexpr double kPackSeconds = 1.5e-6, kPackBandwidth = 4.3e12;  // bytes read and written per s
+constexpr double kPackSeconds = 2.5e-6, kPackBandwidth = 4.3e12;  // bytes read and written per s
 
 // What happens to one operand before it is multiplied by tiles of `block` x.
 struct Packing {
