@@ -11,6 +11,7 @@
 //   kBlocksPerSm               limits registers
 //   kDealtLanes                how lanes map to thread tiles; see position()
 //   kChecksEdges               C may be smaller than the tile; see k_split.cuh
+//   kSwapsNeighbours           see tile_results.cuh
 #pragma once
 
 #include <cstdint>
