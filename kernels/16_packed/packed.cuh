@@ -147,6 +147,10 @@ inline Status enqueue_packing(const Packings& packings, KernelArgs& args, Stream
   replace(packings.a, jobs.source[0], args.a, args.lda, args.stride_a);
   replace(packings.b, jobs.source[1], args.b, args.ldb, args.stride_b);
   args.workspace = workspace;
+  if (args.shape.k == 0) {  // nothing is read, but the addresses of vectors have to be aligned
+    args.a = args.b = nullptr;
+    args.lda = args.ldb = args.stride_a = args.stride_b = 0;
+  }
   return packings.packs() ? enqueue_pack(jobs, stream) : Status();
 }
 
