@@ -1,4 +1,5 @@
 // What stages offer for a problem, planned for made-up devices.
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <tilegate/catalogue.hpp>
+#include <tilegate/choices/sgemm.hpp>
 #include <tilegate/sgemm.hpp>
 
 namespace tilegate {
@@ -61,6 +63,15 @@ TEST(Sgemm, TakesTheRungThatSuits) {
   };
   EXPECT_EQ(rung_of(Problem::dense({4, 4096, 14336})), "Skinny");
   EXPECT_NE(rung_of(Problem::dense({4096, 4096, 4096})), "Skinny");
+}
+
+TEST(Sgemm, HasTheEdgeCasesOfEachRung) {
+  for (const Stage* rung : sgemm::kChoices) {
+    for (const std::int64_t size : rung->tile_sizes) {
+      EXPECT_NE(std::ranges::find(sgemm::stage.tile_sizes, size), sgemm::stage.tile_sizes.end())
+          << rung->name << " " << size;
+    }
+  }
 }
 
 TEST(Sgemm, LeavesOutWhatTheDeviceCannotRun) {
