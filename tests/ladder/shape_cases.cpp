@@ -137,11 +137,14 @@ std::vector<Case> shape_cases(const Stage& stage) {
   const std::vector<Form> forms = forms_of(stage);
   const std::vector<Shape> edges = edges_of_forms(stage);
   for (std::size_t i = 0; i < forms.size(); ++i) {
+    if (is_variant(stage) && forms[i].batch > 1) continue;
     cases.set_form(forms[i]);
     for (std::size_t j = i; j < edges.size(); j += forms.size()) cases.add(edges[j]);
     for (const Shape& shape : kVectorShapes) cases.add_aligned(shape);
     if (is_variant(stage)) continue;
-    for (const std::int64_t tile : stage.tile_sizes) cases.add_aligned({tile, tile, tile});
+    for (const std::int64_t tile : stage.tile_sizes) {
+      if (tile <= kLargestRepeated) cases.add_aligned({tile, tile, tile});
+    }
   }
   return cases.take();
 }
