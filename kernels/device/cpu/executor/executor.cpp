@@ -105,6 +105,11 @@ Status Executor::run(const device::LaunchConfig& config, const std::function<voi
                                 " blocks of " + std::to_string(threads) + " threads with " +
                                 std::to_string(config.shared_bytes) + " bytes of shared memory");
   }
+  coverage_ = {config.blocks, 0};
+  if (config.blocks < schedule_.least_) {
+    return Status::device_error(kernel + ": " + std::to_string(config.blocks) +
+                                " blocks are too few to run a sample of them");
+  }
 
   config_ = config;
   body_ = &thread_body;
@@ -125,7 +130,8 @@ Status Executor::run(const device::LaunchConfig& config, const std::function<voi
 
   observer::begin_launch(config_, shared_.get());
   const FaultSources sources;
-  for (std::int64_t i = 0; i < config.blocks && !fault_; ++i) {
+  for (std::int64_t i = 0; i < config.blocks && !fault_; i = schedule_.next(i, config.blocks)) {
+    ++coverage_.run;
     std::int64_t block = i;
     if (schedule_.kind_ == Schedule::Kind::kReverse) block = config.blocks - 1 - i;
     if (schedule_.kind_ == Schedule::Kind::kShuffled) {

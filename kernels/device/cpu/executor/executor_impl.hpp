@@ -60,6 +60,7 @@ class Executor {
   Status run(const device::LaunchConfig& config, const std::function<void()>& thread_body);
 
   void set_schedule(Schedule schedule) { schedule_ = schedule; }
+  Coverage coverage() const { return coverage_; }
   bool is_running() const { return current_ != nullptr; }
   Thread& current() { return *current_; }
 
@@ -90,6 +91,7 @@ class Executor {
   std::span<std::unique_ptr<Thread>> block_threads() { return {threads_.data(), num_threads_}; }
 
   Schedule schedule_ = Schedule::forward();
+  Coverage coverage_;
   const std::function<void()>* body_ = nullptr;
   device::LaunchConfig config_{};
   unsigned num_threads_ = 0;

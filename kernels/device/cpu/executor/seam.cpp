@@ -17,6 +17,8 @@ namespace executor {
 
 void set_schedule(Schedule schedule) { this_executor().set_schedule(schedule); }
 
+Coverage coverage() { return this_executor().coverage(); }
+
 Status run(const device::LaunchConfig& config, const std::function<void()>& thread_body) {
   return this_executor().run(config, thread_body);
 }
