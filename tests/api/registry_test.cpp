@@ -68,6 +68,19 @@ TEST(Catalogue, FindsEachStageByItsName) {
   EXPECT_EQ(find_stage("Cublas"), nullptr) << "the yardstick is no rung";
 }
 
+// What is skipped as a stage that cannot run here is one whose descriptor says so.
+TEST(Plan, StagesRunWhereTheirDescriptorsSay) {
+  const Device& here = device::current();
+  for (const Stage* stage : catalogue_stages()) {
+    const Requirements& needs = stage->requirements;
+    const bool runs = here.is_cuda ? here.compute_capability >= needs.compute_capability
+                                   : needs.not_on_simt.empty();
+    EXPECT_EQ(cannot_run(*stage).empty(), runs) << stage->name;
+    EXPECT_EQ(stage->prepare().ok(), runs) << stage->name;
+    EXPECT_EQ(stage->plan(Problem::dense({5, 7, 3})).ok(), runs) << stage->name;
+  }
+}
+
 TEST(Plan, RoundingChainsBoundSomething) {
   for (const Stage* stage : catalogue_stages()) {
     if (!cannot_run(*stage).empty()) continue;

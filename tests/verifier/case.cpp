@@ -14,6 +14,11 @@
 namespace tilegate::verifier {
 namespace {
 
+// Of 65625 blocks, those of 2 100 000 rows in tiles of 32, some 2300.
+constexpr std::int64_t kSampleEnds = 32, kSampleStride = 29;
+// Of a grid for 2^31 rows. Fewer blocks walk over the tiles, without an end.
+constexpr std::int64_t kBlockPerTile = 1 << 20;
+
 // With what a test's name may hold.
 std::string spell(const std::string& text) {
   std::string spelt;
@@ -103,7 +108,20 @@ void set_order([[maybe_unused]] Order order, [[maybe_unused]] std::uint64_t seed
       return simt::executor::set_schedule(simt::Schedule::reverse());
     case Order::kShuffled:
       return simt::executor::set_schedule(simt::Schedule::shuffled(seed));
+    case Order::kSample:
+      return simt::executor::set_schedule(simt::Schedule::sample(kSampleEnds, kSampleStride));
+    case Order::kEnds:
+      return simt::executor::set_schedule(simt::Schedule::sample(2, 0, kBlockPerTile));
   }
+#endif
+}
+
+BlocksRun blocks_run() {
+#if TILEGATE_ON_SIMT
+  const simt::Coverage coverage = simt::executor::coverage();
+  return {static_cast<double>(coverage.blocks), static_cast<double>(coverage.run)};
+#else
+  return {};
 #endif
 }
 

@@ -56,8 +56,12 @@ GuardedMatrix::Layout layout_of(const Problem& problem, Operand operand);
 // Device memory that `verify` takes for the operands of the case, in bytes.
 std::size_t device_bytes(const Case& test_case);
 
-// The order in which the SIMT executor runs blocks and threads; a GPU keeps its own.
-enum class Order { kForward, kReverse, kShuffled };
+// The order in which the SIMT executor runs blocks and threads; a GPU keeps its own. kSample runs a
+// part of the blocks, from end to end: an element of C is then right or as it was, the first and
+// the last are right, and as many are as the blocks that ran have. A plan with a workspace runs
+// whole: its kernels need each other's blocks. kEnds runs two blocks at each
+// end of a grid, which is refused where it does not have a block for every tile of some 2^31 rows.
+enum class Order { kForward, kReverse, kShuffled, kSample, kEnds };
 inline constexpr std::array kBothOrders = {Order::kForward, Order::kReverse};
 
 // The checks, in the order in which they are made; the first that fails is the verdict's.
@@ -67,6 +71,7 @@ inline constexpr std::array kBothOrders = {Order::kForward, Order::kReverse};
 //   inputs     so are A and B, bit for bit
 //   finite     C is finite where the reference is
 //   class      C is NaN, or the same infinity, where the reference is
+//   sample     as many elements are written as the blocks that ran have (Order::kSample)
 //   exact      C equals the reference (integer inputs)
 //   bound      C is within the forward error bound of the plan's rounding chain (uniform inputs)
 //   repeat     each further run, into a fresh C, gives the same bits
@@ -84,5 +89,12 @@ Verdict verify(const Stage& stage, const Case& test_case,
 
 // For the runs that follow; `seed` is of the shuffled order.
 void set_order(Order order, std::uint64_t seed = 1);
+
+// Blocks of the latest launch, and how many of them ran; both 1 on a GPU, where all do. None ran of
+// a grid that was refused.
+struct BlocksRun {
+  double all = 1.0, run = 1.0;
+};
+BlocksRun blocks_run();
 
 }  // namespace tilegate::verifier

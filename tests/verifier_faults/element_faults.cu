@@ -6,6 +6,7 @@
 #include <tilegate/stage.hpp>
 
 #include "verifier_faults/faults.hpp"
+#include "verifier_faults/planted_stage.cuh"
 
 namespace tilegate::faults {
 
@@ -29,7 +30,6 @@ enum class Fault {
 };
 
 constexpr int kThreads = 128;
-constexpr std::int64_t kTile = 16;  // elements of C that one forgets to write
 constexpr std::int64_t kLongSum = 10000;
 
 __host__ __device__ inline std::int64_t last_of(std::int64_t rows, std::int64_t cols,

@@ -5,6 +5,7 @@
 #include <tilegate/stage.hpp>
 
 #include "verifier_faults/faults.hpp"
+#include "verifier_faults/planted_stage.cuh"
 
 namespace tilegate::faults {
 
@@ -15,8 +16,6 @@ enum class TileFault {
   kDivergentBarrier,        // threads outside C leave before the barrier
   kSumsInAnyOrder,          // right within the bound, but whoever writes last decides the order
 };
-
-constexpr int kTile = 16;
 
 struct TileStorage {
   float a[kTile][kTile];
