@@ -1,5 +1,6 @@
 // What only the executor promises of a right kernel's surroundings: schedules that expose races,
 // poisoned shared memory, and copies that come no earlier than their wait.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -131,6 +132,26 @@ __global__ void read_then_write(const float* in, float* out) {
 
 TEST(SharedMemory, IsNanBeforeEveryBlock) {
   for (const float value : run(read_then_write, Schedule::forward(), 3)) {
+    EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+// What this function finds on the stack, and leaves there for the next thread.
+float exchange_on_stack(float leave) {
+  float frame[16];
+  asm volatile("" : "=m"(frame));  // nothing is written, but the compiler cannot know
+  const float found = frame[7];
+  std::fill(std::begin(frame), std::end(frame), leave);
+  asm volatile("" : : "m"(frame));
+  return found;
+}
+
+__global__ void read_stack(const float* in, float* out) {
+  out[blockIdx.x * kThreads + threadIdx.x] = exchange_on_stack(in[threadIdx.x]);
+}
+
+TEST(Stack, IsNanBeforeEveryThread) {
+  for (const float value : run(read_stack, Schedule::forward(), 3)) {
     EXPECT_TRUE(std::isnan(value));
   }
 }

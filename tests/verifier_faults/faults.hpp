@@ -11,7 +11,7 @@ namespace tilegate::faults {
 // What it takes to see a fault reliably.
 enum class Needs {
   kNothing,
-  kSchedule,   // the executor; a GPU may run it right by luck, and racecheck is for that
+  kExecutor,   // a GPU may run it right by luck; its sanitizers are for that
   kSanitizer,  // guards that cannot be read: the executor under the address sanitizer
 };
 

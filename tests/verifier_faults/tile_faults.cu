@@ -71,12 +71,12 @@ std::span<const PlantedFault> tile_faults() {
   static constexpr PlantedFault kFaults[] = {
       {make_stage<enqueue_tiled<kNone>>("RightTiles"), ""},
       {make_stage<enqueue_tiled<kNoBarrierAfterLoad>>("NoBarrierAfterLoad"),
-       "finite|exact|bound|repeat", Needs::kSchedule},
+       "finite|exact|bound|repeat", Needs::kExecutor},
       {make_stage<enqueue_tiled<kNoBarrierAfterMultiply>>("NoBarrierAfterMultiply"),
-       "finite|exact|bound", Needs::kSchedule},
+       "finite|exact|bound", Needs::kExecutor},
       {make_stage<enqueue_tiled<kDivergentBarrier>>("DivergentBarrier"), "status",
-       Needs::kSchedule},
-      {make_stage<enqueue_tiled<kSumsInAnyOrder>>("SumsInAnyOrder"), "repeat", Needs::kSchedule},
+       Needs::kExecutor},
+      {make_stage<enqueue_tiled<kSumsInAnyOrder>>("SumsInAnyOrder"), "repeat", Needs::kExecutor},
   };
   return kFaults;
 }

@@ -25,6 +25,16 @@ constexpr unsigned kMaxThreads = 1024;           // of a block, as in CUDA
 constexpr std::size_t kMaxShared = 227 * 1024;   // bytes of a block, as on compute capability 9.0
 constexpr std::size_t kStackBytes = 128 * 1024;  // of a fiber; pages that stay unused cost nothing
 
+constexpr std::size_t kPoisonedBytes = 1024;  // of a stack, more than the frames of a kernel take
+
+// NaN in every word of the stack below the caller's frame: a variable that nobody has set is
+// neither zero, as on a new stack, nor what the thread before left there.
+[[gnu::noinline]] void poison_stack() {
+  std::byte frame[kPoisonedBytes];
+  std::memset(frame, 0xFF, sizeof(frame));
+  asm volatile("" : : "r"(frame) : "memory");  // or the compiler would leave it out
+}
+
 // Stacks grow down: Boost's `sp` is the top.
 StackBounds stack_of(const ctx::stack_context& stack) {
   return {static_cast<std::byte*>(stack.sp) - stack.size, stack.size};
@@ -58,6 +68,7 @@ void Executor::make_fibers(unsigned count) {
                                 finish_first_switch(scheduler_stack_);
                                 scheduler_ = std::move(scheduler);
                                 while (!unwinding_) {  // one CUDA thread after another
+                                  poison_stack();
                                   run_thread_body();
                                   thread.state = State::kDone;
                                   ++num_done_;
