@@ -29,6 +29,16 @@ std::uint64_t parse_seed(const std::string& text) {
   return seed;
 }
 
+int parse_count(const std::string& flag, const std::string& text) {
+  int count = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc() || stop != end || count < 0) {
+    throw UsageError(flag + ": '" + text + "' is not a count");
+  }
+  return count;
+}
+
 Plant parse_plant(const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string percent = colon == std::string::npos ? "" : text.substr(colon + 1);
@@ -93,6 +103,8 @@ Flags parse_flags(const std::vector<std::string>& args, double default_min_time_
       flags.cold = true;
     } else if (arg == "--variants") {
       flags.variants = true;
+    } else if (const auto configurations = value_of(arg, "--configurations")) {
+      flags.configurations = parse_count("--configurations", *configurations);
     } else if (const auto shapes = value_of(arg, "--shapes")) {
       if (shapes->empty()) throw UsageError("--shapes: no shape given");
       flags.shapes = *shapes;
@@ -129,7 +141,9 @@ A benchmark is called <Rung>/<problem>[/cold], so a rung's name is a filter:
   --shapes=@file.csv        the shapes of a table such as bench/shapes.csv
   --shapes=@file.csv:a,b    of its sets a and b alone
   --cold                    operands rotate through buffers that the L2 cache cannot hold
-  --variants                the other configurations of each rung too, as <Rung>.<configuration>
+  --variants                the variants of each rung for comparison too, as <Rung>.<variant>
+  --configurations=N        the N configurations of each stage that its cost model expects to be the
+                            quickest too, as <Stage>@<configuration>
   --seed=N                  of the random inputs (default 1)
   --samples=file.csv        every timed replay goes there: its seconds per launch, rung and cuBLAS
   --plant=RUNG:PERCENT      the device waits so long after each replay of that rung, which makes it

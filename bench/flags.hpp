@@ -19,7 +19,8 @@ struct Plant {
 struct Flags {
   std::string shapes;  // empty: the device's default
   bool cold = false;
-  bool variants = false;  // Stage::variants too
+  bool variants = false;   // of each rung too
+  int configurations = 0;  // of each stage too, the quickest first
   std::uint64_t seed = 1;
   std::optional<Plant> plant;
   std::string samples;  // the file that every timed replay goes to; empty: none

@@ -66,6 +66,11 @@ TEST(Flags, APlantIsARungAndPercent) {
   EXPECT_EQ(flags.samples, "s.csv");
 }
 
+TEST(Flags, ConfigurationsAreACount) {
+  EXPECT_EQ(parse({}).configurations, 0);
+  EXPECT_EQ(parse({"--configurations=8"}).configurations, 8);
+}
+
 TEST(Flags, ListingIsSeen) {
   EXPECT_TRUE(parse({"--benchmark_list_tests"}).list);
   EXPECT_TRUE(parse({"--benchmark_list_tests=true"}).list);
@@ -86,6 +91,9 @@ TEST(Flags, WhatMakesNoSenseIsAnError) {
                           "--benchmark_min_time=-1",
                           "--benchmark_min_time=nan",
                           "--samples=",
+                          "--configurations=",
+                          "--configurations=-1",
+                          "--configurations=all",
                           "--plant=",
                           "--plant=Warptile",
                           "--plant=:3",

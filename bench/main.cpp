@@ -1,4 +1,5 @@
 // bench: the ladder's Google Benchmark binary. Registers one benchmark per rung and shape.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -53,14 +54,32 @@ std::vector<const Stage*> chosen_stages(bool with_variants) {
   return chosen;
 }
 
+// The stage's own choice, and the quickest of its configurations by its cost model.
+std::vector<NamedProblem> chosen_configurations(const Stage& stage, const Problem& problem,
+                                                int configurations) {
+  const std::string name(stage.name);
+  std::vector<NamedProblem> chosen{{.stage = name, .problem = problem}};
+  if (configurations == 0 || stage.candidates == nullptr) return chosen;
+  auto candidates = stage.candidates(problem, device::current());
+  std::ranges::sort(candidates, {}, &Candidate::seconds);
+  for (const Candidate& candidate : candidates) {
+    if (chosen.size() > static_cast<std::size_t>(configurations)) break;
+    chosen.push_back({name, candidate.choice.configuration, problem});
+  }
+  return chosen;
+}
+
 void register_benchmarks(Runner* runner, const std::vector<Problem>& problems, const Flags& flags) {
   for (const Stage* stage : chosen_stages(flags.variants)) {
     if (!obstacle(*stage, runner != nullptr).empty()) continue;
     for (const Problem& problem : problems) {
-      const std::string name = benchmark_name(stage->name, problem, flags.cold);
-      auto* registered = benchmark::RegisterBenchmark(
-          name.c_str(), [=](benchmark::State& state) { runner->run(state, *stage, problem); });
-      registered->UseManualTime()->Unit(benchmark::kMicrosecond);
+      for (const NamedProblem& named :
+           chosen_configurations(*stage, problem, flags.configurations)) {
+        auto* registered = benchmark::RegisterBenchmark(
+            benchmark_name(named, flags.cold).c_str(),
+            [=](benchmark::State& state) { runner->run(state, *stage, named); });
+        registered->UseManualTime()->Unit(benchmark::kMicrosecond);
+      }
     }
   }
 }
@@ -73,7 +92,9 @@ std::string why_nothing_matches(const std::string& filter, const std::vector<Pro
     const std::string reason = obstacle(*stage, !flags.list);
     if (reason.empty()) continue;
     for (const Problem& problem : problems) {
-      if (std::regex_search(benchmark_name(stage->name, problem, flags.cold), pattern)) {
+      if (std::regex_search(
+              benchmark_name({.stage = std::string(stage->name), .problem = problem}, flags.cold),
+              pattern)) {
         return std::string(stage->name) + " does not run here: " + reason;
       }
     }

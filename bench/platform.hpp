@@ -6,7 +6,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,10 +37,9 @@ double measure_peak_gflops();
 // Google Benchmark's context: name and value.
 std::vector<std::pair<std::string, std::string>> device_context();
 
-// What one call does to memory, counted exactly (kernels/device/README.md): name and value. Empty on
-// CUDA, in builds without counted kernels, and for problems that would take long.
-std::vector<std::pair<std::string, double>> exact_counters(std::string_view rung,
-                                                           const Problem& problem);
+// What one call does to memory, counted exactly (kernels/device/README.md): name and value. Empty
+// on CUDA, in builds without counted kernels, and for problems that would take long.
+std::vector<std::pair<std::string, double>> exact_counters(const NamedProblem& named);
 
 // One replay of a rung and one of the yardstick, right after it; seconds per launch.
 struct Sample {

@@ -151,8 +151,7 @@ double measure_peak_gflops() {
   return measure_ffma_gflops(device::current().multiprocessors, stream());
 }
 
-std::vector<std::pair<std::string, double>> exact_counters(std::string_view /*rung*/,
-                                                           const Problem& /*problem*/) {
+std::vector<std::pair<std::string, double>> exact_counters(const NamedProblem& /*named*/) {
   return {};
 }
 

@@ -59,17 +59,16 @@ std::vector<std::pair<std::string, std::string>> device_context() {
 
 constexpr double kMaxCountedFma = 1 << 25;  // about a second in the slowest rung
 
-std::vector<std::pair<std::string, double>> exact_counters(std::string_view rung,
-                                                           const Problem& problem) {
+std::vector<std::pair<std::string, double>> exact_counters(const NamedProblem& named) {
   std::vector<std::pair<std::string, double>> counters;
-  const auto [m, n, k] = problem.shape;
+  const auto [m, n, k] = named.problem.shape;
   if (static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) > kMaxCountedFma) {
     return counters;
   }
   const auto visit = [](void* context, const char* name, double value) {
     static_cast<decltype(counters)*>(context)->emplace_back(name, value);
   };
-  const std::string name = to_string(NamedProblem{std::string(rung), problem});
+  const std::string name = to_string(named);
   if (const char* error = tilegate_count_case(name.c_str(), visit, &counters)) {
     throw Failure(error);
   }
@@ -78,8 +77,7 @@ std::vector<std::pair<std::string, double>> exact_counters(std::string_view rung
 
 #else
 
-std::vector<std::pair<std::string, double>> exact_counters(std::string_view /*rung*/,
-                                                           const Problem& /*problem*/) {
+std::vector<std::pair<std::string, double>> exact_counters(const NamedProblem& /*named*/) {
   return {};
 }
 

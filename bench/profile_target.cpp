@@ -45,7 +45,7 @@ void profile(const std::string& name) {
   if (problem.is_empty() || problem.shape.k == 0) throw UsageError(name + ": nothing to multiply");
 
   check(stage->prepare());
-  const Plan plan = stage->plan(problem);
+  const Plan plan = stage->plan(problem, device::current(), named.configuration);
   check(plan.status());
   const Memory memory(problem, plan, nullptr, 1);
   memory.fill(verifier::Inputs::kUniform, 1);  // zeros draw less power: perhaps another clock

@@ -90,13 +90,13 @@ double compulsory_bytes(const Problem& problem) {
 Runner::Runner(const Settings& settings)
     : settings_(settings), references_(device::current().total_memory / kMemoryShare) {}
 
-void Runner::run(benchmark::State& state, const Stage& stage, const Problem& problem) {
+void Runner::run(benchmark::State& state, const Stage& stage, const NamedProblem& named) {
   std::string error;
   try {
-    measure(state, stage, problem);
+    measure(state, stage, named);
     return;
   } catch (const std::bad_alloc&) {
-    error = "no memory left on the device for " + to_string(problem);
+    error = "no memory left on the device for " + to_string(named.problem);
   } catch (const Failure& failure) {
     error = failure.what();
   }
@@ -105,14 +105,14 @@ void Runner::run(benchmark::State& state, const Stage& stage, const Problem& pro
   state.SkipWithError(error.c_str());
 }
 
-void Runner::measure(benchmark::State& state, const Stage& stage, const Problem& problem) {
-  if (!current_ || current_->stage != &stage || current_->work.problem != problem) {
+void Runner::measure(benchmark::State& state, const Stage& stage, const NamedProblem& named) {
+  if (!current_ || current_->name != benchmark_name(named, settings_.cold)) {
     current_.reset();  // its memory first
     try {
-      current_ = prepare(stage, problem);
+      current_ = prepare(stage, named);
     } catch (const std::bad_alloc&) {
       references_.clear();
-      current_ = prepare(stage, problem);
+      current_ = prepare(stage, named);
     }
   }
   current_->work.memory.reset_result(verifier::Inputs::kUniform, settings_.seed);
@@ -137,7 +137,7 @@ void Runner::measure(benchmark::State& state, const Stage& stage, const Problem&
       done += count;
     }
   }
-  if (problem.beta == 0.0F) {
+  if (named.problem.beta == 0.0F) {
     verify(current_->work, verifier::Inputs::kUniform);
   } else {  // each launch has changed the C of the next
     launch_and_verify(current_->work, verifier::Inputs::kUniform);
@@ -146,10 +146,11 @@ void Runner::measure(benchmark::State& state, const Stage& stage, const Problem&
   write_samples(samples);
 }
 
-Runner::Prepared Runner::prepare(const Stage& stage, const Problem& problem) {
+Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) {
+  const Problem& problem = named.problem;
   const Stage* yardstick = defaults().is_cuda ? find_in_catalogue("Cublas") : nullptr;
   check(stage.prepare());
-  Plan plan = stage.plan(problem);
+  Plan plan = stage.plan(problem, device::current(), named.configuration);
   check(plan.status());
   Plan yardstick_plan;
   if (yardstick != nullptr) {
@@ -171,8 +172,13 @@ Runner::Prepared Runner::prepare(const Stage& stage, const Problem& problem) {
   Batch rung = record(work.plan, work.memory.rung());
   std::optional<Batch> against;
   if (yardstick != nullptr) against = record(yardstick_plan, work.memory.yardstick());
-  Prepared prepared{&stage, std::move(work), std::move(rung), std::move(against), {}, {}};
-  prepared.exact_counters = exact_counters(stage.name, problem);
+  Prepared prepared{benchmark_name(named, settings_.cold),
+                    std::move(work),
+                    std::move(rung),
+                    std::move(against),
+                    {},
+                    {}};
+  prepared.exact_counters = exact_counters(named);
   if (settings_.plant && settings_.plant->rung == stage.name) plant(prepared);
   return prepared;
 }
@@ -243,10 +249,9 @@ void Runner::report(benchmark::State& state, std::span<const Sample> samples) co
 
 void Runner::write_samples(std::span<const Sample> samples) const {
   if (settings_.samples == nullptr) return;
-  const std::string name =
-      benchmark_name(current_->stage->name, current_->work.problem, settings_.cold);
   for (const Sample& sample : samples) {
-    *settings_.samples << name << ',' << sample.rung_s << ',' << sample.yardstick_s << '\n';
+    *settings_.samples << current_->name << ',' << sample.rung_s << ',' << sample.yardstick_s
+                       << '\n';
   }
   if (!settings_.samples->flush()) throw Failure("--samples: the file cannot be written");
 }

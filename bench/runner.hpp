@@ -34,9 +34,9 @@ class Runner {
  public:
   explicit Runner(const Settings& settings);
 
-  // The callback of the benchmark of `stage` on `problem`. An iteration is a launch; the loop goes
-  // by replays of a batch of them.
-  void run(benchmark::State& state, const Stage& stage, const Problem& problem);
+  // The callback of one benchmark; `stage` is the one that `named` names. An iteration is a launch;
+  // the loop goes by replays of a batch of them.
+  void run(benchmark::State& state, const Stage& stage, const NamedProblem& named);
 
   // True once a benchmark was in error.
   bool failed() const { return failed_; }
@@ -50,7 +50,7 @@ class Runner {
   };
   // A rung and its yardstick, ready to be timed.
   struct Prepared {
-    const Stage* stage;
+    std::string name;  // of the benchmark
     Workload work;
     Batch rung;
     std::optional<Batch> yardstick;
@@ -58,8 +58,8 @@ class Runner {
     std::vector<std::pair<std::string, double>> exact_counters;
   };
 
-  void measure(benchmark::State& state, const Stage& stage, const Problem& problem);
-  Prepared prepare(const Stage& stage, const Problem& problem);
+  void measure(benchmark::State& state, const Stage& stage, const NamedProblem& named);
+  Prepared prepare(const Stage& stage, const NamedProblem& named);
   void launch_and_verify(const Workload& work, verifier::Inputs inputs);
   void verify(const Workload& work, verifier::Inputs inputs);
   void plant(Prepared& prepared) const;

@@ -132,8 +132,8 @@ std::vector<Problem> parse_table(std::string_view text) {
 
 }  // namespace
 
-std::string benchmark_name(std::string_view rung, const Problem& problem, bool cold) {
-  return to_string(NamedProblem{std::string(rung), problem}) + (cold ? "/cold" : "");
+std::string benchmark_name(const NamedProblem& named, bool cold) {
+  return to_string(named) + (cold ? "/cold" : "");
 }
 
 std::vector<Problem> parse_shapes(std::string_view text) {

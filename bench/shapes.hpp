@@ -9,8 +9,8 @@
 
 namespace tilegate::bench {
 
-// The canonical name: "<Rung>/<problem>[/cold]".
-std::string benchmark_name(std::string_view rung, const Problem& problem, bool cold);
+// The canonical name: "<Rung>[@<configuration>]/<problem>[/cold]".
+std::string benchmark_name(const NamedProblem& named, bool cold);
 
 // The value of --shapes: problems as to_string writes them, separated by commas, or a table of
 // them, "@file.csv" or "@file.csv:set,set". Each problem is returned once. Throws UsageError.

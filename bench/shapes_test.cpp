@@ -36,8 +36,11 @@ class Table {
 constexpr char kHeader[] = "set,m,n,k,lda,ldb,ldc,pointer_offset_bytes\n";
 
 TEST(Shapes, ABenchmarkIsNamedAfterItsProblem) {
-  EXPECT_EQ(benchmark_name("Naive", parse_shapes("1x2x3").front(), false), "Naive/1x2x3");
-  EXPECT_EQ(benchmark_name("Naive", parse_shapes("1x2x3/ld3x2x4/off8/beta0.5").front(), true),
+  const Problem dense = parse_shapes("1x2x3").front();
+  EXPECT_EQ(benchmark_name({.stage = "Naive", .problem = dense}, false), "Naive/1x2x3");
+  EXPECT_EQ(benchmark_name({"StreamK", "64x64", dense}, false), "StreamK@64x64/1x2x3");
+  const Problem padded = parse_shapes("1x2x3/ld3x2x4/off8/beta0.5").front();
+  EXPECT_EQ(benchmark_name({.stage = "Naive", .problem = padded}, true),
             "Naive/1x2x3/ld3x2x4/off8/beta0.5/cold");
 }
 

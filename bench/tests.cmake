@@ -27,6 +27,18 @@ tilegate_bench_test(runs_alpha_and_beta 0 "Vectorized/36x36x36/alpha-2/beta0.5/m
   DEVICE --benchmark_filter=Vectorized --shapes=36x36x36/alpha-2/beta0.5)
 tilegate_bench_test(says_what_a_stage_does_not_do 1 "Naive takes no transposed operands"
   DEVICE --benchmark_filter=Naive --shapes=36x36x36/TN)
+# `plan` alike.
+function(tilegate_plan_test name status output)
+  add_test(NAME bench.plan_${name}
+    COMMAND ${CMAKE_COMMAND} -DSTATUS=${status} -DOUTPUT=${output} -P
+            ${CMAKE_CURRENT_SOURCE_DIR}/expect.cmake -- $<TARGET_FILE:plan> ${ARGN})
+  set_tests_properties(bench.plan_${name} PROPERTIES LABELS bench)
+endfunction()
+tilegate_plan_test(says_what_is_chosen 0 "SplitK/64x64x4096: split128, 2097152 bytes of workspace"
+  SplitK/64x64x4096)
+tilegate_plan_test(of_an_unknown_stage 2 "no stage is called 'Splitt'" Splitt/64x64x64)
+tilegate_plan_test(of_what_a_stage_does_not_do 1 "Naive takes no transposed" Naive/64x64x64/TN)
+tilegate_plan_test(without_a_case 2 "usage: plan CASE")
 if(TARGET tilegate_counters)  # 32 warps, 32 steps, a load of A and one of B
   tilegate_bench_test(counts_exactly 0 "global_load.requests=2.048k .*verified=1"
     --benchmark_filter=Naive --shapes=32x32x32)

@@ -4,6 +4,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=$root/build/venv
 python=""  # the interpreter to use, once set_up_python or find_python has run
+modules="altair elftools jinja2 numpy pydantic rich scipy vl_convert"  # what the commands import; tests need more
 
 # The CUDA toolkit's packages leave nvcc outside PATH.
 if ! command -v nvcc >/dev/null && [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]; then
@@ -66,7 +67,7 @@ set_up_cmake() {
   [[ $python == "$venv/bin/python" ]] || die "CMake $has is too old, 3.25 is needed"
   if [[ ! -x $venv/bin/cmake ]]; then
     [[ -z ${TILEGATE_NO_INSTALL:-} ]] || die "missing, and not to be installed: CMake 3.25 (here: $has)"
-    "$python" -m pip install -q cmake==3.31.6
+    pip_install cmake==3.31.6
   fi
   export PATH="$venv/bin:$PATH"
 }
@@ -75,12 +76,48 @@ venv_is_current() {
   cmp -s "$root/ci/requirements.txt" "$venv/requirements.txt" && "$venv/bin/python" -c '' 2>/dev/null
 }
 
+# A folder of Python packages, for a machine that reaches no index: --wheels DIR, as
+# TILEGATE_WHEELS=DIR. Sets `arguments` to the other ones.
+take_wheels() {
+  arguments=()
+  while (($#)); do
+    case $1 in
+      --wheels) (($# > 1)) || die "--wheels needs a folder" && TILEGATE_WHEELS=$2 && shift ;;
+      --wheels=*) TILEGATE_WHEELS=${1#--wheels=} ;;
+      --) arguments+=("$@") && break ;;
+      *) arguments+=("$1") ;;
+    esac
+    shift
+  done
+  find_wheels
+}
+
+find_wheels() {
+  [[ -n ${TILEGATE_WHEELS:-} ]] || return 0
+  compgen -G "$TILEGATE_WHEELS/*.whl" >/dev/null || die "no wheels in $TILEGATE_WHEELS"
+  TILEGATE_WHEELS=$(cd "$TILEGATE_WHEELS" && pwd)
+  export TILEGATE_WHEELS
+}
+
+# pip says why it fails; few retries, so that a machine without a network learns it soon.
+pip_install() {
+  local from=(--retries 2 --timeout 15)
+  if [[ -n ${TILEGATE_WHEELS:-} ]]; then from=(--no-index --find-links "$TILEGATE_WHEELS"); fi
+  "$venv/bin/python" -m pip install -q --disable-pip-version-check "${from[@]}" "$@"
+}
+
 make_venv() {
-  # pip tells the reason itself; few retries, so that a machine without a network learns it soon.
-  python3 -m venv --clear "$venv" &&
-    "$venv/bin/python" -m pip install -q --disable-pip-version-check --retries 2 --timeout 15 \
-      -r "$root/ci/requirements.txt" &&
-    cp "$root/ci/requirements.txt" "$venv/requirements.txt"
+  python3 -m venv --clear "$venv" || return
+  if [[ -n ${TILEGATE_WHEELS:-} ]]; then
+    # Whatever the folder lacks may be on this machine already, in whatever version.
+    pip_install --no-deps "$TILEGATE_WHEELS"/*.whl &&
+      python3 -c 'import site; print(*site.getsitepackages(), sep="\n")' \
+        >"$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')/machine.pth" &&
+      "$venv/bin/python" -c "import ${modules// /, }" || return
+  else
+    pip_install -r "$root/ci/requirements.txt" || return
+  fi
+  cp "$root/ci/requirements.txt" "$venv/requirements.txt"
 }
 
 # Sets `python`: build/venv, made or brought up to date, or else the python3 of this machine where
@@ -88,20 +125,24 @@ make_venv() {
 set_up_python() {
   python=$venv/bin/python
   if venv_is_current; then return; fi
-  local modules="$*" failure="it may not be made (TILEGATE_NO_INSTALL)"
+  local needed="$*" failure="it may not be made (TILEGATE_NO_INSTALL)"
   if [[ -z ${TILEGATE_NO_INSTALL:-} ]]; then
     say "Python packages: build/venv"
     mkdir -p "$root/build"
     make_venv && return
     failure="it could not be made, see above"
   fi
-  python=$(command -v python3) && "$python" -c "import sys${modules:+, ${modules// /, }}" 2>/dev/null ||
-    die "no build/venv, $failure, and python3 lacks one of: $modules"
+  python=$(command -v python3) && "$python" -c "import sys${needed:+, ${needed// /, }}" 2>/dev/null ||
+    die "no build/venv, $failure, and python3 lacks one of: $needed"
   say "No build/venv: $failure. Using $python; tests that need more will say that they are skipped"
 }
 
-# Sets `python` to build/venv if it is there, else to python3; installs nothing.
+# Sets `python` to build/venv if it is there, else to python3; installs nothing but wheels at hand.
 find_python() {
   python=$venv/bin/python
-  venv_is_current || python=$(command -v python3) || die "no python3 on this machine"
+  if venv_is_current; then return; fi
+  if [[ -n ${TILEGATE_WHEELS:-} ]]; then set_up_python $modules && return; fi
+  python=$(command -v python3) || die "no python3 on this machine"
 }
+
+find_wheels

@@ -1,4 +1,4 @@
-# The tests of the commands, one ctest entry a file or suite. They know nothing of the device, so
+# The tests of the commands, one ctest entry per file or suite. They know nothing of the device, so
 # the plain CPU build alone has them. Without build/venv, which ci/test makes, those that need more
 # than this machine's Python report that they are skipped.
 if(NOT TILEGATE_BUILD_TESTS OR NOT TILEGATE_DEVICE STREQUAL "simt" OR TILEGATE_SANITIZE)
@@ -15,19 +15,20 @@ function(tilegate_add_python_test name)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
 endfunction()
 
-tilegate_add_python_test(gate NEEDS jsonschema,numpy,scipy PATHS
+tilegate_add_python_test(gate PATHS
   tests/gate --ignore=tests/gate/test_replay.py --ignore=tests/gate/test_run.py)
-tilegate_add_python_test(gate_times NEEDS jsonschema,numpy,scipy PATHS
+tilegate_add_python_test(gate_times PATHS
   tests/gate/test_replay.py tests/gate/test_run.py)
 # Long ones first, or the last would run alone.
-set_tests_properties(gate PROPERTIES COST 30)
+set_tests_properties(gate PROPERTIES COST 30 TIMEOUT 300)
 set_tests_properties(gate_times PROPERTIES COST 20)
 tilegate_add_python_test(profile PATHS tests/profile)
 tilegate_add_python_test(commands PATHS
-  tests/ci/test_conditions.py tests/ci/test_record.py tests/ci/test_setup.py)
+  tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_setup.py)
+set_tests_properties(commands PROPERTIES COST 40 TIMEOUT 240)  # each run draws its page
 tilegate_add_python_test(tables PATHS
-  tests/ci/test_ladder.py tests/ci/test_tables.py tests/ci/test_shipped.py)
-tilegate_add_python_test(plots NEEDS matplotlib PATHS tests/ci/test_plot.py)
+  tests/ci/test_shipped.py tests/ci/test_stages.py tests/ci/test_tables.py)
+tilegate_add_python_test(plots PATHS tests/ci/test_plot.py)
 tilegate_add_python_test(workflows NEEDS check_jsonschema,ruamel.yaml PATHS
   tests/ci/test_workflows.py tests/ci/test_zizmor.py)
 
@@ -38,12 +39,13 @@ if(TILEGATE_BROWSER)
   set_tests_properties(browser PROPERTIES LABELS browser)
 endif()
 
-# What the kernels use of the GPU, against the committed table: one architecture here, all of them
-# with `ci/gate resources`. A table of another nvcc release compares nothing, which is a skip.
+# What the kernels use of the GPU, against the committed table: here one architecture of the rungs
+# that have changed since it was made, everything with `ci/gate resources`. A table of another nvcc
+# release compares nothing, which is a skip.
 find_program(TILEGATE_NVCC nvcc PATH_SUFFIXES bin
   HINTS ENV CUDA_HOME /usr/local/cuda ${PROJECT_SOURCE_DIR}/build/nvcc/nvidia/cu13)
 if(TILEGATE_NVCC)
-  add_test(NAME resources COMMAND ${PROJECT_SOURCE_DIR}/ci/gate resources --arch 90a)
+  add_test(NAME resources COMMAND ${PROJECT_SOURCE_DIR}/ci/gate resources --changed --arch 90a)
   set_tests_properties(resources PROPERTIES SKIP_RETURN_CODE 4 TIMEOUT 600 LABELS resources COST 40)
 endif()
 
@@ -53,5 +55,6 @@ set_tests_properties(readme PROPERTIES RUN_SERIAL TRUE
   ENVIRONMENT TILEGATE_NO_INSTALL=1)
 
 add_test(NAME format COMMAND ${PROJECT_SOURCE_DIR}/ci/format --check)
-set_tests_properties(format PROPERTIES
-  SKIP_RETURN_CODE 77 TIMEOUT 120 ENVIRONMENT TILEGATE_NO_INSTALL=1)
+add_test(NAME types COMMAND ${PROJECT_SOURCE_DIR}/ci/types)
+set_tests_properties(format types PROPERTIES
+  SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT TILEGATE_NO_INSTALL=1)

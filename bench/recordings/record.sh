@@ -82,6 +82,6 @@ if [[ -n $mutations ]]; then
 fi
 
 say "Recording"
-exec python3 -B ci/gate record --sitting "$sitting" --out "$out/$sitting.json.gz" \
+exec ci/gate record --sitting "$sitting" --out "$out/$sitting.json.gz" \
   --processes "$processes" --rounds "$rounds" --bench "$work/base/bench" \
   --time-limit "$seconds" "${arguments[@]}"

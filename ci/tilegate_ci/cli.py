@@ -1,219 +1,106 @@
-"""The command line of ci/gate."""
-
-from __future__ import annotations
+"""The command line of ci/gate: which commands there are, and what becomes of their errors."""
 
 import argparse
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from datetime import date
+from importlib import import_module
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError, WriteError, dumps, write_text
-from tilegate_ci.core.model import baseline_path
-from tilegate_ci.core.reader import Role, load
-from tilegate_ci.core.verdicts import EXIT_MEANINGS
-from tilegate_ci.counters import command as counters
-from tilegate_ci.counters import judge as counters_judge
-from tilegate_ci.judge import verdict_file, waivers
-from tilegate_ci.judge.accept import accept, check_acceptable, check_same_device, report
-from tilegate_ci.judge.compare import compare
-from tilegate_ci.measure.collect import check_distinct, collect, read_process, read_sessions
-from tilegate_ci.report import command as reports
-from tilegate_ci.report import render
-from tilegate_ci.resources import command as resources
-from tilegate_ci.resources import judge as resources_judge
-from tilegate_ci.times_cli import add_commands
+from tilegate_ci.core.files import GateError, WriteError, write_text
+from tilegate_ci.core.progress import message
 
-_EXIT_CODES = "exit codes:\n" + "".join(
-    f"  {code}  {meaning}\n" for code, meaning in EXIT_MEANINGS.items()
-)
-
-_EXAMPLES = """examples:
-  ci/gate collect --out run.json --commit "$(git rev-parse HEAD)" process_*.json
-  ci/gate compare bench/baselines/nvidia-h200.json run.json
-  ci/gate accept run.json
-
-"""
-
-_COMPARE_EXAMPLES = """examples:
-  ci/gate compare bench/baselines/nvidia-h200.json run.json
-  ci/gate compare bench/baselines/nvidia-h200.json run.json --filter '^Warptile/'
-  ci/gate compare bench/baselines/nvidia-h200.json run.json --markdown summary.md
-
-"""
-
-_ACCEPT_EXAMPLES = """examples:
-  ci/gate accept run.json                          # bench/baselines/<device>.json
-  ci/gate accept run.json --baseline mine.json
-  ci/gate accept warptile_only.json --merge        # keep the rows that it does not have
-"""
-
-_COLLECT_EXAMPLES = """examples:
-  build/gpu/bench/bench --benchmark_out=process_1.json --benchmark_out_format=json
-  ci/gate collect --out run.json --commit "$(git rev-parse HEAD)" process_*.json
-  ci/gate collect --out run.json --commit "$SHA" --conditions sessions.json process_*.json
-"""
+# Each is a module of tilegate_ci.commands.
+COMMANDS = {
+    "bench": "build, record every benchmark, judge by the committed baseline, report",
+    "run": "judge a change on a GPU: screen, then confirm",
+    "confirm": "measure base and head in turn, without a screen",
+    "bisect": "find the commit that made a rung slower",
+    "compare": "judge a run by a baseline",
+    "collect": "make a run of Google Benchmark's JSON files",
+    "accept": "make a recorded run the baseline",
+    "report": "show verdicts and runs as text, Markdown, JUnit XML or one HTML page",
+    "resources": "compare what the kernels take of the GPU, exactly",
+    "counters": "compare what the kernels do to memory, exactly",
+    "explain": "explain a rung by what its kernels do to memory",
+    "profile": "profile rungs with Nsight Compute",
+    "plot": "draw the pictures of the README from the committed baseline",
+    "tables": "fill the tables of the READMEs from the committed baseline",
+    "record": "record processes as proof of the gate",
+    "replay": "replay the gate's rule and other tools' over recordings",
+}
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs one command and returns its exit code; never raises, because an uncaught exception
-    would make Python exit with 1, which means `regressed`."""
-    arguments = None
+    """Runs one command and returns its exit code. Raises nothing, because an uncaught exception
+    would make Python exit with 1, which means `regressed`; but an ImportError, which __main__ puts
+    into words."""
+    arguments = argparse.Namespace()
+    for number in (signal.SIGTERM, signal.SIGHUP):  # these end a command like Ctrl-C
+        signal.signal(number, signal.default_int_handler)
     try:
-        try:
-            arguments = _parser().parse_args(argv)
-            code: int = arguments.command(arguments)
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else 2
+        parse(argv, arguments)
+        code: int = arguments.module.run(arguments)
         sys.stdout.flush()
+        return code
+    except SystemExit as stop:  # argparse has said why
+        return stop.code if isinstance(stop.code, int) else 2
     except GateError as problem:
-        _tell_error(arguments, problem)
-        return 2
+        _report_error(arguments, str(problem), isinstance(problem, WriteError))
+    except KeyboardInterrupt:
+        module = getattr(arguments, "module", None)
+        what = getattr(module, "INTERRUPTED", "nothing was judged")
+        _report_error(arguments, f"interrupted; {what}")
     except BrokenPipeError:
         # Whoever read our report has seen enough; without this the interpreter fails at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 2
+    except ImportError:
+        raise
     except Exception:
         traceback.print_exc()
-        return 2
-    return code
+    return 2
 
 
-def _tell_error(arguments: argparse.Namespace | None, problem: GateError) -> None:
-    """In the reports that the command was to write too, where those of an older run may be."""
-    sys.stderr.write(f"gate: error: {problem}\n")
-    if isinstance(problem, WriteError):
-        return
-    try:
-        if getattr(arguments, "markdown", None):
-            write_text(Path(arguments.markdown), render.markdown_error(str(problem)))
-        if getattr(arguments, "json", None):
-            verdict_file.write_error(Path(arguments.json), str(problem))
-    except WriteError as other:
-        sys.stderr.write(f"gate: error: {other}\n")
-
-
-def _compare(arguments: argparse.Namespace) -> int:
-    accepted = waivers.load(Path(arguments.waivers), date.today())
-    comparison = compare(
-        load(arguments.baseline, Role.BASELINE),
-        load(arguments.candidate, Role.CANDIDATE),
-        arguments.filter,
-    )
-    comparison = waivers.apply(comparison, accepted)
-    if arguments.markdown:
-        write_text(Path(arguments.markdown), render.markdown(comparison))
-    if arguments.json:
-        verdict_file.write(Path(arguments.json), comparison)
-    for warning in comparison.warnings:
-        sys.stderr.write(f"gate: warning: {warning}\n")
-    sys.stdout.write(render.console(comparison))
-    return comparison.exit_code
-
-
-def _accept(arguments: argparse.Namespace) -> int:
-    candidate = load(arguments.candidate, Role.ACCEPTED)
-    check_acceptable(candidate, arguments.allow_dirty, arguments.allow_few)
-    default = os.path.relpath(baseline_path(candidate.device))
-    path = Path(arguments.baseline or default)
-    old = load(str(path), Role.BASELINE) if path.exists() else None
-    accepted = accept(candidate, old, arguments.merge)
-    if path.resolve() != baseline_path(candidate.device):
-        check_same_device(candidate, old)
-    write_text(path, accepted.text)
-    sys.stdout.write(report(path, accepted, candidate, old))
-    return 0
-
-
-def _collect(arguments: argparse.Namespace) -> int:
-    check_distinct(arguments.processes)
-    sessions = read_sessions(arguments.conditions) if arguments.conditions else None
-    processes = [read_process(path) for path in arguments.processes]
-    document = collect(processes, arguments.commit, sessions)
-    write_text(Path(arguments.out), dumps(document) + "\n")
-    rows, count = len(document["benchmarks"]), len(processes)
-    sys.stdout.write(f"{arguments.out}: {rows} benchmarks, {count} processes\n")
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
+def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namespace:
+    """Fills `arguments`; only the module of the command that is asked for is imported."""
     parser = argparse.ArgumentParser(
         prog="ci/gate",
         description="Keeps SGEMM kernels from getting slower.",
-        epilog=_EXAMPLES + _EXIT_CODES,
+        epilog="`ci/gate COMMAND --help` has examples and exit codes.\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-
-    def add(name: str, description: str, epilog: str) -> argparse.ArgumentParser:
-        return commands.add_parser(
+    for name, description in COMMANDS.items():
+        command = commands.add_parser(
             name,
             help=description,
             description=description[0].upper() + description[1:] + ".",
-            epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        if argv[:1] == [name]:
+            module = import_module(f"tilegate_ci.commands.{name}")
+            codes = getattr(module, "EXIT_CODES", {0: "done", 2: "error"})
+            lines = [f"  {code}  {meaning}" for code, meaning in codes.items()]
+            command.epilog = "\n".join([module.EXAMPLES, "exit codes:", *lines])
+            module.add_arguments(command)
+            command.set_defaults(module=module)
+    return parser.parse_args(argv, arguments)
 
-    command = add("compare", "judge a run by a baseline", _COMPARE_EXAMPLES + _EXIT_CODES)
-    command.set_defaults(command=_compare)
-    command.add_argument("baseline", metavar="BASELINE")
-    command.add_argument("candidate", metavar="CANDIDATE")
-    command.add_argument(
-        "--waivers",
-        metavar="FILE",
-        default=str(waivers.WAIVERS),
-        help="default: bench/waivers.json",
-    )
-    command.add_argument(
-        "--filter", metavar="REGEX", help="judge only benchmarks whose name contains a match"
-    )
-    command.add_argument(
-        "--markdown", metavar="FILE", help="write the report there too (overwrites the file)"
-    )
-    command.add_argument(
-        "--json", metavar="FILE", help="write the verdicts there, for `ci/gate report`"
-    )
 
-    command = add("accept", "make a recorded run the baseline", _ACCEPT_EXAMPLES)
-    command.set_defaults(command=_accept)
-    command.add_argument("candidate", metavar="CANDIDATE")
-    command.add_argument(
-        "--baseline", metavar="FILE", help="default: bench/baselines/<device name>.json"
-    )
-    command.add_argument(
-        "--merge", action="store_true", help="keep the rows that CANDIDATE does not have"
-    )
-    command.add_argument(
-        "--allow-dirty", action="store_true", help="accept a run of uncommitted changes"
-    )
-    command.add_argument(
-        "--allow-few", action="store_true", help="accept a GPU run of fewer than 3 processes"
-    )
+def _report_error(arguments: argparse.Namespace, text: str, full: bool = False) -> None:
+    """In the reports that the command was to write too, where those of an older run may be; not on
+    a full disk."""
+    from tilegate_ci.judge import verdict_file
+    from tilegate_ci.report import render
 
-    command = add("collect", "make a run of Google Benchmark's JSON files", _COLLECT_EXAMPLES)
-    command.set_defaults(command=_collect)
-    command.add_argument("processes", metavar="PROCESS.json", nargs="+", help="one a process")
-    command.add_argument("--out", metavar="FILE", required=True)
-    command.add_argument(
-        "--commit", metavar="SHA", required=True, help="40 hex digits, -dirty after them if so"
-    )
-    command.add_argument(
-        "--conditions", metavar="FILE", help="a JSON list of sessions; default: one, unknown"
-    )
-
-    add_commands(add)
-    reports.add_arguments(add("report", "show verdicts in other forms", reports.EXAMPLES))
-
-    meanings = resources_judge.MEANINGS.items()
-    codes = "exit codes:\n" + "".join(f"  {code}  {meaning}\n" for code, meaning in meanings)
-    resources.add_arguments(
-        add("resources", "compare what the kernels use of the GPU", resources.EXAMPLES + codes)
-    )
-    meanings = counters_judge.MEANINGS.items()
-    codes = "exit codes:\n" + "".join(f"  {code}  {meaning}\n" for code, meaning in meanings)
-    counters.add_arguments(
-        add("counters", "compare what the kernels do to memory, exactly", counters.EXAMPLES + codes)
-    )
-    return parser
+    message(f"error: {text}")
+    markdown, json = (getattr(arguments, name, None) for name in ("markdown", "json"))
+    try:
+        if markdown and not full:
+            write_text(Path(markdown), render.markdown_error(text))
+        if json and not full:
+            verdict_file.write_error(Path(json), text)
+    except WriteError as problem:
+        message(f"error: {problem}")

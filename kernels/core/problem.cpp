@@ -258,16 +258,21 @@ Status parse_problem(std::string_view text, Problem* problem) {
 }
 
 std::string to_string(const NamedProblem& named) {
-  return named.stage + "/" + to_string(named.problem);
+  const std::string at = named.configuration.empty() ? "" : "@" + named.configuration;
+  return named.stage + at + "/" + to_string(named.problem);
 }
 
 Status parse_named_problem(std::string_view text, NamedProblem* named) {
   const std::size_t slash = text.find('/');
-  if (slash == 0 || slash == std::string_view::npos ||
+  const std::string_view stage = text.substr(0, slash);
+  const std::size_t at = stage.find('@');
+  named->stage = stage.substr(0, at);
+  named->configuration = at == std::string_view::npos ? "" : stage.substr(at + 1);
+  if (slash == std::string_view::npos || named->stage.empty() ||
+      (at != std::string_view::npos && named->configuration.empty()) ||
       !parse_problem(text.substr(slash + 1), &named->problem).ok()) {
-    return malformed(text, "<Stage>/" + std::string(kProblemForm));
+    return malformed(text, "<Stage>[@<configuration>]/" + std::string(kProblemForm));
   }
-  named->stage = text.substr(0, slash);
   return {};
 }
 

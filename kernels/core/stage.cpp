@@ -1,4 +1,5 @@
 // What every stage shares: the checks of a problem before a plan, and of operands before a launch.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -23,6 +24,25 @@ Status check_supported(const Stage& stage, const Problem& problem) {
     return Status::unsupported(std::string(stage.name) + " takes no batches");
   }
   return {};
+}
+
+// The stage's own choice, or the candidate of that name.
+Choice pick(const Stage& stage, const Problem& problem, const Device& device,
+            std::string_view configuration) {
+  std::vector<Candidate> candidates;
+  if (stage.candidates != nullptr) {
+    candidates = stage.candidates(problem, device);
+  } else {
+    candidates.push_back({stage.choose(problem, device)});
+  }
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return !configuration.empty() && candidate.choice.configuration != configuration;
+  });
+  if (candidates.empty()) {
+    return {.status = Status::unsupported(std::string(stage.name) + " has no configuration '" +
+                                          std::string(configuration) + "' for this problem")};
+  }
+  return std::move(std::ranges::min_element(candidates, {}, &Candidate::seconds)->choice);
 }
 
 // alpha == 0 and K == 0 mean the same. A stride that leads to no second row may be any number, and
@@ -88,7 +108,8 @@ Status check_device(const Requirements& requirements, const Device& device) {
   return {};
 }
 
-Plan Stage::plan(const Problem& problem, const Device& device) const {
+Plan Stage::plan(const Problem& problem, const Device& device,
+                 std::string_view configuration) const {
   Plan plan;
   plan.problem_ = problem;
   plan.device_ordinal_ = device.ordinal;
@@ -99,7 +120,7 @@ Plan Stage::plan(const Problem& problem, const Device& device) const {
   if (status.ok()) status = check_supported(*this, problem);
   if (!status.ok() || problem.is_empty()) return plan;
   plan.problem_ = normalised(problem);
-  plan.choice_ = choose(plan.problem_, device);
+  plan.choice_ = pick(*this, plan.problem_, device, configuration);
   return plan;
 }
 

@@ -41,6 +41,16 @@ TEST(Problem, ReadsAndPrintsTheSharedExamples) {
   EXPECT_GT(rows, 2);
 }
 
+TEST(Problem, AConfigurationFollowsTheStage) {
+  NamedProblem named;
+  ASSERT_TRUE(parse_named_problem("StreamK@128x256x8/3x5x7", &named).ok());
+  EXPECT_EQ(named.stage, "StreamK");
+  EXPECT_EQ(named.configuration, "128x256x8");
+  EXPECT_EQ(to_string(named), "StreamK@128x256x8/3x5x7");
+  EXPECT_FALSE(parse_named_problem("StreamK@/3x5x7", &named).ok());
+  EXPECT_FALSE(parse_named_problem("@128x256x8/3x5x7", &named).ok());
+}
+
 Problem parsed(const std::string& text) {
   Problem problem;
   EXPECT_TRUE(parse_problem(text, &problem).ok()) << text;

@@ -54,7 +54,7 @@ TEST(Catalogue, DescriptorsAreComplete) {
     EXPECT_FALSE(stage->idea.empty()) << stage->name;
     EXPECT_FALSE(stage->tile_sizes.empty()) << stage->name;
     for (const std::int64_t size : stage->tile_sizes) EXPECT_GT(size, 0) << stage->name;
-    EXPECT_NE(stage->choose, nullptr) << stage->name;
+    EXPECT_NE(stage->choose == nullptr, stage->candidates == nullptr) << stage->name;
   }
 }
 
@@ -92,6 +92,23 @@ TEST(Plan, RoundingChainsBoundSomething) {
           << stage->name << ": longer than a serial sum with two roundings per step";
     }
   }
+}
+
+Choice named(std::string configuration, std::int64_t chain) {
+  return {.configuration = std::move(configuration), .rounding_chain = chain};
+}
+
+TEST(Plan, TakesTheQuickestCandidateOrTheOneThatIsNamed) {
+  const Stage stage{
+      .name = "Two", .candidates = [](const Problem&, const Device&) {
+        return std::vector<Candidate>{{named("slow", 1), 2.0}, {named("quick", 2), 1.0}};
+      }};
+  const Problem problem = Problem::dense({1, 1, 1});
+  EXPECT_EQ(stage.plan(problem).configuration(), "quick");
+  EXPECT_EQ(stage.plan(problem, device::current(), "slow").rounding_chain(), 1);
+  const Plan none = stage.plan(problem, device::current(), "quicker");
+  EXPECT_EQ(none.status().code(), Status::Code::kUnsupported);
+  EXPECT_NE(none.status().message().find("Two has no configuration 'quicker'"), std::string::npos);
 }
 
 TEST(Status, DefaultIsOkAndTheOthersSayWhy) {

@@ -1,7 +1,5 @@
 """Headless Chromium, driven over the DevTools protocol through a pipe: no driver, no package."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -10,7 +8,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 TIMEOUT_S = 60
@@ -55,7 +53,7 @@ class Page:
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
 
-    def __enter__(self) -> Page:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

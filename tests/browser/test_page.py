@@ -2,26 +2,24 @@
 
 Screenshots go to $TILEGATE_SCREENSHOTS, if that is set, for a person to look at."""
 
-from __future__ import annotations
-
+import json
 import os
-import sys
+import time
 from pathlib import Path
 
+import chromium
 import pytest
+import report_builder
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(REPOSITORY / "ci"), str(REPOSITORY / "tests" / "gate")]
-
-import chromium  # noqa: E402
-import report_builder  # noqa: E402
-
-from gate_builders import make_row, make_run, make_simt_run, write  # noqa: E402
-from tilegate_ci.cli import main  # noqa: E402
+from gate_builders import make_row, make_run, make_simt_run, write
+from tilegate_ci.cli import main
+from tilegate_ci.report import palette
 
 PROGRAM = chromium.find()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"none of {chromium.PROGRAMS} in PATH")
-MARKS = "#{} g[data-rung='{}'] .mark"
+CHARTS = ("forest", "ladder", "sizes", "shares", "roofline", "history")
+MARKS = "[data-chart='0-{}'] .mark-symbol.role-mark path"
+ROW = f".verdicts tbody[data-name='{report_builder.SLOW}']"
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +27,15 @@ def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     repository = report_builder.repository(folder / "repository")
     base = write(folder / "base.json", report_builder.baseline())
-    document = report_builder.candidate()
-    run = write(folder / "run.json", document)
+    run = write(folder / "run.json", report_builder.candidate())
     verdict = folder / "verdict.json"
     main(["compare", str(base), str(run), "--json", str(verdict)])
-    verdict.write_text(
-        verdict.read_text().replace("not verified in the candidate", "<img src=x> & 'quotes'")
-    )
+    document = json.loads(verdict.read_text())
+    for row in document["rows"]:
+        row["note"] = row["note"].replace("not verified", "<img src=x> & 'quotes'")
+        if row["name"] == report_builder.SLOW:
+            row |= {"lower": 0.05, "upper": 0.06, "p": 1e-9, "pairs": [0.05, 0.06, 0.05]}
+    write(verdict, document)
     page = folder / "report.html"
     arguments = ["report", verdict, base, "--html", page, "--repository", repository]
     assert main([*map(str, arguments)]) == 0
@@ -48,11 +48,21 @@ def browser(tmp_path_factory):
         yield page
 
 
+def show(browser, path):
+    """Opens a page and waits until its charts are there."""
+    browser.open(path)
+    holders = "[...document.querySelectorAll('.chart[data-drawn]')]"
+    deadline = time.monotonic() + 30
+    while not browser.run(f"{holders}.every((holder) => holder.querySelector('svg'))"):
+        assert time.monotonic() < deadline, "charts that are never drawn"
+        time.sleep(0.05)
+
+
 @pytest.fixture
 def page(browser, report):
-    browser.resize(1200, 900)
+    browser.resize(1400, 900)
     browser.prefer("light")
-    browser.open(report)
+    show(browser, report)
     yield browser
     wrong = ("Runtime.exceptionThrown", "Log.entryAdded")
     assert [event for event in browser.events if event.get("method") in wrong] == []
@@ -65,120 +75,189 @@ def screenshot(page, name, tmp_path):
 
 
 def count(page, selector):
-    return page.run(f'document.querySelectorAll("{selector}").length')
+    return page.run(f"document.querySelectorAll({json.dumps(selector)}).length")
 
 
 def text(page, selector):
-    return page.run(f'document.querySelector("{selector}").textContent')
+    return page.run(f"document.querySelector({json.dumps(selector)}).textContent")
+
+
+def shown_names(page):
+    rows = "[...document.querySelectorAll('.view:not([hidden]) tbody[data-name]:not([hidden])')]"
+    return page.run(f"{rows}.map((row) => row.dataset.name)")
 
 
 def test_it_opens_from_disk_and_asks_for_nothing_else(page, report):
     asked = [e for e in page.events if e.get("method") == "Network.requestWillBeSent"]
     assert [e["params"]["request"]["url"] for e in asked] == [report.resolve().as_uri()]
-    assert text(page, "#result").startswith("13 judged: 1 error, 1 regressed")
+    assert text(page, ".headline").startswith("1 of 13 benchmarks could not be judged")
 
 
 def test_every_part_is_drawn(page, tmp_path):
-    for chart in ("speed", "share", "roofline"):
-        assert count(page, f"#{chart} svg g[data-rung]") >= 3, chart
-    assert count(page, MARKS.format("speed", "Warptile")) == 4
-    assert count(page, MARKS.format("roofline", "Warptile")) == 1  # at the profile's shape
-    assert count(page, MARKS.format("history", "Warptile")) == 2
-    assert count(page, "#roofline .roof") == 1
-    assert count(page, "#ladder tbody tr") == 3
-    assert count(page, "#verdicts tbody tr") == 13
+    for chart in CHARTS:
+        assert count(page, f"[data-chart='0-{chart}'] svg") == 1, chart
+    assert count(page, MARKS.format("sizes")) == 3 * 4
+    assert count(page, MARKS.format("shares")) == 3 * 4
+    assert count(page, MARKS.format("roofline")) == 3
+    assert count(page, MARKS.format("history")) == 3 * 3  # two commits and this run
+    assert count(page, "[data-chart='0-ladder'] .mark-rect.role-mark path") == 2
+    assert len(shown_names(page)) == 13
     screenshot(page, "light", tmp_path)
 
 
-def test_a_click_on_the_legend_toggles_a_rung_in_every_chart(page):
-    button = "#legend button[data-rung='Warptile']"
-    page.click(button)
-    for chart in ("speed", "share", "roofline", "history"):
-        assert count(page, MARKS.format(chart, "Warptile")) == 0
-        assert count(page, MARKS.format(chart, "Naive")) > 0
-    assert page.run(f'document.querySelector("{button}").getAttribute("aria-pressed")') == "false"
-    page.click(button)
-    assert count(page, MARKS.format("speed", "Warptile")) == 4
+def test_the_regression_comes_first(page):
+    sections = page.run(
+        "[...document.querySelectorAll('.view:not([hidden]) h2')].map((h) => h.textContent)"
+    )
+    assert sections == ["The regression", "The ladder", "Sizes", "Roofline", "History"]
+    forest = text(page, "[data-chart='0-forest']")
+    assert report_builder.SLOW in forest
+    assert "all rungs, mean of 7" in forest
+    assert "95.0 % → 90.2 %" in forest
+    for nothing in ("undefined", "null", "NaN"):
+        assert nothing not in forest
 
 
 def test_hovering_tells_the_values(page):
-    page.hover(MARKS.format("speed", "Naive") + ":last-of-type")
-    assert text(page, "#speed .tip") == "Naive: 4096x4096x4096, 625 GFLOPS"
+    page.hover(MARKS.format("sizes") + ":last-of-type")
+    message = text(page, "#vg-tooltip-element")
+    assert "rung" in message
+    assert "TFLOP/s" in message
 
 
-def test_the_keyboard_reaches_and_works_everything(page):
-    focused = "document.activeElement"
-    name = f"{focused}.id || {focused}.dataset.rung || {focused}.getAttribute('aria-label')"
+def test_another_size_can_be_chosen(page):
+    chart = "[data-chart='0-history']"
+    assert "Share of cuBLAS at 4096³" in text(page, f"{chart} svg")
+    page.run(f'document.querySelector("{chart} select").focus()')
+    page.press("ArrowUp")
+    assert "Share of cuBLAS at 2048³" in text(page, f"{chart} svg")
+
+
+def test_the_keyboard_reaches_everything(page):
+    name = (
+        "document.activeElement.id || document.activeElement.className"
+        " || document.activeElement.textContent"
+    )
     reached = []
-    for _ in range(30):
+    for _ in range(60):
         page.press("Tab")
         reached.append(page.run(name))
-    order = ["source", "size", "Naive", "verdict", "rung", "text", "Verdicts, worst first"]
+    order = ["source", "by-verdict", "by-name", "scroll tall", "verdict", "name", "copy"]
     found = [reached.index(name) for name in order]
     assert found == sorted(found)
-    page.run("document.querySelector('#legend button[data-rung=Naive]').focus()")
-    page.press(" ")
-    assert count(page, MARKS.format("speed", "Naive")) == 0
-    page.press("Enter")
-    assert count(page, MARKS.format("speed", "Naive")) == 4
-
-
-def test_arrow_keys_walk_through_a_chart(page):
-    page.run("document.querySelector('#speed svg').focus()")
-    told = []
-    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp"):
-        page.press(key)
-        told.append(text(page, "#speed .tip").split(",")[0])
-    assert told == [
-        "Naive: 512x512x512",
-        "Naive: 1024x1024x1024",
-        "Warptile: 1024x1024x1024",
-        "Warptile: 512x512x512",
-        "Naive: 512x512x512",
-        "Cublas: 512x512x512",
-    ]
-    page.press("Escape")
-    assert text(page, "#speed .tip") == ""
 
 
 def test_filters_narrow_the_table(page):
-    page.run("document.querySelector('#verdict').focus()")
+    page.run("document.querySelector('.by-verdict').focus()")
     for _ in range(2):
         page.press("ArrowDown")
-    assert page.run("document.querySelector('#verdict').value") == "regressed"
-    assert count(page, "#verdicts tbody tr") == 1
-    assert text(page, "#verdicts tbody th") == report_builder.SLOW
-    assert text(page, "#count") == "1 of 13 benchmarks"
-    assert "--benchmark_filter" in text(page, "#verdicts code")
+    assert shown_names(page) == [report_builder.SLOW]
+    assert text(page, "output") == "1 of 13 benchmarks"
 
 
 def test_a_part_of_a_name_narrows_the_table(page):
-    page.click("#text")
+    page.click(".by-name")
     page.type("warptile/4096")
-    assert count(page, "#verdicts tbody tr") == 1
-    assert text(page, "#count") == "1 of 13 benchmarks"
+    assert shown_names(page) == [report_builder.SLOW]
+    assert text(page, "output") == "1 of 13 benchmarks"
+
+
+def test_a_click_on_a_heading_sorts(page):
+    before = shown_names(page)
+    page.click("thead th:nth-child(2) button")
+    assert shown_names(page) == sorted(before)
+    page.click("thead th:nth-child(2) button")
+    assert shown_names(page) == sorted(before, reverse=True)
+    # Numbers as numbers; what was not judged comes last either way.
+    for _ in range(2):
+        page.click("thead th:nth-child(3) button")
+        order = page.run(
+            "[...document.querySelectorAll('[data-view=\"0\"] .verdicts tbody')]"
+            ".map((body) => body.rows[0].cells[2].dataset.key)"
+        )
+        known = [float(key) for key in order if key]
+        assert order[-2:] == ["", ""]
+    assert known == sorted(known, reverse=True)
+    sorted_by = "document.querySelector('thead th:nth-child(3)').getAttribute('aria-sort')"
+    assert page.run(sorted_by) == "descending"
+
+
+def test_a_benchmark_unfolds_into_its_pairs(page, tmp_path):
+    assert page.run(f'document.querySelector("{ROW} .detail").hidden') is True
+    page.click(f"{ROW} .name")
+    assert (
+        page.run(f'document.querySelector("{ROW} .name").getAttribute("aria-expanded")') == "true"
+    )
+    assert "interval+5.00 to +6.00 %" in text(page, f"{ROW} .detail .facts").replace("\n", "")
+    time.sleep(0.5)
+    assert count(page, f"{ROW} .mark-symbol.role-mark path") == 3
+    assert report_builder.SLOW in text(page, f"{ROW} .chart")
+    page.run(f'document.querySelector("{ROW}").scrollIntoView()')
+    screenshot(page, "detail", tmp_path)
+    page.click(f"{ROW} .name")
+    assert page.run(f'document.querySelector("{ROW} .detail").hidden') is True
+
+
+def test_without_pairs_the_processes_are_shown(page):
+    row = ".verdicts tbody[data-name='Warptile/512x512x512']"
+    page.click(f"{row} .name")
+    time.sleep(0.5)
+    assert count(page, f"{row} .mark-symbol.role-mark path") == 3 + 3
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_the_rerun_command_can_be_copied(page, refused):
+    """Where the browser refuses its clipboard, in the older way."""
+    page.run(
+        "window.copied = []; Object.defineProperty(navigator, 'clipboard', {value: {writeText:"
+        f" async (text) => {{ if ({json.dumps(refused)}) throw new Error('no');"
+        " copied.push(text); }}}); document.execCommand = () =>"
+        " copied.push(document.activeElement.value);"
+    )
+    page.click(f"{ROW} .copy")
+    time.sleep(0.2)
+    (command,) = page.run("window.copied")
+    assert f"--benchmark_filter='^{report_builder.SLOW}(/|$)'" in command
+    assert text(page, f"{ROW} .copy") == "Copied"
+    assert count(page, "textarea") == 0
+    time.sleep(2.1)
+    assert text(page, f"{ROW} .copy") == "Copy"
 
 
 def test_another_run_can_be_chosen(page):
     page.run("document.querySelector('#source').focus()")
     page.press("ArrowDown")
-    assert text(page, "#result") == "a run, not compared"
-    assert page.run("document.querySelector('#gate').hidden") is True
-    assert count(page, MARKS.format("speed", "Warptile")) == 4
+    time.sleep(1)
+    assert page.run("document.querySelector('[data-view=\"0\"]').hidden") is True
+    assert text(page, ".view:not([hidden]) .headline") == "A run that nobody compared with another."
+    assert count(page, "[data-chart='1-sizes'] .mark-symbol.role-mark path") == 3 * 4
+    assert len(shown_names(page)) == 12
+    assert count(page, ".view:not([hidden]) [data-chart='1-forest']") == 0
 
 
 def test_notes_are_text(page):
-    assert count(page, "#verdicts img") == 0
-    assert text(page, "#verdicts tbody tr .note") == "<img src=x> & 'quotes'"
+    assert count(page, ".verdicts img") == 0
+    assert "<img src=x> & 'quotes' in the candidate" in text(page, ".verdicts tbody")
 
 
 def test_dark_mode_is_dark(page, tmp_path):
     paper = "getComputedStyle(document.body).backgroundColor"
-    assert page.run(paper) == "rgb(255, 255, 255)"
-    light = screenshot(page, "light_top", tmp_path)
+    chart = "getComputedStyle(document.querySelector('.chart svg')).backgroundColor"
+    name = "getComputedStyle(document.querySelector('.chart .role-title-text text')).fill"
+    assert page.run(f"[{paper}, {chart}]") == ["rgb(255, 255, 255)"] * 2
+    light, ink = screenshot(page, "light_top", tmp_path), page.run(name)
     page.prefer("dark")
-    assert page.run(paper) == "rgb(13, 17, 23)"
+    assert page.run(f"[{paper}, {chart}]") == ["rgb(13, 17, 23)"] * 2
+    assert page.run(name) != ink
     assert screenshot(page, "dark", tmp_path) != light
+
+
+def test_every_colour_of_the_charts_has_a_dark_counterpart(page):
+    used = page.run(
+        "[...new Set([...document.querySelectorAll('.chart svg *')].flatMap((e) =>"
+        " [e.getAttribute('fill'), e.getAttribute('stroke')]))].filter(Boolean)"
+    )
+    assert set(used) - {"none", "transparent"} <= palette.DARK_OF.keys()
 
 
 def test_colours_have_contrast(page):
@@ -189,7 +268,7 @@ def test_colours_have_contrast(page):
       const style = getComputedStyle(document.documentElement);
       const of = (name) => light(style.getPropertyValue(name).trim());
       const paper = of("--paper");
-      return ["ink", "axis", "bad", "good", "warn", "c0", "c1", "c2", "c3", "c4", "c5"]
+      return ["ink", "soft", "bad", "good", "warn", "accent"]
         .map((name) => [of("--" + name), paper].sort((a, b) => b - a))
         .map(([high, low]) => (high + 0.05) / (low + 0.05));
     })()"""
@@ -199,42 +278,57 @@ def test_colours_have_contrast(page):
 
 
 @pytest.mark.parametrize(
-    ("document", "result"),
+    ("document", "headline", "drawn", "rows"),
     [
         (
-            {"schema": 1, "kind": "verdict", "error": "run.json: the file is empty"},
-            "error: run.json: the file is empty",
+            {"schema": 1, "kind": "verdict", "error": "run.json: empty"},
+            "run.json: empty",
+            0,
+            0,
         ),
-        (make_simt_run(), "a run, not compared"),
-        (make_run({"Naive/3x5x7/off4": make_row(None, 1.0)}), "a run, not compared"),
+        (make_simt_run(), "A run that nobody compared with another.", 1, 2),
+        (make_run({"Naive/3x5x7/off4": make_row(None, 1.0)}), "A run that nobody compared", 0, 1),
     ],
 )
-def test_a_page_of_little_says_what_it_lacks(page, tmp_path, document, result):
+def test_a_page_of_little_says_what_it_lacks(page, tmp_path, document, headline, drawn, rows):
     arguments = ["report", write(tmp_path / "x.json", document), "--html", tmp_path / "x.html"]
+    arguments += ["--repository", report_builder.repository(tmp_path / "repository")]
     assert main([*map(str, arguments)]) == 0
-    page.open(tmp_path / "x.html")
-    assert text(page, "#result") == result
-    assert page.run("document.querySelector('#gate').hidden") is True
-    for chart in ("speed", "share", "roofline", "history"):
-        drawn = count(page, f"#{chart} .mark") > 0
-        assert drawn != (count(page, f"#{chart} .remark") > 0) or chart == "roofline"
+    show(page, tmp_path / "x.html")
+    assert text(page, ".headline").startswith(headline)
+    assert len(shown_names(page)) == rows
+    assert count(page, ".chart svg") == drawn
+    assert count(page, "main > section:not(.result) > h2") == (5 if rows else 0)
+    assert count(page, "main > section:not(.result) > .remark") >= (5 - drawn if rows else 0)
 
 
-def test_a_history_without_shares_is_not_told_as_none(page, tmp_path):
-    repository = report_builder.repository(tmp_path / "repository")
-    baseline = write(repository / "bench/baselines/simt.json", make_simt_run())
-    report_builder.git(repository, "add", "-A")
-    report_builder.git(repository, "commit", "-q", "-m", "simt")
-    arguments = ["report", baseline, "--html", tmp_path / "x.html", "--repository", repository]
-    assert main([*map(str, arguments)]) == 0
-    page.open(tmp_path / "x.html")
-    told = "No committed baseline of this device has a share of cuBLAS at 4096x4096x4096."
-    assert text(page, "#history .remark") == told
+def test_a_phone_shows_verdict_name_and_slow_down_at_once(browser, report, tmp_path):
+    browser.resize(390, 800)
+    show(browser, report)
+    box = f'document.querySelector("{ROW} tr").cells'
+    inside = f"[...{box}].slice(0, 3).map((cell) => cell.getBoundingClientRect().right)"
+    rights = browser.run(inside)
+    assert all(0 < right <= 390 for right in rights)
+    assert report_builder.SLOW in text(browser, ".headline")
+    assert browser.run("document.querySelector('.headline').getBoundingClientRect().bottom") < 800
+    browser.click(f"{ROW} .name")
+    assert "margin1.0 %" in text(browser, f"{ROW} .detail .facts").replace("\n", "")
+    screenshot(browser, "phone", tmp_path)
 
 
-@pytest.mark.parametrize("width", [375, 320, 768])
+def test_a_turned_phone_gets_the_charts_of_a_screen(browser, report):
+    browser.resize(390, 800)
+    show(browser, report)
+    width = "document.querySelector(\"[data-chart='0-sizes'] svg\").viewBox.baseVal.width"
+    narrow = browser.run(width)
+    browser.resize(900, 390)
+    time.sleep(1.5)
+    assert browser.run(width) > 2 * narrow
+
+
+@pytest.mark.parametrize("width", [390, 320, 768, 1100])
 def test_no_page_scrolls_sideways(browser, report, width, tmp_path):
     browser.resize(width, 800)
-    browser.open(report)
+    show(browser, report)
     assert browser.run("document.documentElement.scrollWidth") == width
     screenshot(browser, f"width_{width}", tmp_path)

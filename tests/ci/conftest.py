@@ -1,16 +1,9 @@
 """Fixtures of the tests of the commands."""
 
-from __future__ import annotations
-
-import sys
 from pathlib import Path
 
+import ladder_builder
 import pytest
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPOSITORY / "ci"))
-
-import ladder_builder  # noqa: E402
 
 
 @pytest.fixture

@@ -1,21 +1,21 @@
 """A small repository with a ladder, READMEs and numbers."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stage_builder import stage, write_stages
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 # In the order of the ladder; the numbers of the baseline in data/ are invented.
-RUNGS = {
-    "01_naive": ("Naive", '"one thread an element"'),
-    "09_swizzle": ("Swizzle", '"no padding, "\n            "no conflicts"'),
-    "10_warptile": ("Warptile", '"tiles of warps"'),
-    "cublas": ("Cublas", '"the yardstick"'),
-}
+STAGES = (
+    stage("01_naive", "Naive", "one thread per element"),
+    stage("09_swizzle", "Swizzle", "no padding, no conflicts"),
+    stage("10_warptile", "Warptile", "tiles of warps"),
+    stage("cublas", "Cublas", "the yardstick"),
+)
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,9 @@ def build(path: Path) -> Ladder:
     found.readme.write_text(
         "# Top\n\n<!-- ladder:begin -->\n<!-- ladder:end -->\n\nrest\n", "utf-8"
     )
-    for folder, (name, idea) in RUNGS.items():
-        source = path / "kernels" / folder / f"{folder.split('_')[-1]}.cu"
-        source.parent.mkdir(parents=True)
-        source.write_text(f'const Stage stage{{\n    .name = "{name}",\n    .idea = {idea},\n}};\n')
-        if folder[0].isdigit():
-            found.page(folder).write_text("text\n<!-- numbers:begin -->\n<!-- numbers:end -->\n")
-    lines = [f"tilegate_add_stage({folder})\n" for folder in RUNGS]
-    lines.insert(1, "#tilegate_add_stage(99_left_out)\n  tilegate_add_stage(${folder})\n")
-    (path / "kernels" / "CMakeLists.txt").write_text("".join(lines))
+    write_stages(path / "build" / "cpu", *STAGES)
+    for rung in STAGES[:-1]:
+        page = path / rung["folder"] / "README.md"
+        page.parent.mkdir(parents=True)
+        page.write_text("text\n<!-- numbers:begin -->\n<!-- numbers:end -->\n")
     return found

@@ -1,7 +1,5 @@
 """What NVML tells, from a stand-in that answers like it."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 

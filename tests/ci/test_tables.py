@@ -1,19 +1,18 @@
-"""ci/tables: the generated blocks of the READMEs."""
-
-from __future__ import annotations
+"""ci/gate tables: the generated blocks of the READMEs."""
 
 import json
 
 import pytest
-from ladder_builder import REPOSITORY
+from ladder_builder import REPOSITORY, STAGES
+from stage_builder import write_stages
 
-from tilegate_ci.report import tables
-from tilegate_ci.report.figures import PROFILE, VARIANTS
+from tilegate_ci.cli import main
+from tilegate_ci.report.figures import PROFILE, RATIO_NOTE, VARIANTS
 
 
 @pytest.fixture
 def run(ladder):
-    return lambda *options: tables.main([*options, "--repository", str(ladder.path)])
+    return lambda *options: main(["tables", *options, "--repository", str(ladder.path)])
 
 
 def test_without_a_baseline_the_blocks_say_so(ladder, run):
@@ -35,7 +34,7 @@ def test_the_ladder_table(ladder, run):
         "| [Cublas](kernels/cublas) | the yardstick | 39,958 | 49,211 | 51,850 | 100.0 % |" in lines
     )
     assert lines[-4] == (
-        "GFLOPS, M = N = K. NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
+        f"GFLOPS, M = N = K. {RATIO_NOTE} NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
         "commits aaaaaaaaaaaa, bbbbbbbbbbbb, median of 3 processes."
     )
     assert lines[-1] == "rest"
@@ -46,14 +45,14 @@ def test_the_numbers_of_a_rung(ladder, run):
     assert run() == 0
     assert ladder.page("10_warptile").read_text() == (
         "text\n<!-- numbers:begin -->\n"
-        "![GFLOPS over size, one line a rung](../../bench/plots/ladder.svg)\n\n"
+        "![TFLOP/s over size, one line per rung](../../bench/plots/ladder.svg)\n\n"
         "| M×N×K | TFLOP/s | of cuBLAS |\n|---|---:|---:|\n"  # noqa: RUF001
         "| 128×128×65536 | 25.63 | 95.0 % |\n"  # noqa: RUF001
         "| 512×512×512 | 25.63 | 95.0 % |\n"  # noqa: RUF001
         "| 1024×1024×1024 | 37.96 | 95.0 % |\n"  # noqa: RUF001
         "| 2048×2048×2048 | 46.75 | 95.0 % |\n"  # noqa: RUF001
         "| 4096×4096×4096 | 49.26 | 95.0 % |\n"  # noqa: RUF001
-        "\nWarptile on NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
+        f"\n{RATIO_NOTE} Warptile on NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
         "commit aaaaaaaaaaaa, median of 3 processes.\n<!-- numbers:end -->\n"
     )
 
@@ -79,7 +78,10 @@ def test_check_writes_nothing_and_fails_until_the_files_are_written(ladder, run,
     before = ladder.readme.read_text()
     assert run("--check") == 1
     assert ladder.readme.read_text() == before
-    assert "README.md: not what the baseline says; `ci/tables` writes it" in capsys.readouterr().err
+    assert (
+        "README.md: not what the baseline says; `ci/gate tables` writes it"
+        in capsys.readouterr().err
+    )
     assert run() == 0
     assert run("--check") == 0
 
@@ -122,7 +124,7 @@ def test_a_baseline_that_cannot_be_trusted_is_an_error(ladder, run, capsys):
 
 
 def test_the_committed_files_are_up_to_date():
-    assert tables.main(["--check", "--repository", str(REPOSITORY)]) == 0
+    assert main(["tables", "--check"]) == 0
 
 
 def test_a_page_shows_configurations_and_counters(ladder, run):
@@ -137,6 +139,25 @@ def test_a_page_shows_configurations_and_counters(ladder, run):
     speed = variants["benchmarks"]["Warptile.32x64/1024x1024x1024"]["gflops"] / 1000
     assert f"| `Warptile.32x64` | {speed:.2f} |" in page
     kernel = next(rung for rung in profile["rungs"] if rung["name"] == "Warptile")["kernels"][0]
-    assert f"| registers a thread | {kernel['registers']} |" in page
+    assert f"| registers per thread | {kernel['registers']} |" in page
     assert "roofline.svg" in ladder.readme.read_text()
     assert "`Naive." not in ladder.page("01_naive").read_text()
+
+
+@pytest.mark.parametrize(
+    "text", ["{", '{"rungs": [{"name": "Warptile", "kernels": [{"name": "a"}]}]}', '{"rungs": 1}']
+)
+def test_a_profile_that_cannot_be_read_is_an_error(ladder, run, capsys, text):
+    ladder.write_baseline()
+    (ladder.path / PROFILE).parent.mkdir(parents=True)
+    (ladder.path / PROFILE).write_text(text)
+    assert run() == 2
+    assert f"{ladder.path / PROFILE}: " in capsys.readouterr().err
+
+
+def test_an_idea_cannot_leave_its_cell(ladder, run):
+    ladder.write_baseline()
+    naive = {**STAGES[0], "idea": "a | b <i> `c` *d*"}
+    write_stages(ladder.path / "build" / "cpu", naive, *STAGES[1:])
+    assert run() == 0
+    assert r"| a \| b \<i> \`c\` \*d\* |" in ladder.readme.read_text()

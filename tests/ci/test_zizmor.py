@@ -1,7 +1,5 @@
 """zizmor, which knows how workflows are attacked, finds nothing in ours."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -28,8 +26,8 @@ def audit(path):
 
 @pytest.mark.parametrize("name", FILES)
 def test_our_workflows_are_clean(name):
-    code, told = audit(WORKFLOWS / name)
-    assert code == 0, told
+    code, message = audit(WORKFLOWS / name)
+    assert code == 0, message
 
 
 # What each edit of ci.yml plants, and zizmor's name for it: the test above can fail.
@@ -53,6 +51,6 @@ def test_a_planted_fault_is_found(tmp_path, pattern, replacement, finding):
     path = tmp_path / ".github" / "workflows" / "ci.yml"
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
-    code, told = audit(path)
+    code, message = audit(path)
     assert code != 0
-    assert finding in told
+    assert finding in message

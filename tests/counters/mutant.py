@@ -1,7 +1,5 @@
 """Rungs with a change in their source, built as the counted kernels are."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -28,14 +26,14 @@ class Toolchain:
 
 def read_toolchain() -> Toolchain:
     path = os.environ.get("TILEGATE_COUNTED", REPOSITORY / "build/cpu/tests/counted.json")
-    told = json.loads(Path(path).read_text(encoding="utf-8"))
+    found = json.loads(Path(path).read_text(encoding="utf-8"))
     return Toolchain(
-        told["clang"],
-        tuple(told["flags"].split(";")),
-        told["linker"],
-        Path(told["program"]),
-        tuple(told["objects"].split(";")),
-        tuple(told["libraries"]),
+        found["clang"],
+        tuple(found["flags"].split(";")),
+        found["linker"],
+        Path(found["program"]),
+        tuple(found["objects"].split(";")),
+        tuple(found["libraries"]),
     )
 
 
@@ -61,15 +59,14 @@ class Mutant:
         """The counting program with this rung in place of its own."""
         kernels = self.root / "kernels"
         base = self._folder / Path(source).stem
-        includes = [
-            f"-I{kernels / folder}" for folder in ("include", "common/include", "simt/include", ".")
-        ]
+        folders = ("include", "common/include", "device/include", "catalogue/include")
+        includes = [f"-I{kernels / folder}" for folder in folders]
         self._run(
             self._tools.clang, *self._tools.flags, *includes, "-S", "-emit-llvm", "-x", "c++",
             kernels / source, "-o", f"{base}.ll",
         )  # fmt: skip
         self._run(
-            sys.executable, kernels / "simt/counted/instrument.py", f"{base}.ll",
+            sys.executable, kernels / "device/cpu/counted/instrument.py", f"{base}.ll",
             f"{base}.counted.ll", "--module", "2000", "--root", self.root,
         )  # fmt: skip
         self._run(

@@ -1,10 +1,7 @@
 """The executor beside Nsight Compute: lane patterns, and the ladder's cases, measured on an H200 by
 device/measure.py and committed. A difference is an error unless EXPLAINED says why it is there."""
 
-from __future__ import annotations
-
 import json
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,10 +9,13 @@ from typing import Any
 import pytest
 from mutant import read_toolchain
 from patterns import patterns
-from table import BEGIN, END, EXACT, NOISY, page, table
+from table import EXACT, NOISY, page, table
 
+from tilegate_ci.core.markdown import with_block
 from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters.table import BASELINE, cases_of, list_rungs, load_baseline
+from tilegate_ci.counters.count import list_rungs
+from tilegate_ci.counters.table import BASELINE, cases_of
+from tilegate_ci.counters.table import load as load_table
 
 HERE = Path(__file__).resolve().parent
 MEASURED = HERE / "measured"
@@ -24,7 +24,7 @@ MEASURED = HERE / "measured"
 ARBITRATION = 0.35
 
 
-def load(name: str) -> dict[str, Any]:
+def load(name: str) -> Any:
     return json.loads((MEASURED / name).read_text(encoding="utf-8"))
 
 
@@ -46,19 +46,19 @@ def test_every_pattern_costs_what_it_costs_on_the_gpu() -> None:
 
 
 @pytest.fixture(scope="module")
-def cases() -> dict[str, Any]:
+def cases() -> Any:
     return load("cases.json")["cases"]
 
 
 @pytest.fixture(scope="module")
 def counted() -> dict[str, dict[str, int]]:
     """As committed; that the executor counts just this is what `ci/gate counters` sees to."""
-    return {name: counters for name, (counters, _) in load_baseline(REPOSITORY / BASELINE).items()}
+    return {name: case.counters for name, case in load_table(REPOSITORY / BASELINE).items()}
 
 
 def test_every_rung_is_measured_or_says_that_it_is_not(cases: dict[str, Any]) -> None:
     unmeasured = load("cases.json").get("unmeasured", [])
-    every = cases_of(list_rungs(read_toolchain().program))
+    every = cases_of(list_rungs(read_toolchain().program), load_table(REPOSITORY / BASELINE))
     assert sorted([*cases, *unmeasured]) == sorted(every)
 
 
@@ -68,16 +68,16 @@ def test_counters_are_those_of_the_gpu(
     explained = load("explained.json")
     differences, unused = [], dict(explained)
     for name, runs in cases.items():
-        for key, ours in EXACT.items():
+        for key, counter in EXACT.items():
             values = {run[key] for run in runs}
-            if values == {counted[name][ours]}:
+            if values == {counted[name][counter]}:
                 continue
-            reason = unused.pop(f"{name} {ours}", None)
-            told = {"ncu": sorted(values), "here": counted[name][ours]}
-            if reason is None or {k: reason[k] for k in told} != told:
-                differences.append(f"{name} {ours}: {told}")
-    told = "a kernel changed? see kernels/simt/README.md, Against hardware\n"
-    assert not differences, told + "\n".join(differences)
+            reason = unused.pop(f"{name} {counter}", None)
+            found = {"ncu": sorted(values), "here": counted[name][counter]}
+            if reason is None or {k: reason[k] for k in found} != found:
+                differences.append(f"{name} {counter}: {found}")
+    hint = "a kernel changed? see kernels/device/README.md, Against hardware\n"
+    assert not differences, hint + "\n".join(differences)
     assert not unused, f"explained, but equal: {sorted(unused)}"
 
 
@@ -95,6 +95,5 @@ def test_the_page_shows_the_table(
     cases: dict[str, Any], counted: dict[str, dict[str, int]]
 ) -> None:
     text = page(REPOSITORY).read_text(encoding="utf-8")
-    block = re.search(f"{re.escape(BEGIN)}\n(.*?)\n{re.escape(END)}", text, re.DOTALL)
-    assert block is not None
-    assert block[1] == table(cases, counted), "tests/counters/device/table.py writes it"
+    wanted = with_block(text, "ncu", table(cases, counted), page(REPOSITORY))
+    assert text == wanted, "tests/counters/device/table.py writes it"

@@ -1,16 +1,15 @@
-"""ci/explain, on the rungs as they are, and the pages that quote the counters."""
-
-from __future__ import annotations
+"""ci/gate explain, on the rungs as they are, and the pages that quote the counters."""
 
 import re
 from pathlib import Path
 
 import pytest
 from mutant import read_toolchain
+from stage_builder import stage, write_stages
 
+from tilegate_ci.cli import main
 from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters import explain
-from tilegate_ci.counters.pages import BEGIN, END, pages
+from tilegate_ci.counters.pages import pages
 from tilegate_ci.counters.table import BASELINE
 
 
@@ -20,35 +19,35 @@ def program() -> list[str]:
 
 
 def test_a_rung(program: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert explain.main(["Prefetch", "128x128x64", *program]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("Prefetch/128x128x64: ")
+    assert main(["explain", "Prefetch", "128x128x64", *program]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Prefetch/128x128x64: ")
     for part in (
         r"^shared load +\d+ +\d+ +\d+\.\d\d +0$",
-        r"^limit: shared wavefronts a warp's FMA +0\.\d\d",
-        r"^limit: bytes of global memory a FLOP +0\.\d\d",
+        r"^limit: shared wavefronts per warp FMA +0\.\d\d",
+        r"^limit: bytes of global memory per FLOP +0\.\d\d",
         r"^Hazards: none",
         r"^Bank conflicts: none$",
         r"^Next, Swizzle: ",
     ):
-        assert re.search(part, told, re.MULTILINE), part
+        assert re.search(part, out, re.MULTILINE), part
 
 
 def test_worst_lines_are_drawn(program: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert explain.main(["Naive", "64x64x64", *program]) == 0
-    told = capsys.readouterr().out
-    assert re.search(r"kernels/01_naive/naive\.cu:\d+: sum \+= ", told)
-    assert "0 0.......|........|........|........" in told
+    assert main(["explain", "Naive", "64x64x64", *program]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"kernels/01_naive/naive\.cu:\d+: sum \+= ", out)
+    assert "0 0.......|........|........|........" in out
 
 
 def test_two_rungs(program: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert explain.main(["--diff", "Prefetch", "Swizzle", "128x128x64", *program]) == 0
-    told = capsys.readouterr().out
-    assert re.search(r"^shared_load\.wavefronts +\d+ +\d+  x0\.67$", told, re.MULTILINE)
+    assert main(["explain", "--diff", "Prefetch", "Swizzle", "128x128x64", *program]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^shared_load\.wavefronts +\d+ +\d+  x0\.67$", out, re.MULTILINE)
 
 
 def test_unknown_rung(program: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert explain.main(["Nave", *program]) == 2
+    assert main(["explain", "Nave", *program]) == 2
     assert "no rung Nave; there are Naive, " in capsys.readouterr().err
 
 
@@ -61,10 +60,11 @@ def test_every_page_quotes_its_counters() -> None:
 def test_a_page_with_other_numbers_is_rewritten(tmp_path: Path) -> None:
     folder = tmp_path / "kernels" / "01_naive"
     folder.mkdir(parents=True)
-    (folder.parent / "CMakeLists.txt").write_text("tilegate_add_stage(01_naive)\n", "utf-8")
-    (folder / "naive.cu").write_text('const Stage stage{.name = "Naive", .idea = "i"};\n', "utf-8")
-    (folder / "README.md").write_text(f"a\n{BEGIN}\nold\n{END}\nb\n", "utf-8")
+    write_stages(tmp_path / "build" / "cpu", stage("01_naive", "Naive"))
+    (folder / "README.md").write_text(
+        "a\n<!-- counters:begin -->\nold\n<!-- counters:end -->\nb\n", "utf-8"
+    )
     (text,) = pages(tmp_path, REPOSITORY / BASELINE).values()
-    assert text.startswith(f"a\n{BEGIN}\n| | requests")
+    assert text.startswith("a\n<!-- counters:begin -->\n| | requests")
     assert "old" not in text
-    assert text.endswith(f"{END}\nb\n")
+    assert text.endswith("<!-- counters:end -->\nb\n")

@@ -1,7 +1,5 @@
 """Counters against their baseline: verdicts, lines and pictures."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -9,9 +7,10 @@ import pytest
 
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
+from tilegate_ci.counters.count import Counted, Frame, SourceLine, Sources
 from tilegate_ci.counters.judge import judge
 from tilegate_ci.counters.pattern import draw
-from tilegate_ci.counters.table import Counted, Frame, Line, Sources, load_baseline, to_text
+from tilegate_ci.counters.table import cases_of, load, to_text
 
 ALL_IN_BANK_0 = tuple(128 * lane for lane in range(32))
 
@@ -23,7 +22,7 @@ def sources(tmp_path: Path) -> Sources:
 
 
 def counted(wavefronts: int, name: str = "Rung/8x8x8") -> Counted:
-    line = Line(
+    line = SourceLine(
         "shared_store", 2, wavefronts, wavefronts - 2, 4, ALL_IN_BANK_0, 32, 1,
         (Frame("k.cu", 2, "sgemm"),),
     )  # fmt: skip
@@ -37,13 +36,13 @@ def baseline(tmp_path: Path, sources: Sources, *cases: Counted) -> Path:
 
 
 def test_same(tmp_path: Path, sources: Sources) -> None:
-    table = load_baseline(baseline(tmp_path, sources, counted(2)))
+    table = load(baseline(tmp_path, sources, counted(2)))
     report = judge(table, {"Rung/8x8x8": counted(2)}, sources)
     assert (report.exit_code, report.text) == (0, "1 cases as the baseline says\n")
 
 
 def test_changed_names_the_line_and_draws_it(tmp_path: Path, sources: Sources) -> None:
-    table = load_baseline(baseline(tmp_path, sources, counted(2)))
+    table = load(baseline(tmp_path, sources, counted(2)))
     report = judge(table, {"Rung/8x8x8": counted(64)}, sources)
     assert report.exit_code == 1
     assert "shared_store.wavefronts: 2 -> 64 (+3100.0 %)" in report.text
@@ -52,13 +51,13 @@ def test_changed_names_the_line_and_draws_it(tmp_path: Path, sources: Sources) -
 
 
 def test_better_is_a_change_too(tmp_path: Path, sources: Sources) -> None:
-    table = load_baseline(baseline(tmp_path, sources, counted(64)))
+    table = load(baseline(tmp_path, sources, counted(64)))
     assert judge(table, {"Rung/8x8x8": counted(2)}, sources).exit_code == 1
 
 
 def test_new_passes_and_missing_does_not(tmp_path: Path, sources: Sources) -> None:
     assert judge({}, {"Rung/8x8x8": counted(2)}, sources).exit_code == 0
-    table = load_baseline(baseline(tmp_path, sources, counted(2)))
+    table = load(baseline(tmp_path, sources, counted(2)))
     assert judge(table, {}, sources).exit_code == 2
 
 
@@ -70,9 +69,9 @@ def test_hazard_fails_without_a_baseline(sources: Sources) -> None:
 
 
 def test_a_shifted_line_is_the_same_line(tmp_path: Path, sources: Sources) -> None:
-    table = load_baseline(baseline(tmp_path, sources, counted(2)))
+    table = load(baseline(tmp_path, sources, counted(2)))
     (tmp_path / "k.cu").write_text("// one\n// two\nsmem[i] = v;\n", encoding="utf-8")
-    moved = Line(
+    moved = SourceLine(
         "shared_store", 2, 2, 0, 4, ALL_IN_BANK_0, 32, 1, (Frame("k.cu", 3, "sgemm"),)
     )  # fmt: skip
     case = Counted("Rung/8x8x8", {"shared_store.wavefronts": 2}, (moved,))
@@ -89,27 +88,27 @@ def test_unreadable_baseline(tmp_path: Path, text: str) -> None:
     path = tmp_path / "counters.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(GateError):
-        load_baseline(path)
+        load(path)
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "message"),
     [
         (".", "cannot be run: Permission denied"),
         ("none", "not built"),
-        ("/bin/echo", "'--list' is no rung"),
+        ("/bin/echo", "prints no counters, but: "),
         ("/bin/false", "exit code 1"),
     ],
 )
 def test_a_program_that_does_not_count_is_an_error_in_the_report_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], program: str, told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], program: str, message: str
 ) -> None:
     report = tmp_path / "summary.md"
     assert main(["counters", "--program", program, "--markdown", str(report)]) == 2
     error = capsys.readouterr().err
     assert error.startswith("gate: error: ")
-    assert told in error
-    assert told in report.read_text(encoding="utf-8")
+    assert message in error
+    assert message in report.read_text(encoding="utf-8")
 
 
 def test_picture_of_shared_memory() -> None:
@@ -130,16 +129,27 @@ def test_picture_of_global_memory() -> None:
     assert rows[1] == "     0 01234567|89abcdef|ghijklmn|opqrstu."
 
 
+def test_a_rung_that_the_table_lacks_is_counted_on_every_shape(
+    tmp_path: Path, sources: Sources
+) -> None:
+    table = load(baseline(tmp_path, sources, counted(2, "Old/8x8x8")))
+    ragged, whole = "129x65x17/beta0.5", "256x256x256/beta0.5"
+    assert cases_of(["Old"], table) == [f"Old/{whole}", f"Old/{ragged}", "Old/8x8x8"]
+    assert cases_of(["New"], table) == [
+        f"New/{shape}" for shape in (whole, ragged, "1024x1024x32", "2048x2048x32")
+    ]
+
+
 def test_without_a_program_it_is_built_first(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = []
 
-    def run(command: list[Path | str], **_: object) -> subprocess.CompletedProcess[bytes]:
-        commands.append([Path(command[0]).name, *command[1:]])
-        return subprocess.CompletedProcess(command, 1)
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 1, "clang: no such file")
 
-    monkeypatch.setattr("tilegate_ci.counters.command.subprocess.run", run)
+    monkeypatch.setattr("tilegate_ci.measure.builds.subprocess.run", run)
     assert main(["counters"]) == 2
-    assert commands == [["explain", "--build"]]
-    assert "cannot be built" in capsys.readouterr().err
+    assert commands == [["cmake", "--preset", "cpu"]]
+    assert "failed:\nclang: no such file" in capsys.readouterr().err

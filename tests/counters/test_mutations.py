@@ -3,8 +3,6 @@
 The unchanged tree is the baseline here, so that these tests say nothing about the committed table.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -12,8 +10,9 @@ import pytest
 from mutant import Mutant, Toolchain, read_toolchain
 
 from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.counters.count import Sources, count
 from tilegate_ci.counters.judge import Report, judge
-from tilegate_ci.counters.table import Sources, by_key, count
+from tilegate_ci.counters.table import table_row
 
 SHAPE = "256x256x256/beta0.5"
 
@@ -32,37 +31,41 @@ def report_of(toolchain: Toolchain, mutant: Mutant, source: str, rung: str, shap
     name = f"{rung}/{shape}"
     clean = count(toolchain.program, [name])[name]
     assert not clean.error
-    baseline = {name: (clean.counters, by_key(clean, Sources(REPOSITORY)))}
+    baseline = {name: table_row(clean, Sources(REPOSITORY))}
     changed = count(mutant.build(source), [name])
     return judge(baseline, changed, Sources(mutant.root))
 
 
 def test_padding_removed(toolchain: Toolchain, mutant: Mutant) -> None:
-    file = "06_vectorized/vectorized.cu"
+    file = "06_vectorized/vectorized.cuh"
     mutant.replace(file, r"kPad = 4;", "kPad = 0;")
     mutant.replace(file, r"static_assert\(4 \* \(kBlockM \+ kPad\).*?;", "")
-    report = report_of(toolchain, mutant, file, "Vectorized", SHAPE)
+    source = "06_vectorized/vectorized.cu"
+    report = report_of(toolchain, mutant, source, "Vectorized", SHAPE)
     assert report.exit_code == 1
     assert "shared_store.conflicts: 0 -> 4096" in report.text
     assert re.search(r"tile_reader\.cuh:\d+: smem\[tile_col_ \+ 0\]\[to\]", report.text)
-    assert re.search(r"called from kernels/06_vectorized/vectorized\.cu:\d+: reader_a", report.text)
+    assert re.search(
+        r"called from kernels/06_vectorized/vectorized\.cuh:\d+: reader_a", report.text
+    )
     assert re.search(r"^ +words .*2.* +most 2$", report.text, re.MULTILINE)
 
 
 def test_swizzle_removed(toolchain: Toolchain, mutant: Mutant) -> None:
-    file = "09_swizzle/swizzle.cu"
-    mutant.replace(file, r"return m \^ \(.*?\);", "return m + 0 * k;")
-    report = report_of(toolchain, mutant, file, "Swizzle", SHAPE)
+    mutant.replace("09_swizzle/swizzle.cuh", r"return m \^ \(.*?\);", "return m + 0 * k;")
+    report = report_of(toolchain, mutant, "09_swizzle/swizzle.cu", "Swizzle", SHAPE)
     assert report.exit_code == 1
     assert "shared_store.conflicts: 0 -> " in report.text
     assert re.search(r"tile_reader\.cuh:\d+: smem\[tile_col_", report.text)
-    assert re.search(r"called from kernels/08_prefetch/prefetch\.cuh:\d+: reader_a", report.text)
+    assert re.search(
+        r"called from kernels/common/\S+/double_buffered\.cuh:\d+: reader_a", report.text
+    )
 
 
 def test_vector_load_removed(toolchain: Toolchain, mutant: Mutant) -> None:
     line = mutant.replace(
         "common/include/tilegate/common/fragment.cuh",
-        r"const float4 v = simt::load_vector<float4>\(smem \+ offset\(i\)\);",
+        r"const float4 v = device::load_vector<float4>\(smem \+ offset\(i\)\);",
         "const float* p = smem + offset(i); const float4 v = make_float4(p[0], p[1], p[2], p[3]);",
     )
     report = report_of(toolchain, mutant, "10_warptile/warptile.cu", "Warptile", SHAPE)
@@ -74,7 +77,7 @@ def test_vector_load_removed(toolchain: Toolchain, mutant: Mutant) -> None:
 def test_vector_load_from_global_memory_removed(toolchain: Toolchain, mutant: Mutant) -> None:
     line = mutant.replace(
         "common/include/tilegate/common/vector_access.cuh",
-        r"v = simt::load_vector<float4>\(row \+ col\);",
+        r"v = device::load_vector<float4>\(row \+ col\);",
         "v = make_float4(row[col], row[col + 1], row[col + 2], row[col + 3]);",
     )
     report = report_of(toolchain, mutant, "10_warptile/warptile.cu", "Warptile", SHAPE)
@@ -83,18 +86,19 @@ def test_vector_load_from_global_memory_removed(toolchain: Toolchain, mutant: Mu
     assert f"vector_access.cuh:{line}: " in report.text
 
 
-LOOP = "08_prefetch/prefetch.cuh"  # of four rungs; SplitK's way there is Warptile's
+LOOP = "common/include/tilegate/common/double_buffered.cuh"  # of four rungs
 BARRIERS = [
     pytest.param(file, source, rung, number, id=f"{rung}-{number}")
     for file, source, rung in (
         ("03_shared_memory/shared_memory.cu", "03_shared_memory/shared_memory.cu", "SharedMemory"),
         ("04_blocktile_1d/blocktile_1d.cu", "04_blocktile_1d/blocktile_1d.cu", "Blocktile1D"),
-        ("05_blocktile_2d/blocktile_2d.cu", "05_blocktile_2d/blocktile_2d.cu", "Blocktile2D"),
-        ("06_vectorized/vectorized.cu", "06_vectorized/vectorized.cu", "Vectorized"),
-        ("07_rectangular/rectangular.cu", "07_rectangular/rectangular.cu", "Rectangular"),
+        ("05_blocktile_2d/blocktile_2d.cuh", "05_blocktile_2d/blocktile_2d.cu", "Blocktile2D"),
+        ("06_vectorized/vectorized.cuh", "06_vectorized/vectorized.cu", "Vectorized"),
+        ("07_rectangular/rectangular.cuh", "07_rectangular/rectangular.cu", "Rectangular"),
         (LOOP, "08_prefetch/prefetch.cu", "Prefetch"),
         (LOOP, "09_swizzle/swizzle.cu", "Swizzle"),
         (LOOP, "10_warptile/warptile.cu", "Warptile"),
+        (LOOP, "11_instruction_order/instruction_order.cu", "InstructionOrder"),
     )
     for number in range(
         (REPOSITORY / "kernels" / file).read_text("utf-8").count("__syncthreads();")
@@ -120,9 +124,7 @@ def test_barrier_removed(
 def test_every_file_with_barriers_is_mutated() -> None:
     kernels = REPOSITORY / "kernels"
     files = (
-        path
-        for path in kernels.glob("[0-9]*/*.cu*")
-        if "__syncthreads();" in path.read_text("utf-8")
+        path for path in kernels.rglob("*.cu*") if "__syncthreads();" in path.read_text("utf-8")
     )
     assert {path.relative_to(kernels).as_posix() for path in files} == {
         parameters.values[0] for parameters in BARRIERS

@@ -1,36 +1,15 @@
-"""Fixtures of the gate's tests.
+"""Fixtures of the gate's tests."""
 
-`TILEGATE_UPDATE_GOLDEN=1 pytest tests/gate` rewrites the golden files."""
-
-from __future__ import annotations
-
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from run_builder import HERE, Done, World, in_this_process
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPOSITORY / "ci"))
-
-from run_builder import HERE, Done, World, in_this_process  # noqa: E402
-
-from tilegate_ci.cli import main  # noqa: E402
-
-
-@pytest.fixture
-def golden():
-    """Compares text with a golden file, or rewrites the file."""
-
-    def check(name: str, text: str) -> None:
-        path = Path(__file__).parent / "golden" / name
-        if os.environ.get("TILEGATE_UPDATE_GOLDEN"):
-            path.write_text(text, encoding="utf-8")
-        assert text == path.read_text(encoding="utf-8")
-
-    return check
+from gate_builders import REPOSITORY
+from tilegate_ci.cli import main
 
 
 @pytest.fixture
@@ -38,7 +17,7 @@ def gate(tmp_path):
     """Runs ci/gate as a user does, in a folder of its own."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, str(REPOSITORY / "ci" / "gate"), *map(str, arguments)]
+        command = [str(REPOSITORY / "ci" / "gate"), *map(str, arguments)]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     return run
@@ -61,8 +40,8 @@ def gate_run(world, capsys):
     def run(command: str, *more: object) -> Done:
         sides = ("--base", "base", "--head", "head", "--work", "work", "--pairs", 5)
         code = main([command, *map(str, (*sides, *more))])
-        told = capsys.readouterr()
-        return Done(code, told.out, told.err)
+        said = capsys.readouterr()
+        return Done(code, said.out, said.err)
 
     return run
 

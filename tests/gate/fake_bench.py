@@ -5,8 +5,6 @@ Beside a copy of it called NAME.py, NAME.json may set: slow (rung to percent), n
 deviation of the log of a process), quiet (rungs without it), seed, context, verified, fail (text),
 fail_after (processes that still work)."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

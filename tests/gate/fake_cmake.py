@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """Stands in for cmake: configuring takes the bench of the folder that it is run in."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,14 +1,14 @@
 """Made-up recordings, in which every spread and every slow-down is known."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any
 
 from gate_builders import COMMIT, H200
-from tilegate_ci.measure.sitting import CANARIES
+from tilegate_ci.core.process import Reading
+from tilegate_ci.measure.suite import CANARIES
 from tilegate_ci.proof import recording
+from tilegate_ci.proof.recording import RecordedReading
 
 SUITE = (
     *(f"Warptile/{size}x{size}x{size}" for size in (512, 1024, 2048, 4096)),
@@ -35,7 +35,7 @@ class Maker:
         self.between, self.within, self.session = between, within, session
         self.drift = {bench: self.draw.gauss(0, drift) for bench in SUITE}
         self.document: dict[str, Any] = {
-            "schema": recording.SCHEMA,
+            "schema": 1,
             "sitting": name,
             "commit": COMMIT,
             "device": dict(H200),
@@ -61,8 +61,9 @@ class Maker:
             rung_s = [base * (1 + own + self.draw.gauss(0, self.within)) for _ in range(REPLAYS)]
             cublas_s = [base * (1 + self.draw.gauss(0, self.within / 2)) for _ in range(REPLAYS)]
             planted = percent if name.startswith(f"{rung}/") else None
-            rows[name] = recording.make_row(rung_s, cublas_s, planted)
-        process = {
+            reading = Reading(gflops=1, rung_s=rung_s, cublas_s=cublas_s, planted_percent=planted)
+            rows[name] = RecordedReading.of(reading).model_dump()
+        process: dict[str, Any] = {
             "round": number,
             "rung": rung,
             "plant_percent": percent,
@@ -75,12 +76,12 @@ class Maker:
         self.document["processes"].append(process)
         return process
 
-    def suite(self, count: int) -> Maker:
+    def suite(self, count: int) -> "Maker":
         for number in range(count):
             self.process(number)
         return self
 
-    def arms(self, rung: str, rounds: int = 8, sizes: tuple[float, ...] = SIZES) -> Maker:
+    def arms(self, rung: str, rounds: int = 8, sizes: tuple[float, ...] = SIZES) -> "Maker":
         for number in range(rounds):
             self.process(number, rung)
             for percent in sizes:

@@ -1,17 +1,19 @@
 """A verdict to report on: every rung of a small ladder at every size, some of it wrong."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
-from gate_builders import make_row, make_run, scaled
+from stage_builder import stage, write_stages
+
+from gate_builders import REPOSITORY, make_row, make_run, scaled
+from tilegate_ci.report.figures import PROFILE
 
 RUNGS = {"Naive": 0.0125, "Warptile": 0.95, "Cublas": 1.0}
 SIZES = (512, 1024, 2048, 4096)
 SLOW, WRONG = "Warptile/4096x4096x4096", "Naive/512x512x512"
+MEMORY = {"gb_per_s": 2400, "peak_pct": 50}
 HOSTILE = '</script><img src=x onerror="document.title=1">'
 
 
@@ -35,16 +37,8 @@ def candidate() -> dict[str, Any]:
 
 def repository(root: Path, profile: bool = True) -> Path:
     """A git repository with two committed baselines of the H200, a ladder and a profile."""
-    for number, name in enumerate(RUNGS, 1):
-        word = name.lower()
-        folder = root / "kernels" / (word if name == "Cublas" else f"0{number}_{word}")
-        folder.mkdir(parents=True)
-        text = f'const Stage stage{{.name = "{name}", .idea = "idea of {name}"}};\n'
-        (folder / f"{word}.cu").write_text(text)
-    stages = [
-        f"tilegate_add_stage({folder.name})" for folder in sorted((root / "kernels").iterdir())
-    ]
-    (root / "kernels/CMakeLists.txt").write_text("\n".join(stages) + "\n")
+    stages = [stage(f"0{n}_{name.lower()}", name) for n, name in enumerate([*RUNGS][:-1], 1)]
+    write_stages(root / "build" / "cpu", *stages, stage("cublas", "Cublas"))
     path = root / "bench/baselines/nvidia-h200.json"
     path.parent.mkdir(parents=True)
     git(root, "init", "-q")
@@ -53,16 +47,12 @@ def repository(root: Path, profile: bool = True) -> Path:
         git(root, "add", "-A")
         git(root, "commit", "-q", "-m", "baseline")
     if profile:
-        rungs = [
-            {
-                "name": name,
-                "kernels": [{"flop": 100, "dram": {"bytes": 4, "gb_per_s": 2400, "peak_pct": 50}}],
-            }
-            for name in RUNGS
-        ]
-        (root / "bench/profile").mkdir()
-        text = json.dumps({"schema": 1, "shape": "4096x4096x4096", "rungs": rungs})
-        (root / "bench/profile/nvidia-h200.json").write_text(text)
+        document = json.loads((REPOSITORY / PROFILE).read_text())
+        kernel = document["rungs"][0]["kernels"][0]
+        kernel |= {"flop": 100, "dram": {**kernel["dram"], "bytes": 4, **MEMORY}}
+        document["rungs"] = [{"name": name, "kernels": [kernel]} for name in RUNGS]
+        (root / PROFILE).parent.mkdir()
+        (root / PROFILE).write_text(json.dumps(document))
     return root
 
 

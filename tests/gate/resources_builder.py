@@ -1,18 +1,16 @@
 """A repository of one rung, and a stand-in for nvcc that says what a real one said."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
+
+from stage_builder import stage, write_stages
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = Path(__file__).parent / "data"
 GOOD, SPILLED = "ptxas_swizzle.txt", "ptxas_swizzle_spilled.txt"
-KERNEL = "_ZN8tilegate7swizzle5sgemmILb{}EEEvNS_9SgemmArgsE"
-RUNG = """#include <tilegate/tile.hpp>
-const Stage stage{.name = "Swizzle", .idea = "an idea"};
-"""
+KERNEL = "_ZN8tilegate7swizzle5sgemmILb{}EEEvNS_10KernelArgsE"
 
 NVCC = """#!{python}
 import pathlib, sys
@@ -28,20 +26,16 @@ output = pathlib.Path(arguments[arguments.index("-o") + 1])
 if "-c" in arguments:
     sys.stderr.write((here / "ptxas").read_text())
     output.write_text("")
-    header = here.parent / "kernels/include/tilegate/tile.hpp"
-    source = arguments[arguments.index("-c") + 1]
-    rule = f"{{output}} : {{source}} \\\\\\n  {{header}} /usr/include/stdio.h\\n"
-    pathlib.Path(arguments[arguments.index("-MF") + 1]).write_text(rule)
 else:
     output.write_text("#!/bin/sh\\ncat '" + str(here / "launches") + "'\\n")
     output.chmod(0o755)
 """
 
 
-def launches(stage: str = "Swizzle", requires: int = 70) -> str:
-    """Both kernels, launched by `stage`."""
-    lines = [f"requires\t{requires}\tSwizzle"]
-    lines += [f"kernel\t{KERNEL.format(i)}\t256\t32768\t{stage}" for i in (0, 1)]
+def launches(launched_by: str = "Swizzle") -> str:
+    """Both kernels, launched by that stage."""
+    lines = ["requires\t70\tSwizzle"]
+    lines += [f"kernel\t{KERNEL.format(i)}\t256\t32768\t{launched_by}" for i in (0, 1)]
     return "\n".join(lines) + "\n"
 
 
@@ -53,8 +47,8 @@ class Repository:
         (root / "bench/baselines").mkdir(parents=True)
         rung = root / "kernels/09_swizzle/swizzle.cu"
         rung.parent.mkdir(parents=True)
-        rung.write_text(RUNG)
-        (root / "kernels/CMakeLists.txt").write_text("tilegate_add_stage(09_swizzle)\n")
+        rung.write_text("#include <tilegate/tile.hpp>\n")
+        self.write_stages(stage("09_swizzle", "Swizzle"))
         self.header = root / "kernels/include/tilegate/tile.hpp"
         self.header.parent.mkdir(parents=True)
         self.header.write_text("// version 1\n")
@@ -72,6 +66,9 @@ class Repository:
         (self.bin / "launches").write_text(launched or launches())
         (self.bin / "release").write_text(release)
 
+    def write_stages(self, *stages: dict[str, Any]) -> None:
+        write_stages(self.root / "build" / "cpu", *stages, stage("cublas", "Cublas"))
+
     def edit(self) -> None:
         """A change of the rung's source, so that it is compiled again."""
         self.rung.write_text(self.rung.read_text() + "// edited\n")
@@ -81,11 +78,11 @@ class Repository:
         return len(calls.read_text().splitlines()) if calls.exists() else 0
 
 
-def copy_of_rung(root: Path, folder: str) -> Path:
+def copy_of_rung(root: Path, folder: str, name: str) -> Path:
     """The real kernels, with one rung in the ladder; returns that rung's file."""
     kernels = root / "kernels"
-    for name in ("include", "simt/include", "common/include", folder):
-        shutil.copytree(REPOSITORY / "kernels" / name, kernels / name)
-    (kernels / "CMakeLists.txt").write_text(f"tilegate_add_stage({folder})\n")
+    for part in ("include", "device/include", "common/include", "core", folder):
+        shutil.copytree(REPOSITORY / "kernels" / part, kernels / part)
+    write_stages(root / "build" / "cpu", stage(folder, name))
     (root / "bench/baselines").mkdir(parents=True)
     return next((kernels / folder).glob("*.cu"))

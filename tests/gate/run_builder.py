@@ -1,12 +1,10 @@
 """Stand-ins of a gate run: two folders to compare, cmake and the bench binary."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,10 @@ from typing import Any
 import fake_bench
 
 from gate_builders import COMMIT
-from tilegate_ci.core.files import GateError, read_json
+from tilegate_ci.core import formats
+from tilegate_ci.core.files import GateError, dumps, read_json
+from tilegate_ci.core.model import Session
+from tilegate_ci.core.process import Process
 from tilegate_ci.measure.collect import collect
 from tilegate_ci.measure.journal import Journal
 
@@ -59,11 +60,10 @@ class World:
     def accept_baseline(self) -> None:
         """Five processes of the base make its baseline."""
         (run,) = self.folder.glob("work/run-*")
-        journal = Journal(run, read_json(str(run / "protocol.json")).object())
-        reports = [journal.load(f"pair-{n}-base").report for n in range(1, 6)]
-        document = collect(reports, COMMIT, [{}])
+        journal = Journal(run, read_json(run / "protocol.json"))
+        processes = [formats.load(Process, journal.path(f"pair-{n}-base")) for n in range(1, 6)]
         path = self.folder / "base" / "bench" / "baselines" / "nvidia-h200.json"
-        path.write_text(json.dumps(document))
+        path.write_text(dumps(collect(processes, COMMIT, [Session()]).fields))
         shutil.rmtree(self.folder / "work")
 
     def edit_baseline(self, change: Callable[[dict[str, Any]], object]) -> None:
@@ -74,7 +74,7 @@ class World:
         path.write_text(json.dumps(document))
 
 
-def in_this_process(command):
+def in_this_process(command: Sequence[str]) -> None:
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors):
         code = fake_bench.main([*command])

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import copy
 import json
 
@@ -21,8 +19,7 @@ from gate_builders import (
 )
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.model import REPOSITORY, baseline_path
-from tilegate_ci.core.reader import Role, load
+from tilegate_ci.core.model import REPOSITORY, Role, baseline_path, load
 from tilegate_ci.judge.accept import accept, check_acceptable
 from tilegate_ci.judge.compare import compare
 
@@ -173,8 +170,8 @@ def test_the_baseline_of_another_device_is_not_replaced(files, capsys, field, va
     other["device"][field] = value
     assert accepted_file(files, other) == code
     assert (baseline.read_bytes() == before) == (code == 2)
-    told = f"{baseline}: the baseline of NVIDIA H200, and {files[0]} is of NVIDIA L4"
-    assert (told in capsys.readouterr().err) == (code == 2)
+    message = f"{baseline}: the baseline of NVIDIA H200, and {files[0]} is of NVIDIA L4"
+    assert (message in capsys.readouterr().err) == (code == 2)
 
 
 def test_a_device_s_own_file_is_replaced_whatever_is_in_it(files, monkeypatch):
@@ -183,7 +180,7 @@ def test_a_device_s_own_file_is_replaced_whatever_is_in_it(files, monkeypatch):
     other = make_run()
     other["device"]["name"] = "NVIDIA L4"
     write(run, other)
-    monkeypatch.setattr("tilegate_ci.cli.baseline_path", lambda device: baseline)
+    monkeypatch.setattr("tilegate_ci.commands.accept.baseline_path", lambda device: baseline)
     assert main(["accept", str(run)]) == 0
     assert load(str(baseline), Role.BASELINE).device.name == "NVIDIA L4"
 

@@ -1,49 +1,23 @@
-"""ci/gate bisect on small git histories, with a stand-in for ci/gate confirm."""
+"""ci/gate bisect on small git histories, with a stand-in for measuring and judging a commit."""
 
-from __future__ import annotations
-
-import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from gate_builders import REPOSITORY
 from tilegate_ci.cli import main
-from tilegate_ci.judge import bisect
+from tilegate_ci.commands import bisect
+from tilegate_ci.core.files import GateError
 
-# What a commit's file `speed` says: an exit code, `crash` for an interpreter that fell over, or
-# `wait` for a measurement that goes on until somebody ends it.
-STAND_IN = """
-import argparse, json, os, signal, subprocess, sys, time
-from pathlib import Path
-parser = argparse.ArgumentParser()
-for option in ("base", "head", "filter", "json", "waivers", "cmake"):
-    parser.add_argument("--" + option)
-given = parser.parse_args()
-here = Path(__file__).parent
-speed = subprocess.run(["git", "show", given.head + ":speed"], cwd=here / "repository",
-                       capture_output=True, text=True, check=True).stdout.strip()
-with open(here / "calls", "a") as calls:
-    calls.write(f"{given.base} {given.head} {given.filter} {os.getcwd()}\\n")
-print("the report of confirm")
-if speed == "wait":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
-    (here / "waiting").write_text(str(os.getpid()))
-    time.sleep(60)
-if speed == "crash":
-    sys.exit(1)
-Path(given.json).write_text("{}")
-assert json.loads(Path(given.waivers).read_text())["waivers"] == []
-sys.exit(int(speed))
-"""
 SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
 Warptile,4096,4096,4096,4096,4096,4096,0
 """
 FILTER = "^Warptile/4096"
-CONFIRM = bisect.CONFIRM
+CONFIRM = bisect.confirm
 
 
 class History:
@@ -52,8 +26,10 @@ class History:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.path = folder / "repository"
+        self.calls: list[list[str]] = []
+
+    def create(self) -> None:
         self.path.mkdir()
-        (folder / "confirm.py").write_text(STAND_IN)
         self.git("init", "-q", "-b", "main")
         self.git("config", "user.name", "Ada")
         self.git("config", "user.email", "ada@example.org")
@@ -72,9 +48,17 @@ class History:
             self.git("commit", "-q", "-m", f"change {position}")
             self.git("tag", f"c{position}")
 
-    def calls(self) -> list[list[str]]:
-        path = self.folder / "calls"
-        return [line.split(" ") for line in path.read_text().splitlines()] if path.exists() else []
+    def confirm(self, argv: list[str]) -> int:
+        """What a commit's file `speed` says: an exit code, `crash` for a build that fails, or
+        `wait` for a measurement that goes on until somebody ends it."""
+        self.calls.append(argv)
+        speed = self.git("show", f"{argv[3]}:speed")
+        if speed == "wait":
+            (self.folder / "waiting").write_text("")
+            time.sleep(60)
+        if speed == "crash":
+            raise GateError("does not build")
+        return int(speed)
 
     def state(self) -> tuple[str, ...]:
         """What a bisection must leave as it was."""
@@ -84,11 +68,13 @@ class History:
 
 @pytest.fixture
 def history(tmp_path, monkeypatch):
-    monkeypatch.setattr(bisect, "REPOSITORY", tmp_path / "repository")
-    monkeypatch.setattr(bisect, "CONFIRM", (sys.executable, str(tmp_path / "confirm.py")))
+    made = History(tmp_path)
+    made.create()
+    monkeypatch.setattr(bisect, "REPOSITORY", made.path)
+    monkeypatch.setattr(bisect, "confirm", made.confirm)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    return History(tmp_path)
+    return made
 
 
 @pytest.fixture
@@ -96,10 +82,10 @@ def find(history, capfd):
     def run(good: str, bad: str, *more: str) -> tuple[int, str, str]:
         before = history.state()
         code = main(["bisect", good, bad, "--filter", FILTER, *more])
-        told = capfd.readouterr()
+        said = capfd.readouterr()
         assert history.state() == before
         assert not list((history.folder / "tmp").iterdir())
-        return code, told.out, told.err
+        return code, said.out, said.err
 
     return run
 
@@ -111,19 +97,15 @@ def test_finds_the_planted_commit(history, find, planted):
     assert code == 0, err
     assert out.splitlines()[0] == f"first bad commit: {history.git('rev-parse', f'c{planted}')}"
     assert f"change {planted}" in out
-    assert "the report of confirm" in err
     assert "change 7: slower" in err
 
 
 def test_each_step_compares_with_the_good_commit(history, find):
     history.commits(0, 0, 0, 1, 1)
     find("c0", "main")
-    calls = history.calls()
-    assert {(base, chosen) for base, _, chosen, _ in calls} == {
-        (history.git("rev-parse", "c0"), FILTER)
-    }
-    assert calls[0][1] == history.git("rev-parse", "main")
-    assert not any(folder == str(history.path) for *_, folder in calls)
+    good, bad = history.git("rev-parse", "c0"), history.git("rev-parse", "main")
+    assert history.calls[0] == ["--base", good, "--head", bad, f"--filter={FILTER}"]
+    assert {call[1] for call in history.calls} == {good}
 
 
 def test_two_neighbours(history, find):
@@ -153,19 +135,19 @@ def test_it_may_be_the_one_that_cannot_be_judged(history, find):
 
 
 @pytest.mark.parametrize(
-    ("speed", "told"),
+    ("speed", "message"),
     [(0, "is not slower"), (2, "cannot be judged itself"), ("crash", "cannot be judged itself")],
 )
-def test_a_bad_commit_that_is_not_bad_blames_nobody(history, find, speed, told):
+def test_a_bad_commit_that_is_not_bad_blames_nobody(history, find, speed, message):
     history.commits(0, 0, 0, speed)
     code, out, _ = find("c0", "c3")
     assert code == 3
-    assert told in out
-    assert len(history.calls()) == 1
+    assert message in out
+    assert len(history.calls) == 1
 
 
 def test_the_real_confirm_takes_these_arguments(history, find, monkeypatch):
-    monkeypatch.setattr(bisect, "CONFIRM", CONFIRM)
+    monkeypatch.setattr(bisect, "confirm", CONFIRM)
     history.commits(0, 1)  # of which its own repository knows nothing
     code, _, err = find("c0", "c1", "--cmake=-DA=1")
     assert code == 3
@@ -199,11 +181,11 @@ def test_a_dry_run_measures_nothing(history, find):
     assert "about 4 of them" in out
     good = history.git("rev-parse", "c0")
     assert f"ci/gate confirm --base {good} '--filter={FILTER}' --cmake=-DA=1 --head" in out
-    assert history.calls() == []
+    assert history.calls == []
 
 
 @pytest.mark.parametrize(
-    ("good", "bad", "told"),
+    ("good", "bad", "message"),
     [
         ("c1", "c0", "c1 is not an ancestor of c0"),
         ("side", "c1", "side is not an ancestor of c1"),
@@ -213,16 +195,16 @@ def test_a_dry_run_measures_nothing(history, find):
         ("c0", "c0:speed", "'c0:speed' is not a commit"),
     ],
 )
-def test_what_cannot_be_bisected(history, capfd, good, bad, told):
+def test_what_cannot_be_bisected(history, capfd, good, bad, message):
     history.commits(0, 1)
     history.git("branch", "side", history.git("commit-tree", "c0^{tree}", "-m", "no parent"))
     assert main(["bisect", "--filter", FILTER, "--", good, bad]) == 2
-    assert told in capfd.readouterr().err
-    assert history.calls() == []
+    assert message in capfd.readouterr().err
+    assert history.calls == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["c0", "c1"], "required: --filter"),
         (["c0", "--filter", "x"], "required: BAD"),
@@ -230,16 +212,16 @@ def test_what_cannot_be_bisected(history, capfd, good, bad, told):
         (["c0", "c1", "--filter", "x", "--fast"], "unrecognized arguments: --fast"),
     ],
 )
-def test_wrong_usage(history, capfd, arguments, told):
+def test_wrong_usage(history, capfd, arguments, message):
     assert main(["bisect", *arguments]) == 2
-    assert told in capfd.readouterr().err
+    assert message in capfd.readouterr().err
 
 
 def test_a_filter_that_matches_nothing_measures_nothing(history, capfd):
     history.commits(0, 1)
     assert main(["bisect", "c0", "c1", "--filter", "^Warptiel/"]) == 2
     assert "--filter '^Warptiel/': matches none of the 1 benchmarks" in capfd.readouterr().err
-    assert history.calls() == []
+    assert history.calls == []
 
 
 def test_help(capfd):
@@ -249,7 +231,7 @@ def test_help(capfd):
     assert "cannot tell" in out
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("speeds", [(0, 0, "wait"), (0, "wait", 1)], ids=["first", "within"])
 def test_an_interruption_removes_the_worktree(history, number, speeds):
     history.commits(*speeds)
@@ -257,27 +239,24 @@ def test_an_interruption_removes_the_worktree(history, number, speeds):
     script = f"""
 import sys, tempfile
 from pathlib import Path
-sys.path.insert(0, {str(REPOSITORY / "ci")!r})
-from tilegate_ci.judge import bisect
+sys.path[:0] = [{str(REPOSITORY / "ci")!r}, {str(Path(__file__).parent)!r}]
+from test_bisect import History
 from tilegate_ci.cli import main
+from tilegate_ci.commands import bisect
 bisect.REPOSITORY = Path({str(history.path)!r})
-bisect.CONFIRM = (sys.executable, {str(history.folder / "confirm.py")!r})
+bisect.confirm = History(Path({str(history.folder)!r})).confirm
 tempfile.tempdir = {str(history.folder / "tmp")!r}
 sys.exit(main(["bisect", "c0", "c2", "--filter", {FILTER!r}]))
 """
     waiting = history.folder / "waiting"
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
-        for line in running.stderr:
-            if "measuring" in line and f"change {speeds.index('wait')}" in line:
-                break
-        while not waiting.exists() or not waiting.read_text():
-            assert running.poll() is None
+        while not waiting.exists():
+            assert running.poll() is None, running.stderr.read()
+            time.sleep(0.01)
         running.send_signal(number)
-        told = running.stderr.read()
-        assert running.wait(timeout=30) == 2, told
-    assert "interrupted" in told
+        said = running.stderr.read()
+        assert running.wait(timeout=30) == 2, said
+    assert "interrupted; every process that ended is kept" in said
     assert history.state() == before
     assert not list((history.folder / "tmp").iterdir())
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(waiting.read_text()), 0)

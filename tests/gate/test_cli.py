@@ -1,14 +1,11 @@
 """ci/gate as a process: exit codes, streams, files."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
 
-import tilegate_ci.cli
-from gate_builders import NAIVE, WARPTILE, make_row, make_run, scaled, write
-from tilegate_ci.cli import main
+from gate_builders import NAIVE, REPOSITORY, WARPTILE, make_row, make_run, scaled, write
+from tilegate_ci.cli import COMMANDS, main
 
 
 @pytest.fixture
@@ -90,10 +87,21 @@ def test_wrong_usage_is_exit_2(arguments, capsys):
     assert "usage: ci/gate" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [[], ["compare"], ["accept"], ["collect"]])
-def test_help_has_examples(command, capsys):
-    assert main([*command, "--help"]) == 0
-    assert "examples:\n  " in capsys.readouterr().out
+def test_help_lists_every_command(capsys):
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    folder = REPOSITORY / "ci" / "tilegate_ci" / "commands"
+    assert {path.stem for path in folder.glob("*.py")} == {*COMMANDS, "__init__", "arguments"}
+    assert all(f"\n    {name}" in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples_and_exit_codes(command, capsys):
+    assert main([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert f"usage: ci/gate {command} " in out
+    assert "examples:\n  " in out
+    assert "exit codes:\n  0  " in out
 
 
 def test_markdown_goes_to_its_file(files, tmp_path):
@@ -115,10 +123,10 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(gate, files, tmp_path):
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     for options in (("--markdown", pipe), ("--json", pipe)):
         assert gate("compare", *files, *options).returncode == 0
-    told = os.read(reading, 1 << 16).decode()
+    message = os.read(reading, 1 << 16).decode()
     os.close(reading)
-    assert told.startswith("### Gate: nothing regressed\n")
-    assert '"kind": "verdict"' in told
+    assert message.startswith("### Gate: nothing regressed\n")
+    assert '"kind": "verdict"' in message
     assert pipe.is_fifo()
 
 
@@ -142,6 +150,6 @@ def test_a_defect_of_the_gate_itself_is_exit_2_not_1(files, monkeypatch, capsys)
     def broken(*_):
         raise KeyError("planted")
 
-    monkeypatch.setattr(tilegate_ci.cli, "compare", broken)
+    monkeypatch.setattr("tilegate_ci.commands.compare.compare", broken)
     assert main(["compare", str(files[0]), str(files[0])]) == 2
     assert "planted" in capsys.readouterr().err

@@ -1,11 +1,10 @@
 """When the machine code and the launches of a rung count as the same."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
 import pytest
+from stage_builder import stage, write_stages
 
 from tilegate_ci.measure import identity
 from tilegate_ci.measure.identity import fingerprints, same_rungs
@@ -18,8 +17,9 @@ const char* where() { return __FILE__; }
 """
 PLAIN = {"device": "sass", "constant": "1.0", "host": "3"}
 WARPTILE = "kernels/CMakeFiles/tilegate_warptile.dir/10_warptile/warptile.cu"
-SPLIT_K = "kernels/CMakeFiles/tilegate_split_k.dir/11_split_k/split_k.cu"
-SHARED = "kernels/simt/CMakeFiles/tilegate_simt.dir/src/device.cpp"
+VARIANTS = "kernels/CMakeFiles/tilegate_warptile_variants.dir/10_warptile/variants.cu"
+SPLIT_K = "kernels/CMakeFiles/tilegate_split_k.dir/12_split_k/split_k.cu"
+SHARED = "kernels/device/CMakeFiles/tilegate_device.dir/cuda/device.cpp"
 
 
 @pytest.fixture(autouse=True)
@@ -28,11 +28,12 @@ def without_cuobjdump(monkeypatch):
 
 
 def built(folder: Path, **changes: dict) -> Path:
-    """A build folder with two rungs and what they share; `changes` are to one of the three."""
-    for name, place in (("warptile", WARPTILE), ("split_k", SPLIT_K)):
+    """A build folder with two rungs, variants of one and what they share; `changes` are to one."""
+    for name, place in (("warptile", WARPTILE), ("variants", VARIANTS), ("split_k", SPLIT_K)):
         compiled(folder / place, RUNG % {**PLAIN, **changes.get(name, {})})
     host = changes.get("shared", PLAIN)["host"]
     compiled(folder / SHARED, f"int launches(int n) {{ return n + {host}; }}")
+    write_stages(folder, stage("10_warptile", "Warptile"), stage("12_split_k", "SplitK"))
     return folder
 
 
@@ -46,17 +47,19 @@ def compiled(path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "same"),
     [
-        ({}, {"Warptile", "SplitK"}),
-        ({"warptile": {"device": "SASS"}}, {"SplitK"}),
-        ({"warptile": {"host": "5"}}, {"SplitK"}),
-        ({"split_k": {"constant": "1.25"}}, {"Warptile"}),
+        ({}, {"Warptile", "Warptile.dealt", "SplitK"}),
+        ({"warptile": {"device": "SASS"}}, {"Warptile.dealt", "SplitK"}),
+        ({"warptile": {"host": "5"}}, {"Warptile.dealt", "SplitK"}),
+        ({"variants": {"device": "SASS"}}, {"Warptile", "SplitK"}),
+        ({"split_k": {"constant": "1.25"}}, {"Warptile", "Warptile.dealt"}),
         ({"shared": {"host": "5"}}, set()),
     ],
 )
 def test_a_change_is_of_its_own_rung_or_of_all(tmp_path, changes, same):
     base = built(tmp_path / "base")
     head = built(tmp_path / "another folder with a longer name", **changes)
-    assert same_rungs(base, head, ["Warptile", "SplitK", "Naive"]) == same
+    rungs = ["Warptile", "Warptile.dealt", "SplitK", "Naive"]
+    assert same_rungs(base, head, rungs) == same
 
 
 def test_a_build_is_identical_to_itself(tmp_path):
@@ -67,3 +70,18 @@ def test_a_build_is_identical_to_itself(tmp_path):
 def test_without_objects_nothing_is_identical(tmp_path):
     assert fingerprints(tmp_path) == {}
     assert same_rungs(tmp_path, tmp_path, ["Warptile"]) == set()
+
+
+def test_a_build_that_does_not_list_its_rungs_has_none_in_common(tmp_path, capsys):
+    base = built(tmp_path / "base")
+    (base / "stages.json").unlink()
+    assert same_rungs(base, base, ["Warptile"]) == set()
+    assert "no stages.json, so that no machine code counts as the same" in capsys.readouterr().err
+
+
+def test_what_is_no_object_file_counts_as_it_is(tmp_path):
+    base, head = built(tmp_path / "base"), built(tmp_path / "head")
+    assert same_rungs(base, head, ["Warptile"]) == {"Warptile"}
+    for folder in (base, head):
+        (folder / "kernels" / "bitcode.o").write_text(folder.name)
+    assert same_rungs(base, head, ["Warptile"]) == set()

@@ -1,12 +1,58 @@
-from __future__ import annotations
-
+import csv
 import re
 
 import pytest
 
-from tilegate_ci.core.names import benchmark_filter, canonical_name, rerun_command
+from gate_builders import REPOSITORY
+from tilegate_ci.core.names import (
+    Problem,
+    benchmark_filter,
+    canonical_name,
+    rerun_command,
+)
 
 PLAIN = "Warptile/4096x4096x4096"
+with (REPOSITORY / "tests" / "problem" / "names.csv").open(encoding="utf-8") as stream:
+    TABLE = [(row["text"], row["canonical"]) for row in csv.DictReader(stream)]
+
+
+@pytest.mark.parametrize(("text", "canonical"), TABLE)
+def test_the_table_that_the_c_plus_plus_parser_reads_too(text, canonical):
+    if canonical:
+        assert str(Problem.parse(text)) == canonical
+        assert str(Problem.parse(canonical)) == canonical
+    else:
+        with pytest.raises(ValueError, match=r"malformed|too large for a float32"):
+            Problem.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("1Naive/1x1x1", "War ptile/1x1x1", "Warptile./1x1x1", "Warptile.a.b/1x1x1"),
+        *(
+            "Warptile/01x1x1",
+            "Warptile/0x1x1",
+            "Warptile/1x1x1/ld01x1x1",
+            "Warptile/1x1x1/batch0",
+        ),
+        *(f"Warptile/1x1x1/alpha{value}" for value in (".5", "1.", "Inf", "-nan")),
+    ],
+)
+def test_the_gate_refuses_some_that_the_library_reads(text):
+    with pytest.raises(ValueError, match="malformed"):
+        Problem.parse(text)
+
+
+def test_every_part_is_read():
+    problem = Problem.parse(
+        "Warptile.wide/64x32x16/TN/ld70x36x40/batch2s5000x600x0/off4x8x12/alpha-0.5/beta2/cold"
+    )
+    assert problem == Problem(
+        "Warptile.wide", (64, 32, 16), "TN", (70, 36, 40), 2, (5000, 600, 0), (4, 8, 12),
+        -0.5, 2.0, True,
+    )  # fmt: skip
+    assert Problem.parse("Naive/1x2x3") == Problem("Naive", (1, 2, 3))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +77,7 @@ PLAIN = "Warptile/4096x4096x4096"
     [
         PLAIN,
         "SplitK/1x2x65536/ld65536x8x8/off4/cold",
-        "Blocktile1D/9x8x7/off12",
+        "Blocktile1D/9x8x7/off12/beta0.5",
         "Warptile.64x64/9x8x7",
     ],
 )
@@ -39,32 +85,10 @@ def test_google_benchmark_suffixes_are_stripped(name, suffix):
     assert canonical_name(name + suffix) == name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "Warptile",
-        "Warptile/4096",
-        "Warptile/4096x4096",
-        "Warptile/0x1x1",
-        "Warptile/01x1x1",
-        "Warptile/-1x1x1",
-        "/1x1x1",
-        "War ptile/1x1x1",
-        "Warptile/1x1x1/off0",
-        "Warptile/1x1x1/off4/ld1x1x1",
-        "Warptile/1x1x1/cold/off4",
-        "Warptile/1x1x1/warm",
-        "Warptile/1x1x1/",
-        "Warptile/1x1x1\n",
-        "Warptile/1x1x1_other",
-        "Warptile/1x1x1/min_time:1.2.3",
-        "Warptile/1x1x1/min_time:.",
-    ],
-)
-def test_malformed_names_are_refused(name):
+@pytest.mark.parametrize("suffix", ["\n", "_other", "/min_time:1.2.3", "/min_time:."])
+def test_other_suffixes_are_refused(suffix):
     with pytest.raises(ValueError, match="malformed benchmark name"):
-        canonical_name(name)
+        canonical_name(PLAIN + suffix)
 
 
 def test_a_filter_finds_its_benchmark_with_suffixes_and_no_longer_size():

@@ -1,8 +1,9 @@
 """Console and Markdown reports, against golden files."""
 
-from __future__ import annotations
-
 import re
+from dataclasses import replace
+
+import pytest
 
 from gate_builders import (
     NAIVE,
@@ -15,10 +16,10 @@ from gate_builders import (
     parsed,
     scaled,
 )
-from tilegate_ci.core.reader import Role
+from tilegate_ci.core.model import Role
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import compare
-from tilegate_ci.report import render
+from tilegate_ci.report import render, templates
 
 
 def every_verdict():
@@ -80,9 +81,55 @@ def test_markdown_of_an_error(golden):
 
 def test_a_message_stays_text_in_markdown():
     text = render.markdown_error("a ~~b~~ &lt;\n# c\n- d\n```\n<b>")
-    told = text.splitlines()[2]
-    assert told == r"a \~\~b\~\~ \&lt;<br>\# c<br>- d<br>\`\`\`<br>\<b>"
+    message = text.splitlines()[2]
+    assert message == r"a \~\~b\~\~ \&lt;<br>\# c<br>- d<br>\`\`\`<br>\<b>"
     assert len(text.splitlines()) == 5
+
+
+def test_the_report_leads_with_five_lines():
+    lead = render.markdown(every_verdict()).split("\n\n- baseline")[0].split("\n")
+    lead.remove("")
+    assert len(lead) == 5
+    assert lead[0] == "### Gate: error"
+    assert "2 of 7 benchmarks could not be judged" in lead[1]
+    assert "2 of 7 benchmarks are slower" in lead[1]
+
+
+def test_commits_are_links_where_the_repository_is_known():
+    known = replace(every_verdict(), repository="https://example.org/a/b", base_commit="1" * 40)
+    text = render.markdown(known)
+    assert f"base [111111111111](<https://example.org/a/b/commit/{'1' * 40}>)" in text
+    assert f"head [89abcdef0123-dirty](<https://example.org/a/b/commit/{OTHER_COMMIT}>)" in text
+
+
+@pytest.mark.parametrize("text", ["a|b", "a`|b", "a\\|b", "a`b`|c", "a\n|b", "|", "a\\", "`"])
+def test_no_text_breaks_out_of_its_cell(text):
+    """Of a cell, a | ends it unless a \\ stands before it; of a code span, a ` ends it."""
+    for cell in (templates.escaped(text), templates.code(text)):
+        line = f"| {cell} | next |"
+        assert len(line.splitlines()) == 1
+        bare = re.sub(r"\\\\", "", line)  # pairs of \\ escape themselves
+        assert len(re.findall(r"(?<!\\)\|", bare)) == 3
+    span = templates.code(text)
+    assert ("`" in text or "\\" in text or "\n" in text) != span.startswith("`")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rows": ()}, "No time was judged."),
+        ({"differences": ("a canary moved",)}, "Nothing can be judged: a canary moved."),
+    ],
+)
+def test_the_headline_of_what_was_not_judged(change, words):
+    assert render.headline(replace(all_pass(), **change)) == words
+
+
+def test_the_headline_of_one_and_of_none():
+    assert render.headline(all_pass()).startswith("No benchmark is slower by more than its margin.")
+    rows = tuple(replace(row, verdict=Verdict.INCONCLUSIVE) for row in all_pass().rows)
+    assert "2 of 2 benchmarks are too noisy" in render.headline(replace(all_pass(), rows=rows))
+    assert "1 of 1 benchmarks is too noisy" in render.headline(replace(all_pass(), rows=rows[:1]))
 
 
 def test_each_row_that_is_no_pass_carries_its_rerun_command():

@@ -1,7 +1,5 @@
 """ci/gate replay: on made-up recordings, whose spreads are known, and on the committed ones."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -12,14 +10,15 @@ from recording_builder import SUITE, Maker
 from gate_builders import COMMIT, REPOSITORY
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
+from tilegate_ci.core.markdown import begin, with_block
 from tilegate_ci.proof import recording
-from tilegate_ci.proof.data import Count, Rate, baseline, sittings
-from tilegate_ci.proof.render import BEGIN, between_markers, figures, markdown
+from tilegate_ci.proof.data import Count, Rate, Sitting, baseline, sittings
+from tilegate_ci.proof.render import figures, markdown
 from tilegate_ci.proof.replay import Replay, replay
 from tilegate_ci.proof.rules import asv, compare_py, criterion, nvbench_legacy, nvbench_newer, plain
 from tilegate_ci.proof.simulate import components, simulate, upper_bound
 
-# Figures of gate.md that the committed recordings do not reach, as the table in the README says.
+# Goals that the committed recordings do not reach, as the table in the README says.
 NOT_REACHED: frozenset[str] = frozenset()
 PAGES = [REPOSITORY / "README.md", REPOSITORY / "ci" / "README.md"]
 
@@ -35,7 +34,7 @@ def committed() -> list[str]:
     return [str(REPOSITORY / name) for name in listed.stdout.split()]
 
 
-def loaded(*makers: Maker, folder: Path) -> list:
+def loaded(*makers: Maker, folder: Path) -> list[Sitting]:
     return sittings([recording.load(maker.save(folder)) for maker in makers])
 
 
@@ -99,7 +98,7 @@ def test_delta_and_estimate_are_those_of_a_baseline_file(tmp_path):
     (sitting,) = loaded(Maker("one").suite(20), folder=tmp_path)
     stored = baseline(sitting.suite)
     name = SUITE[0]
-    logs = [process.rows[name].log_ratio for process in sitting.suite]
+    logs = [process.readings[name].log_ratio for process in sitting.suite]
     assert stored.log_ratio[name] == pytest.approx(np.median(logs))
     assert stored.delta[name] == pytest.approx(max(0.01, 3 * np.std(logs, ddof=1)))
 
@@ -238,7 +237,7 @@ def test_the_command_fills_a_page(tmp_path, capsys):
     assert main(["replay", *paths, "--check", str(page)]) == 0
     page.write_text("nothing")
     assert main(["replay", *paths, "--into", str(page)]) == 2
-    assert "no <!-- replay:begin -->" in capsys.readouterr().err
+    assert "should hold <!-- replay:begin -->" in capsys.readouterr().err
 
 
 def test_recordings_of_two_gpus_are_not_mixed(tmp_path):
@@ -265,9 +264,13 @@ def test_the_committed_recordings_hold_what_the_gate_promises():
     found = {figure.name: figure for figure in figures(result)}
     missed = {name for name, figure in found.items() if not figure.reached}
     assert missed == NOT_REACHED, "\n".join(map(str, found.values()))
-    pages = [path for path in PAGES if path.exists() and BEGIN in path.read_text(encoding="utf-8")]
+    pages = [
+        path
+        for path in PAGES
+        if path.exists() and begin("replay") in path.read_text(encoding="utf-8")
+    ]
     assert pages, f"none of {', '.join(path.name for path in PAGES)} shows the tables"
     for path in pages:
         text = path.read_text(encoding="utf-8")
         stale = f"ci/gate replay --into {path.relative_to(REPOSITORY)}"
-        assert between_markers(text, markdown(result)) == text, stale
+        assert with_block(text, "replay", markdown(result), path) == text, stale

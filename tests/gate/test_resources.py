@@ -1,13 +1,12 @@
 """`ci/gate resources` as a command: with a stand-in for nvcc, and with nvcc where it is."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 
 import pytest
 from resources_builder import GOOD, SPILLED, Repository, launches
+from stage_builder import stage
 
 from tilegate_ci.cli import main
 from tilegate_ci.resources import compile as resources_compile
@@ -77,6 +76,30 @@ def test_a_changed_source_is_compiled_again(repository, committed, gate, what):
     assert gate()[0] == 0  # not seen: nothing changed
     getattr(repository, what).write_text(getattr(repository, what).read_text() + "// edited\n")
     assert gate()[0] == 2
+
+
+def test_only_what_has_changed_since_the_table(repository, gate):
+    every = ("--repository", str(repository.root))
+    assert main(["resources", *every, "--update"]) == 0
+    repository.say(SPILLED)
+    shutil.rmtree(repository.root / "build/resources-cache")
+    calls = repository.calls()
+    code, out, _ = gate("--changed")
+    assert (code, repository.calls()) == (0, calls)
+    assert "0 rungs, 0 kernels" in out
+    repository.edit()
+    assert gate("--changed")[0] == 2
+
+
+def test_a_table_of_some_architectures_vouches_for_no_sources(repository, gate):
+    every = ("--repository", str(repository.root))
+    assert main(["resources", *every, "--update"]) == 0
+    repository.edit()
+    assert gate("--update")[0] == 0  # of two architectures
+    calls = repository.calls()
+    shutil.rmtree(repository.root / "build/resources-cache")
+    assert gate("--changed")[0] == 0
+    assert repository.calls() > calls
 
 
 def test_a_spill_is_an_error_with_a_markdown_diff(repository, committed, gate, tmp_path):
@@ -170,11 +193,53 @@ def test_a_kernel_that_nothing_launches_is_told_and_judged(repository, committed
     assert "threads: 256 -> none" in out
 
 
+def test_every_source_of_a_rung_is_compiled(repository, gate):
+    variants = repository.rung.with_name("variants.cu")
+    variants.write_text("#include <tilegate/tile.hpp>\n")
+    sources = [f"kernels/09_swizzle/{name}.cu" for name in ("swizzle", "variants")]
+    repository.write_stages(stage("09_swizzle", "Swizzle", sources=sources))
+    assert gate("--update")[0] == 0
+    calls = (repository.bin / "calls").read_text().splitlines()
+    assert [call.count(" -c ") for call in calls] == [1, 1, 0]
+    assert all(f"{name}.o" in calls[2] for name in ("swizzle", "variants"))
+    assert gate()[0] == 0
+    assert len((repository.bin / "calls").read_text().splitlines()) == 3
+    variants.write_text("// edited\n")
+    assert gate()[0] == 0
+    assert len((repository.bin / "calls").read_text().splitlines()) == 6
+
+
+def test_a_rung_from_outside_is_judged_and_not_written(repository, committed, gate):
+    mine = repository.root.with_name("elsewhere") / "20_mine" / "mine.cu"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("#include <tilegate/tile.hpp>\n")
+    outside = {"folder": str(mine.parent), "sources": [str(mine)], "external": True}
+    ladder = (stage("09_swizzle", "Swizzle"), stage("20_mine", "Mine", **outside))
+    repository.write_stages(*ladder)
+    code, out, _ = gate()
+    assert (code, "new: Mine: not in the committed table yet" in out) == (0, True)
+    calls = repository.calls()
+    assert gate()[0] == 0
+    assert repository.calls() == calls  # its own file is among the sources that are looked at
+    mine.write_text("// edited\n")
+    repository.say(SPILLED)
+    assert gate()[0] == 2
+    assert repository.calls() > calls
+    repository.say(GOOD)
+    assert gate("--update")[0] == 0
+    assert list(load(repository.table).rungs) == ["Swizzle"]
+
+
+def test_without_a_build_it_says_what_to_build(repository, committed, gate):
+    (repository.root / "build/cpu/stages.json").unlink()
+    code, _, err = gate()
+    assert code == 2
+    assert "no build tree of " in err
+    assert "lists its rungs: cmake --preset cpu && cmake --build --preset cpu" in err
+
+
 def test_an_architecture_below_the_requirement_is_not_compiled(repository, gate):
-    repository.rung.write_text(
-        'const Stage stage{.name = "Swizzle", .idea = "x", .requirements = '
-        "{.compute_capability = 90}};\n"
-    )
+    repository.write_stages(stage("09_swizzle", "Swizzle", compute_capability=90))
     assert gate("--update")[0] == 0
     table = json.loads(repository.table.read_text())["rungs"]["Swizzle"]
     assert table["not_on"]["80"] == "needs compute capability 90"
@@ -258,13 +323,22 @@ def test_no_nvcc_is_one_sentence(repository, gate, monkeypatch, tmp_path):
         (lambda d: d.update(schema=True), "schema: unknown schema True"),
         (lambda d: d.pop("nvcc"), '"nvcc" is missing'),
         (lambda d: d.update(columns=["x"]), "columns: not the columns of this gate"),
-        (lambda d: d["rungs"]["Swizzle"]["kernels"]["sgemm<true>"]["80"].pop(), "must have 10"),
-        (lambda d: d["rungs"]["Swizzle"]["kernels"]["sgemm<true>"].update({"70": []}), "'70' is"),
+        (
+            lambda d: d["rungs"]["Swizzle"]["kernels"]["sgemm<true>"]["80"].pop(),
+            "must have more than 9 values",
+        ),
+        (
+            lambda d: d["rungs"]["Swizzle"]["kernels"]["sgemm<true>"].update({"70": []}),
+            'must be one of 75, 80, 86, 89, 90a, 100, 120, not "70"',
+        ),
         (
             lambda d: d["rungs"]["Swizzle"]["kernels"]["sgemm<true>"]["80"].__setitem__(0, -1),
-            "registers must not be negative",
+            '["80"][0]: must be at least 0, not -1',
         ),
-        (lambda d: d.update(waivers=[{**WAIVER, "expires": "soon"}]), "must be a date"),
+        (
+            lambda d: d.update(waivers=[{**WAIVER, "expires": "soon"}]),
+            'must be a day such as 2026-06-30, not "soon"',
+        ),
         (lambda d: d.update(waivers=[{**WAIVER, "reason": ""}]), "must not be empty"),
         (lambda d: d.update(waivers=[WAIVER, WAIVER]), "waiver SW-1 is there twice"),
         (  # although nothing needs it

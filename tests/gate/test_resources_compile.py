@@ -1,26 +1,27 @@
 """The compiler's report and the recorder's, read."""
 
-from __future__ import annotations
-
+import json
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from resources_builder import GOOD, KERNEL, SPILLED, launches
+from resources_builder import GOOD, KERNEL, SPILLED, Repository, launches
+from stage_builder import stage
 
 from tilegate_ci.core.files import GateError
+from tilegate_ci.core.stages import Stage
 from tilegate_ci.resources.compile import (
     Launch,
     Usage,
     demangle,
     find_toolkit,
-    parse_depends,
     parse_launches,
     parse_ptxas,
     shortened,
 )
 from tilegate_ci.resources.occupancy import ARCHITECTURES, blocks_per_sm, occupancy
+from tilegate_ci.resources.sources import source_files, sources_digest
 
 DATA = Path(__file__).parent / "data"
 CALLEE = """\
@@ -52,22 +53,38 @@ def test_functions_that_a_kernel_calls_count_as_its_own():
 
 def test_the_largest_launch_of_a_kernel_counts():
     text = launches() + f"kernel\t{KERNEL.format(1)}\t128\t49152\tSwizzle.small\n"
-    requires, found = parse_launches(text)
-    assert requires == 70
+    found = parse_launches(text)
     assert found[KERNEL.format(1)] == Launch(256, 49152, default=True)
 
 
 def test_a_kernel_of_a_variant_is_not_on_the_default_path():
-    _, found = parse_launches(launches("Swizzle.small"))
+    found = parse_launches(launches("Swizzle.small"))
     assert not any(launch.default for launch in found.values())
 
 
-def test_dependencies():
-    assert parse_depends("a.o : k/a.cu \\\n  k/with\\ space.hpp \\\n /usr/x.h\n") == [
-        "k/a.cu",
-        "k/with space.hpp",
-        "/usr/x.h",
-    ]
+def stage_of(**changes):
+    return Stage.model_validate_json(json.dumps(stage("09_swizzle", "Swizzle", **changes)))
+
+
+def test_sources_are_followed_through_headers(tmp_path):
+    repository = Repository(tmp_path)
+    beside = repository.rung.with_name("loop.cuh")
+    repository.rung.write_text('#include <cstdio>\n#if 0\n# include "loop.cuh"\n#endif\n')
+    beside.write_text("#include <tilegate/tile.hpp>\n#include <tilegate/device/cpu/seam.hpp>\n")
+    executor = tmp_path / "kernels/device/include/tilegate/device/cpu/seam.hpp"
+    executor.parent.mkdir(parents=True)
+    executor.write_text("// nvcc never reads it\n")
+    swizzle = stage_of()
+    assert source_files(tmp_path, swizzle) == [beside, repository.rung, repository.header]
+    before = sources_digest(tmp_path, swizzle)
+    repository.header.write_text("// version 2\n")
+    assert sources_digest(tmp_path, swizzle) != before
+
+
+def test_a_source_that_is_not_there(tmp_path):
+    gone = stage_of(sources=["kernels/09_swizzle/gone.cu"])
+    with pytest.raises(GateError, match=r"gone\.cu: .*No such file"):
+        source_files(tmp_path, gone)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +179,7 @@ def test_occupancy_agrees_with_the_toolkit_s_own_calculator(tmp_path):
     source, program = tmp_path / "occupancy.cpp", tmp_path / "occupancy"
     source.write_text(OCCUPANCY)
     subprocess.run([toolkit.nvcc, "-cudart", "none", source, "-o", program], check=True)
-    cases, ours = [], []
+    cases, here = [], []
     for name, limits in ARCHITECTURES.items():
         major, minor = divmod(int(name.rstrip("a")), 10)
         device = (major, minor, limits.warps, limits.shared, limits.shared_per_block)
@@ -170,9 +187,9 @@ def test_occupancy_agrees_with_the_toolkit_s_own_calculator(tmp_path):
             for registers in (16, 40, 64, 72, 128, 168, 255):
                 for shared in (0, 1000, 8192, 33000, 49152, 65536, 100000, 101376, 166912, 232448):
                     cases.append((*device, limits.reserved_per_block, threads, registers, shared))
-                    ours.append(blocks_per_sm(limits, threads, registers, shared))
+                    here.append(blocks_per_sm(limits, threads, registers, shared))
     text = "\n".join(" ".join(map(str, case)) for case in cases)
     done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
-    theirs = [max(0, int(line)) for line in done.stdout.split()]
-    different = [(*c, x, y) for c, x, y in zip(cases, ours, theirs) if x != y]
+    toolkits = [max(0, int(line)) for line in done.stdout.split()]
+    different = [(*c, x, y) for c, x, y in zip(cases, here, toolkits) if x != y]
     assert different == [], f"{len(different)}: {different[:8]}"

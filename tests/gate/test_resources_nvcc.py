@@ -1,7 +1,5 @@
 """`ci/gate resources` with the real nvcc, the committed table, and ci/nvcc, which fetches it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -11,22 +9,21 @@ import pytest
 from resources_builder import REPOSITORY, copy_of_rung
 
 from tilegate_ci.cli import main
+from tilegate_ci.commands.resources import TABLE
 from tilegate_ci.core.files import GateError
-from tilegate_ci.resources import command as resources
+from tilegate_ci.core.stages import find_ladder
 from tilegate_ci.resources.compile import find_toolkit
 from tilegate_ci.resources.table import load
 
 
 def test_the_committed_table_can_be_read():
-    path = REPOSITORY / resources.TABLE
-    table = load(path)
-    known = {rung.name for rung in resources._rungs(REPOSITORY)}
-    assert set(table.rungs) <= known
+    table = load(REPOSITORY / TABLE)
+    assert set(table.rungs) <= {stage.name for stage in find_ladder()}
 
 
 def test_ci_nvcc_fetches_the_release_of_the_committed_table():
     pinned = re.search(r"nvidia-cuda-nvcc==(\S+)", (REPOSITORY / "ci" / "nvcc").read_text())
-    assert pinned.group(1) == load(REPOSITORY / resources.TABLE).nvcc
+    assert pinned.group(1) == load(REPOSITORY / TABLE).nvcc
 
 
 @pytest.mark.parametrize(
@@ -57,7 +54,7 @@ def test_nvcc_catches_a_forced_spill(tmp_path, capsys):
         find_toolkit()
     except GateError as problem:
         pytest.skip(f"needs nvcc: {problem}")
-    rung = copy_of_rung(tmp_path, "08_prefetch")
+    rung = copy_of_rung(tmp_path, "08_prefetch", "Prefetch")
     command = ["resources", "--repository", str(tmp_path), "--arch", "90a"]
     assert main([*command, "--update"]) == 0
     assert main(command) == 0

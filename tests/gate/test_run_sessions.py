@@ -1,18 +1,14 @@
 """ci/gate run and confirm: interruptions, heat, other devices, what moves without a change."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from gate_builders import REPOSITORY
 from tilegate_ci.cli import main
-from tilegate_ci.core.files import read_json
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.measure.builds import digest_of
 
@@ -47,14 +43,14 @@ def test_a_termination_says_that_nothing_is_lost(world, gate_run, monkeypatch):
     done = gate_run("confirm", "--seed", 2, *reports)
     assert done.code == 2
     assert "interrupted; every process that ended is kept" in done.err
-    assert "interrupted" in verdict_file.parse(read_json("verdict.json"))
+    assert "interrupted" in verdict_file.load("verdict.json")
     assert Path("summary.md").read_text().startswith("### Gate: error\n\ninterrupted")
 
 
 def test_a_killed_run_goes_on_where_it_was(world):
     world.set("head", slow={"Warptile": 3})
     sides = ["--base", "base", "--head", "head", "--work", "work", "--pairs", "4"]
-    command = [sys.executable, str(REPOSITORY / "ci" / "gate"), "confirm", *sides]
+    command = [str(REPOSITORY / "ci" / "gate"), "confirm", *sides]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         for line in running.stderr:
             if "pair-2-" in line:
@@ -83,7 +79,7 @@ def test_a_moved_canary_makes_it_incomparable_not_red(with_baseline, gate_run):
     with_baseline.set("head", slow={"Warptile": 3, "Cublas": 2})
     done = gate_run("run")
     assert done.code == 4, done
-    assert "cuBLAS against itself, is off by" in done.out
+    assert "cuBLAS against itself, changed in time by" in done.out
     assert len(with_baseline.processes()) == 3
 
 
@@ -147,14 +143,14 @@ HOT = {"throttle_reasons": ["hardware thermal slowdown"]}
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [("confirm", "only 0 of 5 pairs count"), ("run", "only 0 of 3 processes of the screen count")],
 )
-def test_heat_throughout_is_incomparable(with_baseline, gate_run, monkeypatch, command, told):
+def test_heat_throughout_is_incomparable(with_baseline, gate_run, monkeypatch, command, message):
     monkeypatch.setattr("tilegate_ci.measure.conditions.read", lambda: HOT)
     done = gate_run(command, "--json", "verdict.json")
     assert done.code == 4, done
-    assert f"incomparable: throttled: {told}" in done.out
+    assert f"incomparable: throttled: {message}" in done.out
     assert done.out.splitlines()[-1].startswith("5 judged: 5 incomparable.")
     assert main(["report", "verdict.json", "--junit", "report.xml", "--html", "r.html"]) == 0
 
@@ -173,7 +169,7 @@ def test_without_nvml_there_is_one_warning(world, gate_run, monkeypatch, conditi
     monkeypatch.setattr("tilegate_ci.measure.conditions.read", lambda: conditions)
     done = gate_run("confirm", "--markdown", "summary.md")
     assert done.code == 0
-    assert done.err.count("warning: NVML told nothing of the GPU") == warned
+    assert done.err.count("warning: NVML says nothing of the GPU") == warned
     assert Path("summary.md").read_text().count("warning: NVML") == warned
 
 
@@ -187,9 +183,9 @@ def test_heat_voids_a_pair_and_another_is_measured(world, gate_run, monkeypatch)
 
 def test_controls_that_move_make_it_incomparable(world, gate_run, monkeypatch):
     monkeypatch.setattr(
-        "tilegate_ci.measure.run_job.same_rungs", lambda base, head, rungs: {"Warptile"}
+        "tilegate_ci.measure.gate_run.same_rungs", lambda base, head, rungs: {"Warptile"}
     )
     world.set("head", slow={"Warptile": 3, "Naive": 3})
     done = gate_run("confirm")
     assert done.code == 4, done
-    assert "Warptile/64x64x64 moved by" in done.out
+    assert "Warptile/64x64x64 changed in time by" in done.out

@@ -1,18 +1,16 @@
-"""The command line of ci/profile, against stand-ins for the GPU's tools."""
-
-from __future__ import annotations
+"""ci/gate profile, against stand-ins for the GPU's tools."""
 
 import json
-import os
 import shutil
 import stat
-import sys
 from pathlib import Path
 
 import pytest
+from stage_builder import stage, write_stages
 
-from tilegate_ci.profile import command as profile
-from tilegate_ci.profile.metrics import ProfileError
+from tilegate_ci.cli import main
+from tilegate_ci.commands import profile
+from tilegate_ci.core.files import GateError
 
 DATA = Path(__file__).resolve().parent / "data"
 COMMIT = "79" * 20
@@ -45,7 +43,7 @@ def tool(tmp_path, monkeypatch):
 
 @pytest.fixture
 def machine(tool, tmp_path, monkeypatch):
-    """A machine with all that ci/profile needs. ncu replays captures and logs its arguments."""
+    """A machine with all that the command needs. ncu replays captures and logs its arguments."""
     tool("nvidia-smi", "echo 'GPU 0: NVIDIA H200'")
     tool("nvcc", ":")
     tool("cmake", f'echo "$@" >> {tmp_path}/cmake.log')
@@ -54,7 +52,7 @@ def machine(tool, tmp_path, monkeypatch):
         f"""
 if [ "$1" = --version ]; then echo "Version 2025.3.1.0 (build 1) (public-release)"; exit; fi
 echo "$@" >> {tmp_path}/ncu.log
-for last; do rung=$before; before=$last; done
+for last; do rung=${{last%%/*}}; done
 if [ "$rung" = Naive ]; then
   echo "profile_target: NaN in the works" >&2
   echo "==ERROR== The application returned an error code (1)."
@@ -64,13 +62,12 @@ cat {DATA}/$rung.csv
 """,
     )
     (tmp_path / "device.txt").write_text(DEVICE, encoding="utf-8")
-    target = tool(
-        "profile_target",
-        f"""
-if [ "$1" = --device ]; then cat {tmp_path}/device.txt; else echo SplitK; echo Cublas; fi""",
-    )
-    monkeypatch.setattr(profile, "TARGET", target)
-    monkeypatch.setattr(profile, "BUILD", tmp_path / "build")
+    target = tmp_path / "build" / "gpu" / "bench" / "profile_target"
+    target.parent.mkdir(parents=True)
+    shutil.move(tool("profile_target", f"cat {tmp_path}/device.txt"), target)
+    ladder = (stage("12_split_k", "SplitK"), stage("cublas", "Cublas"))
+    write_stages(tmp_path / "build" / "gpu", *ladder)
+    monkeypatch.setattr(profile, "REPOSITORY", tmp_path)
     monkeypatch.setattr(profile, "RECORD", tmp_path / "record")
     monkeypatch.setattr(profile, "SCRATCH", tmp_path / "scratch")
     return tmp_path
@@ -81,7 +78,7 @@ def written(folder: Path):
 
 
 def run(*arguments: str) -> int:
-    return profile.main([*arguments, "--commit", COMMIT])
+    return main(["profile", *arguments, "--commit", COMMIT])
 
 
 def test_every_rung_becomes_the_record(machine, capsys):
@@ -94,8 +91,8 @@ def test_every_rung_becomes_the_record(machine, capsys):
     assert profiled["device"]["multiprocessors"] == 132
     page = (machine / "record" / "nvidia-h200.md").read_text(encoding="utf-8")
     assert page.startswith("# Profile: NVIDIA H200, 4096x4096x4096\n")
-    told = capsys.readouterr().out
-    assert "profiling SplitK (1 of 2)\nprofiling Cublas (2 of 2)\n" in told
+    err = capsys.readouterr().err
+    assert "gate: profiling SplitK (1 of 2)\ngate: profiling Cublas (2 of 2)\n" in err
 
 
 def test_a_choice_leaves_the_record_alone(machine):
@@ -114,7 +111,7 @@ def test_it_never_touches_the_clocks(machine):
     arguments = (machine / "ncu.log").read_text(encoding="utf-8").split()
     assert "--clock-control=none" in arguments
     assert "--profile-from-start=off" in arguments
-    assert arguments[-2:] == ["Cublas", "4096x4096x4096"]
+    assert arguments[-1] == "Cublas/4096x4096x4096"
 
 
 def test_what_ncu_printed_is_kept(machine):
@@ -126,15 +123,17 @@ def test_what_ncu_printed_is_kept(machine):
 def test_it_builds_only_its_target(machine):
     assert run("Cublas") == 0
     log = (machine / "cmake.log").read_text(encoding="utf-8")
-    assert log == "--preset gpu\n--build --preset gpu --target profile_target\n"
+    assert log == "--preset gpu\n--build --preset gpu --target profile_target stages_json\n"
 
 
 def test_a_rung_that_fails_does_not_stop_the_others(machine, capsys):
+    ladder = (stage("01_naive", "Naive"), stage("cublas", "Cublas"))
+    write_stages(machine / "build" / "gpu", *ladder)
     assert run("Naive", "Cublas") == 1
     rungs = written(machine / "scratch")["rungs"]
     assert rungs[0] == {"name": "Naive", "kernels": [], "error": "NaN in the works"}
     assert len(rungs[1]["kernels"]) == 1
-    assert "profile: Naive: NaN in the works\n" in capsys.readouterr().err
+    assert "gate: Naive: NaN in the works\n" in capsys.readouterr().err
 
 
 def test_render_writes_the_page_anew(machine):
@@ -142,7 +141,7 @@ def test_render_writes_the_page_anew(machine):
     page = machine / "record" / "nvidia-h200.md"
     text = page.read_text(encoding="utf-8")
     page.unlink()
-    assert profile.main(["--render", str(page.with_suffix(".json"))]) == 0
+    assert main(["profile", "--render", str(page.with_suffix(".json"))]) == 0
     assert page.read_text(encoding="utf-8") == text
 
 
@@ -151,24 +150,24 @@ def test_render_of_what_is_no_profile(tmp_path, capsys, content):
     path = tmp_path / "odd.json"
     if content is not None:
         path.write_text(content, encoding="utf-8")
-    assert profile.main(["--render", str(path)]) == 1
-    assert capsys.readouterr().err.startswith("profile: ")
+    assert main(["profile", "--render", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"gate: error: {path}: ")
 
 
 @pytest.mark.parametrize(
-    ("tools", "told"),
+    ("tools", "message"),
     [
         ((), "no GPU answers"),
         (("nvidia-smi",), "nvcc is missing: install"),
         (("nvidia-smi", "nvcc"), "ncu is missing: install"),
     ],
 )
-def test_one_sentence_says_what_is_missing(tool, capsys, tools, told):
+def test_one_sentence_says_what_is_missing(tool, capsys, tools, message):
     for name in tools:
         tool(name, "echo 'GPU 0: NVIDIA H200'")
-    assert run("Warptile") == 1
+    assert run("Warptile") == 2
     error = capsys.readouterr().err
-    assert told in error
+    assert message in error
     assert len(error.splitlines()) == 1
     assert error.endswith(".\n")
 
@@ -176,43 +175,36 @@ def test_one_sentence_says_what_is_missing(tool, capsys, tools, told):
 def test_counters_that_this_user_may_not_read(machine, tool, capsys):
     refused = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access counters"
     tool("ncu", f"echo '{refused}'; exit 1")
-    assert run("Warptile") == 1
-    error = capsys.readouterr().err
-    assert len(error.splitlines()) == 1
-    assert "run ci/profile as root" in error
+    assert run("Cublas") == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("gate: error: this user may not read the GPU's counters")
+    assert "run ci/gate profile as root" in error
     assert not (machine / "scratch" / "nvidia-h200.json").exists()
 
 
-def test_an_unknown_rung(capsys):
+def test_an_unknown_rung(machine, capsys):
     assert run("Wraptile", "Cublas") == 2
     error = capsys.readouterr().err
-    assert "no rung Wraptile; there are Naive, " in error
-    assert error.rstrip().endswith("Cublas")
+    assert "no rung Wraptile; there are SplitK, Cublas" in error
+    assert not (machine / "ncu.log").exists()
 
 
-def test_a_variant_goes_by_its_rung():
-    profile.check_names(["Naive.other"], profile.REPOSITORY, Path("nowhere"))
-
-
-def test_rungs_from_outside_are_known_to_the_build_alone(tmp_path):
-    cache = tmp_path / "CMakeCache.txt"
-    cache.write_text("TILEGATE_EXTRA_STAGES:STRING=\n", encoding="utf-8")
-    with pytest.raises(profile.UsageError):
-        profile.check_names(["Mine"], profile.REPOSITORY, tmp_path)
-    cache.write_text("TILEGATE_EXTRA_STAGES:STRING=/elsewhere/20_mine\n", encoding="utf-8")
-    profile.check_names(["Mine"], profile.REPOSITORY, tmp_path)
+def test_variants_and_rungs_from_outside_are_stages_too(machine):
+    outside = {"folder": "/elsewhere/20_mine", "external": True}
+    stages = [stage("20_mine", "Cublas", **outside)]
+    write_stages(machine / "build" / "gpu", *stages)
+    assert run("Cublas") == 0
+    profile.check_names(["Cublas.other"], profile.read_stages(machine / "build" / "gpu"))
 
 
 @pytest.mark.parametrize("shape", ["", "1024", "1x2", "1x2x3x4", "0x1x1", "1x-2x3", "ax1x1"])
 def test_a_malformed_shape(capsys, shape):
-    with pytest.raises(SystemExit) as stop:
-        run("--shape", shape)
-    assert stop.value.code == 2
+    assert run("--shape", shape) == 2
     assert f"--shape: {shape!r} is not MxNxK" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("returncode", "output", "errors", "told"),
+    ("returncode", "output", "errors", "message"),
     [
         (1, "==ERROR== Failed to initialize the profiler: X\n", "", "Failed to initialize"),
         (9, "", "", "ncu ended with exit code 9"),
@@ -220,12 +212,6 @@ def test_a_malformed_shape(capsys, shape):
         (0, '"ID","Kernel Name"\n"",""\n', "", "ncu saw no kernel"),
     ],
 )
-def test_what_ncu_may_say_instead(returncode, output, errors, told):
-    with pytest.raises(ProfileError, match=told):
+def test_what_ncu_may_say_instead(returncode, output, errors, message):
+    with pytest.raises(GateError, match=message):
         profile.read_output(returncode, output, errors)
-
-
-def test_the_command_itself():
-    command = Path(profile.REPOSITORY / "ci" / "profile")
-    assert os.access(command, os.X_OK)
-    assert sys.version_info >= (3, 9)

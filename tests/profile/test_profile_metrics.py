@@ -1,16 +1,14 @@
 """From the CSV of Nsight Compute to the record of a kernel."""
 
-from __future__ import annotations
-
 import pytest
 
-from tilegate_ci.profile.metrics import (
-    ProfileError,
+from tilegate_ci.core.files import GateError
+from tilegate_ci.profile.ncu import (
     function_name,
     kernel_name,
-    kernel_record,
     metric_names,
     parse_csv,
+    read_kernel,
 )
 
 FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
@@ -37,6 +35,10 @@ def table(units=None, **values):
 def record(units=None, **values):
     (row,) = parse_csv(table(units, **values))
     return kernel_record(row)
+
+
+def kernel_record(row):
+    return read_kernel(row).model_dump()
 
 
 def test_a_real_capture_has_every_metric(captured):
@@ -84,7 +86,7 @@ def test_separators_between_thousands():
 
 def test_units_are_checked():
     assert record({TIME: "ns"}, **{TIME: "57088"})["duration_us"] == 57.088
-    with pytest.raises(ProfileError, match=r"sum is in 'us', not 'ns'"):
+    with pytest.raises(GateError, match=r"sum is in 'us', not 'ns'"):
         record({TIME: "us"}, **{TIME: "57.088"})
 
 
@@ -132,7 +134,7 @@ def test_the_table_is_found_among_other_output():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "no table"),
         ("==ERROR== nothing\n", "no table"),
@@ -140,15 +142,15 @@ def test_the_table_is_found_among_other_output():
         ('"ID","Kernel Name"\n"",""\n"0"\n', "truncated"),
     ],
 )
-def test_what_is_no_table(text, told):
-    with pytest.raises(ProfileError, match=told):
+def test_what_is_no_table(text, message):
+    with pytest.raises(GateError, match=message):
         parse_csv(text)
 
 
 def test_a_table_without_the_kernel_s_name():
     (row,) = parse_csv('"ID","Grid Size"\n"",""\n"0","(1, 1, 1)"\n')
-    with pytest.raises(ProfileError, match='no column "Kernel Name"'):
-        kernel_record(row)
+    with pytest.raises(GateError, match='no column "Kernel Name"'):
+        read_kernel(row)
 
 
 @pytest.mark.parametrize(

@@ -1,39 +1,46 @@
 """The JSON document and the Markdown made from it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
 
 import pytest
 
-from tilegate_ci.core.files import dumps
-from tilegate_ci.profile.metrics import ProfileError, kernel_record, parse_csv
-from tilegate_ci.profile.report import document, markdown
+from tilegate_ci.core import formats
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.formats import parse, to_text
+from tilegate_ci.profile.format import ProfiledDevice, ProfiledRung, ProfileFile
+from tilegate_ci.profile.ncu import parse_csv, read_kernel
+from tilegate_ci.profile.report import markdown
 
 RECORDED = Path(__file__).resolve().parents[2] / "bench" / "profile"
-DEVICE = {
-    "device_kind": "cuda",
-    "device_name": "NVIDIA H200",
-    "driver": "580.159.04",
-    "cuda": "13.0",
-    "cublas": "13.1.0",
-    "compute_capability": "90",
-    "multiprocessors": "132",
-}
+DEVICE = ProfiledDevice(
+    name="NVIDIA H200",
+    driver="580.159.04",
+    cuda="13.0",
+    cublas="13.1.0",
+    compute_capability=90,
+    multiprocessors=132,
+)
 
 
 @pytest.fixture
-def profile(captured):
+def profile(captured) -> ProfileFile:
     rungs = [
-        {"name": name, "kernels": [kernel_record(row) for row in parse_csv(captured(name))]}
+        ProfiledRung(name=name, kernels=[read_kernel(row) for row in parse_csv(captured(name))])
         for name in ("SplitK", "Cublas")
     ]
-    return document("79" * 20, DEVICE, "2025.3.1.0", "1024x1024x1024", rungs)
+    return ProfileFile(
+        schema=1,
+        commit="79" * 20,
+        device=DEVICE,
+        ncu="2025.3.1.0",
+        shape="1024x1024x1024",
+        rungs=rungs,
+    )
 
 
-def without_numbers(profile):
+def without_numbers(profile: ProfileFile) -> ProfileFile:
     """As on a GPU that has none of the metrics."""
 
     def clear(value):
@@ -41,13 +48,14 @@ def without_numbers(profile):
             return {key: clear(child) for key, child in value.items()}
         return value if isinstance(value, (str, list)) else None
 
-    for rung in profile["rungs"]:
+    document = json.loads(to_text(profile))
+    for rung in document["rungs"]:
         rung["kernels"] = [{**clear(kernel), "stalls": []} for kernel in rung["kernels"]]
-    return profile
+    return parse(ProfileFile, json.dumps(document), "profile.json")
 
 
 def test_json(golden, profile):
-    golden("profile.json", dumps(profile) + "\n")
+    golden("profile.json", to_text(profile))
 
 
 def test_markdown(golden, profile):
@@ -55,7 +63,7 @@ def test_markdown(golden, profile):
 
 
 def test_markdown_comes_from_the_json_alone(profile):
-    assert markdown(json.loads(dumps(profile))) == markdown(profile)
+    assert markdown(parse(ProfileFile, to_text(profile), "profile.json")) == markdown(profile)
 
 
 def test_a_row_a_kernel(profile):
@@ -76,17 +84,19 @@ def test_what_is_not_known_is_a_dash(profile):
 
 
 def test_a_rung_that_failed_is_listed(profile):
-    profile["rungs"].append({"name": "Tma", "kernels": [], "error": "needs sm_90"})
+    failed = ProfiledRung(name="Tma", kernels=[], error="needs sm_90")
+    profile = profile.model_copy(update={"rungs": [*profile.rungs, failed]})
     assert markdown(profile).endswith("## Not profiled\n\n- Tma: needs sm_90\n")
 
 
 def test_another_schema_is_refused(profile):
-    with pytest.raises(ProfileError, match="schema 2, not 1"):
-        markdown({**profile, "schema": 2})
+    document = {**json.loads(to_text(profile)), "schema": 2}
+    with pytest.raises(GateError, match="unknown schema 2"):
+        parse(ProfileFile, json.dumps(document), "profile.json")
 
 
 def test_the_recorded_pages_are_those_of_their_json():
-    """ci/profile --render bench/profile/<device>.json writes a page anew."""
+    """ci/gate profile --render bench/profile/<device>.json writes a page anew."""
     for path in sorted(RECORDED.glob("*.json")):
         written = path.with_suffix(".md").read_text(encoding="utf-8")
-        assert written == markdown(json.loads(path.read_text(encoding="utf-8"))), path
+        assert written == markdown(formats.load(ProfileFile, path)), path

@@ -59,6 +59,36 @@ void expect_copies() {
   }
 }
 
+// By address; every other thread's copy lies outside and writes zeros.
+__global__ void copy_by_address(const float* in, float* out) {
+  auto& shared = device::shared_storage<SharedStorage<16>>();
+  const auto thread = static_cast<int>(threadIdx.x);
+  float* mine = &shared.stages[0][4 * thread];
+  for (int i = 0; i < 4; ++i) mine[i] = -1.0F;
+  const device::SharedAddress base = device::shared_address(&shared.stages[0][0]);
+  const bool inside = thread % 2 == 0;
+  device::copy_async<16>(base + 16U * static_cast<unsigned>(thread), inside ? in + 4 * thread : in,
+                         inside);
+  device::copy_async_commit();
+  device::copy_async_wait<0>();
+  for (int i = 0; i < 4; ++i) out[4 * thread + i] = mine[i];
+}
+
+TEST(AsyncCopy, ByAddressWithZerosOutside) {
+  const DeviceArray<float> in = iota(4 * kThreads);
+  const DeviceArray<float> out(4 * kThreads);
+  const device::LaunchConfig config{.kernel = "copy_by_address",
+                                    .blocks = 1,
+                                    .threads_x = kThreads,
+                                    .shared_bytes = sizeof(SharedStorage<16>)};
+  ASSERT_TRUE(is_ok(device::launch(config, nullptr, copy_by_address,
+                                   static_cast<const float*>(in.data()), out.data())));
+  const std::vector<float> found = out.to_host();
+  for (int i = 0; i < 4 * kThreads; ++i) {
+    EXPECT_EQ(found[static_cast<std::size_t>(i)], i / 4 % 2 == 0 ? static_cast<float>(i) : 0.0F);
+  }
+}
+
 TEST(AsyncCopy, FourBytes) { expect_copies<4>(); }
 
 TEST(AsyncCopy, EightBytes) { expect_copies<8>(); }

@@ -138,6 +138,66 @@ TEST(Seam, BuffersAreAlignedAndMove) {
   }
 }
 
+// Reverses 4 × 32 words through shared memory by the instructions that keep their order.
+__global__ void ordered_reverse(const float* in, float* out, float one) {
+  auto& shared = device::shared_storage<float[128]>();
+  const device::SharedAddress base = device::shared_address(&shared[0]);
+  const unsigned thread = threadIdx.x;
+  float4 v;
+  unsigned vector = 0;
+  device::ordered::add(vector, thread);
+  device::ordered::load_global(v, in, vector);
+  if (thread % 2 == 0) {
+    device::ordered::store_shared(base + 16 * thread, v);
+  } else {
+    device::ordered::store_shared(base + 16 * thread, v.x);
+    device::ordered::store_shared(base + 16 * thread + 4, v.y);
+    device::ordered::store_shared(base + 16 * thread + 8, v.z);
+    device::ordered::store_shared(base + 16 * thread + 12, v.w);
+  }
+  __syncthreads();  // all is stored before anyone reads
+  float loaded[4];
+  device::ordered::load_shared(loaded, base + 16 * (31 - thread));
+  for (int i = 0; i < 4; ++i) {
+    float result = 0.0F;
+    device::ordered::fma(result, loaded[3 - i], one);
+    out[4 * thread + static_cast<unsigned>(i)] = result;
+  }
+}
+
+TEST(Seam, OrderedInstructionsDoWhatTheySay) {
+  const DeviceArray<float> in = iota(128);
+  const DeviceArray<float> out(128);
+  const device::LaunchConfig config{.kernel = "ordered_reverse",
+                                    .blocks = 1,
+                                    .threads_x = 32,
+                                    .shared_bytes = 128 * sizeof(float)};
+  ASSERT_TRUE(is_ok(device::launch(config, nullptr, ordered_reverse,
+                                   static_cast<const float*>(in.data()), out.data(), 1.0F)));
+  const std::vector<float> found = out.to_host();
+  for (std::size_t i = 0; i < 128; ++i) EXPECT_EQ(found[i], static_cast<float>(127 - i));
+}
+
+__global__ void count_launch(float* data) {
+  device::wait_for_previous_kernel();
+  device::let_next_kernel_start();
+  data[blockIdx.x * 32 + threadIdx.x] += 1.0F;
+}
+
+TEST(Seam, KernelsThatOverlapWaitForEachOther) {
+  if (device::current().is_cuda && device::current().compute_capability < 90) {
+    GTEST_SKIP() << "needs compute capability 90";
+  }
+  const DeviceArray<float> data(32 * 64, 0.0F);
+  const device::LaunchConfig config{
+      .kernel = "count_launch", .blocks = 64, .threads_x = 32, .overlaps_previous = true};
+  constexpr int kLaunches = 100;
+  for (int i = 0; i < kLaunches; ++i) {
+    ASSERT_TRUE(is_ok(device::launch(config, nullptr, count_launch, data.data())));
+  }
+  for (const float value : data.to_host()) EXPECT_EQ(value, kLaunches);
+}
+
 TEST(Seam, PropertiesDescribeTheDevice) {
   const Device& current = device::current();
   EXPECT_EQ(current.is_cuda, !TILEGATE_ON_SIMT);

@@ -379,7 +379,8 @@ Verdict verify(const Stage& stage, const Case& test_case, std::span<const Order>
           .check = failure->check,
           .report = std::string(stage.name) + " fails the check `" + failure->check + "`\n  case " +
                     name_of(test_case) + "\n  problem " +
-                    tilegate::to_string(NamedProblem{std::string(stage.name), test_case.problem}) +
+                    tilegate::to_string(NamedProblem{.stage = std::string(stage.name),
+                                                     .problem = test_case.problem}) +
                     "\n  seed " + std::to_string(test_case.seed) + "\n  " + failure->detail};
 }
 

@@ -1,6 +1,4 @@
-"""JSON files: read strictly, walked with the place in hand, written so that diffs stay small."""
-
-from __future__ import annotations
+"""Files: JSON read strictly and written so that diffs stay small; no file is ever left half."""
 
 import json
 import math
@@ -9,17 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+Place = tuple[str | int, ...]
+
 
 class GateError(Exception):
-    """What makes a command end with exit code 2; its text is one line for the user."""
+    """What ends a command with exit code 2; its text is one sentence for the user."""
 
 
 class WriteError(GateError):
     """A file that cannot be written; what stood there before stands there still."""
 
 
-class _Object(dict):  # type: ignore[type-arg]
-    """A JSON object that remembers a key it met twice, for Node to report it with its place."""
+class _Object(dict[str, Any]):
+    """A JSON object that remembers a key it met twice."""
 
     duplicate: str | None = None
 
@@ -33,148 +33,86 @@ def _object(pairs: list[tuple[str, Any]]) -> _Object:
     return result
 
 
-class Node:
-    """A JSON value that knows its file and place, so that each complaint can name both."""
-
-    def __init__(self, value: Any, source: str, place: str = "") -> None:
-        self.value = value
-        self.source = source
-        self.place = place
-
-    def error(self, message: str) -> GateError:
-        place = f"{self.place}: " if self.place else ""
-        return GateError(f"{self.source}: {place}{message}")
-
-    def walk(self) -> Iterator[Node]:
-        yield self
-        if isinstance(self.value, dict):
-            for _, child in self.items():
-                yield from child.walk()
-        elif isinstance(self.value, list):
-            for child in self.elements():
-                yield from child.walk()
-
-    def object(self) -> dict[str, Any]:
-        self._expect(dict, "an object")
-        return self.value  # type: ignore[no-any-return]
-
-    def get(self, key: str) -> Node | None:
-        if key not in self.object():
-            return None
-        dot = "." if self.place else ""
-        place = f"{self.place}{dot}{key}" if key.isidentifier() else f'{self.place}["{key}"]'
-        return Node(self.value[key], self.source, place)
-
-    def require(self, key: str) -> Node:
-        child = self.get(key)
-        if child is None:
-            raise self.error(f'"{key}" is missing')
-        return child
-
-    def items(self) -> Iterator[tuple[str, Node]]:
-        for key in self.object():
-            yield key, self.require(key)
-
-    def elements(self) -> list[Node]:
-        self._expect(list, "a list")
-        return [
-            Node(value, self.source, f"{self.place}[{index}]")
-            for index, value in enumerate(self.value)
-        ]
-
-    def text(self) -> str:
-        self._expect(str, "text")
-        if not self.value.strip():
-            raise self.error("must not be empty")
-        if not self.value.isprintable():  # it goes into reports, a line each
-            raise self.error("must be one line of printable text")
-        return str(self.value)
-
-    def boolean(self) -> bool:
-        self._expect(bool, "true or false")
-        return bool(self.value)
-
-    def finite(self) -> float:
-        # bool is an int to Python, and json reads NaN, Infinity and 1e999 as floats.
-        if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
-            raise self.error(f"must be a number, not {_shown(self.value)}")
-        try:
-            number = float(self.value)
-        except OverflowError:
-            number = math.inf
-        if not math.isfinite(number):
-            raise self.error(f"must be a finite number, not {_shown(number)}")
-        return number
-
-    def positive(self) -> float:
-        number = self.finite()
-        if not number > 0:
-            raise self.error(f"must be above zero, not {_shown(self.value)}")
-        return number
-
-    def count(self) -> int:
-        number = self.positive()
-        if number != int(number):
-            raise self.error(f"must be a whole number, not {_shown(self.value)}")
-        return int(number)
-
-    def check_version(self, known: int) -> None:
-        schema = self.require("schema")
-        if type(schema.value) is not int or schema.value != known:  # true equals 1
-            raise schema.error(f"unknown schema {schema.value!r}; this gate reads schema {known}")
-
-    def _expect(self, kind: type, description: str) -> None:
-        if not isinstance(self.value, kind):
-            raise self.error(f"must be {description}, not {_shown(self.value)}")
+def fault(source: str, place: Place, message: str) -> GateError:
+    """One sentence that names the file and the place in it."""
+    path = ""
+    for step in place:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        else:
+            path += f".{step}" if step.isidentifier() else f'["{step}"]'
+    return GateError(f"{source}: {path.removeprefix('.')}{': ' if path else ''}{message}")
 
 
-def _shown(value: Any) -> str:
+def shown(value: object) -> str:
     """The value as JSON, on one short line."""
-    if isinstance(value, (dict, list)):
+    if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
-    text = json.dumps(value)
+    try:
+        text = json.dumps(value)
+    except ValueError:  # an integer of thousands of digits
+        return "a huge number"
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def read_json(path: str) -> Node:
-    """Parses a file; unreadable, empty, malformed or with a key given twice: GateError."""
+def read_bytes(path: str | Path) -> bytes:
     try:
-        data = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except OSError as problem:
         raise GateError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
-    return parse_json(data, path)
 
 
-def parse_json(data: bytes, path: str) -> Node:
-    """As read_json; `path` is where the bytes came from."""
+def read_text(path: str | Path) -> str:
+    return decode(read_bytes(path), str(path))
+
+
+def decode(data: bytes, source: str) -> str:
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as problem:
-        raise GateError(f"{path}: byte {problem.start}: not UTF-8 text") from problem
+        raise GateError(f"{source}: byte {problem.start}: not UTF-8 text") from problem
+
+
+def parse_json(text: str, source: str) -> Any:
+    """The value; GateError where the text is empty, truncated or malformed, or where an object has
+    a key twice. `source` is where the text came from."""
     if not text.strip():
-        raise GateError(f"{path}: the file is empty")
+        raise GateError(f"{source}: the file is empty")
     try:
-        root = Node(json.loads(text, object_pairs_hook=_object), path)
-        for node in root.walk():
-            if isinstance(node.value, _Object) and node.value.duplicate is not None:
-                raise node.error(f'duplicate key "{node.value.duplicate}"')
+        root = json.loads(text, object_pairs_hook=_object)
+        for place, value in walk(root):
+            if isinstance(value, _Object) and value.duplicate is not None:
+                raise fault(source, place, f'duplicate key "{value.duplicate}"')
     except json.JSONDecodeError as problem:
         # The parser points at the start of a string that is never closed.
         unfinished = problem.pos >= len(text.rstrip()) or problem.msg.startswith("Unterminated")
         kind = "truncated JSON" if unfinished else "malformed JSON"
-        place = f"line {problem.lineno} column {problem.colno}"
-        raise GateError(f"{path}: {place}: {kind}: {problem.msg}") from problem
+        line = f"line {problem.lineno} column {problem.colno}"
+        raise GateError(f"{source}: {line}: {kind}: {problem.msg}") from problem
     except RecursionError as problem:
-        raise GateError(f"{path}: malformed JSON: nested too deeply") from problem
+        raise GateError(f"{source}: malformed JSON: nested too deeply") from problem
     except ValueError as problem:  # an integer of thousands of digits
-        raise GateError(f"{path}: malformed JSON: {problem}") from problem
+        raise GateError(f"{source}: malformed JSON: {problem}") from problem
     return root
 
 
-def check_finite(root: Node) -> None:
-    for node in root.walk():
-        if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
-            node.finite()
+def read_json(path: str | Path) -> Any:
+    return parse_json(read_text(path), str(path))
+
+
+def walk(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """The value and all that is in it, each with its place."""
+    yield place, value
+    if isinstance(value, dict | list):
+        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from walk(child, (*place, key))
+
+
+def check_finite(root: Any, source: str) -> None:
+    for place, value in walk(root):
+        huge = isinstance(value, int) and value.bit_length() > 1023  # no float holds it
+        if huge or (isinstance(value, float) and not math.isfinite(value)):
+            raise fault(source, place, f"must be a finite number, not {shown(value)}")
 
 
 def rounded(value: float) -> float:
@@ -188,7 +126,7 @@ def dumps(value: Any, indent: int = 0) -> str:
     if isinstance(value, dict) and value:
         rows = [f"{json.dumps(key)}: {dumps(value[key], indent + 1)}" for key in sorted(value)]
         return "{" + inner + f",{inner}".join(rows) + outer + "}"
-    if isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value):
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         rows = [dumps(item, indent + 1) for item in value]
         return "[" + inner + f",{inner}".join(rows) + outer + "]"
     return json.dumps(value, allow_nan=False)
@@ -217,3 +155,10 @@ def _replace(target: Path, data: bytes) -> None:
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise GateError(f"{path}: cannot be made: {problem.strerror or problem}") from problem

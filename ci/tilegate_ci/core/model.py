@@ -1,36 +1,81 @@
-"""A recorded run: what baseline and candidate files hold, and the statistics of one row."""
-
-from __future__ import annotations
+"""A recorded run: what baseline and candidate files hold, and the statistics of one benchmark."""
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-SCHEMA = 1
-KINDS = ("cuda", "simt")
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
+
+from tilegate_ci.core import formats
+from tilegate_ci.core.files import GateError, check_finite, fault, parse_json, read_text
+from tilegate_ci.core.formats import (
+    Commit,
+    Count,
+    Document,
+    Given,
+    Line,
+    Name,
+    Natural,
+    Open,
+    Positive,
+)
+from tilegate_ci.core.names import canonical_name
+
 MIN_DELTA = 0.01
 REPOSITORY = Path(__file__).resolve().parents[3]
 
-# Metrics of a row, each a median over processes. Higher is faster in every one.
-GFLOPS, RATIO = "gflops", "ratio_to_cublas"
-METRICS = (GFLOPS, RATIO, "pct_peak")
+# Metrics of a benchmark, each a median over processes. Higher is faster in every one.
+Metric = Literal["gflops", "ratio_to_cublas", "pct_peak"]
+GFLOPS: Metric = "gflops"
+RATIO: Metric = "ratio_to_cublas"
+METRICS: tuple[Metric, ...] = (GFLOPS, RATIO, "pct_peak")
 
-ROW_FIELDS = frozenset({*METRICS, "bytes", "commit", "delta", "key", "per_process", "verified"})
-RUN_FIELDS = frozenset({"schema", "commit", "device", "protocol", "sessions", "benchmarks"})
+# A summary is written with six digits of the median of numbers written with six digits.
+AGREEMENT = 1e-3
 
 
-@dataclass(frozen=True)
-class Device:
-    kind: str
-    name: str
-    cublas: str | None
-    fields: Mapping[str, Any]
+class Role(Enum):
+    """What a run is read as. It says which disagreement between a summary and its per-process
+    values would hide a regression, and so is an error: a baseline that looks slower than its
+    evidence, a candidate that looks faster, and either of them in a run to be accepted."""
 
-    def differences(self, other: Device) -> list[str]:
-        """What keeps times on the two devices from being compared, one phrase a field.
+    BASELINE = "baseline"
+    CANDIDATE = "candidate"
+    ACCEPTED = "accepted"
+
+
+class Device(Open):
+    kind: Literal["cuda", "simt"]
+    name: Line
+    driver: Given[str] = None
+    cuda: Given[str] = None
+    cublas: Given[Line] = None  # without it nobody could tell whether two runs are comparable
+    compute_capability: Given[Count] = None
+    multiprocessors: Given[Count] = None
+
+    @model_validator(mode="after")
+    def _cuda_has_cublas(self) -> "Device":
+        if self.kind == "cuda" and self.cublas is None:
+            raise ValueError('"cublas" is missing')
+        return self
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
+    def differences(self, other: "Device") -> list[str]:
+        """What keeps times on the two devices from being compared, one phrase per field.
 
         No time is gated on simt, so there a run from any machine will do."""
         fields = ("kind",) if self.kind == other.kind == "simt" else ("kind", "name", "cublas")
@@ -42,21 +87,64 @@ class Device:
         ]
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    """One row. `fields` is the row as its file has it, fields unknown to us included."""
+class Summary(Open):
+    """What was measured of one benchmark: medians, over repetitions or over processes."""
 
-    name: str
-    summary: Mapping[str, float]
-    per_process: Mapping[str, tuple[float, ...]]
-    delta: float | None
-    key: bool
-    verified: bool
-    fields: Mapping[str, Any]
+    gflops: Positive
+    ratio_to_cublas: Given[Positive] = None  # time of cuBLAS / time of the rung
+    pct_peak: Given[Positive] = None
+    bytes: Given[Count] = None
+    # Only true is: the timed launches' result was checked and right.
+    verified: Annotated[bool, BeforeValidator(lambda value: value is True)] = False
 
     @property
-    def decisive(self) -> str:
-        return RATIO if RATIO in self.summary else GFLOPS
+    def summary(self) -> dict[str, float]:
+        """The metrics that there are."""
+        found = {metric: getattr(self, metric) for metric in METRICS}
+        return {metric: value for metric, value in found.items() if value is not None}
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
+    @property
+    def decisive(self) -> Metric:
+        return GFLOPS if self.ratio_to_cublas is None else RATIO
+
+
+Series = Annotated[list[Positive], Field(min_length=1)]
+
+
+class Benchmark(Summary):
+    """With its evidence, where that is known: a value for each process, by metric."""
+
+    per_process: dict[str, Series] = {}
+
+
+class RunRow(Benchmark):
+    """One row of a run's file."""
+
+    delta: Annotated[Given[Positive], Field(lt=1)] = None
+    key: bool = False
+    commit: Given[Commit] = None  # after a merge: where the row was recorded
+    per_process: dict[str, Series]
+
+    @field_validator("per_process")
+    @classmethod
+    def _of_the_same_processes(cls, values: dict[str, list[float]]) -> dict[str, list[float]]:
+        if len({len(series) for series in values.values()}) > 1:
+            counts = [f"{metric} has {len(series)}" for metric, series in sorted(values.items())]
+            raise ValueError(f"differing numbers of processes: {', '.join(counts)}")
+        return values
+
+    @model_validator(mode="after")
+    def _has_its_evidence(self) -> "RunRow":
+        for metric in (GFLOPS, RATIO):
+            if metric in self.summary and metric not in self.per_process:
+                raise ValueError(f'per_process: "{metric}" is missing, evidence for the summary')
+            if metric in self.per_process and metric not in self.summary:
+                raise ValueError(f'per_process: "{metric}" has no summary beside it')
+        return self
 
     def margin(self, metric: str) -> float:
         """The slow-down that the gate lets pass, as a log ratio."""
@@ -65,16 +153,37 @@ class Benchmark:
         return delta_of(self.per_process[metric])
 
 
-@dataclass(frozen=True)
-class Run:
-    """A file. `fields` is its top level as written; `warnings` is what the reader let pass."""
+class Protocol(Open):
+    processes: Count
+    min_time_s: Given[Positive] = None
+    seed: Given[Natural] = None
+    plant: Given[str] = None  # a slow-down planted to prove the gate: never a baseline
+    peak_gflops_per_process: Given[list[Positive]] = None
 
-    path: str
-    commit: str
+
+class Session(Open):
+    started: Given[str] = None
+    processes: Given[Count] = None
+    conditions: Given[dict[str, Any]] = None
+
+
+class Run(Open):
+    """What was measured, where and when."""
+
+    commit: Commit
     device: Device
+    sessions: list[Session]
     benchmarks: Mapping[str, Benchmark]
-    fields: Mapping[str, Any]
-    warnings: tuple[str, ...]
+    _path: str = PrivateAttr("")
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As its file has it, fields unknown to us included."""
+        return self.model_dump(mode="json", by_alias=True)
 
     @property
     def dirty(self) -> bool:
@@ -84,6 +193,74 @@ class Run:
     def processes(self) -> int:
         """Processes behind the row that has fewest: the evidence counts, not the protocol."""
         return min(len(row.per_process[GFLOPS]) for row in self.benchmarks.values())
+
+
+class RunFile(Run, Document, Open):
+    """A file, with all that a verdict needs."""
+
+    protocol: Protocol
+    benchmarks: dict[Name, RunRow]
+    _warnings: tuple[str, ...] = PrivateAttr(())
+
+    @field_validator("benchmarks", mode="wrap")
+    @classmethod
+    def _each_once(cls, rows: Any, handler: ValidatorFunctionWrapHandler) -> dict[str, RunRow]:
+        found: dict[str, RunRow] = handler(rows)
+        if not found:
+            raise ValueError("no benchmark in it")
+        for name, times in Counter(canonical_name(name) for name in rows).items():
+            if times > 1:
+                raise ValueError(f"duplicate benchmark: {name} is there twice")
+        return found
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader let pass."""
+        return self._warnings
+
+
+def load(path: str | Path, role: Role = Role.CANDIDATE) -> RunFile:
+    """Reads and checks a file; GateError says what is wrong with it. Whatever could hide a
+    regression is an error that names its place."""
+    return parse(read_text(path), str(path), role)
+
+
+def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
+    root = parse_json(text, path)
+    if isinstance(root, dict) and "context" in root and "schema" not in root:
+        raise GateError(
+            f"{path}: Google Benchmark's own output; `ci/gate collect` makes a run of it"
+        )
+    check_finite(root, path)
+    run = formats.validated(RunFile, text, path)
+    run._path = path
+    for name, row in run.benchmarks.items():
+        run._warnings += tuple(_disagreements(name, row, path, role))
+    return run
+
+
+def _disagreements(name: str, row: RunRow, path: str, role: Role) -> list[str]:
+    """Warnings about summaries that are not the median of their evidence; an error for a lie that
+    hides a slow-down. The reader cannot know which of the two numbers was edited: the harmless
+    direction is judged as it is written, because that can only make the gate stricter."""
+    warnings = []
+    for metric, written in row.summary.items():
+        if metric not in row.per_process:
+            continue
+        median = statistics.median(row.per_process[metric])
+        if abs(written - median) <= AGREEMENT * median:
+            continue
+        faster = written > median
+        message = fault(
+            path,
+            ("benchmarks", name, metric),
+            f"{written:.6g} is {'faster' if faster else 'slower'} than the median of its "
+            f"per_process values, {median:.6g}",
+        )
+        if role is Role.ACCEPTED or faster == (role is Role.CANDIDATE):
+            raise message
+        warnings.append(f"{message}; judged as written")
+    return warnings
 
 
 def delta_of(per_process: Sequence[float]) -> float:
@@ -98,8 +275,14 @@ def log_slowdown(baseline: float, candidate: float) -> float:
 
 
 def slowdown(baseline: float, candidate: float) -> float:
-    """1 - candidate / baseline: 0.05 is 5 % slower, below zero is faster."""
-    return -math.expm1(min(-log_slowdown(baseline, candidate), 700.0))
+    """The relative increase in time: 0.05 takes 1.05 times as long, below zero is faster. Speeds
+    are given, and time is their inverse."""
+    return relative(log_slowdown(baseline, candidate))
+
+
+def relative(log_ratio: float) -> float:
+    """The relative increase that a log ratio stands for, as reports show it."""
+    return math.expm1(min(log_ratio, 700.0))
 
 
 def baseline_path(device: Device) -> Path:

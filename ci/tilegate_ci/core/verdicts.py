@@ -1,7 +1,5 @@
 """The verdicts and their exit codes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import Enum
 

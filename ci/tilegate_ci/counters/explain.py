@@ -1,102 +1,18 @@
-"""`ci/explain`: what a rung does to memory, where it conflicts, what limits it, what comes next."""
+"""What a rung does to memory, where it conflicts, what limits it: as text, from its counters."""
 
-from __future__ import annotations
-
-import argparse
-import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from tilegate_ci.core.files import GateError
-from tilegate_ci.core.ladder import LadderError, Rung, read_rungs
-from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters.judge import picture
-from tilegate_ci.counters.table import (
-    KINDS,
-    PROGRAM,
-    Counted,
-    Line,
-    Sources,
-    count,
-    excess_of,
-    list_rungs,
-    unit_of,
-)
+from tilegate_ci.counters.count import KINDS, Counted, SourceLine, Sources, excess_of, unit_of
+from tilegate_ci.counters.judge import picture, places
 
-DEFAULT_SHAPE = "256x256x256"
 SECTOR_BYTES = 32
 WAVEFRONT_BYTES = 128
-# Of one multiprocessor, a clock: four warps' multiply-adds beside one wavefront.
+# Of one multiprocessor, per clock: four warps' multiply-adds beside one wavefront.
 WAVEFRONTS_PER_WARP_FMA = 0.25
 _SHOWN_LINES = 3
 
-_EPILOG = """examples:
-  ci/explain Vectorized
-  ci/explain Warptile 2048x2048x32
-  ci/explain --diff Prefetch Swizzle
 
-Counted by the SIMT executor on this machine's CPU, for a GPU of 132 multiprocessors; a shape may
-end in /beta0.5. Exit code: 0, 1 when a rung has a hazard, 2 for usage.
-"""
-
-
-def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="ci/explain",
-        description="Explains a rung of the ladder by exact counts of what it does to memory.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("rung", nargs="?", metavar="RUNG")
-    parser.add_argument("shape", nargs="?", metavar="MxNxK", default=DEFAULT_SHAPE)
-    parser.add_argument("--diff", nargs=2, metavar=("A", "B"), help="put two rungs side by side")
-    parser.add_argument("--program", type=Path, default=PROGRAM, help="default: built for you")
-    arguments = parser.parse_args(argv)
-    if bool(arguments.rung) == bool(arguments.diff) and not _shape_after_diff(arguments):
-        parser.error("name a rung, or two after --diff")
-    try:
-        text, code = _explain(arguments)
-    except (GateError, LadderError) as problem:
-        sys.stderr.write(f"explain: error: {problem}\n")
-        return 2
-    sys.stdout.write(text)
-    return code
-
-
-def _shape_after_diff(arguments: argparse.Namespace) -> bool:
-    """`--diff A B MxNxK` leaves the shape where a rung would stand."""
-    if arguments.diff and arguments.rung and arguments.rung[0].isdigit():
-        arguments.shape = arguments.rung
-        return True
-    return False
-
-
-def _explain(arguments: argparse.Namespace) -> tuple[str, int]:
-    counted_rungs = list_rungs(arguments.program)
-    ladder = [rung for rung in read_rungs(REPOSITORY) if rung.name in counted_rungs]
-    names = [rung.name for rung in ladder]
-    asked = list(arguments.diff or [arguments.rung])
-    for name in asked:
-        if name not in counted_rungs:
-            raise GateError(f"no rung {name}; there are {', '.join(counted_rungs)}")
-    after = None
-    if not arguments.diff and asked[0] in names[:-1]:
-        after = ladder[names.index(asked[0]) + 1]
-        asked.append(after.name)
-    cases = count(arguments.program, [f"{name}/{arguments.shape}" for name in asked])
-    found = list(cases.values())
-    if arguments.diff:
-        lines = list(_compare(found[0], found[1]))
-    else:
-        idea = next((rung.idea for rung in ladder if rung.name == asked[0]), "")
-        lines = list(_describe(found[0], idea, Sources()))
-        if after is not None and not found[0].error and not found[1].error:
-            lines += ["", f"Next, {after.name}: {after.idea}", *_next(found[0], found[1], after)]
-    shown = found if arguments.diff else found[:1]
-    return "\n".join(lines) + "\n", 1 if any(case.error for case in shown) else 0
-
-
-def _describe(case: Counted, idea: str, sources: Sources) -> Iterator[str]:
+def describe(case: Counted, idea: str, sources: Sources) -> Iterator[str]:
     yield f"{case.name}{': ' + idea if idea else ''}"
     yield ""
     if case.error:
@@ -117,7 +33,12 @@ def _describe(case: Counted, idea: str, sources: Sources) -> Iterator[str]:
         yield f"{name:46}{value}"
     yield ""
     yield "Hazards: none (races, unwritten reads, async copies, barriers, bounds, alignment)"
-    yield from _worst_lines(case, sources)
+    for title, kind in (
+        ("Bank conflicts", "shared"),
+        ("Sectors fetched for nothing", "global"),
+    ):
+        lines = [line for line in case.lines if line.kind.startswith(kind) and line.excess]
+        yield from _worst_lines(title, lines, sources)
 
 
 def _intensities(case: Counted) -> dict[str, str]:
@@ -132,53 +53,43 @@ def _intensities(case: Counted) -> dict[str, str]:
     warp_fma = counters["fma"] / 32
     bound = "" if not wavefronts else f" (below {WAVEFRONTS_PER_WARP_FMA} FMA can be the limit)"
     return {
-        "intensity, global memory": per(flops, SECTOR_BYTES * sectors, "FLOP a byte of sectors"),
+        "intensity, global memory": per(flops, SECTOR_BYTES * sectors, "FLOP per byte of sectors"),
         "intensity, shared memory": per(
-            flops, WAVEFRONT_BYTES * wavefronts, "FLOP a byte of wavefronts"
+            flops, WAVEFRONT_BYTES * wavefronts, "FLOP per byte of wavefronts"
         ),
-        "intensity, registers": per(flops, register_bytes, "FLOP a byte that threads load"),
-        "limit: shared wavefronts a warp's FMA": per(wavefronts, warp_fma, "") + bound,
-        "limit: bytes of global memory a FLOP": per(SECTOR_BYTES * sectors, flops, ""),
+        "intensity, registers": per(flops, register_bytes, "FLOP per byte that threads load"),
+        "limit: shared wavefronts per warp FMA": per(wavefronts, warp_fma, "") + bound,
+        "limit: bytes of global memory per FLOP": per(SECTOR_BYTES * sectors, flops, ""),
     }
 
 
-def _worst_lines(case: Counted, sources: Sources) -> Iterator[str]:
-    for title, chosen in (
-        ("Bank conflicts", [line for line in case.lines if line.kind.startswith("shared")]),
-        (
-            "Sectors fetched for nothing",
-            [line for line in case.lines if line.kind.startswith("global")],
-        ),
-    ):
-        costly = sorted((line for line in chosen if line.excess), key=lambda line: -line.excess)
-        if not costly:
-            yield f"{title}: none"
-            continue
-        yield f"{title}:"
-        for line in costly[:_SHOWN_LINES]:
-            kind = line.kind.replace("_", " ")
-            yield f"  {line.excess} beyond the least in {line.requests} {kind}s"
-            yield from _frames(line, sources)
-            yield from picture(line)
-        if len(costly) > _SHOWN_LINES:
-            rest = sum(line.excess for line in costly[_SHOWN_LINES:])
-            yield f"  and {rest} in {len(costly) - _SHOWN_LINES} lines more"
+def _worst_lines(title: str, lines: Sequence[SourceLine], sources: Sources) -> Iterator[str]:
+    if not lines:
+        yield f"{title}: none"
+        return
+    costly = sorted(lines, key=lambda line: -line.excess)
+    yield f"{title}:"
+    for line in costly[:_SHOWN_LINES]:
+        kind = line.kind.replace("_", " ")
+        yield f"  {line.excess} beyond the least in {line.requests} {kind}s"
+        yield from places(line, sources)
+        yield from picture(line)
+    if len(costly) > _SHOWN_LINES:
+        rest = sum(line.excess for line in costly[_SHOWN_LINES:])
+        yield f"  and {rest} in {len(costly) - _SHOWN_LINES} lines more"
 
 
-def _frames(line: Line, sources: Sources) -> Iterator[str]:
-    for index, frame in enumerate(line.frames):
-        yield f"    {'called from ' if index else ''}{frame.place}: {sources.text(frame)}"
-
-
-def _next(case: Counted, after: Counted, rung: Rung) -> Iterator[str]:
-    del rung
+def next_rung(case: Counted, after: Counted, idea: str) -> Iterator[str]:
+    """What the rung after this one changes."""
+    yield ""
+    yield f"Next, {after.name.split('/')[0]}: {idea}"
     for key in _keys(case, after):
         before, now = case.counters.get(key, 0), after.counters.get(key, 0)
         if before != now:
             yield f"  {key:30}{before:>14} -> {now:<14}{_factor(before, now)}"
 
 
-def _compare(a: Counted, b: Counted) -> Iterator[str]:
+def compare(a: Counted, b: Counted) -> Iterator[str]:
     yield f"{'':46}{a.name.split('/')[0]:>16}{b.name.split('/')[0]:>16}"
     for case in (a, b):
         if case.error:
@@ -188,9 +99,9 @@ def _compare(a: Counted, b: Counted) -> Iterator[str]:
     for key in _keys(a, b):
         before, now = a.counters.get(key, 0), b.counters.get(key, 0)
         yield f"{key:46}{before:>16}{now:>16}  {_factor(before, now)}"
-    ours, theirs = _intensities(a), _intensities(b)
-    for name in ours:
-        yield f"{name:46}{ours[name].split()[0]:>16}{theirs[name].split()[0]:>16}"
+    first, second = _intensities(a), _intensities(b)
+    for name in first:
+        yield f"{name:46}{first[name].split()[0]:>16}{second[name].split()[0]:>16}"
 
 
 def _keys(a: Counted, b: Counted) -> list[str]:
@@ -201,7 +112,3 @@ def _factor(before: int, now: int) -> str:
     if before == now:
         return ""
     return f"x{now / before:.2f}" if before else "new" if now else ""
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

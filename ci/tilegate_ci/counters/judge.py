@@ -1,12 +1,11 @@
 """Counters against their baseline: what changed, and which lines of the kernels changed it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tilegate_ci.counters.count import Counted, SourceLine, Sources, by_key, excess_of, unit_of
 from tilegate_ci.counters.pattern import LEGEND, draw
-from tilegate_ci.counters.table import Counted, Line, Sources, by_key, excess_of, unit_of
+from tilegate_ci.counters.table import CountedCase
 
 MEANINGS = {
     0: "every counter is what the baseline says",
@@ -16,8 +15,6 @@ MEANINGS = {
 
 _SHOWN_LINES = 4
 
-Baseline = Mapping[str, tuple[Mapping[str, int], Mapping[str, Sequence[int]]]]
-
 
 @dataclass(frozen=True)
 class Report:
@@ -25,7 +22,9 @@ class Report:
     text: str
 
 
-def judge(baseline: Baseline, cases: Mapping[str, Counted], sources: Sources) -> Report:
+def judge(
+    baseline: Mapping[str, CountedCase], cases: Mapping[str, Counted], sources: Sources
+) -> Report:
     """`baseline` holds what the run was asked for, no more."""
     sections: list[str] = []
     hazards = [case for case in cases.values() if case.error]
@@ -33,7 +32,7 @@ def judge(baseline: Baseline, cases: Mapping[str, Counted], sources: Sources) ->
     for name, counted in cases.items():
         if counted.error:
             sections.append(f"HAZARD {name}\n  {counted.error}")
-        elif name in baseline and dict(baseline[name][0]) != dict(counted.counters):
+        elif name in baseline and baseline[name].counters != dict(counted.counters):
             changed.append(name)
             sections.append("\n".join(_changes(baseline[name], counted, sources)))
     missing = sorted(set(baseline) - set(cases))
@@ -51,20 +50,17 @@ def judge(baseline: Baseline, cases: Mapping[str, Counted], sources: Sources) ->
     return Report(code, "\n\n".join([*sections, summary]) + "\n")
 
 
-def _changes(
-    old: tuple[Mapping[str, int], Mapping[str, Sequence[int]]], counted: Counted, sources: Sources
-) -> Iterator[str]:
-    counters, lines = old
+def _changes(old: CountedCase, counted: Counted, sources: Sources) -> Iterator[str]:
     yield f"CHANGED {counted.name}"
     kinds = []
-    for key in sorted({*counters, *counted.counters}):
-        before, after = counters.get(key, 0), counted.counters.get(key, 0)
+    for key in sorted({*old.counters, *counted.counters}):
+        before, after = old.counters.get(key, 0), counted.counters.get(key, 0)
         if before == after:
             continue
         kinds.append(key.split(".")[0])
         share = f" ({100 * (after - before) / before:+.1f} %)" if before else ""
         yield f"  {key}: {before} -> {after}{share}"
-    yield from _changed_lines(lines, counted, sources, set(kinds))
+    yield from _changed_lines(old.lines, counted, sources, set(kinds))
 
 
 def _changed_lines(
@@ -80,20 +76,19 @@ def _changed_lines(
     moved = [
         key
         for key in {*before, *after}
-        if key.split(":")[0] in kinds
-        and list(before.get(key, nothing)) != after.get(key, [0, 0, 0])
+        if key.split(":")[0] in kinds and before.get(key, nothing) != after.get(key, nothing)
     ]
     moved.sort(key=lambda key: (-abs(growth(key)), key))
     drawn = False
     for key in moved[:_SHOWN_LINES]:
         kind = key.split(":")[0]
-        yield f"  {_told(kind, before.get(key), after.get(key))}"
+        yield f"  {_line_change(kind, before.get(key), after.get(key))}"
         found = [line for line in counted.lines if line.key(sources) == key]
         if not found:
             yield f"    was: {key}"
             continue
         line = max(found, key=lambda candidate: candidate.excess)
-        yield from _place(line, sources)
+        yield from places(line, sources)
         if not drawn:
             yield from picture(line)
             drawn = True
@@ -101,7 +96,7 @@ def _changed_lines(
         yield f"  and {len(moved) - _SHOWN_LINES} lines more"
 
 
-def _told(kind: str, before: Sequence[int] | None, after: Sequence[int] | None) -> str:
+def _line_change(kind: str, before: Sequence[int] | None, after: Sequence[int] | None) -> str:
     names = ("requests", unit_of(kind), excess_of(kind))
     old, new = before or (0, 0, 0), after or (0, 0, 0)
     parts = [
@@ -111,14 +106,14 @@ def _told(kind: str, before: Sequence[int] | None, after: Sequence[int] | None) 
     return f"{kind.replace('_', ' ')}{state}: {', '.join(parts)}"
 
 
-def _place(line: Line, sources: Sources) -> Iterator[str]:
+def places(line: SourceLine, sources: Sources) -> Iterator[str]:
     """The line itself, then who called it."""
     for index, frame in enumerate(line.frames):
         calls = "called from " if index else ""
         yield f"    {calls}{frame.place}: {sources.text(frame)}"
 
 
-def picture(line: Line) -> Iterator[str]:
+def picture(line: SourceLine) -> Iterator[str]:
     cost = f"{line.worst_units} {unit_of(line.kind)}, {line.worst_ideal} would do"
     yield f"    its worst access: {cost}; {LEGEND}"
     yield from (f"      {row}" for row in draw(line.kind, line.width, line.worst))

@@ -1,7 +1,5 @@
 """The addresses of a warp instruction, drawn: which lane touches which bank or sector."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 _LANES = "0123456789abcdefghijklmnopqrstuv"
@@ -13,7 +11,7 @@ LEGEND = "lanes are 0-9, a-v; * is a word of several lanes"
 
 
 def draw(kind: str, width: int, addresses: Sequence[int | None]) -> list[str]:
-    """A row of text each 128 bytes that the access touches; `addresses` in bytes, None: idle."""
+    """A row of text per 128 bytes that the access touches; `addresses` in bytes, None: idle."""
     if kind.startswith("shared"):
         lanes, which = _worst_phase(width, addresses)
         header = [f"{which}, by bank:", "       " + "0       8       16      24      "]
@@ -22,7 +20,7 @@ def draw(kind: str, width: int, addresses: Sequence[int | None]) -> list[str]:
         )
     active = [lane for lane, address in enumerate(addresses) if address is not None]
     rows = _rows(active, width, addresses, "|")
-    return ["by sector of 32 bytes, a line of memory a row:", *rows]
+    return ["by sector of 32 bytes, a line of memory per row:", *rows]
 
 
 def _words(lane: int, width: int, addresses: Sequence[int | None]) -> range:
@@ -41,10 +39,10 @@ def _rows(
             row[cell] = _LANES[lane] if row[cell] == "." else "*"
     drawn = []
     for number in sorted(grid)[:_MOST_ROWS]:
-        row = "".join(grid[number])
+        text = "".join(grid[number])
         if separator:
-            row = separator.join(row[start : start + 8] for start in range(0, _WORDS_PER_ROW, 8))
-        drawn.append(f"{128 * number:6d} {row}")
+            text = separator.join(text[start : start + 8] for start in range(0, _WORDS_PER_ROW, 8))
+        drawn.append(f"{128 * number:6d} {text}")
     if len(grid) > _MOST_ROWS:
         drawn.append(f"       and {len(grid) - _MOST_ROWS} rows more")
     return drawn

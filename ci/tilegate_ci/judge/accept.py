@@ -1,15 +1,12 @@
 """Makes a baseline of a recorded run."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.core.files import GateError, Node, dumps, rounded
-from tilegate_ci.core.model import METRICS, ROW_FIELDS, RUN_FIELDS, Benchmark, Run, delta_of
-from tilegate_ci.core.reader import Role, parse
+from tilegate_ci.core import model
+from tilegate_ci.core.files import GateError, dumps, rounded
+from tilegate_ci.core.model import Role, RunFile, RunRow, delta_of
 
 MIN_PROCESSES = 3
 
@@ -25,12 +22,14 @@ class Accepted:
     unchanged: tuple[str, ...]
 
 
-def check_acceptable(candidate: Run, allow_dirty: bool = False, allow_few: bool = False) -> None:
+def check_acceptable(
+    candidate: RunFile, allow_dirty: bool = False, allow_few: bool = False
+) -> None:
     """GateError when the run must not become a baseline."""
-    unverified = [row.name for row in candidate.benchmarks.values() if not row.verified]
+    unverified = [name for name, row in candidate.benchmarks.items() if not row.verified]
     if unverified:
         raise GateError(f"{candidate.path}: not verified: {', '.join(sorted(unverified))}")
-    plant = candidate.fields["protocol"].get("plant")
+    plant = candidate.protocol.plant
     if plant is not None:
         raise GateError(
             f"{candidate.path}: protocol.plant: {plant}: a slow-down was planted in this run; "
@@ -49,7 +48,7 @@ def check_acceptable(candidate: Run, allow_dirty: bool = False, allow_few: bool 
         )
 
 
-def check_same_device(candidate: Run, old: Run | None) -> None:
+def check_same_device(candidate: RunFile, old: RunFile | None) -> None:
     """GateError where another device's baseline would be lost."""
     if old is not None and old.device.name != candidate.device.name:
         raise GateError(
@@ -58,22 +57,22 @@ def check_same_device(candidate: Run, old: Run | None) -> None:
         )
 
 
-def accept(candidate: Run, old: Run | None, merge: bool = False) -> Accepted:
+def accept(candidate: RunFile, old: RunFile | None, merge: bool = False) -> Accepted:
     """The baseline that `candidate` makes in the place of `old`, which may not exist yet."""
     old_rows = old.benchmarks if old is not None else {}
-    rows = {
+    before = {name: row.fields for name, row in old_rows.items()}
+    after = {
         name: _accepted_row(row, old_rows.get(name), candidate.device.kind)
         for name, row in candidate.benchmarks.items()
     }
-    document = {**_unknown(old, RUN_FIELDS), **candidate.fields, "benchmarks": rows}
+    document = {**_unknown(old), **candidate.fields, "benchmarks": after}
     if merge and old is not None:
         _merge(document, candidate, old)
-    parse(Node(document, candidate.path), Role.BASELINE)
-    before = {name: dict(row.fields) for name, row in old_rows.items()}
-    after: dict[str, Any] = document["benchmarks"]
+    text = dumps(document) + "\n"
+    model.parse(text, candidate.path, Role.BASELINE)
     both = sorted(before.keys() & after.keys())
     return Accepted(
-        text=dumps(document) + "\n",
+        text=text,
         new=tuple(sorted(after.keys() - before.keys())),
         removed=tuple(sorted(before.keys() - after.keys())),
         changed=tuple(name for name in both if before[name] != after[name]),
@@ -81,13 +80,12 @@ def accept(candidate: Run, old: Run | None, merge: bool = False) -> Accepted:
     )
 
 
-def _accepted_row(row: Benchmark, old: Benchmark | None, device_kind: str) -> dict[str, Any]:
+def _accepted_row(row: RunRow, old: RunRow | None, device_kind: str) -> dict[str, Any]:
     """The recorded row, with what people wrote into the old one kept and the margin made anew."""
-    fields = {**_unknown(old, ROW_FIELDS), **row.fields}
+    fields = {**_unknown(old), **row.fields}
     fields["key"] = row.key or (old is not None and old.key)
-    for metric in METRICS:
-        if metric in row.summary:
-            fields[metric] = rounded(row.summary[metric])
+    for metric, value in row.summary.items():
+        fields[metric] = rounded(value)
     evidence = {
         metric: [rounded(value) for value in values] for metric, values in row.per_process.items()
     }
@@ -98,7 +96,7 @@ def _accepted_row(row: Benchmark, old: Benchmark | None, device_kind: str) -> di
     return fields
 
 
-def _merge(document: dict[str, Any], candidate: Run, old: Run) -> None:
+def _merge(document: dict[str, Any], candidate: RunFile, old: RunFile) -> None:
     differences = old.device.differences(candidate.device)
     if differences:
         raise GateError(f"{candidate.path}: --merge: not the same device; {'; '.join(differences)}")
@@ -106,24 +104,18 @@ def _merge(document: dict[str, Any], candidate: Run, old: Run) -> None:
         if name not in document["benchmarks"]:
             # The file's commit is the candidate's: a row that stays says which one is its own.
             document["benchmarks"][name] = {"commit": old.commit, **row.fields}
-    document["sessions"] = [*old.fields["sessions"], *candidate.fields["sessions"]]
+    document["sessions"] = [*old.fields["sessions"], *document["sessions"]]
 
 
-def _unknown(source: Any, known: frozenset[str]) -> Mapping[str, Any]:
-    if source is None:
-        return {}
-    return {key: value for key, value in source.fields.items() if key not in known}
+def _unknown(source: RunFile | RunRow | None) -> dict[str, Any]:
+    """The fields that the gate does not know."""
+    return (source.model_extra or {}) if source is not None else {}
 
 
-def report(path: Path, accepted: Accepted, candidate: Run, old: Run | None) -> str:
+def report(path: Path, accepted: Accepted, candidate: RunFile, old: RunFile | None) -> str:
     counts = ", ".join(
-        f"{len(names)} {word}"
-        for word, names in (
-            ("new", accepted.new),
-            ("removed", accepted.removed),
-            ("changed", accepted.changed),
-            ("unchanged", accepted.unchanged),
-        )
+        f"{len(getattr(accepted, word))} {word}"
+        for word in ("new", "removed", "changed", "unchanged")
     )
     lines = [f"{path}: {counts}"]
     if old is not None:

@@ -1,38 +1,54 @@
 """Pairs the benchmarks of two runs by name and judges each pair."""
 
-from __future__ import annotations
-
-import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tilegate_ci.core.files import GateError
-from tilegate_ci.core.model import GFLOPS, RATIO, Benchmark, Run, log_slowdown, slowdown
-from tilegate_ci.core.names import rerun_command
+import pydantic
+from pydantic import ConfigDict
+
+from tilegate_ci.core.formats import Finite, Line, Name, Text
+from tilegate_ci.core.model import (
+    GFLOPS,
+    RATIO,
+    Metric,
+    Run,
+    RunFile,
+    RunRow,
+    log_slowdown,
+    slowdown,
+)
+from tilegate_ci.core.names import matching, rerun_command
 from tilegate_ci.core.verdicts import SEVERITY, Verdict, exit_code
 
 MAX_INCONCLUSIVE = 0.02  # of the suite; a benchmark marked key is always too many
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(strict=True))
 class Row:
-    """One benchmark's verdict. `metric` and `delta` are None where no time is gated."""
+    """One benchmark's verdict. `metric` and `delta` are None where no time is gated. What was
+    measured in pairs has the slow-down of each, one-sided 95 % bounds of their mean, and the
+    p-value of `it is no more than delta`."""
 
-    name: str
+    name: Name
     verdict: Verdict
-    note: str
-    rerun: str
+    note: Text
+    rerun: Line
     key: bool
-    metric: str | None
-    baseline: float | None
-    candidate: float | None
-    slowdown: float | None
-    delta: float | None
+    metric: Metric | None = None
+    baseline: Finite | None = None
+    candidate: Finite | None = None
+    slowdown: Finite | None = None
+    delta: Finite | None = None
+    lower: Finite | None = None
+    upper: Finite | None = None
+    p: Finite | None = None
+    pairs: tuple[Finite, ...] = ()
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows worst first. `differences` says why the two runs as wholes are incomparable."""
+    """Rows worst first. `differences` says why the two runs as wholes are incomparable. The pairs
+    are of `base_commit`, which need not be the commit of the baseline's recording."""
 
     baseline: Run
     candidate: Run
@@ -40,6 +56,8 @@ class Comparison:
     differences: tuple[str, ...]
     left_out: int
     warnings: tuple[str, ...]
+    base_commit: str | None = None
+    repository: str | None = None  # its address on the web
 
     @property
     def exit_code(self) -> int:
@@ -53,15 +71,15 @@ class Comparison:
         return exit_code(verdicts)
 
 
-def compare(baseline: Run, candidate: Run, pattern: str | None = None) -> Comparison:
+def compare(baseline: RunFile, candidate: RunFile, pattern: str | None = None) -> Comparison:
     """Judges the benchmarks whose name `pattern` is found in; the others are left out."""
     names = sorted({*baseline.benchmarks, *candidate.benchmarks})
-    chosen = _choose(names, pattern)
+    chosen = matching(names, pattern)
     differences = tuple(baseline.device.differences(candidate.device))
-    pairs = [(baseline.benchmarks.get(name), candidate.benchmarks.get(name)) for name in chosen]
+    pairs = {n: (baseline.benchmarks.get(n), candidate.benchmarks.get(n)) for n in chosen}
     rows = [
         judge(name, old, new, candidate.device.kind, comparable=not differences)
-        for name, (old, new) in zip(chosen, pairs)
+        for name, (old, new) in pairs.items()
     ]
     return Comparison(
         baseline=baseline,
@@ -75,8 +93,8 @@ def compare(baseline: Run, candidate: Run, pattern: str | None = None) -> Compar
 
 def judge(
     name: str,
-    old: Benchmark | None,
-    new: Benchmark | None,
+    old: RunRow | None,
+    new: RunRow | None,
     device_kind: str,
     comparable: bool = True,
 ) -> Row:
@@ -92,8 +110,6 @@ def judge(
         metric=metric,
         baseline=old.summary.get(shown) if old is not None else None,
         candidate=new.summary.get(shown) if new is not None else None,
-        slowdown=None,
-        delta=None,
     )
     if new is None:
         return replace(row, verdict=Verdict.ERROR, note="missing in the candidate")
@@ -120,7 +136,7 @@ def _judge_time(row: Row, old: float, new: float, delta: float) -> Row:
     return replace(row, verdict=verdict, slowdown=slowdown(old, new), delta=delta)
 
 
-def _metric(old: Benchmark | None, new: Benchmark | None, kind: str) -> str | None:
+def _metric(old: RunRow | None, new: RunRow | None, kind: str) -> Metric | None:
     """What decides: the ratio where both sides have one; on simt no time at all."""
     if kind == "simt":
         return None
@@ -129,26 +145,14 @@ def _metric(old: Benchmark | None, new: Benchmark | None, kind: str) -> str | No
 
 
 def _metric_warnings(
-    candidate: Run, pairs: Iterable[tuple[Benchmark | None, Benchmark | None]]
+    candidate: RunFile, pairs: Mapping[str, tuple[RunRow | None, RunRow | None]]
 ) -> list[str]:
     """A ratio on one side only means weaker evidence: GFLOPS move with the clock, ratios do not."""
     return [
-        f"{candidate.path}: {new.name}: {RATIO} on one side only; compared by {GFLOPS}"
-        for old, new in pairs
+        f"{candidate.path}: {name}: {RATIO} on one side only; compared by {GFLOPS}"
+        for name, (old, new) in pairs.items()
         if old is not None and new is not None and old.decisive != new.decisive
     ]
-
-
-def _choose(names: list[str], pattern: str | None) -> list[str]:
-    if pattern is None:
-        return names
-    try:
-        chosen = [name for name in names if re.search(pattern, name)]
-    except re.error as problem:
-        raise GateError(f"--filter {pattern!r}: not a regular expression: {problem}") from problem
-    if not chosen:
-        raise GateError(f"--filter {pattern!r}: matches none of the {len(names)} benchmarks")
-    return chosen
 
 
 def worst_first(row: Row) -> tuple[int, float, str]:

@@ -3,8 +3,6 @@
 A value is log(time of cuBLAS / time of the rung) in one process, a pair is one process of each
 side, and what is tested is its slow-down: base less head, above zero where the head is slower."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

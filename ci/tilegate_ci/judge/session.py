@@ -1,12 +1,11 @@
 """Whether what was measured may be judged: heat and power brakes, canaries, controls."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Any
 
+from tilegate_ci.core.model import relative
+from tilegate_ci.core.names import YARDSTICK, rung_of
+from tilegate_ci.core.process import Conditions
 from tilegate_ci.judge.paired import Estimate
-from tilegate_ci.measure.suite import rung_of
 
 # A software power cap is how a GPU at its limit runs all the time; these come and go.
 EVENTS = frozenset(
@@ -17,12 +16,11 @@ EVENTS = frozenset(
         "hardware power brake",
     }
 )
-YARDSTICK = "Cublas"  # against itself: no change of a kernel moves it
 
 
-def void_reason(conditions: Mapping[str, Any]) -> str | None:
+def void_reason(conditions: Conditions) -> str | None:
     """Why a process between these conditions does not count, in words; None when it does."""
-    before, after = conditions["before"], conditions["after"]
+    before, after = conditions.before, conditions.after
     for side in (before, after):
         events = EVENTS.intersection(side.get("throttle_reasons", ()))
         if events:
@@ -34,6 +32,7 @@ def void_reason(conditions: Mapping[str, Any]) -> str | None:
 
 
 def is_canary(name: str) -> bool:
+    """cuBLAS against itself, which no change of a kernel moves."""
     return rung_of(name) == YARDSTICK
 
 
@@ -41,7 +40,7 @@ def moved(estimates: Mapping[str, Estimate], deltas: Mapping[str, float]) -> lis
     """The canaries and controls whose slow-down or speed-up is beyond their margin for certain,
     one phrase each."""
     return [
-        f"{name} moved by {-100 * found.mean:+.2f} % although its code is the same"
+        f"{name} changed in time by {100 * relative(found.mean):+.2f} %, its code is the same"
         for name, found in estimates.items()
         if found.lower > deltas[name] or found.upper < -deltas[name]
     ]

@@ -1,138 +1,124 @@
 """The verdict file: what a comparison found, for `ci/gate report` to show in any form."""
 
-from __future__ import annotations
-
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-from tilegate_ci.core.files import Node, check_finite, dumps, write_text
-from tilegate_ci.core.model import GFLOPS, METRICS, Benchmark, Run
-from tilegate_ci.core.reader import parse_commit, parse_device, parse_name
-from tilegate_ci.core.verdicts import Verdict
+from pydantic import AfterValidator
+
+from tilegate_ci.core import formats, model
+from tilegate_ci.core.files import parse_json, read_text, write_text
+from tilegate_ci.core.formats import Commit, Document, Line, Model, Name, Natural
+from tilegate_ci.core.git import repository_url
+from tilegate_ci.core.model import REPOSITORY, Benchmark, Device, Run, Session
 from tilegate_ci.judge.compare import Comparison, Row
 
-SCHEMA = 1
-KIND = "verdict"  # a run's file has no kind
+
+def _https(address: str) -> str:
+    """It becomes a link, so nothing else."""
+    if not address.startswith("https://"):
+        raise ValueError(f"must begin with https://, not {address!r}")
+    return address
+
+
+class VerdictRun(Model):
+    """One of the runs; older gates left its sessions and evidence out."""
+
+    path: Line
+    commit: Commit
+    device: Device
+    sessions: list[Session] = []
+    measured: dict[Name, Benchmark]
+
+
+class VerdictFile(Document):
+    kind: Literal["verdict"]  # a run's file has no kind
+    baseline: VerdictRun
+    candidate: VerdictRun
+    differences: list[Line]
+    warnings: list[Line]
+    left_out: Natural
+    exit_code: int
+    base_commit: Commit | None = None
+    repository: Annotated[Line, AfterValidator(_https)] | None = None
+    rows: list[Row]
+
+
+class ErrorFile(Document):
+    """In place of a comparison that could not be made."""
+
+    kind: Literal["verdict"]
+    error: Line
 
 
 def write(path: Path, comparison: Comparison) -> None:
-    write_text(path, dumps(document(comparison)) + "\n")
+    comparison = replace(comparison, repository=repository_url(REPOSITORY))
+    write_text(path, formats.to_text(document(comparison)))
 
 
 def write_error(path: Path, message: str) -> None:
-    """In place of a comparison that could not be made; what has several lines becomes one."""
+    """What has several lines becomes one."""
     error = " ".join(message.split())
-    write_text(path, dumps({"schema": SCHEMA, "kind": KIND, "error": error}) + "\n")
+    write_text(path, formats.to_text(ErrorFile(schema=1, kind="verdict", error=error)))
 
 
-def document(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "kind": KIND,
-        "baseline": _run(comparison.baseline),
-        "candidate": _run(comparison.candidate),
-        "differences": list(comparison.differences),
-        "warnings": list(comparison.warnings),
-        "left_out": comparison.left_out,
-        "exit_code": comparison.exit_code,
-        "rows": [_row(row) for row in comparison.rows],
-    }
+def document(comparison: Comparison) -> VerdictFile:
+    return VerdictFile(
+        schema=1,
+        kind="verdict",
+        baseline=_part(comparison.baseline),
+        candidate=_part(comparison.candidate),
+        differences=list(comparison.differences),
+        warnings=list(comparison.warnings),
+        left_out=comparison.left_out,
+        exit_code=comparison.exit_code,
+        base_commit=comparison.base_commit,
+        repository=comparison.repository,
+        rows=list(comparison.rows),
+    )
 
 
-def parse(root: Node) -> Comparison | str:
-    """The comparison, its runs without their evidence; or the error that there was instead."""
-    root.check_version(SCHEMA)
-    error = root.get("error")
-    if error is not None:
-        return error.text()
-    check_finite(root)
+def load(path: str) -> Comparison | Run | str:
+    """The comparison; the error that there was instead; or, as reports take both, a run that
+    nobody compared."""
+    return parse(read_text(path), path)
+
+
+def parse(text: str, path: str) -> Comparison | Run | str:
+    root = parse_json(text, path)
+    if not isinstance(root, dict) or "kind" not in root:
+        return model.parse(text, path)
+    if "error" in root:
+        return formats.validated(ErrorFile, text, path).error
+    found = formats.validated(VerdictFile, text, path)
     return Comparison(
-        baseline=_parse_run(root.require("baseline")),
-        candidate=_parse_run(root.require("candidate")),
-        rows=tuple(_parse_row(node) for node in root.require("rows").elements()),
-        differences=tuple(node.text() for node in root.require("differences").elements()),
-        left_out=int(root.require("left_out").finite()),
-        warnings=tuple(node.text() for node in root.require("warnings").elements()),
+        baseline=_run(found.baseline),
+        candidate=_run(found.candidate),
+        rows=tuple(found.rows),
+        differences=tuple(found.differences),
+        left_out=found.left_out,
+        warnings=tuple(found.warnings),
+        base_commit=found.base_commit,
+        repository=found.repository,
     )
 
 
-def _run(run: Run) -> dict[str, Any]:
-    return {
-        "path": run.path,
-        "commit": run.commit,
-        "device": dict(run.device.fields),
-        "measured": {name: measured(row) for name, row in run.benchmarks.items()},
-    }
-
-
-def measured(row: Benchmark) -> dict[str, Any]:
-    """What the curves need of a benchmark: its summaries, bytes, whether it was verified."""
-    return {
-        **row.summary,
-        **({"bytes": row.fields["bytes"]} if "bytes" in row.fields else {}),
-        "verified": row.verified,
-    }
-
-
-def _row(row: Row) -> dict[str, Any]:
-    values = {column.name: getattr(row, column.name) for column in fields(row)}
-    return {**values, "verdict": row.verdict.value}
-
-
-def _parse_run(node: Node) -> Run:
-    rows = {
-        parse_name(name, value): _parse_measured(name, value)
-        for name, value in node.require("measured").items()
-    }
-    return Run(
-        path=node.require("path").text(),
-        commit=parse_commit(node.require("commit")),
-        device=parse_device(node.require("device")),
-        benchmarks=rows,
-        fields=node.value,
-        warnings=(),
+def _part(run: Run) -> VerdictRun:
+    """What reports need: of each benchmark its summaries and evidence, nothing that judges it."""
+    names = {*Benchmark.model_fields}
+    rows = {n: Benchmark(**row.model_dump(include=names)) for n, row in run.benchmarks.items()}
+    return VerdictRun(
+        path=run.path,
+        commit=run.commit,
+        device=run.device,
+        sessions=run.sessions,
+        measured=rows,
     )
 
 
-def _parse_measured(name: str, node: Node) -> Benchmark:
-    summary = {metric: node.require(metric).positive() for metric in METRICS if node.get(metric)}
-    node.require(GFLOPS)
-    return Benchmark(
-        name=name,
-        summary=summary,
-        per_process={},
-        delta=None,
-        key=False,
-        verified=node.require("verified").boolean(),
-        fields=node.value,
+def _run(part: VerdictRun) -> Run:
+    run = Run(
+        commit=part.commit, device=part.device, sessions=part.sessions, benchmarks=part.measured
     )
-
-
-def _parse_row(node: Node) -> Row:
-    verdict, metric = node.require("verdict"), node.require("metric")
-    if verdict.value not in [known.value for known in Verdict]:
-        raise verdict.error(f"no such verdict: {verdict.value!r}")
-    if metric.value not in (None, *METRICS):
-        raise metric.error(f"no such metric: {metric.value!r}")
-    name = node.require("name")
-    return Row(
-        name=parse_name(name.text(), name),
-        verdict=Verdict(verdict.value),
-        note=_text(node.require("note")),
-        rerun=_text(node.require("rerun")),
-        key=node.require("key").boolean(),
-        metric=metric.value,
-        baseline=_number(node.require("baseline")),
-        candidate=_number(node.require("candidate")),
-        slowdown=_number(node.require("slowdown")),
-        delta=_number(node.require("delta")),
-    )
-
-
-def _text(node: Node) -> str:
-    return "" if node.value == "" else node.text()
-
-
-def _number(node: Node) -> float | None:
-    return None if node.value is None else node.finite()
+    run._path = part.path
+    return run

@@ -1,19 +1,19 @@
 """Base and head, each a commit or a folder, built side by side."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shlex
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.git import GitError, checkout_commit, git, parting
+from tilegate_ci.core.git import checkout_commit, git, merge_base
+from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.core.progress import message
 
 _SOURCES = ("kernels", "bench", "tests/verifier", "cmake")
 _BASELINES = "bench/baselines"
@@ -22,7 +22,7 @@ _RESULTS = {
     *(f"bench/{name}" for name in ("plots", "profile", "recordings", "results")),
 }
 _TOP = ("CMakeLists.txt", "CMakePresets.json")
-_CONFIGURE = ("cmake", "--preset", "gpu", "-DTILEGATE_BUILD_TESTS=OFF", "-DTILEGATE_INSTALL=OFF")
+_CONFIGURE = ("--preset", "gpu", "-DTILEGATE_BUILD_TESTS=OFF", "-DTILEGATE_INSTALL=OFF")
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,21 @@ def resolve(role: str, given: str, repository: Path, work: Path) -> Side:
     if not (source / "bench" / "gate.csv").exists():
         raise GateError(f"--{role} {given}: no bench/gate.csv in it, which names the gated suite")
     digest = digest_of(source)
-    told = commit or (os.environ.get("TILEGATE_COMMIT") if source == repository else None)
+    if commit is None and source == repository:
+        commit = os.environ.get("TILEGATE_COMMIT")
     # CMake ties a build folder to its source folder, and two folders may hold the same sources.
     place = hashlib.sha256(str(source).encode()).hexdigest()
     build = work / f"build-{digest[:16]}-{place[:4]}"
-    return Side(role, given, told or digest, digest, source, build)
+    return Side(role, given, commit or digest, digest, source, build)
 
 
-def parted(base: str, head: str, repository: Path) -> str:
-    """What `head` is to be judged by: the commit where it left `base`. Folders stay as they are."""
+def judged_by(base: str, head: str, repository: Path) -> str:
+    """What `head` is to be judged by: its merge base with `base`. Folders stay as they are."""
     if Path(head).is_dir():
         if Path(head).resolve() != repository:
             return base
         head = "HEAD"
-    return base if Path(base).is_dir() else parting(base, head, repository)
+    return base if Path(base).is_dir() else merge_base(base, head, repository)
 
 
 def digest_of(source: Path) -> str:
@@ -111,7 +112,7 @@ def _revision(given: str, repository: Path) -> str:
 def _commit_of(source: Path) -> str | None:
     try:
         return checkout_commit(source)
-    except GitError:
+    except GateError:  # a repository without a commit
         return None
 
 
@@ -136,26 +137,39 @@ def _extract(commit: str, repository: Path, folder: Path) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def build(side: Side, extra: Sequence[str], tell: Callable[[str], None]) -> None:
-    """Configures and builds bench; what is built already costs a look of the build tool."""
-    tell(f"building {side.title}")
+def build(side: Side, extra: Sequence[str]) -> None:
+    """Configures and builds bench and the list of its rungs, which older commits have no target of;
+    what is built already costs a look of the build tool."""
+    message(f"building {side.title}")
     side.build.mkdir(parents=True, exist_ok=True)
-    for command in (
-        [*_CONFIGURE, "-B", str(side.build), *extra],
-        ["cmake", "--build", str(side.build), "--target", "bench/bench"],
-    ):
-        try:
-            done = subprocess.run(
-                command,
-                cwd=side.source,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                check=False,
-            )
-        except OSError as problem:
-            raise GateError(f"{command[0]} cannot be run: {problem.strerror}") from problem
-        if done.returncode:
-            last = "\n".join(done.stdout.splitlines()[-20:])
-            raise GateError(f"{side.title}: `{shlex.join(command)}` failed:\n{last}")
+    run_cmake([*_CONFIGURE, "-B", str(side.build), *extra], side.source, side.title)
+    run_cmake(["--build", str(side.build)], side.source, side.title)
+
+
+def build_preset(preset: str, target: str, repository: Path = REPOSITORY) -> Path:
+    """Brings a target of the working tree's build up to date, and the list of the rungs in it; the
+    build folder."""
+    message(f"{preset}: building {target}")
+    run_cmake(["--preset", preset], repository, preset)
+    targets = [target, "stages_json"]
+    run_cmake(["--build", "--preset", preset, "--target", *targets], repository, preset)
+    return repository / "build" / preset
+
+
+def run_cmake(arguments: Sequence[str], folder: Path, title: str) -> None:
+    command = ["cmake", *arguments]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except OSError as problem:
+        raise GateError(f"cmake cannot be run: {problem.strerror}") from problem
+    if done.returncode:
+        last = "\n".join(done.stdout.splitlines()[-20:])
+        raise GateError(f"{title}: `{shlex.join(command)}` failed:\n{last}")

@@ -1,243 +1,246 @@
-"""Turns Google Benchmark's JSON, one file a process, into the file format of the gate."""
+"""From Google Benchmark's JSON, one file per process, to the file format of the gate."""
 
-from __future__ import annotations
-
+import json
 import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.core.files import GateError, Node, check_finite, read_json, rounded
-from tilegate_ci.core.model import GFLOPS, METRICS, RATIO, SCHEMA
-from tilegate_ci.core.reader import Role, parse, parse_commit, parse_device, parse_name
+from pydantic import Field
 
-# Counters of the bench binary, by what the gate calls them. On simt only GFLOPS mean anything.
-_COUNTERS = {GFLOPS: "GFLOPS", RATIO: "ratio_to_cublas", "pct_peak": "pct_peak"}
+from tilegate_ci.core import formats, model
+from tilegate_ci.core.files import (
+    GateError,
+    check_finite,
+    dumps,
+    fault,
+    parse_json,
+    read_text,
+    rounded,
+)
+from tilegate_ci.core.formats import Finite, Given, Open, Positive, commit_digits, validated
+from tilegate_ci.core.model import GFLOPS, METRICS, RATIO, Device, Role, RunFile, Session
+from tilegate_ci.core.names import canonical_name
+from tilegate_ci.core.process import Process, Reading
+
 _MIN_TIME = re.compile(r"/min_time:([0-9]+(?:\.[0-9]+)?)")
 
 
-@dataclass(frozen=True)
-class Reading:
-    """One benchmark in one process: medians over its repetitions."""
+class BenchmarkReport(Open):
+    """What Google Benchmark writes. Its rows are looked at one by one: those that failed have
+    none of the counters."""
 
-    values: Mapping[str, float]
-    bytes: int | None
-    verified: bool
-    planted_percent: float | None = None
+    context: dict[str, Any]
+    benchmarks: list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Process:
-    path: str
-    device: Mapping[str, Any]
-    seed: int | None
-    min_time_s: float | None
-    peak_gflops: float | None
-    started: str | None
-    readings: Mapping[str, Reading]
-    plant: str | None = None
+class Repetition(Open):
+    """One row: the counters of bench, by their names there."""
+
+    gflops: Positive = Field(alias="GFLOPS")
+    ratio_to_cublas: Given[Positive] = None
+    pct_peak: Given[Positive] = None
+    bytes: Given[Positive] = None
+    planted_pct: Given[Finite] = None
+    verified: Any = None
 
 
 def read_process(path: str) -> Process:
     """Reads one --benchmark_out file; GateError when a benchmark in it failed."""
-    root = read_json(path)
-    context = root.require("context")
-    device = _device(context)
-    rows: dict[str, list[Node]] = {}
-    min_time = _optional_number(context.get("min_time_s"))
-    for node in root.require("benchmarks").elements():
-        _check_ran(node)
-        if node.object().get("run_type") == "aggregate" or "aggregate_name" in node.object():
+    report = formats.load(BenchmarkReport, path)
+    context = report.context
+    device = _device(context, path)
+    repetitions: dict[str, list[Repetition]] = {}
+    min_time = _number(context, "min_time_s", path)
+    for index, row in enumerate(report.benchmarks):
+        place, written = ("benchmarks", index), str(row.get("name", "a benchmark"))
+        _check_ran(written, row, path, place)
+        if row.get("run_type") == "aggregate" or "aggregate_name" in row:
             continue
-        written = node.require("name").text()
-        rows.setdefault(parse_name(written, node), []).append(node)
+        try:
+            name = canonical_name(written)
+        except ValueError as problem:
+            raise fault(path, place, str(problem)) from problem
+        if device.kind == "simt":  # where only GFLOPS mean anything
+            row = {key: value for key, value in row.items() if key not in METRICS}
+        found = validated(Repetition, json.dumps(row), path, place)
+        repetitions.setdefault(name, []).append(found)
         setting = _MIN_TIME.search(written)
-        if min_time is None and setting:
+        if not min_time and setting:
             min_time = float(setting.group(1))
-    if not rows:
-        raise root.error("benchmarks: no benchmark in it; aggregates alone are not enough")
-    seed, date = context.get("seed"), context.get("date")
-    plant = context.get("plant")
+    if not repetitions:
+        raise fault(path, ("benchmarks",), "no benchmark in it; aggregates alone are not enough")
     return Process(
-        path=path,
         device=device,
-        seed=None if seed is None else int(_number(seed)),
-        min_time_s=min_time,
-        peak_gflops=_optional_number(context.get("peak_gflops")),
-        started=_utc(date.value) if date is not None else None,
-        readings={name: _reading(nodes, device["kind"]) for name, nodes in rows.items()},
-        plant=None if plant is None else plant.text(),
+        seed=int(_number(context, "seed", path)) if "seed" in context else None,
+        min_time_s=min_time or None,
+        plant=context.get("plant"),
+        peak_gflops=_number(context, "peak_gflops", path) or None,
+        started=_utc(context.get("date")),
+        readings={name: _reading(name, rows, path) for name, rows in repetitions.items()},
+        source=path,
     )
 
 
-def _check_ran(node: Node) -> None:
+def _check_ran(name: str, row: Mapping[str, Any], path: str, place: tuple[str, int]) -> None:
     """Google Benchmark up to 1.7 and after: an error; since 1.8 also a skip with a message."""
     for flag, message in (("error_occurred", "error_message"), ("skipped", "skip_message")):
-        if node.object().get(flag):
-            name = node.object().get("name", "a benchmark")
-            told = node.object().get(message) or "without a message"
-            raise node.error(f"{name}: {flag.split('_')[0]}: {told}")
+        if row.get(flag):
+            reason = row.get(message) or "without a message"
+            raise fault(path, place, f"{name}: {flag.split('_')[0]}: {reason}")
 
 
-def _device(context: Node) -> dict[str, Any]:
-    if context.get("device_kind") is None:
-        raise context.error('"device_kind" is missing; was this written by the bench binary?')
-    device: dict[str, Any] = {
-        "kind": context.require("device_kind").value,
-        "name": context.require("device_name").value,
-    }
-    if device["kind"] == "cuda":
-        for key in ("driver", "cuda", "cublas"):
-            if context.get(key) is not None:
-                device[key] = context.require(key).text()
+def _device(context: Mapping[str, Any], path: str) -> Device:
+    if "device_kind" not in context:
+        message = '"device_kind" is missing; was this written by the bench binary?'
+        raise fault(path, ("context",), message)
+    found = {"kind": context["device_kind"], "name": context.get("device_name")}
+    if found["kind"] == "cuda":
+        found |= {key: context[key] for key in ("driver", "cuda", "cublas") if key in context}
         for key in ("compute_capability", "multiprocessors"):
-            if context.get(key) is not None:
-                device[key] = int(_number(context.require(key)))
-    parse_device(Node(device, context.source, context.place))
-    return device
+            if key in context:
+                found[key] = int(_number(context, key, path))
+    return validated(Device, json.dumps(found), path, ("context",))
 
 
-def _number(node: Node) -> float:
-    """A number that the context holds as text."""
+def _number(context: Mapping[str, Any], key: str, path: str) -> float:
+    """A number that the context holds as text; 0 where it is absent or empty, as on a device that
+    has no such figure."""
+    text = context.get(key) or "0"
     try:
-        number = float(node.value)
-    except (TypeError, ValueError) as problem:
-        raise node.error(f"must be a number, not {node.value!r}") from problem
+        number = float(text)
+    except (TypeError, ValueError):
+        number = math.nan
     if not (math.isfinite(number) and number >= 0):
-        raise node.error(f"must be a finite number, not below zero, not {node.value!r}")
+        raise fault(path, ("context", key), f"must be a finite number from 0 on, not {text!r}")
     return number
-
-
-def _optional_number(node: Node | None) -> float | None:
-    """None for a number that is absent, empty or zero, as on a device that has no such figure."""
-    if node is None or node.value == "":
-        return None
-    return _number(node) or None
 
 
 def _utc(date: Any) -> str | None:
     try:
-        return datetime.fromisoformat(date).astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return datetime.fromisoformat(date).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (TypeError, ValueError):
         return None
 
 
-def _reading(repetitions: Sequence[Node], device_kind: str) -> Reading:
-    metrics = METRICS if device_kind == "cuda" else (GFLOPS,)
-    values = {}
-    for metric in metrics:
-        counter = _COUNTERS[metric]
-        if metric == GFLOPS or any(node.get(counter) is not None for node in repetitions):
-            values[metric] = statistics.median(
-                node.require(counter).positive() for node in repetitions
-            )
-    sizes = [node.require("bytes").count() for node in repetitions if node.get("bytes") is not None]
-    planted = [node.require("planted_pct") for node in repetitions if node.get("planted_pct")]
+def _reading(name: str, rows: Sequence[Repetition], path: str) -> Reading:
+    metrics = {}
+    for metric in METRICS:
+        values = [v for v in (getattr(row, metric) for row in rows) if v is not None]
+        if len(values) not in (0, len(rows)):
+            raise GateError(f"{path}: {name}: {metric} is missing in some of its repetitions")
+        if values:
+            metrics[metric] = statistics.median(values)
+    planted = [row.planted_pct for row in rows if row.planted_pct is not None]
     return Reading(
-        planted_percent=statistics.median(node.finite() for node in planted) if planted else None,
-        values=values,
-        bytes=max(sizes, default=None),
-        verified=all(node.object().get("verified") == 1 for node in repetitions),
+        **metrics,
+        bytes=int(max(row.bytes or 0 for row in rows)) or None,
+        verified=all(row.verified == 1 for row in rows),
+        planted_percent=statistics.median(planted) if planted else None,
     )
 
 
 def collect(
-    processes: Sequence[Process], commit: str, sessions: list[Any] | None = None
-) -> dict[str, Any]:
-    """The run that these processes make; GateError when they are not of one kind."""
-    parse_commit(Node(commit, "--commit"))
+    processes: Sequence[Process],
+    commit: str,
+    sessions: Sequence[Session] | None = None,
+    path: str = "collect",
+) -> RunFile:
+    """The run that these processes make; GateError when they are not of one kind. `path` is where
+    it is to be written."""
+    try:
+        commit_digits(commit)
+    except ValueError as problem:
+        raise GateError(f"--commit: {problem}") from problem
     first = processes[0]
     for process in processes[1:]:
         _check_alike(first, process)
-    session: dict[str, Any] = {"processes": len(processes), "conditions": {}}
-    if first.started is not None:
-        session["started"] = first.started
+    if sessions is None:
+        sessions = [Session(started=first.started, processes=len(processes), conditions={})]
     document = {
-        "schema": SCHEMA,
+        "schema": 1,
         "commit": commit,
-        "device": dict(first.device),
+        "device": first.device.fields,
         "protocol": _protocol(processes),
-        "sessions": [session] if sessions is None else sessions,
+        "sessions": [session.model_dump(mode="json") for session in sessions],
         "benchmarks": {
             name: _row([process.readings[name] for process in processes]) for name in first.readings
         },
     }
-    parse(Node(document, "collect"), Role.ACCEPTED)
-    return document
+    return model.parse(dumps(document), path, Role.ACCEPTED)
 
 
 def _protocol(processes: Sequence[Process]) -> dict[str, Any]:
+    first = processes[0]
     peaks = [rounded(p.peak_gflops) for p in processes if p.peak_gflops is not None]
     optional = {
-        "seed": processes[0].seed,
-        "min_time_s": processes[0].min_time_s,
-        "plant": processes[0].plant,
+        "seed": first.seed,
+        "min_time_s": first.min_time_s,
+        "plant": first.plant,
         "peak_gflops_per_process": peaks if len(peaks) == len(processes) else None,
     }
-    told = {key: value for key, value in optional.items() if value is not None}
-    return {"processes": len(processes), **told}
+    known = {key: value for key, value in optional.items() if value is not None}
+    return {"processes": len(processes), **known}
 
 
 def _row(readings: Sequence[Reading]) -> dict[str, Any]:
-    row: dict[str, Any] = {
+    series = {
+        metric: [rounded(reading.summary[metric]) for reading in readings]
+        for metric in readings[0].summary
+    }
+    medians = {
+        metric: rounded(statistics.median(reading.summary[metric] for reading in readings))
+        for metric in series
+    }
+    size = readings[0].bytes
+    return {
+        **medians,
+        **({} if size is None else {"bytes": size}),
         "key": False,
         "verified": all(reading.verified for reading in readings),
-        "per_process": {
-            metric: [rounded(reading.values[metric]) for reading in readings]
-            for metric in (GFLOPS, RATIO)
-            if metric in readings[0].values
-        },
+        "per_process": {m: values for m, values in series.items() if m in (GFLOPS, RATIO)},
     }
-    for metric in readings[0].values:
-        row[metric] = rounded(statistics.median(reading.values[metric] for reading in readings))
-    if readings[0].bytes is not None:
-        row["bytes"] = readings[0].bytes
-    return row
 
 
 def _check_alike(first: Process, other: Process) -> None:
     """Processes are replicates only if they did the same thing on the same device."""
-    prefix = f"{other.path}: not like {first.path}:"
-    for key in sorted({*first.device, *other.device}):
-        if first.device.get(key) != other.device.get(key):
-            raise GateError(
-                f"{prefix} device {key} {other.device.get(key)!r}, not {first.device.get(key)!r}"
-            )
-    if first.plant != other.plant:
-        raise GateError(f"{prefix} plant {other.plant!r}, not {first.plant!r}")
-    if first.seed != other.seed:
-        raise GateError(f"{prefix} seed {other.seed!r}, not {first.seed!r}")
+    prefix = f"{other.source}: not like {first.source}:"
+    here, there = first.device.fields, other.device.fields
+    for key in sorted({*here, *there}):
+        if here.get(key) != there.get(key):
+            raise GateError(f"{prefix} device {key} {there.get(key)!r}, not {here.get(key)!r}")
+    for key in ("plant", "seed"):
+        if getattr(first, key) != getattr(other, key):
+            raise GateError(f"{prefix} {key} {getattr(other, key)!r}, not {getattr(first, key)!r}")
     for name in sorted({*first.readings, *other.readings}):
         for absent_in, present_in in ((first, other), (other, first)):
             if name not in absent_in.readings:
-                raise GateError(f"{prefix} {name} is in {present_in.path} only")
-        ours, theirs = first.readings[name], other.readings[name]
-        if (ours.values.keys(), ours.bytes) != (theirs.values.keys(), theirs.bytes):
+                raise GateError(f"{prefix} {name} is in {present_in.source} only")
+        one, two = first.readings[name], other.readings[name]
+        if (one.summary.keys(), one.bytes) != (two.summary.keys(), two.bytes):
             raise GateError(f"{prefix} {name} has other counters or another number of bytes")
 
 
 def check_distinct(paths: Sequence[str]) -> None:
-    """A recording given twice would count as two independent processes."""
+    """GateError where one recording is given twice."""
     seen: dict[bytes, str] = {}
     for path in paths:
         try:
             content = Path(path).read_bytes()
         except OSError:
-            continue  # read_process tells it better
+            continue  # read_process says why
         if content.strip() and content in seen:
             raise GateError(f"{path}: the same recording as {seen[content]}")
         seen[content] = path
 
 
-def read_sessions(path: str) -> list[Any]:
-    root = read_json(path)
-    check_finite(root)
-    for session in root.elements():
-        session.object()
-    if not root.value:
-        raise root.error("no session in it")
-    return list(root.value)
+def read_sessions(path: str) -> list[Session]:
+    text = read_text(path)
+    check_finite(parse_json(text, path), path)
+    sessions = validated(list[Session], text, path)
+    if not sessions:
+        raise GateError(f"{path}: no session in it")
+    return sessions

@@ -1,7 +1,5 @@
 """What a GPU was like around a measurement, as NVML tells it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any
@@ -83,4 +81,4 @@ def _visible_gpu(nvml: Any) -> Any:
 
 
 def _violation(nvml: Any, gpu: Any, policy: int) -> float:
-    return nvml.nvmlDeviceGetViolationStatus(gpu, policy).violationTime / 1e6
+    return float(nvml.nvmlDeviceGetViolationStatus(gpu, policy).violationTime) / 1e6

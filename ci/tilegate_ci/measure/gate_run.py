@@ -1,199 +1,284 @@
-"""A gate run on a GPU: what is measured, in which order, and what it comes to."""
+"""One gate run: two builds, a screen where there is a baseline, pairs for what it flags."""
 
-from __future__ import annotations
-
-import math
-import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError, Node
-from tilegate_ci.core.model import MIN_DELTA, RATIO, Device, Run
-from tilegate_ci.core.reader import Role, parse
+from tilegate_ci.core.files import dumps, write_text
+from tilegate_ci.core.model import REPOSITORY, Device, Role, RunFile, Session, baseline_path, load
+from tilegate_ci.core.names import matching, rerun_command, rung_of
+from tilegate_ci.core.process import Process
+from tilegate_ci.core.progress import Steps, message
 from tilegate_ci.core.verdicts import Verdict
-from tilegate_ci.judge import paired
-from tilegate_ci.judge.compare import Comparison, Row, worst_first
-from tilegate_ci.judge.session import is_canary, moved, void_reason
+from tilegate_ci.judge.compare import Comparison, Row, compare, worst_first
+from tilegate_ci.judge.confirm import (
+    Confirmed,
+    Pair,
+    judge_pairs,
+    moved_canaries,
+    throttled,
+    with_verdicts,
+)
+from tilegate_ci.judge.paired import SCREEN
+from tilegate_ci.measure.builds import Side, build, digest_of_baselines, judged_by, resolve
 from tilegate_ci.measure.collect import collect
-from tilegate_ci.measure.journal import Journal, Stored
+from tilegate_ci.measure.identity import same_rungs
+from tilegate_ci.measure.journal import Journal
 from tilegate_ci.measure.launcher import Launcher
+from tilegate_ci.measure.pairs import Bench, measure_pairs, screen
+from tilegate_ci.measure.suite import CANARIES, read_suite
 
-SPARES = 4  # pairs beyond those wanted, for void ones
+MOST_PROCESS_S = 15.0
 CONTROLS = 4  # flagged benchmarks of the same machine code that are measured along
-
-Tell = Callable[[str], None]
-Pair = tuple[Stored, Stored]
+NO_NVML = "NVML says nothing of the GPU, so that heat voids no process; is nvidia-ml-py installed?"
 
 
 @dataclass(frozen=True)
-class Bench:
-    """How processes are run: the launcher, where they are kept, who is told. `seed` draws the
-    order of base and head."""
-
-    launcher: Launcher
-    journal: Journal
-    tell: Tell
-    seed: str
-
-    def process(self, key: str, binary: Path, names: Sequence[str], left: int) -> Stored:
-        """The process `key`, run unless the journal has it; `left` are those after it."""
-        stored = self.journal.load(key)
-        if stored is None:
-            stored = self.journal.save(key, self.launcher.run(binary, names))
-            rest = left * stored.wall_s
-            self.tell(f"{key}: {stored.wall_s:.1f} s; about {rest / 60:.1f} min left")
-        if set(stored.report.readings) != set(names):
-            raise GateError(f"{stored.report.path}: other benchmarks in it; give another --out")
-        if any(RATIO not in r.values for r in stored.report.readings.values()):
-            raise GateError(f"{stored.report.path}: no time of cuBLAS; a gate run needs a GPU")
-        return stored
-
-
-def screen(bench: Bench, head: Path, names: Sequence[str], processes: int) -> list[Stored]:
-    """Processes of the head alone, those that heat or a power brake voids replaced."""
-    sound: list[Stored] = []
-    for number in range(1, processes + SPARES + 1):
-        stored = bench.process(f"screen-{number}", head, names, processes - number)
-        reason = void_reason(stored.conditions)
-        if reason:
-            bench.tell(f"screen-{number} is void: {reason}")
-        else:
-            sound.append(stored)
-        if len(sound) == processes:
-            break
-    return sound
-
-
-def measure_pairs(
-    bench: Bench, base: Path, head: Path, names: Sequence[str], wanted: int
-) -> list[Pair]:
-    """Pairs of a process of base and one of head, in an order drawn for each. Void ones are
-    measured again, a few times; the result may be shorter than `wanted`."""
-    found: list[Pair] = []
-    for number in range(1, wanted + SPARES + 1):
-        sides = [("base", base), ("head", head)]
-        random.Random(f"{bench.seed}:{number}").shuffle(sides)
-        pair = {}
-        for place, (side, binary) in enumerate(sides):
-            left = 2 * max(0, wanted - len(found)) - 1 - place
-            pair[side] = bench.process(f"pair-{number}-{side}", binary, names, left)
-        reasons = {void_reason(stored.conditions) for stored in pair.values()} - {None}
-        if reasons:
-            bench.tell(f"pair {number} is void: {', '.join(sorted(map(str, reasons)))}")
-        else:
-            found.append((pair["base"], pair["head"]))
-        if len(found) == wanted:
-            break
-    return found
+class Options:
+    filter: str
+    pairs: int
+    min_time_s: float
+    seed: int
+    screened: bool
+    identity: bool
+    cmake: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Confirmed:
-    """`reasons` say why the session cannot be judged, if so; `keys` must not stay undecided."""
+class Job:
+    """What is to be measured. `names` are of both suites, in the head's order. `folder` holds the
+    finished processes, of `protocol` and no other."""
 
-    verdicts: Mapping[str, Verdict]
-    estimates: Mapping[str, paired.Estimate]
-    deltas: Mapping[str, float]
-    reasons: tuple[str, ...]
-    keys: frozenset[str] = frozenset()
+    base: Side
+    head: Side
+    names: Sequence[str]
+    gone: Sequence[str]  # in the base's suite only
+    new: Sequence[str]  # in the head's suite only
+    folder: Path
+    options: Options
+    protocol: Mapping[str, object]
+
+    @property
+    def head_names(self) -> list[str]:
+        return [*self.names, *self.new]
+
+    @property
+    def canaries(self) -> list[str]:
+        return [name for name in CANARIES if name in self.names]
+
+    def plan(self) -> str:
+        pairs, screened = self.options.pairs, SCREEN * self.options.screened
+        lines = [self.base.title, self.head.title, f"{len(self.head_names)} benchmarks"]
+        lines += [f"not in the head's suite: {name}" for name in self.gone]
+        lines += [f"screen: {screened} processes of head"] * bool(screened)
+        what = "confirm what it flags: " if screened else ""
+        lines += [f"{what}{pairs} pairs of processes, base and head in turn"]
+        most = (screened + 2 * pairs) * MOST_PROCESS_S / 60
+        lines += [f"at most {MOST_PROCESS_S:g} s each, {most:.1f} min in all, and the builds"]
+        there = len(list(self.folder.glob("process-*.json")))
+        return "\n".join([*lines, f"{self.folder}: {there} processes are there already"]) + "\n"
 
 
-def judge_pairs(
-    pairs: Sequence[Pair],
-    names: Iterable[str],
-    identical: Iterable[str],
-    deltas: Mapping[str, float],
-    wanted: int,
-    screened_on: Device | None = None,
-) -> Confirmed:
-    """Judges `names`, of which canaries and `identical` serve as controls. All of it, the screen
-    too where there was one, must be of one device."""
-    names, same = list(names), set(identical)
-    known = {name: deltas.get(name, MIN_DELTA) for name in names}
-    if len(pairs) < wanted:
-        told = throttled(f"{len(pairs)} of {wanted} pairs")
-        return Confirmed(dict.fromkeys(names, Verdict.INCOMPARABLE), {}, known, (told,))
-    found = {
-        name: paired.estimate(
-            [base.log_ratio(name) - head.log_ratio(name) for base, head in pairs], known[name]
-        )
-        for name in names
+def prepare(base: str, head: str, work: Path, out: Path | None, options: Options) -> Job:
+    """`base` and `head` are revisions or folders, as on the command line."""
+    # A screened head is a change: what others did to its base since is not its fault.
+    revision = judged_by(base, head, REPOSITORY) if options.screened else base
+    base_side = replace(resolve("base", revision, REPOSITORY, work), given=base)
+    head_side = resolve("head", head, REPOSITORY, work)
+    head_suite, base_suite = read_suite(head_side.suite), read_suite(base_side.suite)
+    every = list(dict.fromkeys([*head_suite, *base_suite]))
+    chosen = matching(every, options.filter or None)
+    chosen += [name for name in CANARIES if name in every and name not in chosen]
+    protocol: dict[str, object] = {
+        "schema": 2,
+        "base": base_side.digest,
+        "head": head_side.digest,
+        "baselines": digest_of_baselines(base_side.source),
+        **asdict(options),
+        "cmake": list(options.cmake),
     }
-    controls = {name: e for name, e in found.items() if is_canary(name) or name in same}
-    judged = {name: e for name, e in found.items() if name not in controls}
-    verdicts = paired.judge(judged, known)
-    for name in controls:
-        verdicts[name] = Verdict.IDENTICAL if name in same else Verdict.PASS
-    reasons = (*_other_devices(pairs, screened_on), *moved(controls, known))
-    if reasons:
-        verdicts = {name: _unjudged(verdict) for name, verdict in verdicts.items()}
-    return Confirmed(verdicts, found, known, reasons)
+    name = f"run-{hashlib.sha256(dumps(protocol).encode()).hexdigest()[:16]}"
+    return Job(
+        base_side,
+        head_side,
+        [name for name in chosen if name in head_suite and name in base_suite],
+        [name for name in chosen if name not in head_suite],
+        [name for name in chosen if name not in base_suite],
+        out or work / name,
+        options,
+        protocol,
+    )
 
 
-def throttled(sound: str) -> str:
-    return f"throttled: only {sound} count; let the GPU cool down, then give another --out"
+def judged(job: Job) -> Comparison:
+    """Builds, measures and judges."""
+    with Steps() as steps:
+        return GateRun(job, steps).judged()
 
 
-def _other_devices(pairs: Sequence[Pair], screened_on: Device | None) -> list[str]:
-    devices = [stored.device for pair in pairs for stored in pair]
-    first = screened_on or devices[0]
-    others = dict.fromkeys(_in_words(d) for d in devices if first.differences(d))
-    return [f"measured on {other}, and on {_in_words(first)}" for other in others]
+class GateRun:
+    def __init__(self, job: Job, steps: Steps) -> None:
+        self.job = job
+        self.bench = Bench(
+            Launcher(job.options.min_time_s, job.options.seed, job.head.suite),
+            Journal(job.folder, job.protocol),
+            steps,
+            f"{job.base.digest}:{job.head.digest}:{job.options.seed}",
+        )
+        self.without_nvml = False
+
+    def judged(self) -> Comparison:
+        job, there = self.job, self.bench.journal.count()
+        if there:
+            message(f"{job.folder}: {there} processes are there already")
+        build(job.head, job.options.cmake)
+        found = self._screened() if job.options.screened else self._unscreened()
+        if self.without_nvml:
+            found = replace(found, warnings=(*found.warnings, NO_NVML))
+        found = replace(found, base_commit=job.base.commit)
+        return self._with_suites(found)
+
+    def _screened(self) -> Comparison:
+        job = self.job
+        processes = screen(self.bench, job.head.binary, job.head_names, SCREEN)
+        if len(processes) < SCREEN:
+            shown = self.bench.process("screen-1", job.head.binary, job.head_names, 0)
+            sound = f"{len(processes)} of {SCREEN} processes of the screen"
+            return self._throttled(shown, throttled(sound))
+        candidate = self._saved(processes, job.head, "candidate")
+        stored = self._baseline(candidate.device)
+        if stored is None:
+            message(f"base has no baseline for {candidate.device.name}: everything is confirmed")
+            return self._unscreened()
+        screening = compare(stored, candidate)
+        off = moved_canaries(screening)
+        if screening.differences or off:
+            return _incomparable(screening, off)
+        flagged = self._flagged(screening)
+        identical = self._identical(flagged) if flagged else []
+        rest = [name for name in flagged if name not in identical]
+        found = Confirmed(dict.fromkeys(identical, Verdict.IDENTICAL))
+        if rest:
+            measured = {*rest, *identical[:CONTROLS], *job.canaries}
+            confirmed, _ = self._confirmed(sorted(measured), identical, stored)
+            found = replace(confirmed, verdicts={**found.verdicts, **confirmed.verdicts})
+        return with_verdicts(screening, found)
+
+    def _flagged(self, screening: Comparison) -> list[str]:
+        """What looks slower, and what the baseline lacks although the base can run it."""
+        flagged = []
+        for verdict, reason in (
+            (Verdict.REGRESSED, "look slower"),
+            (Verdict.NEW, "are not in the baseline"),
+        ):
+            names = [row.name for row in screening.rows if row.verdict is verdict]
+            if verdict is Verdict.NEW:  # of those in head's suite only there is nothing to compare
+                names = [name for name in names if name in self.job.names]
+            if names:
+                message(f"{len(names)} {reason}: {', '.join(names)}")
+            flagged += names
+        return flagged
+
+    def _unscreened(self) -> Comparison:
+        """Everything in pairs, what is identical as controls; if all of it is, nothing to judge."""
+        job, names = self.job, list(self.job.names)
+        identical = self._identical(names)
+        if all(name in identical or name in CANARIES for name in names):
+            message("the machine code is the same throughout; one process to show that it runs")
+            shown = self.bench.process("head", job.head.binary, job.head_names, 0)
+            run = self._saved([shown], job.head, "head")
+            verdicts = dict.fromkeys(names, Verdict.IDENTICAL)
+            verdicts |= dict.fromkeys(job.new, Verdict.NEW)
+            return with_verdicts(compare(run, run), Confirmed(verdicts))
+        measured = sorted({*names, *job.canaries})
+        confirmed, pairs = self._confirmed(measured, identical, None)
+        if not pairs:
+            shown = self.bench.process("pair-1-head", job.head.binary, measured, 0)
+            return self._throttled(shown, *confirmed.reasons)
+        base = self._saved([pair[0] for pair in pairs], job.base, "base")
+        head = self._saved([pair[1] for pair in pairs], job.head, "head")
+        return with_verdicts(compare(base, head), confirmed)
+
+    def _confirmed(
+        self, names: list[str], identical: Iterable[str], stored: RunFile | None
+    ) -> tuple[Confirmed, list[Pair]]:
+        job, wanted = self.job, self.job.options.pairs
+        if not job.options.identity:  # else it was built to be looked at
+            build(job.base, job.options.cmake)
+        pairs = measure_pairs(self.bench, job.base.binary, job.head.binary, names, wanted)
+        screened_on = stored.device if stored else None
+        if stored is None and pairs:
+            stored = self._baseline(pairs[0][1].device)
+        rows = stored.benchmarks if stored else {}
+        deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
+        found = judge_pairs(pairs, names, identical, deltas, wanted, screened_on)
+        return replace(found, keys=frozenset(name for name in rows if rows[name].key)), pairs
+
+    def _identical(self, names: Sequence[str]) -> list[str]:
+        job = self.job
+        if not job.options.identity:
+            return []
+        build(job.base, job.options.cmake)
+        same = same_rungs(job.base.build, job.head.build, {rung_of(name) for name in names})
+        return [name for name in names if rung_of(name) in same and name not in CANARIES]
+
+    def _baseline(self, device: Device) -> RunFile | None:
+        """That of the base, its rows outside the gated suite left out."""
+        job = self.job
+        path = job.base.source / "bench" / "baselines" / baseline_path(device).name
+        if not path.exists():
+            return None
+        run, names = load(path, Role.BASELINE), {*job.head_names, *job.gone}
+        rows = {name: row for name, row in run.benchmarks.items() if name in names}
+        return run.model_copy(update={"benchmarks": rows}) if rows else None
+
+    def _saved(self, processes: Sequence[Process], side: Side, name: str) -> RunFile:
+        """The run that these processes make, kept beside them."""
+        self.without_nvml |= any(not process.conditions.before for process in processes)
+        sessions = [
+            Session(started=p.started, processes=1, conditions=p.conditions.model_dump())
+            for p in processes
+        ]
+        path = self.job.folder / f"{name}.json"
+        run = collect(processes, side.commit, sessions, str(path))
+        write_text(path, dumps(run.fields) + "\n")
+        return run
+
+    def _with_suites(self, comparison: Comparison) -> Comparison:
+        """With a row for all that only one of the suites has, and so was not measured."""
+        known = {row.name for row in comparison.rows}
+        kind = comparison.candidate.device.kind
+        rows = [*comparison.rows]
+        for names, verdict, note in (
+            (self.job.gone, Verdict.ERROR, "missing in the head's suite"),
+            (self.job.new, Verdict.NEW, "not in the base's suite"),
+        ):
+            rows += [
+                Row(name, verdict, note, rerun_command(name, kind), key=False)
+                for name in names
+                if name not in known
+            ]
+        return replace(comparison, rows=tuple(sorted(rows, key=worst_first)))
+
+    def _throttled(self, process: Process, *reasons: str) -> Comparison:
+        """Where too little of what was measured counts: one process shows what was asked for."""
+        run = self._saved([process], self.job.head, "throttled")
+        shown = compare(run, run)
+        rows = tuple(
+            replace(row, verdict=Verdict.INCOMPARABLE, note="not judged", slowdown=None)
+            for row in shown.rows
+        )
+        return replace(shown, rows=rows, differences=reasons)
 
 
-def _in_words(device: Device) -> str:
-    return f"{device.name} with cuBLAS {device.cublas}"
-
-
-def _unjudged(verdict: Verdict) -> Verdict:
-    return Verdict.IDENTICAL if verdict is Verdict.IDENTICAL else Verdict.INCOMPARABLE
-
-
-def as_run(processes: Sequence[Stored], commit: str, source: str) -> Run:
-    """The run that these processes make, as `collect` writes it."""
-    sessions = [
-        {"started": p.started, "processes": 1, "conditions": dict(p.conditions)} for p in processes
+def _incomparable(screening: Comparison, reasons: Sequence[str]) -> Comparison:
+    rows = [
+        replace(row, verdict=Verdict.INCOMPARABLE) if row.verdict is Verdict.REGRESSED else row
+        for row in screening.rows
     ]
-    document = collect([process.report for process in processes], commit, sessions)
-    return parse(Node(document, source), Role.CANDIDATE)
-
-
-def with_verdicts(comparison: Comparison, found: Confirmed) -> Comparison:
-    """The comparison, with the paired verdicts in place of the screen's."""
-    rows = [_row(row, found) if row.name in found.verdicts else row for row in comparison.rows]
     return replace(
-        comparison,
+        screening,
         rows=tuple(sorted(rows, key=worst_first)),
-        differences=(*comparison.differences, *found.reasons),
+        differences=(*screening.differences, *reasons),
     )
-
-
-def _row(row: Row, found: Confirmed) -> Row:
-    if row.verdict is Verdict.ERROR:
-        return row
-    verdict, estimate = found.verdicts[row.name], found.estimates.get(row.name)
-    if estimate is None:
-        return replace(row, verdict=verdict, note="not judged")
-    bounds = [-100 * math.expm1(-value) for value in (estimate.lower, estimate.upper)]
-    note = f"{estimate.pairs} pairs: {bounds[0]:+.2f} to {bounds[1]:+.2f} %, p {estimate.p:.1g}"
-    if verdict is Verdict.IDENTICAL:
-        note += ", the same machine code"
-    return replace(
-        row,
-        verdict=verdict,
-        note=note,
-        slowdown=-math.expm1(-estimate.mean),
-        delta=found.deltas[row.name],
-        key=row.key or row.name in found.keys,
-    )
-
-
-def moved_canaries(comparison: Comparison) -> list[str]:
-    """Canaries off the baseline by more than their margin, as the screen sees them."""
-    return [
-        f"{row.name}, cuBLAS against itself, is off by {-100 * row.slowdown:+.2f} %"
-        for row in comparison.rows
-        if is_canary(row.name) and row.slowdown is not None and row.delta is not None
-        and abs(math.log1p(-row.slowdown)) > row.delta
-    ]  # fmt: skip

@@ -1,70 +1,109 @@
 """Whether a rung's machine code and launches are the same in two builds.
 
 Of each object file: the SASS (by cuobjdump, else the embedded fat binary), and what of the host
-side the launches hang on: its instructions and constants, with the names that they refer to.
+side the launches depend on: its instructions and constants, with the names that they refer to.
 Strings, debug information and unwinding tables are left out: paths are in them."""
-
-from __future__ import annotations
 
 import hashlib
 import os
 import shutil
-import struct
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
-_PROGBITS, _RELA = 1, 4
-_ALLOC, _STRINGS = 0x2, 0x20
-_DEVICE = (".nv_fatbin",)
-_LEFT_OUT = ("__nv_module_id", ".eh_frame", ".gcc_except_table", ".nvFatBinSegment")
+from elftools.common.exceptions import ELFError
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import Section
 
+from tilegate_ci.core.progress import message
+from tilegate_ci.core.stages import FILE, read_stages
 
-@dataclass(frozen=True)
-class _Section:
-    name: str
-    kind: int
-    flags: int
-    data: bytes
-    link: int
-    target: int
-
-    @property
-    def counts(self) -> bool:
-        loaded = self.kind == _PROGBITS and self.flags & _ALLOC and not self.flags & _STRINGS
-        return bool(loaded) and not self.name.startswith((*_DEVICE, *_LEFT_OUT))
+_DEVICE = ".nv_fatbin"
+_LEFT_OUT = (_DEVICE, "__nv_module_id", ".eh_frame", ".gcc_except_table", ".nvFatBinSegment")
 
 
 def fingerprints(build: Path) -> dict[str, str]:
-    """By rung, its name in lower case without underscores. {} where the objects are not there,
-    as in a build of an unknown kind; then nothing counts as identical."""
-    rungs: dict[str, list[str]] = {}
+    """By library, as tilegate_split_k. {} where the objects are not there, as in a build of an
+    unknown kind; then nothing counts as identical."""
+    libraries: dict[str, list[str]] = {}
     shared: list[str] = []
     for path in sorted((build / "kernels").rglob("*.o")) + sorted((build / "bench").rglob("*.o")):
         place = path.relative_to(build).as_posix()
-        host, device = _host(path), _device(path)
+        host, device = _fingerprint(path)
         if "/tilegate_" in place and path.name.endswith(".cu.o") and device:
-            word = place.split("/tilegate_", 1)[1].split(".dir/")[0]
-            rungs.setdefault(word.replace("_", ""), []).append(f"{path.name} {host} {device}")
+            library = "tilegate_" + place.split("/tilegate_", 1)[1].split(".dir/")[0]
+            libraries.setdefault(library, []).append(f"{path.name} {host} {device}")
         else:  # whatever launches and times every rung
             shared.append(f"{place} {host} {device}")
-    return {word: _digest("\n".join([*own, *shared]).encode()) for word, own in rungs.items()}
+    return {name: _digest("\n".join([*own, *shared])) for name, own in libraries.items()}
 
 
 def same_rungs(base: Path, head: Path, rungs: Iterable[str]) -> set[str]:
     """Those of `rungs`, as benchmarks are called, that two build folders have in common."""
-    ours, theirs = fingerprints(base), fingerprints(head) if head != base else None
-    theirs = ours if theirs is None else theirs
-    words = {rung: rung.split(".")[0].replace("_", "").lower() for rung in rungs}
-    return {r for r, word in words.items() if word in ours and ours[word] == theirs.get(word)}
+    before = fingerprints(base)
+    after = before if base == head else fingerprints(head)
+    libraries = _libraries(head)
+    same = {name for name, digest in before.items() if after.get(name) == digest}
+    found = set()
+    for rung in rungs:
+        name, _, configuration = rung.partition(".")
+        library = libraries.get(name, "") + ("_variants" if configuration else "")
+        found |= {rung} if library in same else set()
+    return found
 
 
-def _device(path: Path) -> str:
-    """The hash of its device code; empty where it has none."""
-    embedded = b"".join(s.data for s in _sections(path) if s.name in _DEVICE)
-    if not embedded:
-        return ""
+def _libraries(build: Path) -> dict[str, str]:
+    """By rung. Of a build that does not list its rungs none is known to be the same."""
+    if not (build / FILE).exists():
+        message(f"{build}: no {FILE}, so that no machine code counts as the same")
+        return {}
+    return {stage.name: stage.library for stage in read_stages(build)}
+
+
+def _fingerprint(path: Path) -> tuple[str, str]:
+    """Hashes of the host's half and of the device's; the latter is empty where there is none."""
+    with path.open("rb") as stream:
+        try:
+            elf = ELFFile(stream)
+        except ELFError:  # not an object file of this platform
+            return _digest(path.read_bytes()), ""
+        sections = list(elf.iter_sections())
+        parts = [f"{s.name} {_digest(s.data())}" for s in sections if _counts(s)]
+        for section in sections:
+            if isinstance(section, RelocationSection):
+                target = sections[section["sh_info"]]
+                if _counts(target):
+                    parts.append(f"{section.name} {_digest(_references(section, sections))}")
+        embedded = b"".join(s.data() for s in sections if s.name == _DEVICE)
+    return _digest("\n".join(sorted(parts))), _device(path, embedded) if embedded else ""
+
+
+def _counts(section: Section) -> bool:
+    flags = section["sh_flags"]
+    loaded = section["sh_type"] == "SHT_PROGBITS" and flags & SH_FLAGS.SHF_ALLOC
+    return (
+        bool(loaded) and not flags & SH_FLAGS.SHF_STRINGS and not section.name.startswith(_LEFT_OUT)
+    )
+
+
+def _references(section: RelocationSection, sections: list[Section]) -> str:
+    symbols = sections[section["sh_link"]]
+    lines = []
+    for relocation in section.iter_relocations():
+        symbol = symbols.get_symbol(relocation["r_info_sym"])
+        index, addend = symbol["st_shndx"], relocation["r_addend"]
+        # A symbol of a section has no name of its own.
+        name = symbol.name or (sections[index].name if isinstance(index, int) else "")
+        # Offsets into strings shift with the length of a path before them.
+        if ".str" in name or name.startswith(".LC"):
+            addend = 0
+        lines.append(f"{relocation['r_offset']} {relocation['r_info_type']} {name} {addend}")
+    return "\n".join(lines)
+
+
+def _device(path: Path, embedded: bytes) -> str:
     tool = find_cuobjdump()
     if tool is not None:
         done = subprocess.run([tool, "-sass", str(path)], capture_output=True, check=False)
@@ -79,50 +118,5 @@ def find_cuobjdump() -> str | None:
     return shutil.which("cuobjdump", path=os.pathsep.join(folders))
 
 
-def _host(path: Path) -> str:
-    sections = _sections(path)
-    parts = [f"{s.name} {_digest(s.data)}" for s in sections if s.counts]
-    for section in sections:
-        if section.kind == _RELA and sections[section.target].counts:
-            parts.append(f"{section.name} {_digest(_references(section, sections))}")
-    return _digest("\n".join(sorted(parts)).encode())
-
-
-def _references(section: _Section, sections: list[_Section]) -> bytes:
-    symbols = sections[section.link]
-    names = sections[symbols.link].data
-    lines = []
-    for offset, info, addend in struct.iter_unpack("<QQq", section.data):
-        name, _, _, index, _, _ = struct.unpack_from("<IBBHQQ", symbols.data, 24 * (info >> 32))
-        # A symbol of a section has no name of its own.
-        told = _text(names, name) or (sections[index].name if index < len(sections) else "")
-        # Offsets into strings shift with the length of a path before them.
-        if ".str" in told or told.startswith(".LC"):
-            addend = 0
-        lines.append(f"{offset} {info & 0xFFFFFFFF} {told} {addend}")
-    return "\n".join(lines).encode()
-
-
-def _sections(path: Path) -> list[_Section]:
-    data = path.read_bytes()
-    if data[:5] != b"\x7fELF\x02":
-        return []
-    (start,) = struct.unpack_from("<Q", data, 0x28)
-    size, count, names_index = struct.unpack_from("<HHH", data, 0x3A)
-    headers = [
-        struct.unpack_from("<IIQQQQIIQQ", data, start + size * index) for index in range(count)
-    ]
-    offset, length = headers[names_index][4:6]
-    names = data[offset : offset + length]
-    return [
-        _Section(_text(names, h[0]), h[1], h[2], data[h[4] : h[4] + h[5]], h[6], h[7])
-        for h in headers
-    ]
-
-
-def _text(table: bytes, start: int) -> str:
-    return table[start : table.index(b"\0", start)].decode(errors="replace")
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _digest(content: bytes | str) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()

@@ -1,39 +1,24 @@
 """Runs the bench binary, one process at a time, and reads what it measured."""
 
-from __future__ import annotations
-
 import csv
 import shlex
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from tilegate_ci.core.files import GateError, Node
-from tilegate_ci.core.reader import parse_name
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.names import canonical_name
+from tilegate_ci.core.process import Conditions, Process
 from tilegate_ci.measure import conditions
-from tilegate_ci.measure.collect import Process, read_process
+from tilegate_ci.measure.collect import read_process
 from tilegate_ci.measure.suite import SUITE, filter_of
 
 TIMEOUT_S = 300.0
-MIN_TIME_S = 0.05  # a benchmark, unless told otherwise
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One process: Google Benchmark's own report, every replay, and how the GPU was around it.
-    A replay's seconds of cuBLAS are 0 where there is none."""
-
-    report: Process
-    replays: Mapping[str, tuple[Sequence[float], Sequence[float]]]
-    started: str
-    wall_s: float
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
+MIN_TIME_S = 0.05  # per benchmark, unless the command line says otherwise
 
 
 @dataclass(frozen=True)
@@ -54,34 +39,26 @@ class Launcher:
         ]
         return [*command, f"--plant={plant}"] if plant else command
 
-    def run(self, binary: Path, names: Sequence[str], plant: str | None = None) -> Measured:
+    def run(self, binary: Path, names: Sequence[str], plant: str | None = None) -> Process:
         """GateError unless exactly the benchmarks `names` ran and were verified."""
-        command = self.command(binary, names, plant)
         with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
             report, replays = Path(folder) / "report.json", Path(folder) / "replays.csv"
+            files = [f"--samples={replays}", f"--benchmark_out={report}"]
             before = conditions.read()
-            started = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+            started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             start = time.monotonic()
-            _run(
-                [
-                    *command,
-                    f"--samples={replays}",
-                    f"--benchmark_out={report}",
-                    "--benchmark_out_format=json",
-                ]
-            )
+            _run([*self.command(binary, names, plant), *files, "--benchmark_out_format=json"])
             wall_s = time.monotonic() - start
             after = conditions.read()
-            measured = Measured(
-                read_process(str(report)),
-                read_replays(replays),
-                started,
-                round(wall_s, 3),
-                before,
-                after,
-            )
-        check_complete(measured, names, str(binary))
-        return measured
+            process, seconds = read_process(str(report)), read_replays(replays)
+        _check_complete(process, set(seconds), names, str(binary))
+        readings = {
+            name: reading.model_copy(update=dict(zip(("rung_s", "cublas_s"), seconds[name])))
+            for name, reading in process.readings.items()
+        }
+        around = Conditions(before=before, after=after)
+        update = {"started": started, "wall_s": round(wall_s, 3), "conditions": around}
+        return process.model_copy(update={**update, "readings": readings, "source": str(binary)})
 
 
 def _run(command: Sequence[str]) -> None:
@@ -95,8 +72,8 @@ def _run(command: Sequence[str]) -> None:
         raise GateError(f"{command[0]}: not finished after {TIMEOUT_S:g} s") from problem
     if done.returncode:
         errors = [line for line in done.stdout.splitlines() if "ERROR OCCURRED" in line]
-        told = "\n".join([*errors, *done.stderr.strip().splitlines()[-3:]])
-        raise GateError(f"{told}\nexit code {done.returncode} of `{shlex.join(command)}`")
+        reasons = "\n".join([*errors, *done.stderr.strip().splitlines()[-3:]])
+        raise GateError(f"{reasons}\nexit code {done.returncode} of `{shlex.join(command)}`")
 
 
 def read_replays(path: Path) -> dict[str, tuple[list[float], list[float]]]:
@@ -107,23 +84,26 @@ def read_replays(path: Path) -> dict[str, tuple[list[float], list[float]]]:
             rows = list(csv.reader(stream))
         if not rows or rows[0] != ["benchmark", "rung_s", "cublas_s"]:
             raise GateError(f"{path}: not written by bench --samples")
-        for number, (name, rung, cublas) in enumerate(rows[1:], start=2):
-            node = Node(float(rung), str(path), f"line {number}")
-            yardstick = Node(float(cublas), str(path), f"line {number}").finite()
-            series = replays.setdefault(parse_name(name, node), ([], []))
-            series[0].append(node.positive())
-            series[1].append(yardstick)
+        for number, (name, *seconds) in enumerate(rows[1:], start=2):
+            rung, cublas = map(float, seconds)
+            if not (0 < rung < float("inf") and 0 <= cublas < float("inf")):
+                raise ValueError(f"line {number}: no times: {', '.join(seconds)}")
+            series = replays.setdefault(canonical_name(name), ([], []))
+            series[0].append(rung)
+            series[1].append(cublas)
     except (OSError, ValueError) as problem:
         raise GateError(f"{path}: truncated or malformed: {problem}") from problem
     return replays
 
 
-def check_complete(measured: Measured, names: Sequence[str], source: str) -> None:
-    wanted, found = set(names), set(measured.report.readings)
-    if wanted != found or wanted != set(measured.replays):
-        lacking = sorted(wanted - (found & set(measured.replays)))
-        told = f"lacks {', '.join(lacking)}" if lacking else "ran more than it was asked for"
-        raise GateError(f"{source}: {told}")
-    unverified = sorted(n for n, r in measured.report.readings.items() if not r.verified)
+def _check_complete(
+    process: Process, replayed: set[str], names: Sequence[str], source: str
+) -> None:
+    wanted, found = set(names), set(process.readings)
+    if wanted != found or wanted != replayed:
+        lacking = sorted(wanted - (found & replayed))
+        message = f"lacks {', '.join(lacking)}" if lacking else "ran more than it was asked for"
+        raise GateError(f"{source}: {message}")
+    unverified = sorted(name for name, row in process.readings.items() if not row.verified)
     if unverified:
         raise GateError(f"{source}: not verified: {', '.join(unverified)}")

@@ -1,26 +1,22 @@
 """The gated suite: bench/gate.csv, a table of shapes whose set is the rung to time on them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.names import canonical_name
 
 SUITE = REPOSITORY / "bench" / "gate.csv"
+# Beside the benchmarks of a rung that is run alone: cuBLAS against itself, which no change moves.
+CANARIES = ("Cublas/1024x1024x1024", "Cublas/2048x2048x2048")
 _HEADER = "set,m,n,k,lda,ldb,ldc,pointer_offset_bytes"
 
 
 def read_suite(path: Path = SUITE) -> list[str]:
     """The names of the benchmarks, in the order of the file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise GateError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
-    return parse_suite(text, str(path))
+    return parse_suite(read_text(path), str(path))
 
 
 def parse_suite(text: str, path: str) -> list[str]:
@@ -44,32 +40,9 @@ def _name(line: str, where: str) -> str:
     cells = line.split(",")
     try:
         m, n, k, lda, ldb, ldc, offset = (int(cell) for cell in cells[1:])
-        name = f"{cells[0]}/{m}x{n}x{k}"
-        if (lda, ldb, ldc) != (k, n, n):
-            name += f"/ld{lda}x{ldb}x{ldc}"
-        if offset:
-            name += f"/off{offset}"
-        return canonical_name(name)
+        return canonical_name(f"{cells[0]}/{m}x{n}x{k}/ld{lda}x{ldb}x{ldc}/off{offset}")
     except ValueError as problem:
         raise GateError(f"{where}: {line!r}: {problem}") from problem
-
-
-def rung_of(name: str) -> str:
-    return name.split("/")[0]
-
-
-def matching(names: Iterable[str], pattern: str | None) -> list[str]:
-    """Those in which `pattern` is found; GateError when there are none."""
-    everything = list(names)
-    if pattern is None:
-        return everything
-    try:
-        found = [name for name in everything if re.search(pattern, name)]
-    except re.error as problem:
-        raise GateError(f"--filter {pattern!r}: not a regular expression: {problem}") from problem
-    if not found:
-        raise GateError(f"--filter {pattern!r}: matches none of the {len(everything)} benchmarks")
-    return found
 
 
 def filter_of(names: Iterable[str]) -> str:

@@ -1,97 +1,53 @@
-"""The two files that ci/profile writes: a JSON document, and Markdown tables made from it."""
-
-from __future__ import annotations
+"""A profile as Markdown tables."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 
-from tilegate_ci.profile.metrics import ProfileError, function_name
+from tilegate_ci.core.markdown import table
+from tilegate_ci.profile.format import ProfiledKernel, ProfiledRung, ProfileFile
+from tilegate_ci.profile.ncu import function_name
 
-SCHEMA = 1
-
-Kernel = Mapping[str, Any]
-Column = tuple[str, Callable[[Kernel], str]]
-
-
-def document(
-    commit: str,
-    device: Mapping[str, str],
-    ncu: str,
-    shape: str,
-    rungs: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    """`device` is what `profile_target --device` prints; `rungs` are in ladder order."""
-    return {
-        "schema": SCHEMA,
-        "commit": commit,
-        "device": {
-            "name": device["device_name"],
-            "driver": device["driver"],
-            "cuda": device["cuda"],
-            "cublas": device["cublas"],
-            "compute_capability": int(device["compute_capability"]),
-            "multiprocessors": int(device["multiprocessors"]),
-        },
-        "ncu": ncu,
-        "shape": shape,
-        "rungs": list(rungs),
-    }
+Column = tuple[str, Callable[[ProfiledKernel], str]]
 
 
-def markdown(profile: Mapping[str, Any]) -> str:
-    if profile.get("schema") != SCHEMA:
-        raise ProfileError(f"schema {profile.get('schema')!r}, not {SCHEMA}")
-    device = profile["device"]
+def markdown(profile: ProfileFile) -> str:
+    device = profile.device
     lines = [
-        f"# Profile: {device['name']}, {profile['shape']}",
+        f"# Profile: {device.name}, {profile.shape}",
         "",
-        f"Commit {profile['commit']}, driver {device['driver']}, CUDA {device['cuda']}, "
-        f"cuBLAS {device['cublas']}, Nsight Compute {profile['ncu']}.",
-        "Written by `ci/profile`, from the JSON file of the same name; ci/README.md says what the",
-        "columns mean. Times are those of single launches with cold caches: bench/baselines has",
-        "the ones to compare.",
+        f"Commit {profile.commit}, driver {device.driver}, CUDA {device.cuda}, "
+        f"cuBLAS {device.cublas}, Nsight Compute {profile.ncu}.",
+        "Written by `ci/gate profile`, from the JSON file of the same name. ci/README.md says what",
+        "the columns mean. Times are those of single launches with cold caches; bench/baselines",
+        "has the ones to compare.",
     ]
     kernels = [
-        (label, kernel) for rung in profile["rungs"] for label, kernel in _labelled_kernels(rung)
+        (label, kernel) for rung in profile.rungs for label, kernel in _labelled_kernels(rung)
     ]
     for title, columns in _TABLES:
-        lines += ["", f"## {title}", "", *_table(columns, kernels)]
-    failed = [rung for rung in profile["rungs"] if "error" in rung]
+        rows = [[label, *(cell(kernel) for _, cell in columns)] for label, kernel in kernels]
+        lines += ["", f"## {title}", "", *table(["rung", *(head for head, _ in columns)], rows)]
+    failed = [rung for rung in profile.rungs if rung.error is not None]
     if failed:
         lines += ["", "## Not profiled", ""]
-        lines += [f"- {rung['name']}: {rung['error']}" for rung in failed]
+        lines += [f"- {rung.name}: {rung.error}" for rung in failed]
     return "\n".join(lines) + "\n"
 
 
-def _labelled_kernels(rung: Mapping[str, Any]) -> list[tuple[str, Kernel]]:
+def _labelled_kernels(rung: ProfiledRung) -> list[tuple[str, ProfiledKernel]]:
     """Warptile; SplitK: sgemm, SplitK: reduce."""
-    kernels = rung["kernels"]
-    if len(kernels) == 1:
-        return [(rung["name"], kernels[0])]
-    return [(f"{rung['name']}: {function_name(kernel['name'])}", kernel) for kernel in kernels]
-
-
-def _table(columns: Sequence[Column], kernels: Sequence[tuple[str, Kernel]]) -> list[str]:
-    rows = [["rung", *(heading for heading, _ in columns)]]
-    rows.append(["---", *("---:" for _ in columns)])
-    rows += [[label, *(cell(kernel) for _, cell in columns)] for label, kernel in kernels]
-    return ["| " + " | ".join(row) + " |" for row in rows]
-
-
-def _at(kernel: Kernel, path: str) -> Any:
-    value: Any = kernel
-    for key in path.split("."):
-        value = value[key]
-    return value
+    if len(rung.kernels) == 1:
+        return [(rung.name, rung.kernels[0])]
+    return [(f"{rung.name}: {function_name(kernel.name)}", kernel) for kernel in rung.kernels]
 
 
 def _number(heading: str, path: str, digits: int = 1) -> Column:
-    return heading, lambda kernel: _fixed(_at(kernel, path), digits)
+    return heading, lambda kernel: _fixed(attrgetter(path)(kernel), digits)
 
 
 def _count(heading: str, path: str) -> Column:
-    return heading, lambda kernel: _short(_at(kernel, path))
+    return heading, lambda kernel: _short(attrgetter(path)(kernel))
 
 
 def _fixed(value: float | None, digits: int) -> str:
@@ -108,24 +64,20 @@ def _short(value: int | None) -> str:
     return str(value)
 
 
-def _extents(kernel: Kernel, key: str) -> str:
+def _extents(extents: Sequence[int]) -> str:
     """[512, 1, 1] as 512, [8, 16, 1] as 8x16."""
-    return re.sub(r"(x1)+$", "", "x".join(map(str, kernel[key])))
+    return re.sub(r"(x1)+$", "", "x".join(map(str, extents)))
 
 
-def _shared_memory(kernel: Kernel) -> str:
+def _shared_memory(kernel: ProfiledKernel) -> str:
     """Static and dynamic bytes."""
-    parts = kernel["shared_memory"]
-    return " + ".join(_short_bytes(parts[key]) for key in ("static_bytes", "dynamic_bytes"))
+    parts = (kernel.shared_memory.static_bytes, kernel.shared_memory.dynamic_bytes)
+    return " + ".join("-" if value is None else str(value) for value in parts)
 
 
-def _short_bytes(value: int | None) -> str:
-    return "-" if value is None else str(value)
-
-
-def _limit(kernel: Kernel) -> str:
+def _limit(kernel: ProfiledKernel) -> str:
     """How many blocks an SM holds, and what keeps it from more."""
-    limits = {key: value for key, value in kernel["blocks_per_sm"].items() if value is not None}
+    limits = {key: value for key, value in kernel.blocks_per_sm if value is not None}
     if not limits:
         return "-"
     least = min(limits.values())
@@ -134,11 +86,11 @@ def _limit(kernel: Kernel) -> str:
 
 
 def _stall(place: int) -> Column:
-    def cell(kernel: Kernel) -> str:
-        if place >= len(kernel["stalls"]):
+    def cell(kernel: ProfiledKernel) -> str:
+        if place >= len(kernel.stalls):
             return "-"
-        stall = kernel["stalls"][place]
-        return f"{stall['reason']} {_fixed(stall['pct'], 1)} %"
+        stall = kernel.stalls[place]
+        return f"{stall.reason} {_fixed(stall.pct, 1)} %"
 
     return ("first", "second", "third")[place] + " stall", cell
 
@@ -159,12 +111,12 @@ _TABLES: tuple[tuple[str, tuple[Column, ...]], ...] = (
     (
         "Occupancy",
         (
-            ("grid", lambda kernel: _extents(kernel, "grid")),
-            ("block", lambda kernel: _extents(kernel, "block")),
+            ("grid", lambda kernel: _extents(kernel.grid)),
+            ("block", lambda kernel: _extents(kernel.block)),
             _number("waves", "waves", 2),
             _number("registers", "registers", 0),
             ("shared memory, static + dynamic bytes", _shared_memory),
-            ("blocks an SM, limited by", _limit),
+            ("blocks per SM, limited by", _limit),
             _number("theoretical, %", "occupancy.theoretical_pct"),
             _number("achieved, %", "occupancy.achieved_pct"),
         ),
@@ -177,8 +129,8 @@ _TABLES: tuple[tuple[str, tuple[Column, ...]], ...] = (
             _number("L2, GB/s", "l2.gb_per_s"),
             _number("L1 hits, %", "l1.hit_pct"),
             _number("L2 hits, %", "l2.hit_pct"),
-            _number("FLOP/DRAM byte", "dram.flop_per_byte"),
-            _number("FLOP/L2 byte", "l2.flop_per_byte"),
+            _number("FLOP per DRAM byte", "dram.flop_per_byte"),
+            _number("FLOP per L2 byte", "l2.flop_per_byte"),
         ),
     ),
     (
@@ -186,11 +138,11 @@ _TABLES: tuple[tuple[str, tuple[Column, ...]], ...] = (
         (
             _count("load requests", "global_load.requests"),
             _count("sectors", "global_load.sectors"),
-            _number("sectors a request", "global_load.sectors_per_request", 2),
+            _number("sectors per request", "global_load.sectors_per_request", 2),
             _count("TMA sectors", "async_copy.tma_sectors"),
             _count("store requests", "global_store.requests"),
             _count("sectors", "global_store.sectors"),
-            _number("sectors a request", "global_store.sectors_per_request", 2),
+            _number("sectors per request", "global_store.sectors_per_request", 2),
         ),
     ),
     (
@@ -198,11 +150,11 @@ _TABLES: tuple[tuple[str, tuple[Column, ...]], ...] = (
         (
             _count("loads", "shared_load.instructions"),
             _count("wavefronts", "shared_load.wavefronts"),
-            _number("a load", "shared_load.wavefronts_per_instruction", 2),
+            _number("per load", "shared_load.wavefronts_per_instruction", 2),
             _count("bank conflicts", "shared_load.bank_conflicts"),
             _count("stores", "shared_store.instructions"),
             _count("wavefronts", "shared_store.wavefronts"),
-            _number("a store", "shared_store.wavefronts_per_instruction", 2),
+            _number("per store", "shared_store.wavefronts_per_instruction", 2),
             _count("bank conflicts", "shared_store.bank_conflicts"),
             _count("cp.async", "async_copy.instructions"),
             _count("bank conflicts", "async_copy.bank_conflicts"),

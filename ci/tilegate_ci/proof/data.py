@@ -1,8 +1,5 @@
 """Recordings as arrays, and counts over sittings with their intervals."""
 
-from __future__ import annotations
-
-import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +8,9 @@ import numpy as np
 
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.model import MIN_DELTA
+from tilegate_ci.core.process import Process
 from tilegate_ci.judge.session import is_canary, void_reason
-from tilegate_ci.proof.recording import Process, Recording
+from tilegate_ci.proof.recording import Arm, Recording
 from tilegate_ci.proof.rules import Seconds
 from tilegate_ci.report.figures import machine
 
@@ -21,13 +19,13 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Sitting:
-    """`suite` and `arms` are without the processes that heat or a power brake voids. An arm's
-    key is (rung, plant_percent, build)."""
+    """`suite` and `arms` are without the processes that heat or a power brake voids; those of an
+    arm are by round."""
 
     name: str
     names: tuple[str, ...]  # the suite's benchmarks, canaries left out
     suite: tuple[Process, ...]
-    arms: Mapping[tuple[str, float | None, str | None], Mapping[int, Process]]
+    arms: Mapping[Arm, Mapping[int, Process]]
     void: int
     made_on: str  # GPU, software, commit
 
@@ -38,43 +36,44 @@ def sittings(recordings: Sequence[Recording]) -> list[Sitting]:
     first = recordings[0]
     for other in recordings[1:]:
         for field in ("name", "cublas"):
-            if first.device.get(field) != other.device.get(field):
+            here, there = (getattr(each.file.device, field) for each in (first, other))
+            if here != there:
                 raise GateError(
-                    f"{other.path}: device.{field}: {other.device.get(field)!r}, but "
-                    f"{first.device.get(field)!r} in {first.path}; replay them apart"
+                    f"{other.path}: device.{field}: {there!r}, but {here!r} in {first.path}; "
+                    "replay them apart"
                 )
-    names = [recording.sitting for recording in recordings]
+    names = [recording.file.sitting for recording in recordings]
     if len(set(names)) < len(names):
         raise GateError(f"the same sitting is there twice: {', '.join(sorted(names))}")
     return [_sitting(recording) for recording in recordings]
 
 
 def _sitting(recording: Recording) -> Sitting:
-    sound = [p for p in recording.processes if void_reason(p.fields["conditions"]) is None]
-    arms: dict[tuple[str, float | None, str | None], dict[int, Process]] = {}
-    for process in sound:
-        if process.rung is not None:
-            key = (process.rung, process.plant_percent, process.build)
-            arms.setdefault(key, {})[process.round] = process
-    suite = tuple(process for process in sound if process.rung is None)
+    sound = {
+        step: process
+        for step, process in recording.processes.items()
+        if void_reason(process.conditions) is None
+    }
+    arms: dict[Arm, dict[int, Process]] = {}
+    for step, process in sound.items():
+        arms.setdefault(step.arm, {})[step.round] = process
+    suite = tuple(arms.pop(Arm(), {}).values())
     if len(suite) < 2:
         raise GateError(f"{recording.path}: {len(suite)} processes of the suite; replay needs more")
-    names = set(suite[0].rows).intersection(*(process.rows for process in suite))
-    ordered = [name for name in recording.fields["benchmarks"] if name in names]
+    names = set(suite[0].readings).intersection(*(process.readings for process in suite))
     return Sitting(
-        recording.sitting,
-        tuple(name for name in ordered if not is_canary(name)),
+        recording.file.sitting,
+        tuple(n for n in recording.file.benchmarks if n in names and not is_canary(n)),
         suite,
         arms,
         len(recording.processes) - len(sound),
-        f"{machine(recording.device)}, commit {recording.fields['commit'][:12]}",
+        f"{machine(recording.file.device.fields)}, commit {recording.file.commit[:12]}",
     )
 
 
 def seconds(process: Process, name: str) -> Seconds:
-    row = process.rows[name]
-    off: Seconds = 1e-6 * np.asarray(row.samples, dtype=float)
-    return math.exp(row.log_rung) * (1 + off)
+    """Of each replay that the recording kept."""
+    return np.asarray(process.readings[name].rung_s)
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,8 @@ class Baseline:
 
 def baseline(processes: Sequence[Process]) -> Baseline:
     values = {
-        name: [process.rows[name].log_ratio for process in processes if name in process.rows]
-        for name in processes[0].rows
+        name: [p.readings[name].log_ratio for p in processes if name in p.readings]
+        for name in processes[0].readings
     }
     return Baseline(
         {name: statistics.median(logs) for name, logs in values.items()},

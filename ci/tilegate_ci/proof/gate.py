@@ -1,18 +1,17 @@
 """Gate runs put together from recorded processes."""
 
-from __future__ import annotations
-
 import random
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilegate_ci.core.model import MIN_DELTA
+from tilegate_ci.core.process import Process
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import paired
 from tilegate_ci.judge.session import is_canary, moved
 from tilegate_ci.proof.data import Baseline, Sitting, baseline
-from tilegate_ci.proof.recording import Process
+from tilegate_ci.proof.recording import Arm
 
 SCREEN = paired.SCREEN  # processes of a gate run before the confirmation
 SEED = 1
@@ -40,9 +39,9 @@ def gate_run(
 ) -> Outcome:
     """Screen against the stored baseline, then confirm the flagged by pairs of (base, head).
     Without processes to screen everything is confirmed."""
-    names = [n for n in pairs[0][1].rows if n in stored.log_ratio]
+    names = [n for n in pairs[0][1].readings if n in stored.log_ratio]
     slower = {
-        name: stored.log_ratio[name] - statistics.median(p.rows[name].log_ratio for p in screen)
+        name: stored.log_ratio[name] - statistics.median(p.readings[name].log_ratio for p in screen)
         for name in names
         if screen
     }
@@ -52,7 +51,7 @@ def gate_run(
     flagged = [n for n in verdicts if not screen or slower[n] > stored.delta[n]]
     found = {
         name: paired.estimate(
-            [base.rows[name].log_ratio - head.rows[name].log_ratio for base, head in pairs],
+            [base.readings[name].log_ratio - head.readings[name].log_ratio for base, head in pairs],
             stored.delta[name],
         )
         for name in (*flagged, *filter(is_canary, names))
@@ -88,20 +87,17 @@ def identical_code(
     return outcomes
 
 
-Arm = tuple[str, "float | None", "str | None"]
-
-
 def changed_code(
     sitting: Sitting, others: Sequence[Sitting], arm: Arm, screened: bool = True
 ) -> list[Outcome]:
     """A gate run from each round of the arm on: some rounds to screen, fresh ones to confirm."""
-    plain = sitting.arms.get((arm[0], None, None), {})
+    plain = sitting.arms.get(Arm(arm.rung), {})
     rounds = sorted(set(sitting.arms.get(arm, {})) & set(plain))
     if len(rounds) < paired.MIN_PAIRS:
         return []
     screen = screen_of(len(rounds)) if screened else 0
     outcomes = []
-    for stored in baselines_for(arm[0], others):
+    for stored in baselines_for(arm, others):
         for start in range(len(rounds) if screen else 1):
             turned = [*rounds[start:], *rounds[:start]]
             heads = [sitting.arms[arm][n] for n in turned[: screen or None]] if screened else []
@@ -110,10 +106,10 @@ def changed_code(
     return outcomes
 
 
-def baselines_for(rung: str, others: Sequence[Sitting]) -> list[Baseline]:
+def baselines_for(arm: Arm, others: Sequence[Sitting]) -> list[Baseline]:
     """Of the rung run alone, where another sitting has that, because the head was; the margins
     are the suite's."""
-    alone = [list(other.arms.get((rung, None, None), {}).values()) for other in others]
+    alone = [list(other.arms.get(Arm(arm.rung), {}).values()) for other in others]
     enough = [len(processes) >= SCREEN for processes in alone]
     return [
         Baseline(

@@ -1,135 +1,168 @@
 """Recordings: what every process of a sitting measured, kept as the proof of the gate.
 
-A process is the unit: for each benchmark the logarithms of the median seconds of the rung and of
-cuBLAS and of the median of their ratio, and a sample of the replays behind them, which only the
-rules of other tools need."""
-
-from __future__ import annotations
+The file keeps, of each benchmark, the logarithms of the median seconds of the rung and of cuBLAS
+and of the median of their ratio, and a sample of the replays behind them, which only the rules of
+other tools need."""
 
 import gzip
 import json
 import math
 import statistics
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
-from tilegate_ci.core.files import GateError, Node, parse_json, write_bytes
-from tilegate_ci.core.schemas import check_schema
+from pydantic import Field
 
-SCHEMA = 1
+from tilegate_ci.core.files import GateError, decode, parse_json, read_bytes, write_bytes
+from tilegate_ci.core.formats import (
+    Commit,
+    Document,
+    Finite,
+    Given,
+    Line,
+    Model,
+    Natural,
+    Positive,
+    validated,
+)
+from tilegate_ci.core.model import Device
+from tilegate_ci.core.names import Problem
+from tilegate_ci.core.process import Conditions, Process, Reading
+
 KEPT_SAMPLES = 24
 
 
-@dataclass(frozen=True)
-class Row:
-    """One benchmark in one process. Natural logarithms; seconds a launch."""
+class Arm(NamedTuple):
+    """What is the same in all processes of a kind. `rung` is the one whose benchmarks alone ran,
+    None for the whole suite; `build` names the binary where it is not the commit's own."""
 
-    log_rung: float
-    log_cublas: float
-    log_ratio: float  # of cuBLAS over the rung: what the gate compares
-    planted_percent: float | None  # by how much a planted delay slowed it down, by the clock
-    samples: tuple[int, ...]  # replays of the rung: parts per million off its median
+    rung: str | None = None
+    plant_percent: float | None = None
+    build: str | None = None
 
 
-@dataclass(frozen=True)
-class Process:
-    """`rung` is the one whose benchmarks alone were run, None for the whole suite."""
+class RecordedReading(Model):
+    log: tuple[Finite, Finite, Finite]  # rung, cuBLAS, cuBLAS over rung
+    samples_ppm: Annotated[list[int], Field(min_length=1)]  # replays of the rung, off its median
+    planted_percent: Given[Finite] = None  # by how much a planted delay slowed it down
+
+    @classmethod
+    def of(cls, reading: Reading) -> "RecordedReading":
+        rung_s, cublas_s = reading.rung_s, reading.cublas_s
+        median = statistics.median(rung_s)
+        ratio = statistics.median(c / r for r, c in zip(rung_s, cublas_s))
+        step = max(1, math.ceil(len(rung_s) / KEPT_SAMPLES))
+        logs = [round(math.log(v), 7) for v in (median, statistics.median(cublas_s), ratio)]
+        planted = reading.planted_percent
+        return cls(
+            log=(logs[0], logs[1], logs[2]),
+            samples_ppm=[round(1e6 * (seconds / median - 1)) for seconds in rung_s[::step]],
+            planted_percent=None if planted is None else round(planted, 4),
+        )
+
+    def reading(self, name: str) -> Reading:
+        m, n, k = Problem.parse(name).shape
+        median = math.exp(self.log[0])
+        return Reading(
+            gflops=2e-9 * m * n * k / median,
+            ratio_to_cublas=math.exp(self.log[2]),
+            verified=True,
+            planted_percent=self.planted_percent,
+            rung_s=[median * (1 + 1e-6 * sample) for sample in self.samples_ppm],
+        )
+
+
+class RecordedProcess(Model):
+    round: Natural
+    rung: str | None = None
+    plant_percent: Positive | None = None
+    build: Line | None = None
+    binary: Given[Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] = None  # its SHA-256
+    started: str
+    wall_s: Positive
+    conditions: Conditions
+    rows: Annotated[dict[str, RecordedReading], Field(min_length=1)]
+
+    @property
+    def arm(self) -> Arm:
+        return Arm(self.rung, self.plant_percent, self.build)
+
+
+class RecordedProtocol(Model):
+    min_time_s: Positive
+    seed: int
+
+
+class RecordingFile(Document):
+    sitting: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
+    commit: Commit
+    device: Device
+    protocol: RecordedProtocol
+    benchmarks: Annotated[list[Line], Field(min_length=1)]  # the gated suite, in its order
+    processes: list[RecordedProcess]
+
+
+class Step(NamedTuple):
+    """A process of a sitting: the rounds take each arm once."""
 
     round: int
-    rung: str | None
-    plant_percent: float | None
-    build: str | None
-    rows: Mapping[str, Row]
-    fields: Mapping[str, Any]
+    arm: Arm
 
 
-@dataclass(frozen=True)
 class Recording:
-    path: str
-    sitting: str
-    device: Mapping[str, Any]
-    processes: tuple[Process, ...]
-    fields: Mapping[str, Any]
+    def __init__(self, path: str, file: RecordingFile, fields: dict[str, Any]) -> None:
+        """`fields` are as written, so that a file which is only added to keeps its bytes."""
+        self.path, self.file, self.fields = path, file, fields
+        self.processes = {Step(p.round, p.arm): _process(file, p, path) for p in file.processes}
 
 
-def make_row(
-    rung_s: Sequence[float], cublas_s: Sequence[float], planted: float | None
-) -> dict[str, Any]:
-    """The row of a benchmark as the file has it, from its replays."""
-    median = statistics.median(rung_s)
-    ratio = statistics.median(c / r for r, c in zip(rung_s, cublas_s))
-    step = max(1, math.ceil(len(rung_s) / KEPT_SAMPLES))
-    row: dict[str, Any] = {
-        "log": [
-            round(math.log(value), 7) for value in (median, statistics.median(cublas_s), ratio)
-        ],
-        "samples_ppm": [round(1e6 * (value / median - 1)) for value in rung_s[::step]],
-    }
-    if planted is not None:
-        row["planted_percent"] = round(planted, 4)
-    return row
+def _process(file: RecordingFile, recorded: RecordedProcess, path: str) -> Process:
+    return Process(
+        device=file.device,
+        seed=file.protocol.seed,
+        min_time_s=file.protocol.min_time_s,
+        started=recorded.started,
+        wall_s=recorded.wall_s,
+        conditions=recorded.conditions,
+        readings={name: row.reading(name) for name, row in recorded.rows.items()},
+        source=path,
+    )
 
 
 def load(path: str) -> Recording:
     """Reads and checks a recording; GateError says what is wrong with it."""
     try:
-        data = gzip.decompress(Path(path).read_bytes())
-    except FileNotFoundError as problem:
-        raise GateError(f"{path}: cannot be read: {problem.strerror}") from problem
+        data = gzip.decompress(read_bytes(path))
     except (OSError, EOFError, zlib.error) as problem:
         raise GateError(f"{path}: not a whole gzip file: {problem}") from problem
-    return parse(parse_json(data, path))
+    return parse(decode(data, path), path)
 
 
-def parse(root: Node) -> Recording:
-    check_schema(root, "recording")
-    processes = [_parse_process(node) for node in root.require("processes").elements()]
+def parse(text: str, path: str) -> Recording:
+    fields = parse_json(text, path)
+    file = validated(RecordingFile, text, path)
     seen = set()
-    like: dict[str | None, Process] = {}
-    for process in processes:
-        key = (process.round, process.rung, process.plant_percent, process.build)
-        if key in seen:
-            raise root.error(f"processes: {key} is there twice")
-        seen.add(key)
-        first = like.setdefault(process.rung, process)
-        differing = sorted(first.rows.keys() ^ process.rows.keys())
+    alike: dict[str | None, RecordedProcess] = {}
+    for process in file.processes:
+        step = (process.round, *process.arm)
+        if step in seen:
+            raise GateError(f"{path}: processes: {step} is there twice")
+        seen.add(step)
+        differing = alike.setdefault(process.rung, process).rows.keys() ^ process.rows.keys()
         if differing:
-            raise root.error(f"processes: {key}: {differing[0]} is not in all of its kind")
-    return Recording(
-        root.source,
-        root.require("sitting").text(),
-        root.require("device").object(),
-        tuple(processes),
-        root.value,
-    )
+            raise GateError(
+                f"{path}: processes: {step}: {min(differing)} is not in all of its kind"
+            )
+    return Recording(path, file, fields)
 
 
-def _parse_process(node: Node) -> Process:
-    fields = node.object()
-    rows = {}
-    for name, row in node.require("rows").items():
-        values = [number.finite() for number in row.require("log").elements()]
-        samples = tuple(row.value["samples_ppm"])
-        rows[name] = Row(*values, row.value.get("planted_percent"), samples)  # type: ignore[arg-type]
-    return Process(
-        fields["round"],
-        fields.get("rung"),
-        fields.get("plant_percent"),
-        fields.get("build"),
-        rows,
-        fields,
-    )
-
-
-def save(path: Path, document: Mapping[str, Any]) -> None:
-    """One line a process, and no time of day in the gzip header, so that equal content is an equal
-    file."""
-    check_schema(Node(document, str(path)), "recording")
-    head = {key: value for key, value in document.items() if key != "processes"}
-    lines = [json.dumps(process, sort_keys=True) for process in document["processes"]]
+def save(path: Path, fields: Mapping[str, Any]) -> None:
+    """One line per process, and no time of day in the gzip header, so that equal content is an
+    equal file."""
+    head = {key: value for key, value in fields.items() if key != "processes"}
+    lines = [json.dumps(process, sort_keys=True) for process in fields["processes"]]
     text = json.dumps(head, sort_keys=True)[:-1] + ', "processes": [\n' + ",\n".join(lines) + "\n]}"
-    json.loads(text)
+    parse(text, str(path))
     write_bytes(path, gzip.compress(text.encode(), mtime=0))

@@ -1,6 +1,4 @@
-"""The tables of `ci/gate replay`, as Markdown: what was recorded, the rules, gate.md's figures."""
-
-from __future__ import annotations
+"""The tables of `ci/gate replay`, as Markdown: what was recorded, the rules, the goals."""
 
 import statistics
 from collections.abc import Sequence
@@ -8,14 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilegate_ci.core.markdown import table
 from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
 from tilegate_ci.proof.data import Rate
 from tilegate_ci.proof.gate import SCREEN, SEED, pairs_of, screen_of
 from tilegate_ci.proof.recording import KEPT_SAMPLES
 from tilegate_ci.proof.replay import SIZES, Mutation, Replay, RuleResult
 from tilegate_ci.proof.simulate import upper_bound
-
-BEGIN, END = "<!-- replay:begin -->", "<!-- replay:end -->"
 
 
 @dataclass(frozen=True)
@@ -29,8 +26,8 @@ class Figure:
 
 
 def figures(replay: Replay) -> list[Figure]:
-    ours, model = replay.rules[0], replay.simulation
-    false = ours.false_blocks
+    gate, model = replay.rules[0], replay.simulation
+    false = gate.false_blocks
     found = [
         Figure(
             "false blocks of a whole gate run on identical code",
@@ -46,17 +43,13 @@ def figures(replay: Replay) -> list[Figure]:
         ),
     ]
     for size, least in ((2.0, 0.90), (3.0, 0.99), (5.0, 1.0)):
-        goal = "100 %" if least == 1 else f"≥ {100 * least:g} %"
-        found.append(_planted(ours, size, goal, lambda s, m=least: s >= m))
-    assert ours.inconclusive is not None
+        found.append(_planted(gate, size, least=least))
+    assert gate.inconclusive is not None
     return [
         *found,
-        _planted(ours, 0.5, "≤ 1 %", lambda s: s <= 0.01),
-        _share(
-            "share of the suite whose delta is 1 %", "≥ 90 %", replay.delta_share,
-            lambda s: s >= 0.90,
-        ),
-        _share("inconclusive", "≤ 2 %", ours.inconclusive, lambda s: s <= 0.02),
+        _planted(gate, 0.5, most=0.01),
+        _share("share of the suite whose delta is 1 %", replay.delta_share, least=0.90),
+        _share("inconclusive", gate.inconclusive, most=0.02),
         Figure(
             "one process over the gated suite, the slowest",
             "≤ 15 s",
@@ -69,20 +62,20 @@ def figures(replay: Replay) -> list[Figure]:
             f"{replay.gate_s / 60:.1f} min",
             replay.gate_s <= 600,
         ),
-    ]  # fmt: skip
+    ]
 
 
-def _planted(ours: RuleResult, size: float, goal: str, holds: object) -> Figure:
-    rate = ours.detected[size]
-    cells = f", {rate.independent} cells"
-    return _share(f"planted {size:g} % blocked", goal, rate, holds, cells)
+def _planted(gate: RuleResult, size: float, least: float = 0.0, most: float = 1.0) -> Figure:
+    rate = gate.detected[size]
+    return _share(f"planted {size:g} % blocked", rate, least, most, f", {rate.independent} cells")
 
 
-def _share(name: str, goal: str, rate: Rate, holds: object, cells: str = "") -> Figure:
+def _share(name: str, rate: Rate, least: float = 0.0, most: float = 1.0, cells: str = "") -> Figure:
+    goal = f"≤ {100 * most:g} %" if most < 1 else f"≥ {100 * least:g} %" if least < 1 else "100 %"
     if rate.share is None:
         return Figure(name, goal, "not recorded", None)
     found = f"{_percent(rate.share)} ({rate.hits} of {rate.total}{cells})"
-    return Figure(name, goal, found, bool(holds(rate.share)))  # type: ignore[operator]
+    return Figure(name, goal, found, least <= rate.share <= most)
 
 
 def markdown(replay: Replay) -> str:
@@ -102,7 +95,7 @@ def markdown(replay: Replay) -> str:
 
 
 def _recorded(replay: Replay) -> list[str]:
-    told = [
+    parts = [
         f"{s.name} ({len(s.suite)} of the suite, {sum(map(len, s.arms.values()))} of single rungs"
         + (f", {s.void} void" if s.void else "")
         + ")"
@@ -110,27 +103,27 @@ def _recorded(replay: Replay) -> list[str]:
     ]
     benchmarks = len(replay.sittings[0].names)
     made_on = "; ".join(dict.fromkeys(s.made_on for s in replay.sittings))
-    sittings = "; ".join(told)
+    sittings = "; ".join(parts)
     return [f"Recorded processes by sitting, {benchmarks} benchmarks each: {sittings}. {made_on}."]
 
 
 def _rules(replay: Replay, draw: np.random.Generator) -> list[str]:
     heads = ["rule", "false blocks of whole runs, identical code", "independent runs"]
     heads += [f"{size:g} % blocked" for size in SIZES] + ["inconclusive"]
-    lines = [_row(heads), _row(["---", *["---:"] * (len(heads) - 1)])]
+    rows = []
     for rule in replay.rules:
         cells = [rule.name, _rate(rule.false_blocks, draw), str(rule.false_blocks.independent)]
         cells += [_rate(rule.detected[size], draw) for size in SIZES]
-        lines.append(_row([*cells, _rate(rule.inconclusive, draw) if rule.inconclusive else ""]))
+        rows.append([*cells, _rate(rule.inconclusive, draw) if rule.inconclusive else ""])
     model = replay.simulation
     cells = ["*Tilegate, simulated*", _percent(model.false_blocks / model.runs), str(model.runs)]
     cells += [_percent(hit / total) if total else "-" for hit, total in model.detected.values()]
-    lines.append(_row([*cells, _percent(model.inconclusive)]))
-    return [*lines, "", *_notes(replay)]
+    rows.append([*cells, _percent(model.inconclusive)])
+    return [*table(heads, rows), "", *_notes(replay)]
 
 
 def _notes(replay: Replay) -> list[str]:
-    ours = replay.rules[0]
+    gate = replay.rules[0]
     notes = [
         "In brackets 95 % intervals, bootstrapped over sittings. Detection counts benchmarks of "
         "the planted rung whose delta is 1 % in the baseline. Tilegate's runs start at each "
@@ -142,7 +135,7 @@ def _notes(replay: Replay) -> list[str]:
         "A cell is a benchmark in a sitting. Its runs share rounds, and the cells of a sitting "
         "share processes.",
     ]
-    planted = sum(bool(count.total) for count in ours.detected[SIZES[0]].counts)
+    planted = sum(bool(count.total) for count in gate.detected[SIZES[0]].counts)
     if planted == 2:
         notes.append("Plants are of two sittings: their intervals are the range between those.")
     pairs = sorted({pairs_of(len(s.suite)) for s in replay.sittings})
@@ -152,7 +145,10 @@ def _notes(replay: Replay) -> list[str]:
             f"On identical code {' or '.join(confirming)} pairs confirm, not {PAIRS}: a sitting "
             "has no more processes. Fewer pairs make false blocks likelier and true ones rarer."
         )
-    rounds = sorted({len(r) for s in replay.sittings for (_, size, _), r in s.arms.items() if size})
+    planted_arms = [
+        rounds for s in replay.sittings for arm, rounds in s.arms.items() if arm.plant_percent
+    ]
+    rounds = sorted({len(arm) for arm in planted_arms})
     for count in rounds:
         screened = screen_of(count)
         if screened:
@@ -165,55 +161,51 @@ def _notes(replay: Replay) -> list[str]:
             f"With at most {MIN_PAIRS} rounds, as of the mutations, the processes that screen "
             "confirm too."
         )
-    bound = upper_bound(ours.false_blocks.hits, max(1, ours.false_blocks.independent))
-    if ours.false_blocks.independent and not ours.false_blocks.hits:
+    bound = upper_bound(gate.false_blocks.hits, max(1, gate.false_blocks.independent))
+    if gate.false_blocks.independent and not gate.false_blocks.hits:
         notes.append(
-            f"No false block in {ours.false_blocks.independent} independent runs alone would leave "
+            f"No false block in {gate.false_blocks.independent} independent runs alone would leave "
             f"up to {_percent(bound)} possible, at 95 %; hence the simulation."
         )
-    if ours.incomparable is not None and ours.incomparable.hits:
-        told = f"{ours.incomparable.hits} of {ours.incomparable.total}"
-        notes.append(f"Incomparable, as a canary had moved: {told} runs on identical code.")
+    if gate.incomparable is not None and gate.incomparable.hits:
+        share = f"{gate.incomparable.hits} of {gate.incomparable.total}"
+        notes.append(f"Incomparable, as a canary had moved: {share} runs on identical code.")
     rules = [f"- {rule.name}: {rule.note}." for rule in replay.rules if rule.note]
     return [" ".join(notes), "", *rules]
 
 
 def _figures(replay: Replay) -> list[str]:
-    lines = [_row(["figure", "to reach", "found", "reached"]), _row(["---", "---", "---", "---"])]
     words = {True: "yes", False: "**no**", None: "**not recorded**"}
-    return lines + [_row([f.name, f.goal, f.found, words[f.reached]]) for f in figures(replay)]
+    rows = [(f.name, f.goal, f.found, words[f.reached]) for f in figures(replay)]
+    return table(("figure", "to reach", "found", "reached"), rows, left=4)
 
 
 def _mutations(mutations: Sequence[Mutation]) -> list[str]:
     heads = ["mutation", "slow-down of the rung's benchmarks", "runs that block it"]
     heads += ["benchmarks blocked, of those slower by twice delta"]
-    lines = [_row(heads), _row(["---", "---", "---:", "---:"])]
+    rows = []
     for mutation in mutations:
         slower = sorted(100 * np.expm1(value) for value in mutation.slowdowns.values())
-        told = "-"
+        spread = "-"
         if slower:
-            told = f"{statistics.median(slower):+.1f} % ({slower[0]:+.1f} to {slower[-1]:+.1f})"
+            spread = f"{statistics.median(slower):+.1f} % ({slower[0]:+.1f} to {slower[-1]:+.1f})"
         name = f"{mutation.rung}: {mutation.name.replace('_', ' ')}"
-        lines.append(_row([name, told, _rate(mutation.runs), _rate(mutation.benchmarks)]))
-    return lines
+        rows.append([name, spread, _rate(mutation.runs), _rate(mutation.benchmarks)])
+    return table(heads, rows, left=2)
 
 
 def _components(replay: Replay) -> list[str]:
     parts = replay.simulation.components
-    heads = [
-        "standard deviation of log(cuBLAS time / rung time)",
-        "median",
-        "90 % of benchmarks below",
-    ]
-    lines = [_row(heads), _row(["---", "---:", "---:"])]
+    what = "standard deviation of log(cuBLAS time / rung time)"
+    rows = []
     for name, values in (
         ("left of a process' own replays in its median (rung's time)", parts.within),
         ("between processes of a sitting", parts.between_processes),
         ("between sittings", parts.between_sittings),
     ):
         middle, high = np.quantile(values, (0.5, 0.9))
-        lines.append(_row([name, _percent(float(middle), 3), _percent(float(high), 3)]))
-    return lines
+        rows.append([name, _percent(float(middle), 3), _percent(float(high), 3)])
+    return table([what, "median", "90 % of benchmarks below"], rows)
 
 
 def _rate(rate: Rate, draw: np.random.Generator | None = None) -> str:
@@ -226,14 +218,3 @@ def _rate(rate: Rate, draw: np.random.Generator | None = None) -> str:
 
 def _percent(share: float, digits: int = 2) -> str:
     return f"{100 * share:.{digits}f} %" if 0 < share < 0.1 else f"{100 * share:.3g} %"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def between_markers(text: str, table: str) -> str | None:
-    """`text` with `table` between the markers; None where it does not have them."""
-    head, begin, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    return f"{head}{begin}\n{table}\n{end}{tail}" if begin and end else None

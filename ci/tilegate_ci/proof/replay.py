@@ -1,10 +1,9 @@
-"""Replays the gate, ours and others', over recordings."""
-
-from __future__ import annotations
+"""Replays the gate's rule and other tools' over recordings."""
 
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,12 +15,12 @@ from tilegate_ci.proof.data import Rate, Sitting, baseline, by_sitting, seconds
 from tilegate_ci.proof.gate import (
     SCREEN,
     SEED,
-    Arm,
     baselines_for,
     changed_code,
     identical_code,
     pairs_of,
 )
+from tilegate_ci.proof.recording import Arm
 from tilegate_ci.proof.rules import Rule, other_rules
 
 SIZES = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
@@ -61,12 +60,12 @@ class Replay:
 
 def replay(everything: Sequence[Sitting]) -> Replay:
     draw = np.random.default_rng(SEED)
-    walls = [p.fields["wall_s"] for sitting in everything for p in sitting.suite]
+    walls = [p.wall_s for sitting in everything for p in sitting.suite]
     slowest = max(walls)
-    ours = [_ours(everything, screened) for screened in (True, False)]
+    gate = [_gate(everything, screened) for screened in (True, False)]
     return Replay(
         everything,
-        [*ours, *(_other(everything, rule) for rule in other_rules(draw))],
+        [*gate, *(_other(everything, rule) for rule in other_rules(draw))],
         _mutations(everything),
         simulate.simulate(simulate.components(everything), SIZES, SEED),
         by_sitting(everything, _delta_share),
@@ -89,7 +88,7 @@ def _delta_share(sitting: Sitting) -> tuple[int, int, int]:
     return len(narrow(sitting)), len(sitting.names), 1
 
 
-def _ours(everything: Sequence[Sitting], screened: bool = True) -> RuleResult:
+def _gate(everything: Sequence[Sitting], screened: bool = True) -> RuleResult:
     clean = {s.name: identical_code(s, others_of(everything, s), screened) for s in everything}
 
     def false_blocks(sitting: Sitting) -> tuple[int, int, int]:
@@ -106,12 +105,12 @@ def _ours(everything: Sequence[Sitting], screened: bool = True) -> RuleResult:
         outcomes = clean[sitting.name]
         return sum(outcome.incomparable for outcome in outcomes), len(outcomes), 0
 
-    def detected(sitting: Sitting, percent: float) -> tuple[int, int, int]:
+    def detected(percent: float, sitting: Sitting) -> tuple[int, int, int]:
         hits = total = independent = 0
         for arm in sitting.arms:
-            if arm[1] == percent and arm[2] is None:
+            if arm.plant_percent == percent and arm.build is None:
                 outcomes = changed_code(sitting, others_of(everything, sitting), arm, screened)
-                known = [(outcome, n) for outcome in outcomes for n in outcome.narrow(arm[0])]
+                known = [(each, n) for each in outcomes for n in each.narrow(str(arm.rung))]
                 hits += sum(outcome.blocked(name) for outcome, name in known)
                 total += len(known)
                 independent += len({name for _, name in known})
@@ -121,10 +120,7 @@ def _ours(everything: Sequence[Sitting], screened: bool = True) -> RuleResult:
         "Tilegate, screen then confirm" if screened else "Tilegate, confirmation alone",
         "" if screened else "every round of a planted rung confirms",
         by_sitting(everything, false_blocks),
-        {
-            size: by_sitting(everything, lambda sitting, size=size: detected(sitting, size))  # type: ignore[misc]
-            for size in SIZES
-        },
+        {size: by_sitting(everything, partial(detected, size)) for size in SIZES},
         by_sitting(everything, inconclusive),
         by_sitting(everything, incomparable),
     )
@@ -142,15 +138,15 @@ def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
         )
         return hits, len(pairs), len(pairs)
 
-    def detected(sitting: Sitting, percent: float) -> tuple[int, int, int]:
+    def detected(percent: float, sitting: Sitting) -> tuple[int, int, int]:
         hits = total = 0
         cells = set()
-        for (rung, planted, build), rounds in sitting.arms.items():
-            if planted != percent or build is not None:
+        for arm, rounds in sitting.arms.items():
+            if arm.plant_percent != percent or arm.build is not None:
                 continue
-            plain = sitting.arms.get((rung, None, None), {})
-            for stored in baselines_for(rung, others_of(everything, sitting)):
-                names = [n for n in sitting.names if n.startswith(f"{rung}/")]
+            plain = sitting.arms.get(Arm(arm.rung), {})
+            for stored in baselines_for(arm, others_of(everything, sitting)):
+                names = [n for n in sitting.names if n.startswith(f"{arm.rung}/")]
                 for name in (n for n in names if stored.delta[n] <= MIN_DELTA):
                     for number in sorted(set(rounds) & set(plain)):
                         base, head = plain[number], rounds[number]
@@ -163,15 +159,12 @@ def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
         rule.name,
         rule.note,
         by_sitting(everything, false_blocks),
-        {
-            size: by_sitting(everything, lambda sitting, size=size: detected(sitting, size))  # type: ignore[misc]
-            for size in SIZES
-        },
+        {size: by_sitting(everything, partial(detected, size)) for size in SIZES},
     )
 
 
 def _mutations(everything: Sequence[Sitting]) -> list[Mutation]:
-    arms = sorted({arm for s in everything for arm in s.arms if arm[2] is not None}, key=str)
+    arms = sorted({arm for s in everything for arm in s.arms if arm.build}, key=str)
     return [_mutation(everything, arm) for arm in arms]
 
 
@@ -179,12 +172,12 @@ def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
     slower: dict[str, list[float]] = {}
     runs, benchmarks = {}, {}
     for sitting in everything:
-        plain, changed = sitting.arms.get((arm[0], None, None), {}), sitting.arms.get(arm, {})
-        names = [name for name in sitting.names if name.startswith(f"{arm[0]}/")]
+        plain, changed = sitting.arms.get(Arm(arm.rung), {}), sitting.arms.get(arm, {})
+        names = [name for name in sitting.names if name.startswith(f"{arm.rung}/")]
         for number in set(plain) & set(changed):
             for name in names:
-                here = plain[number].rows[name].log_ratio - changed[number].rows[name].log_ratio
-                slower.setdefault(name, []).append(here)
+                before, after = plain[number].readings[name], changed[number].readings[name]
+                slower.setdefault(name, []).append(before.log_ratio - after.log_ratio)
         outcomes = changed_code(sitting, others_of(everything, sitting), arm)
         hits = sum(any(map(outcome.blocked, outcome.verdicts)) for outcome in outcomes)
         runs[sitting.name] = (hits, len(outcomes), min(1, len(outcomes)))
@@ -193,8 +186,8 @@ def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
         blocked = sum(outcome.blocked(name) for outcome in outcomes for name in slow)
         benchmarks[sitting.name] = (blocked, len(outcomes) * len(slow), len(slow))
     return Mutation(
-        arm[0],
-        str(arm[2]),
+        str(arm.rung),
+        str(arm.build),
         {name: statistics.median(values) for name, values in slower.items()},
         by_sitting(everything, lambda sitting: runs[sitting.name]),
         by_sitting(everything, lambda sitting: benchmarks[sitting.name]),

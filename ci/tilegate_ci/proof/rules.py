@@ -1,8 +1,6 @@
-"""How other tools decide whether a benchmark got slower, for `ci/gate replay` to put beside ours.
+"""How other tools decide whether a benchmark got slower, for `ci/gate replay` to compare with.
 
 Each looks at one process of either side, at its repetitions, as the tool itself does."""
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable
@@ -33,7 +31,7 @@ def other_rules(draw: np.random.Generator) -> tuple[Rule, ...]:
             "compare.py, p < .05",
             compare_py,
             "counts a p below .05 where the mean is slower. The tool prints that p green and a "
-            "larger one red, slower or faster, and ends with 0: it blocks nothing",
+            "larger one red, slower or faster, and exits 0: it blocks nothing",
         ),
         Rule(
             "NVBench, older compare",
@@ -46,12 +44,12 @@ def other_rules(draw: np.random.Generator) -> tuple[Rule, ...]:
             "blocks where head's fastest replay is 0.5 % or more above base's third quartile. "
             "Left out, as no recording has the clock of each replay: the tool wants that gap "
             "between the cycles too, else it is undecided, so that it blocks less than shown. It "
-            "ends with 0",
+            "exits 0",
         ),
         Rule(
             "asv, factor 1.1",
             lambda base, head: asv(base, head, 1.1),
-            "its default factor. `asv continuous` pools two processes a side, here it is one: "
+            "its default factor. `asv continuous` pools two processes per side, here it is one: "
             "less is averaged, which errs towards false blocks",
         ),
         Rule("asv, factor 1.01", lambda base, head: asv(base, head, 1.01)),
@@ -59,7 +57,7 @@ def other_rules(draw: np.random.Generator) -> tuple[Rule, ...]:
             "criterion",
             lambda base, head: criterion(base, head, draw),
             f"with {BOOTSTRAPS} resamples instead of 100000, which adds scatter to both of its "
-            "tests and favours neither side. It ends with 0",
+            "tests and favours neither side. It exits 0",
         ),
         Rule("plain 5 %", plain),
     )

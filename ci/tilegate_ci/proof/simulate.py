@@ -1,8 +1,6 @@
 """A model of gate runs, fed with the variance components of recordings: many more runs than
 anybody records. It is a model, and every figure of it is labelled as simulated."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +11,7 @@ from scipy import stats
 
 from tilegate_ci.core.model import MIN_DELTA
 from tilegate_ci.judge import paired
-from tilegate_ci.proof.data import Sitting
+from tilegate_ci.proof.data import Sitting, seconds
 
 Array = NDArray[np.float64]
 RUNS = 2000
@@ -23,7 +21,7 @@ MEDIAN_EFFICIENCY = 1.2533  # the standard error of a median over that of a mean
 
 @dataclass(frozen=True)
 class Components:
-    """Of the log ratio, a standard deviation a benchmark. What happens between processes includes
+    """Of the log ratio, a standard deviation per benchmark. What happens between processes includes
     what a median inside a process leaves of `within`. `residuals` are the processes themselves,
     off their sitting's mean, a row each: drawn whole, they keep tails and what moves together."""
 
@@ -39,7 +37,7 @@ def components(everything: Sequence[Sitting]) -> Components:
     shared = set.intersection(*(set(sitting.names) for sitting in everything))
     names = tuple(name for name in everything[0].names if name in shared)
     tables = [
-        np.array([[p.rows[name].log_ratio for name in names] for p in sitting.suite])
+        np.array([[p.readings[name].log_ratio for name in names] for p in sitting.suite])
         for sitting in everything
     ]
     # A deviation from the mean of n is too small by (n - 1) / n of its variance.
@@ -64,13 +62,13 @@ def components(everything: Sequence[Sitting]) -> Components:
 
 
 def _within(everything: Sequence[Sitting], name: str) -> float:
-    samples = [p.rows[name].samples for sitting in everything for p in sitting.suite]
+    samples = [seconds(process, name) for sitting in everything for process in sitting.suite]
     errors = [
-        MEDIAN_EFFICIENCY * np.std(values, ddof=1) / np.sqrt(len(values))
+        MEDIAN_EFFICIENCY * np.std(values, ddof=1) / np.median(values) / np.sqrt(len(values))
         for values in samples
         if len(values) > 1
     ]
-    return float(1e-6 * np.sqrt(np.mean(np.square(errors)))) if errors else 0.0
+    return float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0
 
 
 @dataclass(frozen=True)

@@ -1,80 +1,95 @@
 """What reports show: verdict files and runs, the baseline's history, the profile of the GPU."""
 
-from __future__ import annotations
-
-import json
-from collections.abc import Mapping
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tilegate_ci.core.files import GateError, Node, read_json
-from tilegate_ci.core.git import GitError, git
-from tilegate_ci.core.model import GFLOPS, RATIO, Device, Run, baseline_path
-from tilegate_ci.core.reader import Role, parse
+from tilegate_ci.core import formats
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.git import git
+from tilegate_ci.core.model import (
+    Device,
+    Role,
+    Run,
+    baseline_path,
+    parse,
+    relative,
+    slowdown,
+)
+from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.judge import verdict_file
-from tilegate_ci.judge.compare import Comparison
+from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.profile.format import Dram, ProfileFile
+from tilegate_ci.report.figures import measured
 
 MAX_COMMITS = 60
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file to report on: a verdict, an error in place of one, or a run that nobody compared.
-    `measured` has the run's numbers by benchmark."""
+    """A file to report on: a verdict, an error in place of one, or a run that nobody compared."""
 
     path: str
-    commit: str | None
-    device: Device | None
-    comparison: Comparison | None
-    error: str | None
-    measured: Mapping[str, Mapping[str, Any]]
+    run: Run | None
+    comparison: Comparison | None = None
+    error: str | None = None
 
     @property
     def title(self) -> str:
-        parts = [self.path]
-        if self.device is not None:
-            parts.append(self.device.name)
-        if self.commit is not None:
-            parts.append(f"commit {self.commit[:12]}{self.commit[40:]}")
-        return ", ".join(parts)
+        if self.run is None:
+            return self.path
+        return f"{self.path}, {self.run.device.name}, commit {short(self.run.commit)}"
 
 
 @dataclass(frozen=True)
 class Revision:
-    """The baseline as of a commit: by benchmark, GFLOPS and the share of cuBLAS (or None)."""
+    """The baseline as of a commit: the share of cuBLAS by rung and size."""
 
     commit: str
     date: str
-    values: Mapping[str, tuple[float, float | None]]
+    shares: Mapping[str, Mapping[int, float]]
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Of one shape: FLOP per byte of device memory, by rung; and the memory's peak in GB/s."""
+    """Of one square size: FLOP per byte of device memory, by rung; the memory's peak in GB/s."""
 
     path: str
-    shape: str
+    size: int
     intensity: Mapping[str, float]
-    memory_gb_per_s: float | None
+    memory_gb_per_s: float
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """The geometric mean of several benchmarks' times, as a slow-down. Bounds, one-sided at 95 %,
+    where all of them were measured in the same number of pairs."""
+
+    name: str
+    count: int
+    slowdown: float
+    lower: float | None
+    upper: float | None
+
+
+def short(commit: str) -> str:
+    return commit[:12] + commit[40:]
+
+
+def commit_link(comparison: Comparison, commit: str) -> str | None:
+    """The page of the commit; of one with changes after it, of that commit."""
+    return f"{comparison.repository}/commit/{commit[:40]}" if comparison.repository else None
 
 
 def load_source(path: str) -> Source:
-    root = read_json(path)
-    kind = root.get("kind")
-    if kind is None:
-        return _of_run(path, parse(root, Role.CANDIDATE), None)
-    if kind.value != verdict_file.KIND:
-        raise kind.error(f'must be "{verdict_file.KIND}", not {kind.value!r}')
-    found = verdict_file.parse(root)
+    found = verdict_file.load(path)
+    if isinstance(found, Run):
+        return Source(path, found)
     if isinstance(found, str):
-        return Source(path, None, None, None, found, {})
-    return _of_run(path, found.candidate, found)
-
-
-def _of_run(path: str, run: Run, comparison: Comparison | None) -> Source:
-    measured = {name: verdict_file.measured(row) for name, row in run.benchmarks.items()}
-    return Source(path, run.commit, run.device, comparison, None, measured)
+        return Source(path, None, error=found)
+    return Source(path, found.candidate, found)
 
 
 def history(device: Device, repository: Path) -> list[Revision]:
@@ -83,51 +98,111 @@ def history(device: Device, repository: Path) -> list[Revision]:
     name = f"bench/baselines/{baseline_path(device).name}"
     try:
         log = git(repository, "log", f"-{MAX_COMMITS}", "--format=%H %cs", "--", name)
-    except GitError:
+    except GateError:
         return []
     found = []
     for line in reversed(log.stdout.splitlines()):
         commit, _, date = line.partition(" ")
-        values = _values(git(repository, "show", f"{commit}:{name}").stdout)
-        if values:
-            found.append(Revision(commit, date, values))
+        text = git(repository, "show", f"{commit}:{name}").stdout
+        try:
+            run = parse(text, f"{commit}:{name}", Role.BASELINE)
+        except GateError:
+            continue
+        shares = {rung.name: rung.shares() for rung in measured(run, (), others=True)}
+        found.append(Revision(commit, date, shares))
     return found
 
 
-def _values(text: str) -> dict[str, tuple[float, float | None]]:
-    try:
-        rows = json.loads(text)["benchmarks"]
-        return {name: (float(row[GFLOPS]), row.get(RATIO)) for name, row in rows.items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return {}
-
-
 def load_profile(device: Device, repository: Path) -> Profile | None:
-    """What `ci/profile` committed for this device, if anything."""
+    """What `ci/gate profile` committed for this device, if anything; None too where the counters
+    do not tell the memory's peak, or the shape is no square."""
     path = repository / "bench" / "profile" / baseline_path(device).name
     if not path.exists():
         return None
-    root = read_json(str(path))
-    try:
-        return _parse_profile(path.relative_to(repository).as_posix(), root)
-    except (KeyError, TypeError, AttributeError, ValueError) as problem:
-        raise GateError(f"{path}: not a profile as ci/profile writes it: {problem!r}") from problem
-
-
-def _parse_profile(path: str, root: Node) -> Profile:
+    found = formats.load(ProfileFile, path)
+    m, n, k = map(int, found.shape.split("x"))
     intensity, peaks = {}, []
-    for rung in root.value["rungs"]:
-        kernels = rung["kernels"]
-        flop = sum(kernel["flop"] or 0 for kernel in kernels)
-        moved = sum(kernel["dram"]["bytes"] or 0 for kernel in kernels)
+    for rung in found.rungs:
+        flop = sum(kernel.flop or 0 for kernel in rung.kernels)
+        moved = sum(kernel.dram.bytes or 0 for kernel in rung.kernels)
         if flop and moved:
-            intensity[rung["name"]] = flop / moved
-        peaks += [_peak(kernel["dram"]) for kernel in kernels]
-    known = sorted(peak for peak in peaks if peak)
-    return Profile(path, root.value["shape"], intensity, known[len(known) // 2] if known else None)
+            intensity[rung.name] = flop / moved
+        peaks += [_peak(kernel.dram) for kernel in rung.kernels]
+    # Each kernel tells its rate and what share of the peak that is; the largest is most exact.
+    share, peak = max(peaks, default=(0.0, 0.0))
+    name = path.relative_to(repository).as_posix()
+    return Profile(name, m, intensity, peak) if share and m == n == k else None
 
 
-def _peak(dram: Mapping[str, Any]) -> float | None:
-    """100 % of the memory's throughput: each kernel tells its own and what share that is."""
-    rate, share = dram.get("gb_per_s"), dram.get("peak_pct")
-    return 100 * rate / share if rate and share and share > 1 else None
+def _peak(dram: Dram) -> tuple[float, float]:
+    rate, share = dram.gb_per_s, dram.peak_pct
+    return (share, 100 * rate / share) if rate and share and share > 1 else (0.0, 0.0)
+
+
+def of_processes(row: Row, comparison: Comparison) -> dict[str, list[float]]:
+    """The slow-down of each process of either side, against the baseline's median."""
+    if row.metric is None or row.baseline is None:
+        return {}
+    found = {}
+    for side, run in (("baseline", comparison.baseline), ("candidate", comparison.candidate)):
+        benchmark = run.benchmarks.get(row.name)
+        values = benchmark.per_process.get(row.metric, ()) if benchmark else ()
+        found[side] = [slowdown(row.baseline, value) for value in values]
+    return found
+
+
+def pooled(rows: Iterable[Row]) -> list[Pooled]:
+    """Over all benchmarks that were judged by their time, then by rung, worst first."""
+    timed = [r for r in rows if r.slowdown is not None and not r.name.startswith(f"{YARDSTICK}/")]
+    if not timed:
+        return []
+    groups: dict[str, list[Row]] = {}
+    for row in timed:
+        groups.setdefault(row.name.partition("/")[0], []).append(row)
+    rungs = [_pool(name, group) for name, group in groups.items()]
+    return [_pool("all rungs", timed), *sorted(rungs, key=lambda found: -found.slowdown)]
+
+
+def _pool(name: str, rows: Sequence[Row]) -> Pooled:
+    mean = statistics.fmean(math.log1p(row.slowdown or 0.0) for row in rows)
+    pairs = {len(row.pairs) for row in rows}
+    if len(pairs) > 1 or max(pairs) < 2:
+        return Pooled(name, len(rows), relative(mean), None, None)
+    from tilegate_ci.judge.paired import estimate  # takes a second to import
+
+    logs = [[math.log1p(value) for value in row.pairs] for row in rows]
+    found = estimate([statistics.fmean(values) for values in zip(*logs)], 0.0)
+    return Pooled(name, len(rows), relative(mean), relative(found.lower), relative(found.upper))
+
+
+@dataclass(frozen=True)
+class RunConditions:
+    """When a run was measured, and what NVML said of the GPU after each session; words."""
+
+    started: str
+    facts: tuple[str, ...]
+
+
+def conditions(run: Run) -> RunConditions:
+    """What is in a session's conditions is free, so whatever is not of our form is left out."""
+    days = sorted(session.started for session in run.sessions if session.started)
+    after = [session.conditions.get("after") for session in run.sessions if session.conditions]
+    known = [side for side in after if isinstance(side, Mapping)]
+    facts = [
+        f"{words} {_range(values)} {unit}"
+        for key, words, unit in (
+            ("clock_sm_mhz", "SM clock", "MHz"),
+            ("clock_mem_mhz", "memory clock", "MHz"),
+            ("power_w", "power", "W"),
+            ("temperature_c", "temperature", "°C"),
+        )
+        if (values := [v for side in known if isinstance(v := side.get(key), (int, float))])
+    ]
+    reasons = {str(r) for side in known for r in side.get("throttle_reasons") or ()}
+    facts += [f"throttled by {', '.join(sorted(reasons))}"] * bool(reasons)
+    return RunConditions(days[0] if days else "", tuple(facts))
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.0f}", f"{max(values):.0f}"
+    return low if low == high else f"{low} to {high}"

@@ -1,24 +1,32 @@
 """What the tables and the pictures show, picked from a baseline."""
 
-from __future__ import annotations
-
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.core.ladder import Rung
-from tilegate_ci.core.model import RATIO, Benchmark, Run
-from tilegate_ci.core.reader import Role, load
+from tilegate_ci.core import formats
+from tilegate_ci.core.model import GFLOPS, RATIO, Benchmark, Role, Run, load
+from tilegate_ci.core.stages import Stage
+from tilegate_ci.profile.format import ProfileFile
 
 # The device whose numbers the README shows.
 BASELINE = Path("bench") / "baselines" / "nvidia-h200.json"
 PROFILE = Path("bench") / "profile" / "nvidia-h200.json"
 VARIANTS = Path("bench") / "results" / "nvidia-h200-variants.json"
-YARDSTICK = "Cublas"
 SHARE_SIZE = 4096
+# The README's, each with the text for who does not see it.
+PICTURES = {
+    "ladder.svg": "TFLOP/s over size, one line per rung",
+    "share.svg": f"Share of cuBLAS at {SHARE_SIZE}³",
+    "roofline.svg": f"Roofline at {SHARE_SIZE}³",
+}
+
+RATIO_NOTE = (
+    "Share of cuBLAS: cuBLAS's time divided by the rung's, each pair of launches timed in turn; "
+    "the median of these ratios, not the quotient of two medians."
+)
 
 _PLAIN = re.compile(r"(\w+)/(\d+)x(\d+)x(\d+)")
 
@@ -32,6 +40,15 @@ class Measured:
 
     def square(self, size: int) -> Benchmark | None:
         return self.rows.get((size, size, size))
+
+    def shares(self) -> dict[int, float]:
+        """Of the squares that were timed beside cuBLAS, by size."""
+        known = {size: share(row) for size, row in self.squares().items()}
+        return {size: value for size, value in known.items() if value is not None}
+
+    def speeds(self) -> dict[int, float]:
+        """TFLOP/s of the squares, by size."""
+        return {size: row.summary[GFLOPS] / 1000 for size, row in self.squares().items()}
 
     def squares(self) -> dict[int, Benchmark]:
         """By size, ascending."""
@@ -49,20 +66,23 @@ def read_variants(repository: Path) -> Run | None:
     return load(str(path), Role.CANDIDATE) if path.exists() else None
 
 
-def read_profile(repository: Path) -> dict[str, Any] | None:
+def read_profile(repository: Path) -> ProfileFile | None:
     path = repository / PROFILE
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    return formats.load(ProfileFile, path) if path.exists() else None
 
 
-def measured(run: Run, rungs: Iterable[Rung]) -> list[Measured]:
-    """The rungs that the run has numbers of, in ladder order."""
+def measured(run: Run, rungs: Iterable[Stage], others: bool = False) -> list[Measured]:
+    """The rungs that the run has numbers of, in ladder order; after them, if wanted, the others
+    that it names."""
     rows: dict[str, dict[tuple[int, int, int], Benchmark]] = {}
     for name, row in run.benchmarks.items():
         plain = _PLAIN.fullmatch(name)
         if plain:
             m, n, k = (int(extent) for extent in plain.groups()[1:])
             rows.setdefault(plain.group(1), {})[m, n, k] = row
-    return [Measured(rung.name, rows[rung.name]) for rung in rungs if rung.name in rows]
+    listed = [rung.name for rung in rungs if rung.name in rows]
+    more = sorted(rows.keys() - set(listed)) if others else []
+    return [Measured(name, rows[name]) for name in [*listed, *more]]
 
 
 def share(row: Benchmark | None) -> float | None:
@@ -70,18 +90,31 @@ def share(row: Benchmark | None) -> float | None:
     return None if row is None else row.summary.get(RATIO)
 
 
+def gflops(row: Benchmark | None) -> str:
+    return "-" if row is None else f"{row.summary[GFLOPS]:,.0f}"
+
+
+def percent(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{100 * ratio:.1f} %"
+
+
+def signed(slowdown: float) -> str:
+    """A slow-down in per cent."""
+    return f"{100 * slowdown:+.2f}".replace("-0.00", "+0.00")
+
+
 def provenance(run: Run, rows: Iterable[Benchmark]) -> str:
     """Where numbers come from: GPU, software, commits, processes."""
     parts = [machine(run.device.fields)]
     # A row that a merge kept from an older baseline says its own commit.
     commits = {str(row.fields.get("commit", run.commit)) for row in rows}
-    told = ", ".join(sorted(commit[:12] + commit[40:] for commit in commits))
-    parts.append(f"commit{'s' if len(commits) > 1 else ''} {told}")
+    each = ", ".join(sorted(commit[:12] + commit[40:] for commit in commits))
+    parts.append(f"commit{'s' if len(commits) > 1 else ''} {each}")
     return ", ".join([*parts, f"median of {run.processes} processes"])
 
 
 def machine(device: Mapping[str, Any]) -> str:
     """The GPU and its software."""
     named = {"driver": "driver", "cuda": "CUDA", "cublas": "cuBLAS"}
-    told = [f"{word} {device[key]}" for key, word in named.items() if key in device]
-    return ", ".join([str(device["name"]), *told])
+    software = [f"{word} {device[key]}" for key, word in named.items() if key in device]
+    return ", ".join([str(device["name"]), *software])

@@ -1,66 +1,247 @@
 """The report as one HTML page that needs no network: page/ holds its parts."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.core.ladder import Rung
-from tilegate_ci.report import render
-from tilegate_ci.report.data import Profile, Revision, Source
+import vl_convert
+from altair.utils import schemapi
+from markupsafe import Markup
 
-_PAGE = Path(__file__).with_name("page")
+from tilegate_ci.core.model import GFLOPS, Run
+from tilegate_ci.core.names import YARDSTICK, rerun_command
+from tilegate_ci.core.stages import Stage
+from tilegate_ci.core.verdicts import SEVERITY, Verdict
+from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.report import charts, palette, render, templates
+from tilegate_ci.report.data import (
+    Revision,
+    Source,
+    commit_link,
+    conditions,
+    history,
+    load_profile,
+    of_processes,
+    pooled,
+    short,
+)
+from tilegate_ci.report.figures import (
+    RATIO_NOTE,
+    SHARE_SIZE,
+    gflops,
+    machine,
+    measured,
+    percent,
+    provenance,
+    share,
+)
+
+FEW, MANY = 12, 40  # benchmarks in the forest plot: where there are as many, and at most
+_UNREMARKABLE = (Verdict.PASS, Verdict.IDENTICAL)
+_WIDTHS, _DETAIL_WIDTHS = (charts.WIDE, charts.NARROW), (640, 310)
+
+_IN_DETAIL = ("metric", "rerun")  # of a benchmark, no column of the table
+
+Draw = Callable[[int], charts.Chart]
 
 
-def html(
-    sources: Sequence[Source],
-    rungs: Sequence[Rung],
-    histories: Mapping[str, Sequence[Revision]],
-    profiles: Mapping[str, Profile | None],
-) -> str:
-    """`histories` and `profiles` are by the name of the device."""
-    data = {
-        "rungs": [{"name": rung.name, "idea": rung.idea} for rung in rungs],
-        "sources": [_source(source, histories, profiles) for source in sources],
-    }
-    # Data must not end its script element, whatever names and notes hold.
-    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-    page = _part("page.html").replace("@STYLE@", _part("page.css"))
-    page = page.replace("@SCRIPT@", _part("chart.js") + _part("page.js"))
-    return page.replace("@DATA@", text)
+def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) -> str:
+    devices = {source.run.device.name: source.run.device for source in sources if source.run}
+    histories = {name: history(device, repository) for name, device in devices.items()}
+    specs: dict[str, Any] = {}
+    views = []
+    for number, source in enumerate(sources):
+        drawn = _charts(source, rungs, repository, histories)
+        # Altair would check each part by its schema, for half of the time; a test does it.
+        with schemapi.debug_mode(False):
+            for name, draw in drawn.items():
+                widths = _DETAIL_WIDTHS if name == "detail" else _WIDTHS
+                specs[f"{number}-{name}"] = [draw(w).to_dict(validate=False) for w in widths]
+        views.append(_view(source, rungs, set(drawn)))
+    text = json.dumps(specs, allow_nan=False, separators=(",", ":"))
+    return templates.html(
+        "page",
+        views=views,
+        ratio_note=RATIO_NOTE,
+        numeric={*render.NUMERIC, "GFLOPS", "of cuBLAS"},
+        at_once={"verdict", "benchmark", "slow-down", "GFLOPS"},  # on a phone
+        slash=Markup("/<wbr>"),
+        specs=Markup(text.replace("<", "\\u003c")),  # no name or note can end its element
+        vega=Markup(
+            vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
+                "</script", "<\\/script"
+            )
+        ),
+        script=Markup(templates.part("page.js")),
+        style=Markup(templates.part("page.css") + palette.dark_style()),
+    )
 
 
-def _source(
+def _charts(
     source: Source,
+    rungs: Sequence[Stage],
+    repository: Path,
     histories: Mapping[str, Sequence[Revision]],
-    profiles: Mapping[str, Profile | None],
-) -> dict[str, Any]:
-    comparison, device = source.comparison, source.device.name if source.device else ""
-    profile = profiles.get(device)
-    remarks: list[str] = []
-    if comparison is not None:
-        remarks += [f"incomparable: {line}" for line in comparison.differences]
-        remarks += [f"warning: {line}" for line in comparison.warnings]
-    return {
-        "path": source.path,
-        "title": source.title,
-        "error": f"error: {source.error}" if source.error is not None else None,
-        "summary": render.summary_line(comparison) if comparison else "a run, not compared",
-        "remarks": remarks,
-        "rows": [_fields(row) for row in comparison.rows] if comparison else [],
-        "measured": dict(source.measured),
-        "history": [_fields(revision) for revision in histories.get(device, ())],
-        "profile": _fields(profile) if profile else None,
+) -> dict[str, Draw]:
+    """What can be drawn of the source, by the name of its place on the page."""
+    run, comparison = source.run, source.comparison
+    if run is None:
+        return {}
+    drawn: dict[str, Draw] = {}
+    rows = [row for row in comparison.rows if row.slowdown is not None] if comparison else []
+    if comparison is not None and rows:
+        rows.sort(key=lambda row: -(row.slowdown or 0.0))
+        processes = {row.name: of_processes(row, comparison) for row in rows}
+        chosen = _remarkable(rows)
+        means, others = pooled(rows), len(rows) - len(chosen)
+        drawn["forest"] = lambda width: charts.forest(chosen, means, processes, others, width)
+        drawn["detail"] = lambda width: charts.detail(rows, processes, width)
+    found = measured(run, rungs, others=True)
+    note = f"{provenance(run, run.benchmarks.values())}."
+    if any(rung.squares() for rung in found):
+        drawn["sizes"] = lambda width: charts.sizes(found, note, width)
+    if any(rung.shares() for rung in found if rung.name != YARDSTICK):
+        drawn["shares"] = lambda width: charts.shares(found, note, width)
+        drawn["ladder"] = lambda width: charts.bars(found, note, width)
+    profile = load_profile(run.device, repository)
+    if profile is not None and charts.profiled(found, profile):
+        drawn["roofline"] = lambda width: charts.roofline(found, profile, note, width)
+    revisions = histories[run.device.name]
+    if any(rung.shares() for rung in found):
+        drawn["history"] = lambda width: charts.history(found, revisions, run.commit, width)
+    return drawn
+
+
+def _remarkable(rows: Sequence[Row]) -> list[Row]:
+    """Of rows in order what is not a mere pass, and some of those beside it."""
+    keen = [row for row in rows if row.verdict not in _UNREMARKABLE][:MANY]
+    plain = [row for row in rows if row.verdict in _UNREMARKABLE][: max(0, FEW - len(keen))]
+    return [row for row in rows if row in keen or row in plain]
+
+
+@dataclass(frozen=True)
+class View:
+    """What the page says of a source."""
+
+    title: str
+    result: str
+    headline: str
+    summary: str = ""
+    remarks: Sequence[str] = ()
+    about: str = ""
+    facts: Sequence[tuple[str, str, str | None]] = ()  # name, text, address
+    columns: Sequence[str] = ()
+    rows: Sequence[Mapping[str, Any]] = ()
+    sizes: Sequence[int] = ()
+    share_size: int = SHARE_SIZE
+    ladder: Sequence[tuple[str, str, Sequence[str], str]] = ()  # rung, idea, speeds, share
+    drawn: set[str] = field(default_factory=set)
+
+
+def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
+    run, comparison = source.run, source.comparison
+    if run is None:
+        return View(source.title, "error", source.error or "")
+    found = measured(run, rungs, others=True)
+    sizes = sorted({size for rung in found for size in rung.squares()})
+    share_size = SHARE_SIZE if SHARE_SIZE in sizes else max(sizes, default=SHARE_SIZE)
+    ideas = {rung.name: rung.idea for rung in rungs}
+    ladder = [
+        (
+            rung.name,
+            ideas.get(rung.name, ""),
+            [gflops(rung.square(size)) for size in sizes],
+            percent(share(rung.square(share_size))),
+        )
+        for rung in found
+        if rung.squares()
+    ]
+    rest: dict[str, Any] = {"sizes": sizes, "share_size": share_size, "ladder": ladder}
+    if comparison is None:
+        facts = _facts("run", run, None)
+        return View(
+            source.title,
+            "not compared",
+            "A run that nobody compared with another.",
+            about=_about(run),
+            facts=facts,
+            columns=("verdict", "benchmark", "GFLOPS", "of cuBLAS"),
+            rows=[_plain_row(name, run) for name in sorted(run.benchmarks)],
+            drawn=drawn,
+            **rest,
+        )
+    remarks = [f"incomparable: {line}" for line in comparison.differences]
+    remarks += [f"warning: {line}" for line in comparison.warnings]
+    rows = [_row(row) for row in comparison.rows]
+    return View(
+        source.title,
+        render.result(comparison),
+        render.headline(comparison),
+        render.summary_line(comparison),
+        remarks,
+        f"{short(comparison.baseline.commit)} → {_about(run)}",
+        [
+            *_facts("baseline", comparison.baseline, comparison),
+            *_base(comparison),
+            *_facts("candidate", run, comparison),
+        ],
+        [n for n in render.columns([row["cells"] for row in rows]) if n not in _IN_DETAIL],
+        rows,
+        drawn=drawn,
+        **rest,
+    )
+
+
+def _about(run: Run) -> str:
+    return f"{short(run.commit)}, {render.gpu(run)}"
+
+
+def _base(comparison: Comparison) -> list[tuple[str, str, str | None]]:
+    """The commit that the pairs are of, where that is not the baseline's."""
+    commit = comparison.base_commit
+    if commit is None or commit == comparison.baseline.commit:
+        return []
+    return [("base of the pairs", f"commit {short(commit)}", commit_link(comparison, commit))]
+
+
+def _facts(side: str, run: Run, comparison: Comparison | None) -> list[tuple[str, str, str | None]]:
+    when = conditions(run)
+    link = commit_link(comparison, run.commit) if comparison is not None else None
+    about = ", ".join([*([when.started] if when.started else []), *when.facts])
+    return [
+        (side, f"commit {short(run.commit)}", link),
+        ("", f"{run.path}, {machine(run.device.fields)}", None),
+        *([("", about, None)] if about else []),
+    ]
+
+
+def _plain_row(name: str, run: Run) -> dict[str, Any]:
+    """Of a run that was not compared."""
+    row = run.benchmarks[name]
+    cells = {
+        "verdict": "verified" if row.verified else "not verified",
+        "benchmark": name,
+        "GFLOPS": gflops(row),
+        "of cuBLAS": percent(share(row)),
+        "rerun": rerun_command(name, run.device.kind),
     }
+    keys = {"GFLOPS": row.summary[GFLOPS], "of cuBLAS": share(row)}
+    return {"cells": cells, "keys": keys, "timed": False}
 
 
-def _fields(record: Any) -> dict[str, Any]:
-    values = {column.name: getattr(record, column.name) for column in fields(record)}
-    return {key: getattr(value, "value", value) for key, value in values.items()}
-
-
-def _part(name: str) -> str:
-    return (_PAGE / name).read_text(encoding="utf-8")
+def _row(row: Row) -> dict[str, Any]:
+    """A row of the table: what its cells show, and what they are sorted by."""
+    keys = {
+        "verdict": SEVERITY[row.verdict],
+        "slow-down": row.slowdown,
+        "interval": row.upper,
+        "margin": row.delta,
+        "baseline": row.baseline,
+        "candidate": row.candidate,
+        "p": row.p,
+        "pairs": len(row.pairs) or None,
+    }
+    cells = {**render.cells(row), "rerun": row.rerun}
+    return {"cells": cells, "keys": keys, "timed": row.slowdown is not None}

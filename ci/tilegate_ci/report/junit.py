@@ -1,69 +1,103 @@
-"""Verdicts as JUnit XML: a suite a file, a case a benchmark, worst first."""
+"""Verdicts as JUnit XML: a suite per file, a case per benchmark, worst first."""
 
-from __future__ import annotations
-
+import math
 import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from tilegate_ci.core.model import GFLOPS, Run
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import Comparison, Row
-from tilegate_ci.report.data import Source
+from tilegate_ci.report import render
+from tilegate_ci.report.data import Source, conditions
 
 _FAILURES = (Verdict.REGRESSED, Verdict.INCONCLUSIVE)
 # What XML 1.0 cannot hold at all, escaped or not.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SHAPE = re.compile(r"/(\d+)x(\d+)x(\d+)")
 
 
 def junit(sources: Sequence[Source]) -> str:
     """Regressed and inconclusive are failures, incomparable is skipped, and so is a case of the
-    session where all of it is. A run that nobody compared has a case a benchmark that says whether
-    it was verified."""
-    root = ElementTree.Element("testsuites", name="gate")
+    session where all of it is. A run that nobody compared has a case per benchmark that says
+    whether it was verified. A suite has the same name whatever was compared, so that a server can
+    show its history; the time of a case is that of one call of the kernel, in seconds."""
+    root = ElementTree.Element("testsuites", name="Tilegate gate")
+    names: set[str] = set()
     for source in sources:
-        suite = ElementTree.SubElement(root, "testsuite", name=_clean(source.title))
-        if source.error is not None:
-            _problem(_case(suite, "gate", "compare"), "error", "error", source.error, "")
-        elif source.comparison is not None:
+        name = f"gate on {source.run.device.name}" if source.run else "gate"
+        name += f", {source.path}" * (name in names)
+        names.add(name)
+        suite = ElementTree.SubElement(root, "testsuite", name=_clean(name))
+        _describe(suite, source)
+        if source.comparison is not None:
             if source.comparison.differences:
-                _skip(_case(suite, "gate", "session"), "; ".join(source.comparison.differences))
+                skipped = "; ".join(source.comparison.differences)
+                _skip(_case(suite, "gate/session", None), skipped)
             for row in source.comparison.rows:
                 _add_row(suite, row, source.comparison)
-        else:
-            for name, values in source.measured.items():
-                rung, _, rest = name.partition("/")
-                case = _case(suite, rung, rest)
-                if not values["verified"]:
+        elif source.run is not None:
+            for benchmark, values in source.run.benchmarks.items():
+                case = _case(suite, benchmark, source.run)
+                if not values.verified:
                     _problem(case, "error", "error", "not verified", "")
+        else:
+            _problem(_case(suite, "gate/compare", None), "error", "error", source.error or "", "")
         _count(suite)
     _count(root)
     ElementTree.indent(root, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
 
 
+def _describe(suite: ElementTree.Element, source: Source) -> None:
+    facts = {"file": source.path}
+    if source.run is not None:
+        facts["commit"] = source.run.commit
+        started = conditions(source.run).started
+        if started:
+            suite.set("timestamp", _clean(started.removesuffix("Z")))
+    if source.comparison is not None:
+        comparison = source.comparison
+        facts["base commit"] = comparison.base_commit or comparison.baseline.commit
+        facts["verdict"] = render.summary_line(comparison)
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, value in facts.items():
+        ElementTree.SubElement(properties, "property", name=name, value=_clean(value))
+
+
 def _add_row(suite: ElementTree.Element, row: Row, comparison: Comparison) -> None:
-    rung, _, rest = row.name.partition("/")
-    case = _case(suite, rung, rest)
-    said = row.verdict.value
-    if row.slowdown is not None and row.delta is not None:
-        said += f": {100 * row.slowdown:+.2f} % slower, margin {100 * row.delta:.2f} %"
+    case = _case(suite, row.name, comparison.candidate)
+    cells = render.cells(row)
+    message = row.verdict.value
+    if row.slowdown is not None:
+        bounds = f" ({cells['interval']})" * bool(cells["interval"])
+        message += f": slow-down {cells['slow-down']}{bounds}, margin {cells['margin']}"
     if row.note:
-        said += f": {row.note}"
+        message += f": {row.note}"
     if row.verdict is Verdict.ERROR:
-        _problem(case, "error", row.verdict.value, said, row.rerun)
+        _problem(case, "error", row.verdict.value, message, row.rerun)
     elif row.verdict in _FAILURES:
-        _problem(case, "failure", row.verdict.value, said, row.rerun)
+        _problem(case, "failure", row.verdict.value, message, row.rerun)
     elif row.verdict is Verdict.INCOMPARABLE:
-        why = "; ".join(comparison.differences) or row.note
-        _skip(case, why)
+        _skip(case, "; ".join(comparison.differences) or row.note)
     elif row.verdict is not Verdict.PASS:
-        ElementTree.SubElement(case, "system-out").text = _clean(said)
+        ElementTree.SubElement(case, "system-out").text = _clean(message)
 
 
-def _case(suite: ElementTree.Element, rung: str, name: str) -> ElementTree.Element:
+def _case(suite: ElementTree.Element, name: str, run: Run | None) -> ElementTree.Element:
+    rung, _, rest = name.partition("/")
+    seconds = _seconds(name, run)
     return ElementTree.SubElement(
-        suite, "testcase", classname=_clean(rung), name=_clean(name), time="0"
+        suite, "testcase", classname=_clean(rung), name=_clean(rest), time=f"{seconds:.9f}"
     )
+
+
+def _seconds(name: str, run: Run | None) -> float:
+    """Of one call; 0 for what was not measured."""
+    row, shape = run.benchmarks.get(name) if run else None, _SHAPE.search(name)
+    if row is None or shape is None:
+        return 0.0
+    return 2 * math.prod(map(int, shape.groups())) / row.summary[GFLOPS] / 1e9
 
 
 def _problem(case: ElementTree.Element, tag: str, kind: str, message: str, rerun: str) -> None:
@@ -76,15 +110,11 @@ def _skip(case: ElementTree.Element, why: str) -> None:
 
 
 def _count(element: ElementTree.Element) -> None:
-    counts = {
-        "tests": "testcase",
-        "failures": "failure",
-        "errors": "error",
-        "skipped": "skipped",
-    }
-    for attribute, tag in counts.items():
+    tags = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
+    for attribute, tag in tags.items():
         element.set(attribute, str(sum(1 for _ in element.iter(tag))))
-    element.set("time", "0")
+    seconds = sum(float(case.get("time", 0)) for case in element.iter("testcase"))
+    element.set("time", f"{seconds:.9f}")
 
 
 def _clean(text: str) -> str:

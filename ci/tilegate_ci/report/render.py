@@ -1,133 +1,149 @@
-"""Reports of a comparison: a console table and Markdown, both worst first."""
-
-from __future__ import annotations
+"""Reports of a comparison in words: a console table and Markdown, both worst first."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from tilegate_ci.core.model import RATIO, Run
+from tilegate_ci.core.model import RATIO, Run, relative
 from tilegate_ci.core.verdicts import EXIT_MEANINGS, Verdict
 from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.report import templates
+from tilegate_ci.report.data import commit_link, conditions, short
+from tilegate_ci.report.figures import signed
 
-_HEADINGS = (
-    "verdict",
-    "benchmark",
-    "baseline",
-    "candidate",
-    "metric",
-    "slow-down",
-    "margin",
-    "note",
-    "rerun",
-)
-_NUMERIC = frozenset({"baseline", "candidate", "slow-down", "margin"})
+NUMERIC = frozenset({"slow-down", "interval", "margin", "baseline", "candidate", "p", "pairs"})
 
 
 def console(comparison: Comparison) -> str:
-    """Plain ASCII; every row that is not a pass ends in the command that reruns it."""
-    lines = _sources(comparison)
+    """Every row that is not a pass ends in the command that reruns it."""
+    runs = (("baseline", comparison.baseline), ("candidate", comparison.candidate))
+    lines = [f"{side}: {run.path}, commit {short(run.commit)}, {gpu(run)}" for side, run in runs]
     lines += [f"incomparable: {difference}" for difference in comparison.differences]
-    lines += ["", *_aligned([_HEADINGS, *(_cells(row) for row in comparison.rows)])]
-    lines += ["", summary_line(comparison)]
-    return "\n".join(lines) + "\n"
+    lines += ["", *_aligned([cells(row) for row in comparison.rows])]
+    return "\n".join([*lines, "", summary_line(comparison)]) + "\n"
+
+
+def _aligned(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    shown = columns(rows)
+    lines = [dict(zip(shown, shown)), *rows]
+    width = {name: max(len(line[name]) for line in lines) for name in shown}
+    return [
+        "  ".join(
+            line[name].rjust(width[name]) if name in NUMERIC else line[name].ljust(width[name])
+            for name in shown
+        ).rstrip()
+        for line in lines
+    ]
 
 
 def markdown(comparison: Comparison) -> str:
-    """For a workflow's step summary: what needs a look first, passes folded away."""
-    lines = [f"### Gate: {_result(comparison)}", "", summary_line(comparison), ""]
-    lines += [f"- {escaped(line)}" for line in _sources(comparison)]
-    lines += [f"- incomparable: {escaped(line)}" for line in comparison.differences]
-    lines += [f"- warning: {escaped(line)}" for line in comparison.warnings]
-    passed = [row for row in comparison.rows if row.verdict is Verdict.PASS]
-    others = [row for row in comparison.rows if row.verdict is not Verdict.PASS]
-    if others:
-        lines += ["", *_markdown_table(others)]
-    if passed:
-        lines += ["", f"<details><summary>{len(passed)} pass</summary>", ""]
-        lines += [*_markdown_table(passed), "", "</details>"]
-    return "\n".join(lines) + "\n"
+    """For a workflow's step summary: what a reviewer needs in five lines, then what needs a look,
+    passes folded away."""
+    tables = {
+        title: [cells(row) for row in comparison.rows if (row.verdict is Verdict.PASS) is passed]
+        for title, passed in (("", False), ("pass", True))
+    }
+    baseline, candidate = comparison.baseline, comparison.candidate
+    base = comparison.base_commit or baseline.commit
+    return templates.markdown(
+        "verdict",
+        result=result(comparison),
+        headline=headline(comparison),
+        base=short(base),
+        base_link=commit_link(comparison, base),
+        head=short(candidate.commit),
+        head_link=commit_link(comparison, candidate.commit),
+        gpu=gpu(candidate),
+        measured=conditions(candidate).started,
+        summary=summary_line(comparison),
+        worst=next((r for r in comparison.rows if r.verdict is not Verdict.PASS and r.rerun), None),
+        baseline=f"{baseline.path}, commit {short(baseline.commit)}, {gpu(baseline)}",
+        comparison=comparison,
+        tables={title: (rows, columns(rows)) for title, rows in tables.items() if rows},
+        numeric=NUMERIC,
+    )
 
 
 def markdown_error(message: str) -> str:
-    return f"### Gate: error\n\n{escaped(message)}\n\nExit 2, {EXIT_MEANINGS[2]}\n"
+    return templates.markdown("error", message=message, meaning=EXIT_MEANINGS[2])
+
+
+def result(comparison: Comparison) -> str:
+    return EXIT_MEANINGS[comparison.exit_code].split(":")[0]
 
 
 def summary_line(comparison: Comparison) -> str:
     counts = Counter(row.verdict for row in comparison.rows)
-    told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+    each = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
     left_out = f" ({comparison.left_out} left out by --filter)" if comparison.left_out else ""
     code = comparison.exit_code
-    return f"{len(comparison.rows)} judged{left_out}: {told}. Exit {code}, {EXIT_MEANINGS[code]}"
+    return f"{len(comparison.rows)} judged{left_out}: {each}. Exit {code}, {EXIT_MEANINGS[code]}"
 
 
-def _result(comparison: Comparison) -> str:
-    return EXIT_MEANINGS[comparison.exit_code].split(":")[0]
+def headline(comparison: Comparison) -> str:
+    """What a reviewer must know, in a sentence or two."""
+    if comparison.differences:
+        return f"Nothing can be judged: {comparison.differences[0]}."
+    sentences = []
+    for verdict, one, many in (
+        (Verdict.ERROR, "could not be judged, first", "could not be judged, first"),
+        (
+            Verdict.REGRESSED,
+            "is slower by more than its margin,",
+            "are slower by more than their margins, worst",
+        ),
+        (Verdict.INCONCLUSIVE, "is too noisy to judge,", "are too noisy to judge, worst"),
+    ):
+        found = [row for row in comparison.rows if row.verdict is verdict]
+        if found:
+            of = f"{len(found)} of {len(comparison.rows)} benchmarks"
+            why = found[0].note if verdict is Verdict.ERROR else _slower(found[0])
+            sentences.append(f"{of} {many if found[1:] else one} {found[0].name}: {why}.")
+    timed = [row for row in comparison.rows if row.slowdown is not None]
+    if not sentences and timed:
+        worst = max(timed, key=lambda row: row.slowdown or 0.0)
+        sentences = [
+            f"No benchmark is slower by more than its margin. Worst {worst.name}: {_slower(worst)}."
+        ]
+    return " ".join(sentences) or "No time was judged."
 
 
-def _sources(comparison: Comparison) -> list[str]:
-    return [
-        f"{role}: {run.path}, commit {_short(run)}, {_device(run)}"
-        for role, run in (("baseline", comparison.baseline), ("candidate", comparison.candidate))
-    ]
+def _slower(row: Row) -> str:
+    known = cells(row)
+    bounds = f" ({known['interval']})" * bool(known["interval"])
+    return f"{known['slow-down']}{bounds}, margin {known['margin']}"
 
 
-def _short(run: Run) -> str:
-    return run.commit[:12] + ("-dirty" if run.dirty else "")
-
-
-def _device(run: Run) -> str:
+def gpu(run: Run) -> str:
     return run.device.name + (f", cuBLAS {run.device.cublas}" if run.device.cublas else "")
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    return (
-        row.verdict.value,
-        row.name,
-        _value(row.baseline, row.metric),
-        _value(row.candidate, row.metric),
-        row.metric or "gflops, not gated",
-        "-" if row.slowdown is None else f"{100 * row.slowdown:+.2f} %",
-        "-" if row.delta is None else f"{100 * row.delta:.2f} %",
-        ", ".join(part for part in (row.note, "key" if row.key else "") if part),
-        "" if row.verdict is Verdict.PASS else row.rerun,
-    )
+def cells(row: Row) -> dict[str, str]:
+    """A row of any table, by heading."""
+    interval = ""
+    if row.lower is not None and row.upper is not None:
+        interval = f"{signed(row.lower)} to {signed(row.upper)} %"
+    return {
+        "verdict": row.verdict.value,
+        "benchmark": row.name,
+        "slow-down": "-" if row.slowdown is None else f"{signed(row.slowdown)} %",
+        "interval": interval,
+        "margin": "-" if row.delta is None else f"{100 * relative(row.delta):.1f} %",
+        "baseline": _speed(row.baseline, row.metric),
+        "candidate": _speed(row.candidate, row.metric),
+        "metric": {RATIO: "of cuBLAS", None: "GFLOPS, not gated"}.get(row.metric, "GFLOPS"),
+        "p": "" if row.p is None else f"{row.p:.1g}",
+        "pairs": str(len(row.pairs) or ""),
+        "note": ", ".join(part for part in (row.note, "key" if row.key else "") if part),
+        "rerun": "" if row.verdict is Verdict.PASS else row.rerun,
+    }
 
 
-def _value(value: float | None, metric: str | None) -> str:
+def columns(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """The headings that any of the rows has something under."""
+    return [name for name in (rows[0] if rows else ()) if any(row[name] for row in rows)]
+
+
+def _speed(value: float | None, metric: str | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.4f}" if metric == RATIO else f"{value:.6g}"
-
-
-def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*table)]
-    used = [index for index, column in enumerate(zip(*table[1:])) if any(column)]
-    return ["  ".join(_padded(line[i], widths[i], i) for i in used).rstrip() for line in table]
-
-
-def _padded(cell: str, width: int, column: int) -> str:
-    return cell.rjust(width) if _HEADINGS[column] in _NUMERIC else cell.ljust(width)
-
-
-def _markdown_table(rows: Sequence[Row]) -> list[str]:
-    table = [_cells(row) for row in rows]
-    used = [index for index, column in enumerate(zip(*table)) if any(column)]
-    rules = ["---:" if _HEADINGS[index] in _NUMERIC else "---" for index in used]
-    lines = [[_HEADINGS[index] for index in used], rules]
-    for cells in table:
-        lines.append([_markdown_cell(cells[index], _HEADINGS[index]) for index in used])
-    return ["| " + " | ".join(line) + " |" for line in lines]
-
-
-def _markdown_cell(cell: str, heading: str) -> str:
-    """The rerun command holds a |, which would end the cell inside a code span too."""
-    if heading in ("benchmark", "rerun") and cell:
-        return "`" + cell.replace("|", "\\|") + "`"
-    return escaped(cell)
-
-
-def escaped(text: str) -> str:
-    """File names and messages as text: no table, code, emphasis, heading or HTML out of them."""
-    for character in "\\`*_|<[&~#":
-        text = text.replace(character, "\\" + character)
-    return text.replace("\n", "<br>")
+    return f"{100 * value:#.4g} %" if metric == RATIO else f"{value:.6g}"

@@ -1,21 +1,21 @@
 """What nvcc says of a rung's kernels, and how the rung launches them. Needs no GPU."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.resources.occupancy import ARCHITECTURES, compute_capability
+from tilegate_ci.core.stages import Stage
+from tilegate_ci.resources.occupancy import ARCHITECTURES, Architecture, compute_capability
+from tilegate_ci.resources.sources import INCLUDES
 
-INCLUDES = ("kernels/include", "kernels/simt/include", "kernels/common/include", "kernels")
+CORE = ("kernels/core/problem.cpp", "kernels/core/stage.cpp")  # what launches.cpp calls
 FLAGS = ("-O3", "-DNDEBUG", "-std=c++20")
 FETCHED = REPOSITORY / "build" / "nvcc" / "nvidia" / "cu13" / "bin"  # by ci/nvcc
 LAUNCHES = Path(__file__).with_name("launches.cpp")
@@ -51,12 +51,10 @@ class Launch:
 @dataclass(frozen=True)
 class Compiled:
     """A rung on one architecture, by demangled kernel name. A kernel that no shape launches has
-    no launch. `requires` is the least compute capability that the rung asks for."""
+    no launch."""
 
     usage: Mapping[str, Usage]
     launches: Mapping[str, Launch]
-    requires: int
-    sources: Sequence[str] = field(default=())  # the rung's file and the headers it includes
 
 
 def find_toolkit() -> Toolkit:
@@ -77,40 +75,31 @@ def find_toolkit() -> Toolkit:
 
 
 def compile_rung(
-    toolkit: Toolkit, repository: Path, source: Path, architectures: Sequence[str]
-) -> dict[str, Compiled]:
+    toolkit: Toolkit, repository: Path, stage: Stage, architectures: Sequence[Architecture]
+) -> dict[Architecture, Compiled]:
     """Compiles one rung for all `architectures` at once and reads the compiler's report."""
-    word = source.stem
+    targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in architectures]
+    said, objects = "", []
+    variants = any(source.name == "variants.cu" for source in stage.sources)
     with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
-        rung, depends = Path(folder, "rung.o"), Path(folder, "rung.d")
-        done = _nvcc(
-            toolkit,
-            repository,
-            [
-                *(f"-gencode=arch=compute_{a},code=sm_{a}" for a in architectures),
-                *("-Xptxas", "-v", "-c", str(source), "-o", str(rung)),
-                *("-MD", "-MF", str(depends)),
-            ],
-        )
-        usages = parse_ptxas(done.stdout + done.stderr)
+        for source in stage.sources:
+            made = str(Path(folder, f"{source.stem}.o"))
+            compiling = ["-Xptxas", "-v", "-c", str(repository / source), "-o", made]
+            done = _nvcc(toolkit, repository, [*targets, *compiling])
+            said += done.stdout + done.stderr
+            objects.append(made)
         program = Path(folder, "launches")
-        _nvcc(
-            toolkit,
-            repository,
-            [
-                *(f"-DTILEGATE_RUNG={word}", "-cudart", "none"),
-                *(str(LAUNCHES), str(rung), "-o", str(program)),
-            ],
-        )
+        defines = [f"-DTILEGATE_RUNG={stage.word}", f"-DTILEGATE_HAS_VARIANTS={int(variants)}"]
+        core = [str(repository / source) for source in CORE]
+        linking = [*defines, "-cudart", "none", str(LAUNCHES), *core, *objects]
+        _nvcc(toolkit, repository, [*linking, "-o", str(program)])
         found = {a: _launches(program, a) for a in architectures}
-        sources = parse_depends(depends.read_text(encoding="utf-8"))
-    names = demangle({name for usage in usages.values() for name in usage}, word)
+    usages = parse_ptxas(said)
+    names = demangle({name for usage in usages.values() for name in usage}, stage.word)
     return {
         architecture: Compiled(
             {names[name]: usage for name, usage in usages.get(architecture, {}).items()},
-            {names[name]: launch for name, launch in found[architecture][1].items()},
-            found[architecture][0],
-            sources,
+            {names[name]: launch for name, launch in found[architecture].items()},
         )
         for architecture in architectures
     }
@@ -141,38 +130,32 @@ def parse_ptxas(text: str) -> dict[str, dict[str, Usage]]:
     return found
 
 
-def parse_launches(text: str) -> tuple[int, dict[str, Launch]]:
-    """What launches.cpp prints: the least compute capability, and launches by name."""
-    requires, stage = 0, ""
+def parse_launches(text: str) -> dict[str, Launch]:
+    """What launches.cpp prints, by kernel."""
+    rung = ""
     launches: dict[str, Launch] = {}
     for cells in (line.split("\t") for line in text.splitlines()):
         if cells[0] == "requires":
-            requires, stage = int(cells[1]), cells[2]
+            rung = cells[2]
             continue
         _, name, threads, shared, launched_by = cells
         old = launches.get(name, Launch(0, 0, False))
         launches[name] = Launch(
             max(old.threads, int(threads)),
             max(old.dynamic_shared, int(shared)),
-            old.default or launched_by == stage,
+            old.default or launched_by == rung,
         )
-    return requires, launches
-
-
-def parse_depends(text: str) -> list[str]:
-    """The files that a Makefile rule depends on."""
-    rule = text.replace("\\\n", " ").split(" : ", 1)[-1]
-    return [word.replace("\\ ", " ") for word in re.findall(r"(?:\\ |\S)+", rule)]
+    return launches
 
 
 def demangle(mangled: Iterable[str], word: str) -> dict[str, str]:
     """Names as people write them, without what all kernels of a rung share: return type,
     parameters, namespaces. Overloads, which would then be alike, keep their parameters."""
     names = sorted(mangled)
-    told = dict(zip(names, _demangled(names)))
-    short = {name: shortened(text, word) for name, text in told.items()}
+    whole = dict(zip(names, _demangled(names)))
+    short = {name: shortened(text, word) for name, text in whole.items()}
     values = list(short.values())
-    return {name: text if values.count(text) == 1 else told[name] for name, text in short.items()}
+    return {name: text if values.count(text) == 1 else whole[name] for name, text in short.items()}
 
 
 def shortened(name: str, word: str) -> str:
@@ -198,14 +181,14 @@ def _demangled(names: Sequence[str]) -> list[str]:
     return done.stdout.splitlines()
 
 
-def _launches(program: Path, architecture: str) -> tuple[int, dict[str, Launch]]:
+def _launches(program: Path, architecture: Architecture) -> dict[str, Launch]:
     """Over a small and a large device: what a rung launches can depend on what there is to fill."""
     capability = str(compute_capability(architecture))
     text = ""
-    for multiprocessors in ARCHITECTURES[architecture].multiprocessors:
+    for multiprocessors in ARCHITECTURES[architecture].count:
         done = _run([str(program), capability, str(multiprocessors)])
         if done.returncode != 0:
-            why = (done.stderr or f"ended with {done.returncode}").strip()
+            why = (done.stderr or f"exit code {done.returncode}").strip()
             raise GateError(f"the launches of this rung cannot be listed: {why}")
         text += done.stdout
     return parse_launches(text)

@@ -1,12 +1,18 @@
 """The verdict on a table of resources: exact against the committed one, and no spills."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from tilegate_ci.core.verdicts import Verdict, exit_code
-from tilegate_ci.resources.table import VARIANT, Change, Place, Row, Table, Waiver, changes
+from tilegate_ci.resources.table import (
+    VARIANT,
+    Change,
+    KernelRow,
+    Place,
+    SpillWaiver,
+    Table,
+    changes,
+)
 
 MEANINGS = {
     0: "as committed",
@@ -21,8 +27,8 @@ class Spill:
     """`waiver` covers it; `fault` says why it fails nevertheless."""
 
     place: Place
-    row: Row
-    waiver: Waiver | None
+    row: KernelRow
+    waiver: SpillWaiver | None
     fault: str | None
 
 
@@ -92,7 +98,7 @@ def judge(
     )
 
 
-def _spill(place: Place, row: Row, waivers: list[Waiver]) -> Spill:
+def _spill(place: Place, row: KernelRow, waivers: list[SpillWaiver]) -> Spill:
     waiver = next((one for one in waivers if one.covers(place)), None)
     if waiver is None:
         return Spill(place, row, None, None if row.path == VARIANT else "not waived")

@@ -1,13 +1,12 @@
 """Reports of `ci/gate resources`: text for a terminal, Markdown for a step summary."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tilegate_ci.report.render import escaped
+from tilegate_ci.core.markdown import table
+from tilegate_ci.report.templates import escaped
 from tilegate_ci.resources.judge import MEANINGS, Judgement, Spill
-from tilegate_ci.resources.table import COLUMNS, Change, Row
+from tilegate_ci.resources.table import Change, KernelRow
 
 UPDATE = "ci/gate resources --update"
 
@@ -41,7 +40,7 @@ def markdown(judgement: Judgement) -> str:
     lines += [f"- warning: {escaped(warning)}" for warning in judgement.warnings]
     if judgement.spills:
         header = ("verdict", "rung", "kernel", "architecture", "stores", "loads", "reason")
-        lines += ["", "Spills, in bytes a thread:", ""]
+        lines += ["", "Spills, in bytes per thread:", ""]
         lines += _table(header, map(_spill_cells, _worst_first(judgement.spills)))
     if judgement.changes:
         columns = ("rung", "kernel", "what", "committed", "now", "architectures")
@@ -51,7 +50,7 @@ def markdown(judgement: Judgement) -> str:
     rows = list(judgement.table.rows())
     lines += ["", f"<details><summary>All {len(rows)} rows</summary>", ""]
     lines += _table(
-        ("rung", "kernel", "architecture", *COLUMNS),
+        ("rung", "kernel", "architecture", *KernelRow._fields),
         ((place.rung, place.kernel, place.architecture, *_cells(row)) for place, row in rows),
     )
     return "\n".join([*lines, "", "</details>"]) + "\n"
@@ -71,9 +70,8 @@ def summary(judgement: Judgement) -> str:
     return f"{', '.join(parts)}. Exit {code}, {MEANINGS[code]}"
 
 
-def _cells(row: Row) -> list[str]:
-    values = [getattr(row, column) for column in COLUMNS]
-    return ["-" if value is None else str(value) for value in values]
+def _cells(row: KernelRow) -> list[str]:
+    return ["-" if value is None else str(value) for value in row]
 
 
 def _worst_first(spills: Iterable[Spill]) -> list[Spill]:
@@ -113,6 +111,5 @@ def _grouped(changes: Sequence[Change]) -> list[tuple[str, ...]]:
     return [(*key, ", ".join(architectures)) for key, architectures in groups.items()]
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [header, ["---"] * len(header), *([escaped(cell) for cell in row] for row in rows)]
-    return ["| " + " | ".join(line) + " |" for line in lines]
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return table(heads, (map(escaped, row) for row in rows), left=len(heads))

@@ -1,48 +1,42 @@
 """bench/baselines/resources.json: its rows, reading and writing them, and what changed."""
 
-from __future__ import annotations
-
-import datetime
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, NamedTuple
 
-from tilegate_ci.core.files import GateError, Node, check_finite, dumps, read_json
+from pydantic import AfterValidator, Field
+
+from tilegate_ci.core import formats
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.formats import Count, Document, Line, Model, Natural
+from tilegate_ci.judge.waivers import Debt
 from tilegate_ci.resources.compile import Compiled, Launch, Usage
-from tilegate_ci.resources.occupancy import ARCHITECTURES, blocks_per_sm, occupancy
+from tilegate_ci.resources.occupancy import ARCHITECTURES, Architecture, blocks_per_sm, occupancy
 
-SCHEMA = 1
 DEFAULT, VARIANT, UNUSED = "default", "variant", "unused"
 
 
-@dataclass(frozen=True)
-class Row:
+class KernelRow(NamedTuple):
     """One kernel on one architecture. Sizes in bytes; threads, dynamic shared memory and what
     follows from them are None for a kernel that nothing launches there."""
 
-    registers: int
-    spill_stores: int
-    spill_loads: int
-    stack: int
-    static_shared: int
-    dynamic_shared: int | None = None
-    threads: int | None = None
-    blocks_per_sm: int | None = None
-    occupancy: float | None = None  # resident warps as a share of the most
-    path: str = UNUSED  # who launches it: the rung itself, a variant for comparison, or nothing
+    registers: Natural
+    spill_stores: Natural
+    spill_loads: Natural
+    stack: Natural
+    static_shared: Natural
+    dynamic_shared: Natural | None
+    threads: Natural | None
+    blocks_per_sm: Natural | None
+    occupancy: Annotated[float, Field(ge=0, le=1)] | None  # resident warps as a share of the most
+    path: str  # who launches it: the rung itself, a variant for comparison, or nothing
 
     @property
     def spilled(self) -> int:
         return self.spill_stores + self.spill_loads
 
 
-COLUMNS = tuple(column.name for column in fields(Row))
-_NULLABLE = ("dynamic_shared", "threads", "blocks_per_sm", "occupancy")
-
-
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a row stands in the table, and in reports."""
 
     rung: str
@@ -50,57 +44,60 @@ class Place:
     architecture: str
 
 
-@dataclass
-class Rung:
-    """`not_on`: architectures without rows, and why. Reasons that people wrote are kept."""
-
-    kernels: dict[str, dict[str, Row]] = field(default_factory=dict)
-    not_on: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Waiver:
-    """Lets a kernel spill up to `ceiling` bytes, loads and stores together, until `expires`."""
-
-    id: str
-    rung: str
-    kernel: str
-    architectures: tuple[str, ...]
-    ceiling: int
-    expires: datetime.date
-    reason: str
-
-    def covers(self, place: Place) -> bool:
-        return (self.rung, self.kernel) == (
-            place.rung,
-            place.kernel,
-        ) and place.architecture in self.architectures
-
-
-@dataclass
-class Table:
-    nvcc: str
-    rungs: dict[str, Rung]
-    waivers: list[Waiver] = field(default_factory=list)
-
-    def rows(self) -> Iterator[tuple[Place, Row]]:
-        for rung, entry in self.rungs.items():
-            for kernel, by_architecture in entry.kernels.items():
-                for architecture, row in by_architecture.items():
-                    yield Place(rung, kernel, architecture), row
-
-
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     place: Place
     column: str
     old: str
     new: str
 
 
-def rung_rows(compiled: Mapping[str, Compiled]) -> dict[str, dict[str, Row]]:
+Kernels = dict[str, dict[Architecture, KernelRow]]
+
+
+class RungResources(Model):
+    """`sources`: the digest of the files that the rows were compiled from. `not_on`: architectures
+    without rows, and why. Reasons that people wrote are kept."""
+
+    sources: str = ""
+    kernels: Kernels = {}
+    not_on: Annotated[dict[Architecture, Line], Field(exclude_if=lambda reasons: not reasons)] = {}
+
+
+class SpillWaiver(Debt):
+    """Lets a kernel spill up to `ceiling` bytes, loads and stores together."""
+
+    rung: Line
+    kernel: Line
+    architectures: list[Architecture]
+    ceiling: Count
+
+    def covers(self, place: Place) -> bool:
+        here = (place.rung, place.kernel) == (self.rung, self.kernel)
+        return here and place.architecture in self.architectures
+
+
+def _columns(columns: list[str]) -> list[str]:
+    if columns != list(KernelRow._fields):
+        raise ValueError("not the columns of this gate; `ci/gate resources --update` renews them")
+    return columns
+
+
+class Table(Document):
+    nvcc: Line
+    columns: Annotated[list[str], AfterValidator(_columns)] = list(KernelRow._fields)
+    rungs: dict[str, RungResources] = {}
+    waivers: list[SpillWaiver] = []
+
+    def rows(self) -> Iterator[tuple[Place, KernelRow]]:
+        for rung, entry in self.rungs.items():
+            for kernel, by_architecture in entry.kernels.items():
+                for architecture, row in by_architecture.items():
+                    yield Place(rung, kernel, architecture), row
+
+
+def rung_rows(compiled: Mapping[Architecture, Compiled]) -> Kernels:
     """The rows of a rung, by kernel and architecture."""
-    kernels: dict[str, dict[str, Row]] = {}
+    kernels: Kernels = {}
     for architecture, found in compiled.items():
         for kernel, usage in found.usage.items():
             row = _row(architecture, usage, found.launches.get(kernel))
@@ -108,15 +105,15 @@ def rung_rows(compiled: Mapping[str, Compiled]) -> dict[str, dict[str, Row]]:
     return kernels
 
 
-def _row(architecture: str, usage: Usage, launch: Launch | None) -> Row:
-    row = Row(**asdict(usage))
+def _row(architecture: Architecture, usage: Usage, launch: Launch | None) -> KernelRow:
+    taken = (usage.registers, usage.spill_stores, usage.spill_loads, usage.stack)
+    row = KernelRow(*taken, usage.static_shared, None, None, None, None, UNUSED)
     if launch is None:
         return row
     limits = ARCHITECTURES[architecture]
     shared = usage.static_shared + launch.dynamic_shared
     blocks = blocks_per_sm(limits, launch.threads, usage.registers, shared)
-    return replace(
-        row,
+    return row._replace(
         dynamic_shared=launch.dynamic_shared,
         threads=launch.threads,
         blocks_per_sm=blocks,
@@ -131,24 +128,24 @@ def changes(
     """What differs, exactly. Only `rungs` and `architectures` are looked at, and rungs that the
     ladder no longer has."""
 
-    def chosen(table: Table) -> dict[Place, Row]:
+    def chosen(table: Table) -> dict[Place, KernelRow]:
         return {
             p: r for p, r in table.rows() if p.rung in rungs and p.architecture in architectures
         }
 
     before, after = chosen(old), chosen(new)
     found = []
-    for place in sorted({*before, *after}, key=astuple):
+    for place in sorted({*before, *after}):
         if place not in after:
             found.append(Change(place, "kernel", "there", "gone"))
         elif place not in before:
-            found.append(Change(place, "kernel", "-", _brief(after[place])))
+            row = after[place]
+            brief = f"new: {row.registers} registers, {row.spilled} bytes spilled"
+            found.append(Change(place, "kernel", "-", brief))
         else:
             found += [
-                Change(place, column, _told(left), _told(right))
-                for column, left, right in zip(
-                    COLUMNS, astuple(before[place]), astuple(after[place])
-                )
+                Change(place, column, *("none" if v is None else str(v) for v in (left, right)))
+                for column, left, right in zip(KernelRow._fields, before[place], after[place])
                 if left != right
             ]
     return found
@@ -157,105 +154,4 @@ def changes(
 def load(path: Path) -> Table:
     if not path.exists():
         raise GateError(f"{path}: there is no table yet; `ci/gate resources --update` writes one")
-    root = read_json(str(path))
-    check_finite(root)
-    root.check_version(SCHEMA)
-    columns = root.require("columns")
-    if columns.value != list(COLUMNS):
-        raise columns.error(
-            "not the columns of this gate; `ci/gate resources --update` renews them"
-        )
-    waivers = root.get("waivers")
-    return Table(
-        root.require("nvcc").text(),
-        {name: _read_rung(node) for name, node in root.require("rungs").items()},
-        [_read_waiver(node) for node in waivers.elements()] if waivers else [],
-    )
-
-
-def to_text(table: Table) -> str:
-    document = {
-        "schema": SCHEMA,
-        "nvcc": table.nvcc,
-        "columns": list(COLUMNS),
-        "rungs": {name: _rung_fields(rung) for name, rung in table.rungs.items()},
-        "waivers": [_waiver_fields(waiver) for waiver in table.waivers],
-    }
-    return dumps(document) + "\n"
-
-
-def _rung_fields(rung: Rung) -> dict[str, Any]:
-    kernels = {
-        kernel: {architecture: list(astuple(row)) for architecture, row in rows.items()}
-        for kernel, rows in rung.kernels.items()
-    }
-    return {"kernels": kernels, **({"not_on": rung.not_on} if rung.not_on else {})}
-
-
-def _waiver_fields(waiver: Waiver) -> dict[str, Any]:
-    return {
-        **{column.name: getattr(waiver, column.name) for column in fields(Waiver)},
-        "architectures": list(waiver.architectures),
-        "expires": waiver.expires.isoformat(),
-    }
-
-
-def _read_rung(node: Node) -> Rung:
-    not_on = node.get("not_on")
-    return Rung(
-        {
-            kernel: {_architecture(key, row): _read_row(row) for key, row in rows.items()}
-            for kernel, rows in node.require("kernels").items()
-        },
-        {_architecture(key, why): why.text() for key, why in not_on.items()} if not_on else {},
-    )
-
-
-def _architecture(key: str, node: Node) -> str:
-    if key not in ARCHITECTURES:
-        raise node.error(f"{key!r} is none of the architectures {', '.join(ARCHITECTURES)}")
-    return key
-
-
-def _read_row(node: Node) -> Row:
-    cells = node.elements()
-    if len(cells) != len(COLUMNS):
-        raise node.error(f"must have {len(COLUMNS)} values, not {len(cells)}")
-    values: dict[str, Any] = {}
-    for column, cell in zip(COLUMNS, cells):
-        if column == "path":
-            values[column] = cell.text()
-        elif cell.value is None and column in _NULLABLE:
-            values[column] = None
-        else:
-            if cell.finite() < 0:
-                raise cell.error(f"{column} must not be negative")
-            values[column] = cell.value
-    return Row(**values)
-
-
-def _read_waiver(node: Node) -> Waiver:
-    expires = node.require("expires")
-    try:
-        date = datetime.date.fromisoformat(expires.text())
-    except ValueError as problem:
-        raise expires.error("must be a date, as in 2030-12-31") from problem
-    return Waiver(
-        id=node.require("id").text(),
-        rung=node.require("rung").text(),
-        kernel=node.require("kernel").text(),
-        architectures=tuple(
-            _architecture(one.text(), one) for one in node.require("architectures").elements()
-        ),
-        ceiling=node.require("ceiling").count(),
-        expires=date,
-        reason=node.require("reason").text(),
-    )
-
-
-def _brief(row: Row) -> str:
-    return f"new: {row.registers} registers, {row.spilled} bytes spilled"
-
-
-def _told(value: object) -> str:
-    return "none" if value is None else str(value)
+    return formats.load(Table, path)

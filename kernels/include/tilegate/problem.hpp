@@ -82,10 +82,12 @@ std::string to_string(const Problem& problem);
 // order. What is read is well-formed, not yet valid: Problem::check judges that.
 Status parse_problem(std::string_view text, Problem* problem);
 
-// "Warptile/1024x1024x1024": a problem of a stage, as benchmarks are called.
+// "Warptile/1024x1024x1024": a problem of a stage, as benchmarks are called; of one of its
+// configurations, "StreamK@128x256x8/1024x1024x1024".
 struct NamedProblem {
   std::string stage;
-  Problem problem;
+  std::string configuration = {};  // empty: the stage's own choice
+  Problem problem = {};
 };
 std::string to_string(const NamedProblem& named);
 Status parse_named_problem(std::string_view text, NamedProblem* named);

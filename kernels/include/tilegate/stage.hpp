@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tilegate/device.hpp>
 #include <tilegate/problem.hpp>
@@ -63,6 +64,12 @@ struct Choice {
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
 };
 
+// One of several ways of a stage, with the time that its cost model expects.
+struct Candidate {
+  Choice choice;  // its configuration tells it from the others
+  double seconds = 0.0;
+};
+
 // A problem, ready to run on one device as often as wanted, from any thread.
 class Plan {
  public:
@@ -93,25 +100,30 @@ class Plan {
 
 // One rung of the ladder: a descriptor that the rung's own file defines.
 struct Stage {
-  std::string_view name;  // "Warptile": how tests, benchmarks and baselines call the rung
-  std::string_view idea;  // one line: what this rung adds
+  std::string_view name;       // "Warptile": how tests, benchmarks and baselines call the rung
+  std::string_view idea = {};  // one line: what this rung adds
   Requirements requirements = {};
 
   bool takes_transposed = false;  // op(A) and op(B) in all four forms
   bool takes_batches = false;
 
   // Extents of the rung's tiles at every level, in elements: where its edge cases are.
-  std::span<const std::int64_t> tile_sizes;
+  std::span<const std::int64_t> tile_sizes = {};
 
-  // The rung's half of `plan`: gets a valid, normalised problem that is not empty.
-  Choice (*choose)(const Problem& problem, const Device& device);
+  // The rung's half of `plan`, one of the two; both get a valid, normalised problem that is not
+  // empty.
+  Choice (*choose)(const Problem& problem, const Device& device) = nullptr;
+  // Every configuration that can do the problem; the plan takes the quickest.
+  std::vector<Candidate> (*candidates)(const Problem& problem, const Device& device) = nullptr;
 
   // One-time work on the current device: attributes, handles; nullptr: none.
   Status (*setup)() = nullptr;
 
   // A plan that is not ok says why: negative sizes, short leading dimensions, extents past the
   // address space, misaligned offsets, what this stage does not do, a device below `requirements`.
-  Plan plan(const Problem& problem, const Device& device = device::current()) const;
+  // `configuration`: one of the candidates instead of the quickest, to compare or to tune.
+  Plan plan(const Problem& problem, const Device& device = device::current(),
+            std::string_view configuration = {}) const;
 
   // Once per device before the first launch; may be called again.
   Status prepare() const;

@@ -1,13 +1,11 @@
 """Measures lane patterns and the ladder's cases with Nsight Compute, on a machine with a GPU.
 
     python3 measure.py patterns build/gpu/tests/counters_patterns > measured/patterns.json
-    python3 measure.py cases build/gpu/tests/counters_launch_cases [CASE...] > measured/cases.json
+    python3 measure.py cases build/gpu/bench/profile_target [CASE...] > measured/cases.json
 
 Without a CASE those of bench/baselines/counters.json. Cases are measured several times: what
 differs between runs is noise of the measurement.
 """
-
-from __future__ import annotations
 
 import csv
 import json
@@ -22,6 +20,7 @@ from patterns import patterns
 
 BASELINE = Path(__file__).resolve().parents[3] / "bench" / "baselines" / "counters.json"
 RUNS = 3
+Counts = dict[str, int]
 METRICS = {
     "global_load.requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
     "global_load.sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
@@ -45,20 +44,13 @@ CASE_METRICS = {
 
 
 def measure(
-    command: list[str], metrics: dict[str, str], given: str | None = None
-) -> list[dict[str, object]]:
-    """One row a kernel launch: its name and its metrics."""
-    profile = [
-        "ncu",
-        "--csv",
-        "--page",
-        "raw",
-        "--clock-control",
-        "none",
-        "--cache-control",
-        "none",
-    ]
-    profile += ["--metrics", ",".join(metrics.values()), "--print-kernel-base", "mangled"]
+    command: list[str], metrics: dict[str, str], given: str | None = None, from_start: str = "on"
+) -> list[tuple[str, Counts]]:
+    """The kernel and its metrics, for each launch; with `from_start` off, of those that the program
+    itself brackets."""
+    profile = ["ncu", "--csv", "--page=raw", "--clock-control=none", "--cache-control=none"]
+    profile += ["--print-kernel-base", "mangled", f"--profile-from-start={from_start}"]
+    profile += ["--metrics", ",".join(metrics.values())]
     done = subprocess.run([*profile, *command], input=given, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"measure: {done.stdout}\n{done.stderr}")
@@ -66,13 +58,15 @@ def measure(
     table = lines[next(i for i, line in enumerate(lines) if line.startswith('"ID"')) :]
     rows = list(csv.DictReader(table))[1:]  # the first row holds the units
     return [
-        {"kernel": row["Kernel Name"]}
-        | {key: int(float(row[name].replace(",", ""))) for key, name in metrics.items()}
+        (
+            row["Kernel Name"],
+            {key: int(float(row[name].replace(",", ""))) for key, name in metrics.items()},
+        )
         for row in rows
     ]
 
 
-def measure_patterns(program: str) -> list[dict[str, object]]:
+def measure_patterns(program: str) -> list[dict[str, str | int]]:
     result = []
     for kind in ("shared_load", "shared_store", "global_load", "global_store"):
         chosen = [pattern for pattern in patterns() if pattern.kind == kind]
@@ -85,25 +79,25 @@ def measure_patterns(program: str) -> list[dict[str, object]]:
         rows = measure([program], metrics, "".join(pattern.line() + "\n" for pattern in chosen))
         if len(rows) != len(chosen):
             sys.exit(f"measure: {len(chosen)} patterns, {len(rows)} launches")
-        for pattern, row in zip(chosen, rows):
-            measured = {key: row[key] for key in metrics}
-            result.append({"name": pattern.name, "pattern": pattern.line()} | measured)
+        for pattern, (_, counts) in zip(chosen, rows):
+            result.append({"name": pattern.name, "pattern": pattern.line()} | counts)
     return result
 
 
-def measure_cases(program: str, cases: list[str]) -> dict[str, object]:
-    runs = [measure([program, *cases], METRICS | CASE_METRICS) for _ in range(RUNS)]
-    result: dict[str, list[dict[str, object]]] = {case: [] for case in cases}
+def measure_cases(program: str, cases: list[str]) -> dict[str, list[Counts]]:
+    metrics = METRICS | CASE_METRICS
+    runs = [measure([program, *cases], metrics, from_start="off") for _ in range(RUNS)]
+    result: dict[str, list[Counts]] = {case: [] for case in cases}
     for run in runs:
-        launches = iter([*run, None])
-        row = next(launches)
-        for case in cases:
-            total, row = row, next(launches)
+        totals: list[Counts] = []
+        for kernel, counts in run:
             # SplitK's partial sums are added by a second kernel.
-            if row is not None and "reduce" in str(row["kernel"]):
-                total = {key: total[key] + row[key] for key in total}
-                row = next(launches)
-            result[case].append({key: value for key, value in total.items() if key != "kernel"})
+            if "reduce" in kernel:
+                counts = {key: totals[-1][key] + counts[key] for key in counts}
+                totals.pop()
+            totals.append(counts)
+        for case, total in zip(cases, totals):
+            result[case].append(total)
     return result
 
 
@@ -129,7 +123,7 @@ def main(argv: list[str]) -> int:
 
 
 def to_text(what: str, data: Any) -> str:
-    """JSON with a pattern or a run a line, so that its diff can be read."""
+    """JSON with a line for each pattern or run, so that its diff can be read."""
     if isinstance(data, list):
         body = ",\n".join(f"  {json.dumps(row, sort_keys=True)}" for row in data)
         body = f"[\n{body}\n ]"
@@ -139,8 +133,8 @@ def to_text(what: str, data: Any) -> str:
             lines = ",\n".join(f"   {json.dumps(run, sort_keys=True)}" for run in runs)
             rows.append(f"  {json.dumps(case)}: [\n{lines}\n  ]")
         body = "{\n" + ",\n".join(rows) + "\n }"
-    told = json.dumps(device(), sort_keys=True)
-    return f'{{"device": {told},\n "{what}": {body}}}\n'
+    where = json.dumps(device(), sort_keys=True)
+    return f'{{"device": {where},\n "{what}": {body}}}\n'
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """The lane patterns whose cost is measured: `patterns() -> list of Pattern`, always the same."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,22 +1,20 @@
 """The executor beside Nsight Compute, as a table on the page of the executor.
 
-PYTHONPATH=ci python3 tests/counters/device/table.py      # rewrites kernels/simt/README.md's block
+PYTHONPATH=ci python3 tests/counters/device/table.py  # the block in kernels/device/README.md
 """
 
-from __future__ import annotations
-
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tilegate_ci.core import markdown
+from tilegate_ci.core.files import read_text, write_text
+from tilegate_ci.core.markdown import with_block
 from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters.table import BASELINE, load_baseline
+from tilegate_ci.counters.table import BASELINE, load
 
-BEGIN, END = "<!-- ncu:begin -->", "<!-- ncu:end -->"
-
-# ncu's name (see measure.py): ours.
+# ncu's name (see measure.py): the executor's.
 EXACT = {
     "global_load.requests": "global_load.requests",
     "global_load.sectors": "global_load.sectors",
@@ -42,22 +40,21 @@ Run = Mapping[str, int]
 
 
 def page(repository: Path) -> Path:
-    return repository / "kernels" / "simt" / "README.md"
+    return repository / "kernels" / "device" / "README.md"
 
 
 def table(cases: Mapping[str, Sequence[Run]], counted: Mapping[str, Mapping[str, int]]) -> str:
     """A number where both agree, else `here / ncu`; pipe wavefronts, where noisy, in brackets."""
-    theirs = {ours: ncu for ncu, ours in EXACT.items()}
-    lines = [
-        "| case | " + " | ".join(heading for heading, _ in _COLUMNS) + " |",
-        "|---" * (len(_COLUMNS) + 1) + "|",
-    ]
+    by_counter = {counter: ncu for ncu, counter in EXACT.items()}
+    rows = []
     for name, runs in cases.items():
         cells = []
         for _, keys in _COLUMNS:
-            cells.append(", ".join(_cell(key, theirs[key], runs, counted[name]) for key in keys))
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+            parts = [_cell(key, by_counter[key], runs, counted[name]) for key in keys]
+            cells.append(", ".join(parts))
+        rows.append([name, *cells])
+    heads = ["case", *(heading for heading, _ in _COLUMNS)]
+    return "\n".join(markdown.table(heads, rows, left=len(heads)))
 
 
 def _cell(key: str, ncu: str, runs: Sequence[Run], counted: Mapping[str, int]) -> str:
@@ -72,14 +69,9 @@ def _cell(key: str, ncu: str, runs: Sequence[Run], counted: Mapping[str, int]) -
 def main() -> int:
     measured = REPOSITORY / "tests" / "counters" / "measured" / "cases.json"
     cases = json.loads(measured.read_text(encoding="utf-8"))["cases"]
-    counted = {name: counts for name, (counts, _) in load_baseline(REPOSITORY / BASELINE).items()}
+    counted = {name: case.counters for name, case in load(REPOSITORY / BASELINE).items()}
     path = page(REPOSITORY)
-    text = path.read_text(encoding="utf-8")
-    block = f"{BEGIN}\n{table(cases, counted)}\n{END}"
-    path.write_text(
-        re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: block, text, flags=re.DOTALL),
-        encoding="utf-8",
-    )
+    write_text(path, with_block(read_text(path), "ncu", table(cases, counted), path))
     return 0
 
 

@@ -36,10 +36,10 @@ class Memory {
 
 }  // namespace
 
-Outcome count(const Stage& stage, const Problem& problem) {
+Outcome count(const Stage& stage, const Problem& problem, std::string_view configuration) {
   Device device = device::current();
   device.multiprocessors = kMultiprocessors;
-  const Plan plan = stage.plan(problem, device);
+  const Plan plan = stage.plan(problem, device, configuration);
   if (!plan.ok()) return {plan.status(), {}};
   const Memory a(problem, Operand::kA);
   const Memory b(problem, Operand::kB);
@@ -65,7 +65,7 @@ Outcome count(const std::string& name) {
   if (stage == nullptr) {
     return {Status::invalid_argument("stage", "no stage is called '" + named.stage + "'"), {}};
   }
-  return count(*stage, named.problem);
+  return count(*stage, named.problem, named.configuration);
 }
 
 }  // namespace tilegate::simt::counted

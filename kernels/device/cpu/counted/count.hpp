@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <tilegate/stage.hpp>
 
@@ -15,9 +16,10 @@ struct Outcome {
 };
 
 // Plans as for an H200 (132 multiprocessors), because counts are of the launches that run there.
-Outcome count(const Stage& stage, const Problem& problem);
+Outcome count(const Stage& stage, const Problem& problem, std::string_view configuration = {});
 
-// The same for "<Stage>/<problem>"; not ok: no stage of the catalogue, or no problem.
+// The same for "<Stage>[@<configuration>]/<problem>"; not ok: no stage of the catalogue, or no
+// problem.
 Outcome count(const std::string& name);
 
 // The outcome as one line of JSON.

@@ -23,7 +23,8 @@ _FMA = re.compile(r"call .*@llvm\.fmuladd\.(?:f32|v(\d+)f32)\(")
 _LABEL = re.compile(r"^[-\w$.]+:")
 _LOCATION_OF = re.compile(r"!dbg (!\d+)")
 
-_SEAM = "device/cpu/counted_access.hpp"  # stands between every vector access and its line
+# Stand between an access of the seam and the line that asks for it.
+_SEAM = ("device/cpu/counted_access.hpp", "device/cpu/ordered.hpp", "device/cpu/seam.hpp")
 
 _NODE = re.compile(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
 _FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|[^,]+)')

@@ -158,7 +158,7 @@ void Recorder::start_copy(const float* smem, const float* gmem, unsigned bytes,
   if (offset >= shared_bytes_ || offset + bytes > shared_bytes_) {
     check_foreign(shared_ + offset, bytes, true, site);
   }
-  access(gmem, bytes, false, site);
+  if (gmem != nullptr) access(gmem, bytes, false, site);
   if (const auto problem = hazards_.start_copy(thread_, offset, bytes, site)) {
     executor::fail(*problem);
   }

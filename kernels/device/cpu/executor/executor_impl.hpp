@@ -32,7 +32,7 @@ struct ThreadFault {};
 
 struct AsyncCopy {
   float* smem;
-  const float* gmem;
+  const float* gmem;  // nullptr: zeros
   std::size_t bytes;
   int group;
 };

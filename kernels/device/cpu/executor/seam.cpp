@@ -50,7 +50,11 @@ void copy_async_wait(int pending_groups) {
   std::erase_if(thread.copies, [&](const AsyncCopy& copy) {
     if (copy.group >= first_pending) return false;
     observer::complete_copy(copy.smem, copy.bytes);
-    std::memcpy(copy.smem, copy.gmem, copy.bytes);
+    if (copy.gmem == nullptr) {
+      std::memset(copy.smem, 0, copy.bytes);
+    } else {
+      std::memcpy(copy.smem, copy.gmem, copy.bytes);
+    }
     return true;
   });
 }

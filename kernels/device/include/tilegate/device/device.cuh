@@ -8,9 +8,15 @@
 //   shared_storage<T>()            the block's dynamic shared memory, as a T
 //   load_vector<float4>(p)         one access of sizeof(V) bytes; p aligned to it
 //   store_vector(p, v)
-//   copy_async<Bytes>(smem, gmem)  4, 8 or 16 bytes, complete after the wait that covers it
+//   shared_address(p)              where p is in shared memory, in bytes: 32 bits, unlike a pointer
+//   copy_async<Bytes>(to, gmem, inside)  4, 8 or 16 bytes to a pointer or address in shared memory,
+//                                  zeros where not `inside`; complete after the wait that covers it
 //   copy_async_commit()            closes a group of copies
 //   copy_async_wait<N>()           until at most the N youngest groups are pending
+//   wait_for_previous_kernel()     in kernels launched with `overlaps_previous`: before the first
+//                                  access to memory that an earlier kernel writes or reads
+//   let_next_kernel_start()        its blocks may take places; it waits as above
+//   ordered::…                     instructions that the compiler keeps in the order of the source
 //
 // From the host:
 //

@@ -12,6 +12,9 @@ struct LaunchConfig {
   unsigned threads_x;            // threads of a block along x, which varies fastest in a warp
   unsigned threads_y = 1;        // threads along y
   std::size_t shared_bytes = 0;  // dynamic shared memory of a block
+  // Blocks may start while the kernel before drains (programmatic dependent launch); the kernel
+  // calls wait_for_previous_kernel(). Compute capability 9.0.
+  bool overlaps_previous = false;
 };
 
 }  // namespace tilegate::device

@@ -1,6 +1,6 @@
-// The seam's accesses in counted builds. Each is one call of the counters (kernels/device/cpu/counted),
-// so that a vector stays one access; the last argument is the place in the source, which
-// instrument.py fills in.
+// The seam's accesses in counted builds. Each is one call of the counters
+// (kernels/device/cpu/counted), so that a vector stays one access; the last argument is the place
+// in the source, which instrument.py fills in.
 #pragma once
 
 extern "C" {
@@ -31,9 +31,10 @@ __attribute__((always_inline)) inline void store_vector(float* p, float4 v) {
 }
 
 template <int kBytes>
-__attribute__((always_inline)) inline void copy_async(float* smem, const float* gmem) {
+__attribute__((always_inline)) inline void copy_async(float* smem, const float* gmem,
+                                                      bool inside = true) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "the sizes that cp.async knows");
-  tilegate_counted_copy_async(smem, gmem, kBytes, 0);
+  tilegate_counted_copy_async(smem, inside ? gmem : nullptr, kBytes, 0);
 }
 
 }  // namespace tilegate::device

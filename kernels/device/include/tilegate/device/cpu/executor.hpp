@@ -102,6 +102,7 @@ void warp_barrier(unsigned mask, const Site& site);
 std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, const Site& site);
 unsigned lane();
 std::byte* shared_memory(std::size_t bytes);
+// gmem == nullptr: zeros.
 void copy_async(float* smem, const float* gmem, std::size_t bytes);
 void copy_async_commit();
 void copy_async_wait(int pending_groups);

@@ -92,6 +92,22 @@ T& shared_storage() {
   return *reinterpret_cast<T*>(simt::executor::shared_memory(sizeof(T)));
 }
 
+// Bytes from the start of the block's storage.
+using SharedAddress = unsigned;
+
+inline SharedAddress shared_address(const void* smem) {
+  return static_cast<SharedAddress>(static_cast<const std::byte*>(smem) -
+                                    simt::executor::shared_memory(0));
+}
+
+inline float* shared_pointer(SharedAddress address) {
+  return reinterpret_cast<float*>(simt::executor::shared_memory(0) + address);
+}
+
+// Kernels run one after another.
+inline void wait_for_previous_kernel() {}
+inline void let_next_kernel_start() {}
+
 }  // namespace tilegate::device
 
 #if defined(TILEGATE_COUNTED)
@@ -116,11 +132,11 @@ void store_vector(float* p, V v) {
 }
 
 template <int kBytes>
-void copy_async(float* smem, const float* gmem) {
+void copy_async(float* smem, const float* gmem, bool inside = true) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "the sizes that cp.async knows");
   simt::executor::check_alignment(smem, kBytes, "async copy");
-  simt::executor::check_alignment(gmem, kBytes, "async copy");
-  simt::executor::copy_async(smem, gmem, kBytes);
+  if (inside) simt::executor::check_alignment(gmem, kBytes, "async copy");
+  simt::executor::copy_async(smem, inside ? gmem : nullptr, kBytes);
 }
 
 }  // namespace tilegate::device
@@ -137,3 +153,5 @@ void copy_async_wait() {
 }
 
 }  // namespace tilegate::device
+
+#include <tilegate/device/cpu/ordered.hpp>

@@ -24,6 +24,13 @@ Status launch(const LaunchConfig& config, Stream stream, void (*kernel)(Paramete
   cuda.blockDim = dim3(config.threads_x, config.threads_y);
   cuda.dynamicSmemBytes = config.shared_bytes;
   cuda.stream = stream;
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  if (config.overlaps_previous) {
+    cuda.attrs = &overlap;
+    cuda.numAttrs = 1;
+  }
   return to_status(cudaLaunchKernelEx(&cuda, kernel, std::forward<Args>(args)...), config.kernel);
 }
 
@@ -57,20 +64,34 @@ __device__ void store_vector(float* p, V v) {
   *reinterpret_cast<V*>(p) = v;
 }
 
+using SharedAddress = unsigned;
+
+inline __device__ SharedAddress shared_address(const void* smem) {
+  return static_cast<SharedAddress>(__cvta_generic_to_shared(smem));
+}
+
+// Not marked as touching memory: nobody reads what it writes before the wait, which is, and so the
+// compiler may move shared loads past it.
 template <int kBytes>
-__device__ void copy_async(float* smem, const float* gmem) {
+__device__ void copy_async(SharedAddress to, const float* gmem, bool inside = true) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "the sizes that cp.async knows");
 #if __CUDA_ARCH__ >= 800
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
+  const unsigned from = inside ? kBytes : 0;
   if constexpr (kBytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(gmem) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(gmem), "r"(from));
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(gmem), "n"(kBytes)
-                 : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(gmem), "n"(kBytes),
+                 "r"(from));
   }
 #else
-  for (int i = 0; i < kBytes / 4; ++i) smem[i] = gmem[i];
+  auto* smem = static_cast<float*>(__cvta_shared_to_generic(to));
+  for (int i = 0; i < kBytes / 4; ++i) smem[i] = inside ? gmem[i] : 0.0F;
 #endif
+}
+
+template <int kBytes>
+__device__ void copy_async(float* smem, const float* gmem, bool inside = true) {
+  copy_async<kBytes>(shared_address(smem), gmem, inside);
 }
 
 inline __device__ void copy_async_commit() {
@@ -85,5 +106,57 @@ __device__ void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 #endif
 }
+
+inline __device__ void wait_for_previous_kernel() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+inline __device__ void let_next_kernel_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+namespace ordered {
+
+inline __device__ void fma(float& c, float a, float b) {
+  asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(c) : "f"(a), "f"(b));
+}
+
+// v[0 … 3] ← the vector at `from`.
+inline __device__ void load_shared(float* v, SharedAddress from) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+               : "r"(from)
+               : "memory");
+}
+
+inline __device__ void store_shared(SharedAddress to, float v) {
+  asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(v) : "memory");
+}
+
+inline __device__ void store_shared(SharedAddress to, const float4& v) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v.x), "f"(v.y), "f"(v.z),
+               "f"(v.w)
+               : "memory");
+}
+
+// v ← vector number `vector` of `base`, counted in float4.
+inline __device__ void load_global(float4& v, const float* base, unsigned vector) {
+  asm volatile(
+      "{\n.reg .b64 from;\nmad.wide.u32 from, %4, 16, %5;\n"
+      "ld.global.v4.f32 {%0, %1, %2, %3}, [from];\n}"
+      : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+      : "r"(vector), "l"(base)
+      : "memory");
+}
+
+inline __device__ void add(unsigned& value, unsigned increment) {
+  asm volatile("add.u32 %0, %0, %1;" : "+r"(value) : "r"(increment));
+}
+
+}  // namespace ordered
 
 }  // namespace tilegate::device

@@ -1,0 +1,46 @@
+"""ci/gate accept: makes a recorded run the baseline of its device."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from tilegate_ci.core.files import write_text
+from tilegate_ci.core.model import Role, baseline_path, load
+from tilegate_ci.judge.accept import accept, check_acceptable, check_same_device, report
+
+EXAMPLES = """examples:
+  ci/gate accept run.json                          # bench/baselines/<device>.json
+  ci/gate accept run.json --baseline mine.json
+  ci/gate accept warptile_only.json --merge        # keep the rows that it does not have
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("candidate", metavar="CANDIDATE")
+    command.add_argument(
+        "--baseline", metavar="FILE", help="default: bench/baselines/<device name>.json"
+    )
+    command.add_argument(
+        "--merge", action="store_true", help="keep the rows that CANDIDATE does not have"
+    )
+    command.add_argument(
+        "--allow-dirty", action="store_true", help="accept a run of uncommitted changes"
+    )
+    command.add_argument(
+        "--allow-few", action="store_true", help="accept a GPU run of fewer than 3 processes"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    candidate = load(arguments.candidate, Role.ACCEPTED)
+    check_acceptable(candidate, arguments.allow_dirty, arguments.allow_few)
+    default = baseline_path(candidate.device)
+    path = Path(arguments.baseline or os.path.relpath(default))
+    old = load(path, Role.BASELINE) if path.exists() else None
+    accepted = accept(candidate, old, arguments.merge)
+    if path.resolve() != default:
+        check_same_device(candidate, old)
+    write_text(path, accepted.text)
+    sys.stdout.write(report(path, accepted, candidate, old))
+    return 0

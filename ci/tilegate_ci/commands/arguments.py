@@ -1,0 +1,72 @@
+"""What several commands have on their command lines."""
+
+import argparse
+import math
+import os
+import re
+from pathlib import Path
+
+from tilegate_ci.core.git import checkout_commit
+from tilegate_ci.core.model import REPOSITORY
+
+_AGAIN = "may be repeated"
+
+
+def count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def seconds(text: str) -> float:
+    number = float(text)
+    if not (math.isfinite(number) and number > 0):
+        raise argparse.ArgumentTypeError(f"a finite number above zero, not {text}")
+    return number
+
+
+def shape(text: str) -> str:
+    if not re.fullmatch(r"[1-9]\d*x[1-9]\d*x[1-9]\d*", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not MxNxK, each at least 1")
+    return text
+
+
+def regex(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as problem:
+        raise argparse.ArgumentTypeError(f"not a regular expression: {problem}") from problem
+    return text
+
+
+def add_commit(command: argparse.ArgumentParser) -> None:
+    how = "where git cannot say it; default: $TILEGATE_COMMIT"
+    command.add_argument("--commit", metavar="SHA", help=how)
+
+
+def commit_of(arguments: argparse.Namespace) -> str:
+    given: str | None = arguments.commit
+    return given or os.environ.get("TILEGATE_COMMIT") or checkout_commit(REPOSITORY)
+
+
+def add_cmake(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--cmake", metavar="ARGUMENT", action="append", default=[], help=_AGAIN)
+
+
+def add_table_options(command: argparse.ArgumentParser, table: Path) -> None:
+    """Of a command that compares with a committed table."""
+    command.add_argument("--update", action="store_true", help=f"write {table.as_posix()}")
+    command.add_argument("--rung", metavar="NAME", action="append", help=f"only this; {_AGAIN}")
+    command.add_argument("--markdown", metavar="FILE", help="write the report there too")
+    add_repository(command)
+
+
+def add_repository(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
+
+
+def add_check(command: argparse.ArgumentParser) -> None:
+    how = "write nothing; exit 1 when a file is not up to date"
+    command.add_argument("--check", action="store_true", help=how)
+    add_repository(command)

@@ -1,0 +1,213 @@
+"""ci/gate profile: runs rungs under Nsight Compute and writes what its counters say."""
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilegate_ci.commands.arguments import add_commit, commit_of, shape
+from tilegate_ci.core import formats
+from tilegate_ci.core.files import GateError, make_folder, write_text
+from tilegate_ci.core.model import REPOSITORY, Device, baseline_path
+from tilegate_ci.core.progress import message
+from tilegate_ci.core.stages import Stage, read_stages
+from tilegate_ci.measure.builds import build_preset
+from tilegate_ci.profile.format import (
+    ProfiledDevice,
+    ProfiledKernel,
+    ProfiledRung,
+    ProfileFile,
+)
+from tilegate_ci.profile.ncu import metric_names, parse_csv, read_kernel
+from tilegate_ci.profile.report import markdown
+
+RECORD = REPOSITORY / "bench" / "profile"  # every rung at the default shape, committed
+SCRATCH = REPOSITORY / "build" / "profile"  # what ncu printed, and profiles of another choice
+SHAPE = "4096x4096x4096"
+
+EXIT_CODES = {
+    0: "every rung was profiled",
+    1: "a rung could not be profiled; the others are written all the same",
+    2: "error: a GPU, nvcc, ncu or the permission to read counters is missing, ...",
+}
+EXAMPLES = """examples:
+  ci/gate profile                          # every rung; bench/profile/<device>.json, .md
+  ci/gate profile Warptile Cublas          # these; build/profile/<device>.json, .md
+  ci/gate profile --shape 512x512x512 --out /tmp/small
+  ci/gate profile --render bench/profile/nvidia-h200.json  # the Markdown again; needs no GPU
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "rungs", metavar="RUNG", nargs="*", help="default: every stage, Cublas too"
+    )
+    command.add_argument(
+        "--shape", metavar="MxNxK", type=shape, default=SHAPE, help="default: %(default)s"
+    )
+    command.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        help="default: bench/profile for every rung at the default shape, else build/profile",
+    )
+    add_commit(command)
+    command.add_argument(
+        "--render", metavar="JSON", type=Path, help="only write that profile's Markdown anew"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.render:
+        _render(arguments.render)
+        return 0
+    ncu, commit = find_tools(), commit_of(arguments)
+    build = build_preset("gpu", "profile_target", REPOSITORY)
+    target = build / "bench" / "profile_target"
+    names = arguments.rungs or [stage.name for stage in read_stages(build)]
+    check_names(names, read_stages(build))
+    device = parse_device(_output([str(target), "--device"]))
+    rungs = []
+    for number, name in enumerate(names, 1):
+        message(f"profiling {name} ({number} of {len(names)})")
+        rungs.append(_profiled(ncu, target, name, arguments.shape))
+    profile = ProfileFile(
+        schema=1,
+        commit=commit,
+        device=device,
+        ncu=ncu_version(_output([ncu, "--version"])),
+        shape=arguments.shape,
+        rungs=rungs,
+    )
+    is_record = not arguments.rungs and arguments.shape == SHAPE
+    folder = arguments.out or (RECORD if is_record else SCRATCH)
+    make_folder(folder)
+    path = folder / baseline_path(Device(kind="cuda", name=device.name, cublas=device.cublas)).name
+    write_text(path, formats.to_text(profile))
+    sys.stdout.write(f"{os.path.relpath(path)}\n")
+    _render(path)
+    return int(any(rung.error for rung in rungs))
+
+
+def check_names(names: Sequence[str], stages: Sequence[Stage]) -> None:
+    known = [stage.name for stage in stages]
+    unknown = [name for name in names if name.split(".")[0] not in known]  # Rung.variant
+    if unknown:
+        raise GateError(f"no rung {', '.join(unknown)}; there are {', '.join(known)}")
+
+
+def find_tools() -> str:
+    """The path of ncu; GateError where it, a GPU or nvcc is not here."""
+    try:
+        listed = _output(["nvidia-smi", "-L"])
+    except GateError:
+        listed = ""
+    if "GPU " not in listed:
+        raise GateError(
+            "no GPU answers `nvidia-smi -L`: "
+            "run this on a machine with an NVIDIA GPU and its driver."
+        )
+    if shutil.which("nvcc") is None:
+        raise GateError("nvcc is missing: install the CUDA toolkit and put its bin folder on PATH.")
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        raise GateError(
+            "Nsight Compute's ncu is missing: install the CUDA toolkit's nsight-compute package "
+            "(https://developer.nvidia.com/nsight-compute) and put its folder on PATH."
+        )
+    return ncu
+
+
+def parse_device(text: str) -> ProfiledDevice:
+    """The lines of `profile_target --device`."""
+    said = dict(line.split("\t", 1) for line in text.splitlines())
+    return ProfiledDevice(
+        name=said["device_name"],
+        driver=said["driver"],
+        cuda=said["cuda"],
+        cublas=said["cublas"],
+        compute_capability=int(said["compute_capability"]),
+        multiprocessors=int(said["multiprocessors"]),
+    )
+
+
+def ncu_version(text: str) -> str:
+    match = re.search(r"^Version (\S+)", text, re.MULTILINE)
+    return match.group(1) if match else "unknown"
+
+
+def ncu_command(ncu: str, target: Path, rung: str, shape: str) -> list[str]:
+    return [
+        ncu,
+        "--clock-control=none",  # the clocks are the machine's; its settings are left alone
+        "--replay-mode=kernel",
+        "--profile-from-start=off",
+        "--csv",
+        "--page=raw",
+        "--print-units=base",
+        f"--metrics={','.join(metric_names())}",
+        str(target),
+        f"{rung}/{shape}",
+    ]
+
+
+def _profiled(ncu: str, target: Path, rung: str, shape: str) -> ProfiledRung:
+    """`error` in it says why it could not be profiled."""
+    done = subprocess.run(
+        ncu_command(ncu, target, rung, shape),
+        cwd=REPOSITORY,
+        env={**os.environ, "LC_ALL": "C"},  # no separators between thousands
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "ERR_NVGPUCTRPERM" in done.stdout + done.stderr:
+        raise GateError(
+            "this user may not read the GPU's counters (ERR_NVGPUCTRPERM): run ci/gate profile as "
+            "root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0 "
+            "(https://developer.nvidia.com/ERR_NVGPUCTRPERM)."
+        )
+    make_folder(SCRATCH)
+    write_text(SCRATCH / f"{rung}.csv", done.stdout)
+    try:
+        return ProfiledRung(
+            name=rung, kernels=read_output(done.returncode, done.stdout, done.stderr)
+        )
+    except GateError as problem:
+        message(f"{rung}: {problem}")
+        return ProfiledRung(name=rung, kernels=[], error=str(problem))
+
+
+def read_output(returncode: int, output: str, errors: str) -> list[ProfiledKernel]:
+    """The kernels that ncu printed."""
+    if returncode:
+        # The program's own words say more than that it failed.
+        reasons = re.findall(r"^profile_target: (.*)$", errors, re.MULTILINE)
+        reasons += re.findall(r"^==ERROR== (.*)$", output + "\n" + errors, re.MULTILINE)
+        raise GateError(reasons[0] if reasons else f"ncu ended with exit code {returncode}")
+    kernels = [read_kernel(row) for row in parse_csv(output)]
+    if not kernels:
+        raise GateError("ncu saw no kernel")
+    return kernels
+
+
+def _render(path: Path) -> None:
+    page = path.with_suffix(".md")
+    write_text(page, markdown(formats.load(ProfileFile, path)))
+    sys.stdout.write(f"{os.path.relpath(page)}\n")
+
+
+def _output(command: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as problem:
+        raise GateError(f"{command[0]}: cannot be run: {problem.strerror}") from problem
+    if done.returncode:
+        failed = f"`{shlex.join(command)}` ended with exit code {done.returncode}"
+        raise GateError((done.stderr.strip() or failed).removeprefix("profile_target: "))
+    return done.stdout

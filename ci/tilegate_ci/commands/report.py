@@ -1,0 +1,80 @@
+"""ci/gate report: verdict files and runs, as text, Markdown, JUnit XML and one HTML page."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tilegate_ci.commands.arguments import add_repository
+from tilegate_ci.core.files import write_text
+from tilegate_ci.core.model import GFLOPS, Run
+from tilegate_ci.core.stages import find_stages
+from tilegate_ci.report import render, templates
+from tilegate_ci.report.data import Source, load_source
+from tilegate_ci.report.figures import RATIO_NOTE, percent, share
+from tilegate_ci.report.junit import junit
+
+EXIT_CODES = {0: "the reports were written", 2: "error"}
+EXAMPLES = """examples:
+  ci/gate compare bench/baselines/nvidia-h200.json run.json --json verdict.json
+  ci/gate report verdict.json --html report.html --junit report.xml --markdown summary.md
+  ci/gate report bench/baselines/nvidia-h200.json --html baseline.html
+
+The exit code says whether the reports were written: 0 or 2. The verdict is compare's and run's.
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "files", metavar="VERDICT-OR-RUN", nargs="+", help="verdict files, candidates or baselines"
+    )
+    command.add_argument("--html", metavar="FILE", help="one page, which needs no network")
+    command.add_argument("--junit", metavar="FILE", help="JUnit XML")
+    command.add_argument("--markdown", metavar="FILE", help="as compare --markdown writes it")
+    add_repository(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    sources = [load_source(path) for path in arguments.files]
+    if arguments.junit:
+        write_text(Path(arguments.junit), junit(sources))
+    if arguments.markdown:
+        text = "\n".join(markdown(source) for source in sources)
+        write_text(Path(arguments.markdown), text)
+    if arguments.html:
+        write_text(Path(arguments.html), _page(sources, arguments.repository.resolve()))
+    if not (arguments.html or arguments.junit or arguments.markdown):
+        sys.stdout.write("\n".join(console(source) for source in sources))
+    return 0
+
+
+def console(source: Source) -> str:
+    if source.comparison is not None:
+        return render.console(source.comparison)
+    if source.run is None:
+        return f"{source.title}\nerror: {source.error}\n"
+    lines = [
+        f"{name}: {gflops} GFLOPS" + f", {of} of cuBLAS" * (of != "-")
+        for name, gflops, of in _rows(source.run)
+    ]
+    return "\n".join([source.title, *lines]) + "\n"
+
+
+def markdown(source: Source) -> str:
+    if source.comparison is not None:
+        return render.markdown(source.comparison)
+    if source.run is None:
+        return render.markdown_error(source.error or "")
+    return templates.markdown("run", title=source.title, rows=_rows(source.run), note=RATIO_NOTE)
+
+
+def _rows(run: Run) -> list[tuple[str, str, str]]:
+    return [
+        (name, f"{row.summary[GFLOPS]:.6g}", percent(share(row)))
+        for name, row in sorted(run.benchmarks.items())
+    ]
+
+
+def _page(sources: list[Source], repository: Path) -> str:
+    from tilegate_ci.report.html import html  # takes a second to import
+
+    return html(sources, find_stages(repository), repository)

@@ -1,0 +1,82 @@
+"""ci/gate run: judges a change on a GPU."""
+
+import argparse
+import sys
+from datetime import date
+from pathlib import Path
+
+from tilegate_ci.commands.arguments import add_cmake, regex, seconds
+from tilegate_ci.commands.compare import add_verdict_options, show
+from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.core.verdicts import EXIT_MEANINGS
+from tilegate_ci.judge import waivers
+from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
+from tilegate_ci.measure import gate_run
+from tilegate_ci.measure.launcher import MIN_TIME_S
+
+WORK = REPOSITORY / "build" / "gate-run"
+
+EXIT_CODES = EXIT_MEANINGS
+INTERRUPTED = "every process that ended is kept, run again to go on"
+EXAMPLES = """examples:
+  ci/gate run --base origin/main                       # the working tree against main
+  ci/gate run --base origin/main --markdown summary.md --json verdict.json
+  ci/gate run --base ../before --head ../after         # folders, where there is no git history
+  ci/gate run --base origin/main --dry-run
+
+The base is the merge base. Screens against the baseline committed there, then measures base and
+head in turn for whatever looks slower. Without a baseline for this GPU everything is measured in
+turn. Run again after an interruption, the same command goes on where it stopped.
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--base", metavar="REV|DIR", required=True)
+    command.add_argument(
+        "--head", metavar="REV|DIR", default=str(REPOSITORY), help="default: the working tree"
+    )
+    command.add_argument(
+        "--filter", metavar="REGEX", type=regex, help="only some benchmarks of the suite"
+    )
+    command.add_argument(
+        "--pairs", metavar="N", type=_pairs, default=PAIRS, help=f"default: {PAIRS}"
+    )
+    command.add_argument(
+        "--out", metavar="FOLDER", help="of the processes; default: build/gate-run/…"
+    )
+    command.add_argument("--work", metavar="FOLDER", default=str(WORK), help="to build in")
+    add_cmake(command)
+    command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
+    command.add_argument("--seed", metavar="N", type=int, default=1)
+    command.add_argument(
+        "--no-identity", action="store_true", help="judge what has the same machine code too"
+    )
+    command.add_argument("--dry-run", action="store_true", help="say what would be run")
+    add_verdict_options(command)
+
+
+def run(arguments: argparse.Namespace, screened: bool = True) -> int:
+    accepted = waivers.load(Path(arguments.waivers), date.today())
+    job = prepare(arguments, screened)
+    if arguments.dry_run:
+        sys.stdout.write(job.plan())
+        return 0
+    found = waivers.apply(gate_run.judged(job), accepted)
+    return show(found, arguments.markdown, arguments.json)
+
+
+def prepare(arguments: argparse.Namespace, screened: bool) -> gate_run.Job:
+    options = gate_run.Options(
+        arguments.filter or "", arguments.pairs, arguments.min_time, arguments.seed, screened,
+        not arguments.no_identity, tuple(arguments.cmake),
+    )  # fmt: skip
+    work = Path(arguments.work).resolve()
+    out = Path(arguments.out).resolve() if arguments.out else None
+    return gate_run.prepare(arguments.base, arguments.head, work, out, options)
+
+
+def _pairs(text: str) -> int:
+    number = int(text)
+    if number < MIN_PAIRS:
+        raise argparse.ArgumentTypeError(f"at least {MIN_PAIRS}")
+    return number

@@ -1,0 +1,34 @@
+"""What commands say on stderr while they work."""
+
+import sys
+from typing import Self
+
+from rich.console import Console
+from rich.progress import Progress
+
+
+def message(text: str) -> None:
+    print(f"gate: {text}", file=sys.stderr, flush=True)
+
+
+class Steps:
+    """Long work: a line for each step, and on a terminal a bar below them."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True)
+        self._progress = Progress(console=console, disable=not console.is_terminal)
+        self._task = self._progress.add_task("measuring", total=None)
+        self._done = 0
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def done(self, title: str, seconds: float, left: int, left_s: float) -> None:
+        """One more step took `seconds`; `left` are to go and may take `left_s`."""
+        self._done += 1
+        self._progress.update(self._task, completed=self._done, total=self._done + left)
+        message(f"{title}: {seconds:.1f} s; about {left_s / 60:.1f} min left")

@@ -1,0 +1,119 @@
+"""The confirmation: what pairs of processes of base and head say of each benchmark."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tilegate_ci.core.files import rounded
+from tilegate_ci.core.model import MIN_DELTA, Device, relative
+from tilegate_ci.core.process import Process
+from tilegate_ci.core.verdicts import Verdict
+from tilegate_ci.judge import paired
+from tilegate_ci.judge.compare import Comparison, Row, worst_first
+from tilegate_ci.judge.session import is_canary, moved
+
+Pair = tuple[Process, Process]  # base, head
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """`reasons` say why the session cannot be judged, if so; `keys` must not stay undecided.
+    `pairs` holds the log slow-down of each."""
+
+    verdicts: Mapping[str, Verdict]
+    estimates: Mapping[str, paired.Estimate] = field(default_factory=dict)
+    deltas: Mapping[str, float] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    keys: frozenset[str] = frozenset()
+    pairs: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+def judge_pairs(
+    pairs: Sequence[Pair],
+    names: Iterable[str],
+    identical: Iterable[str],
+    deltas: Mapping[str, float],
+    wanted: int,
+    screened_on: Device | None = None,
+) -> Confirmed:
+    """Judges `names`, of which canaries and `identical` serve as controls. All of it, the screen
+    too where there was one, must be of one device."""
+    names, same = list(names), set(identical)
+    known = {name: deltas.get(name, MIN_DELTA) for name in names}
+    if len(pairs) < wanted:
+        reason = throttled(f"{len(pairs)} of {wanted} pairs")
+        return Confirmed(dict.fromkeys(names, Verdict.INCOMPARABLE), {}, known, (reason,))
+    slower = {
+        name: [
+            base.readings[name].log_ratio - head.readings[name].log_ratio for base, head in pairs
+        ]
+        for name in names
+    }
+    found = {name: paired.estimate(values, known[name]) for name, values in slower.items()}
+    controls = {name: e for name, e in found.items() if is_canary(name) or name in same}
+    judged = {name: e for name, e in found.items() if name not in controls}
+    verdicts = paired.judge(judged, known)
+    for name in controls:
+        verdicts[name] = Verdict.IDENTICAL if name in same else Verdict.PASS
+    reasons = (*_other_devices(pairs, screened_on), *moved(controls, known))
+    if reasons:
+        verdicts = {
+            name: verdict if verdict is Verdict.IDENTICAL else Verdict.INCOMPARABLE
+            for name, verdict in verdicts.items()
+        }
+    return Confirmed(verdicts, found, known, reasons, pairs=slower)
+
+
+def throttled(sound: str) -> str:
+    return f"throttled: only {sound} count; let the GPU cool down, then give another --out"
+
+
+def _other_devices(pairs: Sequence[Pair], screened_on: Device | None) -> list[str]:
+    devices = [process.device for pair in pairs for process in pair]
+    first = screened_on or devices[0]
+    others = dict.fromkeys(_in_words(d) for d in devices if first.differences(d))
+    return [f"measured on {other}, and on {_in_words(first)}" for other in others]
+
+
+def _in_words(device: Device) -> str:
+    return f"{device.name} with cuBLAS {device.cublas}"
+
+
+def with_verdicts(comparison: Comparison, found: Confirmed) -> Comparison:
+    """The comparison, with the paired verdicts in place of the screen's."""
+    rows = [_row(row, found) if row.name in found.verdicts else row for row in comparison.rows]
+    return replace(
+        comparison,
+        rows=tuple(sorted(rows, key=worst_first)),
+        differences=(*comparison.differences, *found.reasons),
+    )
+
+
+def _row(row: Row, found: Confirmed) -> Row:
+    if row.verdict is Verdict.ERROR:
+        return row
+    verdict, estimate = found.verdicts[row.name], found.estimates.get(row.name)
+    if estimate is None:
+        return replace(row, verdict=verdict, note="not judged")
+    return replace(
+        row,
+        verdict=verdict,
+        note="the same machine code" if verdict is Verdict.IDENTICAL else "",
+        slowdown=relative(estimate.mean),
+        delta=found.deltas[row.name],
+        key=row.key or row.name in found.keys,
+        lower=relative(estimate.lower),
+        upper=relative(estimate.upper),
+        p=estimate.p,
+        pairs=tuple(rounded(relative(value)) for value in found.pairs[row.name]),
+    )
+
+
+def moved_canaries(comparison: Comparison) -> list[str]:
+    """Canaries off the baseline by more than their margin, as the screen sees them."""
+    return [
+        f"{row.name}, cuBLAS against itself, changed in time by {100 * row.slowdown:+.2f} %"
+        for row in comparison.rows
+        if is_canary(row.name) and row.slowdown is not None and row.delta is not None
+        and abs(math.log1p(row.slowdown)) > row.delta
+    ]  # fmt: skip

@@ -1,0 +1,77 @@
+"""The processes of a gate run: the screen's, and pairs of base and head."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.model import RATIO
+from tilegate_ci.core.process import Process
+from tilegate_ci.core.progress import Steps, message
+from tilegate_ci.judge.confirm import Pair
+from tilegate_ci.judge.session import void_reason
+from tilegate_ci.measure.journal import Journal
+from tilegate_ci.measure.launcher import Launcher
+
+SPARES = 4  # pairs beyond those wanted, for void ones
+
+
+@dataclass(frozen=True)
+class Bench:
+    """How processes are run, and where they are kept. `seed` draws the order of base and head."""
+
+    launcher: Launcher
+    journal: Journal
+    steps: Steps
+    seed: str
+
+    def process(self, key: str, binary: Path, names: Sequence[str], left: int) -> Process:
+        """The process `key`, run unless the journal has it; `left` are those after it."""
+        found = self.journal.load(key)
+        if found is None:
+            found = self.journal.save(key, self.launcher.run(binary, names))
+            self.steps.done(key, found.wall_s, left, left * found.wall_s)
+        if set(found.readings) != set(names):
+            raise GateError(f"{found.source}: other benchmarks in it; give another --out")
+        if any(RATIO not in reading.summary for reading in found.readings.values()):
+            raise GateError(f"{found.source}: no time of cuBLAS; a gate run needs a GPU")
+        return found
+
+
+def screen(bench: Bench, head: Path, names: Sequence[str], wanted: int) -> list[Process]:
+    """Processes of the head alone, those that heat or a power brake voids replaced."""
+    sound: list[Process] = []
+    for number in range(1, wanted + SPARES + 1):
+        process = bench.process(f"screen-{number}", head, names, max(0, wanted - number))
+        reason = void_reason(process.conditions)
+        if reason:
+            message(f"screen-{number} is void: {reason}")
+        else:
+            sound.append(process)
+        if len(sound) == wanted:
+            break
+    return sound
+
+
+def measure_pairs(
+    bench: Bench, base: Path, head: Path, names: Sequence[str], wanted: int
+) -> list[Pair]:
+    """Pairs of a process of base and one of head, in an order drawn for each. Void ones are
+    measured again, a few times; the result may be shorter than `wanted`."""
+    found: list[Pair] = []
+    for number in range(1, wanted + SPARES + 1):
+        sides = [("base", base), ("head", head)]
+        random.Random(f"{bench.seed}:{number}").shuffle(sides)
+        pair = {}
+        for place, (side, binary) in enumerate(sides):
+            left = 2 * max(0, wanted - len(found)) - 1 - place
+            pair[side] = bench.process(f"pair-{number}-{side}", binary, names, left)
+        reasons = {void_reason(process.conditions) for process in pair.values()} - {None}
+        if reasons:
+            message(f"pair {number} is void: {', '.join(sorted(map(str, reasons)))}")
+        else:
+            found.append((pair["base"], pair["head"]))
+        if len(found) == wanted:
+            break
+    return found

@@ -1,0 +1,37 @@
+// The seam's accesses by shared-memory address, and the instructions that a GPU's compiler keeps in
+// order: on the CPU plain accesses, counted as those of the line that calls.
+#pragma once
+
+namespace tilegate::device {
+
+template <int kBytes>
+__forceinline__ void copy_async(SharedAddress to, const float* gmem, bool inside = true) {
+  copy_async<kBytes>(shared_pointer(to), gmem, inside);
+}
+
+namespace ordered {
+
+__forceinline__ void fma(float& c, float a, float b) { c += a * b; }
+
+__forceinline__ void load_shared(float* v, SharedAddress from) {
+  const float4 loaded = load_vector<float4>(shared_pointer(from));
+  v[0] = loaded.x;
+  v[1] = loaded.y;
+  v[2] = loaded.z;
+  v[3] = loaded.w;
+}
+
+__forceinline__ void store_shared(SharedAddress to, float v) { *shared_pointer(to) = v; }
+
+__forceinline__ void store_shared(SharedAddress to, const float4& v) {
+  store_vector(shared_pointer(to), v);
+}
+
+__forceinline__ void load_global(float4& v, const float* base, unsigned vector) {
+  v = load_vector<float4>(base + std::size_t{4} * vector);
+}
+
+__forceinline__ void add(unsigned& value, unsigned increment) { value += increment; }
+
+}  // namespace ordered
+}  // namespace tilegate::device

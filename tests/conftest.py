@@ -1,0 +1,20 @@
+"""Fixtures of all Python tests.
+
+`TILEGATE_UPDATE_GOLDEN=1 ci/pytest tests/gate` rewrites golden files, and likewise elsewhere."""
+
+import os
+
+import pytest
+
+
+@pytest.fixture
+def golden(request):
+    """Compares text with a golden file beside the test, or rewrites the file."""
+
+    def check(name: str, text: str) -> None:
+        path = request.path.parent / "golden" / name
+        if os.environ.get("TILEGATE_UPDATE_GOLDEN"):
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8")
+
+    return check
