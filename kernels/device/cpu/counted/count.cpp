@@ -5,6 +5,7 @@
 
 #include <tilegate/catalogue.hpp>
 #include <tilegate/device.hpp>
+#include <tilegate/device/cpu/executor.hpp>
 
 #include "recorder.hpp"
 
@@ -18,9 +19,7 @@ class Memory {
  public:
   Memory(const Problem& problem, Operand operand)
       : offset_(problem.offset_bytes[static_cast<std::size_t>(operand)]) {
-    const auto [rows, cols] = problem.extent(operand);
-    const bool empty = rows == 0 || cols == 0;
-    const std::int64_t elements = empty ? 0 : (rows - 1) * problem.ld(operand) + cols;
+    const std::int64_t elements = problem.is_empty() ? 0 : problem.span(operand);
     std::vector<float> values(static_cast<std::size_t>(elements));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 3.0F;
     buffer_ = device::Buffer(values.size() * sizeof(float) + static_cast<std::size_t>(offset_));
@@ -45,17 +44,17 @@ Outcome count(const Stage& stage, const Problem& problem, std::string_view confi
   const Memory b(problem, Operand::kB);
   const Memory c(problem, Operand::kC);
   const device::Buffer workspace(plan.workspace_bytes());
-  Recorder& recorder = Recorder::instance();
-  recorder.reset();
-  Status status = stage.prepare();
-  if (status.ok()) {
-    status = plan.launch({.a = a.data(),
+  const Operands operands{.a = a.data(),
                           .b = b.data(),
                           .c = c.data(),
                           .workspace = workspace.data(),
-                          .workspace_bytes = workspace.size()});
-  }
-  return {status, recorder.counters()};
+                          .workspace_bytes = workspace.size()};
+  Status status = stage.prepare();
+  Recorder::instance().begin_counting();
+  executor::begin_call(problem, operands, nullptr);
+  if (status.ok()) status = plan.launch(operands);
+  const Status kept = executor::end_call();
+  return {status.ok() ? kept : status, Recorder::instance().end_counting()};
 }
 
 Outcome count(const std::string& name) {

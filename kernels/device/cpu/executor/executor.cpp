@@ -106,7 +106,13 @@ void Executor::unwind_fibers() {
   unwinding_ = false;
 }
 
-Status Executor::run(const device::LaunchConfig& config, const std::function<void()>& thread_body) {
+void Executor::begin_call(Stream stream) {
+  in_call_ = true;
+  call_stream_ = stream;
+}
+
+Status Executor::run(const device::LaunchConfig& config, Stream stream,
+                     const std::function<void()>& thread_body) {
   const unsigned threads = config.threads_x * config.threads_y;
   const std::string kernel = config.kernel;
   if (is_running()) return Status::device_error(kernel + ": launched from inside a kernel");
@@ -115,6 +121,10 @@ Status Executor::run(const device::LaunchConfig& config, const std::function<voi
     return Status::device_error(kernel + ": invalid launch of " + std::to_string(config.blocks) +
                                 " blocks of " + std::to_string(threads) + " threads with " +
                                 std::to_string(config.shared_bytes) + " bytes of shared memory");
+  }
+  if (in_call_ && stream != call_stream_) {
+    return Status::device_error(kernel + ": launched on another stream than its call, which " +
+                                "nothing orders with the call's other kernels");
   }
   coverage_ = {config.blocks, 0};
   if (config.blocks < schedule_.least_) {
@@ -162,7 +172,7 @@ void Executor::run_block(std::int64_t block) {
   // NaN in every word: a read of what nobody wrote shows in the result.
   std::memset(shared_.get(), 0xFF, config_.shared_bytes);
   num_waiting_ = num_done_ = 0;
-  observer::begin_block();
+  observer::begin_block(blockIdx.x);
   for (auto& thread : block_threads()) {
     thread->state = State::kReady;
     thread->copies.clear();

@@ -12,8 +12,9 @@
 #include <functional>
 #include <string>
 
+#include <tilegate/device.hpp>
 #include <tilegate/device/launch_config.hpp>
-#include <tilegate/status.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::simt {
 
@@ -93,8 +94,15 @@ void set_schedule(Schedule schedule);
 // Of the latest launch on this CPU thread.
 Coverage coverage();
 
+// The launches between these two are a call of a stage, enqueued on `stream`: one on another stream
+// is refused, because nothing orders the two. In counted builds every access is held to the
+// contract of the call, and `end_call` says which element of C was never stored.
+void begin_call(const Problem& problem, const Operands& operands, Stream stream);
+Status end_call();
+
 // Runs `thread_body` once per CUDA thread of the grid.
-Status run(const device::LaunchConfig& config, const std::function<void()>& thread_body);
+Status run(const device::LaunchConfig& config, Stream stream,
+           const std::function<void()>& thread_body);
 
 // What the seam calls from inside a kernel.
 void block_barrier(const Site& site);
@@ -102,6 +110,7 @@ void warp_barrier(unsigned mask, const Site& site);
 std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, const Site& site);
 unsigned lane();
 std::byte* shared_memory(std::size_t bytes);
+void wait_for_previous_kernel();
 // gmem == nullptr: zeros.
 void copy_async(float* smem, const float* gmem, std::size_t bytes);
 void copy_async_commit();
