@@ -116,6 +116,26 @@ void set_order([[maybe_unused]] Order order, [[maybe_unused]] std::uint64_t seed
 #endif
 }
 
+Stream begin_call([[maybe_unused]] const Problem& problem,
+                  [[maybe_unused]] const Operands& operands) {
+#if TILEGATE_ON_SIMT
+  static char address_of_a_stream = 0;
+  const auto stream = reinterpret_cast<Stream>(&address_of_a_stream);
+  simt::executor::begin_call(problem, operands, stream);
+  return stream;
+#else
+  return nullptr;
+#endif
+}
+
+Status end_call() {
+#if TILEGATE_ON_SIMT
+  return simt::executor::end_call();
+#else
+  return {};
+#endif
+}
+
 BlocksRun blocks_run() {
 #if TILEGATE_ON_SIMT
   const simt::Coverage coverage = simt::executor::coverage();

@@ -90,6 +90,12 @@ Verdict verify(const Stage& stage, const Case& test_case,
 // For the runs that follow; `seed` is of the shuffled order.
 void set_order(Order order, std::uint64_t seed = 1);
 
+// What is launched between these two is a call of a stage on the stream that `begin_call` gives.
+// The executor refuses launches on another stream, and its counted build holds every access to the
+// contract of the call; `end_call` says what the call left undone. On a GPU: the default stream.
+Stream begin_call(const Problem& problem, const Operands& operands);
+Status end_call();
+
 // Blocks of the latest launch, and how many of them ran; both 1 on a GPU, where all do. None ran of
 // a grid that was refused.
 struct BlocksRun {

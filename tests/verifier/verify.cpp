@@ -225,11 +225,13 @@ Status Trial::run(Order order) {
     // The kernels of a plan with a workspace read what blocks of others wrote.
     order_ = order == Order::kSample && workspace_.cols() > 0 ? Order::kForward : order;
     set_order(order_, case_.seed);
-    Status launched = plan_.launch(operands());
+    Status launched = plan_.launch(operands(), begin_call(case_.problem, operands()));
     Status finished = device::synchronize();
+    Status kept = end_call();
     set_order(Order::kForward);
-    if (!launched.ok()) return launched;
-    if (!finished.ok()) return finished;
+    for (Status* status : {&launched, &finished, &kept}) {
+      if (!status->ok()) return std::move(*status);
+    }
   }
   for (GuardedMatrix* matrix : matrices_) {
     if (Status s = matrix->download(); !s.ok()) return s;
