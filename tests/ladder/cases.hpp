@@ -28,6 +28,13 @@ bool is_long(const Case& test_case);
 // beta == 0, alpha == 0, K == 0, empty C, and NaN and Inf in every operand and factor.
 std::vector<Case> semantics_cases(const Stage& stage);
 
+// Operands with all 24 bits of their significands, in every form; alpha and beta are exact.
+std::vector<Case> significand_cases(const Stage& stage);
+
+// To find the order of summation: K of several k tiles, small and larger C, every form; alpha 2,
+// beta 1.
+std::vector<Case> summation_cases(const Stage& stage);
+
 // Few, but large enough for several tiles.
 std::vector<Case> repeat_cases(const Stage& stage);
 

@@ -74,7 +74,17 @@ std::string name_of(const Case& test_case) {
     name += "_" + spell(plant.value) + "In" + "ABC"[static_cast<int>(plant.operand)] +
             spell_position(plant.row) + "x" + spell_position(plant.col);
   }
-  return test_case.inputs == Inputs::kIntegers ? name + "_int" : name;
+  switch (test_case.inputs) {
+    case Inputs::kUniform:
+      return name;
+    case Inputs::kIntegers:
+      return name + "_int";
+    case Inputs::kPicksFromA:
+      return name + "_picksA";
+    case Inputs::kPicksFromB:
+      return name + "_picksB";
+  }
+  return name;
 }
 
 GuardedMatrix::Layout layout_of(const Problem& problem, Operand operand) {

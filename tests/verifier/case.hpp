@@ -45,9 +45,9 @@ struct Case {
   std::vector<Plant> plants = {};
 };
 
-// The problem's text form, then _s<seed>, _null, plants, _int where they are not the default: as a
-// test's name may hold it, "_" for a slash, "m" for a minus sign, "p" for a point. Different for
-// different cases.
+// The problem's text form, then _s<seed>, _null, plants, _int, _picksA, _picksB where they are not
+// the default: as a test's name may hold it, "_" for a slash, "m" for a minus sign, "p" for a
+// point. Different for different cases.
 std::string name_of(const Case& test_case);
 
 // How `verify` lays out an operand of the problem.
@@ -72,8 +72,9 @@ inline constexpr std::array kBothOrders = {Order::kForward, Order::kReverse};
 //   finite     C is finite where the reference is
 //   class      C is NaN, or the same infinity, where the reference is
 //   sample     as many elements are written as the blocks that ran have (Order::kSample)
-//   exact      C equals the reference (integer inputs)
-//   bound      C is within the forward error bound of the plan's rounding chain (uniform inputs)
+//   exact      C equals the reference (all inputs but uniform ones)
+//   bound      C is within the forward error bound of the plan's rounding chain (uniform inputs),
+//              which is at most K + 16
 //   repeat     each further run, into a fresh C, gives the same bits
 struct Verdict {
   bool ok = true;

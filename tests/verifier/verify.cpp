@@ -18,12 +18,15 @@ namespace tilegate::verifier {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr int kWorkspaceAlignment = 16;       // bytes
-constexpr std::size_t kMaxShown = 8;          // elements at fault in a report
-constexpr double kHostReference = 1 << 24;    // multiplications; above, a GPU does it
-constexpr double kExactIntegers = 1 << 24;    // float32 holds every integer up to here
-constexpr double kLargestInteger = 3.0;       // of Inputs::kIntegers
-constexpr double kMaxRoundingChain = 0x1p24;  // γ needs L·u < 1
+constexpr int kWorkspaceAlignment = 16;                    // bytes
+constexpr std::size_t kMaxShown = 8;                       // elements at fault in a report
+constexpr double kHostReference = 1 << 24;                 // multiplications; above, a GPU does it
+constexpr double kExactIntegers = 1 << 24;                 // float32 holds every integer up to here
+constexpr double kLargestInteger = 3.0;                    // of Inputs::kIntegers
+constexpr std::int64_t kMaxRoundingChain = (1 << 24) - 1;  // γ needs L·u < 1
+// A rung may not loosen its own bound: K roundings of a serial sum, alpha, beta, and those of the
+// sums in which a block, or several, may share the K of an element.
+constexpr std::int64_t kMostExtraRoundings = 16;
 
 struct Failure {
   const char* check;
@@ -31,7 +34,11 @@ struct Failure {
 };
 using Outcome = std::optional<Failure>;
 
-bool is_integer_case(const Case& test_case) { return test_case.inputs == Inputs::kIntegers; }
+bool is_pick(Inputs inputs) {
+  return inputs == Inputs::kPicksFromA || inputs == Inputs::kPicksFromB;
+}
+
+bool is_exact(const Case& test_case) { return test_case.inputs != Inputs::kUniform; }
 
 GuardedMatrix matrix_of(const Problem& problem, Operand operand, float filler) {
   const auto i = static_cast<std::size_t>(operand);
@@ -62,6 +69,52 @@ void fill_rows(GuardedMatrix& matrix, Inputs inputs, std::uint64_t seed) {
     for (std::int64_t col = 0; col < matrix.cols(); ++col) {
       const std::int64_t element = (index * matrix.rows() + row) * matrix.cols() + col;
       to[col] = input_value(inputs, seed, static_cast<std::uint64_t>(element));
+    }
+  });
+}
+
+// What a line of op(A) or op(B) picks of the other operand: the element at `k` of each line of it,
+// times a power of two. k == -1: none.
+struct Pick {
+  std::int64_t k = -1;
+  float factor = 0.0F;
+};
+
+Pick pick_of(const Case& test_case, std::int64_t index, std::int64_t line) {
+  const bool from_a = test_case.inputs == Inputs::kPicksFromA;
+  const std::int64_t lines = from_a ? test_case.problem.shape.n : test_case.problem.shape.m;
+  const auto number = static_cast<std::uint64_t>(index * lines + line);
+  const auto random = static_cast<std::uint64_t>(
+      3 + input_value(Inputs::kIntegers, 4 * test_case.seed + 3, number));  // 0 … 6
+  const std::int64_t k_end = test_case.problem.shape.k;
+  if (k_end == 0 || (test_case.problem.beta != 0.0F && random == 0)) return {};
+  // Every k in turn, the last one first: it is where tiles and vectors end.
+  return {k_end - 1 - (index + line) % k_end, std::ldexp(1.0F, static_cast<int>(random) - 3)};
+}
+
+// Zeros but for what it picks. Lines are columns of op(B), or rows of op(A).
+void fill_picks(GuardedMatrix& matrix, const Case& test_case) {
+  const bool from_a = test_case.inputs == Inputs::kPicksFromA;
+  const bool line_is_row =
+      from_a ? test_case.problem.op_b == Op::kT : test_case.problem.op_a == Op::kN;
+  for_each_row(matrix, [&](float* to, std::int64_t row, std::int64_t index) {
+    for (std::int64_t col = 0; col < matrix.cols(); ++col) {
+      const Pick pick = pick_of(test_case, index, line_is_row ? row : col);
+      to[col] = pick.k == (line_is_row ? col : row) ? pick.factor : 0.0F;
+    }
+  });
+}
+
+// Zeros where a product comes, so that nothing rounds.
+void clear_picked(GuardedMatrix& c, const Case& test_case) {
+  const bool from_a = test_case.inputs == Inputs::kPicksFromA;
+  const bool shares_inputs =
+      test_case.problem.batch > 1 &&
+      (from_a ? test_case.problem.stride_b : test_case.problem.stride_a) == 0;
+  for_each_row(c, [&](float* to, std::int64_t row, std::int64_t index) {
+    for (std::int64_t col = 0; col < c.cols(); ++col) {
+      const Pick pick = pick_of(test_case, shares_inputs ? 0 : index, from_a ? col : row);
+      if (pick.k >= 0) to[col] = 0.0F;
     }
   });
 }
@@ -126,10 +179,13 @@ Trial::Trial(const Stage& stage, const Case& test_case)
       workspace_(workspace_of(plan_)) {
   fill_rows(a_, case_.inputs, 4 * case_.seed);
   fill_rows(b_, case_.inputs, 4 * case_.seed + 1);
+  if (case_.inputs == Inputs::kPicksFromA) fill_picks(b_, case_);
+  if (case_.inputs == Inputs::kPicksFromB) fill_picks(a_, case_);
   if (case_.problem.beta == 0.0F) {
     fill_rows(c_, kNan);
   } else {
     fill_rows(c_, case_.inputs, 4 * case_.seed + 2);
+    if (is_pick(case_.inputs)) clear_picked(c_, case_);
   }
   for (const Plant& plant : case_.plants) {
     set_element(plant.operand == Operand::kA ? a_ : plant.operand == Operand::kB ? b_ : c_, plant);
@@ -160,17 +216,18 @@ Product Trial::host_product(std::int64_t index) const {
 
 // What the tests themselves must get right for their verdict to mean something.
 Outcome Trial::check_case(std::span<const Order> orders) const {
-  const auto chain = static_cast<double>(plan_.rounding_chain());
-  const bool has_chain = chain > 0.0 || case_.problem.is_empty();
-  if (!(has_chain && chain < kMaxRoundingChain)) {
+  const std::int64_t chain = plan_.rounding_chain();
+  const std::int64_t most =
+      std::min(case_.problem.shape.k + kMostExtraRoundings, kMaxRoundingChain);
+  if ((chain < 1 && !case_.problem.is_empty()) || chain > most) {
     return Failure{"bound", "the declared rounding chain of " + std::to_string(chain) +
-                                " bounds nothing: it must be in [1, 2^24)"};
+                                " is not in [1, " + std::to_string(most) + "]"};
   }
   const double largest = kLargestInteger * kLargestInteger *
                              static_cast<double>(case_.problem.shape.k) *
                              std::fmax(1.0, std::fabs(double{case_.problem.alpha})) +
                          kLargestInteger * std::fabs(double{case_.problem.beta});
-  if (is_integer_case(case_) && std::isfinite(largest) && largest > kExactIntegers) {
+  if (case_.inputs == Inputs::kIntegers && std::isfinite(largest) && largest > kExactIntegers) {
     return Failure{"exact", "the case is too large: its sums may pass 2^24"};
   }
   const bool has_sample = std::find(orders.begin(), orders.end(), Order::kSample) != orders.end();
@@ -315,7 +372,7 @@ std::string Trial::to_string(const Position& at) const {
 
 Outcome Trial::check_elements() const {
   const Tolerance tolerance =
-      is_integer_case(case_) ? Tolerance{} : forward_error(plan_.rounding_chain(), case_.problem);
+      is_exact(case_) ? Tolerance{} : forward_error(plan_.rounding_chain(), case_.problem);
   const auto finite = [](float got, double value, double) {
     return !std::isfinite(value) || std::isfinite(got);
   };
@@ -329,7 +386,7 @@ Outcome Trial::check_elements() const {
   if (!wrong) return std::nullopt;  // what is right is finite, and of its class
   if (auto faults = find_faults(tolerance, finite)) return Failure{"finite", *faults};
   if (auto faults = find_faults(tolerance, same_class)) return Failure{"class", *faults};
-  return Failure{is_integer_case(case_) ? "exact" : "bound", *wrong};
+  return Failure{is_exact(case_) ? "exact" : "bound", *wrong};
 }
 
 // `first`: C after the first run, laid out as value_.
