@@ -28,5 +28,6 @@ std::span<const PlantedFault> tile_faults();     // tiles in shared memory
 std::span<const Stage> vector_faults();
 std::span<const Stage> stride_faults();
 std::span<const Stage> workspace_faults();
+std::span<const Stage> rounding_faults();
 
 }  // namespace tilegate::faults
