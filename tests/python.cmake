@@ -25,7 +25,7 @@ set_tests_properties(gate_times PROPERTIES COST 20)
 tilegate_add_python_test(profile PATHS tests/profile)
 tilegate_add_python_test(commands PATHS
   tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_setup.py)
-set_tests_properties(commands PROPERTIES COST 40 TIMEOUT 240)  # each run draws its page
+set_tests_properties(commands PROPERTIES COST 40 TIMEOUT 240)
 tilegate_add_python_test(tables PATHS
   tests/ci/test_shipped.py tests/ci/test_stages.py tests/ci/test_tables.py)
 tilegate_add_python_test(plots PATHS tests/ci/test_plot.py)

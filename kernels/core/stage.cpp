@@ -15,17 +15,6 @@ constexpr std::int64_t kWidestAccess = 16;  // bytes; no kernel uses a larger al
 
 const char* name_of(Operand operand) { return kOperandNames[static_cast<std::size_t>(operand)]; }
 
-Status check_supported(const Stage& stage, const Problem& problem) {
-  const bool is_transposed = problem.op_a != Op::kN || problem.op_b != Op::kN;
-  if (is_transposed && !stage.takes_transposed) {
-    return Status::unsupported(std::string(stage.name) + " takes no transposed operands");
-  }
-  if (problem.batch > 1 && !stage.takes_batches) {
-    return Status::unsupported(std::string(stage.name) + " takes no batches");
-  }
-  return {};
-}
-
 // The stage's own choice, or the candidate of that name.
 Choice pick(const Stage& stage, const Problem& problem, const Device& device,
             std::string_view configuration) {
@@ -108,6 +97,17 @@ Status check_device(const Requirements& requirements, const Device& device) {
   return {};
 }
 
+Status Stage::takes(const Problem& problem) const {
+  const bool is_transposed = problem.op_a != Op::kN || problem.op_b != Op::kN;
+  if (is_transposed && !takes_transposed) {
+    return Status::unsupported(std::string(name) + " takes no transposed operands");
+  }
+  if (problem.batch > 1 && !takes_batches) {
+    return Status::unsupported(std::string(name) + " takes no batches");
+  }
+  return {};
+}
+
 Plan Stage::plan(const Problem& problem, const Device& device,
                  std::string_view configuration) const {
   Plan plan;
@@ -117,7 +117,7 @@ Plan Stage::plan(const Problem& problem, const Device& device,
   Status& status = plan.choice_.status;
   status = check_device(requirements, device);
   if (status.ok()) status = problem.check();
-  if (status.ok()) status = check_supported(*this, problem);
+  if (status.ok()) status = takes(problem);
   if (!status.ok() || problem.is_empty()) return plan;
   plan.problem_ = normalised(problem);
   plan.choice_ = pick(*this, plan.problem_, device, configuration);

@@ -1,86 +1,82 @@
-// Sgemm: the tile that suits the problem.
+// Sgemm: the rung that suits the problem, and of it the configuration.
 //
-// A C of 1024×1024 has 64 tiles of 128×128, for 132 multiprocessors, and 128 of 128×64. Three sizes
-// of InstructionOrder's kernel are compiled; the plan takes the one it expects to be done first.
-#include <algorithm>
+// Each of the stages in kChoices (kernels/CMakeLists.txt: CHOOSES_FROM) offers its configurations
+// with the time that it expects each to take; a plan is the quickest of all. Three tiles of Sgemm's
+// own are among them, for devices and problems that no other takes.
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include <tilegate/common/instruction_order.cuh>
-#include <tilegate/common/warp_tiles.cuh>
-#include <tilegate/device/device.cuh>
+#include <tilegate/choices/sgemm.hpp>
 #include <tilegate/stage.hpp>
+
+#include "tiles.cuh"
 
 namespace tilegate::sgemm {
 
-struct Tiles128x64 {
-  static constexpr int kBlockM = 128, kBlockN = 64, kBlockK = 8;
-  static constexpr int kWarpM = 64, kWarpN = 32;
-  static constexpr int kBlocksPerSm = 4;
-  static constexpr bool kDealtLanes = true;
-};
-
-struct Tiles32x64 {
-  static constexpr int kBlockM = 32, kBlockN = 64, kBlockK = 16;
-  static constexpr int kWarpM = 32, kWarpN = 16;
-  static constexpr int kBlocksPerSm = 6;
-  static constexpr bool kDealtLanes = true;
-};
-
-template <typename Config, bool kVector, typename Order>
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args) {
-  double_buffered::multiply_block<Config, kVector>(args);
+// f(stage) for every stage to choose from.
+template <typename F>
+void for_each_stage(F f) {
+  for (const Stage* stage : kChoices) f(*stage);
+  f(kTiles);
 }
 
-template <typename Config, typename Order>
-Choice choose_kernel(const Problem& problem) {
-  return double_buffered::choose<Config>("sgemm", problem, sgemm<Config, true, Order>,
-                                         sgemm<Config, false, Order>);
-}
-
-// A tile and its throughput where it fills the device, relative to the best one: NVIDIA H200,
-// 4096³.
-struct Candidate {
-  const char* name;
-  Choice (*choose)(const Problem& problem);
-  std::int64_t (*num_blocks)(const Shape& shape);
-  double elements;  // of C
-  double throughput;
-};
-
-template <typename Tiles, typename Order>
-constexpr Candidate candidate(const char* name, double throughput) {
-  using Config = WarpTiles<Tiles>;
-  return {name, choose_kernel<Config, Order>, Config::Grid::num_blocks,
-          double{Config::kBlockM} * Config::kBlockN, throughput};
-}
-
-constexpr Candidate kCandidates[] = {
-    candidate<Tiles128x128, SourceOrder>("128x128", 1.0),
-    candidate<Tiles128x64, SourceOrder>("128x64", 0.95),
-    candidate<Tiles32x64, CompilerOrder>("32x64", 0.68),  // no register to spare for SourceOrder
-};
-
-// About the share of its throughput that a block has while it is alone on its multiprocessor.
-constexpr double kAlone = 0.88;
-
-// The candidate whose busiest multiprocessor is done first.
-Choice choose(const Problem& problem, const Device& device) {
-  const auto time = [&](const Candidate& c) {
-    const auto rounds = ceil_div(c.num_blocks(problem.shape), device.multiprocessors);
-    return std::max(static_cast<double>(rounds), 1.0 / kAlone) * c.elements / c.throughput;
+// "StreamK:128x256x8": configuration 128x256x8 of StreamK.
+std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
+  std::vector<Candidate> all;
+  std::string reasons;  // of who cannot do it
+  const auto is_ok = [&](const Stage& stage, const Status& status) {
+    if (!status.ok()) reasons += "; " + std::string(stage.name) + ": " + status.message();
+    return status.ok();
   };
-  const Candidate& best = *std::ranges::min_element(kCandidates, {}, time);
-  Choice choice = best.choose(problem);
-  choice.configuration = best.name;
-  return choice;
+  for_each_stage([&](const Stage& stage) {
+    if (!is_ok(stage, check_device(stage.requirements, device))) return;
+    if (!is_ok(stage, stage.takes(problem))) return;
+    for (Candidate& candidate : stage.candidates(problem, device)) {
+      Choice& choice = candidate.choice;
+      if (!is_ok(stage, choice.status)) continue;
+      choice.configuration = std::string(stage.name) + ":" + choice.configuration;
+      all.push_back(std::move(candidate));
+    }
+  });
+  if (all.empty()) {
+    all.push_back({.choice = {.status = Status::unsupported("no rung can do it" + reasons)}});
+  }
+  return all;
+}
+
+// Of the stages that the current device can run.
+Status setup() {
+  Status status;
+  for_each_stage([&](const Stage& stage) {
+    if (!status.ok() || !check_device(stage.requirements, device::current()).ok()) return;
+    status = stage.prepare();
+  });
+  return status;
+}
+
+std::span<const std::int64_t> tile_sizes() {
+  static const auto kSizes = [] {
+    std::set<std::int64_t> sizes;
+    for_each_stage([&](const Stage& stage) {
+      sizes.insert(stage.tile_sizes.begin(), stage.tile_sizes.end());
+    });
+    return std::vector(sizes.begin(), sizes.end());
+  }();
+  return kSizes;
 }
 
 extern const Stage stage;
 const Stage stage{
     .name = "Sgemm",
-    .idea = "the tile that suits the problem",
-    .tile_sizes = kWarpTileSizes<Tiles128x128, Tiles128x64, Tiles32x64>,
-    .choose = choose,
+    .idea = "the rung that suits the problem",
+    .takes_transposed = true,
+    .takes_batches = true,
+    .tile_sizes = tile_sizes(),
+    .candidates = candidates,
+    .setup = setup,
 };
 
 }  // namespace tilegate::sgemm

@@ -10,7 +10,7 @@ import pytest
 from stage_builder import stage, write_stages
 
 from tilegate_ci.cli import main
-from tilegate_ci.commands import bench
+from tilegate_ci.commands import bench, report
 from tilegate_ci.core import git, model
 
 BUILD = bench.build_preset
@@ -85,7 +85,14 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path, monkeypatch):
+def page():
+    """A test that asks for it gets the page drawn, which takes seconds."""
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch, request):
+    if "page" not in request.fixturenames:
+        monkeypatch.setattr(report, "_page", lambda *_: "")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bench, "REPOSITORY", tmp_path)
     monkeypatch.setattr("tilegate_ci.commands.arguments.REPOSITORY", tmp_path)
@@ -97,7 +104,7 @@ def machine(tmp_path, monkeypatch):
     return Machine(tmp_path)
 
 
-def test_without_a_baseline_it_reports_and_says_how_to_accept(machine, capfd):
+def test_without_a_baseline_it_reports_and_says_how_to_accept(machine, page, capfd):
     assert machine.run() == 0
     out, err = capfd.readouterr()
     assert "process 3 of 3" in err
@@ -135,7 +142,7 @@ def test_the_exit_code_is_the_gates(machine, capfd, speed, code):
     machine.speed(speed)
     assert machine.run() == code
     assert "### Gate" in machine.result("report.md").read_text("utf-8")
-    assert "Swizzle/64x64x64" in machine.result("report.html").read_text("utf-8")
+    assert machine.result("report.html").exists()
     assert ("ci/gate run --base REV" in capfd.readouterr().err) is (code == 1)
 
 

@@ -54,7 +54,7 @@ def test_nvcc_catches_a_forced_spill(tmp_path, capsys):
         find_toolkit()
     except GateError as problem:
         pytest.skip(f"needs nvcc: {problem}")
-    rung = copy_of_rung(tmp_path, "08_prefetch", "Prefetch")
+    rung = copy_of_rung(tmp_path, "04_blocktile_1d", "Blocktile1D")
     command = ["resources", "--repository", str(tmp_path), "--arch", "90a"]
     assert main([*command, "--update"]) == 0
     assert main(command) == 0
@@ -66,5 +66,5 @@ def test_nvcc_catches_a_forced_spill(tmp_path, capsys):
     rung.write_text(text)
     assert main(command) == 2
     out = capsys.readouterr().out
-    assert re.search(r"error: Prefetch: sgemm<true>: \d{3,} bytes of spill stores.*not waived", out)
+    assert re.search(r"error: Blocktile1D: sgemm: \d{2,} bytes of spill stores.*not waived", out)
     assert "registers: " in out

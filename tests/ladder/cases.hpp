@@ -28,6 +28,9 @@ bool is_long(const Case& test_case);
 // beta == 0, alpha == 0, K == 0, empty C, and NaN and Inf in every operand and factor.
 std::vector<Case> semantics_cases(const Stage& stage);
 
+// For every configuration of a stage: several tiles, whole vectors and none, in all forms.
+std::vector<Case> configuration_cases(const Stage& stage);
+
 // Operands with all 24 bits of their significands, in every form; alpha and beta are exact.
 std::vector<Case> significand_cases(const Stage& stage);
 

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <cstdio>
 #include <new>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -68,6 +70,33 @@ TEST_P(BlasSemanticsTest, Hold) { expect_right(); }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, BlasSemanticsTest,
                          testing::ValuesIn(for_every_stage(semantics_cases)), name_case);
+
+// A plan takes the quickest configuration; here are the others.
+class ConfigurationsTest : public StageCaseTest {
+ protected:
+  std::vector<std::string> configurations() const {
+    if (stage().candidates == nullptr) return {""};
+    std::vector<std::string> names;
+    for (const Candidate& candidate : stage().candidates(test_case().problem, device::current())) {
+      names.push_back(candidate.choice.configuration);
+    }
+    return names;
+  }
+};
+
+TEST_P(ConfigurationsTest, MatchReference) {
+  std::set<std::string> seen;
+  for (const std::string& configuration : configurations()) {
+    EXPECT_TRUE(seen.insert(configuration).second) << configuration << " is there twice";
+    verifier::Case test_case = this->test_case();
+    test_case.configuration = configuration;
+    const verifier::Verdict verdict = verify(stage(), test_case);
+    EXPECT_TRUE(verdict.ok) << verdict.report;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ladder, ConfigurationsTest,
+                         testing::ValuesIn(for_every_stage(configuration_cases)), name_case);
 
 class RepeatableTest : public StageCaseTest {};
 

@@ -32,6 +32,7 @@ constexpr Suite kSuites[] = {
     {"Ladder/SgemmTest", shape_cases, 336, 336},
     {"Ladder/MemoryContractTest", memory_cases, 121, 121},
     {"Ladder/BlasSemanticsTest", semantics_cases, 222, 222},
+    {"Ladder/ConfigurationsTest", configuration_cases, 3, 3},
     {"Ladder/FullSignificandsTest", significand_cases, 12, 12},
     {"Ladder/SummationTest", summation_cases, 3, 2},
     {"Ladder/RepeatableTest", repeat_cases, 12, 12},
@@ -122,7 +123,7 @@ TEST(Wiring, EveryStageHasEverySuite) {
     suites[entry.stage].insert(entry.suite);
     every_suite.insert(entry.suite);
   }
-  EXPECT_GE(every_suite.size(), 10U);
+  EXPECT_GE(every_suite.size(), 11U);
   EXPECT_EQ(suites.size(), catalogue().size());
   for (const CatalogueEntry& entry : catalogue()) {
     EXPECT_EQ(suites[std::string(entry.stage->name)], every_suite) << entry.stage->name;

@@ -74,6 +74,7 @@ std::string name_of(const Case& test_case) {
     name += "_" + spell(plant.value) + "In" + "ABC"[static_cast<int>(plant.operand)] +
             spell_position(plant.row) + "x" + spell_position(plant.col);
   }
+  if (!test_case.configuration.empty()) name += "_at_" + spell(test_case.configuration);
   switch (test_case.inputs) {
     case Inputs::kUniform:
       return name;

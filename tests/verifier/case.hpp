@@ -43,10 +43,12 @@ struct Case {
   std::uint64_t seed = 1;
   bool null_inputs = false;  // A and B are null pointers; for alpha == 0 or K == 0
   std::vector<Plant> plants = {};
+  std::string configuration = {};  // one of the stage's; empty: its own choice
 };
 
-// The problem's text form, then _s<seed>, _null, plants, _int, _picksA, _picksB where they are not
-// the default: as a test's name may hold it, "_" for a slash, "m" for a minus sign, "p" for a
+// The problem's text form, then _s<seed>, _null, plants, _at_<configuration>, _int, _picksA, _picksB
+// where they are not the default: as a test's name may hold it, "_" for a slash, "m" for a minus
+// sign, "p" for a point. Different for different cases.
 // point. Different for different cases.
 std::string name_of(const Case& test_case);
 

@@ -172,7 +172,7 @@ class Trial {
 Trial::Trial(const Stage& stage, const Case& test_case)
     : stage_(stage),
       case_(test_case),
-      plan_(stage.plan(case_.problem)),
+      plan_(stage.plan(case_.problem, device::current(), case_.configuration)),
       a_(matrix_of(case_.problem, Operand::kA, kNan)),
       b_(matrix_of(case_.problem, Operand::kB, kNan)),
       c_(matrix_of(case_.problem, Operand::kC, kSentinel)),
@@ -439,6 +439,7 @@ Verdict verify(const Stage& stage, const Case& test_case, std::span<const Order>
           .report = std::string(stage.name) + " fails the check `" + failure->check + "`\n  case " +
                     name_of(test_case) + "\n  problem " +
                     tilegate::to_string(NamedProblem{.stage = std::string(stage.name),
+                                                     .configuration = test_case.configuration,
                                                      .problem = test_case.problem}) +
                     "\n  seed " + std::to_string(test_case.seed) + "\n  " + failure->detail};
 }

@@ -119,6 +119,9 @@ struct Stage {
   // One-time work on the current device: attributes, handles; nullptr: none.
   Status (*setup)() = nullptr;
 
+  // Ok if the stage takes such problems: transposed operands, batches.
+  Status takes(const Problem& problem) const;
+
   // A plan that is not ok says why: negative sizes, short leading dimensions, extents past the
   // address space, misaligned offsets, what this stage does not do, a device below `requirements`.
   // `configuration`: one of the candidates instead of the quickest, to compare or to tune.

@@ -14,13 +14,12 @@ namespace {
 
 constexpr int kMultiprocessors = 132;  // of an H200
 
-// Memory of exactly one operand, so that an access beyond it is seen.
+// Memory of exactly one operand, of all products of a batch, so that an access beyond it is seen.
 class Memory {
  public:
   Memory(const Problem& problem, Operand operand)
       : offset_(problem.offset_bytes[static_cast<std::size_t>(operand)]) {
-    const std::int64_t elements = problem.is_empty() ? 0 : problem.span(operand);
-    std::vector<float> values(static_cast<std::size_t>(elements));
+    std::vector<float> values(static_cast<std::size_t>(problem.span(operand)));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 3.0F;
     buffer_ = device::Buffer(values.size() * sizeof(float) + static_cast<std::size_t>(offset_));
     if (!values.empty()) std::memcpy(data(), values.data(), values.size() * sizeof(float));

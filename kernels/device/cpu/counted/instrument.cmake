@@ -17,7 +17,8 @@ set(TILEGATE_COUNTED_FLAGS
 
 set(TILEGATE_COUNTED_INCLUDES
     ${PROJECT_SOURCE_DIR}/kernels/include ${PROJECT_SOURCE_DIR}/kernels/common/include
-    ${PROJECT_SOURCE_DIR}/kernels/device/include ${PROJECT_SOURCE_DIR}/kernels/catalogue/include)
+    ${PROJECT_SOURCE_DIR}/kernels/device/include ${PROJECT_SOURCE_DIR}/kernels/catalogue/include
+    ${PROJECT_BINARY_DIR}/kernels/private)
 
 # Sets `object` to the counted object file of a kernel source; each of a program has its `module`.
 function(tilegate_counted_object object source module)

@@ -60,7 +60,7 @@ class Locations:
             kind, fields = self._nodes[reference]
             file = file or self._file(fields.get("file"))
             if kind == "DISubprogram":
-                return file, fields["name"]
+                return file, fields.get("name", "")  # an initializer of statics has none
             reference = fields["scope"]
 
     def _file(self, reference: str | None) -> str:

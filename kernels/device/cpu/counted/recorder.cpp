@@ -185,8 +185,8 @@ void Recorder::complete_copy(const float* smem, std::size_t bytes) {
 }
 
 void Recorder::record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site) {
-  if (trace_ != nullptr)
-    trace_->push_back({address, site, static_cast<std::uint16_t>(bytes), kind});
+  if (trace_ == nullptr) return;
+  trace_->push_back({address, site, static_cast<std::uint16_t>(bytes), kind});
 }
 
 // Neither the thread's stack nor shared memory nor a buffer: a kernel's parameters and constants

@@ -1,0 +1,109 @@
+// Interleaved: every instruction of the main loop stands where the source puts it.
+//
+// New against InstructionOrder: not only the FFMA keep the order of the source. The loads and
+// stores that feed them are spread between them, one at a time (common/interleaved_loop.cuh). With
+// nothing bunched up a thread can hold 16×8 results, because A's fragment is replaced in place, and
+// one block of 128×256 per multiprocessor is enough. Takes all four forms of op(A) and op(B), and
+// batches. What limits it: tiles that do not divide evenly among the multiprocessors.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/instruction_order.cuh>
+#include <tilegate/common/interleaved_loop.cuh>
+#include <tilegate/common/interleaved_plan.cuh>
+#include <tilegate/common/sliced_store.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate::interleaved {
+
+// For little K, where C's stores take longer than the FFMA: four small blocks per multiprocessor,
+// of which some multiply while others store. 128 registers are too few to keep the order of the
+// source.
+struct Tiles64x128x8 : Tiles128x256x16 {
+  static constexpr const char* kName = "64x128x8";
+  static constexpr int kBlockM = 64, kBlockN = 128;
+  static constexpr int kThreadM = 8;
+  static constexpr int kHalves = 1, kBlocksPerSm = 4;
+  static constexpr cost::BlockCost kCost = {45.1, 0.8, {0.385, 0.81, 0.81, 1.0}};
+  using Order = CompilerOrder;
+};
+
+// `Order` is there to be part of the symbol.
+template <typename Config, typename Layout, typename Order>
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm(KernelArgs args, TileWalk walk) {
+  device::wait_for_previous_kernel();
+  device::let_next_kernel_start();
+  auto& smem = device::shared_storage<SharedStorage<Config, Layout>>();
+  const TileWalk::Place place = walk.place(blockIdx.x);
+  if (threadIdx.x == 0) smem.place = place;
+  float acc[Config::kThreadM][Config::kThreadN]{};
+  Loop<Config, Layout>(args, place, KTiles<Config>::all(args.shape.k)).multiply(acc);
+  __syncthreads();
+  store_tile<Config, Layout>(from_tile<Config>(args, smem.place), acc);
+}
+
+template <typename Config>
+constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf<KernelArgs, TileWalk> {
+  if constexpr (Config::template kTakes<Layout>) {
+    return {sgemm<Config, Layout, typename Config::Order>, sizeof(SharedStorage<Config, Layout>)};
+  }
+  return {};
+};
+
+template <typename Tiles>
+void add_candidate(const Problem& problem, const Device& device, std::vector<Candidate>& list) {
+  using Config = InterleavedTiles<Tiles>;
+  const auto [kernel, shared_bytes] = with_layout(problem, kernel_for<Config>);
+  const std::int64_t tiles = count_tiles<Config>(problem);
+  if (kernel == nullptr || tiles == 0) return;
+  const std::int64_t k_tiles = ceil_div(problem.shape.k, Config::kBlockK);
+  const device::LaunchConfig launch{.kernel = "interleaved",
+                                    .blocks = tiles,
+                                    .threads_x = Config::kNumThreads,
+                                    .shared_bytes = shared_bytes,
+                                    .overlaps_previous = device.compute_capability >= 90};
+  Choice choice{.configuration = Config::kName,
+                .rounding_chain = rounding_chain<Config>(problem.shape, k_tiles)};
+  choice.enqueue = [=](const KernelArgs& args, Stream stream) {
+    return device::launch(launch, stream, kernel, args, walk_of<Config>(args.shape));
+  };
+  const double seconds =
+      cost::predict(problem, device, block_seconds<Config>(tiles, k_tiles, device),
+                    allows_counted_vectors(problem), 0.0, launch.overlaps_previous);
+  list.push_back({std::move(choice), seconds});
+}
+
+template <typename... Tiles>
+std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
+  std::vector<Candidate> list;
+  if (Status s = check_extents(problem); !s.ok()) return {{.choice = {.status = s}}};
+  (add_candidate<Tiles>(problem, device, list), ...);
+  if (list.empty()) return {{.choice = {.status = too_many_tiles()}}};
+  return list;
+}
+
+template <typename... Tiles>
+Status setup() {
+  Status status;
+  ((status = allow_shared_memory(kernel_for<InterleavedTiles<Tiles>>)).ok() && ...);
+  return status;
+}
+
+template <typename... Tiles>
+constexpr Stage make_stage(std::string_view name) {
+  return {.name = name,
+          .idea = "loads and stores spread between the FFMA, in the order of the source",
+          .takes_transposed = true,
+          .takes_batches = true,
+          .tile_sizes = kTileSizes,
+          .candidates = candidates<Tiles...>,
+          .setup = setup<Tiles...>};
+}
+
+}  // namespace tilegate::interleaved

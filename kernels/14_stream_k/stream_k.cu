@@ -1,0 +1,249 @@
+// StreamK: no multiprocessor waits for the last tiles, because these are split along K.
+//
+// New against Interleaved: whole rounds of tiles are computed as before, a tile per block. The
+// tiles that are left would fill only part of the device; each of them is split along K over
+// several blocks, whose partial sums go to the workspace. A second kernel adds these in a fixed
+// order, so that the same call gives the same bits. Where C has fewer tiles than there are
+// multiprocessors, all of them are split. What limits it: the traffic of the partial sums, and the
+// second launch.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/interleaved_loop.cuh>
+#include <tilegate/common/interleaved_plan.cuh>
+#include <tilegate/common/sliced_store.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate::stream_k {
+
+// Less is not worth a partial sum.
+constexpr std::int64_t kMinTilesPerPart = 4;  // of K
+constexpr std::int64_t kMostSplits = 16;      // where more would not be in one round
+constexpr int kAddThreads = 256;
+constexpr unsigned kInFlight = 8;  // partial sums that a thread loads at a time
+
+// The first `head` tiles take a block each. Each of the `tail` others takes `splits` blocks: first
+// all that begin at k tile 0, tile by tile, then those that go on, and so forth. Their partial sums
+// lie in this order in the workspace, each a whole tile.
+struct TailSplit {
+  TileWalk walk;
+  unsigned head, tail, splits;
+
+  __device__ bool is_partial(unsigned block) const { return block >= head; }
+  __device__ unsigned tile(unsigned block) const {
+    return is_partial(block) ? head + (block - head) % tail : block;
+  }
+  template <typename Config>
+  __device__ interleaved::KTiles<Config> k_tiles(unsigned block, std::int64_t k) const {
+    auto tiles = interleaved::KTiles<Config>::all(k);
+    if (!is_partial(block)) return tiles;
+    const std::int64_t all = tiles.end, part = (block - head) / tail;
+    tiles.begin = static_cast<int>(all * part / splits);
+    tiles.end = static_cast<int>(all * (part + 1) / splits);
+    return tiles;
+  }
+};
+
+template <typename Config>
+constexpr std::int64_t kTileWords = std::int64_t{Config::kBlockM} * Config::kBlockN;
+
+// Where a block stores: in C, or, as its partial sum, in a tile of the workspace.
+template <typename Config>
+__device__ KernelArgs target(const KernelArgs& args, const TileWalk::Place& place,
+                             const TailSplit& split, unsigned block) {
+  if (!split.is_partial(block)) return interleaved::from_tile<Config>(args, place);
+  KernelArgs to = args;
+  to.c = static_cast<float*>(args.workspace) + (block - split.head) * kTileWords<Config>;
+  to.ldc = Config::kBlockN;
+  to.shape = {Config::kBlockM, Config::kBlockN, 0};
+  to.alpha = 1.0F;
+  to.beta = 0.0F;
+  return to;
+}
+
+// `Order` is there to be part of the symbol.
+template <typename Config, typename Layout, typename Order>
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm(KernelArgs args, TailSplit split) {
+  device::wait_for_previous_kernel();
+  device::let_next_kernel_start();
+  auto& smem = device::shared_storage<interleaved::SharedStorage<Config, Layout>>();
+  const TileWalk::Place place = split.walk.place(split.tile(blockIdx.x));
+  if (threadIdx.x == 0) smem.place = place;
+  float acc[Config::kThreadM][Config::kThreadN]{};
+  interleaved::Loop<Config, Layout>(args, place, split.k_tiles<Config>(blockIdx.x, args.shape.k))
+      .multiply(acc);
+  __syncthreads();  // the place is stored before anyone reads it
+  interleaved::store_tile<Config, Layout>(target<Config>(args, smem.place, split, blockIdx.x), acc);
+}
+
+// C ← alpha·(sum of the partial sums, first part first) + beta·C in the tail; four columns per
+// thread.
+template <typename Config, bool kVector>
+__global__ void __launch_bounds__(kAddThreads) add(KernelArgs args, TailSplit split) {
+  constexpr unsigned kBlocksPerTile = kTileWords<Config> / 4 / kAddThreads;
+  const unsigned tile = blockIdx.x / kBlocksPerTile;
+  const unsigned word = (blockIdx.x % kBlocksPerTile * kAddThreads + threadIdx.x) * 4;
+  const unsigned row = word / Config::kBlockN, col = word % Config::kBlockN;
+  const KernelArgs to = interleaved::from_tile<Config>(args, split.walk.place(split.head + tile));
+  if (row >= to.shape.m || col >= to.shape.n) return;
+  const float* partial =
+      static_cast<const float*>(args.workspace) + tile * kTileWords<Config> + word;
+  auto sum = device::load_vector<float4>(partial);
+  for (unsigned first = 1; first < split.splits; first += kInFlight) {
+    float4 v[kInFlight];  // all loads before the first sum: they are in flight together
+#pragma unroll
+    for (unsigned i = 0; i < kInFlight; ++i) {
+      partial += split.tail * kTileWords<Config>;
+      if (first + i < split.splits) v[i] = device::load_vector<float4>(partial);
+    }
+#pragma unroll
+    for (unsigned i = 0; i < kInFlight; ++i) {
+      if (first + i >= split.splits) break;
+      sum = make_float4(sum.x + v[i].x, sum.y + v[i].y, sum.z + v[i].z, sum.w + v[i].w);
+    }
+  }
+  store4<kVector>(to, row, col, sum);
+}
+
+template <typename Config>
+constexpr auto kernel_for =
+    []<typename Layout>(Layout) -> interleaved::KernelOf<KernelArgs, TailSplit> {
+  if constexpr (Config::template kTakes<Layout>) {
+    return {sgemm<Config, Layout, typename Config::Order>,
+            sizeof(interleaved::SharedStorage<Config, Layout>)};
+  }
+  return {};
+};
+
+// Of one size of tiles, the plan with the best number of splits.
+template <typename Config>
+class Planner {
+ public:
+  Planner(const Problem& problem, const Device& device)
+      : problem_(problem),
+        device_(device),
+        tiles_(interleaved::count_tiles<Config>(problem)),
+        k_tiles_(ceil_div(problem.shape.k, Config::kBlockK)),
+        launches_(interleaved::with_layout(problem, kernel_for<Config>)) {}
+
+  void add_to(std::vector<Candidate>& list) const {
+    if (launches_.kernel == nullptr || tiles_ == 0) return;
+    const std::int64_t places = std::int64_t{device_.multiprocessors} * Config::kBlocksPerSm;
+    const std::int64_t whole_rounds = tiles_ / places * places;
+    list.push_back(candidate(tiles_, 1, ""));
+    if (whole_rounds == tiles_) return;
+    const std::int64_t one_round = places / (tiles_ - whole_rounds);
+    add_best(whole_rounds, std::max(one_round, kMostSplits), list);
+  }
+
+ private:
+  void add_best(std::int64_t head, std::int64_t most_splits, std::vector<Candidate>& list) const {
+    std::int64_t best = 1;
+    for (std::int64_t splits = 2; splits <= std::min(most_splits, k_tiles_ / kMinTilesPerPart);
+         ++splits) {
+      if (best == 1 || seconds(head, splits) < seconds(head, best)) best = splits;
+    }
+    const std::int64_t tail = tiles_ - head;
+    if (best == 1 || head + tail * best > kMostBlocks) return;
+    list.push_back(candidate(head, best, "split" + std::to_string(best)));
+  }
+
+  std::size_t workspace_bytes(std::int64_t head, std::int64_t splits) const {
+    if (splits == 1) return 0;
+    return static_cast<std::size_t>((tiles_ - head) * splits * kTileWords<Config>) * sizeof(float);
+  }
+
+  // With one split no second kernel follows.
+  bool overlaps(std::int64_t splits) const {
+    return splits == 1 && device_.compute_capability >= 90;
+  }
+
+  double seconds(std::int64_t head, std::int64_t splits) const {
+    const double blocks = interleaved::block_seconds<Config>(head, k_tiles_, device_) +
+                          interleaved::block_seconds<Config>((tiles_ - head) * splits,
+                                                             ceil_div(k_tiles_, splits), device_);
+    return cost::predict(problem_, device_, blocks, interleaved::allows_counted_vectors(problem_),
+                         static_cast<double>(workspace_bytes(head, splits)), overlaps(splits));
+  }
+
+  Candidate candidate(std::int64_t head, std::int64_t splits, const std::string& name) const {
+    const auto chain = [&](std::int64_t k_tiles) {
+      return interleaved::rounding_chain<Config>(problem_.shape, k_tiles);
+    };
+    const std::int64_t tail = tiles_ - head;
+    const TailSplit split{.walk = interleaved::walk_of<Config>(problem_.shape),
+                          .head = static_cast<unsigned>(head),
+                          .tail = static_cast<unsigned>(tail),
+                          .splits = static_cast<unsigned>(splits)};
+    const device::LaunchConfig multiply{.kernel = "stream_k",
+                                        .blocks = head + tail * splits,
+                                        .threads_x = Config::kNumThreads,
+                                        .shared_bytes = launches_.shared_bytes,
+                                        .overlaps_previous = overlaps(splits)};
+    const device::LaunchConfig sum{.kernel = "stream_k add",
+                                   .blocks = tail * kTileWords<Config> / 4 / kAddThreads,
+                                   .threads_x = kAddThreads};
+    const auto kernel = launches_.kernel;
+    const auto add_kernel =
+        allows_vectors(problem_, Operand::kC) ? add<Config, true> : add<Config, false>;
+    Choice choice{.configuration = Config::kName + name,
+                  .rounding_chain = head == 0 ? 0 : chain(k_tiles_),
+                  .workspace_bytes = workspace_bytes(head, splits)};
+    if (tail > 0) {
+      choice.rounding_chain =
+          std::max(choice.rounding_chain, chain(ceil_div(k_tiles_, splits)) + splits);
+    }
+    choice.enqueue = [=](const KernelArgs& args, Stream stream) {
+      Status status = device::launch(multiply, stream, kernel, args, split);
+      if (!status.ok() || splits == 1) return status;
+      return device::launch(sum, stream, add_kernel, args, split);
+    };
+    return {std::move(choice), seconds(head, splits)};
+  }
+
+  static constexpr std::int64_t kMostBlocks =
+      TileGrid<Config::kBlockM, Config::kBlockN>::kMaxBlocks;
+
+  const Problem& problem_;
+  const Device& device_;
+  std::int64_t tiles_, k_tiles_;
+  interleaved::KernelOf<KernelArgs, TailSplit> launches_;
+};
+
+template <typename... Tiles>
+std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
+  if (Status s = interleaved::check_extents(problem); !s.ok()) return {{.choice = {.status = s}}};
+  std::vector<Candidate> list;
+  (Planner<InterleavedTiles<Tiles>>(problem, device).add_to(list), ...);
+  if (list.empty()) return {{.choice = {.status = interleaved::too_many_tiles()}}};
+  return list;
+}
+
+template <typename... Tiles>
+Status setup() {
+  Status status;
+  ((status = interleaved::allow_shared_memory(kernel_for<InterleavedTiles<Tiles>>)).ok() && ...);
+  return status;
+}
+
+template <typename... Tiles>
+constexpr Stage make_stage() {
+  return {.name = "StreamK",
+          .idea = "the last, partial round of tiles split along K",
+          .takes_transposed = true,
+          .takes_batches = true,
+          .tile_sizes = interleaved::kTileSizes,
+          .candidates = candidates<Tiles...>,
+          .setup = setup<Tiles...>};
+}
+
+extern const Stage stage;
+const Stage stage = make_stage<interleaved::Tiles128x256x8, interleaved::Tiles128x256x16,
+                               interleaved::Tiles128x128x16s2, interleaved::Tiles64x128x32s4>();
+
+}  // namespace tilegate::stream_k

@@ -1,0 +1,133 @@
+// AsyncCopy: asynchronous copies bring tiles to shared memory, several k tiles ahead.
+//
+// New against StreamK: no registers hold a tile on its way. So a block can have several k tiles
+// under way, which small products need, whose blocks do nothing but wait; and an operand without
+// whole vectors, or one that has to be transposed, is copied word by word at little cost. Small
+// tiles are shared among warps that multiply different slices of K. Takes all four forms of op(A)
+// and op(B), and batches. What limits it: a copy of 4 bytes takes as many instructions as one
+// of 16.
+#include <vector>
+
+#include <tilegate/common/async_multiply.cuh>
+#include <tilegate/common/async_plan.cuh>
+#include <tilegate/common/instruction_order.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate::async_copy {
+
+// The costs were fitted to timings of kernels with these loops on an NVIDIA H200 (driver
+// 580.159.04, CUDA 13.0), 89 to 96 for each of the tiles from 32x32x32s8 to 64x64x32s4, 34 for
+// 128x256x16, 14 for 64x48x32s4; errors of 2 to 18 % (root mean square of the logarithm). Those of
+// 32x32x32s4 are explained in cost_model.hpp.
+
+// For operands of whole vectors: the fewest copies, four blocks per multiprocessor.
+struct Tiles32x32s4 {
+  static constexpr const char* kName = "32x32x32s4";
+  static constexpr int kBlockM = 32, kBlockN = 32, kBlockK = 32;
+  static constexpr int kWarpM = 32, kWarpN = 32, kSlices = 4;
+  static constexpr int kStages = 4, kVectorBatches = 1, kWordBatches = 1;
+  static constexpr int kBlocksPerSm = 4;
+  static constexpr bool kDealtLanes = true, kChecksEdges = true;
+  using Order = CompilerOrder;
+  static constexpr cost::BlockCost kVectorCost = {34.6, 1.3}, kWordCost = {34.0, 1.4};
+};
+
+// For all operands: eight warps share a tile, because copies of words take them all.
+struct Tiles32x32s8 : Tiles32x32s4 {
+  static constexpr const char* kName = "32x32x32s8";
+  static constexpr int kSlices = 8;
+  static constexpr int kBlocksPerSm = 2;
+  using Order = SourceOrder;
+};
+
+struct Tiles32x64s4 : Tiles32x32s4 {
+  static constexpr const char* kName = "32x64x32s4";
+  static constexpr int kBlockN = 64;
+  static constexpr int kStages = 3, kVectorBatches = 2, kWordBatches = 4;
+  static constexpr int kBlocksPerSm = 2;
+  using Order = SourceOrder;
+  static constexpr cost::BlockCost kWordCost = {38.9, 1.8};
+};
+
+// 8×8 results per thread.
+struct Tiles64x64s4 : Tiles32x64s4 {
+  static constexpr const char* kName = "64x64x32s4";
+  static constexpr int kBlockM = 64, kWarpM = 64;
+  static constexpr bool kChecksEdges = false;
+  static constexpr cost::BlockCost kVectorCost = {51.5, 1.3}, kWordCost = {46.9, 2.2};
+};
+
+// For columns of which 64 would waste many; 4×12 results per thread.
+struct Tiles64x48s4 : Tiles64x64s4 {
+  static constexpr const char* kName = "64x48x32s4";
+  static constexpr int kBlockN = 48, kWarpM = 32, kWarpN = 48;
+  static constexpr bool kChecksEdges = true;
+  static constexpr cost::BlockCost kWordCost = {43.3, 2.0};
+};
+
+// 16×8 results per thread.
+struct Tiles128x256 : Tiles64x64s4 {
+  static constexpr const char* kName = "128x256x16";
+  static constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 16;
+  static constexpr int kWarpM = 128, kSlices = 1;
+  static constexpr int kBlocksPerSm = 1;
+  static constexpr cost::BlockCost kWordCost = {53.6, 4.3};
+};
+
+// `Order` is there to be part of the symbol.
+template <typename Config, typename Order>
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm(KernelArgs args, KSplit split) {
+  multiply_part<Config>(args, split);
+}
+
+template <typename Tiles, Feed kFeedA, Feed kFeedB>
+constexpr AsyncKernel kernel() {
+  using Config = AsyncConfig<Tiles, kFeedA, kFeedB>;
+  return async_kernel<Config>(sgemm<Config, typename Tiles::Order>);
+}
+
+constexpr auto kVectors = Feed::kVectors, kWords = Feed::kWords, kTransposed = Feed::kTransposed,
+               kKept = Feed::kKept;
+
+constexpr AsyncKernel kKernels[] = {
+    kernel<Tiles32x32s4, kKept, kVectors>(),
+    kernel<Tiles32x32s4, kVectors, kVectors>(),
+    kernel<Tiles32x32s8, kTransposed, kWords>(),
+    kernel<Tiles32x32s8, kTransposed, kTransposed>(),
+    kernel<Tiles32x32s8, kWords, kWords>(),
+    kernel<Tiles32x32s8, kWords, kTransposed>(),
+    kernel<Tiles32x64s4, kTransposed, kVectors>(),
+    kernel<Tiles32x64s4, kTransposed, kWords>(),
+    kernel<Tiles64x64s4, kTransposed, kVectors>(),
+    kernel<Tiles64x64s4, kTransposed, kWords>(),
+    kernel<Tiles64x64s4, kTransposed, kTransposed>(),
+    kernel<Tiles64x64s4, kVectors, kVectors>(),
+    kernel<Tiles64x64s4, kWords, kWords>(),
+    kernel<Tiles64x64s4, kWords, kTransposed>(),
+    kernel<Tiles64x48s4, kTransposed, kWords>(),
+    kernel<Tiles128x256, kTransposed, kWords>(),
+};
+
+std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
+  return async_plan::candidates(kKernels, problem, device);
+}
+
+Status setup() { return async_plan::allow_shared_memory(kKernels); }
+
+constexpr std::int64_t kTileSizes[] = {4, 32, 64, 128};
+
+extern const Stage stage;
+const Stage stage{
+    .name = "AsyncCopy",
+    .idea = "asynchronous copies, several k tiles ahead, by words where there are no vectors",
+    .requirements = {.compute_capability = 80, .not_on_simt = {}},
+    .takes_transposed = true,
+    .takes_batches = true,
+    .tile_sizes = kTileSizes,
+    .candidates = candidates,
+    .setup = setup,
+};
+
+}  // namespace tilegate::async_copy

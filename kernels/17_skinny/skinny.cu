@@ -1,0 +1,174 @@
+// Skinny: products with few rows or few columns, at the speed of memory.
+//
+// New against SplitK: where C's short extent is at most 32, reading the big operand takes longer
+// than multiplying it. It is read once, by asynchronous copies that keep up to 160 KiB per
+// multiprocessor under way, and K is split until each multiprocessor has its share. What limits it:
+// device memory, and FFMA above 16 rows or columns. A larger C is cut into strips of 32, which is
+// correct and not fast.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <tilegate/common/partial_sums.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+#include "cost.hpp"
+#include "kernels.hpp"
+#include "roles.hpp"
+
+namespace tilegate::skinny {
+
+constexpr std::int64_t kLargestStrip = 32;
+constexpr std::int64_t kMaxSplits = 512;
+constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
+constexpr std::int64_t kMaxSplitK = std::int64_t{1} << 30;  // a block counts its k in 32 bits
+
+// A kernel and how it is launched.
+struct Way {
+  const Kernel* kernel;
+  std::int64_t tiles;    // of C, over all products
+  std::int64_t k_tiles;  // of K
+  int splits;
+  int depth;
+  bool overlaps;  // programmatic dependent launch
+
+  std::int64_t block_k_tiles() const { return ceil_div(k_tiles, splits); }
+};
+
+Status enqueue(const KernelArgs& args, const Roles& roles, const Way& way, Stream stream) {
+  Status status =
+      device::launch({.kernel = "skinny",
+                      .blocks = way.tiles * way.splits,
+                      .threads_x = kNumThreads,
+                      .shared_bytes = way.kernel->shared_bytes(way.depth),
+                      .overlaps_previous = way.overlaps},
+                     stream, way.kernel->run, make_task(args, roles, way.splits, way.depth));
+  if (!status.ok() || way.splits == 1) return status;
+  return partial_sums::enqueue_add(args, way.splits, way.overlaps, stream);
+}
+
+// "rows4x128_split33": tiles of C of 4×128, K in 33 splits; "columns128x4": of 128×4, K not split.
+std::string name_of(const Way& way, const Roles& roles) {
+  const std::string s = std::to_string(way.kernel->tile.s), x = std::to_string(way.kernel->tile.x);
+  const std::string name = roles.short_is_m ? "rows" + s + "x" + x : "columns" + x + "x" + s;
+  return way.splits == 1 ? name : name + "_split" + std::to_string(way.splits);
+}
+
+std::int64_t rounding_chain(const Shape& shape, const Way& way) {
+  const std::int64_t warp_k = way.block_k_tiles() * (way.kernel->tile.k / kNumWarps);
+  // Zeros past the end of K do not round.
+  const std::int64_t sum = std::min(warp_k + kNumWarps - 1, shape.k);
+  return sum + (way.splits > 1 ? partial_sums::rounding_chain(way.splits) : 0) + 2;
+}
+
+Candidate candidate(const Problem& problem, const Device& device, const Roles& roles,
+                    const Way& way) {
+  const Kernel& kernel = *way.kernel;
+  const Shape& shape = problem.shape;
+  const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n),
+             k = static_cast<double>(shape.k), batch = static_cast<double>(problem.batch);
+  const double row_words = static_cast<double>(std::min<std::int64_t>(kernel.tile.x, roles.x));
+  const Work work{.bytes = sizeof(float) * batch * (m * k + k * n + m * n),
+                  .blocks = way.tiles * way.splits,
+                  .block_tiles = way.block_k_tiles(),
+                  .tile_bytes = sizeof(float) * row_words * kernel.tile.k,
+                  .tile_fma = double{1} * kernel.tile.s * kernel.tile.x * kernel.tile.k,
+                  .blocks_per_sm = kernel.tile.blocks_per_sm,
+                  .splits = way.splits,
+                  .along = kernel.along,
+                  .vector = kernel.vector};
+  Choice choice{.configuration = name_of(way, roles),
+                .rounding_chain = rounding_chain(shape, way),
+                .workspace_bytes = way.splits > 1 ? partial_sums::bytes(problem, way.splits) : 0,
+                .enqueue = [=](const KernelArgs& args, Stream stream) {
+                  return enqueue(args, roles, way, stream);
+                }};
+  return {std::move(choice), seconds(work, device)};
+}
+
+// Of the kernels for the problem's big operand those whose tiles cover min(s, 32) with the least
+// waste, and a narrower one that wastes up to half.
+std::vector<const Kernel*> useful_kernels(const Roles& roles) {
+  std::vector<const Kernel*> kernels;
+  for (const Kernel& kernel : kKernels) {
+    const bool covers = kernel.tile.s >= std::min(roles.s, kLargestStrip);
+    if (!covers || kernel.along != roles.along || kernel.vector != roles.vector) continue;
+    const Tile& least = kernels.empty() ? kernel.tile : kernels.front()->tile;
+    const bool narrower = kernel.tile.s <= 2 * least.s && kernel.tile.x < least.x;
+    if (kernel.tile.s == least.s || narrower) kernels.push_back(&kernel);
+  }
+  return kernels;
+}
+
+// Without a split, and with as many as fill the device once, twice or three times.
+std::vector<int> useful_splits(const Way& way, const Shape& shape, const Device& device) {
+  const std::int64_t slots = std::int64_t{device.multiprocessors} * way.kernel->tile.blocks_per_sm;
+  std::vector<int> splits = {1};
+  for (int rounds = 1; rounds <= 3; ++rounds) {
+    const std::int64_t wanted = std::min({rounds * slots / way.tiles, way.k_tiles, kMaxSplits});
+    if (wanted > splits.back() && partial_sums::fits(shape)) {
+      splits.push_back(static_cast<int>(wanted));
+    }
+  }
+  return splits;
+}
+
+// Ok if the kernel can count its blocks and each block its k.
+bool fits(const Way& way) {
+  return way.tiles <= kMaxBlocks / way.splits &&
+         way.block_k_tiles() <= kMaxSplitK / way.kernel->tile.k;
+}
+
+// Tiles of C over all products; more than a grid has: one too many.
+std::int64_t count_tiles(const Tile& tile, const Roles& roles, std::int64_t batch) {
+  const double tiles = static_cast<double>(ceil_div(roles.s, tile.s)) *
+                       static_cast<double>(ceil_div(roles.x, tile.x)) * static_cast<double>(batch);
+  return static_cast<std::int64_t>(std::min(tiles, static_cast<double>(kMaxBlocks) + 1.0));
+}
+
+std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
+  const Roles roles = roles_of(problem);
+  std::vector<Candidate> all;
+  for (const Kernel* kernel : useful_kernels(roles)) {
+    Way way{.kernel = kernel,
+            .tiles = count_tiles(kernel->tile, roles, problem.batch),
+            .k_tiles = ceil_div(problem.shape.k, kernel->tile.k),
+            .splits = 1,
+            .depth = ring_depth(*kernel, device),
+            .overlaps = device.compute_capability >= 90};
+    for (const int splits : useful_splits(way, problem.shape, device)) {
+      way.splits = splits;
+      if (fits(way)) all.push_back(candidate(problem, device, roles, way));
+    }
+  }
+  if (all.empty()) {
+    all.push_back({.choice = {.status = Status::unsupported(
+                                  "needs more blocks than a CUDA grid has, or more than 2^30 k in "
+                                  "one of them")}});
+  }
+  return all;
+}
+
+// More than 48 KiB of shared memory needs leave.
+Status setup() {
+  const std::size_t bytes = shared_memory_per_sm(device::current()) - kReservedPerBlock;
+  for (const Kernel& kernel : kKernels) {
+    if (Status s = device::allow_shared_memory(kernel.run, bytes); !s.ok()) return s;
+  }
+  return {};
+}
+
+extern const Stage stage;
+const Stage stage{
+    .name = "Skinny",
+    .idea = "few rows or columns: the big operand streams by once, K split over all blocks",
+    .requirements = {.compute_capability = 80, .not_on_simt = {}},
+    .takes_transposed = true,
+    .takes_batches = true,
+    .tile_sizes = kTileSizes,
+    .candidates = candidates,
+    .setup = setup,
+};
+
+}  // namespace tilegate::skinny

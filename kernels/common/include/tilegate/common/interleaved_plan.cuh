@@ -1,0 +1,151 @@
+// What the stages with the interleaved loop share of a plan: sizes of tiles, limits, and the kernel
+// for the way in which the operands lie.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/instruction_order.cuh>
+#include <tilegate/common/interleaved_tiles.cuh>
+#include <tilegate/common/vector_access.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate::interleaved {
+
+// For large C. One block per multiprocessor; a thread's 16×8 results need three quarters of what
+// shared memory gives in their time. NN and TN only: with rows of 8 along k a load of B touches 16
+// lines, and what L1 has to give would take longer than the FFMA.
+struct Tiles128x256x8 {
+  static constexpr const char* kName = "128x256x8";
+  static constexpr int kBlockM = 128, kBlockN = 256;
+  static constexpr int kThreadM = 16, kThreadN = 8, kLanesM = 8;
+  static constexpr int kSlices = 1, kHalves = 1, kBlocksPerSm = 1;
+  static constexpr cost::BlockCost kCost = {58.1, 4.8};
+  static constexpr bool kSpread = true;
+  using Order = SourceOrder;
+  template <typename Layout>
+  static constexpr bool kTakes = Layout::kVector && !Layout::kBAlongK;
+};
+
+// The same for all operands: rows of 16 along k, in two halves that share the loop's code.
+struct Tiles128x256x16 : Tiles128x256x8 {
+  static constexpr const char* kName = "128x256x16";
+  static constexpr int kHalves = 2;
+  static constexpr cost::BlockCost kCost = {57.0, 4.8};
+  template <typename Layout>
+  static constexpr bool kTakes = true;
+};
+
+// For C of some dozens to hundreds of tiles: two slices are twice the warps for a tile.
+struct Tiles128x128x16s2 : Tiles128x256x16 {
+  static constexpr const char* kName = "128x128x16s2";
+  static constexpr int kBlockN = 128;
+  static constexpr int kSlices = 2, kHalves = 1;
+  static constexpr cost::BlockCost kCost = {54.4, 4.1};
+};
+
+// For smaller C yet.
+struct Tiles64x128x32s4 : Tiles128x128x16s2 {
+  static constexpr const char* kName = "64x128x32s4";
+  static constexpr int kBlockM = 64, kLanesM = 4;
+  static constexpr int kSlices = 4;
+  static constexpr cost::BlockCost kCost = {49.8, 3.5};
+};
+
+template <bool kAAlongK_, bool kBAlongK_, bool kVector_>
+struct Layout {
+  static constexpr bool kAAlongK = kAAlongK_, kBAlongK = kBAlongK_, kVector = kVector_;
+};
+
+// All operands in whole vectors, A and B within reach of 32 bits that count vectors: 64 GB each.
+inline bool allows_counted_vectors(const Problem& problem) {
+  constexpr std::int64_t kReach = std::int64_t{4} << 32;
+  return allows_vectors(problem) && problem.span(Operand::kA) <= kReach &&
+         problem.span(Operand::kB) <= kReach;
+}
+
+// f(Layout<…>{}) for the operands of the problem.
+template <typename F>
+auto with_layout(const Problem& problem, F f) {
+  const auto with_vectors = [&]<bool kVector> {
+    const bool a_along_k = problem.op_a == Op::kN, b_along_k = problem.op_b == Op::kT;
+    if (a_along_k) {
+      return b_along_k ? f(Layout<true, true, kVector>{}) : f(Layout<true, false, kVector>{});
+    }
+    return b_along_k ? f(Layout<false, true, kVector>{}) : f(Layout<false, false, kVector>{});
+  };
+  return allows_counted_vectors(problem) ? with_vectors.template operator()<true>()
+                                         : with_vectors.template operator()<false>();
+}
+
+// Kernels count rows, columns, k tiles and blocks in 32 bits.
+inline Status check_extents(const Problem& problem) {
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max() - 256;  // a tile further: an int
+  const auto [m, n, k] = problem.shape;
+  if (std::max({m, n, k}) <= kMost) return {};
+  return Status::unsupported("M, N or K above " + std::to_string(kMost));
+}
+
+// How many tiles all products of the batch have; 0: more than a grid has blocks.
+template <typename Config>
+std::int64_t count_tiles(const Problem& problem) {
+  using Grid = TileGrid<Config::kBlockM, Config::kBlockN>;
+  if (!Grid::fits(problem.shape).ok()) return 0;
+  const std::int64_t tiles = Grid::num_blocks(problem.shape);
+  return problem.batch <= Grid::kMaxBlocks / tiles ? tiles * problem.batch : 0;
+}
+
+template <typename Config>
+TileWalk walk_of(const Shape& shape) {
+  return {static_cast<unsigned>(ceil_div(shape.m, Config::kBlockM)),
+          static_cast<unsigned>(ceil_div(shape.n, Config::kBlockN))};
+}
+
+// The rounding chain of a block that multiplies `k_tiles` k tiles: a slice's share of them, the sum
+// of the slices, and then the scaling by alpha and the sum with C.
+template <typename Config>
+std::int64_t rounding_chain(const Shape& shape, std::int64_t k_tiles) {
+  return std::min(shape.k, k_tiles * Config::kBlockK / Config::kSlices) + Config::kSlices - 1 + 2;
+}
+
+inline Status too_many_tiles() {
+  return Status::unsupported("C needs more blocks than a CUDA grid has");
+}
+
+// What `count` blocks take that multiply `k_tiles` k tiles each.
+template <typename Config>
+double block_seconds(std::int64_t count, std::int64_t k_tiles, const Device& device) {
+  const double flop =
+      2.0 * Config::kBlockM * Config::kBlockN * Config::kBlockK * static_cast<double>(k_tiles);
+  return cost::block_seconds(static_cast<double>(count), flop, Config::kCost, Config::kBlocksPerSm,
+                             device);
+}
+
+// A kernel and the dynamic shared memory of its blocks; nullptr: none for these operands.
+template <typename... Parameters>
+struct KernelOf {
+  void (*kernel)(Parameters...);
+  std::size_t shared_bytes;
+};
+
+// Lets every kernel(Layout<…>{}), each a KernelOf, have its shared memory.
+template <typename Kernel>
+Status allow_shared_memory(Kernel kernel) {
+  for (const auto& [function, bytes] :
+       {kernel(Layout<false, false, false>{}), kernel(Layout<false, false, true>{}),
+        kernel(Layout<false, true, false>{}), kernel(Layout<false, true, true>{}),
+        kernel(Layout<true, false, false>{}), kernel(Layout<true, false, true>{}),
+        kernel(Layout<true, true, false>{}), kernel(Layout<true, true, true>{})}) {
+    if (function == nullptr) continue;
+    if (Status s = device::allow_shared_memory(function, bytes); !s.ok()) return s;
+  }
+  return {};
+}
+
+// Extents of all the tiles above, and where vectors end: a stage's tile_sizes.
+constexpr std::int64_t kTileSizes[] = {4, 8, 16, 32, 64, 128, 256};
+
+}  // namespace tilegate::interleaved

@@ -1,0 +1,72 @@
+// Tiles of the interleaved loop (interleaved_loop.cuh). A stage gives Tiles:
+//
+//   kBlockM kBlockN      the block's tile of C
+//   kThreadM kThreadN    a thread's results, in parts of 4×4
+//   kLanesM              lanes of a warp along M; 32 / kLanesM along N
+//   kSlices              parts of each k tile that different threads of a block multiply
+//   kHalves              parts of each k tile that a thread multiplies in turn: 1 or 2
+//   kBlocksPerSm         limits registers
+//   kSpread              stores and global loads stand between the FFMA, or one after another
+//   kCost                what the cost model knows of a block
+//   Order                who decides the order of the machine instructions
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/grid.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate {
+
+template <typename Tiles>
+struct InterleavedTiles : Tiles {
+  using Tiles::kBlockM, Tiles::kBlockN, Tiles::kThreadM, Tiles::kThreadN;
+  using Tiles::kSlices, Tiles::kHalves, Tiles::kLanesM;
+  static constexpr int kSteps = 8;  // k steps of a thread in a round of the loop
+  static constexpr int kBlockK = kSteps * kSlices * kHalves;
+  static constexpr int kLanesN = 32 / kLanesM;
+  static constexpr int kPartStepM = 4 * kLanesM;  // rows from one part of a thread's to the next
+  static constexpr int kPartStepN = 4 * kLanesN;
+  static constexpr int kWarpM = kLanesM * kThreadM, kWarpN = kLanesN * kThreadN;
+  static constexpr int kWarpsN = kBlockN / kWarpN;
+  static constexpr int kSliceThreads = 32 * (kBlockM / kWarpM) * kWarpsN;
+  static constexpr int kNumThreads = kSliceThreads * kSlices;
+  static_assert(kThreadM % 4 == 0 && kThreadN % 4 == 0, "fragments are 128-bit loads");
+  static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0, "uncovered parts of the tile");
+  static_assert(kSlices == 1 || kHalves == 1, "a slice is 8 k steps in a row");
+
+  // First row and column of a thread's results in the tile: lanes in order, row by row.
+  struct Position {
+    int m, n;
+  };
+  static __device__ Position position() {
+    const int thread = static_cast<int>(threadIdx.x) % kSliceThreads;
+    const int lane = thread % 32, warp = thread / 32;
+    return {warp / kWarpsN * kWarpM + lane / kLanesN * 4,
+            warp % kWarpsN * kWarpN + lane % kLanesN * 4};
+  }
+  static __device__ int slice() { return static_cast<int>(threadIdx.x) / kSliceThreads; }
+};
+
+// The tiles of all products of a batch, numbered as blocks take them: kGroup rows of tiles at a
+// time, column by column, so that blocks that run together share rows of A and columns of B in L2.
+struct TileWalk {
+  static constexpr unsigned kGroup = 8;
+
+  unsigned tiles_m, tiles_n;  // of one product
+
+  struct Place {
+    unsigned product, row, col;  // row and column in tiles
+  };
+  __device__ Place place(unsigned tile) const {
+    const unsigned in_product = tile % (tiles_m * tiles_n);
+    const unsigned first_row = in_product / (kGroup * tiles_n) * kGroup;
+    const unsigned in_group = in_product - first_row * tiles_n;
+    const unsigned rows = min(kGroup, tiles_m - first_row);
+    return {tile / (tiles_m * tiles_n), first_row + in_group % rows, in_group / rows};
+  }
+};
+
+}  // namespace tilegate

@@ -1,0 +1,104 @@
+// The tiles of Sgemm's own: three sizes of InstructionOrder's kernel, which needs nothing that a
+// device of compute capability 7.0 does not have.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <tilegate/common/instruction_order.cuh>
+#include <tilegate/common/warp_tiles.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate::sgemm {
+
+struct Tiles128x64 {
+  static constexpr int kBlockM = 128, kBlockN = 64, kBlockK = 8;
+  static constexpr int kWarpM = 64, kWarpN = 32;
+  static constexpr int kBlocksPerSm = 4;
+  static constexpr bool kDealtLanes = true;
+};
+
+struct Tiles32x64 {
+  static constexpr int kBlockM = 32, kBlockN = 64, kBlockK = 16;
+  static constexpr int kWarpM = 32, kWarpN = 16;
+  static constexpr int kBlocksPerSm = 6;
+  static constexpr bool kDealtLanes = true;
+};
+
+template <typename Config, bool kVector, typename Order>
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
+    sgemm(KernelArgs args) {
+  double_buffered::multiply_block<Config, kVector>(args);
+}
+
+// What the time of a tile's kernel depends on.
+struct TileCost {
+  std::int64_t (*num_blocks)(const Shape& shape);
+  double block_m, block_n, block_k;
+  double blocks_per_sm;
+  double throughput;  // where it fills the device, relative to the best tile: NVIDIA H200, 4096³
+};
+
+// The constants are a fit to 41 measurements of these kernels, from 1×4096×4096 to 8192³
+// (bench/baselines, bench/results: NVIDIA H200, commits 15ea019b821f and 470c303640fe), which it
+// meets within 16 % (root mean square).
+inline double seconds(const TileCost& tile, const Problem& problem, const Device& device) {
+  constexpr double kStart = 2.0e-6;
+  constexpr double kFlops = 53e12 / 132;  // per second, of a multiprocessor with the best tile
+  constexpr double kAlone = 0.88;         // the share of them that a block alone has
+  constexpr double kWithoutVectors = 0.85;
+  // Of a k tile, from the load to the last multiply-add: operands in the L2 cache, in device
+  // memory.
+  constexpr double kWarmTile = 0.35e-6, kColdTile = 0.7e-6;
+  constexpr double kL2Bytes = 45e6;
+  constexpr double kBandwidth = 2.2e12 / 132;  // bytes per second and multiprocessor
+
+  const auto m = static_cast<double>(problem.shape.m), n = static_cast<double>(problem.shape.n),
+             k = static_cast<double>(problem.shape.k);
+  const double multiprocessors = std::max(device.multiprocessors, 1);
+  const double blocks = static_cast<double>(tile.num_blocks(problem.shape));
+  const double rounds = std::ceil(blocks / multiprocessors);
+  const double multiply = std::max(rounds, 1.0 / kAlone) * 2.0 * tile.block_m * tile.block_n * k /
+                          (tile.throughput * kFlops) /
+                          (allows_vectors(problem) ? 1.0 : kWithoutVectors);
+  const double inputs = sizeof(float) * (m * k + k * n);
+  const double wait = std::ceil(rounds / tile.blocks_per_sm) * std::ceil(k / tile.block_k) *
+                      (inputs < kL2Bytes ? kWarmTile : kColdTile);
+  const double move = (inputs + sizeof(float) * m * n) / (kBandwidth * multiprocessors);
+  return kStart + std::max({multiply, wait, move});
+}
+
+template <typename Tiles, typename Order>
+Candidate candidate(const char* name, double throughput, const Problem& problem,
+                    const Device& device) {
+  using Config = WarpTiles<Tiles>;
+  Choice choice = double_buffered::choose<Config>("sgemm", problem, sgemm<Config, true, Order>,
+                                                  sgemm<Config, false, Order>);
+  choice.configuration = name;
+  const TileCost cost{.num_blocks = Config::Grid::num_blocks,
+                      .block_m = Config::kBlockM,
+                      .block_n = Config::kBlockN,
+                      .block_k = Config::kBlockK,
+                      .blocks_per_sm = Tiles::kBlocksPerSm,
+                      .throughput = throughput};
+  return {std::move(choice), seconds(cost, problem, device)};
+}
+
+inline std::vector<Candidate> tile_candidates(const Problem& problem, const Device& device) {
+  return {candidate<Tiles128x128, SourceOrder>("128x128", 1.0, problem, device),
+          candidate<Tiles128x64, SourceOrder>("128x64", 0.95, problem, device),
+          // No register to spare for SourceOrder.
+          candidate<Tiles32x64, CompilerOrder>("32x64", 0.68, problem, device)};
+}
+
+inline constexpr Stage kTiles{
+    .name = "Tiles",
+    .tile_sizes = kWarpTileSizes<Tiles128x128, Tiles128x64, Tiles32x64>,
+    .candidates = tile_candidates,
+};
+
+}  // namespace tilegate::sgemm

@@ -1,0 +1,39 @@
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "ladder/case_list.hpp"
+#include "ladder/cases.hpp"
+
+namespace tilegate::ladder {
+namespace {
+
+// Several tiles of every size, and a K of several k tiles; the last one is narrower than tiles are.
+constexpr std::array<Shape, 3> kShapes = {{{132, 260, 136}, {131, 259, 67}, {37, 5, 300}}};
+
+}  // namespace
+
+std::vector<Case> configuration_cases(const Stage& stage) {
+  std::vector<Form> forms = forms_of(stage);
+  forms.push_back({});
+  CaseList list;
+  std::size_t turn = 0;
+  for (const Form& form : forms) {
+    for (const Shape& shape : kShapes) {
+      const Inputs inputs = turn % 2 == 0 ? Inputs::kIntegers : Inputs::kUniform;
+      const Factors& f = factors(inputs, turn++);
+      Padded padded{.shape = shape,
+                    .alpha = f.alpha == 0.0F ? 1.0F : f.alpha,
+                    .beta = f.beta,
+                    .op_a = form.op_a,
+                    .op_b = form.op_b,
+                    .batch = form.batch,
+                    .gap = form.gap};
+      if (shape.n % 4 != 0) padded.offset_bytes = {4, 8, 12};
+      list.add({.problem = padded, .inputs = inputs});
+    }
+  }
+  return list.take();
+}
+
+}  // namespace tilegate::ladder
