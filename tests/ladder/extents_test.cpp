@@ -98,6 +98,11 @@ class HugeExtentsTest : public testing::TestWithParam<const Stage*> {
     const std::int64_t bytes = offset * static_cast<std::int64_t>(sizeof(float));
     problem.offset_bytes = {bytes, bytes, bytes};
     const Plan plan = stage().plan(problem);
+    if (plan.status().code() == Status::Code::kUnsupported) {  // it names its own limit
+      ASSERT_NE(plan.status().message().find(" above "), std::string::npos)
+          << plan.status().message();
+      return;
+    }
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     const Ends a(shape.m, shape.k, offset), b(shape.k, shape.n, offset),
         c(shape.m, shape.n, offset);
