@@ -3,9 +3,10 @@
 
 namespace tilegate::interleaved {
 
+// Where memory is what takes the time, the first that can do it.
 extern const Stage stage;
 const Stage stage =
-    make_stage<Tiles128x256x8, Tiles128x256x16, Tiles128x128x16s2, Tiles64x128x32s4, Tiles64x128x8>(
+    make_stage<Tiles64x128x8, Tiles128x256x8, Tiles128x256x16, Tiles128x128x16s2, Tiles64x128x32s4>(
         "Interleaved");
 
 }  // namespace tilegate::interleaved

@@ -59,14 +59,15 @@ constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf<KernelArgs, 
 template <typename Tiles>
 void add_candidate(const Problem& problem, const Device& device, std::vector<Candidate>& list) {
   using Config = InterleavedTiles<Tiles>;
-  const auto [kernel, shared_bytes] = with_layout(problem, kernel_for<Config>);
+  const auto launches = with_layout(problem, kernel_for<Config>);
+  const auto kernel = launches.kernel;
   const std::int64_t tiles = count_tiles<Config>(problem);
   if (kernel == nullptr || tiles == 0) return;
   const std::int64_t k_tiles = ceil_div(problem.shape.k, Config::kBlockK);
   const device::LaunchConfig launch{.kernel = "interleaved",
                                     .blocks = tiles,
                                     .threads_x = Config::kNumThreads,
-                                    .shared_bytes = shared_bytes,
+                                    .shared_bytes = launches.shared_bytes,
                                     .overlaps_previous = device.compute_capability >= 90};
   Choice choice{.configuration = Config::kName,
                 .rounding_chain = rounding_chain<Config>(problem.shape, k_tiles)};

@@ -28,7 +28,7 @@ struct Tiles32x32s4 {
   static constexpr int kWarpM = 32, kWarpN = 32, kSlices = 4;
   static constexpr int kStages = 4, kVectorBatches = 1, kWordBatches = 1;
   static constexpr int kBlocksPerSm = 4;
-  static constexpr bool kDealtLanes = true, kChecksEdges = true;
+  static constexpr bool kDealtLanes = true, kChecksEdges = true, kSwapsNeighbours = true;
   using Order = CompilerOrder;
   static constexpr cost::BlockCost kVectorCost = {34.6, 1.3}, kWordCost = {34.0, 1.4};
 };

@@ -1,5 +1,5 @@
-// Packs operands: copies them to the workspace in rows of one k whose words are those of consecutive
-// x (m of A, n of B), aligned to vectors and filled up with zeros.
+// Packs operands: copies them to the workspace in rows of one k whose words are those of
+// consecutive x (m of A, n of B), aligned to vectors and filled up with zeros.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,20 @@ namespace tilegate::packed {
 
 constexpr int kTile = 64;  // tiles of kTile×kTile, one per block
 constexpr int kNumThreads = 256;
-constexpr int kLane = 32;                  // neighbouring words per warp and access
+constexpr int kLane = 32;  // neighbouring words per warp and access
 constexpr int kWarps = kNumThreads / kLane;
-constexpr int kRows = kTile / kWarps;      // of a thread
+constexpr int kRows = kTile / kWarps;  // of a thread
 constexpr int kCols = kTile / kLane;
-constexpr int kLine = 32;                  // words of a line of the L2 cache; packed rows are lines
+constexpr int kLine = 32;  // words of a line of the L2 cache; packed rows are lines
 
 // One operand, all products of the batch.
 struct Job {
-  bool transposes = false;           // rows run along k
-  std::int64_t rows = 0, cols = 0;   // as it lies in memory
-  std::int64_t packed_ld = 0;        // of the packed rows, of which there are K
-  std::int64_t packed_stride = 0;    // from one product to the next
-  std::int64_t products = 0;         // to pack: 1 if the batch shares the operand
-  Divisor tiles_cols, tiles;         // tiles of the operand: in a row, in a product
+  bool transposes = false;          // rows run along k
+  std::int64_t rows = 0, cols = 0;  // as it lies in memory
+  std::int64_t packed_ld = 0;       // of the packed rows, of which there are K
+  std::int64_t packed_stride = 0;   // from one product to the next
+  std::int64_t products = 0;        // to pack: 1 if the batch shares the operand
+  Divisor tiles_cols, tiles;        // tiles of the operand: in a row, in a product
 
   std::int64_t blocks() const { return products * tiles.value(); }
 };

@@ -39,6 +39,15 @@ using AllTiles = std::make_index_sequence<kTiles.size()>;
 using WordTiles = std::index_sequence<1, 3, 5, 7>;
 inline constexpr std::array<std::int64_t, 7> kTileSizes = {4, 8, 16, 24, 32, 64, 128};
 
+// Of shared memory, per FFMA of a warp: a lane's vectors of the big operand are its own, those of
+// the small one are shared and take two wavefronts each.
+constexpr double wavefronts(const Tile& tile) {
+  const double thread_x = tile.x * tile.lanes_s / 32.0,
+               thread_s = double{1} * tile.s / tile.lanes_s;
+  const double small = thread_s < 4 ? 1.0 : thread_s / 2;
+  return (thread_x / tile.lanes_s + small) / (thread_x * thread_s);
+}
+
 // A tile for one form of the big operand.
 struct Kernel {
   Tile tile;

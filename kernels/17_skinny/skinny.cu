@@ -73,7 +73,8 @@ Candidate candidate(const Problem& problem, const Device& device, const Roles& r
                   .blocks = way.tiles * way.splits,
                   .block_tiles = way.block_k_tiles(),
                   .tile_bytes = sizeof(float) * row_words * kernel.tile.k,
-                  .tile_fma = double{1} * kernel.tile.s * kernel.tile.x * kernel.tile.k,
+                  .tile_ffma = double{1} * kernel.tile.s * kernel.tile.x * kernel.tile.k / 32,
+                  .wavefronts = wavefronts(kernel.tile),
                   .blocks_per_sm = kernel.tile.blocks_per_sm,
                   .splits = way.splits,
                   .along = kernel.along,
@@ -101,11 +102,11 @@ std::vector<const Kernel*> useful_kernels(const Roles& roles) {
   return kernels;
 }
 
-// Without a split, and with as many as fill the device once, twice or three times.
+// Without a split, and with as many as fill the device once, twice, three or four times.
 std::vector<int> useful_splits(const Way& way, const Shape& shape, const Device& device) {
   const std::int64_t slots = std::int64_t{device.multiprocessors} * way.kernel->tile.blocks_per_sm;
   std::vector<int> splits = {1};
-  for (int rounds = 1; rounds <= 3; ++rounds) {
+  for (int rounds = 1; rounds <= 4; ++rounds) {
     const std::int64_t wanted = std::min({rounds * slots / way.tiles, way.k_tiles, kMaxSplits});
     if (wanted > splits.back() && partial_sums::fits(shape)) {
       splits.push_back(static_cast<int>(wanted));

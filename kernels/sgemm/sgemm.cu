@@ -3,6 +3,9 @@
 // Each of the stages in kChoices (kernels/CMakeLists.txt: CHOOSES_FROM) offers its configurations
 // with the time that it expects each to take; a plan is the quickest of all. Three tiles of Sgemm's
 // own are among them, for devices and problems that no other takes.
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <set>
 #include <span>
 #include <string>
@@ -16,31 +19,40 @@
 
 namespace tilegate::sgemm {
 
-// f(stage) for every stage to choose from.
-template <typename F>
-void for_each_stage(F f) {
-  for (const Stage* stage : kChoices) f(*stage);
-  f(kTiles);
+constexpr auto kStages = [] {
+  std::array<const Stage*, kChoices.size() + 1> stages{&kTiles};
+  std::copy(kChoices.begin(), kChoices.end(), stages.begin() + 1);
+  return stages;
+}();
+
+// Ok if the stage can be asked.
+Status check(const Stage& stage, const Problem& problem, const Device& device) {
+  Status status = check_device(stage.requirements, device);
+  return status.ok() ? stage.takes(problem) : status;
 }
 
-// "StreamK:128x256x8": configuration 128x256x8 of StreamK.
+// Named "StreamK:128x256x8": configuration 128x256x8 of StreamK.
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   std::vector<Candidate> all;
-  std::string reasons;  // of who cannot do it
-  const auto is_ok = [&](const Stage& stage, const Status& status) {
-    if (!status.ok()) reasons += "; " + std::string(stage.name) + ": " + status.message();
-    return status.ok();
+  std::string reasons;  // of those who cannot do it
+  const auto add_reason = [&](const Stage* stage, const Status& status) {
+    reasons += "; " + std::string(stage->name) + ": " + status.message();
   };
-  for_each_stage([&](const Stage& stage) {
-    if (!is_ok(stage, check_device(stage.requirements, device))) return;
-    if (!is_ok(stage, stage.takes(problem))) return;
-    for (Candidate& candidate : stage.candidates(problem, device)) {
+  for (const Stage* stage : kStages) {
+    if (const Status status = check(*stage, problem, device); !status.ok()) {
+      add_reason(stage, status);
+      continue;
+    }
+    for (Candidate& candidate : stage->candidates(problem, device)) {
       Choice& choice = candidate.choice;
-      if (!is_ok(stage, choice.status)) continue;
-      choice.configuration = std::string(stage.name) + ":" + choice.configuration;
+      if (!choice.status.ok()) {
+        add_reason(stage, choice.status);
+        continue;
+      }
+      choice.configuration = std::string(stage->name) + ":" + choice.configuration;
       all.push_back(std::move(candidate));
     }
-  });
+  }
   if (all.empty()) {
     all.push_back({.choice = {.status = Status::unsupported("no rung can do it" + reasons)}});
   }
@@ -49,20 +61,20 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
 
 // Of the stages that the current device can run.
 Status setup() {
-  Status status;
-  for_each_stage([&](const Stage& stage) {
-    if (!status.ok() || !check_device(stage.requirements, device::current()).ok()) return;
-    status = stage.prepare();
-  });
-  return status;
+  for (const Stage* stage : kStages) {
+    if (!check_device(stage->requirements, device::current()).ok()) continue;
+    if (Status status = stage->prepare(); !status.ok()) return status;
+  }
+  return {};
 }
 
+// Of all stages, each once.
 std::span<const std::int64_t> tile_sizes() {
   static const auto kSizes = [] {
     std::set<std::int64_t> sizes;
-    for_each_stage([&](const Stage& stage) {
-      sizes.insert(stage.tile_sizes.begin(), stage.tile_sizes.end());
-    });
+    for (const Stage* stage : kStages) {
+      sizes.insert(stage->tile_sizes.begin(), stage->tile_sizes.end());
+    }
     return std::vector(sizes.begin(), sizes.end());
   }();
   return kSizes;

@@ -27,15 +27,15 @@ def test_the_ladder_table(ladder, run):
     assert run() == 0
     lines = ladder.readme.read_text().splitlines()
     assert (
-        "| [09 Swizzle](kernels/09_swizzle) | no padding, no conflicts | 35,163 | 43,306 | 45,628 "
+        "| [09 Swizzle](kernels/09_swizzle) | no padding, no conflicts | 35.16 | 43.31 | 45.63 "
         "| 88.0 % |"
     ) in lines
-    assert (
-        "| [Cublas](kernels/cublas) | the yardstick | 39,958 | 49,211 | 51,850 | 100.0 % |" in lines
-    )
+    assert "| [Cublas](kernels/cublas) | the yardstick | 39.96 | 49.21 | 51.85 | 100.0 % |" in lines
     assert lines[-4] == (
-        f"GFLOPS, M = N = K. {RATIO_NOTE} NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
-        "commits aaaaaaaaaaaa, bbbbbbbbbbbb, median of 3 processes."
+        f"TFLOP/s, M = N = K. {RATIO_NOTE} "
+        "NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
+        "commits aaaaaaaaaaaa, bbbbbbbbbbbb, median of 3 processes. "
+        "More pictures: [Share of cuBLAS at 4096³](bench/plots/share.svg)."
     )
     assert lines[-1] == "rest"
 

@@ -1,4 +1,5 @@
-// Multiplies on the device that Tilegate was built for, a GPU or the CPU: C ← A·B.
+// The program of the README: multiplies on the device that Tilegate was built for, a GPU or the
+// CPU.
 #include <cstdint>
 #include <iostream>
 #include <vector>
@@ -7,36 +8,47 @@
 
 using namespace tilegate;
 
+namespace {
+
+// A buffer on the device with these values in it.
+device::Buffer upload(const std::vector<float>& values, Status* status) {
+  device::Buffer buffer(values.size() * sizeof(float));
+  if (status->ok()) *status = device::copy_to_device(buffer.data(), values.data(), buffer.size());
+  return buffer;
+}
+
+float* floats(const device::Buffer& buffer) { return reinterpret_cast<float*>(buffer.data()); }
+
+}  // namespace
+
 int main() {
-  constexpr std::int64_t kM = 3, kN = 5, kK = 7;
-  const std::vector<float> a(kM * kK, 2.0F), b(kK * kN, 3.0F);
-  std::vector<float> c(kM * kN);
-  const std::size_t bytes_a = a.size() * sizeof(float), bytes_b = b.size() * sizeof(float);
-  const std::size_t bytes_c = c.size() * sizeof(float);
+  const std::int64_t m = 3, n = 5, k = 7;
+  std::vector<float> result(m * n);
+  Status copied;
+  const device::Buffer buffer_a = upload(std::vector<float>(m * k, 2.0F), &copied);
+  const device::Buffer buffer_b = upload(std::vector<float>(k * n, 3.0F), &copied);
+  const device::Buffer buffer_c = upload(result, &copied);
+  const float *a = floats(buffer_a), *b = floats(buffer_b);
+  float* c = floats(buffer_c);
+  const Stream stream = nullptr;
 
-  const device::Buffer on_device_a(bytes_a), on_device_b(bytes_b), on_device_c(bytes_c);
-  Status status = device::copy_to_device(on_device_a.data(), a.data(), bytes_a);
-  if (status.ok()) status = device::copy_to_device(on_device_b.data(), b.data(), bytes_b);
-
-  // Once per problem; launching allocates nothing.
-  if (status.ok()) status = sgemm::stage.prepare();
-  const Plan plan = sgemm::stage.plan(Problem::dense({kM, kN, kK}));
+  Status status = sgemm::stage.prepare();                          // once per device
+  const Plan plan = sgemm::stage.plan(Problem::dense({m, n, k}));  // once per problem
   const device::Buffer workspace(plan.workspace_bytes());
-  if (status.ok()) {
-    status = plan.launch({.a = reinterpret_cast<const float*>(on_device_a.data()),
-                          .b = reinterpret_cast<const float*>(on_device_b.data()),
-                          .c = reinterpret_cast<float*>(on_device_c.data()),
-                          .workspace = workspace.data(),
-                          .workspace_bytes = workspace.size()});
+  const Operands operands{a, b, c, workspace.data(), workspace.size()};
+  if (status.ok()) status = plan.launch(operands, stream);  // as often as wanted
+
+  for (const Status& each :
+       {copied, status, device::copy_to_host(result.data(), buffer_c.data(), buffer_c.size())}) {
+    if (!each.ok()) {
+      std::cerr << each.message() << '\n';
+      return 1;
+    }
   }
-  if (status.ok()) status = device::copy_to_host(c.data(), on_device_c.data(), bytes_c);
-  if (!status.ok()) {
-    std::cerr << status.message() << '\n';
-    return 1;
-  }
-  std::cout << device::current().name << ", " << plan.configuration() << ": " << c.front() << '\n';
-  for (const float element : c) {
-    if (element != 2.0F * 3.0F * kK) return 1;
+  std::cout << device::current().name << ", " << plan.configuration() << ": " << result.front()
+            << '\n';
+  for (const float element : result) {
+    if (element != 2.0F * 3.0F * k) return 1;
   }
   return 0;
 }

@@ -85,7 +85,7 @@ class ErrorsAreValuesTest : public testing::TestWithParam<const Stage*> {
   GuardedMatrix a_{"a", {.rows = 64, .cols = 64, .ld = 64}, 1.0F};
   GuardedMatrix b_{"b", {.rows = 64, .cols = 64, .ld = 64}, 1.0F};
   GuardedMatrix c_{"c", {.rows = 64, .cols = 64, .ld = 64}, kUntouched};
-  device::Buffer workspace_{1 << 20};
+  device::Buffer workspace_{1 << 22};
 };
 
 TEST_P(ErrorsAreValuesTest, ValidCallIsAccepted) {

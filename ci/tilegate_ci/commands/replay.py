@@ -16,8 +16,8 @@ RECORDINGS = REPOSITORY / "bench" / "recordings"
 EXIT_CODES = {0: "done", 1: "--check: the page holds other tables", 2: "error"}
 EXAMPLES = """examples:
   ci/gate replay                                # bench/recordings/*.json.gz
-  ci/gate replay --into README.md               # between its replay markers
-  ci/gate replay --check README.md              # exit code 1 where it would write something else
+  ci/gate replay --into ci/proof.md             # between its replay markers
+  ci/gate replay --check ci/proof.md            # exit code 1 where it would write something else
   ci/gate replay mine.json.gz --markdown table.md
 
 Deterministic: the same recordings make the same tables.

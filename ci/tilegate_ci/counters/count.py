@@ -16,6 +16,7 @@ PROGRAM = REPOSITORY / "build" / "cpu" / "bench" / "tilegate_count"
 TIMEOUT_S = 300
 
 KINDS = ("global_load", "global_store", "shared_load", "shared_store")
+SECTOR_BYTES = 32
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from tilegate_ci.counters.count import KINDS, Counted, SourceLine, Sources, excess_of, unit_of
+from tilegate_ci.counters.count import (
+    KINDS,
+    SECTOR_BYTES,
+    Counted,
+    SourceLine,
+    Sources,
+    excess_of,
+    unit_of,
+)
 from tilegate_ci.counters.judge import picture, places
 
-SECTOR_BYTES = 32
 WAVEFRONT_BYTES = 128
 # Of one multiprocessor, per clock: four warps' multiply-adds beside one wavefront.
 WAVEFRONTS_PER_WARP_FMA = 0.25
@@ -53,11 +60,9 @@ def _intensities(case: Counted) -> dict[str, str]:
     warp_fma = counters["fma"] / 32
     bound = "" if not wavefronts else f" (below {WAVEFRONTS_PER_WARP_FMA} FMA can be the limit)"
     return {
-        "intensity, global memory": per(flops, SECTOR_BYTES * sectors, "FLOP per byte of sectors"),
-        "intensity, shared memory": per(
-            flops, WAVEFRONT_BYTES * wavefronts, "FLOP per byte of wavefronts"
-        ),
-        "intensity, registers": per(flops, register_bytes, "FLOP per byte that threads load"),
+        "counted intensity": per(flops, SECTOR_BYTES * sectors, "FLOP per byte of global sectors"),
+        "shared memory": per(flops, WAVEFRONT_BYTES * wavefronts, "FLOP per byte of wavefronts"),
+        "thread intensity": per(flops, register_bytes, "FLOP per byte that threads load"),
         "limit: shared wavefronts per warp FMA": per(wavefronts, warp_fma, "") + bound,
         "limit: bytes of global memory per FLOP": per(SECTOR_BYTES * sectors, flops, ""),
     }

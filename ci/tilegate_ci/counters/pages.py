@@ -7,7 +7,7 @@ from tilegate_ci.core import markdown
 from tilegate_ci.core.files import read_text
 from tilegate_ci.core.markdown import begin, with_block
 from tilegate_ci.core.stages import find_ladder
-from tilegate_ci.counters.count import KINDS, excess_of, unit_of
+from tilegate_ci.counters.count import KINDS, SECTOR_BYTES, excess_of, unit_of
 from tilegate_ci.counters.table import SHAPES, load
 
 
@@ -35,16 +35,20 @@ def stale(repository: Path, baseline: Path) -> list[Path]:
 def _block(rung: str, counters: Mapping[str, int]) -> str:
     heads = ("", "requests", "sectors, wavefronts", "beyond the least")
     rows = [
-        [f"{kind.replace('_', ' ')}s", *(str(counters[f"{kind}.{what}"]) for what in columns)]
+        [f"{kind.replace('_', ' ')}s", *(f"{counters[f'{kind}.{what}']:,}" for what in columns)]
         for kind in KINDS
         if counters[f"{kind}.requests"]
         for columns in [("requests", unit_of(kind), excess_of(kind))]
     ]
     wavefronts = counters["shared_load.wavefronts"] + counters["shared_store.wavefronts"]
     sectors = counters["global_load.sectors"] + counters["global_store.sectors"]
-    totals = f"{counters['barriers']} barriers, {counters['fma']} FMA: "
-    totals += f"{2 * counters['fma'] / (32 * sectors):.2f} FLOP per byte of global memory"
+    intensity = 2 * counters["fma"] / (SECTOR_BYTES * sectors)
+    totals = [
+        f"{counters['barriers']:,} barriers, each counted once per block",
+        f"{counters['fma']:,} FMA",
+        f"counted intensity {intensity:.2f} FLOP per byte",
+    ]
     if wavefronts:
-        totals += f", {32 * wavefronts / counters['fma']:.3f} shared wavefronts per warp FMA"
+        totals.append(f"{32 * wavefronts / counters['fma']:.3f} shared wavefronts per warp FMA")
     command = f"`ci/explain {rung} {SHAPES[0]}` shows the lines."
-    return "\n".join([*markdown.table(heads, rows), "", f"{totals}. {command}"])
+    return "\n".join([*markdown.table(heads, rows), "", f"{'; '.join(totals)}. {command}"])

@@ -18,9 +18,9 @@ def markdown(profile: ProfileFile) -> str:
         "",
         f"Commit {profile.commit}, driver {device.driver}, CUDA {device.cuda}, "
         f"cuBLAS {device.cublas}, Nsight Compute {profile.ncu}.",
-        "Written by `ci/gate profile`, from the JSON file of the same name. ci/README.md says what",
-        "the columns mean. Times are those of single launches with cold caches; bench/baselines",
-        "has the ones to compare.",
+        "Written by `ci/gate profile` from the JSON file of the same name; bench/README.md says",
+        "what the columns mean. Times are those of single launches with cold caches; to compare",
+        "rungs, take those of bench/baselines.",
     ]
     kernels = [
         (label, kernel) for rung in profile.rungs for label, kernel in _labelled_kernels(rung)
@@ -114,8 +114,8 @@ _TABLES: tuple[tuple[str, tuple[Column, ...]], ...] = (
             ("grid", lambda kernel: _extents(kernel.grid)),
             ("block", lambda kernel: _extents(kernel.block)),
             _number("waves", "waves", 2),
-            _number("registers", "registers", 0),
-            ("shared memory, static + dynamic bytes", _shared_memory),
+            _number("registers per thread", "registers", 0),
+            ("shared memory per block, static + dynamic bytes", _shared_memory),
             ("blocks per SM, limited by", _limit),
             _number("theoretical, %", "occupancy.theoretical_pct"),
             _number("achieved, %", "occupancy.achieved_pct"),
@@ -129,8 +129,8 @@ _TABLES: tuple[tuple[str, tuple[Column, ...]], ...] = (
             _number("L2, GB/s", "l2.gb_per_s"),
             _number("L1 hits, %", "l1.hit_pct"),
             _number("L2 hits, %", "l2.hit_pct"),
-            _number("FLOP per DRAM byte", "dram.flop_per_byte"),
-            _number("FLOP per L2 byte", "l2.flop_per_byte"),
+            _number("FLOP per byte of DRAM", "dram.flop_per_byte"),
+            _number("FLOP per byte of L2", "l2.flop_per_byte"),
         ),
     ),
     (
@@ -148,13 +148,13 @@ _TABLES: tuple[tuple[str, tuple[Column, ...]], ...] = (
     (
         "Shared memory",
         (
-            _count("loads", "shared_load.instructions"),
+            _count("load requests", "shared_load.instructions"),
             _count("wavefronts", "shared_load.wavefronts"),
-            _number("per load", "shared_load.wavefronts_per_instruction", 2),
+            _number("wavefronts per request", "shared_load.wavefronts_per_instruction", 2),
             _count("bank conflicts", "shared_load.bank_conflicts"),
-            _count("stores", "shared_store.instructions"),
+            _count("store requests", "shared_store.instructions"),
             _count("wavefronts", "shared_store.wavefronts"),
-            _number("per store", "shared_store.wavefronts_per_instruction", 2),
+            _number("wavefronts per request", "shared_store.wavefronts_per_instruction", 2),
             _count("bank conflicts", "shared_store.bank_conflicts"),
             _count("cp.async", "async_copy.instructions"),
             _count("bank conflicts", "async_copy.bank_conflicts"),

@@ -16,7 +16,7 @@ BASELINE = Path("bench") / "baselines" / "nvidia-h200.json"
 PROFILE = Path("bench") / "profile" / "nvidia-h200.json"
 VARIANTS = Path("bench") / "results" / "nvidia-h200-variants.json"
 SHARE_SIZE = 4096
-# The README's, each with the text for who does not see it.
+# Each with its title, which is also the text for who does not see it. The README shows the first.
 PICTURES = {
     "ladder.svg": "TFLOP/s over size, one line per rung",
     "share.svg": f"Share of cuBLAS at {SHARE_SIZE}³",
@@ -92,6 +92,10 @@ def share(row: Benchmark | None) -> float | None:
 
 def gflops(row: Benchmark | None) -> str:
     return "-" if row is None else f"{row.summary[GFLOPS]:,.0f}"
+
+
+def tflops(row: Benchmark | None) -> str:
+    return "-" if row is None else f"{row.summary[GFLOPS] / 1000:.2f}"
 
 
 def percent(ratio: float | None) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.markdown import begin, with_block
-from tilegate_ci.core.model import GFLOPS, Benchmark, Run
+from tilegate_ci.core.model import Benchmark, Run
 from tilegate_ci.core.stages import Stage, find_ladder
 from tilegate_ci.profile.format import ProfiledKernel, ProfileFile, SharedMemory
 from tilegate_ci.report import templates
@@ -16,7 +16,6 @@ from tilegate_ci.report.figures import (
     RATIO_NOTE,
     SHARE_SIZE,
     Measured,
-    gflops,
     measured,
     percent,
     provenance,
@@ -24,6 +23,7 @@ from tilegate_ci.report.figures import (
     read_profile,
     read_variants,
     share,
+    tflops,
 )
 from tilegate_ci.report.templates import Markdown, escaped
 
@@ -71,7 +71,7 @@ def filled(path: Path, block: str, content: str) -> str:
 def ladder_block(
     run: Run | None, rungs: Sequence[Stage], found: Mapping[str, Measured], has_profile: bool
 ) -> str:
-    """The pictures and the table of the top README."""
+    """The picture and the table of the top README."""
     if run is None:
         return NO_BASELINE
     shown = [(rung, found[rung.name]) for rung in rungs if rung.name in found]
@@ -79,14 +79,17 @@ def ladder_block(
         (
             Markdown(f"[{escaped(rung.title)}]({rung.folder})"),
             rung.idea,
-            [gflops(each.square(size)) for size in SIZES],
+            [tflops(each.square(size)) for size in SIZES],
             percent(share(each.square(SHARE_SIZE))),
         )
         for rung, each in shown
     ]
-    pictures = {n: t for n, t in PICTURES.items() if has_profile or n != "roofline.svg"}
+    others = {name: title for name, title in PICTURES.items() if name != "ladder.svg"}
+    if not has_profile:
+        del others["roofline.svg"]
     made_on = provenance(run, [row for rung in found.values() for row in rung.rows.values()])
-    return _block("ladder", pictures=pictures, rows=rows, made_on=made_on)
+    picture = PICTURES["ladder.svg"]
+    return _block("ladder", picture=picture, others=others, rows=rows, made_on=made_on)
 
 
 def numbers_block(
@@ -94,10 +97,7 @@ def numbers_block(
 ) -> str:
     """The tables of a rung's own README: its shapes, its configurations if it has several, and
     what Nsight Compute counted."""
-    rows = [
-        (shape, f"{row.summary[GFLOPS] / 1000:.2f}", percent(share(row)))
-        for shape, row in sorted(rung.rows.items())
-    ]
+    rows = [(shape, tflops(row), percent(share(row))) for shape, row in sorted(rung.rows.items())]
     profiled = [each for each in profile.rungs if each.name == rung.name] if profile else []
     kernels = [kernel for each in profiled for kernel in each.kernels]
     return _block(
@@ -129,8 +129,7 @@ def _variants(run: Run | None, name: str) -> dict[str, object]:
         return {"variants": []}
     sizes = sorted({size for row in rows.values() for size in row})
     speeds = {
-        stage: [f"{row[size].summary[GFLOPS] / 1000:.2f}" if size in row else "-" for size in sizes]
-        for stage, row in sorted(rows.items())
+        stage: [tflops(row.get(size)) for size in sizes] for stage, row in sorted(rows.items())
     }
     measured_on = provenance(run, [row for each in rows.values() for row in each.values()])
     return {
@@ -162,20 +161,26 @@ def _shared_memory(memory: SharedMemory) -> str:
 
 _COUNTERS: Sequence[tuple[str, Callable[[ProfiledKernel], str]]] = (
     (
-        "FMA pipe, issue slots busy",
+        "FMA pipe busy, issue slots busy",
         lambda k: _shares(k.sm.fma_pipe_pct, k.sm.issue_slots_pct),
     ),
-    ("FFMA of the instructions", lambda k: _shares(k.instructions.ffma_pct)),
+    ("FFMA, share of instructions", lambda k: _shares(k.instructions.ffma_pct)),
     ("registers per thread", lambda k: str(k.registers)),
     ("shared memory per block", lambda k: _shared_memory(k.shared_memory)),
     (
         "occupancy, theoretical and achieved",
         lambda k: _shares(k.occupancy.theoretical_pct, k.occupancy.achieved_pct),
     ),
-    ("device memory", lambda k: _rate(k.dram.gb_per_s)),
-    ("L2", lambda k: f"{_rate(k.l2.gb_per_s)}, {_shares(k.l2.hit_pct)} hits"),
+    ("device memory traffic", lambda k: _rate(k.dram.gb_per_s)),
+    ("L2 traffic, L2 hits", lambda k: f"{_rate(k.l2.gb_per_s)}, {_shares(k.l2.hit_pct)}"),
     ("global sectors per request, load / store", _access("global", "sectors_per_request")),
-    ("shared wavefronts per access, load / store", _access("shared", "wavefronts_per_instruction")),
-    ("shared bank conflicts, load / store", _access("shared", "bank_conflicts")),
-    ("first stalls", lambda k: ", ".join(f"{s.reason} {s.pct:.1f} %" for s in k.stalls)),
+    (
+        "shared wavefronts per request, load / store",
+        _access("shared", "wavefronts_per_instruction"),
+    ),
+    ("shared bank conflicts per launch, load / store", _access("shared", "bank_conflicts")),
+    (
+        "most frequent stalls, share of warp cycles",
+        lambda k: ", ".join(f"{s.reason} {s.pct:.1f} %" for s in k.stalls),
+    ),
 )

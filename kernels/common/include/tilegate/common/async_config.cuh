@@ -11,6 +11,7 @@
 //   kBlocksPerSm               limits registers
 //   kDealtLanes                how lanes map to thread tiles; see position()
 //   kChecksEdges               C may be smaller than the tile; see k_split.cuh
+//   kSwapsNeighbours           see tile_results.cuh
 #pragma once
 
 #include <cstdint>
@@ -69,7 +70,12 @@ struct AsyncConfig : Tiles {
   // the queue of loads and keep the fragments waiting. Vectors are few.
   static constexpr bool kOnlyVectors =
       (kFeedA == Feed::kVectors || kKeepsA) && kFeedB == Feed::kVectors;
-  static constexpr int kCopyBatches = kOnlyVectors ? Tiles::kVectorBatches : Tiles::kWordBatches;
+  static constexpr int kCopyBatches = [] {
+    if constexpr (kOnlyVectors)
+      return Tiles::kVectorBatches;
+    else
+      return Tiles::kWordBatches;
+  }();
 
   // Where a thread's results begin in the tile of its block, and which k of a k tile it sums.
   struct Position {

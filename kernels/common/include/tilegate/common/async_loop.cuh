@@ -138,19 +138,20 @@ __device__ __forceinline__ void multiply_tiles(
 
   auto& smem = device::shared_storage<typename Config::SharedStorage>();
   using A = typename FragmentsOfA<Config>::Type;
-  const float* const first_a = A::first(&smem.ring[0].a[0][0], at);
-  const float* const first_b = &smem.ring[0].b[at.slice * Config::kSliceK][at.n];
-  unsigned reading = 0;  // of the k tile in the ring, in words
+  // Where the thread reads in the k tile.
+  const float* tile_a = A::first(&smem.ring[0].a[0][0], at);
+  const float* tile_b = &smem.ring[0].b[at.slice * Config::kSliceK][at.n];
+  int stage = 0;
   A frag_a;
   float frag_b[2][Config::kFragmentN];
   const auto load_b = [&](int k) {
-    load_fragment(frag_b[k % 2], first_b + reading + k % Config::kSliceK * Config::kStrideB,
+    load_fragment(frag_b[k % 2], tile_b + k % Config::kSliceK * Config::kStrideB,
                   [](int j) { return j * Config::kStepN; });
   };
 
   device::copy_async_wait<Config::kStages - 2>();
   __syncthreads();  // everyone's copies of the first k tile are done before anyone reads it
-  frag_a.load_first(first_a);
+  frag_a.load_first(tile_a);
   load_b(0);
 #pragma unroll 1
   for (; k_tiles > 0; --k_tiles) {
@@ -158,14 +159,18 @@ __device__ __forceinline__ void multiply_tiles(
     for (int k = 0; k < Config::kSliceK; ++k) {
       if (k == kLastStep) {
         writer.next();
-        constexpr unsigned kWords = sizeof(typename Config::KTile) / sizeof(float);
-        reading = reading == (Config::kStages - 1) * kWords ? 0 : reading + kWords;
+        constexpr int kWords = sizeof(typename Config::KTile) / sizeof(float);
+        constexpr int kLastStage = Config::kStages - 1;
+        const int step = stage == kLastStage ? -kLastStage * kWords : kWords;
+        stage = stage == kLastStage ? 0 : stage + 1;
+        tile_a += step;
+        tile_b += step;
         device::copy_async_wait<Config::kStages - 2>();
         // Everyone's copies of the next k tile are done before anyone reads it, and everyone has
         // read this one before the next round's copies overwrite it.
         __syncthreads();
       }
-      frag_a.load_next(k, first_a + reading);
+      frag_a.load_next(k, tile_a);
       load_b(k + 1);
       if (k < kLastStep) copy_batch_of_step(k);
         // As multiply_fragments().
@@ -176,7 +181,7 @@ __device__ __forceinline__ void multiply_tiles(
           const int j = i % 2 == 0 ? step : Config::kFragmentN - 1 - step;
           acc[i][j] += frag_a.get(i, k) * frag_b[k % 2][j];
         }
-        frag_a.row_is_done(i, k, first_a + reading);
+        frag_a.row_is_done(i, k, tile_a);
       }
     }
   }

@@ -36,6 +36,15 @@ struct AsyncKernel {
 };
 
 template <typename Config>
+constexpr cost::BlockCost cost_of() {
+  if constexpr (Config::kOnlyVectors) {
+    return Config::kVectorCost;
+  } else {
+    return Config::kWordCost;
+  }
+}
+
+template <typename Config>
 constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, KSplit)) {
   return {.name = Config::kName,
           .block_m = Config::kBlockM,
@@ -48,7 +57,7 @@ constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, KSplit)) {
           .feed_a = Config::kFeedA,
           .feed_b = Config::kFeedB,
           .shared_bytes = sizeof(typename Config::SharedStorage),
-          .cost = Config::kOnlyVectors ? Config::kVectorCost : Config::kWordCost,
+          .cost = cost_of<Config>(),
           .run = run};
 }
 
@@ -153,11 +162,16 @@ inline std::string name_of(const AsyncKernel& kernel, const Way& way) {
   return kernel.name + std::string(way.whole == 0 ? "_split" : "_tail") + std::to_string(way.parts);
 }
 
-// A slice sums its share of a part's k; the slices are added, then the parts, then alpha and C
-// come. Of zeros past the end of K no addition rounds.
+// A slice sums its share of the k of a tile, or of a part of one; the slices are added, then the
+// parts, then alpha and C come. Of zeros past the end of K no addition rounds.
 inline std::int64_t rounding_chain(const AsyncKernel& kernel, const Shape& shape, const Way& way) {
-  const std::int64_t slice = way.longest_part() * (kernel.block_k / kernel.slices);
-  return std::min(shape.k, slice + kernel.slices - 1 + way.parts - 1) + 2;
+  const auto slices_of = [&](std::int64_t k_tiles) {
+    return k_tiles * (kernel.block_k / kernel.slices) + kernel.slices - 1;
+  };
+  const std::int64_t whole = way.whole > 0 ? slices_of(way.k_tiles) : 0;
+  const std::int64_t split =
+      way.split_tiles() > 0 ? slices_of(way.longest_part()) + way.parts - 1 : 0;
+  return std::min(shape.k, std::max(whole, split)) + 2;
 }
 
 // Tiles of a kernel that checks no edges may read `end_m` rows of op(A) and `end_n` columns of

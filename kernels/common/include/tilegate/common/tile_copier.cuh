@@ -39,6 +39,7 @@ class TileCopier {
   static_assert(!kVector || kRows * (kRowWords / kWords) == kNumThreads,
                 "a thread would not keep its column");
   static_assert(kFeed != Feed::kWords || kWidth * kChunks * kTeamsPerRow == kExtent, "uncovered x");
+  static_assert(!kAlongX || kPasses * kRows == kBlockK, "a k tile is so many passes on");
   static_assert(kChunk * kChunks == kRowWords || kFeed == Feed::kWords, "uncovered k");
 
  public:
@@ -63,7 +64,6 @@ class TileCopier {
     const float* tile = kAlongX ? data + k * ld + x : data + x * ld + k;
     next_ = reinterpret_cast<const char*>(tile + row * ld + col);
     bytes_per_pass_ = kBytes * kRows * ld;
-    bytes_per_tile_ = kBytes * kBlockK * (kAlongX ? ld : 1);
     to_ = static_cast<unsigned>(kBytes * place(row, col));
     const std::int64_t x_left = extent - x - (kAlongX ? col : row);
     x_left_ = static_cast<int>(x_left < kExtent ? x_left : kExtent);
@@ -86,7 +86,7 @@ class TileCopier {
 
   // To the next k tile.
   __device__ __forceinline__ void advance() {
-    next_ += bytes_per_tile_;
+    next_ += kAlongX ? kPasses * bytes_per_pass_ : kBytes * kBlockK;
     k_left_ -= kBlockK;
   }
 
@@ -102,7 +102,7 @@ class TileCopier {
   }
 
   const char* next_;  // the thread's first element; steps are in bytes, ready to be added
-  std::int64_t bytes_per_pass_, bytes_per_tile_;
+  std::int64_t bytes_per_pass_;
   unsigned to_;          // that element's place in the tile in shared memory, in bytes
   int x_left_, k_left_;  // from that element on; not positive: it is outside
 };

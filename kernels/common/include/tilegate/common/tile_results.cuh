@@ -30,9 +30,11 @@ __device__ __forceinline__ void stage_results(
   for (int i = 0; i < Config::kFragmentM; ++i) {
 #pragma unroll
     for (int j = 0; j < Config::kFragmentN; j += 4) {
+      const float* v = &acc[i][j];
       device::store_vector(
           &smem.results[at.slice][at.m + Config::row_step(i)][at.n + j / 4 * Config::kStepN],
-          make_float4(acc[i][j + 1], acc[i][j], acc[i][j + 3], acc[i][j + 2]));
+          Config::kSwapsNeighbours ? make_float4(v[1], v[0], v[3], v[2])
+                                   : make_float4(v[0], v[1], v[2], v[3]));
     }
   }
   __syncthreads();  // all results are there before anyone reads them
@@ -48,15 +50,16 @@ __device__ __forceinline__ float4 sum_slices4(int row, int col) {
     const auto v = device::load_vector<float4>(&smem.results[slice][row][col]);
     sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
   }
-  return make_float4(sum.y, sum.x, sum.w, sum.z);
+  return Config::kSwapsNeighbours ? make_float4(sum.y, sum.x, sum.w, sum.z) : sum;
 }
 
 template <typename Config>
 __device__ __forceinline__ float sum_slices(int row, int col) {
   auto& smem = device::shared_storage<typename Config::SharedStorage>();
-  float sum = smem.results[0][row][col ^ 1];
+  const int place = Config::kSwapsNeighbours ? col ^ 1 : col;
+  float sum = smem.results[0][row][place];
 #pragma unroll
-  for (int slice = 1; slice < Config::kSlices; ++slice) sum += smem.results[slice][row][col ^ 1];
+  for (int slice = 1; slice < Config::kSlices; ++slice) sum += smem.results[slice][row][place];
   return sum;
 }
 

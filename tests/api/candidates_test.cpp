@@ -1,0 +1,95 @@
+// What stages offer for a problem, planned for made-up devices.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/catalogue.hpp>
+#include <tilegate/choices/sgemm.hpp>
+#include <tilegate/sgemm.hpp>
+
+namespace tilegate {
+namespace {
+
+Device gpu(int compute_capability) {
+  return {.ordinal = 0,
+          .is_cuda = true,
+          .name = "made up",
+          .compute_capability = compute_capability,
+          .multiprocessors = 132,
+          .total_memory = std::size_t{80} << 30};
+}
+
+const std::vector<Problem> kProblems = {Problem::dense({1, 4096, 4096}),
+                                        Problem::dense({4096, 16, 4096}),
+                                        Problem::dense({1000, 1001, 1002}),
+                                        Problem::dense({7, 7, 7}),
+                                        Problem::dense({100, 3, 0}),
+                                        Problem::dense({24, 4096, 512}, Op::kT, Op::kT),
+                                        Problem::dense({16, 16, 16}, Op::kN, Op::kN, 100)};
+
+bool offers(const Problem& problem, const Device& device, const std::string& rung) {
+  for (const Candidate& candidate : sgemm::stage.candidates(problem, device)) {
+    if (candidate.choice.configuration.starts_with(rung + ":")) return true;
+  }
+  return false;
+}
+
+TEST(Candidates, HaveNamesOfTheirOwnAndTimes) {
+  for (const Stage* stage : catalogue_stages()) {
+    if (stage->candidates == nullptr) continue;
+    for (const Problem& problem : kProblems) {
+      if (!stage->takes(problem).ok()) continue;
+      std::set<std::string> seen;
+      for (const Candidate& candidate : stage->candidates(problem, gpu(90))) {
+        const std::string& name = candidate.choice.configuration;
+        EXPECT_TRUE(seen.insert(name).second) << stage->name << " offers " << name << " twice";
+        EXPECT_TRUE(candidate.choice.status.ok()) << candidate.choice.status.message();
+        EXPECT_TRUE(std::isfinite(candidate.seconds)) << stage->name << " " << name;
+        EXPECT_GT(candidate.seconds, 0.0) << stage->name << " " << name;
+        EXPECT_TRUE(stage->plan(problem, gpu(90), name).ok()) << stage->name << " " << name;
+      }
+    }
+  }
+}
+
+TEST(Sgemm, TakesTheRungThatSuits) {
+  const auto rung_of = [](const Problem& problem) {
+    const std::string name = sgemm::stage.plan(problem, gpu(90)).configuration();
+    return name.substr(0, name.find(':'));
+  };
+  EXPECT_EQ(rung_of(Problem::dense({4, 4096, 14336})), "Skinny");
+  EXPECT_NE(rung_of(Problem::dense({4096, 4096, 4096})), "Skinny");
+}
+
+TEST(Sgemm, HasTheEdgeCasesOfEachRung) {
+  for (const Stage* rung : sgemm::kChoices) {
+    for (const std::int64_t size : rung->tile_sizes) {
+      EXPECT_NE(std::ranges::find(sgemm::stage.tile_sizes, size), sgemm::stage.tile_sizes.end())
+          << rung->name << " " << size;
+    }
+  }
+}
+
+TEST(Sgemm, LeavesOutWhatTheDeviceCannotRun) {
+  const Problem problem = Problem::dense({4, 4096, 4096});
+  EXPECT_TRUE(offers(problem, gpu(80), "Skinny"));
+  EXPECT_FALSE(offers(problem, gpu(75), "Skinny"));
+  EXPECT_TRUE(offers(problem, gpu(75), "Tiles"));
+}
+
+TEST(Sgemm, SaysWhyNoRungCanDoIt) {
+  const Problem problem = Problem::dense({4, 4096, 4096}, Op::kT);
+  const Status status = sgemm::stage.plan(problem, gpu(75)).status();
+  EXPECT_EQ(status.code(), Status::Code::kUnsupported);
+  EXPECT_NE(status.message().find("Skinny: needs compute capability 80"), std::string::npos)
+      << status.message();
+  EXPECT_NE(status.message().find("Tiles takes no transposed operands"), std::string::npos)
+      << status.message();
+}
+
+}  // namespace
+}  // namespace tilegate
