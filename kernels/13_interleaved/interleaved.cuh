@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   if (threadIdx.x == 0) smem.place = place;
   float acc[Config::kThreadM][Config::kThreadN]{};
   Loop<Config, Layout>(args, place, KTiles<Config>::all(args.shape.k)).multiply(acc);
-  __syncthreads();
+  __syncthreads();  // the place is stored before anyone reads it
   store_tile<Config, Layout>(from_tile<Config>(args, smem.place), acc);
 }
 

@@ -100,6 +100,18 @@ void add_tile_neighbours(std::int64_t tile, ShapeCases& cases) {
   cases.add_aligned({tile + 4, 3 * tile - 4, 2 * tile + 4});
 }
 
+// Dealt out among the forms, each in one of them.
+std::vector<Shape> edges_of_forms(const Stage& stage) {
+  std::vector<Shape> edges(kPrimeAndSkinny.begin(), kPrimeAndSkinny.end());
+  for (const std::int64_t tile : stage.tile_sizes) {
+    for (const std::int64_t size : {tile - 1, tile, tile + 1}) {
+      edges.insert(edges.end(), {{size, 7, 5}, {5, size, 7}, {7, 5, size}});
+    }
+    edges.push_back({tile + 1, tile + 1, tile + 1});
+  }
+  return edges;
+}
+
 }  // namespace
 
 std::vector<Case> shape_cases(const Stage& stage) {
@@ -122,19 +134,14 @@ std::vector<Case> shape_cases(const Stage& stage) {
   for (const Shape& shape : kLarge) {
     if (!is_variant(stage)) cases.add(shape);
   }
-  for (const Form& form : forms_of(stage)) {
-    cases.set_form(form);
-    for (const std::int64_t tile : stage.tile_sizes) {
-      for (const std::int64_t size : {tile - 1, tile, tile + 1}) {
-        cases.add({size, 7, 5});
-        cases.add({5, size, 7});
-        cases.add({7, 5, size});
-        cases.add({size, size, size});
-      }
-      cases.add_aligned({tile, tile, tile});
-    }
+  const std::vector<Form> forms = forms_of(stage);
+  const std::vector<Shape> edges = edges_of_forms(stage);
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    cases.set_form(forms[i]);
+    for (std::size_t j = i; j < edges.size(); j += forms.size()) cases.add(edges[j]);
     for (const Shape& shape : kVectorShapes) cases.add_aligned(shape);
-    for (const Shape& shape : kPrimeAndSkinny) cases.add(shape);
+    if (is_variant(stage)) continue;
+    for (const std::int64_t tile : stage.tile_sizes) cases.add_aligned({tile, tile, tile});
   }
   return cases.take();
 }
