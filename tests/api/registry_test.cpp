@@ -88,8 +88,8 @@ TEST(Plan, RoundingChainsBoundSomething) {
       const auto chain = static_cast<double>(stage->plan(Problem::dense(shape)).rounding_chain());
       EXPECT_GE(chain, 1.0) << stage->name << ": alpha alone rounds once";
       EXPECT_LT(chain * 0x1p-24, 1.0) << stage->name;
-      EXPECT_LE(chain, static_cast<double>(2 * shape.k + 4))
-          << stage->name << ": longer than a serial sum with two roundings per step";
+      EXPECT_LE(chain, static_cast<double>(shape.k + 16))
+          << stage->name << ": longer than a serial sum and a few; see verifier/verify.cpp";
     }
   }
 }
