@@ -1,9 +1,17 @@
-// The main of every test binary: a run that tests nothing does not pass.
+// The main of every test binary: a run that tests nothing does not pass, nor does one that skips
+// everything without the device being why; a crash names its test.
+#include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <set>
+#include <string>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <tilegate/device.hpp>
+
+#include "skips.hpp"
 
 namespace {
 
@@ -15,11 +23,65 @@ int fail(const char* message) {
   return kFailed;
 }
 
+// A crash prints the name of the test that ran; whoever handled the signal before takes over then.
+class CrashReport : public testing::EmptyTestEventListener {
+ public:
+  CrashReport() {
+    struct sigaction action {};
+    action.sa_handler = on_crash;
+    sigemptyset(&action.sa_mask);
+    for (std::size_t i = 0; i < std::size(kSignals); ++i) {
+      sigaction(kSignals[i], &action, &before_[i]);
+    }
+  }
+
+  void OnTestStart(const testing::TestInfo& test) override {
+    std::snprintf(text_, sizeof(text_), "Crashed in %s.%s\n", test.test_suite_name(), test.name());
+  }
+
+ private:
+  static constexpr int kSignals[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
+
+  static void on_crash(int signal) {
+    static_cast<void>(!write(STDERR_FILENO, text_, std::strlen(text_)));
+    for (std::size_t i = 0; i < std::size(kSignals); ++i) {
+      if (kSignals[i] == signal) sigaction(signal, &before_[i], nullptr);
+    }
+    static_cast<void>(std::raise(signal));  // comes when this returns
+  }
+
+  static inline char text_[512] = "Crashed before the first test\n";
+  static inline struct sigaction before_[std::size(kSignals)]{};
+};
+
+// Calls `visit` for each test that was selected and then skipped.
+template <typename Visit>
+void for_each_skipped(Visit visit) {
+  const testing::UnitTest& tests = *testing::UnitTest::GetInstance();
+  for (int i = 0; i < tests.total_test_suite_count(); ++i) {
+    const testing::TestSuite& suite = *tests.GetTestSuite(i);
+    for (int j = 0; j < suite.total_test_count(); ++j) {
+      const testing::TestInfo& test = *suite.GetTestInfo(j);
+      if (test.result()->Skipped()) visit(test);
+    }
+  }
+}
+
+// Why this device cannot run what the skipped test tests; empty: it is not why.
+std::string device_reason(const testing::TestInfo& test) {
+  for (int i = 0; i < test.result()->test_property_count(); ++i) {
+    const testing::TestProperty& property = test.result()->GetTestProperty(i);
+    if (std::strcmp(property.key(), tilegate::kNotOnThisDevice) == 0) return property.value();
+  }
+  return {};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (argc > 1) return fail("An argument is not a flag of GoogleTest; see --help.");
+  testing::UnitTest::GetInstance()->listeners().Append(new CrashReport);
   const bool only_lists = GTEST_FLAG_GET(list_tests);  // touches no device
   if (!only_lists) {
     const tilegate::Status device = tilegate::device::available();
@@ -28,8 +90,23 @@ int main(int argc, char** argv) {
   if (RUN_ALL_TESTS() != 0) return kFailed;
   if (only_lists) return 0;
   const testing::UnitTest& tests = *testing::UnitTest::GetInstance();
-  if (tests.test_to_run_count() == 0) return fail("The filter matches no test.");
-  if (tests.skipped_test_count() < tests.test_to_run_count()) return 0;
-  std::fprintf(stderr, "Every selected test was skipped; the reasons are above.\n");
+  const int selected = tests.test_to_run_count();
+  if (selected == 0) return fail("The filter matches no test.");
+  int skipped = 0, for_the_device = 0;
+  std::set<std::string> reasons;
+  for_each_skipped([&](const testing::TestInfo& test) {
+    const std::string reason = device_reason(test);
+    ++skipped;
+    if (!reason.empty()) ++for_the_device;
+    reasons.insert(reason.empty() ? "single cases, which say why" : reason);
+  });
+  if (skipped == selected && for_the_device < selected) {
+    return fail("Every selected test was skipped, and this device is not why.");
+  }
+  std::string why;
+  for (const std::string& reason : reasons) why += (why.empty() ? ": " : ", ") + reason;
+  // What tests/skipped.cmake adds up.
+  std::printf("Skipped %d of %d tests%s\n", skipped, selected, why.c_str());
+  if (skipped < selected) return 0;
   return kSkipped;
 }

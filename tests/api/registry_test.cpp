@@ -68,6 +68,19 @@ TEST(Catalogue, FindsEachStageByItsName) {
   EXPECT_EQ(find_stage("Cublas"), nullptr) << "the yardstick is no rung";
 }
 
+// What is skipped as a stage that cannot run here is one whose descriptor says so.
+TEST(Plan, StagesRunWhereTheirDescriptorsSay) {
+  const Device& here = device::current();
+  for (const Stage* stage : catalogue_stages()) {
+    const Requirements& needs = stage->requirements;
+    const bool runs = here.is_cuda ? here.compute_capability >= needs.compute_capability
+                                   : needs.not_on_simt.empty();
+    EXPECT_EQ(cannot_run(*stage).empty(), runs) << stage->name;
+    EXPECT_EQ(stage->prepare().ok(), runs) << stage->name;
+    EXPECT_EQ(stage->plan(Problem::dense({5, 7, 3})).ok(), runs) << stage->name;
+  }
+}
+
 TEST(Plan, RoundingChainsBoundSomething) {
   for (const Stage* stage : catalogue_stages()) {
     if (!cannot_run(*stage).empty()) continue;
@@ -75,8 +88,8 @@ TEST(Plan, RoundingChainsBoundSomething) {
       const auto chain = static_cast<double>(stage->plan(Problem::dense(shape)).rounding_chain());
       EXPECT_GE(chain, 1.0) << stage->name << ": alpha alone rounds once";
       EXPECT_LT(chain * 0x1p-24, 1.0) << stage->name;
-      EXPECT_LE(chain, static_cast<double>(2 * shape.k + 4))
-          << stage->name << ": longer than a serial sum with two roundings per step";
+      EXPECT_LE(chain, static_cast<double>(shape.k + 16))
+          << stage->name << ": longer than a serial sum and a few; see verifier/verify.cpp";
     }
   }
 }

@@ -1,7 +1,9 @@
 // Every planted hazard is caught, with its place; no clean twin is.
+#include <algorithm>
 #include <ostream>
 #include <regex>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -15,12 +17,14 @@ namespace tilegate {
 namespace planted {
 
 static void PrintTo(const Plant& plant, std::ostream* out) { *out << plant.name; }
+static void PrintTo(const PlantedCall& call, std::ostream* out) { *out << call.name; }
 
 }  // namespace planted
 
 namespace {
 
 using planted::Plant;
+using planted::PlantedCall;
 using simt::Schedule;
 
 class HazardsTest : public testing::TestWithParam<Plant> {
@@ -66,6 +70,80 @@ TEST_P(HazardsTest, CleanTwinPasses) {
 INSTANTIATE_TEST_SUITE_P(Planted, HazardsTest,
                          testing::ValuesIn(planted::plants().begin(), planted::plants().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
+
+// Every way to break the contract of a call, whatever the schedule; no clean twin does.
+class ContractTest : public testing::TestWithParam<PlantedCall> {
+ protected:
+  ~ContractTest() override { simt::executor::set_schedule(Schedule::forward()); }
+
+  Status call(Status (*enqueue)(const KernelArgs& args, Stream stream)) const {
+    constexpr std::size_t kGuard = 16;  // elements before and after each operand
+    const Problem& problem = GetParam().problem;
+    std::vector<device::Buffer> buffers;
+    const auto allocate = [&](std::size_t elements) {
+      buffers.emplace_back((elements + 2 * kGuard) * sizeof(float));
+      auto* const data = reinterpret_cast<float*>(buffers.back().data());
+      std::fill_n(data, elements + 2 * kGuard, 1.0F);
+      return data + kGuard;
+    };
+    const auto elements_of = [&](Operand operand) {
+      return static_cast<std::size_t>(problem.span(operand));
+    };
+    const auto results = static_cast<std::size_t>(problem.shape.m * problem.shape.n);
+    const Operands operands{.a = allocate(elements_of(Operand::kA)),
+                            .b = allocate(elements_of(Operand::kB)),
+                            .c = allocate(elements_of(Operand::kC)),
+                            .workspace = allocate(results),
+                            .workspace_bytes = results * sizeof(float)};
+    KernelArgs args{.shape = problem.shape,
+                    .alpha = problem.alpha,
+                    .a = operands.a,
+                    .lda = problem.lda,
+                    .b = operands.b,
+                    .ldb = problem.ldb,
+                    .beta = problem.beta,
+                    .c = operands.c,
+                    .ldc = problem.ldc,
+                    .workspace = operands.workspace,
+                    .batch = problem.batch,
+                    .stride_a = problem.stride_a,
+                    .stride_b = problem.stride_b,
+                    .stride_c = problem.stride_c};
+    if (!problem.reads_a_and_b()) args.shape.k = 0;
+    char stream = 0;
+    simt::executor::begin_call(problem, operands, reinterpret_cast<Stream>(&stream));
+    const Status launched = enqueue(args, reinterpret_cast<Stream>(&stream));
+    const Status kept = simt::executor::end_call();
+    return launched.ok() ? kept : launched;
+  }
+};
+
+TEST_P(ContractTest, IsCaughtUnderEverySchedule) {
+  for (const Schedule schedule :
+       {Schedule::forward(), Schedule::reverse(), Schedule::shuffled(7)}) {
+    simt::executor::set_schedule(schedule);
+    const Status status = call(GetParam().faulty);
+    EXPECT_EQ(status.code(), Status::Code::kDeviceError);
+    EXPECT_TRUE(std::regex_search(status.message(), std::regex(GetParam().message)))
+        << status.message();
+  }
+}
+
+TEST_P(ContractTest, CleanTwinPasses) {
+  for (const Schedule schedule :
+       {Schedule::forward(), Schedule::reverse(), Schedule::shuffled(7)}) {
+    simt::executor::set_schedule(schedule);
+    const Status status = call(GetParam().clean);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Planted, ContractTest,
+                         testing::ValuesIn(planted::planted_calls().begin(),
+                                           planted::planted_calls().end()),
+                         [](const auto& tested) {
+                           return tested.param.name + ("_" + std::to_string(tested.index));
+                         });
 
 }  // namespace
 }  // namespace tilegate

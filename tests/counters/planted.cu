@@ -11,9 +11,13 @@ struct Storage {
   alignas(16) float words[kThreads];
 };
 
+// Each block has its part of the memory.
+__device__ float* part_of_block(float* memory) { return memory + blockIdx.x * kThreads; }
+
 // Thread t reads what thread 63 - t, of the other warp, wrote.
 template <bool kFaulty>
-__global__ void read_after_write(float* memory) {
+__global__ void read_after_write(float* all) {
+  float* const memory = part_of_block(all);
   auto& smem = device::shared_storage<Storage>();
   smem.words[threadIdx.x] = 1.0F;
   if (!kFaulty) __syncthreads();
@@ -22,7 +26,8 @@ __global__ void read_after_write(float* memory) {
 
 // All threads read word 0; then thread 40 writes it.
 template <bool kFaulty>
-__global__ void write_after_read(float* memory) {
+__global__ void write_after_read(float* all) {
+  float* const memory = part_of_block(all);
   auto& smem = device::shared_storage<Storage>();
   smem.words[threadIdx.x] = 1.0F;
   __syncthreads();
@@ -32,16 +37,70 @@ __global__ void write_after_read(float* memory) {
 }
 
 template <bool kFaulty>
-__global__ void write_after_write(float* memory) {
+__global__ void write_after_write(float* all) {
+  float* const memory = part_of_block(all);
   auto& smem = device::shared_storage<Storage>();
   smem.words[kFaulty ? threadIdx.x / 2 : threadIdx.x] = 1.0F;
   __syncthreads();
   memory[threadIdx.x] = smem.words[kFaulty ? 0 : threadIdx.x];
 }
 
+// Both warps read word 0; then thread 0, whose warp read first and has met since, writes it.
+template <bool kFaulty>
+__global__ void write_after_read_of_other_warp(float* all) {
+  float* const memory = part_of_block(all);
+  auto& smem = device::shared_storage<Storage>();
+  smem.words[threadIdx.x] = 1.0F;
+  __syncthreads();
+  memory[threadIdx.x] = smem.words[0];
+  if (kFaulty) {
+    __syncwarp();
+  } else {
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) smem.words[0] = 2.0F;
+}
+
+// Thread 0 stores words 0 … 3, thread 40 another one.
+template <bool kFaulty>
+__global__ void write_into_vector(float* all) {
+  auto& smem = device::shared_storage<Storage>();
+  if (threadIdx.x == 0) device::store_vector(smem.words, make_float4(1, 1, 1, 1));
+  if (threadIdx.x == 40) smem.words[kFaulty ? 3 : 4] = 2.0F;
+  __syncthreads();
+  part_of_block(all)[threadIdx.x] = smem.words[0];
+}
+
+// Thread 7 writes the last word of the vector that thread 33 loads.
+template <bool kFaulty>
+__global__ void vector_read_after_write(float* all) {
+  auto& smem = device::shared_storage<Storage>();
+  smem.words[threadIdx.x] = 1.0F;
+  __syncthreads();
+  if (threadIdx.x == 7) smem.words[7] = 2.0F;
+  if (!kFaulty) __syncthreads();
+  if (threadIdx.x == 33) {
+    part_of_block(all)[0] = device::load_vector<float4>(&smem.words[4]).x;
+  }
+}
+
+// Thread 33 loads a vector; then thread 7 writes its last word.
+template <bool kFaulty>
+__global__ void write_after_vector_read(float* all) {
+  auto& smem = device::shared_storage<Storage>();
+  smem.words[threadIdx.x] = 1.0F;
+  __syncthreads();
+  if (threadIdx.x == 33) {
+    part_of_block(all)[0] = device::load_vector<float4>(&smem.words[4]).x;
+  }
+  if (!kFaulty) __syncthreads();
+  if (threadIdx.x == 7) smem.words[7] = 2.0F;
+}
+
 // Two lanes of one warp exchange words.
 template <bool kFaulty>
-__global__ void warp_exchange(float* memory) {
+__global__ void warp_exchange(float* all) {
+  float* const memory = part_of_block(all);
   auto& smem = device::shared_storage<Storage>();
   smem.words[threadIdx.x] = 1.0F;
   if (!kFaulty) __syncwarp();
@@ -50,7 +109,8 @@ __global__ void warp_exchange(float* memory) {
 
 // A warp barrier orders the lanes that its mask names, and no others.
 template <bool kFaulty>
-__global__ void partial_warp_barrier(float* memory) {
+__global__ void partial_warp_barrier(float* all) {
+  float* const memory = part_of_block(all);
   auto& smem = device::shared_storage<Storage>();
   const unsigned lane = threadIdx.x % 32;
   smem.words[threadIdx.x] = 1.0F;
@@ -60,7 +120,8 @@ __global__ void partial_warp_barrier(float* memory) {
 
 // A shuffle exchanges registers; it orders no memory.
 template <bool kFaulty>
-__global__ void shuffle_is_no_barrier(float* memory) {
+__global__ void shuffle_is_no_barrier(float* all) {
+  float* const memory = part_of_block(all);
   auto& smem = device::shared_storage<Storage>();
   smem.words[threadIdx.x] = 1.0F;
   const float other = __shfl_xor_sync(~0U, smem.words[threadIdx.x], 1);
@@ -68,7 +129,8 @@ __global__ void shuffle_is_no_barrier(float* memory) {
 }
 
 template <bool kFaulty>
-__global__ void unwritten(float* memory) {
+__global__ void unwritten(float* all) {
+  float* const memory = part_of_block(all);
   auto& smem = device::shared_storage<Storage>();
   if (!kFaulty || threadIdx.x != 5) smem.words[threadIdx.x] = 1.0F;
   __syncthreads();
@@ -77,7 +139,8 @@ __global__ void unwritten(float* memory) {
 
 // What one block wrote is nothing to the next.
 template <bool kFaulty>
-__global__ void unwritten_by_this_block(float* memory) {
+__global__ void unwritten_by_this_block(float* all) {
+  float* const memory = part_of_block(all);
   auto& smem = device::shared_storage<Storage>();
   if (!kFaulty || blockIdx.x == 0) smem.words[threadIdx.x] = 1.0F;
   __syncthreads();
@@ -85,7 +148,8 @@ __global__ void unwritten_by_this_block(float* memory) {
 }
 
 template <bool kFaulty>
-__global__ void async_copy(float* memory) {
+__global__ void async_copy(float* all) {
+  float* const memory = part_of_block(all);
   auto& smem = device::shared_storage<Storage>();
   device::copy_async<4>(&smem.words[threadIdx.x], &memory[threadIdx.x]);
   device::copy_async_commit();
@@ -95,9 +159,27 @@ __global__ void async_copy(float* memory) {
   if (kFaulty) device::copy_async_wait<0>();
 }
 
+// Thread 40 reads the last word of the vector that thread 0 copies.
+template <bool kFaulty>
+__global__ void async_copy_of_vector(float* all) {
+  float* const memory = part_of_block(all);
+  auto& smem = device::shared_storage<Storage>();
+  smem.words[threadIdx.x] = 1.0F;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    device::copy_async<16>(smem.words, memory);
+    device::copy_async_commit();
+  }
+  __syncthreads();
+  if (threadIdx.x == 40) memory[40] = smem.words[kFaulty ? 3 : 4];
+  __syncthreads();
+  device::copy_async_wait<0>();
+}
+
 // The wait makes a copy visible to its own thread; the others need a barrier as well.
 template <bool kFaulty>
-__global__ void async_copy_barrier(float* memory) {
+__global__ void async_copy_barrier(float* all) {
+  float* const memory = part_of_block(all);
   auto& smem = device::shared_storage<Storage>();
   device::copy_async<4>(&smem.words[threadIdx.x], &memory[threadIdx.x]);
   device::copy_async_commit();
@@ -109,18 +191,21 @@ __global__ void async_copy_barrier(float* memory) {
 }
 
 template <bool kFaulty>
-__global__ void divergent_barrier(float* memory) {
+__global__ void divergent_barrier(float* all) {
+  float* const memory = part_of_block(all);
   if (!kFaulty || threadIdx.x < 40) __syncthreads();
   memory[threadIdx.x] = 1.0F;
 }
 
 template <bool kFaulty>
-__global__ void outside_operand(float* memory) {
-  memory[threadIdx.x + (kFaulty ? 1 : 0)] = 1.0F;
+__global__ void outside_operand(float* all) {
+  float* const memory = part_of_block(all);
+  memory[threadIdx.x + (kFaulty && blockIdx.x == 1 ? 1 : 0)] = 1.0F;
 }
 
 template <bool kFaulty>
-__global__ void outside_shared(float* memory) {
+__global__ void outside_shared(float* all) {
+  float* const memory = part_of_block(all);
   auto& smem = device::shared_storage<Storage>();
   smem.words[threadIdx.x] = 1.0F;
   __syncthreads();
@@ -128,14 +213,16 @@ __global__ void outside_shared(float* memory) {
 }
 
 template <bool kFaulty>
-__global__ void misaligned(float* memory) {
+__global__ void misaligned(float* all) {
+  float* const memory = part_of_block(all);
   if (threadIdx.x >= 8) return;
   const auto v = device::load_vector<float4>(memory + 4 * threadIdx.x + (kFaulty ? 1 : 0));
-  memory[threadIdx.x] = v.x + v.y + v.z + v.w;
+  memory[kThreads / 2 + threadIdx.x] = v.x + v.y + v.z + v.w;
 }
 
 template <bool kFaulty>
-__global__ void misaligned_shared(float* memory) {
+__global__ void misaligned_shared(float* all) {
+  float* const memory = part_of_block(all);
   auto& smem = device::shared_storage<Storage>();
   smem.words[threadIdx.x] = 1.0F;
   __syncthreads();
@@ -161,7 +248,13 @@ constexpr Plant kPlants[] = {
     PLANT(write_after_read,
           "thread \\(40,0,0\\): race at byte 0 .* writes at .*; thread "
           "\\(\\d+,0,0\\) read at .*; no __syncthreads between"),
+    PLANT(write_after_read_of_other_warp,
+          "race at byte 0 .* (reads|writes) at .*; thread \\(\\d+,0,0\\) (read|wrote) at .*; no "
+          "__syncthreads between"),
     PLANT(write_after_write, "race .* writes at .*; thread .* wrote at"),
+    PLANT(write_into_vector, "race at byte 12 .* writes at .*; thread .* wrote at"),
+    PLANT(vector_read_after_write, "race at byte 28 of shared memory"),
+    PLANT(write_after_vector_read, "race at byte 28 of shared memory"),
     PLANT(warp_exchange, "race .*; lanes of one warp, and no __syncwarp"),
     PLANT(partial_warp_barrier, "race .*; lanes of one warp, and no __syncwarp"),
     PLANT(shuffle_is_no_barrier, "race .*; lanes of one warp, and no __syncwarp"),
@@ -170,6 +263,10 @@ constexpr Plant kPlants[] = {
     PLANT(async_copy,
           "before the wait of the async copy that thread \\(\\d+,0,0\\) started at "
           ".*planted\\.cu"),
+    PLANT(async_copy_of_vector,
+          "thread \\(40,0,0\\): read of byte 12 of shared memory .* before the wait of the async "
+          "copy "
+          "that thread \\(0,0,0\\) started"),
     PLANT(async_copy_barrier, "race .*; no __syncthreads between"),
     PLANT(divergent_barrier, "divergent barrier: this thread waits at .*planted\\.cu"),
     PLANT(outside_operand, "thread \\(63,0,0\\): 32-bit store outside every operand, at .*planted"),

@@ -15,8 +15,19 @@ struct Plant {
   const char* message;  // what the finding must say; ECMAScript
 };
 
-constexpr std::size_t kWords = 64;  // of `memory`
+constexpr std::size_t kWords = 128;  // of `memory`
 
 std::span<const Plant> plants();
+
+// Calls of a stage, as Plan::launch makes them.
+struct PlantedCall {
+  const char* name;
+  Problem problem;
+  Status (*faulty)(const KernelArgs& args, Stream stream);
+  Status (*clean)(const KernelArgs& args, Stream stream);
+  const char* message;
+};
+
+std::span<const PlantedCall> planted_calls();
 
 }  // namespace tilegate::planted

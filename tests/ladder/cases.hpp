@@ -19,14 +19,24 @@ using verifier::Padded;
 std::vector<Case> shape_cases(const Stage& stage);
 
 // Base offsets of 0, 4, 8 and 12 bytes in all combinations, paddings, operands past 2^31 elements,
-// and on CUDA 2 100 000 rows or columns: more than 65535 blocks along one side.
+// and 2 100 000 rows or columns: more than 65535 blocks along one side.
 std::vector<Case> memory_cases(const Stage& stage);
+
+// The executor runs a sample of the blocks of such a case.
+bool is_long(const Case& test_case);
 
 // beta == 0, alpha == 0, K == 0, empty C, and NaN and Inf in every operand and factor.
 std::vector<Case> semantics_cases(const Stage& stage);
 
 // For every configuration of a stage: several tiles, whole vectors and none, in all forms.
 std::vector<Case> configuration_cases(const Stage& stage);
+
+// Operands with all 24 bits of their significands, in every form; alpha and beta are exact.
+std::vector<Case> significand_cases(const Stage& stage);
+
+// To find the order of summation: K of several k tiles, small and larger C, every form; alpha 2,
+// beta 1.
+std::vector<Case> summation_cases(const Stage& stage);
 
 // Few, but large enough for several tiles.
 std::vector<Case> repeat_cases(const Stage& stage);

@@ -1,4 +1,5 @@
 // Errors are values: each wrong call of every stage is refused in words, and C is as it was.
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -25,7 +26,7 @@ constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 class ErrorsAreValuesTest : public testing::TestWithParam<const Stage*> {
  protected:
   void SetUp() override {
-    if (const std::string why = cannot_run(stage()); !why.empty()) GTEST_SKIP() << why;
+    if (const std::string why = record_cannot_run(stage()); !why.empty()) GTEST_SKIP() << why;
     for (GuardedMatrix* matrix : {&a_, &b_, &c_}) ASSERT_TRUE(matrix->upload().ok());
     ASSERT_TRUE(stage().prepare().ok());
   }
@@ -184,6 +185,35 @@ TEST_P(ErrorsAreValuesTest, MoreBlocksThanAGridHas) {
   EXPECT_EQ(stage().plan(problem).status().code(), Status::Code::kUnsupported);
 }
 
+// The most rows, and the most columns, that the stage takes are tiles of it, one per block; or it
+// names a limit of its own.
+TEST_P(ErrorsAreValuesTest, MostBlocksOfAGrid) {
+  if (stage().name == "Cublas") GTEST_SKIP() << "the library has its own limits";
+  constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
+  const auto expect_limit = [&](const char* side, const auto& shape_of) {
+    constexpr std::int64_t kStep = 4;  // whole vectors; a stage may take more of other sizes
+    std::int64_t taken = kStep, refused = std::int64_t{1} << 45;
+    const auto takes = [&](std::int64_t size) {
+      return stage().plan(Problem::dense(shape_of(size))).ok();
+    };
+    ASSERT_TRUE(takes(taken) && !takes(refused)) << side;
+    while (refused - taken > kStep) {
+      const std::int64_t middle = taken + (refused - taken) / 2 / kStep * kStep;
+      (takes(middle) ? taken : refused) = middle;
+    }
+    const std::string why = stage().plan(Problem::dense(shape_of(refused))).status().message();
+    for (std::int64_t limit = taken; limit < refused; ++limit) {
+      if (why.find(" above " + std::to_string(limit)) != std::string::npos) return;
+    }
+    EXPECT_EQ(taken % kMostBlocks, 0) << side << ": takes " << taken << "; " << why;
+    const auto& tiles = stage().tile_sizes;
+    EXPECT_NE(std::find(tiles.begin(), tiles.end(), taken / kMostBlocks), tiles.end())
+        << side << ": takes " << taken;
+  };
+  expect_limit("m", [](std::int64_t size) { return Shape{size, 1, 0}; });
+  expect_limit("n", [](std::int64_t size) { return Shape{1, size, 0}; });
+}
+
 TEST_P(ErrorsAreValuesTest, COverlapsAnInput) {
   expect_refused("c", [](Call& call) { call.operands.a = call.operands.c; });
   expect_refused("c", [](Call& call) { call.operands.b = call.operands.c; });
@@ -228,7 +258,7 @@ TEST_P(ErrorsAreValuesTest, WorkspaceTooSmall) {
   const device::Buffer b(2048 * 12 * sizeof(float));
   const Plan plan = stage().plan(Problem::dense({16, 12, 2048}));
   const std::size_t needed = plan.workspace_bytes();
-  if (needed == 0) GTEST_SKIP() << "needs no workspace";
+  if (needed == 0) return;  // nothing is too small for it
   ASSERT_LE(needed, workspace_.size());
   const auto refused = [&](void* workspace, std::size_t bytes) {
     expect_names(plan.launch({.a = reinterpret_cast<const float*>(a.data()),
@@ -243,6 +273,7 @@ TEST_P(ErrorsAreValuesTest, WorkspaceTooSmall) {
   refused(nullptr, needed);
   refused(workspace_.data(), needed - 1);
   refused(workspace_.data() + 4, needed);
+  refused(workspace_.data() + 8, needed);
 }
 
 TEST_P(ErrorsAreValuesTest, PlanForAnotherDevice) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -10,11 +11,8 @@ namespace {
 
 constexpr std::int64_t kHalfway = std::int64_t{1} << 30;  // elements; two rows on: past 2^31
 constexpr std::int64_t kPastInt = std::int64_t{1} << 31;  // elements; does not fit an int itself
-#if TILEGATE_ON_SIMT
-constexpr std::int64_t kLong = 70'000;  // the executor's grid has no limit to pass, and fibers cost
-#else
-constexpr std::int64_t kLong = 2'100'000;  // in tiles of 32: more than 65535 blocks
-#endif
+constexpr std::int64_t kLong = 2'100'000;                 // in tiles of 32: more than 65535 blocks
+constexpr std::int64_t kMany = 20'000;                    // of which the executor runs all blocks
 
 void add_offsets(CaseList& list) {
   std::size_t turn = 0;
@@ -44,6 +42,14 @@ void add_paddings(CaseList& list) {
   }
 }
 
+// Leading dimensions and offsets are right for vectors, but not the width of the rows.
+void add_ragged_rows(CaseList& list) {
+  for (const float beta : {0.0F, 1.0F}) {
+    list.add({.problem = Padded{.shape = {37, 44, 27}, .pad = {1, 0, 0}, .beta = beta}});
+    list.add({.problem = Padded{.shape = {37, 43, 28}, .pad = {0, 1, 1}, .beta = beta}});
+  }
+}
+
 // The last row of one operand past 2^31 elements, for the wide and for the narrow path.
 void add_far_rows(CaseList& list) {
   for (const std::size_t operand : {0, 1, 2}) {
@@ -56,6 +62,20 @@ void add_far_rows(CaseList& list) {
     narrow.offset_bytes[operand] = 4;
     list.add({.problem = narrow, .inputs = Inputs::kIntegers});
   }
+}
+
+// Offsets past 2^31 elements from one tile to another and from one read of a tile to the next.
+void add_far_tiles(CaseList& list) {
+  const auto add = [&](const Shape& shape, const std::array<std::int64_t, 3>& pad) {
+    list.add({.problem = Padded{.shape = shape, .pad = pad, .alpha = 1, .beta = 1},
+              .inputs = Inputs::kIntegers});
+  };
+  constexpr std::int64_t k2to26 = std::int64_t{1} << 26;
+  add({132, 8, 4}, {k2to26, 0, 0});      // a second tile of A
+  add({132, 8, 4}, {0, 0, k2to26});      // and of C
+  add({28, 8, 4}, {2 * k2to26, 0, 0});   // a second read of A, rows from 16 on
+  add({4, 8, 260}, {0, k2to26, 0});      // further tiles of B, from 32 rows on
+  add({4, 8, 20}, {0, 16 * k2to26, 0});  // further tiles and reads of B, from 2 rows on
 }
 
 // Each operand padded and off its alignment alone, in every form.
@@ -85,11 +105,20 @@ std::vector<Case> memory_cases(const Stage& stage) {
   add_forms(stage, list);
   add_offsets(list);
   add_paddings(list);
+  add_ragged_rows(list);
   add_far_rows(list);
-  list.add(
-      {.problem = Padded{.shape = {kLong, 1, 2}, .pad = {0, 0, 1}}, .inputs = Inputs::kIntegers});
-  list.add({.problem = Problem::dense({1, kLong, 2}), .inputs = Inputs::kIntegers});
+  add_far_tiles(list);
+  for (const std::int64_t size : {kMany, kLong}) {
+    if (size == kLong && is_variant(stage)) continue;
+    list.add(
+        {.problem = Padded{.shape = {size, 1, 2}, .pad = {0, 0, 1}}, .inputs = Inputs::kIntegers});
+    list.add({.problem = Problem::dense({1, size, 2}), .inputs = Inputs::kIntegers});
+  }
   return list.take();
+}
+
+bool is_long(const Case& test_case) {
+  return std::max(test_case.problem.shape.m, test_case.problem.shape.n) >= kLong;
 }
 
 }  // namespace tilegate::ladder

@@ -2,13 +2,39 @@
 
 #include <algorithm>
 #include <ostream>
+#include <string_view>
 
 #include <tilegate/catalogue.hpp>
 #include <tilegate/device.hpp>
 
 #include "rerun.hpp"
+#include "skips.hpp"
 
 namespace tilegate::ladder {
+namespace {
+
+// May one of the filter's patterns select a test of the stage? They are called
+// `<suite>.<test>/<name of the stage>_<case>`.
+bool may_be_selected(const Stage& stage) {
+  const std::string filter = GTEST_FLAG_GET(filter);
+  const std::string name = test_name(stage) + "_";
+  std::string_view patterns = std::string_view(filter).substr(0, filter.find('-'));
+  if (patterns.empty()) return true;
+  while (!patterns.empty()) {
+    const std::size_t end = std::min(patterns.find(':'), patterns.size());
+    const std::string_view pattern = patterns.substr(0, end);
+    patterns.remove_prefix(std::min(end + 1, patterns.size()));
+    // What follows the slash after the test, as far as it is to be taken literally.
+    const std::size_t slash = pattern.rfind('/');
+    if (slash == std::string_view::npos || slash < pattern.find('.')) return true;
+    std::string_view literal = pattern.substr(slash + 1);
+    literal = literal.substr(0, literal.find_first_of("*?"));
+    if (literal.starts_with(name) || std::string_view(name).starts_with(literal)) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 std::string test_name(const Stage& stage) {
   std::string name(stage.name);
@@ -18,6 +44,12 @@ std::string test_name(const Stage& stage) {
 
 std::string cannot_run(const Stage& stage) {
   return check_device(stage.requirements, device::current()).message();
+}
+
+std::string record_cannot_run(const Stage& stage) {
+  const std::string why = cannot_run(stage);
+  if (!why.empty()) testing::Test::RecordProperty(kNotOnThisDevice, why);
+  return why;
 }
 
 void PrintTo(const StageCase& stage_case, std::ostream* out) {
@@ -35,13 +67,14 @@ std::string name_stage(const testing::TestParamInfo<const Stage*>& info) {
 std::vector<StageCase> for_every_stage(std::vector<verifier::Case> (*table)(const Stage&)) {
   std::vector<StageCase> all;
   for (const Stage* stage : catalogue_stages()) {
+    if (!may_be_selected(*stage)) continue;
     for (verifier::Case& test_case : table(*stage)) all.push_back({stage, std::move(test_case)});
   }
   return all;
 }
 
 void StageCaseTest::SetUp() {
-  if (const std::string why = cannot_run(stage()); !why.empty()) GTEST_SKIP() << why;
+  if (const std::string why = record_cannot_run(stage()); !why.empty()) GTEST_SKIP() << why;
 }
 
 void StageCaseTest::expect_right(std::span<const verifier::Order> orders,

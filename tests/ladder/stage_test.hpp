@@ -17,8 +17,11 @@ namespace tilegate::ladder {
 // As test names hold it: "Rung.word" becomes "Rung_word", which the rung's filter finds too.
 std::string test_name(const Stage& stage);
 
-// Why the stage cannot run on this device; empty: it can.
+// Why the stage cannot run on this device, as its descriptor has it; empty: it can.
 std::string cannot_run(const Stage& stage);
+
+// The same, recorded as the reason why the running test is skipped; see skips.hpp.
+std::string record_cannot_run(const Stage& stage);
 
 struct StageCase {
   const Stage* stage;
@@ -29,7 +32,8 @@ void PrintTo(const StageCase& stage_case, std::ostream* out);
 std::string name_case(const testing::TestParamInfo<StageCase>& info);
 std::string name_stage(const testing::TestParamInfo<const Stage*>& info);
 
-// `table(stage)` for every stage and variant of this build.
+// `table(stage)` for every stage and variant of this build whose tests the filter may select:
+// making the cases of all stages takes longer than running many a suite of one.
 std::vector<StageCase> for_every_stage(std::vector<verifier::Case> (*table)(const Stage&));
 
 class StageCaseTest : public testing::TestWithParam<StageCase> {

@@ -105,6 +105,16 @@ TEST(Fault, WildAccess) {
                {"write_to", "block 2", "thread (7,1,0)", "access outside every operand"});
 }
 
+// A page on each side of a buffer is no memory at all.
+TEST(Fault, AccessFarOutsideABuffer) {
+  const DeviceArray<float> data(kThreads);
+  for (const std::ptrdiff_t away : {std::ptrdiff_t{kThreads}, std::ptrdiff_t{-1025}}) {
+    volatile float* const outside = data.data() + away;
+    expect_fault(device::launch(config_of("write_to"), nullptr, write_to, outside),
+                 {"write_to", "block 2", "thread (7,1,0)", "access outside every operand"});
+  }
+}
+
 // Counts the live objects of its kind: a fault must not leave the frames of waiting threads behind.
 struct Counted {
   static inline int alive = 0;

@@ -1,5 +1,6 @@
 // What only the executor promises of a right kernel's surroundings: schedules that expose races,
 // poisoned shared memory, and copies that come no earlier than their wait.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -74,6 +75,36 @@ TEST(Schedule, ShuffledIsSeeded) {
   EXPECT_NE(order(1), order(100));
 }
 
+__global__ void sign_block(const float* /*in*/, float* out) {
+  out[blockIdx.x * kThreads + threadIdx.x] = 1.0F;
+}
+
+TEST(Schedule, SampleRunsBothEndsAndEveryFewBlocks) {
+  const auto blocks_that_run = [](std::int64_t ends, std::int64_t stride) {
+    const std::vector<float> out = run(sign_block, Schedule::sample(ends, stride), 20);
+    std::vector<int> ran;
+    for (int i = 0; i < 20; ++i) {
+      if (out[static_cast<std::size_t>(i * kThreads)] == 1.0F) ran.push_back(i);
+    }
+    EXPECT_EQ(simt::executor::coverage().blocks, 20);
+    EXPECT_EQ(simt::executor::coverage().run, static_cast<std::int64_t>(ran.size()));
+    return ran;
+  };
+  EXPECT_EQ(blocks_that_run(2, 5), (std::vector<int>{0, 1, 5, 10, 15, 18, 19}));
+  EXPECT_EQ(blocks_that_run(3, 0), (std::vector<int>{0, 1, 2, 17, 18, 19}));
+  EXPECT_EQ(blocks_that_run(9, 0).size(), 18U);
+  EXPECT_EQ(blocks_that_run(50, 7).size(), 20U);
+}
+
+TEST(Schedule, SampleRefusesTooFewBlocks) {
+  simt::executor::set_schedule(Schedule::sample(2, 0, 21));
+  const device::LaunchConfig config{.kernel = "few", .blocks = 20, .threads_x = kThreads};
+  const Status status = device::launch(config, nullptr, sign_block, nullptr, nullptr);
+  simt::executor::set_schedule(Schedule::forward());
+  EXPECT_NE(status.message().find("few: 20 blocks are too few"), std::string::npos);
+  EXPECT_EQ(simt::executor::coverage().run, 0);
+}
+
 __global__ void with_barriers(const float* in, float* out) {
   auto& shared = device::shared_storage<SharedStorage>();
   float sum = 0.0F;
@@ -101,6 +132,26 @@ __global__ void read_then_write(const float* in, float* out) {
 
 TEST(SharedMemory, IsNanBeforeEveryBlock) {
   for (const float value : run(read_then_write, Schedule::forward(), 3)) {
+    EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+// What this function finds on the stack, and leaves there for the next thread.
+float exchange_on_stack(float leave) {
+  float frame[16];
+  asm volatile("" : "=m"(frame));  // nothing is written, but the compiler cannot know
+  const float found = frame[7];
+  std::fill(std::begin(frame), std::end(frame), leave);
+  asm volatile("" : : "m"(frame));
+  return found;
+}
+
+__global__ void read_stack(const float* in, float* out) {
+  out[blockIdx.x * kThreads + threadIdx.x] = exchange_on_stack(in[threadIdx.x]);
+}
+
+TEST(Stack, IsNanBeforeEveryThread) {
+  for (const float value : run(read_stack, Schedule::forward(), 3)) {
     EXPECT_TRUE(std::isnan(value));
   }
 }

@@ -14,6 +14,11 @@
 namespace tilegate::verifier {
 namespace {
 
+// Of 65625 blocks, those of 2 100 000 rows in tiles of 32, some 2300.
+constexpr std::int64_t kSampleEnds = 32, kSampleStride = 29;
+// Of a grid for 2^31 rows. Fewer blocks walk over the tiles, without an end.
+constexpr std::int64_t kBlockPerTile = 1 << 20;
+
 // With what a test's name may hold.
 std::string spell(const std::string& text) {
   std::string spelt;
@@ -70,7 +75,17 @@ std::string name_of(const Case& test_case) {
             spell_position(plant.row) + "x" + spell_position(plant.col);
   }
   if (!test_case.configuration.empty()) name += "_at_" + spell(test_case.configuration);
-  return test_case.inputs == Inputs::kIntegers ? name + "_int" : name;
+  switch (test_case.inputs) {
+    case Inputs::kUniform:
+      return name;
+    case Inputs::kIntegers:
+      return name + "_int";
+    case Inputs::kPicksFromA:
+      return name + "_picksA";
+    case Inputs::kPicksFromB:
+      return name + "_picksB";
+  }
+  return name;
 }
 
 GuardedMatrix::Layout layout_of(const Problem& problem, Operand operand) {
@@ -104,7 +119,40 @@ void set_order([[maybe_unused]] Order order, [[maybe_unused]] std::uint64_t seed
       return simt::executor::set_schedule(simt::Schedule::reverse());
     case Order::kShuffled:
       return simt::executor::set_schedule(simt::Schedule::shuffled(seed));
+    case Order::kSample:
+      return simt::executor::set_schedule(simt::Schedule::sample(kSampleEnds, kSampleStride));
+    case Order::kEnds:
+      return simt::executor::set_schedule(simt::Schedule::sample(2, 0, kBlockPerTile));
   }
+#endif
+}
+
+Stream begin_call([[maybe_unused]] const Problem& problem,
+                  [[maybe_unused]] const Operands& operands) {
+#if TILEGATE_ON_SIMT
+  static char address_of_a_stream = 0;
+  const auto stream = reinterpret_cast<Stream>(&address_of_a_stream);
+  simt::executor::begin_call(problem, operands, stream);
+  return stream;
+#else
+  return nullptr;
+#endif
+}
+
+Status end_call() {
+#if TILEGATE_ON_SIMT
+  return simt::executor::end_call();
+#else
+  return {};
+#endif
+}
+
+BlocksRun blocks_run() {
+#if TILEGATE_ON_SIMT
+  const simt::Coverage coverage = simt::executor::coverage();
+  return {static_cast<double>(coverage.blocks), static_cast<double>(coverage.run)};
+#else
+  return {};
 #endif
 }
 

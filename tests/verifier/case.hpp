@@ -46,8 +46,9 @@ struct Case {
   std::string configuration = {};  // one of the stage's; empty: its own choice
 };
 
-// The problem's text form, then _s<seed>, _null, plants, _at_<configuration>, _int where they are
-// not the default: as a test's name may hold it, "_" for a slash, "m" for a minus sign, "p" for a
+// The problem's text form, then _s<seed>, _null, plants, _at_<configuration>, _int, _picksA, _picksB
+// where they are not the default: as a test's name may hold it, "_" for a slash, "m" for a minus
+// sign, "p" for a point. Different for different cases.
 // point. Different for different cases.
 std::string name_of(const Case& test_case);
 
@@ -57,8 +58,12 @@ GuardedMatrix::Layout layout_of(const Problem& problem, Operand operand);
 // Device memory that `verify` takes for the operands of the case, in bytes.
 std::size_t device_bytes(const Case& test_case);
 
-// The order in which the SIMT executor runs blocks and threads; a GPU keeps its own.
-enum class Order { kForward, kReverse, kShuffled };
+// The order in which the SIMT executor runs blocks and threads; a GPU keeps its own. kSample runs a
+// part of the blocks, from end to end: an element of C is then right or as it was, the first and
+// the last are right, and as many are as the blocks that ran have. A plan with a workspace runs
+// whole: its kernels need each other's blocks. kEnds runs two blocks at each
+// end of a grid, which is refused where it does not have a block for every tile of some 2^31 rows.
+enum class Order { kForward, kReverse, kShuffled, kSample, kEnds };
 inline constexpr std::array kBothOrders = {Order::kForward, Order::kReverse};
 
 // The checks, in the order in which they are made; the first that fails is the verdict's.
@@ -68,8 +73,10 @@ inline constexpr std::array kBothOrders = {Order::kForward, Order::kReverse};
 //   inputs     so are A and B, bit for bit
 //   finite     C is finite where the reference is
 //   class      C is NaN, or the same infinity, where the reference is
-//   exact      C equals the reference (integer inputs)
-//   bound      C is within the forward error bound of the plan's rounding chain (uniform inputs)
+//   sample     as many elements are written as the blocks that ran have (Order::kSample)
+//   exact      C equals the reference (all inputs but uniform ones)
+//   bound      C is within the forward error bound of the plan's rounding chain (uniform inputs),
+//              which is at most K + 16
 //   repeat     each further run, into a fresh C, gives the same bits
 struct Verdict {
   bool ok = true;
@@ -85,5 +92,18 @@ Verdict verify(const Stage& stage, const Case& test_case,
 
 // For the runs that follow; `seed` is of the shuffled order.
 void set_order(Order order, std::uint64_t seed = 1);
+
+// What is launched between these two is a call of a stage on the stream that `begin_call` gives.
+// The executor refuses launches on another stream, and its counted build holds every access to the
+// contract of the call; `end_call` says what the call left undone. On a GPU: the default stream.
+Stream begin_call(const Problem& problem, const Operands& operands);
+Status end_call();
+
+// Blocks of the latest launch, and how many of them ran; both 1 on a GPU, where all do. None ran of
+// a grid that was refused.
+struct BlocksRun {
+  double all = 1.0, run = 1.0;
+};
+BlocksRun blocks_run();
 
 }  // namespace tilegate::verifier

@@ -12,6 +12,11 @@ namespace tilegate::verifier {
 enum class Inputs {
   kIntegers,  // -3 … 3: sums stay below 2^24, so every order of summation gives the same bits
   kUniform,   // [-1, 1)
+  // 24 significant bits in A and C, or in B and C. The other operand picks one of them for each
+  // element of C, or none: there is one product that is not zero, or C is scaled, and both are
+  // exact. So whoever rounds an operand, or a sum, to fewer bits is wrong.
+  kPicksFromA,
+  kPicksFromB,
 };
 
 // Element `index` of the stream `seed`; the same on host and device.

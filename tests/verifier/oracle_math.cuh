@@ -24,6 +24,11 @@ __host__ __device__ inline float value_at(Inputs inputs, std::uint64_t seed, std
   if (inputs == Inputs::kIntegers) {
     return static_cast<float>(static_cast<int>((bits >> 32) * 7 >> 32) - 3);
   }
+  if (inputs == Inputs::kPicksFromA || inputs == Inputs::kPicksFromB) {
+    // The first bit and the last are set, so that no shorter format holds the value.
+    const auto significand = static_cast<int>(bits >> 40 | 1U << 23 | 1U);
+    return static_cast<float>((bits & 1) != 0 ? significand : -significand) * 0x1p-23F;
+  }
   // 24 random bits, so that the value is exact: a multiple of 2^-23 in [-1, 1).
   return static_cast<float>(static_cast<int>(bits >> 40) - (1 << 23)) * 0x1p-23F;
 }

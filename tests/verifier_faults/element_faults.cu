@@ -6,6 +6,7 @@
 #include <tilegate/stage.hpp>
 
 #include "verifier_faults/faults.hpp"
+#include "verifier_faults/planted_stage.cuh"
 
 namespace tilegate::faults {
 
@@ -26,10 +27,10 @@ enum class Fault {
   kModifiesB,
   kSwallowsNan,
   kReadsPastTheEnd,  // of A, and uses nothing of it
+  kUninitialisedSum,
 };
 
 constexpr int kThreads = 128;
-constexpr std::int64_t kTile = 16;  // elements of C that one forgets to write
 constexpr std::int64_t kLongSum = 10000;
 
 __host__ __device__ inline std::int64_t last_of(std::int64_t rows, std::int64_t cols,
@@ -37,9 +38,22 @@ __host__ __device__ inline std::int64_t last_of(std::int64_t rows, std::int64_t 
   return (rows - 1) * ld + cols - 1;
 }
 
+// *sum += A(row, 0 … k_end - 1)·B(0 … k_end - 1, col)
+__device__ void add_products(const KernelArgs& args, std::int64_t row, std::int64_t col,
+                             std::int64_t k_end, float* sum) {
+  for (std::int64_t k = 0; k < k_end; ++k) {
+    *sum += args.a[row * args.lda + k] * args.b[k * args.ldb + col];
+  }
+}
+
 template <Fault kFault>
 __device__ float dot(const KernelArgs& args, std::int64_t row, std::int64_t col) {
   const auto [m, n, k_all] = args.shape;
+  if constexpr (kFault == Fault::kUninitialisedSum) {
+    float uninitialised;
+    add_products(args, row, col, k_all, &uninitialised);
+    return uninitialised;
+  }
   std::int64_t k_end = k_all;
   if (kFault == Fault::kDropsLastTerm && k_all % 8 != 0) --k_end;
   if (kFault == Fault::kDropsTermOfLongSum && k_all > kLongSum) --k_end;
@@ -120,6 +134,8 @@ std::span<const PlantedFault> element_faults() {
       {make_stage<enqueue<Fault::kModifiesA>>("ModifiesA"), "inputs"},
       {make_stage<enqueue<Fault::kModifiesB>>("ModifiesB"), "inputs"},
       {make_stage<enqueue<Fault::kSwallowsNan>>("SwallowsNan"), "class"},
+      {make_stage<enqueue<Fault::kUninitialisedSum>>("UninitialisedSum"), "finite|exact|bound",
+       Needs::kExecutor},
       {make_stage<enqueue<Fault::kReadsPastTheEnd>>("ReadsPastTheEnd"), "status",
        Needs::kSanitizer},
   };

@@ -110,7 +110,7 @@ TEST_P(PlantedFaultTest, IsRejected) {
   if (needs == Needs::kSanitizer && !kHasAddressSanitizer)
     GTEST_SKIP() << "only in the asan preset";
   if (device::current().is_cuda) {
-    if (needs == Needs::kSchedule) GTEST_SKIP() << "a GPU may run it right by luck";
+    if (needs == Needs::kExecutor) GTEST_SKIP() << "a GPU may run it right by luck";
     judge("cuda", verifier::kBothOrders);
     return;
   }

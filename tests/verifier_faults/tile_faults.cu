@@ -5,6 +5,7 @@
 #include <tilegate/stage.hpp>
 
 #include "verifier_faults/faults.hpp"
+#include "verifier_faults/planted_stage.cuh"
 
 namespace tilegate::faults {
 
@@ -15,8 +16,6 @@ enum class TileFault {
   kDivergentBarrier,        // threads outside C leave before the barrier
   kSumsInAnyOrder,          // right within the bound, but whoever writes last decides the order
 };
-
-constexpr int kTile = 16;
 
 struct TileStorage {
   float a[kTile][kTile];
@@ -72,12 +71,12 @@ std::span<const PlantedFault> tile_faults() {
   static constexpr PlantedFault kFaults[] = {
       {make_stage<enqueue_tiled<kNone>>("RightTiles"), ""},
       {make_stage<enqueue_tiled<kNoBarrierAfterLoad>>("NoBarrierAfterLoad"),
-       "finite|exact|bound|repeat", Needs::kSchedule},
+       "finite|exact|bound|repeat", Needs::kExecutor},
       {make_stage<enqueue_tiled<kNoBarrierAfterMultiply>>("NoBarrierAfterMultiply"),
-       "finite|exact|bound", Needs::kSchedule},
+       "finite|exact|bound", Needs::kExecutor},
       {make_stage<enqueue_tiled<kDivergentBarrier>>("DivergentBarrier"), "status",
-       Needs::kSchedule},
-      {make_stage<enqueue_tiled<kSumsInAnyOrder>>("SumsInAnyOrder"), "repeat", Needs::kSchedule},
+       Needs::kExecutor},
+      {make_stage<enqueue_tiled<kSumsInAnyOrder>>("SumsInAnyOrder"), "repeat", Needs::kExecutor},
   };
   return kFaults;
 }

@@ -19,12 +19,22 @@ namespace tilegate::device {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-constexpr std::size_t kReserveFrom = std::size_t{1} << 30;  // bytes
+constexpr std::size_t kPage = 4096;
 
 // Pretended, because stages choose by it: few, so that small shapes go either way.
 constexpr int kMultiprocessors = 4;
 
-bool is_reserved(std::size_t bytes) { return bytes >= kReserveFrom; }
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// Whole pages with one on each side that nothing may touch: a kernel that runs far over a buffer
+// faults there and spoils nothing. The buffer ends where the last page does, or less than
+// kAlignment before.
+std::size_t pages_of(std::size_t bytes) { return round_up(round_up(bytes, kAlignment), kPage); }
+std::byte* begin_of(std::byte* pages, std::size_t bytes) {
+  return pages + pages_of(bytes) - round_up(bytes, kAlignment);
+}
 
 void copy_rows(void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
                std::size_t width, std::size_t rows) {
@@ -55,27 +65,29 @@ const Device& current() {
 Status synchronize() { return {}; }
 
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
-  void* memory = nullptr;
-  if (is_reserved(bytes)) {
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-  } else {
-    memory = ::operator new (bytes, std::align_val_t{kAlignment});
+  void* memory = mmap(nullptr, pages_of(bytes) + 2 * kPage, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  std::byte* const pages = static_cast<std::byte*>(memory) + kPage;
+  if (mprotect(pages, pages_of(bytes), PROT_READ | PROT_WRITE) != 0) {
+    munmap(memory, pages_of(bytes) + 2 * kPage);
+    throw std::bad_alloc();
   }
-  data_ = static_cast<std::byte*>(memory);
+  madvise(pages, pages_of(bytes), MADV_NOHUGEPAGE);  // rows far apart take a page each, a small one
+  data_ = begin_of(pages, bytes);
+  // What the pages hold besides the buffer.
+  set_accessible(pages, static_cast<std::size_t>(data_ - pages), false);
+  set_accessible(data_ + bytes, static_cast<std::size_t>(pages + pages_of(bytes) - data_) - bytes,
+                 false);
   simt::observer::add_buffer(data_, bytes);
 }
 
 Buffer::~Buffer() {
   if (data_ == nullptr) return;
   simt::observer::remove_buffer(data_);
-  set_accessible(data_, bytes_, true);
-  if (is_reserved(bytes_)) {
-    munmap(data_, bytes_);
-  } else {
-    ::operator delete (data_, std::align_val_t{kAlignment});
-  }
+  std::byte* const pages = data_ + round_up(bytes_, kAlignment) - pages_of(bytes_);
+  set_accessible(pages, pages_of(bytes_), true);
+  munmap(pages - kPage, pages_of(bytes_) + 2 * kPage);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept

@@ -5,6 +5,7 @@
 
 #include <tilegate/catalogue.hpp>
 #include <tilegate/device.hpp>
+#include <tilegate/device/cpu/executor.hpp>
 
 #include "recorder.hpp"
 
@@ -42,17 +43,17 @@ Outcome count(const Stage& stage, const Problem& problem, std::string_view confi
   const Memory b(problem, Operand::kB);
   const Memory c(problem, Operand::kC);
   const device::Buffer workspace(plan.workspace_bytes());
-  Recorder& recorder = Recorder::instance();
-  recorder.reset();
-  Status status = stage.prepare();
-  if (status.ok()) {
-    status = plan.launch({.a = a.data(),
+  const Operands operands{.a = a.data(),
                           .b = b.data(),
                           .c = c.data(),
                           .workspace = workspace.data(),
-                          .workspace_bytes = workspace.size()});
-  }
-  return {status, recorder.counters()};
+                          .workspace_bytes = workspace.size()};
+  Status status = stage.prepare();
+  Recorder::instance().begin_counting();
+  executor::begin_call(problem, operands, nullptr);
+  if (status.ok()) status = plan.launch(operands);
+  const Status kept = executor::end_call();
+  return {status.ok() ? kept : status, Recorder::instance().end_counting()};
 }
 
 Outcome count(const std::string& name) {

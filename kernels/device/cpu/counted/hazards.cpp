@@ -17,78 +17,36 @@ std::string place(std::uint32_t site) { return Sites::all().describe(site); }
 
 }  // namespace
 
-void Hazards::begin_launch(unsigned threads, unsigned threads_x, std::size_t shared_bytes) {
-  threads_x_ = threads_x;
-  epoch_ = 0;
+void Hazards::begin_launch(std::size_t shared_bytes) {
   words_.assign((shared_bytes + kWordBytes - 1) / kWordBytes, Word{});
-  clocks_.assign(threads, Clock{});
-  clocks_moved_ = true;
 }
 
 void Hazards::begin_block() {
-  block_barrier();
-  first_epoch_ = epoch_;
+  unwritten_read_.reset();
   // A copy that the last block did not wait for is lost with the block.
   if (!copies_started_) return;
   for (Word& word : words_) word.copy_pending = false;
   copies_started_ = false;
 }
 
-void Hazards::block_barrier() {
-  ++epoch_;
-  unwritten_read_.reset();
-  if (!clocks_moved_) return;
-  for (unsigned thread = 0; thread < clocks_.size(); ++thread) {
-    clocks_[thread] = Clock{};
-    clocks_[thread].seen[thread % kWarpSize] = 1;
-  }
-  clocks_moved_ = false;
-}
-
-void Hazards::warp_barrier(unsigned warp, unsigned mask) {
-  clocks_moved_ = true;
-  Clock joined;
-  const auto each_lane = [&](auto&& visit) {
-    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-      const unsigned thread = warp * kWarpSize + lane;
-      if ((mask >> lane & 1) != 0 && thread < clocks_.size()) visit(lane, clocks_[thread]);
-    }
-  };
-  each_lane([&](unsigned, const Clock& clock) {
-    for (unsigned i = 0; i < kWarpSize; ++i) {
-      joined.seen[i] = std::max(joined.seen[i], clock.seen[i]);
-    }
-  });
-  each_lane([&](unsigned lane, Clock& clock) {
-    clock = joined;
-    ++clock.seen[lane];
-  });
-}
-
-// Does a barrier stand between what `earlier` did at its time `stamp`, in this epoch, and now?
-bool Hazards::is_ordered(unsigned earlier, Stamp stamp, unsigned thread) const {
-  if (earlier == thread) return true;
-  if (earlier / kWarpSize != thread / kWarpSize) return false;
-  return clocks_[thread].seen[earlier % kWarpSize] >= stamp;
-}
-
 std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, unsigned bytes,
                                          std::uint32_t site) {
-  const Stamp stamp = stamp_of(thread);
+  const Stamp stamp = order_.stamp_of(thread);
   const auto warp = static_cast<std::uint16_t>(thread / kWarpSize);
   for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
     Word& word = words_[i];
     if (word.copy_pending) return check_pending(word, i * kWordBytes, site, "read");
-    if (word.write_epoch < first_epoch_ && !unwritten_read_) {
+    if (word.write_epoch < order_.block_began() && !unwritten_read_) {
       unwritten_read_ = {thread, "read of " + at(i * kWordBytes) +
                                      ", which no thread of the block has written, at " +
                                      place(site)};
     }
-    if (word.write_epoch == epoch_ && !is_ordered(word.writer, word.write_stamp, thread)) {
+    if (word.write_epoch == order_.now() &&
+        !order_.is_ordered(word.writer, word.write_stamp, thread)) {
       return race(word.writer, "wrote", word.write_site, thread, "reads", i * kWordBytes, site);
     }
-    if (word.read_epoch != epoch_) {
-      word.read_epoch = epoch_;
+    if (word.read_epoch != order_.now()) {
+      word.read_epoch = order_.now();
       word.read_lanes = 0;
       word.read_warp = warp;
       word.other_reader = 0;
@@ -107,25 +65,26 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
 
 std::optional<std::string> Hazards::check_write(unsigned thread, Word& word, std::uint64_t offset,
                                                 std::uint32_t site) {
-  if (word.write_epoch == epoch_ && !is_ordered(word.writer, word.write_stamp, thread)) {
+  if (word.write_epoch == order_.now() &&
+      !order_.is_ordered(word.writer, word.write_stamp, thread)) {
     return race(word.writer, "wrote", word.write_site, thread, "writes", offset, site);
   }
-  if (word.read_epoch == epoch_) {
+  if (word.read_epoch == order_.now()) {
     if (word.other_reader != 0 && word.read_warp == thread / kWarpSize) {
       return race(word.other_reader - 1U, "read", word.other_site, thread, "writes", offset, site);
     }
     for (unsigned lane = 0; lane < kWarpSize; ++lane) {
       const unsigned reader = word.read_warp * kWarpSize + lane;
       if ((word.read_lanes >> lane & 1) != 0 &&
-          !is_ordered(reader, word.read_stamp[lane], thread)) {
+          !order_.is_ordered(reader, word.read_stamp[lane], thread)) {
         return race(reader, "read", word.read_site, thread, "writes", offset, site);
       }
     }
   }
-  word.write_epoch = epoch_;
+  word.write_epoch = order_.now();
   word.write_site = site;
   word.writer = static_cast<std::uint16_t>(thread);
-  word.write_stamp = stamp_of(thread);
+  word.write_stamp = order_.stamp_of(thread);
   return std::nullopt;
 }
 
@@ -159,8 +118,8 @@ std::optional<std::string> Hazards::end_copy(unsigned thread, std::uint64_t offs
 std::optional<std::string> Hazards::check_pending(const Word& word, std::uint64_t offset,
                                                   std::uint32_t site, const char* verb) const {
   return std::string(verb) + " of " + at(offset) + " at " + place(site) +
-         " before the wait of the async copy that thread " + name(word.writer) + " started at " +
-         place(word.write_site);
+         " before the wait of the async copy that thread " + order_.name_of(word.writer) +
+         " started at " + place(word.write_site);
 }
 
 std::string Hazards::race(unsigned other, const char* other_verb, std::uint32_t other_site,
@@ -168,14 +127,9 @@ std::string Hazards::race(unsigned other, const char* other_verb, std::uint32_t 
                           std::uint32_t site) const {
   const bool one_warp = other / kWarpSize == thread / kWarpSize;
   return "race at " + at(offset) + ": this thread " + verb + " at " + place(site) + "; thread " +
-         name(other) + " " + other_verb + " at " + place(other_site) +
+         order_.name_of(other) + " " + other_verb + " at " + place(other_site) +
          (one_warp ? "; lanes of one warp, and no __syncwarp or __syncthreads between"
                    : "; no __syncthreads between");
-}
-
-std::string Hazards::name(unsigned thread) const {
-  return "(" + std::to_string(thread % threads_x_) + "," + std::to_string(thread / threads_x_) +
-         ",0)";
 }
 
 }  // namespace tilegate::simt::counted

@@ -1,5 +1,5 @@
 // Hazards of shared memory, decided exactly: every access is compared with what the same word saw
-// since the last block barrier, ordered by barriers alone. Which schedule ran does not matter.
+// since the last block barrier. Which schedule ran does not matter.
 #pragma once
 
 #include <array>
@@ -9,15 +9,17 @@
 #include <string>
 #include <vector>
 
-#include "warp_access.hpp"
+#include "order.hpp"
 
 namespace tilegate::simt::counted {
 
 class Hazards {
  public:
-  void begin_launch(unsigned threads, unsigned threads_x, std::size_t shared_bytes);
+  explicit Hazards(const Order& order) : order_(order) {}
+
+  void begin_launch(std::size_t shared_bytes);
   void begin_block();
-  void block_barrier();
+  void block_barrier() { unwritten_read_.reset(); }
 
   struct Finding {
     unsigned thread;
@@ -26,7 +28,6 @@ class Hazards {
   // To be asked before a block barrier and after a block: a read of a word that nobody had written,
   // and that nobody wrote since; that would be a race.
   const std::optional<Finding>& unwritten_read() const { return unwritten_read_; }
-  void warp_barrier(unsigned warp, unsigned mask);
 
   // Each gives what is wrong with an access of `bytes` at `offset`, or nothing. Only the first
   // finding of a launch is meaningful.
@@ -40,16 +41,14 @@ class Hazards {
   std::optional<std::string> end_copy(unsigned thread, std::uint64_t offset, unsigned bytes);
 
  private:
-  using Stamp = std::uint16_t;  // how many warp barriers a lane has passed since the block barrier
-
-  // What a word saw. Epochs count block barriers over the whole launch.
+  // What a word saw.
   struct Word {
-    std::uint32_t write_epoch = 0;
+    Epoch write_epoch = 0;
     std::uint32_t write_site = 0;
     std::uint16_t writer = 0;
     Stamp write_stamp = 0;
     bool copy_pending = false;
-    std::uint32_t read_epoch = 0;
+    Epoch read_epoch = 0;
     std::uint32_t read_site = 0;
     std::uint32_t read_lanes = 0;    // of read_warp
     std::uint16_t read_warp = 0;     // the first warp that read in this epoch
@@ -58,11 +57,6 @@ class Hazards {
     std::array<Stamp, kWarpSize> read_stamp{};
   };
 
-  struct Clock {
-    std::array<Stamp, kWarpSize> seen{};  // of each lane of the warp; its own is its clock
-  };
-
-  bool is_ordered(unsigned earlier, Stamp stamp, unsigned thread) const;
   std::optional<std::string> check_write(unsigned thread, Word& word, std::uint64_t offset,
                                          std::uint32_t site);
   std::optional<std::string> check_pending(const Word& word, std::uint64_t offset,
@@ -70,17 +64,11 @@ class Hazards {
   std::string race(unsigned other, const char* other_verb, std::uint32_t other_site,
                    unsigned thread, const char* verb, std::uint64_t offset,
                    std::uint32_t site) const;
-  std::string name(unsigned thread) const;
-  Stamp stamp_of(unsigned thread) const { return clocks_[thread].seen[thread % kWarpSize]; }
 
-  unsigned threads_x_ = 1;
-  std::uint32_t epoch_ = 0;
-  std::uint32_t first_epoch_ = 0;  // of this block
+  const Order& order_;
   std::optional<Finding> unwritten_read_;
-  bool clocks_moved_ = false;
   bool copies_started_ = false;  // in this block
   std::vector<Word> words_;
-  std::vector<Clock> clocks_;  // of each thread
 };
 
 }  // namespace tilegate::simt::counted

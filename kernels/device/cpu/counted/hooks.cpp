@@ -62,7 +62,7 @@ void begin_launch(const device::LaunchConfig& config, std::byte* shared) {
   recorder.begin_launch(config, shared);
 }
 void end_launch() { recorder.end_launch(); }
-void begin_block() { recorder.begin_block(); }
+void begin_block(unsigned block) { recorder.begin_block(block); }
 void end_block() { recorder.end_block(); }
 void resume_thread(unsigned number, const StackBounds& stack) {
   recorder.resume_thread(number, stack.bottom, stack.size);
@@ -72,7 +72,12 @@ void release_block_barrier() { recorder.release_block_barrier(); }
 void release_warp_barrier(unsigned warp, unsigned mask) {
   recorder.release_warp_barrier(warp, mask);
 }
+void wait_for_previous_launch() { recorder.wait_for_previous_launch(); }
 void complete_copy(const float* smem, std::size_t bytes) { recorder.complete_copy(smem, bytes); }
+void begin_call(const Problem& problem, const Operands& operands) {
+  recorder.begin_call(problem, operands);
+}
+std::optional<std::string> end_call() { return recorder.end_call(); }
 void add_buffer(const void* data, std::size_t bytes) {
   Recorder::instance().add_buffer(data, bytes);
 }

@@ -53,9 +53,10 @@ std::string verb(bool store) { return store ? "store" : "load"; }
 
 }  // namespace
 
-Recorder::Recorder() : lines_(Sites::all().size() * kKinds) { reset(); }
+Recorder::Recorder() : lines_(Sites::all().size() * kKinds) {}
 
-void Recorder::reset() {
+void Recorder::begin_counting() {
+  is_counting_ = true;
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     lines_[i] = Line{};
     lines_[i].location = static_cast<std::uint32_t>(i / kKinds);
@@ -64,7 +65,8 @@ void Recorder::reset() {
   fma_ = barriers_ = 0;
 }
 
-Counters Recorder::counters() const {
+Counters Recorder::end_counting() {
+  is_counting_ = false;
   Counters result;
   result.barriers = barriers_;
   result.fma = fma_;
@@ -84,17 +86,23 @@ void Recorder::begin_launch(const device::LaunchConfig& config, const std::byte*
   threads_ = config.threads_x * config.threads_y;
   shared_ = reinterpret_cast<std::uintptr_t>(shared);
   shared_bytes_ = config.shared_bytes;
-  warps_.assign((threads_ + kWarpSize - 1) / kWarpSize, Warp{});
-  hazards_.begin_launch(threads_, config.threads_x, config.shared_bytes);
+  if (is_counting_) warps_.assign((threads_ + kWarpSize - 1) / kWarpSize, Warp{});
+  order_.begin_launch(config);
+  hazards_.begin_launch(config.shared_bytes);
+  is_running_ = true;
 }
 
 void Recorder::end_launch() {
+  is_running_ = false;
   warps_.clear();
   trace_ = nullptr;
   stack_bytes_ = shared_bytes_ = 0;
 }
 
-void Recorder::begin_block() { hazards_.begin_block(); }
+void Recorder::begin_block(unsigned block) {
+  order_.begin_block(block);
+  hazards_.begin_block();
+}
 
 void Recorder::end_block() {
   if (const auto& found = hazards_.unwritten_read()) executor::report(found->thread, found->what);
@@ -110,6 +118,7 @@ void Recorder::resume_thread(unsigned number, const void* stack, std::size_t sta
 // All lanes of a warp pass the same block barriers, so what they did between two of them is grouped
 // once the last lane has come.
 void Recorder::stop_thread(unsigned number) {
+  if (warps_.empty()) return;
   Warp& warp = warps_[number / kWarpSize];
   const unsigned lanes = std::min(kWarpSize, threads_ - number / kWarpSize * kWarpSize);
   if (++warp.stopped < lanes) return;
@@ -122,17 +131,21 @@ void Recorder::release_block_barrier() {
   ++barriers_;
   end_block();
   hazards_.block_barrier();
+  order_.block_barrier();
 }
 
 void Recorder::access(const void* pointer, unsigned bytes, bool store, std::uint32_t site) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (address - stack_ < stack_bytes_ || trace_ == nullptr) return;  // or host code
+  if (address - stack_ < stack_bytes_ || !is_running_) return;  // or host code
   if (address - shared_ < shared_bytes_) {
     record_shared(address - shared_, bytes, store, site);
-  } else if (is_in_buffer(address, bytes)) {
+  } else if (global_.holds(address, bytes)) {
     if (address % bytes != 0) {
       executor::fail("misaligned " + std::to_string(bytes * 8) + "-bit " + verb(store) + ", at " +
                      Sites::all().describe(site));
+    }
+    if (const auto problem = global_.access(thread_, address, bytes, store, site)) {
+      executor::fail(*problem);
     }
     record(address, bytes, store ? Kind::kGlobalStore : Kind::kGlobalLoad, site);
   } else {
@@ -172,18 +185,8 @@ void Recorder::complete_copy(const float* smem, std::size_t bytes) {
 }
 
 void Recorder::record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site) {
+  if (trace_ == nullptr) return;
   trace_->push_back({address, site, static_cast<std::uint16_t>(bytes), kind});
-}
-
-bool Recorder::is_in_buffer(std::uintptr_t address, unsigned bytes) {
-  const auto holds = [&](const Buffer& buffer) {
-    return address - buffer.begin < buffer.bytes && address - buffer.begin + bytes <= buffer.bytes;
-  };
-  if (last_buffer_ < buffers_.size() && holds(buffers_[last_buffer_])) return true;
-  for (last_buffer_ = 0; last_buffer_ < buffers_.size(); ++last_buffer_) {
-    if (holds(buffers_[last_buffer_])) return true;
-  }
-  return false;
 }
 
 // Neither the thread's stack nor shared memory nor a buffer: a kernel's parameters and constants
@@ -202,16 +205,6 @@ void Recorder::check_foreign(std::uintptr_t address, unsigned bytes, bool store,
   }
   executor::fail(std::to_string(bytes * 8) + "-bit " + verb(store) + " outside every operand, at " +
                  where + ", at " + Sites::all().describe(site));
-}
-
-void Recorder::add_buffer(const void* data, std::size_t bytes) {
-  buffers_.push_back({reinterpret_cast<std::uintptr_t>(data), bytes});
-}
-
-void Recorder::remove_buffer(const void* data) {
-  std::erase_if(buffers_, [&](const Buffer& buffer) {
-    return buffer.begin == reinterpret_cast<std::uintptr_t>(data);
-  });
 }
 
 // Lanes that went the same way made the same accesses in the same order: the n-th of each are one

@@ -1,15 +1,19 @@
-// Collects the accesses of the kernels that run and groups them by warp instruction. There is one,
-// and one CPU thread may run counted kernels.
+// Judges the accesses of the kernels that run, and, while it counts, groups them by warp
+// instruction. There is one, and one CPU thread may run counted kernels.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <tilegate/device/launch_config.hpp>
 
 #include "counters.hpp"
+#include "global_memory.hpp"
 #include "hazards.hpp"
+#include "order.hpp"
 
 namespace tilegate::simt::counted {
 
@@ -20,9 +24,9 @@ class Recorder {
     return recorder;
   }
 
-  // Forgets what was counted; buffers stay known.
-  void reset();
-  Counters counters() const;
+  // Between these two what kernels do is counted, otherwise only judged.
+  void begin_counting();
+  Counters end_counting();
 
   // From the instrumented code, before each access.
   void access(const void* pointer, unsigned bytes, bool store, std::uint32_t site);
@@ -32,15 +36,20 @@ class Recorder {
   // From the executor; see executor/observer.hpp.
   void begin_launch(const device::LaunchConfig& config, const std::byte* shared);
   void end_launch();
-  void begin_block();
+  void begin_block(unsigned block);
   void end_block();
   void resume_thread(unsigned number, const void* stack, std::size_t stack_bytes);
   void stop_thread(unsigned number);
   void release_block_barrier();
-  void release_warp_barrier(unsigned warp, unsigned mask) { hazards_.warp_barrier(warp, mask); }
+  void release_warp_barrier(unsigned warp, unsigned mask) { order_.warp_barrier(warp, mask); }
+  void wait_for_previous_launch() { order_.wait_for_previous_launch(thread_); }
   void complete_copy(const float* smem, std::size_t bytes);
-  void add_buffer(const void* data, std::size_t bytes);
-  void remove_buffer(const void* data);
+  void add_buffer(const void* data, std::size_t bytes) { global_.add_buffer(data, bytes); }
+  void remove_buffer(const void* data) { global_.remove_buffer(data); }
+  void begin_call(const Problem& problem, const Operands& operands) {
+    global_.begin_call(problem, operands);
+  }
+  std::optional<std::string> end_call() { return global_.end_call(); }
 
  private:
   struct Access {
@@ -48,9 +57,6 @@ class Recorder {
     std::uint32_t site;
     std::uint16_t bytes;
     Kind kind;
-  };
-  struct Buffer {
-    std::uintptr_t begin, bytes;
   };
   // What the lanes of a warp did since the last block barrier.
   struct Warp {
@@ -61,7 +67,6 @@ class Recorder {
   Recorder();
   void record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site);
   void record_shared(std::uint64_t offset, unsigned bytes, bool store, std::uint32_t site);
-  bool is_in_buffer(std::uintptr_t address, unsigned bytes);
   void check_foreign(std::uintptr_t address, unsigned bytes, bool store, std::uint32_t site) const;
   void group(const Warp& warp);
   void group_diverged(const Warp& warp);
@@ -70,12 +75,14 @@ class Recorder {
   std::uintptr_t stack_ = 0, stack_bytes_ = 0;    // of the running thread
   std::uintptr_t shared_ = 0, shared_bytes_ = 0;  // of the running block
   unsigned thread_ = 0;
-  unsigned threads_ = 0;                  // of a block
-  std::vector<Access>* trace_ = nullptr;  // of the running thread
-  std::vector<Buffer> buffers_;
-  std::size_t last_buffer_ = 0;  // hit
+  unsigned threads_ = 0;  // of a block
+  bool is_running_ = false;
+  bool is_counting_ = false;
+  std::vector<Access>* trace_ = nullptr;  // of the running thread, while it counts
   std::vector<Warp> warps_;
-  Hazards hazards_;
+  Order order_;
+  Hazards hazards_{order_};
+  GlobalMemory global_{order_};
   std::uint64_t fma_ = 0, barriers_ = 0;
   std::vector<Line> lines_;  // [location][kind]
 };

@@ -25,6 +25,16 @@ constexpr unsigned kMaxThreads = 1024;           // of a block, as in CUDA
 constexpr std::size_t kMaxShared = 227 * 1024;   // bytes of a block, as on compute capability 9.0
 constexpr std::size_t kStackBytes = 128 * 1024;  // of a fiber; pages that stay unused cost nothing
 
+constexpr std::size_t kPoisonedBytes = 1024;  // of a stack, more than the frames of a kernel take
+
+// NaN in every word of the stack below the caller's frame: a variable that nobody has set is
+// neither zero, as on a new stack, nor what the thread before left there.
+[[gnu::noinline]] void poison_stack() {
+  std::byte frame[kPoisonedBytes];
+  std::memset(frame, 0xFF, sizeof(frame));
+  asm volatile("" : : "r"(frame) : "memory");  // or the compiler would leave it out
+}
+
 // Stacks grow down: Boost's `sp` is the top.
 StackBounds stack_of(const ctx::stack_context& stack) {
   return {static_cast<std::byte*>(stack.sp) - stack.size, stack.size};
@@ -58,6 +68,7 @@ void Executor::make_fibers(unsigned count) {
                                 finish_first_switch(scheduler_stack_);
                                 scheduler_ = std::move(scheduler);
                                 while (!unwinding_) {  // one CUDA thread after another
+                                  poison_stack();
                                   run_thread_body();
                                   thread.state = State::kDone;
                                   ++num_done_;
@@ -95,7 +106,13 @@ void Executor::unwind_fibers() {
   unwinding_ = false;
 }
 
-Status Executor::run(const device::LaunchConfig& config, const std::function<void()>& thread_body) {
+void Executor::begin_call(Stream stream) {
+  in_call_ = true;
+  call_stream_ = stream;
+}
+
+Status Executor::run(const device::LaunchConfig& config, Stream stream,
+                     const std::function<void()>& thread_body) {
   const unsigned threads = config.threads_x * config.threads_y;
   const std::string kernel = config.kernel;
   if (is_running()) return Status::device_error(kernel + ": launched from inside a kernel");
@@ -104,6 +121,15 @@ Status Executor::run(const device::LaunchConfig& config, const std::function<voi
     return Status::device_error(kernel + ": invalid launch of " + std::to_string(config.blocks) +
                                 " blocks of " + std::to_string(threads) + " threads with " +
                                 std::to_string(config.shared_bytes) + " bytes of shared memory");
+  }
+  if (in_call_ && stream != call_stream_) {
+    return Status::device_error(kernel + ": launched on another stream than its call, which " +
+                                "nothing orders with the call's other kernels");
+  }
+  coverage_ = {config.blocks, 0};
+  if (config.blocks < schedule_.least_) {
+    return Status::device_error(kernel + ": " + std::to_string(config.blocks) +
+                                " blocks are too few to run a sample of them");
   }
 
   config_ = config;
@@ -125,7 +151,8 @@ Status Executor::run(const device::LaunchConfig& config, const std::function<voi
 
   observer::begin_launch(config_, shared_.get());
   const FaultSources sources;
-  for (std::int64_t i = 0; i < config.blocks && !fault_; ++i) {
+  for (std::int64_t i = 0; i < config.blocks && !fault_; i = schedule_.next(i, config.blocks)) {
+    ++coverage_.run;
     std::int64_t block = i;
     if (schedule_.kind_ == Schedule::Kind::kReverse) block = config.blocks - 1 - i;
     if (schedule_.kind_ == Schedule::Kind::kShuffled) {
@@ -145,7 +172,7 @@ void Executor::run_block(std::int64_t block) {
   // NaN in every word: a read of what nobody wrote shows in the result.
   std::memset(shared_.get(), 0xFF, config_.shared_bytes);
   num_waiting_ = num_done_ = 0;
-  observer::begin_block();
+  observer::begin_block(blockIdx.x);
   for (auto& thread : block_threads()) {
     thread->state = State::kReady;
     thread->copies.clear();

@@ -57,9 +57,13 @@ class Executor {
  public:
   ~Executor() { unwind_fibers(); }
 
-  Status run(const device::LaunchConfig& config, const std::function<void()>& thread_body);
+  void begin_call(Stream stream);
+  void end_call() { in_call_ = false; }
+  Status run(const device::LaunchConfig& config, Stream stream,
+             const std::function<void()>& thread_body);
 
   void set_schedule(Schedule schedule) { schedule_ = schedule; }
+  Coverage coverage() const { return coverage_; }
   bool is_running() const { return current_ != nullptr; }
   Thread& current() { return *current_; }
 
@@ -90,6 +94,9 @@ class Executor {
   std::span<std::unique_ptr<Thread>> block_threads() { return {threads_.data(), num_threads_}; }
 
   Schedule schedule_ = Schedule::forward();
+  Coverage coverage_;
+  bool in_call_ = false;
+  Stream call_stream_ = nullptr;
   const std::function<void()>* body_ = nullptr;
   device::LaunchConfig config_{};
   unsigned num_threads_ = 0;

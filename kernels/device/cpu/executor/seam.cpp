@@ -17,8 +17,23 @@ namespace executor {
 
 void set_schedule(Schedule schedule) { this_executor().set_schedule(schedule); }
 
-Status run(const device::LaunchConfig& config, const std::function<void()>& thread_body) {
-  return this_executor().run(config, thread_body);
+Coverage coverage() { return this_executor().coverage(); }
+
+void begin_call(const Problem& problem, const Operands& operands, Stream stream) {
+  this_executor().begin_call(stream);
+  observer::begin_call(problem, operands);
+}
+
+Status end_call() {
+  this_executor().end_call();
+  const std::optional<std::string> missing = observer::end_call();
+  const bool ran_whole = coverage().run == coverage().blocks;
+  return missing && ran_whole ? Status::device_error(*missing) : Status();
+}
+
+Status run(const device::LaunchConfig& config, Stream stream,
+           const std::function<void()>& thread_body) {
+  return this_executor().run(config, stream, thread_body);
 }
 
 void block_barrier(const Site& site) { this_executor().block_barrier(site); }
@@ -34,6 +49,8 @@ std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, c
 unsigned lane() { return this_executor().current().number % kWarpSize; }
 
 std::byte* shared_memory(std::size_t bytes) { return this_executor().shared_memory(bytes); }
+
+void wait_for_previous_kernel() { observer::wait_for_previous_launch(); }
 
 void copy_async(float* smem, const float* gmem, std::size_t bytes) {
   Thread& thread = this_executor().current();

@@ -6,13 +6,15 @@
 // CPU's memory protection, and, in builds with sanitizers, whatever they report.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 
+#include <tilegate/device.hpp>
 #include <tilegate/device/launch_config.hpp>
-#include <tilegate/status.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::simt {
 
@@ -42,17 +44,46 @@ class Site {
 // The order in which blocks, and between two barriers the threads of a block, take their turns.
 class Schedule {
  public:
-  static Schedule forward() { return Schedule(Kind::kForward, 0); }
-  static Schedule reverse() { return Schedule(Kind::kReverse, 0); }
-  static Schedule shuffled(std::uint64_t seed) { return Schedule(Kind::kShuffled, seed); }
+  static Schedule forward() { return Schedule(Kind::kForward); }
+  static Schedule reverse() { return Schedule(Kind::kReverse); }
+  static Schedule shuffled(std::uint64_t seed) {
+    Schedule schedule(Kind::kShuffled);
+    schedule.seed_ = seed;
+    return schedule;
+  }
+  // Forward, but of a grid only the first and the last `ends` blocks and every `stride`-th between
+  // them; a stride of 0 is none. For grids whose blocks are alike and too many to run: one of fewer
+  // than `least` blocks is refused.
+  static Schedule sample(std::int64_t ends, std::int64_t stride, std::int64_t least = 1) {
+    Schedule schedule(Kind::kSample);
+    schedule.ends_ = ends;
+    schedule.stride_ = stride;
+    schedule.least_ = least;
+    return schedule;
+  }
 
  private:
   friend class Executor;
-  enum class Kind { kForward, kReverse, kShuffled };
-  Schedule(Kind kind, std::uint64_t seed) : kind_(kind), seed_(seed) {}
+  enum class Kind { kForward, kReverse, kShuffled, kSample };
+  explicit Schedule(Kind kind) : kind_(kind) {}
+
+  // The block that runs after `block` of a grid of `blocks`; `blocks`: none.
+  std::int64_t next(std::int64_t block, std::int64_t blocks) const {
+    ++block;
+    if (kind_ != Kind::kSample || block < ends_ || block >= blocks - ends_) return block;
+    const std::int64_t last = blocks - ends_;
+    if (stride_ == 0) return last;
+    return std::min((block + stride_ - 1) / stride_ * stride_, last);
+  }
 
   Kind kind_;
-  std::uint64_t seed_;
+  std::uint64_t seed_ = 0;
+  std::int64_t ends_ = 0, stride_ = 0, least_ = 1;
+};
+
+// How much of a grid ran.
+struct Coverage {
+  std::int64_t blocks = 0, run = 0;
 };
 
 namespace executor {
@@ -60,8 +91,18 @@ namespace executor {
 // For the launches that follow on this CPU thread; forward at first.
 void set_schedule(Schedule schedule);
 
+// Of the latest launch on this CPU thread.
+Coverage coverage();
+
+// The launches between these two are a call of a stage, enqueued on `stream`: one on another stream
+// is refused, because nothing orders the two. In counted builds every access is held to the
+// contract of the call, and `end_call` says which element of C was never stored.
+void begin_call(const Problem& problem, const Operands& operands, Stream stream);
+Status end_call();
+
 // Runs `thread_body` once per CUDA thread of the grid.
-Status run(const device::LaunchConfig& config, const std::function<void()>& thread_body);
+Status run(const device::LaunchConfig& config, Stream stream,
+           const std::function<void()>& thread_body);
 
 // What the seam calls from inside a kernel.
 void block_barrier(const Site& site);
@@ -69,6 +110,7 @@ void warp_barrier(unsigned mask, const Site& site);
 std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, const Site& site);
 unsigned lane();
 std::byte* shared_memory(std::size_t bytes);
+void wait_for_previous_kernel();
 // gmem == nullptr: zeros.
 void copy_async(float* smem, const float* gmem, std::size_t bytes);
 void copy_async_commit();

@@ -71,10 +71,10 @@ T __shfl_down_sync(unsigned mask, T value, unsigned delta,
 namespace tilegate::device {
 
 template <typename... Parameters, typename... Args>
-Status launch(const LaunchConfig& config, Stream /*stream*/, void (*kernel)(Parameters...),
+Status launch(const LaunchConfig& config, Stream stream, void (*kernel)(Parameters...),
               Args&&... args) {
   const auto thread_body = [&] { kernel(args...); };
-  return simt::executor::run(config, std::cref(thread_body));
+  return simt::executor::run(config, stream, std::cref(thread_body));
 }
 
 template <typename Kernel>
@@ -104,8 +104,8 @@ inline float* shared_pointer(SharedAddress address) {
   return reinterpret_cast<float*>(simt::executor::shared_memory(0) + address);
 }
 
-// Kernels run one after another.
-inline void wait_for_previous_kernel() {}
+// Kernels run one after another; counted builds find accesses that do not wait for it.
+inline void wait_for_previous_kernel() { simt::executor::wait_for_previous_kernel(); }
 inline void let_next_kernel_start() {}
 
 }  // namespace tilegate::device

@@ -1,0 +1,267 @@
+#include "global_memory.hpp"
+
+#include <algorithm>
+
+#include "sites.hpp"
+
+namespace tilegate::simt::counted {
+namespace {
+
+constexpr std::uintptr_t kElementBytes = sizeof(float);
+
+std::string at(std::uint32_t site) { return ", at " + Sites::all().describe(site); }
+
+std::string elements(std::uintptr_t bytes) {
+  return std::to_string((bytes + kElementBytes - 1) / kElementBytes) + " elements";
+}
+
+}  // namespace
+
+void GlobalMemory::add_buffer(const void* data, std::size_t bytes) {
+  buffers_.push_back({reinterpret_cast<std::uintptr_t>(data), bytes});
+}
+
+void GlobalMemory::remove_buffer(const void* data) {
+  std::erase_if(buffers_, [&](const Buffer& buffer) {
+    return buffer.begin == reinterpret_cast<std::uintptr_t>(data);
+  });
+  regions_.clear();  // without a call; the buffer is no region of one
+}
+
+void GlobalMemory::begin_call(const Problem& problem, const Operands& operands) {
+  in_call_ = true;
+  call_began_ = order_.now() + 1;  // the next launch begins with a new epoch
+  regions_.clear();
+  if (problem.is_empty()) return;
+  add_region(problem, Operand::kA, operands.a);
+  add_region(problem, Operand::kB, operands.b);
+  for (Region& input : regions_) {
+    input.not_stored = "an input";
+    if (!problem.reads_a_and_b()) input.not_loaded = "although alpha or K is 0";
+  }
+  add_region(problem, Operand::kC, operands.c);
+  Region& c = regions_.back();
+  if (problem.beta == 0.0F) c.not_loaded = "although beta is 0";
+  c.stored_once = true;
+  c.all_stored = problem.reads_a_and_b() || problem.beta != 1.0F;  // else it stays as it is
+  const auto elements_of_c = problem.batch * problem.shape.m * problem.shape.n;
+  c.words.resize(static_cast<std::size_t>(elements_of_c));
+  if (operands.workspace_bytes == 0) return;
+  Region workspace{.name = "the workspace",
+                   .begin = reinterpret_cast<std::uintptr_t>(operands.workspace),
+                   .bytes = operands.workspace_bytes};
+  workspace.cols = static_cast<std::int64_t>(workspace.bytes / kElementBytes);
+  workspace.ld = workspace.cols;
+  workspace.stored_first = true;
+  workspace.words.resize(static_cast<std::size_t>(workspace.cols));
+  regions_.push_back(std::move(workspace));
+}
+
+void GlobalMemory::add_region(const Problem& problem, Operand operand, const float* data) {
+  if (data == nullptr || problem.extent(operand).rows == 0 || problem.extent(operand).cols == 0) {
+    return;
+  }
+  const auto [rows, cols] = problem.extent(operand);
+  regions_.push_back({.name = kOperandNames[static_cast<std::size_t>(operand)],
+                      .begin = reinterpret_cast<std::uintptr_t>(data),
+                      .bytes = static_cast<std::uintptr_t>(problem.span(operand)) * kElementBytes,
+                      .rows = rows,
+                      .cols = cols,
+                      .ld = problem.ld(operand),
+                      .batch = problem.batch,
+                      .stride = problem.stride(operand)});
+}
+
+std::optional<std::string> GlobalMemory::end_call() {
+  in_call_ = false;
+  std::optional<std::string> missing;
+  for (const Region& region : regions_) {
+    if (!region.all_stored) continue;
+    const auto is_stored = [&](const Word& word) { return word.store.epoch >= call_began_; };
+    const auto found = std::find_if_not(region.words.begin(), region.words.end(), is_stored);
+    if (found == region.words.end()) continue;
+    missing = name_of(region, found - region.words.begin()) + " was never stored";
+  }
+  regions_.clear();
+  return missing;
+}
+
+bool GlobalMemory::holds(std::uintptr_t address, unsigned bytes) {
+  const auto holds = [&](const Buffer& buffer) {
+    return address - buffer.begin < buffer.bytes && address - buffer.begin + bytes <= buffer.bytes;
+  };
+  if (last_buffer_ < buffers_.size() && holds(buffers_[last_buffer_])) return true;
+  for (last_buffer_ = 0; last_buffer_ < buffers_.size(); ++last_buffer_) {
+    if (holds(buffers_[last_buffer_])) return true;
+  }
+  return false;
+}
+
+GlobalMemory::Region* GlobalMemory::find_region(std::uintptr_t address) {
+  const auto holds = [&](const Region& region) { return address - region.begin < region.bytes; };
+  if (last_region_ < regions_.size() && holds(regions_[last_region_])) {
+    return &regions_[last_region_];
+  }
+  for (last_region_ = 0; last_region_ < regions_.size(); ++last_region_) {
+    if (holds(regions_[last_region_])) return &regions_[last_region_];
+  }
+  if (in_call_) return nullptr;
+  const Buffer& buffer = buffers_[last_buffer_];  // it holds the address
+  regions_.push_back({.name = "memory", .begin = buffer.begin, .bytes = buffer.bytes});
+  Region& region = regions_.back();
+  region.cols = region.ld = static_cast<std::int64_t>(buffer.bytes / kElementBytes);
+  region.words.resize(static_cast<std::size_t>(region.cols));
+  return &region;
+}
+
+std::optional<std::string> GlobalMemory::access(unsigned thread, std::uintptr_t address,
+                                                unsigned bytes, bool is_store, std::uint32_t site) {
+  const char* const verb = is_store ? "store to " : "load of ";
+  Region* const region = find_region(address);
+  if (region == nullptr) return verb + name_outside(address) + at(site);
+  const auto first = static_cast<std::int64_t>((address - region->begin) / kElementBytes);
+  const auto count = static_cast<std::int64_t>((bytes + kElementBytes - 1) / kElementBytes);
+  const Place place = place_at(*region, first);
+  if (place.index >= region->batch || place.row >= region->rows ||
+      place.col + count > region->cols) {
+    const std::int64_t beyond = std::max<std::int64_t>(region->cols - place.col, 0);
+    return verb + name_of(*region, place_at(*region, first + beyond)) + at(site);
+  }
+  if (const char* why = is_store ? region->not_stored : region->not_loaded) {
+    return verb + name_of(*region, place) + ", " + why + at(site);
+  }
+  if (!order_.is_after_previous_launch(thread)) {
+    return verb + name_of(*region, place) + " before wait_for_previous_kernel()" + at(site);
+  }
+  if (region->words.empty()) return std::nullopt;
+  const std::int64_t element = (place.index * region->rows + place.row) * region->cols + place.col;
+  for (std::int64_t i = element; i < element + count; ++i) {
+    auto problem = is_store ? store(thread, *region, i, site) : load(thread, *region, i, site);
+    if (problem) return problem;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> GlobalMemory::load(unsigned thread, Region& region, std::int64_t element,
+                                              std::uint32_t site) {
+  Word& word = region.words[static_cast<std::size_t>(element)];
+  if (region.stored_first && word.store.epoch < call_began_) {
+    return "load of " + name_of(region, element) + ", which no kernel of the call has stored" +
+           at(site);
+  }
+  if (is_race(thread, word.store)) {
+    return race(region, element, word.store, "stored", "loads", site);
+  }
+  if (word.load.epoch >= order_.launch_began()) {
+    if (word.load.epoch < order_.block_began()) {
+      region.other_loads[element].of_block = word.load;
+    } else if (word.load.epoch == order_.now() && word.load.thread != thread) {
+      region.other_loads[element].of_thread = word.load;
+    }
+  }
+  word.load = {order_.now(), order_.block(), site, static_cast<std::uint16_t>(thread),
+               order_.stamp_of(thread)};
+  return std::nullopt;
+}
+
+std::optional<std::string> GlobalMemory::store(unsigned thread, Region& region,
+                                               std::int64_t element, std::uint32_t site) {
+  Word& word = region.words[static_cast<std::size_t>(element)];
+  if (region.stored_once && word.store.epoch >= call_began_) {
+    return "second store to " + name_of(region, element) + at(site) + "; " +
+           name_of_thread(word.store) + " stored it" + at(word.store.site);
+  }
+  if (is_race(thread, word.store)) {
+    return race(region, element, word.store, "stored", "stores", site);
+  }
+  if (is_race(thread, word.load)) return race(region, element, word.load, "loaded", "stores", site);
+  if (!region.other_loads.empty()) {
+    const auto other = region.other_loads.find(element);
+    if (other != region.other_loads.end()) {
+      for (const Access& load : {other->second.of_block, other->second.of_thread}) {
+        if (is_race(thread, load)) return race(region, element, load, "loaded", "stores", site);
+      }
+    }
+  }
+  word.store = {order_.now(), order_.block(), site, static_cast<std::uint16_t>(thread),
+                order_.stamp_of(thread)};
+  return std::nullopt;
+}
+
+// Does nothing order an earlier access and what the thread does now?
+bool GlobalMemory::is_race(unsigned thread, const Access& earlier) const {
+  if (earlier.epoch < order_.launch_began()) return false;  // a launch ended since then
+  if (earlier.epoch < order_.block_began()) return true;    // another block
+  return earlier.epoch == order_.now() && !order_.is_ordered(earlier.thread, earlier.stamp, thread);
+}
+
+std::string GlobalMemory::race(const Region& region, std::int64_t element, const Access& earlier,
+                               const char* earlier_verb, const char* verb,
+                               std::uint32_t site) const {
+  const bool one_block = earlier.block == order_.block();
+  return "race at " + name_of(region, element) + ": this thread " + verb + " it" + at(site) + "; " +
+         name_of_thread(earlier) + " " + earlier_verb + " it" + at(earlier.site) +
+         (one_block ? "; no barrier between" : "; nothing orders the blocks of a launch");
+}
+
+std::string GlobalMemory::name_of_thread(const Access& access) const {
+  return "block " + std::to_string(access.block) + ", thread " + order_.name_of(access.thread);
+}
+
+GlobalMemory::Place GlobalMemory::place_at(const Region& region, std::int64_t offset) const {
+  const auto place_in = [&](std::int64_t index) {
+    const std::int64_t in_matrix = offset - index * region.stride;
+    return Place{index, in_matrix / region.ld, in_matrix % region.ld};
+  };
+  if (region.batch == 1 || region.stride == 0) return place_in(0);
+  // The last matrix that begins before it, or, where the matrices of an input interleave, another.
+  const std::int64_t last = std::min(offset / region.stride, region.batch - 1);
+  const std::int64_t extent = (region.rows - 1) * region.ld + region.cols;
+  for (std::int64_t i = last; i >= 0 && offset - i * region.stride < extent; --i) {
+    if (place_in(i).col < region.cols) return place_in(i);
+  }
+  return place_in(last);
+}
+
+std::string GlobalMemory::name_of(const Region& region, std::int64_t element) const {
+  return name_of(region, Place{element / region.cols / region.rows,
+                               element / region.cols % region.rows, element % region.cols});
+}
+
+// "c(3, 4)", "the padding of c after row 3, column 44 of 43".
+std::string GlobalMemory::name_of(const Region& region, const Place& place) const {
+  const std::string matrix =
+      region.batch > 1 && region.stride > 0 ? "[" + std::to_string(place.index) + "]" : "";
+  const std::string row = std::to_string(place.row);
+  const std::string col = std::to_string(place.col);
+  if (place.row >= region.rows) return "what lies between two matrices of " + region.name;
+  if (place.col >= region.cols) {
+    return "the padding of " + region.name + matrix + " after row " + row + ", column " + col +
+           " of " + std::to_string(region.cols);
+  }
+  if (region.ld == region.cols && region.rows == 1 && region.words.size() > 0 &&
+      !region.stored_once) {
+    return "element " + col + " of " + region.name;
+  }
+  return region.name + matrix + "(" + row + ", " + col + ")";
+}
+
+std::string GlobalMemory::name_outside(std::uintptr_t address) const {
+  const Region* nearest = nullptr;
+  std::uintptr_t least = ~std::uintptr_t{0};
+  for (const Region& region : regions_) {
+    const bool before = address < region.begin;
+    const std::uintptr_t away =
+        before ? region.begin - address : address - (region.begin + region.bytes) + kElementBytes;
+    if (away < least) {
+      least = away;
+      nearest = &region;
+    }
+  }
+  if (nearest == nullptr) return "memory that no operand has";
+  return "memory outside every operand, " + elements(least) +
+         (address < nearest->begin ? " before the first of " : " after the last of ") +
+         nearest->name;
+}
+
+}  // namespace tilegate::simt::counted

@@ -1,0 +1,74 @@
+// No stage rounds more than it says: neither its operands nor, along K, more often than the chain
+// that it declares, which sets its bound.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/device.hpp>
+
+#include "ladder/case_list.hpp"
+#include "ladder/cases.hpp"
+#include "ladder/stage_test.hpp"
+#include "rerun.hpp"
+#include "verifier/summation.hpp"
+
+namespace tilegate::ladder {
+namespace {
+
+class FullSignificandsTest : public StageCaseTest {};
+
+TEST_P(FullSignificandsTest, AreKept) { expect_right(); }
+
+INSTANTIATE_TEST_SUITE_P(Ladder, FullSignificandsTest,
+                         testing::ValuesIn(for_every_stage(significand_cases)), name_case);
+
+bool is_plain(const Problem& problem) {
+  return problem.op_a == Op::kN && problem.op_b == Op::kN && problem.batch == 1;
+}
+
+class SummationTest : public StageCaseTest {
+ protected:
+  // The stage's own choice first, then some of the others, for the plain problem alone.
+  std::vector<std::string> configurations() const {
+    constexpr std::size_t kMost = 6;
+    std::vector<std::string> names = {""};
+    const Problem& problem = test_case().problem;
+    if (stage().candidates == nullptr || is_variant(stage()) || !is_plain(problem)) return names;
+    const auto candidates = stage().candidates(problem, device::current());
+    const std::size_t step = (candidates.size() + kMost - 1) / kMost;
+    for (std::size_t i = 0; i < candidates.size(); i += step) {
+      names.push_back(candidates[i].choice.configuration);
+    }
+    return names;
+  }
+};
+
+TEST_P(SummationTest, IsNoDeeperThanDeclared) {
+  constexpr std::int64_t kOtherRoundings = 3;  // the product, alpha, beta
+  const std::int64_t k = test_case().problem.shape.k;
+  for (const std::string& configuration : configurations()) {
+    const Plan plan = stage().plan(test_case().problem, device::current(), configuration);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    std::vector<std::int64_t> products = {0};  // where a sum in the order of K is deepest
+    if (configuration.empty() && !is_variant(stage()) && is_plain(test_case().problem)) {
+      products.insert(products.end(), {k / 2, k - 1});
+    }
+    const auto found = verifier::find_depth(stage(), plan, products);
+    ASSERT_TRUE(found.status.ok()) << stage().name << ": " << found.status.message()
+                                   << "\n  run it again: " << rerun_command();
+    EXPECT_LE(found.additions + kOtherRoundings, plan.rounding_chain())
+        << stage().name << " " << plan.configuration() << ": " << found.where << " goes through "
+        << found.additions << " additions, besides its own rounding, alpha and beta"
+        << "\n  run it again: " << rerun_command();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ladder, SummationTest, testing::ValuesIn(for_every_stage(summation_cases)),
+                         name_case);
+
+}  // namespace
+}  // namespace tilegate::ladder

@@ -1,0 +1,180 @@
+// That every test of the ladder is run: what is in the catalogue is tested, by as many cases as its
+// tables have, and each test belongs to one entry of ctest. Nothing here names a stage.
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/catalogue.hpp>
+
+#include "ladder/case_list.hpp"
+#include "ladder/cases.hpp"
+#include "ladder/stage_test.hpp"
+
+namespace tilegate::ladder {
+namespace {
+
+// A suite of GoogleTest whose tests are the cases of a table, and the fewest that a stage or a
+// variant has: what is lost from a table is seen here.
+struct Suite {
+  const char* name;
+  std::vector<Case> (*table)(const Stage& stage);
+  std::size_t least, least_of_variant;
+};
+constexpr Suite kSuites[] = {
+    {"Ladder/SgemmTest", shape_cases, 336, 336},
+    {"Ladder/MemoryContractTest", memory_cases, 121, 121},
+    {"Ladder/BlasSemanticsTest", semantics_cases, 222, 222},
+    {"Ladder/ConfigurationsTest", configuration_cases, 3, 3},
+    {"Ladder/FullSignificandsTest", significand_cases, 12, 12},
+    {"Ladder/SummationTest", summation_cases, 3, 2},
+    {"Ladder/RepeatableTest", repeat_cases, 12, 12},
+    {"Ladder/RandomSweepTest", random_cases, 60, 6},
+};
+// And those that have as many tests for every stage.
+constexpr std::pair<const char*, std::size_t> kStageSuites[] = {
+    {"Ladder/ErrorsAreValuesTest", 18},
+    {"Ladder/HugeExtentsTest", 2},
+};
+
+// An entry of ctest, as tests/ladder/CMakeLists.txt made it.
+struct Entry {
+  std::string stage, suite, filter;
+};
+
+std::vector<Entry> entries() {
+  std::ifstream file(TILEGATE_LADDER_ENTRIES);
+  std::vector<Entry> all;
+  for (Entry entry; file >> entry.stage >> entry.suite >> entry.filter;) all.push_back(entry);
+  return all;
+}
+
+bool matches(const char* pattern, const char* text) {
+  if (*pattern == '\0') return *text == '\0';
+  if (*pattern == '*')
+    return matches(pattern + 1, text) || (*text != '\0' && matches(pattern, text + 1));
+  return *pattern == *text && matches(pattern + 1, text + 1);
+}
+
+bool matches_any(const std::string& patterns, const std::string& name) {
+  std::istringstream in(patterns);
+  for (std::string pattern; std::getline(in, pattern, ':');) {
+    if (matches(pattern.c_str(), name.c_str())) return true;
+  }
+  return false;
+}
+
+// GoogleTest's rule: some pattern before the '-', none after it.
+bool selects(const std::string& filter, const std::string& name) {
+  const std::size_t dash = filter.find('-');
+  return matches_any(filter.substr(0, dash), name) &&
+         (dash == std::string::npos || !matches_any(filter.substr(dash + 1), name));
+}
+
+// Calls visit(suite, test) for each test of the ladder in this binary.
+template <typename Visit>
+void for_each_test(Visit visit) {
+  const testing::UnitTest& tests = *testing::UnitTest::GetInstance();
+  for (int i = 0; i < tests.total_test_suite_count(); ++i) {
+    const testing::TestSuite& suite = *tests.GetTestSuite(i);
+    if (!std::string(suite.name()).starts_with("Ladder/")) continue;
+    for (int j = 0; j < suite.total_test_count(); ++j) {
+      visit(std::string(suite.name()), std::string(suite.GetTestInfo(j)->name()));
+    }
+  }
+}
+
+// The stage or variant that a test, `<test>/<name>_<case>` or `<test>/<name>`, is of.
+const Stage* stage_of(const std::string& test) {
+  const std::string of = test.substr(test.find('/') + 1) + "_";
+  const Stage* found = nullptr;
+  for (const CatalogueEntry& entry : catalogue()) {
+    const auto consider = [&](const Stage* stage) {
+      const bool fits = of.starts_with(test_name(*stage) + "_");
+      if (fits && (found == nullptr || found->name.size() < stage->name.size())) found = stage;
+    };
+    consider(entry.stage);
+    for (const Stage* variant : entry.variants) consider(variant);
+  }
+  return found;
+}
+
+TEST(Wiring, EveryTestIsInOneEntry) {
+  const std::vector<Entry> all = entries();
+  for_each_test([&](const std::string& suite, const std::string& test) {
+    const std::string name = suite + "." + test;
+    int found = 0;
+    for (const Entry& entry : all) found += selects(entry.filter, name) ? 1 : 0;
+    ASSERT_EQ(found, 1) << name;
+  });
+}
+
+TEST(Wiring, EveryStageHasEverySuite) {
+  std::map<std::string, std::set<std::string>> suites;
+  std::set<std::string> every_suite;
+  for (const Entry& entry : entries()) {
+    suites[entry.stage].insert(entry.suite);
+    every_suite.insert(entry.suite);
+  }
+  EXPECT_GE(every_suite.size(), 11U);
+  EXPECT_EQ(suites.size(), catalogue().size());
+  for (const CatalogueEntry& entry : catalogue()) {
+    EXPECT_EQ(suites[std::string(entry.stage->name)], every_suite) << entry.stage->name;
+  }
+}
+
+TEST(Wiring, EveryStageHasEveryCase) {
+  std::map<std::pair<std::string, const Stage*>, std::size_t> registered;
+  for_each_test([&](const std::string& suite, const std::string& test) {
+    ++registered[{suite, stage_of(test)}];
+  });
+  std::size_t expected = 0;
+  const auto expect = [&](const std::string& suite, const Stage* stage, std::size_t cases) {
+    EXPECT_EQ((registered[{suite, stage}]), cases) << suite << " of " << stage->name;
+    ++expected;
+  };
+  for (const CatalogueEntry& entry : catalogue()) {
+    std::vector<const Stage*> stages = {entry.stage};
+    stages.insert(stages.end(), entry.variants.begin(), entry.variants.end());
+    for (const Stage* stage : stages) {
+      for (const Suite& suite : kSuites) {
+        const std::size_t cases = suite.table(*stage).size();
+        EXPECT_GE(cases, is_variant(*stage) ? suite.least_of_variant : suite.least)
+            << suite.name << " of " << stage->name;
+        expect(suite.name, stage, cases);
+      }
+      for (const auto& [suite, least] : kStageSuites) {
+        const std::size_t of_first = registered[{suite, catalogue().front().stage}];
+        EXPECT_GE(of_first, least) << suite;
+        if (is_variant(*stage) && registered[{suite, stage}] == 0) continue;
+        expect(suite, stage, of_first);
+      }
+    }
+  }
+  EXPECT_EQ(registered.size(), expected) << "suites or stages that nobody knows";
+}
+
+TEST(Wiring, EveryFolderIsInTheCatalogue) {
+  std::set<std::string> catalogued;
+  for (const CatalogueEntry& entry : catalogue()) {
+    catalogued.emplace(entry.folder);
+    const bool has_variants = entry.sources.find("variants.cu") != std::string_view::npos;
+    EXPECT_EQ(!entry.variants.empty(), has_variants) << entry.stage->name;
+  }
+  const std::filesystem::path root(TILEGATE_SOURCE_DIR);
+  for (const auto& item : std::filesystem::directory_iterator(root / "kernels")) {
+    const std::string name = item.path().filename().string();
+    if (std::isdigit(static_cast<unsigned char>(name.front())) == 0) continue;
+    EXPECT_TRUE(catalogued.contains("kernels/" + name)) << "no rung is made of kernels/" << name;
+  }
+}
+
+}  // namespace
+}  // namespace tilegate::ladder

@@ -1,0 +1,64 @@
+// The double-buffered kernel of the ladder behind conditions that let vectors through where rows do
+// not consist of whole ones.
+#include <tilegate/common/warp_tiles.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+#include "verifier_faults/faults.hpp"
+#include "verifier_faults/planted_stage.cuh"
+
+namespace tilegate::faults {
+
+struct SmallTiles {
+  static constexpr int kBlockM = 32, kBlockN = 16, kBlockK = 8;
+  static constexpr int kWarpM = 32, kWarpN = 16;
+  static constexpr int kBlocksPerSm = 1;
+  static constexpr bool kDealtLanes = false;
+};
+using Config = WarpTiles<SmallTiles>;
+
+template <bool kVector>
+__global__ void vector_sgemm(KernelArgs args) {
+  double_buffered::multiply_block<Config, kVector>(args);
+}
+
+// As allows_vectors for one operand, but for the width of its rows.
+bool starts_rows_aligned(const Problem& problem, Operand operand) {
+  return problem.offset_bytes[static_cast<std::size_t>(operand)] % 16 == 0 &&
+         problem.ld(operand) % 4 == 0;
+}
+
+// `kForgets` of the operands are not asked for the width of their rows.
+template <bool kForgetsA, bool kForgetsBAndC>
+Choice choose_vectors(const Problem& problem, const Device& /*device*/) {
+  const auto allows = [&](Operand operand, bool forgets) {
+    return forgets ? starts_rows_aligned(problem, operand) : allows_vectors(problem, operand);
+  };
+  const bool vectors = allows(Operand::kA, kForgetsA) && allows(Operand::kB, kForgetsBAndC) &&
+                       allows(Operand::kC, kForgetsBAndC);
+  const auto kernel = vectors ? vector_sgemm<true> : vector_sgemm<false>;
+  return serial_choice<Config::Grid>(problem, [kernel](const KernelArgs& args, Stream stream) {
+    const device::LaunchConfig launch{
+        .kernel = "planted vectors",
+        .blocks = Config::Grid::num_blocks(args.shape),
+        .threads_x = Config::kNumThreads,
+        .shared_bytes = sizeof(double_buffered::SharedStorage<Config>)};
+    return device::launch(launch, stream, kernel, args);
+  });
+}
+
+template <bool kForgetsA, bool kForgetsBAndC>
+constexpr Stage make_vector_stage(std::string_view name) {
+  return make_stage(name, kWarpTileSizes<SmallTiles>, choose_vectors<kForgetsA, kForgetsBAndC>);
+}
+
+std::span<const Stage> vector_faults() {
+  static constexpr Stage kStages[] = {
+      make_vector_stage<false, false>("RightVectors"),
+      make_vector_stage<true, false>("RaggedVectorsOfA"),
+      make_vector_stage<false, true>("RaggedVectorsOfBAndC"),
+  };
+  return kStages;
+}
+
+}  // namespace tilegate::faults
