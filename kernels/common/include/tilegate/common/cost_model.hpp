@@ -1,9 +1,10 @@
 // How long a plan of tiles should take.
 //
 // Fitted to 884 timings of the interleaved kernels on one NVIDIA H200 (132 multiprocessors, 1980
-// MHz, driver 580.159.04, CUDA 13.0), 39 shapes from 64³ to 16384³; the error is 12 % (root mean
-// square of the logarithm). Other GPUs are taken for an H200 with another number of
-// multiprocessors, so that the numbers rank plans there and no more.
+// MHz, driver 580.159.04, CUDA 13.0), 39 shapes from 64³ to 16384³, with an error of 12 % (root
+// mean square of the logarithm); then corrected by the shapes of bench/shapes.csv. Other GPUs are
+// taken for an H200 with another number of multiprocessors, so that the numbers rank plans there
+// and no more.
 #pragma once
 
 #include <algorithm>
@@ -27,9 +28,9 @@ constexpr double kFittedMultiprocessors = 132.0;
 constexpr double kReadBandwidth = 2.2e12, kWriteBandwidth = 2.1e12;  // bytes per second
 constexpr double kL2Bytes = 45e6;
 constexpr double kShareFromL2 = 0.35;  // of the time to read, for operands that L2 holds
-constexpr double kPartialBandwidth = 6.4e12, kPartialSeconds = 3.8e-6;
+constexpr double kPartialBandwidth = 6.4e12, kPartialSeconds = 2.0e-6;
 constexpr double kLaunchGap = 0.5e-6;  // between kernels that do not overlap
-constexpr double kNarrowSpeed = 0.89;  // without vectors: 4097×4095×4093 against 4096³
+constexpr double kNarrowSpeed = 0.80;  // without vectors: 2048×2048×2048/off4 against 2048³
 
 // `count` blocks of `flop` each, of which the device runs `per_sm` on a multiprocessor at a time.
 // What a block multiplies outside of C counts too.
