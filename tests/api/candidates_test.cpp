@@ -82,7 +82,7 @@ TEST(Sgemm, LeavesOutWhatTheDeviceCannotRun) {
 }
 
 TEST(Sgemm, SaysWhyNoRungCanDoIt) {
-  const Problem problem = Problem::dense({4, 4096, 4096}, Op::kT);
+  const Problem problem = Problem::dense({std::int64_t{1} << 32, 1, 1}, Op::kT);
   const Status status = sgemm::stage.plan(problem, gpu(75)).status();
   EXPECT_EQ(status.code(), Status::Code::kUnsupported);
   EXPECT_NE(status.message().find("Skinny: needs compute capability 80"), std::string::npos)
