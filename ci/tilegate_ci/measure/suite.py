@@ -27,7 +27,7 @@ def parse_suite(text: str, path: str) -> list[str]:
     names: list[str] = []
     for number, line in enumerate(lines[1:], start=2):
         if line:
-            name = _name(line, f"{path}:{number}")
+            name = name_of(line, f"{path}:{number}")
             if name in names:
                 raise GateError(f"{path}:{number}: {name} is there twice")
             names.append(name)
@@ -36,7 +36,8 @@ def parse_suite(text: str, path: str) -> list[str]:
     return names
 
 
-def _name(line: str, where: str) -> str:
+def name_of(line: str, where: str = "") -> str:
+    """The benchmark that a line stands for; `where` it is, for errors."""
     cells = line.split(",")
     try:
         m, n, k, lda, ldb, ldc, offset = (int(cell) for cell in cells[1:])

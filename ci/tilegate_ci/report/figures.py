@@ -66,6 +66,13 @@ def read_variants(repository: Path) -> Run | None:
     return load(str(path), Role.CANDIDATE) if path.exists() else None
 
 
+def read_results(repository: Path, what: str) -> Run | None:
+    """Of bench/results: "shapes", every rung on odd, skinny and unaligned shapes; "sgemm", Sgemm
+    on all of bench/shapes.csv; "random", Sgemm on random ones."""
+    path = repository / VARIANTS.with_name(f"nvidia-h200-{what}.json")
+    return load(str(path), Role.CANDIDATE) if path.exists() else None
+
+
 def read_profile(repository: Path) -> ProfileFile | None:
     path = repository / PROFILE
     return formats.load(ProfileFile, path) if path.exists() else None
@@ -114,7 +121,8 @@ def provenance(run: Run, rows: Iterable[Benchmark]) -> str:
     commits = {str(row.fields.get("commit", run.commit)) for row in rows}
     each = ", ".join(sorted(commit[:12] + commit[40:] for commit in commits))
     parts.append(f"commit{'s' if len(commits) > 1 else ''} {each}")
-    return ", ".join([*parts, f"median of {run.processes} processes"])
+    measured_in = f"median of {run.processes} processes" if run.processes > 1 else "one process"
+    return ", ".join([*parts, measured_in])
 
 
 def machine(device: Mapping[str, Any]) -> str:

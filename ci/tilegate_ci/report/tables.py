@@ -1,13 +1,15 @@
 """The generated blocks of the READMEs, from the committed recordings."""
 
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.core.markdown import begin, with_block
-from tilegate_ci.core.model import Benchmark, Run
+from tilegate_ci.core.markdown import begin, table, with_block
+from tilegate_ci.core.model import GFLOPS, Benchmark, Run
 from tilegate_ci.core.stages import Stage, find_ladder
+from tilegate_ci.measure.suite import name_of as suite_name
 from tilegate_ci.profile.format import ProfiledKernel, ProfileFile, SharedMemory
 from tilegate_ci.report import templates
 from tilegate_ci.report.figures import (
@@ -21,13 +23,28 @@ from tilegate_ci.report.figures import (
     provenance,
     read_baseline,
     read_profile,
+    read_results,
     read_variants,
     share,
     tflops,
 )
-from tilegate_ci.report.templates import Markdown, escaped
+from tilegate_ci.report.templates import Markdown, code, escaped
 
 SIZES = (1024, 2048, 4096)
+# Squares whose operands allow no vectors: shape, what differs, title.
+UNALIGNED = (
+    (
+        "1024x1024x1024",
+        "ld1025x1027x1029",
+        "1024³, rows of 1025, 1027, 1029 words",
+    ),
+    ("2048x2048x2048", "off4", "2048³, pointers 4 bytes off"),
+    (
+        "4096x4096x4096",
+        "ld4099x4097x4101/off8",
+        "4096³, rows of 4099, 4097, 4101 words, 8 bytes off",
+    ),
+)
 NO_BASELINE = f"No baseline committed yet (`{BASELINE.as_posix()}`)."
 
 
@@ -58,7 +75,29 @@ def documents(repository: Path) -> dict[Path, Page]:
         elif path.exists() and begin("numbers") in read_text(path):
             missing = NO_BASELINE if run is None else f"{rung.name} is not in the baseline yet."
             pages[path] = Page(filled(path, "numbers", missing), measured=False)
+    if run is not None:
+        pages |= shape_pages(repository, run, rungs, pages)
     return pages
+
+
+def shape_pages(
+    repository: Path, run: Run, rungs: Sequence[Stage], pages: Mapping[Path, Page]
+) -> dict[Path, Page]:
+    """The pages that show other shapes than squares, where those were recorded."""
+    found = {}
+    ladder, sgemm = repository / "kernels" / "README.md", repository / "kernels/sgemm/README.md"
+    unaligned = read_results(repository, "shapes")
+    if unaligned is not None:
+        text = with_block(
+            read_text(ladder), "unaligned", unaligned_block(run, unaligned, rungs), ladder
+        )
+        found[ladder] = Page(text, measured=True)
+    shapes, random = read_results(repository, "sgemm"), read_results(repository, "random")
+    if shapes is not None and random is not None:
+        sets = shape_sets(repository / "bench" / "shapes.csv")
+        block = shapes_block(shapes, random, sets)
+        found[sgemm] = Page(with_block(pages[sgemm].text, "shapes", block, sgemm), measured=True)
+    return found
 
 
 def filled(path: Path, block: str, content: str) -> str:
@@ -106,11 +145,60 @@ def numbers_block(
         picture=PICTURES["ladder.svg"],
         rows=rows,
         made_on=provenance(run, rung.rows.values()),
-        **_variants(variants, rung.name),
+        **_variants(variants, rung),
         profile=profile,
         kernels=[kernel.name.partition("<")[0] for kernel in kernels],
         counters=[(title, [cell(kernel) for kernel in kernels]) for title, cell in _COUNTERS],
     )
+
+
+def unaligned_block(run: Run, others: Run, rungs: Sequence[Stage]) -> str:
+    """What operands without whole vectors cost each rung: TFLOP/s with, without, slow-down."""
+
+    def cell(rung: str, shape: str, form: str) -> str:
+        with_vectors = run.benchmarks.get(f"{rung}/{shape}")
+        without = others.benchmarks.get(f"{rung}/{shape}/{form}")
+        if with_vectors is None or without is None:
+            return "-"
+        slower = with_vectors.summary[GFLOPS] / without.summary[GFLOPS] - 1
+        return f"{tflops(with_vectors)} → {tflops(without)}, {100 * slower:.1f} %"
+
+    heads = ["", *(title for _, _, title in UNALIGNED)]
+    rows = [
+        [rung.name, *(cell(rung.name, shape, form) for shape, form, _ in UNALIGNED)]
+        for rung in rungs
+    ]
+    made_on = [provenance(each, each.benchmarks.values()) for each in (run, others)]
+    return "\n".join(
+        [*table(heads, rows), "", f"With vectors: {made_on[0]}. Without: {made_on[1]}."]
+    )
+
+
+def shapes_block(shapes: Run, random: Run, sets: Mapping[str, str]) -> str:
+    """How Sgemm stands to cuBLAS, by set of shapes."""
+    by_set: dict[str, dict[str, float]] = {}
+    for runs, set_of in ((shapes, sets), (random, {})):
+        for name, row in runs.benchmarks.items():
+            shape, ratio = name.partition("/")[2], share(row)
+            if ratio is not None:
+                by_set.setdefault(set_of.get(shape, "random"), {})[shape] = ratio
+    listed = {s: r for name, of in by_set.items() if name != "random" for s, r in of.items()}
+    rows = []
+    for name, of in [*by_set.items(), ("all but random", listed)]:
+        worst = min(of, key=lambda shape: of[shape])
+        below = str(sum(ratio < 1 for ratio in of.values()))
+        mean = statistics.geometric_mean(of.values())
+        rows.append([name, code(worst), str(len(of)), f"{mean:.3f}", f"{of[worst]:.3f}", below])
+    heads = ("set", "least at", "problems", "geometric mean", "least", "below 1")
+    made_on = provenance(shapes, shapes.benchmarks.values())
+    note = f"cuBLAS's time over Sgemm's; above 1 Sgemm is faster. {made_on}."
+    return "\n".join([*table(heads, rows, left=2), "", note])
+
+
+def shape_sets(path: Path) -> dict[str, str]:
+    """The set of each shape of bench/shapes.csv, by the problem's text."""
+    names = [line.split(",", 1) for line in read_text(path).splitlines()[1:] if line]
+    return {suite_name(f"Sgemm,{rest}").partition("/")[2]: name for name, rest in names}
 
 
 def _block(template: str, **values: object) -> str:
@@ -118,16 +206,20 @@ def _block(template: str, **values: object) -> str:
     return templates.markdown(template, **sizes, **values).rstrip("\n")
 
 
-def _variants(run: Run | None, name: str) -> dict[str, object]:
-    """The rung's configurations side by side, where it has more than one."""
+def _variants(run: Run | None, rung: Measured) -> dict[str, object]:
+    """The rung's configurations side by side, where it has more than one; its own as in the
+    baseline where the variants were recorded without it."""
+    name = rung.name
     rows: dict[str, dict[int, Benchmark]] = {}
     for benchmark, row in run.benchmarks.items() if run is not None else ():
         stage, _, shape = benchmark.partition("/")
         if stage == name or stage.startswith(f"{name}."):
             rows.setdefault(stage, {})[int(shape.partition("x")[0])] = row
-    if run is None or len(rows) < 2:
+    if run is None or not rows.keys() - {name}:
         return {"variants": []}
     sizes = sorted({size for row in rows.values() for size in row})
+    known = {size: row for size, row in rung.squares().items() if size in sizes}
+    rows.setdefault(name, known)
     speeds = {
         stage: [tflops(row.get(size)) for size in sizes] for stage, row in sorted(rows.items())
     }

@@ -18,6 +18,13 @@ from tilegate_ci.resources.sources import INCLUDES
 CORE = ("kernels/core/problem.cpp", "kernels/core/stage.cpp")  # what launches.cpp calls
 FLAGS = ("-O3", "-DNDEBUG", "-std=c++20")
 FETCHED = REPOSITORY / "build" / "nvcc" / "nvidia" / "cu13" / "bin"  # by ci/nvcc
+NO_CHOICES = """#pragma once
+#include <span>
+#include <tilegate/stage.hpp>
+namespace tilegate::{word} {{
+inline constexpr std::span<const Stage* const> kChoices;
+}}
+"""
 LAUNCHES = Path(__file__).with_name("launches.cpp")
 
 
@@ -82,9 +89,13 @@ def compile_rung(
     said, objects = "", []
     variants = any(source.name == "variants.cu" for source in stage.sources)
     with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
+        # A stage that chooses among others is compiled without them: they have rows of their own.
+        choices = Path(folder, "tilegate", "choices", f"{stage.word}.hpp")
+        choices.parent.mkdir(parents=True)
+        choices.write_text(NO_CHOICES.format(word=stage.word), encoding="utf-8")
         for source in stage.sources:
             made = str(Path(folder, f"{source.stem}.o"))
-            compiling = ["-Xptxas", "-v", "-c", str(repository / source), "-o", made]
+            compiling = ["-Xptxas", "-v", f"-I{folder}", "-c", str(repository / source), "-o", made]
             done = _nvcc(toolkit, repository, [*targets, *compiling])
             said += done.stdout + done.stderr
             objects.append(made)
