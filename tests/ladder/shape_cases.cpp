@@ -140,7 +140,9 @@ std::vector<Case> shape_cases(const Stage& stage) {
     if (is_variant(stage) && forms[i].batch > 1) continue;
     cases.set_form(forms[i]);
     for (std::size_t j = i; j < edges.size(); j += forms.size()) cases.add(edges[j]);
-    for (const Shape& shape : kVectorShapes) cases.add_aligned(shape);
+    for (std::size_t j = i % 2; j < kVectorShapes.size(); j += 2) {
+      cases.add_aligned(kVectorShapes[j]);
+    }
     if (is_variant(stage)) continue;
     for (const std::int64_t tile : stage.tile_sizes) {
       if (tile <= kLargestRepeated) cases.add_aligned({tile, tile, tile});

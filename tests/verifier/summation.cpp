@@ -80,7 +80,7 @@ void Summation::set_products(std::int64_t k, float value) {
 Status Summation::run(std::int64_t i, std::int64_t j) {
   set_products(i, kMask);
   set_products(j, -kMask);
-  const Status uploaded = a_.upload();
+  Status uploaded = a_.upload();
   set_products(i, 1.0F);
   set_products(j, 1.0F);
   if (!uploaded.ok()) return uploaded;
@@ -124,9 +124,10 @@ SummationDepth find_depth(const Stage& stage, const Plan& plan,
   SummationDepth result;
   Summation summation(stage, plan);
   if (result.status = summation.prepare(); !result.status.ok()) return result;
-  const auto& [m, n, k] = plan.problem().shape;
+  const Shape& shape = plan.problem().shape;
+  const std::int64_t k = shape.k;
   const auto sizes = static_cast<std::size_t>(k) + 1;
-  const auto elements = static_cast<std::size_t>(plan.problem().batch * m * n);
+  const auto elements = static_cast<std::size_t>(plan.problem().batch * shape.m * shape.n);
   for (const std::int64_t i : products) {
     std::vector<bool> is_size(elements * sizes);  // of a subtree around i
     for (std::int64_t j = 0; j < k; ++j) {

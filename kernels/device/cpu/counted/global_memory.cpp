@@ -239,7 +239,7 @@ std::string GlobalMemory::name_of(const Region& region, const Place& place) cons
     return "the padding of " + region.name + matrix + " after row " + row + ", column " + col +
            " of " + std::to_string(region.cols);
   }
-  if (region.ld == region.cols && region.rows == 1 && region.words.size() > 0 &&
+  if (region.ld == region.cols && region.rows == 1 && !region.words.empty() &&
       !region.stored_once) {
     return "element " + col + " of " + region.name;
   }
