@@ -167,6 +167,7 @@ def unaligned_block(run: Run, others: Run, rungs: Sequence[Stage]) -> str:
     rows = [
         [rung.name, *(cell(rung.name, shape, form) for shape, form, _ in UNALIGNED)]
         for rung in rungs
+        if any(name.startswith(f"{rung.name}/") for name in others.benchmarks)
     ]
     made_on = [provenance(each, each.benchmarks.values()) for each in (run, others)]
     return "\n".join(
