@@ -106,9 +106,10 @@ Choice choose_beyond(const Problem& problem, const Device& device) {
   Choice choice = choose_strided<StrideFault::kNone>(problem, device);
   const double blocks = static_cast<double>(ceil_div(problem.shape.m, kTileM)) *
                         static_cast<double>(ceil_div(problem.shape.n, kTileN));
-  choice.status = blocks <= static_cast<double>(StridedGrid::kMaxBlocks + kMore)
-                      ? Status()
-                      : Status::unsupported("more blocks than a grid has");
+  choice.status = {};
+  if (blocks > static_cast<double>(StridedGrid::kMaxBlocks + kMore)) {
+    choice.status = Status::unsupported("more blocks than a grid has");
+  }
   return choice;
 }
 
