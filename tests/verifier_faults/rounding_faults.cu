@@ -39,7 +39,7 @@ constexpr bool sums_halves(RoundingFault fault) {
 }
 
 // How far off an element is, in bounds.
-constexpr double bounds_off(RoundingFault fault) {
+__host__ __device__ constexpr double bounds_off(RoundingFault fault) {
   if (fault < RoundingFault::kHalfTheBound) return 0.0;
   return fault == RoundingFault::kHalfTheBound ? 0.5 : 2.0;
 }

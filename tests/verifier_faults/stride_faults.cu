@@ -102,15 +102,14 @@ constexpr Stage make_strided(std::string_view name) {
 
 // Of a grid that takes `kMore` blocks more than there are.
 template <std::int64_t kMore>
-Choice choose_beyond(const Problem& problem, const Device& device) {
-  Choice choice = choose_strided<StrideFault::kNone>(problem, device);
+Choice choose_beyond(const Problem& problem, const Device& /*device*/) {
   const double blocks = static_cast<double>(ceil_div(problem.shape.m, kTileM)) *
                         static_cast<double>(ceil_div(problem.shape.n, kTileN));
-  choice.status = {};
   if (blocks > static_cast<double>(StridedGrid::kMaxBlocks + kMore)) {
-    choice.status = Status::unsupported("more blocks than a grid has");
+    return {.status = Status::unsupported("more blocks than a grid has")};
   }
-  return choice;
+  return {.rounding_chain = serial_rounding_chain(problem.shape),
+          .enqueue = enqueue_strided<StrideFault::kNone>};
 }
 
 std::span<const Stage> stride_faults() {
