@@ -142,7 +142,12 @@ def test_barrier_removed(
     mutant.replace(file, r"__syncthreads\(\);", ";", number)
     report = report_of(toolchain, mutant, source, rung, "128x128x256")
     assert report.exit_code == 1
-    assert re.search(rf"HAZARD {rung}/.*\n.*: race at byte \d+ of shared memory", report.text)
+    hazard = r"HAZARD {}/.*\n.*: (race at|read of) byte \d+ of shared memory"
+    found = re.search(hazard.format(rung), report.text)
+    assert found, report.text
+    if found.group(1) == "read of":  # what no copy has brought yet, so that there is one side
+        assert f"kernels/{Path(source).parent}/" in report.text
+        return
     # Both sides of the race are named, in the rung's own source or in the file with the barrier.
     sides = re.findall(r"this thread \w+ at (.*?); thread \S+ \w+ at (.*?); ", report.text)
     assert len(sides) == 1
