@@ -11,8 +11,6 @@ from ladder_builder import REPOSITORY
 
 from tilegate_ci.cli import COMMANDS, main
 
-# Rungs that a page names before they are there.
-ANNOUNCED: frozenset[str] = frozenset()
 _NO_PAGES = ("ci/tilegate_ci/report/markdown/", "tests/gate/golden/", "tests/profile/golden/")
 # A line of a code block that is indented, or a span: a command of ci/ with its arguments.
 _COMMAND = re.compile(r"^    (ci/[a-z]+ [^|\n]*)$|`(ci/[a-z]+\s[^`|]*)`", re.MULTILINE)
@@ -65,8 +63,6 @@ def dead_links(page: Path) -> list[str]:
             continue
         path, _, anchor = target.partition("#")
         there = (page.parent / path).resolve() if path else page
-        if there in {REPOSITORY / name for name in ANNOUNCED}:
-            continue
         if not there.exists() or (anchor and anchor not in anchors(there)):
             dead.append(target)
     return dead
@@ -80,11 +76,6 @@ def test_there_are_pages():
 @pytest.mark.parametrize("page", pages())
 def test_links(page):
     assert dead_links(REPOSITORY / page) == []
-
-
-def test_what_is_announced_is_not_there_yet():
-    there = [name for name in ANNOUNCED if (REPOSITORY / name).exists()]
-    assert there == [], "take these out of ANNOUNCED"
 
 
 def test_dead_links_are_seen(tmp_path):

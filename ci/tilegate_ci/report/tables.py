@@ -219,8 +219,9 @@ def _variants(run: Run | None, rung: Measured) -> dict[str, object]:
     if run is None or not rows.keys() - {name}:
         return {"variants": []}
     sizes = sorted({size for row in rows.values() for size in row})
-    known = {size: row for size, row in rung.squares().items() if size in sizes}
-    rows.setdefault(name, known)
+    apart = name not in rows
+    if apart:
+        rows[name] = {size: row for size, row in rung.squares().items() if size in sizes}
     speeds = {
         stage: [tflops(row.get(size)) for size in sizes] for stage, row in sorted(rows.items())
     }
@@ -229,6 +230,7 @@ def _variants(run: Run | None, rung: Measured) -> dict[str, object]:
         "variants": [(stage, stage == name, cells) for stage, cells in speeds.items()],
         "variant_sizes": sizes,
         "variants_made_on": measured_on,
+        "default_apart": apart,
     }
 
 
