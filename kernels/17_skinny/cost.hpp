@@ -41,8 +41,8 @@ inline double seconds(const Work& work, const Device& device) {
   const double copy_rate = work.vector ? 33.5e9 : 31e9;  // the most of one multiprocessor
   constexpr double kWordIssueRate = 58.5e9;  // of copies of single words, while no FFMA is issued
   constexpr double kClock = 1.98e9;
-  // Of the kernel; of a round, to fill a ring and to add and store the sums. The tiles of 16×64 take
-  // less: 34 later measurements.
+  // Of the kernel; of a round, to fill a ring and to add and store the sums. The tiles of 16×64
+  // take less: 34 later measurements.
   const bool is_smallest = work.results <= 16 * 64;
   const double start = is_smallest ? 0.7e-6 : 2.1e-6, round = is_smallest ? 0.65e-6 : 2.3e-6;
 

@@ -16,7 +16,8 @@ namespace {
 constexpr int kThreadsPerDevice = 2, kLaunches = 20;
 
 // Of tiles and splits of several rungs.
-const std::vector<Shape> kShapes = {{64, 64, 64}, {300, 300, 300}, {33, 4096, 1024}, {7, 2050, 999}};
+const std::vector<Shape> kShapes = {
+    {64, 64, 64}, {300, 300, 300}, {33, 4096, 1024}, {7, 2050, 999}};
 
 // Multiplies ones: every element of C is K. Empty, or what went wrong.
 std::string multiply_ones(const Plan& plan, Stream stream) {

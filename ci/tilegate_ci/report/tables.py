@@ -215,11 +215,12 @@ def _kept(run: Run) -> list[str]:
         return []
     worst = min(kept, key=lambda shape: kept[shape])
     most = max(len(of) for of in timed.values())
+    mean = percent(statistics.geometric_mean(kept.values()))
     return [
         "",
         f"Of each random problem up to {most} configurations were timed, those that the cost models "
-        f"rank first. The choice keeps {percent(statistics.geometric_mean(kept.values()))} of the "
-        f"quickest one's speed (geometric mean), the least {percent(kept[worst])} at `{worst}`.",
+        f"rank first. The choice keeps {mean} of the quickest one's speed (geometric mean), the "
+        f"least {percent(kept[worst])} at `{worst}`.",
     ]
 
 

@@ -45,9 +45,9 @@ struct BlockWork {
 inline double block_seconds(double count, const BlockWork& work, const BlockCost& cost, int per_sm,
                             const Device& device) {
   const double on_busiest = std::ceil(count / device.multiprocessors);
-  const double per_block = (work.flop / (cost.teraflops * 1e12) +
-                            work.word_bytes / kWordStoreBandwidth) *
-                           kFittedMultiprocessors;
+  const double per_block =
+      (work.flop / (cost.teraflops * 1e12) + work.word_bytes / kWordStoreBandwidth) *
+      kFittedMultiprocessors;
   const double full_rounds = std::floor(on_busiest / per_sm);
   const double start = cost.microseconds * 1e-6;
   const double rest = on_busiest - full_rounds * per_sm;

@@ -47,8 +47,8 @@ struct Tiles128x128x16s2 : Tiles128x256x16 {
   static constexpr cost::BlockCost kCost = {56.0, 4.1};
 };
 
-// For smaller C yet, and for all operands without whole vectors: AsyncCopy is quicker with these, so
-// that one tile is enough here.
+// For smaller C yet, and for all operands without whole vectors: AsyncCopy is quicker with these,
+// so that one tile is enough here.
 struct Tiles64x128x32s4 : Tiles128x128x16s2 {
   static constexpr const char* kName = "64x128x32s4";
   static constexpr int kBlockM = 64, kLanesM = 4;
