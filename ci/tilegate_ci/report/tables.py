@@ -218,7 +218,7 @@ def _kept(run: Run) -> list[str]:
     mean = percent(statistics.geometric_mean(kept.values()))
     return [
         "",
-        f"Of each random problem up to {most} configurations were timed, those that the cost models "
+        f"Of each random problem up to {most} configurations were timed, those that cost models "
         f"rank first. The choice keeps {mean} of the quickest one's speed (geometric mean), the "
         f"least {percent(kept[worst])} at `{worst}`.",
     ]
