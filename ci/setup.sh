@@ -142,7 +142,7 @@ find_python() {
   python=$venv/bin/python
   if venv_is_current; then return; fi
   if [[ -n ${TILEGATE_WHEELS:-} ]]; then set_up_python $modules && return; fi
-  python=$(command -v python3) || die "no python3 on this machine"
+  python=$(command -v python3) && "$python" -c '' || die "no python3 that works on this machine"
 }
 
 find_wheels

@@ -1,5 +1,7 @@
 import copy
+import fcntl
 import json
+import os
 
 import pytest
 
@@ -174,15 +176,46 @@ def test_the_baseline_of_another_device_is_not_replaced(files, capsys, field, va
     assert (message in capsys.readouterr().err) == (code == 2)
 
 
-def test_a_device_s_own_file_is_replaced_whatever_is_in_it(files, monkeypatch):
-    run, baseline = files
+def test_two_devices_whose_names_make_one_file_name_do_not_share_a_baseline(
+    files, monkeypatch, capsys
+):
+    run, _ = files
+    monkeypatch.setattr("tilegate_ci.core.model.REPOSITORY", run.parent)
+    (run.parent / "bench" / "baselines").mkdir(parents=True)
+    for name, code in (("NVIDIA RTX 6000", 0), ("NVIDIA RTX-6000", 2)):
+        other = make_run()
+        other["device"]["name"] = name
+        assert main(["accept", str(write(run, other))]) == code
+    assert "the baseline of NVIDIA RTX 6000, and" in capsys.readouterr().err
+    simt = make_simt_run()
+    for name in ("SIMT executor", "another machine"):
+        simt["device"]["name"] = name
+        assert accepted_file(files, simt) == 0
+
+
+def test_one_accept_at_a_time(files, monkeypatch):
+    """Or two that merge at once would each keep the rows of the other's past."""
+    held = []
+
+    def look(path, role):
+        with pytest.raises(BlockingIOError):
+            take(path.parent)
+        held.append(path)
+        return load(path, role)
+
+    def take(folder):
+        handle = os.open(folder, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(handle)
+
     assert accepted_file(files, make_run()) == 0
-    other = make_run()
-    other["device"]["name"] = "NVIDIA L4"
-    write(run, other)
-    monkeypatch.setattr("tilegate_ci.commands.accept.baseline_path", lambda device: baseline)
-    assert main(["accept", str(run)]) == 0
-    assert load(str(baseline), Role.BASELINE).device.name == "NVIDIA L4"
+    monkeypatch.setattr(
+        "tilegate_ci.commands.accept.load",
+        lambda path, role: look(path, role) if role is Role.BASELINE else load(path, role),
+    )
+    assert accepted_file(files, make_run(), "--merge") == 0
+    assert held == [files[1]]
+    take(files[1].parent)
 
 
 def unverified(document):

@@ -3,10 +3,11 @@
 import argparse
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex, seconds
+from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex, seconds, seed
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.names import matching, rung_of
+from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
 from tilegate_ci.measure.launcher import MIN_TIME_S, Launcher
 from tilegate_ci.measure.suite import SUITE, read_suite
@@ -63,10 +64,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--filter", metavar="REGEX", type=regex, help="only some benchmarks of the suite"
     )
     command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
-    command.add_argument("--seed", metavar="N", type=int, default=1)
+    command.add_argument("--seed", metavar="N", type=seed, default=1)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    check_outputs([arguments.bench, arguments.suite], {"--out": arguments.out})
     suite = matching(read_suite(Path(arguments.suite)), arguments.filter)
     rungs = {rung_of(name) for name in suite}
     planted = [_planted(text, rungs) for text in arguments.plant]

@@ -49,8 +49,11 @@ def check_acceptable(
 
 
 def check_same_device(candidate: RunFile, old: RunFile | None) -> None:
-    """GateError where another device's baseline would be lost."""
-    if old is not None and old.device.name != candidate.device.name:
+    """GateError where another device's baseline would be lost: by --baseline, or because the two
+    names differ in what no file name has. Of simt there is one baseline for all machines."""
+    if old is None or old.device.kind == candidate.device.kind == "simt":
+        return
+    if old.device.name != candidate.device.name:
         raise GateError(
             f"{old.path}: the baseline of {old.device.name}, and {candidate.path} is of "
             f"{candidate.device.name}; remove it first if that is meant"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.git import checkout_commit, git, merge_base
+from tilegate_ci.core.git import checkout_commit, git, merge_base, said
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.progress import message
 
@@ -105,7 +105,7 @@ def _digest(source: Path, paths: Iterable[Path]) -> str:
 def _revision(given: str, repository: Path) -> str:
     done = git(repository, "rev-parse", "--verify", "--quiet", f"{given}^{{commit}}")
     if done.returncode:
-        raise GateError(f"{given!r} is neither a folder nor a commit of {repository}")
+        raise GateError(f"{given!r} is neither a folder nor a commit of {repository}{said(done)}")
     return done.stdout.strip()
 
 

@@ -55,6 +55,7 @@ class Job:
     names: Sequence[str]
     gone: Sequence[str]  # in the base's suite only
     new: Sequence[str]  # in the head's suite only
+    work: Path  # where the two are built
     folder: Path
     options: Options
     protocol: Mapping[str, object]
@@ -105,6 +106,7 @@ def prepare(base: str, head: str, work: Path, out: Path | None, options: Options
         [name for name in chosen if name in head_suite and name in base_suite],
         [name for name in chosen if name not in head_suite],
         [name for name in chosen if name not in base_suite],
+        work,
         out or work / name,
         options,
         protocol,

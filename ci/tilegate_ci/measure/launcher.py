@@ -13,7 +13,7 @@ from pathlib import Path
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.process import Conditions, Process
-from tilegate_ci.measure import conditions
+from tilegate_ci.measure import child, conditions
 from tilegate_ci.measure.collect import read_process
 from tilegate_ci.measure.suite import SUITE, filter_of
 
@@ -63,9 +63,7 @@ class Launcher:
 
 def _run(command: Sequence[str]) -> None:
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S
-        )
+        done = child.run(command, capture_output=True, timeout=TIMEOUT_S)
     except OSError as problem:
         raise GateError(f"{command[0]}: cannot be run: {problem.strerror}") from problem
     except subprocess.TimeoutExpired as problem:
