@@ -67,7 +67,7 @@ set_up_cmake() {
   [[ $python == "$venv/bin/python" ]] || die "CMake $has is too old, 3.25 is needed"
   if [[ ! -x $venv/bin/cmake ]]; then
     [[ -z ${TILEGATE_NO_INSTALL:-} ]] || die "missing, and not to be installed: CMake 3.25 (here: $has)"
-    pip_install cmake==3.31.6
+    pip_install_locked "$root/ci/cmake.lock"
   fi
   export PATH="$venv/bin:$PATH"
 }
@@ -106,6 +106,13 @@ pip_install() {
   "$venv/bin/python" -m pip install -q --disable-pip-version-check "${from[@]}" "$@"
 }
 
+# Nothing but the files whose digests the lock file has. Wheels of a folder are the user's own.
+pip_install_locked() {
+  local hashes=(--require-hashes)
+  if [[ -n ${TILEGATE_WHEELS:-} ]]; then hashes=(); fi
+  pip_install "${hashes[@]}" -r "$1"
+}
+
 make_venv() {
   python3 -m venv --clear "$venv" || return
   if [[ -n ${TILEGATE_WHEELS:-} ]]; then
@@ -115,7 +122,7 @@ make_venv() {
         >"$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')/machine.pth" &&
       "$venv/bin/python" -c "import ${modules// /, }" || return
   else
-    pip_install -r "$root/ci/requirements.txt" || return
+    pip_install_locked "$root/ci/requirements.lock" || return
   fi
   cp "$root/ci/requirements.txt" "$venv/requirements.txt"
 }

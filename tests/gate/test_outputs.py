@@ -192,3 +192,11 @@ def test_each_process_is_read_once(tmp_path):
     done = main(["collect", str(pipe), "--commit", 40 * "0", "--out", str(tmp_path / "run.json")])
     writer.join()
     assert done == 0
+
+
+def test_what_measures_nothing_needs_no_statistics():
+    script = "import sys, tilegate_ci.commands.run as run; print('numpy' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "ci")}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -21,6 +21,7 @@ from tilegate_ci.core.model import (
 from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.judge.paired import estimate
 from tilegate_ci.profile.format import Dram, ProfileFile
 from tilegate_ci.report.figures import measured
 
@@ -168,8 +169,6 @@ def _pool(name: str, rows: Sequence[Row]) -> Pooled:
     pairs = {len(row.pairs) for row in rows}
     if len(pairs) > 1 or max(pairs) < 2:
         return Pooled(name, len(rows), relative(mean), None, None)
-    from tilegate_ci.judge.paired import estimate  # takes a second to import
-
     logs = [[math.log1p(value) for value in row.pairs] for row in rows]
     found = estimate([statistics.fmean(values) for values in zip(*logs)], 0.0)
     return Pooled(name, len(rows), relative(mean), relative(found.lower), relative(found.upper))
