@@ -82,7 +82,7 @@ def test_each_benchmark_has_its_own_margin():
 
 def test_a_control_moves_either_way_but_only_for_certain():
     def certain(mean, reach):
-        return {"Cublas/1x1x1": Estimate(mean, mean - reach, mean + reach, 0.5, 8)}
+        return {"Cublas/1x1x1": Estimate(mean, mean - reach, mean + reach, 0.5, 0.5, 8)}
 
     deltas = {"Cublas/1x1x1": 0.01}
     assert moved(certain(0.0, 0.001), deltas) == []

@@ -1,12 +1,14 @@
 """ci/gate run and confirm, with stand-ins for cmake and for the bench binary."""
 
 import json
+import shlex
 import statistics
 import subprocess
 from pathlib import Path
 
 import pytest
 from run_builder import SUITE
+from stage_builder import stage
 
 from tilegate_ci.cli import main
 from tilegate_ci.core.verdicts import Verdict
@@ -89,13 +91,17 @@ def test_noise_is_inconclusive_on_too_much_of_the_suite(world, gate_run):
     assert gate_run("confirm").code == 3
 
 
-@pytest.mark.parametrize(("key", "code"), [(False, 0), (True, 3)])
-def test_a_key_benchmark_must_not_stay_undecided(with_baseline, gate_run, key, code):
+@pytest.mark.parametrize(
+    ("square", "marked", "code"), [(False, False, 0), (False, True, 3), (True, False, 3)]
+)
+def test_a_key_benchmark_must_not_stay_undecided(with_baseline, gate_run, square, marked, code):
+    """The largest gated square of a rung is one, and what the baseline marks."""
     more = "".join(f"Naive,{m},32,32,32,32,32,0\n" for m in range(100, 200))
+    suite = SUITE if square else SUITE.replace("Warptile,64,64,64", "Warptile,64,64,63", 1)
     for side in ("base", "head"):
-        (with_baseline.folder / side / "bench/gate.csv").write_text(SUITE + more)
+        (with_baseline.folder / side / "bench/gate.csv").write_text(suite + more)
         with_baseline.set(side, noise=0.05, quiet=["Cublas", "Naive"])
-    with_baseline.edit_baseline(lambda rows: rows["Warptile/64x64x64"].update(key=key))
+    with_baseline.edit_baseline(lambda rows: rows["Warptile/33x35x37"].update(key=marked))
     done = gate_run("confirm")
     assert done.code == code, done
     assert "2 inconclusive" in done.out
@@ -118,6 +124,69 @@ def test_what_neither_the_head_nor_the_baseline_has_is_an_error_too(with_baselin
     assert done.code == 2
     assert "missing in the head's suite" in done.out
     assert done.out.splitlines()[-1].startswith("6 judged: 1 error, 1 new, 4 pass.")
+
+
+RUNGS = (stage("01_naive", "Naive"), stage("cublas", "Cublas"))
+MINE = stage("99_mine", "Mine", folder="/elsewhere/99_mine", external=True)
+
+
+@pytest.mark.parametrize("command", ["run", "confirm"])
+def test_a_rung_that_joins_is_measured_and_gated_from_then_on(world, gate_run, command):
+    """Also one from outside the repository, without a word in bench/gate.csv."""
+    for side in ("base", "head"):
+        world.gate(side, "benchmark\n", *RUNGS)
+    assert gate_run("confirm").code == 0
+    world.accept_baseline()
+    world.gate("head", "benchmark\n", *RUNGS, MINE)
+    done = gate_run(command, "--json", "verdict.json")
+    assert done.code == 0, done
+    found = verdict_file.load("verdict.json")
+    new = {row.name: row.candidate for row in found.rows if row.verdict is Verdict.NEW}
+    assert [*sorted(new)] == [
+        f"Mine/{n}"
+        for n in ("1024x1024x1024", "2047x2049x2051", "2048x2048x2048", "4096x4096x4096")
+    ]
+    assert all(new.values())
+    world.gate("base", "benchmark\n", *RUNGS, MINE)  # merged; the baseline does not have it yet
+    world.set("head", slow={"Mine": 3})
+    done = gate_run(command)
+    assert done.code == 1, done
+    assert " 4 regressed" in done.out
+
+
+def test_a_rung_that_left_is_an_error_until_the_base_has_lost_it_too(world, gate_run):
+    for side in ("base", "head"):
+        world.gate(side, "benchmark\n", *RUNGS, MINE)
+    assert gate_run("confirm").code == 0
+    world.accept_baseline()
+    world.gate("head", "benchmark\n", *RUNGS)
+    done = gate_run("run")
+    assert (done.code, done.out.count("missing in the candidate")) == (2, 4), done
+    world.gate("base", "benchmark\n", *RUNGS)
+    assert gate_run("run").code == 0
+
+
+def test_what_looks_faster_is_confirmed_before_it_is_called_so(with_baseline, gate_run):
+    for side in ("base", "head"):
+        with_baseline.set(side, slow={"Warptile": -3})  # the session, not the change
+    done = gate_run("run")
+    assert (done.code, "2 look faster: Warptile/" in done.err) == (0, True), done
+    assert done.out.splitlines()[-1].startswith("5 judged: 5 pass.")
+    with_baseline.set("base", slow={"Warptile": 0})
+    assert "2 improved" in gate_run("run", "--seed", 2).out
+
+
+def test_a_red_row_has_the_command_that_measures_its_pairs_again(world, gate_run, capsys):
+    world.set("head", slow={"Naive": 3})
+    done = gate_run("run", "--json", "verdict.json", "--markdown", "summary.md")
+    rows = {row.name: row.again for row in verdict_file.load("verdict.json").rows}
+    command = "ci/gate confirm --base base --head head --filter '^Naive/32x32x32$'"
+    assert (rows.pop("Naive/32x32x32"), {*rows.values()}) == (command, {""})
+    assert command in done.out
+    assert f"`{command}`" in Path("summary.md").read_text()
+    words = shlex.split(command)[1:]
+    assert main([*words, "--work", "work", "--pairs", "5"]) == 1
+    assert "3 judged: 1 regressed" in capsys.readouterr().out  # and two canaries
 
 
 def test_a_dry_run_measures_nothing(world, gate_run):

@@ -28,7 +28,7 @@ from tilegate_ci.judge.compare import compare
 from tilegate_ci.measure import child, conditions
 from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.measure.collect import collect, read_process
-from tilegate_ci.measure.suite import filter_of, read_suite
+from tilegate_ci.measure.suite import filter_of, read_suite, shapes_of, stages_of
 
 PROCESSES = {"gpu": 3, "cpu": 1}
 
@@ -141,10 +141,10 @@ def selection(binary: Path, preset: str, arguments: argparse.Namespace) -> list[
         raise GateError(f"`{shlex.join(command)}` ended with exit code {done.returncode}")
     names = [canonical_name(line) for line in done.stdout.splitlines()]
     if preset == "gpu":
-        names += read_suite(REPOSITORY / "bench" / "gate.csv")
+        stages = stages_of(REPOSITORY / "build" / preset)
+        names += read_suite(stages, REPOSITORY / "bench" / "gate.csv")
     names = matching(dict.fromkeys(names), arguments.filter)
-    shapes = list(dict.fromkeys(name.split("/", 1)[1] for name in names))
-    return [f"--shapes={','.join(shapes)}", f"--benchmark_filter={filter_of(names)}"]
+    return [f"--shapes={shapes_of(names)}", f"--benchmark_filter={filter_of(names)}"]
 
 
 def _run_process(binary: Path, out: Path, chosen: Sequence[str]) -> Path:

@@ -18,13 +18,14 @@ UPPER = 0.95  # one-sided confidence of the bound that makes a pass
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of a log slow-down: its mean, a one-sided bound on either side, and the p-value of `it is
-    no more than delta`."""
+    """Of a log slow-down: its mean, a one-sided bound on either side, and the p-values of `it is
+    no more than delta` and of `the speed-up is no more than delta`."""
 
     mean: float
     lower: float
     upper: float
     p: float
+    p_faster: float
     pairs: int
 
 
@@ -37,9 +38,13 @@ def estimate(slowdowns: Sequence[float], delta: float) -> Estimate:
     mean = statistics.fmean(slowdowns)
     error = statistics.stdev(slowdowns, mean) / math.sqrt(count)
     reach = float(stats.t.ppf(UPPER, count - 1)) * error
-    # Without any spread there is nothing to test: the sign decides.
-    p = float(stats.t.sf((mean - delta) / error, count - 1)) if error > 0 else float(mean <= delta)
-    return Estimate(mean, mean - reach, mean + reach, p, count)
+
+    def p_value(slower: float) -> float:
+        if error > 0:
+            return float(stats.t.sf((slower - delta) / error, count - 1))
+        return float(slower <= delta)  # without any spread there is nothing to test
+
+    return Estimate(mean, mean - reach, mean + reach, p_value(mean), p_value(-mean), count)
 
 
 def holm(p_values: Sequence[float], alpha: float = ALPHA) -> list[bool]:
@@ -56,16 +61,15 @@ def holm(p_values: Sequence[float], alpha: float = ALPHA) -> list[bool]:
 def judge(
     estimates: Mapping[str, Estimate], deltas: Mapping[str, float], alpha: float = ALPHA
 ) -> dict[str, Verdict]:
-    """Regressed: slower by more than delta, beyond doubt. Pass: the upper bound is below delta."""
+    """Regressed or improved: slower or faster by more than delta, beyond doubt. Pass: the upper
+    bound is below delta."""
     names = list(estimates)
     slower = holm([estimates[name].p for name in names], alpha)
-    return {
-        name: Verdict.REGRESSED if fallen else _not_regressed(estimates[name], deltas[name])
-        for name, fallen in zip(names, slower)
-    }
-
-
-def _not_regressed(found: Estimate, delta: float) -> Verdict:
-    if found.upper < -delta:
-        return Verdict.IMPROVED
-    return Verdict.PASS if found.upper < delta else Verdict.INCONCLUSIVE
+    faster = holm([estimates[name].p_faster for name in names], alpha)
+    verdicts = {}
+    for name, is_slower, is_faster in zip(names, slower, faster):
+        passed = estimates[name].upper < deltas[name]
+        verdicts[name] = Verdict.PASS if passed else Verdict.INCONCLUSIVE
+        if is_slower or is_faster:
+            verdicts[name] = Verdict.REGRESSED if is_slower else Verdict.IMPROVED
+    return verdicts

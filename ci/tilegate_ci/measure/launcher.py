@@ -15,7 +15,7 @@ from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.process import Conditions, Process
 from tilegate_ci.measure import child, conditions
 from tilegate_ci.measure.collect import read_process
-from tilegate_ci.measure.suite import SUITE, filter_of
+from tilegate_ci.measure.suite import filter_of, shapes_of
 
 TIMEOUT_S = 300.0
 MIN_TIME_S = 0.05  # per benchmark, unless the command line says otherwise
@@ -23,16 +23,13 @@ MIN_TIME_S = 0.05  # per benchmark, unless the command line says otherwise
 
 @dataclass(frozen=True)
 class Launcher:
-    """`suite` is the table of shapes, as --shapes reads it."""
-
     min_time_s: float
     seed: int = 1
-    suite: Path = SUITE
 
     def command(self, binary: Path, names: Sequence[str], plant: str | None = None) -> list[str]:
         command = [
             str(binary),
-            f"--shapes=@{self.suite}",
+            f"--shapes={shapes_of(names)}",
             f"--benchmark_filter={filter_of(names)}",
             f"--benchmark_min_time={self.min_time_s:g}",
             f"--seed={self.seed}",
