@@ -48,7 +48,7 @@ def test_round_trip(files, factor, code):
 def test_the_same_run_makes_the_same_bytes(files):
     run, baseline = files
     document = make_run({WARPTILE: make_row(2 / 3, 45000.123456789, spread=0.0123456789)})
-    assert accepted_file(files, document) == 0
+    assert accepted_file(files, document, "--reason", "a busy host") == 0
     first = baseline.read_bytes()
     assert accepted_file(files, document) == 0
     assert baseline.read_bytes() == first
@@ -73,6 +73,31 @@ def test_delta_is_made_of_the_evidence_not_of_what_the_run_claims(files):
     assert json.loads(baseline.read_text())["benchmarks"][WARPTILE]["delta"] == pytest.approx(
         0.03, rel=1e-3
     )
+
+
+@pytest.mark.parametrize("spread", [0.008, 0.02])
+def test_a_margin_that_grows_is_told_and_a_wide_one_needs_a_reason(files, capsys, spread):
+    _, baseline = files
+    assert accepted_file(files, make_run()) == 0
+    before = baseline.read_bytes()
+    noisy = make_run()
+    noisy["benchmarks"][NAIVE] = make_row(0.0125, 610.0, spread=spread)
+    noisy["benchmarks"]["Swizzle/8x8x8"] = make_row(0.5, 1.0, spread=0.005)
+    capsys.readouterr()
+    code = accepted_file(files, noisy)
+    said = capsys.readouterr()
+    if spread == 0.02:
+        assert (code, baseline.read_bytes()) == (2, before)
+        assert "1 margins grow beyond 3.0 %, so that slow-downs up to them would pass" in said.err
+        assert f"first the margin of {NAIVE}: 6.2 %, 1.0 % before; record again" in said.err
+        assert accepted_file(files, noisy, "--reason", "a busy host") == 0
+        rows = json.loads(baseline.read_text())["benchmarks"]
+        assert {n for n, row in rows.items() if row.get("delta_reason") == "a busy host"} == {NAIVE}
+        said = capsys.readouterr()
+        assert accepted_file(files, make_run(), "--merge") == 0
+        assert "delta_reason" not in baseline.read_text()
+    assert f"margin of {NAIVE}: {'6.2' if spread == 0.02 else '2.4'} %, 1.0 % before\n" in said.out
+    assert "margin of Swizzle/8x8x8: 1.5 %, a new row\n" in said.out
 
 
 def test_simt_has_no_delta(files):

@@ -31,6 +31,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--allow-few", action="store_true", help="accept a GPU run of fewer than 3 processes"
     )
+    command.add_argument(
+        "--reason", metavar="TEXT", help="why a margin may grow beyond 3 %%; its row keeps it"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -40,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_outputs([arguments.candidate], {"--baseline": path})
     with locked(path.parent):  # or what another `accept` writes meanwhile would be lost
         old = load(path, Role.BASELINE) if path.exists() else None
-        accepted = accept(candidate, old, arguments.merge)
+        accepted = accept(candidate, old, arguments.merge, arguments.reason)
         check_same_device(candidate, old)
         write_text(path, accepted.text)
     sys.stdout.write(report(path, accepted, candidate, old))
