@@ -73,6 +73,18 @@ def test_confirm_judges_without_a_screen(world, gate_run):
     assert len(world.processes()) == 2 * 5
 
 
+@pytest.mark.parametrize(("noise", "pairs"), [(0.001, 8), (0.02, 12)])
+def test_it_ends_when_the_evidence_is_in(world, gate_run, noise, pairs):
+    for side in ("base", "head"):
+        world.set(side, noise=noise, quiet=["Cublas"], slow={"Warptile": 3 * (side == "head")})
+    done = gate_run("confirm", "--pairs", 12, "--json", "verdict.json")
+    assert len(world.processes()) == 2 * pairs
+    rows = {row.name: row for row in verdict_file.load("verdict.json").rows}
+    assert len(rows["Warptile/64x64x64"].pairs) == pairs
+    assert done.code == (1 if pairs == 8 else 3), done
+    assert gate_run("confirm", "--pairs", 12).out == done.out  # from the processes that are there
+
+
 def test_the_verdict_file_has_the_pairs_and_what_they_come_to(world, gate_run):
     world.set("head", slow={"Warptile": 50})
     assert gate_run("confirm", "--json", "verdict.json").code == 1

@@ -76,7 +76,7 @@ class Job:
             lines += ["some benchmarks of each rung that the build will list"]
         lines += [f"screen: {screened} processes of head"] * bool(screened)
         what = "confirm what it flags: " if screened else ""
-        lines += [f"{what}{pairs} pairs of processes, base and head in turn"]
+        lines += [f"{what}up to {pairs} pairs of processes, base and head in turn"]
         most = (screened + 2 * pairs) * MOST_PROCESS_S / 60
         lines += [f"at most {MOST_PROCESS_S:g} s each, {most:.1f} min in all, and the builds"]
         there = len(list(self.folder.glob("process-*.json")))
@@ -232,13 +232,21 @@ class GateRun:
         job, wanted = self.job, self.job.options.pairs
         if not job.options.identity:  # else it was built to be looked at
             build(job.base, job.options.cmake)
-        pairs = measure_pairs(self.bench, job.base.binary, job.head.binary, names, wanted)
-        screened_on = stored.device if stored else None
-        if stored is None and pairs:
-            stored = self._baseline(pairs[0][1].device)
-        rows = stored.benchmarks if stored else {}
-        deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
-        found = judge_pairs(pairs, names, identical, deltas, wanted, screened_on)
+        screened_on, rows = stored.device if stored else None, {}
+
+        def judged(pairs: Sequence[Pair]) -> Confirmed:
+            nonlocal stored, rows
+            if stored is None and pairs:
+                stored = self._baseline(pairs[0][1].device)
+            rows = stored.benchmarks if stored else {}
+            deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
+            return judge_pairs(pairs, names, identical, deltas, wanted, screened_on)
+
+        binaries = (job.base.binary, job.head.binary)
+        pairs = measure_pairs(
+            self.bench, *binaries, names, wanted, lambda pairs: not judged(pairs).reasons
+        )
+        found = judged(pairs)
         marked = {name for name in rows if rows[name].key}
         return replace(found, keys=keys(self.head_names) | marked), pairs
 
