@@ -16,6 +16,7 @@ COMMANDS = {
     "run": "judge a change on a GPU: screen, then confirm",
     "confirm": "measure base and head in turn, without a screen",
     "bisect": "find the commit that made a rung slower",
+    "drift": "look for a creep over the accepted baselines",
     "compare": "judge a run by a baseline",
     "collect": "make a run of Google Benchmark's JSON files",
     "accept": "make a recorded run the baseline",
