@@ -166,6 +166,27 @@ def test_a_rung_that_joins_is_measured_and_gated_from_then_on(world, gate_run, c
     assert " 4 regressed" in done.out
 
 
+def test_a_changed_rung_from_outside_makes_it_another_run(world, gate_run):
+    folder = world.folder / "elsewhere"
+    folder.mkdir()
+    option = f"-DTILEGATE_EXTRA_STAGES={folder}"
+    for text in ("// as it was\n", "// changed\n"):
+        (folder / "mine.cu").write_text(text)
+        assert gate_run("confirm", "--cmake", option).code == 0
+    assert len([*Path("work").glob("run-*")]) == 2
+
+
+def test_a_rung_that_this_gpu_cannot_run_is_left_out_and_told(world, gate_run, monkeypatch):
+    monkeypatch.setattr("tilegate_ci.measure.conditions.compute_capability", lambda: 75)
+    for side in ("base", "head"):
+        world.gate(side, "benchmark\nMine/8x8x8\n", *RUNGS, {**MINE, "compute_capability": 90})
+    done = gate_run("confirm")
+    assert (done.code, "Mine" in done.out) == (0, False), done
+    assert (
+        done.err.count("Mine is left out: it needs compute capability 90, and this GPU has 75") == 1
+    )
+
+
 def test_a_rung_that_left_is_an_error_until_the_base_has_lost_it_too(world, gate_run):
     for side in ("base", "head"):
         world.gate(side, "benchmark\n", *RUNGS, MINE)

@@ -90,6 +90,17 @@ def digest_of(source: Path) -> str:
     return _digest(source, [path for path in paths if results.isdisjoint(path.parents)])
 
 
+def digest_of_extra_stages(cmake: Sequence[str]) -> str:
+    """Of the rungs outside of the repository that CMake is told of, as digest_of."""
+    hashed = hashlib.sha256()
+    for argument in cmake:
+        name, _, folders = argument.removeprefix("-D").partition("=")
+        if name.partition(":")[0] == "TILEGATE_EXTRA_STAGES":
+            for folder in map(Path, folders.split(";")):
+                hashed.update(_digest(folder, folder.rglob("*")).encode())
+    return hashed.hexdigest()[:40]
+
+
 def digest_of_baselines(source: Path) -> str:
     return _digest(source, (source / _BASELINES).glob("*"))
 

@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, dumps, write_text
@@ -24,7 +25,15 @@ from tilegate_ci.judge.confirm import (
     with_verdicts,
 )
 from tilegate_ci.judge.paired import SCREEN
-from tilegate_ci.measure.builds import Side, build, digest_of_baselines, judged_by, resolve
+from tilegate_ci.measure import conditions
+from tilegate_ci.measure.builds import (
+    Side,
+    build,
+    digest_of_baselines,
+    digest_of_extra_stages,
+    judged_by,
+    resolve,
+)
 from tilegate_ci.measure.collect import collect
 from tilegate_ci.measure.identity import same_rungs
 from tilegate_ci.measure.journal import Journal
@@ -92,10 +101,11 @@ def prepare(base: str, head: str, work: Path, out: Path | None, options: Options
     for side in (base_side, head_side):  # a malformed one is found before anything is built
         read_suite([], side.suite)
     protocol: dict[str, object] = {
-        "schema": 2,
+        "schema": 3,
         "base": base_side.digest,
         "head": head_side.digest,
         "baselines": digest_of_baselines(base_side.source),
+        "extra_stages": digest_of_extra_stages(options.cmake),
         **asdict(options),
         "cmake": list(options.cmake),
     }
@@ -129,6 +139,19 @@ class GateRun:
         self.head_names: list[str] = []
         self.base_names: set[str] = set()
 
+    @cached_property
+    def unable(self) -> set[str]:
+        """The rungs that this GPU cannot run, which the user is told."""
+        able = conditions.compute_capability()
+        stages = stages_of(self.job.head.build)
+        beyond = [s for s in stages if able is not None and s.compute_capability > able]
+        for stage in beyond:
+            message(
+                f"{stage.name} is left out: it needs compute capability "
+                f"{stage.compute_capability}, and this GPU has {able}"
+            )
+        return {stage.name for stage in beyond}
+
     @property
     def names(self) -> list[str]:
         """Of both suites, in the head's order."""
@@ -151,7 +174,11 @@ class GateRun:
         if there:
             message(f"{job.folder}: {there} processes are there already")
         build(job.head, job.options.cmake)
-        self.head_names = job.head_names(stages_of(job.head.build))
+        self.head_names = [
+            name
+            for name in job.head_names(stages_of(job.head.build))
+            if rung_of(name) not in self.unable
+        ]
         if not self.head_names:
             raise GateError(f"{job.head.build}: no rung in it, so that no benchmark is gated")
         found = self._screened() if job.options.screened else self._unscreened()
@@ -283,6 +310,7 @@ class GateRun:
                 build(job.base, job.options.cmake)
                 stages = stages_of(job.base.build) or stages
         suite = read_suite(stages, job.base.suite)
+        suite = [name for name in suite if rung_of(name) not in self.unable]
         chosen = search(re.compile(job.options.filter), suite)
         self.base_names = {*chosen, *(name for name in CANARIES if name in suite)}
 
