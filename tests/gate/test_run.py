@@ -233,7 +233,7 @@ def test_a_dry_run_measures_nothing(world, gate_run):
 @pytest.fixture
 def git(world, monkeypatch):
     """git in the head's folder, which becomes the repository, with one commit on main."""
-    monkeypatch.setattr("tilegate_ci.measure.gate_run.REPOSITORY", world.folder / "head")
+    monkeypatch.setattr("tilegate_ci.measure.job.REPOSITORY", world.folder / "head")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 
     def run(*words):

@@ -15,6 +15,8 @@ from tilegate_ci.judge import waivers
 from tilegate_ci.judge.compare import Comparison
 from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
 from tilegate_ci.measure import gate_run
+from tilegate_ci.measure.job import Job, Options
+from tilegate_ci.measure.job import prepare as prepare_job
 from tilegate_ci.measure.launcher import MIN_TIME_S
 
 WORK = REPOSITORY / "build" / "gate-run"
@@ -69,7 +71,7 @@ def run(arguments: argparse.Namespace, screened: bool = True) -> int:
     return show(found, arguments.markdown, arguments.json)
 
 
-def judged(job: gate_run.Job) -> Comparison:
+def judged(job: Job) -> Comparison:
     """One command of a build folder measures at a time, or both would disturb each other."""
     build = job.work.parent
     make_folder(build)
@@ -77,11 +79,11 @@ def judged(job: gate_run.Job) -> Comparison:
         return gate_run.judged(job)
 
 
-def prepare(arguments: argparse.Namespace, screened: bool) -> gate_run.Job:
-    options = gate_run.Options(
+def prepare(arguments: argparse.Namespace, screened: bool) -> Job:
+    options = Options(
         arguments.filter or "", arguments.pairs, arguments.min_time, arguments.seed, screened,
         not arguments.no_identity, tuple(arguments.cmake),
     )  # fmt: skip
     work = Path(arguments.work).resolve()
     out = Path(arguments.out).resolve() if arguments.out else None
-    return gate_run.prepare(arguments.base, arguments.head, work, out, options)
+    return prepare_job(arguments.base, arguments.head, work, out, options)

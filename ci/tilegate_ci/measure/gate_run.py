@@ -1,19 +1,15 @@
 """One gate run: two builds, a screen where there is a baseline, pairs for what it flags."""
 
-import hashlib
-import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError, dumps, write_text
-from tilegate_ci.core.model import REPOSITORY, Device, Role, RunFile, Session, baseline_path, load
-from tilegate_ci.core.names import matching, rerun_command, rung_of, search
+from tilegate_ci.core.files import dumps, write_text
+from tilegate_ci.core.model import Device, Role, RunFile, Session, baseline_path, load
+from tilegate_ci.core.names import rerun_command, rung_of
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.progress import Steps, message
-from tilegate_ci.core.stages import Stage, newest_stages
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import Comparison, Row, compare, judge, worst_first
 from tilegate_ci.judge.confirm import (
@@ -25,99 +21,21 @@ from tilegate_ci.judge.confirm import (
     with_verdicts,
 )
 from tilegate_ci.judge.paired import SCREEN
-from tilegate_ci.measure import conditions
 from tilegate_ci.measure.builds import (
     Side,
     build,
-    digest_of_baselines,
-    digest_of_extra_stages,
-    judged_by,
-    resolve,
 )
 from tilegate_ci.measure.collect import collect
 from tilegate_ci.measure.identity import same_rungs
+from tilegate_ci.measure.job import Job
 from tilegate_ci.measure.journal import Journal
 from tilegate_ci.measure.launcher import Launcher
 from tilegate_ci.measure.pairs import Bench, measure_pairs, screen
-from tilegate_ci.measure.suite import CANARIES, keys, read_suite, stages_of
+from tilegate_ci.measure.suite import CANARIES, keys
+from tilegate_ci.measure.suites import Suites
 
-MOST_PROCESS_S = 15.0
 CONTROLS = 4  # flagged benchmarks of the same machine code that are measured along
 NO_NVML = "NVML says nothing of the GPU, so that heat voids no process; is nvidia-ml-py installed?"
-
-
-@dataclass(frozen=True)
-class Options:
-    filter: str
-    pairs: int
-    min_time_s: float
-    seed: int
-    screened: bool
-    identity: bool
-    cmake: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is to be measured. `folder` holds the finished processes, of `protocol` and no other."""
-
-    base: Side
-    head: Side
-    work: Path  # where the two are built
-    folder: Path
-    options: Options
-    protocol: Mapping[str, object]
-
-    def head_names(self, stages: Sequence[Stage]) -> list[str]:
-        """The suite of the head whose rungs these are, as far as the filter has it, and the
-        canaries; without rungs, as before the build, what bench/gate.csv adds."""
-        every = read_suite(stages, self.head.suite)
-        chosen = matching(every, self.options.filter or None)
-        return chosen + [name for name in CANARIES if name in every and name not in chosen]
-
-    def plan(self) -> str:
-        pairs, screened = self.options.pairs, SCREEN * self.options.screened
-        lines = [self.base.title, self.head.title]
-        stages = stages_of(self.head.build) or newest_stages(self.head.source)
-        if stages:
-            lines += [f"{len(self.head_names(stages))} benchmarks"]
-        else:
-            lines += ["some benchmarks of each rung that the build will list"]
-        lines += [f"screen: {screened} processes of head"] * bool(screened)
-        what = "confirm what it flags: " if screened else ""
-        lines += [f"{what}up to {pairs} pairs of processes, base and head in turn"]
-        most = (screened + 2 * pairs) * MOST_PROCESS_S / 60
-        lines += [f"at most {MOST_PROCESS_S:g} s each, {most:.1f} min in all, and the builds"]
-        there = len(list(self.folder.glob("process-*.json")))
-        return "\n".join([*lines, f"{self.folder}: {there} processes are there already"]) + "\n"
-
-
-def prepare(base: str, head: str, work: Path, out: Path | None, options: Options) -> Job:
-    """`base` and `head` are revisions or folders, as on the command line."""
-    # A screened head is a change: what others did to its base since is not its fault.
-    revision = judged_by(base, head, REPOSITORY) if options.screened else base
-    base_side = replace(resolve("base", revision, REPOSITORY, work), given=base)
-    head_side = resolve("head", head, REPOSITORY, work)
-    for side in (base_side, head_side):  # a malformed one is found before anything is built
-        read_suite([], side.suite)
-    protocol: dict[str, object] = {
-        "schema": 3,
-        "base": base_side.digest,
-        "head": head_side.digest,
-        "baselines": digest_of_baselines(base_side.source),
-        "extra_stages": digest_of_extra_stages(options.cmake),
-        **asdict(options),
-        "cmake": list(options.cmake),
-    }
-    name = f"run-{hashlib.sha256(dumps(protocol).encode()).hexdigest()[:16]}"
-    return Job(
-        base_side,
-        head_side,
-        work,
-        out or work / name,
-        options,
-        protocol,
-    )
 
 
 def judged(job: Job) -> Comparison:
@@ -136,51 +54,13 @@ class GateRun:
             f"{job.base.digest}:{job.head.digest}:{job.options.seed}",
         )
         self.without_nvml = False
-        self.head_names: list[str] = []
-        self.base_names: set[str] = set()
-
-    @cached_property
-    def unable(self) -> set[str]:
-        """The rungs that this GPU cannot run, which the user is told."""
-        able = conditions.compute_capability()
-        stages = stages_of(self.job.head.build)
-        beyond = [s for s in stages if able is not None and s.compute_capability > able]
-        for stage in beyond:
-            message(
-                f"{stage.name} is left out: it needs compute capability "
-                f"{stage.compute_capability}, and this GPU has {able}"
-            )
-        return {stage.name for stage in beyond}
-
-    @property
-    def names(self) -> list[str]:
-        """Of both suites, in the head's order."""
-        return [name for name in self.head_names if name in self.base_names]
-
-    @property
-    def canaries(self) -> list[str]:
-        return [name for name in CANARIES if name in self.names]
-
-    @property
-    def new(self) -> list[str]:
-        return [name for name in self.head_names if name not in self.base_names]
-
-    @property
-    def gone(self) -> list[str]:
-        return sorted(self.base_names - {*self.head_names})
 
     def judged(self) -> Comparison:
         job, there = self.job, self.bench.journal.count()
         if there:
             message(f"{job.folder}: {there} processes are there already")
         build(job.head, job.options.cmake)
-        self.head_names = [
-            name
-            for name in job.head_names(stages_of(job.head.build))
-            if rung_of(name) not in self.unable
-        ]
-        if not self.head_names:
-            raise GateError(f"{job.head.build}: no rung in it, so that no benchmark is gated")
+        self.suites = Suites(job)
         found = self._screened() if job.options.screened else self._unscreened()
         if self.without_nvml:
             found = replace(found, warnings=(*found.warnings, NO_NVML))
@@ -189,9 +69,9 @@ class GateRun:
 
     def _screened(self) -> Comparison:
         job = self.job
-        processes = screen(self.bench, job.head.binary, self.head_names, SCREEN)
+        processes = screen(self.bench, job.head.binary, self.suites.head, SCREEN)
         if len(processes) < SCREEN:
-            shown = self.bench.process("screen-1", job.head.binary, self.head_names, 0)
+            shown = self.bench.process("screen-1", job.head.binary, self.suites.head, 0)
             sound = f"{len(processes)} of {SCREEN} processes of the screen"
             return self._throttled(shown, throttled(sound))
         candidate = self._saved(processes, job.head, "candidate")
@@ -201,7 +81,7 @@ class GateRun:
             return self._unscreened()
         screening = compare(stored, candidate)
         if any(row.verdict is Verdict.NEW for row in screening.rows):
-            self._look_at_base(stored)  # to which it may be new as well
+            self.suites.look_at_base(stored)  # to which it may be new as well
         off = moved_canaries(screening)
         if screening.differences or off:
             return _incomparable(screening, off)
@@ -210,7 +90,7 @@ class GateRun:
         rest = [name for name in flagged if name not in identical]
         found = Confirmed(dict.fromkeys(identical, Verdict.IDENTICAL))
         if rest:
-            measured = {*rest, *identical[:CONTROLS], *self.canaries}
+            measured = {*rest, *identical[:CONTROLS], *self.suites.canaries}
             confirmed, _ = self._confirmed(sorted(measured), identical, stored)
             found = replace(confirmed, verdicts={**found.verdicts, **confirmed.verdicts})
         return with_verdicts(screening, found)
@@ -225,7 +105,7 @@ class GateRun:
         ):
             names = [row.name for row in screening.rows if row.verdict is verdict]
             if verdict is Verdict.NEW:  # of those in head's suite only there is nothing to compare
-                names = [name for name in names if name in self.base_names]
+                names = [name for name in names if name in self.suites.base]
             if names:
                 message(f"{len(names)} {reason}: {', '.join(names)}")
             flagged += names
@@ -234,17 +114,17 @@ class GateRun:
     def _unscreened(self) -> Comparison:
         """Everything in pairs, what is identical as controls; if all of it is, nothing to judge."""
         job = self.job
-        self._look_at_base(None)
-        names = self.names
+        self.suites.look_at_base(None)
+        names = self.suites.names
         identical = self._identical(names)
         if all(name in identical or name in CANARIES for name in names):
             message("the machine code is the same throughout; one process to show that it runs")
-            shown = self.bench.process("head", job.head.binary, self.head_names, 0)
+            shown = self.bench.process("head", job.head.binary, self.suites.head, 0)
             run = self._saved([shown], job.head, "head")
             verdicts = dict.fromkeys(names, Verdict.IDENTICAL)
-            verdicts |= dict.fromkeys(self.new, Verdict.NEW)
+            verdicts |= dict.fromkeys(self.suites.new, Verdict.NEW)
             return with_verdicts(compare(run, run), Confirmed(verdicts))
-        measured = sorted({*names, *self.canaries})
+        measured = sorted({*names, *self.suites.canaries})
         confirmed, pairs = self._confirmed(measured, identical, None)
         if not pairs:
             shown = self.bench.process("pair-1-head", job.head.binary, measured, 0)
@@ -275,7 +155,7 @@ class GateRun:
         )
         found = judged(pairs)
         marked = {name for name in rows if rows[name].key}
-        return replace(found, keys=keys(self.head_names) | marked), pairs
+        return replace(found, keys=keys(self.suites.head) | marked), pairs
 
     def _identical(self, names: Sequence[str]) -> list[str]:
         job = self.job
@@ -291,32 +171,11 @@ class GateRun:
         if not path.exists():
             return None
         run = load(path, Role.BASELINE)
-        if not self.base_names:
-            self._know_base(run)
-        names = {*self.head_names, *self.base_names}
+        if not self.suites.base:
+            self.suites.know_base(run)
+        names = {*self.suites.head, *self.suites.base}
         rows = {name: row for name, row in run.benchmarks.items() if name in names}
         return run.model_copy(update={"benchmarks": rows}) if rows else None
-
-    def _know_base(self, stored: RunFile | None) -> None:
-        """Fills `base_names`. A base that is not built has, of the head's rungs, those that are in
-        its baseline. Where its baseline has another one, only a build tells whether the base has
-        it still, and the head has lost it."""
-        job, ladder = self.job, stages_of(self.job.head.build)
-        stages = stages_of(job.base.build)
-        if not stages and stored is not None:
-            recorded = {rung_of(name).partition(".")[0] for name in stored.benchmarks}
-            stages = [stage for stage in ladder if stage.name in recorded]
-            if ladder and recorded - {stage.name for stage in ladder}:
-                build(job.base, job.options.cmake)
-                stages = stages_of(job.base.build) or stages
-        suite = read_suite(stages, job.base.suite)
-        suite = [name for name in suite if rung_of(name) not in self.unable]
-        chosen = search(re.compile(job.options.filter), suite)
-        self.base_names = {*chosen, *(name for name in CANARIES if name in suite)}
-
-    def _look_at_base(self, stored: RunFile | None) -> None:
-        build(self.job.base, self.job.options.cmake)
-        self._know_base(stored)
 
     def _saved(self, processes: Sequence[Process], side: Side, name: str) -> RunFile:
         """The run that these processes make, kept beside them."""
@@ -335,7 +194,7 @@ class GateRun:
         measured is measured once, so that a rung that joins is seen to run."""
         known, kind = {row.name for row in comparison.rows}, comparison.candidate.device.kind
         rows = [replace(row, again=self._again(row)) for row in comparison.rows]
-        new = [name for name in self.new if name not in known]
+        new = [name for name in self.suites.new if name not in known]
         if new:
             process = self.bench.process("new", self.job.head.binary, new, 0)
             run = self._saved([process], self.job.head, "new")
@@ -349,7 +208,7 @@ class GateRun:
             Row(
                 name, Verdict.ERROR, "missing in the head's suite", rerun_command(name, kind), False
             )
-            for name in self.gone
+            for name in self.suites.gone
             if name not in known
         ]
         return replace(comparison, rows=tuple(sorted(rows, key=worst_first)))
