@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     worst: Drift | None = None
     for name in arguments.baselines or [(folder / name).as_posix() for name in every]:
         history = accepted_baselines(name, repository)
-        found = drifts([accepted.run for accepted in history])
+        found = drifts([version.run for version in history])
         sys.stdout.write(f"{name}: {len(history)} versions, {len(found)} benchmarks drift\n")
         sys.stdout.write("".join(f"  {_line(drift)}\n" for drift in found))
         worst = max([*found, *([worst] if worst else [])], key=lambda d: d.slower, default=None)

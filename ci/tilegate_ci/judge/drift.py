@@ -18,7 +18,7 @@ MOST_RUNGS = 0.5  # of the benchmarks: where more of them drift, it is the machi
 
 
 @dataclass(frozen=True)
-class Accepted:
+class Version:
     """The baseline as of a commit of this repository."""
 
     commit: str
@@ -57,7 +57,7 @@ class Series:
     delta: float
 
 
-def accepted_baselines(name: str, repository: Path) -> list[Accepted]:
+def accepted_baselines(name: str, repository: Path) -> list[Version]:
     """The committed versions of the baseline at path `name`, oldest first. One that cannot be read,
     as of an older schema, is left out."""
     log = git(repository, "log", f"-{MAX_COMMITS}", "--format=%H %cs", "--", name)
@@ -68,7 +68,7 @@ def accepted_baselines(name: str, repository: Path) -> list[Accepted]:
         commit, _, date = line.partition(" ")
         text = git(repository, "show", f"{commit}:{name}").stdout
         try:
-            found.append(Accepted(commit, date, parse(text, f"{commit}:{name}", Role.BASELINE)))
+            found.append(Version(commit, date, parse(text, f"{commit}:{name}", Role.BASELINE)))
         except GateError:
             continue
     return found
