@@ -114,6 +114,11 @@ pip_install_locked() {
 }
 
 make_venv() {
+  if [[ -L $venv ]]; then
+    # --clear would empty the folder that others use too.
+    echo "build/venv is a link to $(readlink "$venv"), which is left alone: bring that up to date, or remove the link" >&2
+    return 1
+  fi
   python3 -m venv --clear "$venv" || return
   if [[ -n ${TILEGATE_WHEELS:-} ]]; then
     # Whatever the folder lacks may be on this machine already, in whatever version.

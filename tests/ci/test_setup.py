@@ -113,6 +113,18 @@ def test_a_current_venv_is_used_without_a_look_at_the_network(bash, tmp_path):
     assert "called" in bash(script).stdout
 
 
+def test_a_venv_that_is_a_link_is_never_cleared(bash, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "requirements.txt").write_text("older==1\n")
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "venv").symlink_to(shared)
+    done = bash("set_up_python json")
+    assert done.returncode == 0
+    assert f"build/venv is a link to {shared}, which is left alone" in done.stderr
+    assert (shared / "requirements.txt").read_text() == "older==1\n"
+
+
 def test_offline_the_python_of_the_machine_will_do_if_it_has_the_modules(bash):
     script = 'make_venv() { return 1; }; set_up_python json; echo "$python"'
     done = bash(script)
