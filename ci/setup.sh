@@ -34,7 +34,6 @@ missing_packages() {
   if [[ $1 != gpu ]]; then
     has_header boost/context/fiber.hpp || echo libboost-context-dev
     command -v clang++ >/dev/null || echo clang  # compiles the counted kernels
-    command -v clang-tidy >/dev/null || echo clang-tidy
   fi
   python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
 }
