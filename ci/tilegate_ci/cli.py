@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from tilegate_ci.console import program
 from tilegate_ci.core.files import GateError, WriteError, write_text
 from tilegate_ci.core.progress import message
 
@@ -77,7 +78,7 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
     """Fills `arguments`; only the module of the command that is asked for is imported."""
     argv = joined(argv)
     parser = argparse.ArgumentParser(
-        prog="ci/gate",
+        prog=program(),
         description="Keeps SGEMM kernels from getting slower.",
         epilog="`ci/gate COMMAND --help` has examples and exit codes.\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,

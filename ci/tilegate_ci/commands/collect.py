@@ -5,8 +5,9 @@ import os
 import sys
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError, dumps, read_text, write_text
+from tilegate_ci.core.files import GateError, dumps, parse_json, read_text, write_text
 from tilegate_ci.core.outputs import check_outputs
+from tilegate_ci.core.process import Process
 from tilegate_ci.measure.collect import (
     check_distinct,
     collect,
@@ -14,6 +15,9 @@ from tilegate_ci.measure.collect import (
     parse_process,
     read_sessions,
 )
+from tilegate_ci.project.options import add_declared, declared_in
+from tilegate_ci.project.reading import Declared
+from tilegate_ci.project.reading import read_process as read_other
 
 EXAMPLES = """examples:
   build/gpu/bench/bench --benchmark_out=process_1.json --benchmark_out_format=json
@@ -33,6 +37,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--conditions", metavar="FILE", help="a JSON list of sessions; default: one, unknown"
     )
+    add_declared(command.add_argument_group("another project's benchmarks"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,9 +49,21 @@ def run(arguments: argparse.Namespace) -> int:
     # Each is read once, because it may be a pipe.
     texts = {path: read_text(path) for path in arguments.processes}
     check_distinct(arguments.processes, texts)
-    processes = [parse_process(text, path) for path, text in texts.items()]
+    processes = [_parse(text, path, declared_in(arguments)) for path, text in texts.items()]
     collected = collect(processes, arguments.commit, sessions)
     write_text(Path(out), dumps(collected.fields) + "\n")
     rows = len(collected.benchmarks)
     sys.stdout.write(f"{out}: {rows} benchmarks, {len(processes)} processes\n")
     return 0
+
+
+def _parse(text: str, path: str, declared: Declared) -> Process:
+    """Our own bench tells the kind of its device; whatever else there is is another project's."""
+    root = parse_json(text, path)
+    context = root.get("context") if isinstance(root, dict) else None
+    if isinstance(context, dict) and "device_kind" in context:
+        if declared != Declared():
+            options = "--time, --yardstick and --verified"
+            raise GateError(f"{path}: {options} are for another project's benchmarks")
+        return parse_process(text, path)
+    return read_other(text, path, declared)

@@ -197,7 +197,10 @@ def benchmark_filter(name: str) -> str:
 
 
 def rerun_command(name: str, device_kind: str) -> str:
-    """The command that measures this benchmark again, whether or not its shape is a default one."""
+    """The command that measures this benchmark again, whether or not its shape is a default one;
+    empty for another project's, which only that project knows."""
+    if device_kind not in _PRESET:
+        return ""
     rung, _, problem = name.partition("/")
     shape, cold, _ = problem.partition("/cold")
     flags = [f"--shapes={shape}"]

@@ -50,7 +50,7 @@ def check_acceptable(
     candidate: RunFile, allow_dirty: bool = False, allow_few: bool = False
 ) -> None:
     """GateError when the run must not become a baseline."""
-    unverified = [name for name, row in candidate.benchmarks.items() if not row.verified]
+    unverified = [name for name, row in candidate.benchmarks.items() if not row.sound]
     if unverified:
         raise GateError(f"{candidate.path}: not verified: {', '.join(sorted(unverified))}")
     plant = candidate.protocol.plant
@@ -64,7 +64,7 @@ def check_acceptable(
             f"{candidate.path}: commit: {candidate.commit}: nobody can rebuild uncommitted "
             "changes; commit them and record again, or give --allow-dirty"
         )
-    few = candidate.device.kind == "cuda" and candidate.processes < MIN_PROCESSES
+    few = candidate.device.kind != "simt" and candidate.processes < MIN_PROCESSES
     if few and not allow_few:
         raise GateError(
             f"{candidate.path}: processes: {candidate.processes} recorded, at least "
@@ -151,7 +151,7 @@ def _accepted_row(row: RunRow, old: RunRow | None, device_kind: str) -> dict[str
     }
     fields["per_process"] = evidence
     fields.pop("delta", None)
-    if device_kind == "cuda":
+    if device_kind != "simt":
         fields["delta"] = rounded(delta_of(evidence[row.decisive]))
     if not _is_wide(fields.get("delta", 0.0)):
         fields.pop("delta_reason", None)

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilegate_ci.core.files import rounded
-from tilegate_ci.core.model import MIN_DELTA, Device, relative
+from tilegate_ci.core.model import MIN_DELTA, OTHER, Device, relative
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import paired
@@ -67,7 +67,8 @@ def _look(
         for name in names
     }
     found = {name: paired.estimate(values, known[name], share) for name, values in slower.items()}
-    controls = {name: e for name, e in found.items() if is_canary(name) or name in same}
+    kind = pairs[0][0].device.kind
+    controls = {n: e for n, e in found.items() if n in same or (is_canary(n) and kind != OTHER)}
     judged = {name: e for name, e in found.items() if name not in controls}
     verdicts = paired.judge(judged, known, share)
     for name in controls:
@@ -93,7 +94,7 @@ def _other_devices(pairs: Sequence[Pair], screened_on: Device | None) -> list[st
 
 
 def _in_words(device: Device) -> str:
-    return f"{device.name} with cuBLAS {device.cublas}"
+    return device.name + (f" with cuBLAS {device.cublas}" if device.cublas else "")
 
 
 def with_verdicts(comparison: Comparison, found: Confirmed) -> Comparison:

@@ -21,7 +21,7 @@ from tilegate_ci.core.files import (
     rounded,
 )
 from tilegate_ci.core.formats import Finite, Given, Open, Positive, commit_digits, validated
-from tilegate_ci.core.model import GFLOPS, METRICS, RATIO, Device, Role, RunFile, Session
+from tilegate_ci.core.model import DECISIVE, METRICS, Device, Role, RunFile, Session
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.process import Process, Reading
 
@@ -53,8 +53,9 @@ def read_process(path: str) -> Process:
 
 
 def is_report(text: str) -> bool:
-    """Whether it looks like what Google Benchmark writes, which begins with the context."""
-    return text.lstrip("{ \n").startswith('"context"')
+    """Whether it looks like what Google Benchmark writes, which begins with the context, or like
+    NVBench's."""
+    return text.lstrip("{ \n").startswith(('"context"', '"meta"', '"devices"'))
 
 
 def parse_process(text: str, path: str) -> Process:
@@ -88,7 +89,7 @@ def parse_process(text: str, path: str) -> Process:
         min_time_s=min_time or None,
         plant=context.get("plant"),
         peak_gflops=_number(context, "peak_gflops", path) or None,
-        started=_utc(context.get("date")),
+        started=utc(context.get("date")),
         readings={name: _reading(name, rows, path) for name, rows in repetitions.items()},
         source=path,
     )
@@ -128,7 +129,8 @@ def _number(context: Mapping[str, Any], key: str, path: str) -> float:
     return number
 
 
-def _utc(date: Any) -> str | None:
+def utc(date: Any) -> str | None:
+    """The date as reports show it; None where it is none."""
     try:
         return datetime.fromisoformat(date).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (TypeError, ValueError):
@@ -204,13 +206,14 @@ def _row(readings: Sequence[Reading]) -> dict[str, Any]:
         metric: rounded(statistics.median(reading.summary[metric] for reading in readings))
         for metric in series
     }
-    size = readings[0].bytes
+    size, unchecked = readings[0].bytes, any(reading.unchecked for reading in readings)
     return {
         **medians,
         **({} if size is None else {"bytes": size}),
+        **({"unchecked": True} if unchecked else {}),
         "key": False,
         "verified": all(reading.verified for reading in readings),
-        "per_process": {m: values for m, values in series.items() if m in (GFLOPS, RATIO)},
+        "per_process": {m: values for m, values in series.items() if m in DECISIVE},
     }
 
 

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.model import RATIO
@@ -15,6 +16,15 @@ from tilegate_ci.measure.journal import Journal
 from tilegate_ci.measure.launcher import Launcher
 
 SPARES = 4  # pairs beyond those wanted, for void ones
+
+
+class Measures(Protocol):
+    """Runs a process, or has it already. `seed` draws the order of base and head."""
+
+    @property
+    def seed(self) -> str: ...
+
+    def process(self, key: str, binary: Path, names: Sequence[str], left: int) -> Process: ...
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,7 @@ def screen(bench: Bench, head: Path, names: Sequence[str], wanted: int) -> list[
 
 
 def measure_pairs(
-    bench: Bench,
+    bench: Measures,
     base: Path,
     head: Path,
     names: Sequence[str],

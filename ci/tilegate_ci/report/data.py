@@ -9,6 +9,9 @@ from pathlib import Path
 from tilegate_ci.core import formats
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.model import (
+    GFLOPS,
+    OWN_RATIO,
+    RATIO,
     Device,
     Run,
     baseline_path,
@@ -145,15 +148,18 @@ def of_processes(row: Row, comparison: Comparison) -> dict[str, list[float]]:
 
 
 def pooled(rows: Iterable[Row]) -> list[Pooled]:
-    """Over all benchmarks that were judged by their time, then by rung, worst first."""
+    """Over all benchmarks that were judged by their time, then by rung, worst first; without the
+    yardsticks."""
     timed = [r for r in rows if r.slowdown is not None and not r.name.startswith(f"{YARDSTICK}/")]
+    timed = [row for row in timed if row.metric == OWN_RATIO] or timed
     if not timed:
         return []
     groups: dict[str, list[Row]] = {}
     for row in timed:
         groups.setdefault(row.name.partition("/")[0], []).append(row)
     rungs = [_pool(name, group) for name, group in groups.items()]
-    return [_pool("all rungs", timed), *sorted(rungs, key=lambda found: -found.slowdown)]
+    every = "all rungs" if all(row.metric in (RATIO, GFLOPS) for row in timed) else "all"
+    return [_pool(every, timed), *sorted(rungs, key=lambda found: -found.slowdown)]
 
 
 def _pool(name: str, rows: Sequence[Row]) -> Pooled:
