@@ -98,6 +98,7 @@ void Executor::named_barrier(unsigned id, unsigned threads, const Site& site) {
   current_->site = site;
   current_->state = State::kAtNamedBarrier;
   if (barrier.waiting.size() == threads) {
+    observer::release_named_barrier(barrier.waiting);
     for (const unsigned waiting : barrier.waiting) wake(waiting);
     barrier.waiting.clear();
     return;  // the last goes on at once
@@ -181,7 +182,7 @@ void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& ba
   this_executor().mbarriers().copy(smem, gmem, bytes, barrier, site);
 }
 
-void fence_async_proxy() {}
+void fence_async_proxy() { observer::fence_async_proxy(); }
 
 void named_barrier(unsigned id, unsigned threads, const Site& site) {
   this_executor().named_barrier(id, threads, site);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "executor_impl.hpp"
+#include "observer.hpp"
 
 namespace tilegate::simt {
 namespace {
@@ -45,7 +46,9 @@ void Mbarriers::init(device::Barrier& barrier, unsigned arrivals, const Site& si
   made.maker = executor_.current().number;
   made.arrivals = arrivals;
   made.seen.assign(executor_.num_threads(), Mbarrier::kNever);
-  barrier.state = kMark | all_.size();
+  made.number = static_cast<unsigned>(all_.size());
+  observer::make_mbarrier(offset, site);
+  barrier.state = kMark | made.number;
   all_.push_back(std::move(made));
 }
 
@@ -57,6 +60,7 @@ void Mbarriers::init_fence() {
 
 Mbarrier& Mbarriers::find(const device::Barrier& barrier, const char* use, const Site& site) {
   const std::size_t offset = executor_.shared_offset(&barrier, sizeof(barrier), use, site);
+  observer::use_mbarrier(offset, site);
   const std::uint64_t number = barrier.state ^ kMark;
   if (number >= all_.size() || all_[number].offset != offset) {
     executor_.fail(std::string(use) + " at " + to_string(site) + " of a barrier at byte " +
@@ -78,6 +82,7 @@ void Mbarriers::arrive(device::Barrier& state, unsigned expected_bytes, const Si
   }
   barrier.bytes_expected += expected_bytes;
   ++barrier.arrived;
+  observer::arrive(barrier.number);
   complete_phase(barrier, executor_.current().number);
 }
 
@@ -96,7 +101,10 @@ void Mbarriers::wait(device::Barrier& state, unsigned parity, const Site& site) 
                    name_of(barrier) + ", which this thread has waited for before");
   }
   barrier.seen[thread] = awaited;
-  if (is_complete) return;
+  if (is_complete) {
+    observer::pass_mbarrier(thread, barrier.number);
+    return;
+  }
   barrier.waiting.push_back(thread);
   executor_.wait_as(State::kAtMbarrier, site);
 }
@@ -111,6 +119,7 @@ void Mbarriers::copy(void* smem, const void* gmem, unsigned bytes, device::Barri
                    " bytes to byte " + std::to_string(offset) +
                    " of shared memory: size and both addresses must be multiples of 16");
   }
+  observer::start_bulk_copy(offset, gmem, bytes, barrier.number, barrier.phase + 1, site);
   BulkCopy copy{executor_.current().number, static_cast<std::byte*>(smem), {}};
   // Read now: whoever may not read there is the thread that starts the copy.
   const auto* const from = static_cast<const std::byte*>(gmem);
@@ -141,9 +150,13 @@ void Mbarriers::complete_phase(Mbarrier& barrier, unsigned thread) {
   }
   if (barrier.bytes_expected != 0) barrier.last_filled = barrier.phase;
   ++barrier.phase;
+  observer::complete_phase(barrier.number, barrier.phase, barrier.bytes_expected != 0);
   barrier.arrived = 0;
   barrier.bytes_expected = barrier.bytes_started = barrier.bytes_arrived = 0;
-  for (const unsigned waiting : barrier.waiting) executor_.wake(waiting);
+  for (const unsigned waiting : barrier.waiting) {
+    observer::pass_mbarrier(waiting, barrier.number);
+    executor_.wake(waiting);
+  }
   barrier.waiting.clear();
 }
 

@@ -19,6 +19,7 @@ struct BulkCopy {
 struct Mbarrier {
   static constexpr std::int64_t kNever = -2;  // -1: the phase before the first
 
+  unsigned number = 0;     // in the block
   std::size_t offset = 0;  // in the block's shared memory
   Site made;
   unsigned maker = 0;

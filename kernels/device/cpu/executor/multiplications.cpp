@@ -5,12 +5,14 @@
 
 #include "executor_impl.hpp"
 #include "matrix_tile.hpp"
+#include "observer.hpp"
 
 namespace tilegate::simt {
 namespace {
 
-constexpr unsigned kK = 32;                   // bytes of a row that one multiplication reads
-constexpr unsigned kRows = 64;                // of a
+constexpr unsigned kK = 32;     // bytes of a row that one multiplication reads
+constexpr unsigned kRows = 64;  // of a
+constexpr unsigned kRowsOfWarp = 16;
 constexpr std::int32_t kTaken = 0x7ACC'ACC7;  // in registers that are not the thread's
 
 const std::int8_t* piece_at(Executor& executor, const MatrixTile& tile, unsigned row,
@@ -70,8 +72,23 @@ void Multiplications::start(Executor& executor, std::int32_t* acc, unsigned n,
     history_ = (history_ ^ value) * 0x9E37'79B9'7F4A'7C15;
   }
   take(executor, acc, n, site);
+  if (observer::kIsObserved && thread.number % kWarpSize == 0) {
+    const unsigned first_row = thread.number % kWarpgroupSize / kWarpSize * kRowsOfWarp;
+    observe(MatrixTile(a), first_row, kRowsOfWarp, site);
+    observe(MatrixTile(b), 0, n, site);
+  }
   running_.push_back({acc, n, a, b, open_group_, executor.multiplications_are_late(), site});
   if (!running_.back().is_late) compute(executor, running_.back());
+}
+
+void Multiplications::observe(const MatrixTile& tile, unsigned first_row, unsigned rows,
+                              const Site& site) const {
+  for (unsigned row = first_row; row < first_row + rows; ++row) {
+    for (unsigned piece = 0; piece < kK / MatrixTile::kPieceBytes; ++piece) {
+      observer::start_multiplication(tile.offset(row, piece), MatrixTile::kPieceBytes,
+                                     open_group_ + 1, site);
+    }
+  }
 }
 
 void Multiplications::take(Executor& executor, std::int32_t* acc, unsigned n, const Site& site) {
@@ -86,6 +103,7 @@ void Multiplications::take(Executor& executor, std::int32_t* acc, unsigned n, co
   }
   taken_.push_back({acc, {acc, acc + count}, site});
   std::fill_n(acc, count, kTaken);
+  observer::take_registers(acc, count, site);
 }
 
 void Multiplications::wait(Executor& executor, int pending_groups, const Site& site) {
@@ -99,6 +117,7 @@ void Multiplications::wait(Executor& executor, int pending_groups, const Site& s
     }
   }
   std::erase_if(running_, is_covered);
+  observer::finish_multiplications(std::max(first_pending, 0));
   std::erase_if(taken_, [&](const Accumulators& accumulators) {
     const bool is_used = std::any_of(running_.begin(), running_.end(), [&](const auto& m) {
       return m.acc == accumulators.registers;
@@ -110,6 +129,7 @@ void Multiplications::wait(Executor& executor, int pending_groups, const Site& s
 }
 
 void Multiplications::give_back(Executor& executor, const Accumulators& accumulators) {
+  observer::give_back_registers(accumulators.registers);
   for (std::size_t i = 0; i < accumulators.values.size(); ++i) {
     if (accumulators.registers[i] != kTaken) {
       executor.fail("acc[" + std::to_string(i) + "] of the warpgroup_mma at " +
@@ -121,7 +141,7 @@ void Multiplications::give_back(Executor& executor, const Accumulators& accumula
 
 void Multiplications::compute(Executor& executor, const Multiplication& multiplication) {
   const unsigned thread = executor.current().number % kWarpgroupSize;
-  const unsigned row = thread / kWarpSize * 16 + thread % kWarpSize / 4;
+  const unsigned row = thread / kWarpSize * kRowsOfWarp + thread % kWarpSize / 4;
   const unsigned first_column = thread % 4 * 2;
   const MatrixTile a(multiplication.a);
   const MatrixTile b(multiplication.b);

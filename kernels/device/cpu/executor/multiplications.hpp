@@ -13,6 +13,7 @@ namespace tilegate::simt {
 constexpr unsigned kWarpgroupSize = 128;
 
 class Executor;
+class MatrixTile;
 
 // Those of one thread.
 class Multiplications {
@@ -46,6 +47,7 @@ class Multiplications {
     Site site;
   };
 
+  void observe(const MatrixTile& tile, unsigned first_row, unsigned rows, const Site& site) const;
   void take(Executor& executor, std::int32_t* acc, unsigned n, const Site& site);
   void give_back(Executor& executor, const Accumulators& accumulators);
   void compute(Executor& executor, const Multiplication& multiplication);
