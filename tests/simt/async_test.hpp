@@ -10,8 +10,8 @@
 
 #include <tilegate/device/async.cuh>
 
-// Device code for compute capability 9.0 with its own features, or for the executor.
-#if !defined(__CUDACC__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// Device code for compute capability 9.0 with its own features; host code; the executor.
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TILEGATE_TEST_ASYNC 1
 #endif
 
@@ -42,7 +42,7 @@ inline void for_each_schedule(const std::function<void()>& body) {
 }
 
 // Bytes of a row of a tile; unswizzled tiles have pieces of 16 bytes.
-constexpr unsigned width_of(device::Swizzle swizzle) {
+__host__ __device__ constexpr unsigned width_of(device::Swizzle swizzle) {
   return 16U << static_cast<unsigned>(swizzle);
 }
 

@@ -33,6 +33,8 @@
 //   warpgroup_commit()             closes a group of multiplications
 //   warpgroup_wait<Pending>()      until at most the `Pending` youngest groups run; only then may
 //                                  the thread touch acc, or anyone overwrite what they read
+//   warpgroup_results(acc)         after that wait, before acc is read: no instruction, but the
+//                                  compiler may not read the registers earlier
 #pragma once
 
 #include <cstdint>
