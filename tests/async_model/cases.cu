@@ -6,13 +6,9 @@
 #include "simt/async_test.hpp"
 
 namespace tilegate::async_model {
-namespace {
 
 constexpr unsigned kThreads = 128;
 constexpr unsigned kWords = 6144;  // of a block's shared memory, 24 KiB
-constexpr unsigned kCopies = 4;    // of a case; each into a quarter
-constexpr unsigned kMultiplications = 2;
-constexpr unsigned kPieces = kWords / 4;  // of 16 bytes
 
 struct Storage {
   alignas(1024) std::uint32_t words[kWords];
@@ -49,8 +45,10 @@ __device__ void fill(Storage& smem, std::uint32_t seed) {
   device::fence_async_proxy();
 }
 
-// A quarter of shared memory gets up to half of its size, from anywhere in `source`.
+// Each copies up to half a quarter of shared memory, from anywhere in `source`.
 __device__ void start_copies(Storage& smem, std::uint32_t seed, const std::uint32_t* source) {
+  constexpr unsigned kCopies = 4;           // each into a quarter of shared memory
+  constexpr unsigned kPieces = kWords / 4;  // of 16 bytes, in shared memory
   Choices choices(seed, kCopy);
   unsigned bytes[2] = {};
   unsigned pieces[kCopies], to[kCopies], from[kCopies];
@@ -97,7 +95,7 @@ __device__ std::uint32_t multiply(Storage& smem, std::uint32_t seed) {
     acc[i] = static_cast<std::int32_t>(mix(seed, i * kThreads + threadIdx.x, kStart));
   }
   device::warpgroup_arrive();
-  for (unsigned i = 0; i < kMultiplications; ++i) {
+  for (unsigned i = 0; i < 2; ++i) {
     const auto swizzle_of_a = static_cast<device::Swizzle>(choices.below(4));
     const auto swizzle_of_b = static_cast<device::Swizzle>(choices.below(4));
     const auto a = random_tile(smem, choices, 64, swizzle_of_a);
@@ -117,7 +115,7 @@ __device__ std::uint32_t multiply(Storage& smem, std::uint32_t seed) {
 #endif
 
 // sums[case][thread]
-__global__ void run_copies(std::uint32_t first, const std::uint32_t* source, std::uint32_t* sums) {
+__global__ void copy(std::uint32_t first, const std::uint32_t* source, std::uint32_t* sums) {
 #if TILEGATE_TEST_ASYNC
   auto& smem = device::shared_storage<Storage>();
   const std::uint32_t seed = first + blockIdx.x;
@@ -136,7 +134,7 @@ __global__ void run_copies(std::uint32_t first, const std::uint32_t* source, std
 }
 
 template <int kN>
-__global__ void run_multiplications(std::uint32_t first, std::uint32_t* sums) {
+__global__ void multiply_random_tiles(std::uint32_t first, std::uint32_t* sums) {
 #if TILEGATE_TEST_ASYNC
   auto& smem = device::shared_storage<Storage>();
   fill(smem, first + blockIdx.x);
@@ -164,8 +162,6 @@ Status fold(const device::Buffer& sums, std::vector<std::uint32_t>* checksums) {
   return {};
 }
 
-}  // namespace
-
 Status run_copies(std::uint32_t first, std::vector<std::uint32_t>* checksums) {
   std::vector<std::uint32_t> words(kSourceWords);
   for (std::uint32_t i = 0; i < kSourceWords; ++i) words[i] = mix(1, i, kFill);
@@ -174,19 +170,18 @@ Status run_copies(std::uint32_t first, std::vector<std::uint32_t>* checksums) {
   if (Status s = device::copy_to_device(source.data(), words.data(), source.size()); !s.ok()) {
     return s;
   }
-  const Status launched =
-      device::launch(config_of("run_copies", checksums->size()), nullptr, run_copies, first,
-                     reinterpret_cast<const std::uint32_t*>(source.data()),
-                     reinterpret_cast<std::uint32_t*>(sums.data()));
+  const Status launched = device::launch(config_of("copy", checksums->size()), nullptr, copy, first,
+                                         reinterpret_cast<const std::uint32_t*>(source.data()),
+                                         reinterpret_cast<std::uint32_t*>(sums.data()));
   return launched.ok() ? fold(sums, checksums) : launched;
 }
 
 template <int kN>
 Status run_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums) {
   const device::Buffer sums(checksums->size() * kThreads * sizeof(std::uint32_t));
-  const Status launched =
-      device::launch(config_of("run_multiplications", checksums->size()), nullptr,
-                     run_multiplications<kN>, first, reinterpret_cast<std::uint32_t*>(sums.data()));
+  void (*const kernel)(std::uint32_t, std::uint32_t*) = multiply_random_tiles<kN>;
+  const Status launched = device::launch(config_of("multiply", checksums->size()), nullptr, kernel,
+                                         first, reinterpret_cast<std::uint32_t*>(sums.data()));
   return launched.ok() ? fold(sums, checksums) : launched;
 }
 
