@@ -188,6 +188,66 @@ __global__ void multiply_stored_tiles(float* memory) {
   memory[kResults + threadIdx.x] = static_cast<float>(acc[0]);
 }
 
+enum class StoreFault {
+  kNone,
+  kUnfenced,
+  kOverwritesWhileStoring,
+  kLeavesStore,
+  kStoresMisaligned,
+  kCopiesMisalignedBox,
+  kNamesTooFewCoordinates,
+};
+
+// A box comes from memory by a tensor copy, and goes to the results by a store.
+template <StoreFault kFault>
+__global__ void pass_through(float* memory, const __grid_constant__ device::TensorMap map) {
+  auto& smem = device::shared_storage<Storage>();
+  auto* const words = reinterpret_cast<float*>(smem.a[0]);
+  if (threadIdx.x == 0) {
+    device::barrier_init(smem.full[0], 1);
+    device::barrier_init_fence();
+    device::barrier_arrive_expect(smem.full[0], 512);
+    float* const to = words + (kFault == StoreFault::kCopiesMisalignedBox ? 4 : 0);
+    if (kFault == StoreFault::kNamesTooFewCoordinates) {
+      device::copy_tensor(to, map, 0, 0, smem.full[0]);
+    } else {
+      device::copy_tensor(to, map, 0, 0, 0, smem.full[0]);
+    }
+  }
+  __syncthreads();  // the barrier is made
+  device::barrier_wait(smem.full[0], 0);
+  words[threadIdx.x] += 1.0F;
+  if (kFault != StoreFault::kUnfenced) device::fence_async_proxy();
+  __syncthreads();  // all have stored
+  if (threadIdx.x == 0) {
+    float* const to = memory + kResults + (kFault == StoreFault::kStoresMisaligned ? 1 : 0);
+    device::store_bulk(to, words, 512);
+    device::store_commit();
+    if (kFault != StoreFault::kOverwritesWhileStoring && kFault != StoreFault::kLeavesStore) {
+      device::store_wait<0>();
+    }
+  }
+  if (kFault != StoreFault::kLeavesStore) {
+    __syncthreads();  // the store has read
+    words[threadIdx.x] = 0.0F;
+  }
+  if (kFault == StoreFault::kOverwritesWhileStoring && threadIdx.x == 0) device::store_wait<0>();
+}
+
+template <StoreFault kFault>
+Status launch_store(float* memory) {
+  device::TensorMap map;
+  const device::TensorLayout layout{.data = memory,
+                                    .dimensions = 3,
+                                    .size = {32, 4, 2},
+                                    .stride_bytes = {0, 128, 512},
+                                    .box = {32, 4, 1}};
+  if (Status s = device::make_tensor_map(layout, &map); !s.ok()) return s;
+  const device::LaunchConfig config{
+      .kernel = "planted", .blocks = 1, .threads_x = kConsumers, .shared_bytes = sizeof(Storage)};
+  return device::launch(config, nullptr, pass_through<kFault>, memory, map);
+}
+
 // Two warps exchange words; the others go their own way.
 template <bool kRace, bool kDeadlock, bool kOtherCount>
 __global__ void exchange(float* memory) {
@@ -237,6 +297,9 @@ Status launch_warp(float* memory) {
 #define PLANT(fault, shows, message) \
   { &(#fault)[1], launch<pipeline<Fault::fault>>, launch<pipeline<Fault::kNone>>, message, shows }
 
+#define PLANT_STORE(fault, shows, message) \
+  { &(#fault)[1], launch_store<StoreFault::fault>, launch_store<StoreFault::kNone>, message, shows }
+
 // Where a plain build shows it.
 constexpr auto kStops = Shows::kStops;
 constexpr auto kForward = Shows::kWrongForward;
@@ -250,14 +313,15 @@ constexpr Plant kPlants[] = {
         "for the bulk copy that thread \\(128,0,0\\) started at|race at|no thread of the block)"),
     PLANT(kMultipliesBeforeWait, kForward,
           "(before the barrier_wait for the bulk copy that thread \\(128,0,0\\) started|"
-          "warpgroup_mma at .* reads byte 0 of shared memory, which nothing in the block has "
+          "the warpgroup_mma of warp 0 at .* reads byte 0 of shared memory, which nothing in the "
+          "block has "
           "written)"),
     PLANT(kReadsAfterArrival, kReverse,
           "race at byte \\d+ of shared memory: this thread writes at .*; thread .* read at .*; no "
           "barrier between|read of byte \\d+ of shared memory at .* before the barrier_wait"),
     PLANT(kMultipliesAfterArrival, kReverse,
           "write of byte \\d+ of shared memory at .*, which the warpgroup_mma of warp \\d at .* "
-          "still reads: no warpgroup_wait comes before"),
+          "still reads: its wait does not come before"),
     PLANT(
         kKeepsParity, kStops,
         "thread \\(128,0,0\\): wait on the wrong phase: barrier_wait at .* for parity 1 is for "
@@ -279,7 +343,7 @@ constexpr Plant kPlants[] = {
           "write of byte 0 of shared memory at .* before the barrier_wait for the bulk copy"),
     PLANT(kCopiesPastSharedMemory, kStops,
           "copy_bulk at .* of 2048 bytes that are not in the \\d+ bytes"),
-    PLANT(kCopiesMisaligned, kStops, "misaligned copy_bulk at .* of 1024 bytes to byte 0"),
+    PLANT(kCopiesMisaligned, kStops, "misaligned copy_bulk at .* of 1024 bytes at byte 0"),
     PLANT(kCopiesFromOutside, kStops, "outside every operand"),
     PLANT(kNobodyWaits, kStops,
           "block ends in phase 0 of the barrier|no thread has waited for phase 0"),
@@ -298,8 +362,9 @@ constexpr Plant kPlants[] = {
         "store of acc\\[2\\] at .* before the warpgroup_wait|acc\\[2\\] of the warpgroup_mma at .* "
         "was written before its warpgroup_wait"),
     PLANT(kMultipliesBeyondTile, kForward,
-          "warpgroup_mma at .* reads byte \\d+ of shared memory, which nothing in the block has "
-          "written: is its descriptor right"),
+          "the warpgroup_mma of warp \\d at .* reads byte \\d+ of shared memory, which nothing in "
+          "the block has "
+          "written"),
     PLANT(kMultipliesBeyondSharedMemory, kStops,
           "the descriptor of a puts row 0 at byte \\d+ of \\d+ bytes of shared memory"),
     PLANT(kMultipliesWithoutArrive, kStops, "without warpgroup_arrive\\(\\) since"),
@@ -309,9 +374,23 @@ constexpr Plant kPlants[] = {
     PLANT(kLeavesMultiplication, kStops, "leaves the kernel before the warpgroup_wait of"),
     {"MultipliesStoredTilesUnfenced", launch_warpgroup<multiply_stored_tiles<true>>,
      launch_warpgroup<multiply_stored_tiles<false>>,
-     "warpgroup_mma at .* reads byte \\d+ of shared memory, which thread \\(\\d+,0,0\\) stored at "
+     "the warpgroup_mma of warp \\d at .* reads byte \\d+ of shared memory, which thread "
+     "\\(\\d+,0,0\\) stored at "
      ".*planted_async\\.cu:\\d+ and did not fence_async_proxy\\(\\) before a barrier",
      kNowhere},
+    PLANT_STORE(kUnfenced, kNowhere,
+                "the store of thread \\(0,0,0\\) at .* reads byte 0 of shared memory, which thread "
+                "\\(0,0,0\\) stored at .*planted_async\\.cu:\\d+ and did not fence_async_proxy"),
+    PLANT_STORE(
+        kOverwritesWhileStoring, kReverse,
+        "write of byte \\d+ of shared memory at .*planted_async\\.cu:\\d+, which the store of "
+        "thread \\(0,0,0\\) at .* still reads: its wait does not come before"),
+    PLANT_STORE(kLeavesStore, kStops, "leaves the kernel before the store_wait of the store at"),
+    PLANT_STORE(kStoresMisaligned, kStops, "misaligned store_bulk at .* of 512 bytes at byte 0"),
+    PLANT_STORE(kCopiesMisalignedBox, kStops,
+                "misaligned copy_tensor at .* at byte 16 of shared memory: it must be"),
+    PLANT_STORE(kNamesTooFewCoordinates, kStops,
+                "copy_tensor at .* names 2 coordinates of a tensor of 3 dimensions"),
     {"MultipliesInAWarp", launch_warp, launch_warpgroup<multiply_stored_tiles<false>>,
      "by a warpgroup of fewer than 128 threads", kStops},
     {"ExchangesWithoutBarrier", launch<kRacingExchange<true>>, launch<kRacingExchange<false>>,

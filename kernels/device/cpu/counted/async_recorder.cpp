@@ -7,11 +7,6 @@
 #include "sites.hpp"
 
 namespace tilegate::simt::counted {
-namespace {
-
-constexpr unsigned kBulkUnit = 16;  // bytes that are checked at a time
-
-}  // namespace
 
 void Recorder::make_mbarrier(std::size_t offset, const Site& site) {
   order_.make_mbarrier();
@@ -26,25 +21,41 @@ void Recorder::use_mbarrier(std::size_t offset, const Site& site) {
   if (problem) executor::fail(*problem);
 }
 
-void Recorder::start_bulk_copy(std::size_t offset, const void* gmem, unsigned bytes,
-                               unsigned barrier, std::int64_t phase, const Site& site) {
+void Recorder::start_bulk_copy(std::size_t offset, unsigned bytes, unsigned barrier,
+                               std::int64_t phase, const Site& site) {
+  const auto problem = hazards_.start_bulk_copy(thread_, offset, bytes, barrier,
+                                                static_cast<Stamp>(phase), Sites::number_of(site));
+  if (problem) executor::fail(*problem);
+}
+
+// Global memory is judged by words: also one of which only a part is accessed.
+void Recorder::access_global(const void* gmem, std::size_t bytes, bool store, const Site& site) {
+  constexpr std::uintptr_t kWord = 4;
   const std::uint32_t number = Sites::number_of(site);
-  const auto from = reinterpret_cast<std::uintptr_t>(gmem);
-  for (unsigned i = 0; i < bytes; i += kBulkUnit) {
-    if (!global_.holds(from + i, kBulkUnit)) check_foreign(from + i, kBulkUnit, false, number);
-    if (const auto problem = global_.access(thread_, from + i, kBulkUnit, false, number)) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(gmem);
+  for (std::uintptr_t word = begin / kWord * kWord; word < begin + bytes; word += kWord) {
+    if (!global_.holds(word, 1)) check_foreign(word, kWord, store, number);
+    if (const auto problem = global_.access(thread_, word, kWord, store, number)) {
       executor::fail(*problem);
     }
   }
-  const auto problem =
-      hazards_.start_bulk_copy(thread_, offset, bytes, barrier, static_cast<Stamp>(phase), number);
-  if (problem) executor::fail(*problem);
+}
+
+void Recorder::start_bulk_store(std::size_t offset, unsigned bytes, int group, const Site& site) {
+  start_async_read(
+      {order_.agents().stores_of(thread_), static_cast<Stamp>(group), Sites::number_of(site)},
+      offset, bytes);
 }
 
 void Recorder::start_multiplication(std::size_t offset, unsigned bytes, int group,
                                     const Site& site) {
-  const auto problem = hazards_.start_multiplication(
-      thread_, offset, bytes, static_cast<Stamp>(group), Sites::number_of(site));
+  start_async_read({order_.agents().multiplications_of(thread_ / kWarpSize),
+                    static_cast<Stamp>(group), Sites::number_of(site)},
+                   offset, bytes);
+}
+
+void Recorder::start_async_read(const Hazards::Reader& reader, std::size_t offset, unsigned bytes) {
+  const auto problem = hazards_.start_async_read(thread_, reader, offset, bytes);
   if (problem) executor::fail(*problem);
 }
 

@@ -19,7 +19,7 @@ void Hazards::begin_launch(std::size_t shared_bytes) {
 
 void Hazards::begin_block() {
   unwritten_read_.reset();
-  for (OtherReaders& readers : other_readers_) readers.multiplications.clear();
+  for (OtherReaders& readers : other_readers_) readers.async.clear();
   // A copy that the last block did not wait for is lost with the block.
   if (!copies_started_) return;
   for (Word& word : words_) word.copy_pending = false;

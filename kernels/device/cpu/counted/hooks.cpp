@@ -81,10 +81,17 @@ void complete_phase(unsigned barrier, std::int64_t phase, bool copied) {
   recorder.complete_phase(barrier, phase, copied);
 }
 void pass_mbarrier(unsigned thread, unsigned barrier) { recorder.pass_mbarrier(thread, barrier); }
-void start_bulk_copy(std::size_t offset, const void* gmem, unsigned bytes, unsigned barrier,
-                     std::int64_t phase, const Site& site) {
-  recorder.start_bulk_copy(offset, gmem, bytes, barrier, phase, site);
+void start_bulk_copy(std::size_t offset, unsigned bytes, unsigned barrier, std::int64_t phase,
+                     const Site& site) {
+  recorder.start_bulk_copy(offset, bytes, barrier, phase, site);
 }
+void access_global(const void* gmem, std::size_t bytes, bool store, const Site& site) {
+  recorder.access_global(gmem, bytes, store, site);
+}
+void start_bulk_store(std::size_t offset, unsigned bytes, int group, const Site& site) {
+  recorder.start_bulk_store(offset, bytes, group, site);
+}
+void finish_bulk_stores(int group) { recorder.finish_bulk_stores(group); }
 void fence_async_proxy() { recorder.fence_async_proxy(); }
 void release_named_barrier(const std::vector<unsigned>& threads) {
   recorder.release_named_barrier(threads);

@@ -148,9 +148,9 @@ void Order::meet(const std::vector<unsigned>& threads) {
   }
 }
 
-void Order::finish_multiplications(unsigned thread, Stamp group) {
+void Order::finish(unsigned thread, unsigned agent, Stamp stamp) {
   if (!agents_.in_use()) use_agents();
-  agents_.learn(thread, agents_.multiplications_of(thread / kWarpSize), group);
+  agents_.learn(thread, agent, stamp);
 }
 
 void Order::fence_proxy(unsigned thread) {
@@ -168,6 +168,13 @@ bool Order::is_fenced(unsigned writer, Epoch epoch, Stamp stamp, unsigned thread
   const auto next = std::lower_bound(fences.begin(), fences.end(), Fence{epoch, stamp}, is_before);
   if (next == fences.end()) return false;
   return next->epoch < epoch_ || is_ordered(writer, next->stamp, thread);
+}
+
+std::string Order::name_of_agent(unsigned agent) const {
+  if (agent < agents_.stores_of(0)) {
+    return "the warpgroup_mma of warp " + std::to_string(agent - agents_.multiplications_of(0));
+  }
+  return "the store of thread " + name_of(agent - agents_.stores_of(0));
 }
 
 std::string Order::name_of(unsigned thread) const {

@@ -52,13 +52,19 @@ class Recorder {
     order_.complete_phase(barrier, static_cast<Stamp>(phase), copied);
   }
   void pass_mbarrier(unsigned thread, unsigned barrier) { order_.pass(thread, barrier); }
-  void start_bulk_copy(std::size_t offset, const void* gmem, unsigned bytes, unsigned barrier,
-                       std::int64_t phase, const Site& site);
+  void start_bulk_copy(std::size_t offset, unsigned bytes, unsigned barrier, std::int64_t phase,
+                       const Site& site);
+  void access_global(const void* gmem, std::size_t bytes, bool store, const Site& site);
+  void start_bulk_store(std::size_t offset, unsigned bytes, int group, const Site& site);
+  void finish_bulk_stores(int group) {
+    order_.finish(thread_, order_.agents().stores_of(thread_), static_cast<Stamp>(group));
+  }
   void fence_async_proxy() { order_.fence_proxy(thread_); }
   void release_named_barrier(const std::vector<unsigned>& threads) { order_.meet(threads); }
   void start_multiplication(std::size_t offset, unsigned bytes, int group, const Site& site);
   void finish_multiplications(int group) {
-    order_.finish_multiplications(thread_, static_cast<Stamp>(group));
+    const unsigned agent = order_.agents().multiplications_of(thread_ / kWarpSize);
+    order_.finish(thread_, agent, static_cast<Stamp>(group));
   }
   void take_registers(const std::int32_t* registers, std::size_t count, const Site& site);
   void give_back_registers(const std::int32_t* registers);
@@ -90,6 +96,7 @@ class Recorder {
   };
 
   Recorder();
+  void start_async_read(const Hazards::Reader& reader, std::size_t offset, unsigned bytes);
   void check_registers(std::uintptr_t address, unsigned bytes, bool store,
                        std::uint32_t site) const;
   void record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site);

@@ -12,14 +12,19 @@ bool Executor::copies_are_late() {
   return schedule_.kind_ != Schedule::Kind::kReverse;
 }
 
-bool Executor::multiplications_are_late() {
+bool Executor::reads_are_late() {
   if (schedule_.kind_ == Schedule::Kind::kShuffled) return (random_() & 1) != 0;
   return schedule_.kind_ == Schedule::Kind::kReverse;
 }
 
 Multiplications& Executor::multiplications() {
-  multiplies_ = true;
+  reads_late_ = true;
   return current_->multiplications;
+}
+
+BulkStores& Executor::stores() {
+  reads_late_ = true;
+  return current_->stores;
 }
 
 void Executor::wait_as(State state, const Site& site) {
@@ -31,9 +36,12 @@ void Executor::wait_as(State state, const Site& site) {
 void Executor::begin_async() {
   named_barriers_.clear();
   mbarriers_.begin_block();
-  if (!multiplies_) return;
-  for (auto& thread : block_threads()) thread->multiplications = {};
-  multiplies_ = false;
+  if (!reads_late_) return;
+  for (auto& thread : block_threads()) {
+    thread->multiplications = {};
+    thread->stores = {};
+  }
+  reads_late_ = false;
 }
 
 // Every thread waits: what is late is done now, for those that cannot go on without it.
@@ -42,7 +50,7 @@ bool Executor::advance_async() {
   if (copies_first && mbarriers_.complete_a_copy()) return true;
   bool is_one_ready = false;
   for (auto& thread : block_threads()) {
-    if (thread->state != State::kAtMultiplication) continue;
+    if (thread->state != State::kLate) continue;
     thread->state = State::kReady;
     is_one_ready = true;
   }
@@ -51,12 +59,17 @@ bool Executor::advance_async() {
 
 void Executor::end_async() {
   mbarriers_.end_block();
-  if (!multiplies_) return;
+  if (!reads_late_) return;
   for (const auto& thread : block_threads()) {
     const Multiplications& mine = thread->multiplications;
     if (const auto running = mine.running_at()) {
       report(thread->number, "leaves the kernel before the warpgroup_wait of the multiplication " +
                                  ("at " + to_string(*running)));
+      return;
+    }
+    if (const auto running = thread->stores.running_at()) {
+      report(thread->number,
+             "leaves the kernel before the store_wait of the store at " + to_string(*running));
       return;
     }
     const Thread& first = *threads_[thread->number / kWarpgroupSize * kWarpgroupSize];
@@ -161,45 +174,4 @@ bool Executor::report_deadlock() {
   return true;
 }
 
-namespace executor {
-
-void barrier_init(device::Barrier& barrier, unsigned arrivals, const Site& site) {
-  this_executor().mbarriers().init(barrier, arrivals, site);
-}
-
-void barrier_init_fence() { this_executor().mbarriers().init_fence(); }
-
-void barrier_arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site) {
-  this_executor().mbarriers().arrive(barrier, expected_bytes, site);
-}
-
-void barrier_wait(device::Barrier& barrier, unsigned parity, const Site& site) {
-  this_executor().mbarriers().wait(barrier, parity, site);
-}
-
-void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
-               const Site& site) {
-  this_executor().mbarriers().copy(smem, gmem, bytes, barrier, site);
-}
-
-void fence_async_proxy() { observer::fence_async_proxy(); }
-
-void named_barrier(unsigned id, unsigned threads, const Site& site) {
-  this_executor().named_barrier(id, threads, site);
-}
-
-void warpgroup_arrive() { this_executor().multiplications().arrive(); }
-
-void warpgroup_mma_s8(std::int32_t* acc, unsigned n, device::MatrixDescriptor a,
-                      device::MatrixDescriptor b, const Site& site) {
-  this_executor().multiplications().start(this_executor(), acc, n, a, b, site);
-}
-
-void warpgroup_commit() { this_executor().multiplications().commit(); }
-
-void warpgroup_wait(int pending_groups, const Site& site) {
-  this_executor().multiplications().wait(this_executor(), pending_groups, site);
-}
-
-}  // namespace executor
 }  // namespace tilegate::simt

@@ -17,6 +17,7 @@
 
 #include <tilegate/device/cpu/executor.hpp>
 
+#include "bulk_stores.hpp"
 #include "fault_sources.hpp"
 #include "mbarriers.hpp"
 #include "multiplications.hpp"
@@ -47,7 +48,7 @@ enum class State {
   kAtWarpBarrier,
   kAtNamedBarrier,
   kAtMbarrier,
-  kAtMultiplication,  // goes on when no other thread can
+  kLate,  // goes on when no other thread can
   kDone
 };
 
@@ -69,6 +70,7 @@ struct Thread {
   std::vector<AsyncCopy> copies;
   int open_group = 0;
   Multiplications multiplications;
+  BulkStores stores;
   unsigned named_barrier = 0;  // that it waits at
   bool abandoned = false;      // stopped where it cannot be unwound
 };
@@ -101,8 +103,10 @@ class Executor {
   // they may, and are read as early; in reverse the other way round. A missing wait for data shows
   // in the first, a missing wait before their memory is used again in the second.
   bool copies_are_late();
-  bool multiplications_are_late();
+  bool reads_are_late();
+  // Those of the current thread.
   Multiplications& multiplications();
+  BulkStores& stores();
   Mbarriers& mbarriers() { return mbarriers_; }
   // The current thread waits until `wake`.
   void wait_as(State state, const Site& site);
@@ -149,7 +153,7 @@ class Executor {
       nullptr, [](std::byte* p) { ::operator delete (p, std::align_val_t{kSharedAlignment}); }};
   std::vector<NamedBarrier> named_barriers_;
   Mbarriers mbarriers_{*this};
-  bool multiplies_ = false;  // some thread of the block does, by tensor cores
+  bool reads_late_ = false;  // some thread of the block has multiplications or stores
   std::mt19937_64 random_;
   bool unwinding_ = false;
   Thread* current_ = nullptr;

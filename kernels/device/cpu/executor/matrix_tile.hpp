@@ -6,12 +6,12 @@
 
 #include <tilegate/device/async.cuh>
 
+#include "transfers.hpp"
+
 namespace tilegate::simt {
 
 class MatrixTile {
  public:
-  static constexpr unsigned kPieceBytes = 16;  // of a row that lie together
-
   explicit MatrixTile(device::MatrixDescriptor descriptor)
       : start_(field(descriptor)),
         leading_(field(descriptor >> 16)),

@@ -8,12 +8,14 @@
 
 #include <tilegate/device/async.cuh>
 
+#include "transfers.hpp"
+
 namespace tilegate::simt {
 
 struct BulkCopy {
   unsigned thread;  // that started it
-  std::byte* smem;
-  std::vector<std::byte> bytes;
+  Transfer transfer;
+  std::vector<std::byte> bytes;  // of all its pieces
 };
 
 struct Mbarrier {
@@ -50,8 +52,7 @@ class Mbarriers {
   void init_fence();
   void arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site);
   void wait(device::Barrier& barrier, unsigned parity, const Site& site);
-  void copy(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
-            const Site& site);
+  void copy(Transfer transfer, device::Barrier& barrier, const Site& site);
 
   // While every thread waits: lets a copy arrive that one of them waits for; false: there is none.
   bool complete_a_copy();

@@ -23,9 +23,9 @@ const std::int8_t* piece_at(Executor& executor, const MatrixTile& tile, unsigned
 // A row of a tile.
 std::array<std::int8_t, kK> row_of(Executor& executor, const MatrixTile& tile, unsigned row) {
   std::array<std::int8_t, kK> values;
-  constexpr unsigned kPiece = MatrixTile::kPieceBytes;
-  for (unsigned piece = 0; piece < kK / kPiece; ++piece) {
-    std::copy_n(piece_at(executor, tile, row, piece), kPiece, values.begin() + piece * kPiece);
+  for (unsigned piece = 0; piece < kK / kPieceBytes; ++piece) {
+    std::copy_n(piece_at(executor, tile, row, piece), kPieceBytes,
+                values.begin() + piece * kPieceBytes);
   }
   return values;
 }
@@ -39,12 +39,12 @@ std::uint32_t dot(const std::array<std::int8_t, kK>& a, const std::array<std::in
 void check_inside(Executor& executor, const MatrixTile& tile, unsigned rows, const char* name,
                   const Site& site) {
   for (unsigned row = 0; row < rows; ++row) {
-    for (unsigned piece = 0; piece < kK / MatrixTile::kPieceBytes; ++piece) {
-      const std::size_t end = tile.offset(row, piece) + MatrixTile::kPieceBytes;
+    for (unsigned piece = 0; piece < kK / kPieceBytes; ++piece) {
+      const std::size_t end = tile.offset(row, piece) + kPieceBytes;
       if (end <= executor.shared_bytes()) continue;
       executor.fail("warpgroup_mma at " + to_string(site) + ": the descriptor of " + name +
                     " puts row " + std::to_string(row) + " at byte " +
-                    std::to_string(end - MatrixTile::kPieceBytes) + " of " +
+                    std::to_string(end - kPieceBytes) + " of " +
                     std::to_string(executor.shared_bytes()) + " bytes of shared memory");
     }
   }
@@ -77,16 +77,15 @@ void Multiplications::start(Executor& executor, std::int32_t* acc, unsigned n,
     observe(MatrixTile(a), first_row, kRowsOfWarp, site);
     observe(MatrixTile(b), 0, n, site);
   }
-  running_.push_back({acc, n, a, b, open_group_, executor.multiplications_are_late(), site});
+  running_.push_back({acc, n, a, b, open_group_, executor.reads_are_late(), site});
   if (!running_.back().is_late) compute(executor, running_.back());
 }
 
 void Multiplications::observe(const MatrixTile& tile, unsigned first_row, unsigned rows,
                               const Site& site) const {
   for (unsigned row = first_row; row < first_row + rows; ++row) {
-    for (unsigned piece = 0; piece < kK / MatrixTile::kPieceBytes; ++piece) {
-      observer::start_multiplication(tile.offset(row, piece), MatrixTile::kPieceBytes,
-                                     open_group_ + 1, site);
+    for (unsigned piece = 0; piece < kK / kPieceBytes; ++piece) {
+      observer::start_multiplication(tile.offset(row, piece), kPieceBytes, open_group_ + 1, site);
     }
   }
 }
@@ -111,7 +110,7 @@ void Multiplications::wait(Executor& executor, int pending_groups, const Site& s
   const auto is_covered = [&](const Multiplication& m) { return m.group < first_pending; };
   if (std::any_of(running_.begin(), running_.end(),
                   [&](const auto& m) { return is_covered(m) && m.is_late; })) {
-    executor.wait_as(State::kAtMultiplication, site);  // the others go on as far as they can
+    executor.wait_as(State::kLate, site);  // the others go on as far as they can
     for (const Multiplication& m : running_) {
       if (is_covered(m) && m.is_late) compute(executor, m);
     }

@@ -45,8 +45,13 @@ void arrive(unsigned barrier);
 void complete_phase(unsigned barrier, std::int64_t phase, bool copied);
 // `thread` goes on after the last complete phase.
 void pass_mbarrier(unsigned thread, unsigned barrier);
-void start_bulk_copy(std::size_t offset, const void* gmem, unsigned bytes, unsigned barrier,
-                     std::int64_t phase, const Site& site);
+void start_bulk_copy(std::size_t offset, unsigned bytes, unsigned barrier, std::int64_t phase,
+                     const Site& site);
+// For a copy of the current thread.
+void access_global(const void* gmem, std::size_t bytes, bool store, const Site& site);
+void start_bulk_store(std::size_t offset, unsigned bytes, int group, const Site& site);
+// The current thread has waited for the groups up to `group`, from 1 on.
+void finish_bulk_stores(int group);
 void fence_async_proxy();
 void release_named_barrier(const std::vector<unsigned>& threads);
 // The warp of the current thread reads this for a multiplication in its group `group`, from 1 on.
@@ -81,8 +86,13 @@ inline void use_mbarrier(std::size_t /*offset*/, const Site& /*site*/) {}
 inline void arrive(unsigned /*barrier*/) {}
 inline void complete_phase(unsigned /*barrier*/, std::int64_t /*phase*/, bool /*copied*/) {}
 inline void pass_mbarrier(unsigned /*thread*/, unsigned /*barrier*/) {}
-inline void start_bulk_copy(std::size_t /*offset*/, const void* /*gmem*/, unsigned /*bytes*/,
-                            unsigned /*barrier*/, std::int64_t /*phase*/, const Site& /*site*/) {}
+inline void start_bulk_copy(std::size_t /*offset*/, unsigned /*bytes*/, unsigned /*barrier*/,
+                            std::int64_t /*phase*/, const Site& /*site*/) {}
+inline void access_global(const void* /*gmem*/, std::size_t /*bytes*/, bool /*store*/,
+                          const Site& /*site*/) {}
+inline void start_bulk_store(std::size_t /*offset*/, unsigned /*bytes*/, int /*group*/,
+                             const Site& /*site*/) {}
+inline void finish_bulk_stores(int /*group*/) {}
 inline void fence_async_proxy() {}
 inline void release_named_barrier(const std::vector<unsigned>& /*threads*/) {}
 inline void start_multiplication(std::size_t /*offset*/, unsigned /*bytes*/, int /*group*/,

@@ -2,6 +2,7 @@
 // for error messages.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include <tilegate/device/cpu/seam.hpp>
@@ -14,6 +15,15 @@ void barrier_arrive(device::Barrier& barrier, unsigned expected_bytes, const Sit
 void barrier_wait(device::Barrier& barrier, unsigned parity, const Site& site);
 void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
                const Site& site);
+void copy_tensor(void* smem, const device::TensorMap& map,
+                 const std::array<int, device::kMaxTensorDimensions>& at, unsigned dimensions,
+                 device::Barrier& barrier, const Site& site);
+void store_bulk(void* gmem, const void* smem, unsigned bytes, const Site& site);
+void store_tensor(const device::TensorMap& map,
+                  const std::array<int, device::kMaxTensorDimensions>& at, unsigned dimensions,
+                  const void* smem, const Site& site);
+void store_commit();
+void store_wait(int pending_groups, const Site& site);
 void fence_async_proxy();
 void named_barrier(unsigned id, unsigned threads, const Site& site);
 
@@ -51,6 +61,38 @@ inline void barrier_wait(Barrier& barrier, unsigned parity,
 inline void copy_bulk(void* smem, const void* gmem, unsigned bytes, Barrier& barrier,
                       simt::Site site = simt::Site::current()) {
   simt::executor::copy_bulk(smem, gmem, bytes, barrier, site);
+}
+
+inline void copy_tensor(void* smem, const TensorMap& map, int x, int y, Barrier& barrier,
+                        simt::Site site = simt::Site::current()) {
+  simt::executor::copy_tensor(smem, map, {x, y, 0}, 2, barrier, site);
+}
+
+inline void copy_tensor(void* smem, const TensorMap& map, int x, int y, int z, Barrier& barrier,
+                        simt::Site site = simt::Site::current()) {
+  simt::executor::copy_tensor(smem, map, {x, y, z}, 3, barrier, site);
+}
+
+inline void store_bulk(void* gmem, const void* smem, unsigned bytes,
+                       simt::Site site = simt::Site::current()) {
+  simt::executor::store_bulk(gmem, smem, bytes, site);
+}
+
+inline void store_tensor(const TensorMap& map, int x, int y, const void* smem,
+                         simt::Site site = simt::Site::current()) {
+  simt::executor::store_tensor(map, {x, y, 0}, 2, smem, site);
+}
+
+inline void store_tensor(const TensorMap& map, int x, int y, int z, const void* smem,
+                         simt::Site site = simt::Site::current()) {
+  simt::executor::store_tensor(map, {x, y, z}, 3, smem, site);
+}
+
+inline void store_commit() { simt::executor::store_commit(); }
+
+template <int kPending>
+void store_wait(simt::Site site = simt::Site::current()) {
+  simt::executor::store_wait(kPending, site);
 }
 
 inline void fence_async_proxy() { simt::executor::fence_async_proxy(); }
