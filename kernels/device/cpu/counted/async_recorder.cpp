@@ -1,4 +1,5 @@
 // What the executor tells of asynchronous work, judged; see recorder.hpp.
+#include <algorithm>
 #include <string>
 
 #include <tilegate/device/async.cuh>
@@ -57,6 +58,47 @@ void Recorder::start_multiplication(std::size_t offset, unsigned bytes, int grou
 void Recorder::start_async_read(const Hazards::Reader& reader, std::size_t offset, unsigned bytes) {
   const auto problem = hazards_.start_async_read(thread_, reader, offset, bytes);
   if (problem) executor::fail(*problem);
+}
+
+void Recorder::release_cluster_barrier() {
+  check_unwritten_read();
+  order_.block_barrier();
+}
+
+void Recorder::reach_into(unsigned rank, const Site& site) {
+  reach_into(rank, Sites::number_of(site));
+}
+
+void Recorder::reach_into(unsigned rank, std::uint32_t site) {
+  if (rank == thread_ / (threads_ / cluster_)) return;
+  const Reach reach{thread_, rank, order_.now(), order_.stamp_of(thread_), site};
+  const auto known = std::find_if(reaches_.begin(), reaches_.end(), [&](const Reach& other) {
+    return other.thread == reach.thread && other.rank == reach.rank;
+  });
+  if (known == reaches_.end()) {
+    reaches_.push_back(reach);
+  } else {
+    *known = reach;
+  }
+}
+
+// At the end of a cluster: a block whose shared memory others access must learn that they are done,
+// before it ends.
+void Recorder::check_reaches() {
+  const unsigned block_threads = threads_ / cluster_;
+  for (const Reach& reach : reaches_) {
+    bool is_known = reach.epoch < order_.now();
+    for (unsigned i = 0; i < block_threads && !is_known; ++i) {
+      is_known = order_.is_ordered(reach.thread, reach.stamp, reach.rank * block_threads + i);
+    }
+    if (is_known) continue;
+    executor::report(reach.thread, "accesses the shared memory of block " +
+                                       std::to_string(reach.rank) + " of its cluster at " +
+                                       Sites::all().describe(reach.site) +
+                                       ", which may have ended: no barrier makes it wait");
+    break;
+  }
+  reaches_.clear();
 }
 
 void Recorder::take_registers(const std::int32_t* registers, std::size_t count, const Site& site) {

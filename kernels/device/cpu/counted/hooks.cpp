@@ -58,8 +58,8 @@ void tilegate_counted_copy_async(float* smem, const float* gmem, unsigned bytes,
 
 namespace tilegate::simt::observer {
 
-void begin_launch(const device::LaunchConfig& config, std::byte* shared) {
-  recorder.begin_launch(config, shared);
+void begin_launch(const device::LaunchConfig& config, std::byte* shared, std::size_t shared_bytes) {
+  recorder.begin_launch(config, shared, shared_bytes);
 }
 void end_launch() { recorder.end_launch(); }
 void begin_block(unsigned block) { recorder.begin_block(block); }
@@ -68,7 +68,9 @@ void resume_thread(unsigned number, const StackBounds& stack) {
   recorder.resume_thread(number, stack.bottom, stack.size);
 }
 void stop_thread(unsigned number) { recorder.stop_thread(number); }
-void release_block_barrier() { recorder.release_block_barrier(); }
+void release_block_barrier(unsigned rank) { recorder.release_block_barrier(rank); }
+void release_cluster_barrier() { recorder.release_cluster_barrier(); }
+void reach_into(unsigned rank, const Site& site) { recorder.reach_into(rank, site); }
 void release_warp_barrier(unsigned warp, unsigned mask) {
   recorder.release_warp_barrier(warp, mask);
 }

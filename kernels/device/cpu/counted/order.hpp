@@ -35,6 +35,7 @@ class Order {
   void complete_phase(unsigned barrier, Stamp phase, bool completes_copies);
   void pass(unsigned thread, unsigned barrier);  // its last complete phase
   void meet(const std::vector<unsigned>& threads);
+  void meet(unsigned first, unsigned count);
   // The thread has waited for what the agent did up to `stamp`.
   void finish(unsigned thread, unsigned agent, Stamp stamp);
   void fence_proxy(unsigned thread);
@@ -77,7 +78,8 @@ class Order {
   Epoch epoch_ = 1;  // 0: never
   Epoch block_began_ = 1, launch_began_ = 1;
   unsigned block_ = 0;
-  unsigned threads_x_ = 1;
+  unsigned threads_x_ = 1, block_threads_ = 1;
+  bool has_clusters_ = false;
   bool overlaps_previous_ = false;
   std::vector<bool> has_waited_;  // each thread of a block
   bool clocks_moved_ = false;

@@ -35,13 +35,16 @@ class Recorder {
   void count_fma(std::uint32_t count) { fma_ += count; }
 
   // From the executor; see executor/observer.hpp.
-  void begin_launch(const device::LaunchConfig& config, const std::byte* shared);
+  void begin_launch(const device::LaunchConfig& config, const std::byte* shared,
+                    std::size_t shared_bytes);
   void end_launch();
   void begin_block(unsigned block);
   void end_block();
   void resume_thread(unsigned number, const void* stack, std::size_t stack_bytes);
   void stop_thread(unsigned number);
-  void release_block_barrier();
+  void release_block_barrier(unsigned rank);
+  void release_cluster_barrier();
+  void reach_into(unsigned rank, const Site& site);
   void release_warp_barrier(unsigned warp, unsigned mask) { order_.warp_barrier(warp, mask); }
   void wait_for_previous_launch() { order_.wait_for_previous_launch(thread_); }
   void complete_copy(const float* smem, std::size_t bytes);
@@ -95,7 +98,18 @@ class Recorder {
     Site site;
   };
 
+  // The last access of a thread to the shared memory of another block.
+  struct Reach {
+    unsigned thread, rank;
+    Epoch epoch;
+    Stamp stamp;
+    std::uint32_t site;
+  };
+
   Recorder();
+  void reach_into(unsigned rank, std::uint32_t site);
+  void check_reaches();
+  void check_unwritten_read();
   void start_async_read(const Hazards::Reader& reader, std::size_t offset, unsigned bytes);
   void check_registers(std::uintptr_t address, unsigned bytes, bool store,
                        std::uint32_t site) const;
@@ -107,9 +121,11 @@ class Recorder {
   void count(const WarpAccess& access, Kind kind, std::uint32_t site);
 
   std::uintptr_t stack_ = 0, stack_bytes_ = 0;    // of the running thread
-  std::uintptr_t shared_ = 0, shared_bytes_ = 0;  // of the running block
+  std::uintptr_t shared_ = 0, shared_bytes_ = 0;  // of the running cluster
   unsigned thread_ = 0;
-  unsigned threads_ = 0;  // of a block
+  unsigned threads_ = 0;  // of a cluster
+  unsigned cluster_ = 1;
+  std::size_t shared_stride_ = 0;  // between the blocks of a cluster
   bool is_running_ = false;
   bool is_counting_ = false;
   std::vector<Access>* trace_ = nullptr;  // of the running thread, while it counts
@@ -119,6 +135,7 @@ class Recorder {
   Order order_;
   Hazards hazards_{order_};
   GlobalMemory global_{order_};
+  std::vector<Reach> reaches_;  // in this cluster
   std::uint64_t fma_ = 0, barriers_ = 0;
   std::vector<Line> lines_;  // [location][kind]
 };

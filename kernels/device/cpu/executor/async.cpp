@@ -37,7 +37,7 @@ void Executor::begin_async() {
   named_barriers_.clear();
   mbarriers_.begin_block();
   if (!reads_late_) return;
-  for (auto& thread : block_threads()) {
+  for (auto& thread : all_threads()) {
     thread->multiplications = {};
     thread->stores = {};
   }
@@ -49,7 +49,7 @@ bool Executor::advance_async() {
   const bool copies_first = schedule_.kind_ == Schedule::Kind::kShuffled && (random_() & 1) != 0;
   if (copies_first && mbarriers_.complete_a_copy()) return true;
   bool is_one_ready = false;
-  for (auto& thread : block_threads()) {
+  for (auto& thread : all_threads()) {
     if (thread->state != State::kLate) continue;
     thread->state = State::kReady;
     is_one_ready = true;
@@ -60,7 +60,7 @@ bool Executor::advance_async() {
 void Executor::end_async() {
   mbarriers_.end_block();
   if (!reads_late_) return;
-  for (const auto& thread : block_threads()) {
+  for (const auto& thread : all_threads()) {
     const Multiplications& mine = thread->multiplications;
     if (const auto running = mine.running_at()) {
       report(thread->number, "leaves the kernel before the warpgroup_wait of the multiplication " +
@@ -72,7 +72,8 @@ void Executor::end_async() {
              "leaves the kernel before the store_wait of the store at " + to_string(*running));
       return;
     }
-    const Thread& first = *threads_[thread->number / kWarpgroupSize * kWarpgroupSize];
+    const unsigned first_number = thread->number - number_in_block(*thread) % kWarpgroupSize;
+    const Thread& first = *threads_[first_number];
     if (mine.history() != first.multiplications.history()) {
       report(thread->number, "has not started the same multiplications as thread " +
                                  to_string(first.index) + ": all threads of a warpgroup must");
@@ -84,22 +85,23 @@ void Executor::end_async() {
 std::size_t Executor::shared_offset(const void* data, std::size_t bytes, const char* use,
                                     const Site& site) {
   const std::size_t offset =
-      reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(shared_.get());
+      reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(shared_memory(0));
   if (offset >= config_.shared_bytes || bytes > config_.shared_bytes - offset) {
     fail(std::string(use) + " at " + to_string(site) + " of " + std::to_string(bytes) +
          " bytes that are not in the " + std::to_string(config_.shared_bytes) +
          " bytes of the block's shared memory");
   }
-  return offset;
+  return shared_base() + offset;
 }
 
 void Executor::named_barrier(unsigned id, unsigned threads, const Site& site) {
   const std::string here = "named_barrier<" + std::to_string(id) + "> at " + to_string(site);
-  if (threads == 0 || threads % kWarpSize != 0 || threads > num_threads_) {
+  if (threads == 0 || threads % kWarpSize != 0 || threads > block_threads_) {
     fail(here + " of " + std::to_string(threads) + " threads: it is of whole warps of the block");
   }
-  if (id >= named_barriers_.size()) named_barriers_.resize(id + 1);
-  NamedBarrier& barrier = named_barriers_[id];
+  const unsigned number = rank() * kNamedBarriers + id;
+  if (number >= named_barriers_.size()) named_barriers_.resize(number + 1);
+  NamedBarrier& barrier = named_barriers_[number];
   if (!barrier.waiting.empty() && barrier.threads != threads) {
     fail(here + " is of " + std::to_string(threads) + " threads, and of " +
          std::to_string(barrier.threads) + " at " +
@@ -107,7 +109,7 @@ void Executor::named_barrier(unsigned id, unsigned threads, const Site& site) {
   }
   barrier.threads = threads;
   barrier.waiting.push_back(current_->number);
-  current_->named_barrier = id;
+  current_->named_barrier = number;
   current_->site = site;
   current_->state = State::kAtNamedBarrier;
   if (barrier.waiting.size() == threads) {
@@ -126,12 +128,15 @@ std::string Executor::describe_wait(const Thread& thread) const {
       return "waits" + here + " " + mbarriers_.describe_wait(thread.number);
     case State::kAtNamedBarrier: {
       const NamedBarrier& barrier = named_barriers_[thread.named_barrier];
-      return "waits" + here + " for named barrier " + std::to_string(thread.named_barrier) +
-             ", which has " + std::to_string(barrier.waiting.size()) + " of " +
-             std::to_string(barrier.threads) + " threads";
+      return "waits" + here + " for named barrier " +
+             std::to_string(thread.named_barrier % kNamedBarriers) + ", which has " +
+             std::to_string(barrier.waiting.size()) + " of " + std::to_string(barrier.threads) +
+             " threads";
     }
     case State::kAtBlockBarrier:
       return "waits" + here + " for __syncthreads";
+    case State::kAtClusterBarrier:
+      return "waits" + here + " for cluster_sync";
     case State::kAtWarpBarrier:
       return "waits" + here + " for lanes of its warp";
     default:
@@ -148,9 +153,10 @@ bool Executor::report_deadlock() {
   std::vector<Waiters> all;
   bool is_deadlock = false;
   unsigned culprit = 0;
-  for (const auto& thread : block_threads()) {
-    const bool waits_for_some =
-        thread->state == State::kAtMbarrier || thread->state == State::kAtNamedBarrier;
+  for (const auto& thread : all_threads()) {
+    const bool waits_for_some = thread->state == State::kAtMbarrier ||
+                                thread->state == State::kAtNamedBarrier ||
+                                thread->state == State::kAtClusterBarrier;
     if (waits_for_some && !std::exchange(is_deadlock, true)) culprit = thread->number;
     const std::string what = describe_wait(*thread);
     const auto same = std::find_if(all.begin(), all.end(),
@@ -165,7 +171,9 @@ bool Executor::report_deadlock() {
   std::string text = "deadlock";
   const char* separator = ": ";
   for (const Waiters& waiters : all) {
-    text += separator + ("thread " + to_string(threads_[waiters.first]->index));
+    const Thread& first = *threads_[waiters.first];
+    text += separator + ("thread " + to_string(first.index));
+    if (config_.cluster > 1) text += " of block " + std::to_string(block_of(first));
     if (waiters.count > 1) text += " (and " + std::to_string(waiters.count - 1) + " more)";
     text += " " + waiters.what;
     separator = "; ";

@@ -42,6 +42,21 @@ Transfer tensor_transfer(const char* use, const void* smem, const device::Tensor
   return box_of(tensor, at, offset);
 }
 
+// To the same place in each block of the cluster that the mask names; 0: in this one.
+void multicast(const Transfer& transfer, device::Barrier& barrier, std::uint16_t to,
+               const Site& site) {
+  Executor& executor = this_executor();
+  if (to == 0) to = static_cast<std::uint16_t>(1U << executor.rank());
+  for (unsigned rank = 0; to >> rank != 0; ++rank) {
+    if ((to >> rank & 1) == 0) continue;
+    Transfer there = transfer;
+    for (Piece& piece : there) {
+      piece.offset = executor.peer_offset(piece.offset, rank, "copy", site);
+    }
+    executor.mbarriers().copy_to(rank, std::move(there), barrier, site);
+  }
+}
+
 }  // namespace
 
 namespace executor {
@@ -61,15 +76,14 @@ void barrier_wait(device::Barrier& barrier, unsigned parity, const Site& site) {
 }
 
 void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
-               const Site& site) {
-  Transfer transfer = bulk_transfer("copy_bulk", smem, gmem, bytes, site);
-  this_executor().mbarriers().copy(std::move(transfer), barrier, site);
+               std::uint16_t to, const Site& site) {
+  multicast(bulk_transfer("copy_bulk", smem, gmem, bytes, site), barrier, to, site);
 }
 
 void copy_tensor(void* smem, const device::TensorMap& map, const Coordinates& at,
-                 unsigned dimensions, device::Barrier& barrier, const Site& site) {
-  Transfer transfer = tensor_transfer("copy_tensor", smem, map, at, dimensions, site);
-  this_executor().mbarriers().copy(std::move(transfer), barrier, site);
+                 unsigned dimensions, device::Barrier& barrier, std::uint16_t to,
+                 const Site& site) {
+  multicast(tensor_transfer("copy_tensor", smem, map, at, dimensions, site), barrier, to, site);
 }
 
 void store_bulk(void* gmem, const void* smem, unsigned bytes, const Site& site) {

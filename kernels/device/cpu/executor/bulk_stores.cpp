@@ -13,7 +13,7 @@ namespace {
 void store(Executor& executor, const Transfer& transfer) {
   for (const Piece& piece : transfer) {
     if (piece.begin >= piece.end) continue;
-    std::memcpy(piece.gmem + piece.begin, executor.shared_memory(0) + piece.offset + piece.begin,
+    std::memcpy(piece.gmem + piece.begin, executor.cluster_memory() + piece.offset + piece.begin,
                 piece.end - piece.begin);
   }
 }

@@ -57,10 +57,14 @@ void Mbarriers::init_fence() {
   }
 }
 
-Mbarrier& Mbarriers::find(const device::Barrier& barrier, const char* use, const Site& site) {
-  const std::size_t offset = executor_.shared_offset(&barrier, sizeof(barrier), use, site);
+Mbarrier& Mbarriers::find(unsigned rank, const device::Barrier& barrier, const char* use,
+                          const Site& site) {
+  const std::size_t offset = executor_.peer_offset(
+      executor_.shared_offset(&barrier, sizeof(barrier), use, site), rank, use, site);
   observer::use_mbarrier(offset, site);
-  const std::uint64_t number = barrier.state ^ kMark;
+  std::uint64_t state = 0;
+  std::memcpy(&state, executor_.cluster_memory() + offset, sizeof(state));
+  const std::uint64_t number = state ^ kMark;
   if (number >= all_.size() || all_[number].offset != offset) {
     executor_.fail(std::string(use) + " at " + to_string(site) + " of a barrier at byte " +
                    std::to_string(offset) +
@@ -74,19 +78,27 @@ Mbarrier& Mbarriers::find(const device::Barrier& barrier, const char* use, const
 }
 
 void Mbarriers::arrive(device::Barrier& state, unsigned expected_bytes, const Site& site) {
-  Mbarrier& barrier = find(state, "barrier_arrive", site);
+  Mbarrier& barrier = find(executor_.rank(), state, "barrier_arrive", site);
+  barrier.bytes_expected += expected_bytes;
+  add_arrival(barrier, site);
+}
+
+void Mbarriers::arrive_at(unsigned rank, device::Barrier& state, const Site& site) {
+  add_arrival(find(rank, state, "barrier_arrive_remote", site), site);
+}
+
+void Mbarriers::add_arrival(Mbarrier& barrier, const Site& site) {
   if (barrier.arrived == barrier.arrivals) {
     executor_.fail("barrier_arrive at " + to_string(site) + " is one more than the " +
                    std::to_string(barrier.arrivals) + " arrivals of " + phase_of(barrier));
   }
-  barrier.bytes_expected += expected_bytes;
   ++barrier.arrived;
   observer::arrive(barrier.number);
   complete_phase(barrier, executor_.current().number);
 }
 
 void Mbarriers::wait(device::Barrier& state, unsigned parity, const Site& site) {
-  Mbarrier& barrier = find(state, "barrier_wait", site);
+  Mbarrier& barrier = find(executor_.rank(), state, "barrier_wait", site);
   if (parity > 1) {
     executor_.fail("barrier_wait at " + to_string(site) + " for parity " + std::to_string(parity) +
                    ": it is 0 or 1");
@@ -108,8 +120,9 @@ void Mbarriers::wait(device::Barrier& state, unsigned parity, const Site& site) 
   executor_.wait_as(State::kAtMbarrier, site);
 }
 
-void Mbarriers::copy(Transfer transfer, device::Barrier& state, const Site& site) {
-  Mbarrier& barrier = find(state, "copy to shared memory", site);
+void Mbarriers::copy_to(unsigned rank, Transfer transfer, device::Barrier& state,
+                        const Site& site) {
+  Mbarrier& barrier = find(rank, state, "copy to shared memory", site);
   BulkCopy copy{
       executor_.current().number, {}, std::vector<std::byte>(transfer.size() * kPieceBytes)};
   std::byte* to = copy.bytes.data();
@@ -136,7 +149,7 @@ void Mbarriers::copy(Transfer transfer, device::Barrier& state, const Site& site
 void Mbarriers::complete(Mbarrier& barrier, const BulkCopy& copy) {
   const std::byte* from = copy.bytes.data();
   for (const Piece& piece : copy.transfer) {
-    std::memcpy(executor_.shared_memory(0) + piece.offset, from, kPieceBytes);
+    std::memcpy(executor_.cluster_memory() + piece.offset, from, kPieceBytes);
     from += kPieceBytes;
   }
   barrier.bytes_arrived += copy.bytes.size();

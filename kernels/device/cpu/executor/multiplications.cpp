@@ -55,8 +55,8 @@ void check_inside(Executor& executor, const MatrixTile& tile, unsigned rows, con
 void Multiplications::start(Executor& executor, std::int32_t* acc, unsigned n,
                             device::MatrixDescriptor a, device::MatrixDescriptor b,
                             const Site& site) {
-  const Thread& thread = executor.current();
-  if (executor.num_threads() / kWarpgroupSize <= thread.number / kWarpgroupSize) {
+  const unsigned number = executor.number_in_block(executor.current());
+  if (executor.block_threads() / kWarpgroupSize <= number / kWarpgroupSize) {
     executor.fail("warpgroup_mma at " + to_string(site) + " by a warpgroup of fewer than " +
                   std::to_string(kWarpgroupSize) + " threads");
   }
@@ -64,7 +64,7 @@ void Multiplications::start(Executor& executor, std::int32_t* acc, unsigned n,
     executor.fail("warpgroup_mma at " + to_string(site) +
                   " without warpgroup_arrive() since the thread last had the accumulators");
   }
-  if (thread.number % kWarpgroupSize == 0) {
+  if (number % kWarpgroupSize == 0) {
     check_inside(executor, MatrixTile(a), kRows, "a", site);
     check_inside(executor, MatrixTile(b), n, "b", site);
   }
@@ -72,20 +72,21 @@ void Multiplications::start(Executor& executor, std::int32_t* acc, unsigned n,
     history_ = (history_ ^ value) * 0x9E37'79B9'7F4A'7C15;
   }
   take(executor, acc, n, site);
-  if (observer::kIsObserved && thread.number % kWarpSize == 0) {
-    const unsigned first_row = thread.number % kWarpgroupSize / kWarpSize * kRowsOfWarp;
-    observe(MatrixTile(a), first_row, kRowsOfWarp, site);
-    observe(MatrixTile(b), 0, n, site);
+  if (observer::kIsObserved && number % kWarpSize == 0) {
+    const unsigned first_row = number % kWarpgroupSize / kWarpSize * kRowsOfWarp;
+    observe(executor.shared_base(), MatrixTile(a), first_row, kRowsOfWarp, site);
+    observe(executor.shared_base(), MatrixTile(b), 0, n, site);
   }
   running_.push_back({acc, n, a, b, open_group_, executor.reads_are_late(), site});
   if (!running_.back().is_late) compute(executor, running_.back());
 }
 
-void Multiplications::observe(const MatrixTile& tile, unsigned first_row, unsigned rows,
-                              const Site& site) const {
+void Multiplications::observe(std::size_t base, const MatrixTile& tile, unsigned first_row,
+                              unsigned rows, const Site& site) const {
   for (unsigned row = first_row; row < first_row + rows; ++row) {
     for (unsigned piece = 0; piece < kK / kPieceBytes; ++piece) {
-      observer::start_multiplication(tile.offset(row, piece), kPieceBytes, open_group_ + 1, site);
+      observer::start_multiplication(base + tile.offset(row, piece), kPieceBytes, open_group_ + 1,
+                                     site);
     }
   }
 }
@@ -139,7 +140,7 @@ void Multiplications::give_back(Executor& executor, const Accumulators& accumula
 }
 
 void Multiplications::compute(Executor& executor, const Multiplication& multiplication) {
-  const unsigned thread = executor.current().number % kWarpgroupSize;
+  const unsigned thread = executor.number_in_block(executor.current()) % kWarpgroupSize;
   const unsigned row = thread / kWarpSize * kRowsOfWarp + thread % kWarpSize / 4;
   const unsigned first_column = thread % 4 * 2;
   const MatrixTile a(multiplication.a);

@@ -47,7 +47,8 @@ class Multiplications {
     Site site;
   };
 
-  void observe(const MatrixTile& tile, unsigned first_row, unsigned rows, const Site& site) const;
+  void observe(std::size_t base, const MatrixTile& tile, unsigned first_row, unsigned rows,
+               const Site& site) const;
   void take(Executor& executor, std::int32_t* acc, unsigned n, const Site& site);
   void give_back(Executor& executor, const Accumulators& accumulators);
   void compute(Executor& executor, const Multiplication& multiplication);

@@ -19,7 +19,8 @@ namespace tilegate::simt::observer {
 #if defined(TILEGATE_COUNTED)
 
 constexpr bool kIsObserved = true;
-void begin_launch(const device::LaunchConfig& config, std::byte* shared);
+// `shared`: of a whole cluster.
+void begin_launch(const device::LaunchConfig& config, std::byte* shared, std::size_t shared_bytes);
 void end_launch();
 void begin_block(unsigned block);
 void end_block();
@@ -27,7 +28,11 @@ void end_block();
 void resume_thread(unsigned number, const StackBounds& stack);
 // It has left the kernel, or waits at a block barrier.
 void stop_thread(unsigned number);
-void release_block_barrier();
+// Of the block of this rank in its cluster.
+void release_block_barrier(unsigned rank);
+void release_cluster_barrier();
+// The current thread accesses shared memory of the block of `rank`.
+void reach_into(unsigned rank, const Site& site);
 // The lanes of `mask` have met in __syncwarp.
 void release_warp_barrier(unsigned warp, unsigned mask);
 // The current thread has waited for the launch before.
@@ -69,13 +74,16 @@ std::optional<std::string> end_call();
 #else
 
 constexpr bool kIsObserved = false;
-inline void begin_launch(const device::LaunchConfig& /*config*/, std::byte* /*shared*/) {}
+inline void begin_launch(const device::LaunchConfig& /*config*/, std::byte* /*shared*/,
+                         std::size_t /*shared_bytes*/) {}
 inline void end_launch() {}
 inline void begin_block(unsigned /*block*/) {}
 inline void end_block() {}
 inline void resume_thread(unsigned /*number*/, const StackBounds& /*stack*/) {}
 inline void stop_thread(unsigned /*number*/) {}
-inline void release_block_barrier() {}
+inline void release_block_barrier(unsigned /*rank*/) {}
+inline void release_cluster_barrier() {}
+inline void reach_into(unsigned /*rank*/, const Site& /*site*/) {}
 inline void release_warp_barrier(unsigned /*warp*/, unsigned /*mask*/) {}
 inline void wait_for_previous_launch() {}
 inline void complete_copy(const float* /*smem*/, std::size_t /*bytes*/) {}

@@ -22,6 +22,14 @@
 //   fence_async_proxy()            by a thread that has stored to shared memory, before the barrier
 //                                  after which a copy or a multiplication reads what it stored
 //   named_barrier<Id>(threads)     of `threads` threads, whole warps; Id 1 … 15
+//   cluster_rank()                 of the block in its cluster; see LaunchConfig
+//   cluster_sync()                 all threads of the cluster that have not ended; orders their
+//                                  accesses to shared memory, each other's too
+//   cluster_peer(p, rank)          the same place in the shared memory of the block of that rank,
+//                                  which must not end before the access is done
+//   barrier_arrive_remote(b, rank)  at the barrier at the same place in that block
+//   copy_bulk_multicast(…, b, to)  as copy_bulk, to the same place in each block whose bit of the
+//   copy_tensor_multicast(…, b, to)  mask is set; its bytes arrive at the barrier there
 //   take_registers<N>()            of each thread of a warpgroup, from those given back
 //   give_registers<N>()
 //
@@ -62,6 +70,7 @@ using MatrixDescriptor = std::uint64_t;
 
 #if defined(__CUDACC__)
 #include <tilegate/device/cuda/async.cuh>
+#include <tilegate/device/cuda/cluster.cuh>
 #include <tilegate/device/cuda/tensor_copies.cuh>
 #else
 #include <tilegate/device/cpu/async.hpp>
