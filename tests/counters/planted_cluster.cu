@@ -106,7 +106,7 @@ constexpr Plant kPlants[] = {
         "deadlock: thread \\(0,0,0\\) of block 0 \\(and 254 more\\) waits at .* for cluster_sync; "
         "thread \\(5,0,0\\) of block 1 waits at .* for __syncthreads"),
     PLANT(
-        share_tiles, kOverwritesPeersTile, Shows::kWrongReverse,
+        share_tiles, kOverwritesPeersTile, Shows::kWrongForward,
         "race at byte \\d+ of shared memory: this thread writes at .*; thread .* of block \\d read "
         "at|before the barrier_wait for the bulk copy that thread \\(0,0,0\\) of block"),
     PLANT(
