@@ -38,6 +38,7 @@ enum class Fault {
   kMultipliesWithoutArrive,
   kMultipliesOtherShape,
   kWarpMultipliesLess,
+  kWarpMultipliesOtherTile,
   kLeavesMultiplication,
 };
 
@@ -130,6 +131,9 @@ __device__ void consume(Storage& smem, float* memory) {
     if (kFault == Fault::kMultipliesBeyondSharedMemory) {
       a = device::matrix_descriptor(smem.unwritten, device::Swizzle::kNone, kBytesOfA, 128);
     }
+    if (kFault == Fault::kWarpMultipliesOtherTile && threadIdx.x >= 96) {
+      a = device::matrix_descriptor(smem.a[stage], device::Swizzle::kNone, kBytesOfA / 2, 0);
+    }
     if (kFault != Fault::kMultipliesWithoutArrive || tile == 0) device::warpgroup_arrive();
     if (kFault != Fault::kWarpMultipliesLess || !is_last || threadIdx.x < 96) {
       device::warpgroup_mma_s8<kN>(acc, a, b);
@@ -152,7 +156,7 @@ __device__ void consume(Storage& smem, float* memory) {
     }
   }
   for (const std::int32_t value : acc) sum = 3 * sum + value;
-  memory[kResults + threadIdx.x] = static_cast<float>(sum % 4096 + others[0]);
+  if (blockIdx.x == 0) memory[kResults + threadIdx.x] = static_cast<float>(sum % 4096 + others[0]);
 }
 
 template <Fault kFault>
@@ -261,7 +265,7 @@ __global__ void exchange(float* memory) {
   } else if (!kRace) {
     device::named_barrier<1>(64);
   }
-  memory[kResults + threadIdx.x] = words[63 - threadIdx.x];
+  if (blockIdx.x == 0) memory[kResults + threadIdx.x] = words[63 - threadIdx.x];
 }
 
 template <bool kFaulty>
@@ -274,7 +278,7 @@ constexpr auto kUnequalExchange = exchange<false, false, kFaulty>;
 template <auto kKernel>
 Status launch(float* memory) {
   const device::LaunchConfig config{.kernel = "planted",
-                                    .blocks = 1,
+                                    .blocks = 2,
                                     .threads_x = kConsumers + 32,
                                     .shared_bytes = sizeof(Storage)};
   return device::launch(config, nullptr, kKernel, memory);
@@ -313,15 +317,17 @@ constexpr Plant kPlants[] = {
         "for the bulk copy that thread \\(128,0,0\\) started at|race at|no thread of the block)"),
     PLANT(kMultipliesBeforeWait, kForward,
           "(before the barrier_wait for the bulk copy that thread \\(128,0,0\\) started|"
-          "the warpgroup_mma of warp 0 at .* reads byte 0 of shared memory, which nothing in the "
+          "the warpgroup_mma of warpgroup 0 at .* reads byte 0 of shared memory, which nothing in "
+          "the "
           "block has "
           "written)"),
     PLANT(kReadsAfterArrival, kReverse,
           "race at byte \\d+ of shared memory: this thread writes at .*; thread .* read at .*; no "
           "barrier between|read of byte \\d+ of shared memory at .* before the barrier_wait"),
-    PLANT(kMultipliesAfterArrival, kReverse,
-          "write of byte \\d+ of shared memory at .*, which the warpgroup_mma of warp \\d at .* "
-          "still reads: its wait does not come before"),
+    PLANT(
+        kMultipliesAfterArrival, kReverse,
+        "write of byte \\d+ of shared memory at .*, which the warpgroup_mma of warpgroup \\d at .* "
+        "still reads: its wait does not come before"),
     PLANT(
         kKeepsParity, kStops,
         "thread \\(128,0,0\\): wait on the wrong phase: barrier_wait at .* for parity 1 is for "
@@ -362,7 +368,8 @@ constexpr Plant kPlants[] = {
         "store of acc\\[2\\] at .* before the warpgroup_wait|acc\\[2\\] of the warpgroup_mma at .* "
         "was written before its warpgroup_wait"),
     PLANT(kMultipliesBeyondTile, kForward,
-          "the warpgroup_mma of warp \\d at .* reads byte \\d+ of shared memory, which nothing in "
+          "the warpgroup_mma of warpgroup \\d at .* reads byte \\d+ of shared memory, which "
+          "nothing in "
           "the block has "
           "written"),
     PLANT(kMultipliesBeyondSharedMemory, kStops,
@@ -370,11 +377,15 @@ constexpr Plant kPlants[] = {
     PLANT(kMultipliesWithoutArrive, kStops, "without warpgroup_arrive\\(\\) since"),
     PLANT(kMultipliesOtherShape, kStops, "accumulators of the one of another shape at"),
     PLANT(kWarpMultipliesLess, kStops,
+          "deadlock: thread \\(0,0,0\\) \\(and 95 more\\) waits at .*planted_async\\.cu:\\d+ for "
+          "all threads "
+          "of its warpgroup to start the same multiplications"),
+    PLANT(kWarpMultipliesOtherTile, kStops,
           "thread \\(96,0,0\\): has not started the same multiplications as thread \\(0,0,0\\)"),
     PLANT(kLeavesMultiplication, kStops, "leaves the kernel before the warpgroup_wait of"),
     {"MultipliesStoredTilesUnfenced", launch_warpgroup<multiply_stored_tiles<true>>,
      launch_warpgroup<multiply_stored_tiles<false>>,
-     "the warpgroup_mma of warp \\d at .* reads byte \\d+ of shared memory, which thread "
+     "the warpgroup_mma of warpgroup \\d at .* reads byte \\d+ of shared memory, which thread "
      "\\(\\d+,0,0\\) stored at "
      ".*planted_async\\.cu:\\d+ and did not fence_async_proxy\\(\\) before a barrier",
      kNowhere},

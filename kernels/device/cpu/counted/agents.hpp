@@ -1,6 +1,6 @@
-// Who does something in a block, besides its threads: the multiplications of each warp, the stores
-// from shared memory of each thread, and the copies that complete on each mbarrier. Each thread has
-// a clock of what all of them did before.
+// Who does something in a block, besides its threads: the multiplications of each warpgroup, the
+// stores from shared memory of each thread, and the copies that complete on each mbarrier. Each
+// thread has a clock of what all of them did before.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class Agents {
   // Agents are the threads by their numbers, then these.
   // The launch before: 1 once the thread has waited for its end.
   unsigned previous_launch() const { return threads_; }
-  unsigned multiplications_of(unsigned warp) const { return threads_ + 1 + warp; }
+  unsigned multiplications_of(unsigned warpgroup) const { return threads_ + 1 + warpgroup; }
   unsigned stores_of(unsigned thread) const {
     return multiplications_of((threads_ + kWarpSize - 1) / kWarpSize) + thread;
   }

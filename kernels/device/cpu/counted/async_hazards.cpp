@@ -84,7 +84,7 @@ std::optional<std::string> Hazards::start_async_read(unsigned thread, const Read
     if (word.write_epoch < order_.block_began()) {
       return what() + ", which nothing in the block has written";
     }
-    if (word.filler != 0) {
+    if (is_filled(word)) {
       auto problem = check_filled(thread, word, i * kWordBytes, "read", reader.site);
       if (problem) return problem;
     } else if (word.write_epoch == order_.now() &&

@@ -48,10 +48,10 @@ void Recorder::start_bulk_store(std::size_t offset, unsigned bytes, int group, c
       offset, bytes);
 }
 
-void Recorder::start_multiplication(std::size_t offset, unsigned bytes, int group,
-                                    const Site& site) {
-  start_async_read({order_.agents().multiplications_of(thread_ / kWarpSize),
-                    static_cast<Stamp>(group), Sites::number_of(site)},
+void Recorder::start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup,
+                                    int group, const Site& site) {
+  start_async_read({order_.agents().multiplications_of(warpgroup), static_cast<Stamp>(group),
+                    Sites::number_of(site)},
                    offset, bytes);
 }
 

@@ -38,7 +38,7 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
                                      ", which no thread of the block has written, at " +
                                      place(site)};
     }
-    if (word.filler != 0) {
+    if (is_filled(word)) {
       if (auto problem = check_filled(thread, word, i * kWordBytes, "read", site)) return problem;
     } else if (word.write_epoch == order_.now() &&
                !order_.is_ordered(word.writer, word.write_stamp, thread)) {
@@ -66,7 +66,7 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
 
 std::optional<std::string> Hazards::check_write(unsigned thread, Word& word, std::uint64_t offset,
                                                 std::uint32_t site) {
-  if (word.filler != 0) {
+  if (is_filled(word)) {
     if (auto problem = check_filled(thread, word, offset, "write", site)) return problem;
   } else if (word.write_epoch == order_.now() &&
              !order_.is_ordered(word.writer, word.write_stamp, thread)) {

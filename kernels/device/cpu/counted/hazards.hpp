@@ -81,6 +81,10 @@ class Hazards {
     std::vector<Reader> async;    // until something else writes the word
   };
 
+  // Did a bulk copy of this block write it last?
+  bool is_filled(const Word& word) const {
+    return word.filler != 0 && word.write_epoch >= order_.block_began();
+  }
   static void add(std::vector<Reader>* readers, const Reader& reader);
   void add_other_reader(unsigned thread, std::size_t word, std::uint32_t site);
   std::optional<std::string> check_other_readers(unsigned thread, std::size_t word,

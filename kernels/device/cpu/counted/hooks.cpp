@@ -98,10 +98,13 @@ void fence_async_proxy() { recorder.fence_async_proxy(); }
 void release_named_barrier(const std::vector<unsigned>& threads) {
   recorder.release_named_barrier(threads);
 }
-void start_multiplication(std::size_t offset, unsigned bytes, int group, const Site& site) {
-  recorder.start_multiplication(offset, bytes, group, site);
+void start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup, int group,
+                          const Site& site) {
+  recorder.start_multiplication(offset, bytes, warpgroup, group, site);
 }
-void finish_multiplications(int group) { recorder.finish_multiplications(group); }
+void finish_multiplications(unsigned warpgroup, int group) {
+  recorder.finish_multiplications(warpgroup, group);
+}
 void take_registers(const std::int32_t* registers, std::size_t count, const Site& site) {
   recorder.take_registers(registers, count, site);
 }

@@ -181,7 +181,8 @@ bool Order::is_fenced(unsigned writer, Epoch epoch, Stamp stamp, unsigned thread
 
 std::string Order::name_of_agent(unsigned agent) const {
   if (agent < agents_.stores_of(0)) {
-    return "the warpgroup_mma of warp " + std::to_string(agent - agents_.multiplications_of(0));
+    return "the warpgroup_mma of warpgroup " +
+           std::to_string(agent - agents_.multiplications_of(0));
   }
   return "the store of thread " + name_of(agent - agents_.stores_of(0));
 }

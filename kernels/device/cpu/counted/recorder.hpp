@@ -64,9 +64,10 @@ class Recorder {
   }
   void fence_async_proxy() { order_.fence_proxy(thread_); }
   void release_named_barrier(const std::vector<unsigned>& threads) { order_.meet(threads); }
-  void start_multiplication(std::size_t offset, unsigned bytes, int group, const Site& site);
-  void finish_multiplications(int group) {
-    const unsigned agent = order_.agents().multiplications_of(thread_ / kWarpSize);
+  void start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup, int group,
+                            const Site& site);
+  void finish_multiplications(unsigned warpgroup, int group) {
+    const unsigned agent = order_.agents().multiplications_of(warpgroup);
     order_.finish(thread_, agent, static_cast<Stamp>(group));
   }
   void take_registers(const std::int32_t* registers, std::size_t count, const Site& site);

@@ -27,6 +27,21 @@ BulkStores& Executor::stores() {
   return current_->stores;
 }
 
+unsigned Executor::warpgroup_number() const {
+  const unsigned of_block = (block_threads_ + kWarpgroupSize - 1) / kWarpgroupSize;
+  return rank() * of_block + number_in_block(*current_) / kWarpgroupSize;
+}
+
+Warpgroup& Executor::warpgroup() {
+  const unsigned number = warpgroup_number();
+  if (number >= warpgroups_.size()) warpgroups_.resize(number + 1);
+  return warpgroups_[number];
+}
+
+Thread& Executor::warpgroup_thread(unsigned number) {
+  return *threads_[current_->number - number_in_block(*current_) % kWarpgroupSize + number];
+}
+
 void Executor::wait_as(State state, const Site& site) {
   current_->site = site;
   current_->state = state;
@@ -41,6 +56,7 @@ void Executor::begin_async() {
     thread->multiplications = {};
     thread->stores = {};
   }
+  warpgroups_.clear();
   reads_late_ = false;
 }
 
@@ -137,6 +153,8 @@ std::string Executor::describe_wait(const Thread& thread) const {
       return "waits" + here + " for __syncthreads";
     case State::kAtClusterBarrier:
       return "waits" + here + " for cluster_sync";
+    case State::kAtMultiplication:
+      return "waits" + here + " for all threads of its warpgroup to start the same multiplications";
     case State::kAtWarpBarrier:
       return "waits" + here + " for lanes of its warp";
     default:
@@ -154,9 +172,9 @@ bool Executor::report_deadlock() {
   bool is_deadlock = false;
   unsigned culprit = 0;
   for (const auto& thread : all_threads()) {
-    const bool waits_for_some = thread->state == State::kAtMbarrier ||
-                                thread->state == State::kAtNamedBarrier ||
-                                thread->state == State::kAtClusterBarrier;
+    const bool waits_for_some =
+        thread->state == State::kAtMbarrier || thread->state == State::kAtNamedBarrier ||
+        thread->state == State::kAtMultiplication || thread->state == State::kAtClusterBarrier;
     if (waits_for_some && !std::exchange(is_deadlock, true)) culprit = thread->number;
     const std::string what = describe_wait(*thread);
     const auto same = std::find_if(all.begin(), all.end(),

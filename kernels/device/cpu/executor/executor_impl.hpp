@@ -21,6 +21,7 @@
 #include "fault_sources.hpp"
 #include "mbarriers.hpp"
 #include "multiplications.hpp"
+#include "warpgroup.hpp"
 
 namespace tilegate::simt {
 
@@ -49,7 +50,8 @@ enum class State {
   kAtNamedBarrier,
   kAtClusterBarrier,
   kAtMbarrier,
-  kLate,  // goes on when no other thread can
+  kAtMultiplication,  // that other threads of the warpgroup have not started
+  kLate,              // goes on when no other thread can
   kDone
 };
 
@@ -121,6 +123,10 @@ class Executor {
   // Those of the current thread.
   Multiplications& multiplications();
   BulkStores& stores();
+  // That of the current thread.
+  unsigned warpgroup_number() const;
+  Warpgroup& warpgroup();
+  Thread& warpgroup_thread(unsigned number);
   Mbarriers& mbarriers() { return mbarriers_; }
   // The current thread waits until `wake`.
   void wait_as(State state, const Site& site);
@@ -181,6 +187,7 @@ class Executor {
   std::unique_ptr<std::byte, void (*)(std::byte*)> shared_{
       nullptr, [](std::byte* p) { ::operator delete (p, std::align_val_t{kSharedAlignment}); }};
   std::vector<NamedBarrier> named_barriers_;
+  std::vector<Warpgroup> warpgroups_;
   Mbarriers mbarriers_{*this};
   bool reads_late_ = false;  // some thread of the block has multiplications or stores
   std::mt19937_64 random_;

@@ -10,6 +10,9 @@
 
 namespace tilegate::simt {
 
+constexpr unsigned kBytesOfK = 32;  // of a row, that one multiplication reads
+constexpr unsigned kRowsOfA = 64;
+
 class MatrixTile {
  public:
   explicit MatrixTile(device::MatrixDescriptor descriptor)

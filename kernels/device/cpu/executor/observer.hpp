@@ -59,10 +59,11 @@ void start_bulk_store(std::size_t offset, unsigned bytes, int group, const Site&
 void finish_bulk_stores(int group);
 void fence_async_proxy();
 void release_named_barrier(const std::vector<unsigned>& threads);
-// The warp of the current thread reads this for a multiplication in its group `group`, from 1 on.
-void start_multiplication(std::size_t offset, unsigned bytes, int group, const Site& site);
+// The current thread's warpgroup reads this for a multiplication in its group `group`, from 1 on.
+void start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup, int group,
+                          const Site& site);
 // The current thread has waited for the groups up to `group`.
-void finish_multiplications(int group);
+void finish_multiplications(unsigned warpgroup, int group);
 // Registers of the current thread belong to a multiplication between these two.
 void take_registers(const std::int32_t* registers, std::size_t count, const Site& site);
 void give_back_registers(const std::int32_t* registers);
@@ -103,9 +104,9 @@ inline void start_bulk_store(std::size_t /*offset*/, unsigned /*bytes*/, int /*g
 inline void finish_bulk_stores(int /*group*/) {}
 inline void fence_async_proxy() {}
 inline void release_named_barrier(const std::vector<unsigned>& /*threads*/) {}
-inline void start_multiplication(std::size_t /*offset*/, unsigned /*bytes*/, int /*group*/,
-                                 const Site& /*site*/) {}
-inline void finish_multiplications(int /*group*/) {}
+inline void start_multiplication(std::size_t /*offset*/, unsigned /*bytes*/, unsigned /*warpgroup*/,
+                                 int /*group*/, const Site& /*site*/) {}
+inline void finish_multiplications(unsigned /*warpgroup*/, int /*group*/) {}
 inline void take_registers(const std::int32_t* /*registers*/, std::size_t /*count*/,
                            const Site& /*site*/) {}
 inline void give_back_registers(const std::int32_t* /*registers*/) {}
