@@ -161,6 +161,7 @@ def test_the_gate_takes_these_arguments():
         "report",
         "record",
         "accept",
+        "drift",
     ]
 
 

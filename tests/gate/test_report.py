@@ -360,8 +360,11 @@ def test_conditions_of_any_form_are_read():
 
 def test_history_skips_what_it_cannot_read(tmp_path):
     repository = report_builder.repository(tmp_path)
-    (tmp_path / "bench/baselines/nvidia-h200.json").write_text("{")
-    report_builder.git(tmp_path, "commit", "-q", "-a", "-m", "broken")
+    broken = report_builder.baseline()
+    broken["benchmarks"][report_builder.SLOW]["gflops"] = float("nan")
+    for text in ("{", json.dumps(broken)):
+        (tmp_path / "bench/baselines/nvidia-h200.json").write_text(text)
+        report_builder.git(tmp_path, "commit", "-q", "-a", "-m", "broken")
     assert len(history(H200, repository)) == 2
 
 

@@ -1,11 +1,19 @@
 """ci/gate collect: makes a run of Google Benchmark's JSON files."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
-from tilegate_ci.core.files import dumps, write_text
-from tilegate_ci.measure.collect import check_distinct, collect, read_process, read_sessions
+from tilegate_ci.core.files import GateError, dumps, read_text, write_text
+from tilegate_ci.core.outputs import check_outputs
+from tilegate_ci.measure.collect import (
+    check_distinct,
+    collect,
+    is_report,
+    parse_process,
+    read_sessions,
+)
 
 EXAMPLES = """examples:
   build/gpu/bench/bench --benchmark_out=process_1.json --benchmark_out_format=json
@@ -28,11 +36,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    check_distinct(arguments.processes)
+    inputs, out = [*arguments.processes, *filter(None, [arguments.conditions])], arguments.out
+    check_outputs(inputs, {"--out": out})
+    if os.path.isfile(out) and is_report(read_text(out)):  # --out process_*.json takes the first
+        raise GateError(f"--out {out}: Google Benchmark wrote it; give the name of another file")
     sessions = read_sessions(arguments.conditions) if arguments.conditions else None
-    processes = [read_process(path) for path in arguments.processes]
+    # Each is read once, because it may be a pipe.
+    texts = {path: read_text(path) for path in arguments.processes}
+    check_distinct(arguments.processes, texts)
+    processes = [parse_process(text, path) for path, text in texts.items()]
     collected = collect(processes, arguments.commit, sessions)
-    write_text(Path(arguments.out), dumps(collected.fields) + "\n")
+    write_text(Path(out), dumps(collected.fields) + "\n")
     rows = len(collected.benchmarks)
-    sys.stdout.write(f"{arguments.out}: {rows} benchmarks, {len(processes)} processes\n")
+    sys.stdout.write(f"{out}: {rows} benchmarks, {len(processes)} processes\n")
     return 0

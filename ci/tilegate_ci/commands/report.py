@@ -7,6 +7,7 @@ from pathlib import Path
 from tilegate_ci.commands.arguments import add_repository
 from tilegate_ci.core.files import write_text
 from tilegate_ci.core.model import GFLOPS, Run
+from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.stages import find_stages
 from tilegate_ci.report import render, templates
 from tilegate_ci.report.data import Source, load_source
@@ -34,6 +35,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    outputs = {f"--{name}": getattr(arguments, name) for name in ("html", "junit", "markdown")}
+    check_outputs(arguments.files, outputs)
     sources = [load_source(path) for path in arguments.files]
     if arguments.junit:
         write_text(Path(arguments.junit), junit(sources))

@@ -5,13 +5,18 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import add_cmake, regex, seconds
-from tilegate_ci.commands.compare import add_verdict_options, show
+from tilegate_ci.commands.arguments import add_cmake, regex, seconds, seed, whole
+from tilegate_ci.commands.compare import add_verdict_options, check_verdict_options, show
+from tilegate_ci.core.files import make_folder
 from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.core.outputs import locked
 from tilegate_ci.core.verdicts import EXIT_MEANINGS
 from tilegate_ci.judge import waivers
+from tilegate_ci.judge.compare import Comparison
 from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
 from tilegate_ci.measure import gate_run
+from tilegate_ci.measure.job import Job, Options
+from tilegate_ci.measure.job import prepare as prepare_job
 from tilegate_ci.measure.launcher import MIN_TIME_S
 
 WORK = REPOSITORY / "build" / "gate-run"
@@ -39,7 +44,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--filter", metavar="REGEX", type=regex, help="only some benchmarks of the suite"
     )
     command.add_argument(
-        "--pairs", metavar="N", type=_pairs, default=PAIRS, help=f"default: {PAIRS}"
+        "--pairs", metavar="N", type=whole(MIN_PAIRS, 1000), default=PAIRS, help=f"default: {PAIRS}"
     )
     command.add_argument(
         "--out", metavar="FOLDER", help="of the processes; default: build/gate-run/…"
@@ -47,7 +52,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--work", metavar="FOLDER", default=str(WORK), help="to build in")
     add_cmake(command)
     command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
-    command.add_argument("--seed", metavar="N", type=int, default=1)
+    command.add_argument("--seed", metavar="N", type=seed, default=1)
     command.add_argument(
         "--no-identity", action="store_true", help="judge what has the same machine code too"
     )
@@ -56,27 +61,29 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, screened: bool = True) -> int:
+    check_verdict_options(arguments)
     accepted = waivers.load(Path(arguments.waivers), date.today())
     job = prepare(arguments, screened)
     if arguments.dry_run:
         sys.stdout.write(job.plan())
         return 0
-    found = waivers.apply(gate_run.judged(job), accepted)
+    found = waivers.apply(judged(job), accepted)
     return show(found, arguments.markdown, arguments.json)
 
 
-def prepare(arguments: argparse.Namespace, screened: bool) -> gate_run.Job:
-    options = gate_run.Options(
+def judged(job: Job) -> Comparison:
+    """One command of a build folder measures at a time, or both would disturb each other."""
+    build = job.work.parent
+    make_folder(build)
+    with locked(build):
+        return gate_run.judged(job)
+
+
+def prepare(arguments: argparse.Namespace, screened: bool) -> Job:
+    options = Options(
         arguments.filter or "", arguments.pairs, arguments.min_time, arguments.seed, screened,
         not arguments.no_identity, tuple(arguments.cmake),
     )  # fmt: skip
     work = Path(arguments.work).resolve()
     out = Path(arguments.out).resolve() if arguments.out else None
-    return gate_run.prepare(arguments.base, arguments.head, work, out, options)
-
-
-def _pairs(text: str) -> int:
-    number = int(text)
-    if number < MIN_PAIRS:
-        raise argparse.ArgumentTypeError(f"at least {MIN_PAIRS}")
-    return number
+    return prepare_job(arguments.base, arguments.head, work, out, options)

@@ -236,7 +236,26 @@ def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
     run._path = path
     for name, row in run.benchmarks.items():
         run._warnings += tuple(_disagreements(name, row, path, role))
+        if role is Role.BASELINE:
+            run._warnings += tuple(_margin(name, row, path))
     return run
+
+
+def _margin(name: str, row: RunRow, path: str) -> list[str]:
+    """A warning about a margin that is narrower than its evidence gives, which can only make the
+    gate stricter; an error for a wider one, which would hide slow-downs."""
+    known = delta_of(row.per_process[row.decisive])
+    if row.delta is None or abs(row.delta - known) <= AGREEMENT * known:
+        return []
+    word = "wider" if row.delta > known else "narrower"
+    message = fault(
+        path,
+        ("benchmarks", name, "delta"),
+        f"{row.delta:.6g} is {word} than what its per_process values give, {known:.6g}",
+    )
+    if row.delta > known:
+        raise message
+    return [f"{message}; judged as written"]
 
 
 def _disagreements(name: str, row: RunRow, path: str, role: Role) -> list[str]:

@@ -43,6 +43,7 @@ class Row:
     upper: Finite | None = None
     p: Finite | None = None
     pairs: tuple[Finite, ...] = ()
+    again: Text = ""  # the command that measures the pairs of a red row again
 
 
 @dataclass(frozen=True)

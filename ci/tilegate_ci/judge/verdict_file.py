@@ -11,6 +11,7 @@ from tilegate_ci.core.files import parse_json, read_text, write_text
 from tilegate_ci.core.formats import Commit, Document, Line, Model, Name, Natural
 from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.model import REPOSITORY, Benchmark, Device, Run, Session
+from tilegate_ci.core.progress import printable
 from tilegate_ci.judge.compare import Comparison, Row
 
 
@@ -58,7 +59,7 @@ def write(path: Path, comparison: Comparison) -> None:
 
 def write_error(path: Path, message: str) -> None:
     """What has several lines becomes one."""
-    error = " ".join(message.split())
+    error = printable(" ".join(message.split()))
     write_text(path, formats.to_text(ErrorFile(schema=1, kind="verdict", error=error)))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.git import checkout_commit, git, merge_base
+from tilegate_ci.core.git import checkout_commit, git, merge_base, said
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.progress import message
 
@@ -90,6 +90,17 @@ def digest_of(source: Path) -> str:
     return _digest(source, [path for path in paths if results.isdisjoint(path.parents)])
 
 
+def digest_of_extra_stages(cmake: Sequence[str]) -> str:
+    """Of the rungs outside of the repository that CMake is told of, as digest_of."""
+    hashed = hashlib.sha256()
+    for argument in cmake:
+        name, _, folders = argument.removeprefix("-D").partition("=")
+        if name.partition(":")[0] == "TILEGATE_EXTRA_STAGES":
+            for folder in map(Path, folders.split(";")):
+                hashed.update(_digest(folder, folder.rglob("*")).encode())
+    return hashed.hexdigest()[:40]
+
+
 def digest_of_baselines(source: Path) -> str:
     return _digest(source, (source / _BASELINES).glob("*"))
 
@@ -105,7 +116,7 @@ def _digest(source: Path, paths: Iterable[Path]) -> str:
 def _revision(given: str, repository: Path) -> str:
     done = git(repository, "rev-parse", "--verify", "--quiet", f"{given}^{{commit}}")
     if done.returncode:
-        raise GateError(f"{given!r} is neither a folder nor a commit of {repository}")
+        raise GateError(f"{given!r} is neither a folder nor a commit of {repository}{said(done)}")
     return done.stdout.strip()
 
 

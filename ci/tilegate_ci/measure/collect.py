@@ -6,7 +6,6 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -50,7 +49,17 @@ class Repetition(Open):
 
 def read_process(path: str) -> Process:
     """Reads one --benchmark_out file; GateError when a benchmark in it failed."""
-    report = formats.load(BenchmarkReport, path)
+    return parse_process(read_text(path), path)
+
+
+def is_report(text: str) -> bool:
+    """Whether it looks like what Google Benchmark writes, which begins with the context."""
+    return text.lstrip("{ \n").startswith('"context"')
+
+
+def parse_process(text: str, path: str) -> Process:
+    """As read_process; `path` is where the text came from."""
+    report = formats.parse(BenchmarkReport, text, path)
     context = report.context
     device = _device(context, path)
     repetitions: dict[str, list[Repetition]] = {}
@@ -224,14 +233,11 @@ def _check_alike(first: Process, other: Process) -> None:
             raise GateError(f"{prefix} {name} has other counters or another number of bytes")
 
 
-def check_distinct(paths: Sequence[str]) -> None:
-    """GateError where one recording is given twice."""
-    seen: dict[bytes, str] = {}
+def check_distinct(paths: Sequence[str], texts: Mapping[str, str]) -> None:
+    """GateError where one recording is given twice, by one name or two."""
+    seen: dict[str, str] = {}
     for path in paths:
-        try:
-            content = Path(path).read_bytes()
-        except OSError:
-            continue  # read_process says why
+        content = texts[path]
         if content.strip() and content in seen:
             raise GateError(f"{path}: the same recording as {seen[content]}")
         seen[content] = path

@@ -1,7 +1,7 @@
 """The processes of a gate run: the screen's, and pairs of base and head."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,10 +55,16 @@ def screen(bench: Bench, head: Path, names: Sequence[str], wanted: int) -> list[
 
 
 def measure_pairs(
-    bench: Bench, base: Path, head: Path, names: Sequence[str], wanted: int
+    bench: Bench,
+    base: Path,
+    head: Path,
+    names: Sequence[str],
+    wanted: int,
+    enough: Callable[[Sequence[Pair]], bool],
 ) -> list[Pair]:
-    """Pairs of a process of base and one of head, in an order drawn for each. Void ones are
-    measured again, a few times; the result may be shorter than `wanted`."""
+    """Pairs of a process of base and one of head, in an order drawn for each, until they are
+    `enough` or as many as `wanted`. Void ones are measured again, a few times; the result may be
+    shorter."""
     found: list[Pair] = []
     for number in range(1, wanted + SPARES + 1):
         sides = [("base", base), ("head", head)]
@@ -72,6 +78,6 @@ def measure_pairs(
             message(f"pair {number} is void: {', '.join(sorted(map(str, reasons)))}")
         else:
             found.append((pair["base"], pair["head"]))
-        if len(found) == wanted:
-            break
+            if len(found) == wanted or enough(found):
+                break
     return found

@@ -77,7 +77,8 @@ def _add_row(suite: ElementTree.Element, row: Row, comparison: Comparison) -> No
     if row.verdict is Verdict.ERROR:
         _problem(case, "error", row.verdict.value, message, row.rerun)
     elif row.verdict in _FAILURES:
-        _problem(case, "failure", row.verdict.value, message, row.rerun)
+        commands = "\n".join(filter(None, [row.rerun, row.again]))
+        _problem(case, "failure", row.verdict.value, message, commands)
     elif row.verdict is Verdict.INCOMPARABLE:
         _skip(case, "; ".join(comparison.differences) or row.note)
     elif row.verdict is not Verdict.PASS:

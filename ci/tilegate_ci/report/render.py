@@ -135,6 +135,7 @@ def cells(row: Row) -> dict[str, str]:
         "pairs": str(len(row.pairs) or ""),
         "note": ", ".join(part for part in (row.note, "key" if row.key else "") if part),
         "rerun": "" if row.verdict is Verdict.PASS else row.rerun,
+        "pairs again": row.again,
     }
 
 
