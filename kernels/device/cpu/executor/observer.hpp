@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include <tilegate/device/cpu/executor.hpp>
 #include <tilegate/device/launch_config.hpp>
 #include <tilegate/stage.hpp>
 
@@ -15,7 +18,9 @@ namespace tilegate::simt::observer {
 
 #if defined(TILEGATE_COUNTED)
 
-void begin_launch(const device::LaunchConfig& config, std::byte* shared);
+constexpr bool kIsObserved = true;
+// `shared`: of a whole cluster.
+void begin_launch(const device::LaunchConfig& config, std::byte* shared, std::size_t shared_bytes);
 void end_launch();
 void begin_block(unsigned block);
 void end_block();
@@ -23,7 +28,11 @@ void end_block();
 void resume_thread(unsigned number, const StackBounds& stack);
 // It has left the kernel, or waits at a block barrier.
 void stop_thread(unsigned number);
-void release_block_barrier();
+// Of the block of this rank in its cluster.
+void release_block_barrier(unsigned rank);
+void release_cluster_barrier();
+// The current thread accesses shared memory of the block of `rank`.
+void reach_into(unsigned rank, const Site& site);
 // The lanes of `mask` have met in __syncwarp.
 void release_warp_barrier(unsigned warp, unsigned mask);
 // The current thread has waited for the launch before.
@@ -32,6 +41,32 @@ void wait_for_previous_launch();
 void complete_copy(const float* smem, std::size_t bytes);
 void add_buffer(const void* data, std::size_t bytes);
 void remove_buffer(const void* data);
+// Mbarriers are numbered from 0 on in each block, their phases from 1 on.
+void make_mbarrier(std::size_t offset, const Site& site);
+// The current thread does something with it, or arrives there.
+void use_mbarrier(std::size_t offset, const Site& site);
+void arrive(unsigned barrier);
+// `copied`: bytes arrived in this phase.
+void complete_phase(unsigned barrier, std::int64_t phase, bool copied);
+// `thread` goes on after the last complete phase.
+void pass_mbarrier(unsigned thread, unsigned barrier);
+void start_bulk_copy(std::size_t offset, unsigned bytes, unsigned barrier, std::int64_t phase,
+                     const Site& site);
+// For a copy of the current thread.
+void access_global(const void* gmem, std::size_t bytes, bool store, const Site& site);
+void start_bulk_store(std::size_t offset, unsigned bytes, int group, const Site& site);
+// The current thread has waited for the groups up to `group`, from 1 on.
+void finish_bulk_stores(int group);
+void fence_async_proxy();
+void release_named_barrier(const std::vector<unsigned>& threads);
+// The current thread's warpgroup reads this for a multiplication in its group `group`, from 1 on.
+void start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup, int group,
+                          const Site& site);
+// The current thread has waited for the groups up to `group`.
+void finish_multiplications(unsigned warpgroup, int group);
+// Registers of the current thread belong to a multiplication between these two.
+void take_registers(const std::int32_t* registers, std::size_t count, const Site& site);
+void give_back_registers(const std::int32_t* registers);
 // The launches between these two are a call of a stage, on these operands.
 void begin_call(const Problem& problem, const Operands& operands);
 // What the call left undone.
@@ -39,18 +74,42 @@ std::optional<std::string> end_call();
 
 #else
 
-inline void begin_launch(const device::LaunchConfig& /*config*/, std::byte* /*shared*/) {}
+constexpr bool kIsObserved = false;
+inline void begin_launch(const device::LaunchConfig& /*config*/, std::byte* /*shared*/,
+                         std::size_t /*shared_bytes*/) {}
 inline void end_launch() {}
 inline void begin_block(unsigned /*block*/) {}
 inline void end_block() {}
 inline void resume_thread(unsigned /*number*/, const StackBounds& /*stack*/) {}
 inline void stop_thread(unsigned /*number*/) {}
-inline void release_block_barrier() {}
+inline void release_block_barrier(unsigned /*rank*/) {}
+inline void release_cluster_barrier() {}
+inline void reach_into(unsigned /*rank*/, const Site& /*site*/) {}
 inline void release_warp_barrier(unsigned /*warp*/, unsigned /*mask*/) {}
 inline void wait_for_previous_launch() {}
 inline void complete_copy(const float* /*smem*/, std::size_t /*bytes*/) {}
 inline void add_buffer(const void* /*data*/, std::size_t /*bytes*/) {}
 inline void remove_buffer(const void* /*data*/) {}
+inline void make_mbarrier(std::size_t /*offset*/, const Site& /*site*/) {}
+inline void use_mbarrier(std::size_t /*offset*/, const Site& /*site*/) {}
+inline void arrive(unsigned /*barrier*/) {}
+inline void complete_phase(unsigned /*barrier*/, std::int64_t /*phase*/, bool /*copied*/) {}
+inline void pass_mbarrier(unsigned /*thread*/, unsigned /*barrier*/) {}
+inline void start_bulk_copy(std::size_t /*offset*/, unsigned /*bytes*/, unsigned /*barrier*/,
+                            std::int64_t /*phase*/, const Site& /*site*/) {}
+inline void access_global(const void* /*gmem*/, std::size_t /*bytes*/, bool /*store*/,
+                          const Site& /*site*/) {}
+inline void start_bulk_store(std::size_t /*offset*/, unsigned /*bytes*/, int /*group*/,
+                             const Site& /*site*/) {}
+inline void finish_bulk_stores(int /*group*/) {}
+inline void fence_async_proxy() {}
+inline void release_named_barrier(const std::vector<unsigned>& /*threads*/) {}
+inline void start_multiplication(std::size_t /*offset*/, unsigned /*bytes*/, unsigned /*warpgroup*/,
+                                 int /*group*/, const Site& /*site*/) {}
+inline void finish_multiplications(unsigned /*warpgroup*/, int /*group*/) {}
+inline void take_registers(const std::int32_t* /*registers*/, std::size_t /*count*/,
+                           const Site& /*site*/) {}
+inline void give_back_registers(const std::int32_t* /*registers*/) {}
 inline void begin_call(const Problem& /*problem*/, const Operands& /*operands*/) {}
 inline std::optional<std::string> end_call() { return std::nullopt; }
 

@@ -1,0 +1,125 @@
+#include "multiplications.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "executor_impl.hpp"
+#include "matrix_tile.hpp"
+#include "observer.hpp"
+
+namespace tilegate::simt {
+namespace {
+
+constexpr unsigned kRowsOfWarp = 16;
+constexpr std::int32_t kTaken = 0x7ACC'ACC7;  // in registers that are not the thread's
+
+void check_inside(Executor& executor, const MatrixTile& tile, unsigned rows, const char* name,
+                  const Site& site) {
+  for (unsigned row = 0; row < rows; ++row) {
+    for (unsigned piece = 0; piece < kBytesOfK / kPieceBytes; ++piece) {
+      const std::size_t end = tile.offset(row, piece) + kPieceBytes;
+      if (end <= executor.shared_bytes()) continue;
+      executor.fail("warpgroup_mma at " + to_string(site) + ": the descriptor of " + name +
+                    " puts row " + std::to_string(row) + " at byte " +
+                    std::to_string(end - kPieceBytes) + " of " +
+                    std::to_string(executor.shared_bytes()) + " bytes of shared memory");
+    }
+  }
+}
+
+}  // namespace
+
+void Multiplications::start(Executor& executor, std::int32_t* acc, unsigned n,
+                            device::MatrixDescriptor a, device::MatrixDescriptor b,
+                            const Site& site) {
+  const unsigned number = executor.number_in_block(executor.current());
+  if (executor.block_threads() / kWarpgroupSize <= number / kWarpgroupSize) {
+    executor.fail("warpgroup_mma at " + to_string(site) + " by a warpgroup of fewer than " +
+                  std::to_string(kWarpgroupSize) + " threads");
+  }
+  if (!has_arrived_) {
+    executor.fail("warpgroup_mma at " + to_string(site) +
+                  " without warpgroup_arrive() since the thread last had the accumulators");
+  }
+  if (number % kWarpgroupSize == 0) {
+    check_inside(executor, MatrixTile(a), kRowsOfA, "a", site);
+    check_inside(executor, MatrixTile(b), n, "b", site);
+  }
+  for (const std::uint64_t value : {a, b, std::uint64_t{n}}) {
+    history_ = (history_ ^ value) * 0x9E37'79B9'7F4A'7C15;
+  }
+  take(executor, acc, n, site);
+  if (observer::kIsObserved && number % kWarpSize == 0) {
+    const unsigned first_row = number % kWarpgroupSize / kWarpSize * kRowsOfWarp;
+    observe(executor, MatrixTile(a), first_row, kRowsOfWarp, site);
+    observe(executor, MatrixTile(b), 0, n, site);
+  }
+  running_.push_back({acc, started_, open_group_, site});
+  executor.warpgroup().start(executor, started_++, {n, a, b});
+}
+
+void Multiplications::observe(Executor& executor, const MatrixTile& tile, unsigned first_row,
+                              unsigned rows, const Site& site) const {
+  for (unsigned row = first_row; row < first_row + rows; ++row) {
+    for (unsigned piece = 0; piece < kBytesOfK / kPieceBytes; ++piece) {
+      observer::start_multiplication(executor.shared_base() + tile.offset(row, piece), kPieceBytes,
+                                     executor.warpgroup_number(), open_group_ + 1, site);
+    }
+  }
+}
+
+void Multiplications::take(Executor& executor, std::int32_t* acc, unsigned n, const Site& site) {
+  const std::size_t count = n / 2;
+  for (Accumulators& other : taken_) {
+    if (other.registers == acc && other.values.size() == count) return;
+    if (acc < other.registers + other.values.size() && other.registers < acc + count) {
+      executor.fail("warpgroup_mma at " + to_string(site) +
+                    " has accumulators of the one of another shape at " + to_string(other.site) +
+                    ", before its warpgroup_wait");
+    }
+  }
+  taken_.push_back({acc, {acc, acc + count}, site});
+  std::fill_n(acc, count, kTaken);
+  observer::take_registers(acc, count, site);
+}
+
+void Multiplications::wait(Executor& executor, int pending_groups, const Site& site) {
+  const int first_pending = open_group_ - pending_groups;
+  const auto is_covered = [&](const Multiplication& m) { return m.group < first_pending; };
+  const auto pending = std::find_if_not(running_.begin(), running_.end(), is_covered);
+  if (pending != running_.begin()) {
+    executor.warpgroup().wait(executor, std::prev(pending)->number + 1, site);
+  }
+  std::erase_if(running_, is_covered);
+  observer::finish_multiplications(executor.warpgroup_number(), std::max(first_pending, 0));
+  std::erase_if(taken_, [&](const Accumulators& accumulators) {
+    const bool is_used = std::any_of(running_.begin(), running_.end(), [&](const auto& m) {
+      return m.acc == accumulators.registers;
+    });
+    if (!is_used) give_back(executor, accumulators);
+    return !is_used;
+  });
+  has_arrived_ = false;
+}
+
+void Multiplications::give_back(Executor& executor, const Accumulators& accumulators) {
+  observer::give_back_registers(accumulators.registers);
+  for (std::size_t i = 0; i < accumulators.values.size(); ++i) {
+    if (accumulators.registers[i] != kTaken) {
+      executor.fail("acc[" + std::to_string(i) + "] of the warpgroup_mma at " +
+                    to_string(accumulators.site) + " was written before its warpgroup_wait");
+    }
+    accumulators.registers[i] = accumulators.values[i];
+  }
+}
+
+std::int32_t* Multiplications::values_of(std::size_t number) {
+  const auto running = std::find_if(running_.begin(), running_.end(),
+                                    [&](const auto& m) { return m.number == number; });
+  const auto taken = std::find_if(taken_.begin(), taken_.end(), [&](const auto& accumulators) {
+    return accumulators.registers == running->acc;
+  });
+  return taken->values.data();
+}
+
+}  // namespace tilegate::simt

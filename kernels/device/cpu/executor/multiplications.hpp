@@ -1,0 +1,60 @@
+// A thread's part in the multiplications of its warpgroup: its accumulators, and what it waits for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <tilegate/device/async.cuh>
+
+namespace tilegate::simt {
+
+class Executor;
+class MatrixTile;
+
+// Those of one thread.
+class Multiplications {
+ public:
+  void arrive() { has_arrived_ = true; }
+  void start(Executor& executor, std::int32_t* acc, unsigned n, device::MatrixDescriptor a,
+             device::MatrixDescriptor b, const Site& site);
+  void commit() { ++open_group_; }
+  void wait(Executor& executor, int pending_groups, const Site& site);
+
+  // The accumulators of the thread's operation `number`, while it runs.
+  std::int32_t* values_of(std::size_t number);
+  // The start of one that the thread has not waited for.
+  std::optional<Site> running_at() const {
+    return running_.empty() ? std::nullopt : std::optional(running_.front().site);
+  }
+  // Equal for threads that have started the same multiplications.
+  std::uint64_t history() const { return history_; }
+
+ private:
+  struct Multiplication {
+    std::int32_t* acc;
+    std::size_t number;
+    int group;
+    Site site;
+  };
+  // Registers that belong to multiplications until a wait.
+  struct Accumulators {
+    std::int32_t* registers;
+    std::vector<std::int32_t> values;
+    Site site;
+  };
+
+  void observe(Executor& executor, const MatrixTile& tile, unsigned first_row, unsigned rows,
+               const Site& site) const;
+  void take(Executor& executor, std::int32_t* acc, unsigned n, const Site& site);
+  void give_back(Executor& executor, const Accumulators& accumulators);
+
+  std::vector<Multiplication> running_;
+  std::vector<Accumulators> taken_;
+  std::size_t started_ = 0;
+  int open_group_ = 0;
+  bool has_arrived_ = false;
+  std::uint64_t history_ = 0;
+};
+
+}  // namespace tilegate::simt

@@ -1,0 +1,77 @@
+// The seam for asynchronous hardware, compute capability 9.0: copies by the copy engine, barriers
+// in shared memory, tensor cores. Beyond device.cuh, in namespace tilegate::device,
+//
+//   Barrier                        an mbarrier, in shared memory: its phase is complete when as
+//   many
+//                                  arrivals and bytes have come as it expects; then the next begins
+//   barrier_init(b, arrivals)      by one thread, which calls
+//   barrier_init_fence()           after it, before the __syncthreads that tells the others
+//   barrier_arrive(b)
+//   barrier_arrive_expect(b, bytes)  and expects so many bytes more in this phase
+//   barrier_wait(b, parity)        until the phase of this parity is complete; that of parity 1
+//                                  before the first phase counts as complete
+//   copy_bulk(smem, gmem, bytes, b)  by one thread; its bytes arrive at b; multiples of 16 bytes
+//   copy_tensor(smem, map, x, y, [z,] b)  by one thread; the box that begins at column x, row y,
+//                                  matrix z; what lies outside the tensor becomes zeros, whose
+//                                  bytes arrive too. smem: a multiple of 128
+//   store_bulk(gmem, smem, bytes)  by one thread; store_tensor(map, x, y, [z,] smem): what lies
+//   store_tensor(…)                outside the tensor is not stored
+//   store_commit()                 closes a group of a thread's stores
+//   store_wait<Pending>()          until at most the `Pending` youngest groups still read shared
+//                                  memory; a thread that stores waits for all before it ends
+//   fence_async_proxy()            by a thread that has stored to shared memory, before the barrier
+//                                  after which a copy or a multiplication reads what it stored
+//   named_barrier<Id>(threads)     of `threads` threads, whole warps; Id 1 … 15
+//   cluster_rank()                 of the block in its cluster; see LaunchConfig
+//   cluster_sync()                 all threads of the cluster that have not ended; orders their
+//                                  accesses to shared memory, each other's too
+//   cluster_peer(p, rank)          the same place in the shared memory of the block of that rank,
+//                                  which must not end before the access is done
+//   barrier_arrive_remote(b, rank)  at the barrier at the same place in that block
+//   copy_bulk_multicast(…, b, to)  as copy_bulk, to the same place in each block whose bit of the
+//   copy_tensor_multicast(…, b, to)  mask is set; its bytes arrive at the barrier there
+//   take_registers<N>()            of each thread of a warpgroup, from those given back
+//   give_registers<N>()
+//
+//   matrix_descriptor(smem, swizzle, leading_bytes, stride_bytes)
+//                                  a tile in shared memory whose rows lie along k. Swizzled: rows
+//                                  of the swizzle's width, 8 of them stride_bytes before the
+//                                  next 8. Not swizzled: pieces of 8 rows × 16 bytes, stride_bytes
+//                                  from the next 8 rows, leading_bytes from the next 16 bytes along
+//                                  k
+//   warpgroup_arrive()             before the first multiplication after a wait, by all 128
+//   threads,
+//                                  as the three below
+//   warpgroup_mma_s8<N>(acc, a, b)  acc += a·bᵀ; a: 64×32, b: N×32, of int8; thread t of the
+//                                  warpgroup holds columns 8j + t % 4 · 2 and the next, of rows
+//                                  t / 32 · 16 + t % 32 / 4 (acc[4j], acc[4j + 1]) and 8 rows below
+//                                  (acc[4j + 2], acc[4j + 3])
+//   warpgroup_commit()             closes a group of multiplications
+//   warpgroup_wait<Pending>()      until at most the `Pending` youngest groups run; only then may
+//                                  the thread touch acc, or anyone overwrite what they read
+//   warpgroup_results(acc)         after that wait, before acc is read: no instruction, but the
+//                                  compiler may not read the registers earlier
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/device/device.cuh>
+#include <tilegate/device/tensor_map.hpp>
+
+namespace tilegate::device {
+
+struct alignas(8) Barrier {
+  std::uint64_t state;
+};
+
+using MatrixDescriptor = std::uint64_t;
+
+}  // namespace tilegate::device
+
+#if defined(__CUDACC__)
+#include <tilegate/device/cuda/async.cuh>
+#include <tilegate/device/cuda/cluster.cuh>
+#include <tilegate/device/cuda/tensor_copies.cuh>
+#else
+#include <tilegate/device/cpu/async.hpp>
+#endif
