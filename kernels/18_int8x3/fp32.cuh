@@ -107,26 +107,28 @@ __device__ inline void multiply_fp32_tile(const KernelArgs& args, const Strided&
   const int thread_row = thread / 16 * 4, thread_col = thread % 16 * 4;
   const Share<kFp32M> share_a(a.k_stride == 1, thread);
   const Share<kFp32N> share_b(b.k_stride == 1, thread);
-  float total[8][4]{};
-  for (std::int64_t run = 0; run < args.shape.k; run += kFp32Run) {
-    float acc[8][4]{};
-    const std::int64_t left = args.shape.k - run;
-    const std::int64_t end = run + (left < kFp32Run ? left : kFp32Run);
-    for (std::int64_t k0 = run; k0 < end; k0 += kFp32K) {
-      Fp32Words<kFp32M> va;
-      Fp32Words<kFp32N> vb;
-      load_fp32(a, share_a, row, k0, va);
-      load_fp32(b, share_b, col, k0, vb);
-      device::named_barrier<1>(kFp32Threads);  // the tiles before have been read
-      keep_fp32(share_a, va, smem.a);
-      keep_fp32(share_b, vb, smem.b);
-      device::named_barrier<1>(kFp32Threads);  // the tiles are whole
-      multiply_fp32_step(smem, thread_row, thread_col, acc);
-    }
+  Fp32Words<kFp32M> va;  // of the next tiles, while these multiply
+  Fp32Words<kFp32N> vb;
+  load_fp32(a, share_a, row, 0, va);
+  load_fp32(b, share_b, col, 0, vb);
+  float total[8][4]{}, acc[8][4]{};
+  for (std::int64_t k0 = 0; k0 < args.shape.k; k0 += kFp32K) {
+    device::named_barrier<1>(kFp32Threads);  // the tiles before have been read
+    keep_fp32(share_a, va, smem.a);
+    keep_fp32(share_b, vb, smem.b);
+    device::named_barrier<1>(kFp32Threads);  // the tiles are whole
+    load_fp32(a, share_a, row, k0 + kFp32K, va);
+    load_fp32(b, share_b, col, k0 + kFp32K, vb);
+    multiply_fp32_step(smem, thread_row, thread_col, acc);
+    if ((k0 + kFp32K) % kFp32Run == 0 || k0 + kFp32K >= args.shape.k) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
+      for (int i = 0; i < 8; ++i) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) total[i][j] += acc[i][j];
+        for (int j = 0; j < 4; ++j) {
+          total[i][j] += acc[i][j];
+          acc[i][j] = 0.0F;
+        }
+      }
     }
   }
   device::named_barrier<1>(kFp32Threads);  // the last tiles have been read: another may come

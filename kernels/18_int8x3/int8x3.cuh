@@ -31,6 +31,13 @@ namespace tilegate::int8x3 {
 // Below it no operand is narrow enough for digits to be as accurate as FP32.
 constexpr std::int64_t kLeastK = 64;
 
+// K up to which the split pass has more, smaller blocks. With longer rows there is one at a time on
+// a multiprocessor, so that caches hold what it has to read again.
+constexpr std::int64_t kFewRowsK = 1024, kShortRowsK = 2048;
+constexpr int split_rows(std::int64_t k) {
+  return k <= kFewRowsK ? FewRows::kRows : k <= kShortRowsK ? ShortRows::kRows : LongRows::kRows;
+}
+
 constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -38,8 +45,9 @@ constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 
 // What lies where in the workspace, in bytes from its start. The decision comes first.
 struct Workspace {
   Planes a, b;
-  std::size_t planes_a, planes_b, steps_a, steps_b, widths, bytes;
+  std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
 
+  Workspace() = default;
   explicit Workspace(const Problem& problem)
       : a(planes_of(problem, Operand::kA)), b(planes_of(problem, Operand::kB)) {
     planes_a = aligned(sizeof(Path));
@@ -47,7 +55,8 @@ struct Workspace {
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
     widths = steps_b + aligned(b.step_bytes());
-    const std::int64_t blocks = (a.products * a.rows() + b.products * b.rows()) / kSplitRows;
+    const std::int64_t blocks =
+        (a.products * a.rows() + b.products * b.rows()) / split_rows(problem.shape.k);
     bytes = widths + sizeof(float) * static_cast<std::size_t>(blocks);
   }
 
@@ -69,7 +78,7 @@ inline Job job_of(const Problem& problem, Operand operand, const Planes& planes)
           .vectors = along_k && allows_vectors(problem, operand),
           .rows = operand == Operand::kA ? problem.shape.m : problem.shape.n,
           .k = problem.shape.k,
-          .blocks = Divisor(static_cast<std::uint32_t>(planes.rows() / kSplitRows))};
+          .blocks = Divisor(static_cast<std::uint32_t>(planes.rows() / split_rows(problem.shape.k)))};
 }
 
 // The k that a kernel in FP32 adds up one after another: all, or, where C is small, about as many as
@@ -85,8 +94,8 @@ inline float summed_in_fp32(const Problem& problem, const Device& device) {
 // All but the addresses.
 inline MultiplyArgs multiply_args(const Problem& problem, const Device& device,
                                   const Workspace& workspace, Path least) {
-  const auto blocks = [](const Planes& p) {
-    return static_cast<unsigned>(p.products * p.rows() / kSplitRows);
+  const auto blocks = [&](const Planes& p) {
+    return static_cast<unsigned>(p.products * p.rows() / split_rows(problem.shape.k));
   };
   const auto [m, n, k] = problem.shape;
   return {.a = workspace.a,
@@ -109,10 +118,11 @@ struct Launches {
   Workspace workspace;
   Job a, b;
   MultiplyArgs more;
-  std::int64_t blocks;  // of the second kernel
+  std::int64_t blocks = 0;  // of the second kernel
 };
 
-inline Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
+template <typename Config>
+Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
   const Workspace& where = launches.workspace;
   auto* base = static_cast<std::byte*>(args.workspace);
   const auto floats = [&](std::size_t at) { return reinterpret_cast<float*>(base + at); };
@@ -124,10 +134,16 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
                        .blocks_of_first = static_cast<unsigned>(launches.a.num_blocks())};
   return device::launch({.kernel = "split",
                          .blocks = launches.a.num_blocks() + launches.b.num_blocks(),
-                         .threads_x = kSplitThreads,
-                         .shared_bytes = sizeof(SplitStorage),
+                         .threads_x = Config::kThreads,
+                         .shared_bytes = sizeof(SplitStorage<Config>),
                          .overlaps_previous = true},
-                        stream, split, jobs);
+                        stream, split<Config>, jobs);
+}
+
+inline Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
+  if (args.shape.k <= kFewRowsK) return enqueue_split<FewRows>(launches, args, stream);
+  if (args.shape.k <= kShortRowsK) return enqueue_split<ShortRows>(launches, args, stream);
+  return enqueue_split<LongRows>(launches, args, stream);
 }
 
 template <typename Six>
@@ -208,7 +224,7 @@ inline Candidate plain_candidate(const Problem& problem) {
            }}};
 }
 
-// Tiles of 64 columns are the smallest; the split pass has 16 rows per block.
+// Tiles of 64 columns are the smallest; the split pass has at least 8 rows per block.
 inline bool fits(const Problem& problem) {
   const auto [m, n, k] = problem.shape;
   const auto tiles = [](std::int64_t extent, int tile) {
@@ -216,7 +232,7 @@ inline bool fits(const Problem& problem) {
   };
   const double blocks = static_cast<double>(problem.batch) *
                         std::max(tiles(m, kBlockM) * tiles(n, 64) * TileOrder::kGroup,
-                                 (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * 8.0);
+                                 (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * 16.0);
   return blocks <= static_cast<double>(kMaxBlocks);
 }
 
@@ -236,11 +252,18 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
           candidate<Tiles<64, 6>>("128x64", problem, device, kLeast)};
 }
 
+template <typename Config>
+Status allow_split() {
+  return device::allow_shared_memory(split<Config>, sizeof(SplitStorage<Config>));
+}
+
 inline Status setup() {
   for (auto* kernel : {multiply<Tiles<128, 6>>, multiply<Tiles<64, 6>>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
   }
-  return device::allow_shared_memory(split, sizeof(SplitStorage));
+  if (Status s = allow_split<FewRows>(); !s.ok()) return s;
+  if (Status s = allow_split<ShortRows>(); !s.ok()) return s;
+  return allow_split<LongRows>();
 }
 
 inline constexpr std::int64_t kTileSizes[] = {8, 32, 64, 128};

@@ -17,13 +17,23 @@
 
 namespace tilegate::int8x3 {
 
-constexpr int kSplitRows = 8;  // of a block, which takes all of their k
-constexpr int kSplitThreads = 512;
-constexpr int kSplitWarps = kSplitThreads / 32;
-constexpr int kLanePieces = 32 / kSplitRows;      // of a row, that a warp has at a time
-constexpr int kStrideK = kLanePieces * kPiece;    // k of a warp at a time
-constexpr int kBlockStrideK = kSplitWarps * kStrideK;
-constexpr int kKept = 3;  // pieces that a thread keeps in shared memory; two blocks have room
+constexpr int kKept = 3;  // pieces that a thread keeps in shared memory; one more in registers
+
+// Blocks of the split pass: kRows rows each, with all of their k. Few rows make more blocks; many
+// read more neighbours of a row of memory at a time.
+template <int kThreads_, int kRows_>
+struct SplitConfig {
+  static constexpr int kThreads = kThreads_, kRows = kRows_;
+  static constexpr int kWarps = kThreads / 32;
+  static constexpr int kWarpK = 32 / kRows * kPiece;  // k of a warp at a time: a piece per lane
+  static constexpr int kBlockK = kWarps * kWarpK;
+  static constexpr int kBlocksPerSm = 1024 / kThreads;
+  static_assert(kChunkRows % kRows == 0 && 32 % kRows == 0);
+  static_assert(kWarps >= kRows && kWarps <= 32, "a warp settles a row, a lane has a warp's part");
+};
+using FewRows = SplitConfig<512, 8>;
+using ShortRows = SplitConfig<512, 16>;
+using LongRows = SplitConfig<1024, 16>;
 
 // One operand. Element (row, k) is at from[row · ld + k], or at from[k · ld + row].
 struct Job {
@@ -49,11 +59,16 @@ struct SplitJobs {
   unsigned blocks_of_first = 0;
 };
 
+// What a thread has at one time, as it keeps it in shared memory: lanes next to each other.
+template <typename Config>
+using Kept = float4[kPiece / 4][Config::kThreads];
+
+template <typename Config>
 struct SplitStorage {
-  Seen seen[kSplitWarps][kSplitRows];
-  Scale scale[kSplitRows];
-  float width[kSplitRows];
-  float4 kept[kKept][kPiece / 4][kSplitThreads];
+  Seen seen[Config::kWarps][Config::kRows];
+  Scale scale[Config::kRows];
+  float width[Config::kRows];
+  Kept<Config> kept[kKept];
 };
 
 // v[i] ← element (row, k + i), or 0 outside the operand.
@@ -80,21 +95,35 @@ __device__ inline void load_piece(const Job& job, const Place& place, std::int64
   }
 }
 
-// What all warps have seen of each row; thread `row` has it, and its scale and width are stored.
-__device__ inline void settle_rows(const Job& job, const Place& place, std::int64_t first_row,
-                                   std::int64_t product, SplitStorage& smem) {
-  if (threadIdx.x < kSplitRows) {
-    Seen seen;
-    for (int warp = 0; warp < kSplitWarps; ++warp) seen.add(smem.seen[warp][threadIdx.x]);
-    const Scale scale = scale_of(seen);
-    smem.scale[threadIdx.x] = scale;
-    smem.width[threadIdx.x] = width_of(seen, scale, static_cast<float>(job.k));
-    place.steps[product * job.planes.rows() + first_row + threadIdx.x] = scale.step;
+// Of all lanes whose numbers differ from this one's in the bits from `first` on.
+__device__ inline void add_lanes(Seen& seen, int first) {
+#pragma unroll
+  for (int lanes = first; lanes < 32; lanes *= 2) {
+    seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes),
+              __shfl_xor_sync(~0U, seen.bits, lanes)});
   }
-  __syncthreads();  // all scales are there
+}
+
+// Stores each row's scale, and the sum of the block's widths, once all warps have seen their part.
+template <typename Config>
+__device__ void settle_rows(const Job& job, const Place& place, std::int64_t first_row,
+                            std::int64_t product, SplitStorage<Config>& smem) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
+  if (row < Config::kRows) {
+    Seen seen;
+    if (lane < Config::kWarps) seen = smem.seen[lane][row];
+    add_lanes(seen, 1);
+    const Scale scale = scale_of(seen);
+    if (lane == 0) {
+      smem.scale[row] = scale;
+      smem.width[row] = width_of(seen, scale, static_cast<float>(job.k));
+      place.steps[product * job.planes.rows() + first_row + row] = scale.step;
+    }
+  }
+  __syncthreads();  // all scales and widths are there
   if (threadIdx.x == 0) {
     float sum = 0.0F;
-    for (int row = 0; row < kSplitRows; ++row) sum += smem.width[row];
+    for (const float width : smem.width) sum += width;
     place.widths[blockIdx.x] = sum;
   }
 }
@@ -113,15 +142,16 @@ __device__ inline void store_piece(const float (&v)[kPiece], const Scale& scale,
   }
 }
 
-__device__ inline void keep_piece(const float (&v)[kPiece], float4 (&to)[kPiece / 4][kSplitThreads]) {
+template <typename Config>
+__device__ void keep_piece(const float (&v)[kPiece], Kept<Config>& to) {
 #pragma unroll
   for (int i = 0; i < kPiece / 4; ++i) {
     to[i][threadIdx.x] = make_float4(v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]);
   }
 }
 
-__device__ inline void kept_piece(const float4 (&from)[kPiece / 4][kSplitThreads],
-                                  float (&v)[kPiece]) {
+template <typename Config>
+__device__ void kept_piece(const Kept<Config>& from, float (&v)[kPiece]) {
 #pragma unroll
   for (int i = 0; i < kPiece / 4; ++i) {
     const float4 vector = from[i][threadIdx.x];
@@ -132,18 +162,20 @@ __device__ inline void kept_piece(const float4 (&from)[kPiece / 4][kSplitThreads
   }
 }
 
-// Twice over the rows: what the first pass cannot keep the second reads again, from L2 where that
-// holds it.
-inline __global__ void __launch_bounds__(kSplitThreads, 2) split(SplitJobs jobs) {
-  auto& smem = device::shared_storage<SplitStorage>();
+// Twice over the rows, forwards and back: what the first pass cannot keep the second reads again,
+// the latest first, from L2 where that still holds it.
+template <typename Config>
+__global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(SplitJobs jobs) {
+  auto& smem = device::shared_storage<SplitStorage<Config>>();
   const bool second = blockIdx.x >= jobs.blocks_of_first;
   const Job& job = jobs.job[second];
   const unsigned block = second ? blockIdx.x - jobs.blocks_of_first : blockIdx.x;
   const unsigned product = job.blocks.quotient(block);
-  const std::int64_t first_row = std::int64_t{job.blocks.remainder(block, product)} * kSplitRows;
+  const std::int64_t first_row =
+      std::int64_t{job.blocks.remainder(block, product)} * Config::kRows;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int row = lane % kSplitRows;
-  const std::int64_t first_k = warp * kStrideK + lane / kSplitRows * kPiece;
+  const int row = lane % Config::kRows;
+  const std::int64_t first_k = warp * Config::kWarpK + lane / Config::kRows * kPiece;
   const std::int64_t end_k = job.planes.chunks_k * kChunkK;
   Place place = jobs.place[second];
   place.from += product * place.stride;
@@ -153,33 +185,31 @@ inline __global__ void __launch_bounds__(kSplitThreads, 2) split(SplitJobs jobs)
   Seen seen;
   float v[kPiece];
   int turn = 0;
-  for (std::int64_t k = first_k; k < end_k; k += kBlockStrideK, ++turn) {
+  std::int64_t k = first_k;
+  for (; k < end_k; k += Config::kBlockK, ++turn) {
     load_piece(job, place, first_row + row, k, v);
-    if (turn < kKept) keep_piece(v, smem.kept[turn]);
+    if (turn < kKept) keep_piece<Config>(v, smem.kept[turn]);
 #pragma unroll
     for (int i = 0; i < kPiece; ++i) seen.add(v[i]);
   }
-#pragma unroll
-  for (int lanes = kSplitRows; lanes < 32; lanes *= 2) {
-    seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes),
-              __shfl_xor_sync(~0U, seen.bits, lanes)});
-  }
-  if (lane < kSplitRows) smem.seen[warp][row] = seen;
+  add_lanes(seen, Config::kRows);
+  if (lane < Config::kRows) smem.seen[warp][row] = seen;
   __syncthreads();  // what each warp has seen is there
-  settle_rows(job, place, first_row, product, smem);
+  settle_rows<Config>(job, place, first_row, product, smem);
 
   const Scale scale = smem.scale[row];
-  std::byte* planes = place.planes + job.planes.chunk(product, first_row / kChunkRows, 0);
-  const int in_plane = offset_in_plane(static_cast<int>(first_row % kChunkRows) + row,
-                                       static_cast<int>(first_k % kChunkK) / kPiece);
-  turn = 0;
-  for (std::int64_t k = first_k; k < end_k; k += kBlockStrideK, ++turn) {
+  std::byte* planes = place.planes + job.planes.chunk(product, first_row / kChunkRows, 0) +
+                      offset_in_plane(static_cast<int>(first_row % kChunkRows) + row,
+                                      static_cast<int>(first_k % kChunkK) / kPiece);
+  for (bool is_latest = true; turn > 0; is_latest = false) {
+    --turn;
+    k -= Config::kBlockK;
     if (turn < kKept) {
-      kept_piece(smem.kept[turn], v);
-    } else {
+      kept_piece<Config>(smem.kept[turn], v);
+    } else if (!is_latest) {
       load_piece(job, place, first_row + row, k, v);
     }
-    store_piece(v, scale, planes + k / kChunkK * kChunkBytes + in_plane);
+    store_piece(v, scale, planes + k / kChunkK * kChunkBytes);
   }
 }
 
