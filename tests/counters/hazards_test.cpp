@@ -1,5 +1,6 @@
 // Every planted hazard is caught, with its place; no clean twin is.
 #include <algorithm>
+#include <iostream>
 #include <ostream>
 #include <regex>
 #include <string>
@@ -30,7 +31,7 @@ using simt::Schedule;
 class HazardsTest : public testing::TestWithParam<Plant> {
  protected:
   HazardsTest() : memory_(planted::kWords * sizeof(float)) {
-    for (std::size_t i = 0; i < planted::kWords; ++i) memory()[i] = 0.0F;
+    for (std::size_t i = 0; i < planted::kWords; ++i) memory()[i] = static_cast<float>(i);
   }
   ~HazardsTest() override { simt::executor::set_schedule(Schedule::forward()); }
 
@@ -43,6 +44,7 @@ class HazardsTest : public testing::TestWithParam<Plant> {
 TEST_P(HazardsTest, IsCaught) {
   const Status status = GetParam().faulty(memory());
   ASSERT_EQ(status.code(), Status::Code::kDeviceError);
+  std::cout << GetParam().name << ": " << status.message() << '\n';
   EXPECT_TRUE(std::regex_search(status.message(), std::regex(GetParam().message)))
       << status.message();
   EXPECT_TRUE(std::regex_search(status.message(),
@@ -69,6 +71,10 @@ TEST_P(HazardsTest, CleanTwinPasses) {
 
 INSTANTIATE_TEST_SUITE_P(Planted, HazardsTest,
                          testing::ValuesIn(planted::plants().begin(), planted::plants().end()),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+INSTANTIATE_TEST_SUITE_P(PlantedAsync, HazardsTest,
+                         testing::ValuesIn(planted::async_plants().begin(),
+                                           planted::async_plants().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 // Every way to break the contract of a call, whatever the schedule; no clean twin does.

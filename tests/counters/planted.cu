@@ -200,7 +200,8 @@ __global__ void divergent_barrier(float* all) {
 template <bool kFaulty>
 __global__ void outside_operand(float* all) {
   float* const memory = part_of_block(all);
-  memory[threadIdx.x + (kFaulty && blockIdx.x == 1 ? 1 : 0)] = 1.0F;
+  constexpr unsigned kPastTheEnd = kWords - 2 * kThreads + 1;
+  memory[threadIdx.x + (kFaulty && blockIdx.x == 1 ? kPastTheEnd : 0)] = 1.0F;
 }
 
 template <bool kFaulty>

@@ -8,16 +8,27 @@
 
 namespace tilegate::planted {
 
+// How the same kernel, compiled without counters, shows its hazard.
+enum class Shows {
+  kNowhere,
+  kStops,         // under every schedule
+  kWrongForward,  // a result that differs from the clean twin's
+  kWrongReverse,
+};
+
 struct Plant {
   const char* name;
   Status (*faulty)(float* memory);
   Status (*clean)(float* memory);
   const char* message;  // what the finding must say; ECMAScript
+  Shows shows = Shows::kNowhere;
 };
 
-constexpr std::size_t kWords = 128;  // of `memory`
+constexpr std::size_t kWords = 1024;   // of `memory`
+constexpr std::size_t kResults = 640;  // the first word that asynchronous plants store
 
 std::span<const Plant> plants();
+std::span<const Plant> async_plants();
 
 // Calls of a stage, as Plan::launch makes them.
 struct PlantedCall {

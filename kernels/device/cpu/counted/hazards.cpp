@@ -5,24 +5,21 @@
 #include "sites.hpp"
 
 namespace tilegate::simt::counted {
-namespace {
 
-constexpr unsigned kWordBytes = 4;
-
-std::string at(std::uint64_t offset) {
+std::string Hazards::at(std::uint64_t offset) {
   return "byte " + std::to_string(offset) + " of shared memory";
 }
 
-std::string place(std::uint32_t site) { return Sites::all().describe(site); }
-
-}  // namespace
+std::string Hazards::place(std::uint32_t site) { return Sites::all().describe(site); }
 
 void Hazards::begin_launch(std::size_t shared_bytes) {
   words_.assign((shared_bytes + kWordBytes - 1) / kWordBytes, Word{});
+  other_readers_.clear();
 }
 
 void Hazards::begin_block() {
   unwritten_read_.reset();
+  for (OtherReaders& readers : other_readers_) readers.multiplications.clear();
   // A copy that the last block did not wait for is lost with the block.
   if (!copies_started_) return;
   for (Word& word : words_) word.copy_pending = false;
@@ -41,8 +38,10 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
                                      ", which no thread of the block has written, at " +
                                      place(site)};
     }
-    if (word.write_epoch == order_.now() &&
-        !order_.is_ordered(word.writer, word.write_stamp, thread)) {
+    if (word.filler != 0) {
+      if (auto problem = check_filled(thread, word, i * kWordBytes, "read", site)) return problem;
+    } else if (word.write_epoch == order_.now() &&
+               !order_.is_ordered(word.writer, word.write_stamp, thread)) {
       return race(word.writer, "wrote", word.write_site, thread, "reads", i * kWordBytes, site);
     }
     if (word.read_epoch != order_.now()) {
@@ -55,6 +54,8 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
       word.read_site = site;
       word.read_lanes |= 1U << thread % kWarpSize;
       word.read_stamp[thread % kWarpSize] = stamp;
+    } else if (order_.orders_warps()) {
+      add_other_reader(thread, i, site);
     } else {
       word.other_site = site;
       word.other_reader = static_cast<std::uint16_t>(thread + 1);
@@ -65,8 +66,10 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
 
 std::optional<std::string> Hazards::check_write(unsigned thread, Word& word, std::uint64_t offset,
                                                 std::uint32_t site) {
-  if (word.write_epoch == order_.now() &&
-      !order_.is_ordered(word.writer, word.write_stamp, thread)) {
+  if (word.filler != 0) {
+    if (auto problem = check_filled(thread, word, offset, "write", site)) return problem;
+  } else if (word.write_epoch == order_.now() &&
+             !order_.is_ordered(word.writer, word.write_stamp, thread)) {
     return race(word.writer, "wrote", word.write_site, thread, "writes", offset, site);
   }
   if (word.read_epoch == order_.now()) {
@@ -81,6 +84,10 @@ std::optional<std::string> Hazards::check_write(unsigned thread, Word& word, std
       }
     }
   }
+  if (!other_readers_.empty()) {
+    if (auto problem = check_other_readers(thread, offset / kWordBytes, site)) return problem;
+  }
+  word.filler = 0;
   word.write_epoch = order_.now();
   word.write_site = site;
   word.writer = static_cast<std::uint16_t>(thread);
@@ -126,10 +133,11 @@ std::string Hazards::race(unsigned other, const char* other_verb, std::uint32_t 
                           unsigned thread, const char* verb, std::uint64_t offset,
                           std::uint32_t site) const {
   const bool one_warp = other / kWarpSize == thread / kWarpSize;
+  const char* const missing =
+      order_.orders_warps() ? "; no barrier between" : "; no __syncthreads between";
   return "race at " + at(offset) + ": this thread " + verb + " at " + place(site) + "; thread " +
          order_.name_of(other) + " " + other_verb + " at " + place(other_site) +
-         (one_warp ? "; lanes of one warp, and no __syncwarp or __syncthreads between"
-                   : "; no __syncthreads between");
+         (one_warp ? "; lanes of one warp, and no __syncwarp or __syncthreads between" : missing);
 }
 
 }  // namespace tilegate::simt::counted

@@ -39,8 +39,19 @@ class Hazards {
   std::optional<std::string> start_copy(unsigned thread, std::uint64_t offset, unsigned bytes,
                                         std::uint32_t site);
   std::optional<std::string> end_copy(unsigned thread, std::uint64_t offset, unsigned bytes);
+  // A bulk copy writes from its start on until the phase `phase` of mbarrier `barrier` is complete.
+  std::optional<std::string> start_bulk_copy(unsigned thread, std::uint64_t offset, unsigned bytes,
+                                             unsigned barrier, Stamp phase, std::uint32_t site);
+  // A multiplication in group `group` of the thread's warp reads from its start on until the wait
+  // for that group.
+  std::optional<std::string> start_multiplication(unsigned thread, std::uint64_t offset,
+                                                  unsigned bytes, Stamp group, std::uint32_t site);
 
  private:
+  static constexpr unsigned kWordBytes = 4;
+  static std::string at(std::uint64_t offset);
+  static std::string place(std::uint32_t site);
+
   // What a word saw.
   struct Word {
     Epoch write_epoch = 0;
@@ -48,6 +59,8 @@ class Hazards {
     std::uint16_t writer = 0;
     Stamp write_stamp = 0;
     bool copy_pending = false;
+    std::uint16_t filler = 0;  // if a bulk copy wrote it, its mbarrier, plus one,
+    Stamp fill_phase = 0;      // and the phase that it completes in
     Epoch read_epoch = 0;
     std::uint32_t read_site = 0;
     std::uint32_t read_lanes = 0;    // of read_warp
@@ -57,6 +70,23 @@ class Hazards {
     std::array<Stamp, kWarpSize> read_stamp{};
   };
 
+  // Readers of a word that more than __syncthreads orders.
+  struct Reader {
+    std::uint16_t thread;  // of a multiplication: its warp
+    Stamp stamp;           // or its group
+    std::uint32_t site;
+  };
+  struct OtherReaders {
+    Epoch epoch = 0;
+    std::vector<Reader> threads;          // of other warps than `read_warp`, in this epoch
+    std::vector<Reader> multiplications;  // until something else writes the word
+  };
+
+  void add_other_reader(unsigned thread, std::size_t word, std::uint32_t site);
+  std::optional<std::string> check_other_readers(unsigned thread, std::size_t word,
+                                                 std::uint32_t site);
+  std::optional<std::string> check_filled(unsigned thread, const Word& word, std::uint64_t offset,
+                                          const char* verb, std::uint32_t site) const;
   std::optional<std::string> check_write(unsigned thread, Word& word, std::uint64_t offset,
                                          std::uint32_t site);
   std::optional<std::string> check_pending(const Word& word, std::uint64_t offset,
@@ -69,6 +99,7 @@ class Hazards {
   std::optional<Finding> unwritten_read_;
   bool copies_started_ = false;  // in this block
   std::vector<Word> words_;
+  std::vector<OtherReaders> other_readers_;  // of each word, once there are any in the launch
 };
 
 }  // namespace tilegate::simt::counted

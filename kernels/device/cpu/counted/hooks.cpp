@@ -74,6 +74,29 @@ void release_warp_barrier(unsigned warp, unsigned mask) {
 }
 void wait_for_previous_launch() { recorder.wait_for_previous_launch(); }
 void complete_copy(const float* smem, std::size_t bytes) { recorder.complete_copy(smem, bytes); }
+void make_mbarrier(std::size_t offset, const Site& site) { recorder.make_mbarrier(offset, site); }
+void use_mbarrier(std::size_t offset, const Site& site) { recorder.use_mbarrier(offset, site); }
+void arrive(unsigned barrier) { recorder.arrive(barrier); }
+void complete_phase(unsigned barrier, std::int64_t phase, bool copied) {
+  recorder.complete_phase(barrier, phase, copied);
+}
+void pass_mbarrier(unsigned thread, unsigned barrier) { recorder.pass_mbarrier(thread, barrier); }
+void start_bulk_copy(std::size_t offset, const void* gmem, unsigned bytes, unsigned barrier,
+                     std::int64_t phase, const Site& site) {
+  recorder.start_bulk_copy(offset, gmem, bytes, barrier, phase, site);
+}
+void fence_async_proxy() { recorder.fence_async_proxy(); }
+void release_named_barrier(const std::vector<unsigned>& threads) {
+  recorder.release_named_barrier(threads);
+}
+void start_multiplication(std::size_t offset, unsigned bytes, int group, const Site& site) {
+  recorder.start_multiplication(offset, bytes, group, site);
+}
+void finish_multiplications(int group) { recorder.finish_multiplications(group); }
+void take_registers(const std::int32_t* registers, std::size_t count, const Site& site) {
+  recorder.take_registers(registers, count, site);
+}
+void give_back_registers(const std::int32_t* registers) { recorder.give_back_registers(registers); }
 void begin_call(const Problem& problem, const Operands& operands) {
   recorder.begin_call(problem, operands);
 }

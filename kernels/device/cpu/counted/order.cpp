@@ -1,6 +1,9 @@
 #include "order.hpp"
 
 #include <algorithm>
+#include <limits>
+
+#include <tilegate/device/cpu/executor.hpp>
 
 namespace tilegate::simt::counted {
 
@@ -12,6 +15,7 @@ void Order::begin_launch(const device::LaunchConfig& config) {
   has_waited_.assign(threads, !overlaps_previous_);
   clocks_.assign(threads, Clock{});
   clocks_moved_ = true;
+  agents_.begin_launch(static_cast<unsigned>(threads));
 }
 
 void Order::begin_block(unsigned block) {
@@ -19,6 +23,7 @@ void Order::begin_block(unsigned block) {
   if (overlaps_previous_) has_waited_.assign(has_waited_.size(), false);
   block_ = block;
   block_began_ = epoch_;
+  if (agents_.in_use()) use_agents();
 }
 
 void Order::block_barrier() {
@@ -26,6 +31,13 @@ void Order::block_barrier() {
   if (overlaps_previous_ &&
       std::find(has_waited_.begin(), has_waited_.end(), true) != has_waited_.end()) {
     has_waited_.assign(has_waited_.size(), true);
+  }
+  if (agents_.in_use()) {
+    agents_.block_barrier();
+    for (Mbarrier& barrier : mbarriers_) {
+      agents_.forget_threads(barrier.arrived);
+      agents_.forget_threads(barrier.complete);
+    }
   }
   if (!clocks_moved_) return;
   for (unsigned thread = 0; thread < clocks_.size(); ++thread) {
@@ -51,6 +63,11 @@ void Order::warp_barrier(unsigned warp, unsigned mask) {
     }
     one_has_waited = one_has_waited || has_waited_[thread];
   });
+  if (agents_.in_use()) {
+    AgentClock all;
+    each_lane([&](unsigned, unsigned thread) { join(all, agents_.clock(thread)); });
+    each_lane([&](unsigned, unsigned thread) { agents_.learn(thread, all); });
+  }
   each_lane([&](unsigned lane, unsigned thread) {
     clocks_[thread] = joined;
     ++clocks_[thread].seen[lane];
@@ -60,8 +77,97 @@ void Order::warp_barrier(unsigned warp, unsigned mask) {
 
 bool Order::is_ordered(unsigned earlier, Stamp stamp, unsigned thread) const {
   if (earlier == thread) return true;
-  if (earlier / kWarpSize != thread / kWarpSize) return false;
+  if (earlier / kWarpSize != thread / kWarpSize) return agents_.knows(thread, earlier, stamp);
   return clocks_[thread].seen[earlier % kWarpSize] >= stamp;
+}
+
+// A block in which asynchronous work may be ordered, from its beginning or from now on.
+void Order::use_agents() {
+  agents_.begin_block();
+  mbarriers_.clear();
+  fences_.assign(clocks_.size(), {});
+}
+
+// All that came before what the thread does now.
+AgentClock Order::clock_of(unsigned thread) const {
+  AgentClock clock = agents_.clock(thread);
+  const unsigned first = thread / kWarpSize * kWarpSize;
+  for (unsigned lane = 0; lane < kWarpSize && first + lane < clocks_.size(); ++lane) {
+    raise(clock, first + lane, clocks_[thread].seen[lane]);
+  }
+  raise(clock, agents_.previous_launch(), has_waited_[thread] ? 1 : 0);
+  return clock;
+}
+
+void Order::learn(unsigned thread, const AgentClock& what) {
+  agents_.learn(thread, what);
+  const unsigned first = thread / kWarpSize * kWarpSize;
+  for (unsigned lane = 0; lane < kWarpSize && first + lane < what.size(); ++lane) {
+    Stamp& seen = clocks_[thread].seen[lane];
+    if (first + lane < clocks_.size()) seen = std::max(seen, what[first + lane]);
+  }
+  if (agents_.knows(thread, agents_.previous_launch(), 1)) has_waited_[thread] = true;
+}
+
+// What the thread does next comes after all that others know of it.
+void Order::tick(unsigned thread) {
+  Stamp& stamp = clocks_[thread].seen[thread % kWarpSize];
+  if (stamp == std::numeric_limits<Stamp>::max()) {
+    executor::fail("too many barriers without __syncthreads: " + std::to_string(stamp) +
+                   " of a thread are counted at most");
+  }
+  ++stamp;
+  clocks_moved_ = true;
+}
+
+void Order::make_mbarrier() {
+  if (!agents_.in_use()) use_agents();
+  mbarriers_.emplace_back();
+}
+
+void Order::arrive(unsigned thread, unsigned barrier) {
+  join(mbarriers_[barrier].arrived, clock_of(thread));
+  tick(thread);
+}
+
+void Order::complete_phase(unsigned barrier, Stamp phase, bool completes_copies) {
+  Mbarrier& completed = mbarriers_[barrier];
+  if (completes_copies) raise(completed.arrived, agents_.copies_of(barrier), phase);
+  completed.complete = completed.arrived;
+}
+
+void Order::pass(unsigned thread, unsigned barrier) { learn(thread, mbarriers_[barrier].complete); }
+
+void Order::meet(const std::vector<unsigned>& threads) {
+  if (!agents_.in_use()) use_agents();
+  AgentClock all;
+  for (const unsigned thread : threads) join(all, clock_of(thread));
+  for (const unsigned thread : threads) {
+    learn(thread, all);
+    tick(thread);
+  }
+}
+
+void Order::finish_multiplications(unsigned thread, Stamp group) {
+  if (!agents_.in_use()) use_agents();
+  agents_.learn(thread, agents_.multiplications_of(thread / kWarpSize), group);
+}
+
+void Order::fence_proxy(unsigned thread) {
+  if (!agents_.in_use()) use_agents();
+  fences_[thread].push_back({epoch_, stamp_of(thread)});
+  tick(thread);
+}
+
+bool Order::is_fenced(unsigned writer, Epoch epoch, Stamp stamp, unsigned thread) const {
+  if (!agents_.in_use()) return false;
+  const auto is_before = [](const Fence& fence, const Fence& time) {
+    return fence.epoch != time.epoch ? fence.epoch < time.epoch : fence.stamp < time.stamp;
+  };
+  const auto& fences = fences_[writer];
+  const auto next = std::lower_bound(fences.begin(), fences.end(), Fence{epoch, stamp}, is_before);
+  if (next == fences.end()) return false;
+  return next->epoch < epoch_ || is_ordered(writer, next->stamp, thread);
 }
 
 std::string Order::name_of(unsigned thread) const {

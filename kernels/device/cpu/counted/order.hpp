@@ -1,6 +1,7 @@
 // What orders the accesses of a launch: barriers alone, whichever schedule runs. Nothing orders the
 // blocks of a launch. Launches run one after another, but one that overlaps the launch before it is
-// ordered after it only by wait_for_previous_kernel().
+// ordered after it only by wait_for_previous_kernel(). What orders warps without __syncthreads, and
+// asynchronous work, is in agents.hpp.
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 
 #include <tilegate/device/launch_config.hpp>
 
+#include "agents.hpp"
 #include "warp_access.hpp"
 
 namespace tilegate::simt::counted {
@@ -17,7 +19,6 @@ namespace tilegate::simt::counted {
 // Epochs count block barriers over all launches, blocks one after another, so that an epoch tells
 // its block and its launch too. Within an epoch, a stamp counts the warp barriers of a lane.
 using Epoch = std::uint32_t;
-using Stamp = std::uint16_t;
 
 class Order {
  public:
@@ -26,6 +27,28 @@ class Order {
   void block_barrier();
   void warp_barrier(unsigned warp, unsigned mask);
   void wait_for_previous_launch(unsigned thread) { has_waited_[thread] = true; }
+
+  // Mbarriers are numbered in each block, their phases from 1 on, as are the groups of
+  // multiplications of a thread. A phase whose bytes come from copies completes these too.
+  void make_mbarrier();
+  void arrive(unsigned thread, unsigned barrier);
+  void complete_phase(unsigned barrier, Stamp phase, bool completes_copies);
+  void pass(unsigned thread, unsigned barrier);  // its last complete phase
+  void meet(const std::vector<unsigned>& threads);
+  void finish_multiplications(unsigned thread, Stamp group);
+  void fence_proxy(unsigned thread);
+
+  bool is_after_copies(unsigned thread, unsigned barrier, Stamp phase) const {
+    return agents_.knows(thread, agents_.copies_of(barrier), phase);
+  }
+  bool is_after_multiplications(unsigned thread, unsigned warp, Stamp group) const {
+    return agents_.knows(thread, agents_.multiplications_of(warp), group);
+  }
+  // Has `writer` called fence_async_proxy() after what it did then, and before what `thread` does
+  // now?
+  bool is_fenced(unsigned writer, Epoch epoch, Stamp stamp, unsigned thread) const;
+  // Does more than __syncthreads order the warps of this launch?
+  bool orders_warps() const { return agents_.in_use(); }
 
   Epoch now() const { return epoch_; }
   // The first epochs of the running block and of the running launch.
@@ -58,6 +81,22 @@ class Order {
   std::vector<bool> has_waited_;  // each thread of a block
   bool clocks_moved_ = false;
   std::vector<Clock> clocks_;  // of each thread of a block
+
+  struct Fence {
+    Epoch epoch;
+    Stamp stamp;
+  };
+  struct Mbarrier {
+    AgentClock arrived, complete;  // what happened before its open and its last complete phase
+  };
+  AgentClock clock_of(unsigned thread) const;
+  void learn(unsigned thread, const AgentClock& what);
+  void tick(unsigned thread);
+  void use_agents();
+
+  Agents agents_;
+  std::vector<Mbarrier> mbarriers_;
+  std::vector<std::vector<Fence>> fences_;  // of each thread, in this block
 };
 
 }  // namespace tilegate::simt::counted

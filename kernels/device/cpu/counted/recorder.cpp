@@ -96,6 +96,8 @@ void Recorder::end_launch() {
   is_running_ = false;
   warps_.clear();
   trace_ = nullptr;
+  taken_.clear();
+  taken_of_thread_ = nullptr;
   stack_bytes_ = shared_bytes_ = 0;
 }
 
@@ -112,6 +114,7 @@ void Recorder::resume_thread(unsigned number, const void* stack, std::size_t sta
   stack_ = reinterpret_cast<std::uintptr_t>(stack);
   stack_bytes_ = stack_bytes;
   thread_ = number;
+  taken_of_thread_ = taken_.empty() ? nullptr : &taken_[number];
   trace_ = warps_.empty() ? nullptr : &warps_[number / kWarpSize].lanes[number % kWarpSize];
 }
 
@@ -136,7 +139,11 @@ void Recorder::release_block_barrier() {
 
 void Recorder::access(const void* pointer, unsigned bytes, bool store, std::uint32_t site) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (address - stack_ < stack_bytes_ || !is_running_) return;  // or host code
+  if (address - stack_ < stack_bytes_) {
+    if (taken_of_thread_ != nullptr) check_registers(address, bytes, store, site);
+    return;
+  }
+  if (!is_running_) return;  // host code
   if (address - shared_ < shared_bytes_) {
     record_shared(address - shared_, bytes, store, site);
   } else if (global_.holds(address, bytes)) {

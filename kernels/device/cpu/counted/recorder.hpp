@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <tilegate/device/cpu/executor.hpp>
 #include <tilegate/device/launch_config.hpp>
 
 #include "counters.hpp"
@@ -44,6 +45,23 @@ class Recorder {
   void release_warp_barrier(unsigned warp, unsigned mask) { order_.warp_barrier(warp, mask); }
   void wait_for_previous_launch() { order_.wait_for_previous_launch(thread_); }
   void complete_copy(const float* smem, std::size_t bytes);
+  void make_mbarrier(std::size_t offset, const Site& site);
+  void use_mbarrier(std::size_t offset, const Site& site);
+  void arrive(unsigned barrier) { order_.arrive(thread_, barrier); }
+  void complete_phase(unsigned barrier, std::int64_t phase, bool copied) {
+    order_.complete_phase(barrier, static_cast<Stamp>(phase), copied);
+  }
+  void pass_mbarrier(unsigned thread, unsigned barrier) { order_.pass(thread, barrier); }
+  void start_bulk_copy(std::size_t offset, const void* gmem, unsigned bytes, unsigned barrier,
+                       std::int64_t phase, const Site& site);
+  void fence_async_proxy() { order_.fence_proxy(thread_); }
+  void release_named_barrier(const std::vector<unsigned>& threads) { order_.meet(threads); }
+  void start_multiplication(std::size_t offset, unsigned bytes, int group, const Site& site);
+  void finish_multiplications(int group) {
+    order_.finish_multiplications(thread_, static_cast<Stamp>(group));
+  }
+  void take_registers(const std::int32_t* registers, std::size_t count, const Site& site);
+  void give_back_registers(const std::int32_t* registers);
   void add_buffer(const void* data, std::size_t bytes) { global_.add_buffer(data, bytes); }
   void remove_buffer(const void* data) { global_.remove_buffer(data); }
   void begin_call(const Problem& problem, const Operands& operands) {
@@ -64,7 +82,16 @@ class Recorder {
     unsigned stopped = 0;
   };
 
+  // Accumulators of a multiplication that its thread may not touch.
+  struct Registers {
+    const std::int32_t* begin;
+    std::size_t count;
+    Site site;
+  };
+
   Recorder();
+  void check_registers(std::uintptr_t address, unsigned bytes, bool store,
+                       std::uint32_t site) const;
   void record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site);
   void record_shared(std::uint64_t offset, unsigned bytes, bool store, std::uint32_t site);
   void check_foreign(std::uintptr_t address, unsigned bytes, bool store, std::uint32_t site) const;
@@ -80,6 +107,8 @@ class Recorder {
   bool is_counting_ = false;
   std::vector<Access>* trace_ = nullptr;  // of the running thread, while it counts
   std::vector<Warp> warps_;
+  std::vector<std::vector<Registers>> taken_;  // of each thread, once there are any
+  const std::vector<Registers>* taken_of_thread_ = nullptr;
   Order order_;
   Hazards hazards_{order_};
   GlobalMemory global_{order_};

@@ -28,12 +28,27 @@ Frame parse_frame(const std::string& text) {
 
 }  // namespace
 
-const Sites& Sites::all() {
-  static const Sites kSites;
-  return kSites;
+Sites& Sites::instance() {
+  static Sites sites;
+  return sites;
 }
 
-Sites::Sites() {
+const Sites& Sites::all() { return instance(); }
+
+// Modules are numbered from 1 on: 0 is for these.
+std::uint32_t Sites::number_of(const Site& site) {
+  static std::map<std::pair<std::string_view, unsigned>, std::uint32_t> known;
+  Sites& sites = instance();
+  const auto [entry, is_new] =
+      known.try_emplace({site.file_name(), site.line()}, sites.modules_[0].size());
+  if (is_new) {
+    sites.modules_[0].push_back(static_cast<std::uint32_t>(sites.locations_.size()));
+    sites.locations_.push_back({Frame{site.file_name(), site.line(), 0, {}}});
+  }
+  return entry->second;
+}
+
+Sites::Sites() : modules_(1) {
   std::map<std::string, std::uint32_t> known;
   std::istringstream table(
       std::string(__start_tilegate_sites,

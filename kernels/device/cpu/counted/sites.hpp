@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <tilegate/device/cpu/executor.hpp>
+
 namespace tilegate::simt::counted {
 
 struct Frame {
@@ -21,6 +23,9 @@ class Sites {
   // Of all instrumented code in this program.
   static const Sites& all();
 
+  // Of a place that only the seam names.
+  static std::uint32_t number_of(const Site& site);
+
   // Copies of one place, such as the rounds of an unrolled loop, have one number here.
   std::uint32_t location(std::uint32_t site) const { return modules_[site >> 16][site & 0xffff]; }
   const Location& at(std::uint32_t location) const { return locations_[location]; }
@@ -31,6 +36,7 @@ class Sites {
 
  private:
   Sites();
+  static Sites& instance();
 
   std::vector<std::vector<std::uint32_t>> modules_;
   std::vector<Location> locations_;

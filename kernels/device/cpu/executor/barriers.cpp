@@ -30,6 +30,7 @@ void Executor::release_block_barrier() {
 }
 
 void Executor::report_stuck_threads() {
+  if (report_deadlock()) return;
   const auto waits = [](const auto& thread) { return thread->state != State::kDone; };
   const auto threads = block_threads();
   Thread& waiting = **std::find_if(threads.begin(), threads.end(), waits);

@@ -140,12 +140,12 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
   for (auto& thread : block_threads()) {
     thread->index = {thread->number % config.threads_x, thread->number / config.threads_x, 0};
   }
-  shared_.reset(static_cast<std::byte*>(
-      ::operator new (std::max<std::size_t>(config.shared_bytes, 1), std::align_val_t{128})));
+  shared_.reset(static_cast<std::byte*>(::operator new (
+      std::max<std::size_t>(config.shared_bytes, 1), std::align_val_t{kSharedAlignment})));
   order_.resize(threads);
   std::iota(order_.begin(), order_.end(), 0U);
   if (schedule_.kind_ == Schedule::Kind::kReverse) std::reverse(order_.begin(), order_.end());
-  std::mt19937_64 random(schedule_.seed_);
+  random_.seed(schedule_.seed_);
   blockDim = {config.threads_x, config.threads_y, 1};
   gridDim = {static_cast<unsigned>(config.blocks), 1, 1};
 
@@ -157,7 +157,7 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
     if (schedule_.kind_ == Schedule::Kind::kReverse) block = config.blocks - 1 - i;
     if (schedule_.kind_ == Schedule::Kind::kShuffled) {
       block = (i + static_cast<std::int64_t>(schedule_.seed_ % (1U << 31))) % config.blocks;
-      std::shuffle(order_.begin(), order_.end(), random);
+      std::shuffle(order_.begin(), order_.end(), random_);
     }
     run_block(block);
   }
@@ -172,6 +172,7 @@ void Executor::run_block(std::int64_t block) {
   // NaN in every word: a read of what nobody wrote shows in the result.
   std::memset(shared_.get(), 0xFF, config_.shared_bytes);
   num_waiting_ = num_done_ = 0;
+  begin_async();
   observer::begin_block(blockIdx.x);
   for (auto& thread : block_threads()) {
     thread->state = State::kReady;
@@ -186,17 +187,20 @@ void Executor::run_block(std::int64_t block) {
       progress = true;
       resume(thread);
       if (fault_) return;
-      if (thread.state != State::kAtWarpBarrier) observer::stop_thread(number);
+      if (thread.state == State::kAtBlockBarrier || thread.state == State::kDone) {
+        observer::stop_thread(number);
+      }
       if (fault_) return;
     }
     if (num_waiting_ == num_threads_) {
       release_block_barrier();
-      if (fault_) return;
-    } else if (!progress) {
+    } else if (!progress && !advance_async()) {
       report_stuck_threads();
-      return;
     }
+    if (fault_) return;
   }
+  end_async();
+  if (fault_) return;
   observer::end_block();
 }
 
@@ -241,9 +245,9 @@ void Executor::fail(const std::string& what) {
 }
 
 void Executor::report(unsigned number, const std::string& what) {
-  current_ = threads_[number].get();
+  Thread* const running = std::exchange(current_, threads_[number].get());
   record_fault(what);
-  current_ = nullptr;
+  current_ = running;
 }
 
 void Executor::abandon_current_thread() {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,12 +18,15 @@
 #include <tilegate/device/cpu/executor.hpp>
 
 #include "fault_sources.hpp"
+#include "mbarriers.hpp"
+#include "multiplications.hpp"
 
 namespace tilegate::simt {
 
 namespace ctx = boost::context;
 
 constexpr unsigned kWarpSize = 32;
+constexpr std::size_t kSharedAlignment = 1024;  // the pattern of the widest swizzle repeats so
 
 std::string to_string(const Index3& i);
 std::string to_string(const Site& site);
@@ -37,7 +41,21 @@ struct AsyncCopy {
   int group;
 };
 
-enum class State { kReady, kAtBlockBarrier, kAtWarpBarrier, kDone };
+enum class State {
+  kReady,
+  kAtBlockBarrier,
+  kAtWarpBarrier,
+  kAtNamedBarrier,
+  kAtMbarrier,
+  kAtMultiplication,  // goes on when no other thread can
+  kDone
+};
+
+// One that some of the block's threads meet at.
+struct NamedBarrier {
+  unsigned threads = 0;  // that it waits for
+  std::vector<unsigned> waiting;
+};
 
 struct Thread {
   ctx::fiber fiber;
@@ -50,7 +68,9 @@ struct Thread {
   std::uint64_t shuffle_bits = 0;
   std::vector<AsyncCopy> copies;
   int open_group = 0;
-  bool abandoned = false;  // stopped where it cannot be unwound
+  Multiplications multiplications;
+  unsigned named_barrier = 0;  // that it waits at
+  bool abandoned = false;      // stopped where it cannot be unwound
 };
 
 class Executor {
@@ -70,12 +90,28 @@ class Executor {
   void block_barrier(const Site& site);
   void warp_barrier(unsigned mask, const Site& site, bool orders_memory);
   std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned lane, const Site& site);
+  void named_barrier(unsigned id, unsigned threads, const Site& site);
   std::byte* shared_memory(std::size_t bytes);
+  std::size_t shared_bytes() const { return config_.shared_bytes; }
+  // Where `bytes` bytes are in the block's shared memory; `use` needs them there.
+  std::size_t shared_offset(const void* data, std::size_t bytes, const char* use, const Site& site);
+  unsigned num_threads() const { return num_threads_; }
+
+  // When asynchronous work is done, as far as its ordering allows. Forward: data arrive as late as
+  // they may, and are read as early; in reverse the other way round. A missing wait for data shows
+  // in the first, a missing wait before their memory is used again in the second.
+  bool copies_are_late();
+  bool multiplications_are_late();
+  Multiplications& multiplications();
+  Mbarriers& mbarriers() { return mbarriers_; }
+  // The current thread waits until `wake`.
+  void wait_as(State state, const Site& site);
+  void wake(unsigned thread) { threads_[thread]->state = State::kReady; }
 
   // Records the first fault of the launch, which ends when the current thread yields.
   void record_fault(const std::string& what);
   [[noreturn]] void fail(const std::string& what);
-  // As a fault of thread `number` of the block; from outside any thread.
+  // As a fault of thread `number` of the block.
   void report(unsigned number, const std::string& what);
   // For a thread that cannot return: never comes back.
   [[noreturn]] void abandon_current_thread();
@@ -90,6 +126,11 @@ class Executor {
   void run_thread_body();
   void release_block_barrier();
   void report_stuck_threads();
+  bool report_deadlock();
+  std::string describe_wait(const Thread& thread) const;
+  void begin_async();
+  bool advance_async();
+  void end_async();
   Thread* lane_of_current_warp(unsigned lane);
   std::span<std::unique_ptr<Thread>> block_threads() { return {threads_.data(), num_threads_}; }
 
@@ -105,7 +146,11 @@ class Executor {
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<unsigned> order_;  // thread numbers, in the order of their turns
   std::unique_ptr<std::byte, void (*)(std::byte*)> shared_{
-      nullptr, [](std::byte* p) { ::operator delete (p, std::align_val_t{128}); }};
+      nullptr, [](std::byte* p) { ::operator delete (p, std::align_val_t{kSharedAlignment}); }};
+  std::vector<NamedBarrier> named_barriers_;
+  Mbarriers mbarriers_{*this};
+  bool multiplies_ = false;  // some thread of the block does, by tensor cores
+  std::mt19937_64 random_;
   bool unwinding_ = false;
   Thread* current_ = nullptr;
   ctx::fiber scheduler_;

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include <tilegate/device/cpu/executor.hpp>
 #include <tilegate/device/launch_config.hpp>
 #include <tilegate/stage.hpp>
 
@@ -15,6 +18,7 @@ namespace tilegate::simt::observer {
 
 #if defined(TILEGATE_COUNTED)
 
+constexpr bool kIsObserved = true;
 void begin_launch(const device::LaunchConfig& config, std::byte* shared);
 void end_launch();
 void begin_block(unsigned block);
@@ -32,6 +36,26 @@ void wait_for_previous_launch();
 void complete_copy(const float* smem, std::size_t bytes);
 void add_buffer(const void* data, std::size_t bytes);
 void remove_buffer(const void* data);
+// Mbarriers are numbered from 0 on in each block, their phases from 1 on.
+void make_mbarrier(std::size_t offset, const Site& site);
+// The current thread does something with it, or arrives there.
+void use_mbarrier(std::size_t offset, const Site& site);
+void arrive(unsigned barrier);
+// `copied`: bytes arrived in this phase.
+void complete_phase(unsigned barrier, std::int64_t phase, bool copied);
+// `thread` goes on after the last complete phase.
+void pass_mbarrier(unsigned thread, unsigned barrier);
+void start_bulk_copy(std::size_t offset, const void* gmem, unsigned bytes, unsigned barrier,
+                     std::int64_t phase, const Site& site);
+void fence_async_proxy();
+void release_named_barrier(const std::vector<unsigned>& threads);
+// The warp of the current thread reads this for a multiplication in its group `group`, from 1 on.
+void start_multiplication(std::size_t offset, unsigned bytes, int group, const Site& site);
+// The current thread has waited for the groups up to `group`.
+void finish_multiplications(int group);
+// Registers of the current thread belong to a multiplication between these two.
+void take_registers(const std::int32_t* registers, std::size_t count, const Site& site);
+void give_back_registers(const std::int32_t* registers);
 // The launches between these two are a call of a stage, on these operands.
 void begin_call(const Problem& problem, const Operands& operands);
 // What the call left undone.
@@ -39,6 +63,7 @@ std::optional<std::string> end_call();
 
 #else
 
+constexpr bool kIsObserved = false;
 inline void begin_launch(const device::LaunchConfig& /*config*/, std::byte* /*shared*/) {}
 inline void end_launch() {}
 inline void begin_block(unsigned /*block*/) {}
@@ -51,6 +76,21 @@ inline void wait_for_previous_launch() {}
 inline void complete_copy(const float* /*smem*/, std::size_t /*bytes*/) {}
 inline void add_buffer(const void* /*data*/, std::size_t /*bytes*/) {}
 inline void remove_buffer(const void* /*data*/) {}
+inline void make_mbarrier(std::size_t /*offset*/, const Site& /*site*/) {}
+inline void use_mbarrier(std::size_t /*offset*/, const Site& /*site*/) {}
+inline void arrive(unsigned /*barrier*/) {}
+inline void complete_phase(unsigned /*barrier*/, std::int64_t /*phase*/, bool /*copied*/) {}
+inline void pass_mbarrier(unsigned /*thread*/, unsigned /*barrier*/) {}
+inline void start_bulk_copy(std::size_t /*offset*/, const void* /*gmem*/, unsigned /*bytes*/,
+                            unsigned /*barrier*/, std::int64_t /*phase*/, const Site& /*site*/) {}
+inline void fence_async_proxy() {}
+inline void release_named_barrier(const std::vector<unsigned>& /*threads*/) {}
+inline void start_multiplication(std::size_t /*offset*/, unsigned /*bytes*/, int /*group*/,
+                                 const Site& /*site*/) {}
+inline void finish_multiplications(int /*group*/) {}
+inline void take_registers(const std::int32_t* /*registers*/, std::size_t /*count*/,
+                           const Site& /*site*/) {}
+inline void give_back_registers(const std::int32_t* /*registers*/) {}
 inline void begin_call(const Problem& /*problem*/, const Operands& /*operands*/) {}
 inline std::optional<std::string> end_call() { return std::nullopt; }
 

@@ -1,0 +1,205 @@
+// Asynchronous work of the running block: when it is done, what the seam calls, and what it means
+// that nothing goes on.
+#include <algorithm>
+
+#include "executor_impl.hpp"
+#include "observer.hpp"
+
+namespace tilegate::simt {
+
+bool Executor::copies_are_late() {
+  if (schedule_.kind_ == Schedule::Kind::kShuffled) return (random_() & 1) != 0;
+  return schedule_.kind_ != Schedule::Kind::kReverse;
+}
+
+bool Executor::multiplications_are_late() {
+  if (schedule_.kind_ == Schedule::Kind::kShuffled) return (random_() & 1) != 0;
+  return schedule_.kind_ == Schedule::Kind::kReverse;
+}
+
+Multiplications& Executor::multiplications() {
+  multiplies_ = true;
+  return current_->multiplications;
+}
+
+void Executor::wait_as(State state, const Site& site) {
+  current_->site = site;
+  current_->state = state;
+  yield();
+}
+
+void Executor::begin_async() {
+  named_barriers_.clear();
+  mbarriers_.begin_block();
+  if (!multiplies_) return;
+  for (auto& thread : block_threads()) thread->multiplications = {};
+  multiplies_ = false;
+}
+
+// Every thread waits: what is late is done now, for those that cannot go on without it.
+bool Executor::advance_async() {
+  const bool copies_first = schedule_.kind_ == Schedule::Kind::kShuffled && (random_() & 1) != 0;
+  if (copies_first && mbarriers_.complete_a_copy()) return true;
+  bool is_one_ready = false;
+  for (auto& thread : block_threads()) {
+    if (thread->state != State::kAtMultiplication) continue;
+    thread->state = State::kReady;
+    is_one_ready = true;
+  }
+  return is_one_ready || (!copies_first && mbarriers_.complete_a_copy());
+}
+
+void Executor::end_async() {
+  mbarriers_.end_block();
+  if (!multiplies_) return;
+  for (const auto& thread : block_threads()) {
+    const Multiplications& mine = thread->multiplications;
+    if (const auto running = mine.running_at()) {
+      report(thread->number, "leaves the kernel before the warpgroup_wait of the multiplication " +
+                                 ("at " + to_string(*running)));
+      return;
+    }
+    const Thread& first = *threads_[thread->number / kWarpgroupSize * kWarpgroupSize];
+    if (mine.history() != first.multiplications.history()) {
+      report(thread->number, "has not started the same multiplications as thread " +
+                                 to_string(first.index) + ": all threads of a warpgroup must");
+      return;
+    }
+  }
+}
+
+std::size_t Executor::shared_offset(const void* data, std::size_t bytes, const char* use,
+                                    const Site& site) {
+  const std::size_t offset =
+      reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(shared_.get());
+  if (offset >= config_.shared_bytes || bytes > config_.shared_bytes - offset) {
+    fail(std::string(use) + " at " + to_string(site) + " of " + std::to_string(bytes) +
+         " bytes that are not in the " + std::to_string(config_.shared_bytes) +
+         " bytes of the block's shared memory");
+  }
+  return offset;
+}
+
+void Executor::named_barrier(unsigned id, unsigned threads, const Site& site) {
+  const std::string here = "named_barrier<" + std::to_string(id) + "> at " + to_string(site);
+  if (threads == 0 || threads % kWarpSize != 0 || threads > num_threads_) {
+    fail(here + " of " + std::to_string(threads) + " threads: it is of whole warps of the block");
+  }
+  if (id >= named_barriers_.size()) named_barriers_.resize(id + 1);
+  NamedBarrier& barrier = named_barriers_[id];
+  if (!barrier.waiting.empty() && barrier.threads != threads) {
+    fail(here + " is of " + std::to_string(threads) + " threads, and of " +
+         std::to_string(barrier.threads) + " at " +
+         to_string(threads_[barrier.waiting.front()]->site));
+  }
+  barrier.threads = threads;
+  barrier.waiting.push_back(current_->number);
+  current_->named_barrier = id;
+  current_->site = site;
+  current_->state = State::kAtNamedBarrier;
+  if (barrier.waiting.size() == threads) {
+    observer::release_named_barrier(barrier.waiting);
+    for (const unsigned waiting : barrier.waiting) wake(waiting);
+    barrier.waiting.clear();
+    return;  // the last goes on at once
+  }
+  yield();
+}
+
+std::string Executor::describe_wait(const Thread& thread) const {
+  const std::string here = " at " + to_string(thread.site);
+  switch (thread.state) {
+    case State::kAtMbarrier:
+      return "waits" + here + " " + mbarriers_.describe_wait(thread.number);
+    case State::kAtNamedBarrier: {
+      const NamedBarrier& barrier = named_barriers_[thread.named_barrier];
+      return "waits" + here + " for named barrier " + std::to_string(thread.named_barrier) +
+             ", which has " + std::to_string(barrier.waiting.size()) + " of " +
+             std::to_string(barrier.threads) + " threads";
+    }
+    case State::kAtBlockBarrier:
+      return "waits" + here + " for __syncthreads";
+    case State::kAtWarpBarrier:
+      return "waits" + here + " for lanes of its warp";
+    default:
+      return "has left the kernel";
+  }
+}
+
+// If threads wait for what the others must do, and not only for all to come.
+bool Executor::report_deadlock() {
+  struct Waiters {
+    std::string what;
+    unsigned first, count;
+  };
+  std::vector<Waiters> all;
+  bool is_deadlock = false;
+  unsigned culprit = 0;
+  for (const auto& thread : block_threads()) {
+    const bool waits_for_some =
+        thread->state == State::kAtMbarrier || thread->state == State::kAtNamedBarrier;
+    if (waits_for_some && !std::exchange(is_deadlock, true)) culprit = thread->number;
+    const std::string what = describe_wait(*thread);
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [&](const Waiters& waiters) { return waiters.what == what; });
+    if (same == all.end()) {
+      all.push_back({what, thread->number, 1});
+    } else {
+      ++same->count;
+    }
+  }
+  if (!is_deadlock) return false;
+  std::string text = "deadlock";
+  const char* separator = ": ";
+  for (const Waiters& waiters : all) {
+    text += separator + ("thread " + to_string(threads_[waiters.first]->index));
+    if (waiters.count > 1) text += " (and " + std::to_string(waiters.count - 1) + " more)";
+    text += " " + waiters.what;
+    separator = "; ";
+  }
+  report(culprit, text);
+  return true;
+}
+
+namespace executor {
+
+void barrier_init(device::Barrier& barrier, unsigned arrivals, const Site& site) {
+  this_executor().mbarriers().init(barrier, arrivals, site);
+}
+
+void barrier_init_fence() { this_executor().mbarriers().init_fence(); }
+
+void barrier_arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site) {
+  this_executor().mbarriers().arrive(barrier, expected_bytes, site);
+}
+
+void barrier_wait(device::Barrier& barrier, unsigned parity, const Site& site) {
+  this_executor().mbarriers().wait(barrier, parity, site);
+}
+
+void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
+               const Site& site) {
+  this_executor().mbarriers().copy(smem, gmem, bytes, barrier, site);
+}
+
+void fence_async_proxy() { observer::fence_async_proxy(); }
+
+void named_barrier(unsigned id, unsigned threads, const Site& site) {
+  this_executor().named_barrier(id, threads, site);
+}
+
+void warpgroup_arrive() { this_executor().multiplications().arrive(); }
+
+void warpgroup_mma_s8(std::int32_t* acc, unsigned n, device::MatrixDescriptor a,
+                      device::MatrixDescriptor b, const Site& site) {
+  this_executor().multiplications().start(this_executor(), acc, n, a, b, site);
+}
+
+void warpgroup_commit() { this_executor().multiplications().commit(); }
+
+void warpgroup_wait(int pending_groups, const Site& site) {
+  this_executor().multiplications().wait(this_executor(), pending_groups, site);
+}
+
+}  // namespace executor
+}  // namespace tilegate::simt

@@ -1,0 +1,207 @@
+#include "mbarriers.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "executor_impl.hpp"
+#include "observer.hpp"
+
+namespace tilegate::simt {
+namespace {
+
+// A barrier in memory: this and its number in the table. Whatever else stands there was never made
+// a barrier, or something has overwritten it.
+constexpr std::uint64_t kMark = 0x6D62'6172'0000'0000;
+
+constexpr unsigned kMaxCount = (1U << 20) - 1;  // of arrivals, and of bytes in a phase
+constexpr std::size_t kBulkUnit = 16;
+
+std::string name_of(const Mbarrier& barrier) {
+  return "the barrier at byte " + std::to_string(barrier.offset) + " of shared memory, made at " +
+         to_string(barrier.made);
+}
+
+std::string phase_of(const Mbarrier& barrier) {
+  return "phase " + std::to_string(barrier.phase) + " of " + name_of(barrier);
+}
+
+}  // namespace
+
+void Mbarriers::init(device::Barrier& barrier, unsigned arrivals, const Site& site) {
+  const std::size_t offset =
+      executor_.shared_offset(&barrier, sizeof(barrier), "barrier_init", site);
+  if (arrivals < 1 || arrivals > kMaxCount) {
+    executor_.fail("barrier_init at " + to_string(site) + " for " + std::to_string(arrivals) +
+                   " arrivals: from 1 to " + std::to_string(kMaxCount) + " are possible");
+  }
+  for (const Mbarrier& other : all_) {
+    if (other.offset == offset) {
+      executor_.fail("barrier_init at " + to_string(site) + " of " + name_of(other) +
+                     " already: nobody may make it twice");
+    }
+  }
+  Mbarrier made;
+  made.offset = offset;
+  made.made = site;
+  made.maker = executor_.current().number;
+  made.arrivals = arrivals;
+  made.seen.assign(executor_.num_threads(), Mbarrier::kNever);
+  made.number = static_cast<unsigned>(all_.size());
+  observer::make_mbarrier(offset, site);
+  barrier.state = kMark | made.number;
+  all_.push_back(std::move(made));
+}
+
+void Mbarriers::init_fence() {
+  for (Mbarrier& barrier : all_) {
+    if (barrier.maker == executor_.current().number) barrier.is_fenced = true;
+  }
+}
+
+Mbarrier& Mbarriers::find(const device::Barrier& barrier, const char* use, const Site& site) {
+  const std::size_t offset = executor_.shared_offset(&barrier, sizeof(barrier), use, site);
+  observer::use_mbarrier(offset, site);
+  const std::uint64_t number = barrier.state ^ kMark;
+  if (number >= all_.size() || all_[number].offset != offset) {
+    executor_.fail(std::string(use) + " at " + to_string(site) + " of a barrier at byte " +
+                   std::to_string(offset) +
+                   " of shared memory that barrier_init has not made, or that was overwritten");
+  }
+  if (!all_[number].is_fenced) {
+    executor_.fail(std::string(use) + " at " + to_string(site) + " of " + name_of(all_[number]) +
+                   ", before barrier_init_fence() by the thread that made it");
+  }
+  return all_[number];
+}
+
+void Mbarriers::arrive(device::Barrier& state, unsigned expected_bytes, const Site& site) {
+  Mbarrier& barrier = find(state, "barrier_arrive", site);
+  if (barrier.arrived == barrier.arrivals) {
+    executor_.fail("barrier_arrive at " + to_string(site) + " is one more than the " +
+                   std::to_string(barrier.arrivals) + " arrivals of " + phase_of(barrier));
+  }
+  barrier.bytes_expected += expected_bytes;
+  ++barrier.arrived;
+  observer::arrive(barrier.number);
+  complete_phase(barrier, executor_.current().number);
+}
+
+void Mbarriers::wait(device::Barrier& state, unsigned parity, const Site& site) {
+  Mbarrier& barrier = find(state, "barrier_wait", site);
+  if (parity > 1) {
+    executor_.fail("barrier_wait at " + to_string(site) + " for parity " + std::to_string(parity) +
+                   ": it is 0 or 1");
+  }
+  const unsigned thread = executor_.current().number;
+  const bool is_complete = (barrier.phase & 1) != parity;
+  const std::int64_t awaited = barrier.phase - (is_complete ? 1 : 0);
+  if (barrier.seen[thread] == awaited) {
+    executor_.fail("wait on the wrong phase: barrier_wait at " + to_string(site) + " for parity " +
+                   std::to_string(parity) + " is for phase " + std::to_string(awaited) + " of " +
+                   name_of(barrier) + ", which this thread has waited for before");
+  }
+  barrier.seen[thread] = awaited;
+  if (is_complete) {
+    observer::pass_mbarrier(thread, barrier.number);
+    return;
+  }
+  barrier.waiting.push_back(thread);
+  executor_.wait_as(State::kAtMbarrier, site);
+}
+
+void Mbarriers::copy(void* smem, const void* gmem, unsigned bytes, device::Barrier& state,
+                     const Site& site) {
+  Mbarrier& barrier = find(state, "copy_bulk", site);
+  const std::size_t offset = executor_.shared_offset(smem, bytes, "copy_bulk", site);
+  if (bytes % kBulkUnit != 0 || offset % kBulkUnit != 0 ||
+      reinterpret_cast<std::uintptr_t>(gmem) % kBulkUnit != 0) {
+    executor_.fail("misaligned copy_bulk at " + to_string(site) + " of " + std::to_string(bytes) +
+                   " bytes to byte " + std::to_string(offset) +
+                   " of shared memory: size and both addresses must be multiples of 16");
+  }
+  observer::start_bulk_copy(offset, gmem, bytes, barrier.number, barrier.phase + 1, site);
+  BulkCopy copy{executor_.current().number, static_cast<std::byte*>(smem), {}};
+  // Read now: whoever may not read there is the thread that starts the copy.
+  const auto* const from = static_cast<const std::byte*>(gmem);
+  copy.bytes.assign(from, from + bytes);
+  barrier.bytes_started += bytes;
+  barrier.last_copy = site;
+  if (executor_.copies_are_late()) {
+    barrier.copies.push_back(std::move(copy));
+  } else {
+    complete(barrier, copy);
+  }
+}
+
+void Mbarriers::complete(Mbarrier& barrier, const BulkCopy& copy) {
+  std::memcpy(copy.smem, copy.bytes.data(), copy.bytes.size());
+  barrier.bytes_arrived += copy.bytes.size();
+  complete_phase(barrier, copy.thread);
+}
+
+void Mbarriers::complete_phase(Mbarrier& barrier, unsigned thread) {
+  if (barrier.arrived < barrier.arrivals || barrier.bytes_arrived != barrier.bytes_expected) return;
+  if (barrier.bytes_started != barrier.bytes_expected) {
+    executor_.report(thread, phase_of(barrier) + " expects " +
+                                 std::to_string(barrier.bytes_expected) + " bytes, and copies of " +
+                                 std::to_string(barrier.bytes_started) +
+                                 " were started, the last at " + to_string(barrier.last_copy));
+    return;
+  }
+  if (barrier.bytes_expected != 0) barrier.last_filled = barrier.phase;
+  ++barrier.phase;
+  observer::complete_phase(barrier.number, barrier.phase, barrier.bytes_expected != 0);
+  barrier.arrived = 0;
+  barrier.bytes_expected = barrier.bytes_started = barrier.bytes_arrived = 0;
+  for (const unsigned waiting : barrier.waiting) {
+    observer::pass_mbarrier(waiting, barrier.number);
+    executor_.wake(waiting);
+  }
+  barrier.waiting.clear();
+}
+
+bool Mbarriers::complete_a_copy() {
+  for (Mbarrier& barrier : all_) {
+    if (barrier.waiting.empty() || barrier.copies.empty()) continue;
+    const BulkCopy copy = std::move(barrier.copies.front());
+    barrier.copies.erase(barrier.copies.begin());
+    complete(barrier, copy);
+    return true;
+  }
+  return false;
+}
+
+void Mbarriers::end_block() {
+  for (const Mbarrier& barrier : all_) {
+    if (barrier.bytes_started != 0 || barrier.bytes_expected != 0) {
+      executor_.report(barrier.maker,
+                       "the block ends in " + phase_of(barrier) + ", which expects " +
+                           std::to_string(barrier.bytes_expected) + " bytes; copies of " +
+                           std::to_string(barrier.bytes_started) + " were started");
+      return;
+    }
+    if (*std::max_element(barrier.seen.begin(), barrier.seen.end()) < barrier.last_filled) {
+      executor_.report(barrier.maker, "no thread has waited for phase " +
+                                          std::to_string(barrier.last_filled) + " of " +
+                                          name_of(barrier) + ", in which copies arrived");
+      return;
+    }
+  }
+}
+
+std::string Mbarriers::describe_wait(unsigned thread) const {
+  const auto found = std::find_if(all_.begin(), all_.end(), [&](const Mbarrier& barrier) {
+    const auto& waiting = barrier.waiting;
+    return std::find(waiting.begin(), waiting.end(), thread) != waiting.end();
+  });
+  const Mbarrier& barrier = *found;
+  std::string text = "for " + phase_of(barrier) + ", which has " + std::to_string(barrier.arrived) +
+                     " of " + std::to_string(barrier.arrivals) + " arrivals";
+  if (barrier.bytes_expected != 0 || barrier.bytes_arrived != 0) {
+    text += " and " + std::to_string(barrier.bytes_arrived) + " of " +
+            std::to_string(barrier.bytes_expected) + " bytes";
+  }
+  return text;
+}
+
+}  // namespace tilegate::simt

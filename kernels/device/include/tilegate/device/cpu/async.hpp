@@ -1,0 +1,103 @@
+// The seam for asynchronous hardware on the CPU; see async.cuh. `site` is where the kernel calls,
+// for error messages.
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/device/cpu/seam.hpp>
+
+namespace tilegate::simt::executor {
+
+void barrier_init(device::Barrier& barrier, unsigned arrivals, const Site& site);
+void barrier_init_fence();
+void barrier_arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site);
+void barrier_wait(device::Barrier& barrier, unsigned parity, const Site& site);
+void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
+               const Site& site);
+void fence_async_proxy();
+void named_barrier(unsigned id, unsigned threads, const Site& site);
+
+void warpgroup_arrive();
+void warpgroup_mma_s8(std::int32_t* acc, unsigned n, device::MatrixDescriptor a,
+                      device::MatrixDescriptor b, const Site& site);
+void warpgroup_commit();
+void warpgroup_wait(int pending_groups, const Site& site);
+
+}  // namespace tilegate::simt::executor
+
+namespace tilegate::device {
+
+inline void barrier_init(Barrier& barrier, unsigned arrivals,
+                         simt::Site site = simt::Site::current()) {
+  simt::executor::barrier_init(barrier, arrivals, site);
+}
+
+inline void barrier_init_fence() { simt::executor::barrier_init_fence(); }
+
+inline void barrier_arrive(Barrier& barrier, simt::Site site = simt::Site::current()) {
+  simt::executor::barrier_arrive(barrier, 0, site);
+}
+
+inline void barrier_arrive_expect(Barrier& barrier, unsigned bytes,
+                                  simt::Site site = simt::Site::current()) {
+  simt::executor::barrier_arrive(barrier, bytes, site);
+}
+
+inline void barrier_wait(Barrier& barrier, unsigned parity,
+                         simt::Site site = simt::Site::current()) {
+  simt::executor::barrier_wait(barrier, parity, site);
+}
+
+inline void copy_bulk(void* smem, const void* gmem, unsigned bytes, Barrier& barrier,
+                      simt::Site site = simt::Site::current()) {
+  simt::executor::copy_bulk(smem, gmem, bytes, barrier, site);
+}
+
+inline void fence_async_proxy() { simt::executor::fence_async_proxy(); }
+
+template <int kId>
+void named_barrier(unsigned threads, simt::Site site = simt::Site::current()) {
+  static_assert(kId >= 1 && kId <= 15, "the barriers of a block; 0 is that of __syncthreads");
+  simt::executor::named_barrier(kId, threads, site);
+}
+
+template <int kRegisters>
+void take_registers() {
+  static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256);
+}
+
+template <int kRegisters>
+void give_registers() {
+  static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256);
+}
+
+// As the hardware reads it: fields of 16 bytes, and the kind of swizzle on top.
+inline MatrixDescriptor matrix_descriptor(const void* smem, Swizzle swizzle, unsigned leading_bytes,
+                                          unsigned stride_bytes) {
+  constexpr std::uint64_t kKinds[] = {0, 3, 2, 1};  // of none, 32, 64 and 128 bytes
+  const auto field = [](unsigned bytes) { return std::uint64_t{bytes & 0x3FFFFU} >> 4; };
+  return field(shared_address(smem)) | field(leading_bytes) << 16 | field(stride_bytes) << 32 |
+         kKinds[static_cast<int>(swizzle)] << 62;
+}
+
+inline void warpgroup_arrive() { simt::executor::warpgroup_arrive(); }
+
+template <int kN>
+void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
+                      simt::Site site = simt::Site::current()) {
+  static_assert(kN == 8 || kN == 24 || (kN % 16 == 0 && kN >= 16 && kN <= 256),
+                "the widths that wgmma knows for int8");
+  simt::executor::warpgroup_mma_s8(acc, kN, a, b, site);
+}
+
+inline void warpgroup_commit() { simt::executor::warpgroup_commit(); }
+
+template <int kPending>
+void warpgroup_wait(simt::Site site = simt::Site::current()) {
+  simt::executor::warpgroup_wait(kPending, site);
+}
+
+template <int kSize>
+void warpgroup_results(std::int32_t (&/*acc*/)[kSize]) {}
+
+}  // namespace tilegate::device

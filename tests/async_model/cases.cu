@@ -1,0 +1,191 @@
+// Random cases of bulk copies and int8 multiplications, one per block. All that a case does follows
+// from its number, so that two devices can be compared by checksums.
+#include <tilegate/device/async.cuh>
+
+#include "cases.hpp"
+#include "simt/async_test.hpp"
+
+namespace tilegate::async_model {
+
+constexpr unsigned kThreads = 128;
+constexpr unsigned kWords = 6144;  // of a block's shared memory, 24 KiB
+
+struct Storage {
+  alignas(1024) std::uint32_t words[kWords];
+  device::Barrier full[2];
+};
+
+// Well mixed bits of three numbers, the same on every device.
+__host__ __device__ std::uint32_t mix(std::uint32_t seed, std::uint32_t index, std::uint32_t use) {
+  std::uint32_t h = seed * 0x9E3779B1U + index * 0x85EBCA77U + use * 0xC2B2AE3DU;
+  for (int round = 0; round < 2; ++round) {
+    h = (h ^ h >> 15) * 0x2C1B3C6DU;
+    h = (h ^ h >> 12) * 0x297A2D39U;
+  }
+  return h ^ h >> 15;
+}
+
+// The random choices of a case.
+class Choices {
+ public:
+  __device__ Choices(std::uint32_t seed, std::uint32_t use) : seed_(seed), use_(use) {}
+  __device__ unsigned below(unsigned end) { return mix(seed_, count_++, use_) % end; }
+
+ private:
+  std::uint32_t seed_, use_, count_ = 0;
+};
+
+enum Use : std::uint32_t { kFill, kCopy, kMultiply, kStart, kFold };
+
+#if TILEGATE_TEST_ASYNC
+
+// What each thread stores, a copy or a multiplication may read or overwrite.
+__device__ void fill(Storage& smem, std::uint32_t seed) {
+  for (unsigned i = threadIdx.x; i < kWords; i += kThreads) smem.words[i] = mix(seed, i, kFill);
+  device::fence_async_proxy();
+}
+
+// Each copies up to half a quarter of shared memory, from anywhere in `source`.
+__device__ void start_copies(Storage& smem, std::uint32_t seed, const std::uint32_t* source) {
+  constexpr unsigned kCopies = 4;           // each into a quarter of shared memory
+  constexpr unsigned kPieces = kWords / 4;  // of 16 bytes, in shared memory
+  Choices choices(seed, kCopy);
+  unsigned bytes[2] = {};
+  unsigned pieces[kCopies], to[kCopies], from[kCopies];
+  for (unsigned i = 0; i < kCopies; ++i) {
+    pieces[i] = 1 + choices.below(kPieces / kCopies / 2);
+    to[i] = i * (kPieces / kCopies) + choices.below(kPieces / kCopies - pieces[i] + 1);
+    from[i] = choices.below(kSourceWords / 4 - pieces[i] + 1);
+    bytes[i % 2] += 16 * pieces[i];
+  }
+  for (unsigned i = 0; i < 2; ++i) device::barrier_arrive_expect(smem.full[i], bytes[i]);
+  for (unsigned i = 0; i < kCopies; ++i) {
+    device::copy_bulk(&smem.words[4 * to[i]], source + 4 * from[i], 16 * pieces[i],
+                      smem.full[i % 2]);
+  }
+}
+
+// A tile of `rows` rows somewhere in shared memory. Half of the swizzled ones have their groups of
+// 8 rows where the pattern begins anew, as tiles have; the others anywhere.
+__device__ device::MatrixDescriptor random_tile(Storage& smem, Choices& choices, unsigned rows,
+                                                device::Swizzle swizzle) {
+  const unsigned width = width_of(swizzle);
+  unsigned first = 0, leading = 16, stride = 0, reach = 0;
+  if (swizzle == device::Swizzle::kNone) {
+    leading = 16 * choices.below(96);
+    stride = 16 * choices.below(64);
+    reach = rows / 8 * stride + leading + 128;
+    first = 16 * choices.below((4 * kWords - reach) / 16);
+  } else {
+    const unsigned unit = choices.below(2) == 0 ? 8 * width : 128;
+    stride = unit * choices.below((4 * kWords - 2048) / (rows / 8) / unit);
+    reach = rows / 8 * stride + 8 * width;
+    first = 8 * width * choices.below((4 * kWords - reach) / (8 * width));
+    first += 32 * choices.below(width / 32);
+  }
+  return device::matrix_descriptor(reinterpret_cast<std::byte*>(smem.words) + first, swizzle,
+                                   leading, stride);
+}
+
+template <int kN>
+__device__ std::uint32_t multiply(Storage& smem, std::uint32_t seed) {
+  Choices choices(seed, kMultiply);
+  std::int32_t acc[kN / 2];
+  for (unsigned i = 0; i < kN / 2; ++i) {
+    acc[i] = static_cast<std::int32_t>(mix(seed, i * kThreads + threadIdx.x, kStart));
+  }
+  device::warpgroup_arrive();
+  for (unsigned i = 0; i < 2; ++i) {
+    const auto swizzle_of_a = static_cast<device::Swizzle>(choices.below(4));
+    const auto swizzle_of_b = static_cast<device::Swizzle>(choices.below(4));
+    const auto a = random_tile(smem, choices, 64, swizzle_of_a);
+    const auto b = random_tile(smem, choices, kN, swizzle_of_b);
+    device::warpgroup_mma_s8<kN>(acc, a, b);
+  }
+  device::warpgroup_commit();
+  device::warpgroup_wait<0>();
+  device::warpgroup_results(acc);
+  std::uint32_t sum = 0;
+  for (unsigned i = 0; i < kN / 2; ++i) {
+    sum += mix(static_cast<std::uint32_t>(acc[i]), i * kThreads + threadIdx.x, kFold);
+  }
+  return sum;
+}
+
+#endif
+
+// sums[case][thread]
+__global__ void copy(std::uint32_t first, const std::uint32_t* source, std::uint32_t* sums) {
+#if TILEGATE_TEST_ASYNC
+  auto& smem = device::shared_storage<Storage>();
+  const std::uint32_t seed = first + blockIdx.x;
+  fill(smem, seed);
+  if (threadIdx.x == 0) {
+    for (device::Barrier& barrier : smem.full) device::barrier_init(barrier, 1);
+    device::barrier_init_fence();
+  }
+  __syncthreads();  // all is stored, the barriers are made
+  if (threadIdx.x == 0) start_copies(smem, seed, source);
+  for (device::Barrier& barrier : smem.full) device::barrier_wait(barrier, 0);
+  std::uint32_t sum = 0;
+  for (unsigned i = threadIdx.x; i < kWords; i += kThreads) sum += mix(smem.words[i], i, kFold);
+  sums[blockIdx.x * kThreads + threadIdx.x] = sum;
+#endif
+}
+
+template <int kN>
+__global__ void multiply_random_tiles(std::uint32_t first, std::uint32_t* sums) {
+#if TILEGATE_TEST_ASYNC
+  auto& smem = device::shared_storage<Storage>();
+  fill(smem, first + blockIdx.x);
+  __syncthreads();  // all is stored
+  sums[blockIdx.x * kThreads + threadIdx.x] = multiply<kN>(smem, first + blockIdx.x);
+#endif
+}
+
+device::LaunchConfig config_of(const char* kernel, std::size_t cases) {
+  return {.kernel = kernel,
+          .blocks = static_cast<std::int64_t>(cases),
+          .threads_x = kThreads,
+          .shared_bytes = sizeof(Storage)};
+}
+
+// One checksum per case, of those of its threads.
+Status fold(const device::Buffer& sums, std::vector<std::uint32_t>* checksums) {
+  std::vector<std::uint32_t> of_threads(checksums->size() * kThreads);
+  if (Status s = device::synchronize(); !s.ok()) return s;
+  const std::size_t bytes = of_threads.size() * sizeof(std::uint32_t);
+  if (Status s = device::copy_to_host(of_threads.data(), sums.data(), bytes); !s.ok()) return s;
+  for (std::size_t i = 0; i < of_threads.size(); ++i) {
+    (*checksums)[i / kThreads] += of_threads[i];
+  }
+  return {};
+}
+
+Status run_copies(std::uint32_t first, std::vector<std::uint32_t>* checksums) {
+  std::vector<std::uint32_t> words(kSourceWords);
+  for (std::uint32_t i = 0; i < kSourceWords; ++i) words[i] = mix(1, i, kFill);
+  const device::Buffer source(kSourceWords * sizeof(std::uint32_t));
+  const device::Buffer sums(checksums->size() * kThreads * sizeof(std::uint32_t));
+  if (Status s = device::copy_to_device(source.data(), words.data(), source.size()); !s.ok()) {
+    return s;
+  }
+  const Status launched = device::launch(config_of("copy", checksums->size()), nullptr, copy, first,
+                                         reinterpret_cast<const std::uint32_t*>(source.data()),
+                                         reinterpret_cast<std::uint32_t*>(sums.data()));
+  return launched.ok() ? fold(sums, checksums) : launched;
+}
+
+template <int kN>
+Status run_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums) {
+  const device::Buffer sums(checksums->size() * kThreads * sizeof(std::uint32_t));
+  void (*const kernel)(std::uint32_t, std::uint32_t*) = multiply_random_tiles<kN>;
+  const Status launched = device::launch(config_of("multiply", checksums->size()), nullptr, kernel,
+                                         first, reinterpret_cast<std::uint32_t*>(sums.data()));
+  return launched.ok() ? fold(sums, checksums) : launched;
+}
+
+template Status run_multiplications<64>(std::uint32_t, std::vector<std::uint32_t>*);
+template Status run_multiplications<128>(std::uint32_t, std::vector<std::uint32_t>*);
+
+}  // namespace tilegate::async_model

@@ -1,0 +1,18 @@
+// Random cases of asynchronous hardware, by number; see cases.cu.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <tilegate/device.hpp>
+
+namespace tilegate::async_model {
+
+constexpr std::uint32_t kSourceWords = 1U << 16;  // that bulk copies read
+
+// Cases first, first + 1, …: as many as there are checksums, which must be 0.
+Status run_copies(std::uint32_t first, std::vector<std::uint32_t>* checksums);
+template <int kN>
+Status run_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums);
+
+}  // namespace tilegate::async_model
