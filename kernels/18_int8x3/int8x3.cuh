@@ -28,8 +28,8 @@
 
 namespace tilegate::int8x3 {
 
-// Below it no operand is narrow enough for digits to be as accurate as FP32.
-constexpr std::int64_t kLeastK = 64;
+// Below it few operands are narrow enough for digits to be as accurate as FP32.
+constexpr std::int64_t kLeastK = 128;
 
 // K up to which the split pass has more, smaller blocks. With longer rows there is one at a time on
 // a multiprocessor, so that caches hold what it has to read again.
@@ -38,6 +38,7 @@ constexpr int split_rows(std::int64_t k) {
   return k <= kFewRowsK ? FewRows::kRows : k <= kShortRowsK ? ShortRows::kRows : LongRows::kRows;
 }
 
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
 constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -243,9 +244,11 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
     return {{{.status = Status::unsupported("needs compute capability 9.0 exactly, " + device.name +
                                             " has another")}}};
   }
+  if (std::max(problem.shape.m, problem.shape.n) > kMaxExtent) {
+    return {{{.status = Status::unsupported("M or N is above " + std::to_string(kMaxExtent))}}};
+  }
   if (!fits(problem)) {
-    return {{{.status = Status::unsupported("C needs more tiles than a CUDA grid has blocks: above " +
-                                            std::to_string(kMaxBlocks))}}};
+    return {{{.status = Status::unsupported("C needs more tiles than a CUDA grid has blocks")}}};
   }
   if (problem.shape.k < kLeastK) return {plain_candidate(problem)};
   return {candidate<Tiles<128, 6>>("128x128", problem, device, kLeast),

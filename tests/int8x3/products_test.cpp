@@ -91,7 +91,7 @@ void expect_same_bits(const std::vector<float>& found, const std::vector<float>&
 TEST_F(Products, AreThoseOfTheModelInEveryForm) {
   for (const Op op_a : {Op::kN, Op::kT}) {
     for (const Op op_b : {Op::kN, Op::kT}) {
-      for (const Shape& shape : {Shape{131, 67, 100}, Shape{20, 140, 96}}) {
+      for (const Shape& shape : {Shape{131, 67, 132}, Shape{20, 140, 128}}) {
         const Operation operation(Problem::dense(shape, op_a, op_b));
         for (const char* configuration : {"128x128", "128x64"}) {
           const Result six = run(stage, operation, configuration);
