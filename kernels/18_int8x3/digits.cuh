@@ -107,7 +107,6 @@ __host__ __device__ inline std::uint32_t biased_digits(std::int32_t x) {
 __host__ __device__ inline std::uint32_t pack_digits(const std::uint32_t (&biased)[4], int plane) {
   const int shift = 8 * (kPlanes - 1 - plane);
   std::uint32_t packed = 0;
-#pragma unroll
   for (int i = 0; i < 4; ++i) packed |= (biased[i] >> shift & 0xFFU) << (8 * i);
   return packed ^ 0x80808080U;
 }

@@ -179,9 +179,9 @@ template <typename Six>
 double seconds(const MultiplyArgs& more, const Problem& problem, const Device& device) {
   const TileOrder& order = six_order<Six>(more);
   const double tiles = static_cast<double>(order.count) * static_cast<double>(problem.batch);
-  const double per_chunk = Six::kBlockN == kChunkRows ? 0.23e-6 : 0.15e-6;
+  const double per_chunk = Six::kBlockN == kChunkRows ? 0.45e-6 : 0.26e-6;
   return std::ceil(tiles / device.multiprocessors) *
-         (static_cast<double>(more.a.chunks_k) * per_chunk + 2e-6);
+         (static_cast<double>(more.a.chunks_k) * per_chunk + 3e-6);
 }
 
 template <typename Six>
@@ -210,7 +210,7 @@ Candidate candidate(const char* name, const Problem& problem, const Device& devi
 }
 
 inline Candidate plain_candidate(const Problem& problem) {
-  const TileOrder order(problem.shape, kFp32M, kFp32N);
+  const TileOrder order(problem.shape, kFp32Tile, kFp32Tile);
   const bool a_along_k = is_along_k(problem, Operand::kA);
   const bool b_along_k = is_along_k(problem, Operand::kB);
   return {{.configuration = "fp32",
@@ -240,10 +240,6 @@ inline bool fits(const Problem& problem) {
 // With at least so many products.
 template <Path kLeast>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
-  if (device.is_cuda && device.compute_capability != 90) {
-    return {{{.status = Status::unsupported("needs compute capability 9.0 exactly, " + device.name +
-                                            " has another")}}};
-  }
   if (std::max(problem.shape.m, problem.shape.n) > kMaxExtent) {
     return {{{.status = Status::unsupported("M or N is above " + std::to_string(kMaxExtent))}}};
   }
@@ -264,6 +260,7 @@ inline Status setup() {
   for (auto* kernel : {multiply<Tiles<128, 6>>, multiply<Tiles<64, 6>>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
   }
+  if (Status s = device::allow_shared_memory(plain, sizeof(Fp32Storage)); !s.ok()) return s;
   if (Status s = allow_split<FewRows>(); !s.ok()) return s;
   if (Status s = allow_split<ShortRows>(); !s.ok()) return s;
   return allow_split<LongRows>();
@@ -275,7 +272,7 @@ template <Path kLeast>
 constexpr Stage make_stage(std::string_view name, std::string_view idea) {
   return {.name = name,
           .idea = idea,
-          .requirements = {.compute_capability = 90, .not_on_simt = {}},
+          .requirements = {.compute_capability = 90, .no_later = true, .not_on_simt = {}},
           .takes_transposed = true,
           .takes_batches = true,
           .tile_sizes = kTileSizes,

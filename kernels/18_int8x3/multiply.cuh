@@ -24,7 +24,7 @@ constexpr int kConsumers = 2 * kWarpgroup;
 constexpr int kNumThreads = kWarpgroup + kConsumers;  // the first warpgroup is the producer's
 constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= 65536);
-static_assert(kConsumers == kFp32Threads && kBlockM == kFp32M);
+static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Tile);
 
 constexpr int kRingBytes = 221184;
 constexpr int kMaxStages = 12;
@@ -327,8 +327,8 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
       consume<Eight>(args, more, more.narrow, products * more.narrow.count, warpgroup, thread,
                      smem);
     } else if (more.first_chunk == 0) {
-      for (unsigned index = blockIdx.x; index < products * more.narrow.count; index += gridDim.x) {
-        multiply_fp32(args, more.a_along_k, more.b_along_k, more.narrow, index,
+      for (unsigned index = blockIdx.x; index < products * more.wide.count; index += gridDim.x) {
+        multiply_fp32(args, more.a_along_k, more.b_along_k, more.wide, index,
                       warpgroup * kWarpgroup + thread, smem.fp32);
       }
     }
