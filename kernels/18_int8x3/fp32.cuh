@@ -161,26 +161,33 @@ __device__ inline void multiply_fp32_tile(const KernelArgs& args, const Strided&
   }
 }
 
+// Beside KernelArgs: whether the rows of op(A), and the columns of op(B), lie along k, and the tiles.
+struct Fp32Args {
+  bool a_along_k = false, b_along_k = false;
+  TileOrder order;
+};
+
 // Tile `index` of the batch.
-__device__ inline void multiply_fp32(KernelArgs args, bool a_along_k, bool b_along_k,
-                                     const TileOrder& order, unsigned index, int thread,
-                                     Fp32Storage& smem) {
-  const TileOrder::Tile tile = order.tile(index);
+__device__ inline void multiply_fp32(KernelArgs args, const Fp32Args& more, unsigned index,
+                                     int thread, Fp32Storage& smem) {
+  const TileOrder::Tile tile = more.order.tile(index);
   args.c += tile.product * args.stride_c;
-  const Strided a{args.a + tile.product * args.stride_a, a_along_k ? args.lda : 1,
-                  a_along_k ? 1 : args.lda, args.shape.m, args.shape.k};
-  const Strided b{args.b + tile.product * args.stride_b, b_along_k ? args.ldb : 1,
-                  b_along_k ? 1 : args.ldb, args.shape.n, args.shape.k};
-  multiply_fp32_tile(args, a, b, std::int64_t{tile.row} * kFp32Tile,
-                     std::int64_t{tile.col} * kFp32Tile, thread, smem);
+  const auto strided = [&](const float* data, std::int64_t stride, std::int64_t ld, bool along_k,
+                           std::int64_t rows) {
+    return Strided{data + tile.product * stride, along_k ? ld : 1, along_k ? 1 : ld, rows,
+                   args.shape.k};
+  };
+  multiply_fp32_tile(args, strided(args.a, args.stride_a, args.lda, more.a_along_k, args.shape.m),
+                     strided(args.b, args.stride_b, args.ldb, more.b_along_k, args.shape.n),
+                     std::int64_t{tile.row} * kFp32Tile, std::int64_t{tile.col} * kFp32Tile, thread,
+                     smem);
 }
 
 // A tile per block.
-inline __global__ void __launch_bounds__(kFp32Threads, 1)
-    plain(KernelArgs args, bool a_along_k, bool b_along_k, TileOrder order) {
+inline __global__ void __launch_bounds__(kFp32Threads, 1) plain(KernelArgs args, Fp32Args more) {
   auto& smem = device::shared_storage<Fp32Storage>();
   device::wait_for_previous_kernel();
-  multiply_fp32(args, a_along_k, b_along_k, order, blockIdx.x, static_cast<int>(threadIdx.x), smem);
+  multiply_fp32(args, more, blockIdx.x, static_cast<int>(threadIdx.x), smem);
 }
 
 }  // namespace tilegate::int8x3

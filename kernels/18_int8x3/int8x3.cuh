@@ -92,6 +92,11 @@ inline float summed_in_fp32(const Problem& problem, const Device& device) {
   return static_cast<float>(is_split ? std::min(k, kSplitRun) : k);
 }
 
+inline Fp32Args fp32_args(const Problem& problem) {
+  return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
+          TileOrder(problem.shape, kFp32Tile, kFp32Tile)};
+}
+
 // All but the addresses.
 inline MultiplyArgs multiply_args(const Problem& problem, const Device& device,
                                   const Workspace& workspace, Path least) {
@@ -107,12 +112,10 @@ inline MultiplyArgs multiply_args(const Problem& problem, const Device& device,
           .rows_b = static_cast<float>(n * workspace.b.products),
           .least = least,
           .summed = summed_in_fp32(problem, device),
-          .a_along_k = is_along_k(problem, Operand::kA),
-          .b_along_k = is_along_k(problem, Operand::kB),
           .pairs = n % 2 == 0 && problem.ldc % 2 == 0 && problem.offset_bytes[2] % 8 == 0 &&
                    (problem.batch == 1 || problem.stride_c % 2 == 0),
-          .wide = TileOrder(problem.shape, kBlockM, 128),
-          .narrow = TileOrder(problem.shape, kBlockM, 64)};
+          .narrow = TileOrder(problem.shape, kBlockM, 64),
+          .wide = fp32_args(problem)};
 }
 
 struct Launches {
@@ -210,18 +213,15 @@ Candidate candidate(const char* name, const Problem& problem, const Device& devi
 }
 
 inline Candidate plain_candidate(const Problem& problem) {
-  const TileOrder order(problem.shape, kFp32Tile, kFp32Tile);
-  const bool a_along_k = is_along_k(problem, Operand::kA);
-  const bool b_along_k = is_along_k(problem, Operand::kB);
   return {{.configuration = "fp32",
            .rounding_chain = fp32_rounding_chain(problem.shape.k),
-           .enqueue = [=](const KernelArgs& args, Stream stream) {
+           .enqueue = [more = fp32_args(problem)](const KernelArgs& args, Stream stream) {
              return device::launch({.kernel = "plain product",
-                                    .blocks = args.batch * order.count,
+                                    .blocks = args.batch * more.order.count,
                                     .threads_x = kFp32Threads,
                                     .shared_bytes = sizeof(Fp32Storage),
                                     .overlaps_previous = true},
-                                   stream, plain, args, a_along_k, b_along_k, order);
+                                   stream, plain, args, more);
            }}};
 }
 

@@ -70,14 +70,14 @@ struct MultiplyArgs {
   Path least = Path::kSix;
   float summed = 0.0F;           // k in one sum of FP32, to be as accurate as which
   std::int64_t first_chunk = 0, chunks = 0;  // of K
-  bool a_along_k = false, b_along_k = false;
   bool pairs = false;  // two neighbours of C are an aligned vector
-  TileOrder wide, narrow;  // tiles of 128 columns, and of 64
+  TileOrder narrow;    // tiles of 64 columns
+  Fp32Args wide;       // and of 128
 };
 
 template <typename Six>
 __host__ __device__ const TileOrder& six_order(const MultiplyArgs& more) {
-  return Six::kBlockN == kChunkRows ? more.wide : more.narrow;
+  return Six::kBlockN == kChunkRows ? more.wide.order : more.narrow;
 }
 
 // The same in every block: the widths are added in a fixed order.
@@ -275,13 +275,13 @@ __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const 
       multiply_stage<T>(stage + warpgroup * (kPlaneBytes / 2), stage + kChunkBytes, acc);
       device::warpgroup_commit();
       device::warpgroup_wait<1>();
-      // The stage before has been read.
-      if (chunk > 0 && thread == 0) device::barrier_arrive(smem.empty[before]);
+      // The stage before has been read by this warp.
+      if (chunk > 0 && thread % 32 == 0) device::barrier_arrive(smem.empty[before]);
       before = ring.stage;
       ring.advance();
     }
     device::warpgroup_wait<0>();
-    if (thread == 0) device::barrier_arrive(smem.empty[before]);
+    if (thread % 32 == 0) device::barrier_arrive(smem.empty[before]);
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
     share.pass_on(smem.steps[warpgroup], warpgroup, thread);
@@ -299,7 +299,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < kMaxStages; ++stage) {
       device::barrier_init(smem.full[stage], 1);
-      device::barrier_init(smem.empty[stage], kConsumers / kWarpgroup);
+      device::barrier_init(smem.empty[stage], kConsumers / 32);  // each warp waits for its own
     }
     device::barrier_init_fence();
   }
@@ -327,9 +327,9 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
       consume<Eight>(args, more, more.narrow, products * more.narrow.count, warpgroup, thread,
                      smem);
     } else if (more.first_chunk == 0) {
-      for (unsigned index = blockIdx.x; index < products * more.wide.count; index += gridDim.x) {
-        multiply_fp32(args, more.a_along_k, more.b_along_k, more.wide, index,
-                      warpgroup * kWarpgroup + thread, smem.fp32);
+      const unsigned tiles = products * more.wide.order.count;
+      for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
+        multiply_fp32(args, more.wide, index, warpgroup * kWarpgroup + thread, smem.fp32);
       }
     }
   }
