@@ -1,49 +1,11 @@
 // Random cases of bulk copies and int8 multiplications, one per block. All that a case does follows
 // from its number, so that two devices can be compared by checksums.
-#include <tilegate/device/async.cuh>
-
 #include "cases.hpp"
-#include "simt/async_test.hpp"
+#include "random.cuh"
 
 namespace tilegate::async_model {
 
-constexpr unsigned kThreads = 128;
-constexpr unsigned kWords = 6144;  // of a block's shared memory, 24 KiB
-
-struct Storage {
-  alignas(1024) std::uint32_t words[kWords];
-  device::Barrier full[2];
-};
-
-// Well mixed bits of three numbers, the same on every device.
-__host__ __device__ std::uint32_t mix(std::uint32_t seed, std::uint32_t index, std::uint32_t use) {
-  std::uint32_t h = seed * 0x9E3779B1U + index * 0x85EBCA77U + use * 0xC2B2AE3DU;
-  for (int round = 0; round < 2; ++round) {
-    h = (h ^ h >> 15) * 0x2C1B3C6DU;
-    h = (h ^ h >> 12) * 0x297A2D39U;
-  }
-  return h ^ h >> 15;
-}
-
-// The random choices of a case.
-class Choices {
- public:
-  __device__ Choices(std::uint32_t seed, std::uint32_t use) : seed_(seed), use_(use) {}
-  __device__ unsigned below(unsigned end) { return mix(seed_, count_++, use_) % end; }
-
- private:
-  std::uint32_t seed_, use_, count_ = 0;
-};
-
-enum Use : std::uint32_t { kFill, kCopy, kMultiply, kStart, kFold };
-
 #if TILEGATE_TEST_ASYNC
-
-// What each thread stores, a copy or a multiplication may read or overwrite.
-__device__ void fill(Storage& smem, std::uint32_t seed) {
-  for (unsigned i = threadIdx.x; i < kWords; i += kThreads) smem.words[i] = mix(seed, i, kFill);
-  device::fence_async_proxy();
-}
 
 // Each copies up to half a quarter of shared memory, from anywhere in `source`.
 __device__ void start_copies(Storage& smem, std::uint32_t seed, const std::uint32_t* source) {
@@ -127,9 +89,7 @@ __global__ void copy(std::uint32_t first, const std::uint32_t* source, std::uint
   __syncthreads();  // all is stored, the barriers are made
   if (threadIdx.x == 0) start_copies(smem, seed, source);
   for (device::Barrier& barrier : smem.full) device::barrier_wait(barrier, 0);
-  std::uint32_t sum = 0;
-  for (unsigned i = threadIdx.x; i < kWords; i += kThreads) sum += mix(smem.words[i], i, kFold);
-  sums[blockIdx.x * kThreads + threadIdx.x] = sum;
+  sums[blockIdx.x * kThreads + threadIdx.x] = checksum(smem);
 #endif
 }
 
@@ -143,33 +103,16 @@ __global__ void multiply_random_tiles(std::uint32_t first, std::uint32_t* sums) 
 #endif
 }
 
-device::LaunchConfig config_of(const char* kernel, std::size_t cases) {
-  return {.kernel = kernel,
-          .blocks = static_cast<std::int64_t>(cases),
-          .threads_x = kThreads,
-          .shared_bytes = sizeof(Storage)};
-}
-
-// One checksum per case, of those of its threads.
-Status fold(const device::Buffer& sums, std::vector<std::uint32_t>* checksums) {
-  std::vector<std::uint32_t> of_threads(checksums->size() * kThreads);
-  if (Status s = device::synchronize(); !s.ok()) return s;
-  const std::size_t bytes = of_threads.size() * sizeof(std::uint32_t);
-  if (Status s = device::copy_to_host(of_threads.data(), sums.data(), bytes); !s.ok()) return s;
-  for (std::size_t i = 0; i < of_threads.size(); ++i) {
-    (*checksums)[i / kThreads] += of_threads[i];
-  }
-  return {};
+Status fill_source(const device::Buffer& source) {
+  std::vector<std::uint32_t> words(kSourceWords);
+  for (std::uint32_t i = 0; i < kSourceWords; ++i) words[i] = mix(1, i, kFill);
+  return device::copy_to_device(source.data(), words.data(), source.size());
 }
 
 Status run_copies(std::uint32_t first, std::vector<std::uint32_t>* checksums) {
-  std::vector<std::uint32_t> words(kSourceWords);
-  for (std::uint32_t i = 0; i < kSourceWords; ++i) words[i] = mix(1, i, kFill);
   const device::Buffer source(kSourceWords * sizeof(std::uint32_t));
   const device::Buffer sums(checksums->size() * kThreads * sizeof(std::uint32_t));
-  if (Status s = device::copy_to_device(source.data(), words.data(), source.size()); !s.ok()) {
-    return s;
-  }
+  if (Status s = fill_source(source); !s.ok()) return s;
   const Status launched = device::launch(config_of("copy", checksums->size()), nullptr, copy, first,
                                          reinterpret_cast<const std::uint32_t*>(source.data()),
                                          reinterpret_cast<std::uint32_t*>(sums.data()));

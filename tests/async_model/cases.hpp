@@ -10,8 +10,12 @@ namespace tilegate::async_model {
 
 constexpr std::uint32_t kSourceWords = 1U << 16;  // that bulk copies read
 
+// Fills what copies read, of kSourceWords words.
+Status fill_source(const device::Buffer& source);
+
 // Cases first, first + 1, …: as many as there are checksums, which must be 0.
 Status run_copies(std::uint32_t first, std::vector<std::uint32_t>* checksums);
+Status run_boxes(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 template <int kN>
 Status run_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 

@@ -72,6 +72,10 @@ TEST_P(HazardsTest, CleanTwinPasses) {
 INSTANTIATE_TEST_SUITE_P(Planted, HazardsTest,
                          testing::ValuesIn(planted::plants().begin(), planted::plants().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
+INSTANTIATE_TEST_SUITE_P(PlantedCluster, HazardsTest,
+                         testing::ValuesIn(planted::cluster_plants().begin(),
+                                           planted::cluster_plants().end()),
+                         [](const auto& tested) { return std::string(tested.param.name); });
 INSTANTIATE_TEST_SUITE_P(PlantedAsync, HazardsTest,
                          testing::ValuesIn(planted::async_plants().begin(),
                                            planted::async_plants().end()),

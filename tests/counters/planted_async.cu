@@ -38,6 +38,7 @@ enum class Fault {
   kMultipliesWithoutArrive,
   kMultipliesOtherShape,
   kWarpMultipliesLess,
+  kWarpMultipliesOtherTile,
   kLeavesMultiplication,
 };
 
@@ -130,6 +131,9 @@ __device__ void consume(Storage& smem, float* memory) {
     if (kFault == Fault::kMultipliesBeyondSharedMemory) {
       a = device::matrix_descriptor(smem.unwritten, device::Swizzle::kNone, kBytesOfA, 128);
     }
+    if (kFault == Fault::kWarpMultipliesOtherTile && threadIdx.x >= 96) {
+      a = device::matrix_descriptor(smem.a[stage], device::Swizzle::kNone, kBytesOfA / 2, 0);
+    }
     if (kFault != Fault::kMultipliesWithoutArrive || tile == 0) device::warpgroup_arrive();
     if (kFault != Fault::kWarpMultipliesLess || !is_last || threadIdx.x < 96) {
       device::warpgroup_mma_s8<kN>(acc, a, b);
@@ -152,7 +156,7 @@ __device__ void consume(Storage& smem, float* memory) {
     }
   }
   for (const std::int32_t value : acc) sum = 3 * sum + value;
-  memory[kResults + threadIdx.x] = static_cast<float>(sum % 4096 + others[0]);
+  if (blockIdx.x == 0) memory[kResults + threadIdx.x] = static_cast<float>(sum % 4096 + others[0]);
 }
 
 template <Fault kFault>
@@ -188,6 +192,66 @@ __global__ void multiply_stored_tiles(float* memory) {
   memory[kResults + threadIdx.x] = static_cast<float>(acc[0]);
 }
 
+enum class StoreFault {
+  kNone,
+  kUnfenced,
+  kOverwritesWhileStoring,
+  kLeavesStore,
+  kStoresMisaligned,
+  kCopiesMisalignedBox,
+  kNamesTooFewCoordinates,
+};
+
+// A box comes from memory by a tensor copy, and goes to the results by a store.
+template <StoreFault kFault>
+__global__ void pass_through(float* memory, const __grid_constant__ device::TensorMap map) {
+  auto& smem = device::shared_storage<Storage>();
+  auto* const words = reinterpret_cast<float*>(smem.a[0]);
+  if (threadIdx.x == 0) {
+    device::barrier_init(smem.full[0], 1);
+    device::barrier_init_fence();
+    device::barrier_arrive_expect(smem.full[0], 512);
+    float* const to = words + (kFault == StoreFault::kCopiesMisalignedBox ? 4 : 0);
+    if (kFault == StoreFault::kNamesTooFewCoordinates) {
+      device::copy_tensor(to, map, 0, 0, smem.full[0]);
+    } else {
+      device::copy_tensor(to, map, 0, 0, 0, smem.full[0]);
+    }
+  }
+  __syncthreads();  // the barrier is made
+  device::barrier_wait(smem.full[0], 0);
+  words[threadIdx.x] += 1.0F;
+  if (kFault != StoreFault::kUnfenced) device::fence_async_proxy();
+  __syncthreads();  // all have stored
+  if (threadIdx.x == 0) {
+    float* const to = memory + kResults + (kFault == StoreFault::kStoresMisaligned ? 1 : 0);
+    device::store_bulk(to, words, 512);
+    device::store_commit();
+    if (kFault != StoreFault::kOverwritesWhileStoring && kFault != StoreFault::kLeavesStore) {
+      device::store_wait<0>();
+    }
+  }
+  if (kFault != StoreFault::kLeavesStore) {
+    __syncthreads();  // the store has read
+    words[threadIdx.x] = 0.0F;
+  }
+  if (kFault == StoreFault::kOverwritesWhileStoring && threadIdx.x == 0) device::store_wait<0>();
+}
+
+template <StoreFault kFault>
+Status launch_store(float* memory) {
+  device::TensorMap map;
+  const device::TensorLayout layout{.data = memory,
+                                    .dimensions = 3,
+                                    .size = {32, 4, 2},
+                                    .stride_bytes = {0, 128, 512},
+                                    .box = {32, 4, 1}};
+  if (Status s = device::make_tensor_map(layout, &map); !s.ok()) return s;
+  const device::LaunchConfig config{
+      .kernel = "planted", .blocks = 1, .threads_x = kConsumers, .shared_bytes = sizeof(Storage)};
+  return device::launch(config, nullptr, pass_through<kFault>, memory, map);
+}
+
 // Two warps exchange words; the others go their own way.
 template <bool kRace, bool kDeadlock, bool kOtherCount>
 __global__ void exchange(float* memory) {
@@ -201,7 +265,7 @@ __global__ void exchange(float* memory) {
   } else if (!kRace) {
     device::named_barrier<1>(64);
   }
-  memory[kResults + threadIdx.x] = words[63 - threadIdx.x];
+  if (blockIdx.x == 0) memory[kResults + threadIdx.x] = words[63 - threadIdx.x];
 }
 
 template <bool kFaulty>
@@ -214,7 +278,7 @@ constexpr auto kUnequalExchange = exchange<false, false, kFaulty>;
 template <auto kKernel>
 Status launch(float* memory) {
   const device::LaunchConfig config{.kernel = "planted",
-                                    .blocks = 1,
+                                    .blocks = 2,
                                     .threads_x = kConsumers + 32,
                                     .shared_bytes = sizeof(Storage)};
   return device::launch(config, nullptr, kKernel, memory);
@@ -237,6 +301,9 @@ Status launch_warp(float* memory) {
 #define PLANT(fault, shows, message) \
   { &(#fault)[1], launch<pipeline<Fault::fault>>, launch<pipeline<Fault::kNone>>, message, shows }
 
+#define PLANT_STORE(fault, shows, message) \
+  { &(#fault)[1], launch_store<StoreFault::fault>, launch_store<StoreFault::kNone>, message, shows }
+
 // Where a plain build shows it.
 constexpr auto kStops = Shows::kStops;
 constexpr auto kForward = Shows::kWrongForward;
@@ -250,14 +317,17 @@ constexpr Plant kPlants[] = {
         "for the bulk copy that thread \\(128,0,0\\) started at|race at|no thread of the block)"),
     PLANT(kMultipliesBeforeWait, kForward,
           "(before the barrier_wait for the bulk copy that thread \\(128,0,0\\) started|"
-          "warpgroup_mma at .* reads byte 0 of shared memory, which nothing in the block has "
+          "the warpgroup_mma of warpgroup 0 at .* reads byte 0 of shared memory, which nothing in "
+          "the "
+          "block has "
           "written)"),
     PLANT(kReadsAfterArrival, kReverse,
           "race at byte \\d+ of shared memory: this thread writes at .*; thread .* read at .*; no "
           "barrier between|read of byte \\d+ of shared memory at .* before the barrier_wait"),
-    PLANT(kMultipliesAfterArrival, kReverse,
-          "write of byte \\d+ of shared memory at .*, which the warpgroup_mma of warp \\d at .* "
-          "still reads: no warpgroup_wait comes before"),
+    PLANT(
+        kMultipliesAfterArrival, kReverse,
+        "write of byte \\d+ of shared memory at .*, which the warpgroup_mma of warpgroup \\d at .* "
+        "still reads: its wait does not come before"),
     PLANT(
         kKeepsParity, kStops,
         "thread \\(128,0,0\\): wait on the wrong phase: barrier_wait at .* for parity 1 is for "
@@ -279,7 +349,7 @@ constexpr Plant kPlants[] = {
           "write of byte 0 of shared memory at .* before the barrier_wait for the bulk copy"),
     PLANT(kCopiesPastSharedMemory, kStops,
           "copy_bulk at .* of 2048 bytes that are not in the \\d+ bytes"),
-    PLANT(kCopiesMisaligned, kStops, "misaligned copy_bulk at .* of 1024 bytes to byte 0"),
+    PLANT(kCopiesMisaligned, kStops, "misaligned copy_bulk at .* of 1024 bytes at byte 0"),
     PLANT(kCopiesFromOutside, kStops, "outside every operand"),
     PLANT(kNobodyWaits, kStops,
           "block ends in phase 0 of the barrier|no thread has waited for phase 0"),
@@ -298,20 +368,40 @@ constexpr Plant kPlants[] = {
         "store of acc\\[2\\] at .* before the warpgroup_wait|acc\\[2\\] of the warpgroup_mma at .* "
         "was written before its warpgroup_wait"),
     PLANT(kMultipliesBeyondTile, kForward,
-          "warpgroup_mma at .* reads byte \\d+ of shared memory, which nothing in the block has "
-          "written: is its descriptor right"),
+          "the warpgroup_mma of warpgroup \\d at .* reads byte \\d+ of shared memory, which "
+          "nothing in "
+          "the block has "
+          "written"),
     PLANT(kMultipliesBeyondSharedMemory, kStops,
           "the descriptor of a puts row 0 at byte \\d+ of \\d+ bytes of shared memory"),
     PLANT(kMultipliesWithoutArrive, kStops, "without warpgroup_arrive\\(\\) since"),
     PLANT(kMultipliesOtherShape, kStops, "accumulators of the one of another shape at"),
     PLANT(kWarpMultipliesLess, kStops,
+          "deadlock: thread \\(0,0,0\\) \\(and 95 more\\) waits at .*planted_async\\.cu:\\d+ for "
+          "all threads "
+          "of its warpgroup to start the same multiplications"),
+    PLANT(kWarpMultipliesOtherTile, kStops,
           "thread \\(96,0,0\\): has not started the same multiplications as thread \\(0,0,0\\)"),
     PLANT(kLeavesMultiplication, kStops, "leaves the kernel before the warpgroup_wait of"),
     {"MultipliesStoredTilesUnfenced", launch_warpgroup<multiply_stored_tiles<true>>,
      launch_warpgroup<multiply_stored_tiles<false>>,
-     "warpgroup_mma at .* reads byte \\d+ of shared memory, which thread \\(\\d+,0,0\\) stored at "
+     "the warpgroup_mma of warpgroup \\d at .* reads byte \\d+ of shared memory, which thread "
+     "\\(\\d+,0,0\\) stored at "
      ".*planted_async\\.cu:\\d+ and did not fence_async_proxy\\(\\) before a barrier",
      kNowhere},
+    PLANT_STORE(kUnfenced, kNowhere,
+                "the store of thread \\(0,0,0\\) at .* reads byte 0 of shared memory, which thread "
+                "\\(0,0,0\\) stored at .*planted_async\\.cu:\\d+ and did not fence_async_proxy"),
+    PLANT_STORE(
+        kOverwritesWhileStoring, kReverse,
+        "write of byte \\d+ of shared memory at .*planted_async\\.cu:\\d+, which the store of "
+        "thread \\(0,0,0\\) at .* still reads: its wait does not come before"),
+    PLANT_STORE(kLeavesStore, kStops, "leaves the kernel before the store_wait of the store at"),
+    PLANT_STORE(kStoresMisaligned, kStops, "misaligned store_bulk at .* of 512 bytes at byte 0"),
+    PLANT_STORE(kCopiesMisalignedBox, kStops,
+                "misaligned copy_tensor at .* at byte 16 of shared memory: it must be"),
+    PLANT_STORE(kNamesTooFewCoordinates, kStops,
+                "copy_tensor at .* names 2 coordinates of a tensor of 3 dimensions"),
     {"MultipliesInAWarp", launch_warp, launch_warpgroup<multiply_stored_tiles<false>>,
      "by a warpgroup of fewer than 128 threads", kStops},
     {"ExchangesWithoutBarrier", launch<kRacingExchange<true>>, launch<kRacingExchange<false>>,

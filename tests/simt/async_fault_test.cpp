@@ -80,6 +80,10 @@ TEST_P(AsyncFault, CleanTwinIsRightUnderEverySchedule) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(PlantedCluster, AsyncFault,
+                         testing::ValuesIn(planted::cluster_plants().begin(),
+                                           planted::cluster_plants().end()),
+                         [](const auto& tested) { return std::string(tested.param.name); });
 INSTANTIATE_TEST_SUITE_P(Planted, AsyncFault,
                          testing::ValuesIn(planted::async_plants().begin(),
                                            planted::async_plants().end()),

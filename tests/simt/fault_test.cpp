@@ -170,6 +170,8 @@ TEST(Launch, BeyondTheLimitsIsRefused) {
   expect_fault(launch_with([](auto& c) { c.blocks = std::int64_t{1} << 31; }), {"blocks"});
   EXPECT_TRUE(is_ok(launch_with([](auto& c) { c.shared_bytes = 227 * 1024; })));
   expect_fault(launch_with([](auto& c) { c.shared_bytes = 227 * 1024 + 1; }), {"shared memory"});
+  expect_fault(launch_with([](auto& c) { c.cluster = 2; }), {"invalid clusters of 2 blocks"});
+  expect_fault(launch_with([](auto& c) { c.cluster = 0; }), {"invalid clusters of 0 blocks"});
 }
 
 #if defined(__SANITIZE_ADDRESS__)

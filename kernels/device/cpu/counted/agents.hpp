@@ -1,5 +1,6 @@
-// Who does something in a block, besides its threads: the multiplications of each warp, and the
-// copies that complete on each mbarrier. Each thread has a clock of what all of them did before.
+// Who does something in a block, besides its threads: the multiplications of each warpgroup, the
+// stores from shared memory of each thread, and the copies that complete on each mbarrier. Each
+// thread has a clock of what all of them did before.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +34,11 @@ class Agents {
   // Agents are the threads by their numbers, then these.
   // The launch before: 1 once the thread has waited for its end.
   unsigned previous_launch() const { return threads_; }
-  unsigned multiplications_of(unsigned warp) const { return threads_ + 1 + warp; }
-  unsigned copies_of(unsigned barrier) const {
-    return multiplications_of((threads_ + kWarpSize - 1) / kWarpSize) + barrier;
+  unsigned multiplications_of(unsigned warpgroup) const { return threads_ + 1 + warpgroup; }
+  unsigned stores_of(unsigned thread) const {
+    return multiplications_of((threads_ + kWarpSize - 1) / kWarpSize) + thread;
   }
+  unsigned copies_of(unsigned barrier) const { return stores_of(threads_) + barrier; }
 
   const AgentClock& clock(unsigned thread) const { return clocks_[thread]; }
   bool knows(unsigned thread, unsigned agent, Stamp stamp) const {

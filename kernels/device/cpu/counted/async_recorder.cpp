@@ -1,4 +1,5 @@
 // What the executor tells of asynchronous work, judged; see recorder.hpp.
+#include <algorithm>
 #include <string>
 
 #include <tilegate/device/async.cuh>
@@ -7,11 +8,6 @@
 #include "sites.hpp"
 
 namespace tilegate::simt::counted {
-namespace {
-
-constexpr unsigned kBulkUnit = 16;  // bytes that are checked at a time
-
-}  // namespace
 
 void Recorder::make_mbarrier(std::size_t offset, const Site& site) {
   order_.make_mbarrier();
@@ -26,26 +22,83 @@ void Recorder::use_mbarrier(std::size_t offset, const Site& site) {
   if (problem) executor::fail(*problem);
 }
 
-void Recorder::start_bulk_copy(std::size_t offset, const void* gmem, unsigned bytes,
-                               unsigned barrier, std::int64_t phase, const Site& site) {
-  const std::uint32_t number = Sites::number_of(site);
-  const auto from = reinterpret_cast<std::uintptr_t>(gmem);
-  for (unsigned i = 0; i < bytes; i += kBulkUnit) {
-    if (!global_.holds(from + i, kBulkUnit)) check_foreign(from + i, kBulkUnit, false, number);
-    if (const auto problem = global_.access(thread_, from + i, kBulkUnit, false, number)) {
-      executor::fail(*problem);
-    }
-  }
-  const auto problem =
-      hazards_.start_bulk_copy(thread_, offset, bytes, barrier, static_cast<Stamp>(phase), number);
+void Recorder::start_bulk_copy(std::size_t offset, unsigned bytes, unsigned barrier,
+                               std::int64_t phase, const Site& site) {
+  const auto problem = hazards_.start_bulk_copy(thread_, offset, bytes, barrier,
+                                                static_cast<Stamp>(phase), Sites::number_of(site));
   if (problem) executor::fail(*problem);
 }
 
-void Recorder::start_multiplication(std::size_t offset, unsigned bytes, int group,
-                                    const Site& site) {
-  const auto problem = hazards_.start_multiplication(
-      thread_, offset, bytes, static_cast<Stamp>(group), Sites::number_of(site));
+// Global memory is judged by words: also one of which only a part is accessed.
+void Recorder::access_global(const void* gmem, std::size_t bytes, bool store, const Site& site) {
+  constexpr std::uintptr_t kWord = 4;
+  const std::uint32_t number = Sites::number_of(site);
+  const auto begin = reinterpret_cast<std::uintptr_t>(gmem);
+  for (std::uintptr_t word = begin / kWord * kWord; word < begin + bytes; word += kWord) {
+    if (!global_.holds(word, 1)) check_foreign(word, kWord, store, number);
+    if (const auto problem = global_.access(thread_, word, kWord, store, number)) {
+      executor::fail(*problem);
+    }
+  }
+}
+
+void Recorder::start_bulk_store(std::size_t offset, unsigned bytes, int group, const Site& site) {
+  start_async_read(
+      {order_.agents().stores_of(thread_), static_cast<Stamp>(group), Sites::number_of(site)},
+      offset, bytes);
+}
+
+void Recorder::start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup,
+                                    int group, const Site& site) {
+  start_async_read({order_.agents().multiplications_of(warpgroup), static_cast<Stamp>(group),
+                    Sites::number_of(site)},
+                   offset, bytes);
+}
+
+void Recorder::start_async_read(const Hazards::Reader& reader, std::size_t offset, unsigned bytes) {
+  const auto problem = hazards_.start_async_read(thread_, reader, offset, bytes);
   if (problem) executor::fail(*problem);
+}
+
+void Recorder::release_cluster_barrier() {
+  check_unwritten_read();
+  order_.block_barrier();
+}
+
+void Recorder::reach_into(unsigned rank, const Site& site) {
+  reach_into(rank, Sites::number_of(site));
+}
+
+void Recorder::reach_into(unsigned rank, std::uint32_t site) {
+  if (rank == thread_ / (threads_ / cluster_)) return;
+  const Reach reach{thread_, rank, order_.now(), order_.stamp_of(thread_), site};
+  const auto known = std::find_if(reaches_.begin(), reaches_.end(), [&](const Reach& other) {
+    return other.thread == reach.thread && other.rank == reach.rank;
+  });
+  if (known == reaches_.end()) {
+    reaches_.push_back(reach);
+  } else {
+    *known = reach;
+  }
+}
+
+// At the end of a cluster: a block whose shared memory others access must learn that they are done,
+// before it ends.
+void Recorder::check_reaches() {
+  const unsigned block_threads = threads_ / cluster_;
+  for (const Reach& reach : reaches_) {
+    bool is_known = reach.epoch < order_.now();
+    for (unsigned i = 0; i < block_threads && !is_known; ++i) {
+      is_known = order_.is_ordered(reach.thread, reach.stamp, reach.rank * block_threads + i);
+    }
+    if (is_known) continue;
+    executor::report(reach.thread, "accesses the shared memory of block " +
+                                       std::to_string(reach.rank) + " of its cluster at " +
+                                       Sites::all().describe(reach.site) +
+                                       ", which may have ended: no barrier makes it wait");
+    break;
+  }
+  reaches_.clear();
 }
 
 void Recorder::take_registers(const std::int32_t* registers, std::size_t count, const Site& site) {

@@ -19,7 +19,7 @@ void Hazards::begin_launch(std::size_t shared_bytes) {
 
 void Hazards::begin_block() {
   unwritten_read_.reset();
-  for (OtherReaders& readers : other_readers_) readers.multiplications.clear();
+  for (OtherReaders& readers : other_readers_) readers.async.clear();
   // A copy that the last block did not wait for is lost with the block.
   if (!copies_started_) return;
   for (Word& word : words_) word.copy_pending = false;
@@ -38,7 +38,7 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
                                      ", which no thread of the block has written, at " +
                                      place(site)};
     }
-    if (word.filler != 0) {
+    if (is_filled(word)) {
       if (auto problem = check_filled(thread, word, i * kWordBytes, "read", site)) return problem;
     } else if (word.write_epoch == order_.now() &&
                !order_.is_ordered(word.writer, word.write_stamp, thread)) {
@@ -66,7 +66,7 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
 
 std::optional<std::string> Hazards::check_write(unsigned thread, Word& word, std::uint64_t offset,
                                                 std::uint32_t site) {
-  if (word.filler != 0) {
+  if (is_filled(word)) {
     if (auto problem = check_filled(thread, word, offset, "write", site)) return problem;
   } else if (word.write_epoch == order_.now() &&
              !order_.is_ordered(word.writer, word.write_stamp, thread)) {

@@ -42,10 +42,15 @@ class Hazards {
   // A bulk copy writes from its start on until the phase `phase` of mbarrier `barrier` is complete.
   std::optional<std::string> start_bulk_copy(unsigned thread, std::uint64_t offset, unsigned bytes,
                                              unsigned barrier, Stamp phase, std::uint32_t site);
-  // A multiplication in group `group` of the thread's warp reads from its start on until the wait
-  // for that group.
-  std::optional<std::string> start_multiplication(unsigned thread, std::uint64_t offset,
-                                                  unsigned bytes, Stamp group, std::uint32_t site);
+  // Reads a word that more than __syncthreads orders.
+  struct Reader {
+    unsigned agent;  // of agents.hpp
+    Stamp stamp;
+    std::uint32_t site;
+  };
+  // The thread starts a multiplication or a store that reads until the agent is waited for.
+  std::optional<std::string> start_async_read(unsigned thread, const Reader& reader,
+                                              std::uint64_t offset, unsigned bytes);
 
  private:
   static constexpr unsigned kWordBytes = 4;
@@ -70,18 +75,17 @@ class Hazards {
     std::array<Stamp, kWarpSize> read_stamp{};
   };
 
-  // Readers of a word that more than __syncthreads orders.
-  struct Reader {
-    std::uint16_t thread;  // of a multiplication: its warp
-    Stamp stamp;           // or its group
-    std::uint32_t site;
-  };
   struct OtherReaders {
     Epoch epoch = 0;
-    std::vector<Reader> threads;          // of other warps than `read_warp`, in this epoch
-    std::vector<Reader> multiplications;  // until something else writes the word
+    std::vector<Reader> threads;  // of other warps than `read_warp`, in this epoch
+    std::vector<Reader> async;    // until something else writes the word
   };
 
+  // Did a bulk copy of this block write it last?
+  bool is_filled(const Word& word) const {
+    return word.filler != 0 && word.write_epoch >= order_.block_began();
+  }
+  static void add(std::vector<Reader>* readers, const Reader& reader);
   void add_other_reader(unsigned thread, std::size_t word, std::uint32_t site);
   std::optional<std::string> check_other_readers(unsigned thread, std::size_t word,
                                                  std::uint32_t site);

@@ -58,8 +58,8 @@ void tilegate_counted_copy_async(float* smem, const float* gmem, unsigned bytes,
 
 namespace tilegate::simt::observer {
 
-void begin_launch(const device::LaunchConfig& config, std::byte* shared) {
-  recorder.begin_launch(config, shared);
+void begin_launch(const device::LaunchConfig& config, std::byte* shared, std::size_t shared_bytes) {
+  recorder.begin_launch(config, shared, shared_bytes);
 }
 void end_launch() { recorder.end_launch(); }
 void begin_block(unsigned block) { recorder.begin_block(block); }
@@ -68,7 +68,9 @@ void resume_thread(unsigned number, const StackBounds& stack) {
   recorder.resume_thread(number, stack.bottom, stack.size);
 }
 void stop_thread(unsigned number) { recorder.stop_thread(number); }
-void release_block_barrier() { recorder.release_block_barrier(); }
+void release_block_barrier(unsigned rank) { recorder.release_block_barrier(rank); }
+void release_cluster_barrier() { recorder.release_cluster_barrier(); }
+void reach_into(unsigned rank, const Site& site) { recorder.reach_into(rank, site); }
 void release_warp_barrier(unsigned warp, unsigned mask) {
   recorder.release_warp_barrier(warp, mask);
 }
@@ -81,18 +83,28 @@ void complete_phase(unsigned barrier, std::int64_t phase, bool copied) {
   recorder.complete_phase(barrier, phase, copied);
 }
 void pass_mbarrier(unsigned thread, unsigned barrier) { recorder.pass_mbarrier(thread, barrier); }
-void start_bulk_copy(std::size_t offset, const void* gmem, unsigned bytes, unsigned barrier,
-                     std::int64_t phase, const Site& site) {
-  recorder.start_bulk_copy(offset, gmem, bytes, barrier, phase, site);
+void start_bulk_copy(std::size_t offset, unsigned bytes, unsigned barrier, std::int64_t phase,
+                     const Site& site) {
+  recorder.start_bulk_copy(offset, bytes, barrier, phase, site);
 }
+void access_global(const void* gmem, std::size_t bytes, bool store, const Site& site) {
+  recorder.access_global(gmem, bytes, store, site);
+}
+void start_bulk_store(std::size_t offset, unsigned bytes, int group, const Site& site) {
+  recorder.start_bulk_store(offset, bytes, group, site);
+}
+void finish_bulk_stores(int group) { recorder.finish_bulk_stores(group); }
 void fence_async_proxy() { recorder.fence_async_proxy(); }
 void release_named_barrier(const std::vector<unsigned>& threads) {
   recorder.release_named_barrier(threads);
 }
-void start_multiplication(std::size_t offset, unsigned bytes, int group, const Site& site) {
-  recorder.start_multiplication(offset, bytes, group, site);
+void start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup, int group,
+                          const Site& site) {
+  recorder.start_multiplication(offset, bytes, warpgroup, group, site);
 }
-void finish_multiplications(int group) { recorder.finish_multiplications(group); }
+void finish_multiplications(unsigned warpgroup, int group) {
+  recorder.finish_multiplications(warpgroup, group);
+}
 void take_registers(const std::int32_t* registers, std::size_t count, const Site& site) {
   recorder.take_registers(registers, count, site);
 }

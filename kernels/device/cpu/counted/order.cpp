@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include <tilegate/device/cpu/executor.hpp>
 
 namespace tilegate::simt::counted {
 
 void Order::begin_launch(const device::LaunchConfig& config) {
-  const std::size_t threads = std::size_t{config.threads_x} * config.threads_y;
   threads_x_ = config.threads_x;
+  block_threads_ = config.threads_x * config.threads_y;
+  has_clusters_ = config.cluster > 1;
+  const std::size_t threads = std::size_t{block_threads_} * config.cluster;
   overlaps_previous_ = config.overlaps_previous;
   launch_began_ = ++epoch_;
   has_waited_.assign(threads, !overlaps_previous_);
@@ -148,9 +151,15 @@ void Order::meet(const std::vector<unsigned>& threads) {
   }
 }
 
-void Order::finish_multiplications(unsigned thread, Stamp group) {
+void Order::meet(unsigned first, unsigned count) {
+  std::vector<unsigned> threads(count);
+  std::iota(threads.begin(), threads.end(), first);
+  meet(threads);
+}
+
+void Order::finish(unsigned thread, unsigned agent, Stamp stamp) {
   if (!agents_.in_use()) use_agents();
-  agents_.learn(thread, agents_.multiplications_of(thread / kWarpSize), group);
+  agents_.learn(thread, agent, stamp);
 }
 
 void Order::fence_proxy(unsigned thread) {
@@ -170,9 +179,20 @@ bool Order::is_fenced(unsigned writer, Epoch epoch, Stamp stamp, unsigned thread
   return next->epoch < epoch_ || is_ordered(writer, next->stamp, thread);
 }
 
+std::string Order::name_of_agent(unsigned agent) const {
+  if (agent < agents_.stores_of(0)) {
+    return "the warpgroup_mma of warpgroup " +
+           std::to_string(agent - agents_.multiplications_of(0));
+  }
+  return "the store of thread " + name_of(agent - agents_.stores_of(0));
+}
+
 std::string Order::name_of(unsigned thread) const {
-  return "(" + std::to_string(thread % threads_x_) + "," + std::to_string(thread / threads_x_) +
-         ",0)";
+  const unsigned number = thread % block_threads_;
+  const std::string index =
+      "(" + std::to_string(number % threads_x_) + "," + std::to_string(number / threads_x_) + ",0)";
+  if (!has_clusters_) return index;
+  return index + " of block " + std::to_string(block_ + thread / block_threads_);
 }
 
 }  // namespace tilegate::simt::counted

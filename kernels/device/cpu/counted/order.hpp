@@ -28,22 +28,24 @@ class Order {
   void warp_barrier(unsigned warp, unsigned mask);
   void wait_for_previous_launch(unsigned thread) { has_waited_[thread] = true; }
 
-  // Mbarriers are numbered in each block, their phases from 1 on, as are the groups of
-  // multiplications of a thread. A phase whose bytes come from copies completes these too.
+  // Mbarriers are numbered in each block, their phases from 1 on. A phase whose bytes come from
+  // copies completes these too.
   void make_mbarrier();
   void arrive(unsigned thread, unsigned barrier);
   void complete_phase(unsigned barrier, Stamp phase, bool completes_copies);
   void pass(unsigned thread, unsigned barrier);  // its last complete phase
   void meet(const std::vector<unsigned>& threads);
-  void finish_multiplications(unsigned thread, Stamp group);
+  void meet(unsigned first, unsigned count);
+  // The thread has waited for what the agent did up to `stamp`.
+  void finish(unsigned thread, unsigned agent, Stamp stamp);
   void fence_proxy(unsigned thread);
 
-  bool is_after_copies(unsigned thread, unsigned barrier, Stamp phase) const {
-    return agents_.knows(thread, agents_.copies_of(barrier), phase);
+  const Agents& agents() const { return agents_; }
+  // Does what the thread does now come after what an agent of asynchronous work did up to `stamp`?
+  bool is_after(unsigned thread, unsigned agent, Stamp stamp) const {
+    return agents_.knows(thread, agent, stamp);
   }
-  bool is_after_multiplications(unsigned thread, unsigned warp, Stamp group) const {
-    return agents_.knows(thread, agents_.multiplications_of(warp), group);
-  }
+  std::string name_of_agent(unsigned agent) const;
   // Has `writer` called fence_async_proxy() after what it did then, and before what `thread` does
   // now?
   bool is_fenced(unsigned writer, Epoch epoch, Stamp stamp, unsigned thread) const;
@@ -76,7 +78,8 @@ class Order {
   Epoch epoch_ = 1;  // 0: never
   Epoch block_began_ = 1, launch_began_ = 1;
   unsigned block_ = 0;
-  unsigned threads_x_ = 1;
+  unsigned threads_x_ = 1, block_threads_ = 1;
+  bool has_clusters_ = false;
   bool overlaps_previous_ = false;
   std::vector<bool> has_waited_;  // each thread of a block
   bool clocks_moved_ = false;

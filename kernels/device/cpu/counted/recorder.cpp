@@ -82,13 +82,16 @@ Counters Recorder::end_counting() {
   return result;
 }
 
-void Recorder::begin_launch(const device::LaunchConfig& config, const std::byte* shared) {
-  threads_ = config.threads_x * config.threads_y;
+void Recorder::begin_launch(const device::LaunchConfig& config, const std::byte* shared,
+                            std::size_t shared_bytes) {
+  cluster_ = config.cluster;
+  threads_ = config.threads_x * config.threads_y * cluster_;
   shared_ = reinterpret_cast<std::uintptr_t>(shared);
-  shared_bytes_ = config.shared_bytes;
+  shared_bytes_ = shared_bytes;
+  shared_stride_ = cluster_ == 1 ? 0 : (shared_bytes - config.shared_bytes) / (cluster_ - 1);
   if (is_counting_) warps_.assign((threads_ + kWarpSize - 1) / kWarpSize, Warp{});
   order_.begin_launch(config);
-  hazards_.begin_launch(config.shared_bytes);
+  hazards_.begin_launch(shared_bytes);
   is_running_ = true;
 }
 
@@ -107,7 +110,13 @@ void Recorder::begin_block(unsigned block) {
 }
 
 void Recorder::end_block() {
+  check_unwritten_read();
+  if (!reaches_.empty()) check_reaches();
+}
+
+void Recorder::check_unwritten_read() {
   if (const auto& found = hazards_.unwritten_read()) executor::report(found->thread, found->what);
+  hazards_.block_barrier();
 }
 
 void Recorder::resume_thread(unsigned number, const void* stack, std::size_t stack_bytes) {
@@ -130,11 +139,14 @@ void Recorder::stop_thread(unsigned number) {
   warp.stopped = 0;
 }
 
-void Recorder::release_block_barrier() {
+void Recorder::release_block_barrier(unsigned rank) {
   ++barriers_;
-  end_block();
-  hazards_.block_barrier();
-  order_.block_barrier();
+  check_unwritten_read();
+  if (cluster_ == 1) {
+    order_.block_barrier();
+  } else {
+    order_.meet(threads_ / cluster_ * rank, threads_ / cluster_);
+  }
 }
 
 void Recorder::access(const void* pointer, unsigned bytes, bool store, std::uint32_t site) {
@@ -169,6 +181,7 @@ void Recorder::record_shared(std::uint64_t offset, unsigned bytes, bool store, s
   const auto problem = store ? hazards_.write(thread_, offset, bytes, site)
                              : hazards_.read(thread_, offset, bytes, site);
   if (problem) executor::fail(*problem);
+  if (cluster_ > 1) reach_into(static_cast<unsigned>(offset / shared_stride_), site);
   record(offset, bytes, store ? Kind::kSharedStore : Kind::kSharedLoad, site);
 }
 

@@ -35,13 +35,16 @@ class Recorder {
   void count_fma(std::uint32_t count) { fma_ += count; }
 
   // From the executor; see executor/observer.hpp.
-  void begin_launch(const device::LaunchConfig& config, const std::byte* shared);
+  void begin_launch(const device::LaunchConfig& config, const std::byte* shared,
+                    std::size_t shared_bytes);
   void end_launch();
   void begin_block(unsigned block);
   void end_block();
   void resume_thread(unsigned number, const void* stack, std::size_t stack_bytes);
   void stop_thread(unsigned number);
-  void release_block_barrier();
+  void release_block_barrier(unsigned rank);
+  void release_cluster_barrier();
+  void reach_into(unsigned rank, const Site& site);
   void release_warp_barrier(unsigned warp, unsigned mask) { order_.warp_barrier(warp, mask); }
   void wait_for_previous_launch() { order_.wait_for_previous_launch(thread_); }
   void complete_copy(const float* smem, std::size_t bytes);
@@ -52,13 +55,20 @@ class Recorder {
     order_.complete_phase(barrier, static_cast<Stamp>(phase), copied);
   }
   void pass_mbarrier(unsigned thread, unsigned barrier) { order_.pass(thread, barrier); }
-  void start_bulk_copy(std::size_t offset, const void* gmem, unsigned bytes, unsigned barrier,
-                       std::int64_t phase, const Site& site);
+  void start_bulk_copy(std::size_t offset, unsigned bytes, unsigned barrier, std::int64_t phase,
+                       const Site& site);
+  void access_global(const void* gmem, std::size_t bytes, bool store, const Site& site);
+  void start_bulk_store(std::size_t offset, unsigned bytes, int group, const Site& site);
+  void finish_bulk_stores(int group) {
+    order_.finish(thread_, order_.agents().stores_of(thread_), static_cast<Stamp>(group));
+  }
   void fence_async_proxy() { order_.fence_proxy(thread_); }
   void release_named_barrier(const std::vector<unsigned>& threads) { order_.meet(threads); }
-  void start_multiplication(std::size_t offset, unsigned bytes, int group, const Site& site);
-  void finish_multiplications(int group) {
-    order_.finish_multiplications(thread_, static_cast<Stamp>(group));
+  void start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup, int group,
+                            const Site& site);
+  void finish_multiplications(unsigned warpgroup, int group) {
+    const unsigned agent = order_.agents().multiplications_of(warpgroup);
+    order_.finish(thread_, agent, static_cast<Stamp>(group));
   }
   void take_registers(const std::int32_t* registers, std::size_t count, const Site& site);
   void give_back_registers(const std::int32_t* registers);
@@ -89,7 +99,19 @@ class Recorder {
     Site site;
   };
 
+  // The last access of a thread to the shared memory of another block.
+  struct Reach {
+    unsigned thread, rank;
+    Epoch epoch;
+    Stamp stamp;
+    std::uint32_t site;
+  };
+
   Recorder();
+  void reach_into(unsigned rank, std::uint32_t site);
+  void check_reaches();
+  void check_unwritten_read();
+  void start_async_read(const Hazards::Reader& reader, std::size_t offset, unsigned bytes);
   void check_registers(std::uintptr_t address, unsigned bytes, bool store,
                        std::uint32_t site) const;
   void record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site);
@@ -100,9 +122,11 @@ class Recorder {
   void count(const WarpAccess& access, Kind kind, std::uint32_t site);
 
   std::uintptr_t stack_ = 0, stack_bytes_ = 0;    // of the running thread
-  std::uintptr_t shared_ = 0, shared_bytes_ = 0;  // of the running block
+  std::uintptr_t shared_ = 0, shared_bytes_ = 0;  // of the running cluster
   unsigned thread_ = 0;
-  unsigned threads_ = 0;  // of a block
+  unsigned threads_ = 0;  // of a cluster
+  unsigned cluster_ = 1;
+  std::size_t shared_stride_ = 0;  // between the blocks of a cluster
   bool is_running_ = false;
   bool is_counting_ = false;
   std::vector<Access>* trace_ = nullptr;  // of the running thread, while it counts
@@ -112,6 +136,7 @@ class Recorder {
   Order order_;
   Hazards hazards_{order_};
   GlobalMemory global_{order_};
+  std::vector<Reach> reaches_;  // in this cluster
   std::uint64_t fma_ = 0, barriers_ = 0;
   std::vector<Line> lines_;  // [location][kind]
 };

@@ -12,14 +12,34 @@ bool Executor::copies_are_late() {
   return schedule_.kind_ != Schedule::Kind::kReverse;
 }
 
-bool Executor::multiplications_are_late() {
+bool Executor::reads_are_late() {
   if (schedule_.kind_ == Schedule::Kind::kShuffled) return (random_() & 1) != 0;
   return schedule_.kind_ == Schedule::Kind::kReverse;
 }
 
 Multiplications& Executor::multiplications() {
-  multiplies_ = true;
+  reads_late_ = true;
   return current_->multiplications;
+}
+
+BulkStores& Executor::stores() {
+  reads_late_ = true;
+  return current_->stores;
+}
+
+unsigned Executor::warpgroup_number() const {
+  const unsigned of_block = (block_threads_ + kWarpgroupSize - 1) / kWarpgroupSize;
+  return rank() * of_block + number_in_block(*current_) / kWarpgroupSize;
+}
+
+Warpgroup& Executor::warpgroup() {
+  const unsigned number = warpgroup_number();
+  if (number >= warpgroups_.size()) warpgroups_.resize(number + 1);
+  return warpgroups_[number];
+}
+
+Thread& Executor::warpgroup_thread(unsigned number) {
+  return *threads_[current_->number - number_in_block(*current_) % kWarpgroupSize + number];
 }
 
 void Executor::wait_as(State state, const Site& site) {
@@ -31,9 +51,13 @@ void Executor::wait_as(State state, const Site& site) {
 void Executor::begin_async() {
   named_barriers_.clear();
   mbarriers_.begin_block();
-  if (!multiplies_) return;
-  for (auto& thread : block_threads()) thread->multiplications = {};
-  multiplies_ = false;
+  if (!reads_late_) return;
+  for (auto& thread : all_threads()) {
+    thread->multiplications = {};
+    thread->stores = {};
+  }
+  warpgroups_.clear();
+  reads_late_ = false;
 }
 
 // Every thread waits: what is late is done now, for those that cannot go on without it.
@@ -41,8 +65,8 @@ bool Executor::advance_async() {
   const bool copies_first = schedule_.kind_ == Schedule::Kind::kShuffled && (random_() & 1) != 0;
   if (copies_first && mbarriers_.complete_a_copy()) return true;
   bool is_one_ready = false;
-  for (auto& thread : block_threads()) {
-    if (thread->state != State::kAtMultiplication) continue;
+  for (auto& thread : all_threads()) {
+    if (thread->state != State::kLate) continue;
     thread->state = State::kReady;
     is_one_ready = true;
   }
@@ -51,15 +75,21 @@ bool Executor::advance_async() {
 
 void Executor::end_async() {
   mbarriers_.end_block();
-  if (!multiplies_) return;
-  for (const auto& thread : block_threads()) {
+  if (!reads_late_) return;
+  for (const auto& thread : all_threads()) {
     const Multiplications& mine = thread->multiplications;
     if (const auto running = mine.running_at()) {
       report(thread->number, "leaves the kernel before the warpgroup_wait of the multiplication " +
                                  ("at " + to_string(*running)));
       return;
     }
-    const Thread& first = *threads_[thread->number / kWarpgroupSize * kWarpgroupSize];
+    if (const auto running = thread->stores.running_at()) {
+      report(thread->number,
+             "leaves the kernel before the store_wait of the store at " + to_string(*running));
+      return;
+    }
+    const unsigned first_number = thread->number - number_in_block(*thread) % kWarpgroupSize;
+    const Thread& first = *threads_[first_number];
     if (mine.history() != first.multiplications.history()) {
       report(thread->number, "has not started the same multiplications as thread " +
                                  to_string(first.index) + ": all threads of a warpgroup must");
@@ -71,22 +101,23 @@ void Executor::end_async() {
 std::size_t Executor::shared_offset(const void* data, std::size_t bytes, const char* use,
                                     const Site& site) {
   const std::size_t offset =
-      reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(shared_.get());
+      reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(shared_memory(0));
   if (offset >= config_.shared_bytes || bytes > config_.shared_bytes - offset) {
     fail(std::string(use) + " at " + to_string(site) + " of " + std::to_string(bytes) +
          " bytes that are not in the " + std::to_string(config_.shared_bytes) +
          " bytes of the block's shared memory");
   }
-  return offset;
+  return shared_base() + offset;
 }
 
 void Executor::named_barrier(unsigned id, unsigned threads, const Site& site) {
   const std::string here = "named_barrier<" + std::to_string(id) + "> at " + to_string(site);
-  if (threads == 0 || threads % kWarpSize != 0 || threads > num_threads_) {
+  if (threads == 0 || threads % kWarpSize != 0 || threads > block_threads_) {
     fail(here + " of " + std::to_string(threads) + " threads: it is of whole warps of the block");
   }
-  if (id >= named_barriers_.size()) named_barriers_.resize(id + 1);
-  NamedBarrier& barrier = named_barriers_[id];
+  const unsigned number = rank() * kNamedBarriers + id;
+  if (number >= named_barriers_.size()) named_barriers_.resize(number + 1);
+  NamedBarrier& barrier = named_barriers_[number];
   if (!barrier.waiting.empty() && barrier.threads != threads) {
     fail(here + " is of " + std::to_string(threads) + " threads, and of " +
          std::to_string(barrier.threads) + " at " +
@@ -94,7 +125,7 @@ void Executor::named_barrier(unsigned id, unsigned threads, const Site& site) {
   }
   barrier.threads = threads;
   barrier.waiting.push_back(current_->number);
-  current_->named_barrier = id;
+  current_->named_barrier = number;
   current_->site = site;
   current_->state = State::kAtNamedBarrier;
   if (barrier.waiting.size() == threads) {
@@ -113,12 +144,17 @@ std::string Executor::describe_wait(const Thread& thread) const {
       return "waits" + here + " " + mbarriers_.describe_wait(thread.number);
     case State::kAtNamedBarrier: {
       const NamedBarrier& barrier = named_barriers_[thread.named_barrier];
-      return "waits" + here + " for named barrier " + std::to_string(thread.named_barrier) +
-             ", which has " + std::to_string(barrier.waiting.size()) + " of " +
-             std::to_string(barrier.threads) + " threads";
+      return "waits" + here + " for named barrier " +
+             std::to_string(thread.named_barrier % kNamedBarriers) + ", which has " +
+             std::to_string(barrier.waiting.size()) + " of " + std::to_string(barrier.threads) +
+             " threads";
     }
     case State::kAtBlockBarrier:
       return "waits" + here + " for __syncthreads";
+    case State::kAtClusterBarrier:
+      return "waits" + here + " for cluster_sync";
+    case State::kAtMultiplication:
+      return "waits" + here + " for all threads of its warpgroup to start the same multiplications";
     case State::kAtWarpBarrier:
       return "waits" + here + " for lanes of its warp";
     default:
@@ -135,9 +171,10 @@ bool Executor::report_deadlock() {
   std::vector<Waiters> all;
   bool is_deadlock = false;
   unsigned culprit = 0;
-  for (const auto& thread : block_threads()) {
+  for (const auto& thread : all_threads()) {
     const bool waits_for_some =
-        thread->state == State::kAtMbarrier || thread->state == State::kAtNamedBarrier;
+        thread->state == State::kAtMbarrier || thread->state == State::kAtNamedBarrier ||
+        thread->state == State::kAtMultiplication || thread->state == State::kAtClusterBarrier;
     if (waits_for_some && !std::exchange(is_deadlock, true)) culprit = thread->number;
     const std::string what = describe_wait(*thread);
     const auto same = std::find_if(all.begin(), all.end(),
@@ -152,7 +189,9 @@ bool Executor::report_deadlock() {
   std::string text = "deadlock";
   const char* separator = ": ";
   for (const Waiters& waiters : all) {
-    text += separator + ("thread " + to_string(threads_[waiters.first]->index));
+    const Thread& first = *threads_[waiters.first];
+    text += separator + ("thread " + to_string(first.index));
+    if (config_.cluster > 1) text += " of block " + std::to_string(block_of(first));
     if (waiters.count > 1) text += " (and " + std::to_string(waiters.count - 1) + " more)";
     text += " " + waiters.what;
     separator = "; ";
@@ -161,45 +200,4 @@ bool Executor::report_deadlock() {
   return true;
 }
 
-namespace executor {
-
-void barrier_init(device::Barrier& barrier, unsigned arrivals, const Site& site) {
-  this_executor().mbarriers().init(barrier, arrivals, site);
-}
-
-void barrier_init_fence() { this_executor().mbarriers().init_fence(); }
-
-void barrier_arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site) {
-  this_executor().mbarriers().arrive(barrier, expected_bytes, site);
-}
-
-void barrier_wait(device::Barrier& barrier, unsigned parity, const Site& site) {
-  this_executor().mbarriers().wait(barrier, parity, site);
-}
-
-void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
-               const Site& site) {
-  this_executor().mbarriers().copy(smem, gmem, bytes, barrier, site);
-}
-
-void fence_async_proxy() { observer::fence_async_proxy(); }
-
-void named_barrier(unsigned id, unsigned threads, const Site& site) {
-  this_executor().named_barrier(id, threads, site);
-}
-
-void warpgroup_arrive() { this_executor().multiplications().arrive(); }
-
-void warpgroup_mma_s8(std::int32_t* acc, unsigned n, device::MatrixDescriptor a,
-                      device::MatrixDescriptor b, const Site& site) {
-  this_executor().multiplications().start(this_executor(), acc, n, a, b, site);
-}
-
-void warpgroup_commit() { this_executor().multiplications().commit(); }
-
-void warpgroup_wait(int pending_groups, const Site& site) {
-  this_executor().multiplications().wait(this_executor(), pending_groups, site);
-}
-
-}  // namespace executor
 }  // namespace tilegate::simt

@@ -14,26 +14,38 @@ bool same(const Site& a, const Site& b) {
 
 }  // namespace
 
-// Every thread of the block is at a block barrier.
-void Executor::release_block_barrier() {
-  const Thread& first = *threads_.front();
-  for (auto& thread : block_threads()) {
+// Of the blocks whose threads all are at it.
+bool Executor::release_block_barriers() {
+  bool is_one_released = false;
+  for (unsigned rank = 0; rank < config_.cluster; ++rank) {
+    is_one_released = release_block_barrier(rank) || is_one_released;
+  }
+  return is_one_released;
+}
+
+bool Executor::release_block_barrier(unsigned rank) {
+  const auto threads = threads_of(rank);
+  const auto waits = [](const auto& thread) { return thread->state == State::kAtBlockBarrier; };
+  if (config_.cluster > 1 && !std::all_of(threads.begin(), threads.end(), waits)) return false;
+  const Thread& first = *threads.front();
+  for (auto& thread : threads) {
     if (!same(thread->site, first.site)) {
       report(thread->number, "divergent barrier: this thread waits at " + to_string(thread->site) +
                                  ", thread (0,0,0) at " + to_string(first.site));
-      return;
+      return true;
     }
     thread->state = State::kReady;
   }
-  num_waiting_ = 0;
-  observer::release_block_barrier();
+  num_waiting_ -= block_threads_;
+  observer::release_block_barrier(rank);
+  return true;
 }
 
 void Executor::report_stuck_threads() {
   if (report_deadlock()) return;
   const auto waits = [](const auto& thread) { return thread->state != State::kDone; };
-  const auto threads = block_threads();
-  Thread& waiting = **std::find_if(threads.begin(), threads.end(), waits);
+  Thread& waiting = **std::find_if(threads_.begin(), threads_.end(), waits);
+  const auto threads = threads_of(rank_of(waiting));
   const bool block_wide = waiting.state == State::kAtBlockBarrier;
   const auto absent = std::find_if(threads.begin(), threads.end(), [&](const auto& thread) {
     if (!block_wide && (thread->number / kWarpSize != waiting.number / kWarpSize ||

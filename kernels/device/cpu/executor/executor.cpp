@@ -21,6 +21,7 @@ constinit thread_local tilegate::simt::Index3 gridDim;
 namespace tilegate::simt {
 namespace {
 
+constexpr unsigned kMaxCluster = 8;              // blocks, as is portable
 constexpr unsigned kMaxThreads = 1024;           // of a block, as in CUDA
 constexpr std::size_t kMaxShared = 227 * 1024;   // bytes of a block, as on compute capability 9.0
 constexpr std::size_t kStackBytes = 128 * 1024;  // of a fiber; pages that stay unused cost nothing
@@ -114,6 +115,7 @@ void Executor::begin_call(Stream stream) {
 Status Executor::run(const device::LaunchConfig& config, Stream stream,
                      const std::function<void()>& thread_body) {
   const unsigned threads = config.threads_x * config.threads_y;
+  const unsigned cluster = config.cluster;
   const std::string kernel = config.kernel;
   if (is_running()) return Status::device_error(kernel + ": launched from inside a kernel");
   if (config.blocks < 1 || config.blocks >= std::int64_t{1} << 31 || threads < 1 ||
@@ -121,6 +123,12 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
     return Status::device_error(kernel + ": invalid launch of " + std::to_string(config.blocks) +
                                 " blocks of " + std::to_string(threads) + " threads with " +
                                 std::to_string(config.shared_bytes) + " bytes of shared memory");
+  }
+  if (cluster < 1 || cluster > kMaxCluster || config.blocks % cluster != 0 ||
+      (cluster > 1 && threads % kWarpSize != 0)) {
+    return Status::device_error(kernel + ": invalid clusters of " + std::to_string(cluster) +
+                                " blocks: they are 1 to 8, of whole warps, and divide the " +
+                                std::to_string(config.blocks) + " of the launch");
   }
   if (in_call_ && stream != call_stream_) {
     return Status::device_error(kernel + ": launched on another stream than its call, which " +
@@ -134,32 +142,37 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
 
   config_ = config;
   body_ = &thread_body;
-  num_threads_ = threads;
+  block_threads_ = threads;
+  num_threads_ = threads * cluster;
   fault_.reset();
-  make_fibers(threads);
-  for (auto& thread : block_threads()) {
-    thread->index = {thread->number % config.threads_x, thread->number / config.threads_x, 0};
+  make_fibers(num_threads_);
+  for (auto& thread : all_threads()) {
+    const unsigned number = thread->number % threads;
+    thread->index = {number % config.threads_x, number / config.threads_x, 0};
   }
-  shared_.reset(static_cast<std::byte*>(::operator new (
-      std::max<std::size_t>(config.shared_bytes, 1), std::align_val_t{kSharedAlignment})));
-  order_.resize(threads);
+  shared_stride_ =
+      (config.shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
+  shared_.reset(static_cast<std::byte*>(::operator new (std::max<std::size_t>(cluster_bytes(), 1),
+                                                        std::align_val_t{kSharedAlignment})));
+  order_.resize(num_threads_);
   std::iota(order_.begin(), order_.end(), 0U);
   if (schedule_.kind_ == Schedule::Kind::kReverse) std::reverse(order_.begin(), order_.end());
   random_.seed(schedule_.seed_);
   blockDim = {config.threads_x, config.threads_y, 1};
   gridDim = {static_cast<unsigned>(config.blocks), 1, 1};
 
-  observer::begin_launch(config_, shared_.get());
+  observer::begin_launch(config_, shared_.get(), cluster_bytes());
   const FaultSources sources;
-  for (std::int64_t i = 0; i < config.blocks && !fault_; i = schedule_.next(i, config.blocks)) {
-    ++coverage_.run;
-    std::int64_t block = i;
-    if (schedule_.kind_ == Schedule::Kind::kReverse) block = config.blocks - 1 - i;
+  const std::int64_t clusters = config.blocks / cluster;
+  for (std::int64_t i = 0; i < clusters && !fault_; i = schedule_.next(i, clusters)) {
+    coverage_.run += cluster;
+    std::int64_t number = i;
+    if (schedule_.kind_ == Schedule::Kind::kReverse) number = clusters - 1 - i;
     if (schedule_.kind_ == Schedule::Kind::kShuffled) {
-      block = (i + static_cast<std::int64_t>(schedule_.seed_ % (1U << 31))) % config.blocks;
+      number = (i + static_cast<std::int64_t>(schedule_.seed_ % (1U << 31))) % clusters;
       std::shuffle(order_.begin(), order_.end(), random_);
     }
-    run_block(block);
+    run_cluster(number * cluster);
   }
   observer::end_launch();
   if (!fault_) return {};
@@ -167,14 +180,15 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
   return Status::device_error(*fault_);
 }
 
-void Executor::run_block(std::int64_t block) {
-  blockIdx = {static_cast<unsigned>(block), 0, 0};
+void Executor::run_cluster(std::int64_t first_block) {
+  first_block_ = first_block;
+  blockIdx = {static_cast<unsigned>(first_block), 0, 0};
   // NaN in every word: a read of what nobody wrote shows in the result.
-  std::memset(shared_.get(), 0xFF, config_.shared_bytes);
+  std::memset(shared_.get(), 0xFF, cluster_bytes());
   num_waiting_ = num_done_ = 0;
   begin_async();
   observer::begin_block(blockIdx.x);
-  for (auto& thread : block_threads()) {
+  for (auto& thread : all_threads()) {
     thread->state = State::kReady;
     thread->copies.clear();
     thread->open_group = 0;
@@ -192,9 +206,8 @@ void Executor::run_block(std::int64_t block) {
       }
       if (fault_) return;
     }
-    if (num_waiting_ == num_threads_) {
-      release_block_barrier();
-    } else if (!progress && !advance_async()) {
+    const bool released = num_waiting_ >= block_threads_ && release_block_barriers();
+    if (!progress && !released && !release_cluster_barrier() && !advance_async()) {
       report_stuck_threads();
     }
     if (fault_) return;
@@ -207,6 +220,7 @@ void Executor::run_block(std::int64_t block) {
 void Executor::resume(Thread& thread) {
   current_ = &thread;
   threadIdx = thread.index;
+  if (config_.cluster > 1) blockIdx.x = static_cast<unsigned>(block_of(thread));
   observer::resume_thread(thread.number, stack_of(thread.stack));
   void* fake_stack = start_switch(stack_of(thread.stack));
   thread.fiber = std::move(thread.fiber).resume();
@@ -230,13 +244,13 @@ std::byte* Executor::shared_memory(std::size_t bytes) {
     fail("needs " + std::to_string(bytes) + " bytes of shared memory, launched with " +
          std::to_string(config_.shared_bytes));
   }
-  return shared_.get();
+  return shared_.get() + shared_base();
 }
 
 void Executor::record_fault(const std::string& what) {
   if (fault_) return;
-  fault_ = std::string(config_.kernel) + ": block " + std::to_string(blockIdx.x) + ", thread " +
-           to_string(current_->index) + ": " + what;
+  fault_ = std::string(config_.kernel) + ": block " + std::to_string(block_of(*current_)) +
+           ", thread " + to_string(current_->index) + ": " + what;
 }
 
 void Executor::fail(const std::string& what) {

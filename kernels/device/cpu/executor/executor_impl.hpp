@@ -17,9 +17,11 @@
 
 #include <tilegate/device/cpu/executor.hpp>
 
+#include "bulk_stores.hpp"
 #include "fault_sources.hpp"
 #include "mbarriers.hpp"
 #include "multiplications.hpp"
+#include "warpgroup.hpp"
 
 namespace tilegate::simt {
 
@@ -46,10 +48,14 @@ enum class State {
   kAtBlockBarrier,
   kAtWarpBarrier,
   kAtNamedBarrier,
+  kAtClusterBarrier,
   kAtMbarrier,
-  kAtMultiplication,  // goes on when no other thread can
+  kAtMultiplication,  // that other threads of the warpgroup have not started
+  kLate,              // goes on when no other thread can
   kDone
 };
+
+constexpr unsigned kNamedBarriers = 16;  // of a block; the first is that of __syncthreads
 
 // One that some of the block's threads meet at.
 struct NamedBarrier {
@@ -61,7 +67,7 @@ struct Thread {
   ctx::fiber fiber;
   ctx::stack_context stack;
   Index3 index;
-  unsigned number = 0;  // x + y·blockDim.x
+  unsigned number = 0;  // x + y·blockDim.x, counted on over the blocks of a cluster
   State state = State::kReady;
   Site site;               // of the barrier that it waits at
   unsigned warp_mask = 0;  // lanes that it waits for at a warp barrier
@@ -69,6 +75,7 @@ struct Thread {
   std::vector<AsyncCopy> copies;
   int open_group = 0;
   Multiplications multiplications;
+  BulkStores stores;
   unsigned named_barrier = 0;  // that it waits at
   bool abandoned = false;      // stopped where it cannot be unwound
 };
@@ -93,16 +100,33 @@ class Executor {
   void named_barrier(unsigned id, unsigned threads, const Site& site);
   std::byte* shared_memory(std::size_t bytes);
   std::size_t shared_bytes() const { return config_.shared_bytes; }
-  // Where `bytes` bytes are in the block's shared memory; `use` needs them there.
+  // Shared memory of all blocks of a cluster, and where in it the current block's begins.
+  std::byte* cluster_memory() { return shared_.get(); }
+  std::size_t shared_base() const { return current_ == nullptr ? 0 : base_of(rank_of(*current_)); }
+  // Where in it `bytes` bytes of the current block are; `use` needs them there.
   std::size_t shared_offset(const void* data, std::size_t bytes, const char* use, const Site& site);
+  // The same place in the block of `rank`, which must not have ended.
+  std::size_t peer_offset(std::size_t offset, unsigned rank, const char* use, const Site& site);
+  unsigned rank() const { return rank_of(*current_); }
+  unsigned block_threads() const { return block_threads_; }
+  unsigned number_in_block(const Thread& thread) const {
+    return thread.number - rank_of(thread) * block_threads_;
+  }
   unsigned num_threads() const { return num_threads_; }
+  void cluster_barrier(const Site& site);
 
   // When asynchronous work is done, as far as its ordering allows. Forward: data arrive as late as
   // they may, and are read as early; in reverse the other way round. A missing wait for data shows
   // in the first, a missing wait before their memory is used again in the second.
   bool copies_are_late();
-  bool multiplications_are_late();
+  bool reads_are_late();
+  // Those of the current thread.
   Multiplications& multiplications();
+  BulkStores& stores();
+  // That of the current thread.
+  unsigned warpgroup_number() const;
+  Warpgroup& warpgroup();
+  Thread& warpgroup_thread(unsigned number);
   Mbarriers& mbarriers() { return mbarriers_; }
   // The current thread waits until `wake`.
   void wait_as(State state, const Site& site);
@@ -119,12 +143,14 @@ class Executor {
  private:
   void make_fibers(unsigned count);
   void unwind_fibers();
-  void run_block(std::int64_t block);
+  void run_cluster(std::int64_t first_block);
   void resume(Thread& thread);
   void switch_to_scheduler();
   void yield();
   void run_thread_body();
-  void release_block_barrier();
+  bool release_block_barriers();
+  bool release_block_barrier(unsigned rank);
+  bool release_cluster_barrier();
   void report_stuck_threads();
   bool report_deadlock();
   std::string describe_wait(const Thread& thread) const;
@@ -132,7 +158,17 @@ class Executor {
   bool advance_async();
   void end_async();
   Thread* lane_of_current_warp(unsigned lane);
-  std::span<std::unique_ptr<Thread>> block_threads() { return {threads_.data(), num_threads_}; }
+  std::span<std::unique_ptr<Thread>> all_threads() { return {threads_.data(), num_threads_}; }
+  std::span<std::unique_ptr<Thread>> threads_of(unsigned rank) {
+    return all_threads().subspan(std::size_t{rank} * block_threads_, block_threads_);
+  }
+  // Of a block in its cluster.
+  unsigned rank_of(const Thread& thread) const {
+    return config_.cluster == 1 ? 0 : thread.number / block_threads_;
+  }
+  std::size_t base_of(unsigned rank) const { return rank * shared_stride_; }
+  std::int64_t block_of(const Thread& thread) const { return first_block_ + rank_of(thread); }
+  std::size_t cluster_bytes() const { return base_of(config_.cluster - 1) + config_.shared_bytes; }
 
   Schedule schedule_ = Schedule::forward();
   Coverage coverage_;
@@ -140,16 +176,20 @@ class Executor {
   Stream call_stream_ = nullptr;
   const std::function<void()>* body_ = nullptr;
   device::LaunchConfig config_{};
-  unsigned num_threads_ = 0;
-  unsigned num_waiting_ = 0;  // at the block barrier
+  unsigned num_threads_ = 0;       // of a cluster
+  unsigned block_threads_ = 0;     // of a block
+  std::int64_t first_block_ = 0;   // of the cluster
+  std::size_t shared_stride_ = 0;  // between the shared memories of its blocks
+  unsigned num_waiting_ = 0;       // at a block barrier
   unsigned num_done_ = 0;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<unsigned> order_;  // thread numbers, in the order of their turns
   std::unique_ptr<std::byte, void (*)(std::byte*)> shared_{
       nullptr, [](std::byte* p) { ::operator delete (p, std::align_val_t{kSharedAlignment}); }};
   std::vector<NamedBarrier> named_barriers_;
+  std::vector<Warpgroup> warpgroups_;
   Mbarriers mbarriers_{*this};
-  bool multiplies_ = false;  // some thread of the block does, by tensor cores
+  bool reads_late_ = false;  // some thread of the block has multiplications or stores
   std::mt19937_64 random_;
   bool unwinding_ = false;
   Thread* current_ = nullptr;

@@ -6,12 +6,15 @@
 
 #include <tilegate/device/async.cuh>
 
+#include "transfers.hpp"
+
 namespace tilegate::simt {
+
+constexpr unsigned kBytesOfK = 32;  // of a row, that one multiplication reads
+constexpr unsigned kRowsOfA = 64;
 
 class MatrixTile {
  public:
-  static constexpr unsigned kPieceBytes = 16;  // of a row that lie together
-
   explicit MatrixTile(device::MatrixDescriptor descriptor)
       : start_(field(descriptor)),
         leading_(field(descriptor >> 16)),

@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint64_t kMark = 0x6D62'6172'0000'0000;
 
 constexpr unsigned kMaxCount = (1U << 20) - 1;  // of arrivals, and of bytes in a phase
-constexpr std::size_t kBulkUnit = 16;
 
 std::string name_of(const Mbarrier& barrier) {
   return "the barrier at byte " + std::to_string(barrier.offset) + " of shared memory, made at " +
@@ -58,10 +57,14 @@ void Mbarriers::init_fence() {
   }
 }
 
-Mbarrier& Mbarriers::find(const device::Barrier& barrier, const char* use, const Site& site) {
-  const std::size_t offset = executor_.shared_offset(&barrier, sizeof(barrier), use, site);
+Mbarrier& Mbarriers::find(unsigned rank, const device::Barrier& barrier, const char* use,
+                          const Site& site) {
+  const std::size_t offset = executor_.peer_offset(
+      executor_.shared_offset(&barrier, sizeof(barrier), use, site), rank, use, site);
   observer::use_mbarrier(offset, site);
-  const std::uint64_t number = barrier.state ^ kMark;
+  std::uint64_t state = 0;
+  std::memcpy(&state, executor_.cluster_memory() + offset, sizeof(state));
+  const std::uint64_t number = state ^ kMark;
   if (number >= all_.size() || all_[number].offset != offset) {
     executor_.fail(std::string(use) + " at " + to_string(site) + " of a barrier at byte " +
                    std::to_string(offset) +
@@ -75,19 +78,27 @@ Mbarrier& Mbarriers::find(const device::Barrier& barrier, const char* use, const
 }
 
 void Mbarriers::arrive(device::Barrier& state, unsigned expected_bytes, const Site& site) {
-  Mbarrier& barrier = find(state, "barrier_arrive", site);
+  Mbarrier& barrier = find(executor_.rank(), state, "barrier_arrive", site);
+  barrier.bytes_expected += expected_bytes;
+  add_arrival(barrier, site);
+}
+
+void Mbarriers::arrive_at(unsigned rank, device::Barrier& state, const Site& site) {
+  add_arrival(find(rank, state, "barrier_arrive_remote", site), site);
+}
+
+void Mbarriers::add_arrival(Mbarrier& barrier, const Site& site) {
   if (barrier.arrived == barrier.arrivals) {
     executor_.fail("barrier_arrive at " + to_string(site) + " is one more than the " +
                    std::to_string(barrier.arrivals) + " arrivals of " + phase_of(barrier));
   }
-  barrier.bytes_expected += expected_bytes;
   ++barrier.arrived;
   observer::arrive(barrier.number);
   complete_phase(barrier, executor_.current().number);
 }
 
 void Mbarriers::wait(device::Barrier& state, unsigned parity, const Site& site) {
-  Mbarrier& barrier = find(state, "barrier_wait", site);
+  Mbarrier& barrier = find(executor_.rank(), state, "barrier_wait", site);
   if (parity > 1) {
     executor_.fail("barrier_wait at " + to_string(site) + " for parity " + std::to_string(parity) +
                    ": it is 0 or 1");
@@ -109,22 +120,24 @@ void Mbarriers::wait(device::Barrier& state, unsigned parity, const Site& site) 
   executor_.wait_as(State::kAtMbarrier, site);
 }
 
-void Mbarriers::copy(void* smem, const void* gmem, unsigned bytes, device::Barrier& state,
-                     const Site& site) {
-  Mbarrier& barrier = find(state, "copy_bulk", site);
-  const std::size_t offset = executor_.shared_offset(smem, bytes, "copy_bulk", site);
-  if (bytes % kBulkUnit != 0 || offset % kBulkUnit != 0 ||
-      reinterpret_cast<std::uintptr_t>(gmem) % kBulkUnit != 0) {
-    executor_.fail("misaligned copy_bulk at " + to_string(site) + " of " + std::to_string(bytes) +
-                   " bytes to byte " + std::to_string(offset) +
-                   " of shared memory: size and both addresses must be multiples of 16");
+void Mbarriers::copy_to(unsigned rank, Transfer transfer, device::Barrier& state,
+                        const Site& site) {
+  Mbarrier& barrier = find(rank, state, "copy to shared memory", site);
+  BulkCopy copy{
+      executor_.current().number, {}, std::vector<std::byte>(transfer.size() * kPieceBytes)};
+  std::byte* to = copy.bytes.data();
+  for (const Piece& piece : transfer) {
+    if (piece.begin < piece.end) {
+      const std::size_t count = piece.end - piece.begin;
+      observer::access_global(piece.gmem + piece.begin, count, false, site);
+      // Read now: whoever may not read there is the thread that starts the copy.
+      std::memcpy(to + piece.begin, piece.gmem + piece.begin, count);
+    }
+    observer::start_bulk_copy(piece.offset, kPieceBytes, barrier.number, barrier.phase + 1, site);
+    to += kPieceBytes;
   }
-  observer::start_bulk_copy(offset, gmem, bytes, barrier.number, barrier.phase + 1, site);
-  BulkCopy copy{executor_.current().number, static_cast<std::byte*>(smem), {}};
-  // Read now: whoever may not read there is the thread that starts the copy.
-  const auto* const from = static_cast<const std::byte*>(gmem);
-  copy.bytes.assign(from, from + bytes);
-  barrier.bytes_started += bytes;
+  copy.transfer = std::move(transfer);
+  barrier.bytes_started += copy.bytes.size();
   barrier.last_copy = site;
   if (executor_.copies_are_late()) {
     barrier.copies.push_back(std::move(copy));
@@ -134,7 +147,11 @@ void Mbarriers::copy(void* smem, const void* gmem, unsigned bytes, device::Barri
 }
 
 void Mbarriers::complete(Mbarrier& barrier, const BulkCopy& copy) {
-  std::memcpy(copy.smem, copy.bytes.data(), copy.bytes.size());
+  const std::byte* from = copy.bytes.data();
+  for (const Piece& piece : copy.transfer) {
+    std::memcpy(executor_.cluster_memory() + piece.offset, from, kPieceBytes);
+    from += kPieceBytes;
+  }
   barrier.bytes_arrived += copy.bytes.size();
   complete_phase(barrier, copy.thread);
 }

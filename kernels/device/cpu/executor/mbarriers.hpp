@@ -8,12 +8,14 @@
 
 #include <tilegate/device/async.cuh>
 
+#include "transfers.hpp"
+
 namespace tilegate::simt {
 
 struct BulkCopy {
   unsigned thread;  // that started it
-  std::byte* smem;
-  std::vector<std::byte> bytes;
+  Transfer transfer;
+  std::vector<std::byte> bytes;  // of all its pieces
 };
 
 struct Mbarrier {
@@ -49,9 +51,11 @@ class Mbarriers {
   void init(device::Barrier& barrier, unsigned arrivals, const Site& site);
   void init_fence();
   void arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site);
+  // At the same place in the block of `rank`.
+  void arrive_at(unsigned rank, device::Barrier& barrier, const Site& site);
   void wait(device::Barrier& barrier, unsigned parity, const Site& site);
-  void copy(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
-            const Site& site);
+  // To the block of `rank`, and to the barrier at the same place there.
+  void copy_to(unsigned rank, Transfer transfer, device::Barrier& barrier, const Site& site);
 
   // While every thread waits: lets a copy arrive that one of them waits for; false: there is none.
   bool complete_a_copy();
@@ -59,8 +63,9 @@ class Mbarriers {
   std::string describe_wait(unsigned thread) const;
 
  private:
-  Mbarrier& find(const device::Barrier& barrier, const char* use, const Site& site);
-  void arrive_bytes(Mbarrier& barrier, std::size_t bytes, unsigned thread);
+  // The barrier at the place of `barrier` in the block of `rank`.
+  Mbarrier& find(unsigned rank, const device::Barrier& barrier, const char* use, const Site& site);
+  void add_arrival(Mbarrier& barrier, const Site& site);
   void complete_phase(Mbarrier& barrier, unsigned thread);
   void complete(Mbarrier& barrier, const BulkCopy& copy);
 

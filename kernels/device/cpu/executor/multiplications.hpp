@@ -1,5 +1,4 @@
-// Multiplications by a warpgroup's tensor cores. Each thread computes its own elements of the
-// result, at its own time between the start and the wait.
+// A thread's part in the multiplications of its warpgroup: its accumulators, and what it waits for.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +8,6 @@
 #include <tilegate/device/async.cuh>
 
 namespace tilegate::simt {
-
-constexpr unsigned kWarpgroupSize = 128;
 
 class Executor;
 class MatrixTile;
@@ -24,6 +21,8 @@ class Multiplications {
   void commit() { ++open_group_; }
   void wait(Executor& executor, int pending_groups, const Site& site);
 
+  // The accumulators of the thread's operation `number`, while it runs.
+  std::int32_t* values_of(std::size_t number);
   // The start of one that the thread has not waited for.
   std::optional<Site> running_at() const {
     return running_.empty() ? std::nullopt : std::optional(running_.front().site);
@@ -34,10 +33,8 @@ class Multiplications {
  private:
   struct Multiplication {
     std::int32_t* acc;
-    unsigned n;
-    device::MatrixDescriptor a, b;
+    std::size_t number;
     int group;
-    bool is_late;  // computed at the wait
     Site site;
   };
   // Registers that belong to multiplications until a wait.
@@ -47,13 +44,14 @@ class Multiplications {
     Site site;
   };
 
-  void observe(const MatrixTile& tile, unsigned first_row, unsigned rows, const Site& site) const;
+  void observe(Executor& executor, const MatrixTile& tile, unsigned first_row, unsigned rows,
+               const Site& site) const;
   void take(Executor& executor, std::int32_t* acc, unsigned n, const Site& site);
   void give_back(Executor& executor, const Accumulators& accumulators);
-  void compute(Executor& executor, const Multiplication& multiplication);
 
   std::vector<Multiplication> running_;
   std::vector<Accumulators> taken_;
+  std::size_t started_ = 0;
   int open_group_ = 0;
   bool has_arrived_ = false;
   std::uint64_t history_ = 0;

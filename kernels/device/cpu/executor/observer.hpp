@@ -19,7 +19,8 @@ namespace tilegate::simt::observer {
 #if defined(TILEGATE_COUNTED)
 
 constexpr bool kIsObserved = true;
-void begin_launch(const device::LaunchConfig& config, std::byte* shared);
+// `shared`: of a whole cluster.
+void begin_launch(const device::LaunchConfig& config, std::byte* shared, std::size_t shared_bytes);
 void end_launch();
 void begin_block(unsigned block);
 void end_block();
@@ -27,7 +28,11 @@ void end_block();
 void resume_thread(unsigned number, const StackBounds& stack);
 // It has left the kernel, or waits at a block barrier.
 void stop_thread(unsigned number);
-void release_block_barrier();
+// Of the block of this rank in its cluster.
+void release_block_barrier(unsigned rank);
+void release_cluster_barrier();
+// The current thread accesses shared memory of the block of `rank`.
+void reach_into(unsigned rank, const Site& site);
 // The lanes of `mask` have met in __syncwarp.
 void release_warp_barrier(unsigned warp, unsigned mask);
 // The current thread has waited for the launch before.
@@ -45,14 +50,20 @@ void arrive(unsigned barrier);
 void complete_phase(unsigned barrier, std::int64_t phase, bool copied);
 // `thread` goes on after the last complete phase.
 void pass_mbarrier(unsigned thread, unsigned barrier);
-void start_bulk_copy(std::size_t offset, const void* gmem, unsigned bytes, unsigned barrier,
-                     std::int64_t phase, const Site& site);
+void start_bulk_copy(std::size_t offset, unsigned bytes, unsigned barrier, std::int64_t phase,
+                     const Site& site);
+// For a copy of the current thread.
+void access_global(const void* gmem, std::size_t bytes, bool store, const Site& site);
+void start_bulk_store(std::size_t offset, unsigned bytes, int group, const Site& site);
+// The current thread has waited for the groups up to `group`, from 1 on.
+void finish_bulk_stores(int group);
 void fence_async_proxy();
 void release_named_barrier(const std::vector<unsigned>& threads);
-// The warp of the current thread reads this for a multiplication in its group `group`, from 1 on.
-void start_multiplication(std::size_t offset, unsigned bytes, int group, const Site& site);
+// The current thread's warpgroup reads this for a multiplication in its group `group`, from 1 on.
+void start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup, int group,
+                          const Site& site);
 // The current thread has waited for the groups up to `group`.
-void finish_multiplications(int group);
+void finish_multiplications(unsigned warpgroup, int group);
 // Registers of the current thread belong to a multiplication between these two.
 void take_registers(const std::int32_t* registers, std::size_t count, const Site& site);
 void give_back_registers(const std::int32_t* registers);
@@ -64,13 +75,16 @@ std::optional<std::string> end_call();
 #else
 
 constexpr bool kIsObserved = false;
-inline void begin_launch(const device::LaunchConfig& /*config*/, std::byte* /*shared*/) {}
+inline void begin_launch(const device::LaunchConfig& /*config*/, std::byte* /*shared*/,
+                         std::size_t /*shared_bytes*/) {}
 inline void end_launch() {}
 inline void begin_block(unsigned /*block*/) {}
 inline void end_block() {}
 inline void resume_thread(unsigned /*number*/, const StackBounds& /*stack*/) {}
 inline void stop_thread(unsigned /*number*/) {}
-inline void release_block_barrier() {}
+inline void release_block_barrier(unsigned /*rank*/) {}
+inline void release_cluster_barrier() {}
+inline void reach_into(unsigned /*rank*/, const Site& /*site*/) {}
 inline void release_warp_barrier(unsigned /*warp*/, unsigned /*mask*/) {}
 inline void wait_for_previous_launch() {}
 inline void complete_copy(const float* /*smem*/, std::size_t /*bytes*/) {}
@@ -81,13 +95,18 @@ inline void use_mbarrier(std::size_t /*offset*/, const Site& /*site*/) {}
 inline void arrive(unsigned /*barrier*/) {}
 inline void complete_phase(unsigned /*barrier*/, std::int64_t /*phase*/, bool /*copied*/) {}
 inline void pass_mbarrier(unsigned /*thread*/, unsigned /*barrier*/) {}
-inline void start_bulk_copy(std::size_t /*offset*/, const void* /*gmem*/, unsigned /*bytes*/,
-                            unsigned /*barrier*/, std::int64_t /*phase*/, const Site& /*site*/) {}
+inline void start_bulk_copy(std::size_t /*offset*/, unsigned /*bytes*/, unsigned /*barrier*/,
+                            std::int64_t /*phase*/, const Site& /*site*/) {}
+inline void access_global(const void* /*gmem*/, std::size_t /*bytes*/, bool /*store*/,
+                          const Site& /*site*/) {}
+inline void start_bulk_store(std::size_t /*offset*/, unsigned /*bytes*/, int /*group*/,
+                             const Site& /*site*/) {}
+inline void finish_bulk_stores(int /*group*/) {}
 inline void fence_async_proxy() {}
 inline void release_named_barrier(const std::vector<unsigned>& /*threads*/) {}
-inline void start_multiplication(std::size_t /*offset*/, unsigned /*bytes*/, int /*group*/,
-                                 const Site& /*site*/) {}
-inline void finish_multiplications(int /*group*/) {}
+inline void start_multiplication(std::size_t /*offset*/, unsigned /*bytes*/, unsigned /*warpgroup*/,
+                                 int /*group*/, const Site& /*site*/) {}
+inline void finish_multiplications(unsigned /*warpgroup*/, int /*group*/) {}
 inline void take_registers(const std::int32_t* /*registers*/, std::size_t /*count*/,
                            const Site& /*site*/) {}
 inline void give_back_registers(const std::int32_t* /*registers*/) {}

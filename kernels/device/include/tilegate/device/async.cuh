@@ -11,9 +11,25 @@
 //   barrier_wait(b, parity)        until the phase of this parity is complete; that of parity 1
 //                                  before the first phase counts as complete
 //   copy_bulk(smem, gmem, bytes, b)  by one thread; its bytes arrive at b; multiples of 16 bytes
+//   copy_tensor(smem, map, x, y, [z,] b)  by one thread; the box that begins at column x, row y,
+//                                  matrix z; what lies outside the tensor becomes zeros, whose
+//                                  bytes arrive too. smem: a multiple of 128
+//   store_bulk(gmem, smem, bytes)  by one thread; store_tensor(map, x, y, [z,] smem): what lies
+//   store_tensor(…)                outside the tensor is not stored
+//   store_commit()                 closes a group of a thread's stores
+//   store_wait<Pending>()          until at most the `Pending` youngest groups still read shared
+//                                  memory; a thread that stores waits for all before it ends
 //   fence_async_proxy()            by a thread that has stored to shared memory, before the barrier
 //                                  after which a copy or a multiplication reads what it stored
 //   named_barrier<Id>(threads)     of `threads` threads, whole warps; Id 1 … 15
+//   cluster_rank()                 of the block in its cluster; see LaunchConfig
+//   cluster_sync()                 all threads of the cluster that have not ended; orders their
+//                                  accesses to shared memory, each other's too
+//   cluster_peer(p, rank)          the same place in the shared memory of the block of that rank,
+//                                  which must not end before the access is done
+//   barrier_arrive_remote(b, rank)  at the barrier at the same place in that block
+//   copy_bulk_multicast(…, b, to)  as copy_bulk, to the same place in each block whose bit of the
+//   copy_tensor_multicast(…, b, to)  mask is set; its bytes arrive at the barrier there
 //   take_registers<N>()            of each thread of a warpgroup, from those given back
 //   give_registers<N>()
 //
@@ -40,6 +56,7 @@
 #include <cstdint>
 
 #include <tilegate/device/device.cuh>
+#include <tilegate/device/tensor_map.hpp>
 
 namespace tilegate::device {
 
@@ -47,14 +64,14 @@ struct alignas(8) Barrier {
   std::uint64_t state;
 };
 
-enum class Swizzle { kNone, k32Bytes, k64Bytes, k128Bytes };
-
 using MatrixDescriptor = std::uint64_t;
 
 }  // namespace tilegate::device
 
 #if defined(__CUDACC__)
 #include <tilegate/device/cuda/async.cuh>
+#include <tilegate/device/cuda/cluster.cuh>
+#include <tilegate/device/cuda/tensor_copies.cuh>
 #else
 #include <tilegate/device/cpu/async.hpp>
 #endif

@@ -15,6 +15,9 @@ struct LaunchConfig {
   // Blocks may start while the kernel before drains (programmatic dependent launch); the kernel
   // calls wait_for_previous_kernel(). Compute capability 9.0.
   bool overlaps_previous = false;
+  // So many consecutive blocks run together and reach each other's shared memory: up to 8, and
+  // `blocks` is a multiple. Compute capability 9.0.
+  unsigned cluster = 1;
 };
 
 }  // namespace tilegate::device

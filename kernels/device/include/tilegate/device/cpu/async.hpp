@@ -2,6 +2,7 @@
 // for error messages.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include <tilegate/device/cpu/seam.hpp>
@@ -13,8 +14,21 @@ void barrier_init_fence();
 void barrier_arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site);
 void barrier_wait(device::Barrier& barrier, unsigned parity, const Site& site);
 void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
-               const Site& site);
+               std::uint16_t to, const Site& site);
+void copy_tensor(void* smem, const device::TensorMap& map,
+                 const std::array<int, device::kMaxTensorDimensions>& at, unsigned dimensions,
+                 device::Barrier& barrier, std::uint16_t to, const Site& site);
+void store_bulk(void* gmem, const void* smem, unsigned bytes, const Site& site);
+void store_tensor(const device::TensorMap& map,
+                  const std::array<int, device::kMaxTensorDimensions>& at, unsigned dimensions,
+                  const void* smem, const Site& site);
+void store_commit();
+void store_wait(int pending_groups, const Site& site);
 void fence_async_proxy();
+unsigned cluster_rank();
+void cluster_sync(const Site& site);
+void* cluster_peer(void* smem, unsigned rank, const Site& site);
+void barrier_arrive_remote(device::Barrier& barrier, unsigned rank, const Site& site);
 void named_barrier(unsigned id, unsigned threads, const Site& site);
 
 void warpgroup_arrive();
@@ -50,10 +64,68 @@ inline void barrier_wait(Barrier& barrier, unsigned parity,
 
 inline void copy_bulk(void* smem, const void* gmem, unsigned bytes, Barrier& barrier,
                       simt::Site site = simt::Site::current()) {
-  simt::executor::copy_bulk(smem, gmem, bytes, barrier, site);
+  simt::executor::copy_bulk(smem, gmem, bytes, barrier, 0, site);
+}
+
+inline void copy_tensor(void* smem, const TensorMap& map, int x, int y, Barrier& barrier,
+                        simt::Site site = simt::Site::current()) {
+  simt::executor::copy_tensor(smem, map, {x, y, 0}, 2, barrier, 0, site);
+}
+
+inline void copy_tensor(void* smem, const TensorMap& map, int x, int y, int z, Barrier& barrier,
+                        simt::Site site = simt::Site::current()) {
+  simt::executor::copy_tensor(smem, map, {x, y, z}, 3, barrier, 0, site);
+}
+
+inline void store_bulk(void* gmem, const void* smem, unsigned bytes,
+                       simt::Site site = simt::Site::current()) {
+  simt::executor::store_bulk(gmem, smem, bytes, site);
+}
+
+inline void store_tensor(const TensorMap& map, int x, int y, const void* smem,
+                         simt::Site site = simt::Site::current()) {
+  simt::executor::store_tensor(map, {x, y, 0}, 2, smem, site);
+}
+
+inline void store_tensor(const TensorMap& map, int x, int y, int z, const void* smem,
+                         simt::Site site = simt::Site::current()) {
+  simt::executor::store_tensor(map, {x, y, z}, 3, smem, site);
+}
+
+inline void store_commit() { simt::executor::store_commit(); }
+
+template <int kPending>
+void store_wait(simt::Site site = simt::Site::current()) {
+  simt::executor::store_wait(kPending, site);
 }
 
 inline void fence_async_proxy() { simt::executor::fence_async_proxy(); }
+
+inline unsigned cluster_rank() { return simt::executor::cluster_rank(); }
+
+inline void cluster_sync(simt::Site site = simt::Site::current()) {
+  simt::executor::cluster_sync(site);
+}
+
+template <typename T>
+T* cluster_peer(T* smem, unsigned rank, simt::Site site = simt::Site::current()) {
+  return static_cast<T*>(simt::executor::cluster_peer(smem, rank, site));
+}
+
+inline void barrier_arrive_remote(Barrier& barrier, unsigned rank,
+                                  simt::Site site = simt::Site::current()) {
+  simt::executor::barrier_arrive_remote(barrier, rank, site);
+}
+
+inline void copy_bulk_multicast(void* smem, const void* gmem, unsigned bytes, Barrier& barrier,
+                                std::uint16_t to, simt::Site site = simt::Site::current()) {
+  simt::executor::copy_bulk(smem, gmem, bytes, barrier, to, site);
+}
+
+inline void copy_tensor_multicast(void* smem, const TensorMap& map, int x, int y, Barrier& barrier,
+                                  std::uint16_t to, simt::Site site = simt::Site::current()) {
+  simt::executor::copy_tensor(smem, map, {x, y, 0}, 2, barrier, to, site);
+}
 
 template <int kId>
 void named_barrier(unsigned threads, simt::Site site = simt::Site::current()) {

@@ -24,12 +24,17 @@ Status launch(const LaunchConfig& config, Stream stream, void (*kernel)(Paramete
   cuda.blockDim = dim3(config.threads_x, config.threads_y);
   cuda.dynamicSmemBytes = config.shared_bytes;
   cuda.stream = stream;
-  cudaLaunchAttribute overlap{};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attributes[2]{};
+  cuda.attrs = attributes;
   if (config.overlaps_previous) {
-    cuda.attrs = &overlap;
-    cuda.numAttrs = 1;
+    cudaLaunchAttribute& overlap = attributes[cuda.numAttrs++];
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (config.cluster > 1) {
+    cudaLaunchAttribute& cluster = attributes[cuda.numAttrs++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {config.cluster, 1, 1};
   }
   return to_status(cudaLaunchKernelEx(&cuda, kernel, std::forward<Args>(args)...), config.kernel);
 }

@@ -1,0 +1,126 @@
+// What the seam for asynchronous hardware calls from inside a kernel.
+#include <cstring>
+#include <utility>
+
+#include "executor_impl.hpp"
+#include "observer.hpp"
+
+namespace tilegate::simt {
+namespace {
+
+constexpr std::size_t kTensorAlignment = 128;  // of a box in shared memory
+
+Transfer bulk_transfer(const char* use, const void* smem, const void* gmem, unsigned bytes,
+                       const Site& site) {
+  const std::size_t offset = this_executor().shared_offset(smem, bytes, use, site);
+  if (bytes % kPieceBytes != 0 || offset % kPieceBytes != 0 ||
+      reinterpret_cast<std::uintptr_t>(gmem) % kPieceBytes != 0) {
+    this_executor().fail(std::string("misaligned ") + use + " at " + to_string(site) + " of " +
+                         std::to_string(bytes) + " bytes at byte " + std::to_string(offset) +
+                         " of shared memory: size and both addresses must be multiples of 16");
+  }
+  return contiguous(offset, gmem, bytes);
+}
+
+Transfer tensor_transfer(const char* use, const void* smem, const device::TensorMap& map,
+                         const Coordinates& at, unsigned dimensions, const Site& site) {
+  device::TensorLayout tensor;
+  std::memcpy(static_cast<void*>(&tensor), &map, sizeof(tensor));
+  if (tensor.dimensions != dimensions) {
+    this_executor().fail(std::string(use) + " at " + to_string(site) + " names " +
+                         std::to_string(dimensions) + " coordinates of a tensor of " +
+                         std::to_string(tensor.dimensions) + " dimensions");
+  }
+  const std::size_t bytes =
+      std::size_t{tensor.box[0]} * tensor.box[1] * tensor.box[2] * tensor.element_bytes;
+  const std::size_t offset = this_executor().shared_offset(smem, bytes, use, site);
+  if (offset % kTensorAlignment != 0) {
+    this_executor().fail(std::string("misaligned ") + use + " at " + to_string(site) + " at byte " +
+                         std::to_string(offset) +
+                         " of shared memory: it must be a multiple of 128");
+  }
+  return box_of(tensor, at, offset);
+}
+
+// To the same place in each block of the cluster that the mask names; 0: in this one.
+void multicast(const Transfer& transfer, device::Barrier& barrier, std::uint16_t to,
+               const Site& site) {
+  Executor& executor = this_executor();
+  if (to == 0) to = static_cast<std::uint16_t>(1U << executor.rank());
+  for (unsigned rank = 0; to >> rank != 0; ++rank) {
+    if ((to >> rank & 1) == 0) continue;
+    Transfer there = transfer;
+    for (Piece& piece : there) {
+      piece.offset = executor.peer_offset(piece.offset, rank, "copy", site);
+    }
+    executor.mbarriers().copy_to(rank, std::move(there), barrier, site);
+  }
+}
+
+}  // namespace
+
+namespace executor {
+
+void barrier_init(device::Barrier& barrier, unsigned arrivals, const Site& site) {
+  this_executor().mbarriers().init(barrier, arrivals, site);
+}
+
+void barrier_init_fence() { this_executor().mbarriers().init_fence(); }
+
+void barrier_arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site) {
+  this_executor().mbarriers().arrive(barrier, expected_bytes, site);
+}
+
+void barrier_wait(device::Barrier& barrier, unsigned parity, const Site& site) {
+  this_executor().mbarriers().wait(barrier, parity, site);
+}
+
+void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
+               std::uint16_t to, const Site& site) {
+  multicast(bulk_transfer("copy_bulk", smem, gmem, bytes, site), barrier, to, site);
+}
+
+void copy_tensor(void* smem, const device::TensorMap& map, const Coordinates& at,
+                 unsigned dimensions, device::Barrier& barrier, std::uint16_t to,
+                 const Site& site) {
+  multicast(tensor_transfer("copy_tensor", smem, map, at, dimensions, site), barrier, to, site);
+}
+
+void store_bulk(void* gmem, const void* smem, unsigned bytes, const Site& site) {
+  Transfer transfer = bulk_transfer("store_bulk", smem, gmem, bytes, site);
+  this_executor().stores().start(this_executor(), std::move(transfer), site);
+}
+
+void store_tensor(const device::TensorMap& map, const Coordinates& at, unsigned dimensions,
+                  const void* smem, const Site& site) {
+  Transfer transfer = tensor_transfer("store_tensor", smem, map, at, dimensions, site);
+  this_executor().stores().start(this_executor(), std::move(transfer), site);
+}
+
+void store_commit() { this_executor().stores().commit(); }
+
+void store_wait(int pending_groups, const Site& site) {
+  this_executor().stores().wait(this_executor(), pending_groups, site);
+}
+
+void fence_async_proxy() { observer::fence_async_proxy(); }
+
+void named_barrier(unsigned id, unsigned threads, const Site& site) {
+  this_executor().named_barrier(id, threads, site);
+}
+
+void warpgroup_arrive() { this_executor().multiplications().arrive(); }
+
+void warpgroup_mma_s8(std::int32_t* acc, unsigned n, device::MatrixDescriptor a,
+                      device::MatrixDescriptor b, const Site& site) {
+  this_executor().multiplications().start(this_executor(), acc, n, a, b, site);
+}
+
+void warpgroup_commit() { this_executor().multiplications().commit(); }
+
+void warpgroup_wait(int pending_groups, const Site& site) {
+  this_executor().multiplications().wait(this_executor(), pending_groups, site);
+}
+
+}  // namespace executor
+}  // namespace tilegate::simt

@@ -1,0 +1,39 @@
+// Copies from shared to global memory: they read at some time between the start and the wait.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <tilegate/device/async.cuh>
+
+#include "transfers.hpp"
+
+namespace tilegate::simt {
+
+class Executor;
+
+// Those of one thread.
+class BulkStores {
+ public:
+  void start(Executor& executor, Transfer transfer, const Site& site);
+  void commit() { ++open_group_; }
+  void wait(Executor& executor, int pending_groups, const Site& site);
+
+  // The start of one that the thread has not waited for.
+  std::optional<Site> running_at() const {
+    return running_.empty() ? std::nullopt : std::optional(running_.front().site);
+  }
+
+ private:
+  struct Store {
+    Transfer transfer;
+    int group;
+    bool is_late;  // done at the wait
+    Site site;
+  };
+
+  std::vector<Store> running_;
+  int open_group_ = 0;
+};
+
+}  // namespace tilegate::simt

@@ -1,0 +1,63 @@
+// Blocks that run together: their barrier, and their reach into each other's shared memory.
+#include <algorithm>
+
+#include "executor_impl.hpp"
+#include "observer.hpp"
+
+namespace tilegate::simt {
+
+void Executor::cluster_barrier(const Site& site) { wait_as(State::kAtClusterBarrier, site); }
+
+// If every thread that has not left the kernel is at it.
+bool Executor::release_cluster_barrier() {
+  const auto threads = all_threads();
+  const auto waits = [](const auto& thread) { return thread->state == State::kAtClusterBarrier; };
+  if (std::none_of(threads.begin(), threads.end(), waits) ||
+      !std::all_of(threads.begin(), threads.end(), [&](const auto& thread) {
+        return waits(thread) || thread->state == State::kDone;
+      })) {
+    return false;
+  }
+  for (auto& thread : threads) {
+    if (waits(thread)) thread->state = State::kReady;
+  }
+  observer::release_cluster_barrier();
+  return true;
+}
+
+std::size_t Executor::peer_offset(std::size_t offset, unsigned peer, const char* use,
+                                  const Site& site) {
+  if (peer == rank()) return offset;
+  if (peer >= config_.cluster) {
+    fail(std::string(use) + " at " + to_string(site) + " names block " + std::to_string(peer) +
+         " of a cluster of " + std::to_string(config_.cluster));
+  }
+  const auto threads = threads_of(peer);
+  if (std::all_of(threads.begin(), threads.end(),
+                  [](const auto& thread) { return thread->state == State::kDone; })) {
+    fail(std::string(use) + " at " + to_string(site) + " reaches into block " +
+         std::to_string(first_block_ + peer) + " of the cluster, which has ended");
+  }
+  const std::size_t there = offset - shared_base() + base_of(peer);
+  observer::reach_into(peer, site);
+  return there;
+}
+
+namespace executor {
+
+unsigned cluster_rank() { return this_executor().rank(); }
+
+void cluster_sync(const Site& site) { this_executor().cluster_barrier(site); }
+
+void* cluster_peer(void* smem, unsigned rank, const Site& site) {
+  Executor& executor = this_executor();
+  const std::size_t offset = executor.shared_offset(smem, 1, "cluster_peer", site);
+  return executor.cluster_memory() + executor.peer_offset(offset, rank, "cluster_peer", site);
+}
+
+void barrier_arrive_remote(device::Barrier& barrier, unsigned rank, const Site& site) {
+  this_executor().mbarriers().arrive_at(rank, barrier, site);
+}
+
+}  // namespace executor
+}  // namespace tilegate::simt

@@ -1,0 +1,40 @@
+// Multiplications of the 128 threads of a warpgroup. They are one operation: it begins when the
+// last thread has started it, and whichever thread waits for it knows that it is done.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <tilegate/device/async.cuh>
+
+namespace tilegate::simt {
+
+constexpr unsigned kWarpgroupSize = 128;
+
+class Executor;
+
+struct Operation {
+  unsigned n;
+  device::MatrixDescriptor a, b;
+  unsigned threads = 0;  // that have started it
+  bool is_late = false;  // done at a wait
+};
+
+class Warpgroup {
+ public:
+  // The current thread starts its operation `number`, counted from 0.
+  void start(Executor& executor, std::size_t number, const Operation& operation);
+  // The current thread waits for the first `count` operations.
+  void wait(Executor& executor, std::size_t count, const Site& site);
+
+ private:
+  void complete(Executor& executor, std::size_t count);
+  void compute(Executor& executor, std::size_t number) const;
+
+  std::vector<Operation> operations_;
+  std::size_t started_ = 0, done_ = 0;                     // by all threads
+  std::vector<std::pair<unsigned, std::size_t>> waiting_;  // threads, for how many to be started
+};
+
+}  // namespace tilegate::simt

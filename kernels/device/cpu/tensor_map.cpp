@@ -1,0 +1,15 @@
+// On the CPU a map holds the layout itself.
+#include "../tensor_map.hpp"
+
+#include <cstring>
+
+namespace tilegate::device {
+
+Status make_tensor_map(const TensorLayout& layout, TensorMap* map) {
+  static_assert(sizeof(TensorLayout) <= sizeof(TensorMap));
+  if (Status s = check(layout); !s.ok()) return s;
+  std::memcpy(static_cast<void*>(map), &layout, sizeof(layout));
+  return {};
+}
+
+}  // namespace tilegate::device

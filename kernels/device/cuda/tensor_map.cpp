@@ -1,0 +1,49 @@
+// The driver makes the map; its entry point is found at run time, so that nothing links to it.
+#include "../tensor_map.hpp"
+
+#include <string>
+
+#include <cudaTypedefs.h>
+#include <cuda_runtime.h>
+
+namespace tilegate::device {
+namespace {
+
+Status find_encoder(PFN_cuTensorMapEncodeTiled_v12000* encoder) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found,
+                                                             12000, cudaEnableDefault, &result);
+  if (error == cudaSuccess && result != cudaDriverEntryPointSuccess) {
+    return Status::device_error("this driver makes no tensor maps: it must be of CUDA 12 or newer");
+  }
+  *encoder = reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(found);
+  if (error == cudaSuccess) return {};
+  return Status::device_error(std::string("tensor map: ") + cudaGetErrorString(error));
+}
+
+}  // namespace
+
+Status make_tensor_map(const TensorLayout& layout, TensorMap* map) {
+  if (Status s = check(layout); !s.ok()) return s;
+  PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;
+  if (Status s = find_encoder(&encode); !s.ok()) return s;
+  constexpr CUtensorMapDataType kTypes[] = {CU_TENSOR_MAP_DATA_TYPE_UINT8,
+                                            CU_TENSOR_MAP_DATA_TYPE_UINT16,
+                                            CU_TENSOR_MAP_DATA_TYPE_UINT32};
+  constexpr CUtensorMapSwizzle kSwizzles[] = {CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_SWIZZLE_32B,
+                                              CU_TENSOR_MAP_SWIZZLE_64B,
+                                              CU_TENSOR_MAP_SWIZZLE_128B};
+  const cuuint32_t every[] = {1, 1, 1};
+  static_assert(sizeof(CUtensorMap) == sizeof(TensorMap));
+  const CUresult result = encode(
+      reinterpret_cast<CUtensorMap*>(map), kTypes[layout.element_bytes / 2], layout.dimensions,
+      layout.data, layout.size.data(), &layout.stride_bytes[1], layout.box.data(), every,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, kSwizzles[static_cast<int>(layout.swizzle)],
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result == CUDA_SUCCESS) return {};
+  return Status::device_error("the driver refuses a tensor map with error " +
+                              std::to_string(result));
+}
+
+}  // namespace tilegate::device

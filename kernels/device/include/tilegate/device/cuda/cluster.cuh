@@ -1,0 +1,52 @@
+// Blocks of a cluster, on CUDA; see async.cuh. Instructions of compute capability 9.0.
+#pragma once
+
+#include <tilegate/device/cuda/async.cuh>
+
+namespace tilegate::device {
+
+inline __device__ unsigned cluster_rank() {
+  unsigned rank = 0;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+inline __device__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
+}
+
+template <typename T>
+__device__ T* cluster_peer(T* smem, unsigned rank) {
+  std::uint64_t address = 0;
+  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(smem), "r"(rank));
+  return reinterpret_cast<T*>(address);
+}
+
+inline __device__ void barrier_arrive_remote(Barrier& barrier, unsigned rank) {
+  asm volatile(
+      "{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}" ::"r"(
+          shared_address(&barrier)),
+      "r"(rank)
+      : "memory");
+}
+
+inline __device__ void copy_bulk_multicast(void* smem, const void* gmem, unsigned bytes,
+                                           Barrier& barrier, std::uint16_t to) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(smem)),
+      "l"(gmem), "r"(bytes), "r"(shared_address(&barrier)), "h"(to)
+      : "memory");
+}
+
+inline __device__ void copy_tensor_multicast(void* smem, const TensorMap& map, int x, int y,
+                                             Barrier& barrier, std::uint16_t to) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(smem)),
+      "l"(&map), "r"(x), "r"(y), "r"(shared_address(&barrier)), "h"(to)
+      : "memory");
+}
+
+}  // namespace tilegate::device

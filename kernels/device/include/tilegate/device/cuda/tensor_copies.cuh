@@ -1,0 +1,56 @@
+// Copies of boxes and copies from shared memory, on CUDA; see async.cuh. Instructions of compute
+// capability 9.0.
+#pragma once
+
+#include <tilegate/device/cuda/async.cuh>
+
+namespace tilegate::device {
+
+inline __device__ void copy_tensor(void* smem, const TensorMap& map, int x, int y,
+                                   Barrier& barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3}], [%4];" ::"r"(shared_address(smem)),
+      "l"(&map), "r"(x), "r"(y), "r"(shared_address(&barrier))
+      : "memory");
+}
+
+inline __device__ void copy_tensor(void* smem, const TensorMap& map, int x, int y, int z,
+                                   Barrier& barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(shared_address(smem)),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(&barrier))
+      : "memory");
+}
+
+inline __device__ void store_bulk(void* gmem, const void* smem, unsigned bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(gmem),
+               "r"(shared_address(smem)), "r"(bytes)
+               : "memory");
+}
+
+inline __device__ void store_tensor(const TensorMap& map, int x, int y, const void* smem) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(
+          &map),
+      "r"(x), "r"(y), "r"(shared_address(smem))
+      : "memory");
+}
+
+inline __device__ void store_tensor(const TensorMap& map, int x, int y, int z, const void* smem) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(
+          &map),
+      "r"(x), "r"(y), "r"(z), "r"(shared_address(smem))
+      : "memory");
+}
+
+inline __device__ void store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+template <int kPending>
+__device__ void store_wait() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
+
+}  // namespace tilegate::device

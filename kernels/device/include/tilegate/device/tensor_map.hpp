@@ -1,0 +1,36 @@
+// Tensors in global memory, of which asynchronous copies move boxes; see async.cuh. Made on the
+// host, once per plan; a kernel takes one as `const __grid_constant__ TensorMap`.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/status.hpp>
+
+namespace tilegate::device {
+
+// How the pieces of 16 bytes of a row change places in shared memory: the row is that wide.
+enum class Swizzle { kNone, k32Bytes, k64Bytes, k128Bytes };
+
+constexpr unsigned kMaxTensorDimensions = 3;
+
+// Dimensions are in the order of memory: columns, rows, then matrices.
+struct TensorLayout {
+  void* data = nullptr;                                              // a multiple of 16
+  unsigned element_bytes = 4;                                        // 1, 2 or 4
+  unsigned dimensions = 2;                                           // 2 or 3
+  std::array<std::uint64_t, kMaxTensorDimensions> size = {1, 1, 1};  // in elements
+  std::array<std::uint64_t, kMaxTensorDimensions> stride_bytes =
+      {};  // of all but the first: multiples of 16
+  std::array<unsigned, kMaxTensorDimensions> box = {1, 1, 1};  // in elements, up to 256 each
+  Swizzle swizzle = Swizzle::kNone;  // if any, a row of the box is as wide
+};
+
+struct alignas(64) TensorMap {
+  std::array<std::uint64_t, 16> words;
+};
+
+Status make_tensor_map(const TensorLayout& layout, TensorMap* map);
+
+}  // namespace tilegate::device

@@ -1,0 +1,42 @@
+// What a layout must keep for the hardware to copy boxes of it.
+#include "tensor_map.hpp"
+
+#include <string>
+
+namespace tilegate::device {
+
+Status check(const TensorLayout& layout) {
+  constexpr std::uint64_t kUnit = 16;  // bytes
+  constexpr unsigned kMaxBox = 256;
+  const auto refuse = [](const std::string& what) {
+    return Status::invalid_argument("tensor map", what);
+  };
+  const unsigned row_bytes = layout.box[0] * layout.element_bytes;
+  const unsigned width = 16U << static_cast<unsigned>(layout.swizzle);
+  if (layout.dimensions < 2 || layout.dimensions > kMaxTensorDimensions) {
+    return refuse("it has 2 or 3 dimensions");
+  }
+  if (layout.element_bytes != 1 && layout.element_bytes != 2 && layout.element_bytes != 4) {
+    return refuse("elements are of 1, 2 or 4 bytes");
+  }
+  if (reinterpret_cast<std::uintptr_t>(layout.data) % kUnit != 0) {
+    return refuse("the address of its data must be a multiple of 16");
+  }
+  for (unsigned i = 0; i < layout.dimensions; ++i) {
+    if (layout.size[i] == 0 || layout.size[i] > std::uint64_t{1} << 32) {
+      return refuse("sizes are from 1 to 2^32");
+    }
+    if (layout.box[i] == 0 || layout.box[i] > kMaxBox) return refuse("a box is 1 to 256 wide");
+    if (i > 0 && (layout.stride_bytes[i] == 0 || layout.stride_bytes[i] % kUnit != 0)) {
+      return refuse("strides are multiples of 16 bytes");
+    }
+  }
+  if (row_bytes % kUnit != 0) return refuse("a row of the box is a multiple of 16 bytes");
+  if (layout.swizzle != Swizzle::kNone && row_bytes != width) {
+    return refuse("a row of the box is as wide as its swizzle, " + std::to_string(width) +
+                  " bytes");
+  }
+  return {};
+}
+
+}  // namespace tilegate::device

@@ -1,0 +1,122 @@
+// Kernels whose blocks misuse each other's shared memory.
+#include <cstdint>
+
+#include <tilegate/device/async.cuh>
+
+#include "planted.hpp"
+
+namespace tilegate::planted {
+namespace {
+
+enum class Fault {
+  kNone,
+  kReadsPeerTooEarly,
+  kEndsWhilePeerReads,
+  kReachesBeyondCluster,
+  kThreadSkipsClusterBarrier,
+  kOverwritesPeersTile,
+  kEndsWhilePeersArrive,
+};
+
+constexpr unsigned kThreads = 64;
+constexpr unsigned kCluster = 4;
+constexpr unsigned kTiles = 3;
+
+struct Storage {
+  alignas(128) float tile[kCluster][kThreads];
+  device::Barrier full, empty;
+};
+
+// Each thread reads what the same thread of the next block has stored.
+template <Fault kFault>
+__global__ void read_peer(float* memory) {
+  auto& words = device::shared_storage<Storage>().tile[0];
+  const unsigned rank = device::cluster_rank();
+  words[threadIdx.x] = memory[rank * kThreads + threadIdx.x];
+  if (kFault == Fault::kThreadSkipsClusterBarrier && rank == 1 && threadIdx.x == 5) {
+    __syncthreads();
+  } else if (kFault != Fault::kReadsPeerTooEarly) {
+    device::cluster_sync();
+  }
+  const unsigned peer = kFault == Fault::kReachesBeyondCluster ? rank + 1 : (rank + 1) % kCluster;
+  const float* const of_peer = device::cluster_peer(&words[0], peer);
+  memory[kResults + blockIdx.x * kThreads + threadIdx.x] = of_peer[threadIdx.x];
+  if (kFault != Fault::kEndsWhilePeerReads) device::cluster_sync();
+}
+
+// Each block copies its part of a tile to all blocks, when all have read the tile before.
+template <Fault kFault>
+__global__ void share_tiles(float* memory) {
+  auto& smem = device::shared_storage<Storage>();
+  const unsigned rank = device::cluster_rank();
+  constexpr bool kAsksOnlyItself = kFault == Fault::kOverwritesPeersTile;
+  if (threadIdx.x == 0) {
+    device::barrier_init(smem.full, 1);
+    device::barrier_init(smem.empty, kAsksOnlyItself ? 1 : kCluster);
+    device::barrier_init_fence();
+  }
+  device::cluster_sync();  // all barriers are made
+  float sum = 0.0F;
+  for (unsigned tile = 0; tile < kTiles; ++tile) {
+    if (threadIdx.x == 0) {
+      device::barrier_arrive_expect(smem.full, sizeof(smem.tile));
+      device::barrier_wait(smem.empty, (tile & 1) ^ 1);
+      device::copy_bulk_multicast(smem.tile[rank], memory + 4 * tile + rank * kThreads,
+                                  sizeof(smem.tile[0]), smem.full, (1U << kCluster) - 1);
+    }
+    device::barrier_wait(smem.full, tile & 1);
+    for (unsigned i = 0; i < kCluster; ++i) sum = 2 * sum + smem.tile[i][threadIdx.x];
+    __syncthreads();  // the block has read
+    if (kAsksOnlyItself) {
+      if (threadIdx.x == 0) device::barrier_arrive(smem.empty);
+    } else if (threadIdx.x < kCluster) {
+      device::barrier_arrive_remote(smem.empty, threadIdx.x);
+    }
+  }
+  memory[kResults + blockIdx.x * kThreads + threadIdx.x] = sum;
+  if (kFault != Fault::kEndsWhilePeersArrive) device::cluster_sync();
+}
+
+template <auto kKernel>
+Status launch(float* memory) {
+  const device::LaunchConfig config{.kernel = "planted",
+                                    .blocks = kCluster,
+                                    .threads_x = kThreads,
+                                    .shared_bytes = sizeof(Storage),
+                                    .cluster = kCluster};
+  return device::launch(config, nullptr, kKernel, memory);
+}
+
+#define PLANT(kernel, fault, shows, message) \
+  { &(#fault)[1], launch<kernel<Fault::fault>>, launch<kernel<Fault::kNone>>, message, shows }
+
+constexpr Plant kPlants[] = {
+    PLANT(read_peer, kReadsPeerTooEarly, Shows::kWrongForward,
+          "race at byte \\d+ of shared memory: this thread (reads|writes) at .*planted_cluster.*; "
+          "thread \\(\\d+,0,0\\) of block \\d (wrote|read) at .*; no (barrier|__syncthreads) "
+          "between"),
+    PLANT(
+        read_peer, kEndsWhilePeerReads, Shows::kStops,
+        "(accesses the shared memory of block \\d of its cluster at .*planted_cluster\\.cu:\\d+.*, "
+        "which may have ended|reaches into block \\d of the cluster, which has ended)"),
+    PLANT(read_peer, kReachesBeyondCluster, Shows::kStops,
+          "block 3, .*cluster_peer at .* names block 4 of a cluster of 4"),
+    PLANT(
+        read_peer, kThreadSkipsClusterBarrier, Shows::kStops,
+        "deadlock: thread \\(0,0,0\\) of block 0 \\(and 254 more\\) waits at .* for cluster_sync; "
+        "thread \\(5,0,0\\) of block 1 waits at .* for __syncthreads"),
+    PLANT(
+        share_tiles, kOverwritesPeersTile, Shows::kWrongForward,
+        "race at byte \\d+ of shared memory: this thread writes at .*; thread .* of block \\d read "
+        "at|before the barrier_wait for the bulk copy that thread \\(0,0,0\\) of block"),
+    PLANT(
+        share_tiles, kEndsWhilePeersArrive, Shows::kStops,
+        "(accesses the shared memory of block \\d of its cluster at .*planted_cluster\\.cu:\\d+.*, "
+        "which may have ended|reaches into block \\d of the cluster, which has ended)"),
+};
+
+}  // namespace
+
+std::span<const Plant> cluster_plants() { return kPlants; }
+
+}  // namespace tilegate::planted

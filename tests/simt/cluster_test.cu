@@ -1,0 +1,120 @@
+// Blocks of a cluster: their barrier, each other's shared memory, and copies to all of them; on
+// both devices.
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/device/async.cuh>
+
+#include "simt/async_test.hpp"
+#include "simt/device_array.hpp"
+
+namespace tilegate::cluster_test {
+
+constexpr unsigned kThreads = 64;
+constexpr unsigned kCluster = 4;
+constexpr unsigned kBlocks = 2 * kCluster;
+
+device::LaunchConfig config_of(const char* kernel, std::size_t shared_bytes) {
+  return {.kernel = kernel,
+          .blocks = kBlocks,
+          .threads_x = kThreads,
+          .shared_bytes = shared_bytes,
+          .cluster = kCluster};
+}
+
+// Each thread gets what the same thread of the next block of the cluster has stored, and what the
+// block of rank 0 adds to it.
+__global__ void pass_to_peer(unsigned* out) {
+#if TILEGATE_TEST_ASYNC
+  auto& words = device::shared_storage<unsigned[kThreads]>();
+  const unsigned rank = device::cluster_rank();
+  words[threadIdx.x] = blockIdx.x * 1000 + threadIdx.x;
+  device::cluster_sync();  // all have stored
+  if (rank == 0) {
+    for (unsigned peer = 0; peer < kCluster; ++peer) {
+      device::cluster_peer(&words[0], peer)[threadIdx.x] += 100 * peer;
+    }
+  }
+  device::cluster_sync();  // it has added
+  out[blockIdx.x * kThreads + threadIdx.x] =
+      device::cluster_peer(&words[0], (rank + 1) % kCluster)[threadIdx.x];
+  device::cluster_sync();  // no block ends while its peer reads
+#endif
+}
+
+TEST_F(Async, BlocksOfAClusterShareMemory) {
+  for_each_schedule([&] {
+    const DeviceArray<unsigned> out(kBlocks * kThreads);
+    ASSERT_TRUE(is_ok(device::launch(config_of("pass_to_peer", kThreads * sizeof(unsigned)),
+                                     nullptr, pass_to_peer, out.data())));
+    const std::vector<unsigned> found = out.to_host();
+    for (unsigned block = 0; block < kBlocks; ++block) {
+      const unsigned peer = (block + 1) % kCluster;
+      for (unsigned thread = 0; thread < kThreads; ++thread) {
+        EXPECT_EQ(found[block * kThreads + thread],
+                  (block / kCluster * kCluster + peer) * 1000 + thread + 100 * peer);
+      }
+    }
+  });
+}
+
+constexpr int kTiles = 5;
+
+struct SharedStorage {
+  alignas(128) unsigned tile[kCluster][kThreads];
+  device::Barrier full, empty;
+};
+
+// Each block copies its quarter of a tile to all blocks of the cluster, when all have done with the
+// tile before.
+__global__ void share_tiles(const unsigned* in, unsigned* out) {
+#if TILEGATE_TEST_ASYNC
+  auto& shared = device::shared_storage<SharedStorage>();
+  const unsigned rank = device::cluster_rank();
+  if (threadIdx.x == 0) {
+    device::barrier_init(shared.full, 1);
+    device::barrier_init(shared.empty, kCluster);
+    device::barrier_init_fence();
+  }
+  device::cluster_sync();  // all barriers are made
+  unsigned sum = 0;
+  for (unsigned tile = 0; tile < kTiles; ++tile) {
+    if (threadIdx.x == 0) {
+      device::barrier_arrive_expect(shared.full, sizeof(shared.tile));
+      device::barrier_wait(shared.empty, (tile & 1) ^ 1);
+      device::copy_bulk_multicast(shared.tile[rank], in + (tile * kCluster + rank) * kThreads,
+                                  sizeof(shared.tile[0]), shared.full, (1U << kCluster) - 1);
+    }
+    device::barrier_wait(shared.full, tile & 1);
+    for (unsigned i = 0; i < kCluster; ++i) sum += (i + 1) * shared.tile[i][threadIdx.x];
+    __syncthreads();  // the block has read
+    if (threadIdx.x < kCluster) device::barrier_arrive_remote(shared.empty, threadIdx.x);
+  }
+  out[blockIdx.x * kThreads + threadIdx.x] = sum;
+  device::cluster_sync();  // no block ends while others arrive there
+#endif
+}
+
+TEST_F(Async, CopiesReachAllBlocksOfACluster) {
+  std::vector<unsigned> words(kTiles * kCluster * kThreads);
+  for (unsigned i = 0; i < words.size(); ++i) words[i] = i * i;
+  const DeviceArray<unsigned> in(words);
+  for_each_schedule([&] {
+    const DeviceArray<unsigned> out(kBlocks * kThreads);
+    ASSERT_TRUE(
+        is_ok(device::launch(config_of("share_tiles", sizeof(SharedStorage)), nullptr, share_tiles,
+                             static_cast<const unsigned*>(in.data()), out.data())));
+    const std::vector<unsigned> found = out.to_host();
+    for (unsigned i = 0; i < found.size(); ++i) {
+      unsigned expected = 0;
+      for (unsigned j = 0; j < kTiles * kCluster; ++j) {
+        expected += (j % kCluster + 1) * words[j * kThreads + i % kThreads];
+      }
+      EXPECT_EQ(found[i], expected);
+    }
+  });
+}
+
+}  // namespace tilegate::cluster_test
