@@ -1,4 +1,5 @@
-// Interleaved without one of its two ideas, with tiles of 128×256 only.
+// Interleaved without one of its two ideas, with tiles of 128×256 only; for operands without whole
+// vectors the rung's tile for these.
 #include "interleaved.cuh"
 
 namespace tilegate::interleaved {
@@ -12,11 +13,19 @@ struct OrderedByCompiler : Tiles {
   using Order = CompilerOrder;
 };
 
-constexpr Stage kBunched =
-    make_stage<Bunched<Tiles128x256x8>, Bunched<Tiles128x256x16>>("Interleaved.bunched");
-constexpr Stage kCompilerOrder =
-    make_stage<OrderedByCompiler<Tiles128x256x8>, OrderedByCompiler<Tiles128x256x16>>(
-        "Interleaved.compiler_order");
+struct WithoutVectors : Tiles64x128x32s4 {
+  template <typename Layout>
+  static constexpr bool kTakes = !Layout::kVector;
+};
+
+template <template <typename> typename Without>
+constexpr Stage stage_of(std::string_view name) {
+  return make_stage<Without<Tiles128x256x8>, Without<Tiles128x256x16>, Without<WithoutVectors>>(
+      name);
+}
+
+constexpr Stage kBunched = stage_of<Bunched>("Interleaved.bunched");
+constexpr Stage kCompilerOrder = stage_of<OrderedByCompiler>("Interleaved.compiler_order");
 constexpr const Stage* kVariants[] = {&kBunched, &kCompilerOrder};
 
 std::span<const Stage* const> variants() { return kVariants; }

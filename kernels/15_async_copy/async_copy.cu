@@ -30,7 +30,7 @@ struct Tiles32x32s4 {
   static constexpr int kBlocksPerSm = 4;
   static constexpr bool kDealtLanes = true, kChecksEdges = true, kSwapsNeighbours = true;
   using Order = CompilerOrder;
-  static constexpr cost::BlockCost kVectorCost = {34.6, 1.3}, kWordCost = {34.0, 1.4};
+  static constexpr cost::BlockCost kVectorCost = {34.6, 1.3}, kWordCost = {34.0, 1.6};
 };
 
 // For all operands: eight warps share a tile, because copies of words take them all.
@@ -47,7 +47,7 @@ struct Tiles32x64s4 : Tiles32x32s4 {
   static constexpr int kStages = 3, kVectorBatches = 2, kWordBatches = 4;
   static constexpr int kBlocksPerSm = 2;
   using Order = SourceOrder;
-  static constexpr cost::BlockCost kWordCost = {38.9, 1.8};
+  static constexpr cost::BlockCost kWordCost = {33.0, 1.5};
 };
 
 // 8×8 results per thread.
@@ -73,6 +73,27 @@ struct Tiles128x256 : Tiles64x64s4 {
   static constexpr int kWarpM = 128, kSlices = 1;
   static constexpr int kBlocksPerSm = 1;
   static constexpr cost::BlockCost kWordCost = {53.6, 4.3};
+};
+
+// For little K, where C's stores take longer than the FFMA: blocks are small, so that some store
+// while others multiply.
+struct Tiles64x64x8 : Tiles32x64s4 {
+  static constexpr const char* kName = "64x64x8";
+  static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 8;
+  static constexpr int kWarpM = 32, kWarpN = 32, kSlices = 1;
+  static constexpr int kBlocksPerSm = 6;
+  static constexpr bool kDealtLanes = true;
+  using Order = CompilerOrder;
+  static constexpr cost::BlockCost kWordCost = {39.0, 1.9};
+};
+
+// For somewhat more of it.
+struct Tiles64x128x8 : Tiles64x64x8 {
+  static constexpr const char* kName = "64x128x8";
+  static constexpr int kBlockN = 128;
+  static constexpr int kWarpM = 64, kWarpN = 32;
+  static constexpr int kBlocksPerSm = 4;
+  static constexpr cost::BlockCost kWordCost = {45.0, 3.4};
 };
 
 // `Order` is there to be part of the symbol.
@@ -108,6 +129,11 @@ constexpr AsyncKernel kKernels[] = {
     kernel<Tiles64x64s4, kWords, kTransposed>(),
     kernel<Tiles64x48s4, kTransposed, kWords>(),
     kernel<Tiles128x256, kTransposed, kWords>(),
+    kernel<Tiles64x64x8, kTransposed, kWords>(),
+    kernel<Tiles64x64x8, kTransposed, kTransposed>(),
+    kernel<Tiles64x64x8, kWords, kWords>(),
+    kernel<Tiles64x64x8, kWords, kTransposed>(),
+    kernel<Tiles64x128x8, kTransposed, kWords>(),
 };
 
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {

@@ -74,6 +74,7 @@ Candidate candidate(const Problem& problem, const Device& device, const Roles& r
                   .block_tiles = way.block_k_tiles(),
                   .tile_bytes = sizeof(float) * row_words * kernel.tile.k,
                   .tile_ffma = double{1} * kernel.tile.s * kernel.tile.x * kernel.tile.k / 32,
+                  .results = double{1} * kernel.tile.s * kernel.tile.x,
                   .wavefronts = wavefronts(kernel.tile),
                   .blocks_per_sm = kernel.tile.blocks_per_sm,
                   .splits = way.splits,

@@ -51,6 +51,7 @@ inline double seconds(const TileCost& tile, const Problem& problem, const Device
   constexpr double kFlops = 53e12 / 132;  // per second, of a multiprocessor with the best tile
   constexpr double kAlone = 0.88;         // the share of them that a block alone has
   constexpr double kWithoutVectors = 0.85;
+  constexpr double kWordStores = 0.65e12 / 132;  // bytes per second: threads store four words apart
   // Of a k tile, from the load to the last multiply-add: operands in the L2 cache, in device
   // memory.
   constexpr double kWarmTile = 0.35e-6, kColdTile = 0.7e-6;
@@ -68,8 +69,10 @@ inline double seconds(const TileCost& tile, const Problem& problem, const Device
   const double inputs = sizeof(float) * (m * k + k * n);
   const double wait = std::ceil(rounds / tile.blocks_per_sm) * std::ceil(k / tile.block_k) *
                       (inputs < kL2Bytes ? kWarmTile : kColdTile);
-  const double move = (inputs + sizeof(float) * m * n) / (kBandwidth * multiprocessors);
-  return kStart + std::max({multiply, wait, move});
+  const double outputs = sizeof(float) * m * n;
+  const double move = (inputs + outputs) / (kBandwidth * multiprocessors);
+  const double store = allows_vectors(problem) ? 0.0 : outputs / (kWordStores * multiprocessors);
+  return kStart + std::max({multiply, wait, move}) + store;
 }
 
 template <typename Tiles, typename Order>

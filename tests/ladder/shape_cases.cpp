@@ -34,6 +34,9 @@ constexpr std::array<Shape, 20> kPrimeAndSkinny = {
 
 constexpr std::int64_t kLargestRepeated = 128;  // several tiles of more would take seconds
 
+// Of a product of one tile. Large tiles are of rows and columns; k is as long as one elsewhere.
+std::int64_t depth_of(std::int64_t tile) { return tile <= kLargestRepeated ? tile : tile / 8; }
+
 #if !TILEGATE_ON_SIMT
 constexpr std::array<Shape, 6> kLarge = {{{4097, 4095, 4093},
                                           {3, 5, 65536},
@@ -90,11 +93,11 @@ void add_tile_neighbours(std::int64_t tile, ShapeCases& cases) {
     cases.add({5, size, 6});
     cases.add({6, 5, size});
     cases.add({size, size, 9});
-    cases.add({size, size, size});
+    cases.add({size, size, depth_of(size)});
   }
-  cases.add({tile + 1, tile - 1, tile});
-  cases.add({tile - 1, tile, tile + 1});
-  cases.add_aligned({tile, tile, tile});
+  cases.add({tile + 1, tile - 1, depth_of(tile)});
+  cases.add({tile - 1, tile, depth_of(tile) + 1});
+  cases.add_aligned({tile, tile, depth_of(tile)});
   if (tile > kLargestRepeated) return;
   cases.add({2 * tile + 1, 2 * tile - 1, 2 * tile + 3});
   cases.add_aligned({tile + 4, 3 * tile - 4, 2 * tile + 4});
@@ -107,7 +110,7 @@ std::vector<Shape> edges_of_forms(const Stage& stage) {
     for (const std::int64_t size : {tile - 1, tile, tile + 1}) {
       edges.insert(edges.end(), {{size, 7, 5}, {5, size, 7}, {7, 5, size}});
     }
-    edges.push_back({tile + 1, tile + 1, tile + 1});
+    edges.push_back({tile + 1, tile + 1, depth_of(tile) + 1});
   }
   return edges;
 }

@@ -176,12 +176,13 @@ def unaligned_block(run: Run, others: Run, rungs: Sequence[Stage]) -> str:
 
 
 def shapes_block(shapes: Run, random: Run, sets: Mapping[str, str]) -> str:
-    """How Sgemm stands to cuBLAS, by set of shapes."""
+    """How Sgemm stands to cuBLAS, by set of shapes, and how good its choice is."""
     by_set: dict[str, dict[str, float]] = {}
     for runs, set_of in ((shapes, sets), (random, {})):
         for name, row in runs.benchmarks.items():
-            shape, ratio = name.partition("/")[2], share(row)
-            if ratio is not None:
+            stage, _, shape = name.partition("/")
+            ratio = share(row)
+            if ratio is not None and stage == "Sgemm":
                 by_set.setdefault(set_of.get(shape, "random"), {})[shape] = ratio
     listed = {s: r for name, of in by_set.items() if name != "random" for s, r in of.items()}
     rows = []
@@ -193,7 +194,34 @@ def shapes_block(shapes: Run, random: Run, sets: Mapping[str, str]) -> str:
     heads = ("set", "least at", "problems", "geometric mean", "least", "below 1")
     made_on = provenance(shapes, shapes.benchmarks.values())
     note = f"cuBLAS's time over Sgemm's; above 1 Sgemm is faster. {made_on}."
-    return "\n".join([*table(heads, rows, left=2), "", note])
+    return "\n".join([*table(heads, rows, left=2), "", note, *_kept(random)])
+
+
+def _kept(run: Run) -> list[str]:
+    """How much of the quickest configuration's speed the choice keeps, where others were timed."""
+    chosen: dict[str, float] = {}
+    timed: dict[str, list[float]] = {}
+    for name, row in run.benchmarks.items():
+        stage, _, shape = name.partition("/")
+        ratio = share(row)
+        if ratio is None:
+            continue
+        if "@" in stage:
+            timed.setdefault(shape, []).append(ratio)
+        else:
+            chosen[shape] = ratio
+    kept = {shape: min(1.0, chosen[shape] / max(of)) for shape, of in timed.items()}
+    if not kept:
+        return []
+    worst = min(kept, key=lambda shape: kept[shape])
+    most = max(len(of) for of in timed.values())
+    mean = percent(statistics.geometric_mean(kept.values()))
+    return [
+        "",
+        f"Of each random problem up to {most} configurations were timed, those that cost models "
+        f"rank first. The choice keeps {mean} of the quickest one's speed (geometric mean), the "
+        f"least {percent(kept[worst])} at `{worst}`.",
+    ]
 
 
 def shape_sets(path: Path) -> dict[str, str]:

@@ -20,6 +20,7 @@ from patterns import patterns
 
 BASELINE = Path(__file__).resolve().parents[3] / "bench" / "baselines" / "counters.json"
 RUNS = 3
+END_OF_CASE = "Naive/1x1x1"  # a case is as many launches as its plan has; this is one FMA
 Counts = dict[str, int]
 METRICS = {
     "global_load.requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -86,16 +87,17 @@ def measure_patterns(program: str) -> list[dict[str, str | int]]:
 
 def measure_cases(program: str, cases: list[str]) -> dict[str, list[Counts]]:
     metrics = METRICS | CASE_METRICS
-    runs = [measure([program, *cases], metrics, from_start="off") for _ in range(RUNS)]
     result: dict[str, list[Counts]] = {case: [] for case in cases}
-    for run in runs:
-        totals: list[Counts] = []
-        for kernel, counts in run:
-            # SplitK's partial sums are added by a second kernel.
-            if "reduce" in kernel:
-                counts = {key: totals[-1][key] + counts[key] for key in counts}
-                totals.pop()
-            totals.append(counts)
+    words = [word for case in cases for word in (case, END_OF_CASE)]
+    for _ in range(RUNS):
+        totals: list[Counts] = [{}]
+        for _, counts in measure([program, *words], metrics, from_start="off"):
+            if counts["fma"] == 1:
+                totals.append({})
+            else:
+                totals[-1] = {key: totals[-1].get(key, 0) + counts[key] for key in counts}
+        if len(totals) != len(cases) + 1 or not all(totals[:-1]):
+            sys.exit(f"measure: {len(cases)} cases, {len(totals) - 1} ends of cases")
         for case, total in zip(cases, totals):
             result[case].append(total)
     return result

@@ -9,11 +9,14 @@ if(NOT TILEGATE_CLANG)
 endif()
 
 # Fixed, whatever the build type: counts must not depend on it. Vectors of the host would merge
-# accesses that are separate on a GPU.
+# accesses that are separate on a GPU. What a kernel keeps in registers must not become memory: every
+# `#pragma unroll` holds, however long the loop. More than -O1 would copy code, and so count an
+# instruction of a warp as two.
 set(TILEGATE_COUNTED_FLAGS
-    -std=c++20 -O2 -gline-tables-only -ffp-contract=on -fno-vectorize -fno-slp-vectorize -fPIC
+    -std=c++20 -O1 -gline-tables-only -ffp-contract=on -fno-vectorize -fno-slp-vectorize -fPIC
     -fvisibility=hidden -fsanitize-coverage=func,trace-loads,trace-stores -DTILEGATE_COUNTED
-    -mllvm -inline-threshold=20000 -Wno-unknown-pragmas -Wno-pass-failed)
+    -mllvm -inline-threshold=20000
+    -mllvm -pragma-unroll-threshold=1000000 -Wno-unknown-pragmas -Wno-pass-failed)
 
 set(TILEGATE_COUNTED_INCLUDES
     ${PROJECT_SOURCE_DIR}/kernels/include ${PROJECT_SOURCE_DIR}/kernels/common/include
@@ -33,7 +36,7 @@ function(tilegate_counted_object object source module)
             -MD -MT ${base}.o -MF ${base}.d -S -emit-llvm -x c++ ${source} -o ${base}.ll
     COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/kernels/device/cpu/counted/instrument.py
             ${base}.ll ${base}.counted.ll --module ${module} --root ${PROJECT_SOURCE_DIR}
-    COMMAND ${TILEGATE_CLANG} -O2 -fPIC -Xclang -disable-llvm-passes -c ${base}.counted.ll
+    COMMAND ${TILEGATE_CLANG} -O1 -fPIC -Xclang -disable-llvm-passes -c ${base}.counted.ll
             -o ${base}.o
     DEPENDS ${source} ${PROJECT_SOURCE_DIR}/kernels/device/cpu/counted/instrument.py
     DEPFILE ${base}.d

@@ -120,15 +120,19 @@ inline std::size_t partial_bytes(const AsyncKernel& kernel, const Way& way) {
 
 inline double seconds(const AsyncKernel& kernel, const Problem& problem, const Device& device,
                       const Way& way) {
-  const double flop = 2.0 * kernel.block_m * kernel.block_n * kernel.block_k;
-  const auto blocks = [&](std::int64_t count, std::int64_t k_tiles) {
-    return cost::block_seconds(static_cast<double>(count), flop * static_cast<double>(k_tiles),
-                               kernel.cost, kernel.blocks_per_sm, device);
+  const double tile = static_cast<double>(kernel.block_m) * kernel.block_n;
+  const bool by_words = !allows_vectors(problem, Operand::kC);
+  const auto blocks = [&](std::int64_t count, std::int64_t k_tiles, bool stores_c) {
+    const cost::BlockWork work{.flop = 2.0 * tile * kernel.block_k * static_cast<double>(k_tiles),
+                               .word_bytes = stores_c && by_words ? sizeof(float) * tile : 0.0};
+    return cost::block_seconds(static_cast<double>(count), work, kernel.cost, kernel.blocks_per_sm,
+                               device);
   };
-  return cost::predict(
-      problem, device,
-      blocks(way.whole, way.k_tiles) + blocks(way.split_tiles() * way.parts, way.longest_part()),
-      true, static_cast<double>(partial_bytes(kernel, way)), way.split_tiles() == 0);
+  return cost::predict(problem, device,
+                       blocks(way.whole, way.k_tiles, true) +
+                           blocks(way.split_tiles() * way.parts, way.longest_part(), false),
+                       true, static_cast<double>(partial_bytes(kernel, way)),
+                       way.split_tiles() == 0);
 }
 
 // Without a split; with all tiles split; with whole rounds of the device and the rest split: of the

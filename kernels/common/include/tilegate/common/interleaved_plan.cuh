@@ -30,13 +30,13 @@ struct Tiles128x256x8 {
   static constexpr bool kTakes = Layout::kVector && !Layout::kBAlongK;
 };
 
-// The same for all operands: rows of 16 along k, in two halves that share the loop's code.
+// The same for all forms: rows of 16 along k, in two halves that share the loop's code.
 struct Tiles128x256x16 : Tiles128x256x8 {
   static constexpr const char* kName = "128x256x16";
   static constexpr int kHalves = 2;
   static constexpr cost::BlockCost kCost = {57.0, 4.8};
   template <typename Layout>
-  static constexpr bool kTakes = true;
+  static constexpr bool kTakes = Layout::kVector;
 };
 
 // For C of some dozens to hundreds of tiles: two slices are twice the warps for a tile.
@@ -47,12 +47,15 @@ struct Tiles128x128x16s2 : Tiles128x256x16 {
   static constexpr cost::BlockCost kCost = {56.0, 4.1};
 };
 
-// For smaller C yet.
+// For smaller C yet, and for all operands without whole vectors: AsyncCopy is quicker with these,
+// so that one tile is enough here.
 struct Tiles64x128x32s4 : Tiles128x128x16s2 {
   static constexpr const char* kName = "64x128x32s4";
   static constexpr int kBlockM = 64, kLanesM = 4;
   static constexpr int kSlices = 4;
   static constexpr cost::BlockCost kCost = {53.0, 3.5};
+  template <typename Layout>
+  static constexpr bool kTakes = true;
 };
 
 template <bool kAAlongK_, bool kBAlongK_, bool kVector_>
@@ -120,8 +123,8 @@ template <typename Config>
 double block_seconds(std::int64_t count, std::int64_t k_tiles, const Device& device) {
   const double flop =
       2.0 * Config::kBlockM * Config::kBlockN * Config::kBlockK * static_cast<double>(k_tiles);
-  return cost::block_seconds(static_cast<double>(count), flop, Config::kCost, Config::kBlocksPerSm,
-                             device);
+  return cost::block_seconds(static_cast<double>(count), {.flop = flop}, Config::kCost,
+                             Config::kBlocksPerSm, device);
 }
 
 // A kernel and the dynamic shared memory of its blocks; nullptr: none for these operands.

@@ -81,23 +81,32 @@ __device__ __forceinline__ void store_partial(float* partial) {
 template <typename Config>
 __device__ __forceinline__ void store_results(const KernelArgs& target, int own_row, int own_col,
                                               bool vectors) {
-  constexpr int kWords = Config::kBlockM * Config::kBlockN;
   const int thread = static_cast<int>(threadIdx.x);
   if (vectors) {
 #pragma unroll 4
-    for (int word = 4 * thread; word < kWords; word += 4 * Config::kNumThreads) {
+    for (int word = 4 * thread; word < Config::kBlockM * Config::kBlockN;
+         word += 4 * Config::kNumThreads) {
       const int row = word / Config::kBlockN, col = word % Config::kBlockN;
       if (row < own_row || col < own_col) continue;
       if (row >= target.shape.m || col >= target.shape.n) continue;
       store4<true>(target, row, col, sum_slices4<Config>(row, col));
     }
   } else {
-#pragma unroll 8
-    for (int word = thread; word < kWords; word += Config::kNumThreads) {
-      const int row = word / Config::kBlockN, col = word % Config::kBlockN;
-      if (row < own_row || col < own_col) continue;
-      if (row >= target.shape.m || col >= target.shape.n) continue;
-      store_element(target, row, col, sum_slices<Config>(row, col));
+    const auto rows = static_cast<int>(min(target.shape.m, std::int64_t{Config::kBlockM}));
+    const auto cols = static_cast<int>(min(target.shape.n, std::int64_t{Config::kBlockN}));
+    // Where rows are long, each store of a warp is a whole line of 128 bytes: the first begins
+    // before the row does. Short ones would lose more to the stores that are cut off.
+    constexpr bool kWholeLines = Config::kBlockN >= 128;
+    constexpr int kStores = (Config::kBlockN + (kWholeLines ? 62 : 31)) / 32;
+    for (int row = own_row + thread / 32; row < rows; row += Config::kNumThreads / 32) {
+      const auto before = reinterpret_cast<std::uintptr_t>(target.c + row * target.ldc) % 128;
+      const int first = thread % 32 - (kWholeLines ? static_cast<int>(before / sizeof(float)) : 0);
+#pragma unroll
+      for (int i = 0; i < kStores; ++i) {
+        const int col = first + 32 * i;
+        if (col < own_col || col >= cols) continue;
+        store_element(target, row, col, sum_slices<Config>(row, col));
+      }
     }
   }
 }

@@ -1,0 +1,88 @@
+// All GPUs of the machine at once, two threads each: plans and launches share nothing but the plan.
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <tilegate/device.hpp>
+#include <tilegate/sgemm.hpp>
+
+namespace tilegate {
+namespace {
+
+constexpr int kThreadsPerDevice = 2, kLaunches = 20;
+
+// Of tiles and splits of several rungs.
+const std::vector<Shape> kShapes = {
+    {64, 64, 64}, {300, 300, 300}, {33, 4096, 1024}, {7, 2050, 999}};
+
+// Multiplies ones: every element of C is K. Empty, or what went wrong.
+std::string multiply_ones(const Plan& plan, Stream stream) {
+  const auto [m, n, k] = plan.problem().shape;
+  const std::vector<float> ones(static_cast<std::size_t>(std::max(m, n) * k), 1.0F);
+  const device::Buffer a(static_cast<std::size_t>(m * k) * sizeof(float));
+  const device::Buffer b(static_cast<std::size_t>(k * n) * sizeof(float));
+  const device::Buffer c(static_cast<std::size_t>(m * n) * sizeof(float));
+  const device::Buffer workspace(plan.workspace_bytes());
+  Status status = device::copy_to_device(a.data(), ones.data(), a.size());
+  if (status.ok()) status = device::copy_to_device(b.data(), ones.data(), b.size());
+  const Operands operands{.a = reinterpret_cast<const float*>(a.data()),
+                          .b = reinterpret_cast<const float*>(b.data()),
+                          .c = reinterpret_cast<float*>(c.data()),
+                          .workspace = workspace.data(),
+                          .workspace_bytes = workspace.size()};
+  for (int i = 0; i < kLaunches && status.ok(); ++i) status = plan.launch(operands, stream);
+  if (status.ok()) status = device::synchronize();
+  std::vector<float> result(static_cast<std::size_t>(m * n));
+  if (status.ok()) status = device::copy_to_host(result.data(), c.data(), c.size());
+  if (!status.ok()) return status.message();
+  const auto right = std::ranges::count(result, static_cast<float>(k));
+  return right == m * n ? "" : std::to_string(m * n - right) + " elements are wrong";
+}
+
+std::string use_device(int ordinal) {
+  if (cudaSetDevice(ordinal) != cudaSuccess) return "cannot be set";
+  if (Status s = sgemm::stage.prepare(); !s.ok()) return s.message();
+  cudaStream_t stream = nullptr;
+  if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) return "no stream";
+  std::string wrong;
+  for (const Shape& shape : kShapes) {
+    const Plan plan = sgemm::stage.plan(Problem::dense(shape));
+    wrong += plan.ok() ? multiply_ones(plan, stream) : plan.status().message();
+  }
+  cudaStreamDestroy(stream);
+  return wrong;
+}
+
+TEST(Devices, AllAtOnceFromSeveralThreads) {
+  int devices = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
+  std::vector<std::string> wrong(static_cast<std::size_t>(devices * kThreadsPerDevice));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < devices * kThreadsPerDevice; ++i) {
+    threads.emplace_back(
+        [&wrong, i] { wrong[static_cast<std::size_t>(i)] = use_device(i / kThreadsPerDevice); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
+    EXPECT_EQ(wrong[i], "") << "device " << i / kThreadsPerDevice;
+  }
+  RecordProperty("devices", devices);
+}
+
+TEST(Devices, APlanRunsOnItsOwnDevice) {
+  int devices = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
+  if (devices < 2) GTEST_SKIP() << "needs two GPUs";
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  const Plan plan = sgemm::stage.plan(Problem::dense({8, 8, 8}));
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_NE(multiply_ones(plan, nullptr), "");
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+}
+
+}  // namespace
+}  // namespace tilegate
