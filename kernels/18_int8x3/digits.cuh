@@ -14,10 +14,10 @@
 
 namespace tilegate::int8x3 {
 
-constexpr int kPlanes = 3;                      // hi, mid, lo
-constexpr std::int32_t kLargest = 0x7F7F7F;     // that three digits hold
-constexpr float kFull = 8355700.0F;             // and with what rounding adds, stays below it
-constexpr unsigned kShortBits = 0xFFF;          // of a significand: not set in short ones
+constexpr int kPlanes = 3;                   // hi, mid, lo
+constexpr std::int32_t kLargest = 0x7F7F7F;  // that three digits hold
+constexpr float kFull = 8355700.0F;          // and with what rounding adds, stays below it
+constexpr unsigned kShortBits = 0xFFF;       // of a significand: not set in short ones
 constexpr float kSmallestScaled = 0x1p-60F, kLargestScaled = 0x1p60F;
 
 __host__ __device__ inline std::uint32_t bits_of(float value) {
@@ -71,9 +71,8 @@ struct Scale {
 
 // Whether a row can be scaled at all: zero, or far from the ends of float's range.
 __host__ __device__ inline bool is_scalable(const Seen& seen) {
-  return seen.sum < INFINITY &&
-         (seen.largest == 0.0F ||
-          (seen.largest >= kSmallestScaled && seen.largest <= kLargestScaled));
+  return seen.sum < INFINITY && (seen.largest == 0.0F || (seen.largest >= kSmallestScaled &&
+                                                          seen.largest <= kLargestScaled));
 }
 
 // Rows of short significands, as integers below 4096 have, take a power of two, so that nothing is
@@ -113,8 +112,7 @@ __host__ __device__ inline std::uint32_t pack_digits(const std::uint32_t (&biase
 
 // Σ hi·hi, Σ (hi·mid + mid·hi), Σ (hi·lo + mid·mid + lo·hi), and, of eight products,
 // Σ (mid·lo + lo·mid): exact in int32 for K up to kMaxExactK, also once they are folded.
-constexpr std::int64_t kMaxExactK =
-    (std::int64_t{1} << 31) / (3 * 128 * 128 + 128 + 1) / 32 * 32;
+constexpr std::int64_t kMaxExactK = (std::int64_t{1} << 31) / (3 * 128 * 128 + 128 + 1) / 32 * 32;
 
 // The sum of the levels, in units of hi·hi. The lower two are added as integers first, rounded to
 // the unit of level 1: what that loses is 2^-9 of a hi·hi, once.

@@ -1,6 +1,6 @@
 // The plain FP32 product, for calls whose operands are too wide for digits, hold NaN or Inf, or
-// whose K is small: 128×128 results per tile, 8×8 per thread. Sums of kFp32Run k in their order, and
-// then the sum of these: rounding errors grow with the longer of the two, not with K.
+// whose K is small: 128×128 results per tile, 8×8 per thread. Sums of kFp32Run k in their order,
+// and then the sum of these: rounding errors grow with the longer of the two, not with K.
 #pragma once
 
 #include <cstddef>
@@ -69,8 +69,7 @@ __device__ inline void load_fp32(const Strided& from, const Share& share, std::i
   }
 }
 
-__device__ inline void keep_fp32(const Share& share, const float (&v)[kFp32Words],
-                                 Fp32Rows& tile) {
+__device__ inline void keep_fp32(const Share& share, const float (&v)[kFp32Words], Fp32Rows& tile) {
 #pragma unroll
   for (int i = 0; i < kFp32Words; ++i) {
     tile[share.k + i * share.next_k][share.x + i * share.next_x] = v[i];
@@ -112,8 +111,8 @@ __device__ inline void add_run(float4 (&totals)[16][kFp32Threads], int thread, b
     float* sums = &acc[i / 2][i % 2 * 4];
     float4& total = totals[i][thread];
     const float4 before = is_first ? make_float4(0.0F, 0.0F, 0.0F, 0.0F) : total;
-    const float4 sum = make_float4(before.x + sums[0], before.y + sums[1], before.z + sums[2],
-                                   before.w + sums[3]);
+    const float4 sum =
+        make_float4(before.x + sums[0], before.y + sums[1], before.z + sums[2], before.w + sums[3]);
     if (!is_last) total = sum;
     sums[0] = is_last ? sum.x : 0.0F;
     sums[1] = is_last ? sum.y : 0.0F;
@@ -161,7 +160,8 @@ __device__ inline void multiply_fp32_tile(const KernelArgs& args, const Strided&
   }
 }
 
-// Beside KernelArgs: whether the rows of op(A), and the columns of op(B), lie along k, and the tiles.
+// Beside KernelArgs: whether the rows of op(A), and the columns of op(B), lie along k, and the
+// tiles.
 struct Fp32Args {
   bool a_along_k = false, b_along_k = false;
   TileOrder order;

@@ -16,7 +16,7 @@ constexpr int kChunkRows = 128;  // of op(A), or columns of op(B)
 constexpr int kChunkK = 32;
 constexpr int kPlaneBytes = kChunkRows * kChunkK;
 constexpr int kChunkBytes = kPlanes * kPlaneBytes;
-constexpr int kPiece = 16;          // bytes of a row that lie together
+constexpr int kPiece = 16;           // bytes of a row that lie together
 constexpr int kGroupBytes = 8 * 32;  // 8 rows, after which the swizzle repeats
 
 // Offset in a plane of the 16 digits of a row from k = 16·piece on. The two pieces of rows 4 to 7
@@ -32,9 +32,7 @@ struct Planes {
 
   Planes() = default;
   Planes(std::int64_t rows, std::int64_t k, std::int64_t products_)
-      : chunks_x(ceil_div(rows, kChunkRows)),
-        chunks_k(ceil_div(k, kChunkK)),
-        products(products_) {}
+      : chunks_x(ceil_div(rows, kChunkRows)), chunks_k(ceil_div(k, kChunkK)), products(products_) {}
 
   __host__ __device__ std::int64_t rows() const { return chunks_x * kChunkRows; }
   std::size_t bytes() const {

@@ -171,8 +171,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
   const Job& job = jobs.job[second];
   const unsigned block = second ? blockIdx.x - jobs.blocks_of_first : blockIdx.x;
   const unsigned product = job.blocks.quotient(block);
-  const std::int64_t first_row =
-      std::int64_t{job.blocks.remainder(block, product)} * Config::kRows;
+  const std::int64_t first_row = std::int64_t{job.blocks.remainder(block, product)} * Config::kRows;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int row = lane % Config::kRows;
   const std::int64_t first_k = warp * Config::kWarpK + lane / Config::kRows * kPiece;

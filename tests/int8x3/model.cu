@@ -1,10 +1,9 @@
-#include "int8x3/model.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "18_int8x3/digits.cuh"
+#include "int8x3/model.hpp"
 
 namespace tilegate::int8x3 {
 namespace {
@@ -57,12 +56,14 @@ std::vector<float> model(const Problem& problem, const std::vector<float>& a,
   for (std::int64_t index = 0; index < problem.batch; ++index) {
     std::vector<Line> rows, cols;
     for (std::int64_t i = 0; i < m; ++i) {
-      rows.push_back(line_of(a.data() + index * problem.stride_a + i * (a_along_k ? problem.lda : 1),
-                             a_along_k ? 1 : problem.lda, k));
+      rows.push_back(
+          line_of(a.data() + index * problem.stride_a + i * (a_along_k ? problem.lda : 1),
+                  a_along_k ? 1 : problem.lda, k));
     }
     for (std::int64_t j = 0; j < n; ++j) {
-      cols.push_back(line_of(b.data() + index * problem.stride_b + j * (b_along_k ? problem.ldb : 1),
-                             b_along_k ? 1 : problem.ldb, k));
+      cols.push_back(
+          line_of(b.data() + index * problem.stride_b + j * (b_along_k ? problem.ldb : 1),
+                  b_along_k ? 1 : problem.ldb, k));
     }
     for (const Line& row : rows) {
       for (const Line& col : cols) c.push_back(problem.alpha * element(row, col, products));

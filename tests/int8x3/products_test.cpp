@@ -119,7 +119,8 @@ TEST_F(Products, AreThoseOfTheModelInBatches) {
 TEST_F(Products, AreThoseOfTheModelForLongRows) {
   for (const std::int64_t k : {1500, 2500}) {
     const Operation operation(Problem::dense({3, 5, k}));
-    expect_same_bits(run(stage, operation).c, model(operation.problem, operation.a, operation.b, 6));
+    expect_same_bits(run(stage, operation).c,
+                     model(operation.problem, operation.a, operation.b, 6));
   }
 }
 

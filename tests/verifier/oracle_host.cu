@@ -58,8 +58,7 @@ void largest_on_host(const Product& product, double* largest) {
   }
 }
 
-Tolerance forward_error(std::int64_t rounding_chain, const Problem& problem,
-                        double operand_error) {
+Tolerance forward_error(std::int64_t rounding_chain, const Problem& problem, double operand_error) {
   constexpr double kUnitRoundoff = 0x1p-24;
   constexpr double kSmallest = 0x1p-149;  // of float; a product that underflows errs by half of it
   const double lu = static_cast<double>(rounding_chain) * kUnitRoundoff;

@@ -350,9 +350,9 @@ std::optional<std::string> Trial::find_faults(const Tolerance& tolerance, IsRigh
     if (is_right(got, value_[i], scale_[i], largest) || is_left_out(got)) return;
     if (++faults > kMaxShown) return;
     char line[160];
-    std::snprintf(
-        line, sizeof(line), "  expected %.17g  got %.9g  bound %.3g", value_[i], double{got},
-        tolerance.gamma * scale_[i] + tolerance.underflow + tolerance.operands * largest);
+    std::snprintf(line, sizeof(line), "  expected %.17g  got %.9g  bound %.3g", value_[i],
+                  double{got},
+                  tolerance.gamma * scale_[i] + tolerance.underflow + tolerance.operands * largest);
     shown += "\n    " + to_string(at) + line;
   });
   if (faults == 0) return std::nullopt;
@@ -391,9 +391,8 @@ std::string Trial::to_string(const Position& at) const {
 
 Outcome Trial::check_elements() const {
   const Tolerance tolerance =
-      is_exact(case_)
-          ? Tolerance{}
-          : forward_error(plan_.rounding_chain(), case_.problem, plan_.operand_error());
+      is_exact(case_) ? Tolerance{}
+                      : forward_error(plan_.rounding_chain(), case_.problem, plan_.operand_error());
   const auto finite = [](float got, double value, double, double) {
     return !std::isfinite(value) || std::isfinite(got);
   };

@@ -1,4 +1,5 @@
-// The seam for asynchronous hardware on CUDA; see async.cuh. Instructions of compute capability 9.0a.
+// The seam for asynchronous hardware on CUDA; see async.cuh. Instructions of compute
+// capability 9.0a.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,10 @@ inline __device__ void barrier_arrive(Barrier& barrier) {
 }
 
 inline __device__ void barrier_arrive_expect(Barrier& barrier, unsigned bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                   shared_address(&barrier)),
-               "r"(bytes)
-               : "memory");
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
+      "r"(bytes)
+      : "memory");
 }
 
 inline __device__ void barrier_wait(Barrier& barrier, unsigned parity) {
@@ -100,7 +101,7 @@ inline __device__ void multiply_m64n64k32(std::int32_t (&acc)[32], MatrixDescrip
 }
 
 inline __device__ void multiply_m64n128k32(std::int32_t (&acc)[64], MatrixDescriptor a,
-                                          MatrixDescriptor b) {
+                                           MatrixDescriptor b) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
