@@ -189,7 +189,7 @@ std::string Order::name_of_agent(unsigned agent) const {
 
 std::string Order::name_of(unsigned thread) const {
   const unsigned number = thread % block_threads_;
-  const std::string index =
+  std::string index =
       "(" + std::to_string(number % threads_x_) + "," + std::to_string(number / threads_x_) + ",0)";
   if (!has_clusters_) return index;
   return index + " of block " + std::to_string(block_ + thread / block_threads_);

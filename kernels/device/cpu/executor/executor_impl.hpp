@@ -105,8 +105,8 @@ class Executor {
   std::size_t shared_base() const { return current_ == nullptr ? 0 : base_of(rank_of(*current_)); }
   // Where in it `bytes` bytes of the current block are; `use` needs them there.
   std::size_t shared_offset(const void* data, std::size_t bytes, const char* use, const Site& site);
-  // The same place in the block of `rank`, which must not have ended.
-  std::size_t peer_offset(std::size_t offset, unsigned rank, const char* use, const Site& site);
+  // The same place in the block of rank `peer`, which must not have ended.
+  std::size_t peer_offset(std::size_t offset, unsigned peer, const char* use, const Site& site);
   unsigned rank() const { return rank_of(*current_); }
   unsigned block_threads() const { return block_threads_; }
   unsigned number_in_block(const Thread& thread) const {

@@ -50,12 +50,12 @@ class Mbarriers {
 
   void init(device::Barrier& barrier, unsigned arrivals, const Site& site);
   void init_fence();
-  void arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site);
+  void arrive(device::Barrier& state, unsigned expected_bytes, const Site& site);
   // At the same place in the block of `rank`.
-  void arrive_at(unsigned rank, device::Barrier& barrier, const Site& site);
-  void wait(device::Barrier& barrier, unsigned parity, const Site& site);
+  void arrive_at(unsigned rank, device::Barrier& state, const Site& site);
+  void wait(device::Barrier& state, unsigned parity, const Site& site);
   // To the block of `rank`, and to the barrier at the same place there.
-  void copy_to(unsigned rank, Transfer transfer, device::Barrier& barrier, const Site& site);
+  void copy_to(unsigned rank, Transfer transfer, device::Barrier& state, const Site& site);
 
   // While every thread waits: lets a copy arrive that one of them waits for; false: there is none.
   bool complete_a_copy();

@@ -19,7 +19,8 @@ std::vector<Row> rows_of(const std::byte* shared, const MatrixTile& tile, unsign
   for (unsigned row = 0; row < count; ++row) {
     for (unsigned k = 0; k < kK; ++k) {
       const std::size_t offset = tile.offset(row, k / kPieceBytes) + k % kPieceBytes;
-      rows[row][k] = static_cast<std::int8_t>(shared[offset]);
+      const int byte = std::to_integer<int>(shared[offset]);
+      rows[row][k] = static_cast<std::int16_t>(byte < 128 ? byte : byte - 256);
     }
   }
   return rows;
