@@ -69,16 +69,21 @@ Candidate candidate(const char* name, const Problem& problem, const Device& devi
 }
 
 inline Candidate plain_candidate(const Problem& problem) {
+  const auto [m, n, k] = problem.shape;
+  const double flop = 2.0 * static_cast<double>(m) * static_cast<double>(n) *
+                      static_cast<double>(k) * static_cast<double>(problem.batch);
   return {{.configuration = "fp32",
            .rounding_chain = fp32_rounding_chain(problem.shape.k),
-           .enqueue = [more = fp32_args(problem)](const KernelArgs& args, Stream stream) {
-             return device::launch({.kernel = "plain product",
-                                    .blocks = args.batch * more.order.count,
-                                    .threads_x = kFp32Threads,
-                                    .shared_bytes = sizeof(Fp32Storage),
-                                    .overlaps_previous = true},
-                                   stream, plain, args, more);
-           }}};
+           .enqueue =
+               [more = fp32_args(problem)](const KernelArgs& args, Stream stream) {
+                 return device::launch({.kernel = "plain product",
+                                        .blocks = args.batch * more.order.count,
+                                        .threads_x = kFp32Threads,
+                                        .shared_bytes = sizeof(Fp32Storage),
+                                        .overlaps_previous = true},
+                                       stream, plain, args, more);
+               }},
+          flop / 30e12 + 4e-6};
 }
 
 // Tiles of 64 columns are the smallest; the split pass has at least 8 rows per block.

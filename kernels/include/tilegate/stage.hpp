@@ -48,9 +48,9 @@ struct KernelArgs {
 
 // What a stage needs from the device that runs it.
 struct Requirements {
-  int compute_capability = 70;   // least CUDA compute capability, 10·major + minor
-  bool no_later = false;         // its instructions are of that compute capability alone
-  std::string_view not_on_simt;  // why the CPU device cannot run it; empty: it can
+  int compute_capability = 70;        // least CUDA compute capability, 10·major + minor
+  bool no_later = false;              // its instructions are of that compute capability alone
+  std::string_view not_on_simt = {};  // why the CPU device cannot run it; empty: it can
 };
 
 // What a stage decides for one problem on one device.
