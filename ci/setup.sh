@@ -34,7 +34,6 @@ missing_packages() {
   if [[ $1 != gpu ]]; then
     has_header boost/context/fiber.hpp || echo libboost-context-dev
     command -v clang++ >/dev/null || echo clang  # compiles the counted kernels
-    command -v clang-tidy >/dev/null || echo clang-tidy
   fi
   python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
 }
@@ -67,7 +66,7 @@ set_up_cmake() {
   [[ $python == "$venv/bin/python" ]] || die "CMake $has is too old, 3.25 is needed"
   if [[ ! -x $venv/bin/cmake ]]; then
     [[ -z ${TILEGATE_NO_INSTALL:-} ]] || die "missing, and not to be installed: CMake 3.25 (here: $has)"
-    pip_install cmake==3.31.6
+    pip_install_locked "$root/ci/cmake.lock"
   fi
   export PATH="$venv/bin:$PATH"
 }
@@ -106,7 +105,19 @@ pip_install() {
   "$venv/bin/python" -m pip install -q --disable-pip-version-check "${from[@]}" "$@"
 }
 
+# Nothing but the files whose digests the lock file has. Wheels of a folder are the user's own.
+pip_install_locked() {
+  local hashes=(--require-hashes)
+  if [[ -n ${TILEGATE_WHEELS:-} ]]; then hashes=(); fi
+  pip_install "${hashes[@]}" -r "$1"
+}
+
 make_venv() {
+  if [[ -L $venv ]]; then
+    # --clear would empty the folder that others use too.
+    echo "build/venv is a link to $(readlink "$venv"), which is left alone: bring that up to date, or remove the link" >&2
+    return 1
+  fi
   python3 -m venv --clear "$venv" || return
   if [[ -n ${TILEGATE_WHEELS:-} ]]; then
     # Whatever the folder lacks may be on this machine already, in whatever version.
@@ -115,7 +126,7 @@ make_venv() {
         >"$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')/machine.pth" &&
       "$venv/bin/python" -c "import ${modules// /, }" || return
   else
-    pip_install -r "$root/ci/requirements.txt" || return
+    pip_install_locked "$root/ci/requirements.lock" || return
   fi
   cp "$root/ci/requirements.txt" "$venv/requirements.txt"
 }
@@ -142,7 +153,7 @@ find_python() {
   python=$venv/bin/python
   if venv_is_current; then return; fi
   if [[ -n ${TILEGATE_WHEELS:-} ]]; then set_up_python $modules && return; fi
-  python=$(command -v python3) || die "no python3 on this machine"
+  python=$(command -v python3) && "$python" -c '' || die "no python3 that works on this machine"
 }
 
 find_wheels

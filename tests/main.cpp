@@ -1,11 +1,13 @@
 // The main of every test binary: a run that tests nothing does not pass, nor does one that skips
-// everything without the device being why; a crash names its test.
+// everything without the device being why; a crash names its test; of many failures the first are
+// shown.
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <set>
 #include <string>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -54,6 +56,36 @@ class CrashReport : public testing::EmptyTestEventListener {
   static inline struct sigaction before_[std::size(kSignals)]{};
 };
 
+// The first failures are printed, the rest counted: one wrong index fails thousands of cases. What
+// follows goes nowhere until the end, as GoogleTest's printer has no limit of its own.
+class FirstFailures : public testing::EmptyTestEventListener {
+ public:
+  void OnTestPartResult(const testing::TestPartResult& part) override {
+    if (part.failed() && ++failures_ == kShown) redirect(open("/dev/null", O_WRONLY), &stdout_);
+  }
+
+  void OnTestProgramEnd(const testing::UnitTest& tests) override {
+    if (stdout_ < 0) return;
+    redirect(stdout_, nullptr);
+    std::printf("... and %d more failures: %d of %d tests failed; --gtest_filter selects others\n",
+                failures_ - kShown, tests.failed_test_count(), tests.test_to_run_count());
+  }
+
+ private:
+  static constexpr int kShown = 10;
+
+  // Takes `to` over; `before` gets what stdout was.
+  static void redirect(int to, int* before) {
+    std::fflush(stdout);
+    if (before != nullptr) *before = dup(STDOUT_FILENO);
+    dup2(to, STDOUT_FILENO);
+    close(to);
+  }
+
+  int failures_ = 0;
+  int stdout_ = -1;
+};
+
 // Calls `visit` for each test that was selected and then skipped.
 template <typename Visit>
 void for_each_skipped(Visit visit) {
@@ -82,6 +114,7 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (argc > 1) return fail("An argument is not a flag of GoogleTest; see --help.");
   testing::UnitTest::GetInstance()->listeners().Append(new CrashReport);
+  testing::UnitTest::GetInstance()->listeners().Append(new FirstFailures);
   const bool only_lists = GTEST_FLAG_GET(list_tests);  // touches no device
   if (!only_lists) {
     const tilegate::Status device = tilegate::device::available();

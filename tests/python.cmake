@@ -23,6 +23,7 @@ tilegate_add_python_test(gate_times PATHS
 set_tests_properties(gate PROPERTIES COST 30 TIMEOUT 300)
 set_tests_properties(gate_times PROPERTIES COST 20)
 tilegate_add_python_test(profile PATHS tests/profile)
+tilegate_add_python_test(project NEEDS check_jsonschema,flit_core,ruamel.yaml PATHS tests/project)
 tilegate_add_python_test(commands PATHS
   tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_setup.py)
 set_tests_properties(commands PROPERTIES COST 40 TIMEOUT 240)

@@ -59,6 +59,8 @@ build() {
 build
 mkdir -p "$work/base"
 cp -a "$work/build/bench/bench" "$work/base/bench"
+cmake --build "$work/build" --target stages_json >>"$work/build.log" 2>&1  # which rungs are gated
+cp -a "$work/build/stages.json" "$work/base/stages.json"
 
 arguments=()
 if [[ -n $rung ]]; then

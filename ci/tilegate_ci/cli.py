@@ -1,14 +1,13 @@
 """The command line of ci/gate: which commands there are, and what becomes of their errors."""
 
 import argparse
-import os
 import signal
-import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from tilegate_ci.console import program
 from tilegate_ci.core.files import GateError, WriteError, write_text
 from tilegate_ci.core.progress import message
 
@@ -18,6 +17,7 @@ COMMANDS = {
     "run": "judge a change on a GPU: screen, then confirm",
     "confirm": "measure base and head in turn, without a screen",
     "bisect": "find the commit that made a rung slower",
+    "drift": "look for a creep over the accepted baselines",
     "compare": "judge a run by a baseline",
     "collect": "make a run of Google Benchmark's JSON files",
     "accept": "make a recorded run the baseline",
@@ -35,17 +35,14 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs one command and returns its exit code. Raises nothing, because an uncaught exception
-    would make Python exit with 1, which means `regressed`; but an ImportError, which __main__ puts
-    into words."""
+    """Runs one command and returns its exit code: 2 for whatever ends it early. Only an ImportError
+    gets out, which __main__ puts into words."""
     arguments = argparse.Namespace()
     for number in (signal.SIGTERM, signal.SIGHUP):  # these end a command like Ctrl-C
         signal.signal(number, signal.default_int_handler)
     try:
         parse(argv, arguments)
-        code: int = arguments.module.run(arguments)
-        sys.stdout.flush()
-        return code
+        return int(arguments.module.run(arguments))
     except SystemExit as stop:  # argparse has said why
         return stop.code if isinstance(stop.code, int) else 2
     except GateError as problem:
@@ -54,20 +51,34 @@ def main(argv: Sequence[str]) -> int:
         module = getattr(arguments, "module", None)
         what = getattr(module, "INTERRUPTED", "nothing was judged")
         _report_error(arguments, f"interrupted; {what}")
-    except BrokenPipeError:
-        # Whoever read our report has seen enough; without this the interpreter fails at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our report has seen enough
+        pass
     except ImportError:
         raise
+    except OSError as problem:  # of a name that cannot be one of a file, or of a full stdout
+        where = problem.filename or "stdout or a file"
+        _report_error(arguments, f"{where}: {problem.strerror}", problem.filename is None)
     except Exception:
-        traceback.print_exc()
+        message(f"a defect of the gate, please report it:\n{traceback.format_exc()}")
     return 2
+
+
+def joined(argv: Sequence[str]) -> list[str]:
+    """argparse takes the -DX of `--cmake -DX` for an option of ours, unless it is --cmake=-DX."""
+    words: list[str] = []
+    for word in argv:
+        if words[-1:] == ["--cmake"]:
+            words[-1] = f"--cmake={word}"
+        else:
+            words.append(word)
+    return words
 
 
 def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namespace:
     """Fills `arguments`; only the module of the command that is asked for is imported."""
+    argv = joined(argv)
     parser = argparse.ArgumentParser(
-        prog="ci/gate",
+        prog=program(),
         description="Keeps SGEMM kernels from getting slower.",
         epilog="`ci/gate COMMAND --help` has examples and exit codes.\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -87,6 +98,9 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
             command.epilog = "\n".join([module.EXAMPLES, "exit codes:", *lines])
             module.add_arguments(command)
             command.set_defaults(module=module)
+    for word in argv[1 : argv.index("--") if "--" in argv else None]:
+        if word.startswith("--") and word.endswith("=--"):  # argparse would make a list of it
+            parser.error(f"argument {word.partition('=')[0]}: expected a value, not --")
     return parser.parse_args(argv, arguments)
 
 

@@ -35,6 +35,9 @@ class FakeNvml:
     def nvmlDeviceGetClockInfo(self, gpu, which):  # noqa: N802
         return {1: 1980, 2: 3201}[which]
 
+    def nvmlDeviceGetCudaComputeCapability(self, gpu):  # noqa: N802
+        return 9, 0
+
     def nvmlDeviceGetPowerUsage(self, gpu):  # noqa: N802
         return 121500
 
@@ -51,6 +54,16 @@ class FakeNvml:
         if policy == self.NVML_PERF_POLICY_THERMAL:
             raise FakeError
         return SimpleNamespace(violationTime=2_500_000)
+
+
+def test_the_compute_capability():
+    assert conditions.compute_capability_with(FakeNvml()) == 90
+
+    class Silent(FakeNvml):
+        def nvmlInit(self):  # noqa: N802
+            raise FakeError
+
+    assert conditions.compute_capability_with(Silent()) is None
 
 
 def test_all_that_the_gpu_knows():

@@ -113,6 +113,18 @@ def test_a_current_venv_is_used_without_a_look_at_the_network(bash, tmp_path):
     assert "called" in bash(script).stdout
 
 
+def test_a_venv_that_is_a_link_is_never_cleared(bash, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "requirements.txt").write_text("older==1\n")
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "venv").symlink_to(shared)
+    done = bash("set_up_python json")
+    assert done.returncode == 0
+    assert f"build/venv is a link to {shared}, which is left alone" in done.stderr
+    assert (shared / "requirements.txt").read_text() == "older==1\n"
+
+
 def test_offline_the_python_of_the_machine_will_do_if_it_has_the_modules(bash):
     script = 'make_venv() { return 1; }; set_up_python json; echo "$python"'
     done = bash(script)
@@ -207,7 +219,8 @@ def test_an_old_cmake_is_replaced_in_the_venv(bash, version, pip_called):
         tools={"cmake": f"echo cmake version {version}"},
     )
     assert done.returncode == 0
-    assert ("pip install" in done.stdout and "cmake==" in done.stdout) is pip_called
+    assert ("pip install" in done.stdout and "/ci/cmake.lock" in done.stdout) is pip_called
+    assert ("--require-hashes" in done.stdout) is pip_called
 
 
 def test_an_old_cmake_is_an_error_where_nothing_is_to_be_installed(bash):
@@ -262,6 +275,32 @@ def test_every_requirement_is_pinned():
     packages = [line.split("#")[0].strip() for line in lines if not line.startswith("#")]
     assert packages
     assert all(package.count("==") == 1 for package in packages)
+
+
+def locked(name: str) -> dict[str, str]:
+    """The packages of a lock file, each with its version; all have a digest."""
+    entries = re.split(r"^(?=[a-z])", (REPOSITORY / "ci" / name).read_text(), flags=re.MULTILINE)[
+        1:
+    ]
+    assert all("--hash=sha256:" in entry for entry in entries)
+    return dict(entry.split()[0].split("==") for entry in entries)
+
+
+def test_every_package_is_locked_to_its_digests():
+    known = locked("requirements.lock")
+    pinned = (REPOSITORY / "ci" / "requirements.txt").read_text("utf-8")
+    wanted = dict(re.findall(r"^([\w.-]+)==(\S+)", pinned, re.MULTILINE))
+    assert {name.replace(".", "-"): version for name, version in wanted.items()}.items() <= (
+        known.items()
+    )
+    assert list(locked("cmake.lock")) == ["cmake"]
+
+
+def test_packages_are_installed_by_their_digests(bash):
+    script = 'mkdir -p "$venv"; python3() { :; }; pip_install() { echo "$@"; }; make_venv; '
+    script += "TILEGATE_WHEELS=w "
+    done = bash(script + "pip_install_locked x")
+    assert done.stdout == f"--require-hashes -r {REPOSITORY}/ci/requirements.lock\n-r x\n"
 
 
 def test_pre_commit_formats_with_the_same_versions():

@@ -8,7 +8,7 @@ import pytest
 from ladder_builder import REPOSITORY
 
 from tilegate_ci.core.names import canonical_name
-from tilegate_ci.core.stages import find_ladder
+from tilegate_ci.core.stages import find_ladder, find_stages
 from tilegate_ci.measure.suite import read_suite
 
 RUNGS = find_ladder(REPOSITORY)
@@ -45,7 +45,9 @@ def test_baseline_rows(rung):
 
 
 def test_the_baseline_covers_the_gated_suite():
-    assert set(read_suite()) <= benchmarks("bench/baselines/nvidia-h200.json")
+    names = read_suite(find_stages())
+    assert len(names) == len(set(names))
+    assert set(names) <= benchmarks("bench/baselines/nvidia-h200.json")
 
 
 @pytest.mark.parametrize("rung", RECORDED)

@@ -152,4 +152,4 @@ def test_without_a_program_it_is_built_first(
     monkeypatch.setattr("tilegate_ci.measure.builds.subprocess.run", run)
     assert main(["counters"]) == 2
     assert commands == [["cmake", "--preset", "cpu"]]
-    assert "failed:\nclang: no such file" in capsys.readouterr().err
+    assert "failed:\ngate: clang: no such file" in capsys.readouterr().err

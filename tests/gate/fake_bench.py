@@ -5,7 +5,7 @@ Beside a copy of it called NAME.py, NAME.json may set: slow (rung to percent), n
 deviation of the log of a process), quiet (rungs without it), seed, context, verified, fail (text),
 fail_after (processes that still work)."""
 
-import csv
+import itertools
 import json
 import math
 import random
@@ -43,10 +43,9 @@ def main(argv: list[str]) -> int:
         slow[plant.split(":")[0]] = float(plant.split(":")[1])
 
     rows, replays = [], ["benchmark,rung_s,cublas_s"]
-    with open(flags["shapes"].lstrip("@"), encoding="utf-8") as stream:
-        table = list(csv.reader(stream))[1:]
-    for rung, m, n, k, *_ in table:
-        name = f"{rung}/{m}x{n}x{k}"
+    rungs = re.findall(r"(\w+)/\(", flags["benchmark_filter"])
+    for rung, shape in itertools.product(rungs, flags["shapes"].split(",")):
+        name, (m, n, k) = f"{rung}/{shape}", shape.split("/")[0].split("x")
         if not re.search(flags["benchmark_filter"], name + "/manual_time"):
             continue
         noise = 0.001 if rung in settings.get("quiet", ()) else settings.get("noise", 0.001)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fake_bench
+from stage_builder import write_stages
 
 from gate_builders import COMMIT
 from tilegate_ci.core import formats
@@ -48,6 +49,13 @@ class World:
             (folder / side / "bench" / "gate.csv").write_text(SUITE)
             (folder / side / "kernels" / "rung.cu").write_text(f"// {side}\n")
             self.set(side)
+
+    def gate(self, side: str, suite: str, *stages: dict[str, Any]) -> None:
+        """The side's bench/gate.csv, and the rungs that its build lists."""
+        (self.folder / side / "bench" / "gate.csv").write_text(suite)
+        write_stages(self.folder / side, *stages)
+        names = "".join(f"// {stage['name']}\n" for stage in stages)
+        (self.folder / side / "kernels" / "rung.cu").write_text(f"// {side}\n{names}")
 
     def set(self, side: str, **settings: object) -> None:
         """What the bench of this side does; its noise differs from the other side's."""

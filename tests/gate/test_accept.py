@@ -1,5 +1,7 @@
 import copy
+import fcntl
 import json
+import os
 
 import pytest
 
@@ -46,7 +48,7 @@ def test_round_trip(files, factor, code):
 def test_the_same_run_makes_the_same_bytes(files):
     run, baseline = files
     document = make_run({WARPTILE: make_row(2 / 3, 45000.123456789, spread=0.0123456789)})
-    assert accepted_file(files, document) == 0
+    assert accepted_file(files, document, "--reason", "a busy host") == 0
     first = baseline.read_bytes()
     assert accepted_file(files, document) == 0
     assert baseline.read_bytes() == first
@@ -71,6 +73,31 @@ def test_delta_is_made_of_the_evidence_not_of_what_the_run_claims(files):
     assert json.loads(baseline.read_text())["benchmarks"][WARPTILE]["delta"] == pytest.approx(
         0.03, rel=1e-3
     )
+
+
+@pytest.mark.parametrize("spread", [0.008, 0.02])
+def test_a_margin_that_grows_is_told_and_a_wide_one_needs_a_reason(files, capsys, spread):
+    _, baseline = files
+    assert accepted_file(files, make_run()) == 0
+    before = baseline.read_bytes()
+    noisy = make_run()
+    noisy["benchmarks"][NAIVE] = make_row(0.0125, 610.0, spread=spread)
+    noisy["benchmarks"]["Swizzle/8x8x8"] = make_row(0.5, 1.0, spread=0.005)
+    capsys.readouterr()
+    code = accepted_file(files, noisy)
+    said = capsys.readouterr()
+    if spread == 0.02:
+        assert (code, baseline.read_bytes()) == (2, before)
+        assert "1 margins grow beyond 3.0 %, so that slow-downs up to them would pass" in said.err
+        assert f"first the margin of {NAIVE}: 6.2 %, 1.0 % before; record again" in said.err
+        assert accepted_file(files, noisy, "--reason", "a busy host") == 0
+        rows = json.loads(baseline.read_text())["benchmarks"]
+        assert {n for n, row in rows.items() if row.get("delta_reason") == "a busy host"} == {NAIVE}
+        said = capsys.readouterr()
+        assert accepted_file(files, make_run(), "--merge") == 0
+        assert "delta_reason" not in baseline.read_text()
+    assert f"margin of {NAIVE}: {'6.2' if spread == 0.02 else '2.4'} %, 1.0 % before\n" in said.out
+    assert "margin of Swizzle/8x8x8: 1.5 %, a new row\n" in said.out
 
 
 def test_simt_has_no_delta(files):
@@ -174,15 +201,46 @@ def test_the_baseline_of_another_device_is_not_replaced(files, capsys, field, va
     assert (message in capsys.readouterr().err) == (code == 2)
 
 
-def test_a_device_s_own_file_is_replaced_whatever_is_in_it(files, monkeypatch):
-    run, baseline = files
+def test_two_devices_whose_names_make_one_file_name_do_not_share_a_baseline(
+    files, monkeypatch, capsys
+):
+    run, _ = files
+    monkeypatch.setattr("tilegate_ci.core.model.REPOSITORY", run.parent)
+    (run.parent / "bench" / "baselines").mkdir(parents=True)
+    for name, code in (("NVIDIA RTX 6000", 0), ("NVIDIA RTX-6000", 2)):
+        other = make_run()
+        other["device"]["name"] = name
+        assert main(["accept", str(write(run, other))]) == code
+    assert "the baseline of NVIDIA RTX 6000, and" in capsys.readouterr().err
+    simt = make_simt_run()
+    for name in ("SIMT executor", "another machine"):
+        simt["device"]["name"] = name
+        assert accepted_file(files, simt) == 0
+
+
+def test_one_accept_at_a_time(files, monkeypatch):
+    """Or two that merge at once would each keep the rows of the other's past."""
+    held = []
+
+    def look(path, role):
+        with pytest.raises(BlockingIOError):
+            take(path.parent)
+        held.append(path)
+        return load(path, role)
+
+    def take(folder):
+        handle = os.open(folder, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(handle)
+
     assert accepted_file(files, make_run()) == 0
-    other = make_run()
-    other["device"]["name"] = "NVIDIA L4"
-    write(run, other)
-    monkeypatch.setattr("tilegate_ci.commands.accept.baseline_path", lambda device: baseline)
-    assert main(["accept", str(run)]) == 0
-    assert load(str(baseline), Role.BASELINE).device.name == "NVIDIA L4"
+    monkeypatch.setattr(
+        "tilegate_ci.commands.accept.load",
+        lambda path, role: look(path, role) if role is Role.BASELINE else load(path, role),
+    )
+    assert accepted_file(files, make_run(), "--merge") == 0
+    assert held == [files[1]]
+    take(files[1].parent)
 
 
 def unverified(document):

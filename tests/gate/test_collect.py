@@ -153,11 +153,7 @@ def test_processes_that_are_not_alike(out, tmp_path, capsys, change, message):
     [
         (lambda d: d.update(benchmarks=[]), "benchmarks: no benchmark in it"),
         (lambda d: d.pop("benchmarks"), '"benchmarks" is missing'),
-        (lambda d: d.pop("context"), '"context" is missing'),
-        (
-            lambda d: d["context"].pop("device_kind"),
-            'context: "device_kind" is missing; was this written by the bench binary?',
-        ),
+        (lambda d: d.pop("context"), "neither Google Benchmark's JSON, "),
         (lambda d: d["context"].update(device_kind="hip"), "context.kind: must be one of"),
         (lambda d: d["context"].pop("cublas"), 'context: "cublas" is missing'),
         (

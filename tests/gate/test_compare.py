@@ -60,10 +60,19 @@ def test_the_margin_is_one_percent(factor, verdict, code):
 
 
 def test_a_stored_delta_is_the_margin():
+    baseline = make_run({WARPTILE: make_row(0.89, 45000.0, spread=0.02)})
+    assert judged(baseline, scaled(baseline, WARPTILE, 0.95)).exit_code == 0
+    baseline["benchmarks"][WARPTILE]["delta"] = 0.03  # narrower than its evidence: stricter
+    found = judged(baseline, scaled(baseline, WARPTILE, 0.95))
+    assert (found.exit_code, len(found.warnings)) == (1, 1)
+    assert "0.03 is narrower than what its per_process values give, 0.06" in found.warnings[0]
+
+
+def test_a_stored_delta_wider_than_its_evidence_is_an_error():
     baseline = make_run()
     baseline["benchmarks"][WARPTILE]["delta"] = 0.06
-    assert judged(baseline, scaled(make_run(), WARPTILE, 0.95)).exit_code == 0
-    assert judged(baseline, scaled(make_run(), WARPTILE, 0.93)).exit_code == 1
+    with pytest.raises(GateError, match=r"delta: 0\.06 is wider than what its per_process values"):
+        judged(baseline, make_run())
 
 
 def test_the_candidate_cannot_bring_its_own_margin():

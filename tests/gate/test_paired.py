@@ -6,7 +6,7 @@ import pytest
 
 from tilegate_ci.core.process import Conditions
 from tilegate_ci.core.verdicts import Verdict
-from tilegate_ci.judge.paired import Estimate, estimate, holm, judge
+from tilegate_ci.judge.paired import ALPHA, Estimate, estimate, holm, judge, looks
 from tilegate_ci.judge.session import moved, void_reason
 
 NOISE = (0.001, -0.001, 0.0015, -0.0005, 0.0, -0.0015, 0.0005, 0.0)
@@ -72,6 +72,17 @@ def test_noise_makes_it_inconclusive_not_regressed():
     assert judge({"a": noisy}, {"a": 0.01}) == {"a": Verdict.INCONCLUSIVE}
 
 
+def test_both_looks_together_have_the_errors_of_one():
+    assert looks(5) == {5: 1.0}
+    assert looks(12) == {8: 0.1, 12: 0.9}
+    sure = estimate([0.02 + noise for noise in NOISE], 0.01, share=0.1)
+    assert sure.upper > around(0.02).upper
+    barely = estimate([3 * noise + 0.0145 for noise in NOISE], 0.01)
+    assert ALPHA / 10 < barely.p < ALPHA
+    assert judge({"a": barely}, {"a": 0.01}) == {"a": Verdict.REGRESSED}
+    assert judge({"a": barely}, {"a": 0.01}, share=0.1) == {"a": Verdict.INCONCLUSIVE}
+
+
 def test_each_benchmark_has_its_own_margin():
     estimates = {"a": estimate([0.02, 0.021] * 4, 0.01), "b": estimate([0.02, 0.021] * 4, 0.05)}
     assert judge(estimates, {"a": 0.01, "b": 0.05}) == {
@@ -82,7 +93,7 @@ def test_each_benchmark_has_its_own_margin():
 
 def test_a_control_moves_either_way_but_only_for_certain():
     def certain(mean, reach):
-        return {"Cublas/1x1x1": Estimate(mean, mean - reach, mean + reach, 0.5, 8)}
+        return {"Cublas/1x1x1": Estimate(mean, mean - reach, mean + reach, 0.5, 0.5, 8)}
 
     deltas = {"Cublas/1x1x1": 0.01}
     assert moved(certain(0.0, 0.001), deltas) == []

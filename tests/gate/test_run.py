@@ -1,12 +1,14 @@
 """ci/gate run and confirm, with stand-ins for cmake and for the bench binary."""
 
 import json
+import shlex
 import statistics
 import subprocess
 from pathlib import Path
 
 import pytest
 from run_builder import SUITE
+from stage_builder import stage
 
 from tilegate_ci.cli import main
 from tilegate_ci.core.verdicts import Verdict
@@ -71,6 +73,18 @@ def test_confirm_judges_without_a_screen(world, gate_run):
     assert len(world.processes()) == 2 * 5
 
 
+@pytest.mark.parametrize(("noise", "pairs"), [(0.001, 8), (0.02, 12)])
+def test_it_ends_when_the_evidence_is_in(world, gate_run, noise, pairs):
+    for side in ("base", "head"):
+        world.set(side, noise=noise, quiet=["Cublas"], slow={"Warptile": 3 * (side == "head")})
+    done = gate_run("confirm", "--pairs", 12, "--json", "verdict.json")
+    assert len(world.processes()) == 2 * pairs
+    rows = {row.name: row for row in verdict_file.load("verdict.json").rows}
+    assert len(rows["Warptile/64x64x64"].pairs) == pairs
+    assert done.code == (1 if pairs == 8 else 3), done
+    assert gate_run("confirm", "--pairs", 12).out == done.out  # from the processes that are there
+
+
 def test_the_verdict_file_has_the_pairs_and_what_they_come_to(world, gate_run):
     world.set("head", slow={"Warptile": 50})
     assert gate_run("confirm", "--json", "verdict.json").code == 1
@@ -89,13 +103,17 @@ def test_noise_is_inconclusive_on_too_much_of_the_suite(world, gate_run):
     assert gate_run("confirm").code == 3
 
 
-@pytest.mark.parametrize(("key", "code"), [(False, 0), (True, 3)])
-def test_a_key_benchmark_must_not_stay_undecided(with_baseline, gate_run, key, code):
+@pytest.mark.parametrize(
+    ("square", "marked", "code"), [(False, False, 0), (False, True, 3), (True, False, 3)]
+)
+def test_a_key_benchmark_must_not_stay_undecided(with_baseline, gate_run, square, marked, code):
+    """The largest gated square of a rung is one, and what the baseline marks."""
     more = "".join(f"Naive,{m},32,32,32,32,32,0\n" for m in range(100, 200))
+    suite = SUITE if square else SUITE.replace("Warptile,64,64,64", "Warptile,64,64,63", 1)
     for side in ("base", "head"):
-        (with_baseline.folder / side / "bench/gate.csv").write_text(SUITE + more)
+        (with_baseline.folder / side / "bench/gate.csv").write_text(suite + more)
         with_baseline.set(side, noise=0.05, quiet=["Cublas", "Naive"])
-    with_baseline.edit_baseline(lambda rows: rows["Warptile/64x64x64"].update(key=key))
+    with_baseline.edit_baseline(lambda rows: rows["Warptile/33x35x37"].update(key=marked))
     done = gate_run("confirm")
     assert done.code == code, done
     assert "2 inconclusive" in done.out
@@ -120,6 +138,90 @@ def test_what_neither_the_head_nor_the_baseline_has_is_an_error_too(with_baselin
     assert done.out.splitlines()[-1].startswith("6 judged: 1 error, 1 new, 4 pass.")
 
 
+RUNGS = (stage("01_naive", "Naive"), stage("cublas", "Cublas"))
+MINE = stage("99_mine", "Mine", folder="/elsewhere/99_mine", external=True)
+
+
+@pytest.mark.parametrize("command", ["run", "confirm"])
+def test_a_rung_that_joins_is_measured_and_gated_from_then_on(world, gate_run, command):
+    """Also one from outside the repository, without a word in bench/gate.csv."""
+    for side in ("base", "head"):
+        world.gate(side, "benchmark\n", *RUNGS)
+    assert gate_run("confirm").code == 0
+    world.accept_baseline()
+    world.gate("head", "benchmark\n", *RUNGS, MINE)
+    done = gate_run(command, "--json", "verdict.json")
+    assert done.code == 0, done
+    found = verdict_file.load("verdict.json")
+    new = {row.name: row.candidate for row in found.rows if row.verdict is Verdict.NEW}
+    assert [*sorted(new)] == [
+        f"Mine/{n}"
+        for n in ("1024x1024x1024", "2047x2049x2051", "2048x2048x2048", "4096x4096x4096")
+    ]
+    assert all(new.values())
+    world.gate("base", "benchmark\n", *RUNGS, MINE)  # merged; the baseline does not have it yet
+    world.set("head", slow={"Mine": 3})
+    done = gate_run(command)
+    assert done.code == 1, done
+    assert " 4 regressed" in done.out
+
+
+def test_a_changed_rung_from_outside_makes_it_another_run(world, gate_run):
+    folder = world.folder / "elsewhere"
+    folder.mkdir()
+    option = f"-DTILEGATE_EXTRA_STAGES={folder}"
+    for text in ("// as it was\n", "// changed\n"):
+        (folder / "mine.cu").write_text(text)
+        assert gate_run("confirm", "--cmake", option).code == 0
+    assert len([*Path("work").glob("run-*")]) == 2
+
+
+def test_a_rung_that_this_gpu_cannot_run_is_left_out_and_told(world, gate_run, monkeypatch):
+    monkeypatch.setattr("tilegate_ci.measure.conditions.compute_capability", lambda: 75)
+    for side in ("base", "head"):
+        world.gate(side, "benchmark\nMine/8x8x8\n", *RUNGS, {**MINE, "compute_capability": 90})
+    done = gate_run("confirm")
+    assert (done.code, "Mine" in done.out) == (0, False), done
+    assert (
+        done.err.count("Mine is left out: it needs compute capability 90, and this GPU has 75") == 1
+    )
+
+
+def test_a_rung_that_left_is_an_error_until_the_base_has_lost_it_too(world, gate_run):
+    for side in ("base", "head"):
+        world.gate(side, "benchmark\n", *RUNGS, MINE)
+    assert gate_run("confirm").code == 0
+    world.accept_baseline()
+    world.gate("head", "benchmark\n", *RUNGS)
+    done = gate_run("run")
+    assert (done.code, done.out.count("missing in the candidate")) == (2, 4), done
+    world.gate("base", "benchmark\n", *RUNGS)
+    assert gate_run("run").code == 0
+
+
+def test_what_looks_faster_is_confirmed_before_it_is_called_so(with_baseline, gate_run):
+    for side in ("base", "head"):
+        with_baseline.set(side, slow={"Warptile": -3})  # the session, not the change
+    done = gate_run("run")
+    assert (done.code, "2 look faster: Warptile/" in done.err) == (0, True), done
+    assert done.out.splitlines()[-1].startswith("5 judged: 5 pass.")
+    with_baseline.set("base", slow={"Warptile": 0})
+    assert "2 improved" in gate_run("run", "--seed", 2).out
+
+
+def test_a_red_row_has_the_command_that_measures_its_pairs_again(world, gate_run, capsys):
+    world.set("head", slow={"Naive": 3})
+    done = gate_run("run", "--json", "verdict.json", "--markdown", "summary.md")
+    rows = {row.name: row.again for row in verdict_file.load("verdict.json").rows}
+    command = "ci/gate confirm --base base --head head --filter '^Naive/32x32x32$'"
+    assert (rows.pop("Naive/32x32x32"), {*rows.values()}) == (command, {""})
+    assert command in done.out
+    assert f"`{command}`" in Path("summary.md").read_text()
+    words = shlex.split(command)[1:]
+    assert main([*words, "--work", "work", "--pairs", "5"]) == 1
+    assert "3 judged: 1 regressed" in capsys.readouterr().out  # and two canaries
+
+
 def test_a_dry_run_measures_nothing(world, gate_run):
     done = gate_run("run", "--dry-run")
     assert done.code == 0
@@ -131,7 +233,7 @@ def test_a_dry_run_measures_nothing(world, gate_run):
 @pytest.fixture
 def git(world, monkeypatch):
     """git in the head's folder, which becomes the repository, with one commit on main."""
-    monkeypatch.setattr("tilegate_ci.measure.gate_run.REPOSITORY", world.folder / "head")
+    monkeypatch.setattr("tilegate_ci.measure.job.REPOSITORY", world.folder / "head")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 
     def run(*words):

@@ -94,7 +94,13 @@ def test_another_gpu_is_incomparable(with_baseline, gate_run):
 def test_a_baseline_that_moved_makes_it_another_run(with_baseline, gate_run):
     with_baseline.set("head", slow={"Warptile": 3})
     assert gate_run("run").code == 1
-    with_baseline.edit_baseline(lambda rows: rows["Warptile/64x64x64"].update(delta=0.05))
+
+    def widen(rows):
+        row = rows["Warptile/64x64x64"]
+        spread = [row["ratio_to_cublas"] * (1 + 0.01 * n) for n in (-2, -1, 0, 1, 2)]
+        row["per_process"]["ratio_to_cublas"] = spread
+
+    with_baseline.edit_baseline(widen)
     done = gate_run("run")
     assert done.code == 1, done
     assert done.out.splitlines()[-1].startswith("5 judged: 1 regressed, 4 pass.")

@@ -100,3 +100,24 @@ def test_the_recorded_pages_are_those_of_their_json():
     for path in sorted(RECORDED.glob("*.json")):
         written = path.with_suffix(".md").read_text(encoding="utf-8")
         assert written == markdown(formats.load(ProfileFile, path)), path
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda d: d.clear(), '"schema" is missing'),
+        (lambda d: d.update(shape="512x512"), "shape: "),
+        (lambda d: d["rungs"][0]["kernels"][0].update(flop=10**400), "flop: must be below"),
+        (lambda d: d["rungs"][0]["kernels"][0]["grid"].append(10**400), "grid[3]: must be below"),
+        (lambda d: d["rungs"][0]["kernels"][0]["dram"].update(gb_per_s=10**400), "gb_per_s: must"),
+    ],
+)
+def test_a_malformed_profile_is_refused_with_its_place(profile, tmp_path, edit, message):
+    document = json.loads(to_text(profile))
+    edit(document)
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(GateError, match=r"p\.json: ") as caught:
+        formats.load(ProfileFile, path)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -15,6 +15,11 @@ TEST(Main, ACrashNamesItsTest) {
   EXPECT_DEATH(std::raise(SIGSEGV), "Crashed in Main.ACrashNamesItsTest");
 }
 
+// Run as it is told in CMakeLists.txt, to be seen red there.
+TEST(Failures, DISABLED_AreMany) {
+  for (int i = 1; i <= 40; ++i) ADD_FAILURE() << "#failure " << i;
+}
+
 // Each alone in its run; see CMakeLists.txt.
 TEST(Skip, Unexplained) { GTEST_SKIP() << "for no reason that main knows"; }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tilegate_ci.core.files import write_text
 from tilegate_ci.core.model import Role, baseline_path, load
+from tilegate_ci.core.outputs import check_outputs, locked
 from tilegate_ci.judge.accept import accept, check_acceptable, check_same_device, report
 
 EXAMPLES = """examples:
@@ -30,17 +31,20 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--allow-few", action="store_true", help="accept a GPU run of fewer than 3 processes"
     )
+    command.add_argument(
+        "--reason", metavar="TEXT", help="why a margin may grow beyond 3 %%; its row keeps it"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     candidate = load(arguments.candidate, Role.ACCEPTED)
     check_acceptable(candidate, arguments.allow_dirty, arguments.allow_few)
-    default = baseline_path(candidate.device)
-    path = Path(arguments.baseline or os.path.relpath(default))
-    old = load(path, Role.BASELINE) if path.exists() else None
-    accepted = accept(candidate, old, arguments.merge)
-    if path.resolve() != default:
+    path = Path(arguments.baseline or os.path.relpath(baseline_path(candidate.device)))
+    check_outputs([arguments.candidate], {"--baseline": path})
+    with locked(path.parent):  # or what another `accept` writes meanwhile would be lost
+        old = load(path, Role.BASELINE) if path.exists() else None
+        accepted = accept(candidate, old, arguments.merge, arguments.reason)
         check_same_device(candidate, old)
-    write_text(path, accepted.text)
+        write_text(path, accepted.text)
     sys.stdout.write(report(path, accepted, candidate, old))
     return 0

@@ -4,19 +4,29 @@ import argparse
 import math
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.formats import commit_digits
 from tilegate_ci.core.git import checkout_commit
 from tilegate_ci.core.model import REPOSITORY
 
 _AGAIN = "may be repeated"
 
 
-def count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
+def whole(least: int, most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:  # argparse says its name where int() fails
+        value = int(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"a whole number from {least} to {most}")
+        return value
+
     return number
+
+
+count = whole(1, 1000)  # of processes
+seed = whole(0, 2**63 - 1)
 
 
 def seconds(text: str) -> float:
@@ -46,8 +56,15 @@ def add_commit(command: argparse.ArgumentParser) -> None:
 
 
 def commit_of(arguments: argparse.Namespace) -> str:
-    given: str | None = arguments.commit
-    return given or os.environ.get("TILEGATE_COMMIT") or checkout_commit(REPOSITORY)
+    given: str | None = arguments.commit or os.environ.get("TILEGATE_COMMIT")
+    return checked_commit(given) if given else checkout_commit(REPOSITORY)
+
+
+def checked_commit(text: str) -> str:
+    try:
+        return commit_digits(text)
+    except ValueError as problem:
+        raise GateError(f"--commit, or $TILEGATE_COMMIT: {problem}") from problem
 
 
 def add_cmake(command: argparse.ArgumentParser) -> None:

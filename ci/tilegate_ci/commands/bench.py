@@ -16,18 +16,19 @@ from pathlib import Path
 from tilegate_ci.commands import report
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex
 from tilegate_ci.commands.compare import show
-from tilegate_ci.core.files import GateError, dumps, read_text, write_text
-from tilegate_ci.core.git import git, merge_base
+from tilegate_ci.core.files import GateError, dumps, make_folder, read_text, write_text
+from tilegate_ci.core.git import git, merge_base, said
 from tilegate_ci.core.model import REPOSITORY, Role, RunFile, Session, baseline_path, load
 from tilegate_ci.core.names import canonical_name, matching
+from tilegate_ci.core.outputs import locked
 from tilegate_ci.core.progress import message
 from tilegate_ci.core.verdicts import EXIT_MEANINGS
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import compare
-from tilegate_ci.measure import conditions
+from tilegate_ci.measure import child, conditions
 from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.measure.collect import collect, read_process
-from tilegate_ci.measure.suite import filter_of, read_suite
+from tilegate_ci.measure.suite import filter_of, read_suite, shapes_of, stages_of
 
 PROCESSES = {"gpu": 3, "cpu": 1}
 
@@ -63,8 +64,18 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    preset = arguments.preset or detect_preset()
-    commit = commit_of(arguments)
+    # Whatever can be wrong with the arguments is found before anything is built or measured.
+    accepted = waivers.load(waivers.WAIVERS, date.today())
+    preset, commit = arguments.preset or detect_preset(), commit_of(arguments)
+    base = merge_base(arguments.base, "HEAD", REPOSITORY) if arguments.base else None
+    make_folder(REPOSITORY / "build")
+    with locked(REPOSITORY / "build"):
+        collected, candidate = measure(preset, commit, arguments)
+    return judge(collected, candidate, base, accepted, arguments)
+
+
+def measure(preset: str, commit: str, arguments: argparse.Namespace) -> tuple[RunFile, Path]:
+    """Builds, and runs the processes; what they come to, and the file that holds it."""
     binary = build_preset(preset, "bench/bench", REPOSITORY) / "bench" / "bench"
     folder = new_folder(REPOSITORY / "build" / "bench-results")
 
@@ -85,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     processes = [read_process(_path(file)) for file in files]
     collected = collect(processes, commit, [session], _path(candidate))
     write_text(candidate, dumps(collected.fields) + "\n")
-    return judge(collected, candidate, arguments)
+    return collected, candidate
 
 
 def detect_preset() -> str:
@@ -130,30 +141,36 @@ def selection(binary: Path, preset: str, arguments: argparse.Namespace) -> list[
         raise GateError(f"`{shlex.join(command)}` ended with exit code {done.returncode}")
     names = [canonical_name(line) for line in done.stdout.splitlines()]
     if preset == "gpu":
-        names += read_suite(REPOSITORY / "bench" / "gate.csv")
+        stages = stages_of(REPOSITORY / "build" / preset)
+        names += read_suite(stages, REPOSITORY / "bench" / "gate.csv")
     names = matching(dict.fromkeys(names), arguments.filter)
-    shapes = list(dict.fromkeys(name.split("/", 1)[1] for name in names))
-    return [f"--shapes={','.join(shapes)}", f"--benchmark_filter={filter_of(names)}"]
+    return [f"--shapes={shapes_of(names)}", f"--benchmark_filter={filter_of(names)}"]
 
 
 def _run_process(binary: Path, out: Path, chosen: Sequence[str]) -> Path:
     files = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
-    code = subprocess.run([str(binary), *files, *chosen], cwd=REPOSITORY, check=False).returncode
+    code = child.run([str(binary), *files, *chosen], cwd=REPOSITORY).returncode
     if code:
         raise GateError(f"{out.stem} ended with exit code {code}; nothing was judged")
     return out
 
 
-def judge(collected: RunFile, candidate: Path, arguments: argparse.Namespace) -> int:
-    """Judges a collected run and writes the reports; the exit code."""
+def judge(
+    collected: RunFile,
+    candidate: Path,
+    base: str | None,
+    accepted: Sequence[waivers.Waiver],
+    arguments: argparse.Namespace,
+) -> int:
+    """Judges a collected run, by the baseline of commit `base` if given, and writes the reports;
+    the exit code."""
     folder, code, judged = candidate.parent, 0, candidate
     baseline = baseline_path(collected.device)
-    if arguments.base:
-        baseline = _baseline_of(arguments.base, baseline, folder)
+    if base:
+        baseline = _baseline_of(base, baseline, folder)
     if baseline.exists():
         judged = folder / "verdict.json"
         try:
-            accepted = waivers.load(waivers.WAIVERS, date.today())
             stored = load(_path(baseline), Role.BASELINE)
             found = compare(stored, collected, judged_filter(collected, arguments))
             code = show(waivers.apply(found, accepted), None, judged)
@@ -194,16 +211,17 @@ def judged_filter(collected: RunFile, arguments: argparse.Namespace) -> str | No
     return pattern
 
 
-def _baseline_of(revision: str, path: Path, folder: Path) -> Path:
-    """The baseline as it was at the merge base of `revision` and HEAD; a path that does not exist
-    where that had none."""
-    commit = merge_base(revision, "HEAD", REPOSITORY)
+def _baseline_of(commit: str, path: Path, folder: Path) -> Path:
+    """The baseline as it was at a commit; a path that does not exist where that had none."""
     name = path.relative_to(REPOSITORY).as_posix()
-    stored = git(REPOSITORY, "show", f"{commit}:{name}")
+    listed = git(REPOSITORY, "ls-tree", "--name-only", commit, "--", name)
     copy = folder / f"baseline-{commit[:12]}.json"
-    if stored.returncode == 0:
+    if listed.stdout:
+        stored = git(REPOSITORY, "show", f"{commit}:{name}")
+        if stored.returncode:
+            raise GateError(f"{name} of {commit} cannot be read{said(stored)}")
         write_text(copy, stored.stdout)
-    message(f"judged by {name} of {commit[:12]}, the merge base of {revision} and HEAD")
+    message(f"judged by {name} of {commit[:12]}, the merge base with --base")
     return copy
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from tilegate_ci.commands import run as gate_run_command
 from tilegate_ci.commands.arguments import add_cmake, regex
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.git import git
+from tilegate_ci.core.git import git, said
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.names import matching
 from tilegate_ci.core.progress import message
-from tilegate_ci.measure import gate_run
+from tilegate_ci.core.stages import newest_stages
 from tilegate_ci.measure.suite import parse_suite
 
 FOUND, UNDECIDED = 0, 3
@@ -68,7 +68,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     span = _span(arguments.good, arguments.bad)
     suite = f"{span.bad}:bench/gate.csv"
-    matching(parse_suite(_git("show", suite), suite), arguments.filter)
+    stages = newest_stages(REPOSITORY)
+    names = parse_suite(_git("show", suite), suite, stages)
+    if stages or names:  # without a build nobody knows which rungs there are
+        matching(names, arguments.filter)
     options = [f"--filter={arguments.filter}", *(f"--cmake={a}" for a in arguments.cmake)]
     if arguments.dry_run:
         shown = shlex.join(["ci/gate", "confirm", "--base", span.good, *options, "--head"])
@@ -129,7 +132,7 @@ def confirm(argv: list[str]) -> int:
     parser = argparse.ArgumentParser()
     gate_run_command.add_arguments(parser)
     job = gate_run_command.prepare(parser.parse_args(argv), screened=False)
-    return gate_run.judged(job).exit_code
+    return gate_run_command.judged(job).exit_code
 
 
 def _found(commit: str) -> int:
@@ -150,7 +153,7 @@ def _span(good: str, bad: str) -> Span:
 def _commit(given: str) -> str:
     done = git(REPOSITORY, "rev-parse", "--verify", "--quiet", "--end-of-options", given + "^0")
     if done.returncode:
-        raise GateError(f"{given!r} is not a commit of {REPOSITORY}")
+        raise GateError(f"{given!r} is not a commit of {REPOSITORY}{said(done)}")
     return done.stdout.strip()
 
 

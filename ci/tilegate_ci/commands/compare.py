@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tilegate_ci.core.files import write_text
 from tilegate_ci.core.model import Role, load
+from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
 from tilegate_ci.core.verdicts import EXIT_MEANINGS
 from tilegate_ci.judge import verdict_file, waivers
@@ -45,7 +46,13 @@ def add_verdict_options(command: argparse.ArgumentParser) -> None:
     )
 
 
+def check_verdict_options(arguments: argparse.Namespace, *inputs: str) -> None:
+    outputs = {"--markdown": arguments.markdown, "--json": arguments.json}
+    check_outputs([*inputs, arguments.waivers], outputs)
+
+
 def run(arguments: argparse.Namespace) -> int:
+    check_verdict_options(arguments, arguments.baseline, arguments.candidate)
     accepted = waivers.load(Path(arguments.waivers), date.today())
     found = compare(
         load(arguments.baseline, Role.BASELINE), load(arguments.candidate), arguments.filter

@@ -8,6 +8,7 @@ from pathlib import Path
 from tilegate_ci.commands.arguments import add_table_options
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.names import rung_of
+from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.stages import find_stages
 from tilegate_ci.counters.count import Sources, count, list_rungs
 from tilegate_ci.counters.judge import MEANINGS, judge
@@ -41,6 +42,7 @@ def program_of(arguments: argparse.Namespace) -> Path:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    check_outputs([], {"--markdown": arguments.markdown})
     repository = arguments.repository.resolve()
     path = repository / BASELINE
     program, sources = program_of(arguments), Sources(repository)

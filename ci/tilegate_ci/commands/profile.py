@@ -16,6 +16,7 @@ from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.core.model import REPOSITORY, Device, baseline_path
 from tilegate_ci.core.progress import message
 from tilegate_ci.core.stages import Stage, read_stages
+from tilegate_ci.measure import child
 from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.profile.format import (
     ProfiledDevice,
@@ -158,13 +159,11 @@ def ncu_command(ncu: str, target: Path, rung: str, shape: str) -> list[str]:
 
 def _profiled(ncu: str, target: Path, rung: str, shape: str) -> ProfiledRung:
     """`error` in it says why it could not be profiled."""
-    done = subprocess.run(
+    done = child.run(
         ncu_command(ncu, target, rung, shape),
         cwd=REPOSITORY,
         env={**os.environ, "LC_ALL": "C"},  # no separators between thousands
         capture_output=True,
-        text=True,
-        check=False,
     )
     if "ERR_NVGPUCTRPERM" in done.stdout + done.stderr:
         raise GateError(

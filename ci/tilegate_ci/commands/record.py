@@ -3,13 +3,14 @@
 import argparse
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex, seconds
+from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex, seconds, seed
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.names import matching, rung_of
+from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
 from tilegate_ci.measure.launcher import MIN_TIME_S, Launcher
-from tilegate_ci.measure.suite import SUITE, read_suite
+from tilegate_ci.measure.suite import SUITE, read_suite, stages_of
 from tilegate_ci.proof.recording import Arm
 from tilegate_ci.proof.sitting import Header, plan, record, title
 
@@ -63,11 +64,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--filter", metavar="REGEX", type=regex, help="only some benchmarks of the suite"
     )
     command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
-    command.add_argument("--seed", metavar="N", type=int, default=1)
+    command.add_argument("--seed", metavar="N", type=seed, default=1)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    suite = matching(read_suite(Path(arguments.suite)), arguments.filter)
+    check_outputs([arguments.bench, arguments.suite], {"--out": arguments.out})
+    bench = Path(arguments.bench)
+    # build/gpu/bench/bench, and beside it the list of its rungs; or a copy of both in one folder.
+    stages = stages_of(bench.parent) or stages_of(bench.parent.parent)
+    suite = matching(read_suite(stages, Path(arguments.suite)), arguments.filter)
     rungs = {rung_of(name) for name in suite}
     planted = [_planted(text, rungs) for text in arguments.plant]
     mutated = [_mutated(text, rungs) for text in arguments.mutation]
@@ -81,8 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.sitting,
         commit_of(arguments),
         suite,
-        Launcher(arguments.min_time, arguments.seed, Path(arguments.suite)),
-        Path(arguments.bench),
+        Launcher(arguments.min_time, arguments.seed),
+        bench,
         dict(mutated),
     )
     left = record(header, steps, Path(arguments.out), arguments.time_limit)

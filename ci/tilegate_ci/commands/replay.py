@@ -7,6 +7,7 @@ from pathlib import Path
 from tilegate_ci.core.files import read_text, write_text
 from tilegate_ci.core.markdown import with_block
 from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
 from tilegate_ci.proof import data, recording, replay
 from tilegate_ci.proof.render import markdown
@@ -34,6 +35,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     paths = arguments.recordings or sorted(map(str, RECORDINGS.glob("*.json.gz")))
+    outputs = {"--markdown": arguments.markdown, "--into": arguments.into}
+    check_outputs(paths, outputs)
     text = markdown(replay.replay(data.sittings([recording.load(path) for path in paths])))
     if arguments.markdown:
         write_text(Path(arguments.markdown), text + "\n")

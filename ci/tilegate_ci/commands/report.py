@@ -6,11 +6,12 @@ from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository
 from tilegate_ci.core.files import write_text
-from tilegate_ci.core.model import GFLOPS, Run
+from tilegate_ci.core.model import OTHER, Run
+from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.stages import find_stages
 from tilegate_ci.report import render, templates
 from tilegate_ci.report.data import Source, load_source
-from tilegate_ci.report.figures import RATIO_NOTE, percent, share
+from tilegate_ci.report.figures import RATIO_NOTE, percent, share, speed, speed_names
 from tilegate_ci.report.junit import junit
 
 EXIT_CODES = {0: "the reports were written", 2: "error"}
@@ -34,6 +35,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    outputs = {f"--{name}": getattr(arguments, name) for name in ("html", "junit", "markdown")}
+    check_outputs(arguments.files, outputs)
     sources = [load_source(path) for path in arguments.files]
     if arguments.junit:
         write_text(Path(arguments.junit), junit(sources))
@@ -52,9 +55,11 @@ def console(source: Source) -> str:
         return render.console(source.comparison)
     if source.run is None:
         return f"{source.title}\nerror: {source.error}\n"
+    time, ratio = speed_names(source.run.device)
+    unit = f" {time}" * (time == "GFLOPS")
     lines = [
-        f"{name}: {gflops} GFLOPS" + f", {of} of cuBLAS" * (of != "-")
-        for name, gflops, of in _rows(source.run)
+        f"{name}: {speed}{unit}" + f", {of} {ratio}" * (of != "-")
+        for name, speed, of in _rows(source.run)
     ]
     return "\n".join([source.title, *lines]) + "\n"
 
@@ -64,17 +69,22 @@ def markdown(source: Source) -> str:
         return render.markdown(source.comparison)
     if source.run is None:
         return render.markdown_error(source.error or "")
-    return templates.markdown("run", title=source.title, rows=_rows(source.run), note=RATIO_NOTE)
+    ours = source.run.device.kind != OTHER
+    return templates.markdown(
+        "run",
+        title=source.title,
+        rows=_rows(source.run),
+        heads=speed_names(source.run.device),
+        note=RATIO_NOTE if ours else "",
+    )
 
 
 def _rows(run: Run) -> list[tuple[str, str, str]]:
-    return [
-        (name, f"{row.summary[GFLOPS]:.6g}", percent(share(row)))
-        for name, row in sorted(run.benchmarks.items())
-    ]
+    return [(name, speed(row), percent(share(row))) for name, row in sorted(run.benchmarks.items())]
 
 
 def _page(sources: list[Source], repository: Path) -> str:
     from tilegate_ci.report.html import html  # takes a second to import
 
-    return html(sources, find_stages(repository), repository)
+    ours = any(source.run and source.run.device.kind != OTHER for source in sources)
+    return html(sources, find_stages(repository) if ours else [], repository)

@@ -11,6 +11,7 @@ from pathlib import Path
 from tilegate_ci.commands.arguments import add_table_options
 from tilegate_ci.core import formats
 from tilegate_ci.core.files import GateError, write_text
+from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
 from tilegate_ci.core.stages import Stage, find_stages
 from tilegate_ci.judge import waivers
@@ -50,6 +51,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    check_outputs([], {"--markdown": arguments.markdown})
     repository = arguments.repository.resolve()
     path = repository / TABLE
     toolkit = find_toolkit()

@@ -3,11 +3,13 @@
 import json
 import math
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 Place = tuple[str | int, ...]
+MOST_BYTES = 2**28  # of any file that we read, unpacked: an endless one would take all memory
 
 
 class GateError(Exception):
@@ -40,7 +42,9 @@ def fault(source: str, place: Place, message: str) -> GateError:
         if isinstance(step, int):
             path += f"[{step}]"
         else:
-            path += f".{step}" if step.isidentifier() else f'["{step}"]'
+            # As JSON where it is not plain: a key may hold line breaks, or half of a character.
+            plain = step.isidentifier() and step.isascii()
+            path += f".{step}" if plain else f"[{json.dumps(step)}]"
     return GateError(f"{source}: {path.removeprefix('.')}{': ' if path else ''}{message}")
 
 
@@ -57,9 +61,17 @@ def shown(value: object) -> str:
 
 def read_bytes(path: str | Path) -> bytes:
     try:
-        return Path(path).read_bytes()
+        with open(path, "rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
     except OSError as problem:
         raise GateError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
+    return checked_size(data, path)
+
+
+def checked_size(data: bytes, path: str | Path) -> bytes:
+    if len(data) > MOST_BYTES:
+        raise GateError(f"{path}: longer than {MOST_BYTES >> 20} MiB, and so no file of the gate")
+    return data
 
 
 def read_text(path: str | Path) -> str:
@@ -82,7 +94,7 @@ def parse_json(text: str, source: str) -> Any:
         root = json.loads(text, object_pairs_hook=_object)
         for place, value in walk(root):
             if isinstance(value, _Object) and value.duplicate is not None:
-                raise fault(source, place, f'duplicate key "{value.duplicate}"')
+                raise fault(source, place, f"duplicate key {json.dumps(value.duplicate)}")
     except json.JSONDecodeError as problem:
         # The parser points at the start of a string that is never closed.
         unfinished = problem.pos >= len(text.rstrip()) or problem.msg.startswith("Unterminated")
@@ -133,23 +145,33 @@ def dumps(value: Any, indent: int = 0) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    write_bytes(path, text.encode("utf-8"))
+    # A name of a file need not be UTF-8; what is not is shown as a backslash and its code.
+    write_bytes(path, text.encode("utf-8", errors="backslashreplace"))
 
 
 def write_bytes(path: Path, data: bytes) -> None:
     """A reader sees the old file or the new one, never half of either. A pipe or a device stays
     what it is."""
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-        else:
+        if is_regular(path):
             _replace(path.resolve(), data)
+        else:
+            path.write_bytes(data)
     except OSError as problem:
         raise WriteError(f"{path}: cannot be written: {problem.strerror or problem}") from problem
 
 
+def is_regular(path: Path) -> bool:
+    """Or not there yet. OSError where the name cannot be one of a file, as a link to itself."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return True
+
+
 def _replace(target: Path, data: bytes) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    """By a temporary file beside it. git ignores its name: a process that is killed leaves it."""
+    temporary = target.with_name(f".gate.{os.getpid()}.tmp")  # short, as names must be
     try:
         temporary.write_bytes(data)
         os.replace(temporary, target)

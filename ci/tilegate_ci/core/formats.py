@@ -1,5 +1,6 @@
 """What all file formats share: strict models, and one sentence for what is wrong with a file."""
 
+import json
 import re
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -133,8 +134,9 @@ _MUST_BE = {
     "string_type": "text",
     "tuple_type": "a list",
     "greater_than": "above {gt:g}",
-    "greater_than_equal": "at least {ge}",
+    "greater_than_equal": "at least {ge:g}",
     "less_than": "below {lt:g}",
+    "less_than_equal": "at most {le:g}",
     "literal_error": "one of {expected}",
     "pattern_regex": "a regular expression",
 }
@@ -147,9 +149,9 @@ def _sentence(error: ErrorDetails) -> tuple[Place, str]:
     if kind == "missing" and isinstance(place[-1], int):
         return place[:-1], f"must have more than {place[-1]} values"
     if kind == "missing":
-        return place[:-1], f'"{place[-1]}" is missing'
+        return place[:-1], f"{json.dumps(place[-1])} is missing"
     if kind == "extra_forbidden":
-        return place[:-1], f'"{place[-1]}" is not known here'
+        return place[:-1], f"{json.dumps(place[-1])} is not known here"
     if kind == "value_error":
         return place, str(context["error"])
     if kind == "int_type" and isinstance(given, float):

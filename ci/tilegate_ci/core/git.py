@@ -16,7 +16,7 @@ def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*GIT, *arguments],
             cwd=folder,
-            env=environment(),
+            env=environment(folder),
             capture_output=True,
             text=True,
             errors="replace",
@@ -26,11 +26,17 @@ def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         raise GateError(f"git cannot be run: {problem.strerror}") from problem
 
 
-def environment() -> dict[str, str]:
-    """git's messages in English, and no repository named by a hook that called us."""
+def environment(folder: Path) -> dict[str, str]:
+    """git's messages in English, and of no repository but the folder's own: none that a hook names
+    which called us, none that the folder happens to lie in."""
     named = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"}
     kept = {name: value for name, value in os.environ.items() if name not in named}
-    return {**kept, "LC_ALL": "C"}
+    return {**kept, "LC_ALL": "C", "GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    """git's own reason, to end a sentence with; empty where --quiet left none."""
+    return f"; git says: {done.stderr.strip()}" if done.stderr.strip() else ""
 
 
 def checkout_commit(repository: Path) -> str:

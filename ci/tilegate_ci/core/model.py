@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     BeforeValidator,
@@ -33,13 +33,27 @@ from tilegate_ci.core.formats import (
 from tilegate_ci.core.names import canonical_name
 
 MIN_DELTA = 0.01
-REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+def _repository() -> Path:
+    """The checkout that this file is in; of a package that pip installed, the current folder."""
+    folder = Path(__file__).resolve().parents[3]
+    return folder if (folder / "ci" / "gate").exists() else Path.cwd()
+
+
+REPOSITORY = _repository()
 
 # Metrics of a benchmark, each a median over processes. Higher is faster in every one.
-Metric = Literal["gflops", "ratio_to_cublas", "pct_peak"]
+Metric = Literal["gflops", "ratio_to_cublas", "pct_peak", "per_second", "ratio_to_yardstick"]
 GFLOPS: Metric = "gflops"
 RATIO: Metric = "ratio_to_cublas"
-METRICS: tuple[Metric, ...] = (GFLOPS, RATIO, "pct_peak")
+METRICS: tuple[Metric, ...] = (GFLOPS, RATIO, "pct_peak")  # of bench
+# Of the benchmarks of other projects: 1 / seconds, and the yardstick's time / the benchmark's.
+PER_SECOND: Metric = "per_second"
+OWN_RATIO: Metric = "ratio_to_yardstick"
+# A verdict is by the first of these that both sides have.
+DECISIVE = (RATIO, OWN_RATIO, PER_SECOND, GFLOPS)
+OTHER: Final = "other"  # the kind of device that other projects' benchmarks ran on, whatever it is
 
 # A summary is written with six digits of the median of numbers written with six digits.
 AGREEMENT = 1e-3
@@ -56,7 +70,7 @@ class Role(Enum):
 
 
 class Device(Open):
-    kind: Literal["cuda", "simt"]
+    kind: Literal["cuda", "simt", "other"]
     name: Line
     driver: Given[str] = None
     cuda: Given[str] = None
@@ -90,17 +104,34 @@ class Device(Open):
 class Summary(Open):
     """What was measured of one benchmark: medians, over repetitions or over processes."""
 
-    gflops: Positive
+    gflops: Given[Positive] = None
     ratio_to_cublas: Given[Positive] = None  # time of cuBLAS / time of the rung
     pct_peak: Given[Positive] = None
+    per_second: Given[Positive] = None  # these two of other projects' benchmarks, in place of them
+    ratio_to_yardstick: Given[Positive] = None
     bytes: Given[Count] = None
     # Only true is: the timed launches' result was checked and right.
     verified: Annotated[bool, BeforeValidator(lambda value: value is True)] = False
+    # Of another project that did not declare how its results are checked.
+    unchecked: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
+
+    @model_validator(mode="after")
+    def _of_bench_or_of_others(self) -> "Summary":
+        if self.gflops is None and self.per_second is None:
+            raise ValueError('"gflops" is missing')
+        if self.gflops is not None and (self.unchecked or self.per_second is not None):
+            raise ValueError("unchecked and per_second are of other projects' benchmarks")
+        return self
+
+    @property
+    def sound(self) -> bool:
+        """Nothing says that the result was wrong, and somebody looked who had to."""
+        return self.verified or self.unchecked
 
     @property
     def summary(self) -> dict[str, float]:
         """The metrics that there are."""
-        found = {metric: getattr(self, metric) for metric in METRICS}
+        found = {metric: getattr(self, metric) for metric in (*METRICS, OWN_RATIO, PER_SECOND)}
         return {metric: value for metric, value in found.items() if value is not None}
 
     @property
@@ -109,7 +140,7 @@ class Summary(Open):
 
     @property
     def decisive(self) -> Metric:
-        return GFLOPS if self.ratio_to_cublas is None else RATIO
+        return next(metric for metric in DECISIVE if metric in self.summary)
 
 
 Series = Annotated[list[Positive], Field(min_length=1)]
@@ -139,7 +170,7 @@ class RunRow(Benchmark):
 
     @model_validator(mode="after")
     def _has_its_evidence(self) -> "RunRow":
-        for metric in (GFLOPS, RATIO):
+        for metric in DECISIVE:
             if metric in self.summary and metric not in self.per_process:
                 raise ValueError(f'per_process: "{metric}" is missing, evidence for the summary')
             if metric in self.per_process and metric not in self.summary:
@@ -192,7 +223,7 @@ class Run(Open):
     @property
     def processes(self) -> int:
         """Processes behind the row that has fewest: the evidence counts, not the protocol."""
-        return min(len(row.per_process[GFLOPS]) for row in self.benchmarks.values())
+        return min(len(row.per_process[row.decisive]) for row in self.benchmarks.values())
 
 
 class RunFile(Run, Document, Open):
@@ -208,15 +239,21 @@ class RunFile(Run, Document, Open):
         found: dict[str, RunRow] = handler(rows)
         if not found:
             raise ValueError("no benchmark in it")
-        for name, times in Counter(canonical_name(name) for name in rows).items():
-            if times > 1:
-                raise ValueError(f"duplicate benchmark: {name} is there twice")
+        if len(found) < len(rows):
+            ((name, _),) = Counter(map(canonical_name, rows)).most_common(1)
+            raise ValueError(f"duplicate benchmark: {name} is there twice")
         return found
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the reader let pass."""
         return self._warnings
+
+
+class OtherRunFile(RunFile):
+    """Of another project: its benchmarks are called whatever they like."""
+
+    benchmarks: dict[Line, RunRow]
 
 
 def load(path: str | Path, role: Role = Role.CANDIDATE) -> RunFile:
@@ -232,11 +269,32 @@ def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
             f"{path}: Google Benchmark's own output; `ci/gate collect` makes a run of it"
         )
     check_finite(root, path)
-    run = formats.validated(RunFile, text, path)
+    device = root.get("device") if isinstance(root, dict) else None
+    other = isinstance(device, dict) and device.get("kind") == OTHER
+    run = formats.validated(OtherRunFile if other else RunFile, text, path)
     run._path = path
     for name, row in run.benchmarks.items():
         run._warnings += tuple(_disagreements(name, row, path, role))
+        if role is Role.BASELINE:
+            run._warnings += tuple(_margin(name, row, path))
     return run
+
+
+def _margin(name: str, row: RunRow, path: str) -> list[str]:
+    """A warning about a margin that is narrower than its evidence gives, which can only make the
+    gate stricter; an error for a wider one, which would hide slow-downs."""
+    known = delta_of(row.per_process[row.decisive])
+    if row.delta is None or abs(row.delta - known) <= AGREEMENT * known:
+        return []
+    word = "wider" if row.delta > known else "narrower"
+    message = fault(
+        path,
+        ("benchmarks", name, "delta"),
+        f"{row.delta:.6g} is {word} than what its per_process values give, {known:.6g}",
+    )
+    if row.delta > known:
+        raise message
+    return [f"{message}; judged as written"]
 
 
 def _disagreements(name: str, row: RunRow, path: str, role: Role) -> list[str]:

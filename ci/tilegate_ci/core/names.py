@@ -2,6 +2,7 @@
 
 import math
 import re
+import signal
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ _SETTING = re.compile(
     r"|(?:min_time|min_warmup_time|iterations|repeats|threads):[0-9]+(?:\.[0-9]+)?s?)\Z"
 )
 
+MOST_SEARCH_S = 2.0  # by a regular expression that somebody gave, over all names
 YARDSTICK = "Cublas"  # the stage that all others are compared with
 _PRESET = {"cuda": "gpu", "simt": "cpu"}
 
@@ -159,12 +161,30 @@ def matching(names: Iterable[str], pattern: str | None) -> list[str]:
     if pattern is None:
         return every
     try:
-        found = [name for name in every if re.search(pattern, name)]
+        found = search(re.compile(pattern), every)
     except re.error as problem:
         raise GateError(f"--filter {pattern!r}: not a regular expression: {problem}") from problem
     if not found:
         raise GateError(f"--filter {pattern!r}: matches none of the {len(every)} benchmarks")
     return found
+
+
+def search(pattern: re.Pattern[str], names: Iterable[str]) -> list[str]:
+    """Those in which it is found; GateError where the pattern is one that tries without end."""
+
+    def stop(*_: object) -> None:
+        raise GateError(
+            f"{pattern.pattern!r} takes longer than {MOST_SEARCH_S:g} s to search; write it "
+            "without a repetition inside another one"
+        )
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, MOST_SEARCH_S)
+    try:
+        return [name for name in names if pattern.search(name)]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def rung_of(name: str) -> str:
@@ -177,7 +197,10 @@ def benchmark_filter(name: str) -> str:
 
 
 def rerun_command(name: str, device_kind: str) -> str:
-    """The command that measures this benchmark again, whether or not its shape is a default one."""
+    """The command that measures this benchmark again, whether or not its shape is a default one;
+    empty for another project's, which only that project knows."""
+    if device_kind not in _PRESET:
+        return ""
     rung, _, problem = name.partition("/")
     shape, cold, _ = problem.partition("/cold")
     flags = [f"--shapes={shape}"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from tilegate_ci.core.formats import Finite, Given, Model, Name, Positive
+from tilegate_ci.core.formats import Finite, Given, Line, Model, Name, Positive
 from tilegate_ci.core.model import Device, Summary
 
 
@@ -20,9 +20,8 @@ class Reading(Summary):
 
     @property
     def log_ratio(self) -> float:
-        """log(time of cuBLAS / time of the rung): what the gate compares."""
-        assert self.ratio_to_cublas is not None
-        return math.log(self.ratio_to_cublas)
+        """What the gate compares: log(time of cuBLAS / time of the rung) where there is one."""
+        return math.log(self.summary[self.decisive])
 
 
 class Conditions(Model):
@@ -43,3 +42,10 @@ class Process(Model):
     conditions: Conditions = Conditions()
     readings: dict[Name, Reading] = Field(min_length=1)
     source: str = Field(default="", exclude=True)  # the file that it was read from
+
+
+class OtherProcess(Process):
+    """Of another project. `skipped` says why some of its benchmarks did not run."""
+
+    readings: dict[Line, Reading] = Field(min_length=1)
+    skipped: dict[Line, str] = {}

@@ -1,5 +1,6 @@
 """What commands say on stderr while they work."""
 
+import contextlib
 import sys
 from typing import Self
 
@@ -8,7 +9,17 @@ from rich.progress import Progress
 
 
 def message(text: str) -> None:
-    print(f"gate: {text}", file=sys.stderr, flush=True)
+    """Each line after our name, without control characters: what a file holds shall neither end a
+    line of a workflow's log nor begin one with a command, as ::error. Where stderr takes nothing
+    there is nobody to tell."""
+    lines = [f"gate: {printable(line)}\n" for line in text.splitlines() or [""]]
+    with contextlib.suppress(OSError, ValueError):
+        print("".join(lines), end="", file=sys.stderr, flush=True)
+
+
+def printable(line: str) -> str:
+    shown = (c if c.isprintable() else ascii(c)[1:-1] for c in line.replace("\t", " "))
+    return "".join(shown).replace("##[", "# #[")  # how older runners begin a command
 
 
 class Steps:

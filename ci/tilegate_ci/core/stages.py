@@ -47,9 +47,17 @@ def read_stages(build: Path) -> list[Stage]:
 
 def find_stages(repository: Path = REPOSITORY) -> list[Stage]:
     """Those of the newest build tree; GateError says what to build where there is none."""
-    found = list((repository / "build").glob(f"*/{FILE}"))
+    found = newest_stages(repository)
     if not found:
         raise GateError(f"no build tree of {repository} lists its rungs: {HOW_TO_BUILD}")
+    return found
+
+
+def newest_stages(repository: Path) -> list[Stage]:
+    """As find_stages; [] where nothing is built."""
+    found = list((repository / "build").glob(f"*/{FILE}"))
+    if not found:
+        return []
     return read_stages(max(found, key=lambda path: path.stat().st_mtime_ns).parent)
 
 

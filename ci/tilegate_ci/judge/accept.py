@@ -1,14 +1,37 @@
 """Makes a baseline of a recorded run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tilegate_ci.core import model
 from tilegate_ci.core.files import GateError, dumps, rounded
-from tilegate_ci.core.model import Role, RunFile, RunRow, delta_of
+from tilegate_ci.core.model import (
+    AGREEMENT,
+    MIN_DELTA,
+    Role,
+    RunFile,
+    RunRow,
+    delta_of,
+    relative,
+)
 
 MIN_PROCESSES = 3
+MOST_DELTA = 0.03  # a margin that grows beyond it needs a reason
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A margin that is wider than in the old baseline; `old` is None where that had no such row."""
+
+    name: str
+    old: float | None
+    new: float
+
+    def __str__(self) -> str:
+        before = "a new row" if self.old is None else f"{_percent(self.old)} before"
+        return f"margin of {self.name}: {_percent(self.new)}, {before}"
 
 
 @dataclass(frozen=True)
@@ -20,13 +43,14 @@ class Accepted:
     removed: tuple[str, ...]
     changed: tuple[str, ...]
     unchanged: tuple[str, ...]
+    grown: tuple[Grown, ...]
 
 
 def check_acceptable(
     candidate: RunFile, allow_dirty: bool = False, allow_few: bool = False
 ) -> None:
     """GateError when the run must not become a baseline."""
-    unverified = [name for name, row in candidate.benchmarks.items() if not row.verified]
+    unverified = [name for name, row in candidate.benchmarks.items() if not row.sound]
     if unverified:
         raise GateError(f"{candidate.path}: not verified: {', '.join(sorted(unverified))}")
     plant = candidate.protocol.plant
@@ -40,7 +64,7 @@ def check_acceptable(
             f"{candidate.path}: commit: {candidate.commit}: nobody can rebuild uncommitted "
             "changes; commit them and record again, or give --allow-dirty"
         )
-    few = candidate.device.kind == "cuda" and candidate.processes < MIN_PROCESSES
+    few = candidate.device.kind != "simt" and candidate.processes < MIN_PROCESSES
     if few and not allow_few:
         raise GateError(
             f"{candidate.path}: processes: {candidate.processes} recorded, at least "
@@ -49,22 +73,38 @@ def check_acceptable(
 
 
 def check_same_device(candidate: RunFile, old: RunFile | None) -> None:
-    """GateError where another device's baseline would be lost."""
-    if old is not None and old.device.name != candidate.device.name:
+    """GateError where another device's baseline would be lost: by --baseline, or because the two
+    names differ in what no file name has. Of simt there is one baseline for all machines."""
+    if old is None or old.device.kind == candidate.device.kind == "simt":
+        return
+    if old.device.name != candidate.device.name:
         raise GateError(
             f"{old.path}: the baseline of {old.device.name}, and {candidate.path} is of "
             f"{candidate.device.name}; remove it first if that is meant"
         )
 
 
-def accept(candidate: RunFile, old: RunFile | None, merge: bool = False) -> Accepted:
-    """The baseline that `candidate` makes in the place of `old`, which may not exist yet."""
+def accept(
+    candidate: RunFile, old: RunFile | None, merge: bool = False, reason: str | None = None
+) -> Accepted:
+    """The baseline that `candidate` makes in the place of `old`, which may not exist yet. GateError
+    where a margin grows beyond MOST_DELTA without a reason, which the rows then keep."""
     old_rows = old.benchmarks if old is not None else {}
     before = {name: row.fields for name, row in old_rows.items()}
     after = {
         name: _accepted_row(row, old_rows.get(name), candidate.device.kind)
         for name, row in candidate.benchmarks.items()
     }
+    grown = _grown(after, old_rows)
+    wide = [each for each in grown if _is_wide(each.new)]
+    if wide and reason is None:
+        raise GateError(
+            f"{candidate.path}: {len(wide)} margins grow beyond {_percent(MOST_DELTA)}, so that "
+            f"slow-downs up to them would pass; first the {wide[0]}; record again on a quiet GPU, "
+            "or give --reason TEXT"
+        )
+    for each in wide:
+        after[each.name]["delta_reason"] = reason
     document = {**_unknown(old), **candidate.fields, "benchmarks": after}
     if merge and old is not None:
         _merge(document, candidate, old)
@@ -77,7 +117,27 @@ def accept(candidate: RunFile, old: RunFile | None, merge: bool = False) -> Acce
         removed=tuple(sorted(before.keys() - after.keys())),
         changed=tuple(name for name in both if before[name] != after[name]),
         unchanged=tuple(name for name in both if before[name] == after[name]),
+        grown=grown,
     )
+
+
+def _grown(after: Mapping[str, dict[str, Any]], old: Mapping[str, RunRow]) -> tuple[Grown, ...]:
+    """The widest first. Of a new row what is above the least margin."""
+    found = []
+    for name, row in after.items():
+        before = old[name].margin(old[name].decisive) if name in old else None
+        delta = row.get("delta", 0.0)  # none on simt
+        if delta > (before or MIN_DELTA) * (1 + AGREEMENT):
+            found.append(Grown(name, before, delta))
+    return tuple(sorted(found, key=lambda each: -each.new))
+
+
+def _is_wide(delta: float) -> bool:
+    return delta > MOST_DELTA * (1 + AGREEMENT)
+
+
+def _percent(delta: float) -> str:
+    return f"{100 * relative(delta):.1f} %"
 
 
 def _accepted_row(row: RunRow, old: RunRow | None, device_kind: str) -> dict[str, Any]:
@@ -91,8 +151,10 @@ def _accepted_row(row: RunRow, old: RunRow | None, device_kind: str) -> dict[str
     }
     fields["per_process"] = evidence
     fields.pop("delta", None)
-    if device_kind == "cuda":
+    if device_kind != "simt":
         fields["delta"] = rounded(delta_of(evidence[row.decisive]))
+    if not _is_wide(fields.get("delta", 0.0)):
+        fields.pop("delta_reason", None)
     return fields
 
 
@@ -121,4 +183,5 @@ def report(path: Path, accepted: Accepted, candidate: RunFile, old: RunFile | No
     if old is not None:
         lines += [f"{path}: device {line}" for line in old.device.differences(candidate.device)]
     lines += [f"{path}: removed {name}" for name in accepted.removed]
+    lines += [f"{path}: {each}" for each in accepted.grown]
     return "\n".join(lines) + "\n"

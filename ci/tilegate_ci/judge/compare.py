@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import pydantic
 from pydantic import ConfigDict
 
-from tilegate_ci.core.formats import Finite, Line, Name, Text
+from tilegate_ci.core.formats import Finite, Line, Text
 from tilegate_ci.core.model import (
+    DECISIVE,
     GFLOPS,
-    RATIO,
     Metric,
     Run,
     RunFile,
@@ -29,10 +29,10 @@ class Row:
     measured in pairs has the slow-down of each, one-sided 95 % bounds of their mean, and the
     p-value of `it is no more than delta`."""
 
-    name: Name
+    name: Line
     verdict: Verdict
     note: Text
-    rerun: Line
+    rerun: Text
     key: bool
     metric: Metric | None = None
     baseline: Finite | None = None
@@ -43,6 +43,7 @@ class Row:
     upper: Finite | None = None
     p: Finite | None = None
     pairs: tuple[Finite, ...] = ()
+    again: Text = ""  # the command that measures the pairs of a red row again
 
 
 @dataclass(frozen=True)
@@ -113,11 +114,11 @@ def judge(
     )
     if new is None:
         return replace(row, verdict=Verdict.ERROR, note="missing in the candidate")
-    if not new.verified:
+    if not new.sound:
         return replace(row, verdict=Verdict.ERROR, note="not verified in the candidate")
     if old is None:
         return replace(row, verdict=Verdict.NEW, note="not in the baseline")
-    if not old.verified:
+    if not old.sound:
         return replace(row, verdict=Verdict.ERROR, note="not verified in the baseline")
     if not comparable:
         return replace(row, verdict=Verdict.INCOMPARABLE, note="other device or cuBLAS")
@@ -140,19 +141,20 @@ def _metric(old: RunRow | None, new: RunRow | None, kind: str) -> Metric | None:
     """What decides: the ratio where both sides have one; on simt no time at all."""
     if kind == "simt":
         return None
-    sides = [side for side in (old, new) if side is not None]
-    return RATIO if all(RATIO in side.summary for side in sides) else GFLOPS
+    sides = [side.summary for side in (old, new) if side is not None]
+    return next((metric for metric in DECISIVE if all(metric in s for s in sides)), GFLOPS)
 
 
 def _metric_warnings(
     candidate: RunFile, pairs: Mapping[str, tuple[RunRow | None, RunRow | None]]
 ) -> list[str]:
-    """A ratio on one side only means weaker evidence: GFLOPS move with the clock, ratios do not."""
-    return [
-        f"{candidate.path}: {name}: {RATIO} on one side only; compared by {GFLOPS}"
-        for name, (old, new) in pairs.items()
-        if old is not None and new is not None and old.decisive != new.decisive
-    ]
+    """A ratio on one side only means weaker evidence: times move with the clock, ratios do not."""
+    found = []
+    for name, (old, new) in pairs.items():
+        if old is not None and new is not None and old.decisive != new.decisive:
+            ratio, time = sorted((old.decisive, new.decisive), key=DECISIVE.index)
+            found.append(f"{candidate.path}: {name}: {ratio} on one side only; compared by {time}")
+    return found
 
 
 def worst_first(row: Row) -> tuple[int, float, str]:

@@ -1,11 +1,11 @@
 """The confirmation: what pairs of processes of base and head say of each benchmark."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilegate_ci.core.files import rounded
-from tilegate_ci.core.model import MIN_DELTA, Device, relative
+from tilegate_ci.core.model import MIN_DELTA, OTHER, Device, relative
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import paired
@@ -37,22 +37,40 @@ def judge_pairs(
     screened_on: Device | None = None,
 ) -> Confirmed:
     """Judges `names`, of which canaries and `identical` serve as controls. All of it, the screen
-    too where there was one, must be of one device."""
+    too where there was one, must be of one device. Fewer pairs than `wanted` are enough where the
+    rule looks at so many, and they decide all of it."""
     names, same = list(names), set(identical)
     known = {name: deltas.get(name, MIN_DELTA) for name in names}
-    if len(pairs) < wanted:
-        reason = throttled(f"{len(pairs)} of {wanted} pairs")
-        return Confirmed(dict.fromkeys(names, Verdict.INCOMPARABLE), {}, known, (reason,))
+    share = paired.looks(wanted).get(len(pairs))
+    if share is not None:
+        found = _look(pairs, names, same, known, share, screened_on)
+        undecided = found.reasons or Verdict.INCONCLUSIVE in found.verdicts.values()
+        if len(pairs) == wanted or not undecided:
+            return found
+    reason = throttled(f"{len(pairs)} of {wanted} pairs")
+    return Confirmed(dict.fromkeys(names, Verdict.INCOMPARABLE), {}, known, (reason,))
+
+
+def _look(
+    pairs: Sequence[Pair],
+    names: Sequence[str],
+    same: Container[str],
+    known: Mapping[str, float],
+    share: float,
+    screened_on: Device | None,
+) -> Confirmed:
+    """What the pairs say, at a look that has this share of the errors allowed."""
     slower = {
         name: [
             base.readings[name].log_ratio - head.readings[name].log_ratio for base, head in pairs
         ]
         for name in names
     }
-    found = {name: paired.estimate(values, known[name]) for name, values in slower.items()}
-    controls = {name: e for name, e in found.items() if is_canary(name) or name in same}
+    found = {name: paired.estimate(values, known[name], share) for name, values in slower.items()}
+    kind = pairs[0][0].device.kind
+    controls = {n: e for n, e in found.items() if n in same or (is_canary(n) and kind != OTHER)}
     judged = {name: e for name, e in found.items() if name not in controls}
-    verdicts = paired.judge(judged, known)
+    verdicts = paired.judge(judged, known, share)
     for name in controls:
         verdicts[name] = Verdict.IDENTICAL if name in same else Verdict.PASS
     reasons = (*_other_devices(pairs, screened_on), *moved(controls, known))
@@ -76,7 +94,7 @@ def _other_devices(pairs: Sequence[Pair], screened_on: Device | None) -> list[st
 
 
 def _in_words(device: Device) -> str:
-    return f"{device.name} with cuBLAS {device.cublas}"
+    return device.name + (f" with cuBLAS {device.cublas}" if device.cublas else "")
 
 
 def with_verdicts(comparison: Comparison, found: Confirmed) -> Comparison:

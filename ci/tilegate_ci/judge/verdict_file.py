@@ -4,13 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, model_validator
 
 from tilegate_ci.core import formats, model
 from tilegate_ci.core.files import parse_json, read_text, write_text
-from tilegate_ci.core.formats import Commit, Document, Line, Model, Name, Natural
+from tilegate_ci.core.formats import Commit, Document, Line, Model, Natural
 from tilegate_ci.core.git import repository_url
-from tilegate_ci.core.model import REPOSITORY, Benchmark, Device, Run, Session
+from tilegate_ci.core.model import OTHER, REPOSITORY, Benchmark, Device, Run, Session
+from tilegate_ci.core.names import canonical_name
+from tilegate_ci.core.progress import printable
 from tilegate_ci.judge.compare import Comparison, Row
 
 
@@ -28,7 +30,7 @@ class VerdictRun(Model):
     commit: Commit
     device: Device
     sessions: list[Session] = []
-    measured: dict[Name, Benchmark]
+    measured: dict[Line, Benchmark]
 
 
 class VerdictFile(Document):
@@ -43,6 +45,14 @@ class VerdictFile(Document):
     repository: Annotated[Line, AfterValidator(_https)] | None = None
     rows: list[Row]
 
+    @model_validator(mode="after")
+    def _names_are_canonical(self) -> "VerdictFile":
+        """Of our own benchmarks; another project's are called whatever they like."""
+        if self.candidate.device.kind != OTHER:
+            for name in (*self.candidate.measured, *(row.name for row in self.rows)):
+                canonical_name(name)
+        return self
+
 
 class ErrorFile(Document):
     """In place of a comparison that could not be made."""
@@ -52,13 +62,14 @@ class ErrorFile(Document):
 
 
 def write(path: Path, comparison: Comparison) -> None:
-    comparison = replace(comparison, repository=repository_url(REPOSITORY))
+    if comparison.candidate.device.kind != OTHER:
+        comparison = replace(comparison, repository=repository_url(REPOSITORY))
     write_text(path, formats.to_text(document(comparison)))
 
 
 def write_error(path: Path, message: str) -> None:
     """What has several lines becomes one."""
-    error = " ".join(message.split())
+    error = printable(" ".join(message.split()))
     write_text(path, formats.to_text(ErrorFile(schema=1, kind="verdict", error=error)))
 
 

@@ -13,6 +13,7 @@ from tilegate_ci.core import formats
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.formats import Document, Line, Model, Positive
 from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.core.names import search
 from tilegate_ci.core.verdicts import SEVERITY, Verdict
 from tilegate_ci.judge.compare import Comparison, Row
 
@@ -68,7 +69,7 @@ def apply(comparison: Comparison, waivers: Sequence[Waiver]) -> Comparison:
 
 
 def _waived(row: Row, waivers: Sequence[Waiver]) -> Row:
-    found = [waiver for waiver in waivers if waiver.benchmarks.search(row.name)]
+    found = [waiver for waiver in waivers if search(waiver.benchmarks, [row.name])]
     if row.verdict is not Verdict.REGRESSED or row.slowdown is None or not found:
         return row
     waiver = max(found, key=lambda waiver: waiver.ceiling)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.git import checkout_commit, git, merge_base
+from tilegate_ci.core.git import checkout_commit, git, merge_base, said
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.progress import message
 
@@ -56,11 +56,11 @@ def resolve(role: str, given: str, repository: Path, work: Path) -> Side:
     if folder.is_dir():
         source, commit = folder.resolve(), None
         if (source / ".git").exists():
-            commit = _commit_of(source)
+            commit = commit_in(source)
     else:
-        commit = _revision(given, repository)
+        commit = revision_of(given, repository)
         source = work / f"source-{commit[:16]}"
-        _extract(commit, repository, source)
+        extract(commit, repository, source)
     if not (source / "bench" / "gate.csv").exists():
         raise GateError(f"--{role} {given}: no bench/gate.csv in it, which names the gated suite")
     digest = digest_of(source)
@@ -87,14 +87,25 @@ def digest_of(source: Path) -> str:
     for folder in _SOURCES:
         paths += (source / folder).rglob("*")
     results = {source / name for name in _RESULTS}
-    return _digest(source, [path for path in paths if results.isdisjoint(path.parents)])
+    return digest_of_files(source, [path for path in paths if results.isdisjoint(path.parents)])
+
+
+def digest_of_extra_stages(cmake: Sequence[str]) -> str:
+    """Of the rungs outside of the repository that CMake is told of, as digest_of."""
+    hashed = hashlib.sha256()
+    for argument in cmake:
+        name, _, folders = argument.removeprefix("-D").partition("=")
+        if name.partition(":")[0] == "TILEGATE_EXTRA_STAGES":
+            for folder in map(Path, folders.split(";")):
+                hashed.update(digest_of_files(folder, folder.rglob("*")).encode())
+    return hashed.hexdigest()[:40]
 
 
 def digest_of_baselines(source: Path) -> str:
-    return _digest(source, (source / _BASELINES).glob("*"))
+    return digest_of_files(source, (source / _BASELINES).glob("*"))
 
 
-def _digest(source: Path, paths: Iterable[Path]) -> str:
+def digest_of_files(source: Path, paths: Iterable[Path]) -> str:
     hashed = hashlib.sha256()
     for path in sorted(path for path in paths if path.is_file()):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -102,21 +113,21 @@ def _digest(source: Path, paths: Iterable[Path]) -> str:
     return hashed.hexdigest()[:40]
 
 
-def _revision(given: str, repository: Path) -> str:
+def revision_of(given: str, repository: Path) -> str:
     done = git(repository, "rev-parse", "--verify", "--quiet", f"{given}^{{commit}}")
     if done.returncode:
-        raise GateError(f"{given!r} is neither a folder nor a commit of {repository}")
+        raise GateError(f"{given!r} is neither a folder nor a commit of {repository}{said(done)}")
     return done.stdout.strip()
 
 
-def _commit_of(source: Path) -> str | None:
+def commit_in(source: Path) -> str | None:
     try:
         return checkout_commit(source)
     except GateError:  # a repository without a commit
         return None
 
 
-def _extract(commit: str, repository: Path, folder: Path) -> None:
+def extract(commit: str, repository: Path, folder: Path) -> None:
     """The commit's files. The folder appears whole or not at all."""
     if folder.exists():
         return

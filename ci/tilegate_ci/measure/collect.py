@@ -6,7 +6,6 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -22,7 +21,7 @@ from tilegate_ci.core.files import (
     rounded,
 )
 from tilegate_ci.core.formats import Finite, Given, Open, Positive, commit_digits, validated
-from tilegate_ci.core.model import GFLOPS, METRICS, RATIO, Device, Role, RunFile, Session
+from tilegate_ci.core.model import DECISIVE, METRICS, Device, Role, RunFile, Session
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.process import Process, Reading
 
@@ -50,7 +49,18 @@ class Repetition(Open):
 
 def read_process(path: str) -> Process:
     """Reads one --benchmark_out file; GateError when a benchmark in it failed."""
-    report = formats.load(BenchmarkReport, path)
+    return parse_process(read_text(path), path)
+
+
+def is_report(text: str) -> bool:
+    """Whether it looks like what Google Benchmark writes, which begins with the context, or like
+    NVBench's."""
+    return text.lstrip("{ \n").startswith(('"context"', '"meta"', '"devices"'))
+
+
+def parse_process(text: str, path: str) -> Process:
+    """As read_process; `path` is where the text came from."""
+    report = formats.parse(BenchmarkReport, text, path)
     context = report.context
     device = _device(context, path)
     repetitions: dict[str, list[Repetition]] = {}
@@ -79,7 +89,7 @@ def read_process(path: str) -> Process:
         min_time_s=min_time or None,
         plant=context.get("plant"),
         peak_gflops=_number(context, "peak_gflops", path) or None,
-        started=_utc(context.get("date")),
+        started=utc(context.get("date")),
         readings={name: _reading(name, rows, path) for name, rows in repetitions.items()},
         source=path,
     )
@@ -119,7 +129,8 @@ def _number(context: Mapping[str, Any], key: str, path: str) -> float:
     return number
 
 
-def _utc(date: Any) -> str | None:
+def utc(date: Any) -> str | None:
+    """The date as reports show it; None where it is none."""
     try:
         return datetime.fromisoformat(date).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (TypeError, ValueError):
@@ -195,13 +206,14 @@ def _row(readings: Sequence[Reading]) -> dict[str, Any]:
         metric: rounded(statistics.median(reading.summary[metric] for reading in readings))
         for metric in series
     }
-    size = readings[0].bytes
+    size, unchecked = readings[0].bytes, any(reading.unchecked for reading in readings)
     return {
         **medians,
         **({} if size is None else {"bytes": size}),
+        **({"unchecked": True} if unchecked else {}),
         "key": False,
         "verified": all(reading.verified for reading in readings),
-        "per_process": {m: values for m, values in series.items() if m in (GFLOPS, RATIO)},
+        "per_process": {m: values for m, values in series.items() if m in DECISIVE},
     }
 
 
@@ -224,14 +236,11 @@ def _check_alike(first: Process, other: Process) -> None:
             raise GateError(f"{prefix} {name} has other counters or another number of bytes")
 
 
-def check_distinct(paths: Sequence[str]) -> None:
-    """GateError where one recording is given twice."""
-    seen: dict[bytes, str] = {}
+def check_distinct(paths: Sequence[str], texts: Mapping[str, str]) -> None:
+    """GateError where one recording is given twice, by one name or two."""
+    seen: dict[str, str] = {}
     for path in paths:
-        try:
-            content = Path(path).read_bytes()
-        except OSError:
-            continue  # read_process says why
+        content = texts[path]
         if content.strip() and content in seen:
             raise GateError(f"{path}: the same recording as {seen[content]}")
         seen[content] = path

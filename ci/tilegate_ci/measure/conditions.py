@@ -52,6 +52,25 @@ def read() -> dict[str, Any]:
     return read_with(nvml)
 
 
+def compute_capability() -> int | None:
+    """90 for an H200; None where NVML does not answer."""
+    try:
+        import pynvml as nvml
+    except ImportError:
+        return None
+    return compute_capability_with(nvml)
+
+
+def compute_capability_with(nvml: Any) -> int | None:
+    try:
+        nvml.nvmlInit()
+        major, minor = nvml.nvmlDeviceGetCudaComputeCapability(_visible_gpu(nvml))
+        nvml.nvmlShutdown()
+    except nvml.NVMLError:
+        return None
+    return int(10 * major + minor)
+
+
 def read_with(nvml: Any) -> dict[str, Any]:
     try:
         nvml.nvmlInit()

@@ -1,17 +1,17 @@
 """One gate run: two builds, a screen where there is a baseline, pairs for what it flags."""
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tilegate_ci.core.files import dumps, write_text
-from tilegate_ci.core.model import REPOSITORY, Device, Role, RunFile, Session, baseline_path, load
-from tilegate_ci.core.names import matching, rerun_command, rung_of
+from tilegate_ci.core.model import Device, Role, RunFile, Session, baseline_path, load
+from tilegate_ci.core.names import rerun_command, rung_of
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.progress import Steps, message
 from tilegate_ci.core.verdicts import Verdict
-from tilegate_ci.judge.compare import Comparison, Row, compare, worst_first
+from tilegate_ci.judge.compare import Comparison, Row, compare, judge, worst_first
 from tilegate_ci.judge.confirm import (
     Confirmed,
     Pair,
@@ -21,94 +21,21 @@ from tilegate_ci.judge.confirm import (
     with_verdicts,
 )
 from tilegate_ci.judge.paired import SCREEN
-from tilegate_ci.measure.builds import Side, build, digest_of_baselines, judged_by, resolve
+from tilegate_ci.measure.builds import (
+    Side,
+    build,
+)
 from tilegate_ci.measure.collect import collect
 from tilegate_ci.measure.identity import same_rungs
+from tilegate_ci.measure.job import Job
 from tilegate_ci.measure.journal import Journal
 from tilegate_ci.measure.launcher import Launcher
 from tilegate_ci.measure.pairs import Bench, measure_pairs, screen
-from tilegate_ci.measure.suite import CANARIES, read_suite
+from tilegate_ci.measure.suite import CANARIES, keys
+from tilegate_ci.measure.suites import Suites
 
-MOST_PROCESS_S = 15.0
 CONTROLS = 4  # flagged benchmarks of the same machine code that are measured along
 NO_NVML = "NVML says nothing of the GPU, so that heat voids no process; is nvidia-ml-py installed?"
-
-
-@dataclass(frozen=True)
-class Options:
-    filter: str
-    pairs: int
-    min_time_s: float
-    seed: int
-    screened: bool
-    identity: bool
-    cmake: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is to be measured. `names` are of both suites, in the head's order. `folder` holds the
-    finished processes, of `protocol` and no other."""
-
-    base: Side
-    head: Side
-    names: Sequence[str]
-    gone: Sequence[str]  # in the base's suite only
-    new: Sequence[str]  # in the head's suite only
-    folder: Path
-    options: Options
-    protocol: Mapping[str, object]
-
-    @property
-    def head_names(self) -> list[str]:
-        return [*self.names, *self.new]
-
-    @property
-    def canaries(self) -> list[str]:
-        return [name for name in CANARIES if name in self.names]
-
-    def plan(self) -> str:
-        pairs, screened = self.options.pairs, SCREEN * self.options.screened
-        lines = [self.base.title, self.head.title, f"{len(self.head_names)} benchmarks"]
-        lines += [f"not in the head's suite: {name}" for name in self.gone]
-        lines += [f"screen: {screened} processes of head"] * bool(screened)
-        what = "confirm what it flags: " if screened else ""
-        lines += [f"{what}{pairs} pairs of processes, base and head in turn"]
-        most = (screened + 2 * pairs) * MOST_PROCESS_S / 60
-        lines += [f"at most {MOST_PROCESS_S:g} s each, {most:.1f} min in all, and the builds"]
-        there = len(list(self.folder.glob("process-*.json")))
-        return "\n".join([*lines, f"{self.folder}: {there} processes are there already"]) + "\n"
-
-
-def prepare(base: str, head: str, work: Path, out: Path | None, options: Options) -> Job:
-    """`base` and `head` are revisions or folders, as on the command line."""
-    # A screened head is a change: what others did to its base since is not its fault.
-    revision = judged_by(base, head, REPOSITORY) if options.screened else base
-    base_side = replace(resolve("base", revision, REPOSITORY, work), given=base)
-    head_side = resolve("head", head, REPOSITORY, work)
-    head_suite, base_suite = read_suite(head_side.suite), read_suite(base_side.suite)
-    every = list(dict.fromkeys([*head_suite, *base_suite]))
-    chosen = matching(every, options.filter or None)
-    chosen += [name for name in CANARIES if name in every and name not in chosen]
-    protocol: dict[str, object] = {
-        "schema": 2,
-        "base": base_side.digest,
-        "head": head_side.digest,
-        "baselines": digest_of_baselines(base_side.source),
-        **asdict(options),
-        "cmake": list(options.cmake),
-    }
-    name = f"run-{hashlib.sha256(dumps(protocol).encode()).hexdigest()[:16]}"
-    return Job(
-        base_side,
-        head_side,
-        [name for name in chosen if name in head_suite and name in base_suite],
-        [name for name in chosen if name not in head_suite],
-        [name for name in chosen if name not in base_suite],
-        out or work / name,
-        options,
-        protocol,
-    )
 
 
 def judged(job: Job) -> Comparison:
@@ -121,7 +48,7 @@ class GateRun:
     def __init__(self, job: Job, steps: Steps) -> None:
         self.job = job
         self.bench = Bench(
-            Launcher(job.options.min_time_s, job.options.seed, job.head.suite),
+            Launcher(job.options.min_time_s, job.options.seed),
             Journal(job.folder, job.protocol),
             steps,
             f"{job.base.digest}:{job.head.digest}:{job.options.seed}",
@@ -133,6 +60,7 @@ class GateRun:
         if there:
             message(f"{job.folder}: {there} processes are there already")
         build(job.head, job.options.cmake)
+        self.suites = Suites(job)
         found = self._screened() if job.options.screened else self._unscreened()
         if self.without_nvml:
             found = replace(found, warnings=(*found.warnings, NO_NVML))
@@ -141,9 +69,9 @@ class GateRun:
 
     def _screened(self) -> Comparison:
         job = self.job
-        processes = screen(self.bench, job.head.binary, job.head_names, SCREEN)
+        processes = screen(self.bench, job.head.binary, self.suites.head, SCREEN)
         if len(processes) < SCREEN:
-            shown = self.bench.process("screen-1", job.head.binary, job.head_names, 0)
+            shown = self.bench.process("screen-1", job.head.binary, self.suites.head, 0)
             sound = f"{len(processes)} of {SCREEN} processes of the screen"
             return self._throttled(shown, throttled(sound))
         candidate = self._saved(processes, job.head, "candidate")
@@ -152,6 +80,8 @@ class GateRun:
             message(f"base has no baseline for {candidate.device.name}: everything is confirmed")
             return self._unscreened()
         screening = compare(stored, candidate)
+        if any(row.verdict is Verdict.NEW for row in screening.rows):
+            self.suites.look_at_base(stored)  # to which it may be new as well
         off = moved_canaries(screening)
         if screening.differences or off:
             return _incomparable(screening, off)
@@ -160,21 +90,22 @@ class GateRun:
         rest = [name for name in flagged if name not in identical]
         found = Confirmed(dict.fromkeys(identical, Verdict.IDENTICAL))
         if rest:
-            measured = {*rest, *identical[:CONTROLS], *job.canaries}
+            measured = {*rest, *identical[:CONTROLS], *self.suites.canaries}
             confirmed, _ = self._confirmed(sorted(measured), identical, stored)
             found = replace(confirmed, verdicts={**found.verdicts, **confirmed.verdicts})
         return with_verdicts(screening, found)
 
     def _flagged(self, screening: Comparison) -> list[str]:
-        """What looks slower, and what the baseline lacks although the base can run it."""
+        """What looks slower or faster, and what the baseline lacks although the base can run it."""
         flagged = []
         for verdict, reason in (
             (Verdict.REGRESSED, "look slower"),
+            (Verdict.IMPROVED, "look faster"),
             (Verdict.NEW, "are not in the baseline"),
         ):
             names = [row.name for row in screening.rows if row.verdict is verdict]
             if verdict is Verdict.NEW:  # of those in head's suite only there is nothing to compare
-                names = [name for name in names if name in self.job.names]
+                names = [name for name in names if name in self.suites.base]
             if names:
                 message(f"{len(names)} {reason}: {', '.join(names)}")
             flagged += names
@@ -182,16 +113,18 @@ class GateRun:
 
     def _unscreened(self) -> Comparison:
         """Everything in pairs, what is identical as controls; if all of it is, nothing to judge."""
-        job, names = self.job, list(self.job.names)
+        job = self.job
+        self.suites.look_at_base(None)
+        names = self.suites.names
         identical = self._identical(names)
         if all(name in identical or name in CANARIES for name in names):
             message("the machine code is the same throughout; one process to show that it runs")
-            shown = self.bench.process("head", job.head.binary, job.head_names, 0)
+            shown = self.bench.process("head", job.head.binary, self.suites.head, 0)
             run = self._saved([shown], job.head, "head")
             verdicts = dict.fromkeys(names, Verdict.IDENTICAL)
-            verdicts |= dict.fromkeys(job.new, Verdict.NEW)
+            verdicts |= dict.fromkeys(self.suites.new, Verdict.NEW)
             return with_verdicts(compare(run, run), Confirmed(verdicts))
-        measured = sorted({*names, *job.canaries})
+        measured = sorted({*names, *self.suites.canaries})
         confirmed, pairs = self._confirmed(measured, identical, None)
         if not pairs:
             shown = self.bench.process("pair-1-head", job.head.binary, measured, 0)
@@ -206,14 +139,23 @@ class GateRun:
         job, wanted = self.job, self.job.options.pairs
         if not job.options.identity:  # else it was built to be looked at
             build(job.base, job.options.cmake)
-        pairs = measure_pairs(self.bench, job.base.binary, job.head.binary, names, wanted)
-        screened_on = stored.device if stored else None
-        if stored is None and pairs:
-            stored = self._baseline(pairs[0][1].device)
-        rows = stored.benchmarks if stored else {}
-        deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
-        found = judge_pairs(pairs, names, identical, deltas, wanted, screened_on)
-        return replace(found, keys=frozenset(name for name in rows if rows[name].key)), pairs
+        screened_on, rows = stored.device if stored else None, {}
+
+        def judged(pairs: Sequence[Pair]) -> Confirmed:
+            nonlocal stored, rows
+            if stored is None and pairs:
+                stored = self._baseline(pairs[0][1].device)
+            rows = stored.benchmarks if stored else {}
+            deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
+            return judge_pairs(pairs, names, identical, deltas, wanted, screened_on)
+
+        binaries = (job.base.binary, job.head.binary)
+        pairs = measure_pairs(
+            self.bench, *binaries, names, wanted, lambda pairs: not judged(pairs).reasons
+        )
+        found = judged(pairs)
+        marked = {name for name in rows if rows[name].key}
+        return replace(found, keys=keys(self.suites.head) | marked), pairs
 
     def _identical(self, names: Sequence[str]) -> list[str]:
         job = self.job
@@ -225,11 +167,13 @@ class GateRun:
 
     def _baseline(self, device: Device) -> RunFile | None:
         """That of the base, its rows outside the gated suite left out."""
-        job = self.job
-        path = job.base.source / "bench" / "baselines" / baseline_path(device).name
+        path = self.job.base.source / "bench" / "baselines" / baseline_path(device).name
         if not path.exists():
             return None
-        run, names = load(path, Role.BASELINE), {*job.head_names, *job.gone}
+        run = load(path, Role.BASELINE)
+        if not self.suites.base:
+            self.suites.know_base(run)
+        names = {*self.suites.head, *self.suites.base}
         rows = {name: row for name, row in run.benchmarks.items() if name in names}
         return run.model_copy(update={"benchmarks": rows}) if rows else None
 
@@ -246,20 +190,38 @@ class GateRun:
         return run
 
     def _with_suites(self, comparison: Comparison) -> Comparison:
-        """With a row for all that only one of the suites has, and so was not measured."""
-        known = {row.name for row in comparison.rows}
-        kind = comparison.candidate.device.kind
-        rows = [*comparison.rows]
-        for names, verdict, note in (
-            (self.job.gone, Verdict.ERROR, "missing in the head's suite"),
-            (self.job.new, Verdict.NEW, "not in the base's suite"),
-        ):
+        """With a row for all that only one of the suites has. What is new and has not been
+        measured is measured once, so that a rung that joins is seen to run."""
+        known, kind = {row.name for row in comparison.rows}, comparison.candidate.device.kind
+        rows = [replace(row, again=self._again(row)) for row in comparison.rows]
+        new = [name for name in self.suites.new if name not in known]
+        if new:
+            process = self.bench.process("new", self.job.head.binary, new, 0)
+            run = self._saved([process], self.job.head, "new")
             rows += [
-                Row(name, verdict, note, rerun_command(name, kind), key=False)
-                for name in names
-                if name not in known
+                replace(
+                    judge(name, None, run.benchmarks[name], kind), note="not in the base's suite"
+                )
+                for name in new
             ]
+        rows += [
+            Row(
+                name, Verdict.ERROR, "missing in the head's suite", rerun_command(name, kind), False
+            )
+            for name in self.suites.gone
+            if name not in known
+        ]
         return replace(comparison, rows=tuple(sorted(rows, key=worst_first)))
+
+    def _again(self, row: Row) -> str:
+        """The command that measures the pairs of a row again that pairs judged, if it is red."""
+        if not row.pairs or row.verdict not in (Verdict.REGRESSED, Verdict.INCONCLUSIVE):
+            return ""
+        sides = []
+        for side in (self.job.base, self.job.head):
+            is_folder = Path(side.given).is_dir() or side.commit == side.digest
+            sides += [f"--{side.role}", side.given if is_folder else side.commit]
+        return shlex.join(["ci/gate", "confirm", *sides, "--filter", f"^{row.name}$"])
 
     def _throttled(self, process: Process, *reasons: str) -> Comparison:
         """Where too little of what was measured counts: one process shows what was asked for."""
@@ -273,8 +235,9 @@ class GateRun:
 
 
 def _incomparable(screening: Comparison, reasons: Sequence[str]) -> Comparison:
+    flagged = (Verdict.REGRESSED, Verdict.IMPROVED)
     rows = [
-        replace(row, verdict=Verdict.INCOMPARABLE) if row.verdict is Verdict.REGRESSED else row
+        replace(row, verdict=Verdict.INCOMPARABLE) if row.verdict in flagged else row
         for row in screening.rows
     ]
     return replace(

@@ -9,9 +9,11 @@ from tilegate_ci.core.process import Process
 
 
 class Journal:
-    def __init__(self, folder: Path, protocol: Mapping[str, object]) -> None:
+    def __init__(
+        self, folder: Path, protocol: Mapping[str, object], model: type[Process] = Process
+    ) -> None:
         """GateError where the folder holds processes of another run."""
-        self.folder = folder
+        self.folder, self.model = folder, model
         path = folder / "protocol.json"
         if path.exists():
             old = read_json(path)
@@ -35,7 +37,7 @@ class Journal:
         path = self.path(key)
         if not path.exists():
             return None
-        return formats.load(Process, path).model_copy(update={"source": str(path)})
+        return formats.load(self.model, path).model_copy(update={"source": str(path)})
 
     def save(self, key: str, process: Process) -> Process:
         write_text(self.path(key), formats.to_text(process))

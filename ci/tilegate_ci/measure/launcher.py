@@ -13,9 +13,9 @@ from pathlib import Path
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.process import Conditions, Process
-from tilegate_ci.measure import conditions
+from tilegate_ci.measure import child, conditions
 from tilegate_ci.measure.collect import read_process
-from tilegate_ci.measure.suite import SUITE, filter_of
+from tilegate_ci.measure.suite import filter_of, shapes_of
 
 TIMEOUT_S = 300.0
 MIN_TIME_S = 0.05  # per benchmark, unless the command line says otherwise
@@ -23,16 +23,13 @@ MIN_TIME_S = 0.05  # per benchmark, unless the command line says otherwise
 
 @dataclass(frozen=True)
 class Launcher:
-    """`suite` is the table of shapes, as --shapes reads it."""
-
     min_time_s: float
     seed: int = 1
-    suite: Path = SUITE
 
     def command(self, binary: Path, names: Sequence[str], plant: str | None = None) -> list[str]:
         command = [
             str(binary),
-            f"--shapes=@{self.suite}",
+            f"--shapes={shapes_of(names)}",
             f"--benchmark_filter={filter_of(names)}",
             f"--benchmark_min_time={self.min_time_s:g}",
             f"--seed={self.seed}",
@@ -63,9 +60,7 @@ class Launcher:
 
 def _run(command: Sequence[str]) -> None:
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S
-        )
+        done = child.run(command, capture_output=True, timeout=TIMEOUT_S)
     except OSError as problem:
         raise GateError(f"{command[0]}: cannot be run: {problem.strerror}") from problem
     except subprocess.TimeoutExpired as problem:

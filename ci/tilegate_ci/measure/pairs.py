@@ -1,9 +1,10 @@
 """The processes of a gate run: the screen's, and pairs of base and head."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.model import RATIO
@@ -15,6 +16,15 @@ from tilegate_ci.measure.journal import Journal
 from tilegate_ci.measure.launcher import Launcher
 
 SPARES = 4  # pairs beyond those wanted, for void ones
+
+
+class Measures(Protocol):
+    """Runs a process, or has it already. `seed` draws the order of base and head."""
+
+    @property
+    def seed(self) -> str: ...
+
+    def process(self, key: str, binary: Path, names: Sequence[str], left: int) -> Process: ...
 
 
 @dataclass(frozen=True)
@@ -55,10 +65,16 @@ def screen(bench: Bench, head: Path, names: Sequence[str], wanted: int) -> list[
 
 
 def measure_pairs(
-    bench: Bench, base: Path, head: Path, names: Sequence[str], wanted: int
+    bench: Measures,
+    base: Path,
+    head: Path,
+    names: Sequence[str],
+    wanted: int,
+    enough: Callable[[Sequence[Pair]], bool],
 ) -> list[Pair]:
-    """Pairs of a process of base and one of head, in an order drawn for each. Void ones are
-    measured again, a few times; the result may be shorter than `wanted`."""
+    """Pairs of a process of base and one of head, in an order drawn for each, until they are
+    `enough` or as many as `wanted`. Void ones are measured again, a few times; the result may be
+    shorter."""
     found: list[Pair] = []
     for number in range(1, wanted + SPARES + 1):
         sides = [("base", base), ("head", head)]
@@ -72,6 +88,6 @@ def measure_pairs(
             message(f"pair {number} is void: {', '.join(sorted(map(str, reasons)))}")
         else:
             found.append((pair["base"], pair["head"]))
-        if len(found) == wanted:
-            break
+            if len(found) == wanted or enough(found):
+                break
     return found

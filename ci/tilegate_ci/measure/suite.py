@@ -1,49 +1,104 @@
-"""The gated suite: bench/gate.csv, a table of shapes whose set is the rung to time on them."""
+"""The gated suite: some benchmarks of every rung, which bench/gate.csv adds to and takes from."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.core.names import canonical_name
+from tilegate_ci.core.names import Problem, canonical_name, rung_of
+from tilegate_ci.core.stages import FILE, Stage, read_stages
 
 SUITE = REPOSITORY / "bench" / "gate.csv"
 # Beside the benchmarks of a rung that is run alone: cuBLAS against itself, which no change moves.
 CANARIES = ("Cublas/1024x1024x1024", "Cublas/2048x2048x2048")
-_HEADER = "set,m,n,k,lda,ldb,ldc,pointer_offset_bytes"
+SQUARES = (1024, 2048, 4096)  # they fill a GPU, and hardly scatter
+EDGE = 2048  # about the size of the problem off the multiples of a rung's tiles
+_HEADER = "benchmark"
+# The head of bench/shapes.csv; gate.csv had it too, when it held the whole suite.
+_TABLE = "set,m,n,k,lda,ldb,ldc,pointer_offset_bytes"
 
 
-def read_suite(path: Path = SUITE) -> list[str]:
-    """The names of the benchmarks, in the order of the file."""
-    return parse_suite(read_text(path), str(path))
+def squares(rung: str) -> list[str]:
+    return [f"{rung}/{size}x{size}x{size}" for size in SQUARES]
 
 
-def parse_suite(text: str, path: str) -> list[str]:
-    """As read_suite; `path` is where the text came from."""
+def defaults(stage: Stage) -> list[str]:
+    """What is gated of a rung of which the file says nothing: squares, and a problem whose extents
+    are just off the multiples of its largest tile, where its edge cases are."""
+    if stage.yardstick:
+        return squares(stage.name)
+    tile = max(stage.tile_sizes, default=1)
+    edge = -(-EDGE // tile) * tile
+    return [*squares(stage.name), f"{stage.name}/{edge - 1}x{edge + 1}x{edge + 3}"]
+
+
+def stages_of(build: Path) -> list[Stage]:
+    """Those that a build lists; [] where it is too old to, or has not been made yet."""
+    return read_stages(build) if (build / FILE).exists() else []
+
+
+def read_suite(stages: Sequence[Stage], path: Path = SUITE) -> list[str]:
+    """The names of the benchmarks, the defaults first."""
+    return parse_suite(read_text(path), str(path), stages)
+
+
+def parse_suite(text: str, path: str, stages: Sequence[Stage]) -> list[str]:
+    """As read_suite; `path` is where the text came from. What is to be taken away from a rung that
+    is not among the stages is left unchecked, and so may be all of it."""
     lines = text.splitlines()
-    if not lines or lines[0] != _HEADER:
-        raise GateError(f"{path}:1: the columns must be {_HEADER}")
-    names: list[str] = []
+    whole = lines[:1] == [_TABLE]
+    if not whole and lines[:1] != [_HEADER]:
+        raise GateError(f"{path}:1: the first line must be {_HEADER}")
+    names = [] if whole else [name for stage in stages for name in defaults(stage)]
+    rungs = {stage.name for stage in stages}
     for number, line in enumerate(lines[1:], start=2):
-        if line:
-            name = name_of(line, f"{path}:{number}")
+        where = f"{path}:{number}"
+        name = name_of(line, where) if whole and line else _name(line.removeprefix("-"), where)
+        if not line.startswith("-"):
             if name in names:
-                raise GateError(f"{path}:{number}: {name} is there twice")
+                raise GateError(f"{where}: {name} is there twice, or gated without this line")
             names.append(name)
-    if not names:
+        elif name in names:
+            names.remove(name)
+        elif rung_of(name) in rungs:
+            raise GateError(f"{where}: {name} is not gated, so there is nothing to take away")
+    if not names and whole:
         raise GateError(f"{path}: no benchmark in it")
     return names
 
 
+def keys(names: Iterable[str]) -> frozenset[str]:
+    """Those that must not stay undecided: of each rung the largest square that is gated."""
+    largest: dict[str, tuple[int, str]] = {}
+    for name in names:
+        problem = Problem.parse(name)
+        size = problem.shape[0]
+        if name == f"{problem.rung}/{size}x{size}x{size}":  # of operands without padding
+            largest[problem.rung] = max(largest.get(problem.rung, (0, "")), (size, name))
+    return frozenset(name for _, name in largest.values())
+
+
+def _name(text: str, where: str) -> str:
+    try:
+        return canonical_name(text)
+    except ValueError as problem:
+        raise GateError(f"{where}: {problem}") from problem
+
+
 def name_of(line: str, where: str = "") -> str:
-    """The benchmark that a line stands for; `where` it is, for errors."""
+    """The benchmark that a line of a table of shapes stands for; `where` it is, for errors."""
     cells = line.split(",")
     try:
         m, n, k, lda, ldb, ldc, offset = (int(cell) for cell in cells[1:])
         return canonical_name(f"{cells[0]}/{m}x{n}x{k}/ld{lda}x{ldb}x{ldc}/off{offset}")
     except ValueError as problem:
         raise GateError(f"{where}: {line!r}: {problem}") from problem
+
+
+def shapes_of(names: Iterable[str]) -> str:
+    """A --shapes that has what these benchmarks need."""
+    return ",".join(dict.fromkeys(name.split("/", 1)[1] for name in names))
 
 
 def filter_of(names: Iterable[str]) -> str:

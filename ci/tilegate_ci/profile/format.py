@@ -3,7 +3,7 @@
 A field without a metric follows from others. A number that this GPU or this ncu does not have is
 null."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -23,7 +23,9 @@ def _percent(name: str) -> Any:
 
 
 Number = Finite | None
-Whole = int | None
+Int64 = Annotated[int, Field(gt=-(2**63), lt=2**63)]
+Whole = Int64 | None
+Shape = Annotated[str, Field(pattern="^[1-9][0-9]{0,8}x[1-9][0-9]{0,8}x[1-9][0-9]{0,8}$")]
 
 
 class Stall(Model):
@@ -133,8 +135,8 @@ class Instructions(Model):
 
 class ProfiledKernel(Model):
     name: Line
-    grid: list[int]
-    block: list[int]
+    grid: list[Int64]
+    block: list[Int64]
     stalls: list[Stall]
     duration_us: Number = _metric("gpu__time_duration.sum", 1e-3, ("ns", "nsecond"))
     sm_clock_mhz: Number = _metric(
@@ -177,5 +179,5 @@ class ProfileFile(Document):
     commit: str
     device: ProfiledDevice
     ncu: str
-    shape: Line
+    shape: Shape
     rungs: list[ProfiledRung]  # in ladder order

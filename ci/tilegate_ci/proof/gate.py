@@ -48,19 +48,26 @@ def gate_run(
     verdicts = dict.fromkeys((n for n in names if not is_canary(n)), Verdict.PASS)
     if any(abs(slower[name]) > stored.delta[name] for name in slower if is_canary(name)):
         return Outcome(verdicts, True, stored.delta)
-    flagged = [n for n in verdicts if not screen or slower[n] > stored.delta[n]]
-    found = {
-        name: paired.estimate(
-            [base.readings[name].log_ratio - head.readings[name].log_ratio for base, head in pairs],
-            stored.delta[name],
-        )
-        for name in (*flagged, *filter(is_canary, names))
-        if flagged
-    }
-    controls = {name: value for name, value in found.items() if is_canary(name)}
-    confirmed = {name: found[name] for name in flagged}
-    verdicts.update(paired.judge(confirmed, stored.delta))
-    return Outcome(verdicts, bool(moved(controls, stored.delta)), stored.delta)
+    flagged = [n for n in verdicts if not screen or abs(slower[n]) > stored.delta[n]]
+    if not flagged:
+        return Outcome(verdicts, False, stored.delta)
+    for count, share in paired.looks(len(pairs)).items():
+        found = {
+            name: paired.estimate(
+                [
+                    base.readings[name].log_ratio - head.readings[name].log_ratio
+                    for base, head in pairs[:count]
+                ],
+                stored.delta[name],
+                share,
+            )
+            for name in (*flagged, *filter(is_canary, names))
+        }
+        off = moved({n: each for n, each in found.items() if is_canary(n)}, stored.delta)
+        judged = paired.judge({n: found[n] for n in flagged}, stored.delta, share)
+        if not off and Verdict.INCONCLUSIVE not in judged.values():
+            break
+    return Outcome({**verdicts, **judged}, bool(off), stored.delta)
 
 
 def pairs_of(processes: int) -> int:

@@ -5,6 +5,7 @@ and of the median of their ratio, and a sample of the replays behind them, which
 other tools need."""
 
 import gzip
+import io
 import json
 import math
 import statistics
@@ -15,7 +16,15 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from tilegate_ci.core.files import GateError, decode, parse_json, read_bytes, write_bytes
+from tilegate_ci.core.files import (
+    MOST_BYTES,
+    GateError,
+    checked_size,
+    decode,
+    parse_json,
+    read_bytes,
+    write_bytes,
+)
 from tilegate_ci.core.formats import (
     Commit,
     Document,
@@ -33,6 +42,9 @@ from tilegate_ci.core.process import Conditions, Process, Reading
 
 KEPT_SAMPLES = 24
 
+Log = Annotated[Finite, Field(ge=-60, le=60)]  # of seconds, or of a ratio
+Sample = Annotated[int, Field(gt=-1_000_000, lt=2**63)]
+
 
 class Arm(NamedTuple):
     """What is the same in all processes of a kind. `rung` is the one whose benchmarks alone ran,
@@ -44,8 +56,8 @@ class Arm(NamedTuple):
 
 
 class RecordedReading(Model):
-    log: tuple[Finite, Finite, Finite]  # rung, cuBLAS, cuBLAS over rung
-    samples_ppm: Annotated[list[int], Field(min_length=1)]  # replays of the rung, off its median
+    log: tuple[Log, Log, Log]  # rung, cuBLAS, cuBLAS over rung
+    samples_ppm: Annotated[list[Sample], Field(min_length=1)]  # replays of the rung, off its median
     planted_percent: Given[Finite] = None  # by how much a planted delay slowed it down
 
     @classmethod
@@ -134,7 +146,8 @@ def _process(file: RecordingFile, recorded: RecordedProcess, path: str) -> Proce
 def load(path: str) -> Recording:
     """Reads and checks a recording; GateError says what is wrong with it."""
     try:
-        data = gzip.decompress(read_bytes(path))
+        with gzip.GzipFile(fileobj=io.BytesIO(read_bytes(path))) as stream:
+            data = checked_size(stream.read(MOST_BYTES + 1), path)
     except (OSError, EOFError, zlib.error) as problem:
         raise GateError(f"{path}: not a whole gzip file: {problem}") from problem
     return parse(decode(data, path), path)

@@ -42,6 +42,14 @@ def figures(replay: Replay) -> list[Figure]:
             model.false_block_bound <= 0.01,
         ),
     ]
+    found.append(
+        Figure(
+            f"pairs that decide about a planted 2 %, of {PAIRS}, simulated, median",
+            "≤ 8",
+            f"{model.pairs[2.0]:g}",
+            model.pairs[2.0] <= 8,
+        )
+    )
     for size, least in ((2.0, 0.90), (3.0, 0.99), (5.0, 1.0)):
         found.append(_planted(gate, size, least=least))
     assert gate.inconclusive is not None

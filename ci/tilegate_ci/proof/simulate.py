@@ -78,6 +78,7 @@ class Simulation:
     false_blocks: int  # whole runs
     detected: Mapping[float, tuple[int, int]]  # blocked, planted; where delta is 1 %
     inconclusive: float  # of all benchmarks of all runs
+    pairs: Mapping[float, float]  # that a run took, the median, by what was planted; 0 is nothing
 
     @property
     def false_block_bound(self) -> float:
@@ -104,34 +105,55 @@ def simulate(found: Components, sizes: Sequence[float], seed: int, runs: int = R
     delta = np.maximum(MIN_DELTA, 3 * stored.std(axis=1, ddof=1))
     screen = np.median(stored, axis=1) - np.median(processes(SCREEN), axis=1) - drift()
     pairs = processes(paired.PAIRS) - processes(paired.PAIRS)
-    mean = pairs.mean(axis=1)
-    error = pairs.std(axis=1, ddof=1) / np.sqrt(paired.PAIRS)
     planted = draw.integers(0, count, runs)  # the benchmark, where one is slowed down
 
-    def judged(percent: float) -> tuple[Any, Any]:
+    def judged(percent: float) -> Judged:
         added = np.zeros((runs, count))
         added[np.arange(runs), planted] = np.log1p(percent / 100)
-        return _judge(screen + added, mean + added, error, delta)
+        return _judge(screen + added, pairs + added[:, None], delta)
 
-    blocked, inconclusive = judged(0.0)
-    detected = {}
+    clean = judged(0.0)
+    detected, used = {}, {0.0: float(np.median(clean.pairs))}
     for percent in sizes:
-        hits = judged(percent)[0][np.arange(runs), planted]
+        found_slow = judged(percent)
+        hits = found_slow.blocked[np.arange(runs), planted]
+        used[percent] = float(np.median(found_slow.pairs))
         known = delta[np.arange(runs), planted] <= MIN_DELTA
         detected[percent] = (int((hits & known).sum()), int(known.sum()))
     return Simulation(
-        found, runs, int(blocked.any(axis=1).sum()), detected, float(inconclusive.mean())
+        found,
+        runs,
+        int(clean.blocked.any(axis=1).sum()),
+        detected,
+        float(clean.undecided.mean()),
+        used,
     )
 
 
-def _judge(screen: Array, mean: Array, error: Array, delta: Array) -> tuple[Any, Any]:
-    """Which benchmarks of which runs are blocked, and which stay undecided."""
-    freedom = paired.PAIRS - 1
-    flagged = screen > delta
-    p_values = stats.t.sf((mean - delta) / np.maximum(error, 1e-12), freedom)
-    upper = mean + stats.t.ppf(paired.UPPER, freedom) * error
-    blocked = np.zeros_like(flagged)
-    for run in np.flatnonzero(flagged.any(axis=1)):
-        names = np.flatnonzero(flagged[run])
-        blocked[run, names] = paired.holm(list(p_values[run, names]))
-    return blocked, flagged & ~blocked & (upper >= delta)
+@dataclass(frozen=True)
+class Judged:
+    """Which benchmarks of which runs are blocked, which stay undecided, and how many pairs each run
+    took."""
+
+    blocked: Any
+    undecided: Any
+    pairs: Any
+
+
+def _judge(screen: Array, pairs: Array, delta: Array) -> Judged:
+    flagged = np.abs(screen) > delta
+    blocked, undecided = np.zeros_like(flagged), np.zeros_like(flagged)
+    used = np.zeros(len(screen))
+    for count, share in paired.looks(paired.PAIRS).items():
+        alpha, confidence = share * paired.ALPHA, 1 - share * (1 - paired.UPPER)
+        mean = pairs[:, :count].mean(axis=1)
+        error = np.maximum(pairs[:, :count].std(axis=1, ddof=1) / np.sqrt(count), 1e-12)
+        slower, faster = (stats.t.sf((sign * mean - delta) / error, count - 1) for sign in (1, -1))
+        passed = mean + stats.t.ppf(confidence, count - 1) * error < delta
+        for run in np.flatnonzero(flagged.any(axis=1) & (used == 0)):
+            names = np.flatnonzero(flagged[run])
+            hit = np.array(paired.holm(list(slower[run, names]), alpha))
+            decided = hit | paired.holm(list(faster[run, names]), alpha) | passed[run, names]
+            if count == paired.PAIRS or decided.all():
+                blocked[run, names], undecided[run, names], used[run] = hit, ~decided, count
+    return Judged(blocked, undecided, used)

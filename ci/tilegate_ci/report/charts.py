@@ -12,12 +12,20 @@ from typing import Any
 
 import altair as alt
 
-from tilegate_ci.core.model import GFLOPS, RATIO, relative
+from tilegate_ci.core.model import GFLOPS, OWN_RATIO, PER_SECOND, RATIO, relative
 from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import Row
 from tilegate_ci.report.data import Pooled, Profile, Revision
-from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured, percent, signed
+from tilegate_ci.report.figures import (
+    METRIC_NAMES,
+    RATIO_NOTE,
+    SHARE_SIZE,
+    Measured,
+    duration,
+    percent,
+    signed,
+)
 from tilegate_ci.report.palette import ACCENT, AXIS, BAD, GOOD, GRID, INK, PAPER, WARN, looks
 
 PICTURE, WIDE, NARROW = 860, 1240, 350  # pixels: in the README; on the page, on a phone
@@ -42,7 +50,7 @@ _LOOKS = {
     Verdict.INCONCLUSIVE: (WARN, "square"),
     Verdict.INCOMPARABLE: (WARN, "cross"),
     Verdict.PASS: (INK, "circle"),
-    Verdict.IDENTICAL: (AXIS, "stroke"),
+    Verdict.IDENTICAL: (AXIS, "M-1,-0.25H1V0.25H-1Z"),  # a dash; Vega's own has no area to fill
     Verdict.IMPROVED: (GOOD, "triangle-left"),
 }
 _POOLED = "geometric mean"
@@ -191,20 +199,20 @@ def forest(
     others: int,
     width: int,
 ) -> Chart:
-    """Slow-downs with intervals and margins: of all, of each rung, then `rows`, which are given
-    worst first. The candidate's processes are drawn where a benchmark has no pairs."""
+    """Slow-downs with intervals and margins: of `rows`, which are given worst first, then of all,
+    then of each rung. The candidate's processes are drawn where a benchmark has no pairs."""
     narrow = width < 600
     step, plot = (34, width - 24) if narrow else (21, width - 640)
     lines: list[dict[str, Any]] = []
-    for mean in means:
-        shown = {"label": f"{mean.name}, mean of {mean.count}", "verdict": _POOLED, "speeds": ""}
-        lines.append({**shown, "slow": mean.slowdown, "low": mean.lower, "high": mean.upper})
     ticks: list[dict[str, Any]] = []
     for row in rows:
         single = () if row.pairs else processes.get(row.name, {}).get("candidate", ())
         ticks += [{"place": len(lines), "slow": value} for value in single]
         lines.append({"label": row.name, "verdict": row.verdict.value, "speeds": _speeds(row)})
         lines[-1] |= {"p": row.p, "pairs": len(row.pairs), **_span(row)}
+    for mean in means:
+        shown = {"label": f"{mean.name}, mean of {mean.count}", "verdict": _POOLED, "speeds": ""}
+        lines.append({**shown, "slow": mean.slowdown, "low": mean.lower, "high": mean.upper})
     for place, line in enumerate(lines):
         line |= {"place": place, "value": f"{signed(line['slow'])} %"}
         if line["low"] is not None and not narrow:
@@ -229,8 +237,11 @@ def forest(
     names = [v.value for v in _LOOKS if any(line["verdict"] == v.value for line in lines)]
     known = {**{v.value: look for v, look in _LOOKS.items()}, _POOLED: (ACCENT, "diamond")}
     names += [_POOLED] * bool(means)
-    colour = alt.Color("verdict:N").scale(domain=names, range=[known[n][0] for n in names])
-    shape = alt.Shape("verdict:N").scale(domain=names, range=[known[n][1] for n in names])
+    legend = alt.Legend(columns=3 if narrow else len(names))
+    colour = alt.Color("verdict:N", legend=legend)
+    colour = colour.scale(domain=names, range=[known[n][0] for n in names])
+    shape = alt.Shape("verdict:N", legend=legend)
+    shape = shape.scale(domain=names, range=[known[n][1] for n in names])
     tip = _tip(
         *(("label:N", "benchmark", ""), ("verdict:N", "verdict", ""), ("pairs:Q", "pairs", "")),
         *(("slow:Q", "slow-down", "+.2%"), ("low:Q", "lower", "+.2%"), ("high:Q", "upper", "+.2%")),
@@ -261,7 +272,9 @@ def forest(
     ).properties(width=plot, height=step * len(lines))
     note = "Bars: one-sided 95 % bounds, where pairs were measured; elsewhere a tick per process. "
     note += "Grey: the margin."
-    beside_it = "Beside it: slow-down, its bounds, share of cuBLAS of baseline → candidate."
+    measured = {METRIC_NAMES[row.metric].replace("of ", "share of ") for row in rows}
+    what = " or ".join(sorted(measured))
+    beside_it = f"Beside it: slow-down, its bounds, {what} of baseline → candidate."
     notes = [note, *[beside_it] * (not narrow)]
     notes += [f"{others} more benchmarks are in the table."] * bool(others)
     words = [f"{line['label']}: {line['value']}, {line['verdict']}" for line in lines]
@@ -464,11 +477,11 @@ def _span(row: Row) -> dict[str, float | None]:
 
 
 def _speeds(row: Row) -> str:
-    each = [
-        percent(value) if row.metric == RATIO else f"{value or 0:,.0f} GFLOPS"
-        for value in (row.baseline, row.candidate)
-    ]
-    return " → ".join(each)
+    known = [value for value in (row.baseline, row.candidate) if value is not None]
+    if row.metric == PER_SECOND:
+        return " → ".join(duration(1 / value) for value in known)
+    share = row.metric in (RATIO, OWN_RATIO)
+    return " → ".join(percent(value) if share else f"{value:,.0f} GFLOPS" for value in known)
 
 
 def _label(name: str) -> str:

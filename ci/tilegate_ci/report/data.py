@@ -8,23 +8,23 @@ from pathlib import Path
 
 from tilegate_ci.core import formats
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.git import git
 from tilegate_ci.core.model import (
+    GFLOPS,
+    OWN_RATIO,
+    RATIO,
     Device,
-    Role,
     Run,
     baseline_path,
-    parse,
     relative,
     slowdown,
 )
 from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.judge.drift import accepted_baselines
+from tilegate_ci.judge.paired import estimate
 from tilegate_ci.profile.format import Dram, ProfileFile
 from tilegate_ci.report.figures import measured
-
-MAX_COMMITS = 60
 
 
 @dataclass(frozen=True)
@@ -95,22 +95,18 @@ def load_source(path: str) -> Source:
 def history(device: Device, repository: Path) -> list[Revision]:
     """The committed baselines of the device, oldest first. Empty without git, or before the first
     baseline; a version that cannot be read, as one of an older schema, is left out."""
-    name = f"bench/baselines/{baseline_path(device).name}"
     try:
-        log = git(repository, "log", f"-{MAX_COMMITS}", "--format=%H %cs", "--", name)
+        versions = accepted_baselines(f"bench/baselines/{baseline_path(device).name}", repository)
     except GateError:
         return []
-    found = []
-    for line in reversed(log.stdout.splitlines()):
-        commit, _, date = line.partition(" ")
-        text = git(repository, "show", f"{commit}:{name}").stdout
-        try:
-            run = parse(text, f"{commit}:{name}", Role.BASELINE)
-        except GateError:
-            continue
-        shares = {rung.name: rung.shares() for rung in measured(run, (), others=True)}
-        found.append(Revision(commit, date, shares))
-    return found
+    return [
+        Revision(
+            version.commit,
+            version.date,
+            {rung.name: rung.shares() for rung in measured(version.run, (), others=True)},
+        )
+        for version in versions
+    ]
 
 
 def load_profile(device: Device, repository: Path) -> Profile | None:
@@ -152,15 +148,18 @@ def of_processes(row: Row, comparison: Comparison) -> dict[str, list[float]]:
 
 
 def pooled(rows: Iterable[Row]) -> list[Pooled]:
-    """Over all benchmarks that were judged by their time, then by rung, worst first."""
+    """Over all benchmarks that were judged by their time, then by rung, worst first; without the
+    yardsticks."""
     timed = [r for r in rows if r.slowdown is not None and not r.name.startswith(f"{YARDSTICK}/")]
+    timed = [row for row in timed if row.metric == OWN_RATIO] or timed
     if not timed:
         return []
     groups: dict[str, list[Row]] = {}
     for row in timed:
         groups.setdefault(row.name.partition("/")[0], []).append(row)
     rungs = [_pool(name, group) for name, group in groups.items()]
-    return [_pool("all rungs", timed), *sorted(rungs, key=lambda found: -found.slowdown)]
+    every = "all rungs" if all(row.metric in (RATIO, GFLOPS) for row in timed) else "all"
+    return [_pool(every, timed), *sorted(rungs, key=lambda found: -found.slowdown)]
 
 
 def _pool(name: str, rows: Sequence[Row]) -> Pooled:
@@ -168,8 +167,6 @@ def _pool(name: str, rows: Sequence[Row]) -> Pooled:
     pairs = {len(row.pairs) for row in rows}
     if len(pairs) > 1 or max(pairs) < 2:
         return Pooled(name, len(rows), relative(mean), None, None)
-    from tilegate_ci.judge.paired import estimate  # takes a second to import
-
     logs = [[math.log1p(value) for value in row.pairs] for row in rows]
     found = estimate([statistics.fmean(values) for values in zip(*logs)], 0.0)
     return Pooled(name, len(rows), relative(mean), relative(found.lower), relative(found.upper))

@@ -7,7 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from tilegate_ci.core import formats
-from tilegate_ci.core.model import GFLOPS, RATIO, Benchmark, Role, Run, load
+from tilegate_ci.core.model import (
+    GFLOPS,
+    OTHER,
+    OWN_RATIO,
+    PER_SECOND,
+    RATIO,
+    Benchmark,
+    Device,
+    Metric,
+    Role,
+    Run,
+    load,
+)
 from tilegate_ci.core.stages import Stage
 from tilegate_ci.profile.format import ProfileFile
 
@@ -27,6 +39,15 @@ RATIO_NOTE = (
     "Share of cuBLAS: cuBLAS's time divided by the rung's, each pair of launches timed in turn; "
     "the median of these ratios, not the quotient of two medians."
 )
+
+# What a value of each metric is, in words.
+METRIC_NAMES: Mapping[Metric | None, str] = {
+    RATIO: "of cuBLAS",
+    OWN_RATIO: "of the yardstick",
+    PER_SECOND: "time",
+    GFLOPS: "GFLOPS",
+    None: "GFLOPS, not gated",
+}
 
 _PLAIN = re.compile(r"(\w+)/(\d+)x(\d+)x(\d+)")
 
@@ -93,8 +114,20 @@ def measured(run: Run, rungs: Iterable[Stage], others: bool = False) -> list[Mea
 
 
 def share(row: Benchmark | None) -> float | None:
-    """Speed as a share of cuBLAS in the same processes: 1.0 is as fast."""
-    return None if row is None else row.summary.get(RATIO)
+    """Speed as a share of cuBLAS, or of the project's yardstick, in the same processes: 1.0 is as
+    fast."""
+    return None if row is None else row.summary.get(RATIO, row.summary.get(OWN_RATIO))
+
+
+def speed(row: Benchmark) -> str:
+    """GFLOPS, or the time of another project's benchmark."""
+    found = row.summary
+    return f"{found[GFLOPS]:.6g}" if GFLOPS in found else duration(1 / found[PER_SECOND])
+
+
+def speed_names(device: Device) -> tuple[str, str]:
+    """What `speed` and `share` are of, in words."""
+    return ("time", "of the yardstick") if device.kind == OTHER else ("GFLOPS", "of cuBLAS")
 
 
 def gflops(row: Benchmark | None) -> str:
@@ -107,6 +140,14 @@ def tflops(row: Benchmark | None) -> str:
 
 def percent(ratio: float | None) -> str:
     return "-" if ratio is None else f"{100 * ratio:.1f} %"
+
+
+def duration(seconds: float) -> str:
+    """In the unit that leaves one to three digits before the point."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:#.4g} {unit}"
+    return f"{seconds / 1e-9:#.4g} ns"
 
 
 def signed(slowdown: float) -> str:

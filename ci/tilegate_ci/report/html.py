@@ -10,7 +10,7 @@ import vl_convert
 from altair.utils import schemapi
 from markupsafe import Markup
 
-from tilegate_ci.core.model import GFLOPS, Run
+from tilegate_ci.core.model import GFLOPS, OTHER, PER_SECOND, Run
 from tilegate_ci.core.names import YARDSTICK, rerun_command
 from tilegate_ci.core.stages import Stage
 from tilegate_ci.core.verdicts import SEVERITY, Verdict
@@ -36,6 +36,8 @@ from tilegate_ci.report.figures import (
     percent,
     provenance,
     share,
+    speed,
+    speed_names,
 )
 
 FEW, MANY = 12, 40  # benchmarks in the forest plot: where there are as many, and at most
@@ -65,8 +67,8 @@ def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) ->
         "page",
         views=views,
         ratio_note=RATIO_NOTE,
-        numeric={*render.NUMERIC, "GFLOPS", "of cuBLAS"},
-        at_once={"verdict", "benchmark", "slow-down", "GFLOPS"},  # on a phone
+        numeric={*render.NUMERIC, "GFLOPS", "of cuBLAS", "time", "of the yardstick"},
+        at_once={"verdict", "benchmark", "slow-down", "GFLOPS", "time"},  # on a phone
         slash=Markup("/<wbr>"),
         specs=Markup(text.replace("<", "\\u003c")),  # no name or note can end its element
         vega=Markup(
@@ -98,6 +100,8 @@ def _charts(
         means, others = pooled(rows), len(rows) - len(chosen)
         drawn["forest"] = lambda width: charts.forest(chosen, means, processes, others, width)
         drawn["detail"] = lambda width: charts.detail(rows, processes, width)
+    if run.device.kind == OTHER:  # the rest is of matrix multiplications
+        return drawn
     found = measured(run, rungs, others=True)
     note = f"{provenance(run, run.benchmarks.values())}."
     if any(rung.squares() for rung in found):
@@ -138,6 +142,7 @@ class View:
     share_size: int = SHARE_SIZE
     ladder: Sequence[tuple[str, str, Sequence[str], str]] = ()  # rung, idea, speeds, share
     drawn: set[str] = field(default_factory=set)
+    of_matrices: bool = False  # it has a ladder, sizes, a roofline and a history
 
 
 def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
@@ -159,6 +164,7 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
         if rung.squares()
     ]
     rest: dict[str, Any] = {"sizes": sizes, "share_size": share_size, "ladder": ladder}
+    rest |= {"of_matrices": run.device.kind != OTHER, "drawn": drawn}
     if comparison is None:
         facts = _facts("run", run, None)
         return View(
@@ -167,9 +173,8 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
             "A run that nobody compared with another.",
             about=_about(run),
             facts=facts,
-            columns=("verdict", "benchmark", "GFLOPS", "of cuBLAS"),
+            columns=("verdict", "benchmark", *speed_names(run.device)),
             rows=[_plain_row(name, run) for name in sorted(run.benchmarks)],
-            drawn=drawn,
             **rest,
         )
     remarks = [f"incomparable: {line}" for line in comparison.differences]
@@ -189,7 +194,6 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
         ],
         [n for n in render.columns([row["cells"] for row in rows]) if n not in _IN_DETAIL],
         rows,
-        drawn=drawn,
         **rest,
     )
 
@@ -220,14 +224,15 @@ def _facts(side: str, run: Run, comparison: Comparison | None) -> list[tuple[str
 def _plain_row(name: str, run: Run) -> dict[str, Any]:
     """Of a run that was not compared."""
     row = run.benchmarks[name]
+    time, ratio = speed_names(run.device)
     cells = {
         "verdict": "verified" if row.verified else "not verified",
         "benchmark": name,
-        "GFLOPS": gflops(row),
-        "of cuBLAS": percent(share(row)),
+        time: gflops(row) if GFLOPS in row.summary else speed(row),
+        ratio: percent(share(row)),
         "rerun": rerun_command(name, run.device.kind),
     }
-    keys = {"GFLOPS": row.summary[GFLOPS], "of cuBLAS": share(row)}
+    keys = {time: row.gflops or 1 / row.summary[PER_SECOND], ratio: share(row)}
     return {"cells": cells, "keys": keys, "timed": False}
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from tilegate_ci.core.model import GFLOPS, Run
+from tilegate_ci.core.model import GFLOPS, PER_SECOND, Run
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.report import render
@@ -39,7 +39,7 @@ def junit(sources: Sequence[Source]) -> str:
         elif source.run is not None:
             for benchmark, values in source.run.benchmarks.items():
                 case = _case(suite, benchmark, source.run)
-                if not values.verified:
+                if not values.sound:
                     _problem(case, "error", "error", "not verified", "")
         else:
             _problem(_case(suite, "gate/compare", None), "error", "error", source.error or "", "")
@@ -77,7 +77,8 @@ def _add_row(suite: ElementTree.Element, row: Row, comparison: Comparison) -> No
     if row.verdict is Verdict.ERROR:
         _problem(case, "error", row.verdict.value, message, row.rerun)
     elif row.verdict in _FAILURES:
-        _problem(case, "failure", row.verdict.value, message, row.rerun)
+        commands = "\n".join(filter(None, [row.rerun, row.again]))
+        _problem(case, "failure", row.verdict.value, message, commands)
     elif row.verdict is Verdict.INCOMPARABLE:
         _skip(case, "; ".join(comparison.differences) or row.note)
     elif row.verdict is not Verdict.PASS:
@@ -95,6 +96,8 @@ def _case(suite: ElementTree.Element, name: str, run: Run | None) -> ElementTree
 def _seconds(name: str, run: Run | None) -> float:
     """Of one call; 0 for what was not measured."""
     row, shape = run.benchmarks.get(name) if run else None, _SHAPE.search(name)
+    if row is not None and PER_SECOND in row.summary:
+        return 1 / row.summary[PER_SECOND]
     if row is None or shape is None:
         return 0.0
     return 2 * math.prod(map(int, shape.groups())) / row.summary[GFLOPS] / 1e9

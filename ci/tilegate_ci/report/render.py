@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tilegate_ci.core.model import RATIO, Run, relative
+from tilegate_ci.core.model import OWN_RATIO, PER_SECOND, RATIO, Run, relative
 from tilegate_ci.core.verdicts import EXIT_MEANINGS, Verdict
 from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.report import templates
 from tilegate_ci.report.data import commit_link, conditions, short
-from tilegate_ci.report.figures import signed
+from tilegate_ci.report.figures import METRIC_NAMES, duration, signed
 
 NUMERIC = frozenset({"slow-down", "interval", "margin", "baseline", "candidate", "p", "pairs"})
 
@@ -130,11 +130,12 @@ def cells(row: Row) -> dict[str, str]:
         "margin": "-" if row.delta is None else f"{100 * relative(row.delta):.1f} %",
         "baseline": _speed(row.baseline, row.metric),
         "candidate": _speed(row.candidate, row.metric),
-        "metric": {RATIO: "of cuBLAS", None: "GFLOPS, not gated"}.get(row.metric, "GFLOPS"),
+        "metric": METRIC_NAMES[row.metric],
         "p": "" if row.p is None else f"{row.p:.1g}",
         "pairs": str(len(row.pairs) or ""),
         "note": ", ".join(part for part in (row.note, "key" if row.key else "") if part),
         "rerun": "" if row.verdict is Verdict.PASS else row.rerun,
+        "pairs again": row.again,
     }
 
 
@@ -146,4 +147,6 @@ def columns(rows: Sequence[Mapping[str, str]]) -> list[str]:
 def _speed(value: float | None, metric: str | None) -> str:
     if value is None:
         return "-"
-    return f"{100 * value:#.4g} %" if metric == RATIO else f"{value:.6g}"
+    if metric == PER_SECOND:
+        return duration(1 / value)
+    return f"{100 * value:#.4g} %" if metric in (RATIO, OWN_RATIO) else f"{value:.6g}"

@@ -1,0 +1,56 @@
+"""ci/gate drift: looks for a creep over the accepted baselines, below the margin at each step."""
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from tilegate_ci.commands import bisect
+from tilegate_ci.commands.arguments import add_repository
+from tilegate_ci.core.model import relative
+from tilegate_ci.judge.drift import Drift, accepted_baselines, drifts
+
+EXIT_CODES = {0: "no drift", 1: "a benchmark drifts", 2: "error"}
+EXAMPLES = """examples:
+  ci/gate drift                                      # bench/baselines/nvidia-*.json
+  ci/gate drift bench/baselines/nvidia-h200.json --bisect
+
+Reads the git log of the baselines, and measures nothing unless --bisect is given: that finds the
+commit that began the worst drift, as ci/gate bisect does.
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("baselines", metavar="BASELINE", nargs="*", help="relative to the root")
+    command.add_argument("--bisect", action="store_true", help="find the commit of the worst")
+    add_repository(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    repository = arguments.repository.resolve()
+    folder = Path("bench") / "baselines"
+    every = sorted(path.name for path in (repository / folder).glob("nvidia-*.json"))
+    worst: Drift | None = None
+    for name in arguments.baselines or [(folder / name).as_posix() for name in every]:
+        history = accepted_baselines(name, repository)
+        found = drifts([version.run for version in history])
+        sys.stdout.write(f"{name}: {len(history)} versions, {len(found)} benchmarks drift\n")
+        sys.stdout.write("".join(f"  {_line(drift)}\n" for drift in found))
+        worst = max([*found, *([worst] if worst else [])], key=lambda d: d.slower, default=None)
+    if worst is None:
+        return 0
+    words = [worst.first[:40], worst.last[:40], "--filter", f"^{worst.name}$"]
+    sys.stdout.write(f"which commit began the worst: ci/gate bisect {shlex.join(words)}\n")
+    if arguments.bisect:
+        parser = argparse.ArgumentParser()
+        bisect.add_arguments(parser)
+        bisect.run(parser.parse_args(words))
+    return 1
+
+
+def _line(drift: Drift) -> str:
+    return (
+        f"{drift.name}: {100 * relative(drift.slower):+.2f} % over {drift.points} recordings, "
+        f"margin {100 * relative(drift.delta):.1f} %, {drift.kind}, "
+        f"{drift.first[:12]} to {drift.last[:12]}"
+    )
