@@ -217,7 +217,8 @@ void Runner::verify(const Workload& work, verifier::Inputs inputs) {
     const Reference& reference = references_.get(problem, inputs, settings_.seed, operands);
     const verifier::Tolerance tolerance =
         exact ? verifier::Tolerance{}
-              : verifier::forward_error(work.plan.rounding_chain(), problem);
+              : verifier::forward_error(work.plan.rounding_chain(), problem,
+                                        work.plan.operand_error());
     for (std::int64_t index = 0; index < problem.batch; ++index) {
       const std::int64_t first = index * problem.shape.m * problem.shape.n;
       verifier::Comparison comparison;

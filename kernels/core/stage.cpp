@@ -89,10 +89,11 @@ Status check_device(const Requirements& requirements, const Device& device) {
   if (!device.is_cuda && !requirements.not_on_simt.empty()) {
     return Status::unsupported(std::string(requirements.not_on_simt));
   }
-  if (device.is_cuda && device.compute_capability < requirements.compute_capability) {
-    return Status::unsupported("needs compute capability " +
-                               std::to_string(requirements.compute_capability) + ", " +
-                               device.name + " has " + std::to_string(device.compute_capability));
+  const int needed = requirements.compute_capability, has = device.compute_capability;
+  if (device.is_cuda && (requirements.no_later ? has != needed : has < needed)) {
+    return Status::unsupported("needs compute capability " + std::to_string(needed) +
+                               (requirements.no_later ? " and no later one, " : ", ") +
+                               device.name + " has " + std::to_string(has));
   }
   return {};
 }

@@ -73,12 +73,25 @@ TEST(Plan, StagesRunWhereTheirDescriptorsSay) {
   const Device& here = device::current();
   for (const Stage* stage : catalogue_stages()) {
     const Requirements& needs = stage->requirements;
-    const bool runs = here.is_cuda ? here.compute_capability >= needs.compute_capability
-                                   : needs.not_on_simt.empty();
+    const int has = here.compute_capability, needed = needs.compute_capability;
+    const bool suits = needs.no_later ? has == needed : has >= needed;
+    const bool runs = here.is_cuda ? suits : needs.not_on_simt.empty();
     EXPECT_EQ(cannot_run(*stage).empty(), runs) << stage->name;
     EXPECT_EQ(stage->prepare().ok(), runs) << stage->name;
     EXPECT_EQ(stage->plan(Problem::dense({5, 7, 3})).ok(), runs) << stage->name;
   }
+}
+
+TEST(Plan, AStageMayNeedOneComputeCapabilityAlone) {
+  const Requirements only{.compute_capability = 90, .no_later = true};
+  const auto gpu = [](int has) {
+    return Device{.ordinal = 0, .is_cuda = true, .name = "a GPU", .compute_capability = has};
+  };
+  EXPECT_TRUE(check_device(only, gpu(90)).ok());
+  EXPECT_EQ(check_device(only, gpu(100)).message(),
+            "needs compute capability 90 and no later one, a GPU has 100");
+  EXPECT_FALSE(check_device(only, gpu(89)).ok());
+  EXPECT_TRUE(check_device({.compute_capability = 90}, gpu(100)).ok());
 }
 
 TEST(Plan, RoundingChainsBoundSomething) {

@@ -34,16 +34,26 @@ struct SharedStorage {
 
 }  // namespace
 
+// A line per thread.
+__global__ void largest_kernel(Product product, double* largest) {
+  const std::int64_t line = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (line < product.shape.m + product.shape.n) largest[line] = largest_of(product, line);
+}
+
+// `largest` is not read where the tolerance has no use for it.
 __global__ void compare_kernel(Product product, const double* value, const double* scale,
-                               Tolerance tolerance, Record* records) {
+                               const double* largest, Tolerance tolerance, Record* records) {
   auto& shared = device::shared_storage<SharedStorage>();
   const std::int64_t count = product.shape.m * product.shape.n;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
   Record mine{0, -1};
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += stride) {
-    const float got = product.c[i / product.shape.n * product.c_row + i % product.shape.n];
-    if (!is_within(got, value[i], scale[i], tolerance)) add(mine, {1, i});
+    const std::int64_t row = i / product.shape.n, col = i % product.shape.n;
+    const double both =
+        tolerance.operands == 0.0 ? 0.0 : largest[row] * largest[product.shape.m + col];
+    const float got = product.c[row * product.c_row + col];
+    if (!is_within(got, value[i], scale[i], tolerance, both)) add(mine, {1, i});
   }
   shared.records[threadIdx.x] = mine;
   __syncthreads();  // the first thread adds up what all have written
@@ -64,9 +74,19 @@ Status compare_on_device(const Product& product, const double* value, const doub
                                     .shared_bytes = sizeof(SharedStorage)};
   const device::Buffer buffer(static_cast<std::size_t>(blocks) * sizeof(Record));
   auto* on_device = reinterpret_cast<Record*>(buffer.data());
+  const std::int64_t lines = tolerance.operands == 0.0 ? 0 : product.shape.m + product.shape.n;
+  const device::Buffer largest(static_cast<std::size_t>(lines) * sizeof(double));
+  auto* largest_data = reinterpret_cast<double*>(largest.data());
   if (Status s = device::synchronize(); !s.ok()) return s;  // C may come from any stream
-  if (Status s = device::launch(launch, nullptr, compare_kernel, product, value, scale, tolerance,
-                                on_device);
+  if (lines > 0) {
+    const device::LaunchConfig each{
+        .kernel = "largest", .blocks = (lines - 1) / kThreads + 1, .threads_x = kThreads};
+    if (Status s = device::launch(each, nullptr, largest_kernel, product, largest_data); !s.ok()) {
+      return s;
+    }
+  }
+  if (Status s = device::launch(launch, nullptr, compare_kernel, product, value, scale,
+                                largest_data, tolerance, on_device);
       !s.ok()) {
     return s;
   }

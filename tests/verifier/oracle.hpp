@@ -48,18 +48,27 @@ Product product_of(const Problem& problem, const Operands& operands, std::int64_
 void reference_on_host(const Product& product, double* value, double* scale);
 Status reference_on_device(const Product& product, double* value, double* scale, Stream stream);
 
-// How far a result may be from its reference: |c - value| <= gamma·scale + underflow. Both zero
-// means equal (a zero of either sign is zero). Non-finite references are compared by class.
+// max|op(A)(i, :)| for each row i, and then max|op(B)(:, j)| for each column j: m + n numbers.
+void largest_on_host(const Product& product, double* largest);
+
+// How far a result may be from its reference: |c - value| <= gamma·scale + underflow +
+// operands·(largest of its row of op(A))·(largest of its column of op(B)). All zero means equal (a
+// zero of either sign is zero). Non-finite references are compared by class.
 struct Tolerance {
   double gamma = 0.0;
   double underflow = 0.0;
+  double operands = 0.0;
 };
 
 // γ(L) = L·u / (1 - L·u), u = 2^-24, for a rounding chain of length L (Higham, Accuracy and
-// Stability of Numerical Algorithms, 2002, §3.1), and the standard model's underflow term.
-Tolerance forward_error(std::int64_t rounding_chain, const Problem& problem);
+// Stability of Numerical Algorithms, 2002, §3.1), the standard model's underflow term, and what a
+// plan says of its operands (Choice::operand_error).
+Tolerance forward_error(std::int64_t rounding_chain, const Problem& problem,
+                        double operand_error = 0.0);
 
-bool within(float got, double value, double scale, const Tolerance& tolerance);
+// `largest`: the product of the two that tolerance.operands is multiplied by.
+bool within(float got, double value, double scale, const Tolerance& tolerance,
+            double largest = 0.0);
 
 // Counts the elements of C outside the tolerance and finds the first of them, row by row.
 struct Comparison {

@@ -52,21 +52,30 @@ void reference_on_host(const Product& product, double* value, double* scale) {
   }
 }
 
-Tolerance forward_error(std::int64_t rounding_chain, const Problem& problem) {
+void largest_on_host(const Product& product, double* largest) {
+  for (std::int64_t line = 0; line < product.shape.m + product.shape.n; ++line) {
+    largest[line] = largest_of(product, line);
+  }
+}
+
+Tolerance forward_error(std::int64_t rounding_chain, const Problem& problem, double operand_error) {
   constexpr double kUnitRoundoff = 0x1p-24;
   constexpr double kSmallest = 0x1p-149;  // of float; a product that underflows errs by half of it
   const double lu = static_cast<double>(rounding_chain) * kUnitRoundoff;
   // One underflow for each product of the sum, scaled by alpha, and for the products with alpha and
   // beta. Twice the half of `kSmallest`, because the roundings that follow may enlarge each.
-  double products = 1.0;
+  double products = 1.0, scaled = 0.0;
   if (problem.reads_a_and_b()) {
-    products += static_cast<double>(problem.shape.k) * std::fabs(double{problem.alpha}) + 1.0;
+    scaled = static_cast<double>(problem.shape.k) * std::fabs(double{problem.alpha});
+    products += scaled + 1.0;
   }
-  return {.gamma = lu / (1.0 - lu), .underflow = products * kSmallest};
+  return {.gamma = lu / (1.0 - lu),
+          .underflow = products * kSmallest,
+          .operands = operand_error * scaled};
 }
 
-bool within(float got, double value, double scale, const Tolerance& tolerance) {
-  return is_within(got, value, scale, tolerance);
+bool within(float got, double value, double scale, const Tolerance& tolerance, double largest) {
+  return is_within(got, value, scale, tolerance, largest);
 }
 
 }  // namespace tilegate::verifier

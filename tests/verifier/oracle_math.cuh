@@ -57,13 +57,26 @@ __host__ __device__ inline Expected expected_element(const Product& product, dou
   return e;
 }
 
+// The largest magnitude of row `line` of op(A), or, with lines from m on, of a column of op(B).
+__host__ __device__ inline double largest_of(const Product& product, std::int64_t line) {
+  const std::int64_t col = line - product.shape.m;
+  const float* from = col < 0 ? product.a + line * product.a_row : product.b + col * product.b_col;
+  const std::int64_t next = col < 0 ? product.a_col : product.b_row;
+  double largest = 0.0;
+  for (std::int64_t k = 0; reads_a_and_b(product) && k < product.shape.k; ++k) {
+    largest = fmax(largest, fabs(static_cast<double>(from[k * next])));
+  }
+  return largest;
+}
+
 __host__ __device__ inline bool is_within(float got, double value, double scale,
-                                          const Tolerance& tolerance) {
+                                          const Tolerance& tolerance, double largest) {
   const double g = got;
   if (std::isnan(value)) return std::isnan(g);
   if (std::isinf(value)) return g == value;
   const double error = fabs(g - value);  // NaN if `got` is, and no comparison with NaN holds
-  return std::isfinite(error) && error <= tolerance.gamma * scale + tolerance.underflow;
+  return std::isfinite(error) &&
+         error <= tolerance.gamma * scale + tolerance.underflow + tolerance.operands * largest;
 }
 
 }  // namespace tilegate::verifier

@@ -145,6 +145,7 @@ class Trial {
   Outcome check_case(std::span<const Order> orders) const;
   Status upload();
   Status make_reference();
+  void find_largest();
   Status run(Order order);
   Outcome check_memory() const;
   Outcome check_sample() const;
@@ -166,6 +167,7 @@ class Trial {
   GuardedMatrix a_, b_, c_, workspace_;
   std::vector<GuardedMatrix*> matrices_ = {&a_, &b_, &c_, &workspace_};
   std::vector<double> value_, scale_;
+  std::vector<double> largest_;  // of each element's row and column; empty: the plan rounds neither
   Order order_ = Order::kForward;  // of the latest run
 };
 
@@ -273,6 +275,21 @@ Status Trial::make_reference() {
   return {};
 }
 
+// The products of the largest elements of its row and its column, for each element of C.
+void Trial::find_largest() {
+  const auto [m, n, k] = case_.problem.shape;
+  std::vector<double> lines(static_cast<std::size_t>(m + n));
+  for (std::int64_t index = 0; index < case_.problem.batch; ++index) {
+    largest_on_host(host_product(index), lines.data());
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        largest_.push_back(lines[static_cast<std::size_t>(i)] *
+                           lines[static_cast<std::size_t>(m + j)]);
+      }
+    }
+  }
+}
+
 Status Trial::run(Order order) {
   {
     const ClosedGuards a(a_);
@@ -323,17 +340,19 @@ void Trial::for_each_result(Visit visit) const {
   }
 }
 
-// Counts and lists the elements for which `is_right(got, value, scale)` does not hold.
+// Counts and lists the elements for which `is_right(got, value, scale, largest)` does not hold.
 template <typename IsRight>
 std::optional<std::string> Trial::find_faults(const Tolerance& tolerance, IsRight is_right) const {
   std::size_t faults = 0;
   std::string shown;
   for_each_result([&](std::size_t i, const Position& at, float got) {
-    if (is_right(got, value_[i], scale_[i]) || is_left_out(got)) return;
+    const double largest = largest_.empty() ? 0.0 : largest_[i];
+    if (is_right(got, value_[i], scale_[i], largest) || is_left_out(got)) return;
     if (++faults > kMaxShown) return;
     char line[160];
     std::snprintf(line, sizeof(line), "  expected %.17g  got %.9g  bound %.3g", value_[i],
-                  double{got}, tolerance.gamma * scale_[i] + tolerance.underflow);
+                  double{got},
+                  tolerance.gamma * scale_[i] + tolerance.underflow + tolerance.operands * largest);
     shown += "\n    " + to_string(at) + line;
   });
   if (faults == 0) return std::nullopt;
@@ -372,15 +391,16 @@ std::string Trial::to_string(const Position& at) const {
 
 Outcome Trial::check_elements() const {
   const Tolerance tolerance =
-      is_exact(case_) ? Tolerance{} : forward_error(plan_.rounding_chain(), case_.problem);
-  const auto finite = [](float got, double value, double) {
+      is_exact(case_) ? Tolerance{}
+                      : forward_error(plan_.rounding_chain(), case_.problem, plan_.operand_error());
+  const auto finite = [](float got, double value, double, double) {
     return !std::isfinite(value) || std::isfinite(got);
   };
-  const auto same_class = [&](float got, double value, double scale) {
-    return std::isfinite(value) || within(got, value, scale, tolerance);
+  const auto same_class = [&](float got, double value, double scale, double largest) {
+    return std::isfinite(value) || within(got, value, scale, tolerance, largest);
   };
-  const auto right = [&](float got, double value, double scale) {
-    return within(got, value, scale, tolerance);
+  const auto right = [&](float got, double value, double scale, double largest) {
+    return within(got, value, scale, tolerance, largest);
   };
   const auto wrong = find_faults(tolerance, right);
   if (!wrong) return std::nullopt;  // what is right is finite, and of its class
@@ -413,6 +433,7 @@ Outcome Trial::judge(std::span<const Order> orders) {
     if (Status s = upload(); !s.ok()) return Failure{"status", "upload: " + s.message()};
     if (is_first) {
       if (Status s = make_reference(); !s.ok()) return Failure{"status", "oracle: " + s.message()};
+      if (plan_.operand_error() > 0.0) find_largest();
     }
     if (Status s = run(order); !s.ok()) return Failure{"status", s.message()};
     if (Outcome failure = check_memory()) return failure;

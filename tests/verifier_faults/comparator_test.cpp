@@ -72,6 +72,17 @@ TEST(ForwardError, IsGammaOfTheChain) {
   EXPECT_LT(tolerance.underflow, 1e-40);
 }
 
+TEST(Within, OperandsCountWithTheLargestOfRowAndColumn) {
+  EXPECT_TRUE(within(1.5F, 1.0, 0.0, {.operands = 0.25}, 2.0));
+  EXPECT_FALSE(within(1.5F, 1.0, 0.0, {.operands = 0.25}, 1.9));
+}
+
+TEST(ForwardError, HasThatOfTheOperandsForEachProduct) {
+  const Padded padded{.shape = {1, 1, 100}, .alpha = -2.0F};
+  EXPECT_EQ(forward_error(5, padded, 0.25).operands, 50.0);
+  EXPECT_EQ(forward_error(5, padded).operands, 0.0);
+}
+
 TEST(ForwardError, ForgetsAlphaThatIsNotUsed) {
   const Tolerance tolerance = forward_error(2, Padded{.shape = {1, 1, 0}, .alpha = kNan});
   EXPECT_TRUE(std::isfinite(tolerance.underflow));

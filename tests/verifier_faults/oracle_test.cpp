@@ -181,9 +181,11 @@ class Compare : public testing::Test {
       c[i / kCols * kLd + i % kCols] = static_cast<float>(reference.value[i]);
     }
     for (const std::size_t i : spoilt) c[i / kCols * kLd + i % kCols] += by;
-    const DeviceArray<float> dc(c);
+    const DeviceArray<float> a(product_.a), b(product_.b), dc(c);
     const DeviceArray<double> value(reference.value), scale(reference.scale);
     Product product = product_.on_host;
+    product.a = a.data();
+    product.b = b.data();
     product.c = dc.data();
     Comparison result;
     EXPECT_TRUE(is_ok(compare_on_device(product, value.data(), scale.data(), tolerance, &result)));
@@ -224,6 +226,16 @@ TEST_F(Compare, SeesWhatEachThreadOfABlockSees) {
 TEST_F(Compare, AgreesWithTheHostOnTheTolerance) {
   EXPECT_EQ(compare({7}, 1.0F, {.gamma = 0.0, .underflow = 1.0}).mismatches, 0);
   EXPECT_EQ(compare({7}, 1.0F, {.gamma = 0.0, .underflow = 0.99}).mismatches, 1);
+}
+
+TEST_F(Compare, AllowsWhatAPlanSaysOfItsOperands) {
+  std::vector<double> largest(kRows + kCols);
+  largest_on_host(product_.on_host, largest.data());
+  for (const double each : largest) EXPECT_TRUE(each >= 1.0 && each <= 3.0) << each;
+  const double both = largest[70] * largest[kRows + 13];
+  const std::size_t element = 70 * kCols + 13;
+  EXPECT_EQ(compare({element}, 1.0F, {.operands = 1.0 / both}).mismatches, 0);
+  EXPECT_EQ(compare({element}, 1.0F, {.operands = 0.99 / both}).mismatches, 1);
 }
 
 TEST_F(Compare, PassesAnEmptyResult) {

@@ -48,8 +48,9 @@ struct KernelArgs {
 
 // What a stage needs from the device that runs it.
 struct Requirements {
-  int compute_capability = 70;   // least CUDA compute capability, 10·major + minor
-  std::string_view not_on_simt;  // why the CPU device cannot run it; empty: it can
+  int compute_capability = 70;        // least CUDA compute capability, 10·major + minor
+  bool no_later = false;              // its instructions are of that compute capability alone
+  std::string_view not_on_simt = {};  // why the CPU device cannot run it; empty: it can
 };
 
 // What a stage decides for one problem on one device.
@@ -59,6 +60,9 @@ struct Choice {
   // Length of the longest chain of roundings that an element of C goes through. An element may be
   // off by γ(L)·(|alpha|·|A||B| + |beta|·|C|), γ(L) = L·u / (1 - L·u), u = 2^-24.
   std::int64_t rounding_chain = 0;
+  // Where operands are rounded, too, relative to the largest element of a row of op(A) or a column
+  // of op(B): element (i, j) may be off by operand_error·|alpha|·K·max|A(i, :)|·max|B(:, j)| more.
+  double operand_error = 0.0;
   std::size_t workspace_bytes = 0;
   // Enqueues the kernels; neither allocates device memory nor synchronises. M, N, batch > 0.
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
@@ -80,6 +84,7 @@ class Plan {
   const Problem& problem() const { return problem_; }
   const std::string& configuration() const { return choice_.configuration; }
   std::int64_t rounding_chain() const { return choice_.rounding_chain; }
+  double operand_error() const { return choice_.operand_error; }
   std::size_t workspace_bytes() const { return choice_.workspace_bytes; }
 
   // Checks the operands (null or misaligned pointers, extents past the address space, C overlapping

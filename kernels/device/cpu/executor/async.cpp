@@ -52,7 +52,7 @@ void Executor::begin_async() {
   named_barriers_.clear();
   mbarriers_.begin_block();
   if (!reads_late_) return;
-  for (auto& thread : all_threads()) {
+  for (auto& thread : threads_) {  // also those that this launch has not, and the next has
     thread->multiplications = {};
     thread->stores = {};
   }

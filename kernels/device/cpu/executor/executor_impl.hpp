@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <new>
@@ -187,7 +188,7 @@ class Executor {
   std::unique_ptr<std::byte, void (*)(std::byte*)> shared_{
       nullptr, [](std::byte* p) { ::operator delete (p, std::align_val_t{kSharedAlignment}); }};
   std::vector<NamedBarrier> named_barriers_;
-  std::vector<Warpgroup> warpgroups_;
+  std::deque<Warpgroup> warpgroups_;  // whose threads wait in them while others are added
   Mbarriers mbarriers_{*this};
   bool reads_late_ = false;  // some thread of the block has multiplications or stores
   std::mt19937_64 random_;

@@ -55,7 +55,8 @@ Status prefer_shared_memory(Kernel* kernel) {
 
 template <typename T>
 __device__ T& shared_storage() {
-  extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];
+  // The pattern of the widest swizzle (async.cuh) repeats every 1024 bytes.
+  extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];
   return *reinterpret_cast<T*>(dynamic_shared_memory);
 }
 

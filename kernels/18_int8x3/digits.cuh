@@ -1,0 +1,127 @@
+// A float as three signed digits of 8 bits, exactly, and back: what the split pass, the epilogue
+// and the tests share, on host and device.
+//
+// A row of op(A), or a column of op(B), is multiplied by one number and rounded to integers
+// x = hi·2^16 + mid·2^8 + lo with digits in [-128, 127]. So |x| <= 0x7F7F7F: from there on the top
+// digit would be 128.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include <tilegate/device/device.cuh>
+
+namespace tilegate::int8x3 {
+
+constexpr int kPlanes = 3;                   // hi, mid, lo
+constexpr std::int32_t kLargest = 0x7F7F7F;  // that three digits hold
+constexpr float kFull = 8355700.0F;          // and with what rounding adds, stays below it
+constexpr unsigned kShortBits = 0xFFF;       // of a significand: not set in short ones
+constexpr float kSmallestScaled = 0x1p-60F, kLargestScaled = 0x1p60F;
+
+__host__ __device__ inline std::uint32_t bits_of(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+__host__ __device__ inline float float_of(std::uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+// To the nearest integer, to the even one of two.
+__host__ __device__ inline std::int32_t round_to_int(float value) {
+#if defined(__CUDA_ARCH__)
+  return __float2int_rn(value);
+#else
+  return static_cast<std::int32_t>(std::lrint(value));
+#endif
+}
+
+// How far a product of two elements may be off, in units of the largest element of the row times
+// the largest of the column: each operand is rounded to 2^-22 of the largest, once to float and
+// once to an integer, and the products of digits that are left out are up to 2^23 + 2^14 of 2^44.
+constexpr double kOperandError = 2 * 0x1p-22 + 0x1.01p-21;
+
+// What has been seen of a row.
+struct Seen {
+  float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
+  std::uint32_t bits = 0;            // of all elements, or-ed
+
+  __host__ __device__ void add(float value) {
+    const float magnitude = std::fabs(value);
+    largest = std::fmax(largest, magnitude);
+    sum += magnitude;
+    bits |= bits_of(value);
+  }
+  __host__ __device__ void add(const Seen& other) {
+    largest = std::fmax(largest, other.largest);
+    sum += other.sum;
+    bits |= other.bits;
+  }
+};
+
+// What a row is multiplied by, and what its integers are worth, in units of the top digit.
+struct Scale {
+  float to_integer = 0.0F, step = 0.0F;
+};
+
+// Whether a row can be scaled at all: zero, or far from the ends of float's range.
+__host__ __device__ inline bool is_scalable(const Seen& seen) {
+  return seen.sum < INFINITY && (seen.largest == 0.0F || (seen.largest >= kSmallestScaled &&
+                                                          seen.largest <= kLargestScaled));
+}
+
+// Rows of short significands, as integers below 4096 have, take a power of two, so that nothing is
+// rounded. Any other row uses the digits to the full: a power of two would leave up to a bit of
+// each unused, and the products that are left out are as large as the digits allow.
+__host__ __device__ inline Scale scale_of(const Seen& seen) {
+  if (seen.largest == 0.0F || !is_scalable(seen)) return {};
+  Scale scale;
+  if ((seen.bits & kShortBits) != 0) {
+    scale.to_integer = kFull / seen.largest;
+  } else {
+    // Of the largest: 22 bits before the point, or 21 where the top digit would be 128.
+    const std::uint32_t exponent = bits_of(seen.largest) >> 23;
+    scale.to_integer = float_of((127U + 127U + 22U - exponent) << 23);
+    if (round_to_int(seen.largest * scale.to_integer) > kLargest) scale.to_integer *= 0.5F;
+  }
+  scale.step = 65536.0F / scale.to_integer;
+  return scale;
+}
+
+__host__ __device__ inline std::int32_t integer_of(float value, const Scale& scale) {
+  return round_to_int(value * scale.to_integer);
+}
+
+// The digits of x, each plus 128, as the three low bytes of a word: no carry is left to propagate.
+__host__ __device__ inline std::uint32_t biased_digits(std::int32_t x) {
+  return static_cast<std::uint32_t>(x) + 0x808080U;
+}
+
+// Digit `plane` of four integers, side by side as int8, the first in the low byte.
+__host__ __device__ inline std::uint32_t pack_digits(const std::uint32_t (&biased)[4], int plane) {
+  const int shift = 8 * (kPlanes - 1 - plane);
+  std::uint32_t packed = 0;
+  for (int i = 0; i < 4; ++i) packed |= (biased[i] >> shift & 0xFFU) << (8 * i);
+  return packed ^ 0x80808080U;
+}
+
+// Σ hi·hi, Σ (hi·mid + mid·hi), Σ (hi·lo + mid·mid + lo·hi), and, of eight products,
+// Σ (mid·lo + lo·mid): exact in int32 for K up to kMaxExactK, also once they are folded.
+constexpr std::int64_t kMaxExactK = (std::int64_t{1} << 31) / (3 * 128 * 128 + 128 + 1) / 32 * 32;
+
+// The sum of the levels, in units of hi·hi. The lower two are added as integers first, rounded to
+// the unit of level 1: what that loses is 2^-9 of a hi·hi, once.
+template <int kLevels>
+__host__ __device__ inline float fold(const std::int32_t (&level)[kLevels]) {
+  std::int32_t low = level[2];
+  if constexpr (kLevels == 4) low += (level[3] + 128) >> 8;
+  low = level[1] + ((low + 128) >> 8);
+  return static_cast<float>(level[0]) + static_cast<float>(low) * 0x1p-8F;
+}
+
+}  // namespace tilegate::int8x3

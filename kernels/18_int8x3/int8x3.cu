@@ -1,0 +1,10 @@
+// Int8x3 as the ladder has it; the kernels are in int8x3.cuh.
+#include "int8x3.cuh"
+
+namespace tilegate::int8x3 {
+
+extern const Stage stage;
+const Stage stage = make_stage<Path::kSix>(
+    "Int8x3", "exact products of 8-bit digits on tensor cores, as accurate as FP32");
+
+}  // namespace tilegate::int8x3

@@ -1,0 +1,144 @@
+// Int8x3: FP32 operands as three digits of 8 bits, multiplied exactly on the tensor cores.
+//
+// New against the rungs before: no FFMA. A first kernel scales each row of op(A) and column of
+// op(B) and splits it into signed digits (split.cuh); a second multiplies the digits, six products
+// of the nine, into int32 accumulators, and folds them into FP32 once (multiply.cuh). The device
+// decides from what the first kernel saw whether six products are as accurate as FP32, or eight
+// are, or neither; then it multiplies in FP32 (fp32.cuh). What limits it: the power that the tensor
+// cores take. Needs compute capability 9.0, and no other.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tilegate/common/grid.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+#include "fp32.cuh"
+#include "launches.cuh"
+
+namespace tilegate::int8x3 {
+
+// Below it few operands are narrow enough for digits to be as accurate as FP32.
+constexpr std::int64_t kLeastK = 128;
+
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
+constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
+
+// Seconds of the second kernel on an NVIDIA H200, as far as it ranks the two tiles.
+template <typename Six>
+double seconds(const MultiplyArgs& more, const Problem& problem, const Device& device) {
+  const TileOrder& order = six_order<Six>(more);
+  const double tiles = static_cast<double>(order.count) * static_cast<double>(problem.batch);
+  const double per_chunk = Six::kBlockN == kChunkRows ? 0.45e-6 : 0.26e-6;
+  return std::ceil(tiles / device.multiprocessors) *
+         (static_cast<double>(more.a.chunks_k) * per_chunk + 3e-6);
+}
+
+template <typename Six>
+Launches launches_of(const Problem& problem, const Device& device, Path least) {
+  const Workspace workspace(problem);
+  Launches launches{workspace, job_of(problem, Operand::kA, workspace.a),
+                    job_of(problem, Operand::kB, workspace.b),
+                    multiply_args(problem, device, workspace, least), 0};
+  const TileOrder& order = six_order<Six>(launches.more);
+  launches.blocks = std::min<std::int64_t>(problem.batch * order.count, device.multiprocessors);
+  return launches;
+}
+
+template <typename Six>
+Candidate candidate(const char* name, const Problem& problem, const Device& device, Path least) {
+  const Launches launches = launches_of<Six>(problem, device, least);
+  return {{.configuration = name,
+           .rounding_chain = fp32_rounding_chain(problem.shape.k),
+           .operand_error = kOperandError,
+           .workspace_bytes = launches.workspace.bytes,
+           .enqueue =
+               [launches](const KernelArgs& args, Stream stream) {
+                 if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
+                 return enqueue_multiply<Six>(launches, args, stream);
+               }},
+          seconds<Six>(launches.more, problem, device)};
+}
+
+inline Candidate plain_candidate(const Problem& problem) {
+  const auto [m, n, k] = problem.shape;
+  const double flop = 2.0 * static_cast<double>(m) * static_cast<double>(n) *
+                      static_cast<double>(k) * static_cast<double>(problem.batch);
+  return {{.configuration = "fp32",
+           .rounding_chain = fp32_rounding_chain(problem.shape.k),
+           .enqueue =
+               [more = fp32_args(problem)](const KernelArgs& args, Stream stream) {
+                 return device::launch({.kernel = "plain product",
+                                        .blocks = args.batch * more.order.count,
+                                        .threads_x = kFp32Threads,
+                                        .shared_bytes = sizeof(Fp32Storage),
+                                        .overlaps_previous = true},
+                                       stream, plain, args, more);
+               }},
+          flop / 30e12 + 4e-6};
+}
+
+// Tiles of 64 columns are the smallest; the split pass has at least 8 rows per block.
+inline bool fits(const Problem& problem) {
+  const auto [m, n, k] = problem.shape;
+  const auto tiles = [](std::int64_t extent, int tile) {
+    return static_cast<double>(ceil_div(extent, tile));
+  };
+  const double blocks = static_cast<double>(problem.batch) *
+                        std::max(tiles(m, kBlockM) * tiles(n, 64) * TileOrder::kGroup,
+                                 (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * 16.0);
+  return blocks <= static_cast<double>(kMaxBlocks);
+}
+
+// With at least so many products.
+template <Path kLeast>
+std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
+  if (std::max(problem.shape.m, problem.shape.n) > kMaxExtent) {
+    return {{{.status = Status::unsupported("M or N is above " + std::to_string(kMaxExtent))}}};
+  }
+  if (!fits(problem)) {
+    return {{{.status = Status::unsupported("C needs more tiles than a CUDA grid has blocks")}}};
+  }
+  if (problem.shape.k < kLeastK) return {plain_candidate(problem)};
+  return {candidate<Tiles<128, 6>>("128x128", problem, device, kLeast),
+          candidate<Tiles<64, 6>>("128x64", problem, device, kLeast)};
+}
+
+template <typename Config>
+Status allow_split() {
+  return device::allow_shared_memory(split<Config>, sizeof(SplitStorage<Config>));
+}
+
+inline Status setup() {
+  for (auto* kernel : {multiply<Tiles<128, 6>>, multiply<Tiles<64, 6>>}) {
+    if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
+  }
+  if (Status s = device::allow_shared_memory(plain, sizeof(Fp32Storage)); !s.ok()) return s;
+  if (Status s = allow_split<FewRows>(); !s.ok()) return s;
+  if (Status s = allow_split<ShortRows>(); !s.ok()) return s;
+  return allow_split<LongRows>();
+}
+
+inline constexpr std::int64_t kTileSizes[] = {8, 32, 64, 128};
+
+template <Path kLeast>
+constexpr Stage make_stage(std::string_view name, std::string_view idea) {
+  return {.name = name,
+          .idea = idea,
+          .requirements = {.compute_capability = 90, .no_later = true, .not_on_simt = {}},
+          .takes_transposed = true,
+          .takes_batches = true,
+          .tile_sizes = kTileSizes,
+          .candidates = candidates<kLeast>,
+          .setup = setup};
+}
+
+}  // namespace tilegate::int8x3

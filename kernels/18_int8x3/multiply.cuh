@@ -1,0 +1,195 @@
+// The product of the digits: a producer warp has bulk copies bring chunks to a ring in shared
+// memory, two warpgroups multiply them on the tensor cores, each 64 rows of the tile, into one
+// int32 accumulator per level. Blocks are persistent: they go from tile to tile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+#include "decision.cuh"
+#include "fp32.cuh"
+#include "multiply_args.cuh"
+#include "planes.cuh"
+#include "results.cuh"
+#include "tile_order.cuh"
+
+namespace tilegate::int8x3 {
+
+// The same in every block: the widths are added in a fixed order.
+__device__ inline Path agree(const MultiplyArgs& more, MultiplyStorage& smem) {
+  const unsigned thread = threadIdx.x;
+  float sum_a = 0.0F, sum_b = 0.0F;
+  for (unsigned i = thread; i < more.widths_a; i += kNumThreads) sum_a += more.widths[i];
+  for (unsigned i = thread; i < more.widths_b; i += kNumThreads) {
+    sum_b += more.widths[more.widths_a + i];
+  }
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) {
+    sum_a += __shfl_xor_sync(~0U, sum_a, lanes);
+    sum_b += __shfl_xor_sync(~0U, sum_b, lanes);
+  }
+  if (thread % 32 == 0) {
+    smem.sums[thread / 32][0] = sum_a;
+    smem.sums[thread / 32][1] = sum_b;
+  }
+  __syncthreads();  // all warps have added theirs, and the barriers are initialised
+  sum_a = sum_b = 0.0F;
+  for (int warp = 0; warp < kNumThreads / 32; ++warp) {
+    sum_a += smem.sums[warp][0];
+    sum_b += smem.sums[warp][1];
+  }
+  return decide(sum_a / more.rows_a, sum_b / more.rows_b, more.summed, more.least);
+}
+
+// Goes round the ring: which stage is next, and in which phase its barriers are.
+template <int kStages>
+struct Ring {
+  int stage = 0;
+  unsigned phase = 0;
+
+  __device__ void advance() {
+    if (++stage < kStages) return;
+    stage = 0;
+    phase ^= 1;
+  }
+};
+
+// By one thread.
+template <typename T>
+__device__ void produce(const MultiplyArgs& more, const TileOrder& order, unsigned tiles,
+                        MultiplyStorage& smem) {
+  Ring<T::kStages> ring;
+  for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
+    const TileOrder::Tile tile = order.tile(index);
+    const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
+    const std::byte* a = more.planes_a + more.a.chunk(tile.product, tile.row, more.first_chunk);
+    const std::byte* b = more.planes_b +
+                         more.b.chunk(tile.product, col / kChunkRows, more.first_chunk) +
+                         col % kChunkRows * kChunkK;
+    for (std::int64_t chunk = 0; chunk < more.chunks; ++chunk) {
+      device::barrier_wait(smem.empty[ring.stage], ring.phase ^ 1);
+      device::Barrier& full = smem.full[ring.stage];
+      std::byte* stage = smem.ring + ring.stage * T::kStageBytes;
+      device::barrier_arrive_expect(full, T::kStageBytes);
+      device::copy_bulk(stage, a, kChunkBytes, full);
+      if constexpr (T::kBlockN == kChunkRows) {
+        device::copy_bulk(stage + kChunkBytes, b, kChunkBytes, full);
+      } else {
+#pragma unroll
+        for (int plane = 0; plane < kPlanes; ++plane) {
+          device::copy_bulk(stage + kChunkBytes + plane * T::kPlaneBytesB, b + plane * kPlaneBytes,
+                            T::kPlaneBytesB, full);
+        }
+      }
+      a += kChunkBytes;
+      b += kChunkBytes;
+      ring.advance();
+    }
+  }
+}
+
+// acc += the products of one stage; `a`: the warpgroup's rows of plane hi.
+template <typename T>
+__device__ void multiply_stage(const std::byte* a, const std::byte* b,
+                               std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
+  device::MatrixDescriptor from_a[kPlanes], from_b[kPlanes];
+#pragma unroll
+  for (int plane = 0; plane < kPlanes; ++plane) {
+    from_a[plane] = device::matrix_descriptor(a + plane * kPlaneBytes, device::Swizzle::k32Bytes,
+                                              kPiece, kGroupBytes);
+    from_b[plane] = device::matrix_descriptor(b + plane * T::kPlaneBytesB,
+                                              device::Swizzle::k32Bytes, kPiece, kGroupBytes);
+  }
+#pragma unroll
+  for (int level = 0; level < T::kLevels; ++level) {
+#pragma unroll
+    for (int plane = 0; plane < kPlanes; ++plane) {
+      const int other = level - plane;
+      if (other < 0 || other >= kPlanes) continue;
+      device::warpgroup_mma_s8<T::kBlockN>(acc[level], from_a[plane], from_b[other]);
+    }
+  }
+}
+
+// By each of the two warpgroups.
+template <typename T>
+__device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const TileOrder& order,
+                        unsigned tiles, int warpgroup, int thread, MultiplyStorage& smem) {
+  Ring<T::kStages> ring;
+  for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
+    const TileOrder::Tile tile = order.tile(index);
+    const StepShare<T> share(more, tile, warpgroup, thread);
+    std::int32_t acc[T::kLevels][T::kBlockN / 2]{};
+    int before = 0;
+    for (std::int64_t chunk = 0; chunk < more.chunks; ++chunk) {
+      device::barrier_wait(smem.full[ring.stage], ring.phase);
+      const std::byte* stage = smem.ring + ring.stage * T::kStageBytes;
+      device::warpgroup_arrive();
+      multiply_stage<T>(stage + warpgroup * (kPlaneBytes / 2), stage + kChunkBytes, acc);
+      device::warpgroup_commit();
+      device::warpgroup_wait<1>();
+      // The stage before has been read by this warp.
+      if (chunk > 0 && thread % 32 == 0) device::barrier_arrive(smem.empty[before]);
+      before = ring.stage;
+      ring.advance();
+    }
+    device::warpgroup_wait<0>();
+    if (thread % 32 == 0) device::barrier_arrive(smem.empty[before]);
+#pragma unroll
+    for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
+    share.pass_on(smem.steps[warpgroup], warpgroup, thread);
+    KernelArgs product = args;
+    product.c += tile.product * args.stride_c;
+    store_results<T>(product, more.pairs,
+                     std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
+                     std::int64_t{tile.col} * T::kBlockN, thread, smem.steps[warpgroup], acc);
+  }
+}
+
+template <typename Six>
+__global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, MultiplyArgs more) {
+  auto& smem = device::shared_storage<MultiplyStorage>();
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < kMaxStages; ++stage) {
+      device::barrier_init(smem.full[stage], 1);
+      device::barrier_init(smem.empty[stage], kConsumers / 32);  // each warp waits for its own
+    }
+    device::barrier_init_fence();
+  }
+  device::wait_for_previous_kernel();
+  device::let_next_kernel_start();
+  const Path path = agree(more, smem);
+  const TileOrder& order = six_order<Six>(more);
+  const auto products = static_cast<unsigned>(args.batch);
+  if (threadIdx.x < kWarpgroup) {
+    device::give_registers<kProducerRegisters>();
+    if (threadIdx.x != 0) return;
+    if (blockIdx.x == 0) *more.decision = path;
+    if (path == Path::kSix) {
+      produce<Six>(more, order, products * order.count, smem);
+    } else if (path == Path::kEight) {
+      produce<Eight>(more, more.narrow, products * more.narrow.count, smem);
+    }
+  } else {
+    device::take_registers<kConsumerRegisters>();
+    const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
+    const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
+    if (path == Path::kSix) {
+      consume<Six>(args, more, order, products * order.count, warpgroup, thread, smem);
+    } else if (path == Path::kEight) {
+      consume<Eight>(args, more, more.narrow, products * more.narrow.count, warpgroup, thread,
+                     smem);
+    } else if (more.first_chunk == 0) {
+      const unsigned tiles = products * more.wide.order.count;
+      for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
+        multiply_fp32(args, more.wide, index, warpgroup * kWarpgroup + thread, smem.fp32);
+      }
+    }
+  }
+}
+
+}  // namespace tilegate::int8x3

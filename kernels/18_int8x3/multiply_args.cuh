@@ -1,0 +1,81 @@
+// What the second kernel consists of: the sizes of its tiles, its shared memory, its arguments.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+#include "decision.cuh"
+#include "digits.cuh"
+#include "fp32.cuh"
+#include "planes.cuh"
+#include "tile_order.cuh"
+
+namespace tilegate::int8x3 {
+
+constexpr int kBlockM = 128;
+constexpr int kWarpgroup = 128;
+constexpr int kConsumers = 2 * kWarpgroup;
+constexpr int kNumThreads = kWarpgroup + kConsumers;  // the first warpgroup is the producer's
+constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
+static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= 65536);
+static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Tile);
+
+constexpr int kRingBytes = 221184;
+constexpr int kMaxStages = 12;
+
+// Tiles of kBlockM×kN results from kProducts products of digits.
+template <int kN, int kProducts>
+struct Tiles {
+  static constexpr int kBlockN = kN;
+  static constexpr int kLevels = kProducts == 6 ? 3 : 4;
+  static constexpr int kPlaneBytesB = kN * kChunkK;
+  static constexpr int kStageBytes = kChunkBytes + kPlanes * kPlaneBytesB;
+  static constexpr int kStages = kRingBytes / kStageBytes;
+  static_assert(kChunkRows % kN == 0, "a tile's columns are in one chunk");
+  static_assert(kStages <= kMaxStages && kStageBytes % 1024 == 0);
+  static_assert(kProducts == 6 || kProducts == 8);
+};
+using Eight = Tiles<64, 8>;  // a fourth accumulator has room beside 64 columns only
+
+// What the integers of a tile are worth: of a warpgroup's rows, and of the tile's columns.
+struct Steps {
+  float row[kBlockM / 2], col[128];
+};
+
+struct MultiplyStorage {
+  union {
+    std::byte ring[kRingBytes];
+    Fp32Storage fp32;
+  };
+  device::Barrier full[kMaxStages], empty[kMaxStages];
+  float sums[kNumThreads / 32][2];
+  Steps steps[2];
+};
+
+// Beside KernelArgs.
+struct MultiplyArgs {
+  Planes a, b;
+  const std::byte *planes_a = nullptr, *planes_b = nullptr;
+  const float *steps_a = nullptr, *steps_b = nullptr;
+  const float* widths = nullptr;  // of the split pass's blocks: first A's, then B's
+  unsigned widths_a = 0, widths_b = 0;
+  float rows_a = 1, rows_b = 1;  // that the widths are of
+  Path* decision = nullptr;      // what the device decided is left there
+  Path least = Path::kSix;
+  float summed = 0.0F;                       // k in one sum of FP32, to be as accurate as which
+  std::int64_t first_chunk = 0, chunks = 0;  // of K
+  bool pairs = false;                        // two neighbours of C are an aligned vector
+  TileOrder narrow;                          // tiles of 64 columns
+  Fp32Args wide;                             // and of 128
+};
+
+template <typename Six>
+__host__ __device__ const TileOrder& six_order(const MultiplyArgs& more) {
+  return Six::kBlockN == kChunkRows ? more.wide.order : more.narrow;
+}
+
+}  // namespace tilegate::int8x3

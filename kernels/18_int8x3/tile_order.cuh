@@ -1,0 +1,44 @@
+// The order in which the tiles of a batch are computed.
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/common/divisor.cuh>
+#include <tilegate/common/grid.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate::int8x3 {
+
+// Product by product, in groups of kGroup rows of tiles, down the columns of each group: what runs
+// at a time shares rows and columns in L2.
+struct TileOrder {
+  static constexpr unsigned kGroup = 12;
+
+  unsigned rows = 1, count = 1;  // of one product
+  Divisor columns, tiles, in_group;
+
+  TileOrder() = default;
+  TileOrder(const Shape& shape, int block_m, int block_n)
+      : rows(static_cast<unsigned>(ceil_div(shape.m, block_m))),
+        columns(static_cast<unsigned>(ceil_div(shape.n, block_n))) {
+    count = rows * columns.value();
+    tiles = Divisor(count);
+    in_group = Divisor(kGroup * columns.value());
+  }
+
+  struct Tile {
+    unsigned product, row, col;  // the latter in tiles
+  };
+  __host__ __device__ Tile tile(unsigned index) const {
+    const unsigned product = tiles.quotient(index);
+    const unsigned in_product = tiles.remainder(index, product);
+    const unsigned group = in_group.quotient(in_product);
+    const unsigned rest = in_group.remainder(in_product, group);
+    const unsigned left = rows - group * kGroup;
+    const unsigned height = left < kGroup ? left : kGroup;
+    return {product, group * kGroup + rest % height, rest / height};
+  }
+};
+
+}  // namespace tilegate::int8x3

@@ -1,0 +1,13 @@
+// Int8x3 with other products than the device would choose, for comparison.
+#include "int8x3.cuh"
+
+namespace tilegate::int8x3 {
+
+constexpr Stage kEight =
+    make_stage<Path::kEight>("Int8x3.eight", "at least eight products of digits");
+constexpr Stage kPlain = make_stage<Path::kFp32>("Int8x3.fp32", "always the product in FP32");
+constexpr const Stage* kVariants[] = {&kEight, &kPlain};
+
+std::span<const Stage* const> variants() { return kVariants; }
+
+}  // namespace tilegate::int8x3

@@ -1,0 +1,189 @@
+// The whole rung: bit for bit what the plain model says, whatever the tile, the form and the other
+// rows; and which products the device decides to take.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/int8x3.hpp>
+
+#include "int8x3/model.hpp"
+#include "simt/device_array.hpp"
+#include "skips.hpp"
+
+namespace tilegate::int8x3 {
+
+std::span<const Stage* const> variants();
+
+namespace {
+
+const Stage& eight() { return *variants()[0]; }
+
+class Products : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string why = check_device(stage.requirements, device::current()).message();
+    if (why.empty()) return;
+    RecordProperty(kNotOnThisDevice, why);
+    GTEST_SKIP() << why;
+  }
+};
+
+// [-1, 1), and two larger elements in a row, so that scales differ.
+std::vector<float> random_values(std::int64_t count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) {
+    value = static_cast<float>(static_cast<double>(random() >> 11) * 0x1p-52 - 1.0);
+    if (random() % 97 == 0) value *= 1.75F;
+  }
+  return values;
+}
+
+struct Operation {
+  Problem problem;
+  std::vector<float> a, b;
+
+  explicit Operation(const Problem& p)
+      : problem(p),
+        a(random_values(p.span(Operand::kA), 1)),
+        b(random_values(p.span(Operand::kB), 2)) {}
+};
+
+struct Result {
+  std::vector<float> c;
+  int decision = 0;
+};
+
+Result run(const Stage& by, const Operation& operation, const std::string& configuration = {}) {
+  EXPECT_TRUE(is_ok(by.prepare()));
+  const Plan plan = by.plan(operation.problem, device::current(), configuration);
+  EXPECT_TRUE(is_ok(plan.status()));
+  const DeviceArray<float> a(operation.a), b(operation.b);
+  const DeviceArray<float> c(static_cast<std::size_t>(operation.problem.span(Operand::kC)));
+  const DeviceArray<std::int32_t> workspace(plan.workspace_bytes() / sizeof(std::int32_t) + 1);
+  EXPECT_TRUE(is_ok(plan.launch({.a = a.data(),
+                                 .b = b.data(),
+                                 .c = c.data(),
+                                 .workspace = workspace.data(),
+                                 .workspace_bytes = plan.workspace_bytes()})));
+  Result result{.c = c.to_host()};
+  result.decision = workspace.to_host()[0];
+  return result;
+}
+
+void expect_same_bits(const std::vector<float>& found, const std::vector<float>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(std::memcmp(&found[i], &expected[i], sizeof(float)), 0)
+        << "element " << i << ": " << found[i] << " instead of " << expected[i];
+  }
+}
+
+TEST_F(Products, AreThoseOfTheModelInEveryForm) {
+  for (const Op op_a : {Op::kN, Op::kT}) {
+    for (const Op op_b : {Op::kN, Op::kT}) {
+      for (const Shape& shape : {Shape{131, 67, 132}, Shape{20, 140, 128}}) {
+        const Operation operation(Problem::dense(shape, op_a, op_b));
+        for (const char* configuration : {"128x128", "128x64"}) {
+          const Result six = run(stage, operation, configuration);
+          EXPECT_EQ(six.decision, 6);
+          expect_same_bits(six.c, model(operation.problem, operation.a, operation.b, 6));
+        }
+        const Result more = run(eight(), operation);
+        EXPECT_EQ(more.decision, 8);
+        expect_same_bits(more.c, model(operation.problem, operation.a, operation.b, 8));
+      }
+    }
+  }
+}
+
+TEST_F(Products, AreThoseOfTheModelInBatches) {
+  for (const bool shares_b : {false, true}) {
+    Problem problem = Problem::dense({40, 70, 130}, Op::kN, Op::kT, 3);
+    if (shares_b) problem.stride_b = 0;
+    const Operation operation(problem);
+    expect_same_bits(run(stage, operation).c, model(problem, operation.a, operation.b, 6));
+  }
+}
+
+// More rings of stages than one, and more rows than a block of the split pass keeps.
+TEST_F(Products, AreThoseOfTheModelForLongRows) {
+  for (const std::int64_t k : {1500, 2500}) {
+    const Operation operation(Problem::dense({3, 5, k}));
+    expect_same_bits(run(stage, operation).c,
+                     model(operation.problem, operation.a, operation.b, 6));
+  }
+}
+
+// K above what int32 holds: the parts are exact, and added in FP32.
+TEST_F(Products, SplitKBeforeSumsOverflow) {
+  constexpr std::int64_t k = 43552 + 64;
+  Operation operation(Problem::dense({1, 1, k}));
+  for (std::vector<float>* values : {&operation.a, &operation.b}) {
+    std::fill(values->begin(), values->end(), -0.7F);
+  }
+  const Result result = run(stage, operation);
+  EXPECT_EQ(result.decision, 6);
+  const double each = operation.a[0] * static_cast<double>(operation.b[0]);
+  EXPECT_NEAR(result.c[0], each * k, 2e-7 * each * k);
+}
+
+TEST_F(Products, OfARowDoNotDependOnOtherRows) {
+  const Operation all(Problem::dense({130, 9, 200}));
+  Operation last(Problem::dense({1, 9, 200}));
+  last.a.assign(all.a.end() - 200, all.a.end());
+  const std::vector<float> rows = run(stage, all).c;
+  expect_same_bits(run(stage, last).c, {rows.end() - 9, rows.end()});
+}
+
+TEST_F(Products, AreDecidedByTheDevice) {
+  const auto decided = [](const std::function<void(Operation&)>& change) {
+    Operation operation(Problem::dense({9, 8, 400}));
+    change(operation);
+    return run(stage, operation).decision;
+  };
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(decided([](Operation&) {}), 6);
+  EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), 32);
+  EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), 32);
+  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), 32);
+  EXPECT_EQ(decided([](Operation& o) { std::fill(o.a.begin(), o.a.end(), 0.0F); }), 6);
+  EXPECT_EQ(decided([](Operation& o) {
+              for (std::size_t i = 0; i < o.a.size(); i += 100) o.a[i] = 4.0F;
+            }),
+            8);
+  EXPECT_EQ(decided([](Operation& o) {
+              for (std::size_t i = 0; i < o.a.size(); i += 100) o.a[i] = 1000.0F;
+            }),
+            32);
+}
+
+// By the same kernel: zero times infinity is NaN, and rows without either are as they were.
+TEST_F(Products, FallBackToFp32WhereOperandsAreNotFinite) {
+  Operation operation(Problem::dense({130, 70, 300}));
+  operation.a[5] = std::numeric_limits<float>::infinity();
+  operation.b[5 * 70 + 3] = 0.0F;
+  const Result result = run(stage, operation);
+  EXPECT_EQ(result.decision, 32);
+  EXPECT_TRUE(std::isnan(result.c[3]));
+  EXPECT_TRUE(std::isinf(result.c[4]));
+  for (std::size_t i = 70; i < result.c.size(); ++i) {
+    double sum = 0.0;
+    for (std::size_t k = 0; k < 300; ++k) {
+      sum += static_cast<double>(operation.a[i / 70 * 300 + k]) * operation.b[k * 70 + i % 70];
+    }
+    ASSERT_NEAR(result.c[i], sum, 2e-5) << i;
+  }
+}
+
+}  // namespace
+}  // namespace tilegate::int8x3
