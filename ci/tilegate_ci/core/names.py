@@ -13,7 +13,7 @@ from typing import Self
 from tilegate_ci.core.files import GateError
 
 FORM = (
-    "<Rung>[.<configuration>]/<M>x<N>x<K>[/<opA><opB>][/ld<lda>x<ldb>x<ldc>]"
+    "<Rung>[.<variant>][@<configuration>]/<M>x<N>x<K>[/<opA><opB>][/ld<lda>x<ldb>x<ldc>]"
     "[/batch<count>[s<a>x<b>x<c>]][/off<bytes> or /off<a>x<b>x<c>][/alpha<x>][/beta<x>][/cold]"
 )
 
@@ -21,7 +21,7 @@ _SIZE = r"[1-9][0-9]*"
 _COUNT = r"(?:0|[1-9][0-9]*)"
 _NUMBER = r"-?(?:[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?|inf)|nan"
 _PROBLEM = re.compile(
-    r"(?P<rung>[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?)"
+    r"(?P<rung>[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?(?:@[A-Za-z0-9_:.]+)?)"
     rf"/(?P<shape>{_SIZE}x{_SIZE}x{_SIZE})"
     r"(?:/(?P<ops>[NT]{2}))?"
     rf"(?:/ld(?P<ld>{_SIZE}x{_SIZE}x{_SIZE}))?"
