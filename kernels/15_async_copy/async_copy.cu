@@ -130,9 +130,6 @@ constexpr AsyncKernel kKernels[] = {
     kernel<Tiles64x48s4, kTransposed, kWords>(),
     kernel<Tiles128x256, kTransposed, kWords>(),
     kernel<Tiles64x64x8, kTransposed, kWords>(),
-    kernel<Tiles64x64x8, kTransposed, kTransposed>(),
-    kernel<Tiles64x64x8, kWords, kWords>(),
-    kernel<Tiles64x64x8, kWords, kTransposed>(),
     kernel<Tiles64x128x8, kTransposed, kWords>(),
 };
 

@@ -95,7 +95,7 @@ INTERLEAVED = "common/include/tilegate/common/interleaved_loop.cuh"
 SLICED_STORE = "common/include/tilegate/common/sliced_store.cuh"
 ASYNC = "common/include/tilegate/common/async_loop.cuh"
 RESULTS = "common/include/tilegate/common/tile_results.cuh"
-SLOW = {"13_interleaved", "14_stream_k", "15_async_copy", "16_packed", "17_skinny"}
+SLOW = {"13_interleaved", "14_stream_k", "15_async_copy", "16_packed", "17_skinny", "18_int8x3"}
 BARRIERS = [
     pytest.param(
         file,
@@ -127,6 +127,8 @@ BARRIERS = [
         (ASYNC, "15_async_copy/async_copy.cu", "AsyncCopy"),
         (RESULTS, "15_async_copy/async_copy.cu", "AsyncCopy"),
         ("16_packed/pack.cuh", "16_packed/packed.cu", "Packed"),
+        ("18_int8x3/split.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
+        ("18_int8x3/multiply.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
     )
     for number in range(
         (REPOSITORY / "kernels" / file).read_text("utf-8").count("__syncthreads();")
