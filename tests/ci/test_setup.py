@@ -38,6 +38,7 @@ def bash(tmp_path):
 def test_an_empty_machine_misses_everything(bash):
     assert bash("missing_packages cpu", alone=True, CXX="").stdout.split() == [
         *("cmake", "ninja-build", "git", "g++", "libgtest-dev", "libbenchmark-dev"),
+        *("libboost-context-dev", "clang", "python3-venv"),
     ]
 
 
