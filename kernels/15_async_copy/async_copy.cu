@@ -17,9 +17,10 @@
 namespace tilegate::async_copy {
 
 // The costs were fitted to timings of kernels with these loops on an NVIDIA H200 (driver
-// 580.159.04, CUDA 13.0), 89 to 96 for each of the tiles from 32x32x32s8 to 64x64x32s4, 34 for
-// 128x256x16, 14 for 64x48x32s4; errors of 2 to 18 % (root mean square of the logarithm). Those of
-// 32x32x32s4 are explained in cost_model.hpp.
+// 580.159.04, CUDA 13.0), 34 for 128x256x16, 14 for 64x48x32s4, 89 to 96 for the other vector costs
+// and 64x64x32s4; errors of 2 to 18 % (root mean square of the logarithm). The word costs of
+// 32x32x32s8, 32x64x32s4, 64x64x8 and 64x128x8 were fitted later, to 102 to 118 timings each, with
+// errors of 6 to 12 %.
 
 // For operands of whole vectors: the fewest copies, four blocks per multiprocessor.
 struct Tiles32x32s4 {
