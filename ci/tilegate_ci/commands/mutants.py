@@ -8,12 +8,23 @@ import time
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository, commit_of, count, seconds, seed
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core import formats
+from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.stages import read_stages
 from tilegate_ci.measure.builds import run_cmake
 from tilegate_ci.mutants.campaign import Journal, draw, record_of, try_all, key_of
 from tilegate_ci.mutants.ninja import Build
 from tilegate_ci.mutants.reach import GROUPS
+from tilegate_ci.mutants.table import (
+    DEVICES,
+    EQUIVALENT,
+    PAGE,
+    RESULTS,
+    EquivalentFile,
+    ResultsFile,
+    campaign_of,
+    page,
+)
 
 EXIT_CODES = {0: "every mutant was seen", 1: "some survived", 2: "error"}
 INTERRUPTED = "the same command with --resume goes on from here"
@@ -37,6 +48,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--resume", action="store_true", help="keep what the journal has")
     command.add_argument("--survivors", action="store_true", help="try the journal's survivors again")
     command.add_argument("--journal", type=Path, help="default: build/mutants-PRESET.jsonl")
+    how = f"write {RESULTS.as_posix()} and its page from the journals, and try nothing"
+    command.add_argument("--update", action="store_true", help=how)
     command.add_argument("--commit", metavar="SHA", help="where git cannot say it")
     add_repository(command)
 
@@ -44,7 +57,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     repository, preset = arguments.repository.resolve(), arguments.preset
-    journal = Journal(arguments.journal or repository / "build" / f"mutants-{preset}.jsonl")
+    if arguments.update:
+        return _update(repository)
+    journal = Journal(arguments.journal or _journal(repository, preset))
     commit = commit_of(arguments)
     programs = {name for group in GROUPS[preset] for name in group.programs}
     run_cmake(["--preset", preset], repository, preset)
@@ -69,6 +84,25 @@ def run(arguments: argparse.Namespace) -> int:
     outcomes = [record["outcome"] for record in records]
     print(", ".join(f"{outcomes.count(each)} {each}" for each in sorted(set(outcomes))))
     return int("survived" in outcomes)
+
+
+def _journal(repository: Path, preset: str) -> Path:
+    return repository / "build" / f"mutants-{preset}.jsonl"
+
+
+def _update(repository: Path) -> int:
+    listed = formats.load(EquivalentFile, repository / EQUIVALENT).equivalent
+    campaigns = []
+    for preset in DEVICES:
+        records = Journal(_journal(repository, preset)).read()
+        if records:
+            campaigns.append(campaign_of(preset, records, listed))
+    if not campaigns:
+        raise GateError(f"no journal {_journal(repository, 'cpu')}: run `ci/gate mutants` first")
+    write_text(repository / RESULTS, formats.to_text(ResultsFile(schema=1, campaigns=campaigns)))
+    write_text(repository / PAGE, page(repository))
+    print(f"{RESULTS}, {PAGE}: written")
+    return 0
 
 
 def _globs_of(build: Build, names: list[str]) -> list[str]:

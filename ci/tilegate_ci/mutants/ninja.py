@@ -21,6 +21,7 @@ class Test:
     command: tuple[str, ...]
     folder: str
     environment: tuple[str, ...] = ()
+    locks: tuple[str, ...] = ()  # what no two tests may use at a time
     program: str = ""
 
 
@@ -57,6 +58,7 @@ class Build:
                     tuple(command),
                     properties.get("WORKING_DIRECTORY", str(self.folder)),
                     tuple(properties.get("ENVIRONMENT", ())),
+                    tuple(properties.get("RESOURCE_LOCK", ())),
                     self._name(programs[0]) if programs else "",
                 )
             )

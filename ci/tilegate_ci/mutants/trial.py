@@ -37,10 +37,11 @@ class Baselines:
     """How long each test takes without a mutant; GateError where it is red then."""
 
     seconds: dict[str, float] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    alone: threading.Lock = field(default_factory=threading.Lock)  # of tests that use much memory
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def limit(self, test: Test) -> float:
-        with self.lock:
+        with self._lock:
             if test.name not in self.seconds:
                 began = time.monotonic()
                 status, output = execute(test.command, 900, test)
@@ -118,11 +119,13 @@ class Trial:
             return Outcome("does not compile", why=_telling(output))
         original = str(self._build.folder / step.program)
         for test in step.tests:
-            limit = self._baselines.limit(test)
+            alone = self._baselines.alone if test.locks else contextlib.nullcontext()
             words = [str(program) if word == original else word for word in test.command]
             if "--gtest_brief=1" in words:
                 words.append("--gtest_fail_fast")
-            status, output = execute(words, limit, test)
+            with alone:
+                limit = self._baselines.limit(test)
+                status, output = execute(words, limit, test)
             if status is None:
                 return Outcome("killed", test.name, f"not done after {limit:.0f} s")
             if status not in (0, 77):

@@ -1,0 +1,118 @@
+"""The committed table: of each file, how many of its mutants a test saw."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from tilegate_ci.core import formats
+from tilegate_ci.core.files import read_text
+from tilegate_ci.core.formats import Commit, Document, Line, Model, Natural
+from tilegate_ci.core.markdown import table, with_block
+from tilegate_ci.mutants.campaign import Record, key_of
+from tilegate_ci.mutants.reach import GROUPS, group_of
+
+FOLDER = Path("tests/mutants")
+PAGE, RESULTS, EQUIVALENT = FOLDER / "README.md", FOLDER / "results.json", FOLDER / "equivalent.json"
+BLOCK = "mutants"
+DEVICES = {"cpu": "On the executor", "gpu": "On a GPU"}
+
+
+class Change(Model):
+    file: Line
+    before: Line
+    after: str
+
+
+class Equivalent(Change):
+    """A mutant that does what the original does, or what is as right. Reviewed like code."""
+
+    reason: Line
+
+
+class EquivalentFile(Document):
+    equivalent: list[Equivalent]
+
+
+class FileRow(Model):
+    """`mutants` are those that compile."""
+
+    file: Line
+    mutants: Natural
+    killed: Natural
+    equivalent: Natural
+    does_not_compile: Natural
+
+
+class Campaign(Model):
+    preset: Literal["cpu", "gpu"]
+    commits: list[Commit]
+    files: list[FileRow]
+    survivors: list[Change]
+
+
+class ResultsFile(Document):
+    campaigns: list[Campaign]
+
+
+def campaign_of(preset: str, records: Sequence[Record], listed: Iterable[Equivalent]) -> Campaign:
+    known = {(each.file, each.before, each.after) for each in listed}
+    by_file: dict[str, Counter[str]] = {}
+    survivors = []
+    for record in records:
+        outcome = str(record["outcome"])
+        if outcome == "same code" or (outcome == "survived" and key_of(record) in known):
+            outcome = "equivalent"
+        elif outcome == "survived":
+            file, before, after = key_of(record)
+            survivors.append(Change(file=file, before=before, after=after))
+        by_file.setdefault(str(record["file"]), Counter())[outcome] += 1
+    rows = [
+        FileRow(
+            file=file,
+            mutants=found.total() - found["does not compile"],
+            killed=found["killed"],
+            equivalent=found["equivalent"],
+            does_not_compile=found["does not compile"],
+        )
+        for file, found in sorted(by_file.items())
+    ]
+    commits = sorted({str(record["commit"]) for record in records})
+    survivors.sort(key=lambda each: (each.file, each.before, each.after))
+    return Campaign(preset=preset, commits=commits, files=rows, survivors=survivors)
+
+
+def page(repository: Path) -> str:
+    """The page with its tables as results.json has them."""
+    path = repository / PAGE
+    results = formats.load(ResultsFile, repository / RESULTS)
+    parts = [line for campaign in results.campaigns for line in _campaign(campaign)]
+    return with_block(read_text(path), BLOCK, "\n".join(parts).rstrip(), path)
+
+
+def _campaign(campaign: Campaign) -> list[str]:
+    heads = ("", "mutants", "seen", "equivalent", "survived", "seen of the others")
+    rows = []
+    for group in GROUPS[campaign.preset]:
+        mine = [row for row in campaign.files if group_of(campaign.preset, row.file) == group]
+        if mine:
+            rows.append([f"**{group.title}**", *_cells(mine)])
+            rows += [[f"`{row.file}`", *_cells([row])] for row in mine]
+    rows.append(["**all**", *_cells(campaign.files)])
+    commits = ", ".join(commit[:12] + commit[40:] for commit in campaign.commits)
+    lines = [f"### {DEVICES[campaign.preset]}", "", *table(heads, rows), "", f"At {commits}.", ""]
+    if campaign.survivors:
+        lines += ["Nothing sees these:", ""]
+        lines += [
+            f"- `{each.file}`: `{each.before}` as `{each.after}`" for each in campaign.survivors
+        ]
+        lines.append("")
+    return lines
+
+
+def _cells(rows: Sequence[FileRow]) -> list[str]:
+    mutants, killed = sum(row.mutants for row in rows), sum(row.killed for row in rows)
+    equivalent = sum(row.equivalent for row in rows)
+    others = mutants - equivalent
+    share = f"{100 * killed / others:.1f} %" if others else "-"
+    return [str(mutants), str(killed), str(equivalent), str(others - killed), share]
