@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
 from tilegate_ci.core.stages import Stage
@@ -25,7 +25,13 @@ class Group:
     of_rungs: bool = False
 
 
-_OF_RUNG = (r"ladder\.RUNG\..*", r"int8x3\..*|api\.Candidates", r"watched\.RUNG", r"counters\.baseline")
+# `name@RUNG`: the test with `--rung RUNG` after its command.
+_OF_RUNG = (
+    r"ladder\.RUNG\..*",
+    r"int8x3\..*|api\.Candidates",
+    r"watched\.RUNG",
+    r"counters\.baseline@RUNG",
+)
 _LADDER = ("ladder_test", "api_test", "int8x3_test")
 _COUNTED = ("watched_test", "tilegate_count")
 GROUPS = {
@@ -60,7 +66,8 @@ GROUPS = {
             (
                 r"counters\.hazards",
                 r"watched_faults\..*",
-                r"counters\.baseline",
+                r"counters\.baseline@Warptile",
+                r"counters\.baseline@SplitK",
                 r"watched\.(Naive|Skinny|Int8x3)",
             ),
             ("counters_test", "watched_faults_test", *_COUNTED),
@@ -163,7 +170,13 @@ def _steps(
     changed = {name for name in among if file in build.sources[name]}
     found = []
     for pattern in patterns:
+        pattern, _, rung = pattern.partition("@")
         matching = [test for test in tests if test.program and re.fullmatch(pattern, test.name)]
+        if rung:
+            matching = [
+                replace(test, name=f"{test.name} of {rung}", command=(*test.command, "--rung", rung))
+                for test in matching
+            ]
         for program in dict.fromkeys(test.program for test in matching):
             objects = tuple(name for name in build.objects(program) if name in changed)
             if objects:
