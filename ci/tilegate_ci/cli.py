@@ -27,6 +27,7 @@ COMMANDS = {
     "mutants": "plant small faults, and say which of them no test sees",
     "explain": "explain a rung by what its kernels do to memory",
     "profile": "profile rungs with Nsight Compute",
+    "passport": "compare how each rung rounds and sums with its committed passport",
     "problems": "print random problems for bench",
     "plot": "draw the pictures of the README from the committed baseline",
     "tables": "fill the tables of the READMEs from the committed baseline",

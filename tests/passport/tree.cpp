@@ -54,13 +54,17 @@ std::int64_t Summation::subtree(std::int64_t i, std::int64_t j) {
   return kShape.k - outside;
 }
 
+std::string chain_of(std::int64_t products) {
+  return products == 1 ? "1" : "chain of " + std::to_string(products);
+}
+
 // "3 × chain of 8 + chain of 4": equal neighbours are counted.
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
   for (std::size_t i = 0; i < parts.size();) {
     std::size_t end = i;
     while (end < parts.size() && parts[end] == parts[i]) ++end;
-    const bool is_sum = parts[i].find('+') != std::string::npos;
+    const bool is_sum = parts[i].find_first_of("+×") != std::string::npos;
     text += text.empty() ? "" : " + ";
     if (end - i > 1) text += std::to_string(end - i) + " × ";
     text += is_sum ? '(' + parts[i] + ')' : parts[i];
@@ -86,11 +90,11 @@ Tree Summation::tree_of(const Products& products) {
     if (others.size() == 1 && parts.empty()) {
       ++chain;
     } else {
-      if (parts.empty()) parts.push_back(chain == 1 ? "1" : "chain of " + std::to_string(chain));
+      if (parts.empty()) parts.push_back(chain_of(chain));
       parts.push_back(other.text);
     }
   }
-  tree.text = parts.empty() ? "chain of " + std::to_string(chain) : joined(parts);
+  tree.text = parts.empty() ? chain_of(chain) : joined(parts);
   return tree;
 }
 
