@@ -1,6 +1,7 @@
 """One mutant: compiled, linked and run in a folder of its own, until a test is red."""
 
 import contextlib
+import hashlib
 import os
 import re
 import shlex
@@ -159,18 +160,25 @@ def execute(
         process.wait()
 
 
-def fingerprint(path: Path) -> bytes:
+def fingerprint(path: Path) -> str:
     """Of the machine code and the data of an object; where it was compiled makes no difference."""
-    with tempfile.NamedTemporaryFile() as stripped:
-        strip = ["objcopy", "--strip-unneeded", "-R", ".nv_fatbin", str(path), stripped.name]
-        status, output = execute(strip, 60)
-        if status:
-            raise GateError(f"objcopy {path}: {output.strip()}")
-        code = Path(stripped.name).read_bytes()
     if b".nvFatBinSegment" in path.read_bytes():
-        status, sass = execute(["cuobjdump", "-sass", str(path)], 120)
-        code = re.sub(rb"tmpxft_\w+", b"", code) + sass.encode()
-    return code
+        code = _said("cuobjdump", "-sass", str(path)) + _said("objdump", "-dr", str(path))
+        return re.sub(r"tmpxft_\w+|\S+\.o\b", "", code)
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = Path(folder) / "stripped.o"
+        _said("objcopy", "--strip-unneeded", str(path), str(stripped))
+        return hashlib.sha256(stripped.read_bytes()).hexdigest()
+
+
+def _said(*command: str) -> str:
+    try:
+        status, output = execute(command, 120)
+    except OSError as problem:
+        raise GateError(f"{command[0]} cannot be run: {problem.strerror}") from problem
+    if status:
+        raise GateError(f"{' '.join(command)}: {output.strip()}")
+    return output
 
 
 def _telling(output: str) -> str:
