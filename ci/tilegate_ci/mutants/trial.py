@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,10 +40,10 @@ class Baselines:
 
     seconds: dict[str, float] = field(default_factory=dict)
     alone: threading.Lock = field(default_factory=threading.Lock)  # of tests that use much memory
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _locks: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
 
     def limit(self, test: Test) -> float:
-        with self._lock:
+        with self._locks[test.name]:
             if test.name not in self.seconds:
                 began = time.monotonic()
                 status, output = execute(test.command, 900, test)
