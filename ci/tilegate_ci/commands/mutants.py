@@ -5,6 +5,7 @@ import argparse
 import math
 import os
 import time
+from datetime import date
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository, commit_of, count, seconds, seed
@@ -12,7 +13,7 @@ from tilegate_ci.core import formats
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.stages import read_stages
 from tilegate_ci.measure.builds import run_cmake
-from tilegate_ci.mutants.campaign import Journal, draw, record_of, try_all, key_of
+from tilegate_ci.mutants.campaign import Journal, Record, draw, key_of, record_of, try_all
 from tilegate_ci.mutants.ninja import Build
 from tilegate_ci.mutants.reach import GROUPS
 from tilegate_ci.mutants.table import (
@@ -42,7 +43,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--rung", metavar="NAME", action="append", default=[], help=f"only its files; {again}")
     command.add_argument("--file", metavar="GLOB", action="append", default=[], help=f"only these files; {again}")
     command.add_argument("--sample", type=count, metavar="N", help="so many of each kind of file")
-    command.add_argument("--seed", type=seed, default=1, help="of the sample; default: 1")
+    how = "of the sample; default: the day's, so that each night draws others"
+    command.add_argument("--seed", type=seed, default=date.today().toordinal(), help=how)
     command.add_argument("--jobs", type=count, default=os.cpu_count(), help="default: one per core")
     command.add_argument("--minutes", type=seconds, default=math.inf, help="begin none after these")
     command.add_argument("--resume", action="store_true", help="keep what the journal has")
@@ -77,12 +79,23 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         journal.path.unlink(missing_ok=True)
     try_all(build, preset, mutants, journal, arguments.jobs, commit, began + 60 * arguments.minutes)
-    records = journal.read()
+    return _report(repository, journal.read(), arguments.seed)
+
+
+def _report(repository: Path, records: list[Record], seed: int) -> int:
+    listed = formats.load(EquivalentFile, repository / EQUIVALENT).equivalent
+    known = {(each.file, each.before, each.after) for each in listed}
+    outcomes = []
     for record in records:
-        if record["outcome"] == "survived":
-            print(f"{record['file']}:{record['line']}: {record['before']}\n  survived as: {record['after']}")
-    outcomes = [record["outcome"] for record in records]
-    print(", ".join(f"{outcomes.count(each)} {each}" for each in sorted(set(outcomes))))
+        outcome = record["outcome"]
+        if outcome == "survived" and key_of(record) in known:
+            outcome = "known as equivalent"
+        elif outcome == "survived":
+            print(f"{record['file']}:{record['line']}: {record['before']}")
+            print(f"  survived as: {record['after']}")
+        outcomes.append(outcome)
+    counts = [f"{outcomes.count(each)} {each}" for each in sorted(set(outcomes))]
+    print(f"{', '.join(counts) or 'no mutants'}; seed {seed}")
     return int("survived" in outcomes)
 
 

@@ -16,7 +16,7 @@ from tilegate_ci.core.stages import read_stages
 from tilegate_ci.mutants.ninja import Build
 from tilegate_ci.mutants.reach import GROUPS, Step, group_of, steps_for
 from tilegate_ci.mutants.rules import RULES, Mutant, mutants_of, read_rules
-from tilegate_ci.mutants.trial import Baselines, Trial
+from tilegate_ci.mutants.trial import Baselines, Trial, kill_running
 
 Record = dict[str, str | int | float]
 
@@ -124,6 +124,8 @@ def try_all(
                     return
                 start = time.monotonic()
                 outcome = trial.run(mutant, plans[mutant.file])
+                if problems:
+                    return
                 record = record_of(mutant) | {"outcome": outcome.outcome, "by": outcome.by}
                 record |= {"why": outcome.why, "preset": preset, "commit": commit}
                 record["seconds"] = round(time.monotonic() - start, 1)
@@ -145,10 +147,15 @@ def try_all(
             threading.Thread(target=work_off, args=(number, report), daemon=True)
             for number in range(jobs)
         ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt:
+            problems.append(KeyboardInterrupt())  # none begins another, or records what we kill
+            kill_running()
+            raise
     if problems:
         raise problems[0]
 

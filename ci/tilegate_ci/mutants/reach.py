@@ -56,7 +56,7 @@ GROUPS = {
             "verifier",
             "verifier",
             ("tests/verifier/*.c*", "tests/verifier/*.hpp"),
-            (r"verifier\..*", r"ladder_faults\..*", r"ladder\.SharedMemory\..*"),
+            (r"verifier\..*", r"ladder_faults\..*"),
             ("verifier_test", "ladder_faults_test", "ladder_test"),
         ),
         Group(
@@ -84,7 +84,7 @@ GROUPS = {
                 r"simt\..*",
                 r"counters\.hazards",
                 r"verifier\..*",
-                r"ladder\.(SharedMemory|AsyncCopy)\..*",
+                r"ladder\.(SharedMemory|AsyncCopy)\.(ExactOnIntegers|MemoryContract|Repeatable)",
                 r"watched\.Naive",
             ),
             ("simt_test", "async_test", "counters_test", "verifier_test", "ladder_test", "watched_test"),

@@ -22,6 +22,7 @@ from tilegate_ci.mutants.reach import Step
 from tilegate_ci.mutants.rules import Mutant, apply
 
 _COMPILE_S = 600.0
+_running: set[int] = set()  # process groups
 _TELLING = re.compile(r"fails the check|HAZARD|additions|is no sum|[Ff]ailure|FAILED|error|Error|->")
 
 
@@ -150,15 +151,27 @@ def execute(
         errors="replace",
         start_new_session=True,
     )
+    _running.add(process.pid)
     try:
         output, _ = process.communicate(timeout=limit)
         return process.returncode, output
     except subprocess.TimeoutExpired:
         return None, ""
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        _kill(process.pid)
         process.wait()
+        _running.discard(process.pid)
+
+
+def kill_running() -> None:
+    """What other threads wait for, where the command ends before them."""
+    for group in list(_running):
+        _kill(group)
+
+
+def _kill(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
 def fingerprint(path: Path) -> str:

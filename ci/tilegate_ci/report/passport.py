@@ -148,7 +148,7 @@ def _column(
     yield "zero rows and columns stay zero", _yes(error.keeps_zeros)
     wrong = [f"{key}: {value}" for key, value in passport.special.items() if value != _RIGHT]
     yield f"{len(passport.special)} cases of NaN, Inf, overflow", "; ".join(wrong) or _RIGHT
-    yield "a row's bits depend on", _dependence(row)
+    yield f"a row of {row.problem} has other bits at", _dependence(row)
     yield "calls repeat bit for bit", _yes(row.repeats)
     executor = files.get("cpu")
     if executor is None or preset == "cpu" or name not in executor.stages:
@@ -161,13 +161,13 @@ def _column(
 
 def _dependence(row: Invariance) -> str:
     found = [
-        f"{what} ({first})"
-        for what, first in (("M", row.other_m), ("N", row.other_n), ("its place", row.other_place))
+        f"{what} {first}"
+        for what, first in (("M =", row.other_m), ("N =", row.other_n), ("row", row.other_place))
         if first != "none"
     ]
     if row.other_rows:
-        found.append("other rows")
-    return ", ".join(found) or "nothing else"
+        found.append("other values in other rows")
+    return ", ".join(found) or "no M, N, place or other rows that were tried"
 
 
 def _yes(value: bool) -> str:
