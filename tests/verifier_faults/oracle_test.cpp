@@ -193,7 +193,7 @@ class Compare : public testing::Test {
   }
 
   static constexpr std::size_t kRows = 131;
-  static constexpr std::size_t kCols = 97;
+  static constexpr std::size_t kCols = 126;  // with the rows one more than the threads of a block
   static constexpr std::size_t kLd = kCols + 3;
   Call product_{{kRows, kCols, 5}, 3, 1.0F, 0.0F, Inputs::kIntegers};
 };
@@ -232,10 +232,12 @@ TEST_F(Compare, AllowsWhatAPlanSaysOfItsOperands) {
   std::vector<double> largest(kRows + kCols);
   largest_on_host(product_.on_host, largest.data());
   for (const double each : largest) EXPECT_TRUE(each >= 1.0 && each <= 3.0) << each;
-  const double both = largest[70] * largest[kRows + 13];
-  const std::size_t element = 70 * kCols + 13;
-  EXPECT_EQ(compare({element}, 1.0F, {.operands = 1.0 / both}).mismatches, 0);
-  EXPECT_EQ(compare({element}, 1.0F, {.operands = 0.99 / both}).mismatches, 1);
+  for (const std::size_t col : {std::size_t{13}, kCols - 1}) {
+    const double both = largest[70] * largest[kRows + col];
+    const std::size_t element = 70 * kCols + col;
+    EXPECT_EQ(compare({element}, 1.0F, {.operands = 1.0 / both}).mismatches, 0);
+    EXPECT_EQ(compare({element}, 1.0F, {.operands = 0.99 / both}).mismatches, 1);
+  }
 }
 
 TEST_F(Compare, PassesAnEmptyResult) {
