@@ -1,4 +1,5 @@
-// One call of a stage on operands that the host has, and the parts of a passport made of such calls.
+// One call of a stage on operands that the host has, and the parts of a passport made of such
+// calls.
 #pragma once
 
 #include <cstdint>

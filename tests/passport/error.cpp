@@ -31,7 +31,8 @@ constexpr std::int64_t kHalf = kShape.k / 2;
 // Random u of the first half of K again in the second, so that the exact sum is 0.
 float cancelling(std::int64_t row, std::int64_t col, bool is_b, float) {
   const std::int64_t k = is_b ? row : col, other = is_b ? col : row;
-  const float u = uniform(is_b ? kSeedB : kSeedA, static_cast<std::uint64_t>(other * kHalf + k % kHalf));
+  const float u =
+      uniform(is_b ? kSeedB : kSeedA, static_cast<std::uint64_t>(other * kHalf + k % kHalf));
   return is_b && k >= kHalf ? -u : u;
 }
 
@@ -40,17 +41,13 @@ constexpr Class kClasses[] = {
     {"positive", [](std::int64_t, std::int64_t, bool, float u) { return std::abs(u); }},
     {"whole numbers to 3",
      [](std::int64_t, std::int64_t, bool, float u) { return std::floor(3.5F * u); }},
-    {"exponents from -20 to 20",
-     [](std::int64_t row, std::int64_t col, bool, float u) { return u * power(row * 31 + col, 20); }},
+    {"exponents from -20 to 20", [](std::int64_t row, std::int64_t col, bool,
+                                    float u) { return u * power(row * 31 + col, 20); }},
     {"sums that cancel", cancelling},
-    {"graded rows and columns",
-     [](std::int64_t row, std::int64_t col, bool is_b, float u) {
-       return u * power(is_b ? col : row, 30);
-     }},
-    {"graded along K",
-     [](std::int64_t row, std::int64_t col, bool is_b, float u) {
-       return is_b ? u / power(row, 20) : u * power(col, 20);
-     }},
+    {"graded rows and columns", [](std::int64_t row, std::int64_t col, bool is_b,
+                                   float u) { return u * power(is_b ? col : row, 30); }},
+    {"graded along K", [](std::int64_t row, std::int64_t col, bool is_b,
+                          float u) { return is_b ? u / power(row, 20) : u * power(col, 20); }},
 };
 
 Inputs inputs_of(const Class& which) {
@@ -103,7 +100,9 @@ double share_of(const Problem& problem, const Inputs& inputs, const std::vector<
 // Rows of A and columns of B that are zero make rows and columns of C that are.
 bool keeps_zeros(const Stage& stage) {
   Inputs inputs = inputs_of(kClasses[0]);
-  const auto is_zero = [](std::size_t row, std::size_t col) { return row % 3 == 0 || col % 4 == 0; };
+  const auto is_zero = [](std::size_t row, std::size_t col) {
+    return row % 3 == 0 || col % 4 == 0;
+  };
   for (std::size_t i = 0; i < inputs.a.size(); ++i) {
     if (is_zero(i / kShape.k, 1)) inputs.a[i] = 0.0F;
   }

@@ -1,5 +1,6 @@
 // make_passport STAGE...: the numerical passports of these stages on this build's device, as JSON.
-// make_passport --shapes=COUNT STAGE: that many random shapes of a stage whose results must be exact.
+// make_passport --shapes=COUNT STAGE: that many random shapes of a stage whose results must be
+// exact.
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -41,8 +42,8 @@ int main(int argc, char** argv) try {
       std::cerr << "make_passport: there is no stage " << word << "; stages.json lists them\n";
       return 2;
     }
-    stages.add(argv[i], num_shapes > 0 ? passport::yardstick_json(*stage, num_shapes)
-                                       : passport_of(*stage));
+    stages.add(argv[i],
+               num_shapes > 0 ? passport::yardstick_json(*stage, num_shapes) : passport_of(*stage));
   }
   std::cout << passport::Object()
                    .add_text("device", device::current().name)

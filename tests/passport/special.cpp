@@ -61,8 +61,7 @@ constexpr Plant kPlants[] = {
        std::fill(at.inputs.b.begin(), at.inputs.b.end(), 0.0F);
        for (std::int64_t k = 0; k < kShape.k; ++k) at.a(k) = kMax / 4, at.b(k) = 1.0F;
      }},
-    {"alpha that overflows",
-     [](Operands& at) { at.problem.alpha = 1e30F, at.only(1e20F, 1.0F); }},
+    {"alpha that overflows", [](Operands& at) { at.problem.alpha = 1e30F, at.only(1e20F, 1.0F); }},
     {"the largest number", [](Operands& at) { at.only(kMax, 1.0F); }},
     {"a subnormal product", [](Operands& at) { at.only(0x1p-100F, 0x1p-40F); }},
     {"a subnormal operand", [](Operands& at) { at.only(0x1p-140F, 1.0F); }},

@@ -75,7 +75,8 @@ std::string joined(const std::vector<std::string>& parts) {
 
 Tree Summation::tree_of(const Products& products) {
   if (products.size() == 1) return {};
-  std::map<std::int64_t, Products> joins;  // by the size of the subtree in which they meet the first
+  std::map<std::int64_t, Products>
+      joins;  // by the size of the subtree in which they meet the first
   for (std::size_t j = 1; j < products.size(); ++j) {
     joins[subtree(products[0], products[j])].push_back(products[j]);
   }

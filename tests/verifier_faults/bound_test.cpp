@@ -84,8 +84,8 @@ TEST(Bound, AChainLongerThanKAndAFewIsRefused) {
   }
 }
 
-// A stage that rounds its operands, too: what it may be off by depends on the largest element of the
-// row and of the column, not of others.
+// A stage that rounds its operands, too: what it may be off by depends on the largest element of
+// the row and of the column, not of others.
 struct Largest {
   double of_row[4], of_col[5];
 };
@@ -150,7 +150,8 @@ TEST(Bound, OfRoundedOperandsIsThatOfTheRowAndTheColumn) {
     for (const double share : {0.9, 1.1}) {
       wrong_by = share;
       const Verdict verdict = verify(stage, test_case, kOneOrder);
-      EXPECT_EQ(verdict.check, share < 1.0 ? "" : "bound") << wrong_element << "\n" << verdict.report;
+      EXPECT_EQ(verdict.check, share < 1.0 ? "" : "bound") << wrong_element << "\n"
+                                                           << verdict.report;
     }
   }
 }
@@ -162,9 +163,9 @@ TEST(Bound, TheOrderOfARunEndsWithIt) {
   EXPECT_TRUE(verify(rounding_faults().front(), test_case, kSample).ok);
   constexpr std::int64_t kCount = 1 << 20;
   const device::Buffer buffer(kCount * sizeof(float));
-  ASSERT_TRUE(fill(reinterpret_cast<float*>(buffer.data()), kCount, verifier::Inputs::kUniform, 1,
-                   nullptr)
-                  .ok());
+  ASSERT_TRUE(
+      fill(reinterpret_cast<float*>(buffer.data()), kCount, verifier::Inputs::kUniform, 1, nullptr)
+          .ok());
   EXPECT_TRUE(device::synchronize().ok());
   EXPECT_EQ(verifier::blocks_run().run, verifier::blocks_run().all);
 }

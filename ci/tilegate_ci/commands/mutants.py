@@ -13,7 +13,7 @@ from tilegate_ci.core import formats
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.stages import read_stages
 from tilegate_ci.measure.builds import run_cmake
-from tilegate_ci.mutants.campaign import Journal, Record, draw, key_of, record_of, try_all
+from tilegate_ci.mutants.campaign import MutantJournal, Record, draw, key_of, record_of, try_all
 from tilegate_ci.mutants.ninja import Build
 from tilegate_ci.mutants.reach import GROUPS
 from tilegate_ci.mutants.table import (
@@ -40,15 +40,21 @@ EXAMPLES = """examples:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--preset", choices=sorted(GROUPS), default="cpu", help="default: cpu")
     again = "may be repeated"
-    command.add_argument("--rung", metavar="NAME", action="append", default=[], help=f"only its files; {again}")
-    command.add_argument("--file", metavar="GLOB", action="append", default=[], help=f"only these files; {again}")
+    command.add_argument(
+        "--rung", metavar="NAME", action="append", default=[], help=f"only its files; {again}"
+    )
+    command.add_argument(
+        "--file", metavar="GLOB", action="append", default=[], help=f"only these files; {again}"
+    )
     command.add_argument("--sample", type=count, metavar="N", help="so many of each kind of file")
     how = "of the sample; default: the day's, so that each night draws others"
     command.add_argument("--seed", type=seed, default=date.today().toordinal(), help=how)
     command.add_argument("--jobs", type=count, default=os.cpu_count(), help="default: one per core")
     command.add_argument("--minutes", type=seconds, default=math.inf, help="begin none after these")
     command.add_argument("--resume", action="store_true", help="keep what the journal has")
-    command.add_argument("--survivors", action="store_true", help="try the journal's survivors again")
+    command.add_argument(
+        "--survivors", action="store_true", help="try the journal's survivors again"
+    )
     command.add_argument("--journal", type=Path, help="default: build/mutants-PRESET.jsonl")
     how = f"write {RESULTS.as_posix()} and its page from the journals, and try nothing"
     command.add_argument("--update", action="store_true", help=how)
@@ -61,11 +67,15 @@ def run(arguments: argparse.Namespace) -> int:
     repository, preset = arguments.repository.resolve(), arguments.preset
     if arguments.update:
         return _update(repository)
-    journal = Journal(arguments.journal or _journal(repository, preset))
+    journal = MutantJournal(arguments.journal or _journal(repository, preset))
     commit = commit_of(arguments)
     programs = {name for group in GROUPS[preset] for name in group.programs}
     run_cmake(["--preset", preset], repository, preset)
-    run_cmake(["--build", "--preset", preset, "--target", *sorted(programs), "stages_json"], repository, preset)
+    run_cmake(
+        ["--build", "--preset", preset, "--target", *sorted(programs), "stages_json"],
+        repository,
+        preset,
+    )
     build = Build(repository, repository / "build" / preset)
     globs = [*arguments.file, *_globs_of(build, arguments.rung)]
     mutants = draw(repository, preset, globs, arguments.sample, arguments.seed)
@@ -107,7 +117,7 @@ def _update(repository: Path) -> int:
     listed = formats.load(EquivalentFile, repository / EQUIVALENT).equivalent
     campaigns = []
     for preset in DEVICES:
-        records = Journal(_journal(repository, preset)).read()
+        records = MutantJournal(_journal(repository, preset)).read()
         if records:
             campaigns.append(campaign_of(preset, records, listed))
     if not campaigns:

@@ -1,4 +1,4 @@
-"""Many mutants: which are drawn, their trials side by side, and the journal of what came of them."""
+"""Many mutants: which are drawn, their trials side by side, and the journal of their outcomes."""
 
 import json
 import queue
@@ -14,7 +14,7 @@ from tilegate_ci.core.git import git
 from tilegate_ci.core.progress import Steps
 from tilegate_ci.core.stages import read_stages
 from tilegate_ci.mutants.ninja import Build
-from tilegate_ci.mutants.reach import GROUPS, Step, group_of, steps_for
+from tilegate_ci.mutants.reach import GROUPS, TrialStep, group_of, steps_for
 from tilegate_ci.mutants.rules import RULES, Mutant, mutants_of, read_rules
 from tilegate_ci.mutants.trial import Baselines, Trial, kill_running
 
@@ -36,7 +36,7 @@ def record_of(mutant: Mutant) -> Record:
     }
 
 
-class Journal:
+class MutantJournal:
     """A line of JSON per mutant; what a broken run has written is whole."""
 
     def __init__(self, path: Path) -> None:
@@ -96,14 +96,14 @@ def try_all(
     build: Build,
     preset: str,
     mutants: Sequence[Mutant],
-    journal: Journal,
+    journal: MutantJournal,
     jobs: int,
     commit: str,
     stop_at: float,
 ) -> None:
     """A trial for each mutant, its record in the journal; none begins after `stop_at`."""
     tests, stages = build.tests(), read_stages(build.folder)
-    plans: dict[str, list[Step]] = {}
+    plans: dict[str, list[TrialStep]] = {}
     for file in sorted({mutant.file for mutant in mutants}):
         group = group_of(preset, file)
         assert group
@@ -166,4 +166,3 @@ def _until(waiting: "queue.Queue[Mutant]", stop_at: float) -> Iterator[Mutant]:
             yield waiting.get_nowait()
         except queue.Empty:
             return
-

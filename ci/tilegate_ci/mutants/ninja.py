@@ -14,7 +14,7 @@ from tilegate_ci.core.files import GateError
 
 
 @dataclass(frozen=True)
-class Test:
+class CTest:
     """One entry of ctest. `program` is the built one that it runs, as the command names it."""
 
     name: str
@@ -44,7 +44,7 @@ class Build:
             target, _, names = path.read_text("utf-8").replace("\\\n", " ").partition(": ")
             self.sources[self._name(target)] = {self._source(name) for name in names.split()}
 
-    def tests(self) -> list[Test]:
+    def tests(self) -> list[CTest]:
         text = self._run("ctest", "--show-only=json-v1")
         built = f"{self.folder}/"
         found = []
@@ -53,7 +53,7 @@ class Build:
             command = entry.get("command", [])
             programs = [word for word in command if word.startswith(built) and "=" not in word]
             found.append(
-                Test(
+                CTest(
                     entry["name"],
                     tuple(command),
                     properties.get("WORKING_DIRECTORY", str(self.folder)),

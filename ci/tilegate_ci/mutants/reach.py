@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
 from tilegate_ci.core.stages import Stage
-from tilegate_ci.mutants.ninja import Build, Test
+from tilegate_ci.mutants.ninja import Build, CTest
 
 # A header that many rungs share is tried with so many of them, the first and the last included.
 _RUNGS_OF_SHARED = 3
@@ -87,7 +87,14 @@ GROUPS = {
                 r"ladder\.(SharedMemory|AsyncCopy)\.(ExactOnIntegers|MemoryContract|Repeatable)",
                 r"watched\.Naive",
             ),
-            ("simt_test", "async_test", "counters_test", "verifier_test", "ladder_test", "watched_test"),
+            (
+                "simt_test",
+                "async_test",
+                "counters_test",
+                "verifier_test",
+                "ladder_test",
+                "watched_test",
+            ),
         ),
     ),
     "gpu": (
@@ -112,12 +119,12 @@ GROUPS = {
 
 
 @dataclass(frozen=True)
-class Step:
+class TrialStep:
     """Tests of one program, and its objects that the mutant changes."""
 
     program: str
     objects: tuple[str, ...]
-    tests: tuple[Test, ...]
+    tests: tuple[CTest, ...]
 
 
 def group_of(preset: str, file: str) -> Group | None:
@@ -144,8 +151,8 @@ def rungs_of(build: Build, file: str, stages: Sequence[Stage]) -> list[Stage]:
 
 
 def steps_for(
-    build: Build, tests: Sequence[Test], stages: Sequence[Stage], group: Group, file: str
-) -> list[Step]:
+    build: Build, tests: Sequence[CTest], stages: Sequence[Stage], group: Group, file: str
+) -> list[TrialStep]:
     """What to build and run for a mutant of the file, in this order, until one test is red."""
     if not group.of_rungs:
         kernels = {str(each) for stage in stages for each in stage.sources}
@@ -165,8 +172,8 @@ def steps_for(
 
 
 def _steps(
-    build: Build, tests: Sequence[Test], patterns: Sequence[str], file: str, among: set[str]
-) -> list[Step]:
+    build: Build, tests: Sequence[CTest], patterns: Sequence[str], file: str, among: set[str]
+) -> list[TrialStep]:
     changed = {name for name in among if file in build.sources[name]}
     found = []
     for pattern in patterns:
@@ -174,12 +181,14 @@ def _steps(
         matching = [test for test in tests if test.program and re.fullmatch(pattern, test.name)]
         if rung:
             matching = [
-                replace(test, name=f"{test.name} of {rung}", command=(*test.command, "--rung", rung))
+                replace(
+                    test, name=f"{test.name} of {rung}", command=(*test.command, "--rung", rung)
+                )
                 for test in matching
             ]
         for program in dict.fromkeys(test.program for test in matching):
             objects = tuple(name for name in build.objects(program) if name in changed)
             if objects:
                 mine = tuple(test for test in matching if test.program == program)
-                found.append(Step(program, objects, mine))
+                found.append(TrialStep(program, objects, mine))
     return found

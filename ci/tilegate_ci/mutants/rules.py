@@ -28,13 +28,13 @@ class Mutant:
 
 
 @dataclass(frozen=True)
-class Rule:
+class FaultRule:
     kind: str
     pattern: re.Pattern[str]
     replacement: str
 
 
-def read_rules(path: Path) -> list[Rule]:
+def read_rules(path: Path) -> list[FaultRule]:
     found, kind = [], ""
     for number, line in enumerate(read_text(path).splitlines(), 1):
         if line.startswith("[") and line.endswith("]") and "==>" not in line:
@@ -44,15 +44,17 @@ def read_rules(path: Path) -> list[Rule]:
             if not arrow:
                 pattern, arrow, replacement = line.partition(" ==>")
             try:
-                found.append(Rule(kind, re.compile(pattern), replacement))
+                found.append(FaultRule(kind, re.compile(pattern), replacement))
             except re.error as problem:
                 raise GateError(f"{path}: line {number}: {problem}") from problem
             if not (arrow and kind):
-                raise GateError(f"{path}: line {number}: not `regex ==> replacement` below a [kind]")
+                raise GateError(
+                    f"{path}: line {number}: not `regex ==> replacement` below a [kind]"
+                )
     return found
 
 
-def mutants_of(repository: Path, file: str, rules: list[Rule]) -> list[Mutant]:
+def mutants_of(repository: Path, file: str, rules: list[FaultRule]) -> list[Mutant]:
     """All of them, each changed line once, in the order of the lines."""
     found: dict[tuple[int, str], Mutant] = {}
     for number, line in enumerate(read_text(repository / file).splitlines(), 1):
@@ -65,7 +67,7 @@ def mutants_of(repository: Path, file: str, rules: list[Rule]) -> list[Mutant]:
     return list(found.values())
 
 
-def _changed(line: str, rule: Rule) -> Iterator[str]:
+def _changed(line: str, rule: FaultRule) -> Iterator[str]:
     code = _STRING_OR_COMMENT.sub(lambda match: "\0" * len(match[0]), line).rstrip("\0 ")
     for match in rule.pattern.finditer(code):
         start, end = match.span()

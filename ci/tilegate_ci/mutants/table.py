@@ -13,18 +13,23 @@ from tilegate_ci.mutants.campaign import Record, key_of
 from tilegate_ci.mutants.reach import GROUPS, group_of
 
 FOLDER = Path("tests/mutants")
-PAGE, RESULTS, EQUIVALENT = FOLDER / "README.md", FOLDER / "results.json", FOLDER / "equivalent.json"
+PAGE, RESULTS, EQUIVALENT = (
+    FOLDER / "README.md",
+    FOLDER / "results.json",
+    FOLDER / "equivalent.json",
+)
 BLOCK = "mutants"
-DEVICES = {"cpu": "On the executor", "gpu": "On a GPU"}
+Preset = Literal["cpu", "gpu"]
+DEVICES: dict[Preset, str] = {"cpu": "On the executor", "gpu": "On a GPU"}
 
 
-class Change(Model):
+class MutatedLine(Model):
     file: Line
     before: Line
     after: str
 
 
-class Equivalent(Change):
+class Equivalent(MutatedLine):
     """A mutant that does what the original does, or what is as right. Reviewed like code."""
 
     reason: Line
@@ -45,17 +50,19 @@ class FileRow(Model):
 
 
 class Campaign(Model):
-    preset: Literal["cpu", "gpu"]
+    preset: Preset
     commits: list[Commit]
     files: list[FileRow]
-    survivors: list[Change]
+    survivors: list[MutatedLine]
 
 
 class ResultsFile(Document):
     campaigns: list[Campaign]
 
 
-def campaign_of(preset: str, records: Sequence[Record], listed: Iterable[Equivalent]) -> Campaign:
+def campaign_of(
+    preset: Preset, records: Sequence[Record], listed: Iterable[Equivalent]
+) -> Campaign:
     known = {(each.file, each.before, each.after) for each in listed}
     by_file: dict[str, Counter[str]] = {}
     survivors = []
@@ -65,7 +72,7 @@ def campaign_of(preset: str, records: Sequence[Record], listed: Iterable[Equival
             outcome = "equivalent"
         elif outcome == "survived":
             file, before, after = key_of(record)
-            survivors.append(Change(file=file, before=before, after=after))
+            survivors.append(MutatedLine(file=file, before=before, after=after))
         by_file.setdefault(str(record["file"]), Counter())[outcome] += 1
     rows = [
         FileRow(

@@ -17,17 +17,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.mutants.ninja import Build, Test, in_tree
-from tilegate_ci.mutants.reach import Step
+from tilegate_ci.mutants.ninja import Build, CTest, in_tree
+from tilegate_ci.mutants.reach import TrialStep
 from tilegate_ci.mutants.rules import Mutant, apply
 
 _COMPILE_S = 600.0
 _running: set[int] = set()  # process groups
-_TELLING = re.compile(r"fails the check|HAZARD|additions|is no sum|[Ff]ailure|FAILED|error|Error|->")
+_TELLING = re.compile(
+    r"fails the check|HAZARD|additions|is no sum|[Ff]ailure|FAILED|error|Error|->"
+)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """`by` is the test that was red, `why` the first line that says so."""
 
     outcome: str  # killed, survived, same code, does not compile
@@ -43,7 +45,7 @@ class Baselines:
     alone: threading.Lock = field(default_factory=threading.Lock)  # of tests that use much memory
     _locks: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
 
-    def limit(self, test: Test) -> float:
+    def limit(self, test: CTest) -> float:
         with self._locks[test.name]:
             if test.name not in self.seconds:
                 began = time.monotonic()
@@ -66,7 +68,7 @@ class Trial:
             ignore = shutil.ignore_patterns("__pycache__")
             shutil.copytree(build.repository / name, self._tree / name, ignore=ignore)
 
-    def run(self, mutant: Mutant, steps: Sequence[Step]) -> Outcome:
+    def run(self, mutant: Mutant, steps: Sequence[TrialStep]) -> TrialOutcome:
         path = self._tree / mutant.file
         shutil.rmtree(self._folder / "made", ignore_errors=True)
         (self._folder / "made").mkdir()
@@ -76,13 +78,13 @@ class Trial:
         finally:
             shutil.copy2(self._build.repository / mutant.file, path)
 
-    def _outcome(self, steps: Sequence[Step]) -> Outcome:
+    def _outcome(self, steps: Sequence[TrialStep]) -> TrialOutcome:
         differs = not steps
         compiled: dict[str, Path] = {}
         for step in steps:
             for name in step.objects:
                 if name not in compiled and not self._compile(name, compiled):
-                    return Outcome("does not compile")
+                    return TrialOutcome("does not compile")
             changed = [name for name in step.objects if not self._is_same(name, compiled[name])]
             if not changed:
                 continue
@@ -90,14 +92,16 @@ class Trial:
             outcome = self._run_tests(step, {name: compiled[name] for name in changed})
             if outcome is not None:
                 return outcome
-        return Outcome("survived" if differs else "same code")
+        return TrialOutcome("survived" if differs else "same code")
 
     def _compile(self, name: str, compiled: dict[str, Path]) -> bool:
         base = self._folder / "made" / f"{len(compiled)}"
         command = in_tree(self._build.command(name), self._build.repository, self._tree)
         command = command.partition(" && /usr/bin/cmake -E cmake_transform_depfile")[0]
         stem = re.escape(name.removesuffix(".o"))
-        command = re.sub(rf"(?:{re.escape(str(self._build.folder))}/)?{stem}(?=\.)", str(base), command)
+        command = re.sub(
+            rf"(?:{re.escape(str(self._build.folder))}/)?{stem}(?=\.)", str(base), command
+        )
         status, _ = execute(["sh", "-c", f"{command} -w" if " && " not in command else command],
                             _COMPILE_S, folder=self._build.folder)  # fmt: skip
         compiled[name] = base.with_suffix(".o")
@@ -106,7 +110,7 @@ class Trial:
     def _is_same(self, name: str, made: Path) -> bool:
         return fingerprint(self._build.folder / name) == fingerprint(made)
 
-    def _run_tests(self, step: Step, changed: dict[str, Path]) -> Outcome | None:
+    def _run_tests(self, step: TrialStep, changed: dict[str, Path]) -> TrialOutcome | None:
         program = self._folder / "made" / Path(step.program).name
         words, objects = [], [str(path) for path in changed.values()]
         for word in shlex.split(self._build.command(step.program)):
@@ -119,7 +123,7 @@ class Trial:
         command = shlex.join([*words[:at], *objects, *words[at:]]).replace("'&&'", "&&")
         status, output = execute(["sh", "-c", command], _COMPILE_S, folder=self._build.folder)
         if status:
-            return Outcome("does not compile", why=_telling(output))
+            return TrialOutcome("does not compile", why=_telling(output))
         original = str(self._build.folder / step.program)
         for test in step.tests:
             alone = self._baselines.alone if test.locks else contextlib.nullcontext()
@@ -130,14 +134,14 @@ class Trial:
                 limit = self._baselines.limit(test)
                 status, output = execute(words, limit, test)
             if status is None:
-                return Outcome("killed", test.name, f"not done after {limit:.0f} s")
+                return TrialOutcome("killed", test.name, f"not done after {limit:.0f} s")
             if status not in (0, 77):
-                return Outcome("killed", test.name, _telling(output) or f"ended with {status}")
+                return TrialOutcome("killed", test.name, _telling(output) or f"ended with {status}")
         return None
 
 
 def execute(
-    command: Sequence[str], limit: float, test: Test | None = None, folder: Path | None = None
+    command: Sequence[str], limit: float, test: CTest | None = None, folder: Path | None = None
 ) -> tuple[int | None, str]:
     """Its status, None where it was not done in time, and what it printed."""
     variables = dict(word.split("=", 1) for word in test.environment) if test else {}

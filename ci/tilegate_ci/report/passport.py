@@ -132,9 +132,7 @@ def _made_on(file: PassportFile) -> str:
     return f"{_title(file)}{made_with}, commit {file.commit[:12]}{file.commit[40:]}"
 
 
-def _column(
-    name: str, preset: str, files: dict[str, PassportFile]
-) -> Iterator[tuple[str, str]]:
+def _column(name: str, preset: str, files: dict[str, PassportFile]) -> Iterator[tuple[str, str]]:
     """Title and cell of each row."""
     passport = files[preset].stages[name]
     sums, error, row = passport.sum, passport.error, passport.invariance
