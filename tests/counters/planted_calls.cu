@@ -163,6 +163,13 @@ Problem batched() {
   return problem;
 }
 
+// Both products have one A.
+Problem shared() {
+  Problem problem = batched();
+  problem.stride_a = 0;
+  return problem;
+}
+
 // The rows of two matrices of A lie in turn.
 Problem interleaved() {
   Problem problem = batched();
@@ -204,6 +211,7 @@ std::span<const PlantedCall> planted_calls() {
             "store to memory outside every operand, 2 elements before the first of c, at"),
       PLANT(kLoadsPaddingOfA, batched(),
             "load of the padding of a\\[[01]\\] after row 1, column 3 of 3"),
+      PLANT(kLoadsPaddingOfA, shared(), "load of the padding of a after row 1, column 3 of 3"),
       PLANT(kLoadsBetweenMatrices, batched(), "load of what lies between two matrices of a, at"),
       PLANT(kStoresTwice, batched(), "second store to c\\[0\\]\\(3, 5\\), at"),
       PLANT(kLoadsPaddingOfA, interleaved(),

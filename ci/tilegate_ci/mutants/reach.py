@@ -64,7 +64,7 @@ GROUPS = {
             "counters and hazards",
             ("kernels/device/cpu/counted/*pp",),
             (
-                r"counters\.hazards",
+                r"counters\.(hazards|usage)",
                 r"watched_faults\..*",
                 r"counters\.baseline@Warptile",
                 r"counters\.baseline@SplitK",
