@@ -45,6 +45,22 @@ TEST(Fill, ValuesAreWhatTheInputsSay) {
   EXPECT_LT(std::fabs(sum / kCount), 0.03);
 }
 
+TEST(Fill, PickedValuesNeedAllBits) {
+  constexpr int kCount = 10000;
+  std::set<float> values;
+  int negative = 0;
+  for (int i = 0; i < kCount; ++i) {
+    const float x = input_value(Inputs::kPicksFromA, 3, static_cast<std::uint64_t>(i));
+    const float significand = std::fabs(x) * 0x1p23F;
+    ASSERT_TRUE(significand >= 0x1p23F && significand < 0x1p24F) << x;
+    ASSERT_EQ(std::fmod(significand, 2.0F), 1.0F) << x;
+    values.insert(x);
+    negative += x < 0.0F;
+  }
+  EXPECT_GT(values.size(), kCount - 50U);
+  EXPECT_NEAR(negative, kCount / 2, kCount / 20);
+}
+
 TEST(Fill, SeedsAndIndicesMakeDifferentStreams) {
   std::set<float> values;
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
