@@ -13,9 +13,9 @@ from tilegate_ci.mutants.ninja import CTest, in_tree
 from tilegate_ci.mutants.reach import GROUPS, group_of
 from tilegate_ci.mutants.rules import RULES, Mutant, apply, mutants_of, read_rules
 from tilegate_ci.mutants.table import (
-    EQUIVALENT,
+    KNOWN,
     PAGE,
-    EquivalentFile,
+    KnownFile,
     campaign_of,
     page,
 )
@@ -136,19 +136,25 @@ def test_the_table_counts():
         record_of(Mutant(file, 1, "k", "a", str(i))) | {"outcome": outcome, "commit": "a" * 40}
         for i, outcome in enumerate(outcomes)
     ]
-    text = json.dumps({"file": file, "before": "a", "after": "2", "reason": "because"})
-    known = formats.parse(EquivalentFile, f'{{"schema": 1, "equivalent": [{text}]}}', "known")
-    campaign = campaign_of("cpu", records, known.equivalent)
+    explained = {"file": file, "before": "a", "reason": "because"}
+    text = json.dumps(
+        [
+            {**explained, "after": "2", "equivalent": True},
+            {**explained, "after": "3", "equivalent": False},
+        ]
+    )
+    known = formats.parse(KnownFile, f'{{"schema": 1, "known": {text}}}', "known")
+    campaign = campaign_of("cpu", records, known.known)
     (row,) = campaign.files
     assert (row.mutants, row.killed, row.equivalent, row.does_not_compile) == (5, 2, 2, 1)
-    assert [each.after for each in campaign.survivors] == ["3"]
+    assert [(each.after, each.reason) for each in campaign.survivors] == [("3", "because")]
 
 
 def test_the_page_is_what_the_results_say():
     assert read_text(REPOSITORY / PAGE) == page(REPOSITORY), "ci/gate mutants --update writes it"
 
 
-def test_equivalent_mutants_are_of_lines_that_are_there():
-    for each in formats.load(EquivalentFile, REPOSITORY / EQUIVALENT).equivalent:
+def test_known_mutants_are_of_lines_that_are_there():
+    for each in formats.load(KnownFile, REPOSITORY / KNOWN).known:
         lines = [line.strip() for line in read_text(REPOSITORY / each.file).splitlines()]
         assert each.before in lines, each

@@ -18,10 +18,11 @@ from tilegate_ci.mutants.ninja import Build
 from tilegate_ci.mutants.reach import GROUPS
 from tilegate_ci.mutants.table import (
     DEVICES,
-    EQUIVALENT,
+    KNOWN,
     PAGE,
     RESULTS,
-    EquivalentFile,
+    KnownFile,
+    KnownMutant,
     ResultsFile,
     campaign_of,
     page,
@@ -83,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.survivors:
         survived = {key for key, record in old.items() if record["outcome"] == "survived"}
         mutants = draw(repository, preset, globs, None, arguments.seed)
+        survived -= {each.key for each in _known(repository)}
         mutants = [each for each in mutants if key_of(record_of(each)) in survived]
     elif arguments.resume:
         mutants = [each for each in mutants if key_of(record_of(each)) not in old]
@@ -93,13 +95,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _report(repository: Path, records: list[Record], seed: int) -> int:
-    listed = formats.load(EquivalentFile, repository / EQUIVALENT).equivalent
-    known = {(each.file, each.before, each.after) for each in listed}
+    known = {each.key for each in _known(repository)}
     outcomes = []
     for record in records:
         outcome = record["outcome"]
         if outcome == "survived" and key_of(record) in known:
-            outcome = "known as equivalent"
+            outcome = "known to survive"
         elif outcome == "survived":
             print(f"{record['file']}:{record['line']}: {record['before']}")
             print(f"  survived as: {record['after']}")
@@ -109,12 +110,16 @@ def _report(repository: Path, records: list[Record], seed: int) -> int:
     return int("survived" in outcomes)
 
 
+def _known(repository: Path) -> list[KnownMutant]:
+    return formats.load(KnownFile, repository / KNOWN).known
+
+
 def _journal(repository: Path, preset: str) -> Path:
     return repository / "build" / f"mutants-{preset}.jsonl"
 
 
 def _update(repository: Path) -> int:
-    listed = formats.load(EquivalentFile, repository / EQUIVALENT).equivalent
+    listed = _known(repository)
     campaigns = []
     for preset in DEVICES:
         records = MutantJournal(_journal(repository, preset)).read()

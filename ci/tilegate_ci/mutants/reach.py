@@ -67,7 +67,7 @@ GROUPS = {
                 r"counters\.(hazards|usage)",
                 r"watched_faults\..*",
                 r"counters\.baseline@Warptile",
-                r"counters\.baseline@SplitK",
+                r"counters\.baseline@AsyncCopy",
                 r"watched\.(Naive|SplitK)",
             ),
             ("counters_test", "watched_faults_test", *_COUNTED),

@@ -7,17 +7,13 @@ from typing import Literal
 
 from tilegate_ci.core import formats
 from tilegate_ci.core.files import read_text
-from tilegate_ci.core.formats import Commit, Document, Line, Model, Natural
+from tilegate_ci.core.formats import Commit, Document, Line, Model, Natural, Text
 from tilegate_ci.core.markdown import table, with_block
 from tilegate_ci.mutants.campaign import Record, key_of
 from tilegate_ci.mutants.reach import GROUPS, group_of
 
 FOLDER = Path("tests/mutants")
-PAGE, RESULTS, EQUIVALENT = (
-    FOLDER / "README.md",
-    FOLDER / "results.json",
-    FOLDER / "equivalent.json",
-)
+PAGE, RESULTS, KNOWN = FOLDER / "README.md", FOLDER / "results.json", FOLDER / "known.json"
 BLOCK = "mutants"
 Preset = Literal["cpu", "gpu"]
 DEVICES: dict[Preset, str] = {"cpu": "On the executor", "gpu": "On a GPU"}
@@ -28,15 +24,25 @@ class MutatedLine(Model):
     before: Line
     after: str
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.file, self.before, self.after
 
-class Equivalent(MutatedLine):
-    """A mutant that does what the original does, or what is as right. Reviewed like code."""
 
+class KnownMutant(MutatedLine):
+    """Why no test sees it. An equivalent one does what the original does, or what is as right;
+    others are held against the tests. Reviewed like code."""
+
+    equivalent: bool
     reason: Line
 
 
-class EquivalentFile(Document):
-    equivalent: list[Equivalent]
+class KnownFile(Document):
+    known: list[KnownMutant]
+
+
+class Survivor(MutatedLine):
+    reason: Text  # empty where nobody has said why
 
 
 class FileRow(Model):
@@ -53,7 +59,7 @@ class Campaign(Model):
     preset: Preset
     commits: list[Commit]
     files: list[FileRow]
-    survivors: list[MutatedLine]
+    survivors: list[Survivor]
 
 
 class ResultsFile(Document):
@@ -61,18 +67,20 @@ class ResultsFile(Document):
 
 
 def campaign_of(
-    preset: Preset, records: Sequence[Record], listed: Iterable[Equivalent]
+    preset: Preset, records: Sequence[Record], listed: Iterable[KnownMutant]
 ) -> Campaign:
-    known = {(each.file, each.before, each.after) for each in listed}
+    known = {each.key: each for each in listed}
     by_file: dict[str, Counter[str]] = {}
     survivors = []
     for record in records:
         outcome = str(record["outcome"])
-        if outcome == "same code" or (outcome == "survived" and key_of(record) in known):
+        explained = known.get(key_of(record))
+        if outcome == "same code" or (outcome == "survived" and explained and explained.equivalent):
             outcome = "equivalent"
         elif outcome == "survived":
             file, before, after = key_of(record)
-            survivors.append(MutatedLine(file=file, before=before, after=after))
+            reason = explained.reason if explained else ""
+            survivors.append(Survivor(file=file, before=before, after=after, reason=reason))
         by_file.setdefault(str(record["file"]), Counter())[outcome] += 1
     rows = [
         FileRow(
@@ -85,7 +93,7 @@ def campaign_of(
         for file, found in sorted(by_file.items())
     ]
     commits = sorted({str(record["commit"]) for record in records})
-    survivors.sort(key=lambda each: (each.file, each.before, each.after))
+    survivors.sort(key=lambda each: each.key)
     return Campaign(preset=preset, commits=commits, files=rows, survivors=survivors)
 
 
@@ -109,12 +117,14 @@ def _campaign(campaign: Campaign) -> list[str]:
     commits = ", ".join(commit[:12] + commit[40:] for commit in campaign.commits)
     lines = [f"### {DEVICES[campaign.preset]}", "", *table(heads, rows), "", f"At {commits}.", ""]
     if campaign.survivors:
-        lines += ["Nothing sees these:", ""]
-        lines += [
-            f"- `{each.file}`: `{each.before}` as `{each.after}`" for each in campaign.survivors
-        ]
-        lines.append("")
+        lines += ["Survivors:", "", *(_survivor(each) for each in campaign.survivors), ""]
     return lines
+
+
+def _survivor(survivor: Survivor) -> str:
+    reason = survivor.reason or "**A hole.**"
+    where = survivor.file.removeprefix("kernels/device/cpu/")
+    return f"- `{where}`: `{survivor.before}` as `{survivor.after}`. {reason}"
 
 
 def _cells(rows: Sequence[FileRow]) -> list[str]:
