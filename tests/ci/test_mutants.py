@@ -17,6 +17,7 @@ from tilegate_ci.mutants.table import (
     PAGE,
     KnownFile,
     campaign_of,
+    of_today,
     page,
 )
 from tilegate_ci.mutants.trial import Baselines, execute, fingerprint
@@ -148,6 +149,14 @@ def test_the_table_counts():
     (row,) = campaign.files
     assert (row.mutants, row.killed, row.equivalent, row.does_not_compile) == (5, 2, 2, 1)
     assert [(each.after, each.reason) for each in campaign.survivors] == [("3", "because")]
+
+
+def test_lines_that_have_changed_are_no_longer_in_the_table(tmp_path):
+    (tmp_path / "f.cu").write_text("  a;\n")
+    places = (("f.cu", "a;"), ("f.cu", "b;"), ("g.cu", "a;"))
+    records = [record_of(Mutant(file, 1, "k", before, "")) for file, before in places]
+    kept = of_today(tmp_path, records)
+    assert [(record["file"], record["before"]) for record in kept] == [("f.cu", "a;")]
 
 
 def test_the_page_is_what_the_results_say():

@@ -34,16 +34,16 @@ template <Fault kFault>
 __global__ void read_peer(float* memory) {
   auto& words = device::shared_storage<Storage>().tile[0];
   const unsigned rank = device::cluster_rank();
+  constexpr bool kOnlyFirstReads = kFault == Fault::kEndsUnawareOfReader;
+  const unsigned next = kFault == Fault::kReachesBeyondCluster ? rank + 1 : (rank + 1) % kCluster;
+  const unsigned peer = kOnlyFirstReads && rank != 0 ? rank : next;
+  const float* const of_peer = device::cluster_peer(&words[0], peer);
   words[threadIdx.x] = memory[rank * kThreads + threadIdx.x];
   if (kFault == Fault::kThreadSkipsClusterBarrier && rank == 1 && threadIdx.x == 5) {
     __syncthreads();
   } else if (kFault != Fault::kReadsPeerTooEarly) {
     device::cluster_sync();
   }
-  constexpr bool kOnlyFirstReads = kFault == Fault::kEndsUnawareOfReader;
-  const unsigned next = kFault == Fault::kReachesBeyondCluster ? rank + 1 : (rank + 1) % kCluster;
-  const unsigned peer = kOnlyFirstReads && rank != 0 ? rank : next;
-  const float* const of_peer = device::cluster_peer(&words[0], peer);
   memory[kResults + blockIdx.x * kThreads + threadIdx.x] = of_peer[threadIdx.x];
   if (kFault != Fault::kEndsWhilePeerReads && !kOnlyFirstReads) device::cluster_sync();
 }

@@ -84,6 +84,20 @@ TEST(Bound, AChainLongerThanKAndAFewIsRefused) {
   }
 }
 
+Choice choose_huge_chain(const Problem& problem, const Device& device) {
+  Choice choice = rounding_faults().front().choose(problem, device);
+  choice.rounding_chain += std::int64_t{1} << 32;
+  return choice;
+}
+
+TEST(Bound, AChainOfMoreThan32BitsIsRefused) {
+  Stage stage = rounding_faults().front();
+  stage.choose = choose_huge_chain;
+  const Verdict verdict = verify(stage, {.problem = Problem::dense({5, 7, 9})}, kOneOrder);
+  EXPECT_NE(verdict.report.find("4294967307 is not in [1, 25]"), std::string::npos)
+      << verdict.report;
+}
+
 // A stage that rounds its operands, too: what it may be off by depends on the largest element of
 // the row and of the column, not of others.
 struct Largest {

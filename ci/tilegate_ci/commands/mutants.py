@@ -25,6 +25,7 @@ from tilegate_ci.mutants.table import (
     KnownMutant,
     ResultsFile,
     campaign_of,
+    of_today,
     page,
 )
 
@@ -122,7 +123,7 @@ def _update(repository: Path) -> int:
     listed = _known(repository)
     campaigns = []
     for preset in DEVICES:
-        records = MutantJournal(_journal(repository, preset)).read()
+        records = of_today(repository, MutantJournal(_journal(repository, preset)).read())
         if records:
             campaigns.append(campaign_of(preset, records, listed))
     if not campaigns:

@@ -66,6 +66,17 @@ class ResultsFile(Document):
     campaigns: list[Campaign]
 
 
+def of_today(repository: Path, records: Sequence[Record]) -> list[Record]:
+    """Without those whose line has changed since."""
+    files = {str(record["file"]) for record in records}
+    lines = {
+        file: {line.strip() for line in read_text(repository / file).splitlines()}
+        for file in files
+        if (repository / file).exists()
+    }
+    return [record for record in records if record["before"] in lines.get(str(record["file"]), ())]
+
+
 def campaign_of(
     preset: Preset, records: Sequence[Record], listed: Iterable[KnownMutant]
 ) -> Campaign:
