@@ -18,5 +18,8 @@ Status run_copies(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 Status run_boxes(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 template <int kN>
 Status run_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums);
+enum class FloatType { kF16, kBf16, kTf32 };
+template <FloatType kType, int kN>
+Status run_float_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 
 }  // namespace tilegate::async_model

@@ -2,6 +2,7 @@
 // prints a checksum of each, so that two devices can be compared with diff.
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "cases.hpp"
 
@@ -26,6 +27,15 @@ bool print(const char* name, Run run, std::uint32_t first, std::size_t count) {
   return true;
 }
 
+template <tilegate::async_model::FloatType kType>
+bool print_floats(const std::string& name, std::uint32_t first, std::size_t count) {
+  namespace model = tilegate::async_model;
+  return print((name + "_n64").c_str(), model::run_float_multiplications<kType, 64>, first,
+               count) &&
+         print((name + "_n128").c_str(), model::run_float_multiplications<kType, 128>, first,
+               count);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -39,6 +49,9 @@ int main(int argc, char** argv) {
   return print("copies", model::run_copies, first, count) &&
                  print("s8_n64", model::run_multiplications<64>, first, count) &&
                  print("s8_n128", model::run_multiplications<128>, first, count) &&
+                 print_floats<model::FloatType::kF16>("f16", first, count) &&
+                 print_floats<model::FloatType::kBf16>("bf16", first, count) &&
+                 print_floats<model::FloatType::kTf32>("tf32", first, count) &&
                  print("boxes", model::run_boxes, first, count)
              ? 0
              : 1;
