@@ -94,7 +94,7 @@ class Bench:
 
     def output(self, command):
         if command[0].endswith("plan"):
-            return "".join(f"{case}: A:1\n  class {CLASS}\n" for case in command[1:])
+            return "".join(f"{case}: A:1\n  class {CLASS}: chosen\n" for case in command[1:])
         problems = re.search(r"--shapes=(\S+)", " ".join(command))[1].split(",")
         return "".join(f"Sgemm@{c}:1/{p}/manual_time\n" for p in problems for c in "AB")
 

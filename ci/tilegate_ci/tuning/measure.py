@@ -60,7 +60,7 @@ class Tuner:
         """The class of each problem, as `plan` beside bench says."""
         cases = [f"{STAGE}/{problem}" for problem in problems]
         found = _output([str(self.binary.with_name("plan")), *cases])
-        classes = re.findall(r"^  class (\S+)", found, flags=re.MULTILINE)
+        classes = re.findall(r"^  class ([^\s:]+)", found, flags=re.MULTILINE)
         if len(classes) != len(problems):
             raise GateError(f"{self.binary.with_name('plan')}: it does not say the classes")
         return dict(zip(problems, classes, strict=True))
