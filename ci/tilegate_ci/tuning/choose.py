@@ -66,7 +66,8 @@ def _classes(rows: Iterable[Row]) -> dict[str, _Class]:
     by_class: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         by_class.setdefault(row.problem_class, {}).setdefault(row.problem, []).append(row)
-    return {name: _class(list(problems.values())) for name, problems in by_class.items()}
+    found = {name: _class(list(problems.values())) for name, problems in by_class.items()}
+    return {name: of for name, of in found.items() if of.speeds}
 
 
 def _class(problems: Sequence[Sequence[Row]]) -> _Class:
