@@ -175,5 +175,5 @@ def test_a_stale_cell_is_told(bench, capsys):
 
 
 def test_the_committed_table_follows_from_the_committed_rows():
-    grid = rows.load(REPOSITORY / "bench" / "tuning" / "grid.csv")
-    assert choose.load(choose.TABLE) == choose.cells(grid)
+    grid = rows.load(REPOSITORY / rows.GRID)
+    assert choose.load(REPOSITORY / choose.TABLE) == choose.cells(grid)

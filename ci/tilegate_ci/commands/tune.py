@@ -62,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     kernels = kernels_in(arguments.build)
     if arguments.check:
         return _check(kernels)
-    path = rows.OUTSIDE if arguments.outside else rows.GRID
+    path = REPOSITORY / (rows.OUTSIDE if arguments.outside else rows.GRID)
+    table_path = REPOSITORY / choose.TABLE
     make_folder(path.parent)
     with locked(path.parent):
         known = rows.load(path)
@@ -77,9 +78,10 @@ def run(arguments: argparse.Namespace) -> int:
             return UNFINISHED
         if not arguments.outside:
             table = choose.cells(rows.load(path))
-            choose.save(table, choose.TABLE)
-            message(f"{choose.TABLE}: {len(table)} cells; build again to use it")
-    outside, table = rows.load(rows.OUTSIDE), choose.load(choose.TABLE)
+            choose.save(table, table_path)
+            message(f"{table_path}: {len(table)} cells; build again to use it")
+    outside = rows.load(REPOSITORY / rows.OUTSIDE)
+    table = choose.load(table_path)
     sys.stdout.write("\n".join(statement(outside, table)) + "\n")
     return 0
 
@@ -110,7 +112,7 @@ def shapes() -> list[str]:
 
 
 def _check(kernels: dict[str, str]) -> int:
-    table = choose.load(choose.TABLE)
+    table = choose.load(REPOSITORY / choose.TABLE)
     stale = [cell for cell in table if not is_current(cell.code, kernels)]
     for cell in stale:
         message(f"{cell.gpu}, {cell.problem_class}: {cell.family} has other machine code now")

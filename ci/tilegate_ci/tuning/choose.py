@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, read_text, write_text
-from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.tuning.rows import Row
 
-TABLE = REPOSITORY / "kernels" / "sgemm" / "table.csv"
+TABLE = Path("kernels/sgemm/table.csv")
 LEAST_GAIN = 0.01  # of a cell over the cost models' choice
 _COLUMNS = ["gpu", "class", "family", "gain", "code"]
 

@@ -8,9 +8,8 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, read_text, rounded, write_text
-from tilegate_ci.core.model import REPOSITORY
 
-GRID = REPOSITORY / "bench" / "tuning" / "grid.csv"  # the problems that the table is made from
+GRID = Path("bench/tuning/grid.csv")  # the problems that the table is made from
 OUTSIDE = GRID.with_name("outside.csv")  # those that it is judged by
 STAGE = "Sgemm"
 
