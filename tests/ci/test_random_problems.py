@@ -28,7 +28,7 @@ def test_the_page_says_what_the_choice_keeps():
     common = {"problem_class": "3x3x3/NN/vvv", "problem": "8x8x8", "code": "aa", "gpu": "H200"}
     common |= {"microseconds": 1.0, "spread": 0.0, "commit": 40 * "a"}
     outside = [
-        rows.Row(configuration=name, rank=rank, of_cublas=of_cublas, **common)
+        rows.Timing(configuration=name, rank=rank, of_cublas=of_cublas, **common)
         for name, rank, of_cublas in (("A:1", 1, 1.0), ("B:1", 2, 1.5), ("C:1", 3, 2.0))
     ]
     cell = choose.Cell("H200", "3x3x3/NN/vvv", "B:1", 0.5, "aa")

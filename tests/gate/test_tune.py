@@ -11,19 +11,19 @@ from tilegate_ci.core.files import GateError
 from tilegate_ci.core.process import Process
 from tilegate_ci.measure.launcher import Launcher
 from tilegate_ci.tuning import choose, code, measure, rows
-from tilegate_ci.tuning.rows import Row
+from tilegate_ci.tuning.rows import Timing
 
 GPU = "NVIDIA H200"
 CLASS = "10x10x10/NN/vvv"
 
 
-def row(configuration: str, rank: int, of_cublas: float, **fields) -> Row:
+def row(configuration: str, rank: int, of_cublas: float, **fields) -> Timing:
     values = {"problem_class": CLASS, "problem": "1024x1024x1024", "spread": 0.002, "gpu": GPU}
     values |= {"code": "aa", "microseconds": 10.0, "commit": COMMIT, **fields}
-    return Row(configuration=configuration, rank=rank, of_cublas=of_cublas, **values)
+    return Timing(configuration=configuration, rank=rank, of_cublas=of_cublas, **values)
 
 
-def table_of(*measured: Row) -> dict[str, str]:
+def table_of(*measured: Timing) -> dict[str, str]:
     return {cell.problem_class: cell.family for cell in choose.cells(measured)}
 
 

@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def statement(outside: Sequence[rows.Row], table: Sequence[choose.Cell]) -> list[str]:
+def statement(outside: Sequence[rows.Timing], table: Sequence[choose.Cell]) -> list[str]:
     """How good the choice is where nothing was tuned."""
     if not outside:
         return ["no problems outside the grid were timed yet: ci/gate tune --outside"]
@@ -97,7 +97,7 @@ def statement(outside: Sequence[rows.Row], table: Sequence[choose.Cell]) -> list
     ]
 
 
-def _problems(arguments: argparse.Namespace, known: Sequence[rows.Row]) -> list[str]:
+def _problems(arguments: argparse.Namespace, known: Sequence[rows.Timing]) -> list[str]:
     if arguments.outside:
         return random_problems(200, 20261121)
     more = arguments.problems.split(",") if arguments.problems else []

@@ -71,7 +71,7 @@ def shapes_block(shapes: Run, random: Run, sets: Mapping[str, str]) -> str:
     return "\n".join([*table(heads, cells, left=2), "", note])
 
 
-def tuned_lines(outside: Sequence[rows.Row], cells: Sequence[choose.Cell]) -> list[str]:
+def tuned_lines(outside: Sequence[rows.Timing], cells: Sequence[choose.Cell]) -> list[str]:
     """How much of the quickest configuration's speed the choice keeps where nothing was tuned."""
     if not outside:
         return []

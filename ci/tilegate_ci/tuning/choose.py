@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, read_text, write_text
-from tilegate_ci.tuning.rows import Row
+from tilegate_ci.tuning.rows import Timing
 
 TABLE = Path("kernels/sgemm/table.csv")
 LEAST_GAIN = 0.01  # of a cell over the cost models' choice
@@ -39,7 +39,7 @@ class _Class:
     code: Mapping[str, str]
 
 
-def cells(rows: Sequence[Row]) -> list[Cell]:
+def cells(rows: Sequence[Timing]) -> list[Cell]:
     """Of a class where one family is quicker than what the models choose, by more than noise.
     Where several families are as quick as the quickest, what most neighbours take."""
     found = []
@@ -61,15 +61,15 @@ def cells(rows: Sequence[Row]) -> list[Cell]:
     return found
 
 
-def _classes(rows: Iterable[Row]) -> dict[str, _Class]:
-    by_class: dict[str, dict[str, list[Row]]] = {}
+def _classes(rows: Iterable[Timing]) -> dict[str, _Class]:
+    by_class: dict[str, dict[str, list[Timing]]] = {}
     for row in rows:
         by_class.setdefault(row.problem_class, {}).setdefault(row.problem, []).append(row)
     found = {name: _class(list(problems.values())) for name, problems in by_class.items()}
     return {name: of for name, of in found.items() if of.speeds}
 
 
-def _class(problems: Sequence[Sequence[Row]]) -> _Class:
+def _class(problems: Sequence[Sequence[Timing]]) -> _Class:
     logs: dict[str, list[float]] = {}
     code, noise = {}, 0.0
     for rows in problems:
@@ -86,9 +86,9 @@ def _class(problems: Sequence[Sequence[Row]]) -> _Class:
     return _Class(speeds, noise, code)
 
 
-def first_of_families(rows: Iterable[Row]) -> dict[str, Row]:
+def first_of_families(rows: Iterable[Timing]) -> dict[str, Timing]:
     """Of one problem: what each family would take, which is what the models like best of it."""
-    found: dict[str, Row] = {}
+    found: dict[str, Timing] = {}
     for row in sorted(rows, key=lambda row: row.rank):
         found.setdefault(row.family, row)
     return found
@@ -133,15 +133,15 @@ class Kept:
     at: str
 
 
-def kept(rows: Sequence[Row], table: Iterable[Cell]) -> Kept:
+def kept(rows: Sequence[Timing], table: Iterable[Cell]) -> Kept:
     """By the table, with the models where it has no cell; by the models alone if it is empty."""
     families = {(cell.gpu, cell.problem_class): cell.family for cell in table}
 
-    def chosen(of: Sequence[Row]) -> Row:
+    def chosen(of: Sequence[Timing]) -> Timing:
         family = families.get((of[0].gpu, of[0].problem_class), "")
         return first_of_families(of).get(family) or min(of, key=lambda row: row.rank)
 
-    problems: dict[tuple[str, str], list[Row]] = {}
+    problems: dict[tuple[str, str], list[Timing]] = {}
     for row in rows:
         problems.setdefault((row.gpu, row.problem), []).append(row)
     shares = {

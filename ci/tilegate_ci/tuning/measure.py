@@ -14,7 +14,7 @@ from tilegate_ci.core.process import Process
 from tilegate_ci.core.progress import Steps, message
 from tilegate_ci.measure.launcher import Launcher
 from tilegate_ci.tuning.code import code_of, is_current
-from tilegate_ci.tuning.rows import STAGE, Row
+from tilegate_ci.tuning.rows import STAGE, Timing
 
 PROBLEMS_PER_PROCESS = 10
 
@@ -73,8 +73,8 @@ class Tuner:
     def tune(
         self,
         problems: Sequence[str],
-        rows: Sequence[Row],
-        save: Callable[[Sequence[Row]], None],
+        rows: Sequence[Timing],
+        save: Callable[[Sequence[Timing]], None],
         time_limit_s: float | None,
     ) -> int:
         """Adds to `rows` what they lack, saved after each part of the work; rows of problems or
@@ -106,20 +106,22 @@ class Tuner:
                 steps.done(f"{part[0].problem} and others", took, left, left_s)
         return 0
 
-    def _is_current(self, row: Row) -> bool:
+    def _is_current(self, row: Timing) -> bool:
         return is_current(row.code, self.kernels)
 
     def _measure(self, part: Sequence[Leading]) -> list[Process]:
         names = [each.name for each in part]
         return [self.launcher.run(self.binary, names) for _ in range(self.processes)]
 
-    def _row(self, leading: Leading, classes: dict[str, str], processes: Sequence[Process]) -> Row:
+    def _row(
+        self, leading: Leading, classes: dict[str, str], processes: Sequence[Process]
+    ) -> Timing:
         readings = [process.readings[leading.name] for process in processes]
         ratios = [reading.ratio_to_cublas or 0.0 for reading in readings]
         if not all(ratios):
             raise GateError(f"{leading.name}: no time of cuBLAS; tuning needs a GPU")
         seconds = statistics.median(statistics.median(reading.rung_s) for reading in readings)
-        return Row(
+        return Timing(
             problem_class=classes[leading.problem],
             problem=leading.problem,
             configuration=leading.configuration,

@@ -15,7 +15,7 @@ STAGE = "Sgemm"
 
 
 @dataclass(frozen=True)
-class Row:
+class Timing:
     """`rank` is the place that the cost models give the configuration for the problem, from 1 on.
     `code` are digests of the machine code of its kernels. `of_cublas` is the time of cuBLAS over
     that of the configuration; it is what configurations are compared by. `spread` is how far it
@@ -42,7 +42,7 @@ class Row:
         return family_of(self.configuration)
 
 
-_COLUMNS = [field.name for field in fields(Row)]
+_COLUMNS = [field.name for field in fields(Timing)]
 
 
 def family_of(configuration: str) -> str:
@@ -51,7 +51,7 @@ def family_of(configuration: str) -> str:
     return re.sub(r"(split|tail)\d+$", r"\1*", configuration)
 
 
-def load(path: Path) -> list[Row]:
+def load(path: Path) -> list[Timing]:
     """[] where there is no file yet."""
     if not path.exists():
         return []
@@ -64,13 +64,13 @@ def load(path: Path) -> list[Row]:
             name, problem, configuration, rank, code, gpu, *numbers, commit = cells
             microseconds, of_cublas, spread = map(float, numbers)
             place = (name, problem, configuration, int(rank), code, gpu)
-            rows.append(Row(*place, microseconds, of_cublas, spread, commit))
+            rows.append(Timing(*place, microseconds, of_cublas, spread, commit))
         except ValueError as wrong:
             raise GateError(f"{path}:{number}: malformed: {wrong}") from wrong
     return rows
 
 
-def save(path: Path, rows: Iterable[Row]) -> None:
+def save(path: Path, rows: Iterable[Timing]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
