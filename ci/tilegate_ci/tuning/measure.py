@@ -99,7 +99,7 @@ class Tuner:
                 if number and time_limit_s and spent * (number + 1.2) / number > time_limit_s:
                     return len({each.problem for rest in parts[number:] for each in rest})
                 measured = self._measure(part)
-                found += [self._row(each, classes, measured) for each in part]
+                found += [self._timing(each, classes, measured) for each in part]
                 save([*others, *found])
                 took, left = time.monotonic() - start - spent, len(parts) - number - 1
                 left_s = (time.monotonic() - start) / (number + 1) * left
