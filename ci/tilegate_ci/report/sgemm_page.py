@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tilegate_ci.core.files import read_text
 from tilegate_ci.core.markdown import table
-from tilegate_ci.core.model import GFLOPS, Run
+from tilegate_ci.core.model import Run
 from tilegate_ci.measure.suite import name_of as suite_name
-from tilegate_ci.report.figures import percent, provenance, read_results, share, tflops
+from tilegate_ci.report.figures import percent, provenance, read_results, share
 from tilegate_ci.report.templates import code
 from tilegate_ci.tuning import choose, rows
 
@@ -21,32 +21,37 @@ def block(repository: Path) -> str:
     shapes, random = read_results(repository, "sgemm"), read_results(repository, "random")
     if shapes is None or random is None:
         return ""
-    forms = read_results(repository, "forms")
-    outside = rows.load(repository / rows.OUTSIDE)
+    grid, outside = (rows.load(repository / path) for path in (rows.GRID, rows.OUTSIDE))
+    cells = choose.load(repository / choose.TABLE)
     lines = [
         shapes_block(shapes, random, shape_sets(repository / "bench" / "shapes.csv")),
-        *(forms_lines(forms) if forms else []),
-        *tuned_lines(outside, choose.load(repository / choose.TABLE)),
+        *forms_lines(grid, cells),
+        *tuned_lines(outside, cells),
     ]
     return "\n".join(lines)
 
 
-def forms_lines(run: Run) -> list[str]:
-    """TFLOP/s of each form of squares, and the share of NN's that it reaches."""
-    by_size: dict[int, dict[str, float]] = {}
-    cells: dict[int, dict[str, str]] = {}
-    for name, row in run.benchmarks.items():
-        _, shape, *form = name.split("/")
-        size, ops = int(shape.partition("x")[0]), form[0] if form else "NN"
-        by_size.setdefault(size, {})[ops] = row.summary[GFLOPS]
-        cells.setdefault(size, {})[ops] = tflops(row)
+def forms_lines(grid: Sequence[rows.Timing], cells: Sequence[choose.Cell]) -> list[str]:
+    """TFLOP/s of what is chosen for each form of squares, and the share of NN's that it reaches."""
+    speeds: dict[int, dict[str, float]] = {}
+    problems: dict[str, list[rows.Timing]] = {}
+    for row in grid:
+        problems.setdefault(row.problem, []).append(row)
+    for problem, timed in problems.items():
+        shape, _, form = problem.partition("/")
+        m, n, k = map(int, shape.split("x"))
+        if m == n == k and (form or "NN") in FORMS:
+            seconds = choose.chosen(timed, cells).microseconds * 1e-6
+            speeds.setdefault(m, {})[form or "NN"] = 2e-12 * m * n * k / seconds
     lines = [
-        [f"{size}³", *(f"{cells[size][f]}, {percent(of[f] / of['NN'])}" for f in FORMS)]
-        for size, of in sorted(by_size.items())
+        [f"{size}³", *(f"{of[form]:.2f}, {percent(of[form] / of['NN'])}" for form in FORMS)]
+        for size, of in sorted(speeds.items())
+        if {*of} == {*FORMS}
     ]
-    made_on = provenance(run, run.benchmarks.values())
-    note = f"TFLOP/s by form of op(A) and op(B), and the share of NN's. {made_on}."
-    return ["", *table(("", *FORMS), lines), "", note]
+    if not lines:
+        return []
+    note = "TFLOP/s by form of op(A) and op(B), and the share of NN's"
+    return ["", *table(("", *FORMS), lines), "", f"{note}. {_made_on(grid)}."]
 
 
 def shapes_block(shapes: Run, random: Run, sets: Mapping[str, str]) -> str:
@@ -80,7 +85,6 @@ def tuned_lines(outside: Sequence[rows.Timing], cells: Sequence[choose.Cell]) ->
     met = sum(problem_class in classes for problem_class in problems.values())
     timed = max(row.rank for row in outside)
     both, models = choose.kept(outside, cells), choose.kept(outside, [])
-    made_on = f"{outside[0].gpu}, commit {outside[0].commit[:12]}"
     return [
         "",
         f"Of {len(problems)} of the random problems {timed} configurations each were timed, those "
@@ -88,8 +92,13 @@ def tuned_lines(outside: Sequence[rows.Timing], cells: Sequence[choose.Cell]) ->
         f"one's speed (geometric mean), the least {percent(both.least)} at `{both.at}`. The cost "
         f"models alone keep {percent(models.mean)}, the least {percent(models.least)} at "
         f"`{models.at}`. The table has {len(cells)} cells, and {met} of these problems fall into "
-        f"one. {made_on}.",
+        f"one. {_made_on(outside)}.",
     ]
+
+
+def _made_on(timed: Sequence[rows.Timing]) -> str:
+    commits = dict.fromkeys(row.commit[:12] for row in timed)
+    return f"{timed[0].gpu}, commit{'s'[: len(commits) > 1]} {', '.join(commits)}"
 
 
 def shape_sets(path: Path) -> dict[str, str]:

@@ -133,19 +133,20 @@ class Kept:
     at: str
 
 
-def kept(rows: Sequence[Timing], table: Iterable[Cell]) -> Kept:
-    """By the table, with the models where it has no cell; by the models alone if it is empty."""
-    families = {(cell.gpu, cell.problem_class): cell.family for cell in table}
+def chosen(timed: Sequence[Timing], cells: Iterable[Cell]) -> Timing:
+    """Of one problem: what the table says, the models where it has no cell or is empty."""
+    families = {(cell.gpu, cell.problem_class): cell.family for cell in cells}
+    family = families.get((timed[0].gpu, timed[0].problem_class), "")
+    return first_of_families(timed).get(family) or min(timed, key=lambda row: row.rank)
 
-    def chosen(of: Sequence[Timing]) -> Timing:
-        family = families.get((of[0].gpu, of[0].problem_class), "")
-        return first_of_families(of).get(family) or min(of, key=lambda row: row.rank)
 
+def kept(rows: Sequence[Timing], cells: Sequence[Cell]) -> Kept:
+    """By the table and the models; by the models alone if there are no cells."""
     problems: dict[tuple[str, str], list[Timing]] = {}
     for row in rows:
         problems.setdefault((row.gpu, row.problem), []).append(row)
     shares = {
-        problem: chosen(of).of_cublas / max(row.of_cublas for row in of)
+        problem: chosen(of, cells).of_cublas / max(row.of_cublas for row in of)
         for (_, problem), of in problems.items()
     }
     worst = min(shares, key=lambda problem: shares[problem])

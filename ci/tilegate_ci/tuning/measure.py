@@ -113,7 +113,7 @@ class Tuner:
         names = [each.name for each in part]
         return [self.launcher.run(self.binary, names) for _ in range(self.processes)]
 
-    def _row(
+    def _timing(
         self, leading: Leading, classes: dict[str, str], processes: Sequence[Process]
     ) -> Timing:
         readings = [process.readings[leading.name] for process in processes]
