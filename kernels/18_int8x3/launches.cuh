@@ -6,11 +6,12 @@
 #include <cstdint>
 
 #include <tilegate/common/grid.cuh>
+#include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/tile_order.cuh>
 #include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "fp32.cuh"
 #include "multiply.cuh"
 #include "split.cuh"
 
@@ -50,10 +51,6 @@ struct Workspace {
   }
 };
 
-inline bool is_along_k(const Problem& problem, Operand operand) {
-  return operand == Operand::kA ? problem.op_a == Op::kN : problem.op_b == Op::kT;
-}
-
 inline Job job_of(const Problem& problem, Operand operand, const Planes& planes) {
   const bool along_k = is_along_k(problem, operand);
   return {
@@ -73,11 +70,6 @@ inline float summed_in_fp32(const Problem& problem, const Device& device) {
   const std::int64_t k = problem.shape.k;
   const bool is_split = tiles.count * problem.batch < 2 * device.multiprocessors;
   return static_cast<float>(is_split ? std::min(k, kSplitRun) : k);
-}
-
-inline Fp32Args fp32_args(const Problem& problem) {
-  return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
-          TileOrder(problem.shape, kFp32Tile, kFp32Tile)};
 }
 
 // All but the addresses.

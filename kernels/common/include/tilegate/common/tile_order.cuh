@@ -8,7 +8,7 @@
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-namespace tilegate::int8x3 {
+namespace tilegate {
 
 // Product by product, in groups of kGroup rows of tiles, down the columns of each group: what runs
 // at a time shares rows and columns in L2.
@@ -41,4 +41,4 @@ struct TileOrder {
   }
 };
 
-}  // namespace tilegate::int8x3
+}  // namespace tilegate
