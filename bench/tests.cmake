@@ -66,7 +66,12 @@ tilegate_bench_test(unreadable_table 2 "cannot read no/such.csv" --shapes=@no/su
 tilegate_bench_test(unknown_set 2 "no set 'round'" --shapes=@${tables}/shapes.csv:round)
 tilegate_bench_test(unknown_flag 2 "unknown argument '--fast'" --fast)
 tilegate_bench_test(bad_google_benchmark_flag 2 "bad value" --benchmark_format=xml)
-if(TILEGATE_DEVICE STREQUAL "simt")
+if(TILEGATE_DEVICE STREQUAL "cuda")  # the CPU would take days
+  tilegate_bench_test(verifies_sgemm_on_its_shapes 0
+    "Sgemm/1536x1536x1536/ld1537x1536x1536/off12/manual_time .*verified=1" DEVICE
+    --benchmark_filter=^Sgemm/ --shapes=@${tables}/shapes.csv --benchmark_min_time=0.001)
+  set_tests_properties(bench.verifies_sgemm_on_its_shapes PROPERTIES TIMEOUT 120)
+else()
   tilegate_bench_test(says_what_cannot_run 1 "Cublas does not run here"
     --benchmark_filter=Cublas --shapes=8x8x8)
 endif()
