@@ -27,6 +27,7 @@ COMMANDS = {
     "explain": "explain a rung by what its kernels do to memory",
     "profile": "profile rungs with Nsight Compute",
     "problems": "print random problems for bench",
+    "tune": "time Sgemm's configurations and make its table of choices",
     "plot": "draw the pictures of the README from the committed baseline",
     "tables": "fill the tables of the READMEs from the committed baseline",
     "record": "record processes as proof of the gate",
