@@ -5,13 +5,14 @@ The unchanged tree is the baseline here, so that these tests say nothing about t
 
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 from mutant import Mutant, Toolchain, read_toolchain
 
 from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters.count import Sources, count
+from tilegate_ci.counters.count import Counted, Sources, count
 from tilegate_ci.counters.judge import Report, judge
 from tilegate_ci.counters.table import table_row
 
@@ -28,10 +29,16 @@ def mutant(toolchain: Toolchain, tmp_path: Path) -> Mutant:
     return Mutant(toolchain, tmp_path)
 
 
+@cache
+def unchanged(program: Path, name: str) -> Counted:
+    clean = count(program, [name])[name]
+    assert not clean.error
+    return clean
+
+
 def report_of(toolchain: Toolchain, mutant: Mutant, source: str, rung: str, shape: str) -> Report:
     name = f"{rung}/{shape}"
-    clean = count(toolchain.program, [name])[name]
-    assert not clean.error
+    clean = unchanged(toolchain.program, name)
     baseline = {name: table_row(clean, Sources(REPOSITORY))}
     changed = count(mutant.build(source), [name])
     return judge(baseline, changed, Sources(mutant.root))
