@@ -35,8 +35,7 @@ constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 // Seconds of the second kernel on an NVIDIA H200, as far as it ranks the two tiles.
 template <typename Six>
 double seconds(const MultiplyArgs& more, const Problem& problem, const Device& device) {
-  const TileOrder& order = six_order<Six>(more);
-  const double tiles = static_cast<double>(order.count) * static_cast<double>(problem.batch);
+  const double tiles = static_cast<double>(more.six.count * more.cluster) * static_cast<double>(problem.batch);
   const double per_chunk = Six::kBlockN == kChunkRows ? 0.45e-6 : 0.26e-6;
   return std::ceil(tiles / device.multiprocessors) *
          (static_cast<double>(more.a.chunks_k) * per_chunk + 3e-6);
@@ -47,9 +46,11 @@ Launches launches_of(const Problem& problem, const Device& device, Path least) {
   const Workspace workspace(problem);
   Launches launches{workspace, job_of(problem, Operand::kA, workspace.a),
                     job_of(problem, Operand::kB, workspace.b),
-                    multiply_args(problem, device, workspace, least), 0};
-  const TileOrder& order = six_order<Six>(launches.more);
-  launches.blocks = std::min<std::int64_t>(problem.batch * order.count, device.multiprocessors);
+                    multiply_args<Six>(problem, device, workspace, least),
+                    split_cluster<Split>(problem, workspace.a, workspace.b, device), 0};
+  const MultiplyArgs& more = launches.more;
+  launches.blocks = more.cluster * std::min<std::int64_t>(problem.batch * more.six.count,
+                                                          device.multiprocessors / more.cluster);
   return launches;
 }
 
@@ -93,7 +94,7 @@ inline bool fits(const Problem& problem) {
     return static_cast<double>(ceil_div(extent, tile));
   };
   const double blocks = static_cast<double>(problem.batch) *
-                        std::max(tiles(m, kBlockM) * tiles(n, 64) * TileOrder::kGroup,
+                        std::max(tiles(m, kBlockM) * tiles(n, 64) * 12,
                                  (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * 16.0);
   return blocks <= static_cast<double>(kMaxBlocks);
 }
@@ -112,19 +113,12 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
           candidate<Tiles<64, 6>>("128x64", problem, device, kLeast)};
 }
 
-template <typename Config>
-Status allow_split() {
-  return device::allow_shared_memory(split<Config>, sizeof(SplitStorage<Config>));
-}
-
 inline Status setup() {
   for (auto* kernel : {multiply<Tiles<128, 6>>, multiply<Tiles<64, 6>>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
   }
   if (Status s = device::allow_shared_memory(plain, sizeof(Fp32Storage)); !s.ok()) return s;
-  if (Status s = allow_split<FewRows>(); !s.ok()) return s;
-  if (Status s = allow_split<ShortRows>(); !s.ok()) return s;
-  return allow_split<LongRows>();
+  return device::allow_shared_memory(split<Split>, sizeof(SplitStorage<Split>));
 }
 
 inline constexpr std::int64_t kTileSizes[] = {8, 32, 64, 128};

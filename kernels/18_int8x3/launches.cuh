@@ -16,11 +16,33 @@
 
 namespace tilegate::int8x3 {
 
-// K up to which the split pass has more, smaller blocks. With longer rows there is one at a time on
-// a multiprocessor, so that caches hold what it has to read again.
-constexpr std::int64_t kFewRowsK = 1024, kShortRowsK = 2048;
-constexpr int split_rows(std::int64_t k) {
-  return k <= kFewRowsK ? FewRows::kRows : k <= kShortRowsK ? ShortRows::kRows : LongRows::kRows;
+#ifdef PROTO
+using Split = SplitConfig<PT, PB>;
+#else
+using Split = SplitConfig<256, 3>;
+#endif
+
+#ifdef PROTO
+inline unsigned g_cluster = 0; inline int g_multicast = 0;
+#endif
+
+// Blocks that share a group of rows in the split pass: enough to keep all of K in shared memory, and
+// to give every multiprocessor some, where there are few rows.
+template <typename Config>
+unsigned split_cluster(const Problem& problem, const Planes& a, const Planes& b, const Device& device) {
+#ifdef PROTO
+  if (g_cluster) return g_cluster;
+#endif
+  constexpr unsigned kMost = 8;
+  constexpr std::int64_t kLeastChunks = 4;
+  const std::int64_t groups = (a.products * a.rows() + b.products * b.rows()) / Config::kRows;
+  unsigned cluster = 1;
+  while (cluster < kMost &&
+         (a.chunks_k > cluster * Config::kChunks ||
+          (groups * cluster < 2 * device.multiprocessors && a.chunks_k >= 2 * cluster * kLeastChunks))) {
+    cluster *= 2;
+  }
+  return cluster;
 }
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -39,7 +61,7 @@ struct Workspace {
     steps_b = steps_a + aligned(a.step_bytes());
     widths = steps_b + aligned(b.step_bytes());
     const std::int64_t blocks =
-        (a.products * a.rows() + b.products * b.rows()) / split_rows(problem.shape.k);
+        (a.products * a.rows() + b.products * b.rows()) / Split::kRows;
     bytes = widths + sizeof(float) * static_cast<std::size_t>(blocks);
   }
 
@@ -59,10 +81,10 @@ inline Job job_of(const Problem& problem, Operand operand, const Planes& planes)
   return {
       .planes = planes,
       .along_k = along_k,
-      .vectors = along_k && allows_vectors(problem, operand),
+      .vectors = allows_vectors(problem, operand),
       .rows = operand == Operand::kA ? problem.shape.m : problem.shape.n,
       .k = problem.shape.k,
-      .blocks = Divisor(static_cast<std::uint32_t>(planes.rows() / split_rows(problem.shape.k)))};
+      .groups = Divisor(static_cast<std::uint32_t>(planes.rows() / Split::kRows))};
 }
 
 // The k that a kernel in FP32 adds up one after another: all, or, where C is small, about as many
@@ -81,12 +103,19 @@ inline Fp32Args fp32_args(const Problem& problem) {
 }
 
 // All but the addresses.
-inline MultiplyArgs multiply_args(const Problem& problem, const Device& device,
+template <typename Six>
+MultiplyArgs multiply_args(const Problem& problem, const Device& device,
                                   const Workspace& workspace, Path least) {
   const auto blocks = [&](const Planes& p) {
-    return static_cast<unsigned>(p.products * p.rows() / split_rows(problem.shape.k));
+    return static_cast<unsigned>(p.products * p.rows() / Split::kRows);
   };
   const auto [m, n, k] = problem.shape;
+#ifdef PROTO
+  const unsigned cluster = g_multicast ? 2 : 1;
+#else
+  const unsigned cluster = m > kBlockM ? 2 : 1;
+#endif
+  const int rows = static_cast<int>(cluster) * kBlockM;
   return {.a = workspace.a,
           .b = workspace.b,
           .widths_a = blocks(workspace.a),
@@ -97,40 +126,40 @@ inline MultiplyArgs multiply_args(const Problem& problem, const Device& device,
           .summed = summed_in_fp32(problem, device),
           .pairs = n % 2 == 0 && problem.ldc % 2 == 0 && problem.offset_bytes[2] % 8 == 0 &&
                    (problem.batch == 1 || problem.stride_c % 2 == 0),
-          .narrow = TileOrder(problem.shape, kBlockM, 64),
-          .wide = fp32_args(problem)};
+          .cluster = cluster,
+          .six = TileOrder(problem.shape, rows, Six::kBlockN),
+          .eight = TileOrder(problem.shape, rows, Eight::kBlockN),
+          .fp32 = fp32_args(problem)};
 }
 
 struct Launches {
   Workspace workspace;
   Job a, b;
   MultiplyArgs more;
+  unsigned split_cluster = 1;
   std::int64_t blocks = 0;  // of the second kernel
 };
 
-template <typename Config>
-Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
+inline Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
   const Workspace& where = launches.workspace;
   auto* base = static_cast<std::byte*>(args.workspace);
   const auto floats = [&](std::size_t at) { return reinterpret_cast<float*>(base + at); };
+  const std::int64_t groups_a = launches.a.num_groups();
   const SplitJobs jobs{.job = {launches.a, launches.b},
                        .place = {{args.a, args.lda, args.stride_a, base + where.planes_a,
                                   floats(where.steps_a), floats(where.widths)},
                                  {args.b, args.ldb, args.stride_b, base + where.planes_b,
-                                  floats(where.steps_b), floats(where.widths)}},
-                       .blocks_of_first = static_cast<unsigned>(launches.a.num_blocks())};
+                                  floats(where.steps_b), floats(where.widths) + groups_a}},
+                       .groups_of_first = static_cast<unsigned>(groups_a),
+                       .cluster = launches.split_cluster,
+                       .chunks = ceil_div(where.a.chunks_k, launches.split_cluster)};
   return device::launch({.kernel = "split",
-                         .blocks = launches.a.num_blocks() + launches.b.num_blocks(),
-                         .threads_x = Config::kThreads,
-                         .shared_bytes = sizeof(SplitStorage<Config>),
-                         .overlaps_previous = true},
-                        stream, split<Config>, jobs);
-}
-
-inline Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
-  if (args.shape.k <= kFewRowsK) return enqueue_split<FewRows>(launches, args, stream);
-  if (args.shape.k <= kShortRowsK) return enqueue_split<ShortRows>(launches, args, stream);
-  return enqueue_split<LongRows>(launches, args, stream);
+                         .blocks = (groups_a + launches.b.num_groups()) * launches.split_cluster,
+                         .threads_x = Split::kThreads,
+                         .shared_bytes = sizeof(SplitStorage<Split>),
+                         .overlaps_previous = true,
+                         .cluster = launches.split_cluster},
+                        stream, split<Split>, jobs);
 }
 
 template <typename Six>
@@ -150,7 +179,8 @@ Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream
                                    .blocks = launches.blocks,
                                    .threads_x = kNumThreads,
                                    .shared_bytes = sizeof(MultiplyStorage),
-                                   .overlaps_previous = true},
+                                   .overlaps_previous = true,
+                                   .cluster = more.cluster},
                                   stream, multiply<Six>, args, more);
         !s.ok()) {
       return s;

@@ -7,7 +7,7 @@
 
 #include <tilegate/common/divisor.cuh>
 #include <tilegate/common/grid.cuh>
-#include <tilegate/common/vector_access.cuh>
+#include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -17,32 +17,28 @@
 
 namespace tilegate::int8x3 {
 
-constexpr int kKept = 3;  // pieces that a thread keeps in shared memory; one more in registers
+constexpr int kMaxSplitCluster = 8;
+constexpr int kUnits = 16;  // of four elements, that a thread keeps
 
-// Blocks of the split pass: kRows rows each, with all of their k. Few rows make more blocks; many
-// read more neighbours of a row of memory at a time.
-template <int kThreads_, int kRows_>
+// A cluster of blocks has kRows rows with all of their k; each thread keeps a share of them in
+// registers, so that device memory is read once.
+template <int kThreads_, int kBlocksPerSm_>
 struct SplitConfig {
-  static constexpr int kThreads = kThreads_, kRows = kRows_;
+  static constexpr int kThreads = kThreads_, kBlocksPerSm = kBlocksPerSm_;
+  static constexpr int kRows = 16;
   static constexpr int kWarps = kThreads / 32;
-  static constexpr int kWarpK = 32 / kRows * kPiece;  // k of a warp at a time: a piece per lane
-  static constexpr int kBlockK = kWarps * kWarpK;
-  static constexpr int kBlocksPerSm = 1024 / kThreads;
-  static_assert(kChunkRows % kRows == 0 && 32 % kRows == 0);
-  static_assert(kWarps >= kRows && kWarps <= 32, "a warp settles a row, a lane has a warp's part");
+  static constexpr int kChunks = kThreads * kUnits * 4 / (kRows * kChunkK);  // of K, at a time
+  static_assert(kChunkRows % kRows == 0 && 32 % kWarps == 0 && kWarps % 4 == 0);
 };
-using FewRows = SplitConfig<512, 8>;
-using ShortRows = SplitConfig<512, 16>;
-using LongRows = SplitConfig<1024, 16>;
 
 // One operand. Element (row, k) is at from[row · ld + k], or at from[k · ld + row].
 struct Job {
   Planes planes;
   bool along_k = false, vectors = false;
   std::int64_t rows = 0, k = 0;
-  Divisor blocks;  // of one product
+  Divisor groups;  // of rows, of one product
 
-  std::int64_t num_blocks() const { return planes.products * blocks.value(); }
+  std::int64_t num_groups() const { return planes.products * groups.value(); }
 };
 
 struct Place {
@@ -50,165 +46,244 @@ struct Place {
   std::int64_t ld = 0, stride = 0;
   std::byte* planes = nullptr;
   float* steps = nullptr;   // of each row; Scale::step
-  float* widths = nullptr;  // of each block: the sum of its rows'
+  float* widths = nullptr;  // of each group of rows: their sum
 };
 
 struct SplitJobs {
   Job job[2];
   Place place[2];
-  unsigned blocks_of_first = 0;
+  unsigned groups_of_first = 0;
+  unsigned cluster = 1;       // blocks that share a group of rows
+  std::int64_t chunks = 0;    // of K, per block
 };
 
-// What a thread has at one time, as it keeps it in shared memory: lanes next to each other.
-template <typename Config>
-using Kept = float4[kPiece / 4][Config::kThreads];
+// A block's part of the rows that it shares.
+struct Part {
+  Job job;
+  Place place;
+  std::int64_t product = 0, first_row = 0;
+  std::int64_t begin = 0, end = 0;  // of K, in chunks
+  std::int64_t end_k = 0;           // inside the operand
+};
 
 template <typename Config>
 struct SplitStorage {
-  Seen seen[Config::kWarps][Config::kRows];
+  Seen seen[Config::kRows][Config::kWarps];         // by warps
+  Seen by_blocks[Config::kRows][kMaxSplitCluster];  // of the cluster
   Scale scale[Config::kRows];
   float width[Config::kRows];
-  Kept<Config> kept[kKept];
 };
 
-// v[i] ← element (row, k + i), or 0 outside the operand.
-__device__ inline void load_piece(const Job& job, const Place& place, std::int64_t row,
-                                  std::int64_t k, float (&v)[kPiece]) {
-  const std::int64_t next = job.along_k ? 1 : place.ld;
-  const float* from = place.from + (job.along_k ? row * place.ld + k : k * place.ld + row);
-  const std::int64_t inside = row < job.rows ? job.k - k : 0;
-  if (job.vectors && inside >= kPiece) {
+// As far as a block reaches.
+__device__ inline int clamped(std::int64_t count) {
+  constexpr std::int64_t kMost = 1 << 20;
+  return static_cast<int>(count < -kMost ? -kMost : count > kMost ? kMost : count);
+}
+
+// Where the units of a thread lie: along k of one row, or in four rows at one k, as memory has them.
+template <typename Config, bool kAlongK>
+struct UnitShare {
+  int row, k;  // of unit 0, from the first of the block's rows and k
+
+  __device__ UnitShare() {
+    const int thread = static_cast<int>(threadIdx.x);
+    row = kAlongK ? thread / 8 % Config::kRows : thread % 4 * 4;
+    k = kAlongK ? thread / 128 * kChunkK + thread % 8 * 4 : thread / 4 * 4;
+  }
+  // Of a unit, from that of unit 0.
+  static constexpr __host__ __device__ int next_k(int unit) {
+    return kAlongK ? unit * (Config::kWarps / 4) * kChunkK
+                   : unit / 4 * Config::kWarps * kChunkK + unit % 4;
+  }
+};
+
+// Four words, zeros from the `inside`th on.
+__device__ inline float4 load_unit(const float* from, int inside, bool vector) {
+  if (vector && inside > 0) return device::load_vector<float4>(from);
+  float4 v = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
+  if (inside > 0) v.x = from[0];
+  if (inside > 1) v.y = from[1];
+  if (inside > 2) v.z = from[2];
+  if (inside > 3) v.w = from[3];
+  return v;
+}
+
+// The units of the chunks from `first` on, zeros outside the operand and beyond the part.
+template <typename Config, bool kAlongK>
+__device__ void load_units(const Part& part, const UnitShare<Config, kAlongK>& share,
+                           std::int64_t first, float4 (&units)[kUnits]) {
+  const std::int64_t row = part.first_row + share.row, k = first * kChunkK + share.k;
+  const std::int64_t ld = part.place.ld;
+  const int rows = clamped(part.job.rows - row), ks = clamped(part.end_k - k);
+  const float* from = part.place.from + (kAlongK ? row * ld + k : k * ld + row);
 #pragma unroll
-    for (int i = 0; i < kPiece; i += 4) {
-      const auto vector = device::load_vector<float4>(from + i);
-      v[i] = vector.x;
-      v[i + 1] = vector.y;
-      v[i + 2] = vector.z;
-      v[i + 3] = vector.w;
-    }
-  } else if (inside >= kPiece) {
-#pragma unroll
-    for (int i = 0; i < kPiece; ++i) v[i] = from[i * next];
-  } else {
-#pragma unroll
-    for (int i = 0; i < kPiece; ++i) v[i] = i < inside ? from[i * next] : 0.0F;
+  for (int unit = 0; unit < kUnits; ++unit) {
+    const int left = ks - share.next_k(unit);
+    const int inside = kAlongK ? (rows > 0 ? left : 0) : (left > 0 ? rows : 0);
+    units[unit] = load_unit(kAlongK ? from + share.next_k(unit) : from, inside, part.job.vectors);
+    if constexpr (!kAlongK) from += (share.next_k(unit + 1) - share.next_k(unit)) * ld;
   }
 }
 
-// Of all lanes whose numbers differ from this one's in the bits from `first` on.
-__device__ inline void add_lanes(Seen& seen, int first) {
+// Of all lanes whose numbers differ from this one's in the bits from `first` to below `end`.
+__device__ inline void add_lanes(Seen& seen, int first, int end) {
 #pragma unroll
-  for (int lanes = first; lanes < 32; lanes *= 2) {
+  for (int lanes = first; lanes < end; lanes *= 2) {
     seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes),
               __shfl_xor_sync(~0U, seen.bits, lanes)});
   }
 }
 
-// Stores each row's scale, and the sum of the block's widths, once all warps have seen their part.
+
+// What has been seen of each row, to all blocks of the cluster. `seen`: by this thread, of its row or
+// of its four.
+template <typename Config, bool kAlongK>
+__device__ void tell_cluster(Seen (&seen)[4], unsigned cluster, SplitStorage<Config>& smem) {
+  const int thread = static_cast<int>(threadIdx.x);
+  constexpr int kSeers = kAlongK ? Config::kWarps / 4 : Config::kWarps;  // of a row
+  if constexpr (kAlongK) {
+    add_lanes(seen[0], 1, 8);
+    if (thread % 8 == 0) smem.seen[thread / 8 % Config::kRows][thread / 128] = seen[0];
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      add_lanes(seen[i], 4, 32);
+      if (thread % 32 < 4) smem.seen[thread % 4 * 4 + i][thread / 32] = seen[i];
+    }
+  }
+  __syncthreads();  // what each warp has seen is there
+  const int row = thread % Config::kRows;
+  const auto to = static_cast<unsigned>(thread / Config::kRows);
+  if (to < cluster) {
+    Seen all;
+#pragma unroll
+    for (int i = 0; i < kSeers; ++i) all.add(smem.seen[row][i]);
+    *device::cluster_peer(&smem.by_blocks[row][device::cluster_rank()], to) = all;
+  }
+  if (cluster > 1) {  // what each block has seen is there
+    device::cluster_sync();
+  } else {
+    __syncthreads();
+  }
+}
+
+// Every block of the cluster comes to the scales of all rows; the first stores them.
 template <typename Config>
-__device__ void settle_rows(const Job& job, const Place& place, std::int64_t first_row,
-                            std::int64_t product, SplitStorage<Config>& smem) {
-  const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
-  if (row < Config::kRows) {
+__device__ void settle_rows(const Part& part, unsigned group, unsigned cluster,
+                            SplitStorage<Config>& smem) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const bool is_first = device::cluster_rank() == 0;
+  if (thread < Config::kRows) {
     Seen seen;
-    if (lane < Config::kWarps) seen = smem.seen[lane][row];
-    add_lanes(seen, 1);
+    for (unsigned block = 0; block < cluster; ++block) seen.add(smem.by_blocks[thread][block]);
     const Scale scale = scale_of(seen);
-    if (lane == 0) {
-      smem.scale[row] = scale;
-      smem.width[row] = width_of(seen, scale, static_cast<float>(job.k));
-      place.steps[product * job.planes.rows() + first_row + row] = scale.step;
+    smem.scale[thread] = scale;
+    smem.width[thread] = width_of(seen, scale, static_cast<float>(part.job.k));
+    if (is_first) {
+      part.place.steps[part.product * part.job.planes.rows() + part.first_row + thread] =
+          scale.step;
     }
   }
   __syncthreads();  // all scales and widths are there
-  if (threadIdx.x == 0) {
+  if (thread == 0 && is_first) {
     float sum = 0.0F;
     for (const float width : smem.width) sum += width;
-    place.widths[blockIdx.x] = sum;
+    part.place.widths[group] = sum;
   }
 }
 
-__device__ inline void store_piece(const float (&v)[kPiece], const Scale& scale, std::byte* to) {
-  std::uint32_t biased[kPiece / 4][4];
+__device__ inline float element(const float4& of, int i) {
+  return i == 0 ? of.x : i == 1 ? of.y : i == 2 ? of.z : of.w;
+}
+
+// The digits of four elements along k, to the four bytes of each plane from `to` on.
+__device__ inline void store_digits(const float (&v)[4], const Scale& scale, std::byte* to) {
+  std::uint32_t biased[4];
 #pragma unroll
-  for (int i = 0; i < kPiece; ++i) biased[i / 4][i % 4] = biased_digits(integer_of(v[i], scale));
+  for (int i = 0; i < 4; ++i) biased[i] = biased_digits(integer_of(v[i], scale));
 #pragma unroll
   for (int plane = 0; plane < kPlanes; ++plane) {
-    float words[kPiece / 4];  // bits in, bits out: vectors are of floats
-#pragma unroll
-    for (int i = 0; i < kPiece / 4; ++i) words[i] = float_of(pack_digits(biased[i], plane));
-    device::store_vector(reinterpret_cast<float*>(to + plane * kPlaneBytes),
-                         make_float4(words[0], words[1], words[2], words[3]));
+    *reinterpret_cast<std::uint32_t*>(to + plane * kPlaneBytes) = pack_digits(biased, plane);
   }
 }
 
-template <typename Config>
-__device__ void keep_piece(const float (&v)[kPiece], Kept<Config>& to) {
+// The digits of the units of the chunks from `first` on.
+template <typename Config, bool kAlongK>
+__device__ void store_units(const Part& part, const UnitShare<Config, kAlongK>& share,
+                            std::int64_t first, const float4 (&units)[kUnits],
+                            const SplitStorage<Config>& smem) {
+  constexpr int kPer = kAlongK ? 1 : 4;  // units whose digits lie together
+  const int row = static_cast<int>(part.first_row % kChunkRows) + share.row;
+  const int chunk = share.k / kChunkK;
+  const int left = clamped(part.end - first - chunk);
+  std::byte* planes = part.place.planes +
+                      part.job.planes.chunk(part.product, part.first_row / kChunkRows, first + chunk) +
+                      share.k % kPiece;
 #pragma unroll
-  for (int i = 0; i < kPiece / 4; ++i) {
-    to[i][threadIdx.x] = make_float4(v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]);
+  for (int i = 0; i < kPer; ++i) {
+    const Scale scale = smem.scale[share.row + i];
+    std::byte* to = planes + offset_in_plane(row + i, share.k % kChunkK / kPiece);
+#pragma unroll
+    for (int unit = 0; unit < kUnits; unit += kPer) {
+      const float4* u = &units[unit];
+      const float v[4] = {element(u[0], kAlongK ? 0 : i), element(u[kAlongK ? 0 : 1], kAlongK ? 1 : i),
+                          element(u[kAlongK ? 0 : 2], kAlongK ? 2 : i), element(u[kAlongK ? 0 : 3], kAlongK ? 3 : i)};
+      const int next = share.next_k(unit) / kChunkK;
+      if (next < left) store_digits(v, scale, to + next * kChunkBytes);
+    }
   }
 }
 
-template <typename Config>
-__device__ void kept_piece(const Kept<Config>& from, float (&v)[kPiece]) {
+// What the threads cannot keep they read again, the latest chunks first.
+template <typename Config, bool kAlongK>
+__device__ void split_part(const Part& part, unsigned group, unsigned cluster,
+                           SplitStorage<Config>& smem) {
+  const UnitShare<Config, kAlongK> share;
+  Seen seen[4];
+  float4 units[kUnits];
+  std::int64_t first = part.begin;
+  for (; first < part.end; first += Config::kChunks) {
+    load_units<Config, kAlongK>(part, share, first, units);
 #pragma unroll
-  for (int i = 0; i < kPiece / 4; ++i) {
-    const float4 vector = from[i][threadIdx.x];
-    v[4 * i] = vector.x;
-    v[4 * i + 1] = vector.y;
-    v[4 * i + 2] = vector.z;
-    v[4 * i + 3] = vector.w;
+    for (int unit = 0; unit < kUnits; ++unit) {
+      seen[0].add(units[unit].x);
+      seen[kAlongK ? 0 : 1].add(units[unit].y);
+      seen[kAlongK ? 0 : 2].add(units[unit].z);
+      seen[kAlongK ? 0 : 3].add(units[unit].w);
+    }
+  }
+  tell_cluster<Config, kAlongK>(seen, cluster, smem);
+  settle_rows(part, group, cluster, smem);
+  for (bool is_latest = true; first > part.begin; is_latest = false) {
+    first -= Config::kChunks;
+    if (!is_latest) load_units<Config, kAlongK>(part, share, first, units);
+    store_units<Config, kAlongK>(part, share, first, units, smem);
   }
 }
 
-// Twice over the rows, forwards and back: what the first pass cannot keep the second reads again,
-// the latest first, from L2 where that still holds it.
 template <typename Config>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(SplitJobs jobs) {
   auto& smem = device::shared_storage<SplitStorage<Config>>();
-  const bool second = blockIdx.x >= jobs.blocks_of_first;
-  const Job& job = jobs.job[second];
-  const unsigned block = second ? blockIdx.x - jobs.blocks_of_first : blockIdx.x;
-  const unsigned product = job.blocks.quotient(block);
-  const std::int64_t first_row = std::int64_t{job.blocks.remainder(block, product)} * Config::kRows;
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int row = lane % Config::kRows;
-  const std::int64_t first_k = warp * Config::kWarpK + lane / Config::kRows * kPiece;
-  const std::int64_t end_k = job.planes.chunks_k * kChunkK;
-  Place place = jobs.place[second];
-  place.from += product * place.stride;
+  const unsigned of_all = blockIdx.x / jobs.cluster;
+  const bool second = of_all >= jobs.groups_of_first;
+  const unsigned group = second ? of_all - jobs.groups_of_first : of_all;
+  Part part{.job = jobs.job[second], .place = jobs.place[second]};
+  const unsigned product = part.job.groups.quotient(group);
+  part.product = product;
+  part.first_row = std::int64_t{part.job.groups.remainder(group, product)} * Config::kRows;
+  part.place.from += product * part.place.stride;
+  part.begin = device::cluster_rank() * jobs.chunks;
+  part.end = part.begin + jobs.chunks;
+  if (part.end > part.job.planes.chunks_k) part.end = part.job.planes.chunks_k;
+  part.end_k = part.end * kChunkK < part.job.k ? part.end * kChunkK : part.job.k;
 
+  if (jobs.cluster > 1) device::cluster_sync();  // all blocks run, so that they may be told
   device::wait_for_previous_kernel();
   device::let_next_kernel_start();
-  Seen seen;
-  float v[kPiece];
-  int turn = 0;
-  std::int64_t k = first_k;
-  for (; k < end_k; k += Config::kBlockK, ++turn) {
-    load_piece(job, place, first_row + row, k, v);
-    if (turn < kKept) keep_piece<Config>(v, smem.kept[turn]);
-#pragma unroll
-    for (int i = 0; i < kPiece; ++i) seen.add(v[i]);
-  }
-  add_lanes(seen, Config::kRows);
-  if (lane < Config::kRows) smem.seen[warp][row] = seen;
-  __syncthreads();  // what each warp has seen is there
-  settle_rows<Config>(job, place, first_row, product, smem);
-
-  const Scale scale = smem.scale[row];
-  std::byte* planes = place.planes + job.planes.chunk(product, first_row / kChunkRows, 0) +
-                      offset_in_plane(static_cast<int>(first_row % kChunkRows) + row,
-                                      static_cast<int>(first_k % kChunkK) / kPiece);
-  for (bool is_latest = true; turn > 0; is_latest = false) {
-    --turn;
-    k -= Config::kBlockK;
-    if (turn < kKept) {
-      kept_piece<Config>(smem.kept[turn], v);
-    } else if (!is_latest) {
-      load_piece(job, place, first_row + row, k, v);
-    }
-    store_piece(v, scale, planes + k / kChunkK * kChunkBytes);
+  if (part.job.along_k) {
+    split_part<Config, true>(part, group, jobs.cluster, smem);
+  } else {
+    split_part<Config, false>(part, group, jobs.cluster, smem);
   }
 }
 
