@@ -47,7 +47,7 @@ Launches launches_of(const Problem& problem, const Device& device, Path least) {
   Launches launches{workspace, job_of(problem, Operand::kA, workspace.a),
                     job_of(problem, Operand::kB, workspace.b),
                     multiply_args<Six>(problem, device, workspace, least),
-                    split_cluster<Split>(problem, workspace.a, workspace.b, device), 0};
+                    split_cluster(workspace.a.chunks_k), 0};
   const MultiplyArgs& more = launches.more;
   launches.blocks = more.cluster * std::min<std::int64_t>(problem.batch * more.six.count,
                                                           device.multiprocessors / more.cluster);

@@ -242,8 +242,10 @@ __device__ void split_part(const Part& part, unsigned group, unsigned cluster,
   Seen seen[4];
   float4 units[kUnits];
   std::int64_t first = part.begin;
+  load_units<Config, kAlongK>(part, share, first, units);
+  if (cluster > 1) device::cluster_sync();  // all blocks run, so that they may be told
   for (; first < part.end; first += Config::kChunks) {
-    load_units<Config, kAlongK>(part, share, first, units);
+    if (first > part.begin) load_units<Config, kAlongK>(part, share, first, units);
 #pragma unroll
     for (int unit = 0; unit < kUnits; ++unit) {
       seen[0].add(units[unit].x);
@@ -277,7 +279,6 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
   if (part.end > part.job.planes.chunks_k) part.end = part.job.planes.chunks_k;
   part.end_k = part.end * kChunkK < part.job.k ? part.end * kChunkK : part.job.k;
 
-  if (jobs.cluster > 1) device::cluster_sync();  // all blocks run, so that they may be told
   device::wait_for_previous_kernel();
   device::let_next_kernel_start();
   if (part.job.along_k) {
