@@ -61,6 +61,7 @@ Candidate candidate(const char* name, const Problem& problem, const Device& devi
            .rounding_chain = fp32_rounding_chain(problem.shape.k),
            .operand_error = kOperandError,
            .workspace_bytes = launches.workspace.bytes,
+           .decides_on_device = true,
            .enqueue =
                [launches](const KernelArgs& args, Stream stream) {
                  if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
