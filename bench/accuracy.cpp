@@ -3,6 +3,8 @@
 // case and input, fields separated by tabs: kHeads.
 //
 //   build/gpu/bench/accuracy Int8x3/1024x1024x1024 Int8x3/777x333x555
+#include "accuracy.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <exception>
@@ -17,7 +19,6 @@
 #include <tilegate/catalogue.hpp>
 #include <tilegate/device.hpp>
 
-#include "accuracy.hpp"
 #include "cuda_check.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
@@ -82,8 +83,8 @@ void measure(const std::string& name) {
   const Memory memory(named.problem, plan, &other, 1);
   const Operands& operands = memory.rung().front();
   const Operands& others = memory.yardstick().front();
-  const double products = static_cast<double>(shape.m) * static_cast<double>(shape.n) *
-                          static_cast<double>(shape.k);
+  const double products =
+      static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
   const auto row_step = static_cast<std::int64_t>(products / kMostProducts) + 1;
 
   for (std::size_t i = 0; i < kInputNames.size(); ++i) {

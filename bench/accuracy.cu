@@ -1,5 +1,3 @@
-#include "accuracy.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -9,6 +7,7 @@
 
 #include <tilegate/device.hpp>
 
+#include "accuracy.hpp"
 #include "cuda_check.hpp"
 
 namespace tilegate::bench {
@@ -42,14 +41,22 @@ __device__ double element(Input input, std::uint64_t bits) {
   const std::uint64_t more = mixed(bits);
   const double either = more >> 63 != 0 ? 1.0 + u : -1.0 - u;
   switch (input) {
-    case Input::kUniform: return u;
-    case Input::kSigned: return 2.0 * u - 1.0;
-    case Input::kHalf: return (u - 0.5) * exp(0.5 * normal(more));
-    case Input::kWide: return (u - 0.5) * exp(normal(more));
-    case Input::kWider: return (u - 0.5) * exp(2.0 * normal(more));
-    case Input::kExponents8: return either * exponent(more & 0xFFFFFFFFU, 8);
-    case Input::kExponents40: return either * exponent(more & 0xFFFFFFFFU, 40);
-    default: return normal(bits);
+    case Input::kUniform:
+      return u;
+    case Input::kSigned:
+      return 2.0 * u - 1.0;
+    case Input::kHalf:
+      return (u - 0.5) * exp(0.5 * normal(more));
+    case Input::kWide:
+      return (u - 0.5) * exp(normal(more));
+    case Input::kWider:
+      return (u - 0.5) * exp(2.0 * normal(more));
+    case Input::kExponents8:
+      return either * exponent(more & 0xFFFFFFFFU, 8);
+    case Input::kExponents40:
+      return either * exponent(more & 0xFFFFFFFFU, 40);
+    default:
+      return normal(bits);
   }
 }
 
@@ -65,8 +72,8 @@ __global__ void fill_matrix(float* to, std::int64_t cols, std::int64_t count, In
 
 // Of one result.
 struct Sums {
-  double error, product;        // of squares
-  double weighted, largest;     // non-negative: their bits are ordered as they are
+  double error, product;     // of squares
+  double weighted, largest;  // non-negative: their bits are ordered as they are
 };
 
 __device__ void raise(double* to, double value) {
@@ -125,19 +132,18 @@ std::vector<Errors> errors_of(const Shape& shape, const float* a, const float* b
   const device::Buffer sums(results.size() * sizeof(Sums)), where(results.size_bytes()),
       sample(results.size() * static_cast<std::size_t>(sample_size) * sizeof(float));
   check(cudaMemsetAsync(sums.data(), 0, sums.size(), stream), "errors");
-  check(cudaMemcpyAsync(where.data(), results.data(), results.size_bytes(),
-                        cudaMemcpyHostToDevice, stream),
+  check(cudaMemcpyAsync(where.data(), results.data(), results.size_bytes(), cudaMemcpyHostToDevice,
+                        stream),
         "errors");
   measure<<<static_cast<unsigned>((elements + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
       shape, a, b, reinterpret_cast<const float* const*>(where.data()),
-      static_cast<int>(results.size()), row_step, sample_step,
-      reinterpret_cast<Sums*>(sums.data()), reinterpret_cast<float*>(sample.data()), sample_size);
+      static_cast<int>(results.size()), row_step, sample_step, reinterpret_cast<Sums*>(sums.data()),
+      reinterpret_cast<float*>(sample.data()), sample_size);
   check(cudaGetLastError(), "errors");
   check(cudaStreamSynchronize(stream), "errors");
 
   const auto found = to_host<Sums>(sums, results.size());
-  auto relative =
-      to_host<float>(sample, results.size() * static_cast<std::size_t>(sample_size));
+  auto relative = to_host<float>(sample, results.size() * static_cast<std::size_t>(sample_size));
   std::vector<Errors> errors;
   for (std::size_t r = 0; r < results.size(); ++r) {
     const auto first = relative.begin() + static_cast<std::ptrdiff_t>(r) * sample_size;

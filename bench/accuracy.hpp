@@ -23,7 +23,7 @@ enum class Input {
   kRows,         // normal; rows of A times a power of two from 2^-30 to 2^30
 };
 constexpr std::array<std::string_view, 9> kInputNames = {
-    "normal",       "uniform [0, 1)", "uniform [-1, 1)", "(U-1/2)e^(N/2)",    "(U-1/2)e^N",
+    "normal",      "uniform [0, 1)", "uniform [-1, 1)", "(U-1/2)e^(N/2)",       "(U-1/2)e^N",
     "(U-1/2)e^2N", "exponents ±8",   "exponents ±40",   "rows of A times 2^±30"};
 
 // Enqueues filling a dense matrix; `seed` differs between operands.

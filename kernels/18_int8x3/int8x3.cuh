@@ -35,7 +35,8 @@ constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 // Seconds of the second kernel on an NVIDIA H200, as far as it ranks the two tiles.
 template <typename Six>
 double seconds(const MultiplyArgs& more, const Problem& problem, const Device& device) {
-  const double tiles = static_cast<double>(more.six.count * more.cluster) * static_cast<double>(problem.batch);
+  const double tiles =
+      static_cast<double>(more.six.count * more.cluster) * static_cast<double>(problem.batch);
   const double per_chunk = Six::kBlockN == kChunkRows ? 0.45e-6 : 0.26e-6;
   return std::ceil(tiles / device.multiprocessors) *
          (static_cast<double>(more.a.chunks_k) * per_chunk + 3e-6);
@@ -44,10 +45,12 @@ double seconds(const MultiplyArgs& more, const Problem& problem, const Device& d
 template <typename Six>
 Launches launches_of(const Problem& problem, const Device& device, Path least) {
   const Workspace workspace(problem);
-  Launches launches{workspace, job_of(problem, Operand::kA, workspace.a),
+  Launches launches{workspace,
+                    job_of(problem, Operand::kA, workspace.a),
                     job_of(problem, Operand::kB, workspace.b),
                     multiply_args<Six>(problem, device, workspace, least),
-                    split_cluster(workspace.a.chunks_k), 0};
+                    split_cluster(workspace.a.chunks_k),
+                    0};
   const MultiplyArgs& more = launches.more;
   launches.blocks = more.cluster * std::min<std::int64_t>(problem.batch * more.six.count,
                                                           device.multiprocessors / more.cluster);

@@ -42,8 +42,7 @@ struct Workspace {
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
     widths = steps_b + aligned(b.step_bytes());
-    const std::int64_t blocks =
-        (a.products * a.rows() + b.products * b.rows()) / Split::kRows;
+    const std::int64_t blocks = (a.products * a.rows() + b.products * b.rows()) / Split::kRows;
     bytes = widths + sizeof(float) * static_cast<std::size_t>(blocks);
   }
 
@@ -60,23 +59,30 @@ inline bool is_along_k(const Problem& problem, Operand operand) {
 
 inline Job job_of(const Problem& problem, Operand operand, const Planes& planes) {
   const bool along_k = is_along_k(problem, operand);
-  return {
-      .planes = planes,
-      .along_k = along_k,
-      .vectors = allows_vectors(problem, operand),
-      .rows = operand == Operand::kA ? problem.shape.m : problem.shape.n,
-      .k = problem.shape.k,
-      .groups = Divisor(static_cast<std::uint32_t>(planes.rows() / Split::kRows))};
+  return {.planes = planes,
+          .along_k = along_k,
+          .vectors = allows_vectors(problem, operand),
+          .rows = operand == Operand::kA ? problem.shape.m : problem.shape.n,
+          .k = problem.shape.k,
+          .groups = Divisor(static_cast<std::uint32_t>(planes.rows() / Split::kRows))};
 }
 
-// The k that a kernel in FP32 adds up one after another: all, or, where C is small, about as many
-// as such kernels leave when they split K among blocks, which makes them more accurate.
-inline float summed_in_fp32(const Problem& problem, const Device& device) {
-  constexpr std::int64_t kSplitRun = 1024;
-  const TileOrder tiles(problem.shape, kBlockM, 128);
+// The k that cuBLAS in FP32 adds up one after another, or a few less, as its errors on an NVIDIA
+// H200 show (`ci/gate accuracy`): all of them, but parts of K where C is small or rows are not
+// vectors.
+inline float summed_in_fp32(const Problem& problem) {
   const std::int64_t k = problem.shape.k;
-  const bool is_split = tiles.count * problem.batch < 2 * device.multiprocessors;
-  return static_cast<float>(is_split ? std::min(k, kSplitRun) : k);
+  const std::int64_t tiles =
+      problem.batch * ceil_div(problem.shape.m, 128) * ceil_div(problem.shape.n, 128);
+  const auto part = [&] {
+    if (k <= 128) return k;
+    if (tiles < 16) return std::int64_t{64};
+    if (tiles < 64) return std::int64_t{112};
+    if (!allows_vectors(problem, Operand::kA) || !allows_vectors(problem, Operand::kB))
+      return k / 5;
+    return tiles >= 256 || k <= 1024 ? k : std::max<std::int64_t>(512, k / 6);
+  };
+  return static_cast<float>(std::max<std::int64_t>(part(), 64));
 }
 
 inline Fp32Args fp32_args(const Problem& problem) {
@@ -86,16 +92,16 @@ inline Fp32Args fp32_args(const Problem& problem) {
 
 // All but the addresses.
 template <typename Six>
-MultiplyArgs multiply_args(const Problem& problem, const Device& device,
-                                  const Workspace& workspace, Path least) {
+MultiplyArgs multiply_args(const Problem& problem, const Device& device, const Workspace& workspace,
+                           Path least) {
   const auto blocks = [&](const Planes& p) {
     return static_cast<unsigned>(p.products * p.rows() / Split::kRows);
   };
   const auto [m, n, k] = problem.shape;
   // Where there are many tiles, pairs of blocks share the columns of B: less moves from L2.
-  const std::int64_t tiles =
-      problem.batch * ceil_div(m, kBlockM) * ceil_div(n, Six::kBlockN);
-  const unsigned cluster = tiles >= 16 * std::int64_t{device.multiprocessors} && m > kBlockM ? 2 : 1;
+  const std::int64_t tiles = problem.batch * ceil_div(m, kBlockM) * ceil_div(n, Six::kBlockN);
+  const unsigned cluster =
+      tiles >= 16 * std::int64_t{device.multiprocessors} && m > kBlockM ? 2 : 1;
   const int rows = static_cast<int>(cluster) * kBlockM;
   return {.a = workspace.a,
           .b = workspace.b,
@@ -104,7 +110,7 @@ MultiplyArgs multiply_args(const Problem& problem, const Device& device,
           .rows_a = static_cast<float>(m * workspace.a.products),
           .rows_b = static_cast<float>(n * workspace.b.products),
           .least = least,
-          .summed = summed_in_fp32(problem, device),
+          .summed = summed_in_fp32(problem),
           .pairs = n % 2 == 0 && problem.ldc % 2 == 0 && problem.offset_bytes[2] % 8 == 0 &&
                    (problem.batch == 1 || problem.stride_c % 2 == 0),
           .cluster = cluster,

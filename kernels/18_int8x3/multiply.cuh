@@ -59,8 +59,8 @@ struct Ring {
   }
 };
 
-// Calls visit(tile) for each tile of a block, in turn. The blocks of a cluster have tiles below each
-// other; the last may lie outside C.
+// Calls visit(tile) for each tile of a block, in turn. The blocks of a cluster have tiles below
+// each other; the last may lie outside C.
 template <typename Visit>
 __device__ void for_each_tile(const MultiplyArgs& more, const TileOrder& order, unsigned count,
                               Visit visit) {
@@ -72,7 +72,8 @@ __device__ void for_each_tile(const MultiplyArgs& more, const TileOrder& order, 
   }
 }
 
-// By one thread. A cluster's blocks have the columns of B in common: each fetches its share for all.
+// By one thread. A cluster's blocks have the columns of B in common: each fetches its share for
+// all.
 template <typename T>
 __device__ void produce(const MultiplyArgs& more, const TileOrder& order, unsigned count,
                         MultiplyStorage& smem) {

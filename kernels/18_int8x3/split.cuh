@@ -53,8 +53,8 @@ struct SplitJobs {
   Job job[2];
   Place place[2];
   unsigned groups_of_first = 0;
-  unsigned cluster = 1;       // blocks that share a group of rows
-  std::int64_t chunks = 0;    // of K, per block
+  unsigned cluster = 1;     // blocks that share a group of rows
+  std::int64_t chunks = 0;  // of K, per block
 };
 
 // A block's part of the rows that it shares.
@@ -80,7 +80,8 @@ __device__ inline int clamped(std::int64_t count) {
   return static_cast<int>(count < -kMost ? -kMost : count > kMost ? kMost : count);
 }
 
-// Where the units of a thread lie: along k of one row, or in four rows at one k, as memory has them.
+// Where the units of a thread lie: along k of one row, or in four rows at one k, as memory has
+// them.
 template <typename Config, bool kAlongK>
 struct UnitShare {
   int row, k;  // of unit 0, from the first of the block's rows and k
@@ -134,9 +135,8 @@ __device__ inline void add_lanes(Seen& seen, int first, int end) {
   }
 }
 
-
-// What has been seen of each row, to all blocks of the cluster. `seen`: by this thread, of its row or
-// of its four.
+// What has been seen of each row, to all blocks of the cluster. `seen`: by this thread, of its row
+// or of its four.
 template <typename Config, bool kAlongK>
 __device__ void tell_cluster(Seen (&seen)[4], unsigned cluster, SplitStorage<Config>& smem) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -216,9 +216,10 @@ __device__ void store_units(const Part& part, const UnitShare<Config, kAlongK>& 
   const int row = static_cast<int>(part.first_row % kChunkRows) + share.row;
   const int chunk = share.k / kChunkK;
   const int left = clamped(part.end - first - chunk);
-  std::byte* planes = part.place.planes +
-                      part.job.planes.chunk(part.product, part.first_row / kChunkRows, first + chunk) +
-                      share.k % kPiece;
+  std::byte* planes =
+      part.place.planes +
+      part.job.planes.chunk(part.product, part.first_row / kChunkRows, first + chunk) +
+      share.k % kPiece;
 #pragma unroll
   for (int i = 0; i < kPer; ++i) {
     const Scale scale = smem.scale[share.row + i];
@@ -226,8 +227,10 @@ __device__ void store_units(const Part& part, const UnitShare<Config, kAlongK>& 
 #pragma unroll
     for (int unit = 0; unit < kUnits; unit += kPer) {
       const float4* u = &units[unit];
-      const float v[4] = {element(u[0], kAlongK ? 0 : i), element(u[kAlongK ? 0 : 1], kAlongK ? 1 : i),
-                          element(u[kAlongK ? 0 : 2], kAlongK ? 2 : i), element(u[kAlongK ? 0 : 3], kAlongK ? 3 : i)};
+      const float v[4] = {element(u[0], kAlongK ? 0 : i),
+                          element(u[kAlongK ? 0 : 1], kAlongK ? 1 : i),
+                          element(u[kAlongK ? 0 : 2], kAlongK ? 2 : i),
+                          element(u[kAlongK ? 0 : 3], kAlongK ? 3 : i)};
       const int next = share.next_k(unit) / kChunkK;
       if (next < left) store_digits(v, scale, to + next * kChunkBytes);
     }
