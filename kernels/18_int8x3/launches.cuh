@@ -79,7 +79,7 @@ inline float summed_in_fp32(const Problem& problem) {
     if (tiles < 16) return std::int64_t{64};
     if (tiles < 64) return std::int64_t{112};
     if (!allows_vectors(problem, Operand::kA) || !allows_vectors(problem, Operand::kB))
-      return k / 5;
+      return tiles < 256 ? std::min<std::int64_t>(k / 5, 350) : k / 5;
     return tiles >= 256 || k <= 1024 ? k : std::max<std::int64_t>(512, k / 6);
   };
   return static_cast<float>(std::max<std::int64_t>(part(), 64));

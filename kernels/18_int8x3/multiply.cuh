@@ -19,6 +19,15 @@
 
 namespace tilegate::int8x3 {
 
+// All threads of the block, or of its cluster: without one, a cluster's barrier would wait longer.
+__device__ inline void meet_cluster(unsigned cluster) {
+  if (cluster > 1) {
+    device::cluster_sync();
+  } else {
+    __syncthreads();
+  }
+}
+
 // The same in every block: the widths are added in a fixed order.
 __device__ inline Path agree(const MultiplyArgs& more, MultiplyStorage& smem) {
   const unsigned thread = threadIdx.x;
@@ -36,8 +45,7 @@ __device__ inline Path agree(const MultiplyArgs& more, MultiplyStorage& smem) {
     smem.sums[thread / 32][0] = sum_a;
     smem.sums[thread / 32][1] = sum_b;
   }
-  // All warps have added theirs, and the barriers of the cluster are initialised.
-  device::cluster_sync();
+  meet_cluster(more.cluster);  // all warps have added theirs, and the barriers are initialised
   sum_a = sum_b = 0.0F;
   for (int warp = 0; warp < kNumThreads / 32; ++warp) {
     sum_a += smem.sums[warp][0];
@@ -219,7 +227,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
       }
     }
   }
-  device::cluster_sync();  // nobody reaches into this block's memory any more
+  if (more.cluster > 1) device::cluster_sync();  // nobody reaches into this block's memory any more
 }
 
 }  // namespace tilegate::int8x3
