@@ -1,11 +1,11 @@
 // Int8x3: FP32 operands as three digits of 8 bits, multiplied exactly on the tensor cores.
 //
 // New against the rungs before: no FFMA. A first kernel scales each row of op(A) and column of
-// op(B) and splits it into signed digits (split.cuh); a second multiplies the digits, six products
-// of the nine, into int32 accumulators, and folds them into FP32 once (multiply.cuh). The device
-// decides from what the first kernel saw whether six products are as accurate as FP32, or eight
-// are, or neither; then it multiplies in FP32 (fp32.cuh). What limits it: the power that the tensor
-// cores take. Needs compute capability 9.0, and no other.
+// op(B) and splits it into signed digits (split_jobs.cuh); a second multiplies the digits, six
+// products of the nine, into int32 accumulators, and folds them into FP32 once (multiply.cuh). The
+// device decides from what the first kernel saw whether six products are as accurate as FP32, or
+// eight are, or neither; then it multiplies in FP32 (fp32.cuh). What limits it: the power that the
+// tensor cores take. Needs compute capability 9.0, and no other.
 #pragma once
 
 #include <algorithm>
@@ -44,13 +44,11 @@ double seconds(const MultiplyArgs& more, const Problem& problem, const Device& d
 
 template <typename Six>
 Launches launches_of(const Problem& problem, const Device& device, Path least) {
-  const Workspace workspace(problem);
-  Launches launches{workspace,
-                    job_of(problem, Operand::kA, workspace.a),
-                    job_of(problem, Operand::kB, workspace.b),
-                    multiply_args<Six>(problem, device, workspace, least),
-                    split_cluster(workspace.a.chunks_k),
-                    0};
+  const Workspace workspace(problem, device);
+  const int rows = workspace.form.rows;
+  Launches launches{workspace, job_of(problem, Operand::kA, workspace.a, rows),
+                    job_of(problem, Operand::kB, workspace.b, rows),
+                    multiply_args<Six>(problem, device, workspace, least), 0};
   const MultiplyArgs& more = launches.more;
   launches.blocks = more.cluster * std::min<std::int64_t>(problem.batch * more.six.count,
                                                           device.multiprocessors / more.cluster);
@@ -91,7 +89,8 @@ inline Candidate plain_candidate(const Problem& problem) {
           flop / 30e12 + 4e-6};
 }
 
-// Tiles of 64 columns are the smallest; the split pass has at least 8 rows per block.
+// Tiles of 64 columns are the smallest; the split pass has at least 8 rows per group, and up to 8
+// blocks.
 inline bool fits(const Problem& problem) {
   const auto [m, n, k] = problem.shape;
   const auto tiles = [](std::int64_t extent, int tile) {
@@ -99,7 +98,7 @@ inline bool fits(const Problem& problem) {
   };
   const double blocks = static_cast<double>(problem.batch) *
                         std::max(tiles(m, kBlockM) * tiles(n, 64) * 12,
-                                 (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * 16.0);
+                                 (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * 64.0);
   return blocks <= static_cast<double>(kMaxBlocks);
 }
 
@@ -122,8 +121,10 @@ inline Status setup() {
     if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
   }
   if (Status s = device::allow_shared_memory(plain, sizeof(Fp32Storage)); !s.ok()) return s;
-  // As the second kernel: a multiprocessor that has to divide its memory anew takes microseconds.
-  return device::prefer_shared_memory(split<Split>);
+  constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>),
+                        kShort = sizeof(ShortStorage<ShortRows>);
+  if (Status s = device::allow_shared_memory(split_short<FewRows>, kFew); !s.ok()) return s;
+  return device::allow_shared_memory(split_short<ShortRows>, kShort);
 }
 
 inline constexpr std::int64_t kTileSizes[] = {8, 32, 64, 128};

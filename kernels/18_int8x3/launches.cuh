@@ -12,37 +12,56 @@
 
 #include "fp32.cuh"
 #include "multiply.cuh"
-#include "split.cuh"
+#include "split_long.cuh"
+#include "split_short.cuh"
 
 namespace tilegate::int8x3 {
 
-using Split = SplitConfig<256, 2>;
+using Long = LongConfig<256, 2>;
 
-// Blocks that share a group of rows in the split pass. Up to twice what a block keeps, reading rows
-// again is quicker than the cluster's barriers: on an NVIDIA H200 for K = 2048, not for 4096.
-inline unsigned split_cluster(std::int64_t chunks) {
-  if (chunks <= 2 * Split::kChunks) return 1;
-  unsigned cluster = 2;
-  while (cluster < kMaxSplitCluster && chunks > cluster * Split::kChunks) cluster *= 2;
-  return cluster;
-}
+// How a problem's rows are split: by which kernel, and by how many blocks for a group of rows.
+struct SplitForm {
+  bool is_long = false;
+  int rows = 0;  // of a group
+  unsigned cluster = 1;
+
+  SplitForm() = default;
+  // Found on an NVIDIA H200: groups of many rows of little K go through split_long like a stream.
+  SplitForm(std::int64_t groups, std::int64_t k, int multiprocessors)
+      : is_long(k > kShortRowsK || groups >= kManyGroups * multiprocessors),
+        rows(is_long          ? Long::kRows
+             : k <= kFewRowsK ? FewRows::kRows
+                              : ShortRows::kRows) {
+    while (is_long && cluster < kMaxSplitCluster &&
+           ceil_div(k, kChunkK) > cluster * Long::kChunks) {
+      cluster *= 2;
+    }
+  }
+
+  static constexpr std::int64_t kFewRowsK = 1024, kShortRowsK = 2048;
+  static constexpr std::int64_t kManyGroups = 16;  // per multiprocessor
+};
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 // What lies where in the workspace, in bytes from its start. The decision comes first.
 struct Workspace {
   Planes a, b;
+  SplitForm form;
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
 
   Workspace() = default;
-  explicit Workspace(const Problem& problem)
-      : a(planes_of(problem, Operand::kA)), b(planes_of(problem, Operand::kB)) {
+  Workspace(const Problem& problem, const Device& device)
+      : a(planes_of(problem, Operand::kA)),
+        b(planes_of(problem, Operand::kB)),
+        form((a.products * a.rows() + b.products * b.rows()) / Long::kRows, problem.shape.k,
+             device.multiprocessors) {
     planes_a = aligned(sizeof(Path));
     planes_b = planes_a + aligned(a.bytes());
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
     widths = steps_b + aligned(b.step_bytes());
-    const std::int64_t blocks = (a.products * a.rows() + b.products * b.rows()) / Split::kRows;
+    const std::int64_t blocks = (a.products * a.rows() + b.products * b.rows()) / form.rows;
     bytes = widths + sizeof(float) * static_cast<std::size_t>(blocks);
   }
 
@@ -57,14 +76,14 @@ inline bool is_along_k(const Problem& problem, Operand operand) {
   return operand == Operand::kA ? problem.op_a == Op::kN : problem.op_b == Op::kT;
 }
 
-inline Job job_of(const Problem& problem, Operand operand, const Planes& planes) {
+inline Job job_of(const Problem& problem, Operand operand, const Planes& planes, int rows) {
   const bool along_k = is_along_k(problem, operand);
   return {.planes = planes,
           .along_k = along_k,
           .vectors = allows_vectors(problem, operand),
           .rows = operand == Operand::kA ? problem.shape.m : problem.shape.n,
           .k = problem.shape.k,
-          .groups = Divisor(static_cast<std::uint32_t>(planes.rows() / Split::kRows))};
+          .groups = Divisor(static_cast<std::uint32_t>(planes.rows() / rows))};
 }
 
 // The k that cuBLAS in FP32 adds up one after another, or a few less, as its errors on an NVIDIA
@@ -95,7 +114,7 @@ template <typename Six>
 MultiplyArgs multiply_args(const Problem& problem, const Device& device, const Workspace& workspace,
                            Path least) {
   const auto blocks = [&](const Planes& p) {
-    return static_cast<unsigned>(p.products * p.rows() / Split::kRows);
+    return static_cast<unsigned>(p.products * p.rows() / workspace.form.rows);
   };
   const auto [m, n, k] = problem.shape;
   // Where there are many tiles, pairs of blocks share the columns of B: less moves from L2.
@@ -123,30 +142,46 @@ struct Launches {
   Workspace workspace;
   Job a, b;
   MultiplyArgs more;
-  unsigned split_cluster = 1;
   std::int64_t blocks = 0;  // of the second kernel
 };
 
-inline Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
+template <typename Storage>
+Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream, int threads,
+                     void (*kernel)(SplitJobs)) {
   const Workspace& where = launches.workspace;
   auto* base = static_cast<std::byte*>(args.workspace);
   const auto floats = [&](std::size_t at) { return reinterpret_cast<float*>(base + at); };
   const std::int64_t groups_a = launches.a.num_groups();
+  const unsigned cluster = where.form.cluster;
   const SplitJobs jobs{.job = {launches.a, launches.b},
                        .place = {{args.a, args.lda, args.stride_a, base + where.planes_a,
                                   floats(where.steps_a), floats(where.widths)},
                                  {args.b, args.ldb, args.stride_b, base + where.planes_b,
                                   floats(where.steps_b), floats(where.widths) + groups_a}},
                        .groups_of_first = static_cast<unsigned>(groups_a),
-                       .cluster = launches.split_cluster,
-                       .chunks = ceil_div(where.a.chunks_k, launches.split_cluster)};
+                       .cluster = cluster,
+                       .chunks = ceil_div(where.a.chunks_k, cluster)};
   return device::launch({.kernel = "split",
-                         .blocks = (groups_a + launches.b.num_groups()) * launches.split_cluster,
-                         .threads_x = Split::kThreads,
-                         .shared_bytes = sizeof(SplitStorage<Split>),
+                         .blocks = (groups_a + launches.b.num_groups()) * cluster,
+                         .threads_x = static_cast<unsigned>(threads),
+                         .shared_bytes = sizeof(Storage),
                          .overlaps_previous = true,
-                         .cluster = launches.split_cluster},
-                        stream, split<Split>, jobs);
+                         .cluster = cluster},
+                        stream, kernel, jobs);
+}
+
+inline Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
+  const SplitForm& form = launches.workspace.form;
+  if (form.is_long) {
+    return enqueue_split<LongStorage<Long>>(launches, args, stream, Long::kThreads,
+                                            split_long<Long>);
+  }
+  if (form.rows == FewRows::kRows) {
+    return enqueue_split<ShortStorage<FewRows>>(launches, args, stream, FewRows::kThreads,
+                                                split_short<FewRows>);
+  }
+  return enqueue_split<ShortStorage<ShortRows>>(launches, args, stream, ShortRows::kThreads,
+                                                split_short<ShortRows>);
 }
 
 template <typename Six>

@@ -123,6 +123,28 @@ TEST_F(Products, AreThoseOfTheModelForLongRows) {
   }
 }
 
+// Clusters of blocks share rows, along k and across it, with vectors and without.
+TEST_F(Products, AreThoseOfTheModelInClusters) {
+  for (const Op op_a : {Op::kN, Op::kT}) {
+    for (const std::int64_t n : {4, 5}) {
+      const Operation operation(
+          Problem::dense({8, n, 2308}, op_a, op_a == Op::kN ? Op::kT : Op::kN));
+      expect_same_bits(run(stage, operation).c,
+                       model(operation.problem, operation.a, operation.b, 6));
+    }
+  }
+}
+
+// So many tiles that pairs of blocks share the columns of B, the last pair with one tile inside C.
+TEST_F(Products, AreThoseOfTheModelInPairsOfBlocks) {
+  const Operation operation(
+      Problem::dense({260, 3, 128}, Op::kN, Op::kN, 6 * device::current().multiprocessors));
+  for (const char* configuration : {"128x128", "128x64"}) {
+    expect_same_bits(run(stage, operation, configuration).c,
+                     model(operation.problem, operation.a, operation.b, 6));
+  }
+}
+
 // K above what int32 holds: the parts are exact, and added in FP32.
 TEST_F(Products, SplitKBeforeSumsOverflow) {
   constexpr std::int64_t k = 43552 + 64;

@@ -1,19 +1,18 @@
-// The split pass: reads the rows of op(A) and the columns of op(B), here called rows both, scales
-// each by its largest element, and writes their digits to the workspace.
+// The split pass for long rows, and for very many: clusters of blocks share rows, and threads keep
+// them in registers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/divisor.cuh>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
-#include <tilegate/stage.hpp>
 
 #include "decision.cuh"
 #include "digits.cuh"
 #include "planes.cuh"
+#include "split_jobs.cuh"
 
 namespace tilegate::int8x3 {
 
@@ -23,38 +22,12 @@ constexpr int kUnits = 16;  // of four elements, that a thread keeps
 // A cluster of blocks has kRows rows with all of their k; each thread keeps a share of them in
 // registers, so that device memory is read once.
 template <int kThreads_, int kBlocksPerSm_>
-struct SplitConfig {
+struct LongConfig {
   static constexpr int kThreads = kThreads_, kBlocksPerSm = kBlocksPerSm_;
   static constexpr int kRows = 16;
   static constexpr int kWarps = kThreads / 32;
   static constexpr int kChunks = kThreads * kUnits * 4 / (kRows * kChunkK);  // of K, at a time
   static_assert(kChunkRows % kRows == 0 && 32 % kWarps == 0 && kWarps % 4 == 0);
-};
-
-// One operand. Element (row, k) is at from[row · ld + k], or at from[k · ld + row].
-struct Job {
-  Planes planes;
-  bool along_k = false, vectors = false;
-  std::int64_t rows = 0, k = 0;
-  Divisor groups;  // of rows, of one product
-
-  std::int64_t num_groups() const { return planes.products * groups.value(); }
-};
-
-struct Place {
-  const float* from = nullptr;
-  std::int64_t ld = 0, stride = 0;
-  std::byte* planes = nullptr;
-  float* steps = nullptr;   // of each row; Scale::step
-  float* widths = nullptr;  // of each group of rows: their sum
-};
-
-struct SplitJobs {
-  Job job[2];
-  Place place[2];
-  unsigned groups_of_first = 0;
-  unsigned cluster = 1;     // blocks that share a group of rows
-  std::int64_t chunks = 0;  // of K, per block
 };
 
 // A block's part of the rows that it shares.
@@ -67,7 +40,7 @@ struct Part {
 };
 
 template <typename Config>
-struct SplitStorage {
+struct LongStorage {
   Seen seen[Config::kRows][Config::kWarps];         // by warps
   Seen by_blocks[Config::kRows][kMaxSplitCluster];  // of the cluster
   Scale scale[Config::kRows];
@@ -126,19 +99,10 @@ __device__ void load_units(const Part& part, const UnitShare<Config, kAlongK>& s
   }
 }
 
-// Of all lanes whose numbers differ from this one's in the bits from `first` to below `end`.
-__device__ inline void add_lanes(Seen& seen, int first, int end) {
-#pragma unroll
-  for (int lanes = first; lanes < end; lanes *= 2) {
-    seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes),
-              __shfl_xor_sync(~0U, seen.bits, lanes)});
-  }
-}
-
 // What has been seen of each row, to all blocks of the cluster. `seen`: by this thread, of its row
 // or of its four.
 template <typename Config, bool kAlongK>
-__device__ void tell_cluster(Seen (&seen)[4], unsigned cluster, SplitStorage<Config>& smem) {
+__device__ void tell_cluster(Seen (&seen)[4], unsigned cluster, LongStorage<Config>& smem) {
   const int thread = static_cast<int>(threadIdx.x);
   constexpr int kSeers = kAlongK ? Config::kWarps / 4 : Config::kWarps;  // of a row
   if constexpr (kAlongK) {
@@ -169,8 +133,8 @@ __device__ void tell_cluster(Seen (&seen)[4], unsigned cluster, SplitStorage<Con
 
 // Every block of the cluster comes to the scales of all rows; the first stores them.
 template <typename Config>
-__device__ void settle_rows(const Part& part, unsigned group, unsigned cluster,
-                            SplitStorage<Config>& smem) {
+__device__ void settle_shared_rows(const Part& part, unsigned group, unsigned cluster,
+                                   LongStorage<Config>& smem) {
   const int thread = static_cast<int>(threadIdx.x);
   const bool is_first = device::cluster_rank() == 0;
   if (thread < Config::kRows) {
@@ -211,7 +175,7 @@ __device__ inline void store_digits(const float (&v)[4], const Scale& scale, std
 template <typename Config, bool kAlongK>
 __device__ void store_units(const Part& part, const UnitShare<Config, kAlongK>& share,
                             std::int64_t first, const float4 (&units)[kUnits],
-                            const SplitStorage<Config>& smem) {
+                            const LongStorage<Config>& smem) {
   constexpr int kPer = kAlongK ? 1 : 4;  // units whose digits lie together
   const int row = static_cast<int>(part.first_row % kChunkRows) + share.row;
   const int chunk = share.k / kChunkK;
@@ -240,7 +204,7 @@ __device__ void store_units(const Part& part, const UnitShare<Config, kAlongK>& 
 // What the threads cannot keep they read again, the latest chunks first.
 template <typename Config, bool kAlongK>
 __device__ void split_part(const Part& part, unsigned group, unsigned cluster,
-                           SplitStorage<Config>& smem) {
+                           LongStorage<Config>& smem) {
   const UnitShare<Config, kAlongK> share;
   Seen seen[4];
   float4 units[kUnits];
@@ -258,7 +222,7 @@ __device__ void split_part(const Part& part, unsigned group, unsigned cluster,
     }
   }
   tell_cluster<Config, kAlongK>(seen, cluster, smem);
-  settle_rows(part, group, cluster, smem);
+  settle_shared_rows(part, group, cluster, smem);
   for (bool is_latest = true; first > part.begin; is_latest = false) {
     first -= Config::kChunks;
     if (!is_latest) load_units<Config, kAlongK>(part, share, first, units);
@@ -267,8 +231,9 @@ __device__ void split_part(const Part& part, unsigned group, unsigned cluster,
 }
 
 template <typename Config>
-__global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(SplitJobs jobs) {
-  auto& smem = device::shared_storage<SplitStorage<Config>>();
+__global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
+    split_long(SplitJobs jobs) {
+  auto& smem = device::shared_storage<LongStorage<Config>>();
   const unsigned of_all = blockIdx.x / jobs.cluster;
   const bool second = of_all >= jobs.groups_of_first;
   const unsigned group = second ? of_all - jobs.groups_of_first : of_all;
