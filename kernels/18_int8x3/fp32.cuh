@@ -22,11 +22,11 @@ constexpr std::int64_t kFp32Run = 64;
 static_assert(kFp32Run % kFp32K == 0);
 
 // Two tiles each, one of which is multiplied while the other arrives, and each thread's sums of the
-// runs before: their sum, and what rounding has taken from it.
+// runs before.
 using Fp32Rows = float[kFp32K][kFp32Tile + 4];
 struct alignas(16) Fp32Storage {
   Fp32Rows a[2], b[2];
-  float totals[2][64][kFp32Threads];
+  float4 totals[16][kFp32Threads];
 };
 
 // Additions on the longest way of a product to C, the product's own rounding, and alpha and beta.
@@ -103,25 +103,21 @@ __device__ inline void multiply_fp32_step(const Fp32Rows& tile_a, const Fp32Rows
   }
 }
 
-// totals ← acc, or totals + acc; and acc ← the same or 0. Each thread has its own. What an addition
-// rounds off is kept (D. Knuth's 2Sum), so that only the runs have rounding errors.
-__device__ inline void add_run(float (&totals)[2][64][kFp32Threads], int thread, bool is_first,
+// totals ← acc, or totals + acc; and acc ← the same or 0. Each thread has its own.
+__device__ inline void add_run(float4 (&totals)[16][kFp32Threads], int thread, bool is_first,
                                bool is_last, float (&acc)[8][8]) {
 #pragma unroll
-  for (int i = 0; i < 64; ++i) {
-    float& sum = acc[i / 8][i % 8];
-    float &total = totals[0][i][thread], &lost = totals[1][i][thread];
-    const float before = is_first ? 0.0F : total, lost_before = is_first ? 0.0F : lost;
-    const float now = before + sum;
-    const float added = now - before;
-    const float off = (before - (now - added)) + (sum - added);
-    // Where a sum is infinite, or NaN, so is what was lost.
-    const float all_lost = lost_before + (off - off == 0.0F ? off : 0.0F);
-    if (!is_last) {
-      total = now;
-      lost = all_lost;
-    }
-    sum = is_last ? now + all_lost : 0.0F;
+  for (int i = 0; i < 16; ++i) {
+    float* sums = &acc[i / 2][i % 2 * 4];
+    float4& total = totals[i][thread];
+    const float4 before = is_first ? make_float4(0.0F, 0.0F, 0.0F, 0.0F) : total;
+    const float4 sum =
+        make_float4(before.x + sums[0], before.y + sums[1], before.z + sums[2], before.w + sums[3]);
+    if (!is_last) total = sum;
+    sums[0] = is_last ? sum.x : 0.0F;
+    sums[1] = is_last ? sum.y : 0.0F;
+    sums[2] = is_last ? sum.z : 0.0F;
+    sums[3] = is_last ? sum.w : 0.0F;
   }
 }
 
