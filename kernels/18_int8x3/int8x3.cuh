@@ -4,8 +4,8 @@
 // op(B) and splits it into signed digits (split_jobs.cuh); a second multiplies the digits, six
 // products of the nine, into int32 accumulators, and folds them into FP32 once (multiply.cuh). The
 // device decides from what the first kernel saw whether six products are as accurate as FP32, or
-// eight are, or neither; then it multiplies in FP32 (fp32.cuh). What limits it: the power that the
-// tensor cores take. Needs compute capability 9.0, and no other.
+// eight are, or neither; then it multiplies in FP32 (plain_product.cuh). What limits it: the power
+// that the tensor cores take. Needs compute capability 9.0, and no other.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 #include <vector>
 
 #include <tilegate/common/grid.cuh>
+#include <tilegate/common/plain_product.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "fp32.cuh"
 #include "launches.cuh"
 
 namespace tilegate::int8x3 {
@@ -69,24 +69,6 @@ Candidate candidate(const char* name, const Problem& problem, const Device& devi
                  return enqueue_multiply<Six>(launches, args, stream);
                }},
           seconds<Six>(launches.more, problem, device)};
-}
-
-inline Candidate plain_candidate(const Problem& problem) {
-  const auto [m, n, k] = problem.shape;
-  const double flop = 2.0 * static_cast<double>(m) * static_cast<double>(n) *
-                      static_cast<double>(k) * static_cast<double>(problem.batch);
-  return {{.configuration = "fp32",
-           .rounding_chain = fp32_rounding_chain(problem.shape.k),
-           .enqueue =
-               [more = fp32_args(problem)](const KernelArgs& args, Stream stream) {
-                 return device::launch({.kernel = "plain product",
-                                        .blocks = args.batch * more.order.count,
-                                        .threads_x = kFp32Threads,
-                                        .shared_bytes = sizeof(Fp32Storage),
-                                        .overlaps_previous = true},
-                                       stream, plain, args, more);
-               }},
-          flop / 30e12 + 4e-6};
 }
 
 // Tiles of 64 columns are the smallest; the split pass has at least 8 rows per group, and up to 8

@@ -6,11 +6,12 @@
 #include <cstdint>
 
 #include <tilegate/common/grid.cuh>
+#include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/tile_order.cuh>
 #include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "fp32.cuh"
 #include "multiply.cuh"
 #include "split_long.cuh"
 #include "split_short.cuh"
@@ -72,10 +73,6 @@ struct Workspace {
   }
 };
 
-inline bool is_along_k(const Problem& problem, Operand operand) {
-  return operand == Operand::kA ? problem.op_a == Op::kN : problem.op_b == Op::kT;
-}
-
 inline Job job_of(const Problem& problem, Operand operand, const Planes& planes, int rows) {
   const bool along_k = is_along_k(problem, operand);
   return {.planes = planes,
@@ -102,11 +99,6 @@ inline float summed_in_fp32(const Problem& problem) {
     return tiles >= 256 || k <= 1024 ? k : std::max<std::int64_t>(512, k / 6);
   };
   return static_cast<float>(std::max<std::int64_t>(part(), 64));
-}
-
-inline Fp32Args fp32_args(const Problem& problem) {
-  return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
-          TileOrder(problem.shape, kFp32Tile, kFp32Tile)};
 }
 
 // All but the addresses.

@@ -6,16 +6,17 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/ring.cuh>
+#include <tilegate/common/tile_order.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
 #include "decision.cuh"
-#include "fp32.cuh"
 #include "multiply_args.cuh"
 #include "planes.cuh"
 #include "results.cuh"
-#include "tile_order.cuh"
 
 namespace tilegate::int8x3 {
 
@@ -53,19 +54,6 @@ __device__ inline Path agree(const MultiplyArgs& more, MultiplyStorage& smem) {
   }
   return decide(sum_a / more.rows_a, sum_b / more.rows_b, more.summed, more.least);
 }
-
-// Goes round the ring: which stage is next, and in which phase its barriers are.
-template <int kStages>
-struct Ring {
-  int stage = 0;
-  unsigned phase = 0;
-
-  __device__ void advance() {
-    if (++stage < kStages) return;
-    stage = 0;
-    phase ^= 1;
-  }
-};
 
 // Calls visit(tile) for each tile of a block, in turn. The blocks of a cluster have tiles below
 // each other; the last may lie outside C.

@@ -4,15 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/tile_order.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
 #include "decision.cuh"
 #include "digits.cuh"
-#include "fp32.cuh"
 #include "planes.cuh"
-#include "tile_order.cuh"
 
 namespace tilegate::int8x3 {
 

@@ -27,28 +27,6 @@ __device__ void start_copies(Storage& smem, std::uint32_t seed, const std::uint3
   }
 }
 
-// A tile of `rows` rows somewhere in shared memory. Half of the swizzled ones have their groups of
-// 8 rows where the pattern begins anew, as tiles have; the others anywhere.
-__device__ device::MatrixDescriptor random_tile(Storage& smem, Choices& choices, unsigned rows,
-                                                device::Swizzle swizzle) {
-  const unsigned width = width_of(swizzle);
-  unsigned first = 0, leading = 16, stride = 0, reach = 0;
-  if (swizzle == device::Swizzle::kNone) {
-    leading = 16 * choices.below(96);
-    stride = 16 * choices.below(64);
-    reach = rows / 8 * stride + leading + 128;
-    first = 16 * choices.below((4 * kWords - reach) / 16);
-  } else {
-    const unsigned unit = choices.below(2) == 0 ? 8 * width : 128;
-    stride = unit * choices.below((4 * kWords - 2048) / (rows / 8) / unit);
-    reach = rows / 8 * stride + 8 * width;
-    first = 8 * width * choices.below((4 * kWords - reach) / (8 * width));
-    first += 32 * choices.below(width / 32);
-  }
-  return device::matrix_descriptor(reinterpret_cast<std::byte*>(smem.words) + first, swizzle,
-                                   leading, stride);
-}
-
 template <int kN>
 __device__ std::uint32_t multiply(Storage& smem, std::uint32_t seed) {
   Choices choices(seed, kMultiply);

@@ -1,7 +1,9 @@
 // Random cases of asynchronous hardware, by number; see cases.cu.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <tilegate/device.hpp>
@@ -18,5 +20,18 @@ Status run_copies(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 Status run_boxes(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 template <int kN>
 Status run_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums);
+enum class FloatType { kF16, kBf16, kTf32 };
+template <FloatType kType, int kN>
+Status run_float_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums);
+
+struct Kind {
+  const char* name;
+  Status (*run)(std::uint32_t first, std::vector<std::uint32_t>* checksums);
+};
+std::span<const Kind> kinds();
+
+// One checksum of each `group` cases.
+std::vector<std::uint32_t> of_groups(const std::vector<std::uint32_t>& checksums,
+                                     std::size_t group);
 
 }  // namespace tilegate::async_model

@@ -1,5 +1,6 @@
-// async_cases [FIRST COUNT]: runs random cases of asynchronous hardware on this build's device and
-// prints a checksum of each, so that two devices can be compared with diff.
+// async_cases [FIRST COUNT [GROUP]]: runs random cases of asynchronous hardware on this build's
+// device and prints a checksum of each, or of each GROUP of them, so that two devices can be
+// compared with diff.
 #include <cstdio>
 #include <cstdlib>
 
@@ -8,19 +9,21 @@
 namespace {
 
 using tilegate::Status;
+namespace model = tilegate::async_model;
 
-using Run = Status (*)(std::uint32_t first, std::vector<std::uint32_t>* checksums);
-
-bool print(const char* name, Run run, std::uint32_t first, std::size_t count) {
+bool print(const model::Kind& kind, std::uint32_t first, std::size_t count, std::size_t group) {
   constexpr std::size_t kPerLine = 8;
   std::vector<std::uint32_t> checksums(count);
-  if (const Status status = run(first, &checksums); !status.ok()) {
-    std::fprintf(stderr, "async_cases: %s\n", status.message().c_str());
+  if (const Status status = kind.run(first, &checksums); !status.ok()) {
+    std::fprintf(stderr, "async_cases: %s: %s\n", kind.name, status.message().c_str());
     return false;
   }
-  for (std::size_t i = 0; i < count; i += kPerLine) {
-    std::printf("%s %zu", name, first + i);
-    for (std::size_t j = i; j < count && j < i + kPerLine; ++j) std::printf(" %08x", checksums[j]);
+  const std::vector<std::uint32_t> groups = model::of_groups(checksums, group);
+  for (std::size_t i = 0; i < groups.size(); i += kPerLine) {
+    std::printf("%s %zu", kind.name, first + i * group);
+    for (std::size_t j = i; j < groups.size() && j < i + kPerLine; ++j) {
+      std::printf(" %08x", groups[j]);
+    }
     std::printf("\n");
   }
   return true;
@@ -29,17 +32,22 @@ bool print(const char* name, Run run, std::uint32_t first, std::size_t count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  namespace model = tilegate::async_model;
-  if (argc != 1 && argc != 3) {
-    std::fprintf(stderr, "usage: async_cases [FIRST COUNT]   by default 0 10000\n");
+  if (argc != 1 && argc != 3 && argc != 4) {
+    std::fprintf(stderr, "usage: async_cases [FIRST COUNT [GROUP]]   by default 0 10000 1\n");
     return 2;
   }
-  const auto first = static_cast<std::uint32_t>(argc == 3 ? std::strtoul(argv[1], nullptr, 10) : 0);
-  const std::size_t count = argc == 3 ? std::strtoul(argv[2], nullptr, 10) : 10000;
-  return print("copies", model::run_copies, first, count) &&
-                 print("s8_n64", model::run_multiplications<64>, first, count) &&
-                 print("s8_n128", model::run_multiplications<128>, first, count) &&
-                 print("boxes", model::run_boxes, first, count)
-             ? 0
-             : 1;
+  const auto number = [&](int at, unsigned long without) {
+    return argc > at ? std::strtoul(argv[at], nullptr, 10) : without;
+  };
+  const std::size_t group = number(3, 1);
+  if (group == 0) {
+    std::fprintf(stderr, "async_cases: a GROUP has at least 1 case\n");
+    return 2;
+  }
+  bool all_ran = true;
+  for (const model::Kind& kind : model::kinds()) {
+    all_ran =
+        print(kind, static_cast<std::uint32_t>(number(1, 0)), number(2, 10000), group) && all_ran;
+  }
+  return all_ran ? 0 : 1;
 }

@@ -40,7 +40,7 @@ class Choices {
   std::uint32_t seed_, use_, count_ = 0;
 };
 
-enum Use : std::uint32_t { kFill, kCopy, kMultiply, kStart, kFold, kTensor };
+enum Use : std::uint32_t { kFill, kCopy, kMultiply, kStart, kFold, kTensor, kFloat };
 
 #if TILEGATE_TEST_ASYNC
 
@@ -55,6 +55,28 @@ inline __device__ std::uint32_t checksum(const Storage& smem) {
   std::uint32_t sum = 0;
   for (unsigned i = threadIdx.x; i < kWords; i += kThreads) sum += mix(smem.words[i], i, kFold);
   return sum;
+}
+
+// A tile of `rows` rows somewhere in shared memory. Half of the swizzled ones have their groups of
+// 8 rows where the pattern begins anew, as tiles have; the others anywhere.
+inline __device__ device::MatrixDescriptor random_tile(Storage& smem, Choices& choices,
+                                                       unsigned rows, device::Swizzle swizzle) {
+  const unsigned width = width_of(swizzle);
+  unsigned first = 0, leading = 16, stride = 0, reach = 0;
+  if (swizzle == device::Swizzle::kNone) {
+    leading = 16 * choices.below(96);
+    stride = 16 * choices.below(64);
+    reach = rows / 8 * stride + leading + 128;
+    first = 16 * choices.below((4 * kWords - reach) / 16);
+  } else {
+    const unsigned unit = choices.below(2) == 0 ? 8 * width : 128;
+    stride = unit * choices.below((4 * kWords - 2048) / (rows / 8) / unit);
+    reach = rows / 8 * stride + 8 * width;
+    first = 8 * width * choices.below((4 * kWords - reach) / (8 * width));
+    first += 32 * choices.below(width / 32);
+  }
+  return device::matrix_descriptor(reinterpret_cast<std::byte*>(smem.words) + first, swizzle,
+                                   leading, stride);
 }
 
 #endif

@@ -156,24 +156,21 @@ def wheels(tmp_path):
     return folder
 
 
-def test_packages_come_from_a_folder_of_wheels_without_an_index(bash, wheels, tmp_path):
-    script = 'take_wheels --wheels wheels --cpu; modules="tiny"; set_up_python tiny; '
-    script += 'echo "${arguments[@]} $python"; "$python" -c "import tiny; print(tiny.VALUE)"'
-    unreachable = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "HTTPS_PROXY": "http://127.0.0.1:9/"}
-    done = bash(f"cd {tmp_path}; {script}", **unreachable)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-2:] == [f"--cpu {tmp_path}/build/venv/bin/python", "5"]
-
-
-def test_what_the_folder_lacks_may_be_on_the_machine(bash, wheels, tmp_path):
+def test_packages_come_from_a_folder_of_wheels_or_the_machine_without_an_index(
+    bash, wheels, tmp_path
+):
     (tmp_path / "machine").mkdir()
     (tmp_path / "machine" / "of_the_machine.py").write_text("")
     python = f"""
 if [[ $1 == -c && $2 == *getsitepackages* ]]; then echo {tmp_path}/machine; exit; fi
 exec {sys.executable} "$@\""""
-    script = f'modules="tiny of_the_machine"; TILEGATE_WHEELS={wheels} make_venv && echo made'
-    done = bash(script, tools={"python3": python})
-    assert done.stdout == "made\n", done.stderr
+    script = 'take_wheels --wheels wheels --cpu; modules="tiny of_the_machine"; set_up_python tiny; '
+    script += 'echo "${arguments[@]} $python"; '
+    script += '"$python" -c "import tiny, of_the_machine; print(tiny.VALUE)"'
+    unreachable = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "HTTPS_PROXY": "http://127.0.0.1:9/"}
+    done = bash(f"cd {tmp_path}; {script}", tools={"python3": python}, **unreachable)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2:] == [f"--cpu {tmp_path}/build/venv/bin/python", "5"]
 
 
 def test_what_neither_has_is_named(bash, wheels):

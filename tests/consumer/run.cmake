@@ -15,9 +15,12 @@ if(CONSUMER STREQUAL "installed")
   call(--install ${BUILD} --prefix ${FOLDER}/prefix)
   set(options -DCMAKE_PREFIX_PATH=${FOLDER}/prefix)
 else()
-  set(options -DTILEGATE_SOURCE=${SOURCE} -DCMAKE_BUILD_TYPE=Release)
+  set(options -DTILEGATE_SOURCE=${SOURCE} -DCMAKE_BUILD_TYPE=Debug)  # compiles soonest
   if(DEVICE)
     list(APPEND options -DTILEGATE_DEVICE=${DEVICE})
+  endif()
+  if(NOT RUN)  # machine code takes long to make
+    list(APPEND options -DTILEGATE_CUDA_ARCHITECTURES=90a-virtual)
   endif()
 endif()
 call(-S ${CMAKE_CURRENT_LIST_DIR}/${CONSUMER} -B ${FOLDER}/build -G Ninja ${options})

@@ -191,6 +191,31 @@ __global__ void multiply_stored_tiles(float* memory) {
   memory[kResults + threadIdx.x] = static_cast<float>(acc[0]);
 }
 
+// The same with floats.
+enum class FloatFault { kNone, kUnfenced, kLoadsAccumulator, kMultipliesBeyondTile };
+
+template <FloatFault kFault>
+__global__ void multiply_floats(float* memory) {
+  auto& smem = device::shared_storage<Storage>();
+  auto* const a = reinterpret_cast<float*>(smem.a[0]);
+  auto* const b = reinterpret_cast<float*>(smem.b[0]);
+  for (unsigned i = threadIdx.x; i < kBytesOfA / 4; i += kConsumers) a[i] = memory[i];
+  for (unsigned i = threadIdx.x; i < kBytesOfB / 4; i += kConsumers) b[i] = memory[i];
+  if (kFault != FloatFault::kUnfenced) device::fence_async_proxy();
+  __syncthreads();  // all is stored
+  float acc[kN / 2] = {};
+  float sum = 0.0F;
+  const unsigned leading = kBytesOfA / (kFault == FloatFault::kMultipliesBeyondTile ? 1 : 2);
+  device::warpgroup_arrive();
+  device::warpgroup_mma_tf32<kN>(
+      acc, device::matrix_descriptor(a, device::Swizzle::kNone, leading, 128),
+      device::matrix_descriptor(b, device::Swizzle::kNone, kBytesOfB / 2, 128));
+  device::warpgroup_commit();
+  if (kFault == FloatFault::kLoadsAccumulator) sum = acc[1];
+  device::warpgroup_wait<0>();
+  memory[kResults + threadIdx.x] = sum + acc[1];
+}
+
 enum class StoreFault {
   kNone,
   kUnfenced,
@@ -401,6 +426,17 @@ constexpr Plant kPlants[] = {
                 "misaligned copy_tensor at .* at byte 16 of shared memory: it must be"),
     PLANT_STORE(kNamesTooFewCoordinates, kStops,
                 "copy_tensor at .* names 2 coordinates of a tensor of 3 dimensions"),
+    {"MultipliesFloatsUnfenced", launch_warpgroup<multiply_floats<FloatFault::kUnfenced>>,
+     launch_warpgroup<multiply_floats<FloatFault::kNone>>,
+     "reads byte 0 of shared memory, which thread .* did not fence_async_proxy\\(\\) before",
+     kNowhere},
+    {"LoadsFloatAccumulator", launch_warpgroup<multiply_floats<FloatFault::kLoadsAccumulator>>,
+     launch_warpgroup<multiply_floats<FloatFault::kNone>>,
+     "load of acc\\[1\\] at .* before the warpgroup_wait for the warpgroup_mma at", kForward},
+    {"MultipliesFloatsBeyondTile",
+     launch_warpgroup<multiply_floats<FloatFault::kMultipliesBeyondTile>>,
+     launch_warpgroup<multiply_floats<FloatFault::kNone>>,
+     "reads byte \\d+ of shared memory, which nothing in the block has written", kForward},
     {"MultipliesInAWarp", launch_warp, launch_warpgroup<multiply_stored_tiles<false>>,
      "by a warpgroup of fewer than 128 threads", kStops},
     {"ExchangesWithoutBarrier", launch<kRacingExchange<true>>, launch<kRacingExchange<false>>,

@@ -16,6 +16,7 @@ constexpr std::array<Shape, 2> kShapes = {{{132, 260, 72}, {131, 259, 67}}};
 std::vector<Case> configuration_cases(const Stage& stage) {
   std::vector<Form> forms = forms_of(stage);
   forms.push_back({});
+  if (is_variant(stage)) std::erase_if(forms, [](const Form& form) { return form.batch > 1; });
   CaseList list;
   std::size_t turn = 0;
   for (const Form& form : forms) {

@@ -34,6 +34,8 @@ constexpr std::array<Shape, 20> kPrimeAndSkinny = {
 
 constexpr std::int64_t kLargestRepeated = 128;  // several tiles of more would take seconds
 
+constexpr std::int64_t kLargestWithBoth = 16 * 16 * 16;  // M·N·K
+
 // Of a product of one tile. Large tiles are of rows and columns; k is as long as one elsewhere.
 std::int64_t depth_of(std::int64_t tile) { return tile <= kLargestRepeated ? tile : tile / 8; }
 
@@ -69,8 +71,14 @@ class ShapeCases {
   std::vector<Case> take() { return list_.take(); }
 
  private:
+  // With both kinds of inputs; on the executor, which is slow, large ones with one of them in turn.
   void add_both(Padded padded) {
+    const auto [m, n, k] = padded.shape;
+    const bool slow = TILEGATE_ON_SIMT && m * n * k > kLargestWithBoth;
     for (const Inputs inputs : {Inputs::kIntegers, Inputs::kUniform}) {
+      // Two turns are of the same shape, so that a shape's next turn has the other kind.
+      const bool exact = (turn_ + turn_ / 2) % 2 == 0;
+      if (slow && exact != (inputs == Inputs::kIntegers)) continue;
       padded.alpha = factors(inputs, turn_).alpha;
       padded.beta = factors(inputs, turn_).beta;
       padded.op_a = form_.op_a;

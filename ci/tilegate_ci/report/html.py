@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -71,14 +72,16 @@ def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) ->
         at_once={"verdict", "benchmark", "slow-down", "GFLOPS", "time"},  # on a phone
         slash=Markup("/<wbr>"),
         specs=Markup(text.replace("<", "\\u003c")),  # no name or note can end its element
-        vega=Markup(
-            vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
-                "</script", "<\\/script"
-            )
-        ),
+        vega=_vega(),
         script=Markup(templates.part("page.js")),
         style=Markup(templates.part("page.css") + palette.dark_style()),
     )
+
+
+@cache  # it takes longer than the rest of a page
+def _vega() -> Markup:
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return Markup(bundle.replace("</script", "<\\/script"))
 
 
 def _charts(

@@ -101,13 +101,13 @@ void Recorder::check_reaches() {
   reaches_.clear();
 }
 
-void Recorder::take_registers(const std::int32_t* registers, std::size_t count, const Site& site) {
+void Recorder::take_registers(const void* registers, std::size_t count, const Site& site) {
   if (taken_.empty()) taken_.resize(threads_);
   taken_[thread_].push_back({registers, count, site});
   taken_of_thread_ = &taken_[thread_];
 }
 
-void Recorder::give_back_registers(const std::int32_t* registers) {
+void Recorder::give_back_registers(const void* registers) {
   std::erase_if(taken_[thread_], [&](const Registers& taken) { return taken.begin == registers; });
 }
 
@@ -115,9 +115,9 @@ void Recorder::check_registers(std::uintptr_t address, unsigned bytes, bool stor
                                std::uint32_t site) const {
   for (const Registers& taken : *taken_of_thread_) {
     const auto begin = reinterpret_cast<std::uintptr_t>(taken.begin);
-    if (address + bytes <= begin || address - begin >= taken.count * sizeof(*taken.begin)) continue;
+    if (address + bytes <= begin || address - begin >= taken.count * kRegisterBytes) continue;
     executor::fail(std::string(store ? "store" : "load") + " of acc[" +
-                   std::to_string((address - begin) / sizeof(*taken.begin)) + "] at " +
+                   std::to_string((address - begin) / kRegisterBytes) + "] at " +
                    Sites::all().describe(site) +
                    " before the warpgroup_wait for the warpgroup_mma at " +
                    Sites::all().describe(Sites::number_of(taken.site)));

@@ -105,10 +105,10 @@ void start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup
 void finish_multiplications(unsigned warpgroup, int group) {
   recorder.finish_multiplications(warpgroup, group);
 }
-void take_registers(const std::int32_t* registers, std::size_t count, const Site& site) {
+void take_registers(const void* registers, std::size_t count, const Site& site) {
   recorder.take_registers(registers, count, site);
 }
-void give_back_registers(const std::int32_t* registers) { recorder.give_back_registers(registers); }
+void give_back_registers(const void* registers) { recorder.give_back_registers(registers); }
 void begin_call(const Problem& problem, const Operands& operands) {
   recorder.begin_call(problem, operands);
 }

@@ -70,8 +70,8 @@ class Recorder {
     const unsigned agent = order_.agents().multiplications_of(warpgroup);
     order_.finish(thread_, agent, static_cast<Stamp>(group));
   }
-  void take_registers(const std::int32_t* registers, std::size_t count, const Site& site);
-  void give_back_registers(const std::int32_t* registers);
+  void take_registers(const void* registers, std::size_t count, const Site& site);
+  void give_back_registers(const void* registers);
   void add_buffer(const void* data, std::size_t bytes) { global_.add_buffer(data, bytes); }
   void remove_buffer(const void* data) { global_.remove_buffer(data); }
   void begin_call(const Problem& problem, const Operands& operands) {
@@ -93,8 +93,9 @@ class Recorder {
   };
 
   // Accumulators of a multiplication that its thread may not touch.
+  static constexpr std::size_t kRegisterBytes = 4;
   struct Registers {
-    const std::int32_t* begin;
+    const void* begin;
     std::size_t count;
     Site site;
   };

@@ -111,9 +111,8 @@ void named_barrier(unsigned id, unsigned threads, const Site& site) {
 
 void warpgroup_arrive() { this_executor().multiplications().arrive(); }
 
-void warpgroup_mma_s8(std::int32_t* acc, unsigned n, device::MatrixDescriptor a,
-                      device::MatrixDescriptor b, const Site& site) {
-  this_executor().multiplications().start(this_executor(), acc, n, a, b, site);
+void warpgroup_mma(void* acc, const MatrixProduct& product, const Site& site) {
+  this_executor().multiplications().start(this_executor(), acc, product, site);
 }
 
 void warpgroup_commit() { this_executor().multiplications().commit(); }

@@ -1,7 +1,9 @@
 #include "multiplications.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "executor_impl.hpp"
 #include "matrix_tile.hpp"
@@ -11,7 +13,7 @@ namespace tilegate::simt {
 namespace {
 
 constexpr unsigned kRowsOfWarp = 16;
-constexpr std::int32_t kTaken = 0x7ACC'ACC7;  // in registers that are not the thread's
+constexpr std::uint32_t kTaken = 0x7ACC'ACC7;  // in registers that are not the thread's
 
 void check_inside(Executor& executor, const MatrixTile& tile, unsigned rows, const char* name,
                   const Site& site) {
@@ -29,9 +31,9 @@ void check_inside(Executor& executor, const MatrixTile& tile, unsigned rows, con
 
 }  // namespace
 
-void Multiplications::start(Executor& executor, std::int32_t* acc, unsigned n,
-                            device::MatrixDescriptor a, device::MatrixDescriptor b,
+void Multiplications::start(Executor& executor, void* acc, const MatrixProduct& product,
                             const Site& site) {
+  const auto& [type, n, a, b, adds] = product;
   const unsigned number = executor.number_in_block(executor.current());
   if (executor.block_threads() / kWarpgroupSize <= number / kWarpgroupSize) {
     executor.fail("warpgroup_mma at " + to_string(site) + " by a warpgroup of fewer than " +
@@ -45,17 +47,20 @@ void Multiplications::start(Executor& executor, std::int32_t* acc, unsigned n,
     check_inside(executor, MatrixTile(a), kRowsOfA, "a", site);
     check_inside(executor, MatrixTile(b), n, "b", site);
   }
-  for (const std::uint64_t value : {a, b, std::uint64_t{n}}) {
+  const std::uint64_t kind =
+      std::uint64_t{n} << 8 | static_cast<unsigned>(type) << 1 | (adds ? 1 : 0);
+  for (const std::uint64_t value : {a, b, kind}) {
     history_ = (history_ ^ value) * 0x9E37'79B9'7F4A'7C15;
   }
-  take(executor, acc, n, site);
+  auto* const registers = static_cast<std::byte*>(acc);
+  take(executor, registers, n, site);
   if (observer::kIsObserved && number % kWarpSize == 0) {
     const unsigned first_row = number % kWarpgroupSize / kWarpSize * kRowsOfWarp;
     observe(executor, MatrixTile(a), first_row, kRowsOfWarp, site);
     observe(executor, MatrixTile(b), 0, n, site);
   }
-  running_.push_back({acc, started_, open_group_, site});
-  executor.warpgroup().start(executor, started_++, {n, a, b});
+  running_.push_back({registers, started_, open_group_, site});
+  executor.warpgroup().start(executor, started_++, {product});
 }
 
 void Multiplications::observe(Executor& executor, const MatrixTile& tile, unsigned first_row,
@@ -68,18 +73,22 @@ void Multiplications::observe(Executor& executor, const MatrixTile& tile, unsign
   }
 }
 
-void Multiplications::take(Executor& executor, std::int32_t* acc, unsigned n, const Site& site) {
+void Multiplications::take(Executor& executor, std::byte* acc, unsigned n, const Site& site) {
   const std::size_t count = n / 2;
   for (Accumulators& other : taken_) {
     if (other.registers == acc && other.values.size() == count) return;
-    if (acc < other.registers + other.values.size() && other.registers < acc + count) {
+    if (acc < other.registers + sizeof(kTaken) * other.values.size() &&
+        other.registers < acc + sizeof(kTaken) * count) {
       executor.fail("warpgroup_mma at " + to_string(site) +
                     " has accumulators of the one of another shape at " + to_string(other.site) +
                     ", before its warpgroup_wait");
     }
   }
-  taken_.push_back({acc, {acc, acc + count}, site});
-  std::fill_n(acc, count, kTaken);
+  std::vector<std::uint32_t> values(count);
+  std::memcpy(values.data(), acc, sizeof(kTaken) * count);
+  taken_.push_back({acc, std::move(values), site});
+  for (std::size_t i = 0; i < count; ++i)
+    std::memcpy(acc + sizeof(kTaken) * i, &kTaken, sizeof(kTaken));
   observer::take_registers(acc, count, site);
 }
 
@@ -105,15 +114,16 @@ void Multiplications::wait(Executor& executor, int pending_groups, const Site& s
 void Multiplications::give_back(Executor& executor, const Accumulators& accumulators) {
   observer::give_back_registers(accumulators.registers);
   for (std::size_t i = 0; i < accumulators.values.size(); ++i) {
-    if (accumulators.registers[i] != kTaken) {
+    if (std::memcmp(accumulators.registers + sizeof(kTaken) * i, &kTaken, sizeof(kTaken)) != 0) {
       executor.fail("acc[" + std::to_string(i) + "] of the warpgroup_mma at " +
                     to_string(accumulators.site) + " was written before its warpgroup_wait");
     }
-    accumulators.registers[i] = accumulators.values[i];
   }
+  std::memcpy(accumulators.registers, accumulators.values.data(),
+              sizeof(kTaken) * accumulators.values.size());
 }
 
-std::int32_t* Multiplications::values_of(std::size_t number) {
+std::uint32_t* Multiplications::values_of(std::size_t number) {
   const auto running = std::find_if(running_.begin(), running_.end(),
                                     [&](const auto& m) { return m.number == number; });
   const auto taken = std::find_if(taken_.begin(), taken_.end(), [&](const auto& accumulators) {

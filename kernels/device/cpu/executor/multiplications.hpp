@@ -1,6 +1,7 @@
 // A thread's part in the multiplications of its warpgroup: its accumulators, and what it waits for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -16,13 +17,12 @@ class MatrixTile;
 class Multiplications {
  public:
   void arrive() { has_arrived_ = true; }
-  void start(Executor& executor, std::int32_t* acc, unsigned n, device::MatrixDescriptor a,
-             device::MatrixDescriptor b, const Site& site);
+  void start(Executor& executor, void* acc, const MatrixProduct& product, const Site& site);
   void commit() { ++open_group_; }
   void wait(Executor& executor, int pending_groups, const Site& site);
 
   // The accumulators of the thread's operation `number`, while it runs.
-  std::int32_t* values_of(std::size_t number);
+  std::uint32_t* values_of(std::size_t number);
   // The start of one that the thread has not waited for.
   std::optional<Site> running_at() const {
     return running_.empty() ? std::nullopt : std::optional(running_.front().site);
@@ -32,21 +32,21 @@ class Multiplications {
 
  private:
   struct Multiplication {
-    std::int32_t* acc;
+    std::byte* acc;
     std::size_t number;
     int group;
     Site site;
   };
   // Registers that belong to multiplications until a wait.
   struct Accumulators {
-    std::int32_t* registers;
-    std::vector<std::int32_t> values;
+    std::byte* registers;
+    std::vector<std::uint32_t> values;  // words, whatever their type
     Site site;
   };
 
   void observe(Executor& executor, const MatrixTile& tile, unsigned first_row, unsigned rows,
                const Site& site) const;
-  void take(Executor& executor, std::int32_t* acc, unsigned n, const Site& site);
+  void take(Executor& executor, std::byte* acc, unsigned n, const Site& site);
   void give_back(Executor& executor, const Accumulators& accumulators);
 
   std::vector<Multiplication> running_;

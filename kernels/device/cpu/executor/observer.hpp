@@ -65,8 +65,8 @@ void start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup
 // The current thread has waited for the groups up to `group`.
 void finish_multiplications(unsigned warpgroup, int group);
 // Registers of the current thread belong to a multiplication between these two.
-void take_registers(const std::int32_t* registers, std::size_t count, const Site& site);
-void give_back_registers(const std::int32_t* registers);
+void take_registers(const void* registers, std::size_t count, const Site& site);
+void give_back_registers(const void* registers);
 // The launches between these two are a call of a stage, on these operands.
 void begin_call(const Problem& problem, const Operands& operands);
 // What the call left undone.
@@ -107,9 +107,9 @@ inline void release_named_barrier(const std::vector<unsigned>& /*threads*/) {}
 inline void start_multiplication(std::size_t /*offset*/, unsigned /*bytes*/, unsigned /*warpgroup*/,
                                  int /*group*/, const Site& /*site*/) {}
 inline void finish_multiplications(unsigned /*warpgroup*/, int /*group*/) {}
-inline void take_registers(const std::int32_t* /*registers*/, std::size_t /*count*/,
+inline void take_registers(const void* /*registers*/, std::size_t /*count*/,
                            const Site& /*site*/) {}
-inline void give_back_registers(const std::int32_t* /*registers*/) {}
+inline void give_back_registers(const void* /*registers*/) {}
 inline void begin_call(const Problem& /*problem*/, const Operands& /*operands*/) {}
 inline std::optional<std::string> end_call() { return std::nullopt; }
 

@@ -1,35 +1,29 @@
 #include "warpgroup.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 
 #include "executor_impl.hpp"
 #include "matrix_tile.hpp"
+#include "tensor_arithmetic.hpp"
 
 namespace tilegate::simt {
 namespace {
 
-constexpr unsigned kK = kBytesOfK;  // of int8
-
-// Wider than they are stored, as the CPU multiplies them.
-using Row = std::array<std::int16_t, kK>;
-
-std::vector<Row> rows_of(const std::byte* shared, const MatrixTile& tile, unsigned count) {
-  std::vector<Row> rows(count);
+template <typename Arithmetic>
+std::vector<typename Arithmetic::Row> rows_of(const std::byte* shared, const MatrixTile& tile,
+                                              unsigned count) {
+  std::vector<typename Arithmetic::Row> rows;
+  rows.reserve(count);
   for (unsigned row = 0; row < count; ++row) {
-    for (unsigned k = 0; k < kK; ++k) {
-      const std::size_t offset = tile.offset(row, k / kPieceBytes) + k % kPieceBytes;
-      const int byte = std::to_integer<int>(shared[offset]);
-      rows[row][k] = static_cast<std::int16_t>(byte < 128 ? byte : byte - 256);
+    RowBytes bytes;
+    for (unsigned piece = 0; piece < kBytesOfK / kPieceBytes; ++piece) {
+      std::copy_n(shared + tile.offset(row, piece), kPieceBytes,
+                  bytes.begin() + piece * kPieceBytes);
     }
+    rows.push_back(Arithmetic::row(bytes));
   }
   return rows;
-}
-
-std::uint32_t dot(const Row& a, const Row& b) {
-  std::int32_t sum = 0;
-  for (unsigned k = 0; k < kK; ++k) sum += a[k] * b[k];
-  return static_cast<std::uint32_t>(sum);
 }
 
 }  // namespace
@@ -63,17 +57,30 @@ void Warpgroup::complete(Executor& executor, std::size_t count) {
 }
 
 void Warpgroup::compute(Executor& executor, std::size_t number) const {
-  const Operation& operation = operations_[number];
+  switch (operations_[number].product.type) {
+    case MmaType::kS8:
+      return compute_as<Int8>(executor, number);
+    case MmaType::kF16:
+      return compute_as<Float16>(executor, number);
+    case MmaType::kBf16:
+      return compute_as<BFloat16>(executor, number);
+    case MmaType::kTf32:
+      return compute_as<TFloat32>(executor, number);
+  }
+}
+
+template <typename Arithmetic>
+void Warpgroup::compute_as(Executor& executor, std::size_t number) const {
+  const MatrixProduct& product = operations_[number].product;
   const std::byte* const shared = executor.shared_memory(0);
-  const std::vector<Row> a = rows_of(shared, MatrixTile(operation.a), kRowsOfA);
-  const std::vector<Row> b = rows_of(shared, MatrixTile(operation.b), operation.n);
+  const auto a = rows_of<Arithmetic>(shared, MatrixTile(product.a), kRowsOfA);
+  const auto b = rows_of<Arithmetic>(shared, MatrixTile(product.b), product.n);
   for (unsigned thread = 0; thread < kWarpgroupSize; ++thread) {
-    std::int32_t* values = executor.warpgroup_thread(thread).multiplications.values_of(number);
+    std::uint32_t* values = executor.warpgroup_thread(thread).multiplications.values_of(number);
     const unsigned row = thread / kWarpSize * 16 + thread % kWarpSize / 4;
-    for (unsigned i = 0; i < operation.n / 2; ++i) {
+    for (unsigned i = 0; i < product.n / 2; ++i) {
       const unsigned column = i / 4 * 8 + thread % 4 * 2 + i % 2;
-      values[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(values[i]) +
-                                            dot(a[row + i % 4 / 2 * 8], b[column]));
+      values[i] = Arithmetic::add(product.adds ? values[i] : 0, a[row + i % 4 / 2 * 8], b[column]);
     }
   }
 }

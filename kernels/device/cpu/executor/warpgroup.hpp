@@ -15,8 +15,7 @@ constexpr unsigned kWarpgroupSize = 128;
 class Executor;
 
 struct Operation {
-  unsigned n;
-  device::MatrixDescriptor a, b;
+  MatrixProduct product;
   unsigned threads = 0;  // that have started it
   bool is_late = false;  // done at a wait
 };
@@ -31,6 +30,8 @@ class Warpgroup {
  private:
   void complete(Executor& executor, std::size_t count);
   void compute(Executor& executor, std::size_t number) const;
+  template <typename Arithmetic>
+  void compute_as(Executor& executor, std::size_t number) const;
 
   std::vector<Operation> operations_;
   std::size_t started_ = 0, done_ = 0;                     // by all threads

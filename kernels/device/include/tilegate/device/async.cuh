@@ -46,6 +46,10 @@
 //                                  warpgroup holds columns 8j + t % 4 · 2 and the next, of rows
 //                                  t / 32 · 16 + t % 32 / 4 (acc[4j], acc[4j + 1]) and 8 rows below
 //                                  (acc[4j + 2], acc[4j + 3])
+//   warpgroup_mma_f16<N>(acc, a, b, adds)   the same of floats: a: 64×16, b: N×16 of 16 bits, or
+//   warpgroup_mma_bf16<N>(acc, a, b, adds)  64×8 and N×8 of 32 bits, whose lowest 13 are ignored;
+//   warpgroup_mma_tf32<N>(acc, a, b, adds)  unless `adds`, acc = a·bᵀ. How sums are rounded:
+//                                  cpu/executor/tensor_arithmetic.hpp
 //   warpgroup_commit()             closes a group of multiplications
 //   warpgroup_wait<Pending>()      until at most the `Pending` youngest groups run; only then may
 //                                  the thread touch acc, or anyone overwrite what they read
@@ -72,6 +76,7 @@ using MatrixDescriptor = std::uint64_t;
 #include <tilegate/device/cuda/async.cuh>
 #include <tilegate/device/cuda/cluster.cuh>
 #include <tilegate/device/cuda/tensor_copies.cuh>
+#include <tilegate/device/cuda/warpgroup_mma.cuh>
 #else
 #include <tilegate/device/cpu/async.hpp>
 #endif

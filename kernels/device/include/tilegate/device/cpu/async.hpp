@@ -7,6 +7,20 @@
 
 #include <tilegate/device/cpu/seam.hpp>
 
+namespace tilegate::simt {
+
+enum class MmaType { kS8, kF16, kBf16, kTf32 };
+
+// What a warpgroup_mma multiplies: 64 rows of a with n rows of b.
+struct MatrixProduct {
+  MmaType type;
+  unsigned n;
+  device::MatrixDescriptor a, b;
+  bool adds = true;  // to what the accumulators hold
+};
+
+}  // namespace tilegate::simt
+
 namespace tilegate::simt::executor {
 
 void barrier_init(device::Barrier& barrier, unsigned arrivals, const Site& site);
@@ -32,8 +46,7 @@ void barrier_arrive_remote(device::Barrier& barrier, unsigned rank, const Site& 
 void named_barrier(unsigned id, unsigned threads, const Site& site);
 
 void warpgroup_arrive();
-void warpgroup_mma_s8(std::int32_t* acc, unsigned n, device::MatrixDescriptor a,
-                      device::MatrixDescriptor b, const Site& site);
+void warpgroup_mma(void* acc, const MatrixProduct& product, const Site& site);
 void warpgroup_commit();
 void warpgroup_wait(int pending_groups, const Site& site);
 
@@ -159,7 +172,28 @@ void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], MatrixDescriptor a, MatrixDes
                       simt::Site site = simt::Site::current()) {
   static_assert(kN == 8 || kN == 24 || (kN % 16 == 0 && kN >= 16 && kN <= 256),
                 "the widths that wgmma knows for int8");
-  simt::executor::warpgroup_mma_s8(acc, kN, a, b, site);
+  simt::executor::warpgroup_mma(acc, {simt::MmaType::kS8, kN, a, b}, site);
+}
+
+template <int kN>
+void warpgroup_mma_f16(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
+                       bool adds = true, simt::Site site = simt::Site::current()) {
+  static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256, "the widths that wgmma knows");
+  simt::executor::warpgroup_mma(acc, {simt::MmaType::kF16, kN, a, b, adds}, site);
+}
+
+template <int kN>
+void warpgroup_mma_bf16(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
+                        bool adds = true, simt::Site site = simt::Site::current()) {
+  static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256, "the widths that wgmma knows");
+  simt::executor::warpgroup_mma(acc, {simt::MmaType::kBf16, kN, a, b, adds}, site);
+}
+
+template <int kN>
+void warpgroup_mma_tf32(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
+                        bool adds = true, simt::Site site = simt::Site::current()) {
+  static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256, "the widths that wgmma knows");
+  simt::executor::warpgroup_mma(acc, {simt::MmaType::kTf32, kN, a, b, adds}, site);
 }
 
 inline void warpgroup_commit() { simt::executor::warpgroup_commit(); }
@@ -169,7 +203,7 @@ void warpgroup_wait(simt::Site site = simt::Site::current()) {
   simt::executor::warpgroup_wait(kPending, site);
 }
 
-template <int kSize>
-void warpgroup_results(std::int32_t (&/*acc*/)[kSize]) {}
+template <typename T, int kSize>
+void warpgroup_results(T (&/*acc*/)[kSize]) {}
 
 }  // namespace tilegate::device

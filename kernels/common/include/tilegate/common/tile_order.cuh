@@ -8,7 +8,7 @@
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-namespace tilegate::int8x3 {
+namespace tilegate {
 
 // Product by product, in groups of `group` rows of tiles, down the columns of each group: what runs
 // at a time shares rows and columns in L2.
@@ -43,4 +43,4 @@ struct TileOrder {
   }
 };
 
-}  // namespace tilegate::int8x3
+}  // namespace tilegate

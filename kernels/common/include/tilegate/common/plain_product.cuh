@@ -1,19 +1,19 @@
-// The plain FP32 product, for calls whose operands are too wide for digits, hold NaN or Inf, or
-// whose K is small: 128×128 results per tile, 8×8 per thread. Sums of kFp32Run k in their order,
-// and then the sum of these: rounding errors grow with the longer of the two, not with K.
+// The plain FP32 product, for rungs that split operands: for calls whose operands are too wide for
+// their parts, hold NaN or Inf, or whose K is small: 128×128 results per tile, 8×8 per thread. Sums
+// of kFp32Run k in their order, and then the sum of these: rounding errors grow with the longer of
+// the two, not with K.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_order.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "tile_order.cuh"
-
-namespace tilegate::int8x3 {
+namespace tilegate {
 
 constexpr int kFp32Threads = 256;
 constexpr int kFp32Tile = 128, kFp32K = 16;
@@ -35,17 +35,17 @@ constexpr std::int64_t fp32_rounding_chain(std::int64_t k) {
 }
 
 // An operand: element (x, k) at data[x · x_stride + k · k_stride].
-struct Strided {
+struct StridedOperand {
   const float* data;
   std::int64_t x_stride, k_stride, rows, k;
 };
 
 // A thread's words of a tile: (k + i·next_k, x + i·next_x); neighbours lie next to each other in
 // memory.
-struct Share {
+struct TileShare {
   int k, x, next_k, next_x;
 
-  __device__ Share(bool along_k, int thread)
+  __device__ TileShare(bool along_k, int thread)
       : k(along_k ? thread % kFp32K : thread / kFp32Tile),
         x(along_k ? thread / kFp32K : thread % kFp32Tile),
         next_k(along_k ? 0 : kFp32Threads / kFp32Tile),
@@ -53,14 +53,14 @@ struct Share {
 };
 
 // How many of a tile's rows, or k, from `first` on are inside; no more than the tile has.
-__device__ inline int inside(std::int64_t extent, std::int64_t first) {
+__device__ inline int rows_inside(std::int64_t extent, std::int64_t first) {
   const std::int64_t left = extent - first;
   return left < kFp32Tile ? static_cast<int>(left) : kFp32Tile;
 }
 
-__device__ inline void load_fp32(const Strided& from, const Share& share, std::int64_t x0,
-                                 std::int64_t k0, float (&v)[kFp32Words]) {
-  const int rows = inside(from.rows, x0 + share.x), ks = inside(from.k, k0 + share.k);
+__device__ inline void load_fp32(const StridedOperand& from, const TileShare& share,
+                                 std::int64_t x0, std::int64_t k0, float (&v)[kFp32Words]) {
+  const int rows = rows_inside(from.rows, x0 + share.x), ks = rows_inside(from.k, k0 + share.k);
   const float* word = from.data + (x0 + share.x) * from.x_stride + (k0 + share.k) * from.k_stride;
   const std::int64_t next = share.next_x * from.x_stride + share.next_k * from.k_stride;
 #pragma unroll
@@ -69,7 +69,8 @@ __device__ inline void load_fp32(const Strided& from, const Share& share, std::i
   }
 }
 
-__device__ inline void keep_fp32(const Share& share, const float (&v)[kFp32Words], Fp32Rows& tile) {
+__device__ inline void keep_fp32(const TileShare& share, const float (&v)[kFp32Words],
+                                 Fp32Rows& tile) {
 #pragma unroll
   for (int i = 0; i < kFp32Words; ++i) {
     tile[share.k + i * share.next_k][share.x + i * share.next_x] = v[i];
@@ -122,11 +123,11 @@ __device__ inline void add_run(float4 (&totals)[16][kFp32Threads], int thread, b
 }
 
 // By kFp32Threads threads, numbered `thread`; `args` of the tile's product.
-__device__ inline void multiply_fp32_tile(const KernelArgs& args, const Strided& a,
-                                          const Strided& b, std::int64_t row, std::int64_t col,
-                                          int thread, Fp32Storage& smem) {
+__device__ inline void multiply_fp32_tile(const KernelArgs& args, const StridedOperand& a,
+                                          const StridedOperand& b, std::int64_t row,
+                                          std::int64_t col, int thread, Fp32Storage& smem) {
   const int thread_row = thread / 16 * 4, thread_col = thread % 16 * 4;
-  const Share share_a(a.k_stride == 1, thread), share_b(b.k_stride == 1, thread);
+  const TileShare share_a(a.k_stride == 1, thread), share_b(b.k_stride == 1, thread);
   float va[kFp32Words], vb[kFp32Words];
   load_fp32(a, share_a, row, 0, va);
   load_fp32(b, share_b, col, 0, vb);
@@ -174,8 +175,8 @@ __device__ inline void multiply_fp32(KernelArgs args, const Fp32Args& more, unsi
   args.c += tile.product * args.stride_c;
   const auto strided = [&](const float* data, std::int64_t stride, std::int64_t ld, bool along_k,
                            std::int64_t rows) {
-    return Strided{data + tile.product * stride, along_k ? ld : 1, along_k ? 1 : ld, rows,
-                   args.shape.k};
+    return StridedOperand{data + tile.product * stride, along_k ? ld : 1, along_k ? 1 : ld, rows,
+                          args.shape.k};
   };
   multiply_fp32_tile(args, strided(args.a, args.stride_a, args.lda, more.a_along_k, args.shape.m),
                      strided(args.b, args.stride_b, args.ldb, more.b_along_k, args.shape.n),
@@ -190,4 +191,31 @@ inline __global__ void __launch_bounds__(kFp32Threads, 1) plain(KernelArgs args,
   multiply_fp32(args, more, blockIdx.x, static_cast<int>(threadIdx.x), smem);
 }
 
-}  // namespace tilegate::int8x3
+inline bool is_along_k(const Problem& problem, Operand operand) {
+  return operand == Operand::kA ? problem.op_a == Op::kN : problem.op_b == Op::kT;
+}
+
+inline Fp32Args fp32_args(const Problem& problem) {
+  return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
+          TileOrder(problem.shape, kFp32Tile, kFp32Tile)};
+}
+
+inline Candidate plain_candidate(const Problem& problem) {
+  const auto [m, n, k] = problem.shape;
+  const double flop = 2.0 * static_cast<double>(m) * static_cast<double>(n) *
+                      static_cast<double>(k) * static_cast<double>(problem.batch);
+  return {{.configuration = "fp32",
+           .rounding_chain = fp32_rounding_chain(problem.shape.k),
+           .enqueue =
+               [more = fp32_args(problem)](const KernelArgs& args, Stream stream) {
+                 return device::launch({.kernel = "plain product",
+                                        .blocks = args.batch * more.order.count,
+                                        .threads_x = kFp32Threads,
+                                        .shared_bytes = sizeof(Fp32Storage),
+                                        .overlaps_previous = true},
+                                       stream, plain, args, more);
+               }},
+          flop / 30e12 + 4e-6};
+}
+
+}  // namespace tilegate
