@@ -26,6 +26,7 @@ COMMANDS = {
     "counters": "compare what the kernels do to memory, exactly",
     "explain": "explain a rung by what its kernels do to memory",
     "profile": "profile rungs with Nsight Compute",
+    "accuracy": "compare the errors of stages with cuBLAS's",
     "problems": "print random problems for bench",
     "tune": "time Sgemm's configurations and make its table of choices",
     "plot": "draw the pictures of the README from the committed baseline",

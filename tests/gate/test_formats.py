@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from gate_builders import REPOSITORY
+from tilegate_ci.accuracy.format import AccuracyFile
 from tilegate_ci.core.files import GateError, dumps
 from tilegate_ci.core.formats import Model, parse
 from tilegate_ci.core.model import Run
@@ -25,6 +26,7 @@ from tilegate_ci.resources.table import Table
 
 SCHEMAS = REPOSITORY / "ci" / "schema"
 FORMATS = {
+    "accuracy": (AccuracyFile, "bench/results/<device>-accuracy.json"),
     "counters": (CountersFile, "bench/baselines/counters.json"),
     "process": (Process, "build/gate-run/run-*/process-*.json, one process of a gate run"),
     "profile": (ProfileFile, "bench/profile/<device>.json"),

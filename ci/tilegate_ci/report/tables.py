@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilegate_ci.accuracy.report import accuracy_block
 from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.markdown import begin, table, with_block
 from tilegate_ci.core.model import GFLOPS, Benchmark, Run
@@ -19,6 +20,7 @@ from tilegate_ci.report.figures import (
     measured,
     percent,
     provenance,
+    read_accuracy,
     read_baseline,
     read_profile,
     read_results,
@@ -75,7 +77,23 @@ def documents(repository: Path) -> dict[Path, Page]:
             pages[path] = Page(filled(path, "numbers", missing), measured=False)
     if run is not None:
         pages |= shape_pages(repository, run, rungs, pages)
-    return pages
+    return pages | accuracy_pages(repository, rungs, pages)
+
+
+def accuracy_pages(
+    repository: Path, rungs: Sequence[Stage], pages: Mapping[Path, Page]
+) -> dict[Path, Page]:
+    """The pages of the rungs whose errors were recorded."""
+    found, filled_in = read_accuracy(repository), {}
+    if found is None:
+        return {}
+    for rung in rungs:
+        if any(row.stage == rung.name for row in found.rows):
+            path = repository / rung.folder / "README.md"
+            text = pages[path].text if path in pages else read_text(path)
+            block = accuracy_block(found, rung.name)
+            filled_in[path] = Page(with_block(text, "accuracy", block, path), measured=True)
+    return filled_in
 
 
 def shape_pages(

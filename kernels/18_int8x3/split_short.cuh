@@ -1,19 +1,17 @@
-// The split pass: reads the rows of op(A) and the columns of op(B), here called rows both, scales
-// each by its largest element, and writes their digits to the workspace.
+// The split pass for rows that a block can keep in shared memory, or nearly.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/divisor.cuh>
 #include <tilegate/common/grid.cuh>
-#include <tilegate/common/vector_access.cuh>
+#include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
-#include <tilegate/stage.hpp>
 
 #include "decision.cuh"
 #include "digits.cuh"
 #include "planes.cuh"
+#include "split_jobs.cuh"
 
 namespace tilegate::int8x3 {
 
@@ -22,7 +20,7 @@ constexpr int kKept = 3;  // pieces that a thread keeps in shared memory; one mo
 // Blocks of the split pass: kRows rows each, with all of their k. Few rows make more blocks; many
 // read more neighbours of a row of memory at a time.
 template <int kThreads_, int kRows_>
-struct SplitConfig {
+struct ShortConfig {
   static constexpr int kThreads = kThreads_, kRows = kRows_;
   static constexpr int kWarps = kThreads / 32;
   static constexpr int kWarpK = 32 / kRows * kPiece;  // k of a warp at a time: a piece per lane
@@ -31,40 +29,15 @@ struct SplitConfig {
   static_assert(kChunkRows % kRows == 0 && 32 % kRows == 0);
   static_assert(kWarps >= kRows && kWarps <= 32, "a warp settles a row, a lane has a warp's part");
 };
-using FewRows = SplitConfig<512, 8>;
-using ShortRows = SplitConfig<512, 16>;
-using LongRows = SplitConfig<1024, 16>;
-
-// One operand. Element (row, k) is at from[row · ld + k], or at from[k · ld + row].
-struct Job {
-  Planes planes;
-  bool along_k = false, vectors = false;
-  std::int64_t rows = 0, k = 0;
-  Divisor blocks;  // of one product
-
-  std::int64_t num_blocks() const { return planes.products * blocks.value(); }
-};
-
-struct Place {
-  const float* from = nullptr;
-  std::int64_t ld = 0, stride = 0;
-  std::byte* planes = nullptr;
-  float* steps = nullptr;   // of each row; Scale::step
-  float* widths = nullptr;  // of each block: the sum of its rows'
-};
-
-struct SplitJobs {
-  Job job[2];
-  Place place[2];
-  unsigned blocks_of_first = 0;
-};
+using FewRows = ShortConfig<512, 8>;
+using ShortRows = ShortConfig<512, 16>;
 
 // What a thread has at one time, as it keeps it in shared memory: lanes next to each other.
 template <typename Config>
 using Kept = float4[kPiece / 4][Config::kThreads];
 
 template <typename Config>
-struct SplitStorage {
+struct ShortStorage {
   Seen seen[Config::kWarps][Config::kRows];
   Scale scale[Config::kRows];
   float width[Config::kRows];
@@ -77,7 +50,7 @@ __device__ inline void load_piece(const Job& job, const Place& place, std::int64
   const std::int64_t next = job.along_k ? 1 : place.ld;
   const float* from = place.from + (job.along_k ? row * place.ld + k : k * place.ld + row);
   const std::int64_t inside = row < job.rows ? job.k - k : 0;
-  if (job.vectors && inside >= kPiece) {
+  if (job.along_k && job.vectors && inside >= kPiece) {
 #pragma unroll
     for (int i = 0; i < kPiece; i += 4) {
       const auto vector = device::load_vector<float4>(from + i);
@@ -95,24 +68,15 @@ __device__ inline void load_piece(const Job& job, const Place& place, std::int64
   }
 }
 
-// Of all lanes whose numbers differ from this one's in the bits from `first` on.
-__device__ inline void add_lanes(Seen& seen, int first) {
-#pragma unroll
-  for (int lanes = first; lanes < 32; lanes *= 2) {
-    seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes),
-              __shfl_xor_sync(~0U, seen.bits, lanes)});
-  }
-}
-
 // Stores each row's scale, and the sum of the block's widths, once all warps have seen their part.
 template <typename Config>
 __device__ void settle_rows(const Job& job, const Place& place, std::int64_t first_row,
-                            std::int64_t product, SplitStorage<Config>& smem) {
+                            std::int64_t product, unsigned group, ShortStorage<Config>& smem) {
   const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
   if (row < Config::kRows) {
     Seen seen;
     if (lane < Config::kWarps) seen = smem.seen[lane][row];
-    add_lanes(seen, 1);
+    add_lanes(seen, 1, 32);
     const Scale scale = scale_of(seen);
     if (lane == 0) {
       smem.scale[row] = scale;
@@ -124,7 +88,7 @@ __device__ void settle_rows(const Job& job, const Place& place, std::int64_t fir
   if (threadIdx.x == 0) {
     float sum = 0.0F;
     for (const float width : smem.width) sum += width;
-    place.widths[blockIdx.x] = sum;
+    place.widths[group] = sum;
   }
 }
 
@@ -165,13 +129,14 @@ __device__ void kept_piece(const Kept<Config>& from, float (&v)[kPiece]) {
 // Twice over the rows, forwards and back: what the first pass cannot keep the second reads again,
 // the latest first, from L2 where that still holds it.
 template <typename Config>
-__global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(SplitJobs jobs) {
-  auto& smem = device::shared_storage<SplitStorage<Config>>();
-  const bool second = blockIdx.x >= jobs.blocks_of_first;
+__global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
+    split_short(SplitJobs jobs) {
+  auto& smem = device::shared_storage<ShortStorage<Config>>();
+  const bool second = blockIdx.x >= jobs.groups_of_first;
   const Job& job = jobs.job[second];
-  const unsigned block = second ? blockIdx.x - jobs.blocks_of_first : blockIdx.x;
-  const unsigned product = job.blocks.quotient(block);
-  const std::int64_t first_row = std::int64_t{job.blocks.remainder(block, product)} * Config::kRows;
+  const unsigned block = second ? blockIdx.x - jobs.groups_of_first : blockIdx.x;
+  const unsigned product = job.groups.quotient(block);
+  const std::int64_t first_row = std::int64_t{job.groups.remainder(block, product)} * Config::kRows;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int row = lane % Config::kRows;
   const std::int64_t first_k = warp * Config::kWarpK + lane / Config::kRows * kPiece;
@@ -191,10 +156,10 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
 #pragma unroll
     for (int i = 0; i < kPiece; ++i) seen.add(v[i]);
   }
-  add_lanes(seen, Config::kRows);
+  add_lanes(seen, Config::kRows, 32);
   if (lane < Config::kRows) smem.seen[warp][row] = seen;
   __syncthreads();  // what each warp has seen is there
-  settle_rows<Config>(job, place, first_row, product, smem);
+  settle_rows<Config>(job, place, first_row, product, block, smem);
 
   const Scale scale = smem.scale[row];
   std::byte* planes = place.planes + job.planes.chunk(product, first_row / kChunkRows, 0) +
