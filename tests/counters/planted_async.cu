@@ -303,6 +303,15 @@ constexpr auto kStuckExchange = exchange<false, kFaulty, false>;
 template <bool kFaulty>
 constexpr auto kUnequalExchange = exchange<false, false, kFaulty>;
 
+// What a thread does is counted in 16 bits between two block barriers.
+template <bool kFaulty>
+__global__ void fence_often(float* memory) {
+  for (int i = 0; i < (kFaulty ? 65535 : 65534); ++i) {
+    if (threadIdx.x == 0) device::fence_async_proxy();
+  }
+  memory[kResults + threadIdx.x] = 1.0F;
+}
+
 template <auto kKernel>
 Status launch(float* memory) {
   const device::LaunchConfig config{.kernel = "planted",
@@ -446,6 +455,8 @@ constexpr Plant kPlants[] = {
     PLANT_STORE(kStoresBeforeTensor, kStops, "store_tensor at .* begins at a negative coordinate"),
     {"MultipliesInAWarp", launch_warp, launch_warpgroup<multiply_stored_tiles<false>>,
      "by a warpgroup of fewer than 128 threads", kStops},
+    {"FencesTooOften", launch_warpgroup<fence_often<true>>, launch_warpgroup<fence_often<false>>,
+     "too many barriers without __syncthreads: 65535 of a thread are counted at most", kNowhere},
     {"ExchangesWithoutBarrier", launch<kRacingExchange<true>>, launch<kRacingExchange<false>>,
      "race at byte \\d+ .*; no (barrier|__syncthreads) between", kReverse},
     {"WaitsAtOtherBarrier", launch<kStuckExchange<true>>, launch<kStuckExchange<false>>,
