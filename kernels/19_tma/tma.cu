@@ -161,6 +161,8 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
       2.0 * Config::kBlockM * Config::kBlockN * Config::kBlockK * static_cast<double>(k_tiles);
   const double seconds = cost::block_seconds(static_cast<double>(tiles), {.flop = flop},
                                              Config::kCost, Config::kBlocksPerSm, device);
+  Parts parts = cost::parts(problem, device, seconds, true, 0.0);
+  interleaved::describe_blocks<Config>(problem, device, tiles, tiles, parts);
   list.push_back({{.configuration = Config::kName,
                    .rounding_chain = serial_rounding_chain(problem.shape),
                    .enqueue =
@@ -171,7 +173,8 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
                              launch, stream, sgemm<Config, SourceOrder>, args, maps.a, maps.b,
                              Output{interleaved::walk_of<Config>(args.shape), vectors});
                        }},
-                  cost::predict(problem, device, seconds, true, 0.0, true)});
+                  cost::total(parts, true),
+                  parts});
 }
 
 using ConfigOfWords = AsyncConfig<TilesOfWords, Feed::kTransposed, Feed::kWords>;
