@@ -37,13 +37,14 @@ __global__ void read_peer(float* memory) {
   constexpr bool kOnlyFirstReads = kFault == Fault::kEndsUnawareOfReader;
   const unsigned next = kFault == Fault::kReachesBeyondCluster ? rank + 1 : (rank + 1) % kCluster;
   const unsigned peer = kOnlyFirstReads && rank != 0 ? rank : next;
-  const float* const of_peer = device::cluster_peer(&words[0], peer);
+  const float* of_peer = kOnlyFirstReads ? device::cluster_peer(&words[0], peer) : nullptr;
   words[threadIdx.x] = memory[rank * kThreads + threadIdx.x];
   if (kFault == Fault::kThreadSkipsClusterBarrier && rank == 1 && threadIdx.x == 5) {
     __syncthreads();
   } else if (kFault != Fault::kReadsPeerTooEarly) {
     device::cluster_sync();
   }
+  if (!kOnlyFirstReads) of_peer = device::cluster_peer(&words[0], peer);
   memory[kResults + blockIdx.x * kThreads + threadIdx.x] = of_peer[threadIdx.x];
   if (kFault != Fault::kEndsWhilePeerReads && !kOnlyFirstReads) device::cluster_sync();
 }
