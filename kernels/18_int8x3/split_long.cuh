@@ -124,11 +124,7 @@ __device__ void tell_cluster(Seen (&seen)[4], unsigned cluster, LongStorage<Conf
     for (int i = 0; i < kSeers; ++i) all.add(smem.seen[row][i]);
     *device::cluster_peer(&smem.by_blocks[row][device::cluster_rank()], to) = all;
   }
-  if (cluster > 1) {  // what each block has seen is there
-    device::cluster_sync();
-  } else {
-    __syncthreads();
-  }
+  device::cluster_sync();  // what each block has seen is there
 }
 
 // Every block of the cluster comes to the scales of all rows; the first stores them.
