@@ -34,8 +34,8 @@ constexpr int kStageBytes = 2 * kChunkBytes;
 constexpr int kStages = 6;
 constexpr int kRunChunks = 2;  // that the tensor cores sum
 
-// Which product a call took.
-enum class Path : std::int32_t { kHalves = 16, kFp32 = 32 };
+// Which products a call took: three of halves, or FP32.
+enum class Path : std::int32_t { kHalves = 3, kFp32 = 32 };
 
 // What one unit of a tile's rows, and of its columns, is worth.
 struct Steps {

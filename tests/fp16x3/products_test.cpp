@@ -19,7 +19,7 @@
 namespace tilegate::fp16x3 {
 namespace {
 
-constexpr int kHalves = 16, kFp32 = 32;  // decisions
+constexpr int kHalves = 3, kFp32 = 32;  // decisions
 
 class Fp16Products : public testing::Test {
  protected:
