@@ -26,7 +26,7 @@
 
 namespace tilegate::fp16x3 {
 
-constexpr std::int64_t kLeastK = 128;  // below it FP32 is quick enough
+constexpr std::int64_t kLeastK = 128;  // below it FP32 is more accurate
 
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
 constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
@@ -38,20 +38,18 @@ constexpr int split_rows(std::int64_t k) {
   return k <= kFewRowsK ? FewRows::kRows : ManyRows::kRows;
 }
 
-// Roundings of an element, relative to (|A||B|)ij: a run of 64 k is 12 multiplications, each of
-// which cuts off up to 17 numbers at 2^-25 of the largest and the sum at 2^-23: 252 · 2^-25 in all.
+// Roundings of an element, relative to (|A||B|)ij: a run of 32 k is 6 multiplications, each of
+// which cuts off up to 17 numbers at 2^-25 of the largest and the sum at 2^-23: 126 · 2^-25 in all.
 // The operands' halves are off by 2^-23 each, and 2^-22 is left out with lo·lo. Then come the sums
 // of the runs, and alpha and beta.
-constexpr std::int64_t rounding_chain(std::int64_t k) {
-  return 126 + 8 + ceil_div(k, kRunChunks * kChunkK) + 4;
-}
+constexpr std::int64_t rounding_chain(std::int64_t k) { return 63 + 8 + ceil_div(k, kChunkK) + 4; }
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 // What lies where in the workspace, in bytes from its start. The decision comes first.
 struct Workspace {
   Planes a, b;
-  std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, nonzero = 0, bytes = 0;
+  std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, counted = 0, bytes = 0;
 
   explicit Workspace(const Problem& problem)
       : a(planes_of(problem, Operand::kA)), b(planes_of(problem, Operand::kB)) {
@@ -59,8 +57,8 @@ struct Workspace {
     planes_b = planes_a + aligned(a.bytes());
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
-    nonzero = steps_b + aligned(b.step_bytes());
-    bytes = nonzero + sizeof(float) * static_cast<std::size_t>(split_blocks(problem.shape.k));
+    counted = steps_b + aligned(b.step_bytes());
+    bytes = counted + sizeof(float) * static_cast<std::size_t>(split_blocks(problem.shape.k));
   }
 
   std::int64_t split_blocks(std::int64_t k) const {
@@ -118,12 +116,12 @@ struct Launches {
                              floats(where.steps_a)};
     placed.split.place[1] = {args.b, args.ldb, args.stride_b, base + where.planes_b,
                              floats(where.steps_b)};
-    placed.split.nonzero = floats(where.nonzero);
+    placed.split.counted = floats(where.counted);
     placed.multiply.planes_a = base + where.planes_a;
     placed.multiply.planes_b = base + where.planes_b;
     placed.multiply.steps_a = floats(where.steps_a);
     placed.multiply.steps_b = floats(where.steps_b);
-    placed.multiply.nonzero = floats(where.nonzero);
+    placed.multiply.counted = floats(where.counted);
     placed.multiply.decision = reinterpret_cast<Path*>(base);
     return placed;
   }

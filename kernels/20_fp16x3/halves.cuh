@@ -66,18 +66,15 @@ __host__ __device__ inline float value_of_half(std::uint32_t half) {
 // What has been seen of a row.
 struct Seen {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
-  float nonzero = 0.0F;              // how many elements are
 
   __host__ __device__ void add(float value) {
     const float magnitude = std::fabs(value);
     largest = std::fmax(largest, magnitude);
     sum += magnitude;
-    nonzero += value == 0.0F ? 0.0F : 1.0F;
   }
   __host__ __device__ void add(const Seen& other) {
     largest = std::fmax(largest, other.largest);
     sum += other.sum;
-    nonzero += other.nonzero;
   }
 };
 
@@ -87,12 +84,17 @@ __host__ __device__ inline bool is_scalable(const Seen& seen) {
                                                           seen.largest <= kLargestScaled));
 }
 
-// The power of two that one unit of a scaled row is worth; 0 for a row that is zero or cannot be
-// scaled.
+// The power of two that one unit of a scaled row is worth; 0 for a row that is zero, Inf for one
+// that cannot be scaled.
 __host__ __device__ inline float step_of(const Seen& seen) {
-  if (seen.largest == 0.0F || !is_scalable(seen)) return 0.0F;
+  if (!is_scalable(seen)) return INFINITY;
+  if (seen.largest == 0.0F) return 0.0F;
   return float_of(((bits_of(seen.largest) >> 23) - 14U) << 23);
 }
+
+// Scaled elements from here on, which are 2^-20 of their row's largest or more, count: smaller ones
+// hardly change a sum, nor round it.
+constexpr float kLeastCounted = 0x1p-6F;
 
 // The halves of a scaled element.
 struct Halves {

@@ -54,7 +54,7 @@ struct Place {
 struct SplitJobs {
   Job job[2];
   Place place[2];
-  float* nonzero = nullptr;  // of each block: elements that are not 0; Inf if it cannot be scaled
+  float* counted = nullptr;  // of each block: elements that count; Inf if a row cannot be scaled
   unsigned blocks_of_first = 0;
 };
 
@@ -65,7 +65,7 @@ using Kept = float4[kPiece / 4][Config::kThreads];
 template <typename Config>
 struct SplitStorage {
   Seen seen[Config::kWarps][Config::kRows];
-  float step[Config::kRows], nonzero[Config::kRows];
+  float step[Config::kRows], counted[Config::kWarps];
   Kept<Config> kept[kKept];
 };
 
@@ -97,15 +97,14 @@ __device__ inline void load_piece(const Job& job, const Place& place, std::int64
 __device__ inline void add_lanes(Seen& seen, int first) {
 #pragma unroll
   for (int lanes = first; lanes < 32; lanes *= 2) {
-    seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes),
-              __shfl_xor_sync(~0U, seen.nonzero, lanes)});
+    seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes)});
   }
 }
 
 // Stores each row's step, once all warps have seen their part of it.
 template <typename Config>
 __device__ void settle_rows(const Job& job, const Place& place, std::int64_t first_row,
-                            std::int64_t product, float* nonzero, SplitStorage<Config>& smem) {
+                            std::int64_t product, SplitStorage<Config>& smem) {
   const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
   if (row < Config::kRows) {
     Seen seen;
@@ -113,21 +112,36 @@ __device__ void settle_rows(const Job& job, const Place& place, std::int64_t fir
     add_lanes(seen, 1);
     if (lane == 0) {
       smem.step[row] = step_of(seen);
-      smem.nonzero[row] = is_scalable(seen) ? seen.nonzero : INFINITY;
       place.steps[product * job.planes.rows() + first_row + row] = smem.step[row];
     }
   }
   __syncthreads();  // all steps are there
+}
+
+// The sum of what the block's threads have counted.
+template <typename Config>
+__device__ void store_counted(float counted, float* to, SplitStorage<Config>& smem) {
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) counted += __shfl_xor_sync(~0U, counted, lanes);
+  if (threadIdx.x % 32 == 0) smem.counted[threadIdx.x / 32] = counted;
+  __syncthreads();  // all warps have counted
   if (threadIdx.x == 0) {
-    float sum = 0.0F;
-    for (const float of_row : smem.nonzero) sum += of_row;
-    nonzero[blockIdx.x] = sum;
+    counted = 0.0F;
+    for (const float of_warp : smem.counted) counted += of_warp;
+    to[blockIdx.x] = counted;
   }
 }
 
+__device__ inline float count(const float (&v)[kPiece], float scale) {
+  float counted = 0.0F;
+#pragma unroll
+  for (int i = 0; i < kPiece; ++i)
+    counted += std::fabs(v[i] * scale) >= kLeastCounted ? 1.0F : 0.0F;
+  return counted;
+}
+
 // `to`: the row in plane hi of the slice.
-__device__ inline void store_piece(const float (&v)[kPiece], float step, int row, std::byte* to) {
-  const float scale = step == 0.0F ? 0.0F : 1.0F / step;  // a power of two: exact
+__device__ inline void store_piece(const float (&v)[kPiece], float scale, int row, std::byte* to) {
 #pragma unroll
   for (int piece = 0; piece < 2; ++piece) {
     float hi[4], lo[4];  // bits in, bits out: vectors are of floats
@@ -197,9 +211,11 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
   add_lanes(seen, Config::kRows);
   if (lane < Config::kRows) smem.seen[warp][row] = seen;
   __syncthreads();  // what each warp has seen is there
-  settle_rows<Config>(job, place, first_row, product, jobs.nonzero, smem);
+  settle_rows<Config>(job, place, first_row, product, smem);
 
   const float step = smem.step[row];
+  const float scale = step == 0.0F ? 0.0F : 1.0F / step;  // a power of two: exact
+  float counted = step == INFINITY ? INFINITY : 0.0F;
   std::byte* planes = place.planes + job.planes.chunk(product, first_row / kChunkRows, 0);
   for (bool is_latest = true; turn > 0; is_latest = false) {
     --turn;
@@ -209,9 +225,11 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
     } else if (!is_latest) {
       load_piece(job, place, first_row + row, k, v);
     }
-    store_piece(v, step, static_cast<int>(first_row % kChunkRows) + row,
+    counted += count(v, scale);
+    store_piece(v, scale, static_cast<int>(first_row % kChunkRows) + row,
                 planes + k / kSliceK * kSliceBytes);
   }
+  store_counted<Config>(counted, jobs.counted, smem);
 }
 
 }  // namespace tilegate::fp16x3

@@ -106,6 +106,7 @@ RESULTS = "common/include/tilegate/common/tile_results.cuh"
 SLOW = {
     "08_prefetch", "09_swizzle", "11_instruction_order",  # Warptile has their loop
     "13_interleaved", "14_stream_k", "15_async_copy", "16_packed", "17_skinny", "18_int8x3",
+    "20_fp16x3",
 }  # fmt: skip
 BARRIERS = [
     pytest.param(
@@ -140,6 +141,8 @@ BARRIERS = [
         ("16_packed/pack.cuh", "16_packed/packed.cu", "Packed"),
         ("18_int8x3/split.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
         ("18_int8x3/multiply.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
+        ("20_fp16x3/split.cuh", "20_fp16x3/fp16x3.cu", "Fp16x3"),
+        ("20_fp16x3/multiply.cuh", "20_fp16x3/fp16x3.cu", "Fp16x3"),
     )
     for number in range(
         (REPOSITORY / "kernels" / file).read_text("utf-8").count("__syncthreads();")

@@ -75,15 +75,16 @@ TEST(Halves, RowsThatCannotBeScaledAreSeen) {
   Seen tiny;
   tiny.add(0x1p-61F);
   EXPECT_FALSE(is_scalable(tiny));
+  EXPECT_EQ(step_of(tiny), INFINITY);
   EXPECT_TRUE(is_scalable(Seen{}));
 }
 
-TEST(Decision, IsBySparseRowsAndByThoseThatCannotBeScaled) {
-  EXPECT_EQ(decide(128, 128, 128), Path::kHalves);
-  EXPECT_EQ(decide(1000, 64, 1000), Path::kHalves);
-  EXPECT_EQ(decide(1000, 63, 1000), Path::kFp32);
-  EXPECT_EQ(decide(INFINITY, 1000, 1000), Path::kFp32);
-  EXPECT_EQ(decide(INFINITY, 0, 1000), Path::kFp32);
+TEST(Decision, IsByRowsOfFewElementsAndByThoseThatCannotBeScaled) {
+  EXPECT_EQ(decide(512, 512, 512), Path::kHalves);
+  EXPECT_EQ(decide(2000, 96, 2000), Path::kHalves);
+  EXPECT_EQ(decide(2000, 95, 2000), Path::kFp32);
+  EXPECT_EQ(decide(INFINITY, 2000, 2000), Path::kFp32);
+  EXPECT_EQ(decide(INFINITY, 0, 2000), Path::kFp32);
 }
 
 __global__ void split_all(const float* x, std::uint32_t* halves) {
