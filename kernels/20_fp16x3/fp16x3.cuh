@@ -138,8 +138,8 @@ Status enqueue_split(const Launches& launches, Stream stream) {
 }
 
 inline Status enqueue(const Launches& launches, const KernelArgs& args, Stream stream) {
-  const Status status = args.shape.k <= kFewRowsK ? enqueue_split<FewRows>(launches, stream)
-                                                  : enqueue_split<ManyRows>(launches, stream);
+  Status status = args.shape.k <= kFewRowsK ? enqueue_split<FewRows>(launches, stream)
+                                            : enqueue_split<ManyRows>(launches, stream);
   if (!status.ok()) return status;
   return device::launch({.kernel = "multiply halves",
                          .blocks = launches.blocks,
@@ -168,9 +168,9 @@ inline bool fits(const Problem& problem) {
   const auto tiles = [](std::int64_t extent) {
     return static_cast<double>(ceil_div(extent, kChunkRows));
   };
-  const double blocks =
-      static_cast<double>(problem.batch) *
-      std::max(tiles(m) * tiles(n) * 16.0, (tiles(m) + tiles(n)) * (kChunkRows / FewRows::kRows));
+  constexpr double kSplitBlocks = static_cast<double>(kChunkRows) / FewRows::kRows;  // of a chunk
+  const double blocks = static_cast<double>(problem.batch) *
+                        std::max(tiles(m) * tiles(n) * 16.0, (tiles(m) + tiles(n)) * kSplitBlocks);
   return blocks <= static_cast<double>(kMaxBlocks);
 }
 
