@@ -27,8 +27,8 @@ enum class Path : std::int32_t { kSix = 6, kEight = 8, kFp32 = 32 };
 constexpr float kNormal = 0.6366F;
 constexpr float kLeftOut = 7.9e-16F * kNormal * kNormal;  // 2·(73.9 / 2^15 · 73.9 / 2^23)²
 constexpr float kLowest = 1.2e-20F;              // (73.9 / 2^23 · 73.9 / 2^23)², with margin
-constexpr float kRounded = 1.75e-15F * kNormal;  // (√(1/12) / 2^23)², and half as much again
-                                                 // for the rounding to float before it
+constexpr float kRounded = 1.45e-15F * kNormal;  // (√(1/12) / 2^23)², and a quarter more for
+                                                 // the rounding to float before it
 constexpr float kFolded = 3.6e-15F;              // (1 / 2^24)²
 constexpr float kFp32 = 1.7e-8F;  // cuBLAS in FP32 on an NVIDIA H200, normal data: 1.79e-8
 

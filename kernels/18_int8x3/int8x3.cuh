@@ -1,11 +1,11 @@
 // Int8x3: FP32 operands as three digits of 8 bits, multiplied exactly on the tensor cores.
 //
 // New against the rungs before: no FFMA. A first kernel scales each row of op(A) and column of
-// op(B) and splits it into signed digits (split.cuh); a second multiplies the digits, six products
-// of the nine, into int32 accumulators, and folds them into FP32 once (multiply.cuh). The device
-// decides from what the first kernel saw whether six products are as accurate as FP32, or eight
-// are, or neither; then it multiplies in FP32 (plain_product.cuh). What limits it: the power that
-// the tensor cores take. Needs compute capability 9.0, and no other.
+// op(B) and splits it into signed digits (split_jobs.cuh); a second multiplies the digits, six
+// products of the nine, into int32 accumulators, and folds them into FP32 once (multiply.cuh). The
+// device decides from what the first kernel saw whether six products are as accurate as FP32, or
+// eight are, or neither; then it multiplies in FP32 (plain_product.cuh). What limits it: the power
+// that the tensor cores take. Needs compute capability 9.0, and no other.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +35,8 @@ constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 // Seconds of the second kernel on an NVIDIA H200, as far as it ranks the two tiles.
 template <typename Six>
 double seconds(const MultiplyArgs& more, const Problem& problem, const Device& device) {
-  const TileOrder& order = six_order<Six>(more);
-  const double tiles = static_cast<double>(order.count) * static_cast<double>(problem.batch);
+  const double tiles =
+      static_cast<double>(more.six.count * more.cluster) * static_cast<double>(problem.batch);
   const double per_chunk = Six::kBlockN == kChunkRows ? 0.45e-6 : 0.26e-6;
   return std::ceil(tiles / device.multiprocessors) *
          (static_cast<double>(more.a.chunks_k) * per_chunk + 3e-6);
@@ -44,12 +44,14 @@ double seconds(const MultiplyArgs& more, const Problem& problem, const Device& d
 
 template <typename Six>
 Launches launches_of(const Problem& problem, const Device& device, Path least) {
-  const Workspace workspace(problem);
-  Launches launches{workspace, job_of(problem, Operand::kA, workspace.a),
-                    job_of(problem, Operand::kB, workspace.b),
-                    multiply_args(problem, device, workspace, least), 0};
-  const TileOrder& order = six_order<Six>(launches.more);
-  launches.blocks = std::min<std::int64_t>(problem.batch * order.count, device.multiprocessors);
+  const Workspace workspace(problem, device);
+  const int rows = workspace.form.rows;
+  Launches launches{workspace, job_of(problem, Operand::kA, workspace.a, rows),
+                    job_of(problem, Operand::kB, workspace.b, rows),
+                    multiply_args<Six>(problem, device, workspace, least), 0};
+  const MultiplyArgs& more = launches.more;
+  launches.blocks = more.cluster * std::min<std::int64_t>(problem.batch * more.six.count,
+                                                          device.multiprocessors / more.cluster);
   return launches;
 }
 
@@ -60,6 +62,7 @@ Candidate candidate(const char* name, const Problem& problem, const Device& devi
            .rounding_chain = fp32_rounding_chain(problem.shape.k),
            .operand_error = kOperandError,
            .workspace_bytes = launches.workspace.bytes,
+           .decides_on_device = true,
            .enqueue =
                [launches](const KernelArgs& args, Stream stream) {
                  if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
@@ -68,15 +71,16 @@ Candidate candidate(const char* name, const Problem& problem, const Device& devi
           seconds<Six>(launches.more, problem, device)};
 }
 
-// Tiles of 64 columns are the smallest; the split pass has at least 8 rows per block.
+// Tiles of 64 columns are the smallest; the split pass has at least 8 rows per group, and up to 8
+// blocks.
 inline bool fits(const Problem& problem) {
   const auto [m, n, k] = problem.shape;
   const auto tiles = [](std::int64_t extent, int tile) {
     return static_cast<double>(ceil_div(extent, tile));
   };
   const double blocks = static_cast<double>(problem.batch) *
-                        std::max(tiles(m, kBlockM) * tiles(n, 64) * TileOrder::kGroup,
-                                 (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * 16.0);
+                        std::max(tiles(m, kBlockM) * tiles(n, 64) * 12,
+                                 (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * 64.0);
   return blocks <= static_cast<double>(kMaxBlocks);
 }
 
@@ -94,19 +98,15 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
           candidate<Tiles<64, 6>>("128x64", problem, device, kLeast)};
 }
 
-template <typename Config>
-Status allow_split() {
-  return device::allow_shared_memory(split<Config>, sizeof(SplitStorage<Config>));
-}
-
 inline Status setup() {
   for (auto* kernel : {multiply<Tiles<128, 6>>, multiply<Tiles<64, 6>>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
   }
   if (Status s = device::allow_shared_memory(plain, sizeof(Fp32Storage)); !s.ok()) return s;
-  if (Status s = allow_split<FewRows>(); !s.ok()) return s;
-  if (Status s = allow_split<ShortRows>(); !s.ok()) return s;
-  return allow_split<LongRows>();
+  constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>),
+                        kShort = sizeof(ShortStorage<ShortRows>);
+  if (Status s = device::allow_shared_memory(split_short<FewRows>, kFew); !s.ok()) return s;
+  return device::allow_shared_memory(split_short<ShortRows>, kShort);
 }
 
 inline constexpr std::int64_t kTileSizes[] = {8, 32, 64, 128};

@@ -13,34 +13,56 @@
 #include <tilegate/stage.hpp>
 
 #include "multiply.cuh"
-#include "split.cuh"
+#include "split_long.cuh"
+#include "split_short.cuh"
 
 namespace tilegate::int8x3 {
 
-// K up to which the split pass has more, smaller blocks. With longer rows there is one at a time on
-// a multiprocessor, so that caches hold what it has to read again.
-constexpr std::int64_t kFewRowsK = 1024, kShortRowsK = 2048;
-constexpr int split_rows(std::int64_t k) {
-  return k <= kFewRowsK ? FewRows::kRows : k <= kShortRowsK ? ShortRows::kRows : LongRows::kRows;
-}
+using Long = LongConfig<256, 2>;
+
+// How a problem's rows are split: by which kernel, and by how many blocks for a group of rows.
+struct SplitForm {
+  bool is_long = false;
+  int rows = 0;  // of a group
+  unsigned cluster = 1;
+
+  SplitForm() = default;
+  // Found on an NVIDIA H200: groups of many rows of little K go through split_long like a stream.
+  SplitForm(std::int64_t groups, std::int64_t k, int multiprocessors)
+      : is_long(k > kShortRowsK || groups >= kManyGroups * multiprocessors),
+        rows(is_long          ? Long::kRows
+             : k <= kFewRowsK ? FewRows::kRows
+                              : ShortRows::kRows) {
+    while (is_long && cluster < kMaxSplitCluster &&
+           ceil_div(k, kChunkK) > cluster * Long::kChunks) {
+      cluster *= 2;
+    }
+  }
+
+  static constexpr std::int64_t kFewRowsK = 1024, kShortRowsK = 2048;
+  static constexpr std::int64_t kManyGroups = 16;  // per multiprocessor
+};
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 // What lies where in the workspace, in bytes from its start. The decision comes first.
 struct Workspace {
   Planes a, b;
+  SplitForm form;
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
 
   Workspace() = default;
-  explicit Workspace(const Problem& problem)
-      : a(planes_of(problem, Operand::kA)), b(planes_of(problem, Operand::kB)) {
+  Workspace(const Problem& problem, const Device& device)
+      : a(planes_of(problem, Operand::kA)),
+        b(planes_of(problem, Operand::kB)),
+        form((a.products * a.rows() + b.products * b.rows()) / Long::kRows, problem.shape.k,
+             device.multiprocessors) {
     planes_a = aligned(sizeof(Path));
     planes_b = planes_a + aligned(a.bytes());
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
     widths = steps_b + aligned(b.step_bytes());
-    const std::int64_t blocks =
-        (a.products * a.rows() + b.products * b.rows()) / split_rows(problem.shape.k);
+    const std::int64_t blocks = (a.products * a.rows() + b.products * b.rows()) / form.rows;
     bytes = widths + sizeof(float) * static_cast<std::size_t>(blocks);
   }
 
@@ -51,34 +73,47 @@ struct Workspace {
   }
 };
 
-inline Job job_of(const Problem& problem, Operand operand, const Planes& planes) {
+inline Job job_of(const Problem& problem, Operand operand, const Planes& planes, int rows) {
   const bool along_k = is_along_k(problem, operand);
-  return {
-      .planes = planes,
-      .along_k = along_k,
-      .vectors = along_k && allows_vectors(problem, operand),
-      .rows = operand == Operand::kA ? problem.shape.m : problem.shape.n,
-      .k = problem.shape.k,
-      .blocks = Divisor(static_cast<std::uint32_t>(planes.rows() / split_rows(problem.shape.k)))};
+  return {.planes = planes,
+          .along_k = along_k,
+          .vectors = allows_vectors(problem, operand),
+          .rows = operand == Operand::kA ? problem.shape.m : problem.shape.n,
+          .k = problem.shape.k,
+          .groups = Divisor(static_cast<std::uint32_t>(planes.rows() / rows))};
 }
 
-// The k that a kernel in FP32 adds up one after another: all, or, where C is small, about as many
-// as such kernels leave when they split K among blocks, which makes them more accurate.
-inline float summed_in_fp32(const Problem& problem, const Device& device) {
-  constexpr std::int64_t kSplitRun = 1024;
-  const TileOrder tiles(problem.shape, kBlockM, 128);
+// The k that cuBLAS in FP32 adds up one after another, or a few less, as its errors on an NVIDIA
+// H200 show (`ci/gate accuracy`): all of them, but parts of K where C is small or rows are not
+// vectors.
+inline float summed_in_fp32(const Problem& problem) {
   const std::int64_t k = problem.shape.k;
-  const bool is_split = tiles.count * problem.batch < 2 * device.multiprocessors;
-  return static_cast<float>(is_split ? std::min(k, kSplitRun) : k);
+  const std::int64_t tiles =
+      problem.batch * ceil_div(problem.shape.m, 128) * ceil_div(problem.shape.n, 128);
+  const auto part = [&] {
+    if (k <= 128) return k;
+    if (tiles < 16) return std::int64_t{64};
+    if (tiles < 64) return std::int64_t{112};
+    if (!allows_vectors(problem, Operand::kA) || !allows_vectors(problem, Operand::kB))
+      return tiles < 256 ? std::min<std::int64_t>(k / 5, 350) : k / 5;
+    return tiles >= 256 || k <= 1024 ? k : std::max<std::int64_t>(512, k / 6);
+  };
+  return static_cast<float>(std::max<std::int64_t>(part(), 64));
 }
 
 // All but the addresses.
-inline MultiplyArgs multiply_args(const Problem& problem, const Device& device,
-                                  const Workspace& workspace, Path least) {
+template <typename Six>
+MultiplyArgs multiply_args(const Problem& problem, const Device& device, const Workspace& workspace,
+                           Path least) {
   const auto blocks = [&](const Planes& p) {
-    return static_cast<unsigned>(p.products * p.rows() / split_rows(problem.shape.k));
+    return static_cast<unsigned>(p.products * p.rows() / workspace.form.rows);
   };
   const auto [m, n, k] = problem.shape;
+  // Where there are many tiles, pairs of blocks share the columns of B: less moves from L2.
+  const std::int64_t tiles = problem.batch * ceil_div(m, kBlockM) * ceil_div(n, Six::kBlockN);
+  const unsigned cluster =
+      tiles >= 16 * std::int64_t{device.multiprocessors} && m > kBlockM ? 2 : 1;
+  const int rows = static_cast<int>(cluster) * kBlockM;
   return {.a = workspace.a,
           .b = workspace.b,
           .widths_a = blocks(workspace.a),
@@ -86,11 +121,13 @@ inline MultiplyArgs multiply_args(const Problem& problem, const Device& device,
           .rows_a = static_cast<float>(m * workspace.a.products),
           .rows_b = static_cast<float>(n * workspace.b.products),
           .least = least,
-          .summed = summed_in_fp32(problem, device),
+          .summed = summed_in_fp32(problem),
           .pairs = n % 2 == 0 && problem.ldc % 2 == 0 && problem.offset_bytes[2] % 8 == 0 &&
                    (problem.batch == 1 || problem.stride_c % 2 == 0),
-          .narrow = TileOrder(problem.shape, kBlockM, 64),
-          .wide = fp32_args(problem)};
+          .cluster = cluster,
+          .six = TileOrder(problem.shape, rows, Six::kBlockN),
+          .eight = TileOrder(problem.shape, rows, Eight::kBlockN),
+          .fp32 = fp32_args(problem)};
 }
 
 struct Launches {
@@ -100,29 +137,43 @@ struct Launches {
   std::int64_t blocks = 0;  // of the second kernel
 };
 
-template <typename Config>
-Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
+template <typename Storage>
+Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream, int threads,
+                     void (*kernel)(SplitJobs)) {
   const Workspace& where = launches.workspace;
   auto* base = static_cast<std::byte*>(args.workspace);
   const auto floats = [&](std::size_t at) { return reinterpret_cast<float*>(base + at); };
+  const std::int64_t groups_a = launches.a.num_groups();
+  const unsigned cluster = where.form.cluster;
   const SplitJobs jobs{.job = {launches.a, launches.b},
                        .place = {{args.a, args.lda, args.stride_a, base + where.planes_a,
                                   floats(where.steps_a), floats(where.widths)},
                                  {args.b, args.ldb, args.stride_b, base + where.planes_b,
-                                  floats(where.steps_b), floats(where.widths)}},
-                       .blocks_of_first = static_cast<unsigned>(launches.a.num_blocks())};
+                                  floats(where.steps_b), floats(where.widths) + groups_a}},
+                       .groups_of_first = static_cast<unsigned>(groups_a),
+                       .cluster = cluster,
+                       .chunks = ceil_div(where.a.chunks_k, cluster)};
   return device::launch({.kernel = "split",
-                         .blocks = launches.a.num_blocks() + launches.b.num_blocks(),
-                         .threads_x = Config::kThreads,
-                         .shared_bytes = sizeof(SplitStorage<Config>),
-                         .overlaps_previous = true},
-                        stream, split<Config>, jobs);
+                         .blocks = (groups_a + launches.b.num_groups()) * cluster,
+                         .threads_x = static_cast<unsigned>(threads),
+                         .shared_bytes = sizeof(Storage),
+                         .overlaps_previous = true,
+                         .cluster = cluster},
+                        stream, kernel, jobs);
 }
 
 inline Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
-  if (args.shape.k <= kFewRowsK) return enqueue_split<FewRows>(launches, args, stream);
-  if (args.shape.k <= kShortRowsK) return enqueue_split<ShortRows>(launches, args, stream);
-  return enqueue_split<LongRows>(launches, args, stream);
+  const SplitForm& form = launches.workspace.form;
+  if (form.is_long) {
+    return enqueue_split<LongStorage<Long>>(launches, args, stream, Long::kThreads,
+                                            split_long<Long>);
+  }
+  if (form.rows == FewRows::kRows) {
+    return enqueue_split<ShortStorage<FewRows>>(launches, args, stream, FewRows::kThreads,
+                                                split_short<FewRows>);
+  }
+  return enqueue_split<ShortStorage<ShortRows>>(launches, args, stream, ShortRows::kThreads,
+                                                split_short<ShortRows>);
 }
 
 template <typename Six>
@@ -142,7 +193,8 @@ Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream
                                    .blocks = launches.blocks,
                                    .threads_x = kNumThreads,
                                    .shared_bytes = sizeof(MultiplyStorage),
-                                   .overlaps_previous = true},
+                                   .overlaps_previous = true,
+                                   .cluster = more.cluster},
                                   stream, multiply<Six>, args, more);
         !s.ok()) {
       return s;

@@ -20,6 +20,15 @@
 
 namespace tilegate::int8x3 {
 
+// All threads of the block, or of its cluster: without one, a cluster's barrier would wait longer.
+__device__ inline void meet_cluster(unsigned cluster) {
+  if (cluster > 1) {
+    device::cluster_sync();
+  } else {
+    __syncthreads();
+  }
+}
+
 // The same in every block: the widths are added in a fixed order.
 __device__ inline Path agree(const MultiplyArgs& more, MultiplyStorage& smem) {
   const unsigned thread = threadIdx.x;
@@ -37,7 +46,7 @@ __device__ inline Path agree(const MultiplyArgs& more, MultiplyStorage& smem) {
     smem.sums[thread / 32][0] = sum_a;
     smem.sums[thread / 32][1] = sum_b;
   }
-  __syncthreads();  // all warps have added theirs, and the barriers are initialised
+  meet_cluster(more.cluster);  // all warps have added theirs, and the barriers are initialised
   sum_a = sum_b = 0.0F;
   for (int warp = 0; warp < kNumThreads / 32; ++warp) {
     sum_a += smem.sums[warp][0];
@@ -46,15 +55,34 @@ __device__ inline Path agree(const MultiplyArgs& more, MultiplyStorage& smem) {
   return decide(sum_a / more.rows_a, sum_b / more.rows_b, more.summed, more.least);
 }
 
-// By one thread.
+// Calls visit(tile) for each tile of a block, in turn. The blocks of a cluster have tiles below
+// each other; the last may lie outside C.
+template <typename Visit>
+__device__ void for_each_tile(const MultiplyArgs& more, const TileOrder& order, unsigned count,
+                              Visit visit) {
+  const unsigned rank = device::cluster_rank();
+  for (unsigned i = blockIdx.x / more.cluster; i < count; i += gridDim.x / more.cluster) {
+    TileOrder::Tile tile = order.tile(i);
+    tile.row = tile.row * more.cluster + rank;
+    visit(tile);
+  }
+}
+
+// By one thread. A cluster's blocks have the columns of B in common: each fetches its share for
+// all.
 template <typename T>
-__device__ void produce(const MultiplyArgs& more, const TileOrder& order, unsigned tiles,
+__device__ void produce(const MultiplyArgs& more, const TileOrder& order, unsigned count,
                         MultiplyStorage& smem) {
+  constexpr int kPieces = T::kBlockN == kChunkRows ? 1 : kPlanes;  // of B that lie together
+  constexpr int kPieceBytes = kPlanes * T::kPlaneBytesB / kPieces;
+  const unsigned share = kPieceBytes / more.cluster;
+  const unsigned first = device::cluster_rank() * share;
+  const auto all = static_cast<std::uint16_t>((1U << more.cluster) - 1);
   Ring<T::kStages> ring;
-  for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const TileOrder::Tile tile = order.tile(index);
+  for_each_tile(more, order, count, [&](const TileOrder::Tile& tile) {
     const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
-    const std::byte* a = more.planes_a + more.a.chunk(tile.product, tile.row, more.first_chunk);
+    const std::byte* a =
+        more.planes_a + more.a.chunk(tile.product, more.a.inside(tile.row), more.first_chunk);
     const std::byte* b = more.planes_b +
                          more.b.chunk(tile.product, col / kChunkRows, more.first_chunk) +
                          col % kChunkRows * kChunkK;
@@ -64,20 +92,21 @@ __device__ void produce(const MultiplyArgs& more, const TileOrder& order, unsign
       std::byte* stage = smem.ring + ring.stage * T::kStageBytes;
       device::barrier_arrive_expect(full, T::kStageBytes);
       device::copy_bulk(stage, a, kChunkBytes, full);
-      if constexpr (T::kBlockN == kChunkRows) {
-        device::copy_bulk(stage + kChunkBytes, b, kChunkBytes, full);
-      } else {
 #pragma unroll
-        for (int plane = 0; plane < kPlanes; ++plane) {
-          device::copy_bulk(stage + kChunkBytes + plane * T::kPlaneBytesB, b + plane * kPlaneBytes,
-                            T::kPlaneBytesB, full);
+      for (int piece = 0; piece < kPieces; ++piece) {
+        std::byte* to = stage + kChunkBytes + piece * kPieceBytes + first;
+        const std::byte* from = b + piece * kPlaneBytes + first;
+        if (more.cluster == 1) {
+          device::copy_bulk(to, from, share, full);
+        } else {
+          device::copy_bulk_multicast(to, from, share, full, all);
         }
       }
       a += kChunkBytes;
       b += kChunkBytes;
       ring.advance();
     }
-  }
+  });
 }
 
 // acc += the products of one stage; `a`: the warpgroup's rows of plane hi.
@@ -103,13 +132,22 @@ __device__ void multiply_stage(const std::byte* a, const std::byte* b,
   }
 }
 
+// By a warp that has read a stage: to the producers of the cluster, which all write to it.
+__device__ inline void release(device::Barrier& empty, unsigned cluster, int thread) {
+  const auto lane = static_cast<unsigned>(thread % 32);
+  if (cluster == 1) {
+    if (lane == 0) device::barrier_arrive(empty);
+  } else if (lane < cluster) {
+    device::barrier_arrive_remote(empty, lane);
+  }
+}
+
 // By each of the two warpgroups.
 template <typename T>
 __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const TileOrder& order,
-                        unsigned tiles, int warpgroup, int thread, MultiplyStorage& smem) {
+                        unsigned count, int warpgroup, int thread, MultiplyStorage& smem) {
   Ring<T::kStages> ring;
-  for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const TileOrder::Tile tile = order.tile(index);
+  for_each_tile(more, order, count, [&](const TileOrder::Tile& tile) {
     const StepShare<T> share(more, tile, warpgroup, thread);
     std::int32_t acc[T::kLevels][T::kBlockN / 2]{};
     int before = 0;
@@ -121,12 +159,12 @@ __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const 
       device::warpgroup_commit();
       device::warpgroup_wait<1>();
       // The stage before has been read by this warp.
-      if (chunk > 0 && thread % 32 == 0) device::barrier_arrive(smem.empty[before]);
+      if (chunk > 0) release(smem.empty[before], more.cluster, thread);
       before = ring.stage;
       ring.advance();
     }
     device::warpgroup_wait<0>();
-    if (thread % 32 == 0) device::barrier_arrive(smem.empty[before]);
+    release(smem.empty[before], more.cluster, thread);
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
     share.pass_on(smem.steps[warpgroup], warpgroup, thread);
@@ -135,7 +173,7 @@ __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const 
     store_results<T>(product, more.pairs,
                      std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
                      std::int64_t{tile.col} * T::kBlockN, thread, smem.steps[warpgroup], acc);
-  }
+  });
 }
 
 template <typename Six>
@@ -144,40 +182,40 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < kMaxStages; ++stage) {
       device::barrier_init(smem.full[stage], 1);
-      device::barrier_init(smem.empty[stage], kConsumers / 32);  // each warp waits for its own
+      // Each warp waits for its own multiplications.
+      device::barrier_init(smem.empty[stage], more.cluster * kConsumers / 32);
     }
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();
   device::let_next_kernel_start();
   const Path path = agree(more, smem);
-  const TileOrder& order = six_order<Six>(more);
   const auto products = static_cast<unsigned>(args.batch);
   if (threadIdx.x < kWarpgroup) {
     device::give_registers<kProducerRegisters>();
-    if (threadIdx.x != 0) return;
-    if (blockIdx.x == 0) *more.decision = path;
-    if (path == Path::kSix) {
-      produce<Six>(more, order, products * order.count, smem);
+    if (threadIdx.x == 0 && blockIdx.x == 0) *more.decision = path;
+    if (threadIdx.x != 0) {
+    } else if (path == Path::kSix) {
+      produce<Six>(more, more.six, products * more.six.count, smem);
     } else if (path == Path::kEight) {
-      produce<Eight>(more, more.narrow, products * more.narrow.count, smem);
+      produce<Eight>(more, more.eight, products * more.eight.count, smem);
     }
   } else {
     device::take_registers<kConsumerRegisters>();
     const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
     const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
     if (path == Path::kSix) {
-      consume<Six>(args, more, order, products * order.count, warpgroup, thread, smem);
+      consume<Six>(args, more, more.six, products * more.six.count, warpgroup, thread, smem);
     } else if (path == Path::kEight) {
-      consume<Eight>(args, more, more.narrow, products * more.narrow.count, warpgroup, thread,
-                     smem);
+      consume<Eight>(args, more, more.eight, products * more.eight.count, warpgroup, thread, smem);
     } else if (more.first_chunk == 0) {
-      const unsigned tiles = products * more.wide.order.count;
+      const unsigned tiles = products * more.fp32.order.count;
       for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-        multiply_fp32(args, more.wide, index, warpgroup * kWarpgroup + thread, smem.fp32);
+        multiply_fp32(args, more.fp32, index, warpgroup * kWarpgroup + thread, smem.fp32);
       }
     }
   }
+  if (more.cluster > 1) device::cluster_sync();  // nobody reaches into this block's memory any more
 }
 
 }  // namespace tilegate::int8x3

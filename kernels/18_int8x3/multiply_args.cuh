@@ -69,13 +69,9 @@ struct MultiplyArgs {
   float summed = 0.0F;                       // k in one sum of FP32, to be as accurate as which
   std::int64_t first_chunk = 0, chunks = 0;  // of K
   bool pairs = false;                        // two neighbours of C are an aligned vector
-  TileOrder narrow;                          // tiles of 64 columns
-  Fp32Args wide;                             // and of 128
+  unsigned cluster = 1;                      // blocks that share columns of B
+  TileOrder six, eight;                      // of their tiles, a cluster's counted as one
+  Fp32Args fp32;
 };
-
-template <typename Six>
-__host__ __device__ const TileOrder& six_order(const MultiplyArgs& more) {
-  return Six::kBlockN == kChunkRows ? more.wide.order : more.narrow;
-}
 
 }  // namespace tilegate::int8x3

@@ -45,6 +45,10 @@ struct Planes {
                                          std::int64_t k) const {
     return ((own(product) * chunks_x + x) * chunks_k + k) * kChunkBytes;
   }
+  // Of chunks along x, the last for those beyond it.
+  __host__ __device__ std::int64_t inside(std::int64_t x) const {
+    return x < chunks_x ? x : chunks_x - 1;
+  }
   __host__ __device__ std::int64_t own(std::int64_t product) const {
     return products == 1 ? 0 : product;
   }

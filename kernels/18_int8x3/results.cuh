@@ -22,7 +22,7 @@ struct StepShare {
   __device__ StepShare(const MultiplyArgs& more, const TileOrder::Tile& tile, int warpgroup,
                        int thread) {
     const float* rows = more.steps_a + more.a.own(tile.product) * more.a.rows() +
-                        std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2);
+                        more.a.inside(tile.row) * kBlockM + warpgroup * (kBlockM / 2);
     const float* cols = more.steps_b + more.b.own(tile.product) * more.b.rows() +
                         std::int64_t{tile.col} * T::kBlockN;
     if (thread < kBlockM / 2) row = rows[thread];

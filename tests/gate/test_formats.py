@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from gate_builders import REPOSITORY
+from tilegate_ci.accuracy.format import AccuracyFile
 from tilegate_ci.core.files import GateError, dumps
 from tilegate_ci.core.formats import Model, parse
 from tilegate_ci.core.model import Run
@@ -27,6 +28,7 @@ from tilegate_ci.resources.table import Table
 
 SCHEMAS = REPOSITORY / "ci" / "schema"
 FORMATS = {
+    "accuracy": (AccuracyFile, "bench/results/<device>-accuracy.json"),
     "counters": (CountersFile, "bench/baselines/counters.json"),
     "mutants": (ResultsFile, "tests/mutants/results.json"),
     "known_mutants": (KnownFile, "tests/mutants/known.json"),

@@ -37,13 +37,12 @@ class Products : public testing::Test {
   }
 };
 
-// [-1, 1), and two larger elements in a row, so that scales differ.
+// [-1, 1): the largest elements of rows, and so their scales, differ.
 std::vector<float> random_values(std::int64_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<float> values(static_cast<std::size_t>(count));
   for (float& value : values) {
     value = static_cast<float>(static_cast<double>(random() >> 11) * 0x1p-52 - 1.0);
-    if (random() % 97 == 0) value *= 1.75F;
   }
   return values;
 }
@@ -124,6 +123,28 @@ TEST_F(Products, AreThoseOfTheModelForLongRows) {
   }
 }
 
+// Clusters of blocks share rows, along k and across it, with vectors and without.
+TEST_F(Products, AreThoseOfTheModelInClusters) {
+  for (const Op op_a : {Op::kN, Op::kT}) {
+    for (const std::int64_t n : {4, 5}) {
+      const Operation operation(
+          Problem::dense({8, n, 2308}, op_a, op_a == Op::kN ? Op::kT : Op::kN));
+      expect_same_bits(run(stage, operation).c,
+                       model(operation.problem, operation.a, operation.b, 6));
+    }
+  }
+}
+
+// So many tiles that pairs of blocks share the columns of B, the last pair with one tile inside C.
+TEST_F(Products, AreThoseOfTheModelInPairsOfBlocks) {
+  const Operation operation(
+      Problem::dense({260, 3, 128}, Op::kN, Op::kN, 6 * device::current().multiprocessors));
+  for (const char* configuration : {"128x128", "128x64"}) {
+    expect_same_bits(run(stage, operation, configuration).c,
+                     model(operation.problem, operation.a, operation.b, 6));
+  }
+}
+
 // K above what int32 holds: the parts are exact, and added in FP32.
 TEST_F(Products, SplitKBeforeSumsOverflow) {
   constexpr std::int64_t k = 43552 + 64;
@@ -158,7 +179,7 @@ TEST_F(Products, AreDecidedByTheDevice) {
   EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), 32);
   EXPECT_EQ(decided([](Operation& o) { std::fill(o.a.begin(), o.a.end(), 0.0F); }), 6);
   EXPECT_EQ(decided([](Operation& o) {
-              for (std::size_t i = 0; i < o.a.size(); i += 100) o.a[i] = 4.0F;
+              for (std::size_t i = 0; i < o.a.size(); i += 100) o.a[i] = 1.25F;
             }),
             8);
   EXPECT_EQ(decided([](Operation& o) {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tilegate_ci.accuracy.format import AccuracyFile
 from tilegate_ci.core import formats
 from tilegate_ci.core.model import (
     GFLOPS,
@@ -27,6 +28,7 @@ from tilegate_ci.profile.format import ProfileFile
 BASELINE = Path("bench") / "baselines" / "nvidia-h200.json"
 PROFILE = Path("bench") / "profile" / "nvidia-h200.json"
 VARIANTS = Path("bench") / "results" / "nvidia-h200-variants.json"
+ACCURACY = VARIANTS.with_name("nvidia-h200-accuracy.json")
 SHARE_SIZE = 4096
 # Each with its title, which is also the text for who does not see it. The README shows the first.
 PICTURES = {
@@ -97,6 +99,11 @@ def read_results(repository: Path, what: str) -> Run | None:
 def read_profile(repository: Path) -> ProfileFile | None:
     path = repository / PROFILE
     return formats.load(ProfileFile, path) if path.exists() else None
+
+
+def read_accuracy(repository: Path) -> AccuracyFile | None:
+    path = repository / ACCURACY
+    return formats.load(AccuracyFile, path) if path.exists() else None
 
 
 def measured(run: Run, rungs: Iterable[Stage], others: bool = False) -> list[Measured]:

@@ -64,14 +64,29 @@ struct Choice {
   // of op(B): element (i, j) may be off by operand_error·|alpha|·K·max|A(i, :)|·max|B(:, j)| more.
   double operand_error = 0.0;
   std::size_t workspace_bytes = 0;
+  // The device decides how it multiplies, and says so in the first word of the workspace, an int32:
+  // the products of parts that it takes per product (6, 8), or 32: plain FP32.
+  bool decides_on_device = false;
   // Enqueues the kernels; neither allocates device memory nor synchronises. M, N, batch > 0.
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
+};
+
+// Where a cost model sees the time go. What it does not tell apart is 0.
+struct Parts {
+  double rounds = 0.0;    // blocks per place that the device has for them at a time
+  double tiles = 0.0;     // the share of the tiles' elements that are of C
+  double multiply = 0.0;  // seconds: of the rounds
+  double move = 0.0;      // seconds: of each operand through memory, while others multiply
+  double add = 0.0;       // seconds: of the kernel that adds partial sums
+  double pack = 0.0;      // seconds: of the kernel that packs operands
 };
 
 // One of several ways of a stage, with the time that its cost model expects.
 struct Candidate {
   Choice choice;  // its configuration tells it from the others
   double seconds = 0.0;
+  Parts parts = {};
+  bool is_tuned = false;  // measured to be the quickest of such problems: goes before all others
 };
 
 // A problem, ready to run on one device as often as wanted, from any thread.
@@ -85,6 +100,8 @@ class Plan {
   const std::string& configuration() const { return choice_.configuration; }
   std::int64_t rounding_chain() const { return choice_.rounding_chain; }
   double operand_error() const { return choice_.operand_error; }
+  // After a launch, the first word of its workspace is what the device decided; see Choice.
+  bool decides_on_device() const { return choice_.decides_on_device; }
   std::size_t workspace_bytes() const { return choice_.workspace_bytes; }
 
   // Checks the operands (null or misaligned pointers, extents past the address space, C overlapping

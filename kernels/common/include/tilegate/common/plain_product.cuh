@@ -18,7 +18,7 @@ namespace tilegate {
 constexpr int kFp32Threads = 256;
 constexpr int kFp32Tile = 128, kFp32K = 16;
 constexpr int kFp32Words = kFp32Tile * kFp32K / kFp32Threads;  // of a tile of A, or B, per thread
-constexpr std::int64_t kFp32Run = 256;
+constexpr std::int64_t kFp32Run = 64;
 static_assert(kFp32Run % kFp32K == 0);
 
 // Two tiles each, one of which is multiplied while the other arrives, and each thread's sums of the

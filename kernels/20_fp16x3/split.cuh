@@ -1,23 +1,23 @@
 // The split pass: reads the rows of op(A) and the columns of op(B), here called rows both, scales
-// each by its largest element, and writes their digits to the workspace.
+// each by its largest element, and writes its halves to the workspace.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include <tilegate/common/divisor.cuh>
-#include <tilegate/common/grid.cuh>
 #include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "decision.cuh"
-#include "digits.cuh"
+#include "halves.cuh"
 #include "planes.cuh"
 
-namespace tilegate::int8x3 {
+namespace tilegate::fp16x3 {
 
-constexpr int kKept = 3;  // pieces that a thread keeps in shared memory; one more in registers
+constexpr int kPiece = kSliceK;  // k that a thread takes at a time: a row of each plane of a slice
+constexpr int kKept = 3;         // pieces that it keeps in shared memory; one more in registers
 
 // Blocks of the split pass: kRows rows each, with all of their k. Few rows make more blocks; many
 // read more neighbours of a row of memory at a time.
@@ -32,8 +32,7 @@ struct SplitConfig {
   static_assert(kWarps >= kRows && kWarps <= 32, "a warp settles a row, a lane has a warp's part");
 };
 using FewRows = SplitConfig<512, 8>;
-using ShortRows = SplitConfig<512, 16>;
-using LongRows = SplitConfig<1024, 16>;
+using ManyRows = SplitConfig<1024, 16>;
 
 // One operand. Element (row, k) is at from[row · ld + k], or at from[k · ld + row].
 struct Job {
@@ -49,13 +48,13 @@ struct Place {
   const float* from = nullptr;
   std::int64_t ld = 0, stride = 0;
   std::byte* planes = nullptr;
-  float* steps = nullptr;   // of each row; Scale::step
-  float* widths = nullptr;  // of each block: the sum of its rows'
+  float* steps = nullptr;  // of each row
 };
 
 struct SplitJobs {
   Job job[2];
   Place place[2];
+  float* counted = nullptr;  // of each block: elements that count; Inf if a row cannot be scaled
   unsigned blocks_of_first = 0;
 };
 
@@ -66,8 +65,7 @@ using Kept = float4[kPiece / 4][Config::kThreads];
 template <typename Config>
 struct SplitStorage {
   Seen seen[Config::kWarps][Config::kRows];
-  Scale scale[Config::kRows];
-  float width[Config::kRows];
+  float step[Config::kRows], counted[Config::kWarps];
   Kept<Config> kept[kKept];
 };
 
@@ -99,12 +97,11 @@ __device__ inline void load_piece(const Job& job, const Place& place, std::int64
 __device__ inline void add_lanes(Seen& seen, int first) {
 #pragma unroll
   for (int lanes = first; lanes < 32; lanes *= 2) {
-    seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes),
-              __shfl_xor_sync(~0U, seen.bits, lanes)});
+    seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes)});
   }
 }
 
-// Stores each row's scale, and the sum of the block's widths, once all warps have seen their part.
+// Stores each row's step, once all warps have seen their part of it.
 template <typename Config>
 __device__ void settle_rows(const Job& job, const Place& place, std::int64_t first_row,
                             std::int64_t product, SplitStorage<Config>& smem) {
@@ -113,32 +110,52 @@ __device__ void settle_rows(const Job& job, const Place& place, std::int64_t fir
     Seen seen;
     if (lane < Config::kWarps) seen = smem.seen[lane][row];
     add_lanes(seen, 1);
-    const Scale scale = scale_of(seen);
     if (lane == 0) {
-      smem.scale[row] = scale;
-      smem.width[row] = width_of(seen, scale, static_cast<float>(job.k));
-      place.steps[product * job.planes.rows() + first_row + row] = scale.step;
+      smem.step[row] = step_of(seen);
+      place.steps[product * job.planes.rows() + first_row + row] = smem.step[row];
     }
   }
-  __syncthreads();  // all scales and widths are there
+  __syncthreads();  // all steps are there
+}
+
+// The sum of what the block's threads have counted.
+template <typename Config>
+__device__ void store_counted(float counted, float* to, SplitStorage<Config>& smem) {
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) counted += __shfl_xor_sync(~0U, counted, lanes);
+  if (threadIdx.x % 32 == 0) smem.counted[threadIdx.x / 32] = counted;
+  __syncthreads();  // all warps have counted
   if (threadIdx.x == 0) {
-    float sum = 0.0F;
-    for (const float width : smem.width) sum += width;
-    place.widths[blockIdx.x] = sum;
+    counted = 0.0F;
+    for (const float of_warp : smem.counted) counted += of_warp;
+    to[blockIdx.x] = counted;
   }
 }
 
-__device__ inline void store_piece(const float (&v)[kPiece], const Scale& scale, std::byte* to) {
-  std::uint32_t biased[kPiece / 4][4];
+__device__ inline float count(const float (&v)[kPiece], float scale) {
+  float counted = 0.0F;
 #pragma unroll
-  for (int i = 0; i < kPiece; ++i) biased[i / 4][i % 4] = biased_digits(integer_of(v[i], scale));
+  for (int i = 0; i < kPiece; ++i)
+    counted += std::fabs(v[i] * scale) >= kLeastCounted ? 1.0F : 0.0F;
+  return counted;
+}
+
+// `to`: the row in plane hi of the slice.
+__device__ inline void store_piece(const float (&v)[kPiece], float scale, int row, std::byte* to) {
 #pragma unroll
-  for (int plane = 0; plane < kPlanes; ++plane) {
-    float words[kPiece / 4];  // bits in, bits out: vectors are of floats
+  for (int piece = 0; piece < 2; ++piece) {
+    float hi[4], lo[4];  // bits in, bits out: vectors are of floats
 #pragma unroll
-    for (int i = 0; i < kPiece / 4; ++i) words[i] = float_of(pack_digits(biased[i], plane));
-    device::store_vector(reinterpret_cast<float*>(to + plane * kPlaneBytes),
-                         make_float4(words[0], words[1], words[2], words[3]));
+    for (int i = 0; i < 4; ++i) {
+      const Halves first = split_element(v[8 * piece + 2 * i] * scale);
+      const Halves second = split_element(v[8 * piece + 2 * i + 1] * scale);
+      hi[i] = float_of(first.hi | second.hi << 16);
+      lo[i] = float_of(first.lo | second.lo << 16);
+    }
+    std::byte* at = to + offset_in_plane(row, piece);
+    device::store_vector(reinterpret_cast<float*>(at), make_float4(hi[0], hi[1], hi[2], hi[3]));
+    device::store_vector(reinterpret_cast<float*>(at + kPlaneBytes),
+                         make_float4(lo[0], lo[1], lo[2], lo[3]));
   }
 }
 
@@ -196,10 +213,10 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
   __syncthreads();  // what each warp has seen is there
   settle_rows<Config>(job, place, first_row, product, smem);
 
-  const Scale scale = smem.scale[row];
-  std::byte* planes = place.planes + job.planes.chunk(product, first_row / kChunkRows, 0) +
-                      offset_in_plane(static_cast<int>(first_row % kChunkRows) + row,
-                                      static_cast<int>(first_k % kChunkK) / kPiece);
+  const float step = smem.step[row];
+  const float scale = step == 0.0F ? 0.0F : 1.0F / step;  // a power of two: exact
+  float counted = step == INFINITY ? INFINITY : 0.0F;
+  std::byte* planes = place.planes + job.planes.chunk(product, first_row / kChunkRows, 0);
   for (bool is_latest = true; turn > 0; is_latest = false) {
     --turn;
     k -= Config::kBlockK;
@@ -208,8 +225,11 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
     } else if (!is_latest) {
       load_piece(job, place, first_row + row, k, v);
     }
-    store_piece(v, scale, planes + k / kChunkK * kChunkBytes);
+    counted += count(v, scale);
+    store_piece(v, scale, static_cast<int>(first_row % kChunkRows) + row,
+                planes + k / kSliceK * kSliceBytes);
   }
+  store_counted<Config>(counted, jobs.counted, smem);
 }
 
-}  // namespace tilegate::int8x3
+}  // namespace tilegate::fp16x3

@@ -1,0 +1,45 @@
+// Operands whose products are hard to get right in short arithmetic, and how wrong a result is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <tilegate/stage.hpp>
+
+namespace tilegate::bench {
+
+enum class Input {
+  kNormal,       // of mean 0 and variance 1
+  kUniform,      // [0, 1)
+  kSigned,       // [-1, 1)
+  kHalf,         // (U - 1/2)·e^(N/2), U uniform, N normal
+  kWide,         // (U - 1/2)·e^N
+  kWider,        // (U - 1/2)·e^(2N)
+  kExponents8,   // significands of either sign, exponents from -8 to 8
+  kExponents40,  // and from -40 to 40
+  kRows,         // normal; rows of A times a power of two from 2^-30 to 2^30
+};
+constexpr std::array<std::string_view, 9> kInputNames = {
+    "normal",      "uniform [0, 1)", "uniform [-1, 1)", "(U-1/2)e^(N/2)",       "(U-1/2)e^N",
+    "(U-1/2)e^2N", "exponents ±8",   "exponents ±40",   "rows of A times 2^±30"};
+
+// Enqueues filling a dense matrix; `seed` differs between operands.
+Status fill(float* to, std::int64_t rows, std::int64_t cols, Input input, bool scales_rows,
+            std::uint64_t seed, Stream stream);
+
+struct Errors {
+  double frobenius = 0.0;  // of the error over that of the product
+  double weighted = 0.0;   // the largest |error| / (|A|·|B|) of an element
+  double median = 0.0;     // of |error / product|, over a sample of the elements
+  double largest = 0.0;    // of all of them
+};
+
+// Of results of one dense product, op N and N, against float64; of every `row_step`th row.
+std::vector<Errors> errors_of(const Shape& shape, const float* a, const float* b,
+                              std::span<const float* const> results, std::int64_t row_step,
+                              Stream stream);
+
+}  // namespace tilegate::bench
