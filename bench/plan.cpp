@@ -1,5 +1,5 @@
-// plan: which configurations a stage offers for a problem, and how long its cost model expects each
-// to take on an H200. Touches no device.
+// plan: which configurations a stage offers for a problem, which of them it takes, and why: how
+// long its cost model expects each to take on an H200, and where the time goes. Touches no device.
 #include <algorithm>
 #include <cstdio>
 #include <span>
@@ -15,7 +15,12 @@ using namespace tilegate;
 constexpr const char* kUsage =
     "usage: plan CASE...   as Sgemm/1000x1000x1000/TN: the configurations that the stage offers on "
     "an\n"
-    "                      NVIDIA H200, the quickest by its cost model first\n";
+    "                      NVIDIA H200, the quickest by its cost model first, and which it takes\n"
+    "\n"
+    "rounds: blocks per place that the GPU has for them; tiles: the share of them that is of C.\n"
+    "Microseconds: multiply, of all rounds; move, of each operand through memory, meanwhile; add, "
+    "of\n"
+    "the partial sums of a split; pack, of operands. '-': its model does not tell.\n";
 
 // 132 multiprocessors, compute capability 9.0; no plan for it can be launched.
 Device h200() {
@@ -25,6 +30,21 @@ Device h200() {
           .compute_capability = 90,
           .multiprocessors = 132,
           .total_memory = std::size_t{141} << 30};
+}
+
+std::string cell(const char* form, double value) {
+  char text[32] = "-";
+  if (value > 0.0) std::snprintf(text, sizeof text, form, value);
+  return text;
+}
+
+void print(const Candidate& candidate) {
+  const Parts& parts = candidate.parts;
+  const auto us = [](double seconds) { return cell("%.2f", seconds * 1e6); };
+  std::printf("  %10.2f  %7s  %5s  %8s  %8s  %6s  %6s  %s\n", candidate.seconds * 1e6,
+              cell("%.2f", parts.rounds).c_str(), cell("%.2f", parts.tiles).c_str(),
+              us(parts.multiply).c_str(), us(parts.move).c_str(), us(parts.add).c_str(),
+              us(parts.pack).c_str(), candidate.choice.configuration.c_str());
 }
 
 Status print(const std::string& name) {
@@ -42,10 +62,13 @@ Status print(const std::string& name) {
   if (stage->candidates == nullptr || named.problem.is_empty()) return {};
   auto candidates = stage->candidates(named.problem, h200());
   std::ranges::sort(candidates, {}, &Candidate::seconds);
-  for (const Candidate& candidate : candidates) {
-    std::printf("  %10.2f us  %s\n", candidate.seconds * 1e6,
-                candidate.choice.configuration.c_str());
-  }
+  const bool is_tuned = std::ranges::any_of(candidates, &Candidate::is_tuned);
+  std::printf("  class %s: %s\n", problem_class(named.problem).c_str(),
+              is_tuned ? "chosen by the table, from measurements of such problems"
+                       : "not in the table, so the quickest by the cost models");
+  std::printf("  %10s  %7s  %5s  %8s  %8s  %6s  %6s\n", "us", "rounds", "tiles", "multiply", "move",
+              "add", "pack");
+  for (const Candidate& candidate : candidates) print(candidate);
   return {};
 }
 

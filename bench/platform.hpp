@@ -41,6 +41,10 @@ std::vector<std::pair<std::string, std::string>> device_context();
 // on CUDA, in builds without counted kernels, and for problems that would take long.
 std::vector<std::pair<std::string, double>> exact_counters(const NamedProblem& named);
 
+// The symbols of the kernels that a launch runs, each once, with spaces between them; empty where
+// the device of this build has no such names.
+std::string kernel_symbols(const Plan& plan, const Operands& operands);
+
 // One replay of a rung and one of the yardstick, right after it; seconds per launch.
 struct Sample {
   double rung_s = 0.0;

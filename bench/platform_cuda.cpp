@@ -3,6 +3,9 @@
 // launch, which is most of the noise at small sizes.
 #include <algorithm>
 #include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
 
 #include <cuda_runtime_api.h>
 
@@ -153,6 +156,27 @@ double measure_peak_gflops() {
 
 std::vector<std::pair<std::string, double>> exact_counters(const NamedProblem& /*named*/) {
   return {};
+}
+
+std::string kernel_symbols(const Plan& plan, const Operands& operands) {
+  std::set<std::string> symbols;
+#if CUDART_VERSION >= 12030  // names of functions
+  const Graph graph = capture(plan, {&operands, 1}, 1, 0.0);
+  std::size_t count = 0;
+  check(cudaGraphGetNodes(graph.get(), nullptr, &count), "graph");
+  std::vector<cudaGraphNode_t> nodes(count);
+  check(cudaGraphGetNodes(graph.get(), nodes.data(), &count), "graph");
+  for (const cudaGraphNode_t node : nodes) {
+    cudaKernelNodeParams parameters{};
+    const char* name = nullptr;
+    check(cudaGraphKernelNodeGetParams(node, &parameters), "graph");
+    check(cudaFuncGetName(&name, parameters.func), "name of a kernel");
+    symbols.insert(name);
+  }
+#endif
+  std::string joined;
+  for (const std::string& symbol : symbols) joined += (joined.empty() ? "" : " ") + symbol;
+  return joined;
 }
 
 Batch::Batch(const Plan& plan, std::span<const Operands> calls, int launches, double delay_s)

@@ -51,6 +51,8 @@ std::size_t cache_bytes() { return 0; }
 
 double measure_peak_gflops() { return 0.0; }
 
+std::string kernel_symbols(const Plan& /*plan*/, const Operands& /*operands*/) { return {}; }
+
 std::vector<std::pair<std::string, std::string>> device_context() {
   return {{"device_kind", "simt"}, {"device_name", device::current().name}};
 }

@@ -177,8 +177,12 @@ Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) 
                     std::move(rung),
                     std::move(against),
                     {},
+                    {},
                     {}};
   prepared.exact_counters = exact_counters(named);
+  if (!named.configuration.empty()) {
+    prepared.kernels = kernel_symbols(prepared.work.plan, prepared.work.memory.rung().front());
+  }
   if (settings_.plant && settings_.plant->rung == stage.name) plant(prepared);
   return prepared;
 }
@@ -246,6 +250,7 @@ void Runner::report(benchmark::State& state, std::span<const Sample> samples) co
   state.counters["verified"] = 1.0;
   for (const auto& [name, value] : current_->exact_counters) state.counters[name] = value;
   if (current_->planted_percent) state.counters["planted_pct"] = *current_->planted_percent;
+  if (!current_->kernels.empty()) state.SetLabel(current_->kernels);
 }
 
 void Runner::write_samples(std::span<const Sample> samples) const {

@@ -56,6 +56,7 @@ class Runner {
     std::optional<Batch> yardstick;
     std::optional<double> planted_percent;  // by how much it slows the rung down, by the clock
     std::vector<std::pair<std::string, double>> exact_counters;
+    std::string kernels;  // their symbols, where a configuration was asked for
   };
 
   void measure(benchmark::State& state, const Stage& stage, const NamedProblem& named);

@@ -36,6 +36,9 @@ function(tilegate_plan_test name status output)
 endfunction()
 tilegate_plan_test(says_what_is_chosen 0 "SplitK/64x64x4096: split128, 2097152 bytes of workspace"
   SplitK/64x64x4096)
+tilegate_plan_test(says_why 0
+  "class 12x12x12/NN/vvv: .*rounds +tiles +multiply.* 3.88 +1.00 .*Interleaved:128x256x8"
+  Sgemm/4096x4096x4096)
 tilegate_plan_test(of_an_unknown_stage 2 "no stage is called 'Splitt'" Splitt/64x64x64)
 tilegate_plan_test(of_what_a_stage_does_not_do 1 "Naive takes no transposed" Naive/64x64x64/TN)
 tilegate_plan_test(without_a_case 2 "usage: plan CASE")
@@ -63,7 +66,12 @@ tilegate_bench_test(unreadable_table 2 "cannot read no/such.csv" --shapes=@no/su
 tilegate_bench_test(unknown_set 2 "no set 'round'" --shapes=@${tables}/shapes.csv:round)
 tilegate_bench_test(unknown_flag 2 "unknown argument '--fast'" --fast)
 tilegate_bench_test(bad_google_benchmark_flag 2 "bad value" --benchmark_format=xml)
-if(TILEGATE_DEVICE STREQUAL "simt")
+if(TILEGATE_DEVICE STREQUAL "cuda")  # the CPU would take days
+  tilegate_bench_test(verifies_sgemm_on_its_shapes 0
+    "Sgemm/1536x1536x1536/ld1537x1536x1536/off12/manual_time .*verified=1" DEVICE
+    --benchmark_filter=^Sgemm/ --shapes=@${tables}/shapes.csv --benchmark_min_time=0.001)
+  set_tests_properties(bench.verifies_sgemm_on_its_shapes PROPERTIES TIMEOUT 120)
+else()
   tilegate_bench_test(says_what_cannot_run 1 "Cublas does not run here"
     --benchmark_filter=Cublas --shapes=8x8x8)
 endif()

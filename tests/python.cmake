@@ -28,7 +28,8 @@ tilegate_add_python_test(commands PATHS
   tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_setup.py)
 set_tests_properties(commands PROPERTIES COST 40 TIMEOUT 240)
 tilegate_add_python_test(tables PATHS
-  tests/ci/test_pages.py tests/ci/test_random_problems.py tests/ci/test_shipped.py
+  tests/ci/test_mutants.py tests/ci/test_pages.py tests/ci/test_passport.py
+  tests/ci/test_random_problems.py tests/ci/test_shipped.py
   tests/ci/test_stages.py tests/ci/test_tables.py)
 tilegate_add_python_test(plots PATHS tests/ci/test_plot.py)
 tilegate_add_python_test(workflows NEEDS check_jsonschema,ruamel.yaml PATHS

@@ -74,10 +74,10 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
   choice.enqueue = [=](const KernelArgs& args, Stream stream) {
     return device::launch(launch, stream, kernel, args, walk_of<Config>(args.shape));
   };
-  const double seconds =
-      cost::predict(problem, device, block_seconds<Config>(tiles, k_tiles, device),
-                    allows_counted_vectors(problem), 0.0, launch.overlaps_previous);
-  list.push_back({std::move(choice), seconds});
+  Parts parts = cost::parts(problem, device, block_seconds<Config>(tiles, k_tiles, device),
+                            allows_counted_vectors(problem), 0.0);
+  describe_blocks<Config>(problem, device, tiles, tiles, parts);
+  list.push_back({std::move(choice), cost::total(parts, launch.overlaps_previous), parts});
 }
 
 template <typename... Tiles>

@@ -163,12 +163,19 @@ class Planner {
     return splits == 1 && device_.compute_capability >= 90;
   }
 
-  double seconds(std::int64_t head, std::int64_t splits) const {
+  Parts parts(std::int64_t head, std::int64_t splits) const {
     const double blocks = interleaved::block_seconds<Config>(head, k_tiles_, device_) +
                           interleaved::block_seconds<Config>((tiles_ - head) * splits,
                                                              ceil_div(k_tiles_, splits), device_);
-    return cost::predict(problem_, device_, blocks, interleaved::allows_counted_vectors(problem_),
-                         static_cast<double>(workspace_bytes(head, splits)), overlaps(splits));
+    Parts parts =
+        cost::parts(problem_, device_, blocks, interleaved::allows_counted_vectors(problem_),
+                    static_cast<double>(workspace_bytes(head, splits)));
+    const std::int64_t count = head + (tiles_ - head) * splits;
+    interleaved::describe_blocks<Config>(problem_, device_, tiles_, count, parts);
+    return parts;
+  }
+  double seconds(std::int64_t head, std::int64_t splits) const {
+    return cost::total(parts(head, splits), overlaps(splits));
   }
 
   Candidate candidate(std::int64_t head, std::int64_t splits, const std::string& name) const {
@@ -203,7 +210,7 @@ class Planner {
       if (!status.ok() || splits == 1) return status;
       return device::launch(sum, stream, add_kernel, args, split);
     };
-    return {std::move(choice), seconds(head, splits)};
+    return {std::move(choice), seconds(head, splits), parts(head, splits)};
   }
 
   static constexpr std::int64_t kMostBlocks =

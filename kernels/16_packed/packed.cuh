@@ -159,6 +159,7 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
   const KSplit split = async_plan::split_of(kernel, problem, way, packings.a.end, packings.b.end);
   Candidate result =
       async_plan::candidate(kernel, problem, device, way, split, /*is_first=*/!packings.packs());
+  result.parts.pack = packings.seconds();
   result.seconds += packings.seconds();
   result.choice.workspace_bytes += packings.bytes();
   result.choice.enqueue = [packings, multiply = std::move(result.choice.enqueue)](

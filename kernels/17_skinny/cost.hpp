@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include <tilegate/common/grid.cuh>
 #include <tilegate/device.hpp>
+#include <tilegate/stage.hpp>
 
 #include "config.cuh"
 
@@ -36,7 +38,7 @@ struct Work {
 // one after another, 43 ns each; here eight warps share them.
 inline double add_seconds(int splits) { return splits == 1 ? 0.0 : 1.1e-6 + 0.043e-6 / 8 * splits; }
 
-inline double seconds(const Work& work, const Device& device) {
+inline Candidate predicted(Choice choice, const Work& work, const Device& device) {
   const double memory_rate = work.along == Along::kX ? 32.9e9 : 28.7e9;  // 4.34, 3.79 TB/s
   const double copy_rate = work.vector ? 33.5e9 : 31e9;  // the most of one multiprocessor
   constexpr double kWordIssueRate = 58.5e9;  // of copies of single words, while no FFMA is issued
@@ -58,8 +60,14 @@ inline double seconds(const Work& work, const Device& device) {
   const double main_loop = std::max({work.bytes / (memory_rate * multiprocessors),
                                      tiles * work.tile_bytes / copy_rate, multiply + issue});
   const bool is_short = work.results <= kSmallestTile && main_loop < kShort;
-  return kStart + rounds * kRound + main_loop + add_seconds(work.splits) -
-         (is_short ? kShortSaves : 0.0);
+  const double seconds = kStart + rounds * kRound + main_loop + add_seconds(work.splits) -
+                         (is_short ? kShortSaves : 0.0);
+  const double places = static_cast<double>(multiprocessors) * work.blocks_per_sm;
+  const Parts parts{.rounds = static_cast<double>(work.blocks) / places,
+                    .multiply = multiply + issue,
+                    .move = work.bytes / (memory_rate * multiprocessors),
+                    .add = add_seconds(work.splits)};
+  return {std::move(choice), seconds, parts};
 }
 
 }  // namespace tilegate::skinny

@@ -86,7 +86,7 @@ Candidate candidate(const Problem& problem, const Device& device, const Roles& r
                 .enqueue = [=](const KernelArgs& args, Stream stream) {
                   return enqueue(args, roles, way, stream);
                 }};
-  return {std::move(choice), seconds(work, device)};
+  return predicted(std::move(choice), work, device);
 }
 
 // Of the kernels for the problem's big operand those whose tiles cover min(s, 32) with the least

@@ -1,5 +1,7 @@
 // The text form of problems; see problem.hpp.
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -274,6 +276,27 @@ Status parse_named_problem(std::string_view text, NamedProblem* named) {
     return malformed(text, "<Stage>[@<configuration>]/" + std::string(kProblemForm));
   }
   return {};
+}
+
+bool allows_vectors(const Problem& problem, Operand operand) {
+  constexpr std::int64_t kWords = 4, kBytes = kWords * sizeof(float);
+  return problem.offset_bytes[static_cast<std::size_t>(operand)] % kBytes == 0 &&
+         problem.ld(operand) % kWords == 0 && problem.extent(operand).cols % kWords == 0 &&
+         (problem.batch == 1 || problem.stride(operand) % kWords == 0);
+}
+
+std::string problem_class(const Problem& problem) {
+  const auto power = [](std::int64_t value) {  // of two, the nearest one
+    return number(std::lround(std::log2(static_cast<double>(std::max<std::int64_t>(value, 1)))));
+  };
+  const auto [m, n, k] = problem.shape;
+  std::string name = power(m) + "x" + power(n) + "x" + power(k) + "/";
+  name += problem.op_a == Op::kN ? "N" : "T";
+  name += problem.op_b == Op::kN ? "N/" : "T/";
+  for (const Operand operand : {Operand::kA, Operand::kB, Operand::kC}) {
+    name += allows_vectors(problem, operand) ? 'v' : '-';
+  }
+  return problem.batch > 1 ? name + "/b" + power(problem.batch) : name;
 }
 
 }  // namespace tilegate

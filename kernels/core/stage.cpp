@@ -31,7 +31,10 @@ Choice pick(const Stage& stage, const Problem& problem, const Device& device,
     return {.status = Status::unsupported(std::string(stage.name) + " has no configuration '" +
                                           std::string(configuration) + "' for this problem")};
   }
-  return std::move(std::ranges::min_element(candidates, {}, &Candidate::seconds)->choice);
+  const auto order = [](const Candidate& candidate) {
+    return std::pair(!candidate.is_tuned, candidate.seconds);
+  };
+  return std::move(std::ranges::min_element(candidates, {}, order)->choice);
 }
 
 // alpha == 0 and K == 0 mean the same. A stride that leads to no second row may be any number, and

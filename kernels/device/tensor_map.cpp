@@ -27,8 +27,9 @@ Status check(const TensorLayout& layout) {
       return refuse("sizes are from 1 to 2^32");
     }
     if (layout.box[i] == 0 || layout.box[i] > kMaxBox) return refuse("a box is 1 to 256 wide");
-    if (i > 0 && (layout.stride_bytes[i] == 0 || layout.stride_bytes[i] % kUnit != 0)) {
-      return refuse("strides are multiples of 16 bytes");
+    const std::uint64_t stride = layout.stride_bytes[i];
+    if (i > 0 && (stride == 0 || stride % kUnit != 0 || stride >= std::uint64_t{1} << 40)) {
+      return refuse("strides are multiples of 16 bytes, below 2^40");
     }
   }
   if (row_bytes % kUnit != 0) return refuse("a row of the box is a multiple of 16 bytes");

@@ -1,19 +1,22 @@
 // Sgemm: the rung that suits the problem, and of it the configuration.
 //
 // Each of the stages in kChoices (kernels/CMakeLists.txt: CHOOSES_FROM) offers its configurations
-// with the time that it expects each to take; a plan is the quickest of all. Three tiles of Sgemm's
-// own are among them, for devices and problems that no other takes.
+// with the time that it expects each to take; a plan is the quickest of all, or what table.csv has
+// for such problems on this GPU model, from measurements. Three tiles of Sgemm's own are among
+// them, for devices and problems that no other takes.
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tilegate/choices/sgemm.hpp>
 #include <tilegate/stage.hpp>
+#include <tilegate/tuned/sgemm.hpp>
 
 #include "tiles.cuh"
 
@@ -24,6 +27,24 @@ constexpr auto kStages = [] {
   std::copy(kChoices.begin(), kChoices.end(), stages.begin() + 1);
   return stages;
 }();
+
+// Whether the configuration is of the family: the same, but for the number that a '*' stands for.
+bool is_of_family(std::string_view configuration, std::string_view family) {
+  if (!family.ends_with('*')) return configuration == family;
+  family.remove_suffix(1);
+  return configuration.starts_with(family) &&
+         configuration.find_first_not_of("0123456789", family.size()) == std::string_view::npos;
+}
+
+// Marks what was measured to be the quickest of such problems on such a device.
+void mark_tuned(const Problem& problem, const Device& device, std::vector<Candidate>& all) {
+  for (const TunedCell& cell : kTuned) {
+    if (cell.gpu != device.name || cell.problem_class != problem_class(problem)) continue;
+    for (Candidate& candidate : all) {
+      candidate.is_tuned = is_of_family(candidate.choice.configuration, cell.family);
+    }
+  }
+}
 
 // Ok if the stage can be asked.
 Status check(const Stage& stage, const Problem& problem, const Device& device) {
@@ -56,6 +77,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   if (all.empty()) {
     all.push_back({.choice = {.status = Status::unsupported("no rung can do it" + reasons)}});
   }
+  mark_tuned(problem, device, all);
   return all;
 }
 

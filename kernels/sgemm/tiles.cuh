@@ -46,7 +46,7 @@ struct TileCost {
 // The constants are a fit to 41 measurements of these kernels, from 1×4096×4096 to 8192³
 // (bench/baselines, bench/results: NVIDIA H200, commits 15ea019b821f and 470c303640fe), which it
 // meets within 16 % (root mean square).
-inline double seconds(const TileCost& tile, const Problem& problem, const Device& device) {
+inline Parts parts(const TileCost& tile, const Problem& problem, const Device& device) {
   constexpr double kStart = 2.0e-6;
   constexpr double kFlops = 53e12 / 132;  // per second, of a multiprocessor with the best tile
   constexpr double kAlone = 0.88;         // the share of them that a block alone has
@@ -72,7 +72,10 @@ inline double seconds(const TileCost& tile, const Problem& problem, const Device
   const double outputs = sizeof(float) * m * n;
   const double move = (inputs + outputs) / (kBandwidth * multiprocessors);
   const double store = allows_vectors(problem) ? 0.0 : outputs / (kWordStores * multiprocessors);
-  return kStart + std::max({multiply, wait, move}) + store;
+  return {.rounds = rounds / tile.blocks_per_sm,
+          .tiles = m * n / (blocks * tile.block_m * tile.block_n),
+          .multiply = kStart + std::max(multiply, wait) + store,
+          .move = kStart + move + store};
 }
 
 template <typename Tiles, typename Order>
@@ -88,7 +91,8 @@ Candidate candidate(const char* name, double throughput, const Problem& problem,
                       .block_k = Config::kBlockK,
                       .blocks_per_sm = Tiles::kBlocksPerSm,
                       .throughput = throughput};
-  return {std::move(choice), seconds(cost, problem, device)};
+  const Parts expected = parts(cost, problem, device);
+  return {std::move(choice), std::max(expected.multiply, expected.move), expected};
 }
 
 inline std::vector<Candidate> tile_candidates(const Problem& problem, const Device& device) {

@@ -1,6 +1,7 @@
 // What stages offer for a problem, planned for made-up devices.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <tilegate/catalogue.hpp>
 #include <tilegate/choices/sgemm.hpp>
 #include <tilegate/sgemm.hpp>
+#include <tilegate/tuned/sgemm.hpp>
 
 namespace tilegate {
 namespace {
@@ -63,6 +65,46 @@ TEST(Sgemm, TakesTheRungThatSuits) {
   };
   EXPECT_EQ(rung_of(Problem::dense({4, 4096, 14336})), "Skinny");
   EXPECT_NE(rung_of(Problem::dense({4096, 4096, 4096})), "Skinny");
+}
+
+TEST(ProblemClass, TellsSizeFormVectorsAndBatch) {
+  EXPECT_EQ(problem_class(Problem::dense({4096, 5000, 60}, Op::kN, Op::kT)), "12x12x6/NT/vvv");
+  EXPECT_EQ(problem_class(Problem::dense({1, 7, 8}, Op::kN, Op::kN, 8)), "0x3x3/NN/v--/b3");
+  Problem off = Problem::dense({64, 64, 64});
+  off.offset_bytes = {0, 8, 0};
+  EXPECT_EQ(problem_class(off), "6x6x6/NN/v-v");
+}
+
+// One that has the class "12x12x6/NT/vv-".
+Problem of_class(const std::string& name) {
+  const auto op = [&](std::size_t at) { return name[at] == 'T' ? Op::kT : Op::kN; };
+  int m = 0, n = 0, k = 0;
+  std::sscanf(name.c_str(), "%dx%dx%d", &m, &n, &k);
+  const std::size_t slash = name.find('/');
+  Problem problem =
+      Problem::dense({std::int64_t{1} << m, std::int64_t{1} << n, std::int64_t{1} << k},
+                     op(slash + 1), op(slash + 2));
+  for (std::size_t i = 0; i < 3; ++i) problem.offset_bytes[i] = name[slash + 4 + i] == 'v' ? 0 : 4;
+  return problem;
+}
+
+TEST(Sgemm, TakesWhatTheTableSaysOfTheGpuModel) {
+  for (const auto& cell : sgemm::kTuned) {
+    const Problem problem = of_class(std::string(cell.problem_class));
+    ASSERT_EQ(problem_class(problem), cell.problem_class);
+    Device model = gpu(90);
+    const std::string untuned = sgemm::stage.plan(problem, model).configuration();
+    model.name = cell.gpu;
+    const std::string tuned = sgemm::stage.plan(problem, model).configuration();
+    bool is_offered = false;
+    for (const Candidate& candidate : sgemm::stage.candidates(problem, model)) {
+      is_offered = is_offered || candidate.is_tuned;
+    }
+    const std::string family(cell.family.substr(0, cell.family.find('*')));
+    EXPECT_EQ(tuned.substr(0, is_offered ? family.size() : untuned.size()),
+              is_offered ? family : untuned)
+        << cell.problem_class;
+  }
 }
 
 TEST(Sgemm, HasTheEdgeCasesOfEachRung) {

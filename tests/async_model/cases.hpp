@@ -18,6 +18,7 @@ Status fill_source(const device::Buffer& source);
 // Cases first, first + 1, …: as many as there are checksums, which must be 0.
 Status run_copies(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 Status run_boxes(std::uint32_t first, std::vector<std::uint32_t>* checksums);
+Status run_stores(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 template <int kN>
 Status run_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 enum class FloatType { kF16, kBf16, kTf32 };

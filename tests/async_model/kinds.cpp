@@ -5,6 +5,8 @@ namespace {
 
 constexpr Kind kKinds[] = {
     {"copies", run_copies},
+    {"boxes", run_boxes},
+    {"stores", run_stores},
     {"s8_n64", run_multiplications<64>},
     {"s8_n128", run_multiplications<128>},
     {"f16_n64", run_float_multiplications<FloatType::kF16, 64>},
@@ -13,7 +15,6 @@ constexpr Kind kKinds[] = {
     {"bf16_n128", run_float_multiplications<FloatType::kBf16, 128>},
     {"tf32_n64", run_float_multiplications<FloatType::kTf32, 64>},
     {"tf32_n128", run_float_multiplications<FloatType::kTf32, 128>},
-    {"boxes", run_boxes},
 };
 
 }  // namespace

@@ -1,8 +1,11 @@
 // What a GPU gave for random cases, this build's device gives, too, bit for bit: the executor for
-// some of them, a GPU for all. The files in measured/ are what `async_cases 0 10000 100` printed.
+// some of them, a GPU for all. measured/floats.txt is what `async_cases 0 10000 100` printed;
+// copies.txt says what it holds.
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -39,23 +42,24 @@ std::vector<Line> lines_of(const char* file) {
   return lines;
 }
 
+const Kind& kind_of(const Line& line) {
+  const auto kind = std::find_if(kinds().begin(), kinds().end(),
+                                 [&](const Kind& k) { return line.name == k.name; });
+  if (kind == kinds().end()) throw std::runtime_error("there is no kind of cases " + line.name);
+  return *kind;
+}
+
 class Measured : public Async {
  protected:
   // Of each kind as many groups as `most`; returns how many cases were compared.
   static std::size_t expect_as_measured(const char* file, std::size_t most) {
     std::size_t cases = 0;
     for (const Line& line : lines_of(file)) {
-      const auto kind = std::find_if(kinds().begin(), kinds().end(),
-                                     [&](const Kind& k) { return line.name == k.name; });
-      if (kind == kinds().end()) {
-        ADD_FAILURE() << file << " names an unknown kind of cases, " << line.name;
-        continue;
-      }
       const std::size_t before = line.first / kGroup;
       const std::size_t count = std::min(line.groups.size(), most - std::min(most, before));
       if (count == 0) continue;
       std::vector<std::uint32_t> checksums(count * kGroup);
-      EXPECT_TRUE(is_ok(kind->run(line.first, &checksums)));
+      EXPECT_TRUE(is_ok(kind_of(line).run(line.first, &checksums)));
       EXPECT_EQ(of_groups(checksums, kGroup),
                 std::vector<std::uint32_t>(
                     line.groups.begin(), line.groups.begin() + static_cast<std::ptrdiff_t>(count)))
@@ -65,6 +69,23 @@ class Measured : public Async {
     return cases;
   }
 };
+
+// A line has the sum of kSummed checksums, each times its place.
+TEST_F(Measured, CopiesOnAnH200) {
+  constexpr std::uint32_t kSummed = 80;
+  const bool all = device::current().is_cuda || std::getenv("TILEGATE_THOROUGH") != nullptr;
+  const std::size_t step = all ? 1 : 5;
+  const std::vector<Line> lines = lines_of("copies.txt");
+  EXPECT_EQ(lines.size() * kSummed, 5 * 10000U);
+  for (std::size_t i = 0; i < lines.size(); i += step) {
+    const Line& line = lines[i];
+    std::vector<std::uint32_t> checksums(kSummed);
+    EXPECT_TRUE(is_ok(kind_of(line).run(line.first, &checksums)));
+    std::uint32_t sum = 0, place = 0;
+    for (const std::uint32_t checksum : checksums) sum += ++place * checksum;
+    EXPECT_EQ(sum, line.groups.at(0)) << line.name << " from case " << line.first << " on";
+  }
+}
 
 TEST_F(Measured, FloatsOnAnH200) {
   const bool is_cuda = device::current().is_cuda;

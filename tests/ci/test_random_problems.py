@@ -4,7 +4,8 @@ from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.measure.random_problems import random_problems
 from tilegate_ci.report.figures import read_results
-from tilegate_ci.report.tables import shape_sets, shapes_block
+from tilegate_ci.report.sgemm_page import tuned_lines
+from tilegate_ci.tuning import choose, rows
 
 
 def test_the_same_seed_gives_the_same_problems():
@@ -24,12 +25,14 @@ def test_the_committed_run_is_of_the_default_problems():
 
 
 def test_the_page_says_what_the_choice_keeps():
-    listed, random = read_results(REPOSITORY, "sgemm"), read_results(REPOSITORY, "random")
-    name, row = next((n, r) for n, r in random.benchmarks.items() if n.startswith("Sgemm/"))
-    shape = name.partition("/")[2]
-    quicker = row.model_copy(update={"ratio_to_cublas": 2 * row.ratio_to_cublas})
-    timed = {name: row, f"Sgemm@Skinny:rows16x64/{shape}": quicker}
-    sets = shape_sets(REPOSITORY / "bench/shapes.csv")
-    block = shapes_block(listed, random.model_copy(update={"benchmarks": timed}), sets)
-    assert "keeps 50.0 % of the quickest one's speed (geometric mean)" in block
-    assert f"the least 50.0 % at `{shape}`" in block
+    common = {"problem_class": "3x3x3/NN/vvv", "problem": "8x8x8", "code": "aa", "gpu": "H200"}
+    common |= {"microseconds": 1.0, "spread": 0.0, "commit": 40 * "a"}
+    outside = [
+        rows.Timing(configuration=name, rank=rank, of_cublas=of_cublas, **common)
+        for name, rank, of_cublas in (("A:1", 1, 1.0), ("B:1", 2, 1.5), ("C:1", 3, 2.0))
+    ]
+    cell = choose.Cell("H200", "3x3x3/NN/vvv", "B:1", 0.5, "aa")
+    _, line = tuned_lines(outside, [cell])
+    assert "The choice keeps 75.0 % of the quickest one's speed (geometric mean)" in line
+    assert "The cost models alone keep 50.0 %, the least 50.0 % at `8x8x8`." in line
+    assert "1 cells, and 1 of these problems fall into one. H200, commit aaaaaaaaaaaa." in line

@@ -164,7 +164,9 @@ def test_packages_come_from_a_folder_of_wheels_or_the_machine_without_an_index(
     python = f"""
 if [[ $1 == -c && $2 == *getsitepackages* ]]; then echo {tmp_path}/machine; exit; fi
 exec {sys.executable} "$@\""""
-    script = 'take_wheels --wheels wheels --cpu; modules="tiny of_the_machine"; set_up_python tiny; '
+    script = (
+        'take_wheels --wheels wheels --cpu; modules="tiny of_the_machine"; set_up_python tiny; '
+    )
     script += 'echo "${arguments[@]} $python"; '
     script += '"$python" -c "import tiny, of_the_machine; print(tiny.VALUE)"'
     unreachable = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "HTTPS_PROXY": "http://127.0.0.1:9/"}

@@ -138,6 +138,12 @@ def test_the_night_is_of_main_and_uploads_what_a_person_looks_at():
     assert all(step["if"] == "${{ !cancelled() }}" for step in job["steps"][2:])
 
 
+def test_the_night_removes_every_barrier():
+    steps = load(REPOSITORY / ".github/workflows/nightly.yml")["jobs"]["thorough"]["steps"]
+    thorough = [step["run"] for step in steps if step.get("env") == {"TILEGATE_THOROUGH": 1}]
+    assert thorough == ["ci/pytest tests/counters"]
+
+
 def test_every_pull_request_sees_resources_and_counters():
     workflow = load(REPOSITORY / ".github/workflows/ci.yml")
     assert workflow["on"]["pull_request"] is None  # no branch or path left out
@@ -164,6 +170,7 @@ def test_the_gate_takes_these_arguments():
         "record",
         "accept",
         "drift",
+        "mutants",
     ]
 
 

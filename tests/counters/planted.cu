@@ -250,7 +250,7 @@ constexpr Plant kPlants[] = {
           "thread \\(40,0,0\\): race at byte 0 .* writes at .*; thread "
           "\\(\\d+,0,0\\) read at .*; no __syncthreads between"),
     PLANT(write_after_read_of_other_warp,
-          "race at byte 0 .* (reads|writes) at .*; thread \\(\\d+,0,0\\) (read|wrote) at .*; no "
+          "thread \\(0,0,0\\): race at byte 0 .* writes at .*; thread \\(63,0,0\\) read at .*; no "
           "__syncthreads between"),
     PLANT(write_after_write, "race .* writes at .*; thread .* wrote at"),
     PLANT(write_into_vector, "race at byte 12 .* writes at .*; thread .* wrote at"),

@@ -223,7 +223,9 @@ enum class StoreFault {
   kLeavesStore,
   kStoresMisaligned,
   kCopiesMisalignedBox,
+  kBeginsBetweenPieces,
   kNamesTooFewCoordinates,
+  kStoresBeforeTensor,
 };
 
 // A box comes from memory by a tensor copy, and goes to the results by a store.
@@ -239,7 +241,8 @@ __global__ void pass_through(float* memory, const __grid_constant__ device::Tens
     if (kFault == StoreFault::kNamesTooFewCoordinates) {
       device::copy_tensor(to, map, 0, 0, smem.full[0]);
     } else {
-      device::copy_tensor(to, map, 0, 0, 0, smem.full[0]);
+      device::copy_tensor(to, map, kFault == StoreFault::kBeginsBetweenPieces ? 2 : 0, 0, 0,
+                          smem.full[0]);
     }
   }
   __syncthreads();  // the barrier is made
@@ -250,6 +253,7 @@ __global__ void pass_through(float* memory, const __grid_constant__ device::Tens
   if (threadIdx.x == 0) {
     float* const to = memory + kResults + (kFault == StoreFault::kStoresMisaligned ? 1 : 0);
     device::store_bulk(to, words, 512);
+    if (kFault == StoreFault::kStoresBeforeTensor) device::store_tensor(map, 0, -4, 0, words);
     device::store_commit();
     if (kFault != StoreFault::kOverwritesWhileStoring && kFault != StoreFault::kLeavesStore) {
       device::store_wait<0>();
@@ -298,6 +302,15 @@ template <bool kFaulty>
 constexpr auto kStuckExchange = exchange<false, kFaulty, false>;
 template <bool kFaulty>
 constexpr auto kUnequalExchange = exchange<false, false, kFaulty>;
+
+// What a thread does is counted in 16 bits between two block barriers.
+template <bool kFaulty>
+__global__ void fence_often(float* memory) {
+  for (int i = 0; i < (kFaulty ? 65535 : 65534); ++i) {
+    if (threadIdx.x == 0) device::fence_async_proxy();
+  }
+  memory[kResults + threadIdx.x] = 1.0F;
+}
 
 template <auto kKernel>
 Status launch(float* memory) {
@@ -424,6 +437,8 @@ constexpr Plant kPlants[] = {
     PLANT_STORE(kStoresMisaligned, kStops, "misaligned store_bulk at .* of 512 bytes at byte 0"),
     PLANT_STORE(kCopiesMisalignedBox, kStops,
                 "misaligned copy_tensor at .* at byte 16 of shared memory: it must be"),
+    PLANT_STORE(kBeginsBetweenPieces, kStops,
+                "misaligned copy_tensor at .* of a box that begins at column 2 of elements of 4"),
     PLANT_STORE(kNamesTooFewCoordinates, kStops,
                 "copy_tensor at .* names 2 coordinates of a tensor of 3 dimensions"),
     {"MultipliesFloatsUnfenced", launch_warpgroup<multiply_floats<FloatFault::kUnfenced>>,
@@ -437,8 +452,11 @@ constexpr Plant kPlants[] = {
      launch_warpgroup<multiply_floats<FloatFault::kMultipliesBeyondTile>>,
      launch_warpgroup<multiply_floats<FloatFault::kNone>>,
      "reads byte \\d+ of shared memory, which nothing in the block has written", kForward},
+    PLANT_STORE(kStoresBeforeTensor, kStops, "store_tensor at .* begins at a negative coordinate"),
     {"MultipliesInAWarp", launch_warp, launch_warpgroup<multiply_stored_tiles<false>>,
      "by a warpgroup of fewer than 128 threads", kStops},
+    {"FencesTooOften", launch_warpgroup<fence_often<true>>, launch_warpgroup<fence_often<false>>,
+     "too many barriers without __syncthreads: 65535 of a thread are counted at most", kNowhere},
     {"ExchangesWithoutBarrier", launch<kRacingExchange<true>>, launch<kRacingExchange<false>>,
      "race at byte \\d+ .*; no (barrier|__syncthreads) between", kReverse},
     {"WaitsAtOtherBarrier", launch<kStuckExchange<true>>, launch<kStuckExchange<false>>,

@@ -25,8 +25,9 @@ enum class Fault {
   kLeavesElement,
   kStoresBeforeC,
   kLoadsBetweenMatrices,
-  kDoesNotWait,     // for the launch before, which this one overlaps
-  kOneThreadWaits,  // and no barrier tells the others
+  kDoesNotWait,        // for the launch before, which this one overlaps
+  kOneThreadWaits,     // and no barrier tells the others
+  kStoresTwiceAtOnce,  // the first block, before any barrier
 };
 
 // A load whose value goes nowhere, but which the compiler may not leave out.
@@ -36,8 +37,11 @@ __device__ void load_only(const float* p) {
 
 template <Fault kFault>
 __global__ void multiply(KernelArgs args) {
-  if (kFault != Fault::kDoesNotWait && threadIdx.x == 0) device::wait_for_previous_kernel();
-  if (kFault != Fault::kOneThreadWaits) __syncthreads();  // the block may access memory
+  constexpr bool kAllWait = kFault == Fault::kStoresTwiceAtOnce;
+  if (kFault != Fault::kDoesNotWait && (kAllWait || threadIdx.x == 0)) {
+    device::wait_for_previous_kernel();
+  }
+  if (kFault != Fault::kOneThreadWaits && !kAllWait) __syncthreads();  // it may access memory
 
   const std::int64_t index = blockIdx.x / args.shape.m;
   const std::int64_t row = blockIdx.x % args.shape.m;
@@ -67,6 +71,7 @@ __global__ void multiply(KernelArgs args) {
   volatile float* const to = c;
   *to = result;
   if (kFault == Fault::kStoresTwice && is_last) *to = result;
+  if (kFault == Fault::kStoresTwiceAtOnce && is_first) *to = result;
   if (kFault == Fault::kStoresPaddingOfC && row == 1 && col == args.shape.n - 1) to[1] = 0.0F;
   if (kFault == Fault::kRewritesPaddingOfC && row == 1 && col == args.shape.n - 1) to[1] = to[1];
   if (kFault == Fault::kStoresRowOfNextBlock && row == 0) to[args.ldc] = 0.0F;
@@ -163,6 +168,13 @@ Problem batched() {
   return problem;
 }
 
+// Both products have one A.
+Problem shared() {
+  Problem problem = batched();
+  problem.stride_a = 0;
+  return problem;
+}
+
 // The rows of two matrices of A lie in turn.
 Problem interleaved() {
   Problem problem = batched();
@@ -197,6 +209,7 @@ std::span<const PlantedCall> planted_calls() {
       PLANT(kStoresPaddingOfC, padded(), "store to the padding of c after row 1, column 6 of 6"),
       PLANT(kStoresTwice, padded(),
             "second store to c\\(3, 5\\), at .*; block 3, thread \\(5,0,0\\) stored it, at"),
+      PLANT(kStoresTwiceAtOnce, padded(), "second store to c\\(0, 0\\), at"),
       PLANT(kStoresRowOfNextBlock, padded(),
             "block [01], .* (second store to|race at) c\\(1, \\d\\).*, at .*; block [01], thread"),
       PLANT(kLeavesElement, padded(), "^c\\(3, 5\\) was never stored"),
@@ -204,6 +217,7 @@ std::span<const PlantedCall> planted_calls() {
             "store to memory outside every operand, 2 elements before the first of c, at"),
       PLANT(kLoadsPaddingOfA, batched(),
             "load of the padding of a\\[[01]\\] after row 1, column 3 of 3"),
+      PLANT(kLoadsPaddingOfA, shared(), "load of the padding of a after row 1, column 3 of 3"),
       PLANT(kLoadsBetweenMatrices, batched(), "load of what lies between two matrices of a, at"),
       PLANT(kStoresTwice, batched(), "second store to c\\[0\\]\\(3, 5\\), at"),
       PLANT(kLoadsPaddingOfA, interleaved(),

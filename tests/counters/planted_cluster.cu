@@ -16,10 +16,12 @@ enum class Fault {
   kThreadSkipsClusterBarrier,
   kOverwritesPeersTile,
   kEndsWhilePeersArrive,
+  kEndsUnawareOfReader,
+  kEndsUnawareOfArrival,
 };
 
 constexpr unsigned kThreads = 64;
-constexpr unsigned kCluster = 4;
+constexpr unsigned kCluster = 2;
 constexpr unsigned kTiles = 3;
 
 struct Storage {
@@ -32,16 +34,33 @@ template <Fault kFault>
 __global__ void read_peer(float* memory) {
   auto& words = device::shared_storage<Storage>().tile[0];
   const unsigned rank = device::cluster_rank();
+  constexpr bool kOnlyFirstReads = kFault == Fault::kEndsUnawareOfReader;
+  const unsigned next = kFault == Fault::kReachesBeyondCluster ? rank + 1 : (rank + 1) % kCluster;
+  const unsigned peer = kOnlyFirstReads && rank != 0 ? rank : next;
+  const float* of_peer = kOnlyFirstReads ? device::cluster_peer(&words[0], peer) : nullptr;
   words[threadIdx.x] = memory[rank * kThreads + threadIdx.x];
   if (kFault == Fault::kThreadSkipsClusterBarrier && rank == 1 && threadIdx.x == 5) {
     __syncthreads();
   } else if (kFault != Fault::kReadsPeerTooEarly) {
     device::cluster_sync();
   }
-  const unsigned peer = kFault == Fault::kReachesBeyondCluster ? rank + 1 : (rank + 1) % kCluster;
-  const float* const of_peer = device::cluster_peer(&words[0], peer);
+  if (!kOnlyFirstReads) of_peer = device::cluster_peer(&words[0], peer);
   memory[kResults + blockIdx.x * kThreads + threadIdx.x] = of_peer[threadIdx.x];
-  if (kFault != Fault::kEndsWhilePeerReads) device::cluster_sync();
+  if (kFault != Fault::kEndsWhilePeerReads && !kOnlyFirstReads) device::cluster_sync();
+}
+
+// The first block arrives at a barrier of the second.
+template <Fault kFault>
+__global__ void arrive_at_peer(float* memory) {
+  auto& smem = device::shared_storage<Storage>();
+  if (threadIdx.x == 0) {
+    device::barrier_init(smem.full, 1);
+    device::barrier_init_fence();
+  }
+  device::cluster_sync();  // all barriers are made
+  if (device::cluster_rank() == 0 && threadIdx.x == 0) device::barrier_arrive_remote(smem.full, 1);
+  memory[kResults + blockIdx.x * kThreads + threadIdx.x] = 1.0F;
+  if (kFault != Fault::kEndsUnawareOfArrival) device::cluster_sync();
 }
 
 // Each block copies its part of a tile to all blocks, when all have read the tile before.
@@ -100,10 +119,10 @@ constexpr Plant kPlants[] = {
         "(accesses the shared memory of block \\d of its cluster at .*planted_cluster\\.cu:\\d+.*, "
         "which may have ended|reaches into block \\d of the cluster, which has ended)"),
     PLANT(read_peer, kReachesBeyondCluster, Shows::kStops,
-          "block 3, .*cluster_peer at .* names block 4 of a cluster of 4"),
+          "block 1, .*cluster_peer at .* names block 2 of a cluster of 2"),
     PLANT(
         read_peer, kThreadSkipsClusterBarrier, Shows::kStops,
-        "deadlock: thread \\(0,0,0\\) of block 0 \\(and 254 more\\) waits at .* for cluster_sync; "
+        "deadlock: thread \\(0,0,0\\) of block 0 \\(and 126 more\\) waits at .* for cluster_sync; "
         "thread \\(5,0,0\\) of block 1 waits at .* for __syncthreads"),
     PLANT(
         share_tiles, kOverwritesPeersTile, Shows::kWrongForward,
@@ -113,6 +132,13 @@ constexpr Plant kPlants[] = {
         share_tiles, kEndsWhilePeersArrive, Shows::kStops,
         "(accesses the shared memory of block \\d of its cluster at .*planted_cluster\\.cu:\\d+.*, "
         "which may have ended|reaches into block \\d of the cluster, which has ended)"),
+    // The block is still there when it is reached into, and nothing says that it will be.
+    PLANT(read_peer, kEndsUnawareOfReader, Shows::kWrongForward,
+          "accesses the shared memory of block 1 of its cluster at .*planted_cluster\\.cu:\\d+.*, "
+          "which may have ended"),
+    PLANT(arrive_at_peer, kEndsUnawareOfArrival, Shows::kNowhere,
+          "accesses the shared memory of block 1 of its cluster at .*planted_cluster\\.cu:\\d+.*, "
+          "which may have ended"),
 };
 
 }  // namespace

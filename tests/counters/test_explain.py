@@ -46,6 +46,16 @@ def test_two_rungs(program: list[str], capsys: pytest.CaptureFixture[str]) -> No
     assert re.search(r"^shared_load\.wavefronts +\d+ +\d+  x0\.67$", out, re.MULTILINE)
 
 
+def test_the_choice_of_sgemm(program: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "Sgemm", "4096x4096x4096", *program]) == 0
+    out = capsys.readouterr().out
+    assert re.match(r"Sgemm/4096x4096x4096: \w+:128x256x8, 0 bytes of workspace", out)
+    assert re.search(r"^  class 12x12x12/NN/vvv: ", out, re.MULTILINE)
+    assert "shared load" not in out  # too large to be counted
+    assert main(["explain", "Sgemm", "4x4", *program]) == 2
+    assert "4x4" in capsys.readouterr().err
+
+
 def test_unknown_rung(program: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "Nave", *program]) == 2
     assert "no rung Nave; there are Naive, " in capsys.readouterr().err

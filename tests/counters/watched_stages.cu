@@ -1,5 +1,5 @@
 // Stages that break their contract and give the right result, for the watched suites to reject, and
-// a right twin. One thread per element of C.
+// right twins. One thread per element of C.
 #include <array>
 #include <cstdint>
 
@@ -52,11 +52,36 @@ constexpr Stage make_stage(std::string_view name) {
   return {.name = name, .tile_sizes = kTileSizes, .choose = choose<kFault>};
 }
 
+__global__ void load_and_store_c(KernelArgs args) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i >= args.shape.m * args.shape.n) return;
+  volatile float* const c = args.c + i / args.shape.n * args.ldc + i % args.shape.n;
+  *c = *c;
+}
+
+// The second kernel comes back to what the first has stored.
+template <bool kDeclares>
+Status enqueue_two(const KernelArgs& args, Stream stream) {
+  device::LaunchConfig launch{.kernel = "planted",
+                              .blocks = ceil_div(args.shape.m * args.shape.n, kThreads),
+                              .threads_x = kThreads};
+  if (Status s = device::launch(launch, stream, sgemm<Fault::kNone>, args); !s.ok()) return s;
+  launch.adds_to_c = kDeclares;
+  return device::launch(launch, stream, load_and_store_c, args);
+}
+
+template <bool kDeclares>
+Choice choose_two(const Problem& problem, const Device& /*device*/) {
+  return serial_choice<TileGrid<8, 8>>(problem, enqueue_two<kDeclares>);
+}
+
 constexpr std::array kStages = {
     make_stage<Fault::kNone>("KeepsContract"),
     make_stage<Fault::kStoresTwice>("StoresTwice"),
     make_stage<Fault::kLoadsCAtBetaZero>("LoadsCAtBetaZero"),
     make_stage<Fault::kLoadsPaddingOfA>("LoadsPaddingOfA"),
+    Stage{.name = "AddsToC", .tile_sizes = kTileSizes, .choose = choose_two<true>},
+    Stage{.name = "AddsToCInSilence", .tile_sizes = kTileSizes, .choose = choose_two<false>},
 };
 
 }  // namespace

@@ -20,14 +20,19 @@ from tilegate_ci.core.stages import StagesFile
 from tilegate_ci.counters.table import CountersFile
 from tilegate_ci.judge.verdict_file import ErrorFile, VerdictFile
 from tilegate_ci.judge.waivers import WaiversFile
+from tilegate_ci.mutants.table import KnownFile, ResultsFile
 from tilegate_ci.profile.format import ProfileFile
 from tilegate_ci.proof.recording import RecordingFile
+from tilegate_ci.report.passport import PassportFile
 from tilegate_ci.resources.table import Table
 
 SCHEMAS = REPOSITORY / "ci" / "schema"
 FORMATS = {
     "accuracy": (AccuracyFile, "bench/results/<device>-accuracy.json"),
     "counters": (CountersFile, "bench/baselines/counters.json"),
+    "mutants": (ResultsFile, "tests/mutants/results.json"),
+    "known_mutants": (KnownFile, "tests/mutants/known.json"),
+    "passport": (PassportFile, "tests/passport/<device>.json"),
     "process": (Process, "build/gate-run/run-*/process-*.json, one process of a gate run"),
     "profile": (ProfileFile, "bench/profile/<device>.json"),
     "recording": (RecordingFile, "bench/recordings/*.json.gz, unpacked"),

@@ -95,6 +95,21 @@ class ShapeCases {
   std::size_t turn_ = 0;
 };
 
+void add_small(ShapeCases& cases) {
+  for (const std::int64_t m : {0, 1, 5}) {
+    for (const std::int64_t n : {0, 1, 5}) {
+      for (const std::int64_t k : {0, 1, 5}) cases.add({m, n, k});
+    }
+  }
+  for (std::int64_t size = 2; size <= 17; ++size) {
+    cases.add({size, size, size});
+    cases.add({size, 19 - size, size / 2});
+    cases.add({19 - size, size, size + 3});
+    cases.add({1, size, 33 - size});
+    cases.add({40 - size, 2, size});
+  }
+}
+
 void add_tile_neighbours(std::int64_t tile, ShapeCases& cases) {
   for (const std::int64_t size : {tile - 1, tile, tile + 1}) {
     cases.add({size, 6, 5});
@@ -127,18 +142,7 @@ std::vector<Shape> edges_of_forms(const Stage& stage) {
 
 std::vector<Case> shape_cases(const Stage& stage) {
   ShapeCases cases;
-  for (const std::int64_t m : {0, 1, 5}) {
-    for (const std::int64_t n : {0, 1, 5}) {
-      for (const std::int64_t k : {0, 1, 5}) cases.add({m, n, k});
-    }
-  }
-  for (std::int64_t size = 2; size <= 17; ++size) {
-    cases.add({size, size, size});
-    cases.add({size, 19 - size, size / 2});
-    cases.add({19 - size, size, size + 3});
-    cases.add({1, size, 33 - size});
-    cases.add({40 - size, 2, size});
-  }
+  if (!is_variant(stage)) add_small(cases);
   for (const std::int64_t tile : stage.tile_sizes) add_tile_neighbours(tile, cases);
   for (const Shape& shape : kVectorShapes) cases.add_aligned(shape);
   for (const Shape& shape : kPrimeAndSkinny) cases.add(shape);

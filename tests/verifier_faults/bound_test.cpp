@@ -1,6 +1,7 @@
 // The bound from below: a stage that is wrong by twice its bound in a single element is rejected on
 // every case, wherever the element is; one that is wrong by half the bound is not.
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,7 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include <tilegate/device.hpp>
+
 #include "verifier/case.hpp"
+#include "verifier/summation.hpp"
 #include "verifier_faults/faults.hpp"
 
 namespace tilegate::faults {
@@ -78,6 +82,117 @@ TEST(Bound, AChainLongerThanKAndAFewIsRefused) {
       EXPECT_TRUE(verdict.ok) << verdict.report;
     }
   }
+}
+
+Choice choose_huge_chain(const Problem& problem, const Device& device) {
+  Choice choice = rounding_faults().front().choose(problem, device);
+  choice.rounding_chain += std::int64_t{1} << 32;
+  return choice;
+}
+
+TEST(Bound, AChainOfMoreThan32BitsIsRefused) {
+  Stage stage = rounding_faults().front();
+  stage.choose = choose_huge_chain;
+  const Verdict verdict = verify(stage, {.problem = Problem::dense({5, 7, 9})}, kOneOrder);
+  EXPECT_NE(verdict.report.find("4294967307 is not in [1, 25]"), std::string::npos)
+      << verdict.report;
+}
+
+// A stage that rounds its operands, too: what it may be off by depends on the largest element of
+// the row and of the column, not of others.
+struct Largest {
+  double of_row[4], of_col[5];
+};
+
+Largest largest_of(const KernelArgs& args) {
+  const auto [m, n, k] = args.shape;
+  std::vector<float> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(k * n));
+  EXPECT_TRUE(device::copy_to_host(a.data(), args.a, a.size() * sizeof(float)).ok());
+  EXPECT_TRUE(device::copy_to_host(b.data(), args.b, b.size() * sizeof(float)).ok());
+  Largest largest{};
+  for (std::int64_t i = 0; i < m * k; ++i) {
+    double& of_row = largest.of_row[i / k];
+    of_row = std::fmax(of_row, std::fabs(a[static_cast<std::size_t>(i)]));
+  }
+  for (std::int64_t i = 0; i < k * n; ++i) {
+    double& of_col = largest.of_col[i % n];
+    of_col = std::fmax(of_col, std::fabs(b[static_cast<std::size_t>(i)]));
+  }
+  return largest;
+}
+
+constexpr double kOperandError = 0x1p-10;
+std::int64_t wrong_element;
+double wrong_by;  // shares of what the operands' rounding allows there
+
+Status spoil_element(const KernelArgs& args, const Choice& right, Stream stream) {
+  if (Status s = right.enqueue(args, stream); !s.ok()) return s;
+  const Largest largest = largest_of(args);
+  const auto row = static_cast<std::size_t>(wrong_element / args.shape.n);
+  const auto col = static_cast<std::size_t>(wrong_element % args.shape.n);
+  const double allowed =
+      kOperandError * static_cast<double>(args.shape.k) * largest.of_row[row] * largest.of_col[col];
+  float value = 0.0F;
+  float* const at = args.c + wrong_element;
+  if (Status s = device::copy_to_host(&value, at, sizeof(float)); !s.ok()) return s;
+  value += static_cast<float>(wrong_by * allowed);
+  return device::copy_to_device(at, &value, sizeof(float));
+}
+
+Choice choose_rounding_operands(const Problem& problem, const Device& device) {
+  Choice right = rounding_faults().front().choose(problem, device);
+  Choice choice = right;
+  choice.operand_error = kOperandError;
+  choice.enqueue = [right](const KernelArgs& args, Stream stream) {
+    return spoil_element(args, right, stream);
+  };
+  return choice;
+}
+
+TEST(Bound, OfRoundedOperandsIsThatOfTheRowAndTheColumn) {
+  Stage stage = rounding_faults().front();
+  stage.name = "RoundsOperands";
+  stage.choose = choose_rounding_operands;
+  // The largest of a row or a column stands first, last and between.
+  const Case test_case{.problem = Problem::dense({4, 5, 3}),
+                       .plants = {{Operand::kA, 0, 0, 100.0F},
+                                  {Operand::kA, 2, 2, -1000.0F},
+                                  {Operand::kB, 0, 1, -100.0F},
+                                  {Operand::kB, 1, 3, 10.0F},
+                                  {Operand::kB, 2, 4, 1000.0F}}};
+  for (wrong_element = 0; wrong_element < 4 * 5; ++wrong_element) {
+    for (const double share : {0.9, 1.1}) {
+      wrong_by = share;
+      const Verdict verdict = verify(stage, test_case, kOneOrder);
+      EXPECT_EQ(verdict.check, share < 1.0 ? "" : "bound") << wrong_element << "\n"
+                                                           << verdict.report;
+    }
+  }
+}
+
+// What others launch afterwards runs whole and in the usual order.
+TEST(Bound, TheOrderOfARunEndsWithIt) {
+  constexpr std::array kSample = {verifier::Order::kSample};
+  const Case test_case{.problem = Problem::dense({65, 64, 3})};
+  EXPECT_TRUE(verify(rounding_faults().front(), test_case, kSample).ok);
+  constexpr std::int64_t kCount = 1 << 20;
+  const device::Buffer buffer(kCount * sizeof(float));
+  ASSERT_TRUE(
+      fill(reinterpret_cast<float*>(buffer.data()), kCount, verifier::Inputs::kUniform, 1, nullptr)
+          .ok());
+  EXPECT_TRUE(device::synchronize().ok());
+  EXPECT_EQ(verifier::blocks_run().run, verifier::blocks_run().all);
+}
+
+// Of every element: here there is only one.
+TEST(Summation, CountsTheAdditionsOfEachElement) {
+  const Stage& stage = rounding_faults().front();
+  const Plan plan = stage.plan(Problem::dense({1, 1, 9}));
+  const std::array<std::int64_t, 2> products = {0, 8};
+  const auto found = verifier::find_depth(stage, plan, products);
+  EXPECT_TRUE(found.status.ok()) << found.status.message();
+  EXPECT_EQ(found.additions, 8);
+  EXPECT_EQ(found.where, "product 0 of c(0, 0) of matrix 0");
 }
 
 }  // namespace

@@ -45,6 +45,22 @@ TEST(Fill, ValuesAreWhatTheInputsSay) {
   EXPECT_LT(std::fabs(sum / kCount), 0.03);
 }
 
+TEST(Fill, PickedValuesNeedAllBits) {
+  constexpr int kCount = 10000;
+  std::set<float> values;
+  int negative = 0;
+  for (int i = 0; i < kCount; ++i) {
+    const float x = input_value(Inputs::kPicksFromA, 3, static_cast<std::uint64_t>(i));
+    const float significand = std::fabs(x) * 0x1p23F;
+    ASSERT_TRUE(significand >= 0x1p23F && significand < 0x1p24F) << x;
+    ASSERT_EQ(std::fmod(significand, 2.0F), 1.0F) << x;
+    values.insert(x);
+    negative += x < 0.0F;
+  }
+  EXPECT_GT(values.size(), kCount - 50U);
+  EXPECT_NEAR(negative, kCount / 2, kCount / 20);
+}
+
 TEST(Fill, SeedsAndIndicesMakeDifferentStreams) {
   std::set<float> values;
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
@@ -193,7 +209,7 @@ class Compare : public testing::Test {
   }
 
   static constexpr std::size_t kRows = 131;
-  static constexpr std::size_t kCols = 97;
+  static constexpr std::size_t kCols = 126;  // with the rows one more than the threads of a block
   static constexpr std::size_t kLd = kCols + 3;
   Call product_{{kRows, kCols, 5}, 3, 1.0F, 0.0F, Inputs::kIntegers};
 };
@@ -232,10 +248,12 @@ TEST_F(Compare, AllowsWhatAPlanSaysOfItsOperands) {
   std::vector<double> largest(kRows + kCols);
   largest_on_host(product_.on_host, largest.data());
   for (const double each : largest) EXPECT_TRUE(each >= 1.0 && each <= 3.0) << each;
-  const double both = largest[70] * largest[kRows + 13];
-  const std::size_t element = 70 * kCols + 13;
-  EXPECT_EQ(compare({element}, 1.0F, {.operands = 1.0 / both}).mismatches, 0);
-  EXPECT_EQ(compare({element}, 1.0F, {.operands = 0.99 / both}).mismatches, 1);
+  for (const std::size_t col : {std::size_t{13}, kCols - 1}) {
+    const double both = largest[70] * largest[kRows + col];
+    const std::size_t element = 70 * kCols + col;
+    EXPECT_EQ(compare({element}, 1.0F, {.operands = 1.0 / both}).mismatches, 0);
+    EXPECT_EQ(compare({element}, 1.0F, {.operands = 0.99 / both}).mismatches, 1);
+  }
 }
 
 TEST_F(Compare, PassesAnEmptyResult) {

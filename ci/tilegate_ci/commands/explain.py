@@ -1,22 +1,30 @@
 """ci/gate explain: what a rung does to memory, where it conflicts, what limits it, what comes
-next."""
+next; of Sgemm, what it chose for a problem, and why."""
 
 import argparse
+import math
+import subprocess
 import sys
+from pathlib import Path
 
 from tilegate_ci.commands.counters import add_program, program_of
 from tilegate_ci.core.files import GateError
+from tilegate_ci.core.names import Problem
 from tilegate_ci.core.stages import find_stages
 from tilegate_ci.counters.count import Sources, count, list_rungs
 from tilegate_ci.counters.explain import compare, describe, next_rung
+from tilegate_ci.measure.builds import build_preset
 
 DEFAULT_SHAPE = "256x256x256"
+CHOOSES = "Sgemm"
+MOST_COUNTED = 2**25  # multiply-adds; a few seconds
 
 EXIT_CODES = {0: "no hazard", 1: "a rung has a hazard", 2: "error"}
 EXAMPLES = """examples:
   ci/gate explain Vectorized
   ci/gate explain Warptile 2048x2048x32
   ci/gate explain --diff Prefetch Swizzle
+  ci/gate explain Sgemm 4096x4096x4096/NT    # which configuration an H200 gets, and why
 
 Counted by the SIMT executor on this machine's CPU, for a GPU of 132 multiprocessors. The shape may
 be any problem that follows a rung in a benchmark's name, such as 256x256x256/beta0.5.
@@ -36,6 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
         rung, shape = None, rung
     if bool(rung) == bool(asked):
         raise GateError("name a rung, or two after --diff")
+    if rung == CHOOSES:
+        sys.stdout.write(choice(arguments.program, f"{rung}/{shape}"))
+        if math.prod(Problem.parse(f"{rung}/{shape}").shape) > MOST_COUNTED:
+            return 0
     program = program_of(arguments)
     counted = list_rungs(program)
     ladder = {stage.name: stage for stage in find_stages() if stage.name in counted}
@@ -56,3 +68,12 @@ def run(arguments: argparse.Namespace) -> int:
             lines += next_rung(cases[0], cases[1], ladder[asked[1]].idea)
     sys.stdout.write("\n".join(lines) + "\n")
     return int(any(case.error for case in shown))
+
+
+def choice(program: Path | None, case: str) -> str:
+    """What `plan`, beside the program that counts, says of the case."""
+    plan = (program or build_preset("cpu", "bench/plan") / "bench" / "plan").with_name("plan")
+    done = subprocess.run([plan, case], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise GateError(done.stderr.strip() or f"{plan}: exit code {done.returncode}")
+    return done.stdout

@@ -12,11 +12,13 @@ from tilegate_ci.core.model import Device, Summary
 
 class Reading(Summary):
     """One benchmark in one process: medians over its repetitions. The seconds of each replay are
-    there where bench was asked for them; those of cuBLAS are 0 where there is none."""
+    there where bench was asked for them; those of cuBLAS are 0 where there is none. `kernels` are
+    the symbols of what a configuration launches."""
 
     planted_percent: Given[Finite] = None
     rung_s: list[float] = Field(default=[], exclude=True)
     cublas_s: list[float] = Field(default=[], exclude=True)
+    kernels: str = Field(default="", exclude=True)
 
     @property
     def log_ratio(self) -> float:

@@ -45,6 +45,7 @@ class Repetition(Open):
     bytes: Given[Positive] = None
     planted_pct: Given[Finite] = None
     verified: Any = None
+    label: str = ""
 
 
 def read_process(path: str) -> Process:
@@ -151,6 +152,7 @@ def _reading(name: str, rows: Sequence[Repetition], path: str) -> Reading:
         bytes=int(max(row.bytes or 0 for row in rows)) or None,
         verified=all(row.verified == 1 for row in rows),
         planted_percent=statistics.median(planted) if planted else None,
+        kernels=rows[0].label,
     )
 
 

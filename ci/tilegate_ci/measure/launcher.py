@@ -25,6 +25,7 @@ MIN_TIME_S = 0.05  # per benchmark, unless the command line says otherwise
 class Launcher:
     min_time_s: float
     seed: int = 1
+    configurations: int = 0  # of each stage, to be there beside its own choice
 
     def command(self, binary: Path, names: Sequence[str], plant: str | None = None) -> list[str]:
         command = [
@@ -34,6 +35,8 @@ class Launcher:
             f"--benchmark_min_time={self.min_time_s:g}",
             f"--seed={self.seed}",
         ]
+        if self.configurations:
+            command.append(f"--configurations={self.configurations}")
         return [*command, f"--plant={plant}"] if plant else command
 
     def run(self, binary: Path, names: Sequence[str], plant: str | None = None) -> Process:

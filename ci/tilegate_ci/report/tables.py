@@ -1,6 +1,5 @@
 """The generated blocks of the READMEs, from the committed recordings."""
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +9,8 @@ from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.markdown import begin, table, with_block
 from tilegate_ci.core.model import GFLOPS, Benchmark, Run
 from tilegate_ci.core.stages import Stage, find_ladder
-from tilegate_ci.measure.suite import name_of as suite_name
 from tilegate_ci.profile.format import ProfiledKernel, ProfileFile, SharedMemory
-from tilegate_ci.report import templates
+from tilegate_ci.report import sgemm_page, templates
 from tilegate_ci.report.figures import (
     BASELINE,
     PICTURES,
@@ -30,7 +28,7 @@ from tilegate_ci.report.figures import (
     share,
     tflops,
 )
-from tilegate_ci.report.templates import Markdown, code, escaped
+from tilegate_ci.report.templates import Markdown, escaped
 
 SIZES = (1024, 2048, 4096)
 # Squares whose operands allow no vectors: shape, what differs, title.
@@ -110,10 +108,8 @@ def shape_pages(
             read_text(ladder), "unaligned", unaligned_block(run, unaligned, rungs), ladder
         )
         found[ladder] = Page(text, measured=True)
-    shapes, random = read_results(repository, "sgemm"), read_results(repository, "random")
-    if shapes is not None and random is not None:
-        sets = shape_sets(repository / "bench" / "shapes.csv")
-        block = shapes_block(shapes, random, sets)
+    block = sgemm_page.block(repository)
+    if block:
         found[sgemm] = Page(with_block(pages[sgemm].text, "shapes", block, sgemm), measured=True)
     return found
 
@@ -191,61 +187,6 @@ def unaligned_block(run: Run, others: Run, rungs: Sequence[Stage]) -> str:
     return "\n".join(
         [*table(heads, rows), "", f"With vectors: {made_on[0]}. Without: {made_on[1]}."]
     )
-
-
-def shapes_block(shapes: Run, random: Run, sets: Mapping[str, str]) -> str:
-    """How Sgemm stands to cuBLAS, by set of shapes, and how good its choice is."""
-    by_set: dict[str, dict[str, float]] = {}
-    for runs, set_of in ((shapes, sets), (random, {})):
-        for name, row in runs.benchmarks.items():
-            stage, _, shape = name.partition("/")
-            ratio = share(row)
-            if ratio is not None and stage == "Sgemm":
-                by_set.setdefault(set_of.get(shape, "random"), {})[shape] = ratio
-    listed = {s: r for name, of in by_set.items() if name != "random" for s, r in of.items()}
-    rows = []
-    for name, of in [*by_set.items(), ("all but random", listed)]:
-        worst = min(of, key=lambda shape: of[shape])
-        below = str(sum(ratio < 1 for ratio in of.values()))
-        mean = statistics.geometric_mean(of.values())
-        rows.append([name, code(worst), str(len(of)), f"{mean:.3f}", f"{of[worst]:.3f}", below])
-    heads = ("set", "least at", "problems", "geometric mean", "least", "below 1")
-    made_on = provenance(shapes, shapes.benchmarks.values())
-    note = f"cuBLAS's time over Sgemm's; above 1 Sgemm is faster. {made_on}."
-    return "\n".join([*table(heads, rows, left=2), "", note, *_kept(random)])
-
-
-def _kept(run: Run) -> list[str]:
-    """How much of the quickest configuration's speed the choice keeps, where others were timed."""
-    chosen: dict[str, float] = {}
-    timed: dict[str, list[float]] = {}
-    for name, row in run.benchmarks.items():
-        stage, _, shape = name.partition("/")
-        ratio = share(row)
-        if ratio is None:
-            continue
-        if "@" in stage:
-            timed.setdefault(shape, []).append(ratio)
-        else:
-            chosen[shape] = ratio
-    kept = {shape: min(1.0, chosen[shape] / max(of)) for shape, of in timed.items()}
-    if not kept:
-        return []
-    worst = min(kept, key=lambda shape: kept[shape])
-    most = max(len(of) for of in timed.values())
-    mean = percent(statistics.geometric_mean(kept.values()))
-    return [
-        "",
-        f"Of each random problem up to {most} configurations were timed, those that cost models "
-        f"rank first. The choice keeps {mean} of the quickest one's speed (geometric mean), the "
-        f"least {percent(kept[worst])} at `{worst}`.",
-    ]
-
-
-def shape_sets(path: Path) -> dict[str, str]:
-    """The set of each shape of bench/shapes.csv, by the problem's text."""
-    names = [line.split(",", 1) for line in read_text(path).splitlines()[1:] if line]
-    return {suite_name(f"Sgemm,{rest}").partition("/")[2]: name for name, rest in names}
 
 
 def _block(template: str, **values: object) -> str:

@@ -9,25 +9,33 @@
 namespace tilegate::device {
 namespace {
 
-Status find_encoder(PFN_cuTensorMapEncodeTiled_v12000* encoder) {
+struct Encoder {
+  PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;
+  Status status;
+};
+
+Encoder find_encoder() {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
   const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found,
                                                              12000, cudaEnableDefault, &result);
-  if (error == cudaSuccess && result != cudaDriverEntryPointSuccess) {
-    return Status::device_error("this driver makes no tensor maps: it must be of CUDA 12 or newer");
+  if (error != cudaSuccess) {
+    return {.status =
+                Status::device_error(std::string("tensor map: ") + cudaGetErrorString(error))};
   }
-  *encoder = reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(found);
-  if (error == cudaSuccess) return {};
-  return Status::device_error(std::string("tensor map: ") + cudaGetErrorString(error));
+  if (result != cudaDriverEntryPointSuccess) {
+    return {.status = Status::device_error(
+                "this driver makes no tensor maps: it must be of CUDA 12 or newer")};
+  }
+  return {.encode = reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(found)};
 }
 
 }  // namespace
 
 Status make_tensor_map(const TensorLayout& layout, TensorMap* map) {
   if (Status s = check(layout); !s.ok()) return s;
-  PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;
-  if (Status s = find_encoder(&encode); !s.ok()) return s;
+  static const Encoder encoder = find_encoder();
+  if (!encoder.status.ok()) return encoder.status;
   constexpr CUtensorMapDataType kTypes[] = {CU_TENSOR_MAP_DATA_TYPE_UINT8,
                                             CU_TENSOR_MAP_DATA_TYPE_UINT16,
                                             CU_TENSOR_MAP_DATA_TYPE_UINT32};
@@ -36,7 +44,8 @@ Status make_tensor_map(const TensorLayout& layout, TensorMap* map) {
                                               CU_TENSOR_MAP_SWIZZLE_128B};
   const cuuint32_t every[] = {1, 1, 1};
   static_assert(sizeof(CUtensorMap) == sizeof(TensorMap));
-  const CUresult result = encode(
+  static_assert(alignof(CUtensorMap) <= alignof(TensorMap));
+  const CUresult result = encoder.encode(
       reinterpret_cast<CUtensorMap*>(map), kTypes[layout.element_bytes / 2], layout.dimensions,
       layout.data, layout.size.data(), &layout.stride_bytes[1], layout.box.data(), every,
       CU_TENSOR_MAP_INTERLEAVE_NONE, kSwizzles[static_cast<int>(layout.swizzle)],

@@ -69,6 +69,14 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
+// True if every row of the operand consists of whole vectors: four elements, 16-byte aligned.
+bool allows_vectors(const Problem& problem, Operand operand);
+
+// What a tuned choice goes by: extents to the nearest power of two, the operands' forms, which of
+// A, B and C allow vectors, and the size of a batch: "12x12x6/NT/vv-/b3" is about 4096×4096×64, C
+// is without vectors, and there are about eight products.
+std::string problem_class(const Problem& problem);
+
 // What parse_problem reads, for messages.
 inline constexpr std::string_view kProblemForm =
     "MxNxK[/<opA><opB>][/ld<lda>x<ldb>x<ldc>][/batch<count>[s<a>x<b>x<c>]]"

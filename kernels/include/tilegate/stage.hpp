@@ -71,10 +71,22 @@ struct Choice {
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
 };
 
+// Where a cost model sees the time go. What it does not tell apart is 0.
+struct Parts {
+  double rounds = 0.0;    // blocks per place that the device has for them at a time
+  double tiles = 0.0;     // the share of the tiles' elements that are of C
+  double multiply = 0.0;  // seconds: of the rounds
+  double move = 0.0;      // seconds: of each operand through memory, while others multiply
+  double add = 0.0;       // seconds: of the kernel that adds partial sums
+  double pack = 0.0;      // seconds: of the kernel that packs operands
+};
+
 // One of several ways of a stage, with the time that its cost model expects.
 struct Candidate {
   Choice choice;  // its configuration tells it from the others
   double seconds = 0.0;
+  Parts parts = {};
+  bool is_tuned = false;  // measured to be the quickest of such problems: goes before all others
 };
 
 // A problem, ready to run on one device as often as wanted, from any thread.

@@ -127,19 +127,29 @@ std::optional<std::string> GlobalMemory::access(unsigned thread, std::uintptr_t 
     const std::int64_t beyond = std::max<std::int64_t>(region->cols - place.col, 0);
     return verb + name_of(*region, place_at(*region, first + beyond)) + at(site);
   }
-  if (const char* why = is_store ? region->not_stored : region->not_loaded) {
+  const std::int64_t element = (place.index * region->rows + place.row) * region->cols + place.col;
+  const char* const why = is_store ? region->not_stored : region->not_loaded;
+  if (why != nullptr && (is_store || !is_own_sum(*region, element, count))) {
     return verb + name_of(*region, place) + ", " + why + at(site);
   }
   if (!order_.is_after_previous_launch(thread)) {
     return verb + name_of(*region, place) + " before wait_for_previous_kernel()" + at(site);
   }
   if (region->words.empty()) return std::nullopt;
-  const std::int64_t element = (place.index * region->rows + place.row) * region->cols + place.col;
   for (std::int64_t i = element; i < element + count; ++i) {
     auto problem = is_store ? store(thread, *region, i, site) : load(thread, *region, i, site);
     if (problem) return problem;
   }
   return std::nullopt;
+}
+
+// What earlier kernels of the call have stored in C, for one that adds to it.
+bool GlobalMemory::is_own_sum(const Region& region, std::int64_t element,
+                              std::int64_t count) const {
+  if (!adds_to_c_ || !region.stored_once) return false;
+  const auto begin = region.words.begin() + element;
+  const auto is_stored = [&](const Word& word) { return word.store.epoch >= call_began_; };
+  return std::all_of(begin, begin + count, is_stored);
 }
 
 std::optional<std::string> GlobalMemory::load(unsigned thread, Region& region, std::int64_t element,
@@ -167,7 +177,8 @@ std::optional<std::string> GlobalMemory::load(unsigned thread, Region& region, s
 std::optional<std::string> GlobalMemory::store(unsigned thread, Region& region,
                                                std::int64_t element, std::uint32_t site) {
   Word& word = region.words[static_cast<std::size_t>(element)];
-  if (region.stored_once && word.store.epoch >= call_began_) {
+  const Epoch stored_since = adds_to_c_ ? order_.launch_began() : call_began_;
+  if (region.stored_once && word.store.epoch >= stored_since) {
     return "second store to " + name_of(region, element) + at(site) + "; " +
            name_of_thread(word.store) + " stored it" + at(word.store.site);
   }

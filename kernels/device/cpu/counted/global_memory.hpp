@@ -29,6 +29,8 @@ class GlobalMemory {
   void remove_buffer(const void* data);
 
   void begin_call(const Problem& problem, const Operands& operands);
+  // `adds_to_c`: the launch may load and store again what earlier ones of the call stored in C.
+  void begin_launch(bool adds_to_c) { adds_to_c_ = adds_to_c; }
   // The first element of C that the call has not stored.
   std::optional<std::string> end_call();
 
@@ -68,7 +70,7 @@ class GlobalMemory {
     std::int64_t batch = 1, stride = 0;
     const char* not_loaded = nullptr;  // why no kernel may; nullptr: one may
     const char* not_stored = nullptr;
-    bool stored_once = false;      // each element, at the most
+    bool stored_once = false;      // each element, at the most, by a call or by each launch
     bool all_stored = false;       // each element, at the least
     bool stored_first = false;     // before it is loaded
     std::vector<Word> words = {};  // of its elements, where they may be stored to
@@ -90,6 +92,7 @@ class GlobalMemory {
                                   std::uint32_t site);
   std::optional<std::string> store(unsigned thread, Region& region, std::int64_t element,
                                    std::uint32_t site);
+  bool is_own_sum(const Region& region, std::int64_t element, std::int64_t count) const;
   bool is_race(unsigned thread, const Access& earlier) const;
   std::string race(const Region& region, std::int64_t element, const Access& earlier,
                    const char* earlier_verb, const char* verb, std::uint32_t site) const;
@@ -99,6 +102,7 @@ class GlobalMemory {
   std::vector<Buffer> buffers_;
   std::size_t last_buffer_ = 0, last_region_ = 0;  // that an access hit
   bool in_call_ = false;
+  bool adds_to_c_ = false;
   Epoch call_began_ = 0;
   std::vector<Region> regions_;
 };

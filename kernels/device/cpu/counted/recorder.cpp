@@ -92,6 +92,7 @@ void Recorder::begin_launch(const device::LaunchConfig& config, const std::byte*
   if (is_counting_) warps_.assign((threads_ + kWarpSize - 1) / kWarpSize, Warp{});
   order_.begin_launch(config);
   hazards_.begin_launch(shared_bytes);
+  global_.begin_launch(config.adds_to_c);
   is_running_ = true;
 }
 

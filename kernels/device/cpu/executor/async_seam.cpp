@@ -1,4 +1,5 @@
 // What the seam for asynchronous hardware calls from inside a kernel.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -38,6 +39,12 @@ Transfer tensor_transfer(const char* use, const void* smem, const device::Tensor
     this_executor().fail(std::string("misaligned ") + use + " at " + to_string(site) + " at byte " +
                          std::to_string(offset) +
                          " of shared memory: it must be a multiple of 128");
+  }
+  if (std::int64_t{at[0]} * tensor.element_bytes % kPieceBytes != 0) {
+    this_executor().fail(std::string("misaligned ") + use + " at " + to_string(site) +
+                         " of a box that begins at column " + std::to_string(at[0]) +
+                         " of elements of " + std::to_string(tensor.element_bytes) +
+                         " bytes: it must begin at a multiple of 16 bytes");
   }
   return box_of(tensor, at, offset);
 }
@@ -93,6 +100,10 @@ void store_bulk(void* gmem, const void* smem, unsigned bytes, const Site& site) 
 
 void store_tensor(const device::TensorMap& map, const Coordinates& at, unsigned dimensions,
                   const void* smem, const Site& site) {
+  if (*std::min_element(at.begin(), at.end()) < 0) {
+    this_executor().fail("store_tensor at " + to_string(site) +
+                         " begins at a negative coordinate: only copies may");
+  }
   Transfer transfer = tensor_transfer("store_tensor", smem, map, at, dimensions, site);
   this_executor().stores().start(this_executor(), std::move(transfer), site);
 }

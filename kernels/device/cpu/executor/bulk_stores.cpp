@@ -10,11 +10,11 @@
 namespace tilegate::simt {
 namespace {
 
+// Whole pieces, as the hardware does: also what lies past the end of a row, up to 16 bytes.
 void store(Executor& executor, const Transfer& transfer) {
   for (const Piece& piece : transfer) {
-    if (piece.begin >= piece.end) continue;
-    std::memcpy(piece.gmem + piece.begin, executor.cluster_memory() + piece.offset + piece.begin,
-                piece.end - piece.begin);
+    if (piece.bytes == 0) continue;
+    std::memcpy(piece.gmem, executor.cluster_memory() + piece.offset, kPieceBytes);
   }
 }
 
@@ -22,9 +22,9 @@ void store(Executor& executor, const Transfer& transfer) {
 
 void BulkStores::start(Executor& executor, Transfer transfer, const Site& site) {
   for (const Piece& piece : transfer) {
-    if (piece.begin >= piece.end) continue;
+    if (piece.bytes == 0) continue;
     observer::start_bulk_store(piece.offset, kPieceBytes, open_group_ + 1, site);
-    observer::access_global(piece.gmem + piece.begin, piece.end - piece.begin, true, site);
+    observer::access_global(piece.gmem, kPieceBytes, true, site);
   }
   running_.push_back({std::move(transfer), open_group_, executor.reads_are_late(), site});
   if (!running_.back().is_late) store(executor, running_.back().transfer);

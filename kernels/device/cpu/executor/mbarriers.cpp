@@ -127,11 +127,10 @@ void Mbarriers::copy_to(unsigned rank, Transfer transfer, device::Barrier& state
       executor_.current().number, {}, std::vector<std::byte>(transfer.size() * kPieceBytes)};
   std::byte* to = copy.bytes.data();
   for (const Piece& piece : transfer) {
-    if (piece.begin < piece.end) {
-      const std::size_t count = piece.end - piece.begin;
-      observer::access_global(piece.gmem + piece.begin, count, false, site);
+    if (piece.bytes > 0) {
+      observer::access_global(piece.gmem, piece.bytes, false, site);
       // Read now: whoever may not read there is the thread that starts the copy.
-      std::memcpy(to + piece.begin, piece.gmem + piece.begin, count);
+      std::memcpy(to, piece.gmem, piece.bytes);
     }
     observer::start_bulk_copy(piece.offset, kPieceBytes, barrier.number, barrier.phase + 1, site);
     to += kPieceBytes;

@@ -107,8 +107,8 @@ inline void release_named_barrier(const std::vector<unsigned>& /*threads*/) {}
 inline void start_multiplication(std::size_t /*offset*/, unsigned /*bytes*/, unsigned /*warpgroup*/,
                                  int /*group*/, const Site& /*site*/) {}
 inline void finish_multiplications(unsigned /*warpgroup*/, int /*group*/) {}
-inline void take_registers(const void* /*registers*/, std::size_t /*count*/,
-                           const Site& /*site*/) {}
+inline void take_registers(const void* /*registers*/, std::size_t /*count*/, const Site& /*site*/) {
+}
 inline void give_back_registers(const void* /*registers*/) {}
 inline void begin_call(const Problem& /*problem*/, const Operands& /*operands*/) {}
 inline std::optional<std::string> end_call() { return std::nullopt; }

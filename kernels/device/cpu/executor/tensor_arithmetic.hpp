@@ -56,7 +56,7 @@ struct Float {
   struct Row {
     std::array<std::int32_t, kK> significand;
     std::array<std::int32_t, kK> exponent;
-    bool is_finite = true;
+    bool is_finite = true, is_zero = true;
   };
 
   static Row row(const RowBytes& bytes) {
@@ -68,6 +68,7 @@ struct Float {
       }
       decode(bits >> (8 * kBytes - kBits), row.significand[k], row.exponent[k]);
       if (row.exponent[k] == kSpecial) row.is_finite = false;
+      if (row.significand[k] != 0) row.is_zero = false;
     }
     return row;
   }
@@ -76,6 +77,8 @@ struct Float {
     if (!a.is_finite || !b.is_finite || !std::isfinite(std::bit_cast<float>(acc))) {
       return add_special(std::bit_cast<float>(acc), a, b);
     }
+    // Rows outside an operand, as most are of small ones.
+    if (a.is_zero || b.is_zero) return std::bit_cast<float>(acc) == 0.0F ? 0 : acc;
     using OfFloat = Float<4, 32, 23>;
     std::int32_t acc_significand = 0, acc_exponent = 0;
     OfFloat::decode(acc, acc_significand, acc_exponent);

@@ -19,12 +19,10 @@ void add_row(Transfer* transfer, const device::TensorLayout& tensor, std::byte* 
   for (unsigned byte = 0; byte < row_bytes; byte += kPieceBytes) {
     const std::size_t linear = offset + row * row_bytes + byte;
     const std::int64_t column = std::int64_t{first} * tensor.element_bytes + byte;  // in bytes
-    const auto inside = [&](std::int64_t end) {
-      const std::int64_t bytes = std::clamp<std::int64_t>(end - column, 0, kPieceBytes);
-      return exists ? static_cast<unsigned>(bytes) : 0U;
-    };
+    const bool inside = exists && column >= 0 && column < width;
     transfer->push_back(
-        {linear ^ ((linear >> 7 & (pieces - 1)) << 4), gmem + column, inside(0), inside(width)});
+        {linear ^ ((linear >> 7 & (pieces - 1)) << 4), gmem + column,
+         inside ? static_cast<unsigned>(std::min<std::int64_t>(width - column, kPieceBytes)) : 0});
   }
 }
 
@@ -33,7 +31,7 @@ void add_row(Transfer* transfer, const device::TensorLayout& tensor, std::byte* 
 Transfer contiguous(std::size_t offset, const void* gmem, unsigned bytes) {
   Transfer transfer;
   for (unsigned i = 0; i < bytes; i += kPieceBytes) {
-    transfer.push_back({offset + i, address(gmem) + i, 0, kPieceBytes});
+    transfer.push_back({offset + i, address(gmem) + i, kPieceBytes});
   }
   return transfer;
 }

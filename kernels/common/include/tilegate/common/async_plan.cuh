@@ -118,8 +118,8 @@ inline std::size_t partial_bytes(const AsyncKernel& kernel, const Way& way) {
          static_cast<std::size_t>(kernel.block_m * kernel.block_n);
 }
 
-inline double seconds(const AsyncKernel& kernel, const Problem& problem, const Device& device,
-                      const Way& way) {
+inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Device& device,
+                   const Way& way) {
   const double tile = static_cast<double>(kernel.block_m) * kernel.block_n;
   const bool by_words = !allows_vectors(problem, Operand::kC);
   const auto blocks = [&](std::int64_t count, std::int64_t k_tiles, bool stores_c) {
@@ -128,11 +128,20 @@ inline double seconds(const AsyncKernel& kernel, const Problem& problem, const D
     return cost::block_seconds(static_cast<double>(count), work, kernel.cost, kernel.blocks_per_sm,
                                device);
   };
-  return cost::predict(problem, device,
-                       blocks(way.whole, way.k_tiles, true) +
-                           blocks(way.split_tiles() * way.parts, way.longest_part(), false),
-                       true, static_cast<double>(partial_bytes(kernel, way)),
-                       way.split_tiles() == 0);
+  Parts parts = cost::parts(problem, device,
+                            blocks(way.whole, way.k_tiles, true) +
+                                blocks(way.split_tiles() * way.parts, way.longest_part(), false),
+                            true, static_cast<double>(partial_bytes(kernel, way)));
+  parts.rounds = static_cast<double>(way.blocks()) /
+                 (static_cast<double>(device.multiprocessors) * kernel.blocks_per_sm);
+  parts.tiles =
+      cost::tile_share(problem, static_cast<double>(way.tiles), kernel.block_m, kernel.block_n);
+  return parts;
+}
+
+inline double seconds(const AsyncKernel& kernel, const Problem& problem, const Device& device,
+                      const Way& way) {
+  return cost::total(parts(kernel, problem, device, way), way.split_tiles() == 0);
 }
 
 // Without a split; with all tiles split; with whole rounds of the device and the rest split: of the
@@ -218,7 +227,8 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
                 .enqueue = [=](const KernelArgs& args, Stream stream) {
                   return enqueue(kernel, args, split, way, overlaps, stream);
                 }};
-  return {std::move(choice), seconds(kernel, problem, device, way)};
+  return {std::move(choice), seconds(kernel, problem, device, way),
+          parts(kernel, problem, device, way)};
 }
 
 inline Status no_kernel() {

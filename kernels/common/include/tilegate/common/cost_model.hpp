@@ -13,6 +13,7 @@
 
 #include <tilegate/device.hpp>
 #include <tilegate/problem.hpp>
+#include <tilegate/stage.hpp>
 
 namespace tilegate::cost {
 
@@ -71,15 +72,23 @@ inline double memory_seconds(const Problem& problem, const Device& device) {
          kFittedMultiprocessors / device.multiprocessors;
 }
 
-// Of a plan whose blocks take `block_seconds`; they write `partial_bytes` of partial sums, which
-// another kernel adds.
-inline double predict(const Problem& problem, const Device& device, double block_seconds,
-                      bool vectors, double partial_bytes = 0.0, bool overlaps_previous = false) {
-  const double multiply = std::max(vectors ? block_seconds : block_seconds / kNarrowSpeed,
-                                   memory_seconds(problem, device));
-  const double add =
-      partial_bytes > 0 ? kPartialSeconds + 2 * partial_bytes / kPartialBandwidth : 0;
-  return multiply + add + (overlaps_previous ? 0.0 : kLaunchGap);
+// The times of a plan whose blocks take `block_seconds`; they write `partial_bytes` of partial
+// sums, which another kernel adds.
+inline Parts parts(const Problem& problem, const Device& device, double block_seconds, bool vectors,
+                   double partial_bytes) {
+  return {.multiply = vectors ? block_seconds : block_seconds / kNarrowSpeed,
+          .move = memory_seconds(problem, device),
+          .add = partial_bytes > 0 ? kPartialSeconds + 2 * partial_bytes / kPartialBandwidth : 0.0};
+}
+
+inline double total(const Parts& parts, bool overlaps_previous) {
+  return std::max(parts.multiply, parts.move) + parts.add + (overlaps_previous ? 0.0 : kLaunchGap);
+}
+
+// Of `count` tiles of C's products, the share of their elements that are of C.
+inline double tile_share(const Problem& problem, double count, double block_m, double block_n) {
+  return static_cast<double>(problem.shape.m) * static_cast<double>(problem.shape.n) *
+         static_cast<double>(problem.batch) / (count * block_m * block_n);
 }
 
 }  // namespace tilegate::cost

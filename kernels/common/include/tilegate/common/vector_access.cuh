@@ -11,13 +11,6 @@
 
 namespace tilegate {
 
-// True if every row of the operand consists of whole, 16-byte aligned vectors.
-inline bool allows_vectors(const Problem& problem, Operand operand) {
-  return problem.offset_bytes[static_cast<std::size_t>(operand)] % sizeof(float4) == 0 &&
-         problem.ld(operand) % 4 == 0 && problem.extent(operand).cols % 4 == 0 &&
-         (problem.batch == 1 || problem.stride(operand) % 4 == 0);
-}
-
 // For kernels compiled twice: all three operands or none.
 inline bool allows_vectors(const Problem& problem) {
   return allows_vectors(problem, Operand::kA) && allows_vectors(problem, Operand::kB) &&

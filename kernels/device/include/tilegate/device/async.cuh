@@ -2,8 +2,8 @@
 // in shared memory, tensor cores. Beyond device.cuh, in namespace tilegate::device,
 //
 //   Barrier                        an mbarrier, in shared memory: its phase is complete when as
-//   many
-//                                  arrivals and bytes have come as it expects; then the next begins
+//                                  many arrivals and bytes have come as it expects; then the next
+//                                  begins
 //   barrier_init(b, arrivals)      by one thread, which calls
 //   barrier_init_fence()           after it, before the __syncthreads that tells the others
 //   barrier_arrive(b)
@@ -13,9 +13,11 @@
 //   copy_bulk(smem, gmem, bytes, b)  by one thread; its bytes arrive at b; multiples of 16 bytes
 //   copy_tensor(smem, map, x, y, [z,] b)  by one thread; the box that begins at column x, row y,
 //                                  matrix z; what lies outside the tensor becomes zeros, whose
-//                                  bytes arrive too. smem: a multiple of 128
+//                                  bytes arrive too. smem: a multiple of 128 bytes; x: of 16, or a
+//                                  GPU reports an illegal instruction
 //   store_bulk(gmem, smem, bytes)  by one thread; store_tensor(map, x, y, [z,] smem): what lies
-//   store_tensor(…)                outside the tensor is not stored
+//   store_tensor(…)                outside the tensor is not stored, but for the rest of the 16
+//                                  bytes in which a row ends. Negative x, y, z are illegal, too
 //   store_commit()                 closes a group of a thread's stores
 //   store_wait<Pending>()          until at most the `Pending` youngest groups still read shared
 //                                  memory; a thread that stores waits for all before it ends

@@ -18,6 +18,9 @@ struct LaunchConfig {
   // So many consecutive blocks run together and reach each other's shared memory: up to 8, and
   // `blocks` is a multiple. Compute capability 9.0.
   unsigned cluster = 1;
+  // The kernel adds to what earlier kernels of the call have stored in C: it loads and stores these
+  // elements once more, also at beta 0. Without it each element of C is stored once per call.
+  bool adds_to_c = false;
 };
 
 }  // namespace tilegate::device

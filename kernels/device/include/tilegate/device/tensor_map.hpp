@@ -27,7 +27,7 @@ struct TensorLayout {
   Swizzle swizzle = Swizzle::kNone;  // if any, a row of the box is as wide
 };
 
-struct alignas(64) TensorMap {
+struct alignas(128) TensorMap {  // as CUtensorMap of CUDA 13; of CUDA 12: 64
   std::array<std::uint64_t, 16> words;
 };
 

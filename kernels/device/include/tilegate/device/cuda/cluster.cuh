@@ -25,8 +25,7 @@ __device__ T* cluster_peer(T* smem, unsigned rank) {
 inline __device__ void barrier_arrive_remote(Barrier& barrier, unsigned rank) {
   asm volatile(
       "{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(
-          shared_address(&barrier)),
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(shared_address(&barrier)),
       "r"(rank)
       : "memory");
 }

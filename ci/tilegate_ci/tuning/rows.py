@@ -1,0 +1,80 @@
+"""bench/tuning/*.csv: what each configuration took on each problem, a line each."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+from tilegate_ci.core.files import GateError, read_text, rounded, write_text
+
+GRID = Path("bench/tuning/grid.csv")  # the problems that the table is made from
+OUTSIDE = GRID.with_name("outside.csv")  # those that it is judged by
+STAGE = "Sgemm"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """`rank` is the place that the cost models give the configuration for the problem, from 1 on.
+    `code` are digests of the machine code of its kernels. `of_cublas` is the time of cuBLAS over
+    that of the configuration; it is what configurations are compared by. `spread` is how far it
+    lay apart in the processes: largest over smallest, less 1."""
+
+    problem_class: str
+    problem: str
+    configuration: str
+    rank: int
+    code: str
+    gpu: str
+    microseconds: float
+    of_cublas: float
+    spread: float
+    commit: str
+
+    @property
+    def name(self) -> str:
+        """As bench calls it."""
+        return f"{STAGE}@{self.configuration}/{self.problem}"
+
+    @property
+    def family(self) -> str:
+        return family_of(self.configuration)
+
+
+_COLUMNS = [field.name for field in fields(Timing)]
+
+
+def family_of(configuration: str) -> str:
+    """The configuration but for the number of parts, which the cost model finds for each problem:
+    "StreamK:128x256x8split9" is of "StreamK:128x256x8split*"."""
+    return re.sub(r"(split|tail)\d+$", r"\1*", configuration)
+
+
+def load(path: Path) -> list[Timing]:
+    """[] where there is no file yet."""
+    if not path.exists():
+        return []
+    lines = list(csv.reader(io.StringIO(read_text(path))))
+    if lines[:1] != [_COLUMNS]:
+        raise GateError(f"{path}:1: the first line must be {','.join(_COLUMNS)}")
+    rows = []
+    for number, cells in enumerate(lines[1:], start=2):
+        try:
+            name, problem, configuration, rank, code, gpu, *numbers, commit = cells
+            microseconds, of_cublas, spread = map(float, numbers)
+            place = (name, problem, configuration, int(rank), code, gpu)
+            rows.append(Timing(*place, microseconds, of_cublas, spread, commit))
+        except ValueError as wrong:
+            raise GateError(f"{path}:{number}: malformed: {wrong}") from wrong
+    return rows
+
+
+def save(path: Path, rows: Iterable[Timing]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for row in sorted(rows, key=lambda row: (row.gpu, row.problem_class, row.problem, row.rank)):
+        cells = astuple(row)
+        writer.writerow([rounded(cell) if isinstance(cell, float) else cell for cell in cells])
+    write_text(path, text.getvalue())

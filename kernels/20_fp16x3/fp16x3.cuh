@@ -1,0 +1,200 @@
+// Fp16x3: FP32 operands as sums of two FP16 numbers, multiplied on the tensor cores.
+//
+// New against Int8x3: parts that are floating-point numbers, so that small elements of a row keep
+// their precision down to 2^-16 of its largest, and three products instead of six. A first kernel
+// scales each row of op(A) and column of op(B) by a power of two and splits it (split.cuh); a
+// second multiplies the parts and keeps the sums in FP32 (multiply.cuh). Where NaN, Inf or numbers
+// near the ends of the range turn up, the device multiplies in FP32 (plain_product.cuh). What
+// limits it: the power that the tensor cores take. Needs compute capability 9.0, and no other.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tilegate/common/grid.cuh>
+#include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/vector_access.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+#include "multiply.cuh"
+#include "split.cuh"
+
+namespace tilegate::fp16x3 {
+
+constexpr std::int64_t kLeastK = 128;  // below it FP32 is more accurate
+
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
+constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
+
+// K up to which the split pass has more, smaller blocks. With longer rows there is one at a time on
+// a multiprocessor, so that caches hold what it has to read again.
+constexpr std::int64_t kFewRowsK = 2048;
+constexpr int split_rows(std::int64_t k) {
+  return k <= kFewRowsK ? FewRows::kRows : ManyRows::kRows;
+}
+
+// Roundings of an element, relative to (|A||B|)ij: a run of 32 k is 6 multiplications, each of
+// which cuts off up to 17 numbers at 2^-25 of the largest and the sum at 2^-23: 126 · 2^-25 in all.
+// The operands' halves are off by 2^-23 each, and 2^-22 is left out with lo·lo. Then come the sums
+// of the runs, and alpha and beta.
+constexpr std::int64_t rounding_chain(std::int64_t k) { return 63 + 8 + ceil_div(k, kChunkK) + 4; }
+
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+// What lies where in the workspace, in bytes from its start. The decision comes first.
+struct Workspace {
+  Planes a, b;
+  std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, counted = 0, bytes = 0;
+
+  explicit Workspace(const Problem& problem)
+      : a(planes_of(problem, Operand::kA)), b(planes_of(problem, Operand::kB)) {
+    planes_a = aligned(sizeof(Path));
+    planes_b = planes_a + aligned(a.bytes());
+    steps_a = planes_b + aligned(b.bytes());
+    steps_b = steps_a + aligned(a.step_bytes());
+    counted = steps_b + aligned(b.step_bytes());
+    bytes = counted + sizeof(float) * static_cast<std::size_t>(split_blocks(problem.shape.k));
+  }
+
+  std::int64_t split_blocks(std::int64_t k) const {
+    return (a.products * a.rows() + b.products * b.rows()) / split_rows(k);
+  }
+
+  static Planes planes_of(const Problem& problem, Operand operand) {
+    const bool is_shared = problem.batch > 1 && problem.stride(operand) == 0;
+    return {operand == Operand::kA ? problem.shape.m : problem.shape.n, problem.shape.k,
+            is_shared ? 1 : problem.batch};
+  }
+};
+
+inline Job job_of(const Problem& problem, Operand operand, const Planes& planes) {
+  const bool along_k = is_along_k(problem, operand);
+  return {
+      .planes = planes,
+      .along_k = along_k,
+      .vectors = along_k && allows_vectors(problem, operand),
+      .rows = operand == Operand::kA ? problem.shape.m : problem.shape.n,
+      .k = problem.shape.k,
+      .blocks = Divisor(static_cast<std::uint32_t>(planes.rows() / split_rows(problem.shape.k)))};
+}
+
+// All that a call's kernels get, but for the addresses.
+struct Launches {
+  Workspace where;
+  SplitJobs split;
+  MultiplyArgs multiply;
+  std::int64_t blocks = 0;  // of the second kernel
+
+  Launches(const Problem& problem, const Device& device) : where(problem) {
+    split.job[0] = job_of(problem, Operand::kA, where.a);
+    split.job[1] = job_of(problem, Operand::kB, where.b);
+    split.blocks_of_first = static_cast<unsigned>(split.job[0].num_blocks());
+    multiply.a = where.a;
+    multiply.b = where.b;
+    multiply.blocks_a = split.blocks_of_first;
+    multiply.blocks_b = static_cast<unsigned>(split.job[1].num_blocks());
+    multiply.rows_a = static_cast<float>(problem.shape.m * where.a.products);
+    multiply.rows_b = static_cast<float>(problem.shape.n * where.b.products);
+    multiply.pairs = problem.shape.n % 2 == 0 && problem.ldc % 2 == 0 &&
+                     problem.offset_bytes[2] % 8 == 0 &&
+                     (problem.batch == 1 || problem.stride_c % 2 == 0);
+    multiply.tiles = fp32_args(problem);
+    blocks =
+        std::min<std::int64_t>(problem.batch * multiply.tiles.order.count, device.multiprocessors);
+  }
+
+  Launches at(const KernelArgs& args) const {
+    Launches placed = *this;
+    auto* base = static_cast<std::byte*>(args.workspace);
+    const auto floats = [&](std::size_t offset) { return reinterpret_cast<float*>(base + offset); };
+    placed.split.place[0] = {args.a, args.lda, args.stride_a, base + where.planes_a,
+                             floats(where.steps_a)};
+    placed.split.place[1] = {args.b, args.ldb, args.stride_b, base + where.planes_b,
+                             floats(where.steps_b)};
+    placed.split.counted = floats(where.counted);
+    placed.multiply.planes_a = base + where.planes_a;
+    placed.multiply.planes_b = base + where.planes_b;
+    placed.multiply.steps_a = floats(where.steps_a);
+    placed.multiply.steps_b = floats(where.steps_b);
+    placed.multiply.counted = floats(where.counted);
+    placed.multiply.decision = reinterpret_cast<Path*>(base);
+    return placed;
+  }
+};
+
+template <typename Config>
+Status enqueue_split(const Launches& launches, Stream stream) {
+  return device::launch({.kernel = "split",
+                         .blocks = launches.multiply.blocks_a + launches.multiply.blocks_b,
+                         .threads_x = Config::kThreads,
+                         .shared_bytes = sizeof(SplitStorage<Config>),
+                         .overlaps_previous = true},
+                        stream, split<Config>, launches.split);
+}
+
+inline Status enqueue(const Launches& launches, const KernelArgs& args, Stream stream) {
+  Status status = args.shape.k <= kFewRowsK ? enqueue_split<FewRows>(launches, stream)
+                                            : enqueue_split<ManyRows>(launches, stream);
+  if (!status.ok()) return status;
+  return device::launch({.kernel = "multiply halves",
+                         .blocks = launches.blocks,
+                         .threads_x = kNumThreads,
+                         .shared_bytes = sizeof(MultiplyStorage),
+                         .overlaps_previous = true},
+                        stream, multiply, args, launches.multiply);
+}
+
+inline Candidate candidate(const Problem& problem, const Device& device) {
+  const std::int64_t k = problem.shape.k;
+  const Launches launches(problem, device);
+  return {
+      {.configuration = "128x128",
+       .rounding_chain = std::max(rounding_chain(k), fp32_rounding_chain(k)),
+       .operand_error = kOperandError,
+       .workspace_bytes = launches.where.bytes,
+       .enqueue = [launches](const KernelArgs& args,
+                             Stream stream) { return enqueue(launches.at(args), args, stream); }},
+      0.0};
+}
+
+// The split pass has at least 8 rows per block.
+inline bool fits(const Problem& problem) {
+  const auto [m, n, k] = problem.shape;
+  const auto tiles = [](std::int64_t extent) {
+    return static_cast<double>(ceil_div(extent, kChunkRows));
+  };
+  constexpr double kSplitBlocks = static_cast<double>(kChunkRows) / FewRows::kRows;  // of a chunk
+  const double blocks = static_cast<double>(problem.batch) *
+                        std::max(tiles(m) * tiles(n) * 16.0, (tiles(m) + tiles(n)) * kSplitBlocks);
+  return blocks <= static_cast<double>(kMaxBlocks);
+}
+
+inline std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
+  if (std::max(problem.shape.m, problem.shape.n) > kMaxExtent) {
+    return {{{.status = Status::unsupported("M or N is above " + std::to_string(kMaxExtent))}}};
+  }
+  if (!fits(problem)) {
+    return {{{.status = Status::unsupported("C needs more tiles than a CUDA grid has blocks")}}};
+  }
+  if (problem.shape.k < kLeastK) return {plain_candidate(problem)};
+  return {candidate(problem, device)};
+}
+
+inline Status setup() {
+  if (Status s = device::allow_shared_memory(multiply, sizeof(MultiplyStorage)); !s.ok()) return s;
+  if (Status s = device::allow_shared_memory(plain, sizeof(Fp32Storage)); !s.ok()) return s;
+  if (Status s = device::allow_shared_memory(split<FewRows>, sizeof(SplitStorage<FewRows>));
+      !s.ok()) {
+    return s;
+  }
+  return device::allow_shared_memory(split<ManyRows>, sizeof(SplitStorage<ManyRows>));
+}
+
+inline constexpr std::int64_t kTileSizes[] = {8, 16, 32, 64, 128};
+
+}  // namespace tilegate::fp16x3

@@ -1,0 +1,150 @@
+// The whole rung: the bits that an H200 gave, which path the device decides for, and small elements
+// beside large ones.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/fp16x3.hpp>
+
+#include "simt/device_array.hpp"
+#include "skips.hpp"
+
+namespace tilegate::fp16x3 {
+namespace {
+
+constexpr int kHalves = 3, kFp32 = 32;  // decisions
+
+class Fp16Products : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string why = check_device(stage.requirements, device::current()).message();
+    if (why.empty()) return;
+    RecordProperty(kNotOnThisDevice, why);
+    GTEST_SKIP() << why;
+  }
+};
+
+// [-1, 1)
+std::vector<float> random_values(std::int64_t count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) {
+    value = static_cast<float>(static_cast<double>(random() >> 11) * 0x1p-52 - 1.0);
+  }
+  return values;
+}
+
+struct Operation {
+  Problem problem;
+  std::vector<float> a, b;
+
+  explicit Operation(const Problem& p)
+      : problem(p),
+        a(random_values(p.span(Operand::kA), 1)),
+        b(random_values(p.span(Operand::kB), 2)) {}
+};
+
+struct Result {
+  std::vector<float> c;
+  int decision = 0;
+};
+
+Result run(const Operation& operation) {
+  EXPECT_TRUE(is_ok(stage.prepare()));
+  const Plan plan = stage.plan(operation.problem, device::current());
+  EXPECT_TRUE(is_ok(plan.status()));
+  const DeviceArray<float> a(operation.a), b(operation.b);
+  const DeviceArray<float> c(static_cast<std::size_t>(operation.problem.span(Operand::kC)));
+  const DeviceArray<std::int32_t> workspace(plan.workspace_bytes() / sizeof(std::int32_t) + 1);
+  EXPECT_TRUE(is_ok(plan.launch({.a = a.data(),
+                                 .b = b.data(),
+                                 .c = c.data(),
+                                 .workspace = workspace.data(),
+                                 .workspace_bytes = plan.workspace_bytes()})));
+  Result result{.c = c.to_host()};
+  result.decision = workspace.to_host()[0];
+  return result;
+}
+
+std::uint32_t checksum(const std::vector<float>& values) {
+  std::uint32_t sum = 0;
+  for (const float value : values) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    sum = (sum ^ bits) * 0x01000193U;
+  }
+  return sum;
+}
+
+// Odd numbers of chunks and runs, several tiles, more rows than a block of the split pass keeps.
+TEST_F(Fp16Products, HaveTheBitsOfAnH200) {
+  const auto bits = [](const Problem& problem) {
+    const Result result = run(Operation(problem));
+    EXPECT_EQ(result.decision, kHalves);
+    return checksum(result.c);
+  };
+  EXPECT_EQ(bits(Problem::dense({131, 67, 133})), 0x0E8D257BU);
+  EXPECT_EQ(bits(Problem::dense({20, 140, 300}, Op::kT, Op::kT)), 0xEBFED9C9U);
+  EXPECT_EQ(bits(Problem::dense({3, 5, 2500}, Op::kN, Op::kT)), 0x9E516812U);
+  EXPECT_EQ(bits(Problem::dense({40, 70, 130}, Op::kT, Op::kN, 3)), 0x21704C8EU);
+}
+
+TEST_F(Fp16Products, AreDecidedByTheDevice) {
+  const auto decided = [](const std::function<void(Operation&)>& change) {
+    Operation operation(Problem::dense({9, 8, 800}));
+    change(operation);
+    return run(operation).decision;
+  };
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(decided([](Operation&) {}), kHalves);
+  EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), kFp32);
+  EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), kFp32);
+  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), kFp32);
+  EXPECT_EQ(decided([](Operation& o) { o.a[5] = 1000.0F; }), kHalves);
+  EXPECT_EQ(decided([](Operation& o) { std::fill_n(o.a.begin(), o.a.size() * 9 / 10, 0.0F); }),
+            kFp32);
+  EXPECT_EQ(decided([](Operation& o) {
+              for (std::size_t i = 0; i < o.a.size(); ++i) o.a[i] *= i % 9 == 0 ? 1.0F : 0x1p-30F;
+            }),
+            kFp32);
+}
+
+// By the same kernel: zero times infinity is NaN, and rows without either are as they were.
+TEST_F(Fp16Products, FallBackToFp32WhereOperandsAreNotFinite) {
+  Operation operation(Problem::dense({130, 70, 600}));
+  operation.a[5] = std::numeric_limits<float>::infinity();
+  operation.b[5 * 70 + 3] = 0.0F;
+  const Result result = run(operation);
+  EXPECT_EQ(result.decision, kFp32);
+  EXPECT_TRUE(std::isnan(result.c[3]));
+  EXPECT_TRUE(std::isinf(result.c[4]));
+  EXPECT_TRUE(std::all_of(result.c.begin() + 70, result.c.end(),
+                          [](float value) { return std::isfinite(value); }));
+}
+
+// Elements of 2^-12 beside one of 1 keep 23 bits: with three digits of 8 they would keep 11.
+TEST_F(Fp16Products, KeepSmallElementsBesideLargeOnes) {
+  constexpr std::int64_t k = 512;
+  Operation operation(Problem::dense({1, 1, k}));
+  double expected = 0.0, magnitudes = 0.0;
+  for (std::size_t i = 0; i < k; ++i) {
+    operation.a[i] = i == 0 ? 1.0F : operation.a[i] * 0x1p-12F;
+    if (i == 0) operation.b[i] = 0x1p-12F;
+    const double product = static_cast<double>(operation.a[i]) * operation.b[i];
+    expected += product;
+    magnitudes += std::fabs(product);
+  }
+  const Result result = run(operation);
+  EXPECT_EQ(result.decision, kHalves);
+  EXPECT_LE(std::fabs(result.c[0] - expected), 4e-7 * magnitudes);
+}
+
+}  // namespace
+}  // namespace tilegate::fp16x3
