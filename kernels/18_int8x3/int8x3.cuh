@@ -71,16 +71,18 @@ Candidate candidate(const char* name, const Problem& problem, const Device& devi
           seconds<Six>(launches.more, problem, device)};
 }
 
-// Tiles of 64 columns are the smallest; the split pass has at least 8 rows per group, and up to 8
-// blocks.
+// Tiles of 64 columns are the smallest. The split pass has up to 16 blocks for a chunk's rows;
+// where rows are long, up to 64.
 inline bool fits(const Problem& problem) {
   const auto [m, n, k] = problem.shape;
   const auto tiles = [](std::int64_t extent, int tile) {
     return static_cast<double>(ceil_div(extent, tile));
   };
-  const double blocks = static_cast<double>(problem.batch) *
-                        std::max(tiles(m, kBlockM) * tiles(n, 64) * 12,
-                                 (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * 64.0);
+  const double split_blocks = k > SplitForm::kShortRowsK ? 8.0 * kMaxSplitCluster : 16.0;
+  const double blocks =
+      static_cast<double>(problem.batch) *
+      std::max(tiles(m, kBlockM) * tiles(n, 64) * (TileOrder::kGroupRows / kBlockM),
+               (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * split_blocks);
   return blocks <= static_cast<double>(kMaxBlocks);
 }
 
