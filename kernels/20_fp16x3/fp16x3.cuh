@@ -157,6 +157,7 @@ inline Candidate candidate(const Problem& problem, const Device& device) {
        .rounding_chain = std::max(rounding_chain(k), fp32_rounding_chain(k)),
        .operand_error = kOperandError,
        .workspace_bytes = launches.where.bytes,
+       .decides_on_device = true,
        .enqueue = [launches](const KernelArgs& args,
                              Stream stream) { return enqueue(launches.at(args), args, stream); }},
       0.0};

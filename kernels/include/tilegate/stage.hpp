@@ -65,7 +65,7 @@ struct Choice {
   double operand_error = 0.0;
   std::size_t workspace_bytes = 0;
   // The device decides how it multiplies, and says so in the first word of the workspace, an int32:
-  // the products of parts that it takes per product (6, 8), or 32: plain FP32.
+  // the products of parts that it takes per product (3, 6, 8), or 32: plain FP32.
   bool decides_on_device = false;
   // Enqueues the kernels; neither allocates device memory nor synchronises. M, N, batch > 0.
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
