@@ -31,6 +31,8 @@ struct Tiles64x128x8 : Tiles128x256x16 {
   static constexpr int kHalves = 1, kBlocksPerSm = 4;
   static constexpr cost::BlockCost kCost = {45.1, 0.8, {0.385, 0.81, 0.81, 1.0}};
   using Order = CompilerOrder;
+  template <typename Layout>
+  static constexpr bool kTakes = Layout::kVector;
 };
 
 // `Order` is there to be part of the symbol.

@@ -25,6 +25,16 @@ namespace tilegate::{word} {{
 inline constexpr std::span<const Stage* const> kChoices;
 }}
 """
+NOTHING_TUNED = """#pragma once
+#include <array>
+#include <string_view>
+namespace tilegate::{word} {{
+struct TunedCell {{
+  std::string_view gpu, problem_class, family;
+}};
+inline constexpr std::array<TunedCell, 0> kTuned;
+}}
+"""
 LAUNCHES = Path(__file__).with_name("launches.cpp")
 
 
@@ -90,9 +100,10 @@ def compile_rung(
     variants = any(source.name == "variants.cu" for source in stage.sources)
     with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
         # A stage that chooses among others is compiled without them: they have rows of their own.
-        choices = Path(folder, "tilegate", "choices", f"{stage.word}.hpp")
-        choices.parent.mkdir(parents=True)
-        choices.write_text(NO_CHOICES.format(word=stage.word), encoding="utf-8")
+        for kind, header in (("choices", NO_CHOICES), ("tuned", NOTHING_TUNED)):
+            path = Path(folder, "tilegate", kind, f"{stage.word}.hpp")
+            path.parent.mkdir(parents=True)
+            path.write_text(header.format(word=stage.word), encoding="utf-8")
         for source in stage.sources:
             made = str(Path(folder, f"{source.stem}.o"))
             compiling = ["-Xptxas", "-v", f"-I{folder}", "-c", str(repository / source), "-o", made]
