@@ -15,7 +15,8 @@ using verifier::Case;
 using verifier::Padded;
 
 // Shapes: 0 and 1 in every place, 2 … 17, every tile size and its neighbours, primes, skinny ones;
-// alpha, beta, padding and offsets take turns. Each with integers and with uniform inputs.
+// alpha, beta, padding and offsets take turns. Each with integers and with uniform inputs, on the
+// executor large ones with one of them. A variant has no small shapes.
 std::vector<Case> shape_cases(const Stage& stage);
 
 // Base offsets of 0, 4, 8 and 12 bytes in all combinations, paddings, operands past 2^31 elements,

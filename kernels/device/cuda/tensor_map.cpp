@@ -27,7 +27,7 @@ Encoder find_encoder() {
     return {.status = Status::device_error(
                 "this driver makes no tensor maps: it must be of CUDA 12 or newer")};
   }
-  return {.encode = reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(found)};
+  return {.encode = reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(found), .status = {}};
 }
 
 }  // namespace
