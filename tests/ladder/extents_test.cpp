@@ -2,6 +2,7 @@
 // touched, and the first and last blocks alone run; on a GPU all do.
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include <tilegate/device.hpp>
 
 #include "ladder/case_list.hpp"
+#include "ladder/memory_turn.hpp"
 #include "ladder/stage_test.hpp"
 #include "skips.hpp"
 
@@ -88,6 +90,7 @@ class HugeExtentsTest : public testing::TestWithParam<const Stage*> {
  protected:
   void SetUp() override {
     if (const std::string why = record_cannot_run(stage()); !why.empty()) GTEST_SKIP() << why;
+    if (device::current().is_cuda) turn_.emplace();
     ASSERT_TRUE(stage().prepare().ok());
   }
 
@@ -138,6 +141,9 @@ class HugeExtentsTest : public testing::TestWithParam<const Stage*> {
     if (!device::current().is_cuda) throw;
     GTEST_SKIP() << "the device has no memory for it";
   }
+
+ private:
+  std::optional<MemoryTurn> turn_;  // on a GPU
 };
 
 TEST_P(HugeExtentsTest, Rows) {
