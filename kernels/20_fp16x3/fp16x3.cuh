@@ -17,6 +17,7 @@
 
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/split_plan.hpp>
 #include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -149,11 +150,12 @@ inline Status enqueue(const Launches& launches, const KernelArgs& args, Stream s
                         stream, multiply, args, launches.multiply);
 }
 
-// Of the second kernel on an NVIDIA H200, roughly: a block takes so long for 32 k of its tile.
-inline double seconds(std::int64_t tiles, std::int64_t k, const Device& device) {
-  constexpr double kChunkSeconds = 0.65e-6;
+// On an NVIDIA H200, where halves are taken: a block needs so long for 32 k of its tile.
+inline double seconds(const Problem& problem, std::int64_t tiles, const Device& device) {
+  constexpr double kChunkSeconds = 0.6e-6;
   const std::int64_t rounds = ceil_div(tiles, std::int64_t{device.multiprocessors});
-  return static_cast<double>(rounds * ceil_div(k, kChunkK)) * kChunkSeconds;
+  return static_cast<double>(rounds * ceil_div(problem.shape.k, kChunkK)) * kChunkSeconds +
+         split_seconds(problem, 3.5e-12);
 }
 
 inline Candidate candidate(const Problem& problem, const Device& device) {
@@ -167,7 +169,7 @@ inline Candidate candidate(const Problem& problem, const Device& device) {
        .decides_on_device = true,
        .enqueue = [launches](const KernelArgs& args,
                              Stream stream) { return enqueue(launches.at(args), args, stream); }},
-      seconds(launches.multiply.tiles.order.count * problem.batch, k, device)};
+      seconds(problem, launches.multiply.tiles.order.count * problem.batch, device)};
 }
 
 // The split pass has at least 8 rows per block.
