@@ -84,6 +84,7 @@ __device__ void multiply_random_tiles(float (&acc)[kN / 2], Storage& smem, Choic
   const bool adds = choices.below(4) != 0;
   const auto a = random_tile_of<kMajorA>(smem, choices, 64, swizzle_of_a);
   const auto b = random_tile_of<kMajorB>(smem, choices, kN, swizzle_of_b);
+  device::warpgroup_arrive();
   multiply_add<kType, kN, kMajorA, kMajorB>(acc, a, b, adds);
 }
 
@@ -112,7 +113,6 @@ __device__ std::uint32_t multiply(Storage& smem, Choices& choices, std::uint32_t
         random_float(spread, 23, 254, seed, i * kThreads + threadIdx.x, kStart);
     std::memcpy(&acc[i], &bits, sizeof(bits));
   }
-  device::warpgroup_arrive();
   for (unsigned i = 0; i < 2; ++i) {
     constexpr auto kK = device::Major::kK, kMN = device::Major::kMN;
     const unsigned which = kTransposed ? 1 + choices.below(3) : 0;

@@ -60,6 +60,8 @@ void Multiplications::start(Executor& executor, void* acc, const MatrixProduct& 
     const unsigned first_row = number % kWarpgroupSize / kWarpSize * kRowsOfWarp;
     observe(executor, a, first_row, kRowsOfWarp, site);
     observe(executor, b, 0, n, site);
+    const bool is_first = number % kWarpgroupSize == 0;
+    observer::count_multiplication(is_first ? (kRowsOfA + n) * kBytesOfK : 0, site);
   }
   running_.push_back({registers, started_, open_group_, site});
   executor.warpgroup().start(executor, started_++, {product});
