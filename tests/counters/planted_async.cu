@@ -226,6 +226,7 @@ enum class StoreFault {
   kBeginsBetweenPieces,
   kNamesTooFewCoordinates,
   kStoresBeforeTensor,
+  kStoresPastEnd,
 };
 
 // A box comes from memory by a tensor copy, and goes to the results by a store.
@@ -251,7 +252,8 @@ __global__ void pass_through(float* memory, const __grid_constant__ device::Tens
   if (kFault != StoreFault::kUnfenced) device::fence_async_proxy();
   __syncthreads();  // all have stored
   if (threadIdx.x == 0) {
-    float* const to = memory + kResults + (kFault == StoreFault::kStoresMisaligned ? 1 : 0);
+    float* to = memory + kResults + (kFault == StoreFault::kStoresMisaligned ? 1 : 0);
+    if (kFault == StoreFault::kStoresPastEnd) to = memory + kWords - 124;
     device::store_bulk(to, words, 512);
     if (kFault == StoreFault::kStoresBeforeTensor) device::store_tensor(map, 0, -4, 0, words);
     device::store_commit();
@@ -264,6 +266,19 @@ __global__ void pass_through(float* memory, const __grid_constant__ device::Tens
     words[threadIdx.x] = 0.0F;
   }
   if (kFault == StoreFault::kOverwritesWhileStoring && threadIdx.x == 0) device::store_wait<0>();
+}
+
+// The last thread stores what the others wrote, from word 4 on.
+template <bool kFaulty>
+__global__ void store_of_others(float* memory) {
+  auto& words = *reinterpret_cast<float(*)[2 * kConsumers]>(&device::shared_storage<Storage>());
+  words[threadIdx.x] = memory[threadIdx.x];
+  device::fence_async_proxy();
+  if (!kFaulty) __syncthreads();  // all have written
+  if (threadIdx.x != kConsumers - 1) return;
+  device::store_bulk(memory + kResults, words + 4, 256);
+  device::store_commit();
+  device::store_wait<0>();
 }
 
 template <StoreFault kFault>
@@ -441,6 +456,11 @@ constexpr Plant kPlants[] = {
                 "misaligned copy_tensor at .* of a box that begins at column 2 of elements of 4"),
     PLANT_STORE(kNamesTooFewCoordinates, kStops,
                 "copy_tensor at .* names 2 coordinates of a tensor of 3 dimensions"),
+    PLANT_STORE(kStoresPastEnd, kStops, "outside every operand"),
+    {"StoresWordsOfOthers", launch_warpgroup<store_of_others<true>>,
+     launch_warpgroup<store_of_others<false>>,
+     "race at byte 16 of shared memory: this thread reads at .*; thread \\(4,0,0\\) wrote at",
+     kNowhere},
     {"MultipliesFloatsUnfenced", launch_warpgroup<multiply_floats<FloatFault::kUnfenced>>,
      launch_warpgroup<multiply_floats<FloatFault::kNone>>,
      "reads byte 0 of shared memory, which thread .* did not fence_async_proxy\\(\\) before",
