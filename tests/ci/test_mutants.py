@@ -15,10 +15,15 @@ from tilegate_ci.mutants.rules import RULES, Mutant, apply, mutants_of, read_rul
 from tilegate_ci.mutants.table import (
     KNOWN,
     PAGE,
+    Campaign,
+    FileRow,
     KnownFile,
+    KnownMutant,
+    Survivor,
     campaign_of,
     of_today,
     page,
+    with_others,
 )
 from tilegate_ci.mutants.trial import Baselines, execute, fingerprint
 
@@ -157,6 +162,35 @@ def test_lines_that_have_changed_are_no_longer_in_the_table(tmp_path):
     records = [record_of(Mutant(file, 1, "k", before, "")) for file, before in places]
     kept = of_today(tmp_path, records)
     assert [(record["file"], record["before"]) for record in kept] == [("f.cu", "a;")]
+
+
+def test_files_that_were_not_tried_again_stay_in_the_table(tmp_path):
+    def row(file: str, mutants: int, killed: int) -> FileRow:
+        return FileRow(file=file, mutants=mutants, killed=killed, equivalent=0, does_not_compile=0)
+
+    def survivor(file: str, before: str) -> Survivor:
+        return Survivor(file=file, before=before, after="x", reason="")
+
+    for file in ("again.cu", "kept.cu"):
+        (tmp_path / file).write_text("  a;\n  b;\n")
+    lost = [survivor("kept.cu", before) for before in ("a;", "b;", "gone;")]
+    old = Campaign(
+        preset="cpu",
+        commits=["a" * 40],
+        files=[row("again.cu", 3, 1), row("deleted.cu", 2, 2), row("kept.cu", 9, 6)],
+        survivors=[survivor("again.cu", "a;"), *lost],
+    )
+    new = Campaign(preset="cpu", commits=["b" * 40], files=[row("again.cu", 2, 2)], survivors=[])
+    equivalent = KnownMutant(
+        file="kept.cu", before="b;", after="x", equivalent=True, reason="because"
+    )
+    both = with_others(tmp_path, new, old, [equivalent])
+    assert both.commits == ["a" * 40, "b" * 40]
+    assert [(each.file, each.mutants, each.killed, each.equivalent) for each in both.files] == [
+        ("again.cu", 2, 2, 0),
+        ("kept.cu", 8, 6, 1),
+    ]
+    assert [each.before for each in both.survivors] == ["a;"]
 
 
 def test_the_page_is_what_the_results_say():

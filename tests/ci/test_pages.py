@@ -144,3 +144,14 @@ def test_the_page_of_the_commands_has_them_all():
     scripts = {path.name for path in (REPOSITORY / "ci").iterdir() if path.is_file()}
     scripts = {name for name in scripts if "." not in name} - {"gate", "nvcc"}
     assert {name for name in scripts if f"`ci/{name}" not in table} == set()
+
+
+def test_the_planted_faults_of_the_page_are_there():
+    page = (REPOSITORY / "tests/README.md").read_text("utf-8")
+    section = page.partition("\n## Kinds of faults\n")[2].partition("\n## ")[0]
+    names = re.findall(r"`([\w.]+)`", section)
+    assert len(names) > 30
+    suffixes = {".cpp", ".cu", ".txt"}
+    sources = [path for path in (REPOSITORY / "tests").rglob("*") if path.suffix in suffixes]
+    words = {word for path in sources for word in re.findall(r"[\w.]+", path.read_text("utf-8"))}
+    assert set(names) <= words

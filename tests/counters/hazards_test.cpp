@@ -11,6 +11,7 @@
 #include <tilegate/device.hpp>
 #include <tilegate/device/cpu/executor.hpp>
 
+#include "count.hpp"
 #include "planted.hpp"
 
 namespace tilegate {
@@ -24,6 +25,7 @@ static void PrintTo(const PlantedCall& call, std::ostream* out) { *out << call.n
 
 namespace {
 
+using namespace std::string_literals;
 using planted::Plant;
 using planted::PlantedCall;
 using simt::Schedule;
@@ -154,6 +156,22 @@ INSTANTIATE_TEST_SUITE_P(Planted, ContractTest,
                          [](const auto& tested) {
                            return tested.param.name + ("_" + std::to_string(tested.index));
                          });
+
+const PlantedCall& leaves_element() {
+  const auto calls = planted::planted_calls();
+  return *std::find_if(calls.begin(), calls.end(),
+                       [](const PlantedCall& call) { return call.name == "LeavesElement"s; });
+}
+
+// No launch of the call fails; only its end tells.
+TEST(Count, SaysWhatTheEndOfACallFinds) {
+  const Stage stage{.name = "Planted", .choose = [](const Problem&, const Device&) {
+                      return Choice{.rounding_chain = 1, .enqueue = leaves_element().faulty};
+                    }};
+  const Status status = simt::counted::count(stage, leaves_element().problem).status;
+  EXPECT_TRUE(std::regex_search(status.message(), std::regex(leaves_element().message)))
+      << status.message();
+}
 
 }  // namespace
 }  // namespace tilegate

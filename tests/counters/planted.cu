@@ -190,6 +190,22 @@ __global__ void async_copy_barrier(float* all) {
   memory[threadIdx.x] = other;
 }
 
+// Thread 40 stores word 1 while thread 0 copies word 0, and then, in the same line, word 0.
+template <bool kFaulty>
+__global__ void store_after_async_copy(float* all) {
+  auto& smem = device::shared_storage<Storage>();
+  if (threadIdx.x == 0) {
+    device::copy_async<4>(&smem.words[0], part_of_block(all));
+    device::copy_async_commit();
+  }
+  for (int word = 1; word >= 0; --word) {
+    if (threadIdx.x == 40) smem.words[word] = 2.0F;
+    __syncthreads();
+    if (threadIdx.x == 0) device::copy_async_wait<0>();
+    if (!kFaulty) __syncthreads();
+  }
+}
+
 template <bool kFaulty>
 __global__ void divergent_barrier(float* all) {
   float* const memory = part_of_block(all);
@@ -219,6 +235,13 @@ __global__ void misaligned(float* all) {
   if (threadIdx.x >= 8) return;
   const auto v = device::load_vector<float4>(memory + 4 * threadIdx.x + (kFaulty ? 1 : 0));
   memory[kThreads / 2 + threadIdx.x] = v.x + v.y + v.z + v.w;
+}
+
+// The first half of the vector is memory.
+template <bool kFaulty>
+__global__ void straddling(float* memory) {
+  const float* const last = memory + kWords - (kFaulty ? 2 : 4);
+  if (threadIdx.x == 0) memory[blockIdx.x] = device::load_vector<float4>(last).x;
 }
 
 template <bool kFaulty>
@@ -269,12 +292,16 @@ constexpr Plant kPlants[] = {
           "copy "
           "that thread \\(0,0,0\\) started"),
     PLANT(async_copy_barrier, "race .*; no __syncthreads between"),
+    PLANT(store_after_async_copy,
+          "race at byte 0 .* writes at (.*planted\\.cu:\\d+); thread \\(0,0,0\\) wrote at "
+          "(?!\\1;).*planted\\.cu:\\d+; no __syncthreads between"),
     PLANT(divergent_barrier, "divergent barrier: this thread waits at .*planted\\.cu"),
     PLANT(outside_operand, "thread \\(63,0,0\\): 32-bit store outside every operand, at .*planted"),
     PLANT(outside_shared,
           "thread \\(63,0,0\\): 32-bit load outside every operand, at byte 256 of "
           "256 bytes of shared memory, at .*planted"),
     PLANT(misaligned, "misaligned 128-bit load, at .*planted\\.cu"),
+    PLANT(straddling, "128-bit load outside every operand, at 0x"),
     PLANT(misaligned_shared, "misaligned 64-bit load at byte 4 of shared memory, at .*planted"),
 };
 

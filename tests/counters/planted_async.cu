@@ -231,6 +231,7 @@ enum class StoreFault {
   kBeginsBetweenPieces,
   kNamesTooFewCoordinates,
   kStoresBeforeTensor,
+  kStoresPastEnd,
 };
 
 // A box comes from memory by a tensor copy, and goes to the results by a store.
@@ -256,11 +257,15 @@ __global__ void pass_through(float* memory, const __grid_constant__ device::Tens
   if (kFault != StoreFault::kUnfenced) device::fence_async_proxy();
   __syncthreads();  // all have stored
   if (threadIdx.x == 0) {
-    float* const to = memory + kResults + (kFault == StoreFault::kStoresMisaligned ? 1 : 0);
+    float* to = memory + kResults + (kFault == StoreFault::kStoresMisaligned ? 1 : 0);
+    if (kFault == StoreFault::kStoresPastEnd) to = memory + kWords - 124;
     device::store_bulk(to, words, 512);
-    if (kFault == StoreFault::kStoresBeforeTensor) device::store_tensor(map, 0, -4, 0, words);
+    // Two of four rows are past the end of the tensor: nothing is stored there.
+    device::store_tensor(map, 0, kFault == StoreFault::kStoresBeforeTensor ? -4 : 2, 0, words);
     device::store_commit();
-    if (kFault != StoreFault::kOverwritesWhileStoring && kFault != StoreFault::kLeavesStore) {
+    if (kFault == StoreFault::kOverwritesWhileStoring) {
+      device::store_wait<1>();  // for all but this one
+    } else if (kFault != StoreFault::kLeavesStore) {
       device::store_wait<0>();
     }
   }
@@ -269,6 +274,52 @@ __global__ void pass_through(float* memory, const __grid_constant__ device::Tens
     words[threadIdx.x] = 0.0F;
   }
   if (kFault == StoreFault::kOverwritesWhileStoring && threadIdx.x == 0) device::store_wait<0>();
+}
+
+// The last thread, which runs first in the reverse order, has a store read what the others write.
+template <bool kFaulty>
+__global__ void store_of_others(float* memory) {
+  auto& words = *reinterpret_cast<float(*)[kConsumers]>(&device::shared_storage<Storage>());
+  words[threadIdx.x] = memory[threadIdx.x];
+  device::fence_async_proxy();
+  __syncthreads();  // all have written
+  if (threadIdx.x == kConsumers - 1) {
+    device::store_bulk(memory + kResults, words + 4, 256);
+    device::store_commit();
+    device::store_wait<0>();
+  }
+  if (!kFaulty) __syncthreads();  // the store has read
+  words[threadIdx.x] = 0.0F;
+}
+
+// A store reads what a thread's own copy brings.
+template <bool kFaulty>
+__global__ void store_of_copy(float* memory) {
+  auto& words = *reinterpret_cast<float(*)[kConsumers]>(&device::shared_storage<Storage>());
+  if (threadIdx.x != 0) return;
+  device::copy_async<16>(words + 4, memory);
+  device::copy_async_commit();
+  if (!kFaulty) device::copy_async_wait<0>();
+  device::fence_async_proxy();
+  device::store_bulk(memory + kResults, words + 4, 16);
+  device::store_commit();
+  device::store_wait<0>();
+  if (kFaulty) device::copy_async_wait<0>();
+}
+
+template <bool kFaulty>
+__global__ void store_of_bulk_copy(float* memory) {
+  auto& smem = device::shared_storage<Storage>();
+  if (threadIdx.x != 0) return;
+  device::barrier_init(smem.full[0], 1);
+  device::barrier_init_fence();
+  device::barrier_arrive_expect(smem.full[0], 16);
+  device::copy_bulk(smem.a[0] + 16, memory, 16, smem.full[0]);
+  if (!kFaulty) device::barrier_wait(smem.full[0], 0);
+  device::store_bulk(memory + kResults, smem.a[0] + 16, 16);
+  device::store_commit();
+  device::store_wait<0>();
+  if (kFaulty) device::barrier_wait(smem.full[0], 0);
 }
 
 template <StoreFault kFault>
@@ -454,6 +505,21 @@ constexpr Plant kPlants[] = {
                 "misaligned copy_tensor at .* of a box that begins at column 2 of elements of 4"),
     PLANT_STORE(kNamesTooFewCoordinates, kStops,
                 "copy_tensor at .* names 2 coordinates of a tensor of 3 dimensions"),
+    PLANT_STORE(kStoresPastEnd, kStops, "outside every operand"),
+    {"StoresWordsOfOthers", launch_warpgroup<store_of_others<true>>,
+     launch_warpgroup<store_of_others<false>>,
+     "race at byte 16 of shared memory: this thread reads at .*; thread \\(4,0,0\\) wrote at",
+     kReverse},
+    {"StoresCopyInFlight", launch_warpgroup<store_of_copy<true>>,
+     launch_warpgroup<store_of_copy<false>>,
+     "read of byte 16 of shared memory at .* before the wait of the async copy that thread "
+     "\\(0,0,0\\) started",
+     kReverse},
+    {"StoresBulkCopyInFlight", launch_warpgroup<store_of_bulk_copy<true>>,
+     launch_warpgroup<store_of_bulk_copy<false>>,
+     "read of byte 16 of shared memory at .* before the barrier_wait for the bulk copy that thread "
+     "\\(0,0,0\\) started",
+     kForward},
     PLANT_FLOAT(
         kUnfenced, kNowhere,
         "reads byte 0 of shared memory, which thread .* did not fence_async_proxy\\(\\) before"),

@@ -2,6 +2,7 @@
 // result. One thread per element of C, in blocks of a row.
 #include <cstdint>
 
+#include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 
 #include "planted.hpp"
@@ -17,6 +18,7 @@ enum class Fault {
   kLoadsAfterA,
   kLoadsAAtAlphaZero,
   kRewritesA,
+  kRewritesAByBulkStore,
   kLoadsCAtBetaZero,
   kRewritesPaddingOfC,
   kStoresPaddingOfC,
@@ -29,6 +31,19 @@ enum class Fault {
   kOneThreadWaits,     // and no barrier tells the others
   kStoresTwiceAtOnce,  // the first block, before any barrier
 };
+
+struct Storage {
+  alignas(16) float words[4];
+};
+
+__device__ void store_in_bulk(float* to, const float* from) {
+  auto& words = device::shared_storage<Storage>().words;
+  for (int i = 0; i < 4; ++i) words[i] = from[i];
+  device::fence_async_proxy();
+  device::store_bulk(to, words, sizeof(words));
+  device::store_commit();
+  device::store_wait<0>();
+}
 
 // A load whose value goes nowhere, but which the compiler may not leave out.
 __device__ void load_only(const float* p) {
@@ -62,6 +77,9 @@ __global__ void multiply(KernelArgs args) {
   if (kFault == Fault::kRewritesA && is_first) {
     *const_cast<volatile float*>(a) = *const_cast<const volatile float*>(a);
   }
+  if (kFault == Fault::kRewritesAByBulkStore && is_first) {
+    store_in_bulk(const_cast<float*>(a), args.b);
+  }
   if (kFault == Fault::kLoadsCAtBetaZero && is_last) load_only(c);
   if (kFault == Fault::kLeavesElement && is_last) return;
 
@@ -83,6 +101,7 @@ Status enqueue(const KernelArgs& args, Stream stream) {
   const device::LaunchConfig config{.kernel = "planted",
                                     .blocks = args.batch * args.shape.m,
                                     .threads_x = static_cast<unsigned>(args.shape.n),
+                                    .shared_bytes = sizeof(Storage),
                                     .overlaps_previous = true};
   return device::launch(config, stream, multiply<kFault>, args);
 }
@@ -204,6 +223,7 @@ std::span<const PlantedCall> planted_calls() {
             "load of memory outside every operand, 2 elements after the last of a, at"),
       PLANT(kLoadsAAtAlphaZero, padded(0, 1), "load of a\\(0, 0\\), although alpha or K is 0, at"),
       PLANT(kRewritesA, padded(), "store to a\\(0, 0\\), an input, at"),
+      PLANT(kRewritesAByBulkStore, padded(), "store to a\\(0, 0\\), an input, at .*planted_calls"),
       PLANT(kLoadsCAtBetaZero, padded(1, 0), "load of c\\(3, 5\\), although beta is 0, at"),
       PLANT(kRewritesPaddingOfC, padded(), "load of the padding of c after row 1, column 6 of 6"),
       PLANT(kStoresPaddingOfC, padded(), "store to the padding of c after row 1, column 6 of 6"),

@@ -55,7 +55,7 @@ Padded::operator Problem() const {
   problem.ldc += pad[2];
   const auto stride = [&](Operand operand) {
     const std::int64_t rows = problem.extent(operand).rows + std::max<std::int64_t>(gap, 0);
-    return rows * problem.ld(operand);
+    return rows * problem.ld(operand) + shift[static_cast<std::size_t>(operand)];
   };
   problem.stride_a = gap < 0 ? 0 : stride(Operand::kA);
   problem.stride_b = gap < 0 ? 0 : stride(Operand::kB);
@@ -94,12 +94,14 @@ GuardedMatrix::Layout layout_of(const Problem& problem, Operand operand) {
   const std::int64_t stride = problem.stride(operand);
   const auto offset = static_cast<int>(problem.offset_bytes[static_cast<std::size_t>(operand)]);
   const bool is_shared = problem.batch > 1 && stride == 0;
+  const bool is_batch = problem.batch > 1 && ld > 0;
   return {.rows = rows,
           .cols = cols,
           .ld = ld,
           .offset = offset,
           .batch = is_shared ? 1 : problem.batch,
-          .period = problem.batch > 1 && ld > 0 ? stride / ld : 0};
+          .period = is_batch ? stride / ld : 0,
+          .shift = is_batch ? stride % ld : 0};
 }
 
 std::size_t device_bytes(const Case& test_case) {

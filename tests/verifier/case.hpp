@@ -25,6 +25,7 @@ struct Padded {
   Op op_a = Op::kN, op_b = Op::kN;
   std::int64_t batch = 1;
   std::int64_t gap = 0;  // rows between two matrices of a batch; -1: one A and one B for all
+  std::array<std::int64_t, 3> shift = {0, 0, 0};  // elements beyond that, of A, B and C
 
   operator Problem() const;
 };
@@ -36,7 +37,6 @@ struct Plant {
   float value;
 };
 
-// A batch's strides are multiples of the leading dimensions, so that guards and padding are rows.
 struct Case {
   Problem problem = {};
   Inputs inputs = Inputs::kUniform;

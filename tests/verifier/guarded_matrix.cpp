@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::int64_t kMaxOffset = 16;  // bytes
 
-std::int64_t extent(std::int64_t rows, std::int64_t cols, std::int64_t ld) {
-  return rows == 0 ? 0 : (rows - 1) * ld + cols;
+std::int64_t elements_of(const GuardedMatrix::Layout& layout) {
+  if (layout.all_rows() == 0) return 0;
+  return (layout.all_rows() - 1) * layout.ld + layout.cols + (layout.batch - 1) * layout.shift;
 }
 
 bool same_bits(float a, float b) {
@@ -36,8 +37,7 @@ std::optional<std::size_t> first_difference(const std::vector<float>& was,
 }  // namespace
 
 std::size_t GuardedMatrix::device_bytes(const Layout& layout) {
-  const std::int64_t elements = extent(layout.all_rows(), layout.cols, layout.ld);
-  return static_cast<std::size_t>(2 * kGuard + elements) * sizeof(float) + kMaxOffset;
+  return static_cast<std::size_t>(2 * kGuard + elements_of(layout)) * sizeof(float) + kMaxOffset;
 }
 
 GuardedMatrix::GuardedMatrix(std::string name, const Layout& layout, float filler)
@@ -45,7 +45,7 @@ GuardedMatrix::GuardedMatrix(std::string name, const Layout& layout, float fille
       layout_(layout),
       all_rows_(layout.all_rows()),
       pitch_(layout.cols + std::min(layout.ld - layout.cols, kWindow)),
-      elements_(extent(all_rows_, layout.cols, layout.ld)),
+      elements_(elements_of(layout)),
       buffer_(device_bytes(layout)) {
   const std::int64_t head = kGuard + layout.offset / static_cast<std::int64_t>(sizeof(float));
   const auto total = static_cast<std::int64_t>(buffer_.size() / sizeof(float));
@@ -56,29 +56,29 @@ GuardedMatrix::GuardedMatrix(std::string name, const Layout& layout, float fille
   after_ = before_;
 }
 
-// Whole windows but for the last row, after which the operand ends.
+// Whole windows but for the last row, after which the operand ends; matrix by matrix where they are
+// not whole rows apart.
 Status GuardedMatrix::copy_rows(Image& image, bool to_device) {
-  if (all_rows_ == 0) return {};
   const auto bytes = [](std::int64_t elements) {
     return static_cast<std::size_t>(elements) * sizeof(float);
   };
-  float* host_last = image.rows.data() + (all_rows_ - 1) * pitch_;
-  float* device_last = data_ + (all_rows_ - 1) * layout_.ld;
-  const auto whole = static_cast<std::size_t>(all_rows_ - 1);
-  if (to_device) {
-    if (Status s = device::copy_to_device(data_, bytes(layout_.ld), image.rows.data(),
-                                          bytes(pitch_), bytes(pitch_), whole);
-        !s.ok()) {
-      return s;
-    }
-    return device::copy_to_device(device_last, host_last, bytes(layout_.cols));
+  const std::size_t device_pitch = bytes(layout_.ld), host_pitch = bytes(pitch_);
+  const std::int64_t period = layout_.shift == 0 ? all_rows_ : layout_.period;
+  std::int64_t count = 0;
+  for (std::int64_t row = 0; row < all_rows_; row += count) {
+    const bool is_last = row + 1 == all_rows_;
+    count = is_last ? 1 : std::min(period, all_rows_ - 1 - row);
+    float* const on_device = data_ + row * layout_.ld + row / period * layout_.shift;
+    float* const on_host = image.rows.data() + row * pitch_;
+    const std::size_t width = bytes(is_last ? layout_.cols : pitch_);
+    const auto rows = static_cast<std::size_t>(count);
+    const Status status =
+        to_device
+            ? device::copy_to_device(on_device, device_pitch, on_host, host_pitch, width, rows)
+            : device::copy_to_host(on_host, host_pitch, on_device, device_pitch, width, rows);
+    if (!status.ok()) return status;
   }
-  if (Status s = device::copy_to_host(image.rows.data(), bytes(pitch_), data_, bytes(layout_.ld),
-                                      bytes(pitch_), whole);
-      !s.ok()) {
-    return s;
-  }
-  return device::copy_to_host(host_last, device_last, bytes(layout_.cols));
+  return {};
 }
 
 Status GuardedMatrix::upload() {

@@ -27,12 +27,12 @@ class GuardedMatrix {
     std::vector<float> head, rows, tail;
   };
 
-  // Where the matrix lies. With a batch, `period` rows from one matrix to the next; the rows
-  // between them are padding.
+  // Where the matrix lies. With a batch, `period` rows and `shift` elements from one matrix to the
+  // next; the rows between them are padding. No image has the elements of the shift.
   struct Layout {
     std::int64_t rows, cols, ld;
     int offset = 0;  // bytes
-    std::int64_t batch = 1, period = 0;
+    std::int64_t batch = 1, period = 0, shift = 0;
 
     std::int64_t all_rows() const { return batch == 0 ? 0 : (batch - 1) * period + rows; }
   };

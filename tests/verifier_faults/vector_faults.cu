@@ -1,5 +1,5 @@
 // The double-buffered kernel of the ladder behind conditions that let vectors through where rows do
-// not consist of whole ones.
+// not consist of whole ones, or where the products of a batch do not begin with one.
 #include <tilegate/common/warp_tiles.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -28,35 +28,48 @@ bool starts_rows_aligned(const Problem& problem, Operand operand) {
          problem.ld(operand) % 4 == 0;
 }
 
-// `kForgets` of the operands are not asked for the width of their rows.
-template <bool kForgetsA, bool kForgetsBAndC>
+// `kForgets` of the operands are not asked for the width of their rows, or all for their strides.
+template <bool kForgetsA, bool kForgetsBAndC, bool kForgetsStrides>
 Choice choose_vectors(const Problem& problem, const Device& /*device*/) {
+  Problem asked = problem;
+  if (kForgetsStrides) asked.batch = 1;
   const auto allows = [&](Operand operand, bool forgets) {
-    return forgets ? starts_rows_aligned(problem, operand) : allows_vectors(problem, operand);
+    return forgets ? starts_rows_aligned(asked, operand) : allows_vectors(asked, operand);
   };
   const bool vectors = allows(Operand::kA, kForgetsA) && allows(Operand::kB, kForgetsBAndC) &&
                        allows(Operand::kC, kForgetsBAndC);
   const auto kernel = vectors ? vector_sgemm<true> : vector_sgemm<false>;
-  return serial_choice<Config::Grid>(problem, [kernel](const KernelArgs& args, Stream stream) {
+  return serial_choice<Config::Grid>(problem, [kernel](KernelArgs args, Stream stream) {
     const device::LaunchConfig launch{
         .kernel = "planted vectors",
         .blocks = Config::Grid::num_blocks(args.shape),
         .threads_x = Config::kNumThreads,
         .shared_bytes = sizeof(double_buffered::SharedStorage<Config>)};
-    return device::launch(launch, stream, kernel, args);
+    Status status;
+    for (std::int64_t product = 0; product < args.batch && status.ok(); ++product) {
+      status = device::launch(launch, stream, kernel, args);
+      args.a += args.stride_a;
+      args.b += args.stride_b;
+      args.c += args.stride_c;
+    }
+    return status;
   });
 }
 
-template <bool kForgetsA, bool kForgetsBAndC>
+template <bool kForgetsA, bool kForgetsBAndC, bool kForgetsStrides>
 constexpr Stage make_vector_stage(std::string_view name) {
-  return make_stage(name, kWarpTileSizes<SmallTiles>, choose_vectors<kForgetsA, kForgetsBAndC>);
+  Stage stage = make_stage(name, kWarpTileSizes<SmallTiles>,
+                           choose_vectors<kForgetsA, kForgetsBAndC, kForgetsStrides>);
+  stage.takes_batches = true;
+  return stage;
 }
 
 std::span<const Stage> vector_faults() {
   static constexpr Stage kStages[] = {
-      make_vector_stage<false, false>("RightVectors"),
-      make_vector_stage<true, false>("RaggedVectorsOfA"),
-      make_vector_stage<false, true>("RaggedVectorsOfBAndC"),
+      make_vector_stage<false, false, false>("RightVectors"),
+      make_vector_stage<true, false, false>("RaggedVectorsOfA"),
+      make_vector_stage<false, true, false>("RaggedVectorsOfBAndC"),
+      make_vector_stage<false, false, true>("VectorsOfShiftedProducts"),
   };
   return kStages;
 }

@@ -27,6 +27,7 @@ from tilegate_ci.mutants.table import (
     campaign_of,
     of_today,
     page,
+    with_others,
 )
 
 EXIT_CODES = {0: "every mutant was seen", 1: "some survived", 2: "error"}
@@ -58,7 +59,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--survivors", action="store_true", help="try the journal's survivors again"
     )
     command.add_argument("--journal", type=Path, help="default: build/mutants-PRESET.jsonl")
-    how = f"write {RESULTS.as_posix()} and its page from the journals, and try nothing"
+    how = f"write what the journals have to {RESULTS.as_posix()} and its page, and try nothing"
     command.add_argument("--update", action="store_true", help=how)
     command.add_argument("--commit", metavar="SHA", help="where git cannot say it")
     add_repository(command)
@@ -121,14 +122,15 @@ def _journal(repository: Path, preset: str) -> Path:
 
 def _update(repository: Path) -> int:
     listed = _known(repository)
-    campaigns = []
+    campaigns = {
+        each.preset: each for each in formats.load(ResultsFile, repository / RESULTS).campaigns
+    }
     for preset in DEVICES:
         records = of_today(repository, MutantJournal(_journal(repository, preset)).read())
-        if records:
-            campaigns.append(campaign_of(preset, records, listed))
-    if not campaigns:
-        raise GateError(f"no journal {_journal(repository, 'cpu')}: run `ci/gate mutants` first")
-    write_text(repository / RESULTS, formats.to_text(ResultsFile(schema=1, campaigns=campaigns)))
+        new = campaign_of(preset, records, listed)
+        campaigns[preset] = with_others(repository, new, campaigns.get(preset, new), listed)
+    results = ResultsFile(schema=1, campaigns=[*campaigns.values()])
+    write_text(repository / RESULTS, formats.to_text(results))
     write_text(repository / PAGE, page(repository))
     print(f"{RESULTS}, {PAGE}: written")
     return 0

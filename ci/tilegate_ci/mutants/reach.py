@@ -53,6 +53,17 @@ GROUPS = {
             of_rungs=True,
         ),
         Group(
+            "core",
+            "problems and plans",
+            ("kernels/core/*.cpp",),
+            (
+                r"api\..*",
+                r"ladder\.(SharedMemory|AsyncCopy|Sgemm)\.(ErrorsAreValues|BlasSemantics)",
+                r"ladder\.AsyncCopy\.MemoryContract",
+            ),
+            ("api_test", "ladder_test"),
+        ),
+        Group(
             "verifier",
             "verifier",
             ("tests/verifier/*.c*", "tests/verifier/*.hpp"),

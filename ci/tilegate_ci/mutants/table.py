@@ -108,6 +108,38 @@ def campaign_of(
     return Campaign(preset=preset, commits=commits, files=rows, survivors=survivors)
 
 
+def with_others(
+    repository: Path, new: Campaign, old: Campaign, listed: Iterable[KnownMutant]
+) -> Campaign:
+    """Also the files of `old` that were not tried again, as they were then. Of their survivors go
+    those whose line has changed, and those that are known to be equivalent by now."""
+    tried = {row.file for row in new.files}
+    known = {each.key: each for each in listed}
+    rows = {row.file: row for row in old.files if row.file not in tried}
+    survivors = []
+    for survivor in old.survivors:
+        row, explained = rows.get(survivor.file), known.get(survivor.key)
+        if row is None:
+            continue
+        path = repository / row.file
+        lines = read_text(path).splitlines() if path.exists() else []
+        if survivor.before not in [line.strip() for line in lines]:
+            row = row.model_copy(update={"mutants": row.mutants - 1})
+        elif explained and explained.equivalent:
+            row = row.model_copy(update={"equivalent": row.equivalent + 1})
+        else:
+            reason = explained.reason if explained else ""
+            survivors.append(survivor.model_copy(update={"reason": reason}))
+        rows[row.file] = row
+    kept = [row for row in rows.values() if (repository / row.file).exists()]
+    return Campaign(
+        preset=new.preset,
+        commits=sorted({*new.commits, *old.commits}),
+        files=sorted([*new.files, *kept], key=lambda row: row.file),
+        survivors=sorted([*new.survivors, *survivors], key=lambda each: each.key),
+    )
+
+
 def page(repository: Path) -> str:
     """The page with its tables as results.json has them."""
     path = repository / PAGE
