@@ -102,7 +102,7 @@ TEST_P(ConfigurationsTest, MatchReference) {
     EXPECT_TRUE(seen.insert(configuration).second) << configuration << " is there twice";
     verifier::Case test_case = this->test_case();
     test_case.configuration = configuration;
-    const verifier::Verdict verdict = verify(stage(), test_case);
+    const verifier::Verdict verdict = verify(stage(), test_case, orders_of(test_case));
     EXPECT_TRUE(verdict.ok) << verdict.report;
   }
 }

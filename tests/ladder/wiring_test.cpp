@@ -164,6 +164,20 @@ TEST(Wiring, EveryStageHasEveryCase) {
   EXPECT_EQ(registered.size(), expected) << "suites or stages that nobody knows";
 }
 
+// Neither order of the executor is spared: each has a third of the cases of a long table.
+TEST(Wiring, BothOrdersHaveTheirTurns) {
+  for (const Suite& suite : kSuites) {
+    if (suite.least < 60) continue;
+    std::map<verifier::Order, std::size_t> turns;
+    for (const Case& test_case : suite.table(*catalogue().front().stage)) {
+      for (const verifier::Order order : orders_of(test_case)) ++turns[order];
+    }
+    for (const verifier::Order order : verifier::kBothOrders) {
+      EXPECT_GE(3 * turns[order], suite.least) << suite.name;
+    }
+  }
+}
+
 TEST(Wiring, EveryFolderIsInTheCatalogue) {
   std::set<std::string> catalogued;
   for (const CatalogueEntry& entry : catalogue()) {
