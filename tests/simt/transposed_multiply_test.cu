@@ -17,7 +17,6 @@ namespace tilegate::transposed_multiply_test {
 using device::Major;
 
 constexpr unsigned kM = 64, kN = 128, kK = 16;
-constexpr unsigned kBoxRows = 64;  // of a or b, in a box of 128 bytes along the rows
 
 struct SharedStorage {
   alignas(1024) std::uint16_t a[kM * kK];
@@ -25,16 +24,20 @@ struct SharedStorage {
   device::Barrier full;
 };
 
-// Along k: boxes of lines of 32 bytes, swizzled so; along the rows: one box per 64 rows, of 16
-// lines of 128 bytes.
+// Of a or b, in a box of 16 lines along the rows: as many as the swizzle's width holds.
+__host__ __device__ constexpr unsigned box_rows(device::Swizzle swizzle) {
+  return width_of(swizzle) / 2;
+}
+
+// Along k: one box, of lines of 32 bytes, swizzled so; along the rows: one after the other.
 template <Major kMajor>
 __device__ void copy_tile(std::uint16_t* to, const device::TensorMap& map, unsigned rows,
-                          device::Barrier& full) {
+                          device::Swizzle swizzle, device::Barrier& full) {
 #if TILEGATE_TEST_ASYNC
   if (kMajor == Major::kK) {
     device::copy_tensor(to, map, 0, 0, full);
   } else {
-    for (unsigned row = 0; row < rows; row += kBoxRows) {
+    for (unsigned row = 0; row < rows; row += box_rows(swizzle)) {
       device::copy_tensor(to + row * kK, map, static_cast<int>(row), 0, full);
     }
   }
@@ -42,32 +45,37 @@ __device__ void copy_tile(std::uint16_t* to, const device::TensorMap& map, unsig
 }
 
 template <Major kMajor>
-__device__ device::MatrixDescriptor tile_of(const std::uint16_t* tile) {
+__device__ device::MatrixDescriptor tile_of(const std::uint16_t* tile, device::Swizzle swizzle) {
   if (kMajor == Major::kK) {
     return device::matrix_descriptor(tile, device::Swizzle::k32Bytes, 16, 8 * 32);
   }
-  return device::matrix_descriptor(tile, device::Swizzle::k128Bytes, kBoxRows * kK * 2, 8 * 128);
+  const unsigned box = box_rows(swizzle) * kK * 2, eight_lines = 8 * width_of(swizzle);
+  if (swizzle == device::Swizzle::kNone) {
+    return device::matrix_descriptor(tile, swizzle, eight_lines, box);
+  }
+  return device::matrix_descriptor(tile, swizzle, box, eight_lines);
 }
 
 // c[thread][i] ← the accumulators.
 template <Major kMajorA, Major kMajorB>
 __global__ void multiply(const __grid_constant__ device::TensorMap a,
-                         const __grid_constant__ device::TensorMap b, float* c) {
+                         const __grid_constant__ device::TensorMap b, device::Swizzle swizzle,
+                         float* c) {
 #if TILEGATE_TEST_ASYNC
   auto& shared = device::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
     device::barrier_init(shared.full, 1);
     device::barrier_init_fence();
     device::barrier_arrive_expect(shared.full, sizeof(shared.a) + sizeof(shared.b));
-    copy_tile<kMajorA>(shared.a, a, kM, shared.full);
-    copy_tile<kMajorB>(shared.b, b, kN, shared.full);
+    copy_tile<kMajorA>(shared.a, a, kM, swizzle, shared.full);
+    copy_tile<kMajorB>(shared.b, b, kN, swizzle, shared.full);
   }
   __syncthreads();  // the barrier is made
   device::barrier_wait(shared.full, 0);
   float acc[kN / 2] = {};
   device::warpgroup_arrive();
-  device::warpgroup_mma_f16<kN, kMajorA, kMajorB>(acc, tile_of<kMajorA>(shared.a),
-                                                  tile_of<kMajorB>(shared.b));
+  device::warpgroup_mma_f16<kN, kMajorA, kMajorB>(acc, tile_of<kMajorA>(shared.a, swizzle),
+                                                  tile_of<kMajorB>(shared.b, swizzle));
   device::warpgroup_commit();
   device::warpgroup_wait<0>();
   device::warpgroup_results(acc);
@@ -97,15 +105,15 @@ class Matrix {
     return bits;
   }
 
-  device::TensorLayout layout(Major major, std::uint16_t* data) const {
+  device::TensorLayout layout(Major major, device::Swizzle swizzle, std::uint16_t* data) const {
     const bool along_k = major == Major::kK;
     const unsigned columns = along_k ? kK : rows_;
     return {.data = data,
             .element_bytes = 2,
             .size = {columns, along_k ? rows_ : kK, 1},
             .stride_bytes = {0, 2 * columns, 0},
-            .box = {along_k ? kK : kBoxRows, along_k ? rows_ : kK, 1},
-            .swizzle = along_k ? device::Swizzle::k32Bytes : device::Swizzle::k128Bytes};
+            .box = {along_k ? kK : box_rows(swizzle), along_k ? rows_ : kK, 1},
+            .swizzle = along_k ? device::Swizzle::k32Bytes : swizzle};
   }
 
  private:
@@ -114,18 +122,18 @@ class Matrix {
 };
 
 template <Major kMajorA, Major kMajorB>
-void expect_multiplies() {
+void expect_multiplies(device::Swizzle swizzle) {
   const Matrix a(kM, 1), b(kN, 2);
   const DeviceArray<std::uint16_t> lines_a(a.lines(kMajorA)), lines_b(b.lines(kMajorB));
   device::TensorMap maps[2];
-  ASSERT_TRUE(is_ok(device::make_tensor_map(a.layout(kMajorA, lines_a.data()), &maps[0])));
-  ASSERT_TRUE(is_ok(device::make_tensor_map(b.layout(kMajorB, lines_b.data()), &maps[1])));
+  ASSERT_TRUE(is_ok(device::make_tensor_map(a.layout(kMajorA, swizzle, lines_a.data()), &maps[0])));
+  ASSERT_TRUE(is_ok(device::make_tensor_map(b.layout(kMajorB, swizzle, lines_b.data()), &maps[1])));
   const device::LaunchConfig config{
       .kernel = "multiply", .blocks = 1, .threads_x = 128, .shared_bytes = sizeof(SharedStorage)};
   for_each_schedule([&] {
     const DeviceArray<float> c(128 * kN / 2);
-    ASSERT_TRUE(is_ok(
-        device::launch(config, nullptr, multiply<kMajorA, kMajorB>, maps[0], maps[1], c.data())));
+    ASSERT_TRUE(is_ok(device::launch(config, nullptr, multiply<kMajorA, kMajorB>, maps[0], maps[1],
+                                     swizzle, c.data())));
     const std::vector<float> found = c.to_host();
     for (unsigned i = 0; i < found.size(); ++i) {
       const unsigned thread = i / (kN / 2), value = i % (kN / 2);
@@ -139,10 +147,13 @@ void expect_multiplies() {
 }
 
 TEST_F(Async, MultipliesTransposedTiles) {
-  expect_multiplies<Major::kK, Major::kK>();
-  expect_multiplies<Major::kMN, Major::kK>();
-  expect_multiplies<Major::kK, Major::kMN>();
-  expect_multiplies<Major::kMN, Major::kMN>();
+  expect_multiplies<Major::kK, Major::kK>(device::Swizzle::k32Bytes);
+  for (const auto swizzle : {device::Swizzle::kNone, device::Swizzle::k32Bytes,
+                             device::Swizzle::k64Bytes, device::Swizzle::k128Bytes}) {
+    expect_multiplies<Major::kMN, Major::kK>(swizzle);
+    expect_multiplies<Major::kK, Major::kMN>(swizzle);
+    expect_multiplies<Major::kMN, Major::kMN>(swizzle);
+  }
 }
 
 }  // namespace tilegate::transposed_multiply_test
