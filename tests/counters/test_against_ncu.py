@@ -94,7 +94,7 @@ def test_asynchronous_hardware_is_counted_as_by_the_gpu(
             elif values != {counted[name][counter]}:
                 differences.append(f"{name} {counter}: {values}, here {counted[name][counter]}")
     assert not differences, "\n".join(differences)
-    assert sorted(unmeasured) == load("cases.json")["unmeasured_counters"]
+    assert sorted(unmeasured) == load("cases.json").get("unmeasured_counters", [])
 
 
 def test_wavefronts_of_the_pipe_are_within_arbitration(
