@@ -5,120 +5,23 @@
 // several blocks, whose partial sums go to the workspace. A second kernel adds these in a fixed
 // order, so that the same call gives the same bits. Where C has fewer tiles than there are
 // multiprocessors, all of them are split. What limits it: the traffic of the partial sums, and the
-// second launch.
+// second launch. The kernels are in stream_k.cuh; here is how a plan splits.
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include <tilegate/common/cost_model.hpp>
-#include <tilegate/common/interleaved_loop.cuh>
 #include <tilegate/common/interleaved_plan.cuh>
-#include <tilegate/common/sliced_store.cuh>
-#include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
+
+#include "stream_k.cuh"
 
 namespace tilegate::stream_k {
 
 // Less is not worth a partial sum.
 constexpr std::int64_t kMinTilesPerPart = 4;  // of K
 constexpr std::int64_t kMostSplits = 16;      // where more would not be in one round
-constexpr int kAddThreads = 256;
-constexpr unsigned kInFlight = 8;  // partial sums that a thread loads at a time
-
-// The first `head` tiles take a block each. Each of the `tail` others takes `splits` blocks: first
-// all that begin at k tile 0, tile by tile, then those that go on, and so forth. Their partial sums
-// lie in this order in the workspace, each a whole tile.
-struct TailSplit {
-  TileWalk walk;
-  unsigned head, tail, splits;
-
-  __device__ bool is_partial(unsigned block) const { return block >= head; }
-  __device__ unsigned tile(unsigned block) const {
-    return is_partial(block) ? head + (block - head) % tail : block;
-  }
-  template <typename Config>
-  __device__ interleaved::KTiles<Config> k_tiles(unsigned block, std::int64_t k) const {
-    auto tiles = interleaved::KTiles<Config>::all(k);
-    if (!is_partial(block)) return tiles;
-    const std::int64_t all = tiles.end, part = (block - head) / tail;
-    tiles.begin = static_cast<int>(all * part / splits);
-    tiles.end = static_cast<int>(all * (part + 1) / splits);
-    return tiles;
-  }
-};
-
-template <typename Config>
-constexpr std::int64_t kTileWords = std::int64_t{Config::kBlockM} * Config::kBlockN;
-
-// Where a block stores: in C, or, as its partial sum, in a tile of the workspace.
-template <typename Config>
-__device__ KernelArgs target(const KernelArgs& args, const TileWalk::Place& place,
-                             const TailSplit& split, unsigned block) {
-  if (!split.is_partial(block)) return interleaved::from_tile<Config>(args, place);
-  KernelArgs to = args;
-  to.c = static_cast<float*>(args.workspace) + (block - split.head) * kTileWords<Config>;
-  to.ldc = Config::kBlockN;
-  to.shape = {Config::kBlockM, Config::kBlockN, 0};
-  to.alpha = 1.0F;
-  to.beta = 0.0F;
-  return to;
-}
-
-// `Order` is there to be part of the symbol.
-template <typename Config, typename Layout, typename Order>
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args, TailSplit split) {
-  device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
-  auto& smem = device::shared_storage<interleaved::SharedStorage<Config, Layout>>();
-  const TileWalk::Place place = split.walk.place(split.tile(blockIdx.x));
-  if (threadIdx.x == 0) smem.place = place;
-  float acc[Config::kThreadM][Config::kThreadN]{};
-  interleaved::Loop<Config, Layout>(args, place, split.k_tiles<Config>(blockIdx.x, args.shape.k))
-      .multiply(acc);
-  __syncthreads();  // the place is stored before anyone reads it
-  interleaved::store_tile<Config, Layout>(target<Config>(args, smem.place, split, blockIdx.x), acc);
-}
-
-// C ← alpha·(sum of the partial sums, first part first) + beta·C in the tail; four columns per
-// thread.
-template <typename Config, bool kVector>
-__global__ void __launch_bounds__(kAddThreads) add(KernelArgs args, TailSplit split) {
-  constexpr unsigned kBlocksPerTile = kTileWords<Config> / 4 / kAddThreads;
-  const unsigned tile = blockIdx.x / kBlocksPerTile;
-  const unsigned word = (blockIdx.x % kBlocksPerTile * kAddThreads + threadIdx.x) * 4;
-  const unsigned row = word / Config::kBlockN, col = word % Config::kBlockN;
-  const KernelArgs to = interleaved::from_tile<Config>(args, split.walk.place(split.head + tile));
-  if (row >= to.shape.m || col >= to.shape.n) return;
-  const float* partial =
-      static_cast<const float*>(args.workspace) + tile * kTileWords<Config> + word;
-  auto sum = device::load_vector<float4>(partial);
-  for (unsigned first = 1; first < split.splits; first += kInFlight) {
-    float4 v[kInFlight];  // all loads before the first sum: they are in flight together
-#pragma unroll
-    for (unsigned i = 0; i < kInFlight; ++i) {
-      partial += split.tail * kTileWords<Config>;
-      if (first + i < split.splits) v[i] = device::load_vector<float4>(partial);
-    }
-#pragma unroll
-    for (unsigned i = 0; i < kInFlight; ++i) {
-      if (first + i >= split.splits) break;
-      sum = make_float4(sum.x + v[i].x, sum.y + v[i].y, sum.z + v[i].z, sum.w + v[i].w);
-    }
-  }
-  store4<kVector>(to, row, col, sum);
-}
-
-template <typename Config>
-constexpr auto kernel_for =
-    []<typename Layout>(Layout) -> interleaved::KernelOf<KernelArgs, TailSplit> {
-  if constexpr (Config::template kTakes<Layout>) {
-    return {sgemm<Config, Layout, typename Config::Order>,
-            sizeof(interleaved::SharedStorage<Config, Layout>)};
-  }
-  return {};
-};
 
 // Of one size of tiles, the plan with the best number of splits.
 template <typename Config>

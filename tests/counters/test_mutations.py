@@ -136,7 +136,7 @@ BARRIERS = [
         (INTERLEAVED, "13_interleaved/interleaved.cu", "Interleaved"),
         (SLICED_STORE, "13_interleaved/interleaved.cu", "Interleaved"),
         ("13_interleaved/interleaved.cuh", "13_interleaved/interleaved.cu", "Interleaved"),
-        ("14_stream_k/stream_k.cu", "14_stream_k/stream_k.cu", "StreamK"),
+        ("14_stream_k/stream_k.cuh", "14_stream_k/stream_k.cu", "StreamK"),
         (ASYNC, "15_async_copy/async_copy.cu", "AsyncCopy"),
         (RESULTS, "15_async_copy/async_copy.cu", "AsyncCopy"),
         ("16_packed/pack.cuh", "16_packed/packed.cu", "Packed"),
