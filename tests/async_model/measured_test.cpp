@@ -1,6 +1,6 @@
 // What a GPU gave for random cases, this build's device gives, too, bit for bit: the executor for
-// some of them, a GPU for all. measured/floats.txt is what `async_cases 0 10000 100` printed;
-// copies.txt says what it holds.
+// some of them, a GPU for all. measured/floats.txt and transposed.txt are what
+// `async_cases 0 10000 100` printed; copies.txt says what it holds.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -90,6 +90,11 @@ TEST_F(Measured, CopiesOnAnH200) {
 TEST_F(Measured, FloatsOnAnH200) {
   const bool is_cuda = device::current().is_cuda;
   EXPECT_EQ(expect_as_measured("floats.txt", is_cuda ? 100 : 1), is_cuda ? 60000U : 600U);
+}
+
+TEST_F(Measured, FloatsWithLinesAlongTheRowsOnAnH200) {
+  const bool is_cuda = device::current().is_cuda;
+  EXPECT_EQ(expect_as_measured("transposed.txt", is_cuda ? 100 : 1), is_cuda ? 40000U : 400U);
 }
 
 }  // namespace
