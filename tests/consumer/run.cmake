@@ -15,7 +15,7 @@ if(CONSUMER STREQUAL "installed")
   call(--install ${BUILD} --prefix ${FOLDER}/prefix)
   set(options -DCMAKE_PREFIX_PATH=${FOLDER}/prefix)
 else()
-  set(options -DTILEGATE_SOURCE=${SOURCE} -DCMAKE_BUILD_TYPE=Debug)  # compiles soonest
+  set(options -DTILEGATE_SOURCE=${SOURCE} -DCMAKE_BUILD_TYPE=None)  # compiles soonest
   if(DEVICE)
     list(APPEND options -DTILEGATE_DEVICE=${DEVICE})
   endif()

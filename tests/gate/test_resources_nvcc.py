@@ -56,8 +56,7 @@ def test_nvcc_catches_a_forced_spill(tmp_path, capsys):
         pytest.skip(f"needs nvcc: {problem}")
     rung = copy_of_rung(tmp_path, "04_blocktile_1d", "Blocktile1D")
     command = ["resources", "--repository", str(tmp_path), "--arch", "90a"]
-    assert main([*command, "--update"]) == 0
-    assert main(command) == 0
+    assert main([*command, "--update"]) == 0  # that it then finds no change is a job of ci.yml
     capsys.readouterr()
     text, edits = re.subn(
         r"__launch_bounds__\([^)]*\)", "__launch_bounds__(256, 4)", rung.read_text()

@@ -36,8 +36,8 @@ std::string name_stage(const testing::TestParamInfo<const Stage*>& info);
 // making the cases of all stages takes longer than running many a suite of one.
 std::vector<StageCase> for_every_stage(std::vector<verifier::Case> (*table)(const Stage&));
 
-// The orders in which the executor runs a case: one of both, in turn. What depends on the order is a
-// race, which RepeatableTest and the tests labelled `watched` look for; TILEGATE_THOROUGH=1 runs
+// The orders in which the executor runs a case: one of both, in turn. What depends on the order is
+// a race, which RepeatableTest and the tests labelled `watched` look for; TILEGATE_THOROUGH=1 runs
 // each case in both, and so does a GPU, which keeps its own.
 std::span<const verifier::Order> orders_of(const verifier::Case& test_case);
 

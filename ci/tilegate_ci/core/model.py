@@ -140,7 +140,7 @@ class Summary(Open):
 
     @property
     def decisive(self) -> Metric:
-        return next(metric for metric in DECISIVE if metric in self.summary)
+        return next(metric for metric in DECISIVE if getattr(self, metric) is not None)
 
 
 Series = Annotated[list[Positive], Field(min_length=1)]

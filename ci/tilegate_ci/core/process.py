@@ -23,7 +23,7 @@ class Reading(Summary):
     @property
     def log_ratio(self) -> float:
         """What the gate compares: log(time of cuBLAS / time of the rung) where there is one."""
-        return math.log(self.summary[self.decisive])
+        return math.log(getattr(self, self.decisive))
 
 
 class Conditions(Model):

@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -28,6 +29,10 @@ class Sitting:
     arms: Mapping[Arm, Mapping[int, Process]]
     void: int
     made_on: str  # GPU, software, commit
+
+    @cached_property
+    def baseline(self) -> "Baseline":
+        return baseline(self.suite)
 
 
 def sittings(recordings: Sequence[Recording]) -> list[Sitting]:

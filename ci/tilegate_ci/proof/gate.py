@@ -83,7 +83,7 @@ def identical_code(
         return []
     outcomes = []
     for other in others:
-        stored = baseline(other.suite)
+        stored = other.baseline
         for start in range(len(sitting.suite)):
             turned = [*sitting.suite[start:], *sitting.suite[:start]]
             draw = random.Random(f"{SEED}:{sitting.name}:{start}")
@@ -119,9 +119,7 @@ def baselines_for(arm: Arm, others: Sequence[Sitting]) -> list[Baseline]:
     alone = [list(other.arms.get(Arm(arm.rung), {}).values()) for other in others]
     enough = [len(processes) >= SCREEN for processes in alone]
     return [
-        Baseline(
-            baseline(processes if sound else other.suite).log_ratio, baseline(other.suite).delta
-        )
+        Baseline((baseline(processes) if sound else other.baseline).log_ratio, other.baseline.delta)
         for other, processes, sound in zip(others, alone, enough)
         if sound or not any(enough)
     ]

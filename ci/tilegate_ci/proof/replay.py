@@ -11,7 +11,7 @@ from tilegate_ci.core.model import MIN_DELTA
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import paired
 from tilegate_ci.proof import simulate
-from tilegate_ci.proof.data import Rate, Sitting, baseline, by_sitting, seconds
+from tilegate_ci.proof.data import Rate, Sitting, by_sitting, seconds
 from tilegate_ci.proof.gate import (
     SCREEN,
     SEED,
@@ -80,7 +80,7 @@ def others_of(everything: Sequence[Sitting], sitting: Sitting) -> list[Sitting]:
 
 def narrow(sitting: Sitting) -> list[str]:
     """The benchmarks whose delta is 1 %, by the sitting's own spread."""
-    delta = baseline(sitting.suite).delta
+    delta = sitting.baseline.delta
     return [name for name in sitting.names if delta[name] <= MIN_DELTA]
 
 
@@ -181,7 +181,7 @@ def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
         outcomes = changed_code(sitting, others_of(everything, sitting), arm)
         hits = sum(any(map(outcome.blocked, outcome.verdicts)) for outcome in outcomes)
         runs[sitting.name] = (hits, len(outcomes), min(1, len(outcomes)))
-        delta = baseline(sitting.suite).delta
+        delta = sitting.baseline.delta
         slow = [n for n in names if n in slower and statistics.median(slower[n]) > 2 * delta[n]]
         blocked = sum(outcome.blocked(name) for outcome in outcomes for name in slow)
         benchmarks[sitting.name] = (blocked, len(outcomes) * len(slow), len(slow))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from tilegate_ci.core.model import MIN_DELTA
 from tilegate_ci.judge import paired
@@ -148,8 +148,10 @@ def _judge(screen: Array, pairs: Array, delta: Array) -> Judged:
         alpha, confidence = share * paired.ALPHA, 1 - share * (1 - paired.UPPER)
         mean = pairs[:, :count].mean(axis=1)
         error = np.maximum(pairs[:, :count].std(axis=1, ddof=1) / np.sqrt(count), 1e-12)
-        slower, faster = (stats.t.sf((sign * mean - delta) / error, count - 1) for sign in (1, -1))
-        passed = mean + stats.t.ppf(confidence, count - 1) * error < delta
+        slower, faster = (
+            special.stdtr(count - 1, (delta - sign * mean) / error) for sign in (1, -1)
+        )
+        passed = mean + special.stdtrit(count - 1, confidence) * error < delta
         for run in np.flatnonzero(flagged.any(axis=1) & (used == 0)):
             names = np.flatnonzero(flagged[run])
             hit = np.array(paired.holm(list(slower[run, names]), alpha))

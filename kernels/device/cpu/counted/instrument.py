@@ -88,7 +88,8 @@ class Instrumenter:
         self._lines = lines
         self._first = module << 16
         self._locations = Locations(lines, root)
-        self._sites: list[str] = []
+        self._count = 0
+        self._sites: dict[str, list[int]] = {}  # by location: unrolled loops have many of each
 
     def run(self) -> Iterator[str]:
         fma = self._fma_by_block()
@@ -131,12 +132,14 @@ class Instrumenter:
         location = _LOCATION_OF.search(line)
         frames = self._locations.chain(location[1] if location else None)
         text = "\t".join(f"{file}|{row}|{column}|{name}" for file, row, column, name in frames)
-        self._sites.append(text)
-        return self._first + len(self._sites) - 1
+        site = self._first + self._count
+        self._sites.setdefault(text, []).append(site)
+        self._count += 1
+        return site
 
     def _footer(self) -> Iterator[str]:
         table = "".join(
-            f"{self._first + index}\t{text}\n" for index, text in enumerate(self._sites)
+            f"{' '.join(map(str, sites))}\t{text}\n" for text, sites in self._sites.items()
         )
         data = table.encode()
         escaped = _TO_ESCAPE.sub(lambda found: b"\\%02X" % ord(found[0]), data).decode()

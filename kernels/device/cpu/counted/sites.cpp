@@ -55,7 +55,6 @@ Sites::Sites() : modules_(1) {
                   static_cast<std::size_t>(__stop_tilegate_sites - __start_tilegate_sites)));
   for (std::string line; std::getline(table, line);) {
     const auto tab = line.find('\t');
-    const auto site = static_cast<std::uint32_t>(std::stoul(line.substr(0, tab)));
     const std::string chain = line.substr(tab + 1);
     const auto [entry, is_new] = known.try_emplace(chain, locations_.size());
     if (is_new) {
@@ -66,10 +65,13 @@ Sites::Sites() : modules_(1) {
       }
       locations_.push_back(std::move(location));
     }
-    if (modules_.size() <= site >> 16) modules_.resize((site >> 16) + 1);
-    auto& module = modules_[site >> 16];
-    if (module.size() <= (site & 0xffff)) module.resize((site & 0xffff) + 1);
-    module[site & 0xffff] = entry->second;
+    std::istringstream numbers(line.substr(0, tab));
+    for (std::uint32_t site = 0; numbers >> site;) {
+      if (modules_.size() <= site >> 16) modules_.resize((site >> 16) + 1);
+      auto& module = modules_[site >> 16];
+      if (module.size() <= (site & 0xffff)) module.resize((site & 0xffff) + 1);
+      module[site & 0xffff] = entry->second;
+    }
   }
 }
 
