@@ -32,8 +32,8 @@ struct Shape {
 //               and K are large. Plan::rounding_chain() and Plan::operand_error() give the error
 //               bound (see Choice). Where the operands turn out to be too wide for that to be as
 //               accurate as FP32, or not finite, the device multiplies in FP32 after all, and says
-//               so: Plan::decides_on_device(). Needs compute capability 9.0; on other devices, and
-//               where FP32 is expected to be quicker, the plan is the same as with fp32.
+//               so: Plan::decides_on_device(). Needs compute capability 7.5, and was timed on 9.0
+//               alone; elsewhere, and where FP32 should be quicker, the plan is as with fp32.
 //               Plan::configuration() names what was chosen.
 enum class Math : std::uint8_t { fp32, fp32_split };
 
