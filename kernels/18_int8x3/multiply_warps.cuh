@@ -19,8 +19,8 @@
 namespace tilegate::int8x3 {
 
 constexpr int kWarpsThreads = 256;
-constexpr int kWarpTile = 32;                   // rows, and columns, of a warp
-constexpr int kWarpsN = 2 * kWarpTile;          // columns of a block's tile, of kBlockM rows
+constexpr int kWarpTile = 32;                    // rows, and columns, of a warp
+constexpr int kWarpsN = 2 * kWarpTile;           // columns of a block's tile, of kBlockM rows
 constexpr int kWarpsPlaneB = kWarpsN * kChunkK;  // bytes
 constexpr int kWarpsStageBytes = kChunkBytes + kPlanes * kWarpsPlaneB;
 constexpr int kWarpsStages = 3;

@@ -59,9 +59,9 @@ __device__ inline void store_pair(const KernelArgs& args, float* c, float first,
   device::store_vector(c, v);
 }
 
-// A warpgroup's results, or 16 rows of a warp's: thread t has pairs of columns of the rows t / 4 and
-// t / 4 + 8 of each 16. `row`: of C, the first of theirs; `step_rows`, `step_cols`: of these rows and
-// columns.
+// A warpgroup's results, or 16 rows of a warp's: thread t has pairs of columns of the rows t / 4
+// and t / 4 + 8 of each 16. `row`: of C, the first of theirs; `step_rows`, `step_cols`: of these
+// rows and columns.
 template <typename T>
 __device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t row,
                               std::int64_t col, int thread, const float* step_rows,

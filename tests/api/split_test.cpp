@@ -75,8 +75,7 @@ TEST(Split, KeepsTheBoundOfItsPlan) {
   if (!check_device({.compute_capability = 90, .no_later = true}, device::current()).ok()) {
     GTEST_SKIP() << "needs compute capability 9.0";
   }
-  for (const char* configuration :
-       {"", "Int8x3:128x64", "Int8x3:128x64warps", "Fp16x3:128x128"}) {
+  for (const char* configuration : {"", "Int8x3:128x64", "Int8x3:128x64warps", "Fp16x3:128x128"}) {
     const verifier::Case test_case{.problem = split(Problem::dense({67, 40, 200}, Op::kT)),
                                    .configuration = configuration};
     const verifier::Verdict verdict = verify(sgemm::stage, test_case);

@@ -44,7 +44,8 @@ struct Result {
   int decision = 0;
 };
 
-inline Result run(const Stage& by, const Operation& operation, const std::string& configuration = {}) {
+inline Result run(const Stage& by, const Operation& operation,
+                  const std::string& configuration = {}) {
   EXPECT_TRUE(is_ok(by.prepare()));
   const Plan plan = by.plan(operation.problem, device::current(), configuration);
   EXPECT_TRUE(is_ok(plan.status()));

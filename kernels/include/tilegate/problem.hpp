@@ -24,8 +24,8 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// What may be done to the operands on the way. Only Sgemm asks: every other stage is a choice of its
-// own.
+// What may be done to the operands on the way. Only Sgemm asks: every other stage is a choice of
+// its own.
 //
 //   fp32        nothing: products and sums of float32.
 //   fp32_split  they may be split into short parts for tensor cores, several times as fast where C

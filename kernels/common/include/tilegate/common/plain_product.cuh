@@ -209,7 +209,8 @@ inline bool is_along_k(const Problem& problem, Operand operand) {
 
 inline Fp32Args fp32_args(const Problem& problem) {
   const TileOrder order(problem.shape, kFp32Tile, kFp32Tile);
-  const bool is_short = problem.shape.k <= kFp32ShortK && problem.batch * order.count < kFp32FewTiles;
+  const bool is_short =
+      problem.shape.k <= kFp32ShortK && problem.batch * order.count < kFp32FewTiles;
   return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
           is_short ? kFp32ShortRun : kFp32Run, order};
 }

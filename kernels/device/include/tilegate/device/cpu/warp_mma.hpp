@@ -1,5 +1,6 @@
-// Tensor cores as warps use them, on the CPU; see ../warp_mma.cuh. By shuffles: what a lane needs of
-// others it gets from them, and a lane that does not take part is found as it is for any shuffle.
+// Tensor cores as warps use them, on the CPU; see ../warp_mma.cuh. By shuffles: what a lane needs
+// of others it gets from them, and a lane that does not take part is found as it is for any
+// shuffle.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +16,14 @@ inline void load_matrices(std::uint32_t (&v)[4], const void* row,
   simt::executor::check_alignment(row, 16, "matrix load");
   const auto lane = static_cast<int>(simt::executor::lane());
   for (int matrix = 0; matrix < 4; ++matrix) {
-    const auto* from = static_cast<const std::byte*>(__shfl_sync(~0U, row, matrix * 8 + lane / 4,
-                                                                 site));
+    const auto* from =
+        static_cast<const std::byte*>(__shfl_sync(~0U, row, matrix * 8 + lane / 4, site));
     v[matrix] = *reinterpret_cast<const std::uint32_t*>(from + lane % 4 * 4);
   }
 }
 
-inline void multiply_s8(std::int32_t* acc, const std::uint32_t (&a)[4],
-                        const std::uint32_t (&b)[2], simt::Site site = simt::Site::current()) {
+inline void multiply_s8(std::int32_t* acc, const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                        simt::Site site = simt::Site::current()) {
   const auto both = [](std::uint32_t low, std::uint32_t high) {
     return std::uint64_t{high} << 32 | low;
   };
