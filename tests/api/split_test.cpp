@@ -5,19 +5,11 @@
 
 #include <tilegate/sgemm.hpp>
 
+#include "api/made_up.hpp"
 #include "verifier/case.hpp"
 
 namespace tilegate {
 namespace {
-
-Device gpu(int compute_capability) {
-  return {.ordinal = 0,
-          .is_cuda = true,
-          .name = "made up",
-          .compute_capability = compute_capability,
-          .multiprocessors = 132,
-          .total_memory = std::size_t{80} << 30};
-}
 
 Problem split(Problem problem) {
   problem.math = Math::fp32_split;
