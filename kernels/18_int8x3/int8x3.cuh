@@ -5,7 +5,8 @@
 // products of the nine, into int32 accumulators, and folds them into FP32 once (multiply.cuh). The
 // device decides from what the first kernel saw whether six products are as accurate as FP32, or
 // eight are, or neither; then it multiplies in FP32 (plain_product.cuh). What limits it: the power
-// that the tensor cores take. Needs compute capability 9.0, and no other.
+// that the tensor cores take. Needs compute capability 7.5; on 9.0 it has kernels of its own, and
+// elsewhere warps multiply (multiply_warps.cuh), to the same bits.
 #pragma once
 
 #include <algorithm>
@@ -33,44 +34,60 @@ constexpr std::int64_t kLeastK = 128;
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
 constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 
-// On an NVIDIA H200, where six products are taken.
-template <typename Six>
-double seconds(const MultiplyArgs& more, const Problem& problem, const Device& device) {
+// One way to multiply the digits. `chunk_seconds`: of 32 k of a tile, with six products, on an
+// NVIDIA H200; by warps as the instructions let expect: neither that nor another GPU was timed.
+struct Form {
+  const char* name;
+  int block_n;
+  bool by_warps;
+  double chunk_seconds;
+  Status (*enqueue)(const Launches& launches, const KernelArgs& args, Stream stream);
+};
+constexpr Form kForms[] = {{"128x128", 128, false, 0.45e-6, enqueue_multiply<Tiles<128, 6>>},
+                           {"128x64", 64, false, 0.26e-6, enqueue_multiply<Tiles<64, 6>>},
+                           {"128x64warps", kWarpsN, true, 0.7e-6, enqueue_multiply_warps}};
+
+inline double seconds(const Form& form, const MultiplyArgs& more, const Problem& problem,
+                      const Device& device) {
   const double tiles =
       static_cast<double>(more.six.count * more.cluster) * static_cast<double>(problem.batch);
-  const double per_chunk = Six::kBlockN == kChunkRows ? 0.45e-6 : 0.26e-6;
   const double multiply = std::ceil(tiles / device.multiprocessors) *
-                          (static_cast<double>(more.a.chunks_k) * per_chunk + 3e-6);
+                          (static_cast<double>(more.a.chunks_k) * form.chunk_seconds + 3e-6);
   return multiply + split_seconds(problem, 2.4e-12);
 }
 
-template <typename Six>
-Launches launches_of(const Problem& problem, const Device& device, Path least) {
-  const Workspace workspace(problem, device);
+inline Launches launches_of(const Form& form, const Problem& problem, const Device& device,
+                            Path least) {
+  const Workspace workspace(problem, device, form.by_warps);
   const int rows = workspace.form.rows;
   Launches launches{workspace, job_of(problem, Operand::kA, workspace.a, rows),
                     job_of(problem, Operand::kB, workspace.b, rows),
-                    multiply_args<Six>(problem, device, workspace, least), 0};
+                    multiply_args(problem, device, workspace, form.block_n, least), 0};
   const MultiplyArgs& more = launches.more;
   launches.blocks = more.cluster * std::min<std::int64_t>(problem.batch * more.six.count,
                                                           device.multiprocessors / more.cluster);
   return launches;
 }
 
-template <typename Six>
-Candidate candidate(const char* name, const Problem& problem, const Device& device, Path least) {
-  const Launches launches = launches_of<Six>(problem, device, least);
-  return {{.configuration = name,
+inline Candidate candidate(const Form& form, const Problem& problem, const Device& device,
+                           Path least) {
+  const Launches launches = launches_of(form, problem, device, least);
+  return {{.configuration = form.name,
            .rounding_chain = fp32_rounding_chain(problem.shape.k),
            .operand_error = kOperandError,
            .workspace_bytes = launches.workspace.bytes,
            .decides_on_device = true,
            .enqueue =
-               [launches](const KernelArgs& args, Stream stream) {
+               [launches, multiply = form.enqueue](const KernelArgs& args, Stream stream) {
                  if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
-                 return enqueue_multiply<Six>(launches, args, stream);
+                 return multiply(launches, args, stream);
                }},
-          seconds<Six>(launches.more, problem, device)};
+          seconds(form, launches.more, problem, device)};
+}
+
+// Whether the device has wgmma, clusters and bulk copies; the executor has.
+inline bool has_warpgroups(const Device& device) {
+  return check_device({.compute_capability = 90, .no_later = true}, device).ok();
 }
 
 // Tiles of 64 columns are the smallest. The split pass has up to 16 blocks for a chunk's rows;
@@ -97,16 +114,23 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   if (!fits(problem)) {
     return {{{.status = Status::unsupported("C needs more tiles than a CUDA grid has blocks")}}};
   }
-  if (problem.shape.k < kLeastK) return {plain_candidate(problem)};
-  return {candidate<Tiles<128, 6>>("128x128", problem, device, kLeast),
-          candidate<Tiles<64, 6>>("128x64", problem, device, kLeast)};
+  const bool warpgroups = has_warpgroups(device);
+  if (problem.shape.k < kLeastK) return {plain_candidate(problem, warpgroups)};
+  std::vector<Candidate> all;
+  for (const Form& form : kForms) {
+    if (form.by_warps || warpgroups) all.push_back(candidate(form, problem, device, kLeast));
+  }
+  return all;
 }
 
 inline Status setup() {
+  if (Status s = device::allow_shared_memory(multiply_warps, sizeof(WarpsStorage)); !s.ok()) {
+    return s;
+  }
+  if (!has_warpgroups(device::current())) return {};
   for (auto* kernel : {multiply<Tiles<128, 6>>, multiply<Tiles<64, 6>>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
   }
-  if (Status s = device::allow_shared_memory(plain, sizeof(Fp32Storage)); !s.ok()) return s;
   constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>),
                         kShort = sizeof(ShortStorage<ShortRows>);
   if (Status s = device::allow_shared_memory(split_short<FewRows>, kFew); !s.ok()) return s;
@@ -119,7 +143,7 @@ template <Path kLeast>
 constexpr Stage make_stage(std::string_view name, std::string_view idea) {
   return {.name = name,
           .idea = idea,
-          .requirements = {.compute_capability = 90, .no_later = true, .not_on_simt = {}},
+          .requirements = {.compute_capability = 75},
           .math = Math::fp32_split,
           .takes_transposed = true,
           .takes_batches = true,

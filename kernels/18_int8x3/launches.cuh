@@ -14,6 +14,7 @@
 #include <tilegate/stage.hpp>
 
 #include "multiply.cuh"
+#include "multiply_warps.cuh"
 #include "split_long.cuh"
 #include "split_short.cuh"
 
@@ -24,13 +25,15 @@ using Long = LongConfig<256, 2>;
 // How a problem's rows are split: by which kernel, and by how many blocks for a group of rows.
 struct SplitForm {
   bool is_long = false;
-  int rows = 0;  // of a group
+  bool is_for_any = true;     // GPU, not only for those with clusters and much shared memory
+  int rows = AnyRows::kRows;  // of a group
   unsigned cluster = 1;
 
   SplitForm() = default;
   // Found on an NVIDIA H200: groups of many rows of little K go through split_long like a stream.
   SplitForm(std::int64_t groups, std::int64_t k, int multiprocessors)
       : is_long(k > kShortRowsK || groups >= kManyGroups * multiprocessors),
+        is_for_any(false),
         rows(is_long          ? Long::kRows
              : k <= kFewRowsK ? FewRows::kRows
                               : ShortRows::kRows) {
@@ -53,11 +56,13 @@ struct Workspace {
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
 
   Workspace() = default;
-  Workspace(const Problem& problem, const Device& device)
-      : a(planes_of(problem, Operand::kA)),
-        b(planes_of(problem, Operand::kB)),
-        form((a.products * a.rows() + b.products * b.rows()) / Long::kRows, problem.shape.k,
-             device.multiprocessors) {
+  // `by_warps`: for multiply_warps, on any GPU.
+  Workspace(const Problem& problem, const Device& device, bool by_warps)
+      : a(planes_of(problem, Operand::kA)), b(planes_of(problem, Operand::kB)) {
+    if (!by_warps) {
+      form = SplitForm((a.products * a.rows() + b.products * b.rows()) / Long::kRows,
+                       problem.shape.k, device.multiprocessors);
+    }
     planes_a = aligned(sizeof(Path));
     planes_b = planes_a + aligned(a.bytes());
     steps_a = planes_b + aligned(b.bytes());
@@ -84,18 +89,19 @@ inline Job job_of(const Problem& problem, Operand operand, const Planes& planes,
           .groups = Divisor(static_cast<std::uint32_t>(planes.rows() / rows))};
 }
 
-// All but the addresses.
-template <typename Six>
-MultiplyArgs multiply_args(const Problem& problem, const Device& device, const Workspace& workspace,
-                           Path least) {
+// All but the addresses. `block_n`: columns of a tile of six products.
+inline MultiplyArgs multiply_args(const Problem& problem, const Device& device,
+                                  const Workspace& workspace, int block_n, Path least) {
   const auto blocks = [&](const Planes& p) {
     return static_cast<unsigned>(p.products * p.rows() / workspace.form.rows);
   };
   const auto [m, n, k] = problem.shape;
   // Where there are many tiles, pairs of blocks share the columns of B: less moves from L2.
-  const std::int64_t tiles = problem.batch * ceil_div(m, kBlockM) * ceil_div(n, Six::kBlockN);
-  const unsigned cluster =
-      tiles >= 16 * std::int64_t{device.multiprocessors} && m > kBlockM ? 2 : 1;
+  const std::int64_t tiles = problem.batch * ceil_div(m, kBlockM) * ceil_div(n, block_n);
+  const unsigned cluster = !workspace.form.is_for_any &&
+                                   tiles >= 16 * std::int64_t{device.multiprocessors} && m > kBlockM
+                               ? 2
+                               : 1;
   const int rows = static_cast<int>(cluster) * kBlockM;
   return {.a = workspace.a,
           .b = workspace.b,
@@ -108,7 +114,7 @@ MultiplyArgs multiply_args(const Problem& problem, const Device& device, const W
           .pairs = n % 2 == 0 && problem.ldc % 2 == 0 && problem.offset_bytes[2] % 8 == 0 &&
                    (problem.batch == 1 || problem.stride_c % 2 == 0),
           .cluster = cluster,
-          .six = TileOrder(problem.shape, rows, Six::kBlockN),
+          .six = TileOrder(problem.shape, rows, block_n),
           .eight = TileOrder(problem.shape, rows, Eight::kBlockN),
           .fp32 = fp32_args(problem)};
 }
@@ -140,13 +146,17 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
                          .blocks = (groups_a + launches.b.num_groups()) * cluster,
                          .threads_x = static_cast<unsigned>(threads),
                          .shared_bytes = sizeof(Storage),
-                         .overlaps_previous = true,
+                         .overlaps_previous = !where.form.is_for_any,
                          .cluster = cluster},
                         stream, kernel, jobs);
 }
 
 inline Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
   const SplitForm& form = launches.workspace.form;
+  if (form.is_for_any) {
+    return enqueue_split<ShortStorage<AnyRows>>(launches, args, stream, AnyRows::kThreads,
+                                                split_short<AnyRows>);
+  }
   if (form.is_long) {
     return enqueue_split<LongStorage<Long>>(launches, args, stream, Long::kThreads,
                                             split_long<Long>);
@@ -159,8 +169,10 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
                                                 split_short<ShortRows>);
 }
 
-template <typename Six>
-Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream) {
+// `launch` has what the kernel wants of a launch.
+inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream,
+                               device::LaunchConfig launch,
+                               void (*kernel)(KernelArgs, MultiplyArgs)) {
   const Workspace& where = launches.workspace;
   auto* base = static_cast<std::byte*>(args.workspace);
   MultiplyArgs more = launches.more;
@@ -172,19 +184,32 @@ Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream
   more.decision = reinterpret_cast<Path*>(base);
   for (more.first_chunk = 0; more.first_chunk < where.a.chunks_k; more.first_chunk += more.chunks) {
     more.chunks = std::min(where.a.chunks_k - more.first_chunk, kMaxExactK / kChunkK);
-    if (Status s = device::launch({.kernel = "multiply digits",
-                                   .blocks = launches.blocks,
-                                   .threads_x = kNumThreads,
-                                   .shared_bytes = sizeof(MultiplyStorage),
-                                   .overlaps_previous = true,
-                                   .cluster = more.cluster},
-                                  stream, multiply<Six>, args, more);
-        !s.ok()) {
-      return s;
-    }
+    if (Status s = device::launch(launch, stream, kernel, args, more); !s.ok()) return s;
     args.beta = 1.0F;  // what exceeds the exact sums is added in FP32
   }
   return {};
+}
+
+template <typename Six>
+Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream stream) {
+  return enqueue_multiply(launches, args, stream,
+                          {.kernel = "multiply digits",
+                           .blocks = launches.blocks,
+                           .threads_x = kNumThreads,
+                           .shared_bytes = sizeof(MultiplyStorage),
+                           .overlaps_previous = true,
+                           .cluster = launches.more.cluster},
+                          multiply<Six>);
+}
+
+inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs& args,
+                                     Stream stream) {
+  return enqueue_multiply(launches, args, stream,
+                          {.kernel = "multiply digits by warps",
+                           .blocks = launches.blocks,
+                           .threads_x = kWarpsThreads,
+                           .shared_bytes = sizeof(WarpsStorage)},
+                          multiply_warps);
 }
 
 }  // namespace tilegate::int8x3

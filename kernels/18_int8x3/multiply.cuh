@@ -13,6 +13,7 @@
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
+#include "agree.cuh"
 #include "decision.cuh"
 #include "multiply_args.cuh"
 #include "planes.cuh"
@@ -27,32 +28,6 @@ __device__ inline void meet_cluster(unsigned cluster) {
   } else {
     __syncthreads();
   }
-}
-
-// The same in every block: the widths are added in a fixed order.
-__device__ inline Path agree(const MultiplyArgs& more, MultiplyStorage& smem) {
-  const unsigned thread = threadIdx.x;
-  float sum_a = 0.0F, sum_b = 0.0F;
-  for (unsigned i = thread; i < more.widths_a; i += kNumThreads) sum_a += more.widths[i];
-  for (unsigned i = thread; i < more.widths_b; i += kNumThreads) {
-    sum_b += more.widths[more.widths_a + i];
-  }
-#pragma unroll
-  for (int lanes = 16; lanes > 0; lanes /= 2) {
-    sum_a += __shfl_xor_sync(~0U, sum_a, lanes);
-    sum_b += __shfl_xor_sync(~0U, sum_b, lanes);
-  }
-  if (thread % 32 == 0) {
-    smem.sums[thread / 32][0] = sum_a;
-    smem.sums[thread / 32][1] = sum_b;
-  }
-  meet_cluster(more.cluster);  // all warps have added theirs, and the barriers are initialised
-  sum_a = sum_b = 0.0F;
-  for (int warp = 0; warp < kNumThreads / 32; ++warp) {
-    sum_a += smem.sums[warp][0];
-    sum_b += smem.sums[warp][1];
-  }
-  return decide(sum_a / more.rows_a, sum_b / more.rows_b, more.summed, more.least);
 }
 
 // Calls visit(tile) for each tile of a block, in turn. The blocks of a cluster have tiles below
@@ -172,12 +147,14 @@ __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const 
     product.c += tile.product * args.stride_c;
     store_results<T>(product, more.pairs,
                      std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
-                     std::int64_t{tile.col} * T::kBlockN, thread, smem.steps[warpgroup], acc);
+                     std::int64_t{tile.col} * T::kBlockN, thread, smem.steps[warpgroup].row,
+                     smem.steps[warpgroup].col, acc);
   });
 }
 
 template <typename Six>
 __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, MultiplyArgs more) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   auto& smem = device::shared_storage<MultiplyStorage>();
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < kMaxStages; ++stage) {
@@ -189,7 +166,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
   }
   device::wait_for_previous_kernel();
   device::let_next_kernel_start();
-  const Path path = agree(more, smem);
+  const Path path = agree<kNumThreads>(more, smem.sums, [&] { meet_cluster(more.cluster); });
   const auto products = static_cast<unsigned>(args.batch);
   if (threadIdx.x < kWarpgroup) {
     device::give_registers<kProducerRegisters>();
@@ -216,6 +193,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
     }
   }
   if (more.cluster > 1) device::cluster_sync();  // nobody reaches into this block's memory any more
+#endif
 }
 
 }  // namespace tilegate::int8x3

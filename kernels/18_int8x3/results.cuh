@@ -59,11 +59,13 @@ __device__ inline void store_pair(const KernelArgs& args, float* c, float first,
   device::store_vector(c, v);
 }
 
-// A warpgroup's results: thread t has pairs of columns of the rows t / 4 and t / 4 + 8 of each 16.
-// `row`: of C, the first of the warpgroup's.
+// A warpgroup's results, or 16 rows of a warp's: thread t has pairs of columns of the rows t / 4
+// and t / 4 + 8 of each 16. `row`: of C, the first of theirs; `step_rows`, `step_cols`: of these
+// rows and columns.
 template <typename T>
 __device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t row,
-                              std::int64_t col, int thread, const Steps& steps,
+                              std::int64_t col, int thread, const float* step_rows,
+                              const float* step_cols,
                               std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
   const int in_row = thread / 32 * 16 + thread % 32 / 4, in_col = thread % 4 * 2;
   const std::int64_t left = args.shape.n - col - in_col;
@@ -72,7 +74,7 @@ __device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t r
   for (int half = 0; half < 2; ++half) {
     if (row + in_row + 8 * half >= args.shape.m) continue;
     float* c = args.c + (row + in_row + 8 * half) * args.ldc + col + in_col;
-    const float step_row = steps.row[in_row + 8 * half];
+    const float step_row = step_rows[in_row + 8 * half];
 #pragma unroll
     for (int group = 0; group < T::kBlockN / 8; ++group) {
       float sum[2];
@@ -81,7 +83,7 @@ __device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t r
         std::int32_t level[T::kLevels];
 #pragma unroll
         for (int j = 0; j < T::kLevels; ++j) level[j] = acc[j][4 * group + 2 * half + i];
-        sum[i] = fold(level) * (step_row * steps.col[8 * group + in_col + i]);
+        sum[i] = fold(level) * (step_row * step_cols[8 * group + in_col + i]);
       }
       if (8 * group >= cols) continue;
       if (pairs) {

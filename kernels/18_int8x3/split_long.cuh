@@ -229,6 +229,7 @@ __device__ void split_part(const Part& part, unsigned group, unsigned cluster,
 template <typename Config>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     split_long(SplitJobs jobs) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   auto& smem = device::shared_storage<LongStorage<Config>>();
   const unsigned of_all = blockIdx.x / jobs.cluster;
   const bool second = of_all >= jobs.groups_of_first;
@@ -250,6 +251,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   } else {
     split_part<Config, false>(part, group, jobs.cluster, smem);
   }
+#endif
 }
 
 }  // namespace tilegate::int8x3

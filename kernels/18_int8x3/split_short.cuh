@@ -15,8 +15,6 @@
 
 namespace tilegate::int8x3 {
 
-constexpr int kKept = 3;  // pieces that a thread keeps in shared memory; one more in registers
-
 // Blocks of the split pass: kRows rows each, with all of their k. Few rows make more blocks; many
 // read more neighbours of a row of memory at a time.
 template <int kThreads_, int kRows_>
@@ -26,11 +24,16 @@ struct ShortConfig {
   static constexpr int kWarpK = 32 / kRows * kPiece;  // k of a warp at a time: a piece per lane
   static constexpr int kBlockK = kWarps * kWarpK;
   static constexpr int kBlocksPerSm = 1024 / kThreads;
+  static constexpr int kKept = 3;  // pieces that a thread keeps in shared memory; one in registers
   static_assert(kChunkRows % kRows == 0 && 32 % kRows == 0);
   static_assert(kWarps >= kRows && kWarps <= 32, "a warp settles a row, a lane has a warp's part");
 };
 using FewRows = ShortConfig<512, 8>;
 using ShortRows = ShortConfig<512, 16>;
+// For any K, in the shared memory that every GPU has.
+struct AnyRows : ShortConfig<512, 8> {
+  static constexpr int kKept = 1;
+};
 
 // What a thread has at one time, as it keeps it in shared memory: lanes next to each other.
 template <typename Config>
@@ -41,7 +44,7 @@ struct ShortStorage {
   Seen seen[Config::kWarps][Config::kRows];
   Scale scale[Config::kRows];
   float width[Config::kRows];
-  Kept<Config> kept[kKept];
+  Kept<Config> kept[Config::kKept];
 };
 
 // v[i] ← element (row, k + i), or 0 outside the operand.
@@ -152,7 +155,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   std::int64_t k = first_k;
   for (; k < end_k; k += Config::kBlockK, ++turn) {
     load_piece(job, place, first_row + row, k, v);
-    if (turn < kKept) keep_piece<Config>(v, smem.kept[turn]);
+    if (turn < Config::kKept) keep_piece<Config>(v, smem.kept[turn]);
 #pragma unroll
     for (int i = 0; i < kPiece; ++i) seen.add(v[i]);
   }
@@ -168,7 +171,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   for (bool is_latest = true; turn > 0; is_latest = false) {
     --turn;
     k -= Config::kBlockK;
-    if (turn < kKept) {
+    if (turn < Config::kKept) {
       kept_piece<Config>(smem.kept[turn], v);
     } else if (!is_latest) {
       load_piece(job, place, first_row + row, k, v);

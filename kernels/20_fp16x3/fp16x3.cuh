@@ -211,7 +211,6 @@ inline std::vector<Candidate> candidates(const Problem& problem, const Device& d
 
 inline Status setup() {
   if (Status s = device::allow_shared_memory(multiply, sizeof(MultiplyStorage)); !s.ok()) return s;
-  if (Status s = device::allow_shared_memory(plain, sizeof(Fp32Storage)); !s.ok()) return s;
   if (Status s = device::allow_shared_memory(split<FewRows>, sizeof(SplitStorage<FewRows>));
       !s.ok()) {
     return s;

@@ -13,17 +13,10 @@
 #include <tilegate/sgemm.hpp>
 #include <tilegate/tuned/sgemm.hpp>
 
+#include "api/made_up.hpp"
+
 namespace tilegate {
 namespace {
-
-Device gpu(int compute_capability) {
-  return {.ordinal = 0,
-          .is_cuda = true,
-          .name = "made up",
-          .compute_capability = compute_capability,
-          .multiprocessors = 132,
-          .total_memory = std::size_t{80} << 30};
-}
 
 const std::vector<Problem> kProblems = {Problem::dense({1, 4096, 4096}),
                                         Problem::dense({4096, 16, 4096}),

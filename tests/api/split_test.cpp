@@ -5,19 +5,11 @@
 
 #include <tilegate/sgemm.hpp>
 
+#include "api/made_up.hpp"
 #include "verifier/case.hpp"
 
 namespace tilegate {
 namespace {
-
-Device gpu(int compute_capability) {
-  return {.ordinal = 0,
-          .is_cuda = true,
-          .name = "made up",
-          .compute_capability = compute_capability,
-          .multiprocessors = 132,
-          .total_memory = std::size_t{80} << 30};
-}
 
 Problem split(Problem problem) {
   problem.math = Math::fp32_split;
@@ -60,8 +52,14 @@ TEST(Split, PlansAsFp32Elsewhere) {
   expect_same(Problem::dense({64, 64, 64}), gpu(90));
   expect_same(Problem::dense({1, 8192, 8192}), gpu(90));
   expect_same(Problem::dense({4096, 4096, 64}), gpu(90));
-  expect_same(Problem::dense({4096, 4096, 4096}), gpu(80));
-  expect_same(Problem::dense({4096, 4096, 4096}), gpu(100));
+  expect_same(Problem::dense({4096, 4096, 4096}), gpu(70));
+}
+
+TEST(Split, TakesWarpsWhereThereAreNoWarpgroups) {
+  for (const int capability : {75, 80, 86, 89, 100, 120}) {
+    const Problem problem = split(Problem::dense({4096, 4096, 4096}));
+    EXPECT_EQ(sgemm::stage.plan(problem, gpu(capability)).configuration(), "Int8x3:128x64warps");
+  }
 }
 
 // Within the bound that the plan declares, by each way to split and by Sgemm's own choice.
@@ -69,8 +67,8 @@ TEST(Split, KeepsTheBoundOfItsPlan) {
   if (!check_device({.compute_capability = 90, .no_later = true}, device::current()).ok()) {
     GTEST_SKIP() << "needs compute capability 9.0";
   }
-  for (const char* configuration : {"", "Int8x3:128x64", "Fp16x3:128x128"}) {
-    const verifier::Case test_case{.problem = split(Problem::dense({131, 67, 200}, Op::kT)),
+  for (const char* configuration : {"", "Int8x3:128x64", "Int8x3:128x64warps", "Fp16x3:128x128"}) {
+    const verifier::Case test_case{.problem = split(Problem::dense({67, 40, 200}, Op::kT)),
                                    .configuration = configuration};
     const verifier::Verdict verdict = verify(sgemm::stage, test_case);
     EXPECT_TRUE(verdict.ok) << verdict.report;

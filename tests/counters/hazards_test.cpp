@@ -78,6 +78,10 @@ INSTANTIATE_TEST_SUITE_P(PlantedCluster, HazardsTest,
                          testing::ValuesIn(planted::cluster_plants().begin(),
                                            planted::cluster_plants().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
+INSTANTIATE_TEST_SUITE_P(PlantedMma, HazardsTest,
+                         testing::ValuesIn(planted::mma_plants().begin(),
+                                           planted::mma_plants().end()),
+                         [](const auto& tested) { return std::string(tested.param.name); });
 INSTANTIATE_TEST_SUITE_P(PlantedAsync, HazardsTest,
                          testing::ValuesIn(planted::async_plants().begin(),
                                            planted::async_plants().end()),

@@ -30,6 +30,7 @@ constexpr std::size_t kResults = 640;  // the first word that asynchronous plant
 std::span<const Plant> plants();
 std::span<const Plant> async_plants();
 std::span<const Plant> cluster_plants();
+std::span<const Plant> mma_plants();
 
 // Calls of a stage, as Plan::launch makes them.
 struct PlantedCall {

@@ -24,16 +24,16 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// What may be done to the operands on the way. Only Sgemm asks: every other stage is a choice of its
-// own.
+// What may be done to the operands on the way. Only Sgemm asks: every other stage is a choice of
+// its own.
 //
 //   fp32        nothing: products and sums of float32.
 //   fp32_split  they may be split into short parts for tensor cores, several times as fast where C
 //               and K are large. Plan::rounding_chain() and Plan::operand_error() give the error
 //               bound (see Choice). Where the operands turn out to be too wide for that to be as
 //               accurate as FP32, or not finite, the device multiplies in FP32 after all, and says
-//               so: Plan::decides_on_device(). Needs compute capability 9.0; on other devices, and
-//               where FP32 is expected to be quicker, the plan is the same as with fp32.
+//               so: Plan::decides_on_device(). Needs compute capability 7.5, and was timed on 9.0
+//               alone; elsewhere, and where FP32 should be quicker, the plan is as with fp32.
 //               Plan::configuration() names what was chosen.
 enum class Math : std::uint8_t { fp32, fp32_split };
 

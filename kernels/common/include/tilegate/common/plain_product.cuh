@@ -22,8 +22,9 @@ constexpr int kFp32Tile = 128, kFp32K = 16;
 constexpr int kFp32Words = kFp32Tile * kFp32K / kFp32Threads;  // of a tile of A, or B, per thread
 constexpr int kFp32Step = 4;  // k between two looks whether a run ends
 constexpr int kFp32Run = 32;
-// For K up to kFp32Run where C has few tiles: there cuBLAS sums in shorter chains, too.
+// For small K where C has few tiles: there cuBLAS sums in shorter chains, too.
 constexpr int kFp32ShortRun = 4;
+constexpr std::int64_t kFp32ShortK = 64;
 constexpr std::int64_t kFp32FewTiles = 16;
 static_assert(kFp32K % kFp32Step == 0 && kFp32ShortRun % kFp32Step == 0);
 
@@ -208,12 +209,14 @@ inline bool is_along_k(const Problem& problem, Operand operand) {
 
 inline Fp32Args fp32_args(const Problem& problem) {
   const TileOrder order(problem.shape, kFp32Tile, kFp32Tile);
-  const bool is_short = problem.shape.k <= kFp32Run && problem.batch * order.count < kFp32FewTiles;
+  const bool is_short =
+      problem.shape.k <= kFp32ShortK && problem.batch * order.count < kFp32FewTiles;
   return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
           is_short ? kFp32ShortRun : kFp32Run, order};
 }
 
-inline Candidate plain_candidate(const Problem& problem) {
+// `overlaps`: with the kernel before, which compute capability 9.0 can.
+inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
   constexpr double kFlopPerSecond = 30e12, kMultiprocessors = 132.0;  // of an NVIDIA H200
   const Fp32Args more = fp32_args(problem);
   const double rounds =
@@ -222,12 +225,12 @@ inline Candidate plain_candidate(const Problem& problem) {
   return {{.configuration = "fp32",
            .rounding_chain = fp32_rounding_chain(problem.shape.k, more.run),
            .enqueue =
-               [more](const KernelArgs& args, Stream stream) {
+               [more, overlaps](const KernelArgs& args, Stream stream) {
                  return device::launch({.kernel = "plain product",
                                         .blocks = args.batch * more.order.count,
                                         .threads_x = kFp32Threads,
                                         .shared_bytes = sizeof(Fp32Storage),
-                                        .overlaps_previous = true},
+                                        .overlaps_previous = overlaps},
                                        stream, plain, args, more);
                }},
           rounds * flop * kMultiprocessors / kFlopPerSecond + 4e-6};

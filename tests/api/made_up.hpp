@@ -1,0 +1,20 @@
+// Devices to plan for that nobody has.
+#pragma once
+
+#include <cstddef>
+
+#include <tilegate/device.hpp>
+
+namespace tilegate {
+
+// With as many multiprocessors as an NVIDIA H200.
+inline Device gpu(int compute_capability) {
+  return {.ordinal = 0,
+          .is_cuda = true,
+          .name = "made up",
+          .compute_capability = compute_capability,
+          .multiprocessors = 132,
+          .total_memory = std::size_t{80} << 30};
+}
+
+}  // namespace tilegate

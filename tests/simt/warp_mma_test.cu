@@ -1,0 +1,75 @@
+// Tensor cores as warps use them: exact products of int8, on both devices.
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/device/warp_mma.cuh>
+
+#include "simt/device_array.hpp"
+
+namespace tilegate::warp_mma_test {
+
+constexpr int kRows = 16, kCols = 8, kK = 32;
+
+struct Operands {
+  std::int8_t a[kRows][kK], b[kCols][kK];
+};
+
+struct Storage {
+  alignas(16) Operands tiles;
+};
+
+// c ← c + a·bᵀ, all of it in shared memory first.
+__global__ void multiply(const Operands* from, std::int32_t* c) {
+  auto& smem = device::shared_storage<Storage>();
+  const int lane = static_cast<int>(threadIdx.x);
+  const auto* words = reinterpret_cast<const std::uint32_t*>(from);
+  auto* to = reinterpret_cast<std::uint32_t*>(&smem.tiles);
+  for (int i = lane; i < static_cast<int>(sizeof(Operands) / 4); i += 32) to[i] = words[i];
+  __syncwarp();  // the tiles are there
+  std::uint32_t a[4], b[4];
+  device::load_matrices(a, &smem.tiles.a[lane % 16][lane / 16 * 16]);
+  device::load_matrices(b, &smem.tiles.b[lane % 8][lane / 8 % 2 * 16]);
+  std::int32_t* mine = c + lane / 4 * kCols + lane % 4 * 2;
+  std::int32_t acc[4] = {mine[0], mine[1], mine[8 * kCols], mine[8 * kCols + 1]};
+  device::multiply_s8(acc, a, {b[0], b[1]});
+  mine[0] = acc[0];
+  mine[1] = acc[1];
+  mine[8 * kCols] = acc[2];
+  mine[8 * kCols + 1] = acc[3];
+}
+
+TEST(WarpMma, SumsProductsExactly) {
+  std::mt19937 random(1);
+  for (int turn = 0; turn < 3; ++turn) {
+    Operands operands{};
+    const auto value = [&] {  // the last time all products are the largest
+      return static_cast<std::int8_t>(turn == 2 ? 0x80U : random() & 0xFFU);
+    };
+    for (auto& row : operands.a) {
+      for (auto& x : row) x = value();
+    }
+    for (auto& row : operands.b) {
+      for (auto& x : row) x = value();
+    }
+    std::vector<std::int32_t> c(kRows * kCols);
+    for (auto& x : c) x = static_cast<std::int32_t>(random() >> 8);
+    const DeviceArray<Operands> from(std::vector{operands});
+    const DeviceArray<std::int32_t> to(c);
+    const device::LaunchConfig config{
+        .kernel = "mma", .blocks = 1, .threads_x = 32, .shared_bytes = sizeof(Storage)};
+    ASSERT_TRUE(is_ok(device::launch(config, nullptr, multiply, from.data(), to.data())));
+    const std::vector<std::int32_t> found = to.to_host();
+    for (int row = 0; row < kRows; ++row) {
+      for (int col = 0; col < kCols; ++col) {
+        std::int32_t sum = c[static_cast<std::size_t>(row * kCols + col)];
+        for (int k = 0; k < kK; ++k) sum += operands.a[row][k] * operands.b[col][k];
+        EXPECT_EQ(found[static_cast<std::size_t>(row * kCols + col)], sum) << row << ", " << col;
+      }
+    }
+  }
+}
+
+}  // namespace tilegate::warp_mma_test
