@@ -68,6 +68,7 @@ TEST(Problem, DenseFollowsTheOps) {
   EXPECT_EQ(transposed.extent(Operand::kB).cols, 7);
   EXPECT_EQ(transposed.stride_a, 21);
   EXPECT_EQ(transposed.stride_c, 15);
+  EXPECT_EQ(Problem::dense({1 << 20, 1, 1 << 20}).stride_a, std::int64_t{1} << 40);
 }
 
 TEST(Problem, EveryPartArrives) {

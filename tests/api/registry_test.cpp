@@ -122,6 +122,7 @@ TEST(Plan, TakesTheQuickestCandidateOrTheOneThatIsNamed) {
   const Plan none = stage.plan(problem, device::current(), "quicker");
   EXPECT_EQ(none.status().code(), Status::Code::kUnsupported);
   EXPECT_NE(none.status().message().find("Two has no configuration 'quicker'"), std::string::npos);
+  EXPECT_EQ(stage.plan(Problem::dense({0, 5, 3})).problem().shape.n, 5) << "also of what is empty";
 }
 
 TEST(Status, DefaultIsOkAndTheOthersSayWhy) {

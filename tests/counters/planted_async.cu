@@ -352,6 +352,18 @@ __global__ void exchange(float* memory) {
   if (blockIdx.x == 0) memory[kResults + threadIdx.x] = words[63 - threadIdx.x];
 }
 
+// Two warps wait for each other before one of them overwrites what all four have read.
+template <bool kFaulty>
+__global__ void write_what_others_read(float* memory) {
+  auto& word = reinterpret_cast<float*>(&device::shared_storage<Storage>())[1];
+  if (threadIdx.x == 0) word = 1.0F;
+  device::named_barrier<1>(kConsumers);
+  memory[kResults + threadIdx.x] = word;
+  if (threadIdx.x >= 64) device::named_barrier<2>(64);
+  if (!kFaulty) device::named_barrier<1>(kConsumers);
+  if (threadIdx.x == kConsumers - 1) word = 2.0F;
+}
+
 template <bool kFaulty>
 constexpr auto kRacingExchange = exchange<kFaulty, false, false>;
 template <bool kFaulty>
@@ -534,6 +546,10 @@ constexpr Plant kPlants[] = {
      "too many barriers without __syncthreads: 65535 of a thread are counted at most", kNowhere},
     {"ExchangesWithoutBarrier", launch<kRacingExchange<true>>, launch<kRacingExchange<false>>,
      "race at byte \\d+ .*; no (barrier|__syncthreads) between", kReverse},
+    {"WritesWhatOthersRead", launch_warpgroup<write_what_others_read<true>>,
+     launch_warpgroup<write_what_others_read<false>>,
+     "race at byte 4 .* writes at .*; thread \\(\\d+,0,0\\) read at .*; no barrier between",
+     kNowhere},
     {"WaitsAtOtherBarrier", launch<kStuckExchange<true>>, launch<kStuckExchange<false>>,
      "deadlock: thread \\(0,0,0\\) \\(and 31 more\\) waits at .* for named barrier 1, which has 32 "
      "of 64 threads; thread \\(32,0,0\\) \\(and 31 more\\) waits at .* for named barrier 2",

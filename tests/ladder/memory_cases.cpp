@@ -101,11 +101,14 @@ void add_forms(const Stage& stage, CaseList& list) {
 // Everything is right for vectors but the stride from one product to the next; for those of two
 // elements, too. K is long enough for tensor cores.
 void add_shifted_products(CaseList& list) {
-  for (const std::array<std::int64_t, 3>& shift :
-       {std::array<std::int64_t, 3>{2, 0, 0}, {0, 2, 0}, {0, 0, 2}, {0, 0, 1}}) {
-    const float beta = shift[2] == 2 ? 0.0F : 1.0F;
-    list.add({.problem = Padded{.shape = {36, 44, 132}, .beta = beta, .batch = 2, .shift = shift}});
-  }
+  const auto add = [&](const std::array<std::int64_t, 3>& shift, float beta, Inputs inputs) {
+    list.add({.problem = Padded{.shape = {36, 44, 148}, .beta = beta, .batch = 2, .shift = shift},
+              .inputs = inputs});
+  };
+  add({2, 0, 0}, 1.0F, Inputs::kUniform);
+  add({0, 2, 0}, 1.0F, Inputs::kUniform);
+  add({0, 0, 1}, 1.0F, Inputs::kUniform);
+  add({0, 0, 2}, 0.0F, Inputs::kIntegers);
 }
 
 }  // namespace
@@ -113,7 +116,7 @@ void add_shifted_products(CaseList& list) {
 std::vector<Case> memory_cases(const Stage& stage) {
   CaseList list;
   add_forms(stage, list);
-  if (stage.takes_batches) add_shifted_products(list);
+  if (stage.takes_batches && !is_variant(stage)) add_shifted_products(list);
   add_offsets(list);
   add_paddings(list);
   add_ragged_rows(list);
