@@ -60,10 +60,11 @@ Status print(const std::string& name) {
               chosen.configuration().empty() ? "one configuration" : chosen.configuration().c_str(),
               chosen.workspace_bytes(), static_cast<long long>(chosen.rounding_chain()));
   if (chosen.operand_error() > 0.0) {
-    std::printf("  splits operands: %.2g x |alpha| x K x the largest of a row x the largest of a "
-                "column on top of the chain's error%s\n",
-                chosen.operand_error(),
-                chosen.decides_on_device() ? "; the device may still decide for FP32" : "");
+    std::printf(
+        "  splits operands: %.2g x |alpha| x K x the largest of a row x the largest of a "
+        "column on top of the chain's error%s\n",
+        chosen.operand_error(),
+        chosen.decides_on_device() ? "; the device may still decide for FP32" : "");
   }
   if (stage->candidates == nullptr || named.problem.is_empty()) return {};
   auto candidates = stage->candidates(named.problem, h200());

@@ -52,7 +52,9 @@ std::string use_device(int ordinal) {
   std::string wrong;
   for (const Shape& shape : kShapes) {
     const Plan plan = sgemm::stage.plan(Problem::dense(shape));
-    wrong += plan.ok() ? multiply_ones(plan, [&](const Operands& o) { return plan.launch(o, stream); }) : plan.status().message();
+    wrong += plan.ok()
+                 ? multiply_ones(plan, [&](const Operands& o) { return plan.launch(o, stream); })
+                 : plan.status().message();
   }
   cudaStreamDestroy(stream);
   return wrong;

@@ -72,7 +72,8 @@ TEST(Problem, DenseFollowsTheOps) {
 }
 
 TEST(Problem, EveryPartArrives) {
-  const Problem problem = parsed("3x5x7/NT/ld8x9x10/batch2s0x100x64/off4x8x12/alpha-0.5/beta2/split");
+  const Problem problem =
+      parsed("3x5x7/NT/ld8x9x10/batch2s0x100x64/off4x8x12/alpha-0.5/beta2/split");
   EXPECT_EQ(problem.op_a, Op::kN);
   EXPECT_EQ(problem.op_b, Op::kT);
   EXPECT_EQ(problem.ld(Operand::kB), 9);
@@ -96,8 +97,9 @@ TEST(Problem, NumbersComeBackBitForBit) {
 
 TEST(Problem, OutOfOrderIsNoProblem) {
   Problem problem;
-  for (const char* text : {"", "3x5", "3x5x7/", "3x5x7/off4/ld8x9x10", "3x5x7/NX", "3x5x7/beta", "3x5x7/split/beta1",
-                           "-3x5x7", "3x5x7/off-4", "99999999999999999999x1x1", "3x5x7/cold"}) {
+  for (const char* text :
+       {"", "3x5", "3x5x7/", "3x5x7/off4/ld8x9x10", "3x5x7/NX", "3x5x7/beta", "3x5x7/split/beta1",
+        "-3x5x7", "3x5x7/off-4", "99999999999999999999x1x1", "3x5x7/cold"}) {
     EXPECT_FALSE(parse_problem(text, &problem).ok()) << text;
   }
 }

@@ -26,9 +26,7 @@ def line(shape, name, decision, error, largest="2", speed=3.5):
     return f"Int8x3/{shape}\t{name}\t{decision}\t1e-3\t{speed}\t{errors}\n"
 
 
-GOOD = line("100x200x300", "normal", 6, "1e-7") + line(
-    "16x16x16", "a|b", 32, "2e-7", "inf"
-)
+GOOD = line("100x200x300", "normal", 6, "1e-7") + line("16x16x16", "a|b", 32, "2e-7", "inf")
 WORSE = (
     GOOD
     + line("9x9x9", "normal", 6, "1e-7", speed=2.5)
@@ -73,14 +71,10 @@ def test_what_is_above_cublas_is_named(tmp_path, capsys):
 
 def test_a_page_without_exceptions(tmp_path):
     block = accuracy_block(written(tmp_path, GOOD)[1], "Int8x3")
-    assert block.endswith(
-        "On no problem is the relative Frobenius error above cuBLAS's."
-    )
+    assert block.endswith("On no problem is the relative Frobenius error above cuBLAS's.")
 
 
-@pytest.mark.parametrize(
-    "row", ["Int8x3/8x8\tnormal\n", line("8x8x8", "normal", "six", "1")]
-)
+@pytest.mark.parametrize("row", ["Int8x3/8x8\tnormal\n", line("8x8x8", "normal", "six", "1")])
 def test_a_line_that_makes_no_sense(row):
     with pytest.raises(GateError, match="printed a line that is none of its own"):
         parse_rows(HEADS + row)
