@@ -135,7 +135,7 @@ std::string flags_help() {
 
 Times every rung on every shape, against cuBLAS where there is a GPU, and verifies each result.
 A benchmark is called <Rung>/<problem>[/cold], so a rung's name is a filter:
---benchmark_filter=Warptile. A problem is MxNxK[/TN][/ld<lda>x<ldb>x<ldc>][/batch<n>][/off<bytes>][/alpha<x>][/beta<x>].
+--benchmark_filter=Warptile. A problem is MxNxK[/TN][/ld<lda>x<ldb>x<ldc>][/batch<n>][/off<bytes>][/alpha<x>][/beta<x>][/split].
 
   --shapes=PROBLEM,...      these problems, as 1024x1024x1024/ld1025x1027x1029/off4/beta0.5
   --shapes=@file.csv        the shapes of a table such as bench/shapes.csv

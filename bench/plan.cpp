@@ -59,13 +59,22 @@ Status print(const std::string& name) {
   std::printf("%s: %s, %zu bytes of workspace, rounding chain %lld\n", name.c_str(),
               chosen.configuration().empty() ? "one configuration" : chosen.configuration().c_str(),
               chosen.workspace_bytes(), static_cast<long long>(chosen.rounding_chain()));
+  if (chosen.operand_error() > 0.0) {
+    std::printf("  splits operands: %.2g x |alpha| x K x the largest of a row x the largest of a "
+                "column on top of the chain's error%s\n",
+                chosen.operand_error(),
+                chosen.decides_on_device() ? "; the device may still decide for FP32" : "");
+  }
   if (stage->candidates == nullptr || named.problem.is_empty()) return {};
   auto candidates = stage->candidates(named.problem, h200());
   std::ranges::sort(candidates, {}, &Candidate::seconds);
   const bool is_tuned = std::ranges::any_of(candidates, &Candidate::is_tuned);
   std::printf("  class %s: %s\n", problem_class(named.problem).c_str(),
               is_tuned ? "chosen by the table, from measurements of such problems"
-                       : "not in the table, so the quickest by the cost models");
+              : named.problem.math == Math::fp32_split
+                  ? "operands may be split, of which the table says nothing: the quickest by the "
+                    "cost models"
+                  : "not in the table, so the quickest by the cost models");
   std::printf("  %10s  %7s  %5s  %8s  %8s  %6s  %6s\n", "us", "rounds", "tiles", "multiply", "move",
               "add", "pack");
   for (const Candidate& candidate : candidates) print(candidate);

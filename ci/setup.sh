@@ -7,6 +7,7 @@ python=""  # the interpreter to use, once set_up_python or find_python has run
 modules="altair elftools jinja2 numpy pydantic rich scipy vl_convert"  # what the commands import; tests need more
 
 export PYTHONPYCACHEPREFIX=$root/build/pycache  # no compiled Python beside its source
+unset PYTHONDONTWRITEBYTECODE                   # or each call would compile every module again: a second
 
 # The CUDA toolkit's packages leave nvcc outside PATH.
 if ! command -v nvcc >/dev/null && [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]; then

@@ -17,7 +17,7 @@ namespace tilegate::int8x3 {
 constexpr int kPlanes = 3;                   // hi, mid, lo
 constexpr std::int32_t kLargest = 0x7F7F7F;  // that three digits hold
 constexpr float kFull = 8355700.0F;          // and with what rounding adds, stays below it
-constexpr unsigned kShortBits = 0xFFF;       // of a significand: not set in short ones
+constexpr std::uint32_t kShortBits = 0xFFF;  // of a significand: not set in short ones
 constexpr float kSmallestScaled = 0x1p-60F, kLargestScaled = 0x1p60F;
 
 __host__ __device__ inline std::uint32_t bits_of(float value) {
@@ -77,19 +77,22 @@ __host__ __device__ inline bool is_scalable(const Seen& seen) {
 
 // Rows of short significands, as integers below 4096 have, take a power of two, so that nothing is
 // rounded. Any other row uses the digits to the full: a power of two would leave up to a bit of
-// each unused, and the products that are left out are as large as the digits allow.
+// each unused, and the products that are left out are as large as the digits allow. Its step has 12
+// bits, rounded up, so that the product of a row's and a column's is exact.
 __host__ __device__ inline Scale scale_of(const Seen& seen) {
   if (seen.largest == 0.0F || !is_scalable(seen)) return {};
   Scale scale;
   if ((seen.bits & kShortBits) != 0) {
-    scale.to_integer = kFull / seen.largest;
+    const std::uint32_t step = bits_of(seen.largest * (65536.0F / kFull));
+    scale.step = float_of((step + kShortBits) & ~kShortBits);
+    scale.to_integer = 65536.0F / scale.step;
   } else {
     // Of the largest: 22 bits before the point, or 21 where the top digit would be 128.
     const std::uint32_t exponent = bits_of(seen.largest) >> 23;
     scale.to_integer = float_of((127U + 127U + 22U - exponent) << 23);
     if (round_to_int(seen.largest * scale.to_integer) > kLargest) scale.to_integer *= 0.5F;
+    scale.step = 65536.0F / scale.to_integer;
   }
-  scale.step = 65536.0F / scale.to_integer;
   return scale;
 }
 

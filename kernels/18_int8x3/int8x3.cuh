@@ -19,6 +19,7 @@
 
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/split_plan.hpp>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -32,14 +33,15 @@ constexpr std::int64_t kLeastK = 128;
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
 constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 
-// Seconds of the second kernel on an NVIDIA H200, as far as it ranks the two tiles.
+// On an NVIDIA H200, where six products are taken.
 template <typename Six>
 double seconds(const MultiplyArgs& more, const Problem& problem, const Device& device) {
   const double tiles =
       static_cast<double>(more.six.count * more.cluster) * static_cast<double>(problem.batch);
   const double per_chunk = Six::kBlockN == kChunkRows ? 0.45e-6 : 0.26e-6;
-  return std::ceil(tiles / device.multiprocessors) *
-         (static_cast<double>(more.a.chunks_k) * per_chunk + 3e-6);
+  const double multiply = std::ceil(tiles / device.multiprocessors) *
+                          (static_cast<double>(more.a.chunks_k) * per_chunk + 3e-6);
+  return multiply + split_seconds(problem, 2.4e-12);
 }
 
 template <typename Six>
@@ -118,6 +120,7 @@ constexpr Stage make_stage(std::string_view name, std::string_view idea) {
   return {.name = name,
           .idea = idea,
           .requirements = {.compute_capability = 90, .no_later = true, .not_on_simt = {}},
+          .math = Math::fp32_split,
           .takes_transposed = true,
           .takes_batches = true,
           .tile_sizes = kTileSizes,

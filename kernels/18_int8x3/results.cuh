@@ -81,7 +81,7 @@ __device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t r
         std::int32_t level[T::kLevels];
 #pragma unroll
         for (int j = 0; j < T::kLevels; ++j) level[j] = acc[j][4 * group + 2 * half + i];
-        sum[i] = fold(level) * step_row * steps.col[8 * group + in_col + i];
+        sum[i] = fold(level) * (step_row * steps.col[8 * group + in_col + i]);
       }
       if (8 * group >= cols) continue;
       if (pairs) {

@@ -1,5 +1,5 @@
-// Of which operands boxes can be copied, and their tensor maps. A call makes them from its
-// pointers, on the CPU alone: neither memory nor the GPU has part in it.
+// Of which operands boxes can be copied, and their tensor maps. A plan makes them; a call sets the
+// addresses in its copy, on the CPU alone: neither memory nor the GPU has part in it.
 #pragma once
 
 #include <array>
@@ -16,19 +16,21 @@ struct Maps {
   device::TensorMap a, b;
 };
 
-// Rows of op(A) or op(B) of all products; a row is `cols` wide.
-inline Status make_map(const float* data, Extent extent, std::int64_t ld, std::int64_t stride,
-                       std::int64_t batch, std::array<unsigned, 3> box, device::Swizzle swizzle,
-                       device::TensorMap* map) {
-  const bool is_shared = batch == 1 || stride == 0;
+// Rows of op(A) or op(B) of all products.
+inline Status make_map(const Problem& problem, Operand operand, std::array<unsigned, 3> box,
+                       device::Swizzle swizzle, device::TensorMap* map) {
   const auto bytes = [](std::int64_t words) {
     return static_cast<std::uint64_t>(words) * sizeof(float);
   };
   const auto size = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
+  const Extent extent = problem.extent(operand);
+  const std::int64_t ld = problem.ld(operand), stride = problem.stride(operand);
+  const bool is_shared = problem.batch == 1 || stride == 0;
+  constexpr std::uintptr_t kUnknown = 16;  // the address; a call's takes its place
   return device::make_tensor_map(
-      {.data = const_cast<float*>(data),
+      {.data = reinterpret_cast<void*>(kUnknown),
        .dimensions = 3,
-       .size = {size(extent.cols), size(extent.rows), is_shared ? 1 : size(batch)},
+       .size = {size(extent.cols), size(extent.rows), is_shared ? 1 : size(problem.batch)},
        .stride_bytes = {0, bytes(ld), is_shared ? bytes(ld) : bytes(stride)},
        .box = box,
        .swizzle = swizzle},
@@ -37,17 +39,22 @@ inline Status make_map(const float* data, Extent extent, std::int64_t ld, std::i
 
 // Without k nothing is copied, and A and B may be null.
 template <typename Config>
-Status make_maps(const KernelArgs& args, Maps* maps) {
-  const auto [m, n, k] = args.shape;
-  if (k == 0) return {};
-  if (Status s = make_map(args.a, Extent{m, k}, args.lda, args.stride_a, args.batch,
-                          {Config::kBlockK, Config::kBlockM, 1}, SharedStorage<Config>::kSwizzleOfA,
-                          &maps->a);
+Status make_maps(const Problem& problem, Maps* maps) {
+  if (problem.shape.k == 0) return {};
+  if (Status s = make_map(problem, Operand::kA, {Config::kBlockK, Config::kBlockM, 1},
+                          SharedStorage<Config>::kSwizzleOfA, &maps->a);
       !s.ok()) {
     return s;
   }
-  return make_map(args.b, Extent{k, n}, args.ldb, args.stride_b, args.batch,
-                  {Config::kBlockN, Config::kBlockK, 1}, device::Swizzle::kNone, &maps->b);
+  return make_map(problem, Operand::kB, {Config::kBlockN, Config::kBlockK, 1},
+                  device::Swizzle::kNone, &maps->b);
+}
+
+// Those of a plan, of a call's operands.
+inline Status set_addresses(const KernelArgs& args, Maps* maps) {
+  if (args.shape.k == 0) return {};
+  if (Status s = device::set_tensor_data(const_cast<float*>(args.a), &maps->a); !s.ok()) return s;
+  return device::set_tensor_data(const_cast<float*>(args.b), &maps->b);
 }
 
 // Whether there are boxes of the operand: see check() in device/tensor_map.cpp.

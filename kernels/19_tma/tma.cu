@@ -5,8 +5,7 @@
 // threads of a block; each stage of the ring has two mbarriers instead, one that says that it is
 // full, one that it is empty. What limits it: issue slots, and whole tiles. Boxes need A and B
 // 16-byte aligned, pointers and rows; others take a kernel with the tiles and copies of AsyncCopy.
-// No transposed operands: the copy engine does not transpose. Needs compute capability 9.0, and no
-// other.
+// No transposed operands: the copy engine does not transpose. Needs compute capability 9.0.
 #include <cstdint>
 #include <vector>
 
@@ -163,12 +162,15 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
                                              Config::kCost, Config::kBlocksPerSm, device);
   Parts parts = cost::parts(problem, device, seconds, true, 0.0);
   interleaved::describe_blocks<Config>(problem, device, tiles, tiles, parts);
-  list.push_back({{.configuration = Config::kName,
+  Maps planned{};
+  const Status status = make_maps<Config>(problem, &planned);
+  list.push_back({{.status = status,
+                   .configuration = Config::kName,
                    .rounding_chain = serial_rounding_chain(problem.shape),
                    .enqueue =
                        [=](const KernelArgs& args, Stream stream) {
-                         Maps maps{};
-                         if (Status s = make_maps<Config>(args, &maps); !s.ok()) return s;
+                         Maps maps = planned;
+                         if (Status s = set_addresses(args, &maps); !s.ok()) return s;
                          return device::launch(
                              launch, stream, sgemm<Config, SourceOrder>, args, maps.a, maps.b,
                              Output{interleaved::walk_of<Config>(args.shape), vectors});
@@ -211,7 +213,7 @@ extern const Stage stage;
 const Stage stage{
     .name = "Tma",
     .idea = "a warp that has boxes copied, and others that only multiply",
-    .requirements = {.compute_capability = 90, .no_later = true, .not_on_simt = {}},
+    .requirements = {.compute_capability = 90, .not_on_simt = {}},
     .takes_batches = true,
     .tile_sizes = kTileSizes,
     .candidates = candidates,

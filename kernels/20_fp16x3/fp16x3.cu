@@ -8,6 +8,7 @@ const Stage stage = {
     .name = "Fp16x3",
     .idea = "products of FP16 halves on tensor cores, accurate over wider ranges than digits",
     .requirements = {.compute_capability = 90, .no_later = true, .not_on_simt = {}},
+    .math = Math::fp32_split,
     .takes_transposed = true,
     .takes_batches = true,
     .tile_sizes = kTileSizes,

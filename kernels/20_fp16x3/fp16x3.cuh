@@ -17,6 +17,7 @@
 
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/split_plan.hpp>
 #include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -26,7 +27,17 @@
 
 namespace tilegate::fp16x3 {
 
-constexpr std::int64_t kLeastK = 128;  // below it FP32 is more accurate
+constexpr std::int64_t kLeastK = 128;
+
+// Whether halves are as accurate as cuBLAS in FP32, whatever the operands: not for small K, nor
+// where cuBLAS adds up parts of K, which makes its sums of positive numbers more accurate. Errors
+// of halves, in units of 1e-7: 1.4 at K = 128, 1.8 at 1024, 2.5 at 4096; of FP32 1.7e-8 · √K.
+inline bool are_halves_accurate(const Problem& problem) {
+  constexpr std::int64_t kLeastAccurateK = 256;
+  const std::int64_t k = problem.shape.k;
+  return k >= kLeastAccurateK && summed_in_fp32(problem) >= static_cast<float>(k);
+}
+constexpr double kOnlyByName = 1e3;  // seconds: of a configuration that no plan takes by itself
 
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
 constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
@@ -149,11 +160,12 @@ inline Status enqueue(const Launches& launches, const KernelArgs& args, Stream s
                         stream, multiply, args, launches.multiply);
 }
 
-// Of the second kernel on an NVIDIA H200, roughly: a block takes so long for 32 k of its tile.
-inline double seconds(std::int64_t tiles, std::int64_t k, const Device& device) {
-  constexpr double kChunkSeconds = 0.65e-6;
+// On an NVIDIA H200, where halves are taken: a block needs so long for 32 k of its tile.
+inline double seconds(const Problem& problem, std::int64_t tiles, const Device& device) {
+  constexpr double kChunkSeconds = 0.6e-6;
   const std::int64_t rounds = ceil_div(tiles, std::int64_t{device.multiprocessors});
-  return static_cast<double>(rounds * ceil_div(k, kChunkK)) * kChunkSeconds;
+  return static_cast<double>(rounds * ceil_div(problem.shape.k, kChunkK)) * kChunkSeconds +
+         split_seconds(problem, 3.5e-12);
 }
 
 inline Candidate candidate(const Problem& problem, const Device& device) {
@@ -167,7 +179,9 @@ inline Candidate candidate(const Problem& problem, const Device& device) {
        .decides_on_device = true,
        .enqueue = [launches](const KernelArgs& args,
                              Stream stream) { return enqueue(launches.at(args), args, stream); }},
-      seconds(launches.multiply.tiles.order.count * problem.batch, k, device)};
+      are_halves_accurate(problem)
+          ? seconds(problem, launches.multiply.tiles.order.count * problem.batch, device)
+          : kOnlyByName};
 }
 
 // The split pass has at least 8 rows per block.
@@ -190,7 +204,9 @@ inline std::vector<Candidate> candidates(const Problem& problem, const Device& d
     return {{{.status = Status::unsupported("C needs more tiles than a CUDA grid has blocks")}}};
   }
   if (problem.shape.k < kLeastK) return {plain_candidate(problem)};
-  return {candidate(problem, device)};
+  std::vector<Candidate> all{candidate(problem, device)};
+  if (!are_halves_accurate(problem)) all.push_back(plain_candidate(problem));
+  return all;
 }
 
 inline Status setup() {

@@ -115,6 +115,7 @@ bool parse(Reader& text, Problem& problem) {
   }
   if (text.skip("/alpha") && !text.take(problem.alpha)) return false;
   if (text.skip("/beta") && !text.take(problem.beta)) return false;
+  if (text.skip("/split")) problem.math = Math::fp32_split;
   return text.at_end();
 }
 
@@ -248,6 +249,7 @@ std::string to_string(const Problem& problem) {
   }
   if (problem.alpha != 1.0F) text += "/alpha" + number(problem.alpha);
   if (problem.beta != 0.0F) text += "/beta" + number(problem.beta);
+  if (problem.math == Math::fp32_split) text += "/split";
   return text;
 }
 

@@ -4,13 +4,21 @@
 #include <string>
 
 namespace tilegate::device {
+namespace {
+
+constexpr std::uint64_t kUnit = 16;  // bytes
+
+Status refuse(const std::string& what) { return Status::invalid_argument("tensor map", what); }
+
+}  // namespace
+
+Status check_address(const void* data) {
+  if (reinterpret_cast<std::uintptr_t>(data) % kUnit == 0) return {};
+  return refuse("the address of its data must be a multiple of 16");
+}
 
 Status check(const TensorLayout& layout) {
-  constexpr std::uint64_t kUnit = 16;  // bytes
   constexpr unsigned kMaxBox = 256;
-  const auto refuse = [](const std::string& what) {
-    return Status::invalid_argument("tensor map", what);
-  };
   const unsigned row_bytes = layout.box[0] * layout.element_bytes;
   const unsigned width = 16U << static_cast<unsigned>(layout.swizzle);
   if (layout.dimensions < 2 || layout.dimensions > kMaxTensorDimensions) {
@@ -19,9 +27,7 @@ Status check(const TensorLayout& layout) {
   if (layout.element_bytes != 1 && layout.element_bytes != 2 && layout.element_bytes != 4) {
     return refuse("elements are of 1, 2 or 4 bytes");
   }
-  if (reinterpret_cast<std::uintptr_t>(layout.data) % kUnit != 0) {
-    return refuse("the address of its data must be a multiple of 16");
-  }
+  if (Status s = check_address(layout.data); !s.ok()) return s;
   for (unsigned i = 0; i < layout.dimensions; ++i) {
     if (layout.size[i] == 0 || layout.size[i] > std::uint64_t{1} << 32) {
       return refuse("sizes are from 1 to 2^32");

@@ -6,5 +6,6 @@
 namespace tilegate::device {
 
 Status check(const TensorLayout& layout);
+Status check_address(const void* data);
 
 }  // namespace tilegate::device

@@ -3,7 +3,8 @@
 // Each of the stages in kChoices (kernels/CMakeLists.txt: CHOOSES_FROM) offers its configurations
 // with the time that it expects each to take; a plan is the quickest of all, or what table.csv has
 // for such problems on this GPU model, from measurements. Three tiles of Sgemm's own are among
-// them, for devices and problems that no other takes.
+// them, for devices and problems that no other takes. Stages that split operands are asked only
+// where the problem allows it (Math::fp32_split).
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -36,8 +37,9 @@ bool is_of_family(std::string_view configuration, std::string_view family) {
          configuration.find_first_not_of("0123456789", family.size()) == std::string_view::npos;
 }
 
-// Marks what was measured to be the quickest of such problems on such a device.
+// Marks what was measured to be the quickest of such problems on such a device, operands not split.
 void mark_tuned(const Problem& problem, const Device& device, std::vector<Candidate>& all) {
+  if (problem.math != Math::fp32) return;
   for (const TunedCell& cell : kTuned) {
     if (cell.gpu != device.name || cell.problem_class != problem_class(problem)) continue;
     for (Candidate& candidate : all) {
@@ -48,6 +50,9 @@ void mark_tuned(const Problem& problem, const Device& device, std::vector<Candid
 
 // Ok if the stage can be asked.
 Status check(const Stage& stage, const Problem& problem, const Device& device) {
+  if (stage.math == Math::fp32_split && problem.math == Math::fp32) {
+    return Status::unsupported("splits operands, which needs Math::fp32_split");
+  }
   Status status = check_device(stage.requirements, device);
   return status.ok() ? stage.takes(problem) : status;
 }

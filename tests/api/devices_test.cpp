@@ -20,7 +20,8 @@ const std::vector<Shape> kShapes = {
     {64, 64, 64}, {300, 300, 300}, {33, 4096, 1024}, {7, 2050, 999}};
 
 // Multiplies ones: every element of C is K. Empty, or what went wrong.
-std::string multiply_ones(const Plan& plan, Stream stream) {
+template <typename Launch>
+std::string multiply_ones(const Plan& plan, Launch launch) {
   const auto [m, n, k] = plan.problem().shape;
   const std::vector<float> ones(static_cast<std::size_t>(std::max(m, n) * k), 1.0F);
   const device::Buffer a(static_cast<std::size_t>(m * k) * sizeof(float));
@@ -34,7 +35,7 @@ std::string multiply_ones(const Plan& plan, Stream stream) {
                           .c = reinterpret_cast<float*>(c.data()),
                           .workspace = workspace.data(),
                           .workspace_bytes = workspace.size()};
-  for (int i = 0; i < kLaunches && status.ok(); ++i) status = plan.launch(operands, stream);
+  for (int i = 0; i < kLaunches && status.ok(); ++i) status = launch(operands);
   if (status.ok()) status = device::synchronize();
   std::vector<float> result(static_cast<std::size_t>(m * n));
   if (status.ok()) status = device::copy_to_host(result.data(), c.data(), c.size());
@@ -51,7 +52,7 @@ std::string use_device(int ordinal) {
   std::string wrong;
   for (const Shape& shape : kShapes) {
     const Plan plan = sgemm::stage.plan(Problem::dense(shape));
-    wrong += plan.ok() ? multiply_ones(plan, stream) : plan.status().message();
+    wrong += plan.ok() ? multiply_ones(plan, [&](const Operands& o) { return plan.launch(o, stream); }) : plan.status().message();
   }
   cudaStreamDestroy(stream);
   return wrong;
@@ -73,6 +74,31 @@ TEST(Devices, AllAtOnceFromSeveralThreads) {
   RecordProperty("devices", devices);
 }
 
+// A graph of a plan that splits operands gives the bits of the plan itself.
+TEST(Devices, ASplitPlanCanBeCaptured) {
+  Problem problem = Problem::dense({1024, 1024, 1024});
+  problem.math = Math::fp32_split;
+  ASSERT_TRUE(sgemm::stage.prepare().ok());
+  const Plan plan = sgemm::stage.plan(problem);
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  const auto replayed = [&](const Operands& operands) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t ready = nullptr;
+    EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    const Status status = plan.launch(operands, stream);
+    EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    EXPECT_EQ(cudaGraphInstantiate(&ready, graph, 0), cudaSuccess);
+    EXPECT_EQ(cudaGraphLaunch(ready, stream), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    cudaGraphExecDestroy(ready);
+    cudaGraphDestroy(graph);
+    return status;
+  };
+  EXPECT_EQ(multiply_ones(plan, replayed), "");
+  cudaStreamDestroy(stream);
+}
+
 TEST(Devices, APlanRunsOnItsOwnDevice) {
   int devices = 0;
   ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
@@ -80,7 +106,7 @@ TEST(Devices, APlanRunsOnItsOwnDevice) {
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
   const Plan plan = sgemm::stage.plan(Problem::dense({8, 8, 8}));
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
-  EXPECT_NE(multiply_ones(plan, nullptr), "");
+  EXPECT_NE(multiply_ones(plan, [&](const Operands& o) { return plan.launch(o); }), "");
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
 }
 

@@ -72,7 +72,7 @@ TEST(Problem, DenseFollowsTheOps) {
 }
 
 TEST(Problem, EveryPartArrives) {
-  const Problem problem = parsed("3x5x7/NT/ld8x9x10/batch2s0x100x64/off4x8x12/alpha-0.5/beta2");
+  const Problem problem = parsed("3x5x7/NT/ld8x9x10/batch2s0x100x64/off4x8x12/alpha-0.5/beta2/split");
   EXPECT_EQ(problem.op_a, Op::kN);
   EXPECT_EQ(problem.op_b, Op::kT);
   EXPECT_EQ(problem.ld(Operand::kB), 9);
@@ -82,6 +82,7 @@ TEST(Problem, EveryPartArrives) {
   EXPECT_EQ(problem.offset_bytes[2], 12);
   EXPECT_EQ(problem.alpha, -0.5F);
   EXPECT_EQ(problem.beta, 2.0F);
+  EXPECT_EQ(problem.math, Math::fp32_split);
 }
 
 TEST(Problem, NumbersComeBackBitForBit) {
@@ -95,7 +96,7 @@ TEST(Problem, NumbersComeBackBitForBit) {
 
 TEST(Problem, OutOfOrderIsNoProblem) {
   Problem problem;
-  for (const char* text : {"", "3x5", "3x5x7/", "3x5x7/off4/ld8x9x10", "3x5x7/NX", "3x5x7/beta",
+  for (const char* text : {"", "3x5", "3x5x7/", "3x5x7/off4/ld8x9x10", "3x5x7/NX", "3x5x7/beta", "3x5x7/split/beta1",
                            "-3x5x7", "3x5x7/off-4", "99999999999999999999x1x1", "3x5x7/cold"}) {
     EXPECT_FALSE(parse_problem(text, &problem).ok()) << text;
   }

@@ -22,7 +22,8 @@ Status run_stores(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 template <int kN>
 Status run_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 enum class FloatType { kF16, kBf16, kTf32 };
-template <FloatType kType, int kN>
+// Transposed: of a, of b, or of both the lines lie along the rows.
+template <FloatType kType, int kN, bool kTransposed = false>
 Status run_float_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 
 struct Kind {

@@ -55,16 +55,37 @@ inline __device__ std::uint32_t random_float(const Spread& spread, unsigned mant
 
 #if TILEGATE_TEST_ASYNC
 
-template <FloatType kType, int kN>
+template <FloatType kType, int kN, device::Major kMajorA, device::Major kMajorB>
 __device__ void multiply_add(float (&acc)[kN / 2], device::MatrixDescriptor a,
                              device::MatrixDescriptor b, bool adds) {
   if constexpr (kType == FloatType::kF16) {
-    device::warpgroup_mma_f16<kN>(acc, a, b, adds);
+    device::warpgroup_mma_f16<kN, kMajorA, kMajorB>(acc, a, b, adds);
   } else if constexpr (kType == FloatType::kBf16) {
-    device::warpgroup_mma_bf16<kN>(acc, a, b, adds);
+    device::warpgroup_mma_bf16<kN, kMajorA, kMajorB>(acc, a, b, adds);
   } else {
     device::warpgroup_mma_tf32<kN>(acc, a, b, adds);
   }
+}
+
+template <device::Major kMajor>
+__device__ device::MatrixDescriptor random_tile_of(Storage& smem, Choices& choices, unsigned rows,
+                                                   device::Swizzle swizzle) {
+  if constexpr (kMajor == device::Major::kMN) {
+    return random_transposed_tile(smem, choices, rows, swizzle);
+  } else {
+    return random_tile(smem, choices, rows, swizzle);
+  }
+}
+
+template <FloatType kType, int kN, device::Major kMajorA, device::Major kMajorB>
+__device__ void multiply_random_tiles(float (&acc)[kN / 2], Storage& smem, Choices& choices) {
+  const auto swizzle_of_a = static_cast<device::Swizzle>(choices.below(4));
+  const auto swizzle_of_b = static_cast<device::Swizzle>(choices.below(4));
+  const bool adds = choices.below(4) != 0;
+  const auto a = random_tile_of<kMajorA>(smem, choices, 64, swizzle_of_a);
+  const auto b = random_tile_of<kMajorB>(smem, choices, kN, swizzle_of_b);
+  device::warpgroup_arrive();
+  multiply_add<kType, kN, kMajorA, kMajorB>(acc, a, b, adds);
 }
 
 template <FloatType kType>
@@ -82,7 +103,7 @@ __device__ void fill_with_floats(Storage& smem, const Spread& spread, std::uint3
   device::fence_async_proxy();
 }
 
-template <FloatType kType, int kN>
+template <FloatType kType, int kN, bool kTransposed>
 __device__ std::uint32_t multiply(Storage& smem, Choices& choices, std::uint32_t seed) {
   // Of products of operands near 1.
   const Spread spread(choices, 127, 254);
@@ -92,14 +113,18 @@ __device__ std::uint32_t multiply(Storage& smem, Choices& choices, std::uint32_t
         random_float(spread, 23, 254, seed, i * kThreads + threadIdx.x, kStart);
     std::memcpy(&acc[i], &bits, sizeof(bits));
   }
-  device::warpgroup_arrive();
   for (unsigned i = 0; i < 2; ++i) {
-    const auto swizzle_of_a = static_cast<device::Swizzle>(choices.below(4));
-    const auto swizzle_of_b = static_cast<device::Swizzle>(choices.below(4));
-    const bool adds = choices.below(4) != 0;
-    const auto a = random_tile(smem, choices, 64, swizzle_of_a);
-    const auto b = random_tile(smem, choices, kN, swizzle_of_b);
-    multiply_add<kType, kN>(acc, a, b, adds);
+    constexpr auto kK = device::Major::kK, kMN = device::Major::kMN;
+    const unsigned which = kTransposed ? 1 + choices.below(3) : 0;
+    if (which == 0) {
+      multiply_random_tiles<kType, kN, kK, kK>(acc, smem, choices);
+    } else if (which == 1) {
+      multiply_random_tiles<kType, kN, kMN, kK>(acc, smem, choices);
+    } else if (which == 2) {
+      multiply_random_tiles<kType, kN, kK, kMN>(acc, smem, choices);
+    } else {
+      multiply_random_tiles<kType, kN, kMN, kMN>(acc, smem, choices);
+    }
   }
   device::warpgroup_commit();
   device::warpgroup_wait<0>();
@@ -115,7 +140,7 @@ __device__ std::uint32_t multiply(Storage& smem, Choices& choices, std::uint32_t
 
 #endif
 
-template <FloatType kType, int kN>
+template <FloatType kType, int kN, bool kTransposed>
 __global__ void multiply_random_floats(std::uint32_t first, std::uint32_t* sums) {
 #if TILEGATE_TEST_ASYNC
   auto& smem = device::shared_storage<Storage>();
@@ -124,14 +149,15 @@ __global__ void multiply_random_floats(std::uint32_t first, std::uint32_t* sums)
   const Spread spread(choices, Format<kType>::kLargest / 2, Format<kType>::kLargest);
   fill_with_floats<kType>(smem, spread, seed);
   __syncthreads();  // all is stored
-  sums[blockIdx.x * kThreads + threadIdx.x] = multiply<kType, kN>(smem, choices, seed);
+  sums[blockIdx.x * kThreads + threadIdx.x] = multiply<kType, kN, kTransposed>(smem, choices, seed);
 #endif
 }
 
-template <FloatType kType, int kN>
+template <FloatType kType, int kN, bool kTransposed>
 Status run_float_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums) {
   const device::Buffer sums(checksums->size() * kThreads * sizeof(std::uint32_t));
-  void (*const kernel)(std::uint32_t, std::uint32_t*) = multiply_random_floats<kType, kN>;
+  void (*const kernel)(std::uint32_t, std::uint32_t*) =
+      multiply_random_floats<kType, kN, kTransposed>;
   const Status launched = device::launch(config_of("multiply", checksums->size()), nullptr, kernel,
                                          first, reinterpret_cast<std::uint32_t*>(sums.data()));
   return launched.ok() ? fold(sums, checksums) : launched;
@@ -144,5 +170,9 @@ template Status run_float_multiplications<FloatType::kBf16, 64>(std::uint32_t, C
 template Status run_float_multiplications<FloatType::kBf16, 128>(std::uint32_t, Checksums*);
 template Status run_float_multiplications<FloatType::kTf32, 64>(std::uint32_t, Checksums*);
 template Status run_float_multiplications<FloatType::kTf32, 128>(std::uint32_t, Checksums*);
+template Status run_float_multiplications<FloatType::kF16, 64, true>(std::uint32_t, Checksums*);
+template Status run_float_multiplications<FloatType::kF16, 128, true>(std::uint32_t, Checksums*);
+template Status run_float_multiplications<FloatType::kBf16, 64, true>(std::uint32_t, Checksums*);
+template Status run_float_multiplications<FloatType::kBf16, 128, true>(std::uint32_t, Checksums*);
 
 }  // namespace tilegate::async_model

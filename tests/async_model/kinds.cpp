@@ -15,6 +15,10 @@ constexpr Kind kKinds[] = {
     {"bf16_n128", run_float_multiplications<FloatType::kBf16, 128>},
     {"tf32_n64", run_float_multiplications<FloatType::kTf32, 64>},
     {"tf32_n128", run_float_multiplications<FloatType::kTf32, 128>},
+    {"f16_mn_n64", run_float_multiplications<FloatType::kF16, 64, true>},
+    {"f16_mn_n128", run_float_multiplications<FloatType::kF16, 128, true>},
+    {"bf16_mn_n64", run_float_multiplications<FloatType::kBf16, 64, true>},
+    {"bf16_mn_n128", run_float_multiplications<FloatType::kBf16, 128, true>},
 };
 
 }  // namespace

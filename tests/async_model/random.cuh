@@ -79,6 +79,22 @@ inline __device__ device::MatrixDescriptor random_tile(Storage& smem, Choices& c
                                    leading, stride);
 }
 
+// The same of a tile of 16 bits whose lines, one for each of 16 k, lie along the rows.
+inline __device__ device::MatrixDescriptor random_transposed_tile(Storage& smem, Choices& choices,
+                                                                  unsigned rows,
+                                                                  device::Swizzle swizzle) {
+  if (swizzle == device::Swizzle::kNone) return random_tile(smem, choices, rows, swizzle);
+  const unsigned width = width_of(swizzle);
+  const unsigned groups = 2 * rows / width;  // of rows, leading_bytes apart
+  const unsigned unit = choices.below(2) == 0 ? 8 * width : 128;
+  const unsigned leading = unit * choices.below((4 * kWords - 2048) / (groups + 1) / unit);
+  const unsigned stride = unit * choices.below((4 * kWords - 2048) / (groups + 1) / unit);
+  const unsigned reach = groups * leading + stride + 8 * width;
+  const unsigned first = 8 * width * choices.below((4 * kWords - reach) / (8 * width) + 1);
+  return device::matrix_descriptor(reinterpret_cast<std::byte*>(smem.words) + first, swizzle,
+                                   leading, stride);
+}
+
 #endif
 
 inline device::LaunchConfig config_of(const char* kernel, std::size_t cases) {

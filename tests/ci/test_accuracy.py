@@ -21,14 +21,19 @@ HEADS = (
 )
 
 
-def line(shape, name, decision, error, largest="2"):
-    return (
-        f"Int8x3/{shape}\t{name}\t{decision}\t1e-3\t3.5\t{error}\t2e-7\t1\t2\t3\t3\t{largest}\t4\n"
-    )
+def line(shape, name, decision, error, largest="2", speed=3.5):
+    errors = f"{error}\t2e-7\t1\t2\t3\t3\t{largest}\t4"
+    return f"Int8x3/{shape}\t{name}\t{decision}\t1e-3\t{speed}\t{errors}\n"
 
 
-GOOD = line("100x200x300", "normal", 6, "1e-7") + line("16x16x16", "a|b", 32, "2e-7", "inf")
-WORSE = GOOD + line("8x8x8", "normal", 8, "3e-7")
+GOOD = line("100x200x300", "normal", 6, "1e-7") + line(
+    "16x16x16", "a|b", 32, "2e-7", "inf"
+)
+WORSE = (
+    GOOD
+    + line("9x9x9", "normal", 6, "1e-7", speed=2.5)
+    + line("8x8x8", "normal", 8, "3e-7", speed=1.5)
+)
 
 
 def written(tmp_path, rows):
@@ -58,19 +63,24 @@ def test_what_is_above_cublas_is_named(tmp_path, capsys):
     assert "Int8x3/8x8x8 normal: 1.500 times cuBLAS's error" in capsys.readouterr().out
     block = accuracy_block(found, "Int8x3")
     assert (
-        "| normal | 2 | six 1, eight 1 | 1.50 at `8x8x8` | 1 | 0.50 | 1.00 | 0.50 | 3.50 |" in block
+        "| normal | 3 | six 2 at 3.00, eight 1 at 1.50 | 1.50 at `8x8x8` | 1 | 0.50 | 1.00 | 0.50 "
+        "| 2.50 |" in block
     )
-    assert "| a\\|b | 1 | FP32 1 | 1.00 at `16x16x16` | 0 |" in block
+    assert "| a\\|b | 1 | FP32 1 at 3.50 | 1.00 at `16x16x16` | 0 |" in block
     assert "| `8x8x8` | normal | eight | 3e-07 | 2e-07 | 1.50 |" in block
     assert "commit 012345678901." in block
 
 
 def test_a_page_without_exceptions(tmp_path):
     block = accuracy_block(written(tmp_path, GOOD)[1], "Int8x3")
-    assert block.endswith("On no problem is the relative Frobenius error above cuBLAS's.")
+    assert block.endswith(
+        "On no problem is the relative Frobenius error above cuBLAS's."
+    )
 
 
-@pytest.mark.parametrize("row", ["Int8x3/8x8\tnormal\n", line("8x8x8", "normal", "six", "1")])
+@pytest.mark.parametrize(
+    "row", ["Int8x3/8x8\tnormal\n", line("8x8x8", "normal", "six", "1")]
+)
 def test_a_line_that_makes_no_sense(row):
     with pytest.raises(GateError, match="printed a line that is none of its own"):
         parse_rows(HEADS + row)

@@ -10,7 +10,8 @@ import pytest
 from ladder_builder import REPOSITORY
 
 from tilegate_ci.cli import main
-from tilegate_ci.report import charts, palette
+from tilegate_ci.report import palette
+from tilegate_ci.report.charts import labels
 from tilegate_ci.report.figures import PROFILE
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -168,8 +169,8 @@ def test_labels_at_the_ends_of_lines_do_not_overlap(drawn):
 
 
 def test_labels_are_pushed_apart_and_stay_below_the_top():
-    assert charts.apart([5, 1, 5.2], 1, 9) == [5, 1, 6]
-    assert charts.apart([8.9, 9, 9], 1, 9) == [7, 8, 9]
+    assert labels.apart([5, 1, 5.2], 1, 9) == [5, 1, 6]
+    assert labels.apart([8.9, 9, 9], 1, 9) == [7, 8, 9]
 
 
 # As in a roofline: two dots on each other, a column at the right edge, a crowd, a loner.
@@ -181,10 +182,10 @@ DOTS = [
 
 @pytest.mark.parametrize("width", [430, 800])
 def test_each_label_of_the_roofline_is_beside_its_own_dot(width):
-    found = charts.beside(DOTS, [], width)
+    found = labels.beside(DOTS, [], width)
     boxes = [box for box, _ in found]
     for one, other in itertools.combinations(boxes, 2):
-        assert not charts.hit([one], [other])
+        assert not labels.hit([one], [other])
     for (x, y, _), (box, end) in zip(DOTS, found):
         assert box[0] >= 0
         assert box[2] <= width

@@ -7,21 +7,11 @@ import subprocess
 import pytest
 from ladder_builder import REPOSITORY
 
-from tilegate_ci.core.names import canonical_name, rung_of
+from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.stages import find_ladder, find_stages
 from tilegate_ci.measure.suite import read_suite
 
 RUNGS = find_ladder(REPOSITORY)
-UNRECORDED = {"Tma", "Fp16x3"}  # rungs that the next recording on an H200 will have
-RECORDED = [
-    pytest.param(
-        rung,
-        id=rung.name,
-        marks=[pytest.mark.xfail(strict=True, reason="not recorded yet")]
-        * (rung.name in UNRECORDED),
-    )
-    for rung in RUNGS
-]
 SQUARES = [128, 256, 512, 1024, 2048, 4096, 8192]
 SUITES = [
     "ExactOnIntegers",
@@ -38,19 +28,19 @@ def benchmarks(path):
     return json.loads((REPOSITORY / path).read_text("utf-8"))["benchmarks"].keys()
 
 
-@pytest.mark.parametrize("rung", RECORDED)
+@pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: rung.name)
 def test_baseline_rows(rung):
     wanted = {f"{rung.name}/{n}x{n}x{n}" for n in SQUARES}
     assert wanted <= benchmarks("bench/baselines/nvidia-h200.json")
 
 
 def test_the_baseline_covers_the_gated_suite():
-    names = [name for name in read_suite(find_stages()) if rung_of(name) not in UNRECORDED]
+    names = read_suite(find_stages())
     assert len(names) == len(set(names))
     assert set(names) <= benchmarks("bench/baselines/nvidia-h200.json")
 
 
-@pytest.mark.parametrize("rung", RECORDED)
+@pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: rung.name)
 def test_rows_of_the_odd_skinny_and_unaligned_shapes(rung):
     lines = (REPOSITORY / "bench/shapes.csv").read_text("utf-8").splitlines()[1:]
     shapes = [line.split(",") for line in lines if re.match("odd|skinny|unaligned", line)]
@@ -62,7 +52,7 @@ def test_rows_of_the_odd_skinny_and_unaligned_shapes(rung):
     assert len(rows) == len(shapes) > 30
 
 
-@pytest.mark.parametrize("rung", RECORDED[:-1])
+@pytest.mark.parametrize("rung", RUNGS[:-1], ids=lambda rung: rung.name)
 def test_page(rung):
     page = (REPOSITORY / rung.folder / "README.md").read_text("utf-8")
     for heading in ["## Arithmetic intensity", "## What limits it", "## Measured"]:

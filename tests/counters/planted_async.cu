@@ -191,10 +191,10 @@ __global__ void multiply_stored_tiles(float* memory) {
   memory[kResults + threadIdx.x] = static_cast<float>(acc[0]);
 }
 
-// The same with floats.
+// The same with floats, whose lines lie along k, or, transposed, along the rows.
 enum class FloatFault { kNone, kUnfenced, kLoadsAccumulator, kMultipliesBeyondTile };
 
-template <FloatFault kFault>
+template <FloatFault kFault, bool kTransposed>
 __global__ void multiply_floats(float* memory) {
   auto& smem = device::shared_storage<Storage>();
   auto* const a = reinterpret_cast<float*>(smem.a[0]);
@@ -206,10 +206,15 @@ __global__ void multiply_floats(float* memory) {
   float acc[kN / 2] = {};
   float sum = 0.0F;
   const unsigned leading = kBytesOfA / (kFault == FloatFault::kMultipliesBeyondTile ? 1 : 2);
+  const auto tile_of_a = device::matrix_descriptor(a, device::Swizzle::kNone, leading, 128);
+  const auto tile_of_b = device::matrix_descriptor(b, device::Swizzle::kNone, kBytesOfB / 2, 128);
   device::warpgroup_arrive();
-  device::warpgroup_mma_tf32<kN>(
-      acc, device::matrix_descriptor(a, device::Swizzle::kNone, leading, 128),
-      device::matrix_descriptor(b, device::Swizzle::kNone, kBytesOfB / 2, 128));
+  if constexpr (kTransposed) {
+    constexpr auto kMN = device::Major::kMN;
+    device::warpgroup_mma_f16<kN, kMN, kMN>(acc, tile_of_a, tile_of_b);
+  } else {
+    device::warpgroup_mma_tf32<kN>(acc, tile_of_a, tile_of_b);
+  }
   device::warpgroup_commit();
   if (kFault == FloatFault::kLoadsAccumulator) sum = acc[1];
   device::warpgroup_wait<0>();
@@ -404,6 +409,14 @@ Status launch_warp(float* memory) {
 #define PLANT_STORE(fault, shows, message) \
   { &(#fault)[1], launch_store<StoreFault::fault>, launch_store<StoreFault::kNone>, message, shows }
 
+#define PLANT_FLOAT(fault, shows, message)                                            \
+  {"Floats_" #fault, launch_warpgroup<multiply_floats<FloatFault::fault, false>>,     \
+   launch_warpgroup<multiply_floats<FloatFault::kNone, false>>, message, shows},      \
+  {                                                                                   \
+    "Transposed_" #fault, launch_warpgroup<multiply_floats<FloatFault::fault, true>>, \
+        launch_warpgroup<multiply_floats<FloatFault::kNone, true>>, message, shows    \
+  }
+
 // Where a plain build shows it.
 constexpr auto kStops = Shows::kStops;
 constexpr auto kForward = Shows::kWrongForward;
@@ -519,17 +532,13 @@ constexpr Plant kPlants[] = {
      "read of byte 16 of shared memory at .* before the barrier_wait for the bulk copy that thread "
      "\\(0,0,0\\) started",
      kForward},
-    {"MultipliesFloatsUnfenced", launch_warpgroup<multiply_floats<FloatFault::kUnfenced>>,
-     launch_warpgroup<multiply_floats<FloatFault::kNone>>,
-     "reads byte 0 of shared memory, which thread .* did not fence_async_proxy\\(\\) before",
-     kNowhere},
-    {"LoadsFloatAccumulator", launch_warpgroup<multiply_floats<FloatFault::kLoadsAccumulator>>,
-     launch_warpgroup<multiply_floats<FloatFault::kNone>>,
-     "load of acc\\[1\\] at .* before the warpgroup_wait for the warpgroup_mma at", kForward},
-    {"MultipliesFloatsBeyondTile",
-     launch_warpgroup<multiply_floats<FloatFault::kMultipliesBeyondTile>>,
-     launch_warpgroup<multiply_floats<FloatFault::kNone>>,
-     "reads byte \\d+ of shared memory, which nothing in the block has written", kForward},
+    PLANT_FLOAT(
+        kUnfenced, kNowhere,
+        "reads byte 0 of shared memory, which thread .* did not fence_async_proxy\\(\\) before"),
+    PLANT_FLOAT(kLoadsAccumulator, kForward,
+                "load of acc\\[1\\] at .* before the warpgroup_wait for the warpgroup_mma at"),
+    PLANT_FLOAT(kMultipliesBeyondTile, kForward,
+                "reads byte \\d+ of shared memory, which nothing in the block has written"),
     PLANT_STORE(kStoresBeforeTensor, kStops, "store_tensor at .* begins at a negative coordinate"),
     {"MultipliesInAWarp", launch_warp, launch_warpgroup<multiply_stored_tiles<false>>,
      "by a warpgroup of fewer than 128 threads", kStops},

@@ -46,11 +46,12 @@ def test_the_gate_refuses_some_that_the_library_reads(text):
 
 def test_every_part_is_read():
     problem = Problem.parse(
-        "Warptile.wide/64x32x16/TN/ld70x36x40/batch2s5000x600x0/off4x8x12/alpha-0.5/beta2/cold"
+        "Warptile.wide/64x32x16/TN/ld70x36x40/batch2s5000x600x0/off4x8x12/alpha-0.5/beta2/split"
+        "/cold"
     )
     assert problem == Problem(
         "Warptile.wide", (64, 32, 16), "TN", (70, 36, 40), 2, (5000, 600, 0), (4, 8, 12),
-        -0.5, 2.0, True,
+        -0.5, 2.0, True, True,
     )  # fmt: skip
     assert Problem.parse("Naive/1x2x3") == Problem("Naive", (1, 2, 3))
 

@@ -19,6 +19,7 @@ from tilegate_ci.resources.compile import (
     parse_launches,
     parse_ptxas,
     shortened,
+    target_of,
 )
 from tilegate_ci.resources.occupancy import ARCHITECTURES, blocks_per_sm, occupancy
 from tilegate_ci.resources.sources import source_files, sources_digest
@@ -49,6 +50,11 @@ def test_what_ptxas_said_of_a_forced_spill():
 
 def test_functions_that_a_kernel_calls_count_as_its_own():
     assert parse_ptxas(CALLEE) == {"100": {"k": Usage(32, 20, 20, 64, 4096)}}
+
+
+def test_rungs_of_9_0_are_built_for_the_families_of_later_architectures():
+    assert [target_of(90, a) for a in ARCHITECTURES][-3:] == ["90a", "100f", "120f"]
+    assert [target_of(80, a) for a in ARCHITECTURES] == [*ARCHITECTURES]
 
 
 def test_the_largest_launch_of_a_kernel_counts():

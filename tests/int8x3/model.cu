@@ -43,7 +43,7 @@ float element(const Line& a, const Line& b, int products) {
   std::int32_t exact[4];
   for (int i = 0; i < 4; ++i) exact[i] = static_cast<std::int32_t>(level[i]);
   const std::int32_t three[3] = {exact[0], exact[1], exact[2]};
-  return (products == 8 ? fold(exact) : fold(three)) * a.step * b.step;
+  return (products == 8 ? fold(exact) : fold(three)) * (a.step * b.step);
 }
 
 }  // namespace

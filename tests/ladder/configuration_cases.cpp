@@ -9,7 +9,7 @@ namespace tilegate::ladder {
 namespace {
 
 // Several tiles of every size, and a K of several k tiles: with whole vectors, and without.
-constexpr std::array<Shape, 2> kShapes = {{{132, 260, 72}, {131, 259, 67}}};
+constexpr std::array<Shape, 2> kLargeShapes = {{{132, 260, 72}, {131, 259, 67}}};
 
 }  // namespace
 
@@ -20,8 +20,8 @@ std::vector<Case> configuration_cases(const Stage& stage) {
   CaseList list;
   std::size_t turn = 0;
   for (const Form& form : forms) {
-    for (const Shape& shape : kShapes) {
-      const bool exact = (turn + turn / kShapes.size()) % 2 == 0;
+    for (const Shape& shape : kLargeShapes) {
+      const bool exact = (turn + turn / kLargeShapes.size()) % 2 == 0;
       const Inputs inputs = exact ? Inputs::kIntegers : Inputs::kUniform;
       const Factors& f = factors(inputs, turn++);
       Padded padded{.shape = shape,

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <new>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <tilegate/device.hpp>
 
 #include "ladder/cases.hpp"
+#include "ladder/memory_turn.hpp"
 #include "ladder/stage_test.hpp"
 
 namespace tilegate::ladder {
@@ -30,14 +32,19 @@ class MemoryContractTest : public StageCaseTest {
  protected:
   void SetUp() override {
     StageCaseTest::SetUp();
+    if (!device::current().is_cuda) return;
     const std::size_t needed = device_bytes(test_case());
-    if (device::current().is_cuda && needed > device::current().total_memory) skip(needed);
+    if (needed > device::current().total_memory) return skip(needed);
+    if (needed > MemoryTurn::kMuch) turn_.emplace();
   }
 
   static void skip(std::size_t needed) {
     GTEST_SKIP() << "needs " << needed << " bytes of device memory, there are "
                  << device::current().total_memory << " or fewer";
   }
+
+ private:
+  std::optional<MemoryTurn> turn_;
 };
 
 TEST_P(MemoryContractTest, Holds) {
@@ -95,7 +102,7 @@ TEST_P(ConfigurationsTest, MatchReference) {
     EXPECT_TRUE(seen.insert(configuration).second) << configuration << " is there twice";
     verifier::Case test_case = this->test_case();
     test_case.configuration = configuration;
-    const verifier::Verdict verdict = verify(stage(), test_case);
+    const verifier::Verdict verdict = verify(stage(), test_case, orders_of(test_case));
     EXPECT_TRUE(verdict.ok) << verdict.report;
   }
 }

@@ -36,6 +36,11 @@ std::string name_stage(const testing::TestParamInfo<const Stage*>& info);
 // making the cases of all stages takes longer than running many a suite of one.
 std::vector<StageCase> for_every_stage(std::vector<verifier::Case> (*table)(const Stage&));
 
+// The orders in which the executor runs a case: one of both, in turn. What depends on the order is a
+// race, which RepeatableTest and the tests labelled `watched` look for; TILEGATE_THOROUGH=1 runs
+// each case in both, and so does a GPU, which keeps its own.
+std::span<const verifier::Order> orders_of(const verifier::Case& test_case);
+
 class StageCaseTest : public testing::TestWithParam<StageCase> {
  protected:
   void SetUp() override;
@@ -44,8 +49,9 @@ class StageCaseTest : public testing::TestWithParam<StageCase> {
   const verifier::Case& test_case() const { return GetParam().test_case; }
 
   // Fails the test unless `verify` finds the stage right; says how to run it again.
-  void expect_right(std::span<const verifier::Order> orders = verifier::kBothOrders,
+  void expect_right(std::span<const verifier::Order> orders,
                     const std::string& environment = {}) const;
+  void expect_right() const { expect_right(orders_of(test_case())); }
 };
 
 }  // namespace tilegate::ladder

@@ -156,12 +156,26 @@ TEST(Wiring, EveryStageHasEveryCase) {
       for (const auto& [suite, least] : kStageSuites) {
         const std::size_t of_first = registered[{suite, catalogue().front().stage}];
         EXPECT_GE(of_first, least) << suite;
-        if (is_variant(*stage) && registered[{suite, stage}] == 0) continue;
+        if (is_variant(*stage) && !registered.contains({suite, stage})) continue;
         expect(suite, stage, of_first);
       }
     }
   }
   EXPECT_EQ(registered.size(), expected) << "suites or stages that nobody knows";
+}
+
+// Neither order of the executor is spared: each has a third of the cases of a long table.
+TEST(Wiring, BothOrdersHaveTheirTurns) {
+  for (const Suite& suite : kSuites) {
+    if (suite.least < 60) continue;
+    std::map<verifier::Order, std::size_t> turns;
+    for (const Case& test_case : suite.table(*catalogue().front().stage)) {
+      for (const verifier::Order order : orders_of(test_case)) ++turns[order];
+    }
+    for (const verifier::Order order : verifier::kBothOrders) {
+      EXPECT_GE(3 * turns[order], suite.least) << suite.name;
+    }
+  }
 }
 
 TEST(Wiring, EveryFolderIsInTheCatalogue) {

@@ -183,4 +183,26 @@ TEST(TensorMap, RefusesWhatTheHardwareCannotCopy) {
   expect("as wide as its swizzle, 128 bytes", [](auto& layout) { layout.box[0] = 16; });
 }
 
+// As a plan makes it, before the operands are known.
+TEST_F(Async, AMapMayMove) {
+  const Tensor from(32, 16, 1, 32), to(32, 16, 1, 32);
+  device::TensorLayout layout = from.layout(2, {32, 16, 1}, device::Swizzle::kNone);
+  layout.data = reinterpret_cast<void*>(16);
+  device::TensorMap moved, map_to;
+  ASSERT_TRUE(is_ok(device::make_tensor_map(layout, &moved)));
+  EXPECT_EQ(device::set_tensor_data(from.words.data() + 1, &moved).message(),
+            "the address of its data must be a multiple of 16");
+  ASSERT_TRUE(is_ok(device::set_tensor_data(from.words.data(), &moved)));
+  layout.data = to.words.data();
+  ASSERT_TRUE(is_ok(device::make_tensor_map(layout, &map_to)));
+  const DeviceArray<std::uint32_t> raw(kBoxBytes / 4);
+  const device::LaunchConfig config{.kernel = "copy_box",
+                                    .blocks = 1,
+                                    .threads_x = kThreads,
+                                    .shared_bytes = sizeof(SharedStorage)};
+  ASSERT_TRUE(is_ok(device::launch(config, nullptr, copy_box<2>, moved, map_to, Place{0, 0, 0},
+                                   Place{0, 0, 0}, raw.data())));
+  EXPECT_EQ(raw.to_host(), Tensor::count_up(kBoxBytes / 4));
+}
+
 }  // namespace tilegate::tensor_test

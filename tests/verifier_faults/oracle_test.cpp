@@ -16,7 +16,7 @@
 namespace tilegate::verifier {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kQuietNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(Fill, DeviceEqualsHost) {
   for (const Inputs inputs : {Inputs::kIntegers, Inputs::kUniform}) {
@@ -180,10 +180,10 @@ TEST(Reference, TransposesAndStridesAsTheProblemSays) {
 TEST(Reference, LeavesAloneWhatBlasDoesNotRead) {
   Call product({4, 4, 4}, 0, 0.0F, 0.0F, Inputs::kUniform);
   product.on_host.a = product.on_host.b = nullptr;
-  product.c.assign(product.c.size(), kNan);
+  product.c.assign(product.c.size(), kQuietNan);
   for (const double value : product.host_reference().value) EXPECT_EQ(value, 0.0);
 
-  Call no_k({4, 4, 0}, 0, kNan, 1.0F, Inputs::kUniform);
+  Call no_k({4, 4, 0}, 0, kQuietNan, 1.0F, Inputs::kUniform);
   EXPECT_EQ(no_k.host_reference().value[5], double{no_k.c[5]});
 }
 
@@ -230,7 +230,7 @@ TEST_F(Compare, CountsAndFindsTheFirst) {
 
 TEST_F(Compare, SeesEachCornerAndNan) {
   for (const std::size_t i : {std::size_t{0}, kCols - 1, (kRows - 1) * kCols, kRows * kCols - 1}) {
-    EXPECT_EQ(compare({i}, kNan, {.gamma = 1e6, .underflow = 1e6}).mismatches, 1) << i;
+    EXPECT_EQ(compare({i}, kQuietNan, {.gamma = 1e6, .underflow = 1e6}).mismatches, 1) << i;
     EXPECT_EQ(compare({i}, 1.0F, {}).mismatches, 1) << i;
   }
 }

@@ -11,7 +11,7 @@ _DECISIONS = {6: "six", 8: "eight", 3: "three", 32: "FP32"}
 _HEADS = (
     "input",
     "problems",
-    "decided",
+    "decided, × cuBLAS",  # noqa: RUF001
     "Frobenius, worst",
     "above cuBLAS",
     "weighted, worst",
@@ -23,7 +23,8 @@ _NOTE = (
     "Errors against float64, as multiples of cuBLAS's on the same operands: the relative Frobenius "
     "error of the product; the largest |error| / (|A|·|B|) of an element; the median, and the "
     "largest, |error / element|. At most 1: no less accurate. × cuBLAS: cuBLAS's time over the "  # noqa: RUF001
-    "rung's, the median of the problems."
+    "rung's, the median of the problems, and of those where the device decided so. What is missing "
+    "there is of problems for which the plan itself takes FP32."
 )
 
 
@@ -41,12 +42,11 @@ def accuracy_block(found: AccuracyFile, stage: str) -> str:
 
 
 def _summary(name: str, rows: Sequence[AccuracyRow]) -> list[str]:
-    decided = {number: sum(row.decision == number for row in rows) for number in _DECISIONS}
     worst = max(rows, key=lambda row: row.frobenius.ratio)
     return [
         escaped(name),
         str(len(rows)),
-        ", ".join(f"{_DECISIONS[n]} {times}" for n, times in decided.items() if times) or "-",
+        ", ".join(_decided(number, rows) for number in _present(rows)) or "-",
         f"{_ratio(worst.frobenius)} at {code(_shape(worst))}",
         str(len(above(rows))),
         _ratio(max((row.weighted for row in rows), key=lambda each: each.ratio)),
@@ -54,6 +54,16 @@ def _summary(name: str, rows: Sequence[AccuracyRow]) -> list[str]:
         _ratio(max((row.largest for row in rows), key=lambda each: each.ratio)),
         f"{statistics.median(row.ratio_to_cublas for row in rows):.2f}",
     ]
+
+
+def _present(rows: Sequence[AccuracyRow]) -> list[int]:
+    return [number for number in _DECISIONS if any(row.decision == number for row in rows)]
+
+
+def _decided(number: int, rows: Sequence[AccuracyRow]) -> str:
+    """How often the device decided so, and the median speed where it did."""
+    speeds = [row.ratio_to_cublas for row in rows if row.decision == number]
+    return f"{_DECISIONS[number]} {len(speeds)} at {statistics.median(speeds):.2f}"
 
 
 def _exceptions(rows: Sequence[AccuracyRow]) -> list[str]:

@@ -14,7 +14,8 @@ from tilegate_ci.core.files import GateError
 
 FORM = (
     "<Rung>[.<variant>][@<configuration>]/<M>x<N>x<K>[/<opA><opB>][/ld<lda>x<ldb>x<ldc>]"
-    "[/batch<count>[s<a>x<b>x<c>]][/off<bytes> or /off<a>x<b>x<c>][/alpha<x>][/beta<x>][/cold]"
+    "[/batch<count>[s<a>x<b>x<c>]][/off<bytes> or /off<a>x<b>x<c>][/alpha<x>][/beta<x>]"
+    "[/split][/cold]"
 )
 
 _SIZE = r"[1-9][0-9]*"
@@ -27,7 +28,8 @@ _PROBLEM = re.compile(
     rf"(?:/ld(?P<ld>{_SIZE}x{_SIZE}x{_SIZE}))?"
     rf"(?:/batch(?P<batch>{_SIZE})(?:s(?P<strides>{_COUNT}x{_COUNT}x{_COUNT}))?)?"
     rf"(?:/off(?P<off>{_COUNT}(?:x{_COUNT}x{_COUNT})?))?"
-    rf"(?:/alpha(?P<alpha>{_NUMBER}))?(?:/beta(?P<beta>{_NUMBER}))?(?P<cold>/cold)?"
+    rf"(?:/alpha(?P<alpha>{_NUMBER}))?(?:/beta(?P<beta>{_NUMBER}))?"
+    r"(?P<split>/split)?(?P<cold>/cold)?"
 )
 _LARGEST = 2**63 - 1  # what C++ holds in an int64_t
 
@@ -48,7 +50,8 @@ Triple = tuple[int, int, int]
 @dataclass(frozen=True)
 class Problem:
     """What one benchmark computes. Offsets in bytes, leading dimensions and strides in elements;
-    without `ld` the operands are dense, without `strides` the matrices of a batch are."""
+    without `ld` the operands are dense, without `strides` the matrices of a batch are. With `split`
+    they may be split for tensor cores (Math::fp32_split)."""
 
     rung: str
     shape: Triple  # M, N, K
@@ -59,6 +62,7 @@ class Problem:
     offsets: Triple = (0, 0, 0)
     alpha: float = 1.0
     beta: float = 0.0
+    split: bool = False
     cold: bool = False
 
     @classmethod
@@ -78,6 +82,7 @@ class Problem:
             _triple(found["off"] or "0"),
             float32(found["alpha"] or 1),
             float32(found["beta"] or 0),
+            found["split"] is not None,
             found["cold"] is not None,
         )
 
@@ -112,7 +117,7 @@ class Problem:
             parts.append(f"alpha{shortest(self.alpha)}")
         if self.beta != 0:
             parts.append(f"beta{shortest(self.beta)}")
-        return "/".join([*parts, *["cold"] * self.cold])
+        return "/".join([*parts, *["split"] * self.split, *["cold"] * self.cold])
 
 
 def _triple(text: str) -> Triple:

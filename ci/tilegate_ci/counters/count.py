@@ -15,7 +15,17 @@ from tilegate_ci.core.model import REPOSITORY
 PROGRAM = REPOSITORY / "build" / "cpu" / "bench" / "tilegate_count"
 TIMEOUT_S = 300
 
-KINDS = ("global_load", "global_store", "shared_load", "shared_store")
+KINDS = (
+    "global_load",
+    "global_store",
+    "shared_load",
+    "shared_store",
+    # Named only where a kernel does it.
+    "shared_copy",  # by an asynchronous copy
+    "bulk_load",  # by the copy engine
+    "bulk_store",
+    "shared_multiply",  # by a multiplication of a warpgroup
+)
 SECTOR_BYTES = 32
 
 
@@ -46,7 +56,7 @@ class SourceLine:
 
     def key(self, sources: "Sources") -> str:
         """Names the place in words that stay when lines are added above it."""
-        files = [f"{Path(frame.file).name} {frame.function}" for frame in self.frames]
+        files = [f"{Path(frame.file).name} {frame.function}".rstrip() for frame in self.frames]
         text = sources.text(self.frames[0]) if self.frames else "?"
         return f"{self.kind}: {text} < " + " < ".join(files)
 
@@ -97,6 +107,15 @@ def unit_of(kind: str) -> str:
     return "wavefronts" if kind.startswith("shared") else "sectors"
 
 
+def kinds_of(counters: Mapping[str, int]) -> list[str]:
+    return [kind for kind in KINDS if f"{kind}.requests" in counters]
+
+
+def total(counters: Mapping[str, int], unit: str) -> int:
+    """All "sectors" or "wavefronts" of a case."""
+    return sum(counters[f"{kind}.{unit}"] for kind in kinds_of(counters) if unit_of(kind) == unit)
+
+
 def excess_of(kind: str) -> str:
     return "conflicts" if kind.startswith("shared") else "excess_sectors"
 
@@ -139,14 +158,18 @@ def _read(entry: Mapping[str, Any]) -> Counted:
         return Counted(entry["case"], {}, (), entry["error"])
     counters = {"barriers": entry["barriers"], "fma": entry["fma"]}
     for kind in KINDS:
-        counters |= {f"{kind}.{key}": value for key, value in entry[kind].items()}
+        counters |= {f"{kind}.{key}": value for key, value in entry.get(kind, {}).items()}
     return Counted(entry["case"], counters, tuple(_line(line) for line in entry["lines"]))
 
 
 def _line(line: Mapping[str, Any]) -> SourceLine:
     kind, worst = line["kind"], line["worst"]
     frames = tuple(
-        Frame(frame["file"], frame["line"], frame["function"].split("<")[0])
+        Frame(
+            frame["file"].removeprefix(f"{REPOSITORY}/"),
+            frame["line"],
+            frame["function"].split("<")[0],
+        )
         for frame in line["frames"]
     )
     return SourceLine(

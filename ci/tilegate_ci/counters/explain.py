@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from tilegate_ci.counters.count import (
-    KINDS,
     SECTOR_BYTES,
     Counted,
     SourceLine,
     Sources,
     excess_of,
+    kinds_of,
+    total,
     unit_of,
 )
 from tilegate_ci.counters.judge import picture, places
@@ -25,33 +26,32 @@ def describe(case: Counted, idea: str, sources: Sources) -> Iterator[str]:
     if case.error:
         yield f"Hazard: {case.error}"
         return
-    yield f"{'':14}{'requests':>12}{'sectors or':>14}{'per':>10}{'beyond the':>12}"
-    yield f"{'':14}{'':>12}{'wavefronts':>14}{'request':>10}{'least':>12}"
-    for kind in KINDS:
+    yield f"{'':16}{'requests':>12}{'sectors or':>14}{'per':>10}{'beyond the':>12}"
+    yield f"{'':16}{'':>12}{'wavefronts':>14}{'request':>10}{'least':>12}"
+    for kind in kinds_of(case.counters):
         requests = case.counters[f"{kind}.requests"]
         units = case.counters[f"{kind}.{unit_of(kind)}"]
         excess = case.counters[f"{kind}.{excess_of(kind)}"]
         share = f"{units / requests:.2f}" if requests else "-"
-        yield f"{kind.replace('_', ' '):14}{requests:12}{units:14}{share:>10}{excess:12}"
-    yield f"{'barriers':14}{case.counters['barriers']:12}"
-    yield f"{'FMA':14}{case.counters['fma']:12}"
+        yield f"{kind.replace('_', ' '):16}{requests:12}{units:14}{share:>10}{excess:12}"
+    yield f"{'barriers':16}{case.counters['barriers']:12}"
+    yield f"{'FMA':16}{case.counters['fma']:12}"
     yield ""
     for name, value in _intensities(case).items():
         yield f"{name:46}{value}"
     yield ""
     yield "Hazards: none (races, unwritten reads, async copies, barriers, bounds, alignment)"
-    for title, kind in (
-        ("Bank conflicts", "shared"),
-        ("Sectors fetched for nothing", "global"),
+    for title, unit in (
+        ("Bank conflicts", "wavefronts"),
+        ("Sectors fetched for nothing", "sectors"),
     ):
-        lines = [line for line in case.lines if line.kind.startswith(kind) and line.excess]
+        lines = [line for line in case.lines if unit_of(line.kind) == unit and line.excess]
         yield from _worst_lines(title, lines, sources)
 
 
 def _intensities(case: Counted) -> dict[str, str]:
     counters, flops = case.counters, 2 * case.counters["fma"]
-    sectors = counters["global_load.sectors"] + counters["global_store.sectors"]
-    wavefronts = counters["shared_load.wavefronts"] + counters["shared_store.wavefronts"]
+    sectors, wavefronts = total(counters, "sectors"), total(counters, "wavefronts")
     register_bytes = counters["shared_load.bytes"] or counters["global_load.bytes"]
 
     def per(amount: float, of: float, unit: str) -> str:

@@ -114,6 +114,8 @@ def places(line: SourceLine, sources: Sources) -> Iterator[str]:
 
 
 def picture(line: SourceLine) -> Iterator[str]:
+    if all(address is None for address in line.worst):  # not of lanes
+        return
     cost = f"{line.worst_units} {unit_of(line.kind)}, {line.worst_ideal} would do"
     yield f"    its worst access: {cost}; {LEGEND}"
     yield from (f"      {row}" for row in draw(line.kind, line.width, line.worst))

@@ -7,8 +7,19 @@ from tilegate_ci.core import markdown
 from tilegate_ci.core.files import read_text
 from tilegate_ci.core.markdown import begin, with_block
 from tilegate_ci.core.stages import find_ladder
-from tilegate_ci.counters.count import KINDS, SECTOR_BYTES, excess_of, unit_of
+from tilegate_ci.counters.count import SECTOR_BYTES, excess_of, kinds_of, total, unit_of
 from tilegate_ci.counters.table import SHAPES, load
+
+_NAMES = {
+    "global_load": "global loads",
+    "global_store": "global stores",
+    "shared_load": "shared loads",
+    "shared_store": "shared stores",
+    "shared_copy": "stores of asynchronous copies",
+    "bulk_load": "loads of the copy engine",
+    "bulk_store": "stores of the copy engine",
+    "shared_multiply": "shared loads of tensor cores",
+}
 
 
 def pages(repository: Path, baseline: Path) -> dict[Path, str]:
@@ -35,14 +46,13 @@ def stale(repository: Path, baseline: Path) -> list[Path]:
 def _block(rung: str, counters: Mapping[str, int]) -> str:
     heads = ("", "requests", "sectors, wavefronts", "beyond the least")
     rows = [
-        [f"{kind.replace('_', ' ')}s", *(f"{counters[f'{kind}.{what}']:,}" for what in columns)]
-        for kind in KINDS
+        [_NAMES[kind], *(f"{counters[f'{kind}.{what}']:,}" for what in columns)]
+        for kind in kinds_of(counters)
         if counters[f"{kind}.requests"]
         for columns in [("requests", unit_of(kind), excess_of(kind))]
     ]
-    wavefronts = counters["shared_load.wavefronts"] + counters["shared_store.wavefronts"]
-    sectors = counters["global_load.sectors"] + counters["global_store.sectors"]
-    intensity = 2 * counters["fma"] / (SECTOR_BYTES * sectors)
+    wavefronts = total(counters, "wavefronts")
+    intensity = 2 * counters["fma"] / (SECTOR_BYTES * total(counters, "sectors"))
     totals = [
         f"{counters['barriers']:,} barriers, each counted once per block",
         f"{counters['fma']:,} FMA",

@@ -16,7 +16,8 @@ from tilegate_ci.core.names import YARDSTICK, rerun_command
 from tilegate_ci.core.stages import Stage
 from tilegate_ci.core.verdicts import SEVERITY, Verdict
 from tilegate_ci.judge.compare import Comparison, Row
-from tilegate_ci.report import charts, palette, render, templates
+from tilegate_ci.report import palette, render, templates
+from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
 from tilegate_ci.report.data import (
     Revision,
     Source,
@@ -43,11 +44,11 @@ from tilegate_ci.report.figures import (
 
 FEW, MANY = 12, 40  # benchmarks in the forest plot: where there are as many, and at most
 _UNREMARKABLE = (Verdict.PASS, Verdict.IDENTICAL)
-_WIDTHS, _DETAIL_WIDTHS = (charts.WIDE, charts.NARROW), (640, 310)
+_WIDTHS, _DETAIL_WIDTHS = (base.WIDE, base.NARROW), (640, 310)
 
 _IN_DETAIL = ("metric", "rerun")  # of a benchmark, no column of the table
 
-Draw = Callable[[int], charts.Chart]
+Draw = Callable[[int], base.Chart]
 
 
 def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) -> str:
@@ -101,23 +102,23 @@ def _charts(
         processes = {row.name: of_processes(row, comparison) for row in rows}
         chosen = _remarkable(rows)
         means, others = pooled(rows), len(rows) - len(chosen)
-        drawn["forest"] = lambda width: charts.forest(chosen, means, processes, others, width)
-        drawn["detail"] = lambda width: charts.detail(rows, processes, width)
+        drawn["forest"] = lambda width: slowdowns.forest(chosen, means, processes, others, width)
+        drawn["detail"] = lambda width: slowdowns.detail(rows, processes, width)
     if run.device.kind == OTHER:  # the rest is of matrix multiplications
         return drawn
     found = measured(run, rungs, others=True)
     note = f"{provenance(run, run.benchmarks.values())}."
     if any(rung.squares() for rung in found):
-        drawn["sizes"] = lambda width: charts.sizes(found, note, width)
+        drawn["sizes"] = lambda width: speeds.sizes(found, note, width)
     if any(rung.shares() for rung in found if rung.name != YARDSTICK):
-        drawn["shares"] = lambda width: charts.shares(found, note, width)
-        drawn["ladder"] = lambda width: charts.bars(found, note, width)
+        drawn["shares"] = lambda width: speeds.shares(found, note, width)
+        drawn["ladder"] = lambda width: speeds.bars(found, note, width)
     profile = load_profile(run.device, repository)
-    if profile is not None and charts.profiled(found, profile):
-        drawn["roofline"] = lambda width: charts.roofline(found, profile, note, width)
+    if profile is not None and roofline.profiled(found, profile):
+        drawn["roofline"] = lambda width: roofline.roofline(found, profile, note, width)
     revisions = histories[run.device.name]
     if any(rung.shares() for rung in found):
-        drawn["history"] = lambda width: charts.history(found, revisions, run.commit, width)
+        drawn["history"] = lambda width: speeds.history(found, revisions, run.commit, width)
     return drawn
 
 

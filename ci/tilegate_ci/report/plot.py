@@ -7,7 +7,7 @@ from typing import Any
 import vl_convert
 
 from tilegate_ci.core.stages import find_ladder
-from tilegate_ci.report import charts
+from tilegate_ci.report.charts import base, roofline, speeds
 from tilegate_ci.report.data import load_profile
 from tilegate_ci.report.figures import PICTURES, measured, provenance, read_baseline
 from tilegate_ci.report.palette import dark_style
@@ -22,11 +22,11 @@ def pictures(repository: Path) -> dict[str, str]:
     note = f"{provenance(run, run.benchmarks.values())}."
     profile = load_profile(run.device, repository)
     drawn = {
-        "ladder.svg": charts.sizes(found, note, charts.PICTURE),
-        "share.svg": charts.bars(found, note, charts.PICTURE),
+        "ladder.svg": speeds.sizes(found, note, base.PICTURE),
+        "share.svg": speeds.bars(found, note, base.PICTURE),
     }
     if profile is not None:
-        drawn["roofline.svg"] = charts.roofline(found, profile, note, charts.PICTURE)
+        drawn["roofline.svg"] = roofline.roofline(found, profile, note, base.PICTURE)
     return {name: _svg(chart.to_dict(), PICTURES[name]) for name, chart in drawn.items()}
 
 

@@ -95,7 +95,8 @@ def compile_rung(
     toolkit: Toolkit, repository: Path, stage: Stage, architectures: Sequence[Architecture]
 ) -> dict[Architecture, Compiled]:
     """Compiles one rung for all `architectures` at once and reads the compiler's report."""
-    targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in architectures]
+    names = {a: target_of(stage.compute_capability, a) for a in architectures}
+    targets = [f"-gencode=arch=compute_{t},code=sm_{t}" for t in names.values()]
     said, objects = "", []
     variants = any(source.name == "variants.cu" for source in stage.sources)
     with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
@@ -117,14 +118,21 @@ def compile_rung(
         _nvcc(toolkit, repository, [*linking, "-o", str(program)])
         found = {a: _launches(program, a) for a in architectures}
     usages = parse_ptxas(said)
-    names = demangle({name for usage in usages.values() for name in usage}, stage.word)
+    kernels = demangle({name for usage in usages.values() for name in usage}, stage.word)
     return {
         architecture: Compiled(
-            {names[name]: usage for name, usage in usages.get(architecture, {}).items()},
-            {names[name]: launch for name, launch in found[architecture].items()},
+            {kernels[name]: usage for name, usage in usages.get(target, {}).items()},
+            {kernels[name]: launch for name, launch in found[architecture].items()},
         )
-        for architecture in architectures
+        for architecture, target in names.items()
     }
+
+
+def target_of(capability: int, architecture: Architecture) -> str:
+    """What nvcc builds for: as kernels/CMakeLists.txt, rungs that need 9.0 with the features of
+    later architectures' families."""
+    later = capability >= 90 and compute_capability(architecture) > 90
+    return f"{architecture}f" if later else architecture
 
 
 def parse_ptxas(text: str) -> dict[str, dict[str, Usage]]:

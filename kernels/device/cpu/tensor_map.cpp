@@ -12,4 +12,13 @@ Status make_tensor_map(const TensorLayout& layout, TensorMap* map) {
   return {};
 }
 
+Status set_tensor_data(void* data, TensorMap* map) {
+  if (Status s = check_address(data); !s.ok()) return s;
+  TensorLayout layout;
+  std::memcpy(static_cast<void*>(&layout), map, sizeof(layout));
+  layout.data = data;
+  std::memcpy(static_cast<void*>(map), &layout, sizeof(layout));
+  return {};
+}
+
 }  // namespace tilegate::device

@@ -1,4 +1,4 @@
-// The driver makes the map; its entry point is found at run time, so that nothing links to it.
+// The driver makes maps; its entry points are found at run time, so that nothing links to it.
 #include "../tensor_map.hpp"
 
 #include <string>
@@ -9,33 +9,52 @@
 namespace tilegate::device {
 namespace {
 
-struct Encoder {
+// What the driver does with maps.
+struct Driver {
   PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;
+  PFN_cuTensorMapReplaceAddress_v12000 replace_address = nullptr;
   Status status;
 };
 
-Encoder find_encoder() {
+template <typename Function>
+Status find(const char* name, Function* function) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
-  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found,
-                                                             12000, cudaEnableDefault, &result);
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
   if (error != cudaSuccess) {
-    return {.status =
-                Status::device_error(std::string("tensor map: ") + cudaGetErrorString(error))};
+    return Status::device_error(std::string("tensor map: ") + cudaGetErrorString(error));
   }
   if (result != cudaDriverEntryPointSuccess) {
-    return {.status = Status::device_error(
-                "this driver makes no tensor maps: it must be of CUDA 12 or newer")};
+    return Status::device_error("this driver makes no tensor maps: it must be of CUDA 12 or newer");
   }
-  return {.encode = reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(found), .status = {}};
+  *function = reinterpret_cast<Function>(found);
+  return {};
+}
+
+const Driver& driver() {
+  static const Driver found = [] {
+    Driver driver;
+    driver.status = find("cuTensorMapEncodeTiled", &driver.encode);
+    if (driver.status.ok()) {
+      driver.status = find("cuTensorMapReplaceAddress", &driver.replace_address);
+    }
+    return driver;
+  }();
+  return found;
+}
+
+Status to_status(CUresult result) {
+  if (result == CUDA_SUCCESS) return {};
+  return Status::device_error("the driver refuses a tensor map with error " +
+                              std::to_string(result));
 }
 
 }  // namespace
 
 Status make_tensor_map(const TensorLayout& layout, TensorMap* map) {
   if (Status s = check(layout); !s.ok()) return s;
-  static const Encoder encoder = find_encoder();
-  if (!encoder.status.ok()) return encoder.status;
+  if (!driver().status.ok()) return driver().status;
   constexpr CUtensorMapDataType kTypes[] = {CU_TENSOR_MAP_DATA_TYPE_UINT8,
                                             CU_TENSOR_MAP_DATA_TYPE_UINT16,
                                             CU_TENSOR_MAP_DATA_TYPE_UINT32};
@@ -45,14 +64,17 @@ Status make_tensor_map(const TensorLayout& layout, TensorMap* map) {
   const cuuint32_t every[] = {1, 1, 1};
   static_assert(sizeof(CUtensorMap) == sizeof(TensorMap));
   static_assert(alignof(CUtensorMap) <= alignof(TensorMap));
-  const CUresult result = encoder.encode(
+  return to_status(driver().encode(
       reinterpret_cast<CUtensorMap*>(map), kTypes[layout.element_bytes / 2], layout.dimensions,
       layout.data, layout.size.data(), &layout.stride_bytes[1], layout.box.data(), every,
       CU_TENSOR_MAP_INTERLEAVE_NONE, kSwizzles[static_cast<int>(layout.swizzle)],
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (result == CUDA_SUCCESS) return {};
-  return Status::device_error("the driver refuses a tensor map with error " +
-                              std::to_string(result));
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+}
+
+Status set_tensor_data(void* data, TensorMap* map) {
+  if (Status s = check_address(data); !s.ok()) return s;
+  if (!driver().status.ok()) return driver().status;
+  return to_status(driver().replace_address(reinterpret_cast<CUtensorMap*>(map), data));
 }
 
 }  // namespace tilegate::device

@@ -24,6 +24,19 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
+// What may be done to the operands on the way. Only Sgemm asks: every other stage is a choice of its
+// own.
+//
+//   fp32        nothing: products and sums of float32.
+//   fp32_split  they may be split into short parts for tensor cores, several times as fast where C
+//               and K are large. Plan::rounding_chain() and Plan::operand_error() give the error
+//               bound (see Choice). Where the operands turn out to be too wide for that to be as
+//               accurate as FP32, or not finite, the device multiplies in FP32 after all, and says
+//               so: Plan::decides_on_device(). Needs compute capability 9.0; on other devices, and
+//               where FP32 is expected to be quicker, the plan is the same as with fp32.
+//               Plan::configuration() names what was chosen.
+enum class Math : std::uint8_t { fp32, fp32_split };
+
 // How an operand is stored: as it is used, or transposed.
 enum class Op : std::uint8_t { kN, kT };
 
@@ -49,6 +62,7 @@ struct Problem {
   std::array<std::int64_t, 3> offset_bytes = {0, 0, 0};
   float alpha = 1.0F;  // 0: A and B are not read
   float beta = 0.0F;   // 0: C is not read
+  Math math = Math::fp32;
 
   // Without padding, aligned, alpha 1 and beta 0.
   static Problem dense(const Shape& shape, Op op_a = Op::kN, Op op_b = Op::kN,
@@ -80,10 +94,10 @@ std::string problem_class(const Problem& problem);
 // What parse_problem reads, for messages.
 inline constexpr std::string_view kProblemForm =
     "MxNxK[/<opA><opB>][/ld<lda>x<ldb>x<ldc>][/batch<count>[s<a>x<b>x<c>]]"
-    "[/off<bytes>[x<bytes>x<bytes>]][/alpha<value>][/beta<value>]";
+    "[/off<bytes>[x<bytes>x<bytes>]][/alpha<value>][/beta<value>][/split]";
 
 // "1024x1024x1024/TN/ld1025x1027x1029/off4/beta0.5": each part only where it is not the default,
-// which is that of Problem::dense.
+// which is that of Problem::dense. "/split" is Math::fp32_split.
 std::string to_string(const Problem& problem);
 
 // The inverse of to_string. Parts may be spelt out although they are the default, but not out of

@@ -125,6 +125,7 @@ struct Stage {
   std::string_view name;       // "Warptile": how tests, benchmarks and baselines call the rung
   std::string_view idea = {};  // one line: what this rung adds
   Requirements requirements = {};
+  Math math = Math::fp32;  // fp32_split: it splits operands, whatever the problem says
 
   bool takes_transposed = false;  // op(A) and op(B) in all four forms
   bool takes_batches = false;

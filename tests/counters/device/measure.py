@@ -42,6 +42,19 @@ CASE_METRICS = {
     )
     for kind, short in (("load", "ld"), ("store", "st"))
 }
+# Of asynchronous hardware. Names differ between releases of Nsight Compute: those that it does not
+# know are left out, and said.
+ASYNC_METRICS = {
+    "shared_copy.requests": "smsp__inst_executed_op_ldgsts.sum",
+    "shared_copy.wavefronts": (
+        "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum"
+    ),
+    "bulk_load.requests": "smsp__sass_inst_executed_op_tma_ld.sum",
+    "bulk_load.sectors": "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum",
+    "bulk_store.requests": "smsp__sass_inst_executed_op_tma_st.sum",
+    "bulk_store.sectors": "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",
+    "shared_multiply.requests": "smsp__sass_inst_executed_op_shared_gmma.sum",
+}
 
 
 def measure(
@@ -67,6 +80,16 @@ def measure(
     ]
 
 
+def known(metrics: dict[str, str]) -> dict[str, str]:
+    """Those that Nsight Compute knows of this GPU."""
+    query = ["ncu", "--query-metrics"]
+    names = set(subprocess.run(query, check=True, capture_output=True, text=True).stdout.split())
+    for name in metrics.values():
+        if name.removesuffix(".sum") not in names:
+            sys.stderr.write(f"measure: this Nsight Compute has no {name}\n")
+    return {key: name for key, name in metrics.items() if name.removesuffix(".sum") in names}
+
+
 def measure_patterns(program: str) -> list[dict[str, str | int]]:
     result = []
     for kind in ("shared_load", "shared_store", "global_load", "global_store"):
@@ -86,7 +109,7 @@ def measure_patterns(program: str) -> list[dict[str, str | int]]:
 
 
 def measure_cases(program: str, cases: list[str]) -> dict[str, list[Counts]]:
-    metrics = METRICS | CASE_METRICS
+    metrics = METRICS | CASE_METRICS | known(ASYNC_METRICS)
     result: dict[str, list[Counts]] = {case: [] for case in cases}
     words = [word for case in cases for word in (case, END_OF_CASE)]
     for _ in range(RUNS):

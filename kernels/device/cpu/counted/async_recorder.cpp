@@ -42,6 +42,31 @@ void Recorder::access_global(const void* gmem, std::size_t bytes, bool store, co
   }
 }
 
+// A sector of which a row of a box has the end, and the next row the beginning, counts once.
+void Recorder::count_transfer(const Transfer& transfer, bool store, const Site& site) {
+  if (!is_counting_) return;
+  std::uint64_t bytes = 0;
+  unsigned sectors = 0;
+  std::uintptr_t last = 0;
+  for (const Piece& piece : transfer) {
+    if (piece.bytes == 0) continue;
+    const auto sector = reinterpret_cast<std::uintptr_t>(piece.gmem) / kSectorBytes;
+    if (sector != last) ++sectors;
+    last = sector;
+    bytes += piece.bytes;
+  }
+  const auto ideal = static_cast<unsigned>((bytes + kSectorBytes - 1) / kSectorBytes);
+  line_of(Sites::number_of(site), store ? Kind::kBulkStore : Kind::kBulkLoad)
+      .traffic.add({sectors, ideal}, bytes);
+}
+
+void Recorder::count_multiplication(unsigned bytes, const Site& site) {
+  if (!is_counting_) return;
+  const unsigned wavefronts = bytes / (kBanks * kBankBytes);
+  line_of(Sites::number_of(site), Kind::kSharedMultiply)
+      .traffic.add({wavefronts, wavefronts}, bytes);
+}
+
 void Recorder::start_bulk_store(std::size_t offset, unsigned bytes, int group, const Site& site) {
   start_async_read(
       {order_.agents().stores_of(thread_), static_cast<Stamp>(group), Sites::number_of(site)},

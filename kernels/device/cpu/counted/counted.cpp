@@ -22,6 +22,11 @@ constexpr Named kNames[] = {
     {Kind::kSharedLoad, "shared_load.requests", "shared_load.wavefronts", "shared_load.conflicts"},
     {Kind::kSharedStore, "shared_store.requests", "shared_store.wavefronts",
      "shared_store.conflicts"},
+    {Kind::kSharedCopy, "shared_copy.requests", "shared_copy.wavefronts", "shared_copy.conflicts"},
+    {Kind::kBulkLoad, "bulk_load.requests", "bulk_load.sectors", "bulk_load.excess_sectors"},
+    {Kind::kBulkStore, "bulk_store.requests", "bulk_store.sectors", "bulk_store.excess_sectors"},
+    {Kind::kSharedMultiply, "shared_multiply.requests", "shared_multiply.wavefronts",
+     "shared_multiply.conflicts"},
 };
 
 }  // namespace

@@ -10,21 +10,32 @@
 
 namespace tilegate::simt::counted {
 
-enum class Kind : std::uint8_t { kGlobalLoad, kGlobalStore, kSharedLoad, kSharedStore };
-constexpr std::size_t kKinds = 4;
+enum class Kind : std::uint8_t {
+  kGlobalLoad,
+  kGlobalStore,
+  kSharedLoad,
+  kSharedStore,
+  kSharedCopy,      // by an asynchronous copy, which counts as a global load, too
+  kBulkLoad,        // by a bulk or tensor copy from global memory
+  kBulkStore,       // and to it
+  kSharedMultiply,  // by a multiplication of a warpgroup
+};
+constexpr std::size_t kKinds = 8;
+constexpr std::size_t kCommonKinds = 4;  // the first
 
 constexpr bool is_shared(Kind kind) {
-  return kind == Kind::kSharedLoad || kind == Kind::kSharedStore;
+  return kind == Kind::kSharedLoad || kind == Kind::kSharedStore || kind == Kind::kSharedCopy ||
+         kind == Kind::kSharedMultiply;
 }
 
-// Accesses of one kind. Asynchronous copies count as a global load and a shared store.
+// Accesses of one kind.
 struct Traffic {
   std::uint64_t requests = 0;  // warp instructions
-  std::uint64_t units = 0;     // global: sectors of 32 bytes; shared: wavefronts
+  std::uint64_t units = 0;     // global, bulk: sectors of 32 bytes; shared: wavefronts
   std::uint64_t excess = 0;    // units beyond the least for as many bytes; shared: bank conflicts
   std::uint64_t bytes = 0;     // that threads asked for
 
-  void add(const Cost& cost, unsigned lanes_bytes) {
+  void add(const Cost& cost, std::uint64_t lanes_bytes) {
     ++requests;
     units += cost.units;
     excess += cost.units - cost.ideal;
@@ -37,7 +48,7 @@ struct Line {
   std::uint32_t location = 0;  // of Sites
   Kind kind = Kind::kGlobalLoad;
   Traffic traffic;
-  WarpAccess worst;
+  WarpAccess worst;  // of no lanes where it is not by lanes
   Cost worst_cost;
 };
 

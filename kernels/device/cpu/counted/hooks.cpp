@@ -87,6 +87,12 @@ void start_bulk_copy(std::size_t offset, unsigned bytes, unsigned barrier, std::
                      const Site& site) {
   recorder.start_bulk_copy(offset, bytes, barrier, phase, site);
 }
+void count_transfer(const Transfer& transfer, bool store, const Site& site) {
+  recorder.count_transfer(transfer, store, site);
+}
+void count_multiplication(unsigned bytes, const Site& site) {
+  recorder.count_multiplication(bytes, site);
+}
 void access_global(const void* gmem, std::size_t bytes, bool store, const Site& site) {
   recorder.access_global(gmem, bytes, store, site);
 }

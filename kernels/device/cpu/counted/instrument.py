@@ -27,6 +27,7 @@ _LOCATION_OF = re.compile(r"!dbg (!\d+)")
 _SEAM = ("device/cpu/counted_access.hpp", "device/cpu/ordered.hpp", "device/cpu/seam.hpp")
 
 _NODE = re.compile(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
+_TO_ESCAPE = re.compile(rb'[^ !#-\[\]-~]')
 _FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|[^,]+)')
 
 
@@ -36,8 +37,9 @@ class Locations:
     def __init__(self, lines: list[str], root: Path) -> None:
         self._root = root
         self._nodes: dict[str, tuple[str, dict[str, str]]] = {}
+        self._files: dict[str, str] = {}
         for line in lines:
-            node = _NODE.match(line)
+            node = _NODE.match(line) if line.startswith("!") else None
             if node:
                 fields = {key: value.strip('"') for key, value in _FIELD.findall(node[3])}
                 self._nodes[node[1]] = (node[2], fields)
@@ -66,6 +68,11 @@ class Locations:
     def _file(self, reference: str | None) -> str:
         if reference is None:
             return ""
+        if reference not in self._files:
+            self._files[reference] = self._path(reference)
+        return self._files[reference]
+
+    def _path(self, reference: str) -> str:
         fields = self._nodes[reference][1]
         path = Path(fields["directory"]) / fields["filename"]
         try:
@@ -89,21 +96,21 @@ class Instrumenter:
         for line in self._lines:
             if _starts_block(line):
                 block += 1
-            declared = _DECLARED.match(line)
+            declared = _DECLARED.match(line) if line.startswith("declare") else None
             if declared:
                 kind, size, pointer = declared.groups()
                 yield f"declare void @tilegate_counted_{kind}{size}({pointer}, i32)"
                 continue
-            if fma.get(block) and _FMA.search(line):
+            if fma.get(block) and _fma(line):
                 yield f"  call void @tilegate_counted_fma(i32 {fma.pop(block)})"
-            traced = _TRACED.search(line)
+            traced = _TRACED.search(line) if "@__sanitizer_cov_" in line else None
             if traced and "@" in traced[3]:
                 continue  # a variable of the kernel's environment, such as threadIdx
             if traced:
                 line = _TRACED.sub(
                     rf"@tilegate_counted_\1\2(\3, i32 {self._site(line)})", line, count=1
                 )
-            elif "call" in line and _ACCESSOR.search(line):
+            elif "@tilegate_counted_" in line and _ACCESSOR.search(line):
                 line = _ACCESSOR.sub(rf"\1, i32 {self._site(line)})", line, count=1)
             yield line
         yield from self._footer()
@@ -115,7 +122,7 @@ class Instrumenter:
         for line in self._lines:
             if _starts_block(line):
                 block += 1
-            found = _FMA.search(line)
+            found = _fma(line)
             if found:
                 counts[block] = counts.get(block, 0) + int(found[1] or 1)
         return counts
@@ -132,16 +139,17 @@ class Instrumenter:
             f"{self._first + index}\t{text}\n" for index, text in enumerate(self._sites)
         )
         data = table.encode()
-        escaped = "".join(
-            chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:02X}"
-            for byte in data
-        )
+        escaped = _TO_ESCAPE.sub(lambda found: b"\\%02X" % ord(found[0]), data).decode()
         if data:
             yield (
                 f"@tilegate_sites_{self._first >> 16} = hidden constant [{len(data)} x i8] "
                 f'c"{escaped}", section "tilegate_sites", align 1'
             )
         yield "declare void @tilegate_counted_fma(i32)"
+
+
+def _fma(line: str) -> re.Match[str] | None:
+    return _FMA.search(line) if "@llvm.fmuladd" in line else None
 
 
 def _starts_block(line: str) -> bool:

@@ -53,15 +53,16 @@ std::string verb(bool store) { return store ? "store" : "load"; }
 
 }  // namespace
 
-Recorder::Recorder() : lines_(Sites::all().size() * kKinds) {}
+// Places that only the seam names are known once they are reached.
+Line& Recorder::line_of(std::uint32_t site, Kind kind) {
+  const std::size_t number = Sites::all().location(site) * kKinds + static_cast<std::size_t>(kind);
+  if (number >= lines_.size()) lines_.resize(Sites::all().size() * kKinds);
+  return lines_[number];
+}
 
 void Recorder::begin_counting() {
   is_counting_ = true;
-  for (std::size_t i = 0; i < lines_.size(); ++i) {
-    lines_[i] = Line{};
-    lines_[i].location = static_cast<std::uint32_t>(i / kKinds);
-    lines_[i].kind = static_cast<Kind>(i % kKinds);
-  }
+  std::ranges::fill(lines_, Line{});
   fma_ = barriers_ = 0;
 }
 
@@ -70,8 +71,11 @@ Counters Recorder::end_counting() {
   Counters result;
   result.barriers = barriers_;
   result.fma = fma_;
-  for (const Line& line : lines_) {
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    Line& line = lines_[i];
     if (line.traffic.requests == 0) continue;
+    line.location = static_cast<std::uint32_t>(i / kKinds);
+    line.kind = static_cast<Kind>(i % kKinds);
     Traffic& total = result.traffic[static_cast<std::size_t>(line.kind)];
     total.requests += line.traffic.requests;
     total.units += line.traffic.units;
@@ -196,7 +200,7 @@ void Recorder::start_copy(const float* smem, const float* gmem, unsigned bytes,
   if (const auto problem = hazards_.start_copy(thread_, offset, bytes, site)) {
     executor::fail(*problem);
   }
-  record(offset, bytes, Kind::kSharedStore, site);
+  record(offset, bytes, Kind::kSharedCopy, site);
 }
 
 void Recorder::complete_copy(const float* smem, std::size_t bytes) {
@@ -264,7 +268,7 @@ void Recorder::group_diverged(const Warp& warp) {
     const std::size_t begin = visits.size();
     for (const Access& access : warp.lanes[lane]) {
       const std::uint64_t key =
-          std::uint64_t{access.site} << 2 | static_cast<unsigned>(access.kind);
+          std::uint64_t{access.site} << 3 | static_cast<unsigned>(access.kind);
       visits.push_back({key << 28, lane, &access});
     }
     std::stable_sort(visits.begin() + static_cast<std::ptrdiff_t>(begin), visits.end(),
@@ -289,8 +293,8 @@ void Recorder::group_diverged(const Warp& warp) {
 
 void Recorder::count(const WarpAccess& access, Kind kind, std::uint32_t site) {
   const Cost cost =
-      is_shared(kind) ? wavefronts(access, kind == Kind::kSharedStore) : sectors(access);
-  Line& line = lines_[Sites::all().location(site) * kKinds + static_cast<std::size_t>(kind)];
+      is_shared(kind) ? wavefronts(access, kind != Kind::kSharedLoad) : sectors(access);
+  Line& line = line_of(site, kind);
   line.traffic.add(cost, static_cast<unsigned>(std::popcount(access.mask)) * access.bytes);
   const auto excess = [](const Cost& c) { return c.units - c.ideal; };
   if (line.traffic.requests == 1 || excess(cost) > excess(line.worst_cost)) {

@@ -11,6 +11,7 @@
 #include <tilegate/device/cpu/executor.hpp>
 #include <tilegate/device/launch_config.hpp>
 
+#include "../executor/transfers.hpp"
 #include "counters.hpp"
 #include "global_memory.hpp"
 #include "hazards.hpp"
@@ -33,6 +34,10 @@ class Recorder {
   void access(const void* pointer, unsigned bytes, bool store, std::uint32_t site);
   void start_copy(const float* smem, const float* gmem, unsigned bytes, std::uint32_t site);
   void count_fma(std::uint32_t count) { fma_ += count; }
+  // A copy by the copy engine.
+  void count_transfer(const Transfer& transfer, bool store, const Site& site);
+  // Of the current warp.
+  void count_multiplication(unsigned bytes, const Site& site);
 
   // From the executor; see executor/observer.hpp.
   void begin_launch(const device::LaunchConfig& config, const std::byte* shared,
@@ -108,7 +113,8 @@ class Recorder {
     std::uint32_t site;
   };
 
-  Recorder();
+  Recorder() = default;
+  Line& line_of(std::uint32_t site, Kind kind);
   void reach_into(unsigned rank, std::uint32_t site);
   void check_reaches();
   void check_unwritten_read();

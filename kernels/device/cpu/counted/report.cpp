@@ -8,8 +8,9 @@
 namespace tilegate::simt::counted {
 namespace {
 
-constexpr const char* kKindNames[kKinds] = {"global_load", "global_store", "shared_load",
-                                            "shared_store"};
+constexpr const char* kKindNames[kKinds] = {"global_load",  "global_store",   "shared_load",
+                                            "shared_store", "shared_copy",    "bulk_load",
+                                            "bulk_store",   "shared_multiply"};
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";
@@ -75,6 +76,8 @@ std::string to_json(const std::string& name, const Outcome& outcome) {
     return out.str();
   }
   for (std::size_t i = 0; i < kKinds; ++i) {
+    // What few kernels do is named where it is done.
+    if (i >= kCommonKinds && outcome.counters.traffic[i].requests == 0) continue;
     out << ",\"" << kKindNames[i] << "\":{";
     write(out, outcome.counters.traffic[i], static_cast<Kind>(i));
     out << '}';

@@ -156,6 +156,7 @@ std::string Executor::describe_wait(const Thread& thread) const {
     case State::kAtMultiplication:
       return "waits" + here + " for all threads of its warpgroup to start the same multiplications";
     case State::kAtWarpBarrier:
+    case State::kAtShuffle:
       return "waits" + here + " for lanes of its warp";
     default:
       return "has left the kernel";

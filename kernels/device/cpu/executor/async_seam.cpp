@@ -53,6 +53,7 @@ Transfer tensor_transfer(const char* use, const void* smem, const device::Tensor
 void multicast(const Transfer& transfer, device::Barrier& barrier, std::uint16_t to,
                const Site& site) {
   Executor& executor = this_executor();
+  observer::count_transfer(transfer, false, site);
   if (to == 0) to = static_cast<std::uint16_t>(1U << executor.rank());
   for (unsigned rank = 0; to >> rank != 0; ++rank) {
     if ((to >> rank & 1) == 0) continue;

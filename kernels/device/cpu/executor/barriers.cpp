@@ -76,38 +76,54 @@ Thread* Executor::lane_of_current_warp(unsigned lane) {
   return number < num_threads_ ? threads_[number].get() : nullptr;
 }
 
-void Executor::warp_barrier(unsigned mask, const Site& site, bool orders_memory) {
-  if ((mask >> current_->number % kWarpSize & 1) == 0) {
+bool Executor::is_last_lane(unsigned mask, State state, const Site& site) {
+  const unsigned own = current_->number % kWarpSize;
+  if ((mask >> own & 1) == 0) {
     fail("warp barrier at " + to_string(site) + " whose mask leaves out the calling lane");
   }
   const unsigned lanes = num_threads_ - current_->number / kWarpSize * kWarpSize;
   if (lanes < kWarpSize) mask &= (1U << lanes) - 1;  // the block's last warp is partial
   current_->site = site;
   current_->warp_mask = mask;
-  current_->state = State::kAtWarpBarrier;
-  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+  current_->state = state;
+  for (unsigned next = own + 1; next < own + kWarpSize; ++next) {  // most often the next is missing
+    const unsigned lane = next % kWarpSize;
     if ((mask >> lane & 1) == 0) continue;
     const Thread* other = lane_of_current_warp(lane);
-    if (other == nullptr || other->state != State::kAtWarpBarrier || other->warp_mask != mask) {
+    if (other == nullptr || other->state != state || other->warp_mask != mask) {
       yield();
-      return;
+      return false;
     }
   }
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     if ((mask >> lane & 1) != 0) lane_of_current_warp(lane)->state = State::kReady;
   }
-  if (orders_memory) observer::release_warp_barrier(current_->number / kWarpSize, mask);
+  return true;
+}
+
+void Executor::warp_barrier(unsigned mask, const Site& site) {
+  if (is_last_lane(mask, State::kAtWarpBarrier, site)) {
+    observer::release_warp_barrier(current_->number / kWarpSize, current_->warp_mask);
+  }
 }
 
 std::uint64_t Executor::shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane,
                                 const Site& site) {
   current_->shuffle_bits = bits;
-  warp_barrier(mask, site, false);
-  const Thread* source = lane_of_current_warp(source_lane);
-  const bool takes_part = source != nullptr && (mask >> source_lane & 1) != 0;
-  const std::uint64_t received = takes_part ? source->shuffle_bits : ~std::uint64_t{0};
-  warp_barrier(mask, site, false);  // nobody offers the next value before all have read this one
-  return received;
+  current_->shuffle_source = source_lane;
+  if (is_last_lane(mask, State::kAtShuffle, site)) exchange(current_->warp_mask);
+  return current_->shuffle_result;
+}
+
+// For all lanes at once: whoever goes on first may offer its next value.
+void Executor::exchange(unsigned mask) {
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    Thread& thread = *lane_of_current_warp(lane);
+    const bool takes_part = (mask >> thread.shuffle_source & 1) != 0;
+    thread.shuffle_result =
+        takes_part ? lane_of_current_warp(thread.shuffle_source)->shuffle_bits : ~std::uint64_t{0};
+  }
 }
 
 }  // namespace tilegate::simt

@@ -21,6 +21,7 @@ void store(Executor& executor, const Transfer& transfer) {
 }  // namespace
 
 void BulkStores::start(Executor& executor, Transfer transfer, const Site& site) {
+  observer::count_transfer(transfer, true, site);
   for (const Piece& piece : transfer) {
     if (piece.bytes == 0) continue;
     observer::start_bulk_store(piece.offset, kPieceBytes, open_group_ + 1, site);

@@ -48,6 +48,7 @@ enum class State {
   kReady,
   kAtBlockBarrier,
   kAtWarpBarrier,
+  kAtShuffle,
   kAtNamedBarrier,
   kAtClusterBarrier,
   kAtMbarrier,
@@ -71,8 +72,9 @@ struct Thread {
   unsigned number = 0;  // x + y·blockDim.x, counted on over the blocks of a cluster
   State state = State::kReady;
   Site site;               // of the barrier that it waits at
-  unsigned warp_mask = 0;  // lanes that it waits for at a warp barrier
-  std::uint64_t shuffle_bits = 0;
+  unsigned warp_mask = 0;  // lanes that it waits for at a warp barrier or a shuffle
+  unsigned shuffle_source = 0;
+  std::uint64_t shuffle_bits = 0, shuffle_result = 0;  // that it offers and gets
   std::vector<AsyncCopy> copies;
   int open_group = 0;
   Multiplications multiplications;
@@ -96,7 +98,7 @@ class Executor {
   Thread& current() { return *current_; }
 
   void block_barrier(const Site& site);
-  void warp_barrier(unsigned mask, const Site& site, bool orders_memory);
+  void warp_barrier(unsigned mask, const Site& site);
   std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned lane, const Site& site);
   void named_barrier(unsigned id, unsigned threads, const Site& site);
   std::byte* shared_memory(std::size_t bytes);
@@ -159,6 +161,9 @@ class Executor {
   bool advance_async();
   void end_async();
   Thread* lane_of_current_warp(unsigned lane);
+  // The current thread waits for the lanes of `mask` in `state`; the last of them wakes the others.
+  bool is_last_lane(unsigned mask, State state, const Site& site);
+  void exchange(unsigned mask);
   std::span<std::unique_ptr<Thread>> all_threads() { return {threads_.data(), num_threads_}; }
   std::span<std::unique_ptr<Thread>> threads_of(unsigned rank) {
     return all_threads().subspan(std::size_t{rank} * block_threads_, block_threads_);

@@ -17,23 +17,27 @@ constexpr std::uint32_t kTaken = 0x7ACC'ACC7;  // in registers that are not the 
 
 void check_inside(Executor& executor, const MatrixTile& tile, unsigned rows, const char* name,
                   const Site& site) {
-  for (unsigned row = 0; row < rows; ++row) {
-    for (unsigned piece = 0; piece < kBytesOfK / kPieceBytes; ++piece) {
-      const std::size_t end = tile.offset(row, piece) + kPieceBytes;
-      if (end <= executor.shared_bytes()) continue;
-      executor.fail("warpgroup_mma at " + to_string(site) + ": the descriptor of " + name +
-                    " puts row " + std::to_string(row) + " at byte " +
-                    std::to_string(end - kPieceBytes) + " of " +
-                    std::to_string(executor.shared_bytes()) + " bytes of shared memory");
-    }
-  }
+  tile.for_each_piece(0, rows, [&](unsigned row, std::size_t offset) {
+    if (offset + kPieceBytes <= executor.shared_bytes()) return;
+    executor.fail("warpgroup_mma at " + to_string(site) + ": the descriptor of " + name +
+                  " puts row " + std::to_string(row) + " at byte " + std::to_string(offset) +
+                  " of " + std::to_string(executor.shared_bytes()) + " bytes of shared memory");
+  });
+}
+
+// All but the tiles.
+std::uint64_t kind_of(const MatrixProduct& product) {
+  return std::uint64_t{product.n} << 8 | static_cast<unsigned>(product.type) << 3 |
+         static_cast<unsigned>(product.major_a) << 2 | static_cast<unsigned>(product.major_b) << 1 |
+         (product.adds ? 1 : 0);
 }
 
 }  // namespace
 
 void Multiplications::start(Executor& executor, void* acc, const MatrixProduct& product,
                             const Site& site) {
-  const auto& [type, n, a, b, adds] = product;
+  const MatrixTile a(product.a, product.major_a), b(product.b, product.major_b);
+  const unsigned n = product.n;
   const unsigned number = executor.number_in_block(executor.current());
   if (executor.block_threads() / kWarpgroupSize <= number / kWarpgroupSize) {
     executor.fail("warpgroup_mma at " + to_string(site) + " by a warpgroup of fewer than " +
@@ -44,20 +48,20 @@ void Multiplications::start(Executor& executor, void* acc, const MatrixProduct& 
                   " without warpgroup_arrive() since the thread last had the accumulators");
   }
   if (number % kWarpgroupSize == 0) {
-    check_inside(executor, MatrixTile(a), kRowsOfA, "a", site);
-    check_inside(executor, MatrixTile(b), n, "b", site);
+    check_inside(executor, a, kRowsOfA, "a", site);
+    check_inside(executor, b, n, "b", site);
   }
-  const std::uint64_t kind =
-      std::uint64_t{n} << 8 | static_cast<unsigned>(type) << 1 | (adds ? 1 : 0);
-  for (const std::uint64_t value : {a, b, kind}) {
+  for (const std::uint64_t value : {product.a, product.b, kind_of(product)}) {
     history_ = (history_ ^ value) * 0x9E37'79B9'7F4A'7C15;
   }
   auto* const registers = static_cast<std::byte*>(acc);
   take(executor, registers, n, site);
   if (observer::kIsObserved && number % kWarpSize == 0) {
     const unsigned first_row = number % kWarpgroupSize / kWarpSize * kRowsOfWarp;
-    observe(executor, MatrixTile(a), first_row, kRowsOfWarp, site);
-    observe(executor, MatrixTile(b), 0, n, site);
+    observe(executor, a, first_row, kRowsOfWarp, site);
+    observe(executor, b, 0, n, site);
+    const bool is_first = number % kWarpgroupSize == 0;
+    observer::count_multiplication(is_first ? (kRowsOfA + n) * kBytesOfK : 0, site);
   }
   running_.push_back({registers, started_, open_group_, site});
   executor.warpgroup().start(executor, started_++, {product});
@@ -65,12 +69,10 @@ void Multiplications::start(Executor& executor, void* acc, const MatrixProduct& 
 
 void Multiplications::observe(Executor& executor, const MatrixTile& tile, unsigned first_row,
                               unsigned rows, const Site& site) const {
-  for (unsigned row = first_row; row < first_row + rows; ++row) {
-    for (unsigned piece = 0; piece < kBytesOfK / kPieceBytes; ++piece) {
-      observer::start_multiplication(executor.shared_base() + tile.offset(row, piece), kPieceBytes,
-                                     executor.warpgroup_number(), open_group_ + 1, site);
-    }
-  }
+  tile.for_each_piece(first_row, rows, [&](unsigned /*row*/, std::size_t offset) {
+    observer::start_multiplication(executor.shared_base() + offset, kPieceBytes,
+                                   executor.warpgroup_number(), open_group_ + 1, site);
+  });
 }
 
 void Multiplications::take(Executor& executor, std::byte* acc, unsigned n, const Site& site) {

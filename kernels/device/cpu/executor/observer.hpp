@@ -13,6 +13,7 @@
 #include <tilegate/stage.hpp>
 
 #include "fault_sources.hpp"
+#include "transfers.hpp"
 
 namespace tilegate::simt::observer {
 
@@ -52,6 +53,11 @@ void complete_phase(unsigned barrier, std::int64_t phase, bool copied);
 void pass_mbarrier(unsigned thread, unsigned barrier);
 void start_bulk_copy(std::size_t offset, unsigned bytes, unsigned barrier, std::int64_t phase,
                      const Site& site);
+// The current thread starts a copy by the copy engine; multicast or not, it reads once.
+void count_transfer(const Transfer& transfer, bool store, const Site& site);
+// The current warp starts a multiplication; so much shared memory is read, counted with the first
+// warp of a warpgroup, because all four share the tile of b.
+void count_multiplication(unsigned bytes, const Site& site);
 // For a copy of the current thread.
 void access_global(const void* gmem, std::size_t bytes, bool store, const Site& site);
 void start_bulk_store(std::size_t offset, unsigned bytes, int group, const Site& site);
@@ -97,6 +103,8 @@ inline void complete_phase(unsigned /*barrier*/, std::int64_t /*phase*/, bool /*
 inline void pass_mbarrier(unsigned /*thread*/, unsigned /*barrier*/) {}
 inline void start_bulk_copy(std::size_t /*offset*/, unsigned /*bytes*/, unsigned /*barrier*/,
                             std::int64_t /*phase*/, const Site& /*site*/) {}
+inline void count_transfer(const Transfer& /*transfer*/, bool /*store*/, const Site& /*site*/) {}
+inline void count_multiplication(unsigned /*bytes*/, const Site& /*site*/) {}
 inline void access_global(const void* /*gmem*/, std::size_t /*bytes*/, bool /*store*/,
                           const Site& /*site*/) {}
 inline void start_bulk_store(std::size_t /*offset*/, unsigned /*bytes*/, int /*group*/,

@@ -39,7 +39,7 @@ Status run(const device::LaunchConfig& config, Stream stream,
 void block_barrier(const Site& site) { this_executor().block_barrier(site); }
 
 void warp_barrier(unsigned mask, const Site& site) {
-  this_executor().warp_barrier(mask, site, true);
+  this_executor().warp_barrier(mask, site);
 }
 
 std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, const Site& site) {

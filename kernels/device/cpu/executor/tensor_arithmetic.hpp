@@ -14,8 +14,6 @@
 
 namespace tilegate::simt {
 
-using RowBytes = std::array<std::byte, kBytesOfK>;
-
 struct Int8 {
   using Row = std::array<std::int16_t, kBytesOfK>;  // wider than stored, as the CPU multiplies
 

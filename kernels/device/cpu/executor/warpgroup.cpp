@@ -16,12 +16,7 @@ std::vector<typename Arithmetic::Row> rows_of(const std::byte* shared, const Mat
   std::vector<typename Arithmetic::Row> rows;
   rows.reserve(count);
   for (unsigned row = 0; row < count; ++row) {
-    RowBytes bytes;
-    for (unsigned piece = 0; piece < kBytesOfK / kPieceBytes; ++piece) {
-      std::copy_n(shared + tile.offset(row, piece), kPieceBytes,
-                  bytes.begin() + piece * kPieceBytes);
-    }
-    rows.push_back(Arithmetic::row(bytes));
+    rows.push_back(Arithmetic::row(tile.row(shared, row)));
   }
   return rows;
 }
@@ -73,8 +68,8 @@ template <typename Arithmetic>
 void Warpgroup::compute_as(Executor& executor, std::size_t number) const {
   const MatrixProduct& product = operations_[number].product;
   const std::byte* const shared = executor.shared_memory(0);
-  const auto a = rows_of<Arithmetic>(shared, MatrixTile(product.a), kRowsOfA);
-  const auto b = rows_of<Arithmetic>(shared, MatrixTile(product.b), product.n);
+  const auto a = rows_of<Arithmetic>(shared, MatrixTile(product.a, product.major_a), kRowsOfA);
+  const auto b = rows_of<Arithmetic>(shared, MatrixTile(product.b, product.major_b), product.n);
   for (unsigned thread = 0; thread < kWarpgroupSize; ++thread) {
     std::uint32_t* values = executor.warpgroup_thread(thread).multiplications.values_of(number);
     const unsigned row = thread / kWarpSize * 16 + thread % kWarpSize / 4;

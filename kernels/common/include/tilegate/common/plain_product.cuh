@@ -1,9 +1,11 @@
 // The plain FP32 product, for rungs that split operands: for calls whose operands are too wide for
-// their parts, hold NaN or Inf, or whose K is small: 128×128 results per tile, 8×8 per thread. Sums
-// of kFp32Run k in their order, and then the sum of these: rounding errors grow with the longer of
-// the two, not with K.
+// their parts, hold NaN or Inf, or whose K is small: 128×128 results per tile, 8×8 per thread. Runs
+// of k are summed in their order. What is lost when a run is added to the total goes into the next
+// run (W. Kahan, Further Remarks on Reducing Truncation Errors, 1965), so that rounding errors grow
+// with the run, not with K.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,20 +20,22 @@ namespace tilegate {
 constexpr int kFp32Threads = 256;
 constexpr int kFp32Tile = 128, kFp32K = 16;
 constexpr int kFp32Words = kFp32Tile * kFp32K / kFp32Threads;  // of a tile of A, or B, per thread
-constexpr std::int64_t kFp32Run = 64;
-static_assert(kFp32Run % kFp32K == 0);
+constexpr int kFp32Step = 4;  // k between two looks whether a run ends
+constexpr int kFp32Run = 32;
+// For K up to kFp32Run where C has few tiles: there cuBLAS sums in shorter chains, too.
+constexpr int kFp32ShortRun = 4;
+constexpr std::int64_t kFp32FewTiles = 16;
+static_assert(kFp32K % kFp32Step == 0 && kFp32ShortRun % kFp32Step == 0);
 
-// Two tiles each, one of which is multiplied while the other arrives, and each thread's sums of the
-// runs before.
+// Two tiles each, one of which is multiplied while the other arrives.
 using Fp32Rows = float[kFp32K][kFp32Tile + 4];
 struct alignas(16) Fp32Storage {
   Fp32Rows a[2], b[2];
-  float4 totals[16][kFp32Threads];
 };
 
 // Additions on the longest way of a product to C, the product's own rounding, and alpha and beta.
-constexpr std::int64_t fp32_rounding_chain(std::int64_t k) {
-  return (k < kFp32Run ? k : kFp32Run) + ceil_div(k, kFp32Run) + 2;
+constexpr std::int64_t fp32_rounding_chain(std::int64_t k, int run = kFp32Run) {
+  return (k < run ? k : run) + ceil_div(k, run) + 2;
 }
 
 // An operand: element (x, k) at data[x · x_stride + k · k_stride].
@@ -89,10 +93,11 @@ __device__ inline void load_fragment(const float* from, float (&v)[8]) {
   }
 }
 
-__device__ inline void multiply_fp32_step(const Fp32Rows& tile_a, const Fp32Rows& tile_b, int row,
-                                          int col, float (&acc)[8][8]) {
+// For kFp32Step k from `first` on.
+__device__ inline void multiply_fp32_step(const Fp32Rows& tile_a, const Fp32Rows& tile_b, int first,
+                                          int row, int col, float (&acc)[8][8]) {
 #pragma unroll 2
-  for (int k = 0; k < kFp32K; ++k) {
+  for (int k = first; k < first + kFp32Step; ++k) {
     float a[8], b[8];
     load_fragment(&tile_a[k][row], a);
     load_fragment(&tile_b[k][col], b);
@@ -104,34 +109,35 @@ __device__ inline void multiply_fp32_step(const Fp32Rows& tile_a, const Fp32Rows
   }
 }
 
-// totals ← acc, or totals + acc; and acc ← the same or 0. Each thread has its own.
-__device__ inline void add_run(float4 (&totals)[16][kFp32Threads], int thread, bool is_first,
-                               bool is_last, float (&acc)[8][8]) {
+// Of a + b, rounded to `sum`; nothing where that is NaN or Inf, and stays it.
+__device__ inline float lost(float a, float b, float sum) {
+  return std::fabs(sum) < INFINITY ? b - (sum - a) : 0.0F;
+}
+
+// total ← total + acc, and acc ← what that lost; the last time acc ← the sum.
+__device__ inline void add_run(bool is_last, float (&total)[8][8], float (&acc)[8][8]) {
 #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    float* sums = &acc[i / 2][i % 2 * 4];
-    float4& total = totals[i][thread];
-    const float4 before = is_first ? make_float4(0.0F, 0.0F, 0.0F, 0.0F) : total;
-    const float4 sum =
-        make_float4(before.x + sums[0], before.y + sums[1], before.z + sums[2], before.w + sums[3]);
-    if (!is_last) total = sum;
-    sums[0] = is_last ? sum.x : 0.0F;
-    sums[1] = is_last ? sum.y : 0.0F;
-    sums[2] = is_last ? sum.z : 0.0F;
-    sums[3] = is_last ? sum.w : 0.0F;
+  for (int i = 0; i < 8; ++i) {
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const float sum = total[i][j] + acc[i][j];
+      acc[i][j] = is_last ? sum : lost(total[i][j], acc[i][j], sum);
+      total[i][j] = sum;
+    }
   }
 }
 
 // By kFp32Threads threads, numbered `thread`; `args` of the tile's product.
 __device__ inline void multiply_fp32_tile(const KernelArgs& args, const StridedOperand& a,
                                           const StridedOperand& b, std::int64_t row,
-                                          std::int64_t col, int thread, Fp32Storage& smem) {
+                                          std::int64_t col, int run, int thread,
+                                          Fp32Storage& smem) {
   const int thread_row = thread / 16 * 4, thread_col = thread % 16 * 4;
   const TileShare share_a(a.k_stride == 1, thread), share_b(b.k_stride == 1, thread);
   float va[kFp32Words], vb[kFp32Words];
   load_fp32(a, share_a, row, 0, va);
   load_fp32(b, share_b, col, 0, vb);
-  float acc[8][8]{};
+  float acc[8][8]{}, total[8][8]{};
   int buffer = 0;
   for (std::int64_t k = 0; k < args.shape.k; k += kFp32K, buffer ^= 1) {
     keep_fp32(share_a, va, smem.a[buffer]);
@@ -141,10 +147,14 @@ __device__ inline void multiply_fp32_tile(const KernelArgs& args, const StridedO
     const std::int64_t next = k + kFp32K;
     load_fp32(a, share_a, row, next, va);
     load_fp32(b, share_b, col, next, vb);
-    multiply_fp32_step(smem.a[buffer], smem.b[buffer], thread_row, thread_col, acc);
-    const bool is_last = next >= args.shape.k;
-    if (args.shape.k > kFp32Run && (next % kFp32Run == 0 || is_last)) {
-      add_run(smem.totals, thread, k < kFp32Run, is_last, acc);
+#pragma unroll 1
+    for (int step = 0; step < kFp32K; step += kFp32Step) {
+      multiply_fp32_step(smem.a[buffer], smem.b[buffer], step, thread_row, thread_col, acc);
+      const std::int64_t done = k + step + kFp32Step;
+      const bool is_last = step + kFp32Step == kFp32K && next >= args.shape.k;
+      if (args.shape.k > run && (done % run == 0 || is_last)) {
+        add_run(is_last, total, acc);
+      }
     }
   }
   device::named_barrier<1>(kFp32Threads);  // the last tiles have been read: another may come
@@ -161,10 +171,11 @@ __device__ inline void multiply_fp32_tile(const KernelArgs& args, const StridedO
   }
 }
 
-// Beside KernelArgs: whether the rows of op(A), and the columns of op(B), lie along k, and the
-// tiles.
+// Beside KernelArgs: whether the rows of op(A), and the columns of op(B), lie along k, the k of a
+// run, and the tiles.
 struct Fp32Args {
   bool a_along_k = false, b_along_k = false;
+  int run = kFp32Run;
   TileOrder order;
 };
 
@@ -180,8 +191,8 @@ __device__ inline void multiply_fp32(KernelArgs args, const Fp32Args& more, unsi
   };
   multiply_fp32_tile(args, strided(args.a, args.stride_a, args.lda, more.a_along_k, args.shape.m),
                      strided(args.b, args.stride_b, args.ldb, more.b_along_k, args.shape.n),
-                     std::int64_t{tile.row} * kFp32Tile, std::int64_t{tile.col} * kFp32Tile, thread,
-                     smem);
+                     std::int64_t{tile.row} * kFp32Tile, std::int64_t{tile.col} * kFp32Tile,
+                     more.run, thread, smem);
 }
 
 // A tile per block.
@@ -196,18 +207,22 @@ inline bool is_along_k(const Problem& problem, Operand operand) {
 }
 
 inline Fp32Args fp32_args(const Problem& problem) {
+  const TileOrder order(problem.shape, kFp32Tile, kFp32Tile);
+  const bool is_short = problem.shape.k <= kFp32Run && problem.batch * order.count < kFp32FewTiles;
   return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
-          TileOrder(problem.shape, kFp32Tile, kFp32Tile)};
+          is_short ? kFp32ShortRun : kFp32Run, order};
 }
 
 inline Candidate plain_candidate(const Problem& problem) {
-  const auto [m, n, k] = problem.shape;
-  const double flop = 2.0 * static_cast<double>(m) * static_cast<double>(n) *
-                      static_cast<double>(k) * static_cast<double>(problem.batch);
+  constexpr double kFlopPerSecond = 30e12, kMultiprocessors = 132.0;  // of an NVIDIA H200
+  const Fp32Args more = fp32_args(problem);
+  const double rounds =
+      std::ceil(static_cast<double>(problem.batch * more.order.count) / kMultiprocessors);
+  const double flop = 2.0 * kFp32Tile * kFp32Tile * static_cast<double>(problem.shape.k);
   return {{.configuration = "fp32",
-           .rounding_chain = fp32_rounding_chain(problem.shape.k),
+           .rounding_chain = fp32_rounding_chain(problem.shape.k, more.run),
            .enqueue =
-               [more = fp32_args(problem)](const KernelArgs& args, Stream stream) {
+               [more](const KernelArgs& args, Stream stream) {
                  return device::launch({.kernel = "plain product",
                                         .blocks = args.batch * more.order.count,
                                         .threads_x = kFp32Threads,
@@ -215,7 +230,7 @@ inline Candidate plain_candidate(const Problem& problem) {
                                         .overlaps_previous = true},
                                        stream, plain, args, more);
                }},
-          flop / 30e12 + 4e-6};
+          rounds * flop * kMultiprocessors / kFlopPerSecond + 4e-6};
 }
 
 }  // namespace tilegate

@@ -36,11 +36,17 @@
 //   give_registers<N>()
 //
 //   matrix_descriptor(smem, swizzle, leading_bytes, stride_bytes)
-//                                  a tile in shared memory whose rows lie along k. Swizzled: rows
-//                                  of the swizzle's width, 8 of them stride_bytes before the
-//                                  next 8. Not swizzled: pieces of 8 rows × 16 bytes, stride_bytes
-//                                  from the next 8 rows, leading_bytes from the next 16 bytes along
-//                                  k
+//                                  a tile in shared memory, of lines along k, one for each row of a
+//                                  or b. Swizzled: lines of the swizzle's width, 8 of them
+//                                  stride_bytes before the next 8. Not swizzled: blocks of 8 lines
+//                                  × 16 bytes, stride_bytes from the next 8 lines, leading_bytes
+//                                  from the next 16 bytes along k
+//   Major                          kK: as above. kMN, of 16-bit types: lines along the rows of a or
+//                                  b, one for each k. Swizzled: 8 lines stride_bytes before the
+//                                  next 8, and leading_bytes from what follows along the rows
+//                                  beyond the swizzle's width. Not swizzled: blocks of 8 lines × 16
+//                                  bytes, leading_bytes from the next 8 lines, stride_bytes from
+//                                  the next 16 bytes along the rows
 //   warpgroup_arrive()             before the first multiplication after a wait, by all 128
 //   threads,
 //                                  as the three below
@@ -51,7 +57,8 @@
 //   warpgroup_mma_f16<N>(acc, a, b, adds)   the same of floats: a: 64×16, b: N×16 of 16 bits, or
 //   warpgroup_mma_bf16<N>(acc, a, b, adds)  64×8 and N×8 of 32 bits, whose lowest 13 are ignored;
 //   warpgroup_mma_tf32<N>(acc, a, b, adds)  unless `adds`, acc = a·bᵀ. How sums are rounded:
-//                                  cpu/executor/tensor_arithmetic.hpp
+//                                  cpu/executor/tensor_arithmetic.hpp. The first two, as <N,
+//                                  MajorA, MajorB>, take tiles of either direction
 //   warpgroup_commit()             closes a group of multiplications
 //   warpgroup_wait<Pending>()      until at most the `Pending` youngest groups run; only then may
 //                                  the thread touch acc, or anyone overwrite what they read
@@ -71,6 +78,9 @@ struct alignas(8) Barrier {
 };
 
 using MatrixDescriptor = std::uint64_t;
+
+// Along what the elements of a tile lie next to each other.
+enum class Major { kK, kMN };
 
 }  // namespace tilegate::device
 

@@ -1,5 +1,6 @@
 // Tensors in global memory, of which asynchronous copies move boxes; see async.cuh. Made on the
-// host, once per plan; a kernel takes one as `const __grid_constant__ TensorMap`.
+// host, once per plan; a launch sets the address in its copy. A kernel takes one as
+// `const __grid_constant__ TensorMap`.
 #pragma once
 
 #include <array>
@@ -32,5 +33,9 @@ struct alignas(128) TensorMap {  // as CUtensorMap of CUDA 13; of CUDA 12: 64
 };
 
 Status make_tensor_map(const TensorLayout& layout, TensorMap* map);
+
+// The same tensor at another address, a multiple of 16. Works on the CPU alone, allocates nothing,
+// and so may be part of a launch that is captured.
+Status set_tensor_data(void* data, TensorMap* map);
 
 }  // namespace tilegate::device

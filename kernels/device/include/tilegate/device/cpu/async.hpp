@@ -17,6 +17,7 @@ struct MatrixProduct {
   unsigned n;
   device::MatrixDescriptor a, b;
   bool adds = true;  // to what the accumulators hold
+  device::Major major_a = device::Major::kK, major_b = device::Major::kK;
 };
 
 }  // namespace tilegate::simt
@@ -175,18 +176,19 @@ void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], MatrixDescriptor a, MatrixDes
   simt::executor::warpgroup_mma(acc, {simt::MmaType::kS8, kN, a, b}, site);
 }
 
-template <int kN>
+template <int kN, Major kMajorA = Major::kK, Major kMajorB = Major::kK>
 void warpgroup_mma_f16(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
                        bool adds = true, simt::Site site = simt::Site::current()) {
   static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256, "the widths that wgmma knows");
-  simt::executor::warpgroup_mma(acc, {simt::MmaType::kF16, kN, a, b, adds}, site);
+  simt::executor::warpgroup_mma(acc, {simt::MmaType::kF16, kN, a, b, adds, kMajorA, kMajorB}, site);
 }
 
-template <int kN>
+template <int kN, Major kMajorA = Major::kK, Major kMajorB = Major::kK>
 void warpgroup_mma_bf16(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
                         bool adds = true, simt::Site site = simt::Site::current()) {
   static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256, "the widths that wgmma knows");
-  simt::executor::warpgroup_mma(acc, {simt::MmaType::kBf16, kN, a, b, adds}, site);
+  simt::executor::warpgroup_mma(acc, {simt::MmaType::kBf16, kN, a, b, adds, kMajorA, kMajorB},
+                                site);
 }
 
 template <int kN>

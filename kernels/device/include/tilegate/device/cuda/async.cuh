@@ -1,5 +1,5 @@
-// The seam for asynchronous hardware on CUDA; see async.cuh. Instructions of compute
-// capability 9.0a.
+// The seam for asynchronous hardware on CUDA; see async.cuh. Barriers and copies are of compute
+// capability 9.0 and later, multiplications by warpgroups of 9.0a alone.
 #pragma once
 
 #include <cstdint>
@@ -57,17 +57,29 @@ __device__ void named_barrier(unsigned threads) {
   asm volatile("bar.sync %0, %1;" ::"n"(kId), "r"(threads) : "memory");
 }
 
+// setmaxnreg is of targets with features of their own, as 90a, or of their family, as 100f.
+// Elsewhere threads keep the registers that they have.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_SPECIFIC__) || \
+    defined(__CUDA_ARCH_FAMILY_SPECIFIC__)
+#define TILEGATE_SETMAXNREG(direction, registers) \
+  asm volatile("setmaxnreg." direction ".sync.aligned.u32 %0;" ::"n"(registers))
+#else
+#define TILEGATE_SETMAXNREG(direction, registers)
+#endif
+
 template <int kRegisters>
 __device__ void take_registers() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256);
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+  TILEGATE_SETMAXNREG("inc", kRegisters);
 }
 
 template <int kRegisters>
 __device__ void give_registers() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256);
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+  TILEGATE_SETMAXNREG("dec", kRegisters);
 }
+
+#undef TILEGATE_SETMAXNREG
 
 // The address, then leading_bytes from bit 16 on and stride_bytes from bit 32 on, each in units of
 // 16 bytes; the kind of swizzle on top.

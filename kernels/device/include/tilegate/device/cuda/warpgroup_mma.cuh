@@ -50,42 +50,44 @@ __device__ void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], MatrixDescriptor a
   }
 }
 
-// acc ← a·bᵀ, to which acc is added if `adds`. Nothing is negated; `majors`: rows along k, where
-// the instruction leaves a choice.
-#define TILEGATE_FLOAT_MMA_64(types, majors)                              \
-  asm volatile(                                                           \
-      "{\n.reg .pred adds;\nsetp.ne.s32 adds, %34, 0;\n"                  \
-      "wgmma.mma_async.sync.aligned.m64n64" types " {" TILEGATE_PLACES_32 \
-      "}, %32, %33, adds, 1, 1" majors ";\n}"                             \
-      : TILEGATE_REGISTERS_32("+f", acc)                                  \
-      : "l"(a), "l"(b), "r"(static_cast<int>(adds)))
-#define TILEGATE_FLOAT_MMA_128(types, majors)                              \
-  asm volatile(                                                            \
-      "{\n.reg .pred adds;\nsetp.ne.s32 adds, %66, 0;\n"                   \
-      "wgmma.mma_async.sync.aligned.m64n128" types " {" TILEGATE_PLACES_64 \
-      "}, %64, %65, adds, 1, 1" majors ";\n}"                              \
-      : TILEGATE_REGISTERS_64("+f", acc)                                   \
-      : "l"(a), "l"(b), "r"(static_cast<int>(adds)))
+// acc ← a·bᵀ, to which acc is added if `adds`. Nothing is negated; `majors`: the directions of a
+// and b, where the instruction leaves a choice.
+#define TILEGATE_FLOAT_MMA_64(types, majors)                                         \
+  asm volatile(                                                                      \
+      "{\n.reg .pred adds;\nsetp.ne.s32 adds, %34, 0;\n"                             \
+      "wgmma.mma_async.sync.aligned.m64n64" types " {" TILEGATE_PLACES_32            \
+      "}, %32, %33, adds, 1, 1" majors ";\n}"                                        \
+      : TILEGATE_REGISTERS_32("+f", acc)                                             \
+      : "l"(a), "l"(b), "r"(static_cast<int>(adds)), "n"(static_cast<int>(kMajorA)), \
+        "n"(static_cast<int>(kMajorB)))
+#define TILEGATE_FLOAT_MMA_128(types, majors)                                        \
+  asm volatile(                                                                      \
+      "{\n.reg .pred adds;\nsetp.ne.s32 adds, %66, 0;\n"                             \
+      "wgmma.mma_async.sync.aligned.m64n128" types " {" TILEGATE_PLACES_64           \
+      "}, %64, %65, adds, 1, 1" majors ";\n}"                                        \
+      : TILEGATE_REGISTERS_64("+f", acc)                                             \
+      : "l"(a), "l"(b), "r"(static_cast<int>(adds)), "n"(static_cast<int>(kMajorA)), \
+        "n"(static_cast<int>(kMajorB)))
 
-template <int kN>
+template <int kN, Major kMajorA = Major::kK, Major kMajorB = Major::kK>
 __device__ void warpgroup_mma_f16(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
                                   bool adds = true) {
   static_assert(kN == 64 || kN == 128, "the widths that kernels use so far");
   if constexpr (kN == 64) {
-    TILEGATE_FLOAT_MMA_64("k16.f32.f16.f16", ", 0, 0");
+    TILEGATE_FLOAT_MMA_64("k16.f32.f16.f16", ", %35, %36");
   } else {
-    TILEGATE_FLOAT_MMA_128("k16.f32.f16.f16", ", 0, 0");
+    TILEGATE_FLOAT_MMA_128("k16.f32.f16.f16", ", %67, %68");
   }
 }
 
-template <int kN>
+template <int kN, Major kMajorA = Major::kK, Major kMajorB = Major::kK>
 __device__ void warpgroup_mma_bf16(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
                                    bool adds = true) {
   static_assert(kN == 64 || kN == 128, "the widths that kernels use so far");
   if constexpr (kN == 64) {
-    TILEGATE_FLOAT_MMA_64("k16.f32.bf16.bf16", ", 0, 0");
+    TILEGATE_FLOAT_MMA_64("k16.f32.bf16.bf16", ", %35, %36");
   } else {
-    TILEGATE_FLOAT_MMA_128("k16.f32.bf16.bf16", ", 0, 0");
+    TILEGATE_FLOAT_MMA_128("k16.f32.bf16.bf16", ", %67, %68");
   }
 }
 
@@ -93,6 +95,7 @@ template <int kN>
 __device__ void warpgroup_mma_tf32(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
                                    bool adds = true) {
   static_assert(kN == 64 || kN == 128, "the widths that kernels use so far");
+  constexpr Major kMajorA = Major::kK, kMajorB = Major::kK;
   if constexpr (kN == 64) {
     TILEGATE_FLOAT_MMA_64("k8.f32.tf32.tf32", "");
   } else {

@@ -1,0 +1,81 @@
+// Math::fp32_split: what Sgemm makes of it, and that nothing splits operands without it.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/sgemm.hpp>
+
+#include "verifier/case.hpp"
+
+namespace tilegate {
+namespace {
+
+Device gpu(int compute_capability) {
+  return {.ordinal = 0,
+          .is_cuda = true,
+          .name = "made up",
+          .compute_capability = compute_capability,
+          .multiprocessors = 132,
+          .total_memory = std::size_t{80} << 30};
+}
+
+Problem split(Problem problem) {
+  problem.math = Math::fp32_split;
+  return problem;
+}
+
+bool splits_operands(const std::string& configuration) {
+  return configuration.starts_with("Int8x3:") || configuration.starts_with("Fp16x3:");
+}
+
+TEST(Split, IsNeverTakenUnlessAsked) {
+  for (const Problem& problem :
+       {Problem::dense({4096, 4096, 4096}), Problem::dense({1000, 1001, 1002}, Op::kT)}) {
+    for (const Candidate& candidate : sgemm::stage.candidates(problem, gpu(90))) {
+      EXPECT_FALSE(splits_operands(candidate.choice.configuration))
+          << candidate.choice.configuration;
+      EXPECT_EQ(candidate.choice.operand_error, 0.0) << candidate.choice.configuration;
+    }
+  }
+}
+
+TEST(Split, TakesTensorCoresWhereTheyAreQuicker) {
+  const Plan plan = sgemm::stage.plan(split(Problem::dense({4096, 4096, 4096})), gpu(90));
+  EXPECT_TRUE(plan.configuration().starts_with("Int8x3:")) << plan.configuration();
+  EXPECT_GT(plan.operand_error(), 0.0);
+  EXPECT_TRUE(plan.decides_on_device());
+  EXPECT_GT(plan.workspace_bytes(), std::size_t{2} * 3 * 4096 * 4096);
+  EXPECT_EQ(plan.problem().math, Math::fp32_split);
+}
+
+// For few results, for short sums, and where the device has no such tensor cores.
+TEST(Split, PlansAsFp32Elsewhere) {
+  const auto expect_same = [](const Problem& problem, const Device& device) {
+    const Plan plan = sgemm::stage.plan(split(problem), device);
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(plan.configuration(), sgemm::stage.plan(problem, device).configuration());
+    EXPECT_EQ(plan.operand_error(), 0.0);
+    EXPECT_FALSE(plan.decides_on_device());
+  };
+  expect_same(Problem::dense({64, 64, 64}), gpu(90));
+  expect_same(Problem::dense({1, 8192, 8192}), gpu(90));
+  expect_same(Problem::dense({4096, 4096, 64}), gpu(90));
+  expect_same(Problem::dense({4096, 4096, 4096}), gpu(80));
+  expect_same(Problem::dense({4096, 4096, 4096}), gpu(100));
+}
+
+// Within the bound that the plan declares, by each way to split and by Sgemm's own choice.
+TEST(Split, KeepsTheBoundOfItsPlan) {
+  if (!check_device({.compute_capability = 90, .no_later = true}, device::current()).ok()) {
+    GTEST_SKIP() << "needs compute capability 9.0";
+  }
+  for (const char* configuration : {"", "Int8x3:128x64", "Fp16x3:128x128"}) {
+    const verifier::Case test_case{.problem = split(Problem::dense({131, 67, 200}, Op::kT)),
+                                   .configuration = configuration};
+    const verifier::Verdict verdict = verify(sgemm::stage, test_case);
+    EXPECT_TRUE(verdict.ok) << verdict.report;
+  }
+}
+
+}  // namespace
+}  // namespace tilegate
