@@ -178,19 +178,23 @@ def test_files_that_were_not_tried_again_stay_in_the_table(tmp_path):
         preset="cpu",
         commits=["a" * 40],
         files=[row("again.cu", 3, 1), row("deleted.cu", 2, 2), row("kept.cu", 9, 6)],
-        survivors=[survivor("again.cu", "a;"), *lost],
+        survivors=[survivor("again.cu", "a;"), survivor("again.cu", "b;"), *lost],
     )
     new = Campaign(preset="cpu", commits=["b" * 40], files=[row("again.cu", 2, 2)], survivors=[])
     equivalent = KnownMutant(
         file="kept.cu", before="b;", after="x", equivalent=True, reason="because"
     )
-    both = with_others(tmp_path, new, old, [equivalent])
+    drawn = [record_of(Mutant("again.cu", 1, "k", "a;", "x"))]
+    both = with_others(tmp_path, new, drawn, old, [equivalent])
     assert both.commits == ["a" * 40, "b" * 40]
     assert [(each.file, each.mutants, each.killed, each.equivalent) for each in both.files] == [
-        ("again.cu", 2, 2, 0),
+        ("again.cu", 3, 2, 0),
         ("kept.cu", 8, 6, 1),
     ]
-    assert [each.before for each in both.survivors] == ["a;"]
+    assert [(each.file, each.before) for each in both.survivors] == [
+        ("again.cu", "b;"),
+        ("kept.cu", "a;"),
+    ]
 
 
 def test_the_page_is_what_the_results_say():

@@ -25,7 +25,7 @@ __global__ void vector_sgemm(KernelArgs args) {
 // As allows_vectors for one operand, but for the width of its rows.
 bool starts_rows_aligned(const Problem& problem, Operand operand) {
   return problem.offset_bytes[static_cast<std::size_t>(operand)] % 16 == 0 &&
-         problem.ld(operand) % 4 == 0;
+         problem.ld(operand) % 4 == 0 && (problem.batch == 1 || problem.stride(operand) % 4 == 0);
 }
 
 // `kForgets` of the operands are not asked for the width of their rows, or all for their strides.

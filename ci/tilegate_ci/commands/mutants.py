@@ -128,7 +128,9 @@ def _update(repository: Path) -> int:
     for preset in DEVICES:
         records = of_today(repository, MutantJournal(_journal(repository, preset)).read())
         new = campaign_of(preset, records, listed)
-        campaigns[preset] = with_others(repository, new, campaigns.get(preset, new), listed)
+        campaigns[preset] = with_others(
+            repository, new, records, campaigns.get(preset, new), listed
+        )
     results = ResultsFile(schema=1, campaigns=[*campaigns.values()])
     write_text(repository / RESULTS, formats.to_text(results))
     write_text(repository / PAGE, page(repository))

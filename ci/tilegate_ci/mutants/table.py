@@ -109,33 +109,40 @@ def campaign_of(
 
 
 def with_others(
-    repository: Path, new: Campaign, old: Campaign, listed: Iterable[KnownMutant]
+    repository: Path,
+    new: Campaign,
+    drawn: Sequence[Record],
+    old: Campaign,
+    listed: Iterable[KnownMutant],
 ) -> Campaign:
-    """Also the files of `old` that were not tried again, as they were then. Of their survivors go
-    those whose line has changed, and those that are known to be equivalent by now."""
-    tried = {row.file for row in new.files}
+    """Also the files of `old` of which none was `drawn` now, as they were then, and all survivors
+    that were not drawn again. Of these go those whose line has changed."""
+    again, keys = {row.file for row in new.files}, {key_of(record) for record in drawn}
     known = {each.key: each for each in listed}
-    rows = {row.file: row for row in old.files if row.file not in tried}
+    rows = {row.file: row for row in (*old.files, *new.files)}
     survivors = []
     for survivor in old.survivors:
-        row, explained = rows.get(survivor.file), known.get(survivor.key)
-        if row is None:
+        if survivor.key in keys:
             continue
+        row, explained = rows[survivor.file], known.get(survivor.key)
+        counts = {"mutants": row.mutants, "equivalent": row.equivalent}
         path = repository / row.file
         lines = read_text(path).splitlines() if path.exists() else []
         if survivor.before not in [line.strip() for line in lines]:
-            row = row.model_copy(update={"mutants": row.mutants - 1})
-        elif explained and explained.equivalent:
-            row = row.model_copy(update={"equivalent": row.equivalent + 1})
+            counts["mutants"] -= row.file not in again
         else:
-            reason = explained.reason if explained else ""
-            survivors.append(survivor.model_copy(update={"reason": reason}))
-        rows[row.file] = row
+            counts["mutants"] += row.file in again
+            if explained and explained.equivalent:
+                counts["equivalent"] += 1
+            else:
+                reason = explained.reason if explained else ""
+                survivors.append(survivor.model_copy(update={"reason": reason}))
+        rows[row.file] = row.model_copy(update=counts)
     kept = [row for row in rows.values() if (repository / row.file).exists()]
     return Campaign(
         preset=new.preset,
         commits=sorted({*new.commits, *old.commits}),
-        files=sorted([*new.files, *kept], key=lambda row: row.file),
+        files=sorted(kept, key=lambda row: row.file),
         survivors=sorted([*new.survivors, *survivors], key=lambda each: each.key),
     )
 
