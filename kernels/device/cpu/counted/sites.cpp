@@ -1,8 +1,9 @@
 #include "sites.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <map>
-#include <sstream>
-#include <string_view>
+#include <unordered_map>
 
 // The linker gathers the modules' tables between these two; see instrument.py.
 extern "C" {
@@ -13,16 +14,26 @@ __attribute__((visibility("hidden"), weak)) extern const char __stop_tilegate_si
 namespace tilegate::simt::counted {
 namespace {
 
-Frame parse_frame(const std::string& text) {
-  std::istringstream in(text);
-  std::string line, column;
+// Takes the part of `text` before `end`; all of it where there is none.
+std::string_view take(std::string_view& text, char end) {
+  const std::string_view part = text.substr(0, text.find(end));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
+}
+
+std::uint32_t take_number(std::string_view& text, char end) {
+  const std::string_view digits = take(text, end);
+  std::uint32_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+Frame parse_frame(std::string_view text) {
   Frame frame;
-  std::getline(in, frame.file, '|');
-  std::getline(in, line, '|');
-  std::getline(in, column, '|');
-  std::getline(in, frame.function);
-  frame.line = static_cast<unsigned>(std::stoul(line));
-  frame.column = static_cast<unsigned>(std::stoul(column));
+  frame.file = take(text, '|');
+  frame.line = take_number(text, '|');
+  frame.column = take_number(text, '|');
+  frame.function = text;
   return frame;
 }
 
@@ -42,37 +53,38 @@ std::uint32_t Sites::number_of(const Site& site) {
   const auto [entry, is_new] =
       known.try_emplace({site.file_name(), site.line()}, sites.modules_[0].size());
   if (is_new) {
-    sites.modules_[0].push_back(static_cast<std::uint32_t>(sites.locations_.size()));
-    sites.locations_.push_back({Frame{site.file_name(), site.line(), 0, {}}});
+    sites.modules_[0].push_back(static_cast<std::uint32_t>(sites.chains_.size()));
+    sites.chains_.push_back(sites.texts_.emplace_back(std::string(site.file_name()) + "|" +
+                                                      std::to_string(site.line()) + "|0|"));
   }
   return entry->second;
 }
 
 Sites::Sites() : modules_(1) {
-  std::map<std::string, std::uint32_t> known;
-  std::istringstream table(
-      std::string(__start_tilegate_sites,
-                  static_cast<std::size_t>(__stop_tilegate_sites - __start_tilegate_sites)));
-  for (std::string line; std::getline(table, line);) {
-    const auto tab = line.find('\t');
-    const std::string chain = line.substr(tab + 1);
-    const auto [entry, is_new] = known.try_emplace(chain, locations_.size());
-    if (is_new) {
-      Location location;
-      std::istringstream frames(chain);
-      for (std::string frame; std::getline(frames, frame, '\t');) {
-        location.push_back(parse_frame(frame));
-      }
-      locations_.push_back(std::move(location));
-    }
-    std::istringstream numbers(line.substr(0, tab));
-    for (std::uint32_t site = 0; numbers >> site;) {
+  std::unordered_map<std::string_view, std::uint32_t> known;
+  std::string_view table(__start_tilegate_sites,
+                         static_cast<std::size_t>(__stop_tilegate_sites - __start_tilegate_sites));
+  while (!table.empty()) {
+    std::string_view chain = take(table, '\n');
+    std::string_view numbers = take(chain, '\t');
+    const auto [entry, is_new] = known.try_emplace(chain, chains_.size());
+    if (is_new) chains_.push_back(chain);
+    while (!numbers.empty()) {
+      const std::uint32_t site = take_number(numbers, ' ');
       if (modules_.size() <= site >> 16) modules_.resize((site >> 16) + 1);
       auto& module = modules_[site >> 16];
       if (module.size() <= (site & 0xffff)) module.resize((site & 0xffff) + 1);
       module[site & 0xffff] = entry->second;
     }
   }
+}
+
+Location Sites::at(std::uint32_t location) const {
+  Location frames;
+  for (std::string_view chain = chains_[location]; !chain.empty();) {
+    frames.push_back(parse_frame(take(chain, '\t')));
+  }
+  return frames;
 }
 
 std::string Sites::describe(std::uint32_t site) const {

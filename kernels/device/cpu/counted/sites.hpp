@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tilegate/device/cpu/executor.hpp>
@@ -28,8 +30,8 @@ class Sites {
 
   // Copies of one place, such as the rounds of an unrolled loop, have one number here.
   std::uint32_t location(std::uint32_t site) const { return modules_[site >> 16][site & 0xffff]; }
-  const Location& at(std::uint32_t location) const { return locations_[location]; }
-  std::size_t size() const { return locations_.size(); }
+  Location at(std::uint32_t location) const;
+  std::size_t size() const { return chains_.size(); }
 
   // "kernels/common/…/tile_reader.cuh:77, called from kernels/06_vectorized/vectorized.cu:91, …"
   std::string describe(std::uint32_t site) const;
@@ -39,7 +41,8 @@ class Sites {
   static Sites& instance();
 
   std::vector<std::vector<std::uint32_t>> modules_;
-  std::vector<Location> locations_;
+  std::vector<std::string_view> chains_;  // of each location, as instrument.py wrote it
+  std::deque<std::string> texts_;         // of those that only the seam names
 };
 
 }  // namespace tilegate::simt::counted
