@@ -27,17 +27,7 @@
 
 namespace tilegate::fp16x3 {
 
-constexpr std::int64_t kLeastK = 128;
-
-// Whether halves are as accurate as cuBLAS in FP32, whatever the operands: not for small K, nor
-// where cuBLAS adds up parts of K, which makes its sums of positive numbers more accurate. Errors
-// of halves, in units of 1e-7: 1.4 at K = 128, 1.8 at 1024, 2.5 at 4096; of FP32 1.7e-8 · √K.
-inline bool are_halves_accurate(const Problem& problem) {
-  constexpr std::int64_t kLeastAccurateK = 256;
-  const std::int64_t k = problem.shape.k;
-  return k >= kLeastAccurateK && summed_in_fp32(problem) >= static_cast<float>(k);
-}
-constexpr double kOnlyByName = 1e3;  // seconds: of a configuration that no plan takes by itself
+constexpr std::int64_t kLeastK = 128;  // below it FP32 is more accurate
 
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
 constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
@@ -179,9 +169,7 @@ inline Candidate candidate(const Problem& problem, const Device& device) {
        .decides_on_device = true,
        .enqueue = [launches](const KernelArgs& args,
                              Stream stream) { return enqueue(launches.at(args), args, stream); }},
-      are_halves_accurate(problem)
-          ? seconds(problem, launches.multiply.tiles.order.count * problem.batch, device)
-          : kOnlyByName};
+      seconds(problem, launches.multiply.tiles.order.count * problem.batch, device)};
 }
 
 // The split pass has at least 8 rows per block.
@@ -204,9 +192,7 @@ inline std::vector<Candidate> candidates(const Problem& problem, const Device& d
     return {{{.status = Status::unsupported("C needs more tiles than a CUDA grid has blocks")}}};
   }
   if (problem.shape.k < kLeastK) return {plain_candidate(problem)};
-  std::vector<Candidate> all{candidate(problem, device)};
-  if (!are_halves_accurate(problem)) all.push_back(plain_candidate(problem));
-  return all;
+  return {candidate(problem, device)};
 }
 
 inline Status setup() {
