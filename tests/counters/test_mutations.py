@@ -103,7 +103,10 @@ INTERLEAVED = "common/include/tilegate/common/interleaved_loop.cuh"
 SLICED_STORE = "common/include/tilegate/common/sliced_store.cuh"
 ASYNC = "common/include/tilegate/common/async_loop.cuh"
 RESULTS = "common/include/tilegate/common/tile_results.cuh"
-SPLIT_LONG = "18_int8x3/split_long.cuh"  # for K above 2048
+SPLIT_LONG = "18_int8x3/split_long.cuh"
+WARPS = "18_int8x3/multiply_warps.cuh"
+# The first is for long K; the barriers between a block's tiles need more tiles than blocks.
+SHAPES = {SPLIT_LONG: "16x16x2304", WARPS: "1024x1088x128"}
 SLOW = {
     "08_prefetch", "09_swizzle", "11_instruction_order",  # Warptile has their loop
     "13_interleaved", "14_stream_k", "15_async_copy", "16_packed", "17_skinny", "18_int8x3",
@@ -143,6 +146,7 @@ BARRIERS = [
         ("18_int8x3/split_short.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
         (SPLIT_LONG, "18_int8x3/int8x3.cu", "Int8x3"),
         ("18_int8x3/multiply.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
+        (WARPS, "18_int8x3/int8x3.cu", "Int8x3@128x64warps"),
         ("19_tma/tma.cu", "19_tma/tma.cu", "Tma"),
         ("20_fp16x3/split.cuh", "20_fp16x3/fp16x3.cu", "Fp16x3"),
         ("20_fp16x3/multiply.cuh", "20_fp16x3/fp16x3.cu", "Fp16x3"),
@@ -158,7 +162,7 @@ def test_barrier_removed(
     toolchain: Toolchain, mutant: Mutant, file: str, source: str, rung: str, number: int
 ) -> None:
     mutant.replace(file, r"__syncthreads\(\);", ";", number)
-    shape = "16x16x2304" if file == SPLIT_LONG else "128x128x256"
+    shape = SHAPES.get(file, "128x128x256")
     report = report_of(toolchain, mutant, source, rung, shape)
     assert report.exit_code == 1
     hazard = r"HAZARD {}/.*\n.*: (race at|read of) byte \d+ of shared memory"
