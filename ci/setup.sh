@@ -105,7 +105,8 @@ find_wheels() {
 pip_install() {
   local from=(--retries 2 --timeout 15)
   if [[ -n ${TILEGATE_WHEELS:-} ]]; then from=(--no-index --find-links "$TILEGATE_WHEELS"); fi
-  "$venv/bin/python" -m pip install -q --disable-pip-version-check "${from[@]}" "$@"
+  # Python compiles what it imports, a small part of the whole.
+  "$venv/bin/python" -m pip install -q --no-compile --disable-pip-version-check "${from[@]}" "$@"
 }
 
 # Nothing but the files whose digests the lock file has. Wheels of a folder are the user's own.
