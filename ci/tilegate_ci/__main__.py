@@ -1,7 +1,7 @@
 """python -m tilegate_ci: what ci/gate runs.
 
 Python itself exits with 1 over an exception, or where a stream is closed or full, and 1 means
-`regressed`. So whatever goes wrong here ends with 2."""
+`regressed`. So whatever goes wrong here exits 2."""
 
 import contextlib
 import os
