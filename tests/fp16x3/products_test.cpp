@@ -6,15 +6,14 @@
 #include <cstring>
 #include <functional>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <tilegate/fp16x3.hpp>
 
-#include "simt/device_array.hpp"
 #include "skips.hpp"
+#include "split_call.hpp"
 
 namespace tilegate::fp16x3 {
 namespace {
@@ -31,48 +30,6 @@ class Fp16Products : public testing::Test {
   }
 };
 
-// [-1, 1)
-std::vector<float> random_values(std::int64_t count, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) {
-    value = static_cast<float>(static_cast<double>(random() >> 11) * 0x1p-52 - 1.0);
-  }
-  return values;
-}
-
-struct Operation {
-  Problem problem;
-  std::vector<float> a, b;
-
-  explicit Operation(const Problem& p)
-      : problem(p),
-        a(random_values(p.span(Operand::kA), 1)),
-        b(random_values(p.span(Operand::kB), 2)) {}
-};
-
-struct Result {
-  std::vector<float> c;
-  int decision = 0;
-};
-
-Result run(const Operation& operation) {
-  EXPECT_TRUE(is_ok(stage.prepare()));
-  const Plan plan = stage.plan(operation.problem);
-  EXPECT_TRUE(is_ok(plan.status()));
-  const DeviceArray<float> a(operation.a), b(operation.b);
-  const DeviceArray<float> c(static_cast<std::size_t>(operation.problem.span(Operand::kC)));
-  const DeviceArray<std::int32_t> workspace(plan.workspace_bytes() / sizeof(std::int32_t) + 1);
-  EXPECT_TRUE(is_ok(plan.launch({.a = a.data(),
-                                 .b = b.data(),
-                                 .c = c.data(),
-                                 .workspace = workspace.data(),
-                                 .workspace_bytes = plan.workspace_bytes()})));
-  Result result{.c = c.to_host()};
-  result.decision = workspace.to_host()[0];
-  return result;
-}
-
 std::uint32_t checksum(const std::vector<float>& values) {
   std::uint32_t sum = 0;
   for (const float value : values) {
@@ -86,7 +43,7 @@ std::uint32_t checksum(const std::vector<float>& values) {
 // Odd numbers of chunks and runs, several tiles, more rows than a block of the split pass keeps.
 TEST_F(Fp16Products, HaveTheBitsOfAnH200) {
   const auto bits = [](const Problem& problem) {
-    const Result result = run(Operation(problem));
+    const Result result = run(stage, Operation(problem));
     EXPECT_EQ(result.decision, kHalves);
     return checksum(result.c);
   };
@@ -108,7 +65,7 @@ TEST_F(Fp16Products, AreDecidedByTheDevice) {
   const auto decided = [](const std::function<void(Operation&)>& change) {
     Operation operation(Problem::dense({9, 8, 800}));
     change(operation);
-    return run(operation).decision;
+    return run(stage, operation).decision;
   };
   constexpr float kInf = std::numeric_limits<float>::infinity();
   EXPECT_EQ(decided([](Operation&) {}), kHalves);
@@ -129,7 +86,7 @@ TEST_F(Fp16Products, FallBackToFp32WhereOperandsAreNotFinite) {
   Operation operation(Problem::dense({130, 70, 600}));
   operation.a[5] = std::numeric_limits<float>::infinity();
   operation.b[5 * 70 + 3] = 0.0F;
-  const Result result = run(operation);
+  const Result result = run(stage, operation);
   EXPECT_EQ(result.decision, kFp32);
   EXPECT_TRUE(std::isnan(result.c[3]));
   EXPECT_TRUE(std::isinf(result.c[4]));
@@ -149,7 +106,7 @@ TEST_F(Fp16Products, KeepSmallElementsBesideLargeOnes) {
     expected += product;
     magnitudes += std::fabs(product);
   }
-  const Result result = run(operation);
+  const Result result = run(stage, operation);
   EXPECT_EQ(result.decision, kHalves);
   EXPECT_LE(std::fabs(result.c[0] - expected), 4e-7 * magnitudes);
 }
