@@ -94,6 +94,12 @@ Choice choose(const Problem& problem, const Device& /*device*/) {
     return {.status = Status::unsupported(
                 "cuBLAS does not promise anything for an alpha that is not finite")};
   }
+  // cuBLAS 13.1 sums wrong elements of B, or faults, from ldb = 2^28 on (4x8x20, op N).
+  constexpr std::int64_t kGreatest = (std::int64_t{1} << 28) - 1;
+  if (std::max(problem.lda, problem.ldb) > kGreatest) {
+    return {.status = Status::unsupported("cuBLAS errs at leading dimensions of A and B above " +
+                                          std::to_string(kGreatest))};
+  }
   return {.rounding_chain = serial_rounding_chain(problem.shape), .enqueue = enqueue_for(problem)};
 }
 

@@ -131,6 +131,7 @@ class HugeExtentsTest : public testing::TestWithParam<const Stage*> {
     ASSERT_TRUE(launched.ok()) << launched.message();
     ASSERT_TRUE(finished.ok()) << finished.message();
     c.read([&](std::int64_t row, std::int64_t col, float found) {
+      if (HasFailure()) return;  // one wrong element says it
       const bool is_end = (row == 0 && col == 0) || (row == shape.m - 1 && col == shape.n - 1);
       if (TILEGATE_ON_SIMT && found == kNeverStored && !is_end) return;  // of a block left out
       float expected = 0.0F;

@@ -50,11 +50,22 @@ Status to_status(CUresult result) {
                               std::to_string(result));
 }
 
+// The driver's functions, with a context: a thread that has not called the runtime has none.
+Status prepare_driver() {
+  int current = 0;
+  cudaError_t error = cudaGetDevice(&current);
+  if (error == cudaSuccess) error = cudaSetDevice(current);  // makes its context, and current
+  if (error != cudaSuccess) {
+    return Status::device_error(std::string("tensor map: ") + cudaGetErrorString(error));
+  }
+  return driver().status;
+}
+
 }  // namespace
 
 Status make_tensor_map(const TensorLayout& layout, TensorMap* map) {
   if (Status s = check(layout); !s.ok()) return s;
-  if (!driver().status.ok()) return driver().status;
+  if (Status s = prepare_driver(); !s.ok()) return s;
   constexpr CUtensorMapDataType kTypes[] = {CU_TENSOR_MAP_DATA_TYPE_UINT8,
                                             CU_TENSOR_MAP_DATA_TYPE_UINT16,
                                             CU_TENSOR_MAP_DATA_TYPE_UINT32};
@@ -73,7 +84,7 @@ Status make_tensor_map(const TensorLayout& layout, TensorMap* map) {
 
 Status set_tensor_data(void* data, TensorMap* map) {
   if (Status s = check_address(data); !s.ok()) return s;
-  if (!driver().status.ok()) return driver().status;
+  if (Status s = prepare_driver(); !s.ok()) return s;
   return to_status(driver().replace_address(reinterpret_cast<CUtensorMap*>(map), data));
 }
 
