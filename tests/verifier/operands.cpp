@@ -1,0 +1,131 @@
+#include "verifier/operands.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace tilegate::verifier {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr int kWorkspaceAlignment = 16;  // bytes
+
+bool is_pick(Inputs inputs) {
+  return inputs == Inputs::kPicksFromA || inputs == Inputs::kPicksFromB;
+}
+
+// Calls `visit(row of its image, row, matrix)` for each row of each matrix.
+template <typename Visit>
+void for_each_row(GuardedMatrix& matrix, Visit visit) {
+  for (std::int64_t index = 0; index < matrix.batch(); ++index) {
+    for (std::int64_t row = 0; row < matrix.rows(); ++row) {
+      visit(matrix.expected(row, index), row, index);
+    }
+  }
+}
+
+void fill_rows(GuardedMatrix& matrix, Inputs inputs, std::uint64_t seed) {
+  for_each_row(matrix, [&](float* to, std::int64_t row, std::int64_t index) {
+    for (std::int64_t col = 0; col < matrix.cols(); ++col) {
+      const std::int64_t element = (index * matrix.rows() + row) * matrix.cols() + col;
+      to[col] = input_value(inputs, seed, static_cast<std::uint64_t>(element));
+    }
+  });
+}
+
+// What a line of op(A) or op(B) picks of the other operand: the element at `k` of each line of it,
+// times a power of two. k == -1: none.
+struct Pick {
+  std::int64_t k = -1;
+  float factor = 0.0F;
+};
+
+Pick pick_of(const Case& test_case, std::int64_t index, std::int64_t line) {
+  const bool from_a = test_case.inputs == Inputs::kPicksFromA;
+  const std::int64_t lines = from_a ? test_case.problem.shape.n : test_case.problem.shape.m;
+  const auto number = static_cast<std::uint64_t>(index * lines + line);
+  const auto random = static_cast<std::uint64_t>(
+      3 + input_value(Inputs::kIntegers, 4 * test_case.seed + 3, number));  // 0 … 6
+  const std::int64_t k_end = test_case.problem.shape.k;
+  if (k_end == 0 || (test_case.problem.beta != 0.0F && random == 0)) return {};
+  // Every k in turn, the last one first: it is where tiles and vectors end.
+  return {k_end - 1 - (index + line) % k_end, std::ldexp(1.0F, static_cast<int>(random) - 3)};
+}
+
+// Zeros but for what it picks. Lines are columns of op(B), or rows of op(A).
+void fill_picks(GuardedMatrix& matrix, const Case& test_case) {
+  const bool from_a = test_case.inputs == Inputs::kPicksFromA;
+  const bool line_is_row =
+      from_a ? test_case.problem.op_b == Op::kT : test_case.problem.op_a == Op::kN;
+  for_each_row(matrix, [&](float* to, std::int64_t row, std::int64_t index) {
+    for (std::int64_t col = 0; col < matrix.cols(); ++col) {
+      const Pick pick = pick_of(test_case, index, line_is_row ? row : col);
+      to[col] = pick.k == (line_is_row ? col : row) ? pick.factor : 0.0F;
+    }
+  });
+}
+
+// Zeros where a product comes, so that nothing rounds.
+void clear_picked(GuardedMatrix& c, const Case& test_case) {
+  const bool from_a = test_case.inputs == Inputs::kPicksFromA;
+  const bool shares_inputs =
+      test_case.problem.batch > 1 &&
+      (from_a ? test_case.problem.stride_b : test_case.problem.stride_a) == 0;
+  for_each_row(c, [&](float* to, std::int64_t row, std::int64_t index) {
+    for (std::int64_t col = 0; col < c.cols(); ++col) {
+      const Pick pick = pick_of(test_case, shares_inputs ? 0 : index, from_a ? col : row);
+      if (pick.k >= 0) to[col] = 0.0F;
+    }
+  });
+}
+
+void fill_rows(GuardedMatrix& matrix, float value) {
+  for_each_row(matrix, [&](float* to, std::int64_t, std::int64_t) {
+    std::fill_n(to, matrix.cols(), value);
+  });
+}
+
+// Of the first matrix of a batch.
+void set_element(GuardedMatrix& matrix, const Plant& plant) {
+  const std::int64_t row = plant.row < 0 ? matrix.rows() + plant.row : plant.row;
+  const std::int64_t col = plant.col < 0 ? matrix.cols() + plant.col : plant.col;
+  matrix.expected(row)[col] = plant.value;
+}
+
+void fill_c(GuardedMatrix& c, const Case& test_case) {
+  if (test_case.problem.beta == 0.0F) return fill_rows(c, kNan);
+  fill_rows(c, test_case.inputs, 4 * test_case.seed + 2);
+  if (is_pick(test_case.inputs)) clear_picked(c, test_case);
+}
+
+}  // namespace
+
+GuardedMatrix make_operand(const Case& test_case, Operand operand) {
+  const auto number = static_cast<std::size_t>(operand);
+  const bool is_c = operand == Operand::kC;
+  GuardedMatrix matrix(kOperandNames[number], layout_of(test_case.problem, operand),
+                       is_c ? kSentinel : kNan);
+  const Inputs picking = operand == Operand::kA ? Inputs::kPicksFromB : Inputs::kPicksFromA;
+  if (is_c) {
+    fill_c(matrix, test_case);
+  } else if (test_case.inputs == picking) {
+    fill_picks(matrix, test_case);
+  } else {
+    fill_rows(matrix, test_case.inputs, 4 * test_case.seed + number);
+  }
+  for (const Plant& plant : test_case.plants) {
+    if (plant.operand == operand) set_element(matrix, plant);
+  }
+  return matrix;
+}
+
+GuardedMatrix make_workspace(const Plan& plan) {
+  const auto elements =
+      static_cast<std::int64_t>((plan.workspace_bytes() + sizeof(float) - 1) / sizeof(float));
+  return {"workspace",
+          {.rows = 1, .cols = elements, .ld = elements, .offset = kWorkspaceAlignment},
+          kNan};
+}
+
+}  // namespace tilegate::verifier
