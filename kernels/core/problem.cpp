@@ -1,4 +1,4 @@
-// The text form of problems; see problem.hpp.
+// Problems: the memory that they take, whether they are valid, and their text form; see problem.hpp.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
