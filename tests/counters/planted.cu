@@ -1,132 +1,11 @@
-#include <tilegate/device/device.cuh>
-
+// Kernels whose threads misuse shared memory or leave their operands, and what must be said of
+// each.
 #include "planted.hpp"
+#include "planted_races.cuh"
 
 namespace tilegate::planted {
+namespace block {
 namespace {
-
-constexpr unsigned kThreads = 64;
-
-struct Storage {
-  alignas(16) float words[kThreads];
-};
-
-// Each block has its part of the memory.
-__device__ float* part_of_block(float* memory) { return memory + blockIdx.x * kThreads; }
-
-// Thread t reads what thread 63 - t, of the other warp, wrote.
-template <bool kFaulty>
-__global__ void read_after_write(float* all) {
-  float* const memory = part_of_block(all);
-  auto& smem = device::shared_storage<Storage>();
-  smem.words[threadIdx.x] = 1.0F;
-  if (!kFaulty) __syncthreads();
-  memory[threadIdx.x] = smem.words[kThreads - 1 - threadIdx.x];
-}
-
-// All threads read word 0; then thread 40 writes it.
-template <bool kFaulty>
-__global__ void write_after_read(float* all) {
-  float* const memory = part_of_block(all);
-  auto& smem = device::shared_storage<Storage>();
-  smem.words[threadIdx.x] = 1.0F;
-  __syncthreads();
-  memory[threadIdx.x] = smem.words[0];
-  if (!kFaulty) __syncthreads();
-  if (threadIdx.x == 40) smem.words[0] = 2.0F;
-}
-
-template <bool kFaulty>
-__global__ void write_after_write(float* all) {
-  float* const memory = part_of_block(all);
-  auto& smem = device::shared_storage<Storage>();
-  smem.words[kFaulty ? threadIdx.x / 2 : threadIdx.x] = 1.0F;
-  __syncthreads();
-  memory[threadIdx.x] = smem.words[kFaulty ? 0 : threadIdx.x];
-}
-
-// Both warps read word 0; then thread 0, whose warp read first and has met since, writes it.
-template <bool kFaulty>
-__global__ void write_after_read_of_other_warp(float* all) {
-  float* const memory = part_of_block(all);
-  auto& smem = device::shared_storage<Storage>();
-  smem.words[threadIdx.x] = 1.0F;
-  __syncthreads();
-  memory[threadIdx.x] = smem.words[0];
-  if (kFaulty) {
-    __syncwarp();
-  } else {
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) smem.words[0] = 2.0F;
-}
-
-// Thread 0 stores words 0 … 3, thread 40 another one.
-template <bool kFaulty>
-__global__ void write_into_vector(float* all) {
-  auto& smem = device::shared_storage<Storage>();
-  if (threadIdx.x == 0) device::store_vector(smem.words, make_float4(1, 1, 1, 1));
-  if (threadIdx.x == 40) smem.words[kFaulty ? 3 : 4] = 2.0F;
-  __syncthreads();
-  part_of_block(all)[threadIdx.x] = smem.words[0];
-}
-
-// Thread 7 writes the last word of the vector that thread 33 loads.
-template <bool kFaulty>
-__global__ void vector_read_after_write(float* all) {
-  auto& smem = device::shared_storage<Storage>();
-  smem.words[threadIdx.x] = 1.0F;
-  __syncthreads();
-  if (threadIdx.x == 7) smem.words[7] = 2.0F;
-  if (!kFaulty) __syncthreads();
-  if (threadIdx.x == 33) {
-    part_of_block(all)[0] = device::load_vector<float4>(&smem.words[4]).x;
-  }
-}
-
-// Thread 33 loads a vector; then thread 7 writes its last word.
-template <bool kFaulty>
-__global__ void write_after_vector_read(float* all) {
-  auto& smem = device::shared_storage<Storage>();
-  smem.words[threadIdx.x] = 1.0F;
-  __syncthreads();
-  if (threadIdx.x == 33) {
-    part_of_block(all)[0] = device::load_vector<float4>(&smem.words[4]).x;
-  }
-  if (!kFaulty) __syncthreads();
-  if (threadIdx.x == 7) smem.words[7] = 2.0F;
-}
-
-// Two lanes of one warp exchange words.
-template <bool kFaulty>
-__global__ void warp_exchange(float* all) {
-  float* const memory = part_of_block(all);
-  auto& smem = device::shared_storage<Storage>();
-  smem.words[threadIdx.x] = 1.0F;
-  if (!kFaulty) __syncwarp();
-  memory[threadIdx.x] = smem.words[threadIdx.x ^ 1];
-}
-
-// A warp barrier orders the lanes that its mask names, and no others.
-template <bool kFaulty>
-__global__ void partial_warp_barrier(float* all) {
-  float* const memory = part_of_block(all);
-  auto& smem = device::shared_storage<Storage>();
-  const unsigned lane = threadIdx.x % 32;
-  smem.words[threadIdx.x] = 1.0F;
-  __syncwarp(lane < 16 ? 0x0000ffffU : 0xffff0000U);
-  memory[threadIdx.x] = smem.words[threadIdx.x ^ (kFaulty ? 16 : 1)];
-}
-
-// A shuffle exchanges registers; it orders no memory.
-template <bool kFaulty>
-__global__ void shuffle_is_no_barrier(float* all) {
-  float* const memory = part_of_block(all);
-  auto& smem = device::shared_storage<Storage>();
-  smem.words[threadIdx.x] = 1.0F;
-  const float other = __shfl_xor_sync(~0U, smem.words[threadIdx.x], 1);
-  memory[threadIdx.x] = kFaulty ? smem.words[threadIdx.x ^ 1] : other;
-}
 
 template <bool kFaulty>
 __global__ void unwritten(float* all) {
@@ -145,65 +24,6 @@ __global__ void unwritten_by_this_block(float* all) {
   if (!kFaulty || blockIdx.x == 0) smem.words[threadIdx.x] = 1.0F;
   __syncthreads();
   memory[threadIdx.x] = smem.words[threadIdx.x];
-}
-
-template <bool kFaulty>
-__global__ void async_copy(float* all) {
-  float* const memory = part_of_block(all);
-  auto& smem = device::shared_storage<Storage>();
-  device::copy_async<4>(&smem.words[threadIdx.x], &memory[threadIdx.x]);
-  device::copy_async_commit();
-  if (!kFaulty) device::copy_async_wait<0>();
-  __syncthreads();
-  memory[threadIdx.x] = smem.words[kThreads - 1 - threadIdx.x] + 1.0F;
-  if (kFaulty) device::copy_async_wait<0>();
-}
-
-// Thread 40 reads the last word of the vector that thread 0 copies.
-template <bool kFaulty>
-__global__ void async_copy_of_vector(float* all) {
-  float* const memory = part_of_block(all);
-  auto& smem = device::shared_storage<Storage>();
-  smem.words[threadIdx.x] = 1.0F;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    device::copy_async<16>(smem.words, memory);
-    device::copy_async_commit();
-  }
-  __syncthreads();
-  if (threadIdx.x == 40) memory[40] = smem.words[kFaulty ? 3 : 4];
-  __syncthreads();
-  device::copy_async_wait<0>();
-}
-
-// The wait makes a copy visible to its own thread; the others need a barrier as well.
-template <bool kFaulty>
-__global__ void async_copy_barrier(float* all) {
-  float* const memory = part_of_block(all);
-  auto& smem = device::shared_storage<Storage>();
-  device::copy_async<4>(&smem.words[threadIdx.x], &memory[threadIdx.x]);
-  device::copy_async_commit();
-  device::copy_async_wait<0>();
-  if (!kFaulty) __syncthreads();
-  const float other = smem.words[kThreads - 1 - threadIdx.x];
-  __syncthreads();
-  memory[threadIdx.x] = other;
-}
-
-// Thread 40 stores word 1 while thread 0 copies word 0, and then, in the same line, word 0.
-template <bool kFaulty>
-__global__ void store_after_async_copy(float* all) {
-  auto& smem = device::shared_storage<Storage>();
-  if (threadIdx.x == 0) {
-    device::copy_async<4>(&smem.words[0], part_of_block(all));
-    device::copy_async_commit();
-  }
-  for (int word = 1; word >= 0; --word) {
-    if (threadIdx.x == 40) smem.words[word] = 2.0F;
-    __syncthreads();
-    if (threadIdx.x == 0) device::copy_async_wait<0>();
-    if (!kFaulty) __syncthreads();
-  }
 }
 
 template <bool kFaulty>
@@ -267,8 +87,8 @@ Status launch(float* memory) {
 
 constexpr Plant kPlants[] = {
     PLANT(read_after_write,
-          "race .* (reads|writes) at .*planted\\.cu:\\d+; thread .* (wrote|read) "
-          "at .*planted\\.cu:\\d+; no __syncthreads between"),
+          "race .* (reads|writes) at .*planted_races\\.cuh:\\d+; thread .* (wrote|read) "
+          "at .*planted_races\\.cuh:\\d+; no __syncthreads between"),
     PLANT(write_after_read,
           "thread \\(40,0,0\\): race at byte 0 .* writes at .*; thread "
           "\\(\\d+,0,0\\) read at .*; no __syncthreads between"),
@@ -286,15 +106,15 @@ constexpr Plant kPlants[] = {
     PLANT(unwritten_by_this_block, "block 1, .* no thread of the block has written"),
     PLANT(async_copy,
           "before the wait of the async copy that thread \\(\\d+,0,0\\) started at "
-          ".*planted\\.cu"),
+          ".*planted_races\\.cuh"),
     PLANT(async_copy_of_vector,
           "thread \\(40,0,0\\): read of byte 12 of shared memory .* before the wait of the async "
           "copy "
           "that thread \\(0,0,0\\) started"),
     PLANT(async_copy_barrier, "race .*; no __syncthreads between"),
     PLANT(store_after_async_copy,
-          "race at byte 0 .* writes at (.*planted\\.cu:\\d+); thread \\(0,0,0\\) wrote at "
-          "(?!\\1;).*planted\\.cu:\\d+; no __syncthreads between"),
+          "race at byte 0 .* writes at (.*planted_races\\.cuh:\\d+); thread \\(0,0,0\\) wrote at "
+          "(?!\\1;).*planted_races\\.cuh:\\d+; no __syncthreads between"),
     PLANT(divergent_barrier, "divergent barrier: this thread waits at .*planted\\.cu"),
     PLANT(outside_operand, "thread \\(63,0,0\\): 32-bit store outside every operand, at .*planted"),
     PLANT(outside_shared,
@@ -306,7 +126,8 @@ constexpr Plant kPlants[] = {
 };
 
 }  // namespace
+}  // namespace block
 
-std::span<const Plant> plants() { return kPlants; }
+std::span<const Plant> plants() { return block::kPlants; }
 
 }  // namespace tilegate::planted
