@@ -21,6 +21,8 @@
 
 namespace tilegate::simt::counted {
 
+constexpr std::uintptr_t kElementBytes = sizeof(float);
+
 class GlobalMemory {
  public:
   explicit GlobalMemory(const Order& order) : order_(order) {}

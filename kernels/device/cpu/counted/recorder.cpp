@@ -1,7 +1,5 @@
 #include "recorder.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -53,39 +51,6 @@ std::string verb(bool store) { return store ? "store" : "load"; }
 
 }  // namespace
 
-// Places that only the seam names are known once they are reached.
-Line& Recorder::line_of(std::uint32_t site, Kind kind) {
-  const std::size_t number = Sites::all().location(site) * kKinds + static_cast<std::size_t>(kind);
-  if (number >= lines_.size()) lines_.resize(Sites::all().size() * kKinds);
-  return lines_[number];
-}
-
-void Recorder::begin_counting() {
-  is_counting_ = true;
-  std::ranges::fill(lines_, Line{});
-  fma_ = barriers_ = 0;
-}
-
-Counters Recorder::end_counting() {
-  is_counting_ = false;
-  Counters result;
-  result.barriers = barriers_;
-  result.fma = fma_;
-  for (std::size_t i = 0; i < lines_.size(); ++i) {
-    Line& line = lines_[i];
-    if (line.traffic.requests == 0) continue;
-    line.location = static_cast<std::uint32_t>(i / kKinds);
-    line.kind = static_cast<Kind>(i % kKinds);
-    Traffic& total = result.traffic[static_cast<std::size_t>(line.kind)];
-    total.requests += line.traffic.requests;
-    total.units += line.traffic.units;
-    total.excess += line.traffic.excess;
-    total.bytes += line.traffic.bytes;
-    result.lines.push_back(line);
-  }
-  return result;
-}
-
 void Recorder::begin_launch(const device::LaunchConfig& config, const std::byte* shared,
                             std::size_t shared_bytes) {
   cluster_ = config.cluster;
@@ -130,18 +95,6 @@ void Recorder::resume_thread(unsigned number, const void* stack, std::size_t sta
   thread_ = number;
   taken_of_thread_ = taken_.empty() ? nullptr : &taken_[number];
   trace_ = warps_.empty() ? nullptr : &warps_[number / kWarpSize].lanes[number % kWarpSize];
-}
-
-// All lanes of a warp pass the same block barriers, so what they did between two of them is grouped
-// once the last lane has come.
-void Recorder::stop_thread(unsigned number) {
-  if (warps_.empty()) return;
-  Warp& warp = warps_[number / kWarpSize];
-  const unsigned lanes = std::min(kWarpSize, threads_ - number / kWarpSize * kWarpSize);
-  if (++warp.stopped < lanes) return;
-  group(warp);
-  for (auto& lane : warp.lanes) lane.clear();
-  warp.stopped = 0;
 }
 
 void Recorder::release_block_barrier(unsigned rank) {
@@ -230,77 +183,6 @@ void Recorder::check_foreign(std::uintptr_t address, unsigned bytes, bool store,
   }
   executor::fail(std::to_string(bytes * 8) + "-bit " + verb(store) + " outside every operand, at " +
                  where + ", at " + Sites::all().describe(site));
-}
-
-// Lanes that went the same way made the same accesses in the same order: the n-th of each are one
-// warp instruction.
-void Recorder::group(const Warp& warp) {
-  const auto& first = warp.lanes[0];
-  const auto same = [](const Access& a, const Access& b) {
-    return a.site == b.site && a.kind == b.kind && a.bytes == b.bytes;
-  };
-  for (const auto& lane : warp.lanes) {
-    if (!std::equal(first.begin(), first.end(), lane.begin(), lane.end(), same)) {
-      group_diverged(warp);
-      return;
-    }
-  }
-  WarpAccess access{.mask = ~0U};
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    access.bytes = first[i].bytes;
-    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-      access.address[lane] = warp.lanes[lane][i].address;
-    }
-    count(access, first[i].kind, first[i].site);
-  }
-}
-
-// Lanes that went different ways: one warp instruction is one place in the code, at the lanes' n-th
-// visit there.
-void Recorder::group_diverged(const Warp& warp) {
-  struct Visit {
-    std::uint64_t key;  // site, kind, number of the visit
-    unsigned lane;
-    const Access* access;
-  };
-  std::vector<Visit> visits;
-  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-    const std::size_t begin = visits.size();
-    for (const Access& access : warp.lanes[lane]) {
-      const std::uint64_t key =
-          std::uint64_t{access.site} << 3 | static_cast<unsigned>(access.kind);
-      visits.push_back({key << 28, lane, &access});
-    }
-    std::stable_sort(visits.begin() + static_cast<std::ptrdiff_t>(begin), visits.end(),
-                     [](const Visit& a, const Visit& b) { return a.key < b.key; });
-    for (std::size_t i = begin + 1; i < visits.size(); ++i) {
-      if (visits[i].key == visits[i - 1].key >> 28 << 28) visits[i].key = visits[i - 1].key + 1;
-    }
-  }
-  std::stable_sort(visits.begin(), visits.end(),
-                   [](const Visit& a, const Visit& b) { return a.key < b.key; });
-  for (auto visit = visits.begin(); visit != visits.end();) {
-    const std::uint64_t key = visit->key;
-    const Access& model = *visit->access;
-    WarpAccess access{.mask = 0, .bytes = model.bytes};
-    for (; visit != visits.end() && visit->key == key; ++visit) {
-      access.mask |= 1U << visit->lane;
-      access.address[visit->lane] = visit->access->address;
-    }
-    count(access, model.kind, model.site);
-  }
-}
-
-void Recorder::count(const WarpAccess& access, Kind kind, std::uint32_t site) {
-  const Cost cost =
-      is_shared(kind) ? wavefronts(access, kind != Kind::kSharedLoad) : sectors(access);
-  Line& line = line_of(site, kind);
-  line.traffic.add(cost, static_cast<unsigned>(std::popcount(access.mask)) * access.bytes);
-  const auto excess = [](const Cost& c) { return c.units - c.ideal; };
-  if (line.traffic.requests == 1 || excess(cost) > excess(line.worst_cost)) {
-    line.worst = access;
-    line.worst_cost = cost;
-  }
 }
 
 }  // namespace tilegate::simt::counted

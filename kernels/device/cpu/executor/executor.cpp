@@ -1,9 +1,6 @@
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <numeric>
-#include <random>
 #include <utility>
 
 #include <boost/context/protected_fixedsize_stack.hpp>
@@ -21,9 +18,6 @@ constinit thread_local tilegate::simt::Index3 gridDim;
 namespace tilegate::simt {
 namespace {
 
-constexpr unsigned kMaxCluster = 8;              // blocks, as is portable
-constexpr unsigned kMaxThreads = 1024;           // of a block, as in CUDA
-constexpr std::size_t kMaxShared = 227 * 1024;   // bytes of a block, as on compute capability 9.0
 constexpr std::size_t kStackBytes = 128 * 1024;  // of a fiber; pages that stay unused cost nothing
 
 constexpr std::size_t kPoisonedBytes = 1024;  // of a stack, more than the frames of a kernel take
@@ -105,79 +99,6 @@ void Executor::unwind_fibers() {
   }
   threads_.clear();
   unwinding_ = false;
-}
-
-void Executor::begin_call(Stream stream) {
-  in_call_ = true;
-  call_stream_ = stream;
-}
-
-Status Executor::run(const device::LaunchConfig& config, Stream stream,
-                     const std::function<void()>& thread_body) {
-  const unsigned threads = config.threads_x * config.threads_y;
-  const unsigned cluster = config.cluster;
-  const std::string kernel = config.kernel;
-  if (is_running()) return Status::device_error(kernel + ": launched from inside a kernel");
-  if (config.blocks < 1 || config.blocks >= std::int64_t{1} << 31 || threads < 1 ||
-      threads > kMaxThreads || config.shared_bytes > kMaxShared) {
-    return Status::device_error(kernel + ": invalid launch of " + std::to_string(config.blocks) +
-                                " blocks of " + std::to_string(threads) + " threads with " +
-                                std::to_string(config.shared_bytes) + " bytes of shared memory");
-  }
-  if (cluster < 1 || cluster > kMaxCluster || config.blocks % cluster != 0 ||
-      (cluster > 1 && threads % kWarpSize != 0)) {
-    return Status::device_error(kernel + ": invalid clusters of " + std::to_string(cluster) +
-                                " blocks: they are 1 to 8, of whole warps, and divide the " +
-                                std::to_string(config.blocks) + " of the launch");
-  }
-  if (in_call_ && stream != call_stream_) {
-    return Status::device_error(kernel + ": launched on another stream than its call, which " +
-                                "nothing orders with the call's other kernels");
-  }
-  coverage_ = {config.blocks, 0};
-  if (config.blocks < schedule_.least_) {
-    return Status::device_error(kernel + ": " + std::to_string(config.blocks) +
-                                " blocks are too few to run a sample of them");
-  }
-
-  config_ = config;
-  body_ = &thread_body;
-  block_threads_ = threads;
-  num_threads_ = threads * cluster;
-  fault_.reset();
-  make_fibers(num_threads_);
-  for (auto& thread : all_threads()) {
-    const unsigned number = thread->number % threads;
-    thread->index = {number % config.threads_x, number / config.threads_x, 0};
-  }
-  shared_stride_ =
-      (config.shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
-  shared_.reset(static_cast<std::byte*>(::operator new (std::max<std::size_t>(cluster_bytes(), 1),
-                                                        std::align_val_t{kSharedAlignment})));
-  order_.resize(num_threads_);
-  std::iota(order_.begin(), order_.end(), 0U);
-  if (schedule_.kind_ == Schedule::Kind::kReverse) std::reverse(order_.begin(), order_.end());
-  random_.seed(schedule_.seed_);
-  blockDim = {config.threads_x, config.threads_y, 1};
-  gridDim = {static_cast<unsigned>(config.blocks), 1, 1};
-
-  observer::begin_launch(config_, shared_.get(), cluster_bytes());
-  const FaultSources sources;
-  const std::int64_t clusters = config.blocks / cluster;
-  for (std::int64_t i = 0; i < clusters && !fault_; i = schedule_.next(i, clusters)) {
-    coverage_.run += cluster;
-    std::int64_t number = i;
-    if (schedule_.kind_ == Schedule::Kind::kReverse) number = clusters - 1 - i;
-    if (schedule_.kind_ == Schedule::Kind::kShuffled) {
-      number = (i + static_cast<std::int64_t>(schedule_.seed_ % (1U << 31))) % clusters;
-      std::shuffle(order_.begin(), order_.end(), random_);
-    }
-    run_cluster(number * cluster);
-  }
-  observer::end_launch();
-  if (!fault_) return {};
-  unwind_fibers();  // some wait inside the kernel
-  return Status::device_error(*fault_);
 }
 
 void Executor::run_cluster(std::int64_t first_block) {

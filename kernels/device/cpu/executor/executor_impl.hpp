@@ -1,5 +1,5 @@
-// The executor itself: fibers, their turns (executor.cpp), their barriers (barriers.cpp) and what
-// the seam calls (seam.cpp).
+// The executor itself: launches (launch.cpp), fibers and their turns (executor.cpp), their barriers
+// (barriers.cpp) and what the seam calls (seam.cpp).
 #pragma once
 
 #include <cstddef>
