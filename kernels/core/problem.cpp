@@ -1,4 +1,5 @@
-// Problems: the memory that they take, whether they are valid, and their text form; see problem.hpp.
+// Problems: the memory that they take, whether they are valid, and their text form; see
+// problem.hpp.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

@@ -1,5 +1,6 @@
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "ladder/case_list.hpp"
@@ -56,6 +57,8 @@ std::vector<Case> summation_cases(const Stage& stage) {
   add({6, 9, 1}, {});
   if (is_variant(stage)) return list.take();
   add({70, 140, 41}, {});
+  // Deep enough for a sum in several parts, and so slow on the executor.
+  if (!TILEGATE_ON_SIMT || std::getenv("TILEGATE_THOROUGH") != nullptr) add({5, 12, 300}, {});
   for (const Form& form : forms_of(stage)) add({6, 7, 37}, form);
   return list.take();
 }

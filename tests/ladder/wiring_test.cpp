@@ -37,7 +37,7 @@ constexpr Suite kSuites[] = {
     {"Ladder/BlasSemanticsTest", semantics_cases, 222, 222},
     {"Ladder/ConfigurationsTest", configuration_cases, 2, 2},
     {"Ladder/FullSignificandsTest", significand_cases, 12, 12},
-    {"Ladder/SummationTest", summation_cases, 3, 2},
+    {"Ladder/SummationTest", summation_cases, TILEGATE_ON_SIMT ? 3 : 4, 2},
     {"Ladder/RepeatableTest", repeat_cases, 12, 12},
     {"Ladder/RandomSweepTest", random_cases, 60, 6},
 };
