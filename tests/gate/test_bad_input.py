@@ -1,6 +1,7 @@
 """What goes wrong around a gate: disks, planted runs, schemas, waivers. Each has its sentence."""
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -35,6 +36,8 @@ def on_a_full_disk(*arguments: object) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
         preexec_fn=limit,
+        # Or the limit would cut off the cached code of a module, which no later call gets over.
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
     )
 
 

@@ -1,5 +1,6 @@
 // That every test of the ladder is run: what is in the catalogue is tested, by as many cases as its
 // tables have, and each test belongs to one entry of ctest. Nothing here names a stage.
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +8,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -59,26 +61,28 @@ std::vector<Entry> entries() {
   return all;
 }
 
-bool matches(const char* pattern, const char* text) {
-  if (*pattern == '\0') return *text == '\0';
-  if (*pattern == '*')
-    return matches(pattern + 1, text) || (*text != '\0' && matches(pattern, text + 1));
-  return *pattern == *text && matches(pattern + 1, text + 1);
+bool matches(std::string_view pattern, const char* text) {
+  if (pattern.empty()) return *text == '\0';
+  const std::string_view rest = pattern.substr(1);
+  if (pattern.front() == '*')
+    return matches(rest, text) || (*text != '\0' && matches(pattern, text + 1));
+  return pattern.front() == *text && matches(rest, text + 1);
 }
 
-bool matches_any(const std::string& patterns, const std::string& name) {
-  std::istringstream in(patterns);
-  for (std::string pattern; std::getline(in, pattern, ':');) {
-    if (matches(pattern.c_str(), name.c_str())) return true;
+bool matches_any(std::string_view patterns, const char* name) {
+  while (!patterns.empty()) {
+    const std::string_view pattern = patterns.substr(0, patterns.find(':'));
+    if (matches(pattern, name)) return true;
+    patterns.remove_prefix(std::min(pattern.size() + 1, patterns.size()));
   }
   return false;
 }
 
 // GoogleTest's rule: some pattern before the '-', none after it.
-bool selects(const std::string& filter, const std::string& name) {
+bool selects(std::string_view filter, const std::string& name) {
   const std::size_t dash = filter.find('-');
-  return matches_any(filter.substr(0, dash), name) &&
-         (dash == std::string::npos || !matches_any(filter.substr(dash + 1), name));
+  return matches_any(filter.substr(0, dash), name.c_str()) &&
+         (dash == std::string_view::npos || !matches_any(filter.substr(dash + 1), name.c_str()));
 }
 
 // Calls visit(suite, test) for each test of the ladder in this binary.
