@@ -16,7 +16,11 @@ from tilegate_ci.resources.occupancy import ARCHITECTURES, Architecture, compute
 from tilegate_ci.resources.sources import INCLUDES
 
 CORE = ("kernels/core/problem.cpp", "kernels/core/stage.cpp")  # what launches.cpp calls
-FLAGS = ("-O3", "-DNDEBUG", "-std=c++20")
+FLAGS = (
+    "-O1",
+    "-DNDEBUG",
+    "-std=c++20",
+)  # -O is of host code, and at -O0 that names unused symbols
 FETCHED = REPOSITORY / "build" / "nvcc" / "nvidia" / "cu13" / "bin"  # by ci/nvcc
 NO_CHOICES = """#pragma once
 #include <span>

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import altair as alt
 
@@ -28,7 +28,7 @@ _PADDING = {"left": 14, "right": 14, "top": 8, "bottom": 8}
 LEFT, RIGHT = 70, 122  # room for the axis, and for names at the ends of lines
 
 Point = Mapping[str, Any]
-Chart = alt.LayerChart
+Chart: TypeAlias = alt.LayerChart
 
 
 def looks_of(found: Sequence[Measured]) -> tuple[Any, Any, Any]:
@@ -52,11 +52,11 @@ def tip(*lines: tuple[str, str, str]) -> list[alt.Tooltip]:
 
 
 def layered(*layers: alt.Chart) -> Chart:
-    return Chart(layer=list(layers))
+    return alt.LayerChart(layer=list(layers))
 
 
 def data_of(rows: Sequence[Point]) -> alt.InlineData:
-    return alt.InlineData(values=[dict(row) for row in rows])
+    return alt.InlineData(values=tuple(map(dict, rows)))  # which Altair does not copy, unlike a list
 
 
 def finished(

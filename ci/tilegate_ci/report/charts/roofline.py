@@ -79,12 +79,14 @@ def roofline(found: Sequence[Measured], profile: Profile, note: str, width: int)
         alt.Chart(data_of(roof[1:2]))
         .mark_text(align="left", dy=-9, color=AXIS, text=roof_name)
         .encode(across, up),
-        drawn.mark_rule(strokeWidth=0.8).encode(across, up, colour, x2="end_x", y2="end_y"),
+        drawn.mark_rule(strokeWidth=0.8).encode(
+            across, up, colour, x2=alt.X2("end_x"), y2=alt.Y2("end_y")
+        ),
         drawn.mark_point(filled=True, size=70, opacity=1).encode(
             across, up, colour, shape, tooltip=shown
         ),
         drawn.mark_text(align="left", dx=2).encode(
-            alt.X("at_x:Q"), alt.Y("at_y:Q"), colour, text="label:N"
+            alt.X("at_x:Q"), alt.Y("at_y:Q"), colour, text=alt.Text("label:N")
         ),
     ).properties(width=plot, height=height)
     words = [f"roof {roof_name} and {bandwidth:.2f} TB/s of device memory"]

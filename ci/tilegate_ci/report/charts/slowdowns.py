@@ -91,15 +91,17 @@ def forest(
         columns = [("label:N", "left", 0, INK), ("value:N", "right", plot, AXIS)]
     text = [
         base.mark_text(align=align, dy=-12 if narrow else 0, color=ink).encode(
-            up, x=alt.value(x), text=field
+            up, alt.XValue(x), alt.Text(field)
         )
         for field, align, x, ink in columns
     ]
     chart = layered(
-        base.mark_bar(color=GRID, opacity=0.6, height=step).encode(alt.X("from:Q"), up, x2="to"),
+        base.mark_bar(color=GRID, opacity=0.6, height=step).encode(
+            alt.X("from:Q"), up, x2=alt.X2("to")
+        ),
         alt.Chart(data_of([{"slow": 0}])).mark_rule(color=AXIS).encode(across),
         alt.Chart(data_of(ticks)).mark_tick(color=AXIS, height=9).encode(across, up),
-        base.mark_rule(strokeWidth=2).encode(alt.X("low:Q"), up, colour, x2="high"),
+        base.mark_rule(strokeWidth=2).encode(alt.X("low:Q"), up, colour, x2=alt.X2("high")),
         base.mark_point(filled=True, size=80, opacity=1).encode(
             across, up, colour, shape, tooltip=shown
         ),
@@ -139,8 +141,10 @@ def detail(rows: Sequence[Row], processes: Mapping[str, Processes], width: int) 
     shown = tip(("x:N", "measured", ""), ("y:Q", "slow-down", "+.3%"))
     whole = {"x": alt.value(0), "x2": alt.value("width")}
     chart = layered(
-        span.mark_rect(color=GRID, opacity=0.6).encode(alt.Y("from:Q"), y2="to", **whole),
-        span.mark_rect(color=ACCENT, opacity=0.25).encode(alt.Y("low:Q"), y2="high", **whole),
+        span.mark_rect(color=GRID, opacity=0.6).encode(alt.Y("from:Q"), y2=alt.Y2("to"), **whole),
+        span.mark_rect(color=ACCENT, opacity=0.25).encode(
+            alt.Y("low:Q"), y2=alt.Y2("high"), **whole
+        ),
         span.mark_rule(color=INK).encode(alt.Y("slow:Q"), **whole),
         drawn.mark_point(filled=True, size=60, opacity=1).encode(across, up, colour, tooltip=shown),
     ).properties(width=width - 90, height=190)

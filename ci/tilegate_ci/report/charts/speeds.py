@@ -119,11 +119,12 @@ def _lines(
     up = alt.Y("y:Q", title=y[0]).axis(format=y[1], domain=False, tickCount=6)
     up = up.scale(domain=[0, top], nice=False)
     colour, shape, dash = looks_of(found)
-    bold = alt.when(alt.datum.rung == YARDSTICK).then(alt.value(3)).otherwise(alt.value(1.6))
+    width_of = alt.when(alt.datum.rung == YARDSTICK).then(alt.value(3)).otherwise(alt.value(1.6))
+    bold = alt.StrokeWidthValue(**width_of)
     pointed = alt.selection_point(
         name="pointed", fields=["rung"], on="pointerover", clear="pointerout"
     )
-    faint = alt.when(pointed).then(alt.value(1)).otherwise(alt.value(0.15))
+    faint = alt.OpacityValue(**alt.when(pointed).then(alt.value(1)).otherwise(alt.value(0.15)))
     at = ("x:Q", x_title, "") if x_title else ("x:N", "commit", "")
     shown = tip(("rung:N", "rung", ""), at, ("y:Q", y[0], y[2]))
     drawn, named = alt.Chart(data_of(points)), alt.Chart(data_of(ends))
@@ -137,10 +138,10 @@ def _lines(
         .encode(across, up, colour, shape, opacity=faint, tooltip=shown)
         .add_params(pointed),
         named.mark_rule(xOffset=5, x2Offset=17, strokeWidth=0.8).encode(
-            across, up, colour, x2="x", y2="at", opacity=faint
+            across, up, colour, x2=alt.X2("x"), y2=alt.Y2("at"), opacity=faint
         ),
         named.mark_text(align="left", dx=20).encode(
-            across, alt.Y("at:Q"), colour, text="label:N", opacity=faint
+            across, alt.Y("at:Q"), colour, text=alt.Text("label:N"), opacity=faint
         ),
     ).properties(width=width - LEFT - RIGHT, height=height)
     return chart.add_params(choice) if choice is not None else chart
