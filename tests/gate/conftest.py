@@ -27,7 +27,7 @@ def gate(tmp_path):
 def world(tmp_path, monkeypatch):
     tools = tmp_path / "tools"
     tools.mkdir()
-    shutil.copy(HERE / "fake_cmake.py", tools / "cmake")
+    shutil.copy(HERE / "fake_cmake.sh", tools / "cmake")
     monkeypatch.setenv("PATH", f"{tools}:{Path(sys.executable).parent}:/usr/bin:/bin")
     monkeypatch.chdir(tmp_path)
     # A process of Python for each would take most of the test's time; one test has them.

@@ -1,7 +1,6 @@
 """A repository of one rung, and a stand-in for nvcc that says what a real one said."""
 
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +11,22 @@ DATA = Path(__file__).parent / "data"
 GOOD, SPILLED = "ptxas_swizzle.txt", "ptxas_swizzle_spilled.txt"
 KERNEL = "_ZN8tilegate7swizzle5sgemmILb{}EEEvNS_10KernelArgsE"
 
-NVCC = """#!{python}
-import pathlib, sys
-here, arguments = pathlib.Path(__file__).parent, sys.argv[1:]
-if "--version" in arguments:
-    print("Cuda compilation tools, release 13.0, V" + (here / "release").read_text())
-    sys.exit()
-with open(here / "calls", "a") as calls:
-    calls.write(" ".join(arguments) + "\\n")
-if (here / "fails").exists():
-    sys.exit("swizzle.cu(3): error: identifier \\"x\\" is undefined")
-output = pathlib.Path(arguments[arguments.index("-o") + 1])
-if "-c" in arguments:
-    sys.stderr.write((here / "ptxas").read_text())
-    output.write_text("")
-else:
-    output.write_text("#!/bin/sh\\ncat '" + str(here / "launches") + "'\\n")
-    output.chmod(0o755)
+NVCC = """#!/bin/sh
+here=$(dirname "$0") arguments=" $* "
+case $arguments in *" --version "*)
+  echo "Cuda compilation tools, release 13.0, V$(cat "$here/release")"
+  exit ;;
+esac
+echo "$*" >>"$here/calls"
+if [ -e "$here/fails" ]; then
+  echo 'swizzle.cu(3): error: identifier "x" is undefined' >&2
+  exit 1
+fi
+while [ "$1" != -o ]; do shift; done
+case $arguments in
+*" -c "*) cat "$here/ptxas" >&2 && : >"$2" ;;
+*) printf '#!/bin/sh\\ncat "%s"\\n' "$here/launches" >"$2" && chmod +x "$2" ;;
+esac
 """
 
 
@@ -56,7 +54,7 @@ class Repository:
         self.bin = root / "bin"
         self.bin.mkdir()
         nvcc = self.bin / "nvcc"
-        nvcc.write_text(NVCC.format(python=sys.executable))
+        nvcc.write_text(NVCC)
         nvcc.chmod(0o755)
         self.table = root / "bench/baselines/resources.json"
         self.say(GOOD)

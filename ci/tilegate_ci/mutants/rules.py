@@ -60,15 +60,16 @@ def mutants_of(repository: Path, file: str, rules: list[FaultRule]) -> list[Muta
     for number, line in enumerate(read_text(repository / file).splitlines(), 1):
         if _NO_CODE.match(line):
             continue
+        code = _STRING_OR_COMMENT.sub(lambda match: "\0" * len(match[0]), line).rstrip("\0 ")
         for rule in rules:
-            for after in _changed(line, rule):
+            for after in _changed(line, code, rule):
                 mutant = Mutant(file, number, rule.kind, line.strip(), after.strip())
                 found.setdefault((number, mutant.after), mutant)
     return list(found.values())
 
 
-def _changed(line: str, rule: FaultRule) -> Iterator[str]:
-    code = _STRING_OR_COMMENT.sub(lambda match: "\0" * len(match[0]), line).rstrip("\0 ")
+def _changed(line: str, code: str, rule: FaultRule) -> Iterator[str]:
+    """`code` is the line without its strings and comments, in their place nothing that matches."""
     for match in rule.pattern.finditer(code):
         start, end = match.span()
         new = line[:start] + match.expand(rule.replacement) + line[end:]
