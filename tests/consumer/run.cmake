@@ -25,6 +25,9 @@ else()
 endif()
 call(-S ${CMAKE_CURRENT_LIST_DIR}/${CONSUMER} -B ${FOLDER}/build -G Ninja ${options})
 call(--build ${FOLDER}/build --target consumer)
+if(CONSUMER STREQUAL "embedded" AND DEFINED ENV{TILEGATE_THOROUGH})
+  call(--build ${FOLDER}/build --target tilegate_sgemm)  # and the rungs that it chooses from
+endif()
 
 execute_process(COMMAND ldd ${FOLDER}/build/consumer OUTPUT_VARIABLE libraries)
 if(libraries MATCHES "cublas")

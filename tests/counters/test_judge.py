@@ -111,6 +111,17 @@ def test_a_program_that_does_not_count_is_an_error_in_the_report_too(
     assert message in report.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("option", [["--quick"], ["--rung", "New"]])
+def test_a_part_of_the_table_is_not_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: list[str]
+) -> None:
+    program = tmp_path / "count"
+    program.write_text("#!/bin/sh\necho New\n", encoding="utf-8")
+    program.chmod(0o755)
+    assert main(["counters", "--update", "--program", str(program), *option]) == 2
+    assert f"the whole table; leave {option[0]} out" in capsys.readouterr().err
+
+
 def test_picture_of_shared_memory() -> None:
     rows = draw("shared_store", 4, [132 * lane for lane in range(32)])
     assert rows[2] == "     0 0..............................."

@@ -13,7 +13,7 @@ from tilegate_ci.core.stages import find_stages
 from tilegate_ci.counters.count import Sources, count, list_rungs
 from tilegate_ci.counters.judge import MEANINGS, judge
 from tilegate_ci.counters.pages import pages, stale
-from tilegate_ci.counters.table import BASELINE, cases_of, load, to_text
+from tilegate_ci.counters.table import BASELINE, LARGE_SHAPES, cases_of, load, to_text
 from tilegate_ci.measure.builds import build_preset
 
 EXIT_CODES = MEANINGS
@@ -26,6 +26,8 @@ EXAMPLES = """examples:
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     add_table_options(command, BASELINE)
+    where = f"leave out {LARGE_SHAPES[-1]}, which takes half of the time"
+    command.add_argument("--quick", action="store_true", help=where)
     add_program(command)
 
 
@@ -52,7 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise GateError(f"no rung {', '.join(unknown)}; there are {', '.join(every)}")
     if arguments.update and arguments.rung:
         raise GateError("--update writes the whole table; leave --rung out")
+    if arguments.update and arguments.quick:
+        raise GateError("--update writes the whole table; leave --quick out")
     table = load(path) if path.exists() or not arguments.update else {}
+    if arguments.quick:
+        table = {name: row for name, row in table.items() if not name.endswith(LARGE_SHAPES[-1])}
     cases = count(program, cases_of(arguments.rung or every, table))
     if arguments.update:
         hazards = [f"{name}: {case.error}" for name, case in cases.items() if case.error]

@@ -56,7 +56,9 @@ def layered(*layers: alt.Chart) -> Chart:
 
 
 def data_of(rows: Sequence[Point]) -> alt.InlineData:
-    return alt.InlineData(values=tuple(map(dict, rows)))  # which Altair does not copy, unlike a list
+    return alt.InlineData(
+        values=tuple(map(dict, rows))
+    )  # which Altair does not copy, unlike a list
 
 
 def finished(
