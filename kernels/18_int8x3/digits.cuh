@@ -8,8 +8,8 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 
+#include <tilegate/common/split_scaling.cuh>
 #include <tilegate/device/device.cuh>
 
 namespace tilegate::int8x3 {
@@ -18,19 +18,6 @@ constexpr int kPlanes = 3;                   // hi, mid, lo
 constexpr std::int32_t kLargest = 0x7F7F7F;  // that three digits hold
 constexpr float kFull = 8355700.0F;          // and with what rounding adds, stays below it
 constexpr std::uint32_t kShortBits = 0xFFF;  // of a significand: not set in short ones
-constexpr float kSmallestScaled = 0x1p-60F, kLargestScaled = 0x1p60F;
-
-__host__ __device__ inline std::uint32_t bits_of(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  return bits;
-}
-
-__host__ __device__ inline float float_of(std::uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
 
 // To the nearest integer, to the even one of two.
 __host__ __device__ inline std::int32_t round_to_int(float value) {
@@ -68,12 +55,6 @@ struct Seen {
 struct Scale {
   float to_integer = 0.0F, step = 0.0F;
 };
-
-// Whether a row can be scaled at all: zero, or far from the ends of float's range.
-__host__ __device__ inline bool is_scalable(const Seen& seen) {
-  return seen.sum < INFINITY && (seen.largest == 0.0F || (seen.largest >= kSmallestScaled &&
-                                                          seen.largest <= kLargestScaled));
-}
 
 // Rows of short significands, as integers below 4096 have, take a power of two, so that nothing is
 // rounded. Any other row uses the digits to the full: a power of two would leave up to a bit of

@@ -13,7 +13,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -30,9 +29,6 @@ namespace tilegate::int8x3 {
 
 // Below it few operands are narrow enough for digits to be as accurate as FP32.
 constexpr std::int64_t kLeastK = 128;
-
-constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
-constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 
 // One way to multiply the digits. `chunk_seconds`: of 32 k of a tile, with six products, on an
 // NVIDIA H200; by warps as the instructions let expect: neither that nor another GPU was timed.
@@ -60,8 +56,8 @@ inline Launches launches_of(const Form& form, const Problem& problem, const Devi
                             Path least) {
   const Workspace workspace(problem, device, form.by_warps);
   const int rows = workspace.form.rows;
-  Launches launches{workspace, job_of(problem, Operand::kA, workspace.a, rows),
-                    job_of(problem, Operand::kB, workspace.b, rows),
+  Launches launches{workspace, split_job(problem, Operand::kA, workspace.a, rows),
+                    split_job(problem, Operand::kB, workspace.b, rows),
                     multiply_args(problem, device, workspace, form.block_n, least), 0};
   const MultiplyArgs& more = launches.more;
   launches.blocks = more.cluster * std::min<std::int64_t>(problem.batch * more.six.count,
@@ -90,30 +86,16 @@ inline bool has_warpgroups(const Device& device) {
   return check_device({.compute_capability = 90, .no_later = true}, device).ok();
 }
 
-// Tiles of 64 columns are the smallest. The split pass has up to 16 blocks for a chunk's rows;
-// where rows are long, up to 64.
-inline bool fits(const Problem& problem) {
-  const auto [m, n, k] = problem.shape;
-  const auto tiles = [](std::int64_t extent, int tile) {
-    return static_cast<double>(ceil_div(extent, tile));
-  };
-  const double split_blocks = k > SplitForm::kShortRowsK ? 8.0 * kMaxSplitCluster : 16.0;
-  const double blocks =
-      static_cast<double>(problem.batch) *
-      std::max(tiles(m, kBlockM) * tiles(n, 64) * (TileOrder::kGroupRows / kBlockM),
-               (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * split_blocks);
-  return blocks <= static_cast<double>(kMaxBlocks);
+// The split pass has up to 16 blocks for a chunk's rows; where rows are long, up to 64.
+inline Status check_size(const Problem& problem) {
+  return check_split_size(problem, Eight::kBlockN,
+                          problem.shape.k > SplitForm::kShortRowsK ? 8.0 * kMaxSplitCluster : 16.0);
 }
 
 // With at least so many products.
 template <Path kLeast>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
-  if (std::max(problem.shape.m, problem.shape.n) > kMaxExtent) {
-    return {{{.status = Status::unsupported("M or N is above " + std::to_string(kMaxExtent))}}};
-  }
-  if (!fits(problem)) {
-    return {{{.status = Status::unsupported("C needs more tiles than a CUDA grid has blocks")}}};
-  }
+  if (Status s = check_size(problem); !s.ok()) return {{{.status = std::move(s)}}};
   const bool warpgroups = has_warpgroups(device);
   if (problem.shape.k < kLeastK) return {plain_candidate(problem, warpgroups)};
   std::vector<Candidate> all;

@@ -9,7 +9,6 @@
 #include <tilegate/common/plain_product.cuh>
 #include <tilegate/common/split_plan.hpp>
 #include <tilegate/common/tile_order.cuh>
-#include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -47,8 +46,6 @@ struct SplitForm {
   static constexpr std::int64_t kManyGroups = 16;  // per multiprocessor
 };
 
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 // What lies where in the workspace, in bytes from its start. The decision comes first.
 struct Workspace {
   Planes a, b;
@@ -58,7 +55,8 @@ struct Workspace {
   Workspace() = default;
   // `by_warps`: for multiply_warps, on any GPU.
   Workspace(const Problem& problem, const Device& device, bool by_warps)
-      : a(planes_of(problem, Operand::kA)), b(planes_of(problem, Operand::kB)) {
+      : a(split_chunks<Planes>(problem, Operand::kA)),
+        b(split_chunks<Planes>(problem, Operand::kB)) {
     if (!by_warps) {
       form = SplitForm((a.products * a.rows() + b.products * b.rows()) / Long::kRows,
                        problem.shape.k, device.multiprocessors);
@@ -71,23 +69,7 @@ struct Workspace {
     const std::int64_t blocks = (a.products * a.rows() + b.products * b.rows()) / form.rows;
     bytes = widths + sizeof(float) * static_cast<std::size_t>(blocks);
   }
-
-  static Planes planes_of(const Problem& problem, Operand operand) {
-    const bool is_shared = problem.batch > 1 && problem.stride(operand) == 0;
-    return {operand == Operand::kA ? problem.shape.m : problem.shape.n, problem.shape.k,
-            is_shared ? 1 : problem.batch};
-  }
 };
-
-inline Job job_of(const Problem& problem, Operand operand, const Planes& planes, int rows) {
-  const bool along_k = is_along_k(problem, operand);
-  return {.planes = planes,
-          .along_k = along_k,
-          .vectors = allows_vectors(problem, operand),
-          .rows = operand == Operand::kA ? problem.shape.m : problem.shape.n,
-          .k = problem.shape.k,
-          .groups = Divisor(static_cast<std::uint32_t>(planes.rows() / rows))};
-}
 
 // All but the addresses. `block_n`: columns of a tile of six products.
 inline MultiplyArgs multiply_args(const Problem& problem, const Device& device,
@@ -111,8 +93,7 @@ inline MultiplyArgs multiply_args(const Problem& problem, const Device& device,
           .rows_b = static_cast<float>(n * workspace.b.products),
           .least = least,
           .summed = summed_in_fp32(problem),
-          .pairs = n % 2 == 0 && problem.ldc % 2 == 0 && problem.offset_bytes[2] % 8 == 0 &&
-                   (problem.batch == 1 || problem.stride_c % 2 == 0),
+          .pairs = allows_pairs_of_c(problem),
           .cluster = cluster,
           .six = TileOrder(problem.shape, rows, block_n),
           .eight = TileOrder(problem.shape, rows, Eight::kBlockN),

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tilegate/common/store_pair.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -46,17 +47,9 @@ struct StepShare {
   }
 };
 
-// C ← alpha·sum + beta·C for an element, or for it and the next.
+// C ← alpha·sum + beta·C for an element.
 __device__ inline void store(const KernelArgs& args, float* c, float sum) {
   *c = args.beta == 0.0F ? args.alpha * sum : args.alpha * sum + args.beta * *c;
-}
-__device__ inline void store_pair(const KernelArgs& args, float* c, float first, float second) {
-  float2 v = make_float2(args.alpha * first, args.alpha * second);
-  if (args.beta != 0.0F) {
-    const auto old = device::load_vector<float2>(c);
-    v = make_float2(v.x + args.beta * old.x, v.y + args.beta * old.y);
-  }
-  device::store_vector(c, v);
 }
 
 // A warpgroup's results, or 16 rows of a warp's: thread t has pairs of columns of the rows t / 4

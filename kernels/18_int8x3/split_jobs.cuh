@@ -4,10 +4,9 @@
 // whose blocks share rows in clusters.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/divisor.cuh>
+#include <tilegate/common/split_rows.cuh>
 #include <tilegate/device/device.cuh>
 
 #include "digits.cuh"
@@ -15,21 +14,9 @@
 
 namespace tilegate::int8x3 {
 
-// One operand. Element (row, k) is at from[row · ld + k], or at from[k · ld + row].
-struct Job {
-  Planes planes;
-  bool along_k = false, vectors = false;
-  std::int64_t rows = 0, k = 0;
-  Divisor groups;  // of rows, of one product
+using Job = SplitJob<Planes>;
 
-  std::int64_t num_groups() const { return planes.products * groups.value(); }
-};
-
-struct Place {
-  const float* from = nullptr;
-  std::int64_t ld = 0, stride = 0;
-  std::byte* planes = nullptr;
-  float* steps = nullptr;   // of each row; Scale::step
+struct Place : SplitPlace {
   float* widths = nullptr;  // of each group of rows: their sum
 };
 

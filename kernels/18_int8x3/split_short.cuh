@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/split_rows.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 
@@ -15,61 +15,19 @@
 
 namespace tilegate::int8x3 {
 
-// Blocks of the split pass: kRows rows each, with all of their k. Few rows make more blocks; many
-// read more neighbours of a row of memory at a time.
-template <int kThreads_, int kRows_>
-struct ShortConfig {
-  static constexpr int kThreads = kThreads_, kRows = kRows_;
-  static constexpr int kWarps = kThreads / 32;
-  static constexpr int kWarpK = 32 / kRows * kPiece;  // k of a warp at a time: a piece per lane
-  static constexpr int kBlockK = kWarps * kWarpK;
-  static constexpr int kBlocksPerSm = 1024 / kThreads;
-  static constexpr int kKept = 3;  // pieces that a thread keeps in shared memory; one in registers
-  static_assert(kChunkRows % kRows == 0 && 32 % kRows == 0);
-  static_assert(kWarps >= kRows && kWarps <= 32, "a warp settles a row, a lane has a warp's part");
-};
-using FewRows = ShortConfig<512, 8>;
-using ShortRows = ShortConfig<512, 16>;
-// For any K, in the shared memory that every GPU has.
-struct AnyRows : ShortConfig<512, 8> {
-  static constexpr int kKept = 1;
-};
+static_assert(kPiece == kSplitPiece, "a thread writes what lies together");
 
-// What a thread has at one time, as it keeps it in shared memory: lanes next to each other.
-template <typename Config>
-using Kept = float4[kPiece / 4][Config::kThreads];
+using FewRows = SplitRowsConfig<512, 8>;
+using ShortRows = SplitRowsConfig<512, 16>;
+using AnyRows = SplitRowsConfig<512, 8, 1>;  // for any K, in the shared memory that every GPU has
 
 template <typename Config>
 struct ShortStorage {
   Seen seen[Config::kWarps][Config::kRows];
   Scale scale[Config::kRows];
   float width[Config::kRows];
-  Kept<Config> kept[Config::kKept];
+  KeptPiece<Config> kept[Config::kKept];
 };
-
-// v[i] ← element (row, k + i), or 0 outside the operand.
-__device__ inline void load_piece(const Job& job, const Place& place, std::int64_t row,
-                                  std::int64_t k, float (&v)[kPiece]) {
-  const std::int64_t next = job.along_k ? 1 : place.ld;
-  const float* from = place.from + (job.along_k ? row * place.ld + k : k * place.ld + row);
-  const std::int64_t inside = row < job.rows ? job.k - k : 0;
-  if (job.along_k && job.vectors && inside >= kPiece) {
-#pragma unroll
-    for (int i = 0; i < kPiece; i += 4) {
-      const auto vector = device::load_vector<float4>(from + i);
-      v[i] = vector.x;
-      v[i + 1] = vector.y;
-      v[i + 2] = vector.z;
-      v[i + 3] = vector.w;
-    }
-  } else if (inside >= kPiece) {
-#pragma unroll
-    for (int i = 0; i < kPiece; ++i) v[i] = from[i * next];
-  } else {
-#pragma unroll
-    for (int i = 0; i < kPiece; ++i) v[i] = i < inside ? from[i * next] : 0.0F;
-  }
-}
 
 // Stores each row's scale, and the sum of the block's widths, once all warps have seen their part.
 template <typename Config>
@@ -110,39 +68,14 @@ __device__ inline void store_piece(const float (&v)[kPiece], const Scale& scale,
 }
 
 template <typename Config>
-__device__ void keep_piece(const float (&v)[kPiece], Kept<Config>& to) {
-#pragma unroll
-  for (int i = 0; i < kPiece / 4; ++i) {
-    to[i][threadIdx.x] = make_float4(v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]);
-  }
-}
-
-template <typename Config>
-__device__ void kept_piece(const Kept<Config>& from, float (&v)[kPiece]) {
-#pragma unroll
-  for (int i = 0; i < kPiece / 4; ++i) {
-    const float4 vector = from[i][threadIdx.x];
-    v[4 * i] = vector.x;
-    v[4 * i + 1] = vector.y;
-    v[4 * i + 2] = vector.z;
-    v[4 * i + 3] = vector.w;
-  }
-}
-
-// Twice over the rows, forwards and back: what the first pass cannot keep the second reads again,
-// the latest first, from L2 where that still holds it.
-template <typename Config>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     split_short(SplitJobs jobs) {
   auto& smem = device::shared_storage<ShortStorage<Config>>();
   const bool second = blockIdx.x >= jobs.groups_of_first;
   const Job& job = jobs.job[second];
   const unsigned block = second ? blockIdx.x - jobs.groups_of_first : blockIdx.x;
-  const unsigned product = job.groups.quotient(block);
-  const std::int64_t first_row = std::int64_t{job.groups.remainder(block, product)} * Config::kRows;
+  const auto [product, first_row, first_k, row] = RowsOfBlock<Config>(job, block);
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int row = lane % Config::kRows;
-  const std::int64_t first_k = warp * Config::kWarpK + lane / Config::kRows * kPiece;
   const std::int64_t end_k = job.planes.chunks_k * kChunkK;
   Place place = jobs.place[second];
   place.from += product * place.stride;

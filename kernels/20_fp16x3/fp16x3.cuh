@@ -12,13 +12,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/plain_product.cuh>
 #include <tilegate/common/split_plan.hpp>
-#include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -28,9 +27,6 @@
 namespace tilegate::fp16x3 {
 
 constexpr std::int64_t kLeastK = 128;  // below it FP32 is more accurate
-
-constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
-constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 
 // K up to which the split pass has more, smaller blocks. With longer rows there is one at a time on
 // a multiprocessor, so that caches hold what it has to read again.
@@ -45,15 +41,14 @@ constexpr int split_rows(std::int64_t k) {
 // of the runs, and alpha and beta.
 constexpr std::int64_t rounding_chain(std::int64_t k) { return 63 + 8 + ceil_div(k, kChunkK) + 4; }
 
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 // What lies where in the workspace, in bytes from its start. The decision comes first.
 struct Workspace {
   Planes a, b;
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, counted = 0, bytes = 0;
 
   explicit Workspace(const Problem& problem)
-      : a(planes_of(problem, Operand::kA)), b(planes_of(problem, Operand::kB)) {
+      : a(split_chunks<Planes>(problem, Operand::kA)),
+        b(split_chunks<Planes>(problem, Operand::kB)) {
     planes_a = aligned(sizeof(Path));
     planes_b = planes_a + aligned(a.bytes());
     steps_a = planes_b + aligned(b.bytes());
@@ -65,24 +60,7 @@ struct Workspace {
   std::int64_t split_blocks(std::int64_t k) const {
     return (a.products * a.rows() + b.products * b.rows()) / split_rows(k);
   }
-
-  static Planes planes_of(const Problem& problem, Operand operand) {
-    const bool is_shared = problem.batch > 1 && problem.stride(operand) == 0;
-    return {operand == Operand::kA ? problem.shape.m : problem.shape.n, problem.shape.k,
-            is_shared ? 1 : problem.batch};
-  }
 };
-
-inline Job job_of(const Problem& problem, Operand operand, const Planes& planes) {
-  const bool along_k = is_along_k(problem, operand);
-  return {
-      .planes = planes,
-      .along_k = along_k,
-      .vectors = along_k && allows_vectors(problem, operand),
-      .rows = operand == Operand::kA ? problem.shape.m : problem.shape.n,
-      .k = problem.shape.k,
-      .blocks = Divisor(static_cast<std::uint32_t>(planes.rows() / split_rows(problem.shape.k)))};
-}
 
 // All that a call's kernels get, but for the addresses.
 struct Launches {
@@ -92,18 +70,17 @@ struct Launches {
   std::int64_t blocks = 0;  // of the second kernel
 
   Launches(const Problem& problem, const Device& device) : where(problem) {
-    split.job[0] = job_of(problem, Operand::kA, where.a);
-    split.job[1] = job_of(problem, Operand::kB, where.b);
-    split.blocks_of_first = static_cast<unsigned>(split.job[0].num_blocks());
+    const int rows = split_rows(problem.shape.k);
+    split.job[0] = split_job(problem, Operand::kA, where.a, rows);
+    split.job[1] = split_job(problem, Operand::kB, where.b, rows);
+    split.groups_of_first = static_cast<unsigned>(split.job[0].num_groups());
     multiply.a = where.a;
     multiply.b = where.b;
-    multiply.blocks_a = split.blocks_of_first;
-    multiply.blocks_b = static_cast<unsigned>(split.job[1].num_blocks());
+    multiply.blocks_a = split.groups_of_first;
+    multiply.blocks_b = static_cast<unsigned>(split.job[1].num_groups());
     multiply.rows_a = static_cast<float>(problem.shape.m * where.a.products);
     multiply.rows_b = static_cast<float>(problem.shape.n * where.b.products);
-    multiply.pairs = problem.shape.n % 2 == 0 && problem.ldc % 2 == 0 &&
-                     problem.offset_bytes[2] % 8 == 0 &&
-                     (problem.batch == 1 || problem.stride_c % 2 == 0);
+    multiply.pairs = allows_pairs_of_c(problem);
     multiply.tiles = fp32_args(problem);
     blocks =
         std::min<std::int64_t>(problem.batch * multiply.tiles.order.count, device.multiprocessors);
@@ -172,24 +149,10 @@ inline Candidate candidate(const Problem& problem, const Device& device) {
       seconds(problem, launches.multiply.tiles.order.count * problem.batch, device)};
 }
 
-// The split pass has at least 8 rows per block.
-inline bool fits(const Problem& problem) {
-  const auto [m, n, k] = problem.shape;
-  const auto tiles = [](std::int64_t extent) {
-    return static_cast<double>(ceil_div(extent, kChunkRows));
-  };
-  constexpr double kSplitBlocks = static_cast<double>(kChunkRows) / FewRows::kRows;  // of a chunk
-  const double blocks = static_cast<double>(problem.batch) *
-                        std::max(tiles(m) * tiles(n) * 16.0, (tiles(m) + tiles(n)) * kSplitBlocks);
-  return blocks <= static_cast<double>(kMaxBlocks);
-}
-
 inline std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
-  if (std::max(problem.shape.m, problem.shape.n) > kMaxExtent) {
-    return {{{.status = Status::unsupported("M or N is above " + std::to_string(kMaxExtent))}}};
-  }
-  if (!fits(problem)) {
-    return {{{.status = Status::unsupported("C needs more tiles than a CUDA grid has blocks")}}};
+  constexpr double kSplitBlocks = static_cast<double>(kChunkRows) / FewRows::kRows;  // at most
+  if (Status s = check_split_size(problem, kBlockN, kSplitBlocks); !s.ok()) {
+    return {{{.status = std::move(s)}}};
   }
   if (problem.shape.k < kLeastK) return {plain_candidate(problem)};
   return {candidate(problem, device)};

@@ -8,31 +8,18 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 
+#include <tilegate/common/split_scaling.cuh>
 #include <tilegate/device/device.cuh>
 
 namespace tilegate::fp16x3 {
 
 constexpr int kPlanes = 2;  // hi, lo
-constexpr float kSmallestScaled = 0x1p-60F, kLargestScaled = 0x1p60F;
 
 // How far a product of two elements may be off, in units of the largest element of the row times
 // the largest of the column, beyond what is relative to the product: 2^-39 by each operand, with
 // room for the rounding of the sum.
 constexpr double kOperandError = 0x1p-37;
-
-__host__ __device__ inline std::uint32_t bits_of(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  return bits;
-}
-
-__host__ __device__ inline float float_of(std::uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
 
 // To the nearest FP16, to the even one of two; |value| < 65520.
 __host__ __device__ inline std::uint32_t half_of(float value) {
@@ -77,12 +64,6 @@ struct Seen {
     sum += other.sum;
   }
 };
-
-// Whether a row can be scaled at all: zero, or far from the ends of float's range.
-__host__ __device__ inline bool is_scalable(const Seen& seen) {
-  return seen.sum < INFINITY && (seen.largest == 0.0F || (seen.largest >= kSmallestScaled &&
-                                                          seen.largest <= kLargestScaled));
-}
 
 // The power of two that one unit of a scaled row is worth; 0 for a row that is zero, Inf for one
 // that cannot be scaled.

@@ -9,8 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tilegate/common/agreed_sums.cuh>
+#include <tilegate/common/grid.cuh>
 #include <tilegate/common/plain_product.cuh>
 #include <tilegate/common/ring.cuh>
+#include <tilegate/common/store_pair.cuh>
 #include <tilegate/common/tile_order.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
@@ -75,30 +78,11 @@ __host__ __device__ inline Path decide(float counted_a, float counted_b, float k
   return products >= kLeastProducts && products < INFINITY ? Path::kHalves : Path::kFp32;
 }
 
-// The same in every block: the numbers are added in a fixed order.
 __device__ inline Path agree(const MultiplyArgs& more, float k, MultiplyStorage& smem) {
-  const unsigned thread = threadIdx.x;
-  float sum_a = 0.0F, sum_b = 0.0F;
-  for (unsigned i = thread; i < more.blocks_a; i += kNumThreads) sum_a += more.counted[i];
-  for (unsigned i = thread; i < more.blocks_b; i += kNumThreads) {
-    sum_b += more.counted[more.blocks_a + i];
-  }
-#pragma unroll
-  for (int lanes = 16; lanes > 0; lanes /= 2) {
-    sum_a += __shfl_xor_sync(~0U, sum_a, lanes);
-    sum_b += __shfl_xor_sync(~0U, sum_b, lanes);
-  }
-  if (thread % 32 == 0) {
-    smem.counted[thread / 32][0] = sum_a;
-    smem.counted[thread / 32][1] = sum_b;
-  }
-  __syncthreads();  // all warps have added theirs, and the barriers are initialised
-  sum_a = sum_b = 0.0F;
-  for (int warp = 0; warp < kNumThreads / 32; ++warp) {
-    sum_a += smem.counted[warp][0];
-    sum_b += smem.counted[warp][1];
-  }
-  return decide(sum_a / more.rows_a, sum_b / more.rows_b, k);
+  // Meets once: the barriers are initialised, too.
+  const AgreedSums counted = agreed_sums<kNumThreads>(more.counted, more.blocks_a, more.blocks_b,
+                                                      smem.counted, [] { __syncthreads(); });
+  return decide(counted.a / more.rows_a, counted.b / more.rows_b, k);
 }
 
 // By one thread.
@@ -177,16 +161,6 @@ __device__ inline void pass_on_step(float step, int consumer, Steps& steps) {
   device::named_barrier<1>(kConsumers);  // the steps of the tile before have been read
   (consumer < kBlockM ? steps.row[consumer] : steps.col[consumer - kBlockM]) = step;
   device::named_barrier<1>(kConsumers);  // these are there
-}
-
-// C ← alpha·sum + beta·C for an element and the next.
-__device__ inline void store_pair(const KernelArgs& args, float* c, float first, float second) {
-  float2 v = make_float2(args.alpha * first, args.alpha * second);
-  if (args.beta != 0.0F) {
-    const auto old = device::load_vector<float2>(c);
-    v = make_float2(v.x + args.beta * old.x, v.y + args.beta * old.y);
-  }
-  device::store_vector(c, v);
 }
 
 // A warpgroup's results: thread t has pairs of columns of the rows t / 4 and t / 4 + 8 of each 16.

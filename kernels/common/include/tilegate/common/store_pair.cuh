@@ -1,0 +1,19 @@
+// Two neighbours of C at once.
+#pragma once
+
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate {
+
+// C ← alpha·sum + beta·C for an element and the next, which are an aligned vector.
+__device__ inline void store_pair(const KernelArgs& args, float* c, float first, float second) {
+  float2 v = make_float2(args.alpha * first, args.alpha * second);
+  if (args.beta != 0.0F) {
+    const auto old = device::load_vector<float2>(c);
+    v = make_float2(v.x + args.beta * old.x, v.y + args.beta * old.y);
+  }
+  device::store_vector(c, v);
+}
+
+}  // namespace tilegate
