@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include <tilegate/common/grid.cuh>
-#include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/plain_plan.cuh>
 #include <tilegate/common/split_plan.hpp>
 #include <tilegate/common/tile_order.cuh>
 #include <tilegate/device/device.cuh>

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <tilegate/common/grid.cuh>
-#include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/plain_plan.cuh>
 #include <tilegate/common/split_plan.hpp>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>

@@ -8,7 +8,7 @@
 #include <string>
 
 #include <tilegate/common/grid.cuh>
-#include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/plain_plan.cuh>
 #include <tilegate/common/split_rows.cuh>
 #include <tilegate/common/tile_order.cuh>
 #include <tilegate/problem.hpp>
