@@ -109,8 +109,8 @@ class Loop {
     const bool has_second = rounds_left_ > kHalves, has_third = rounds_left_ > kHalves + 1;
     feed_a_.leave_first(first_size_, has_second);
     feed_b_.leave_first(first_size_, has_second);
-    feed_a_.load(false, has_second, has_third);
-    feed_b_.load(false, has_second, has_third);
+    feed_a_.load(has_second, has_third);
+    feed_b_.load(has_second, has_third);
     __syncthreads();  // the first tile is stored before anyone reads it
   }
 
@@ -124,9 +124,11 @@ class Loop {
   __device__ void multiply_step(float (&acc)[kM][kN]) {
 #pragma unroll
     for (int slot = 0; slot < kM * kN; ++slot) {
-      // A serpentine: each FFMA shares an operand with the one before it.
+      // A serpentine: each FFMA shares an operand with the one before it. With two halves it begins
+      // with the last column: in the other order ptxas puts the two sources that an FFMA has for
+      // itself into one bank of registers, for one FFMA in twenty.
       const int i = slot / kN;
-      const int j = i % 2 == 0 ? slot % kN : kN - 1 - slot % kN;
+      const int j = i % 2 == kHalves - 1 ? slot % kN : kN - 1 - slot % kN;
       if (k == kSteps - 1 && slot == kN) turn();
       load_fragments(k, slot);
       move_tiles(k, slot);
@@ -152,19 +154,33 @@ class Loop {
                                  read_b_ + 4 * (k * B::kRow + q * Config::kPartStepN));
   }
 
-  // The stores and global loads of a round, in the last step but one.
+  // The stores and global loads of a round, in the last step but one; with two halves the loads are
+  // in the last step.
   __device__ void move_tiles(int k, int slot) {
-    constexpr int kMoves = A::kMoves + B::kMoves;
-    constexpr int kGap = Config::kSpread ? kM * kN / (kMoves + 1) : 1;
+    const bool exists = rounds_left_ > kHalves + 1, more = rounds_left_ > kHalves + 2;
+    if (kHalves == 1 && k == kSteps - 2) {
+      spread<A::kMoves, B::kMoves>(slot, [&](auto& feed, int i) { feed.move(i, exists, more); });
+    }
+    if (kHalves == 2 && k == kSteps - 2) {
+      spread<A::kStores, B::kStores>(slot, [](auto& feed, int i) { feed.store_one(i); });
+    }
+    if (kHalves == 2 && k == kSteps - 1) {
+      spread<A::kLoads, B::kLoads>(
+          slot, [&](auto& feed, int i) { feed.load_one(i, exists, more); });
+    }
+  }
+
+  // f(feed, i) for i < kOfA of A's feed and then for i < kOfB of B's, spread over the slots of a step.
+  template <int kOfA, int kOfB, typename F>
+  __device__ void spread(int slot, F f) {
+    constexpr int kGap = Config::kSpread ? kM * kN / (kOfA + kOfB + 1) : 1;
     static_assert(kGap > 0, "more moves than FFMA");
-    const int move = slot / kGap;
-    if (k != kSteps - 2 || slot % kGap != kGap / 2 || move >= kMoves) return;
-    const bool half = kHalves == 2 && !second_half_;  // of the tile that is loaded
-    const bool exists = rounds_left_ > kHalves + 1, has_next = rounds_left_ > kHalves + 2;
-    if (move < A::kMoves) {
-      feed_a_.move(move, half, exists, has_next);
+    const int i = slot / kGap;
+    if (slot % kGap != kGap / 2 || i >= kOfA + kOfB) return;
+    if (i < kOfA) {
+      f(feed_a_, i);
     } else {
-      feed_b_.move(move - A::kMoves, half, exists, has_next);
+      f(feed_b_, i - kOfA);
     }
   }
 

@@ -24,11 +24,13 @@ class OperandFeed {
   static constexpr int kLines = kAlongK ? kExtent : kBlockK;  // of memory; a tile's part of each is
   static constexpr int kVectors = (kAlongK ? kBlockK : kExtent) / 4;  // so many vectors
   static constexpr int kLineStep = Config::kNumThreads / kVectors;    // between a thread's loads
-  static constexpr int kLoads = kLines / kLineStep / kHalves;
   static_assert(Config::kNumThreads % kVectors == 0, "threads would straddle lines");
   static_assert(kLines % (kLineStep * kHalves) == 0, "the last load would leave the tile");
 
  public:
+  static constexpr int kLoads = kLines / kLineStep / kHalves;
+  static constexpr int kStoresPerLoad = kAlongK ? 4 : 1;
+  static constexpr int kStores = kLoads * kStoresPerLoad;
   // Stores of 4 rows apart fall into different banks: padding moves the k of a vector from those of
   // the next by 16 banks, and more than two vectors a line are spread by `swizzle`.
   static constexpr int kRow = kExtent + (kAlongK ? 4 : 0);
@@ -36,10 +38,10 @@ class OperandFeed {
   static constexpr __device__ int swizzle(int k) { return kAlongK ? k / 8 * (128 / kBlockK) : 0; }
   static_assert(!kAlongK || kLineStep % 32 == 0, "the swizzle permutes words in groups of 32");
   // From a half of the tile to the other, words: of what is stored in a round.
-  static constexpr int kHalfStored = kAlongK ? kExtent / 2 : kBlockK / 2 * kRow;
+  static constexpr int kHalfStored = kLineStep * (kAlongK ? 1 : kRow);
 
   // For each load: its stores, and then the load that follows it.
-  static constexpr int kMovesPerLoad = kAlongK ? 5 : 2;
+  static constexpr int kMovesPerLoad = kStoresPerLoad + 1;
   static constexpr int kMoves = kLoads * kMovesPerLoad;
 
   // Tiles from (x, k) on of an operand with `extent` rows of op(A) or columns of op(B), to a tile
@@ -58,10 +60,10 @@ class OperandFeed {
     };
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
-      const std::int64_t first = offset(line_ + i * kLineStep);
-      const std::int64_t second = offset(line_ + (kLoads + i) * kLineStep);
+      const std::int64_t first = offset(line(0, i));
+      const std::int64_t second = offset(line(1, i));
       at_[i] = static_cast<Offset>(first / kUnit);
-      if constexpr (kHalves == 2) to_second_[i] = static_cast<Offset>((second - first) / kUnit);
+      if constexpr (kHalves == 2) step_[i] = static_cast<Offset>((second - first) / kUnit);
     }
     const int to = kAlongK ? col_ * kRow + (line_ ^ swizzle(col_)) : line_ * kRow + col_;
     to_ = smem + 4 * static_cast<unsigned>(to);
@@ -71,9 +73,9 @@ class OperandFeed {
   __device__ void load_first(int half, int k_valid) {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
-      const int k = kAlongK ? col_ : line_ + (half * kLoads + i) * kLineStep;
+      const int k = kAlongK ? col_ : line(half, i);
       const int valid = kAlongK ? k_valid - k : k < k_valid ? cols_left_ : 0;
-      registers_[i] = read(at_[i] + (half == 0 ? 0 : to_second_[i]), valid);
+      registers_[i] = read(at_[i] + (half == 0 ? 0 : step_[i]), valid);
     }
   }
 
@@ -83,29 +85,55 @@ class OperandFeed {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
       at_[i] = has_second ? at_[i] + (kAlongK ? k_valid / kUnit : k_valid * ld_) : 0;
-      if (kHalves == 2 && !has_second) to_second_[i] = 0;
+      if (kHalves == 2 && !has_second) step_[i] = 0;
     }
   }
 
-  // Loads half `half` of a tile that `exists`, and goes to the half that follows it, if `more`.
-  __device__ void load(bool half, bool exists, bool more) {
+  // Loads the half that is next, if it `exists`, and goes to the one that follows it, if `more`.
+  __device__ void load(bool exists, bool more) {
 #pragma unroll
-    for (int i = 0; i < kLoads; ++i) load_one(i, half, exists, more);
+    for (int i = 0; i < kLoads; ++i) load_one(i, exists, more);
   }
 
   __device__ void store() {
 #pragma unroll
-    for (int move = 0; move < kMoves; ++move) {
-      if (move % kMovesPerLoad != kMovesPerLoad - 1) store_one(move);
-    }
+    for (int i = 0; i < kStores; ++i) store_one(i);
   }
 
   // Stores what was loaded, and loads what follows it, in kMoves instructions.
-  __device__ void move(int move, bool half, bool exists, bool more) {
+  __device__ void move(int move, bool exists, bool more) {
     if (move % kMovesPerLoad == kMovesPerLoad - 1) {
-      load_one(move / kMovesPerLoad, half, exists, more);
+      load_one(move / kMovesPerLoad, exists, more);
     } else {
-      store_one(move);
+      store_one(move / kMovesPerLoad * kStoresPerLoad + move % kMovesPerLoad);
+    }
+  }
+
+  // Load number i of a half.
+  __device__ void load_one(int i, bool exists, bool more) {
+    const Offset tile = kAlongK ? kBlockK / kUnit : static_cast<Offset>(kBlockK * ld_);
+    const Offset step = kHalves == 1 ? tile : step_[i];
+    if constexpr (kVector) {
+      device::ordered::load_global(registers_[i], data_, at_[i]);
+      device::ordered::add(at_[i], more ? step : 0);
+    } else {
+      if (exists) registers_[i] = read(at_[i], kAlongK ? 4 : cols_left_);
+      if (more) at_[i] += step;
+    }
+    if constexpr (kHalves == 2) step_[i] = tile - step;
+  }
+
+  // Store number `store` of a half.
+  __device__ void store_one(int store) {
+    const int i = store / kStoresPerLoad, word = store % kStoresPerLoad;
+    const float4& v = registers_[i];
+    if constexpr (kAlongK) {
+      device::ordered::store_shared(to_ + 4 * (word * kRow + line(0, i) - line_), word == 0   ? v.x
+                                                                             : word == 1 ? v.y
+                                                                             : word == 2 ? v.z
+                                                                                         : v.w);
+    } else {
+      device::ordered::store_shared(to_ + 4 * (line(0, i) - line_) * kRow, v);
     }
   }
 
@@ -118,39 +146,17 @@ class OperandFeed {
   using Offset = std::conditional_t<kVector, unsigned, std::int64_t>;
   static constexpr int kUnit = kVector ? 4 : 1;
 
+  // Load number i of a half takes a vector of this line.
+  __device__ int line(int half, int i) const { return line_ + (i * kHalves + half) * kLineStep; }
+
   __device__ float4 read(Offset at, int valid) const {
     return load4<kVector>(data_ + std::int64_t{at} * kUnit, 0, valid);
   }
 
-  __device__ void load_one(int i, bool half, bool exists, bool more) {
-    const Offset tile = kAlongK ? kBlockK / kUnit : static_cast<Offset>(kBlockK * ld_);
-    const Offset step = kHalves == 1 ? tile : half ? tile - to_second_[i] : to_second_[i];
-    if constexpr (kVector) {
-      device::ordered::load_global(registers_[i], data_, at_[i]);
-      device::ordered::add(at_[i], more ? step : 0);
-    } else {
-      if (exists) registers_[i] = read(at_[i], kAlongK ? 4 : cols_left_);
-      if (more) at_[i] += step;
-    }
-  }
-
-  __device__ void store_one(int move) {
-    const int i = move / kMovesPerLoad, word = move % kMovesPerLoad;
-    const float4& v = registers_[i];
-    if constexpr (kAlongK) {
-      device::ordered::store_shared(to_ + 4 * (word * kRow + i * kLineStep), word == 0   ? v.x
-                                                                             : word == 1 ? v.y
-                                                                             : word == 2 ? v.z
-                                                                                         : v.w);
-    } else {
-      device::ordered::store_shared(to_ + 4 * (i * kLineStep * kRow), v);
-    }
-  }
-
   const float* data_;
   Offset ld_;
-  Offset at_[kLoads];         // of the next load
-  Offset to_second_[kLoads];  // from there in half 0 to the same in half 1
+  Offset at_[kLoads];    // of the next load
+  Offset step_[kLoads];  // with two halves: from there to the load after it
   int line_, col_, cols_left_;
   device::SharedAddress to_;  // of the next store
   float4 registers_[kLoads];
