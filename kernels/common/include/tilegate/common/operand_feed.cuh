@@ -13,7 +13,8 @@ namespace tilegate {
 // A tile is kExtent rows of op(A), or columns of op(B), and kBlockK steps along k: elements (x, k).
 // kAlongK: neighbours in k are neighbours in memory, (x, k) is at data[x·ld + k] and is stored
 // transposed; otherwise it is at data[k·ld + x]. In shared memory a row holds the kExtent elements
-// of one k. With two halves a thread loads and stores half of its share in a round of the loop.
+// of one k. With two halves a thread loads and stores every other line of its share in a round of
+// the loop, and the others in the next one.
 //
 // No load of the loop needs a guard: x outside is clamped to the last x inside, whose results
 // nobody stores; the k tile that may be partial is the first one, which is filled with zeros; and
@@ -60,8 +61,8 @@ class OperandFeed {
     };
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
-      const std::int64_t first = offset(line(0, i));
-      const std::int64_t second = offset(line(1, i));
+      const std::int64_t first = offset(line_ + lines_to(0, i));
+      const std::int64_t second = offset(line_ + lines_to(1, i));
       at_[i] = static_cast<Offset>(first / kUnit);
       if constexpr (kHalves == 2) step_[i] = static_cast<Offset>((second - first) / kUnit);
     }
@@ -73,7 +74,7 @@ class OperandFeed {
   __device__ void load_first(int half, int k_valid) {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
-      const int k = kAlongK ? col_ : line(half, i);
+      const int k = kAlongK ? col_ : line_ + lines_to(half, i);
       const int valid = kAlongK ? k_valid - k : k < k_valid ? cols_left_ : 0;
       registers_[i] = read(at_[i] + (half == 0 ? 0 : step_[i]), valid);
     }
@@ -128,12 +129,10 @@ class OperandFeed {
     const int i = store / kStoresPerLoad, word = store % kStoresPerLoad;
     const float4& v = registers_[i];
     if constexpr (kAlongK) {
-      device::ordered::store_shared(to_ + 4 * (word * kRow + line(0, i) - line_), word == 0   ? v.x
-                                                                             : word == 1 ? v.y
-                                                                             : word == 2 ? v.z
-                                                                                         : v.w);
+      const float value = word == 0 ? v.x : word == 1 ? v.y : word == 2 ? v.z : v.w;
+      device::ordered::store_shared(to_ + 4 * (word * kRow + lines_to(0, i)), value);
     } else {
-      device::ordered::store_shared(to_ + 4 * (line(0, i) - line_) * kRow, v);
+      device::ordered::store_shared(to_ + 4 * (lines_to(0, i) * kRow), v);
     }
   }
 
@@ -146,8 +145,10 @@ class OperandFeed {
   using Offset = std::conditional_t<kVector, unsigned, std::int64_t>;
   static constexpr int kUnit = kVector ? 4 : 1;
 
-  // Load number i of a half takes a vector of this line.
-  __device__ int line(int half, int i) const { return line_ + (i * kHalves + half) * kLineStep; }
+  // From a thread's first line to that of load number i of a half.
+  static constexpr __device__ int lines_to(int half, int i) {
+    return (i * kHalves + half) * kLineStep;
+  }
 
   __device__ float4 read(Offset at, int valid) const {
     return load4<kVector>(data_ + std::int64_t{at} * kUnit, 0, valid);
