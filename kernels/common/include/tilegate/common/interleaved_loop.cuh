@@ -1,7 +1,7 @@
 // The interleaved main loop: every instruction stands where the source puts it. Between the FFMA of
 // each k step, evenly spread, are the shared loads of the next one; in the last step but one also
-// the stores of the next tile and the global loads of the tile after it, which have a whole round
-// to arrive.
+// the stores of the next tile, and there or in the last step the global loads of the tile after it,
+// which have nearly a whole round to arrive.
 //
 // A round is 8 k steps of a thread: its slice of a k tile, or a half of it.
 #pragma once
@@ -125,8 +125,8 @@ class Loop {
 #pragma unroll
     for (int slot = 0; slot < kM * kN; ++slot) {
       // A serpentine: each FFMA shares an operand with the one before it. With two halves it begins
-      // with the last column: in the other order ptxas puts the two sources that an FFMA has for
-      // itself into one bank of registers, for one FFMA in twenty.
+      // with the last column; in the other order ptxas (CUDA 13.0) puts the other two operands of
+      // 49 FFMA into one bank of registers.
       const int i = slot / kN;
       const int j = i % 2 == kHalves - 1 ? slot % kN : kN - 1 - slot % kN;
       if (k == kSteps - 1 && slot == kN) turn();
@@ -165,12 +165,12 @@ class Loop {
       spread<A::kStores, B::kStores>(slot, [](auto& feed, int i) { feed.store_one(i); });
     }
     if (kHalves == 2 && k == kSteps - 1) {
-      spread<A::kLoads, B::kLoads>(
-          slot, [&](auto& feed, int i) { feed.load_one(i, exists, more); });
+      spread<A::kLoads, B::kLoads>(slot,
+                                   [&](auto& feed, int i) { feed.load_one(i, exists, more); });
     }
   }
 
-  // f(feed, i) for i < kOfA of A's feed and then for i < kOfB of B's, spread over the slots of a step.
+  // f(feed, i) for i < kOfA of A's feed, then for i < kOfB of B's, spread over a step.
   template <int kOfA, int kOfB, typename F>
   __device__ void spread(int slot, F f) {
     constexpr int kGap = Config::kSpread ? kM * kN / (kOfA + kOfB + 1) : 1;
