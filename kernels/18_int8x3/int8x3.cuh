@@ -35,19 +35,22 @@ constexpr std::int64_t kLeastK = 128;
 struct Form {
   const char* name;
   int block_n;
+  unsigned cluster;  // blocks that share rows of A
   bool by_warps;
   double chunk_seconds;
   Status (*enqueue)(const Launches& launches, const KernelArgs& args, Stream stream);
 };
-constexpr Form kForms[] = {{"128x128", 128, false, 0.45e-6, enqueue_multiply<Tiles<128, 6>>},
-                           {"128x64", 64, false, 0.26e-6, enqueue_multiply<Tiles<64, 6>>},
-                           {"128x64warps", kWarpsN, true, 0.7e-6, enqueue_multiply_warps}};
+constexpr Form kForms[] = {
+    {"128x128", 128, 1, false, 0.45e-6, enqueue_multiply<Tiles<128, 6>, 1>},
+    {"128x128pairs", 128, 2, false, 0.44e-6, enqueue_multiply<Tiles<128, 6>, 2>},
+    {"128x64", 64, 1, false, 0.26e-6, enqueue_multiply<Tiles<64, 6>, 1>},
+    {"128x64warps", kWarpsN, 1, true, 0.7e-6, enqueue_multiply_warps}};
 
-inline double seconds(const Form& form, const MultiplyArgs& more, const Problem& problem,
+inline double seconds(const Form& form, const Launches& launches, const Problem& problem,
                       const Device& device) {
-  const double tiles =
-      static_cast<double>(more.six.count * more.cluster) * static_cast<double>(problem.batch);
-  const double multiply = std::ceil(tiles / device.multiprocessors) *
+  const MultiplyArgs& more = launches.more;
+  const double tiles = static_cast<double>(more.six.count) * static_cast<double>(problem.batch);
+  const double multiply = std::ceil(tiles / (device.multiprocessors / form.cluster)) *
                           (static_cast<double>(more.a.chunks_k) * form.chunk_seconds + 3e-6);
   return multiply + split_seconds(problem, 2.4e-12);
 }
@@ -58,10 +61,9 @@ inline Launches launches_of(const Form& form, const Problem& problem, const Devi
   const int rows = workspace.form.rows;
   Launches launches{workspace, split_job(problem, Operand::kA, workspace.a, rows),
                     split_job(problem, Operand::kB, workspace.b, rows),
-                    multiply_args(problem, device, workspace, form.block_n, least), 0};
-  const MultiplyArgs& more = launches.more;
-  launches.blocks = more.cluster * std::min<std::int64_t>(problem.batch * more.six.count,
-                                                          device.multiprocessors / more.cluster);
+                    multiply_args(problem, workspace, form.block_n, form.cluster, least)};
+  launches.blocks = form.cluster * std::min<std::int64_t>(problem.batch * launches.more.six.count,
+                                                          device.multiprocessors / form.cluster);
   return launches;
 }
 
@@ -78,7 +80,7 @@ inline Candidate candidate(const Form& form, const Problem& problem, const Devic
                  if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
                  return multiply(launches, args, stream);
                }},
-          seconds(form, launches.more, problem, device)};
+          seconds(form, launches, problem, device)};
 }
 
 // Whether the device has wgmma, clusters and bulk copies; the executor has.
@@ -100,6 +102,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   if (problem.shape.k < kLeastK) return {plain_candidate(problem, warpgroups)};
   std::vector<Candidate> all;
   for (const Form& form : kForms) {
+    if (static_cast<unsigned>(device.multiprocessors) < form.cluster) continue;
     if (form.by_warps || warpgroups) all.push_back(candidate(form, problem, device, kLeast));
   }
   return all;
@@ -110,7 +113,8 @@ inline Status setup() {
     return s;
   }
   if (!has_warpgroups(device::current())) return {};
-  for (auto* kernel : {multiply<Tiles<128, 6>>, multiply<Tiles<64, 6>>}) {
+  for (auto* kernel :
+       {multiply<Tiles<128, 6>, 1>, multiply<Tiles<128, 6>, 2>, multiply<Tiles<64, 6>, 1>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
   }
   constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>),

@@ -71,20 +71,15 @@ struct Workspace {
   }
 };
 
-// All but the addresses. `block_n`: columns of a tile of six products.
-inline MultiplyArgs multiply_args(const Problem& problem, const Device& device,
-                                  const Workspace& workspace, int block_n, Path least) {
+// All but the addresses. `block_n`: columns of a tile of six products; `cluster`: blocks that have
+// tiles beside each other.
+inline MultiplyArgs multiply_args(const Problem& problem, const Workspace& workspace, int block_n,
+                                  unsigned cluster, Path least) {
   const auto blocks = [&](const Planes& p) {
     return static_cast<unsigned>(p.products * p.rows() / workspace.form.rows);
   };
   const auto [m, n, k] = problem.shape;
-  // Where there are many tiles, pairs of blocks share the columns of B: less moves from L2.
-  const std::int64_t tiles = problem.batch * ceil_div(m, kBlockM) * ceil_div(n, block_n);
-  const unsigned cluster = !workspace.form.is_for_any &&
-                                   tiles >= 16 * std::int64_t{device.multiprocessors} && m > kBlockM
-                               ? 2
-                               : 1;
-  const int rows = static_cast<int>(cluster) * kBlockM;
+  const int tiles = static_cast<int>(cluster);
   return {.a = workspace.a,
           .b = workspace.b,
           .widths_a = blocks(workspace.a),
@@ -94,9 +89,8 @@ inline MultiplyArgs multiply_args(const Problem& problem, const Device& device,
           .least = least,
           .summed = summed_in_fp32(problem),
           .pairs = allows_pairs_of_c(problem),
-          .cluster = cluster,
-          .six = TileOrder(problem.shape, rows, block_n),
-          .eight = TileOrder(problem.shape, rows, Eight::kBlockN),
+          .six = TileOrder(problem.shape, kBlockM, tiles * block_n),
+          .eight = TileOrder(problem.shape, kBlockM, tiles * Eight::kBlockN),
           .fp32 = fp32_args(problem)};
 }
 
@@ -171,7 +165,7 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
   return {};
 }
 
-template <typename Six>
+template <typename Six, unsigned kCluster>
 Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream stream) {
   return enqueue_multiply(launches, args, stream,
                           {.kernel = "multiply digits",
@@ -179,8 +173,8 @@ Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream
                            .threads_x = kNumThreads,
                            .shared_bytes = sizeof(MultiplyStorage),
                            .overlaps_previous = true,
-                           .cluster = launches.more.cluster},
-                          multiply<Six>);
+                           .cluster = kCluster},
+                          multiply<Six, kCluster>);
 }
 
 inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs& args,

@@ -32,8 +32,8 @@ template <int kN, int kProducts>
 struct Tiles {
   static constexpr int kBlockN = kN;
   static constexpr int kLevels = kProducts == 6 ? 3 : 4;
-  static constexpr int kPlaneBytesB = kN * kChunkK;
-  static constexpr int kStageBytes = kChunkBytes + kPlanes * kPlaneBytesB;
+  static constexpr int kBytesB = kN * kRowBytes;  // of a stage
+  static constexpr int kStageBytes = kBlockM * kRowBytes + kBytesB;
   static constexpr int kStages = kRingBytes / kStageBytes;
   static_assert(kChunkRows % kN == 0, "a tile's columns are in one chunk");
   static_assert(kStages <= kMaxStages && kStageBytes % 1024 == 0);
@@ -69,8 +69,7 @@ struct MultiplyArgs {
   float summed = 0.0F;                       // k in one sum of FP32, to be as accurate as which
   std::int64_t first_chunk = 0, chunks = 0;  // of K
   bool pairs = false;                        // two neighbours of C are an aligned vector
-  unsigned cluster = 1;                      // blocks that share columns of B
-  TileOrder six, eight;                      // of their tiles, a cluster's counted as one
+  TileOrder six, eight;                      // of their tiles, a pair of blocks' counted as one
   Fp32Args fp32;
 };
 

@@ -19,10 +19,9 @@
 namespace tilegate::int8x3 {
 
 constexpr int kWarpsThreads = 256;
-constexpr int kWarpTile = 32;                    // rows, and columns, of a warp
-constexpr int kWarpsN = 2 * kWarpTile;           // columns of a block's tile, of kBlockM rows
-constexpr int kWarpsPlaneB = kWarpsN * kChunkK;  // bytes
-constexpr int kWarpsStageBytes = kChunkBytes + kPlanes * kWarpsPlaneB;
+constexpr int kWarpTile = 32;           // rows, and columns, of a warp
+constexpr int kWarpsN = 2 * kWarpTile;  // columns of a block's tile, of kBlockM rows
+constexpr int kWarpsStageBytes = (kBlockM + kWarpsN) * kRowBytes;
 constexpr int kWarpsStages = 3;
 static_assert(kWarpsThreads / 32 * kWarpTile * kWarpTile == kBlockM * kWarpsN);
 static_assert(kWarpsThreads == kFp32Threads && kWarpsN == Eight::kBlockN);
@@ -52,9 +51,9 @@ __device__ inline void copy_stage(const std::byte* a, const std::byte* b, std::b
        at += kWarpsThreads * kPiece) {
     copy(stage + at, a + at);
   }
-  for (int at = static_cast<int>(threadIdx.x) * kPiece; at < kPlanes * kWarpsPlaneB;
+  for (int at = static_cast<int>(threadIdx.x) * kPiece; at < kWarpsN * kRowBytes;
        at += kWarpsThreads * kPiece) {
-    copy(stage + kChunkBytes + at, b + at / kWarpsPlaneB * kPlaneBytes + at % kWarpsPlaneB);
+    copy(stage + kChunkBytes + at, b + at);
   }
 }
 
@@ -66,15 +65,15 @@ __device__ void multiply_stage_by_warp(const std::byte* stage, int row, int col,
   std::uint32_t a[kPlanes][2][4], b[kPlanes][2][4];
 #pragma unroll
   for (int plane = 0; plane < kPlanes; ++plane) {
-    const std::byte* from_a = stage + plane * kPlaneBytes;
-    const std::byte* from_b = stage + kChunkBytes + plane * kWarpsPlaneB;
+    const std::byte* from_a = stage + plane * kNextPlane;
+    const std::byte* from_b = stage + kChunkBytes + plane * kNextPlane;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       device::load_matrices(a[plane][i],
-                            from_a + offset_in_plane(row + 16 * i + lane % 16, lane / 16));
+                            from_a + offset_in_chunk(row + 16 * i + lane % 16, lane / 16));
       device::load_matrices(
           b[plane][i],
-          from_b + offset_in_plane(col + 16 * i + lane / 16 * 8 + lane % 8, lane / 8 % 2));
+          from_b + offset_in_chunk(col + 16 * i + lane / 16 * 8 + lane % 8, lane / 8 % 2));
     }
   }
 #pragma unroll
@@ -106,7 +105,7 @@ __device__ void multiply_tile_by_warps(const KernelArgs& args, const MultiplyArg
   const std::byte* a = more.planes_a + more.a.chunk(tile.product, tile.row, more.first_chunk);
   const std::byte* b = more.planes_b +
                        more.b.chunk(tile.product, first_col / kChunkRows, more.first_chunk) +
-                       first_col % kChunkRows * kChunkK;
+                       first_col % kChunkRows * kRowBytes;
   __syncthreads();  // the stages and the steps of the tile before have been read
   if (thread < kBlockM) {
     smem.row[thread] = more.steps_a[more.a.own(tile.product) * more.a.rows() + first_row + thread];

@@ -23,9 +23,10 @@ struct StepShare {
   __device__ StepShare(const MultiplyArgs& more, const TileOrder::Tile& tile, int warpgroup,
                        int thread) {
     const float* rows = more.steps_a + more.a.own(tile.product) * more.a.rows() +
-                        more.a.inside(tile.row) * kBlockM + warpgroup * (kBlockM / 2);
+                        std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2);
+    const std::int64_t first_col = std::int64_t{tile.col} * T::kBlockN;
     const float* cols = more.steps_b + more.b.own(tile.product) * more.b.rows() +
-                        std::int64_t{tile.col} * T::kBlockN;
+                        more.b.inside(first_col / kChunkRows) * kChunkRows + first_col % kChunkRows;
     if (thread < kBlockM / 2) row = rows[thread];
     if (thread < T::kBlockN) col = cols[thread];
   }

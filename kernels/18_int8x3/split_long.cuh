@@ -163,7 +163,7 @@ __device__ inline void store_digits(const float (&v)[4], const Scale& scale, std
   for (int i = 0; i < 4; ++i) biased[i] = biased_digits(integer_of(v[i], scale));
 #pragma unroll
   for (int plane = 0; plane < kPlanes; ++plane) {
-    *reinterpret_cast<std::uint32_t*>(to + plane * kPlaneBytes) = pack_digits(biased, plane);
+    *reinterpret_cast<std::uint32_t*>(to + plane * kNextPlane) = pack_digits(biased, plane);
   }
 }
 
@@ -183,7 +183,7 @@ __device__ void store_units(const Part& part, const UnitShare<Config, kAlongK>& 
 #pragma unroll
   for (int i = 0; i < kPer; ++i) {
     const Scale scale = smem.scale[share.row + i];
-    std::byte* to = planes + offset_in_plane(row + i, share.k % kChunkK / kPiece);
+    std::byte* to = planes + offset_in_chunk(row + i, share.k % kChunkK / kPiece);
 #pragma unroll
     for (int unit = 0; unit < kUnits; unit += kPer) {
       const float4* u = &units[unit];

@@ -62,7 +62,7 @@ __device__ inline void store_piece(const float (&v)[kPiece], const Scale& scale,
     float words[kPiece / 4];  // bits in, bits out: vectors are of floats
 #pragma unroll
     for (int i = 0; i < kPiece / 4; ++i) words[i] = float_of(pack_digits(biased[i], plane));
-    device::store_vector(reinterpret_cast<float*>(to + plane * kPlaneBytes),
+    device::store_vector(reinterpret_cast<float*>(to + plane * kNextPlane),
                          make_float4(words[0], words[1], words[2], words[3]));
   }
 }
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
 
   const Scale scale = smem.scale[row];
   std::byte* planes = place.planes + job.planes.chunk(product, first_row / kChunkRows, 0) +
-                      offset_in_plane(static_cast<int>(first_row % kChunkRows) + row,
+                      offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row,
                                       static_cast<int>(first_k % kChunkK) / kPiece);
   for (bool is_latest = true; turn > 0; is_latest = false) {
     --turn;

@@ -32,14 +32,16 @@ TEST_F(Products, AreThoseOfTheModelInEveryForm) {
     for (const Op op_b : {Op::kN, Op::kT}) {
       for (const Shape& shape : {Shape{131, 67, 132}, Shape{20, 140, 128}}) {
         const Operation operation(Problem::dense(shape, op_a, op_b));
-        for (const char* configuration : {"128x128", "128x64"}) {
+        for (const char* configuration : {"128x128", "128x128pairs", "128x64"}) {
           const Result six = run(stage, operation, configuration);
           EXPECT_EQ(six.decision, 6);
           expect_same_bits(six.c, model(operation.problem, operation.a, operation.b, 6));
         }
-        const Result more = run(eight(), operation);
-        EXPECT_EQ(more.decision, 8);
-        expect_same_bits(more.c, model(operation.problem, operation.a, operation.b, 8));
+        for (const char* configuration : {"128x128pairs", "128x64"}) {
+          const Result more = run(eight(), operation, configuration);
+          EXPECT_EQ(more.decision, 8);
+          expect_same_bits(more.c, model(operation.problem, operation.a, operation.b, 8));
+        }
       }
     }
   }
@@ -75,11 +77,11 @@ TEST_F(Products, AreThoseOfTheModelInClusters) {
   }
 }
 
-// So many tiles that pairs of blocks share the columns of B, the last pair with one tile inside C.
-TEST_F(Products, AreThoseOfTheModelInPairsOfBlocks) {
+// More tiles than blocks, which go from one to the next.
+TEST_F(Products, AreThoseOfTheModelInManyTiles) {
   const Operation operation(
-      Problem::dense({260, 3, 128}, Op::kN, Op::kN, 6 * device::current().multiprocessors));
-  for (const char* configuration : {"128x128", "128x64"}) {
+      Problem::dense({260, 3, 128}, Op::kN, Op::kN, device::current().multiprocessors));
+  for (const char* configuration : {"128x128pairs", "128x64"}) {
     expect_same_bits(run(stage, operation, configuration).c,
                      model(operation.problem, operation.a, operation.b, 6));
   }
@@ -92,10 +94,12 @@ TEST_F(Products, SplitKBeforeSumsOverflow) {
   for (std::vector<float>* values : {&operation.a, &operation.b}) {
     std::fill(values->begin(), values->end(), -0.7F);
   }
-  const Result result = run(stage, operation);
-  EXPECT_EQ(result.decision, 6);
-  const double each = operation.a[0] * static_cast<double>(operation.b[0]);
-  EXPECT_NEAR(result.c[0], each * k, 2e-7 * each * k);
+  for (const char* configuration : {"128x64", "128x64warps"}) {
+    const Result result = run(stage, operation, configuration);
+    EXPECT_EQ(result.decision, 6);
+    const double each = operation.a[0] * static_cast<double>(operation.b[0]);
+    EXPECT_NEAR(result.c[0], each * k, 2e-7 * each * k) << configuration;
+  }
 }
 
 TEST_F(Products, OfARowDoNotDependOnOtherRows) {

@@ -55,7 +55,7 @@ TEST(Warps, AreTakenWhereThereAreNoWarpgroups) {
                         .compute_capability = capability,
                         .multiprocessors = 132};
     const std::string taken = stage.plan(problem, device).configuration();
-    EXPECT_EQ(taken, capability == 90 ? "128x128" : kWarps) << capability;
+    EXPECT_EQ(taken, capability == 90 ? "128x128pairs" : kWarps) << capability;
   }
 }
 

@@ -27,9 +27,10 @@ void check_inside(Executor& executor, const MatrixTile& tile, unsigned rows, con
 
 // All but the tiles.
 std::uint64_t kind_of(const MatrixProduct& product) {
-  return std::uint64_t{product.n} << 8 | static_cast<unsigned>(product.type) << 3 |
-         static_cast<unsigned>(product.major_a) << 2 | static_cast<unsigned>(product.major_b) << 1 |
-         (product.adds ? 1 : 0);
+  const unsigned in_registers = product.registers_of_a == nullptr ? 0 : 1;
+  return std::uint64_t{product.n} << 8 | in_registers << 7 |
+         static_cast<unsigned>(product.type) << 3 | static_cast<unsigned>(product.major_a) << 2 |
+         static_cast<unsigned>(product.major_b) << 1 | (product.adds ? 1 : 0);
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ void Multiplications::start(Executor& executor, void* acc, const MatrixProduct& 
                   " without warpgroup_arrive() since the thread last had the accumulators");
   }
   if (number % kWarpgroupSize == 0) {
-    check_inside(executor, a, kRowsOfA, "a", site);
+    if (product.registers_of_a == nullptr) check_inside(executor, a, kRowsOfA, "a", site);
     check_inside(executor, b, n, "b", site);
   }
   for (const std::uint64_t value : {product.a, product.b, kind_of(product)}) {
@@ -58,12 +59,17 @@ void Multiplications::start(Executor& executor, void* acc, const MatrixProduct& 
   take(executor, registers, n, site);
   if (observer::kIsObserved && number % kWarpSize == 0) {
     const unsigned first_row = number % kWarpgroupSize / kWarpSize * kRowsOfWarp;
-    observe(executor, a, first_row, kRowsOfWarp, site);
+    const unsigned rows_of_a = product.registers_of_a == nullptr ? kRowsOfA : 0;
+    if (rows_of_a != 0) observe(executor, a, first_row, kRowsOfWarp, site);
     observe(executor, b, 0, n, site);
     const bool is_first = number % kWarpgroupSize == 0;
-    observer::count_multiplication(is_first ? (kRowsOfA + n) * kBytesOfK : 0, site);
+    observer::count_multiplication(is_first ? (rows_of_a + n) * kBytesOfK : 0, site);
   }
-  running_.push_back({registers, started_, open_group_, site});
+  ShareOfA share_of_a{};
+  if (product.registers_of_a != nullptr) {
+    std::memcpy(share_of_a.data(), product.registers_of_a, sizeof(share_of_a));
+  }
+  running_.push_back({registers, started_, open_group_, site, product.registers_of_a, share_of_a});
   executor.warpgroup().start(executor, started_++, {product});
 }
 
@@ -100,6 +106,8 @@ void Multiplications::wait(Executor& executor, int pending_groups, const Site& s
   const auto pending = std::find_if_not(running_.begin(), running_.end(), is_covered);
   if (pending != running_.begin()) {
     executor.warpgroup().wait(executor, std::prev(pending)->number + 1, site);
+    std::for_each(running_.begin(), pending,
+                  [&](const Multiplication& m) { check_share_of_a(executor, m); });
   }
   std::erase_if(running_, is_covered);
   observer::finish_multiplications(executor.warpgroup_number(), std::max(first_pending, 0));
@@ -111,6 +119,16 @@ void Multiplications::wait(Executor& executor, int pending_groups, const Site& s
     return !is_used;
   });
   has_arrived_ = false;
+}
+
+void Multiplications::check_share_of_a(Executor& executor, const Multiplication& multiplication) {
+  const std::uint32_t* const now = multiplication.registers_of_a;
+  if (now == nullptr) return;
+  const auto written =
+      std::mismatch(multiplication.share_of_a.begin(), multiplication.share_of_a.end(), now).second;
+  if (written == now + multiplication.share_of_a.size()) return;
+  executor.fail("a[" + std::to_string(written - now) + "] of the warpgroup_mma at " +
+                to_string(multiplication.site) + " was written before its warpgroup_wait");
 }
 
 void Multiplications::give_back(Executor& executor, const Accumulators& accumulators) {
@@ -125,11 +143,15 @@ void Multiplications::give_back(Executor& executor, const Accumulators& accumula
               sizeof(kTaken) * accumulators.values.size());
 }
 
+const Multiplications::Multiplication& Multiplications::running(std::size_t number) const {
+  return *std::find_if(running_.begin(), running_.end(),
+                       [&](const auto& m) { return m.number == number; });
+}
+
 std::uint32_t* Multiplications::values_of(std::size_t number) {
-  const auto running = std::find_if(running_.begin(), running_.end(),
-                                    [&](const auto& m) { return m.number == number; });
+  const std::byte* const acc = running(number).acc;
   const auto taken = std::find_if(taken_.begin(), taken_.end(), [&](const auto& accumulators) {
-    return accumulators.registers == running->acc;
+    return accumulators.registers == acc;
   });
   return taken->values.data();
 }

@@ -1,6 +1,7 @@
 // A thread's part in the multiplications of its warpgroup: its accumulators, and what it waits for.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,8 @@ namespace tilegate::simt {
 class Executor;
 class MatrixTile;
 
+using ShareOfA = std::array<std::uint32_t, 4>;
+
 // Those of one thread.
 class Multiplications {
  public:
@@ -23,6 +26,8 @@ class Multiplications {
 
   // The accumulators of the thread's operation `number`, while it runs.
   std::uint32_t* values_of(std::size_t number);
+  // What it has of a, where that is in registers.
+  const ShareOfA& share_of_a(std::size_t number) const { return running(number).share_of_a; }
   // The start of one that the thread has not waited for.
   std::optional<Site> running_at() const {
     return running_.empty() ? std::nullopt : std::optional(running_.front().site);
@@ -36,6 +41,8 @@ class Multiplications {
     std::size_t number;
     int group;
     Site site;
+    const std::uint32_t* registers_of_a;  // or null
+    ShareOfA share_of_a;                  // what they held at the start
   };
   // Registers that belong to multiplications until a wait.
   struct Accumulators {
@@ -44,6 +51,8 @@ class Multiplications {
     Site site;
   };
 
+  const Multiplication& running(std::size_t number) const;
+  static void check_share_of_a(Executor& executor, const Multiplication& multiplication);
   void observe(Executor& executor, const MatrixTile& tile, unsigned first_row, unsigned rows,
                const Site& site) const;
   void take(Executor& executor, std::byte* acc, unsigned n, const Site& site);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "executor_impl.hpp"
 #include "matrix_tile.hpp"
@@ -22,6 +23,22 @@ std::vector<typename Arithmetic::Row> rows_of(const std::byte* shared, const Mat
 }
 
 }  // namespace
+
+// The rows of a, from the registers of all threads: thread t has the 4 bytes t % 4 of the first 16
+// of row t / 32 · 16 + t % 32 / 4, of 8 rows below, and of the last 16 of both.
+std::array<RowBytes, kRowsOfA> Warpgroup::rows_in_registers(Executor& executor,
+                                                            std::size_t number) {
+  std::array<RowBytes, kRowsOfA> rows{};
+  for (unsigned thread = 0; thread < kWarpgroupSize; ++thread) {
+    const ShareOfA& share = executor.warpgroup_thread(thread).multiplications.share_of_a(number);
+    const unsigned row = thread / kWarpSize * 16 + thread % kWarpSize / 4;
+    for (unsigned i = 0; i < share.size(); ++i) {
+      std::memcpy(&rows[row + i % 2 * 8][i / 2 * kPieceBytes + thread % 4 * sizeof(share[i])],
+                  &share[i], sizeof(share[i]));
+    }
+  }
+  return rows;
+}
 
 void Warpgroup::start(Executor& executor, std::size_t number, const Operation& operation) {
   if (number == operations_.size()) {
@@ -68,7 +85,14 @@ template <typename Arithmetic>
 void Warpgroup::compute_as(Executor& executor, std::size_t number) const {
   const MatrixProduct& product = operations_[number].product;
   const std::byte* const shared = executor.shared_memory(0);
-  const auto a = rows_of<Arithmetic>(shared, MatrixTile(product.a, product.major_a), kRowsOfA);
+  std::vector<typename Arithmetic::Row> a;
+  if (product.registers_of_a == nullptr) {
+    a = rows_of<Arithmetic>(shared, MatrixTile(product.a, product.major_a), kRowsOfA);
+  } else {
+    for (const RowBytes& row : rows_in_registers(executor, number)) {
+      a.push_back(Arithmetic::row(row));
+    }
+  }
   const auto b = rows_of<Arithmetic>(shared, MatrixTile(product.b, product.major_b), product.n);
   for (unsigned thread = 0; thread < kWarpgroupSize; ++thread) {
     std::uint32_t* values = executor.warpgroup_thread(thread).multiplications.values_of(number);

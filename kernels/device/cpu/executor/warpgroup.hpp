@@ -2,11 +2,14 @@
 // last thread has started it, and whichever thread waits for it knows that it is done.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
 #include <tilegate/device/async.cuh>
+
+#include "matrix_tile.hpp"
 
 namespace tilegate::simt {
 
@@ -30,6 +33,7 @@ class Warpgroup {
  private:
   void complete(Executor& executor, std::size_t count);
   void compute(Executor& executor, std::size_t number) const;
+  static std::array<RowBytes, kRowsOfA> rows_in_registers(Executor& executor, std::size_t number);
   template <typename Arithmetic>
   void compute_as(Executor& executor, std::size_t number) const;
 

@@ -54,6 +54,9 @@
 //                                  warpgroup holds columns 8j + t % 4 · 2 and the next, of rows
 //                                  t / 32 · 16 + t % 32 / 4 (acc[4j], acc[4j + 1]) and 8 rows below
 //                                  (acc[4j + 2], acc[4j + 3])
+//   warpgroup_mma_s8<N>(acc, a, b)  with a in registers, as load_matrices of warp_mma.cuh has the
+//                                  16×32 of the thread's warp; the thread may write a again only
+//                                  after the wait
 //   warpgroup_mma_f16<N>(acc, a, b, adds)   the same of floats: a: 64×16, b: N×16 of 16 bits, or
 //   warpgroup_mma_bf16<N>(acc, a, b, adds)  64×8 and N×8 of 32 bits, whose lowest 13 are ignored;
 //   warpgroup_mma_tf32<N>(acc, a, b, adds)  unless `adds`, acc = a·bᵀ. How sums are rounded:
@@ -62,8 +65,9 @@
 //   warpgroup_commit()             closes a group of multiplications
 //   warpgroup_wait<Pending>()      until at most the `Pending` youngest groups run; only then may
 //                                  the thread touch acc, or anyone overwrite what they read
-//   warpgroup_results(acc)         after that wait, before acc is read: no instruction, but the
-//                                  compiler may not read the registers earlier
+//   warpgroup_results(acc)         after that wait, before acc is read, or a written again: no
+//                                  instruction, but the compiler may neither read the registers
+//                                  earlier nor use them for something else
 #pragma once
 
 #include <cstdint>

@@ -18,6 +18,7 @@ struct MatrixProduct {
   device::MatrixDescriptor a, b;
   bool adds = true;  // to what the accumulators hold
   device::Major major_a = device::Major::kK, major_b = device::Major::kK;
+  const std::uint32_t* registers_of_a = nullptr;  // the thread's share, instead of a tile
 };
 
 }  // namespace tilegate::simt
@@ -176,6 +177,15 @@ void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], MatrixDescriptor a, MatrixDes
   simt::executor::warpgroup_mma(acc, {simt::MmaType::kS8, kN, a, b}, site);
 }
 
+template <int kN>
+void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], const std::uint32_t (&a)[4], MatrixDescriptor b,
+                      simt::Site site = simt::Site::current()) {
+  static_assert(kN == 8 || kN == 24 || (kN % 16 == 0 && kN >= 16 && kN <= 256),
+                "the widths that wgmma knows for int8");
+  simt::executor::warpgroup_mma(
+      acc, {.type = simt::MmaType::kS8, .n = kN, .a = {}, .b = b, .registers_of_a = a}, site);
+}
+
 template <int kN, Major kMajorA = Major::kK, Major kMajorB = Major::kK>
 void warpgroup_mma_f16(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
                        bool adds = true, simt::Site site = simt::Site::current()) {
@@ -206,6 +216,6 @@ void warpgroup_wait(simt::Site site = simt::Site::current()) {
 }
 
 template <typename T, int kSize>
-void warpgroup_results(T (&/*acc*/)[kSize]) {}
+void warpgroup_results(T (&/*registers*/)[kSize]) {}
 
 }  // namespace tilegate::device

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <tilegate/device/cuda/seam.cuh>
 
@@ -105,16 +106,18 @@ __device__ void warpgroup_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// Empty, but the compiler may not move a read of acc before it.
-template <int kSize>
-__device__ void warpgroup_results(std::int32_t (&acc)[kSize]) {
+// Empty, but the compiler may neither move a read of the registers before it, nor give them to
+// another value until then.
+template <typename T, int kSize>
+__device__ void warpgroup_results(T (&registers)[kSize]) {
 #pragma unroll
-  for (int i = 0; i < kSize; ++i) asm volatile("" : "+r"(acc[i])::"memory");
-}
-template <int kSize>
-__device__ void warpgroup_results(float (&acc)[kSize]) {
-#pragma unroll
-  for (int i = 0; i < kSize; ++i) asm volatile("" : "+f"(acc[i])::"memory");
+  for (int i = 0; i < kSize; ++i) {
+    if constexpr (std::is_same_v<T, float>) {
+      asm volatile("" : "+f"(registers[i])::"memory");
+    } else {
+      asm volatile("" : "+r"(registers[i])::"memory");
+    }
+  }
 }
 
 }  // namespace tilegate::device

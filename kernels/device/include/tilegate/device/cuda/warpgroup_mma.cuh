@@ -50,6 +50,23 @@ __device__ void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], MatrixDescriptor a
   }
 }
 
+template <int kN>
+__device__ void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], const std::uint32_t (&a)[4],
+                                 MatrixDescriptor b) {
+  static_assert(kN == 64 || kN == 128, "the widths that kernels use so far");
+  if constexpr (kN == 64) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 {" TILEGATE_PLACES_32
+                 "}, {%32, %33, %34, %35}, %36, 1;"
+                 : TILEGATE_REGISTERS_32("+r", acc)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  } else {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 {" TILEGATE_PLACES_64
+                 "}, {%64, %65, %66, %67}, %68, 1;"
+                 : TILEGATE_REGISTERS_64("+r", acc)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  }
+}
+
 // acc ← a·bᵀ, to which acc is added if `adds`. Nothing is negated; `majors`: the directions of a
 // and b, where the instruction leaves a choice.
 #define TILEGATE_FLOAT_MMA_64(types, majors)                                         \
