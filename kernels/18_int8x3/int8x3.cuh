@@ -42,16 +42,19 @@ struct Form {
 };
 constexpr Form kForms[] = {
     {"128x128", 128, 1, false, 0.45e-6, enqueue_multiply<Tiles<128, 6>, 1>},
-    {"128x128pairs", 128, 2, false, 0.44e-6, enqueue_multiply<Tiles<128, 6>, 2>},
+    {"128x128pairs", 128, 2, false, 0.446e-6, enqueue_multiply<Tiles<128, 6>, 2>},
     {"128x64", 64, 1, false, 0.26e-6, enqueue_multiply<Tiles<64, 6>, 1>},
     {"128x64warps", kWarpsN, 1, true, 0.7e-6, enqueue_multiply_warps}};
+
+constexpr double kPairs = 2.5e-6;  // seconds that pairs of blocks take to start and to end
 
 inline double seconds(const Form& form, const Launches& launches, const Problem& problem,
                       const Device& device) {
   const MultiplyArgs& more = launches.more;
   const double tiles = static_cast<double>(more.six.count) * static_cast<double>(problem.batch);
   const double multiply = std::ceil(tiles / (device.multiprocessors / form.cluster)) *
-                          (static_cast<double>(more.a.chunks_k) * form.chunk_seconds + 3e-6);
+                              (static_cast<double>(more.a.chunks_k) * form.chunk_seconds + 3e-6) +
+                          (form.cluster > 1 ? kPairs : 0.0);
   return multiply + split_seconds(problem, 2.4e-12);
 }
 

@@ -41,8 +41,9 @@ struct Part {
 
 template <typename Config>
 struct LongStorage {
-  Seen seen[Config::kRows][Config::kWarps];         // by warps
-  Seen by_blocks[Config::kRows][kMaxSplitCluster];  // of the cluster
+  Seen seen[Config::kRows][Config::kWarps];           // by warps
+  float4 by_blocks[Config::kRows][kMaxSplitCluster];  // of the cluster: Seen, and nothing
+  device::Barrier told;
   Scale scale[Config::kRows];
   float width[Config::kRows];
 };
@@ -122,9 +123,14 @@ __device__ void tell_cluster(Seen (&seen)[4], unsigned cluster, LongStorage<Conf
     Seen all;
 #pragma unroll
     for (int i = 0; i < kSeers; ++i) all.add(smem.seen[row][i]);
-    *device::cluster_peer(&smem.by_blocks[row][device::cluster_rank()], to) = all;
+    const float4 v = make_float4(all.largest, all.sum, float_of(all.bits), 0.0F);
+    if (cluster == 1) {
+      smem.by_blocks[row][0] = v;
+    } else {
+      device::store_remote(smem.by_blocks[row][device::cluster_rank()], v, smem.told, to);
+    }
   }
-  device::cluster_sync();  // what each block has seen is there
+  if (cluster == 1) __syncthreads();  // what the block has seen is there
 }
 
 // Every block of the cluster comes to the scales of all rows; the first stores them.
@@ -134,8 +140,13 @@ __device__ void settle_shared_rows(const Part& part, unsigned group, unsigned cl
   const int thread = static_cast<int>(threadIdx.x);
   const bool is_first = device::cluster_rank() == 0;
   if (thread < Config::kRows) {
+    if (cluster > 1) device::barrier_wait(smem.told, 0);
     Seen seen;
-    for (unsigned block = 0; block < cluster; ++block) seen.add(smem.by_blocks[thread][block]);
+#pragma unroll 1  // the elements fill the registers
+    for (unsigned block = 0; block < cluster; ++block) {
+      const float4& v = smem.by_blocks[thread][block];
+      seen.add({v.x, v.y, bits_of(v.z)});
+    }
     const Scale scale = scale_of(seen);
     smem.scale[thread] = scale;
     smem.width[thread] = width_of(seen, scale, static_cast<float>(part.job.k));
@@ -206,7 +217,7 @@ __device__ void split_part(const Part& part, unsigned group, unsigned cluster,
   float4 units[kUnits];
   std::int64_t first = part.begin;
   load_units<Config, kAlongK>(part, share, first, units);
-  if (cluster > 1) device::cluster_sync();  // all blocks run, so that they may be told
+  if (cluster > 1) device::cluster_wait();  // all blocks have their barriers, and may be told
   for (; first < part.end; first += Config::kChunks) {
     if (first > part.begin) load_units<Config, kAlongK>(part, share, first, units);
 #pragma unroll
@@ -244,6 +255,14 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   if (part.end > part.job.planes.chunks_k) part.end = part.job.planes.chunks_k;
   part.end_k = part.end * kChunkK < part.job.k ? part.end * kChunkK : part.job.k;
 
+  if (jobs.cluster > 1) {
+    if (threadIdx.x == 0) {
+      device::barrier_init(smem.told, 1);
+      device::barrier_init_fence();
+      device::barrier_arrive_expect(smem.told, jobs.cluster * Config::kRows * sizeof(float4));
+    }
+    device::cluster_arrive();
+  }
   device::wait_for_previous_kernel();
   device::let_next_kernel_start();
   if (part.job.along_k) {

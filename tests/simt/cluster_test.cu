@@ -60,6 +60,47 @@ TEST_F(Async, BlocksOfAClusterShareMemory) {
   });
 }
 
+struct Told {
+  float4 by[kCluster];
+  device::Barrier all;
+};
+
+// Each block tells all blocks its number, by one thread for each.
+__global__ void tell_all(float* out) {
+#if TILEGATE_TEST_ASYNC
+  auto& told = device::shared_storage<Told>();
+  if (threadIdx.x == 0) {
+    device::barrier_init(told.all, 1);
+    device::barrier_init_fence();
+    device::barrier_arrive_expect(told.all, sizeof(told.by));
+  }
+  device::cluster_arrive();
+  device::cluster_wait();  // all barriers are made
+  if (threadIdx.x < kCluster) {
+    const auto number = static_cast<float>(blockIdx.x);
+    device::store_remote(told.by[device::cluster_rank()],
+                         make_float4(number, 2 * number, 3 * number, 4 * number), told.all,
+                         threadIdx.x);
+  }
+  device::barrier_wait(told.all, 0);
+  const float4& v = told.by[threadIdx.x % kCluster];
+  out[blockIdx.x * kThreads + threadIdx.x] = v.x + 10 * v.y + 100 * v.z + 1000 * v.w;
+#endif
+}
+
+TEST_F(Async, VectorsArriveAtTheBarriersOfOtherBlocks) {
+  for_each_schedule([&] {
+    const DeviceArray<float> out(kBlocks * kThreads);
+    ASSERT_TRUE(
+        is_ok(device::launch(config_of("tell_all", sizeof(Told)), nullptr, tell_all, out.data())));
+    const std::vector<float> found = out.to_host();
+    for (unsigned i = 0; i < found.size(); ++i) {
+      const unsigned teller = i / kThreads / kCluster * kCluster + i % kThreads % kCluster;
+      EXPECT_EQ(found[i], static_cast<float>(4321 * teller));
+    }
+  });
+}
+
 constexpr int kTiles = 5;
 
 struct SharedStorage {

@@ -1,12 +1,20 @@
 // Blocks that run together: their barrier, and their reach into each other's shared memory.
 #include <algorithm>
+#include <utility>
 
 #include "executor_impl.hpp"
 #include "observer.hpp"
 
 namespace tilegate::simt {
 
-void Executor::cluster_barrier(const Site& site) { wait_as(State::kAtClusterBarrier, site); }
+void Executor::cluster_arrive() { current().has_arrived_at_cluster = true; }
+
+void Executor::cluster_wait(const Site& site) {
+  if (!std::exchange(current().has_arrived_at_cluster, false)) {
+    fail("cluster_wait at " + to_string(site) + " without cluster_arrive() before it");
+  }
+  wait_as(State::kAtClusterBarrier, site);
+}
 
 // If every thread that has not left the kernel is at it.
 bool Executor::release_cluster_barrier() {
@@ -47,7 +55,14 @@ namespace executor {
 
 unsigned cluster_rank() { return this_executor().rank(); }
 
-void cluster_sync(const Site& site) { this_executor().cluster_barrier(site); }
+void cluster_arrive() { this_executor().cluster_arrive(); }
+
+void cluster_wait(const Site& site) { this_executor().cluster_wait(site); }
+
+void cluster_sync(const Site& site) {
+  cluster_arrive();
+  cluster_wait(site);
+}
 
 void* cluster_peer(void* smem, unsigned rank, const Site& site) {
   Executor& executor = this_executor();
@@ -57,6 +72,17 @@ void* cluster_peer(void* smem, unsigned rank, const Site& site) {
 
 void barrier_arrive_remote(device::Barrier& barrier, unsigned rank, const Site& site) {
   this_executor().mbarriers().arrive_at(rank, barrier, site);
+}
+
+void store_remote(void* smem, const void* vector, device::Barrier& barrier, unsigned rank,
+                  const Site& site) {
+  Executor& executor = this_executor();
+  if (executor.cluster_size() == 1) {
+    executor.fail("store_remote at " + to_string(site) + " in a launch without clusters");
+  }
+  const std::size_t offset = executor.shared_offset(smem, kPieceBytes, "store_remote", site);
+  executor.mbarriers().store_to(rank, executor.peer_offset(offset, rank, "store_remote", site),
+                                vector, barrier, site);
 }
 
 }  // namespace executor

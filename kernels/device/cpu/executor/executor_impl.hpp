@@ -80,7 +80,8 @@ struct Thread {
   Multiplications multiplications;
   BulkStores stores;
   unsigned named_barrier = 0;  // that it waits at
-  bool abandoned = false;      // stopped where it cannot be unwound
+  bool has_arrived_at_cluster = false;
+  bool abandoned = false;  // stopped where it cannot be unwound
 };
 
 class Executor {
@@ -111,12 +112,14 @@ class Executor {
   // The same place in the block of rank `peer`, which must not have ended.
   std::size_t peer_offset(std::size_t offset, unsigned peer, const char* use, const Site& site);
   unsigned rank() const { return rank_of(*current_); }
+  unsigned cluster_size() const { return config_.cluster; }
   unsigned block_threads() const { return block_threads_; }
   unsigned number_in_block(const Thread& thread) const {
     return thread.number - rank_of(thread) * block_threads_;
   }
   unsigned num_threads() const { return num_threads_; }
-  void cluster_barrier(const Site& site);
+  void cluster_arrive();
+  void cluster_wait(const Site& site);
 
   // When asynchronous work is done, as far as its ordering allows. Forward: data arrive as late as
   // they may, and are read as early; in reverse the other way round. A missing wait for data shows

@@ -122,16 +122,28 @@ void Mbarriers::wait(device::Barrier& state, unsigned parity, const Site& site) 
 
 void Mbarriers::copy_to(unsigned rank, Transfer transfer, device::Barrier& state,
                         const Site& site) {
+  for (const Piece& piece : transfer) {
+    if (piece.bytes > 0) observer::access_global(piece.gmem, piece.bytes, false, site);
+  }
+  start_copy(rank, std::move(transfer), state, site);
+}
+
+void Mbarriers::store_to(unsigned rank, std::size_t offset, const void* vector,
+                         device::Barrier& state, const Site& site) {
+  // Whoever waits for it knows that this thread was there.
+  observer::arrive(find(rank, state, "store_remote", site).number);
+  start_copy(rank, contiguous(offset, vector, kPieceBytes), state, site);
+}
+
+void Mbarriers::start_copy(unsigned rank, Transfer transfer, device::Barrier& state,
+                           const Site& site) {
   Mbarrier& barrier = find(rank, state, "copy to shared memory", site);
   BulkCopy copy{
       executor_.current().number, {}, std::vector<std::byte>(transfer.size() * kPieceBytes)};
   std::byte* to = copy.bytes.data();
   for (const Piece& piece : transfer) {
-    if (piece.bytes > 0) {
-      observer::access_global(piece.gmem, piece.bytes, false, site);
-      // Read now: whoever may not read there is the thread that starts the copy.
-      std::memcpy(to, piece.gmem, piece.bytes);
-    }
+    // Read now: whoever may not read there is the thread that starts the copy.
+    if (piece.bytes > 0) std::memcpy(to, piece.gmem, piece.bytes);
     observer::start_bulk_copy(piece.offset, kPieceBytes, barrier.number, barrier.phase + 1, site);
     to += kPieceBytes;
   }

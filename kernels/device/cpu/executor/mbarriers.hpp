@@ -57,6 +57,10 @@ class Mbarriers {
   // To the block of `rank`, and to the barrier at the same place there.
   void copy_to(unsigned rank, Transfer transfer, device::Barrier& state, const Site& site);
 
+  // The 16 bytes of a thread's vector, to that place.
+  void store_to(unsigned rank, std::size_t offset, const void* vector, device::Barrier& state,
+                const Site& site);
+
   // While every thread waits: lets a copy arrive that one of them waits for; false: there is none.
   bool complete_a_copy();
   // "for phase 1 of the barrier at byte 64 of shared memory, which lacks 2 of 2 arrivals"
@@ -65,6 +69,7 @@ class Mbarriers {
  private:
   // The barrier at the place of `barrier` in the block of `rank`.
   Mbarrier& find(unsigned rank, const device::Barrier& barrier, const char* use, const Site& site);
+  void start_copy(unsigned rank, Transfer transfer, device::Barrier& state, const Site& site);
   void add_arrival(Mbarrier& barrier, const Site& site);
   void complete_phase(Mbarrier& barrier, unsigned thread);
   void complete(Mbarrier& barrier, const BulkCopy& copy);

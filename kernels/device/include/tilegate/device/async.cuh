@@ -27,9 +27,15 @@
 //   cluster_rank()                 of the block in its cluster; see LaunchConfig
 //   cluster_sync()                 all threads of the cluster that have not ended; orders their
 //                                  accesses to shared memory, each other's too
+//   cluster_arrive()               the two halves of a barrier of the cluster that orders nothing:
+//   cluster_wait()                 after it all threads have arrived, and all blocks run. The
+//                                  executor takes it for a cluster_sync
 //   cluster_peer(p, rank)          the same place in the shared memory of the block of that rank,
 //                                  which must not end before the access is done
 //   barrier_arrive_remote(b, rank)  at the barrier at the same place in that block
+//   store_remote(to, v, b, rank)   v to the same place as the float4 `to` in that block; its 16
+//                                  bytes arrive at the barrier there. A cluster's blocks alone may:
+//                                  elsewhere it is an illegal instruction
 //   copy_bulk_multicast(…, b, to)  as copy_bulk, to the same place in each block whose bit of the
 //   copy_tensor_multicast(…, b, to)  mask is set; its bytes arrive at the barrier there
 //   take_registers<N>()            of each thread of a warpgroup, from those given back

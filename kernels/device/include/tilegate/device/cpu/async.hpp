@@ -43,8 +43,12 @@ void store_wait(int pending_groups, const Site& site);
 void fence_async_proxy();
 unsigned cluster_rank();
 void cluster_sync(const Site& site);
+void cluster_arrive();
+void cluster_wait(const Site& site);
 void* cluster_peer(void* smem, unsigned rank, const Site& site);
 void barrier_arrive_remote(device::Barrier& barrier, unsigned rank, const Site& site);
+void store_remote(void* smem, const void* vector, device::Barrier& barrier, unsigned rank,
+                  const Site& site);
 void named_barrier(unsigned id, unsigned threads, const Site& site);
 
 void warpgroup_arrive();
@@ -122,6 +126,12 @@ inline void cluster_sync(simt::Site site = simt::Site::current()) {
   simt::executor::cluster_sync(site);
 }
 
+inline void cluster_arrive() { simt::executor::cluster_arrive(); }
+
+inline void cluster_wait(simt::Site site = simt::Site::current()) {
+  simt::executor::cluster_wait(site);
+}
+
 template <typename T>
 T* cluster_peer(T* smem, unsigned rank, simt::Site site = simt::Site::current()) {
   return static_cast<T*>(simt::executor::cluster_peer(smem, rank, site));
@@ -130,6 +140,11 @@ T* cluster_peer(T* smem, unsigned rank, simt::Site site = simt::Site::current())
 inline void barrier_arrive_remote(Barrier& barrier, unsigned rank,
                                   simt::Site site = simt::Site::current()) {
   simt::executor::barrier_arrive_remote(barrier, rank, site);
+}
+
+inline void store_remote(float4& to, const float4& v, Barrier& barrier, unsigned rank,
+                         simt::Site site = simt::Site::current()) {
+  simt::executor::store_remote(&to, &v, barrier, rank, site);
 }
 
 inline void copy_bulk_multicast(void* smem, const void* gmem, unsigned bytes, Barrier& barrier,

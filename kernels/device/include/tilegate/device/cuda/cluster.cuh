@@ -15,11 +15,27 @@ inline __device__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
 }
 
+inline __device__ void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+}
+
+inline __device__ void cluster_wait() { asm volatile("barrier.cluster.wait;" ::: "memory"); }
+
 template <typename T>
 __device__ T* cluster_peer(T* smem, unsigned rank) {
   std::uint64_t address = 0;
   asm volatile("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(smem), "r"(rank));
   return reinterpret_cast<T*>(address);
+}
+
+inline __device__ void store_remote(float4& to, const float4& v, Barrier& barrier, unsigned rank) {
+  asm volatile(
+      "{\n.reg .b32 to, barrier;\nmapa.shared::cluster.u32 to, %0, %2;\n"
+      "mapa.shared::cluster.u32 barrier, %1, %2;\n"
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [to], {%3, %4, %5, %6}, "
+      "[barrier];\n}" ::"r"(shared_address(&to)),
+      "r"(shared_address(&barrier)), "r"(rank), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+      : "memory");
 }
 
 inline __device__ void barrier_arrive_remote(Barrier& barrier, unsigned rank) {
