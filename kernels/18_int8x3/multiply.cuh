@@ -11,7 +11,6 @@
 #include <tilegate/common/tile_order.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
-#include <tilegate/device/warp_mma.cuh>
 #include <tilegate/stage.hpp>
 
 #include "agree.cuh"
@@ -19,6 +18,7 @@
 #include "multiply_args.cuh"
 #include "planes.cuh"
 #include "results.cuh"
+#include "stage_products.cuh"
 
 namespace tilegate::int8x3 {
 
@@ -65,62 +65,6 @@ __device__ void produce(const MultiplyArgs& more, const TileOrder& order, unsign
     }
   });
 }
-
-// Of 8·n rows of a plane in a stage.
-__device__ inline device::MatrixDescriptor plane_descriptor(const std::byte* rows, int plane) {
-  return device::matrix_descriptor(rows + plane * kNextPlane, device::Swizzle::k32Bytes, kPiece,
-                                   kNextRows);
-}
-
-// What a warpgroup multiplies: `a`, `b`: its 64 rows of the stage and the tile's columns. When it
-// returns, nobody reads the stage before any more.
-template <typename T, bool kInRegisters = T::kBlockN == 128>
-struct StageProducts {
-  __device__ void multiply(const std::byte* a, const std::byte* b,
-                           std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
-    device::warpgroup_arrive();
-#pragma unroll
-    for (int level = 0; level < T::kLevels; ++level) {
-#pragma unroll
-      for (int plane = 0; plane < kPlanes; ++plane) {
-        const int other = level - plane;
-        if (other < 0 || other >= kPlanes) continue;
-        device::warpgroup_mma_s8<T::kBlockN>(acc[level], plane_descriptor(a, plane),
-                                             plane_descriptor(b, other));
-      }
-    }
-    device::warpgroup_commit();
-    device::warpgroup_wait<1>();
-  }
-};
-
-// The same with the digits of A in registers: read from shared memory once, not in each product.
-// That saves energy, and 1 % of the time at 2048³ and above; 64 columns lose by it. The products of
-// each plane of A are a group; the plane is overwritten once those of the stage before are done.
-template <typename T>
-struct StageProducts<T, true> {
-  std::uint32_t digits[kPlanes][4]{};
-
-  __device__ void multiply(const std::byte* a, const std::byte* b,
-                           std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
-    const std::byte* row = a + offset_in_chunk(warp * 16 + lane % 16, lane / 16);
-#pragma unroll
-    for (int plane = 0; plane < kPlanes; ++plane) {
-      device::warpgroup_wait<kPlanes - 1>();
-      device::warpgroup_results(digits[plane]);
-      device::load_matrices(digits[plane], row + plane * kNextPlane);
-      device::warpgroup_arrive();
-#pragma unroll
-      for (int other = 0; other < kPlanes && plane + other < T::kLevels; ++other) {
-        device::warpgroup_mma_s8<T::kBlockN>(acc[plane + other], digits[plane],
-                                             plane_descriptor(b, other));
-      }
-      device::warpgroup_commit();
-    }
-  }
-};
 
 // By a warp that has read a stage: to the producers of the cluster, which all write to it.
 template <unsigned kCluster>
