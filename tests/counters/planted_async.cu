@@ -131,6 +131,9 @@ constexpr Plant kPlants[] = {
      "\\(\\d+,0,0\\) stored at "
      ".*planted_\\w+\\.cuh:\\d+ and did not fence_async_proxy\\(\\) before a barrier",
      kNowhere},
+    {"StoresOperandInRegisters", launch_warpgroup<multiply_registers<true>>,
+     launch_warpgroup<multiply_registers<false>>,
+     "a\\[1\\] of the warpgroup_mma at .* was written before its warpgroup_wait", kStops},
     PLANT_STORE(kUnfenced, kNowhere,
                 "the store of thread \\(0,0,0\\) at .* reads byte 0 of shared memory, which thread "
                 "\\(0,0,0\\) stored at .*planted_\\w+\\.cuh:\\d+ and did not fence_async_proxy"),

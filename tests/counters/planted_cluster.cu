@@ -17,6 +17,7 @@ enum class Fault {
   kOverwritesPeersTile,
   kEndsWhilePeersArrive,
   kEndsUnawareOfReader,
+  kWaitsWithoutArriving,
   kEndsUnawareOfArrival,
 };
 
@@ -57,7 +58,8 @@ __global__ void arrive_at_peer(float* memory) {
     device::barrier_init(smem.full, 1);
     device::barrier_init_fence();
   }
-  device::cluster_sync();  // all barriers are made
+  if (kFault != Fault::kWaitsWithoutArriving) device::cluster_arrive();
+  device::cluster_wait();  // all barriers are made
   if (device::cluster_rank() == 0 && threadIdx.x == 0) device::barrier_arrive_remote(smem.full, 1);
   memory[kResults + blockIdx.x * kThreads + threadIdx.x] = 1.0F;
   if (kFault != Fault::kEndsUnawareOfArrival) device::cluster_sync();
@@ -136,6 +138,8 @@ constexpr Plant kPlants[] = {
     PLANT(read_peer, kEndsUnawareOfReader, Shows::kWrongForward,
           "accesses the shared memory of block 1 of its cluster at .*planted_cluster\\.cu:\\d+.*, "
           "which may have ended"),
+    PLANT(arrive_at_peer, kWaitsWithoutArriving, Shows::kStops,
+          "cluster_wait at .*planted_cluster\\.cu:\\d+.* without cluster_arrive\\(\\) before it"),
     PLANT(arrive_at_peer, kEndsUnawareOfArrival, Shows::kNowhere,
           "accesses the shared memory of block 1 of its cluster at .*planted_cluster\\.cu:\\d+.*, "
           "which may have ended"),

@@ -30,6 +30,25 @@ __global__ void multiply_stored_tiles(float* memory) {
   memory[kResults + threadIdx.x] = static_cast<float>(acc[0]);
 }
 
+// The rows of a come from registers.
+template <bool kFaulty>
+__global__ void multiply_registers(float* memory) {
+  auto& smem = device::shared_storage<Storage>();
+  auto* const b = reinterpret_cast<float*>(smem.b[0]);
+  for (unsigned i = threadIdx.x; i < kBytesOfB / 4; i += kConsumers) b[i] = memory[i];
+  device::fence_async_proxy();
+  __syncthreads();  // all is stored
+  std::uint32_t a[4] = {threadIdx.x, 1, 2, 3};
+  std::int32_t acc[kN / 2] = {};
+  device::warpgroup_arrive();
+  device::warpgroup_mma_s8<kN>(
+      acc, a, device::matrix_descriptor(b, device::Swizzle::kNone, kBytesOfB / 2, 128));
+  device::warpgroup_commit();
+  if (kFaulty) a[1] = 7;
+  device::warpgroup_wait<0>();
+  memory[kResults + threadIdx.x] = static_cast<float>(acc[0]);
+}
+
 // The same with floats, whose lines lie along k, or, transposed, along the rows.
 enum class FloatFault { kNone, kUnfenced, kLoadsAccumulator, kMultipliesBeyondTile };
 

@@ -1,5 +1,6 @@
 // Barriers in shared memory, bulk copies and multiplications by tensor cores; on both devices.
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -205,6 +206,60 @@ void expect_multiplies() {
 TEST_F(Async, MultipliesInt8) {
   expect_multiplies<64>();
   expect_multiplies<128>();
+}
+
+constexpr unsigned kColsOfB = 64;
+
+// The rows of a: 32 bytes each, straight from memory to registers.
+__global__ void multiply_registers(const std::uint32_t* a, const std::int8_t* b, std::int32_t* c) {
+#if TILEGATE_TEST_ASYNC
+  struct Tile {
+    alignas(1024) std::int8_t b[kColsOfB * 32];
+  };
+  auto& shared = device::shared_storage<Tile>();
+  for (unsigned i = threadIdx.x; i < sizeof(shared.b); i += kConsumers) shared.b[i] = b[i];
+  device::fence_async_proxy();
+  __syncthreads();  // all is stored
+  const unsigned row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+  std::uint32_t mine[4];
+  for (unsigned i = 0; i < 4; ++i) mine[i] = a[(row + i % 2 * 8) * 8 + i / 2 * 4 + threadIdx.x % 4];
+  std::int32_t acc[kColsOfB / 2] = {};
+  device::warpgroup_arrive();
+  device::warpgroup_mma_s8<kColsOfB>(
+      acc, mine, device::matrix_descriptor(shared.b, device::Swizzle::k32Bytes, 16, 256));
+  device::warpgroup_commit();
+  device::warpgroup_wait<0>();
+  device::warpgroup_results(mine);
+  device::warpgroup_results(acc);
+  for (unsigned i = 0; i < kColsOfB / 2; ++i) {
+    c[(row + i % 4 / 2 * 8) * kColsOfB + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2] = acc[i];
+  }
+#endif
+}
+
+TEST_F(Async, MultipliesInt8FromRegisters) {
+  const Int8Matrix a(64, 32, 1);
+  const Int8Matrix b(kColsOfB, 32, 2);
+  const std::vector<std::int8_t> rows = a.as_tile(device::Swizzle::kNone);  // halves of 16 bytes
+  std::vector<std::uint32_t> words(64 * 8);
+  for (unsigned row = 0; row < 64; ++row) {
+    for (unsigned half = 0; half < 2; ++half) {
+      std::memcpy(&words[row * 8 + half * 4], &rows[(half * 64 + row) * 16], 16);
+    }
+  }
+  const DeviceArray<std::uint32_t> from(words);
+  const DeviceArray<std::int8_t> tile(b.as_tile(device::Swizzle::k32Bytes));
+  const device::LaunchConfig config{.kernel = "multiply_registers",
+                                    .blocks = 1,
+                                    .threads_x = kConsumers,
+                                    .shared_bytes = kColsOfB * 32};
+  for_each_schedule([&] {
+    const DeviceArray<std::int32_t> c(64 * kColsOfB);
+    ASSERT_TRUE(is_ok(device::launch(config, nullptr, multiply_registers,
+                                     static_cast<const std::uint32_t*>(from.data()),
+                                     static_cast<const std::int8_t*>(tile.data()), c.data())));
+    EXPECT_EQ(c.to_host(), a.times_transpose_of(b));
+  });
 }
 
 #if !defined(__CUDACC__)

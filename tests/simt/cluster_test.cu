@@ -1,6 +1,7 @@
 // Blocks of a cluster: their barrier, each other's shared memory, and copies to all of them; on
 // both devices.
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -100,6 +101,17 @@ TEST_F(Async, VectorsArriveAtTheBarriersOfOtherBlocks) {
     }
   });
 }
+
+#if !defined(__CUDACC__)
+TEST_F(Async, VectorsNeedACluster) {
+  const DeviceArray<float> out(kThreads);
+  device::LaunchConfig config = config_of("tell_all", sizeof(Told));
+  config.blocks = config.cluster = 1;
+  const Status status = device::launch(config, nullptr, tell_all, out.data());
+  EXPECT_NE(status.message().find("in a launch without clusters"), std::string::npos)
+      << status.message();
+}
+#endif
 
 constexpr int kTiles = 5;
 
