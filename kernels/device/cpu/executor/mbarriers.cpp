@@ -122,22 +122,21 @@ void Mbarriers::wait(device::Barrier& state, unsigned parity, const Site& site) 
 
 void Mbarriers::copy_to(unsigned rank, Transfer transfer, device::Barrier& state,
                         const Site& site) {
+  Mbarrier& barrier = find(rank, state, "copy to shared memory", site);
   for (const Piece& piece : transfer) {
     if (piece.bytes > 0) observer::access_global(piece.gmem, piece.bytes, false, site);
   }
-  start_copy(rank, std::move(transfer), state, site);
+  start_copy(barrier, std::move(transfer), site);
 }
 
 void Mbarriers::store_to(unsigned rank, std::size_t offset, const void* vector,
                          device::Barrier& state, const Site& site) {
-  // Whoever waits for it knows that this thread was there.
-  observer::arrive(find(rank, state, "store_remote", site).number);
-  start_copy(rank, contiguous(offset, vector, kPieceBytes), state, site);
+  Mbarrier& barrier = find(rank, state, "store_remote", site);
+  observer::arrive(barrier.number);  // whoever waits for the store knows that this thread was there
+  start_copy(barrier, contiguous(offset, vector, kPieceBytes), site);
 }
 
-void Mbarriers::start_copy(unsigned rank, Transfer transfer, device::Barrier& state,
-                           const Site& site) {
-  Mbarrier& barrier = find(rank, state, "copy to shared memory", site);
+void Mbarriers::start_copy(Mbarrier& barrier, Transfer transfer, const Site& site) {
   BulkCopy copy{
       executor_.current().number, {}, std::vector<std::byte>(transfer.size() * kPieceBytes)};
   std::byte* to = copy.bytes.data();

@@ -69,7 +69,7 @@ class Mbarriers {
  private:
   // The barrier at the place of `barrier` in the block of `rank`.
   Mbarrier& find(unsigned rank, const device::Barrier& barrier, const char* use, const Site& site);
-  void start_copy(unsigned rank, Transfer transfer, device::Barrier& state, const Site& site);
+  void start_copy(Mbarrier& barrier, Transfer transfer, const Site& site);
   void add_arrival(Mbarrier& barrier, const Site& site);
   void complete_phase(Mbarrier& barrier, unsigned thread);
   void complete(Mbarrier& barrier, const BulkCopy& copy);
