@@ -23,6 +23,7 @@ from tilegate_ci.core.formats import (
     Commit,
     Count,
     Document,
+    Finite,
     Given,
     Line,
     Name,
@@ -110,6 +111,8 @@ class Summary(Open):
     per_second: Given[Positive] = None  # these two of other projects' benchmarks, in place of them
     ratio_to_yardstick: Given[Positive] = None
     bytes: Given[Count] = None
+    # By how much its slowest place in memory is slower than its quickest.
+    placement_pct: Given[Annotated[Finite, Field(ge=0)]] = None
     # Only true is: the timed launches' result was checked and right.
     verified: Annotated[bool, BeforeValidator(lambda value: value is True)] = False
     # Of another project that did not declare how its results are checked.

@@ -53,7 +53,7 @@ class Launcher:
             process, seconds = read_process(str(report)), read_replays(replays)
         _check_complete(process, set(seconds), names, str(binary))
         readings = {
-            name: reading.model_copy(update=dict(zip(("rung_s", "cublas_s"), seconds[name])))
+            name: reading.model_copy(update=dict(zip(("place", "rung_s", "cublas_s"), seconds[name])))
             for name, reading in process.readings.items()
         }
         around = Conditions(before=before, after=after)
@@ -74,21 +74,22 @@ def _run(command: Sequence[str]) -> None:
         raise GateError(f"{reasons}\nexit code {done.returncode} of `{shlex.join(command)}`")
 
 
-def read_replays(path: Path) -> dict[str, tuple[list[float], list[float]]]:
-    """By benchmark, the seconds of the rung and of cuBLAS of each replay."""
-    replays: dict[str, tuple[list[float], list[float]]] = {}
+def read_replays(path: Path) -> dict[str, tuple[list[int], list[float], list[float]]]:
+    """By benchmark, of each replay its place and the seconds of the rung and of cuBLAS."""
+    replays: dict[str, tuple[list[int], list[float], list[float]]] = {}
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             rows = list(csv.reader(stream))
-        if not rows or rows[0] != ["benchmark", "rung_s", "cublas_s"]:
+        if not rows or rows[0] != ["benchmark", "place", "rung_s", "cublas_s"]:
             raise GateError(f"{path}: not written by bench --samples")
-        for number, (name, *seconds) in enumerate(rows[1:], start=2):
+        for number, (name, place, *seconds) in enumerate(rows[1:], start=2):
             rung, cublas = map(float, seconds)
             if not (0 < rung < float("inf") and 0 <= cublas < float("inf")):
                 raise ValueError(f"line {number}: no times: {', '.join(seconds)}")
-            series = replays.setdefault(canonical_name(name), ([], []))
-            series[0].append(rung)
-            series[1].append(cublas)
+            series = replays.setdefault(canonical_name(name), ([], [], []))
+            series[0].append(int(place))
+            series[1].append(rung)
+            series[2].append(cublas)
     except (OSError, ValueError) as problem:
         raise GateError(f"{path}: truncated or malformed: {problem}") from problem
     return replays

@@ -10,7 +10,7 @@ import json
 import math
 import statistics
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -59,17 +59,20 @@ class RecordedReading(Model):
     log: tuple[Log, Log, Log]  # rung, cuBLAS, cuBLAS over rung
     samples_ppm: Annotated[list[Sample], Field(min_length=1)]  # replays of the rung, off its median
     planted_percent: Given[Finite] = None  # by how much a planted delay slowed it down
+    places: Given[Annotated[list[Log], Field(min_length=2)]] = None  # the last log, at each place
 
     @classmethod
     def of(cls, reading: Reading) -> "RecordedReading":
         rung_s, cublas_s = reading.rung_s, reading.cublas_s
-        median = statistics.median(rung_s)
-        ratio = statistics.median(c / r for r, c in zip(rung_s, cublas_s))
+        ratios = [cublas / rung for rung, cublas in zip(rung_s, cublas_s)]
+        rung, cublas, ratio = (_by_place(reading.place, v) for v in (rung_s, cublas_s, ratios))
+        median = math.exp(statistics.fmean(rung))
         step = max(1, math.ceil(len(rung_s) / KEPT_SAMPLES))
-        logs = [round(math.log(v), 7) for v in (median, statistics.median(cublas_s), ratio)]
+        logs = [round(statistics.fmean(values), 7) for values in (rung, cublas, ratio)]
         planted = reading.planted_percent
         return cls(
             log=(logs[0], logs[1], logs[2]),
+            places=[round(value, 7) for value in ratio] if ratio[1:] else None,
             samples_ppm=[round(1e6 * (seconds / median - 1)) for seconds in rung_s[::step]],
             planted_percent=None if planted is None else round(planted, 4),
         )
@@ -84,6 +87,14 @@ class RecordedReading(Model):
             planted_percent=self.planted_percent,
             rung_s=[median * (1 + 1e-6 * sample) for sample in self.samples_ppm],
         )
+
+
+def _by_place(places: Sequence[int], values: Sequence[float]) -> list[float]:
+    """The logarithm of the median at each place, as bench has it; without places there is one."""
+    every: dict[int, list[float]] = {}
+    for place, value in zip(places or [0] * len(values), values):
+        every.setdefault(place, []).append(value)
+    return [math.log(statistics.median(found)) for found in every.values()]
 
 
 class RecordedProcess(Model):
