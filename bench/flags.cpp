@@ -147,8 +147,8 @@ A benchmark is called <Rung>/<problem>[/cold], so a rung's name is a filter:
   --variants                the variants of each rung for comparison too, as <Rung>.<variant>
   --configurations=N        the N configurations of each stage that its cost model expects to be the
                             quickest too, as <Stage>@<configuration>
-  --placements=N            lay the operands out at N places in memory, and time at each of them
-                            (default 6 on a GPU); --cold has one
+  --placements=N            lay the operands out at N places in memory and take the best of them
+                            (default 8 on a GPU, 1 on the CPU and with --cold)
   --seed=N                  of the random inputs (default 1)
   --samples=file.csv        every timed replay goes there: its place, and its seconds per launch,
                             rung and cuBLAS

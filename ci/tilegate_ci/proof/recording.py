@@ -10,7 +10,7 @@ import json
 import math
 import statistics
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -63,17 +63,14 @@ class RecordedReading(Model):
 
     @classmethod
     def of(cls, reading: Reading) -> "RecordedReading":
-        rung_s, cublas_s = reading.rung_s, reading.cublas_s
-        ratios = [cublas / rung for rung, cublas in zip(rung_s, cublas_s)]
-        rung, cublas, ratio = (_by_place(reading.place, v) for v in (rung_s, cublas_s, ratios))
-        median = math.exp(statistics.fmean(rung))
-        step = max(1, math.ceil(len(rung_s) / KEPT_SAMPLES))
-        logs = [round(statistics.fmean(values), 7) for values in (rung, cublas, ratio)]
+        places = _by_place(reading)
+        best = max(places, key=lambda place: place[2])  # as bench has it
+        median, step = math.exp(best[0]), max(1, math.ceil(len(reading.rung_s) / KEPT_SAMPLES))
         planted = reading.planted_percent
         return cls(
-            log=(logs[0], logs[1], logs[2]),
-            places=[round(value, 7) for value in ratio] if ratio[1:] else None,
-            samples_ppm=[round(1e6 * (seconds / median - 1)) for seconds in rung_s[::step]],
+            log=best,
+            places=[place[2] for place in places] if places[1:] else None,
+            samples_ppm=[round(1e6 * (s / median - 1)) for s in reading.rung_s[::step]],
             planted_percent=None if planted is None else round(planted, 4),
         )
 
@@ -89,12 +86,20 @@ class RecordedReading(Model):
         )
 
 
-def _by_place(places: Sequence[int], values: Sequence[float]) -> list[float]:
-    """The logarithm of the median at each place, as bench has it; without places there is one."""
-    every: dict[int, list[float]] = {}
-    for place, value in zip(places or [0] * len(values), values):
-        every.setdefault(place, []).append(value)
-    return [math.log(statistics.median(found)) for found in every.values()]
+def _by_place(reading: Reading) -> list[tuple[float, float, float]]:
+    """The logarithms of the medians of rung, cuBLAS, and cuBLAS over rung, at each place."""
+    every: dict[int, list[tuple[float, float]]] = {}
+    places = reading.place or [0] * len(reading.rung_s)
+    for place, rung, cublas in zip(places, reading.rung_s, reading.cublas_s):
+        every.setdefault(place, []).append((rung, cublas))
+
+    def log(values: Iterable[float]) -> float:
+        return round(math.log(statistics.median(values)), 7)
+
+    return [
+        (log(r for r, _ in here), log(c for _, c in here), log(c / r for r, c in here))
+        for here in every.values()
+    ]
 
 
 class RecordedProcess(Model):
