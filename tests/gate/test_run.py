@@ -11,6 +11,8 @@ from run_builder import SUITE
 from stage_builder import stage
 
 from tilegate_ci.cli import main
+from tilegate_ci.core import model
+from tilegate_ci.core.files import read_json
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import verdict_file
 
@@ -18,9 +20,22 @@ from tilegate_ci.judge import verdict_file
 def test_an_unchanged_head_passes_the_screen_alone(with_baseline, gate_run):
     done = gate_run("run")
     assert done.code == 0, done
-    assert [path.name for path in with_baseline.processes()] == [
-        f"process-screen-{n}.json" for n in (1, 2, 3)
+    assert [path.name for path in with_baseline.processes()] == ["process-screen-1.json"]
+
+
+def test_what_one_process_leaves_open_is_measured_twice_more(with_baseline, gate_run):
+    with_baseline.set("head", slow={"Warptile": 0.75})  # more than half of the margin
+    done = gate_run("run")
+    assert done.code == 0, done
+    assert "4 of 5 are not settled by one process" in done.err
+    first, again = ({*read_json(with_baseline.processes()[n])["readings"]} for n in (2, 0))
+    assert [path.stem for path in with_baseline.processes()] == [
+        f"process-{step}" for step in ("again-1", "again-2", "screen-1")
     ]
+    assert first - again == {"Naive/32x32x32"}
+    rows = model.load(next(with_baseline.folder.glob("work/run-*/candidate.json"))).benchmarks
+    count = {name: len(row.per_process["ratio_to_cublas"]) for name, row in rows.items()}
+    assert count == {**dict.fromkeys(again, 3), "Naive/32x32x32": 1}
 
 
 def test_a_slow_head_is_blocked(with_baseline, gate_run):
@@ -225,7 +240,7 @@ def test_a_red_row_has_the_command_that_measures_its_pairs_again(world, gate_run
 def test_a_dry_run_measures_nothing(world, gate_run):
     done = gate_run("run", "--dry-run")
     assert done.code == 0
-    assert "screen: 3 processes of head" in done.out
+    assert "screen: a process of head, and 2 more of what it leaves open" in done.out
     assert "5 pairs of processes" in done.out
     assert not Path("work").exists()
 

@@ -150,7 +150,7 @@ HOT = {"throttle_reasons": ["hardware thermal slowdown"]}
 
 @pytest.mark.parametrize(
     ("command", "message"),
-    [("confirm", "only 0 of 5 pairs count"), ("run", "only 0 of 3 processes of the screen count")],
+    [("confirm", "only 0 of 5 pairs count"), ("run", "only 0 of 1 processes of the screen count")],
 )
 def test_heat_throughout_is_incomparable(with_baseline, gate_run, monkeypatch, command, message):
     monkeypatch.setattr("tilegate_ci.measure.conditions.read", lambda: HOT)
@@ -168,6 +168,15 @@ def test_heat_after_the_screen_is_incomparable(with_baseline, gate_run, monkeypa
     done = gate_run("run")
     assert done.code == 4, done
     assert "only 0 of 5 pairs count" in done.out
+
+
+def test_heat_within_the_screen_is_incomparable(with_baseline, gate_run, monkeypatch):
+    readings = iter([{}] * 2 + [HOT] * 1000)
+    monkeypatch.setattr("tilegate_ci.measure.conditions.read", lambda: next(readings))
+    with_baseline.set("head", slow={"Warptile": 3})
+    done = gate_run("run")
+    assert done.code == 4, done
+    assert "only 1 of 3 processes of the screen count" in done.out
 
 
 @pytest.mark.parametrize(("conditions", "warned"), [({}, 1), ({"temperature_c": 41}, 0)])
