@@ -7,6 +7,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tilegate_ci.core.verdicts import Verdict
 
@@ -35,8 +36,9 @@ class Estimate:
     pairs: int
 
 
-def settled(slower: float, delta: float) -> bool:
-    """Whether one process of the screen is enough: a log slow-down that is far from its margin."""
+def settled(slower: Any, delta: Any) -> Any:
+    """Whether one process of the screen is enough: a log slow-down that is far from its margin.
+    Numbers, or arrays of them."""
     return abs(slower) <= delta / 2
 
 

@@ -91,7 +91,7 @@ class GateRun:
         off = moved_canaries(screening)
         if screening.differences or off:
             return _incomparable(screening, off)
-        flagged = self._flagged(screening)
+        flagged = self._flagged(screening, stored)
         identical = self._identical(flagged) if flagged else []
         rest = [name for name in flagged if name not in identical]
         found = Confirmed(dict.fromkeys(identical, Verdict.IDENTICAL))
@@ -126,8 +126,9 @@ class GateRun:
         shown = self.bench.process("screen-1", self.job.head.binary, self.suites.head, 0)
         return self._throttled(shown, throttled(f"{sound} of {wanted} processes of the screen"))
 
-    def _flagged(self, screening: Comparison) -> list[str]:
-        """What looks slower or faster, and what the baseline lacks although the base can run it."""
+    def _flagged(self, screening: Comparison, stored: RunFile) -> list[str]:
+        """What looks slower or faster, what the baseline lacks although the base can run it, and
+        what the baseline says little of, because it drifted."""
         flagged = []
         for verdict, reason in (
             (Verdict.REGRESSED, "look slower"),
@@ -140,7 +141,15 @@ class GateRun:
             if names:
                 message(f"{len(names)} {reason}: {', '.join(names)}")
             flagged += names
-        return flagged
+        passed = {row.name for row in screening.rows if row.verdict is Verdict.PASS}
+        drifted = [
+            name
+            for name, row in stored.benchmarks.items()
+            if name in passed - {*CANARIES} and row.drifts(row.decisive)
+        ]
+        if drifted:
+            message(f"{len(drifted)} drifted when the baseline was recorded: {', '.join(drifted)}")
+        return flagged + drifted
 
     def _unscreened(self) -> Comparison:
         """Everything in pairs, what is identical as controls; if all of it is, nothing to judge."""

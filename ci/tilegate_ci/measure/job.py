@@ -59,7 +59,9 @@ class Job:
             lines += [f"{len(self.head_names(stages))} benchmarks"]
         else:
             lines += ["some benchmarks of each rung that the build will list"]
-        lines += [f"screen: a process of head, and {SCREEN - 1} more of what it leaves open"] * bool(screened)
+        lines += [
+            f"screen: a process of head, and {SCREEN - 1} more of what it leaves open"
+        ] * bool(screened)
         what = "confirm what it flags: " if screened else ""
         lines += [f"{what}up to {pairs} pairs of processes, base and head in turn"]
         most = (screened + 2 * pairs) * MOST_PROCESS_S / 60

@@ -53,7 +53,9 @@ class Launcher:
             process, seconds = read_process(str(report)), read_replays(replays)
         _check_complete(process, set(seconds), names, str(binary))
         readings = {
-            name: reading.model_copy(update=dict(zip(("place", "rung_s", "cublas_s"), seconds[name])))
+            name: reading.model_copy(
+                update=dict(zip(("place", "rung_s", "cublas_s"), seconds[name]))
+            )
             for name, reading in process.readings.items()
         }
         around = Conditions(before=before, after=after)

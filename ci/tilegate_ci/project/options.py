@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.model import MIN_DELTA
+from tilegate_ci.core.margin import MIN_DELTA
 from tilegate_ci.measure.launcher import MIN_TIME_S
 from tilegate_ci.project import gate_run
 from tilegate_ci.project.reading import Declared
