@@ -60,6 +60,23 @@ def test_what_the_screen_flags_for_its_session_passes_the_confirmation(with_base
     assert "look slower" in done.err
 
 
+def test_what_drifted_in_the_baseline_is_confirmed(with_baseline, gate_run):
+    """The median of a drift hides the slow-down from the screen."""
+
+    def drift(rows):
+        row = rows["Naive/32x32x32"]
+        row["ratio_to_cublas"] *= 0.97
+        series = [row["ratio_to_cublas"] * (1 + 0.02 * n) for n in (-2, -1, 0, 1, 2)]
+        row["per_process"]["ratio_to_cublas"] = series
+
+    with_baseline.edit_baseline(drift)
+    with_baseline.set("head", slow={"Naive": 3})
+    done = gate_run("run")
+    assert done.code == 1, done
+    assert "1 drifted when the baseline was recorded: Naive/32x32x32" in done.err
+    assert done.out.splitlines()[-1].startswith("5 judged: 1 regressed, 4 pass.")
+
+
 def test_what_the_baseline_lacks_is_confirmed_at_once(with_baseline, gate_run):
     for name in ("Naive/32x32x32", "Warptile/64x64x64"):
         with_baseline.edit_baseline(lambda rows, name=name: rows.pop(name))
