@@ -16,8 +16,9 @@ from tilegate_ci.core.markdown import with_block
 from tilegate_ci.judge import paired
 from tilegate_ci.proof import recording
 from tilegate_ci.proof.data import Count, Rate, Sitting, baseline, sittings, upper_bound
+from tilegate_ci.proof.figures import figures
 from tilegate_ci.proof.independent import independent
-from tilegate_ci.proof.render import figures, markdown
+from tilegate_ci.proof.render import markdown
 from tilegate_ci.proof.replay import Replay, replay
 from tilegate_ci.proof.rules import asv, compare_py, criterion, nvbench_legacy, nvbench_newer, plain
 from tilegate_ci.proof.simulate import (

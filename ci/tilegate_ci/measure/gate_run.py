@@ -1,6 +1,5 @@
 """One gate run: two builds, a screen where there is a baseline, pairs for what it flags."""
 
-import math
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from tilegate_ci.judge.confirm import (
     throttled,
     with_verdicts,
 )
-from tilegate_ci.judge.paired import SCREEN, settled
+from tilegate_ci.judge.paired import SCREEN
 from tilegate_ci.measure.builds import (
     Side,
     build,
@@ -31,7 +30,8 @@ from tilegate_ci.measure.identity import same_rungs
 from tilegate_ci.measure.job import Job
 from tilegate_ci.measure.journal import Journal
 from tilegate_ci.measure.launcher import Launcher
-from tilegate_ci.measure.pairs import Bench, measure_pairs, screen
+from tilegate_ci.measure.pairs import Bench, measure_pairs
+from tilegate_ci.measure.screen import flagged_by, screen, unsettled, with_more
 from tilegate_ci.measure.suite import CANARIES, keys
 from tilegate_ci.measure.suites import Suites
 
@@ -79,19 +79,22 @@ class GateRun:
             return self._unscreened()
         candidate = self._saved(first, job.head, "candidate")
         screening = compare(stored, candidate)
-        names = self._unsettled(screening)
+        names = unsettled(screening, self.suites.canaries)
         if names and not screening.differences:
             message(f"{len(names)} of {len(self.suites.head)} are not settled by one process")
             again = screen(self.bench, job.head.binary, names, SCREEN - 1, "again")
             if len(again) < SCREEN - 1:
                 return self._throttled_screen(1 + len(again), SCREEN)
-            screening = compare(stored, self._with_more(candidate, first[0], names, again))
+            readings = {name: first[0].readings[name] for name in names}
+            part = first[0].model_copy(update={"readings": readings})
+            candidate = with_more(candidate, self._saved([part, *again], job.head, "again"))
+            screening = compare(stored, candidate)
         if any(row.verdict is Verdict.NEW for row in screening.rows):
             self.suites.look_at_base(stored)  # to which it may be new as well
         off = moved_canaries(screening)
         if screening.differences or off:
             return _incomparable(screening, off)
-        flagged = self._flagged(screening, stored)
+        flagged = flagged_by(screening, stored, self.suites.base)
         identical = self._identical(flagged) if flagged else []
         rest = [name for name in flagged if name not in identical]
         found = Confirmed(dict.fromkeys(identical, Verdict.IDENTICAL))
@@ -101,55 +104,9 @@ class GateRun:
             found = replace(confirmed, verdicts={**found.verdicts, **confirmed.verdicts})
         return with_verdicts(screening, found)
 
-    def _unsettled(self, screening: Comparison) -> list[str]:
-        """What one process leaves open, with the canaries."""
-        names = [
-            row.name
-            for row in screening.rows
-            if row.slowdown is not None and row.delta is not None
-            and not settled(math.log1p(row.slowdown), row.delta)
-        ]  # fmt: skip
-        return sorted({*names, *self.suites.canaries}) if names else []
-
-    def _with_more(
-        self, candidate: RunFile, first: Process, names: list[str], again: Sequence[Process]
-    ) -> RunFile:
-        """The candidate, with all processes behind the rows of `names`."""
-        part = first.model_copy(update={"readings": {n: first.readings[n] for n in names}})
-        more = self._saved([part, *again], self.job.head, "again")
-        rows = {**candidate.benchmarks, **more.benchmarks}
-        run = candidate.model_copy(update={"benchmarks": rows, "sessions": more.sessions})
-        write_text(Path(candidate.path), dumps(run.fields) + "\n")
-        return run
-
     def _throttled_screen(self, sound: int, wanted: int) -> Comparison:
         shown = self.bench.process("screen-1", self.job.head.binary, self.suites.head, 0)
         return self._throttled(shown, throttled(f"{sound} of {wanted} processes of the screen"))
-
-    def _flagged(self, screening: Comparison, stored: RunFile) -> list[str]:
-        """What looks slower or faster, what the baseline lacks although the base can run it, and
-        what the baseline says little of, because it drifted."""
-        flagged = []
-        for verdict, reason in (
-            (Verdict.REGRESSED, "look slower"),
-            (Verdict.IMPROVED, "look faster"),
-            (Verdict.NEW, "are not in the baseline"),
-        ):
-            names = [row.name for row in screening.rows if row.verdict is verdict]
-            if verdict is Verdict.NEW:  # of those in head's suite only there is nothing to compare
-                names = [name for name in names if name in self.suites.base]
-            if names:
-                message(f"{len(names)} {reason}: {', '.join(names)}")
-            flagged += names
-        passed = {row.name for row in screening.rows if row.verdict is Verdict.PASS}
-        drifted = [
-            name
-            for name, row in stored.benchmarks.items()
-            if name in passed - {*CANARIES} and row.drifts(row.decisive)
-        ]
-        if drifted:
-            message(f"{len(drifted)} drifted when the baseline was recorded: {', '.join(drifted)}")
-        return flagged + drifted
 
     def _unscreened(self) -> Comparison:
         """Everything in pairs, what is identical as controls; if all of it is, nothing to judge."""

@@ -19,7 +19,7 @@ from tilegate_ci.measure.builds import (
 )
 from tilegate_ci.measure.suite import CANARIES, read_suite, stages_of
 
-MOST_PROCESS_S = 15.0
+MOST_PROCESS_S = 45.0
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from tilegate_ci.measure.collect import read_process
 from tilegate_ci.measure.suite import filter_of, shapes_of
 
 TIMEOUT_S = 300.0
-MIN_TIME_S = 0.05  # per benchmark, unless the command line says otherwise
+MIN_TIME_S = 0.02  # per benchmark, unless the command line says otherwise
 
 
 @dataclass(frozen=True)
