@@ -19,8 +19,8 @@ struct Plant {
 struct Flags {
   std::string shapes;  // empty: the device's default
   bool cold = false;
-  bool variants = false;   // of each rung too
-  int configurations = 0;  // of each stage too, the quickest first
+  bool variants = false;          // of each rung too
+  int configurations = 0;         // of each stage too, the quickest first
   std::optional<int> placements;  // of a benchmark's operands; none: the device's default
   std::uint64_t seed = 1;
   std::optional<Plant> plant;

@@ -33,8 +33,8 @@ TEST(Flags, DefaultsApply) {
 }
 
 TEST(Flags, OursAreTakenAndTheOthersPassedOn) {
-  const Flags flags = parse({"--shapes=1x2x3", "--cold", "--variants",
-                             "--placements=3", "--seed=18446744073709551615", "--benchmark_filter=Naive", "--v=2"});
+  const Flags flags = parse({"--shapes=1x2x3", "--cold", "--variants", "--placements=3",
+                             "--seed=18446744073709551615", "--benchmark_filter=Naive", "--v=2"});
   EXPECT_EQ(flags.shapes, "1x2x3");
   EXPECT_TRUE(flags.cold);
   EXPECT_TRUE(flags.variants);

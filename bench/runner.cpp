@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <new>
 #include <ostream>
 #include <string>
@@ -124,24 +125,20 @@ void Runner::measure(benchmark::State& state, const Stage& stage, const NamedPro
 
   const int launches = placements.front().rung.launches();
   const std::int64_t total = replays(placements.front().rung, state.max_iterations);
-  const auto count = std::min(static_cast<std::int64_t>(placements.size()), total);
-  Samples samples(static_cast<std::size_t>(count));
+  Samples samples(std::min(placements.size(), static_cast<std::size_t>(total)));
+  const auto count = static_cast<std::int64_t>(samples.size());
   while (state.KeepRunningBatch(total * launches)) {
     for (std::int64_t place = 0; place < count; ++place) {
-      const Placement& placement = placements[static_cast<std::size_t>(place)];
-      const Batch* yardstick = placement.yardstick ? &*placement.yardstick : nullptr;
-      for (std::int64_t left = total / count + (place < total % count ? 1 : 0); left > 0;) {
-        const auto now = static_cast<int>(std::min<std::int64_t>(left, kMaxReplaysInARow));
-        for (const Sample& sample : replay_in_turn(placement.rung, yardstick, now)) {
-          state.SetIterationTime(sample.rung_s * launches);
-          samples[static_cast<std::size_t>(place)].push_back(sample);
-        }
-        left -= now;
+      const auto index = static_cast<std::size_t>(place);
+      const std::int64_t share = total / count + (place < total % count ? 1 : 0);
+      for (const Sample& sample : replay_at(placements[index], share)) {
+        state.SetIterationTime(sample.rung_s * launches);
+        samples[index].push_back(sample);
       }
     }
   }
-  for (std::int64_t place = 0; place < count; ++place) {
-    const Memory& memory = placements[static_cast<std::size_t>(place)].memory;
+  for (std::size_t place = 0; place < samples.size(); ++place) {
+    const Memory& memory = placements[place].memory;
     if (named.problem.beta == 0.0F) {
       verify(current_->work, memory, verifier::Inputs::kUniform);
     } else {  // each launch has changed the C of the next
@@ -150,6 +147,17 @@ void Runner::measure(benchmark::State& state, const Stage& stage, const NamedPro
   }
   report(state, samples);
   write_samples(samples);
+}
+
+std::vector<Sample> Runner::replay_at(const Placement& placement, std::int64_t count) {
+  const Batch* yardstick = placement.yardstick ? &*placement.yardstick : nullptr;
+  std::vector<Sample> samples;
+  while (count > 0) {
+    const auto now = static_cast<int>(std::min<std::int64_t>(count, kMaxReplaysInARow));
+    std::ranges::copy(replay_in_turn(placement.rung, yardstick, now), std::back_inserter(samples));
+    count -= now;
+  }
+  return samples;
 }
 
 // Google Benchmark would come to the number of iterations by trying ever larger ones. How long a
@@ -205,19 +213,13 @@ Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) 
   Batch rung = record(work.plan, memory.rung());
   std::optional<Batch> other;
   if (against) other = record(*against, memory.yardstick());
-  const int rung_launches = rung.launches();
-  const int other_launches = other ? other->launches() : 0;
-  const std::size_t count = places(problem, rung);
   placements.push_back({{}, std::move(memory), std::move(rung), std::move(other)});
+  const std::size_t count = places(problem, placements.front().rung);
   while (placements.size() < count) {
     device::Buffer spacer(placements.size() * kSpacing);
-    Memory again = lay_out();
-    again.fill(verifier::Inputs::kUniform, settings_.seed);
-    Batch batch(work.plan, again.rung(), rung_launches);
-    std::optional<Batch> beside;
-    if (against) beside.emplace(*against, again.yardstick(), other_launches);
-    placements.push_back(
-        {std::move(spacer), std::move(again), std::move(batch), std::move(beside)});
+    Placement placement = like(placements.front(), lay_out(), work.plan, against);
+    placement.spacer = std::move(spacer);
+    placements.push_back(std::move(placement));
   }
   prepared.exact_counters = exact_counters(named);
   if (!named.configuration.empty()) {
@@ -225,6 +227,16 @@ Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) 
   }
   if (settings_.plant && settings_.plant->rung == stage.name) plant(prepared);
   return prepared;
+}
+
+// The same batches on operands in other memory.
+Runner::Placement Runner::like(const Placement& first, Memory memory, const Plan& plan,
+                               const std::optional<Plan>& against) const {
+  memory.fill(verifier::Inputs::kUniform, settings_.seed);
+  Batch rung(plan, memory.rung(), first.rung.launches());
+  std::optional<Batch> other;
+  if (against) other.emplace(*against, memory.yardstick(), first.yardstick->launches());
+  return {{}, std::move(memory), std::move(rung), std::move(other)};
 }
 
 // Puts a delay behind the batches of the rung, and times the first against the batch as it was.

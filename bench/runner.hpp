@@ -25,7 +25,7 @@ struct Settings {
   std::uint64_t seed = 1;
   // What a callback measures at the least; none: as many iterations as Google Benchmark asks for.
   std::optional<double> min_time_s;
-  int placements = 1;  // of the operands, at different addresses
+  int placements = 1;        // of the operands, at different addresses
   double peak_gflops = 0.0;  // 0: unknown
   std::optional<Plant> plant;
   std::ostream* samples = nullptr;  // takes every replay, one CSV line each; may be null
@@ -68,6 +68,9 @@ class Runner {
 
   void measure(benchmark::State& state, const Stage& stage, const NamedProblem& named);
   Prepared prepare(const Stage& stage, const NamedProblem& named);
+  Placement like(const Placement& first, Memory memory, const Plan& plan,
+                 const std::optional<Plan>& against) const;
+  static std::vector<Sample> replay_at(const Placement& placement, std::int64_t count);
   std::int64_t replays(const Batch& rung, std::int64_t iterations) const;
   std::size_t places(const Problem& problem, const Batch& rung) const;
   void launch_and_verify(const Workload& work, const Memory& memory, verifier::Inputs inputs);
