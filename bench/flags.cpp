@@ -148,7 +148,7 @@ A benchmark is called <Rung>/<problem>[/cold], so a rung's name is a filter:
   --configurations=N        the N configurations of each stage that its cost model expects to be the
                             quickest too, as <Stage>@<configuration>
   --placements=N            lay the operands out at N places in memory and take the best of them
-                            (default 8 on a GPU, 1 on the CPU and with --cold)
+                            (default 1; with --cold there is one)
   --seed=N                  of the random inputs (default 1)
   --samples=file.csv        every timed replay goes there: its place, and its seconds per launch,
                             rung and cuBLAS

@@ -19,9 +19,9 @@ struct Plant {
 struct Flags {
   std::string shapes;  // empty: the device's default
   bool cold = false;
-  bool variants = false;          // of each rung too
-  int configurations = 0;         // of each stage too, the quickest first
-  std::optional<int> placements;  // of a benchmark's operands; none: the device's default
+  bool variants = false;   // of each rung too
+  int configurations = 0;  // of each stage too, the quickest first
+  int placements = 1;      // of a benchmark's operands
   std::uint64_t seed = 1;
   std::optional<Plant> plant;
   std::string samples;  // the file that every timed replay goes to; empty: none

@@ -27,7 +27,7 @@ TEST(Flags, DefaultsApply) {
   EXPECT_FALSE(flags.variants);
   EXPECT_FALSE(flags.help);
   EXPECT_FALSE(flags.list);
-  EXPECT_FALSE(flags.placements);
+  EXPECT_EQ(flags.placements, 1);
   EXPECT_EQ(flags.min_time_s, kDefaultMinTime);
   EXPECT_TRUE(passes_on(flags, "--benchmark_min_time=0.250000" + kSuffix));
 }

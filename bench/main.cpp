@@ -158,11 +158,10 @@ int run(int argc, char** argv) {
   std::unique_ptr<Runner> runner;  // none: only the names are wanted, no device is touched
   if (!flags.list) {
     check(device::available());
-    const int placements = flags.placements.value_or(defaults().placements);
     const Settings settings{.cold = flags.cold,
                             .seed = flags.seed,
                             .min_time_s = flags.min_time_s,
-                            .placements = flags.cold ? 1 : placements,
+                            .placements = flags.cold ? 1 : flags.placements,
                             .peak_gflops = measure_peak_gflops(),
                             .plant = flags.plant,
                             .samples = samples.is_open() ? &samples : nullptr};

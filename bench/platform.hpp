@@ -18,7 +18,6 @@ struct Defaults {
   bool is_cuda;         // of this build; known without asking a device
   double min_time_s;    // of a benchmark
   double min_replay_s;  // a replay lasts as long, or is a single round of launches
-  int placements;       // of a benchmark's operands
   std::vector<Shape> shapes;
 };
 const Defaults& defaults();

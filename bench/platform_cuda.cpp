@@ -117,7 +117,6 @@ const Defaults& defaults() {
       .is_cuda = true,
       .min_time_s = 0.1,
       .min_replay_s = 2e-3,
-      .placements = 8,
       .shapes = {{128, 128, 128},
                  {256, 256, 256},
                  {512, 512, 512},

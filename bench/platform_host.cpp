@@ -38,7 +38,6 @@ const Defaults& defaults() {
       .is_cuda = false,
       .min_time_s = 0.01,
       .min_replay_s = 0.0,
-      .placements = 1,
       .shapes = {{64, 64, 64}, {96, 96, 96}, {128, 128, 128}, {65, 67, 63}},
   };
   return kDefaults;

@@ -175,8 +175,7 @@ std::size_t Runner::places(const Problem& problem, const Batch& rung) const {
   const double bytes = 2.0 * compulsory_bytes(problem);  // C is there twice
   const double room = static_cast<double>(device::current().total_memory / kPlacesShare) / bytes;
   const double most = std::min(static_cast<double>(replays(rung, 1)), room);
-  return static_cast<std::size_t>(
-      std::clamp(most, 1.0, static_cast<double>(std::max(settings_.placements, 1))));
+  return static_cast<std::size_t>(std::clamp(most, 1.0, static_cast<double>(settings_.placements)));
 }
 
 Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) {

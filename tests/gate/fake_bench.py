@@ -63,6 +63,8 @@ def main(argv: list[str]) -> int:
             "bytes": 4096.0,
             "verified": settings.get("verified", 1.0),
         }
+        if flags["placements"] != "1":
+            row["placement_pct"] = 0.1
         if plant and plant.split(":")[0] == rung:
             row["planted_pct"] = slow[rung]
         rows.append(row)

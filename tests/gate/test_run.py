@@ -52,6 +52,20 @@ def test_a_slow_head_is_blocked(with_baseline, gate_run):
     assert len(with_baseline.processes()) == 3 + 2 * 5
 
 
+@pytest.mark.parametrize("places", [True, False])
+def test_the_screen_measures_as_its_baseline_was_measured(with_baseline, gate_run, places):
+    """At several places in memory or at one; pairs have several."""
+    if not places:
+        with_baseline.edit_baseline(
+            lambda rows: [row.pop("placement_pct") for row in rows.values()]
+        )
+    with_baseline.set("head", slow={"Warptile": 3})
+    assert gate_run("run").code == 1
+    for path in with_baseline.processes():
+        rows = read_json(path)["readings"].values()
+        assert all(("placement_pct" in row) == (places or "pair" in path.name) for row in rows)
+
+
 def test_what_the_screen_flags_for_its_session_passes_the_confirmation(with_baseline, gate_run):
     for side in ("base", "head"):
         with_baseline.set(side, slow={"Warptile": 3})  # the whole session, not the change

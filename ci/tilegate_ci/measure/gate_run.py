@@ -29,9 +29,9 @@ from tilegate_ci.measure.collect import collect
 from tilegate_ci.measure.identity import same_rungs
 from tilegate_ci.measure.job import Job
 from tilegate_ci.measure.journal import Journal
-from tilegate_ci.measure.launcher import Launcher
+from tilegate_ci.measure.launcher import PLACES, Launcher
 from tilegate_ci.measure.pairs import Bench, measure_pairs
-from tilegate_ci.measure.screen import flagged_by, screen, unsettled, with_more
+from tilegate_ci.measure.screen import flagged_by, places_of, screen, unsettled, with_more
 from tilegate_ci.measure.suite import CANARIES, keys
 from tilegate_ci.measure.suites import Suites
 
@@ -48,12 +48,13 @@ def judged(job: Job) -> Comparison:
 class GateRun:
     def __init__(self, job: Job, steps: Steps) -> None:
         self.job = job
-        self.bench = Bench(
-            Launcher(job.options.min_time_s, job.options.seed),
-            Journal(job.folder, job.protocol),
-            steps,
-            f"{job.base.digest}:{job.head.digest}:{job.options.seed}",
-        )
+        launcher = Launcher(job.options.min_time_s, job.options.seed, placements=PLACES)
+        journal = Journal(job.folder, job.protocol)
+        seed = f"{job.base.digest}:{job.head.digest}:{job.options.seed}"
+        self.bench = Bench(launcher, journal, steps, seed)
+        # The screen measures as its baseline was measured.
+        places = places_of(job.base.source / "bench" / "baselines")
+        self.screen = Bench(replace(launcher, placements=places), journal, steps, seed)
         self.without_nvml = False
 
     def judged(self) -> Comparison:
@@ -70,7 +71,7 @@ class GateRun:
 
     def _screened(self) -> Comparison:
         job = self.job
-        first = screen(self.bench, job.head.binary, self.suites.head, 1)
+        first = screen(self.screen, job.head.binary, self.suites.head, 1)
         if not first:
             return self._throttled_screen(0, 1)
         stored = self._baseline(first[0].device)
@@ -82,7 +83,7 @@ class GateRun:
         names = unsettled(screening, self.suites.canaries)
         if names and not screening.differences:
             message(f"{len(names)} of {len(self.suites.head)} are not settled by one process")
-            again = screen(self.bench, job.head.binary, names, SCREEN - 1, "again")
+            again = screen(self.screen, job.head.binary, names, SCREEN - 1, "again")
             if len(again) < SCREEN - 1:
                 return self._throttled_screen(1 + len(again), SCREEN)
             readings = {name: first[0].readings[name] for name in names}
@@ -105,7 +106,7 @@ class GateRun:
         return with_verdicts(screening, found)
 
     def _throttled_screen(self, sound: int, wanted: int) -> Comparison:
-        shown = self.bench.process("screen-1", self.job.head.binary, self.suites.head, 0)
+        shown = self.screen.process("screen-1", self.job.head.binary, self.suites.head, 0)
         return self._throttled(shown, throttled(f"{sound} of {wanted} processes of the screen"))
 
     def _unscreened(self) -> Comparison:

@@ -18,6 +18,7 @@ from tilegate_ci.measure.collect import read_process
 from tilegate_ci.measure.suite import filter_of, shapes_of
 
 TIMEOUT_S = 300.0
+PLACES = 8  # in memory, at which pairs time a benchmark: one of them alone is a coin toss
 MIN_TIME_S = 0.02  # per benchmark, unless the command line says otherwise
 
 
@@ -26,6 +27,7 @@ class Launcher:
     min_time_s: float
     seed: int = 1
     configurations: int = 0  # of each stage, to be there beside its own choice
+    placements: int = 1
 
     def command(self, binary: Path, names: Sequence[str], plant: str | None = None) -> list[str]:
         command = [
@@ -34,6 +36,7 @@ class Launcher:
             f"--benchmark_filter={filter_of(names)}",
             f"--benchmark_min_time={self.min_time_s:g}",
             f"--seed={self.seed}",
+            f"--placements={self.placements}",
         ]
         if self.configurations:
             command.append(f"--configurations={self.configurations}")

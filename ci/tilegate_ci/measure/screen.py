@@ -5,14 +5,22 @@ from collections.abc import Container, Sequence
 from pathlib import Path
 
 from tilegate_ci.core.files import dumps, write_text
-from tilegate_ci.core.model import RunFile
+from tilegate_ci.core.model import Role, RunFile, load
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.progress import message
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import Comparison
 from tilegate_ci.judge.paired import settled
 from tilegate_ci.judge.session import is_canary, void_reason
+from tilegate_ci.measure.launcher import PLACES
 from tilegate_ci.measure.pairs import SPARES, Bench
+
+
+def places_of(baselines: Path) -> int:
+    """At how many places in memory the GPUs' baselines in this folder were measured."""
+    runs = [load(path, Role.BASELINE) for path in sorted(baselines.glob("nvidia-*.json"))]
+    rows = [row for run in runs for row in run.benchmarks.values()]
+    return PLACES if any(row.placement_pct is not None for row in rows) else 1
 
 
 def screen(

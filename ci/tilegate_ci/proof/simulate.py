@@ -11,13 +11,13 @@ from scipy import special
 
 from tilegate_ci.core.margin import MIN_DELTA, WANDERS
 from tilegate_ci.judge import paired
+from tilegate_ci.measure.launcher import PLACES
 from tilegate_ci.proof.data import Sitting, seconds, upper_bound
 
 Array = NDArray[np.float64]
 RUNS = 2000
 SCREEN = paired.SCREEN
 BASELINE = 5  # processes, as bench/README.md asks for
-PLACES = 8  # at which bench times a benchmark
 MEDIAN_EFFICIENCY = 1.2533  # the standard error of a median over that of a mean
 
 
