@@ -105,6 +105,9 @@ Flags parse_flags(const std::vector<std::string>& args, double default_min_time_
       flags.variants = true;
     } else if (const auto configurations = value_of(arg, "--configurations")) {
       flags.configurations = parse_count("--configurations", *configurations);
+    } else if (const auto placements = value_of(arg, "--placements")) {
+      flags.placements = parse_count("--placements", *placements);
+      if (flags.placements == 0) throw UsageError("--placements: 0; give 1 or more");
     } else if (const auto shapes = value_of(arg, "--shapes")) {
       if (shapes->empty()) throw UsageError("--shapes: no shape given");
       flags.shapes = *shapes;
@@ -144,8 +147,11 @@ A benchmark is called <Rung>/<problem>[/cold], so a rung's name is a filter:
   --variants                the variants of each rung for comparison too, as <Rung>.<variant>
   --configurations=N        the N configurations of each stage that its cost model expects to be the
                             quickest too, as <Stage>@<configuration>
+  --placements=N            lay the operands out at N places in memory and take the best of them
+                            (default 1; with --cold there is one)
   --seed=N                  of the random inputs (default 1)
-  --samples=file.csv        every timed replay goes there: its seconds per launch, rung and cuBLAS
+  --samples=file.csv        every timed replay goes there: its place, and its seconds per launch,
+                            rung and cuBLAS
   --plant=RUNG:PERCENT      the device waits so long after each replay of that rung, which makes it
                             slower by as much; to prove that a gate sees it
   --help                    this text

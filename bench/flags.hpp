@@ -21,6 +21,7 @@ struct Flags {
   bool cold = false;
   bool variants = false;   // of each rung too
   int configurations = 0;  // of each stage too, the quickest first
+  int placements = 1;      // of a benchmark's operands
   std::uint64_t seed = 1;
   std::optional<Plant> plant;
   std::string samples;  // the file that every timed replay goes to; empty: none

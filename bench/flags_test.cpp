@@ -27,16 +27,18 @@ TEST(Flags, DefaultsApply) {
   EXPECT_FALSE(flags.variants);
   EXPECT_FALSE(flags.help);
   EXPECT_FALSE(flags.list);
+  EXPECT_EQ(flags.placements, 1);
   EXPECT_EQ(flags.min_time_s, kDefaultMinTime);
   EXPECT_TRUE(passes_on(flags, "--benchmark_min_time=0.250000" + kSuffix));
 }
 
 TEST(Flags, OursAreTakenAndTheOthersPassedOn) {
-  const Flags flags = parse({"--shapes=1x2x3", "--cold", "--variants",
+  const Flags flags = parse({"--shapes=1x2x3", "--cold", "--variants", "--placements=3",
                              "--seed=18446744073709551615", "--benchmark_filter=Naive", "--v=2"});
   EXPECT_EQ(flags.shapes, "1x2x3");
   EXPECT_TRUE(flags.cold);
   EXPECT_TRUE(flags.variants);
+  EXPECT_EQ(flags.placements, 3);
   EXPECT_EQ(flags.seed, ~std::uint64_t{0});
   EXPECT_TRUE(passes_on(flags, "--benchmark_filter=Naive"));
   EXPECT_TRUE(passes_on(flags, "--v=2"));

@@ -120,7 +120,7 @@ std::ofstream open_samples(const std::string& path) {
   std::ofstream file(path);
   if (!file) throw UsageError("--samples: cannot write " + path);
   file.precision(9);
-  file << "benchmark,rung_s,cublas_s\n";
+  file << "benchmark,place,rung_s,cublas_s\n";
   return file;
 }
 
@@ -161,6 +161,7 @@ int run(int argc, char** argv) {
     const Settings settings{.cold = flags.cold,
                             .seed = flags.seed,
                             .min_time_s = flags.min_time_s,
+                            .placements = flags.cold ? 1 : flags.placements,
                             .peak_gflops = measure_peak_gflops(),
                             .plant = flags.plant,
                             .samples = samples.is_open() ? &samples : nullptr};

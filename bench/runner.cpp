@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <new>
 #include <ostream>
 #include <string>
@@ -20,6 +21,8 @@ constexpr int kMaxReplaysInARow = 256;   // enqueued at once
 constexpr int kPlantSamples = 20;        // pairs by which a planted slow-down is checked
 constexpr double kMargin = 1.1;          // over a least duration, as estimates are a little off
 constexpr std::size_t kMemoryShare = 4;  // references may take one in so many bytes of the device
+constexpr std::size_t kPlacesShare = 8;  // and the operands at all places one in so many
+constexpr std::size_t kSpacing = 3U << 20U;  // bytes; not a multiple of a page of 2 MiB
 
 Batch record_round(const Plan& plan, std::span<const Operands> calls) {
   Batch batch(plan, calls, static_cast<int>(calls.size()));
@@ -115,109 +118,162 @@ void Runner::measure(benchmark::State& state, const Stage& stage, const NamedPro
       current_ = prepare(stage, named);
     }
   }
-  current_->work.memory.reset_result(verifier::Inputs::kUniform, settings_.seed);
+  const std::vector<Placement>& placements = current_->placements;
+  for (const Placement& placement : placements) {
+    placement.memory.reset_result(verifier::Inputs::kUniform, settings_.seed);
+  }
 
-  // Google Benchmark would come to the number of iterations by trying ever larger ones. How long a
-  // replay takes is known by now, so the first try can last long enough.
-  const Batch& rung = current_->rung;
-  const Batch* yardstick = current_->yardstick ? &*current_->yardstick : nullptr;
-  const double enough =
-      settings_.min_time_s ? std::ceil(kMargin * *settings_.min_time_s / rung.replay_s()) : 1.0;
-  const double asked_for = std::ceil(static_cast<double>(state.max_iterations) / rung.launches());
-  const auto replays = static_cast<std::int64_t>(std::max(enough, asked_for));
-  std::vector<Sample> samples;
-  while (state.KeepRunningBatch(replays * rung.launches())) {
-    for (std::int64_t done = 0; done < replays;) {
-      const auto count =
-          static_cast<int>(std::min<std::int64_t>(replays - done, kMaxReplaysInARow));
-      for (const Sample& sample : replay_in_turn(rung, yardstick, count)) {
-        state.SetIterationTime(sample.rung_s * rung.launches());
-        samples.push_back(sample);
+  const int launches = placements.front().rung.launches();
+  const std::int64_t total = replays(placements.front().rung, state.max_iterations);
+  Samples samples(std::min(placements.size(), static_cast<std::size_t>(total)));
+  const auto count = static_cast<std::int64_t>(samples.size());
+  while (state.KeepRunningBatch(total * launches)) {
+    for (std::int64_t place = 0; place < count; ++place) {
+      const auto index = static_cast<std::size_t>(place);
+      const std::int64_t share = total / count + (place < total % count ? 1 : 0);
+      for (const Sample& sample : replay_at(placements[index], share)) {
+        state.SetIterationTime(sample.rung_s * launches);
+        samples[index].push_back(sample);
       }
-      done += count;
     }
   }
-  if (named.problem.beta == 0.0F) {
-    verify(current_->work, verifier::Inputs::kUniform);
-  } else {  // each launch has changed the C of the next
-    launch_and_verify(current_->work, verifier::Inputs::kUniform);
+  for (std::size_t place = 0; place < samples.size(); ++place) {
+    const Memory& memory = placements[place].memory;
+    if (named.problem.beta == 0.0F) {
+      verify(current_->work, memory, verifier::Inputs::kUniform);
+    } else {  // each launch has changed the C of the next
+      launch_and_verify(current_->work, memory, verifier::Inputs::kUniform);
+    }
   }
   report(state, samples);
   write_samples(samples);
+}
+
+std::vector<Sample> Runner::replay_at(const Placement& placement, std::int64_t count) {
+  const Batch* yardstick = placement.yardstick ? &*placement.yardstick : nullptr;
+  std::vector<Sample> samples;
+  while (count > 0) {
+    const auto now = static_cast<int>(std::min<std::int64_t>(count, kMaxReplaysInARow));
+    std::ranges::copy(replay_in_turn(placement.rung, yardstick, now), std::back_inserter(samples));
+    count -= now;
+  }
+  return samples;
+}
+
+// Google Benchmark would come to the number of iterations by trying ever larger ones. How long a
+// replay takes is known by now, so the first try can last long enough.
+std::int64_t Runner::replays(const Batch& rung, std::int64_t iterations) const {
+  const double enough =
+      settings_.min_time_s ? std::ceil(kMargin * *settings_.min_time_s / rung.replay_s()) : 1.0;
+  const double asked_for = std::ceil(static_cast<double>(iterations) / rung.launches());
+  return static_cast<std::int64_t>(std::max(enough, asked_for));
+}
+
+// Where the operands lie can decide how quick a rung is, for as long as they lie there. So they are
+// laid out several times, but no more often than there are replays, or room.
+std::size_t Runner::places(const Problem& problem, const Batch& rung) const {
+  const double bytes = 2.0 * compulsory_bytes(problem);  // C is there twice
+  const double room = static_cast<double>(device::current().total_memory / kPlacesShare) / bytes;
+  const double most = std::min(static_cast<double>(replays(rung, 1)), room);
+  return static_cast<std::size_t>(std::clamp(most, 1.0, static_cast<double>(settings_.placements)));
 }
 
 Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) {
   const Problem& problem = named.problem;
   const Stage* yardstick = defaults().is_cuda ? find_in_catalogue("Cublas") : nullptr;
   check(stage.prepare());
-  Plan plan = stage.plan(problem, device::current(), named.configuration);
-  check(plan.status());
-  Plan yardstick_plan;
+  Prepared prepared{.name = benchmark_name(named, settings_.cold),
+                    .work = {problem, stage.plan(problem, device::current(), named.configuration)},
+                    .placements = {},
+                    .planted_percent = {},
+                    .exact_counters = {},
+                    .kernels = {}};
+  const Workload& work = prepared.work;
+  check(work.plan.status());
+  std::optional<Plan> against;
   if (yardstick != nullptr) {
     check(yardstick->prepare());
-    yardstick_plan = yardstick->plan(problem);
-    check(yardstick_plan.status());
+    against = yardstick->plan(problem);
+    check(against->status());
   }
   const int copies = settings_.cold ? copies_to_outrun(cache_bytes(), problem) : 1;
-  Memory memory(problem, plan, yardstick != nullptr ? &yardstick_plan : nullptr, copies);
-  Workload work{problem, std::move(plan), std::move(memory)};
-
+  const auto lay_out = [&] {
+    return Memory(problem, work.plan, against ? &*against : nullptr, copies);
+  };
+  Memory memory = lay_out();
   // Before the timed inputs, integers: each sum is exact, so that a single dropped term shows,
   // which the error bound of a long sum would hide.
   if (is_exact(problem.alpha) && is_exact(problem.beta)) {
-    work.memory.fill(verifier::Inputs::kIntegers, settings_.seed);
-    launch_and_verify(work, verifier::Inputs::kIntegers);
+    memory.fill(verifier::Inputs::kIntegers, settings_.seed);
+    launch_and_verify(work, memory, verifier::Inputs::kIntegers);
   }
-  work.memory.fill(verifier::Inputs::kUniform, settings_.seed);
-  Batch rung = record(work.plan, work.memory.rung());
-  std::optional<Batch> against;
-  if (yardstick != nullptr) against = record(yardstick_plan, work.memory.yardstick());
-  Prepared prepared{benchmark_name(named, settings_.cold),
-                    std::move(work),
-                    std::move(rung),
-                    std::move(against),
-                    {},
-                    {},
-                    {}};
+  memory.fill(verifier::Inputs::kUniform, settings_.seed);
+  std::vector<Placement>& placements = prepared.placements;
+  Batch rung = record(work.plan, memory.rung());
+  std::optional<Batch> other;
+  if (against) other = record(*against, memory.yardstick());
+  placements.push_back({{}, std::move(memory), std::move(rung), std::move(other)});
+  const std::size_t count = places(problem, placements.front().rung);
+  while (placements.size() < count) {
+    device::Buffer spacer(placements.size() * kSpacing);
+    Placement placement = like(placements.front(), lay_out(), work.plan, against);
+    placement.spacer = std::move(spacer);
+    placements.push_back(std::move(placement));
+  }
   prepared.exact_counters = exact_counters(named);
   if (!named.configuration.empty()) {
-    prepared.kernels = kernel_symbols(prepared.work.plan, prepared.work.memory.rung().front());
+    prepared.kernels = kernel_symbols(work.plan, placements.front().memory.rung().front());
   }
   if (settings_.plant && settings_.plant->rung == stage.name) plant(prepared);
   return prepared;
 }
 
-// Puts a delay behind the batch of the rung, and times the result against the batch as it was.
+// The same batches on operands in other memory.
+Runner::Placement Runner::like(const Placement& first, Memory memory, const Plan& plan,
+                               const std::optional<Plan>& against) const {
+  memory.fill(verifier::Inputs::kUniform, settings_.seed);
+  Batch rung(plan, memory.rung(), first.rung.launches());
+  std::optional<Batch> other;
+  if (against) other.emplace(*against, memory.yardstick(), first.yardstick->launches());
+  return {{}, std::move(memory), std::move(rung), std::move(other)};
+}
+
+// Puts a delay behind the batches of the rung, and times the first against the batch as it was.
 void Runner::plant(Prepared& prepared) const {
-  const Batch& rung = prepared.rung;
   const auto seconds = [](const Sample& sample) { return sample.rung_s; };
+  const Batch& rung = prepared.placements.front().rung;
   const double replay_s =
       rung.launches() * median_of(replay_in_turn(rung, nullptr, kPlantSamples), seconds);
-  Batch planted(prepared.work.plan, prepared.work.memory.rung(), rung.launches(),
-                replay_s * settings_.plant->percent / 100.0);
-  planted.replay();
-  const double factor =
-      median_of(replay_in_turn(planted, &rung, kPlantSamples),
-                [](const Sample& sample) { return sample.rung_s / sample.yardstick_s; });
-  prepared.planted_percent = 100.0 * (factor - 1.0);
-  prepared.rung = std::move(planted);
+  const double delay_s = replay_s * settings_.plant->percent / 100.0;
+  for (Placement& placement : prepared.placements) {
+    Batch planted(prepared.work.plan, placement.memory.rung(), placement.rung.launches(), delay_s);
+    planted.replay();
+    if (!prepared.planted_percent) {
+      const double factor =
+          median_of(replay_in_turn(planted, &placement.rung, kPlantSamples),
+                    [](const Sample& sample) { return sample.rung_s / sample.yardstick_s; });
+      prepared.planted_percent = 100.0 * (factor - 1.0);
+    }
+    placement.rung = std::move(planted);
+  }
 }
 
 // One launch on every copy of the operands, which hold `inputs`, and what has come of it.
-void Runner::launch_and_verify(const Workload& work, verifier::Inputs inputs) {
-  work.memory.reset_result(inputs, settings_.seed);
+void Runner::launch_and_verify(const Workload& work, const Memory& memory,
+                               verifier::Inputs inputs) {
+  memory.reset_result(inputs, settings_.seed);
   // Before the launch, because the reference of a problem that reads C needs the C of before.
-  references_.get(work.problem, inputs, settings_.seed, work.memory.rung().front());
-  record_round(work.plan, work.memory.rung());
-  verify(work, inputs);
+  references_.get(work.problem, inputs, settings_.seed, memory.rung().front());
+  record_round(work.plan, memory.rung());
+  verify(work, memory, inputs);
 }
 
 // Every copy of C, which `inputs` have led to.
-void Runner::verify(const Workload& work, verifier::Inputs inputs) {
+void Runner::verify(const Workload& work, const Memory& memory, verifier::Inputs inputs) {
   const bool exact = inputs == verifier::Inputs::kIntegers;
   const Problem& problem = work.problem;
   check(device::synchronize());
-  for (const Operands& operands : work.memory.rung()) {
+  for (const Operands& operands : memory.rung()) {
     const Reference& reference = references_.get(problem, inputs, settings_.seed, operands);
     const verifier::Tolerance tolerance =
         exact ? verifier::Tolerance{}
@@ -234,30 +290,42 @@ void Runner::verify(const Workload& work, verifier::Inputs inputs) {
   }
 }
 
-void Runner::report(benchmark::State& state, std::span<const Sample> samples) const {
+// What decides is the place where the operands lie best: the same in every process, where the rest
+// is luck.
+void Runner::report(benchmark::State& state, const Samples& samples) const {
   const Problem& problem = current_->work.problem;
+  const bool beside = current_->placements.front().yardstick.has_value();
+  // What cuBLAS takes beside it knows the clocks of the moment, so it says which place is the best.
+  const auto speed = [&](const Sample& s) { return (beside ? s.yardstick_s : 1.0) / s.rung_s; };
+  const auto slower = [&](const std::vector<Sample>& a, const std::vector<Sample>& b) {
+    return median_of(a, speed) < median_of(b, speed);
+  };
+  const auto [worst, best] = std::ranges::minmax_element(samples, slower);
   const double gflops =
-      median_of(samples, [&](const Sample& s) { return flops(problem) / s.rung_s / 1e9; });
+      median_of(*best, [&](const Sample& s) { return flops(problem) / s.rung_s / 1e9; });
   state.counters["GFLOPS"] = gflops;
-  if (current_->yardstick) {
-    state.counters["ratio_to_cublas"] =
-        median_of(samples, [](const Sample& s) { return s.yardstick_s / s.rung_s; });
-  }
+  if (beside) state.counters["ratio_to_cublas"] = median_of(*best, speed);
   if (settings_.peak_gflops > 0.0) {
     state.counters["pct_peak"] = 100.0 * gflops / settings_.peak_gflops;
   }
   state.counters["bytes"] = compulsory_bytes(problem);
   state.counters["verified"] = 1.0;
+  if (samples.size() > 1) {
+    state.counters["placement_pct"] =
+        100.0 * (median_of(*best, speed) / median_of(*worst, speed) - 1.0);
+  }
   for (const auto& [name, value] : current_->exact_counters) state.counters[name] = value;
   if (current_->planted_percent) state.counters["planted_pct"] = *current_->planted_percent;
   if (!current_->kernels.empty()) state.SetLabel(current_->kernels);
 }
 
-void Runner::write_samples(std::span<const Sample> samples) const {
+void Runner::write_samples(const Samples& samples) const {
   if (settings_.samples == nullptr) return;
-  for (const Sample& sample : samples) {
-    *settings_.samples << current_->name << ',' << sample.rung_s << ',' << sample.yardstick_s
-                       << '\n';
+  for (std::size_t place = 0; place < samples.size(); ++place) {
+    for (const Sample& sample : samples[place]) {
+      *settings_.samples << current_->name << ',' << place << ',' << sample.rung_s << ','
+                         << sample.yardstick_s << '\n';
+    }
   }
   if (!settings_.samples->flush()) throw Failure("--samples: the file cannot be written");
 }

@@ -25,6 +25,7 @@ struct Settings {
   std::uint64_t seed = 1;
   // What a callback measures at the least; none: as many iterations as Google Benchmark asks for.
   std::optional<double> min_time_s;
+  int placements = 1;        // of the operands, at different addresses
   double peak_gflops = 0.0;  // 0: unknown
   std::optional<Plant> plant;
   std::ostream* samples = nullptr;  // takes every replay, one CSV line each; may be null
@@ -42,18 +43,24 @@ class Runner {
   bool failed() const { return failed_; }
 
  private:
-  // What is multiplied, and the memory that it works on.
+  // What is multiplied, and how.
   struct Workload {
     Problem problem;
     Plan plan;
-    Memory memory;
   };
-  // A rung and its yardstick, ready to be timed.
+  // A rung and its yardstick, ready to be timed on operands that lie in one place.
+  struct Placement {
+    device::Buffer spacer;  // keeps the operands away from where those of the other places lie
+    Memory memory;
+    Batch rung;
+    std::optional<Batch> yardstick;
+  };
+  // By place, the replays there.
+  using Samples = std::vector<std::vector<Sample>>;
   struct Prepared {
     std::string name;  // of the benchmark
     Workload work;
-    Batch rung;
-    std::optional<Batch> yardstick;
+    std::vector<Placement> placements;
     std::optional<double> planted_percent;  // by how much it slows the rung down, by the clock
     std::vector<std::pair<std::string, double>> exact_counters;
     std::string kernels;  // their symbols, where a configuration was asked for
@@ -61,11 +68,16 @@ class Runner {
 
   void measure(benchmark::State& state, const Stage& stage, const NamedProblem& named);
   Prepared prepare(const Stage& stage, const NamedProblem& named);
-  void launch_and_verify(const Workload& work, verifier::Inputs inputs);
-  void verify(const Workload& work, verifier::Inputs inputs);
+  Placement like(const Placement& first, Memory memory, const Plan& plan,
+                 const std::optional<Plan>& against) const;
+  static std::vector<Sample> replay_at(const Placement& placement, std::int64_t count);
+  std::int64_t replays(const Batch& rung, std::int64_t iterations) const;
+  std::size_t places(const Problem& problem, const Batch& rung) const;
+  void launch_and_verify(const Workload& work, const Memory& memory, verifier::Inputs inputs);
+  void verify(const Workload& work, const Memory& memory, verifier::Inputs inputs);
   void plant(Prepared& prepared) const;
-  void report(benchmark::State& state, std::span<const Sample> samples) const;
-  void write_samples(std::span<const Sample> samples) const;
+  void report(benchmark::State& state, const Samples& samples) const;
+  void write_samples(const Samples& samples) const;
 
   Settings settings_;
   References references_;

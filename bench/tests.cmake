@@ -23,6 +23,10 @@ tilegate_bench_test(runs_variants 0 "Warptile.dealt/33x35x37/manual_time .*verif
 tilegate_bench_test(runs_unaligned_and_cold 0
   "Naive/33x35x37/ld38x36x39/off4/cold/manual_time .*verified=1" DEVICE
   --benchmark_filter=Naive --shapes=33x35x37/ld38x36x39/off4 --cold)
+tilegate_bench_test(lays_operands_out 0
+  "Naive/33x35x37/beta2/manual_time .*placement_pct=[0-9].*verified=1" DEVICE
+  --benchmark_filter=Naive --shapes=33x35x37/beta2 --placements=3)
+tilegate_bench_test(lays_operands_out_at_least_once 2 "--placements: 0; give 1 or more" --placements=0)
 tilegate_bench_test(runs_alpha_and_beta 0 "Vectorized/36x36x36/alpha-2/beta0.5/manual_time .*verified=1"
   DEVICE --benchmark_filter=Vectorized --shapes=36x36x36/alpha-2/beta0.5)
 tilegate_bench_test(says_what_a_stage_does_not_do 1 "Naive takes no transposed operands"

@@ -32,6 +32,9 @@ class FakeNvml:
 
     nvmlDeviceGetHandleByUUID = nvmlDeviceGetHandleByIndex  # noqa: N815
 
+    def nvmlDeviceGetUUID(self, gpu):  # noqa: N802
+        return "GPU-1"
+
     def nvmlDeviceGetClockInfo(self, gpu, which):  # noqa: N802
         return {1: 1980, 2: 3201}[which]
 
@@ -68,6 +71,7 @@ def test_the_compute_capability():
 
 def test_all_that_the_gpu_knows():
     assert conditions.read_with(FakeNvml()) == {
+        "board": conditions.board("GPU-1"),
         "clock_sm_mhz": 1980,
         "clock_mem_mhz": 3201,
         "power_w": 121.5,

@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
         context["plant"] = plant
         slow[plant.split(":")[0]] = float(plant.split(":")[1])
 
-    rows, replays = [], ["benchmark,rung_s,cublas_s"]
+    rows, replays = [], ["benchmark,place,rung_s,cublas_s"]
     rungs = re.findall(r"(\w+)/\(", flags["benchmark_filter"])
     for rung, shape in itertools.product(rungs, flags["shapes"].split(",")):
         name, (m, n, k) = f"{rung}/{shape}", shape.split("/")[0].split("x")
@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
         seconds = [
             (1e-3 * factor * draw.gauss(1, 1e-4), 1e-3 * draw.gauss(1, 1e-4)) for _ in range(9)
         ]
-        replays += [f"{name},{rung_s!r},{cublas_s!r}" for rung_s, cublas_s in seconds]
+        replays += [f"{name},0,{rung_s!r},{cublas_s!r}" for rung_s, cublas_s in seconds]
         row = {
             "name": name + "/manual_time",
             "run_type": "iteration",
@@ -63,6 +63,8 @@ def main(argv: list[str]) -> int:
             "bytes": 4096.0,
             "verified": settings.get("verified", 1.0),
         }
+        if flags["placements"] != "1":
+            row["placement_pct"] = 0.1
         if plant and plant.split(":")[0] == rung:
             row["planted_pct"] = slow[rung]
         rows.append(row)

@@ -17,9 +17,11 @@ from gate_builders import (
     scaled,
 )
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.model import Role, delta_of, slowdown
+from tilegate_ci.core.margin import delta_of, drifts, steady_delta
+from tilegate_ci.core.model import Role, RunRow, slowdown
 from tilegate_ci.core.verdicts import EXIT_MEANINGS, Verdict, exit_code
 from tilegate_ci.judge.compare import compare
+from tilegate_ci.report.render import cells
 
 
 def judged(baseline, candidate, pattern=None):
@@ -28,6 +30,15 @@ def judged(baseline, candidate, pattern=None):
 
 def verdict_of(comparison, name) -> Verdict:
     return next(row.verdict for row in comparison.rows if row.name == name)
+
+
+def test_a_speed_that_depends_on_the_place_is_noted():
+    row = make_row(0.89, 45000.0)
+    for percent, noted in ((0.4, ""), (1.5, "1.5 % between places in memory")):
+        run = make_run({WARPTILE: {**row, "placement_pct": percent}})
+        (found,) = judged(make_run({WARPTILE: row}), run).rows
+        assert found.placement == pytest.approx(percent / 100)
+        assert cells(found)["note"] == noted
 
 
 def test_a_run_against_itself_passes():
@@ -100,6 +111,33 @@ def test_delta_is_three_standard_deviations_of_the_logs_or_one_percent():
     assert delta_of([100.0, 100.1, 99.9]) == 0.01
     step = 0.02
     assert delta_of([100 * math.exp(-step), 100.0, 100 * math.exp(step)]) == pytest.approx(0.06)
+
+
+@pytest.mark.parametrize(
+    ("logs", "wanders"),
+    [
+        ([0.0, 0.0075, 0.015, 0.0225, 0.03], True),  # 3 % from the first process to the last
+        ([0.0, 0.03, 0.0075, 0.0225, 0.015], False),  # the same values, without order
+        ([0.0, 0.001, 0.002, 0.003, 0.004], False),  # within the least margin
+        ([0.0, 0.015, 0.03], False),  # three say nothing of a trend
+        ([0.0], False),
+    ],
+)
+def test_a_baseline_that_drifts_is_not_taken_for_a_noisy_one(logs, wanders):
+    assert drifts(logs) is wanders
+    row = RunRow(
+        gflops=1.0,
+        ratio_to_cublas=1.0,
+        per_process={"gflops": [1.0] * len(logs), "ratio_to_cublas": [math.exp(v) for v in logs]},
+    )
+    assert row.drifts("ratio_to_cublas") is wanders
+    known = delta_of([math.exp(value) for value in logs])
+    assert row.margin("ratio_to_cublas") == pytest.approx(0.01 if wanders else known)
+
+
+def test_the_margin_of_a_drift_is_its_scatter_around_the_line():
+    logs = [0.0, 0.02, 0.04 + 0.012, 0.06, 0.08]
+    assert steady_delta(logs) == pytest.approx(3 * math.sqrt(0.012**2 * 0.8 / 3))
 
 
 def test_the_slow_down_of_extreme_values_is_a_number():

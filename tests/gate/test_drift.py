@@ -9,7 +9,7 @@ import report_builder
 
 from gate_builders import NAIVE, WARPTILE, make_row, make_run, parsed
 from tilegate_ci.cli import main
-from tilegate_ci.core.model import Role
+from tilegate_ci.core.model import Role, Session
 from tilegate_ci.judge.drift import Point, Series, drifts, judged
 
 NAMES = [f"Warptile/{size}x{size}x{size}" for size in range(64, 68)]
@@ -60,6 +60,32 @@ def test_a_drift_says_how_much_since_when_and_of_what_kind():
     assert drift.kind == "measurement"
     found = drifts(history(random.Random(2), creep=0.05, slow=NAMES))
     assert {drift.kind for drift in found} == {"machine"}
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (lambda run, name: {"sessions": [board("b" if name > 4 else "a")]}, "machine"),
+        (lambda run, name: {"sessions": [board("a")]}, "code"),
+        (
+            lambda run, name: {"benchmarks": placed(run) if name > 4 else run.benchmarks},
+            "measurement",
+        ),
+    ],
+)
+def test_another_board_and_another_way_to_measure_are_no_change_of_code(change, kind):
+    runs = history(random.Random(2), creep=0.05)
+    runs = [run.model_copy(update=change(run, number)) for number, run in enumerate(runs)]
+    assert [drift.kind for drift in drifts(runs)] == [kind]
+
+
+def board(name):
+    return Session(conditions={"before": {"board": name}})
+
+
+def placed(run):
+    rows = run.benchmarks.items()
+    return {name: row.model_copy(update={"placement_pct": 0.1}) for name, row in rows}
 
 
 def test_what_is_no_series_is_left_out():

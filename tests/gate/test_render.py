@@ -141,6 +141,18 @@ def test_each_row_that_is_no_pass_carries_its_rerun_command():
         assert line.endswith(command) == (row.verdict is not Verdict.PASS)
 
 
+@pytest.mark.parametrize(
+    ("rerun", "cell"),
+    [("bench | b", r"`bench \| b`"), ("bench ` <b>", r"bench \` \<b>"), ("bench \\", r"bench \\")],
+)
+def test_a_doctored_rerun_stays_in_its_cell(rerun, cell):
+    comparison = every_verdict()
+    rows = tuple(replace(row, rerun=rerun) for row in comparison.rows)
+    text = render.markdown(replace(comparison, rows=rows))
+    shown = [line for line in text.splitlines() if line.startswith("| error")]
+    assert [line.endswith(f" | {cell} |") for line in shown] == [True, True]
+
+
 def test_the_last_line_sums_up():
     last = render.console(every_verdict()).splitlines()[-1]
     assert last.startswith("7 judged: 2 error, 2 regressed, 1 new, 1 pass, 1 improved. Exit 2, ")

@@ -11,6 +11,8 @@ from run_builder import SUITE
 from stage_builder import stage
 
 from tilegate_ci.cli import main
+from tilegate_ci.core import model
+from tilegate_ci.core.files import read_json
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import verdict_file
 
@@ -18,9 +20,22 @@ from tilegate_ci.judge import verdict_file
 def test_an_unchanged_head_passes_the_screen_alone(with_baseline, gate_run):
     done = gate_run("run")
     assert done.code == 0, done
-    assert [path.name for path in with_baseline.processes()] == [
-        f"process-screen-{n}.json" for n in (1, 2, 3)
+    assert [path.name for path in with_baseline.processes()] == ["process-screen-1.json"]
+
+
+def test_what_one_process_leaves_open_is_measured_twice_more(with_baseline, gate_run):
+    with_baseline.set("head", slow={"Warptile": 0.75})  # more than half of the margin
+    done = gate_run("run")
+    assert done.code == 0, done
+    assert "4 of 5 are not settled by one process" in done.err
+    first, again = ({*read_json(with_baseline.processes()[n])["readings"]} for n in (2, 0))
+    assert [path.stem for path in with_baseline.processes()] == [
+        f"process-{step}" for step in ("again-1", "again-2", "screen-1")
     ]
+    assert first - again == {"Naive/32x32x32"}
+    rows = model.load(next(with_baseline.folder.glob("work/run-*/candidate.json"))).benchmarks
+    count = {name: len(row.per_process["ratio_to_cublas"]) for name, row in rows.items()}
+    assert count == {**dict.fromkeys(again, 3), "Naive/32x32x32": 1}
 
 
 def test_a_slow_head_is_blocked(with_baseline, gate_run):
@@ -37,12 +52,43 @@ def test_a_slow_head_is_blocked(with_baseline, gate_run):
     assert len(with_baseline.processes()) == 3 + 2 * 5
 
 
+@pytest.mark.parametrize("places", [True, False])
+def test_the_screen_measures_as_its_baseline_was_measured(with_baseline, gate_run, places):
+    """At several places in memory or at one; pairs have several."""
+    if not places:
+        with_baseline.edit_baseline(
+            lambda rows: [row.pop("placement_pct") for row in rows.values()]
+        )
+    with_baseline.set("head", slow={"Warptile": 3})
+    assert gate_run("run").code == 1
+    for path in with_baseline.processes():
+        rows = read_json(path)["readings"].values()
+        assert all(("placement_pct" in row) == (places or "pair" in path.name) for row in rows)
+
+
 def test_what_the_screen_flags_for_its_session_passes_the_confirmation(with_baseline, gate_run):
     for side in ("base", "head"):
         with_baseline.set(side, slow={"Warptile": 3})  # the whole session, not the change
     done = gate_run("run")
     assert done.code == 0, done
     assert "look slower" in done.err
+
+
+def test_what_drifted_in_the_baseline_is_confirmed(with_baseline, gate_run):
+    """The median of a drift hides the slow-down from the screen."""
+
+    def drift(rows):
+        row = rows["Naive/32x32x32"]
+        row["ratio_to_cublas"] *= 0.97
+        series = [row["ratio_to_cublas"] * (1 + 0.02 * n) for n in (-2, -1, 0, 1, 2)]
+        row["per_process"]["ratio_to_cublas"] = series
+
+    with_baseline.edit_baseline(drift)
+    with_baseline.set("head", slow={"Naive": 3})
+    done = gate_run("run")
+    assert done.code == 1, done
+    assert "1 drifted when the baseline was recorded: Naive/32x32x32" in done.err
+    assert done.out.splitlines()[-1].startswith("5 judged: 1 regressed, 4 pass.")
 
 
 def test_what_the_baseline_lacks_is_confirmed_at_once(with_baseline, gate_run):
@@ -225,7 +271,7 @@ def test_a_red_row_has_the_command_that_measures_its_pairs_again(world, gate_run
 def test_a_dry_run_measures_nothing(world, gate_run):
     done = gate_run("run", "--dry-run")
     assert done.code == 0
-    assert "screen: 3 processes of head" in done.out
+    assert "screen: a process of head, and 2 more of what it leaves open" in done.out
     assert "5 pairs of processes" in done.out
     assert not Path("work").exists()
 

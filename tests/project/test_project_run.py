@@ -111,20 +111,42 @@ def test_the_same_sources_are_built_once_and_other_ones_again(project):
     assert ("building" in err, "8 processes are there already" in err) == (False, True)
 
 
-def test_commits_are_taken_from_git(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def commits(tmp_path, monkeypatch):
+    """Makes a repository here, with a commit for each slow-down in per cent."""
     monkeypatch.chdir(tmp_path)
-    for name in (
-        "GIT_AUTHOR_NAME",
-        "GIT_AUTHOR_EMAIL",
-        "GIT_COMMITTER_NAME",
-        "GIT_COMMITTER_EMAIL",
-    ):
-        monkeypatch.setenv(name, "a@b")
-    subprocess.run(["git", "init", "-q"], check=True)
-    for percent in (0, 5):
-        Path("times.json").write_text(text(google(slower(percent))))
-        subprocess.run(["git", "add", "times.json"], check=True)
-        subprocess.run(["git", "commit", "-qm", "times"], check=True)
+    for who in ("AUTHOR", "COMMITTER"):
+        for what in ("NAME", "EMAIL"):
+            monkeypatch.setenv(f"GIT_{who}_{what}", "a@b")
+
+    def make(*slower_by):
+        subprocess.run(["git", "init", "-q"], check=True)
+        for number, percent in enumerate(slower_by):
+            Path("times.json").write_text(text(google(slower(percent))))
+            Path("number").write_text(f"{number}\n")
+            subprocess.run(["git", "add", "."], check=True)
+            subprocess.run(["git", "commit", "-qm", f"change {number}"], check=True)
+
+    return make
+
+
+def test_the_commit_that_made_it_slower_is_found(commits, capsys):
+    commits(0, 0.5, 3, 3)
+    assert main(["bisect", "HEAD~3", "HEAD", "--filter", "^Kernel/64$", *COPY]) == 0
+    found = capsys.readouterr()
+    assert "first bad commit" in found.out
+    assert "change 2" in found.out
+    assert "change 1: not slower" in found.err
+    asked = ["bisect", "HEAD~3", "HEAD", "--filter", "Kernel", *COPY, "--margin", "4"]
+    assert main([*asked, "--dry-run"]) == 0
+    assert "'--build=cp times.json {build}/'" in (out := capsys.readouterr().out)
+    assert "--margin=4 --head COMMIT" in out
+    assert main(["bisect", "HEAD~3", "HEAD", "--filter", "x", "--build", "b"]) == 2
+    assert "--build is for another project's benchmarks" in capsys.readouterr().err
+
+
+def test_commits_are_taken_from_git(commits, capsys):
+    commits(0, 5)
     run = ["run", *COPY, "--pairs", "4", "--json", ".gate/verdict.json", "--base"]
     assert main([*run, "HEAD~1", "--head", "HEAD"]) == 1
     assert main([*run, "HEAD~1"]) == 1  # the working tree

@@ -54,6 +54,32 @@ def test_nvbench():
     assert seconds(batch) == {"copy/Elements=1024": 0.25}
 
 
+def test_nvbench_with_all_that_it_writes():
+    """Types among the axes, powers of two, limits, hints, hidden summaries, several of its GPUs."""
+    document = nvbench({"1048576": 0.5})
+    (sweep,) = document["benchmarks"]
+    document["devices"].append({"id": 1, "name": "NVIDIA L4", "ecc_state": True})
+    sweep["axes"] = [
+        {"name": "T", "type": "type", "flags": "", "values": [
+            {"input_string": "F32", "description": "float", "is_active": True}]},
+        {"name": "Elements", "type": "int64", "flags": "pow2", "values": [
+            {"input_string": "20", "description": "2^20 = 1048576", "value": 1048576}]},
+    ]  # fmt: skip
+    (found,) = sweep["states"]
+    found["axis_values"].insert(0, {"name": "T", "type": "string", "value": "F32"})
+    found |= {"type_config_index": 0, "min_samples": 10, "stopping_criterion": "stdev",
+              "skip_time": -1, "timeout": 15}  # fmt: skip
+    for summary in found["summaries"]:
+        summary |= {"hint": "duration", "hide": "Hidden by default.", "description": "A time"}
+    found["summaries"].append({"tag": "nv/cold/walltime", "name": "Walltime", "data": None})
+    process = read(document)
+    assert seconds(process) == {"copy/T=F32/Elements=1048576": 0.5}
+    assert process.device.name == "NVIDIA H200"
+    old = {"GPU Time": {"values": []}}  # until 2021 they had no tags
+    with pytest.raises(GateError, match="summaries: must be a list"):
+        read(state(summaries=old))
+
+
 def test_what_is_skipped_is_no_benchmark_but_is_kept():
     document = nvbench({"1": 0.5, "2": 0.5})
     document["benchmarks"][0]["states"][1] |= {

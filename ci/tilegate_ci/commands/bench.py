@@ -59,6 +59,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add_commit(command)
     command.add_argument(
+        "--placements", metavar="N", type=count, help="of operands in memory; a baseline wants 8"
+    )
+    command.add_argument(
         "extra", metavar="-- OPTION", nargs="*", help="of build/<preset>/bench/bench"
     )
 
@@ -144,7 +147,8 @@ def selection(binary: Path, preset: str, arguments: argparse.Namespace) -> list[
         stages = stages_of(REPOSITORY / "build" / preset)
         names += read_suite(stages, REPOSITORY / "bench" / "gate.csv")
     names = matching(dict.fromkeys(names), arguments.filter)
-    return [f"--shapes={shapes_of(names)}", f"--benchmark_filter={filter_of(names)}"]
+    places = [f"--placements={arguments.placements}"] if arguments.placements else []
+    return [f"--shapes={shapes_of(names)}", f"--benchmark_filter={filter_of(names)}", *places]
 
 
 def _run_process(binary: Path, out: Path, chosen: Sequence[str]) -> Path:

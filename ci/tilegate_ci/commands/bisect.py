@@ -20,6 +20,8 @@ from tilegate_ci.core.names import matching
 from tilegate_ci.core.progress import message
 from tilegate_ci.core.stages import newest_stages
 from tilegate_ci.measure.suite import parse_suite
+from tilegate_ci.project import options as project
+from tilegate_ci.project.sides import repository_at
 
 FOUND, UNDECIDED = 0, 3
 
@@ -33,14 +35,20 @@ EXAMPLES = """examples:
   ci/gate bisect v1.2 HEAD --filter '^Warptile/4096'
   ci/gate bisect origin/main~20 origin/main --filter '^Warptile/' --dry-run
 
-Each step is that of `ci/gate confirm --base GOOD --head COMMIT`, beginning with BAD itself; waivers
-do not count. A commit that does not build, or whose times do not decide, is skipped. The checkout
-stays as it is. Run again after an interruption, the same command measures nothing twice.
+of another project, from its own folder, with the options of gate run:
+  gate bisect v1.2 HEAD --filter '^Kernel/' --build 'make BUILD={build}' \\
+    --run '{build}/bench --benchmark_out={out}'
+
+Each step is that of `ci/gate confirm --base GOOD --head COMMIT`, or of `gate run` with these
+commands, beginning with BAD itself; waivers do not count. A commit that does not build, or whose
+times do not decide, is skipped. The checkout stays as it is. Run again after an interruption, the
+same command measures nothing twice.
 """
 
 
 @dataclass(frozen=True)
 class Span:
+    repository: Path
     good: str
     bad: str
     commits: int  # after good, up to bad
@@ -63,120 +71,136 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add_cmake(command)
     command.add_argument("--dry-run", action="store_true", help="say what would be run")
+    project.add_project_options(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    span = _span(arguments.good, arguments.bad)
-    suite = f"{span.bad}:bench/gate.csv"
-    stages = newest_stages(REPOSITORY)
-    names = parse_suite(_git("show", suite), suite, stages)
-    if stages or names:  # without a build nobody knows which rungs there are
-        matching(names, arguments.filter)
+    of_project = project.is_project(arguments)
+    repository = repository_at(Path.cwd()) if of_project else REPOSITORY
+    span = _span(repository, arguments.good, arguments.bad)
+    if not of_project:
+        _check_filter(span, arguments.filter)
     options = [f"--filter={arguments.filter}", *(f"--cmake={a}" for a in arguments.cmake)]
+    options += project.options_of(arguments)
     if arguments.dry_run:
-        shown = shlex.join(["ci/gate", "confirm", "--base", span.good, *options, "--head"])
+        how = ["gate", "run"] if of_project else ["ci/gate", "confirm"]
+        shown = shlex.join([*how, "--base", span.good, *options, "--head"])
         sys.stdout.write(
-            f"{span.commits} commits after {_title(span.good)}\n"
-            f"up to {_title(span.bad)}\n"
+            f"{span.commits} commits after {_title(span, span.good)}\n"
+            f"up to {_title(span, span.bad)}\n"
             f"about {span.steps} of them measured, each by\n{shown} COMMIT\n"
         )
         return 0
     # Judges BAD first: git would take it for bad unseen, and so might blame it for nothing.
-    word = judged(span.good, span.bad, options)
+    word = judged(span, span.bad, options)
     if word != "bad":
         why = "is not slower than the good commit" if word == "good" else "cannot be judged itself"
-        sys.stdout.write(f"cannot tell: {_title(span.bad)} {why}\n")
+        sys.stdout.write(f"cannot tell: {_title(span, span.bad)} {why}\n")
         return UNDECIDED
     if span.commits == 1:
-        return _found(span.bad)
+        return _found(span, span.bad)
     with (
         tempfile.TemporaryDirectory(prefix="tilegate-bisect-") as folder,
-        _worktree(Path(folder, "tree"), span.bad) as tree,
+        _worktree(span, Path(folder, "tree")) as tree,
     ):
         return _bisected(span, tree, options)
 
 
+def _check_filter(span: Span, pattern: str) -> None:
+    """GateError where no benchmark of the gated suite matches."""
+    suite = f"{span.bad}:bench/gate.csv"
+    stages = newest_stages(REPOSITORY)
+    names = parse_suite(_git(span.repository, "show", suite), suite, stages)
+    if stages or names:  # without a build nobody knows which rungs there are
+        matching(names, pattern)
+
+
 def _bisected(span: Span, tree: Path, options: list[str]) -> int:
-    output = _git("bisect", "start", "--no-checkout", span.bad, span.good, folder=tree)
+    output = _git(tree, "bisect", "start", "--no-checkout", span.bad, span.good)
     while True:
         first = re.search(r"^([0-9a-f]{40,64}) is the first bad commit$", output, re.MULTILINE)
         if first:
-            return _found(first[1])
+            return _found(span, first[1])
         _, undecided, rest = output.partition("The first bad commit could be any of:\n")
         if undecided:
             sys.stdout.write("cannot tell: these commits could not be judged, and it is one of\n")
             for commit in re.findall(r"^([0-9a-f]{40,64})$", rest, re.MULTILINE):
-                sys.stdout.write(f"  {_title(commit)}\n")
+                sys.stdout.write(f"  {_title(span, commit)}\n")
             return UNDECIDED
-        commit = _git("rev-parse", "--verify", "BISECT_HEAD", folder=tree)
+        commit = _git(tree, "rev-parse", "--verify", "BISECT_HEAD")
         # Of git's exit codes 2 says that only skipped commits are left, as its output does.
-        output = git(tree, "bisect", judged(span.good, commit, options), commit).stdout
+        output = git(tree, "bisect", judged(span, commit, options), commit).stdout
 
 
-def judged(good: str, commit: str, options: list[str]) -> str:
+def judged(span: Span, commit: str, options: list[str]) -> str:
     """What git is to be told of the commit: good, bad or skip."""
-    message(f"bisect: measuring {_title(commit)}")
+    message(f"bisect: measuring {_title(span, commit)}")
     try:
-        code = confirm(["--base", good, "--head", commit, *options])
+        code = confirm(["--base", span.good, "--head", commit, *options])
     except GateError as problem:
         message(f"error: {problem}")
         code = 2
     skipped = ("skip", f"cannot be judged (exit code {code})")
     word, verdict = {0: ("good", "not slower"), 1: ("bad", "slower")}.get(code, skipped)
-    message(f"bisect: {_title(commit)}: {verdict}")
+    message(f"bisect: {_title(span, commit)}: {verdict}")
     return word
 
 
 def confirm(argv: list[str]) -> int:
-    """The exit code of ci/gate confirm without waivers."""
+    """The exit code of ci/gate confirm, or of gate run for another project, without waivers."""
     parser = argparse.ArgumentParser()
     gate_run_command.add_arguments(parser)
-    job = gate_run_command.prepare(parser.parse_args(argv), screened=False)
-    return gate_run_command.judged(job).exit_code
+    arguments = parser.parse_args(argv)
+    if project.is_project(arguments):
+        return gate_run_command.judged(project.prepare(arguments)).exit_code
+    return gate_run_command.judged(gate_run_command.prepare(arguments, screened=False)).exit_code
 
 
-def _found(commit: str) -> int:
-    who = _git("log", "-1", "--format=%H%n  %an, %ad%n  %s", "--date=iso", commit)
+def _found(span: Span, commit: str) -> int:
+    form = "--format=%H%n  %an, %ad%n  %s"
+    who = _git(span.repository, "log", "-1", form, "--date=iso", commit)
     sys.stdout.write(f"first bad commit: {who}\n")
     return FOUND
 
 
-def _span(good: str, bad: str) -> Span:
-    first, last = _commit(good), _commit(bad)
+def _span(repository: Path, good: str, bad: str) -> Span:
+    first, last = _commit(repository, good), _commit(repository, bad)
     if first == last:
         raise GateError(f"{good} and {bad} are the same commit")
-    if git(REPOSITORY, "merge-base", "--is-ancestor", first, last).returncode:
+    if git(repository, "merge-base", "--is-ancestor", first, last).returncode:
         raise GateError(f"{good} is not an ancestor of {bad}: nothing lies between them")
-    return Span(first, last, int(_git("rev-list", "--count", last, f"^{first}")))
+    count = int(_git(repository, "rev-list", "--count", last, f"^{first}"))
+    return Span(repository, first, last, count)
 
 
-def _commit(given: str) -> str:
-    done = git(REPOSITORY, "rev-parse", "--verify", "--quiet", "--end-of-options", given + "^0")
+def _commit(repository: Path, given: str) -> str:
+    done = git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", given + "^0")
     if done.returncode:
-        raise GateError(f"{given!r} is not a commit of {REPOSITORY}{said(done)}")
+        raise GateError(f"{given!r} is not a commit of {repository}{said(done)}")
     return done.stdout.strip()
 
 
-def _title(commit: str) -> str:
-    return _git("log", "-1", "--format=%h %s", commit)
+def _title(span: Span, commit: str) -> str:
+    return _git(span.repository, "log", "-1", "--format=%h %s", commit)
 
 
 @contextlib.contextmanager
-def _worktree(tree: Path, commit: str) -> Iterator[Path]:
+def _worktree(span: Span, tree: Path) -> Iterator[Path]:
     """git keeps a bisection per worktree: the user's checkout, and a bisection there, stay as
     they are."""
+    add = ("worktree", "add", "--quiet", "--detach", "--no-checkout")
     try:
-        _git("worktree", "add", "--quiet", "--detach", "--no-checkout", str(tree), commit)
+        _git(span.repository, *add, str(tree), span.bad)
         yield tree
     finally:
         before = {n: signal.signal(n, signal.SIG_IGN) for n in (signal.SIGINT, signal.SIGTERM)}
-        git(REPOSITORY, "worktree", "remove", "--force", "--force", str(tree))
+        git(span.repository, "worktree", "remove", "--force", "--force", str(tree))
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _git(*arguments: str, folder: Path | None = None) -> str:
-    done = git(folder or REPOSITORY, *arguments)
+def _git(folder: Path, *arguments: str) -> str:
+    done = git(folder, *arguments)
     if done.returncode:
         raise GateError(f"git {shlex.join(arguments)}: {done.stderr.strip()}")
     return done.stdout.strip()

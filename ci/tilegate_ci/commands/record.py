@@ -9,7 +9,7 @@ from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.names import matching, rung_of
 from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
-from tilegate_ci.measure.launcher import MIN_TIME_S, Launcher
+from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher
 from tilegate_ci.measure.suite import SUITE, read_suite, stages_of
 from tilegate_ci.proof.recording import Arm
 from tilegate_ci.proof.sitting import Header, plan, record, title
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.sitting,
         commit_of(arguments),
         suite,
-        Launcher(arguments.min_time, arguments.seed),
+        Launcher(arguments.min_time, arguments.seed, placements=PLACES),
         bench,
         dict(mutated),
     )

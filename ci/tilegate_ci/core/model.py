@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -23,6 +23,7 @@ from tilegate_ci.core.formats import (
     Commit,
     Count,
     Document,
+    Finite,
     Given,
     Line,
     Name,
@@ -30,9 +31,8 @@ from tilegate_ci.core.formats import (
     Open,
     Positive,
 )
+from tilegate_ci.core.margin import delta_of, drifts, steady_delta
 from tilegate_ci.core.names import canonical_name
-
-MIN_DELTA = 0.01
 
 
 def _repository() -> Path:
@@ -110,6 +110,8 @@ class Summary(Open):
     per_second: Given[Positive] = None  # these two of other projects' benchmarks, in place of them
     ratio_to_yardstick: Given[Positive] = None
     bytes: Given[Count] = None
+    # By how much its slowest place in memory is slower than its quickest.
+    placement_pct: Given[Annotated[Finite, Field(ge=0)]] = None
     # Only true is: the timed launches' result was checked and right.
     verified: Annotated[bool, BeforeValidator(lambda value: value is True)] = False
     # Of another project that did not declare how its results are checked.
@@ -179,9 +181,16 @@ class RunRow(Benchmark):
 
     def margin(self, metric: str) -> float:
         """The slow-down that the gate lets pass, as a log ratio."""
-        if self.delta is not None and metric == self.decisive:
-            return self.delta
-        return delta_of(self.per_process[metric])
+        known = self.delta if metric == self.decisive else None
+        known = delta_of(self.per_process[metric]) if known is None else known
+        return min(known, steady_delta(self._logs(metric))) if self.drifts(metric) else known
+
+    def drifts(self, metric: str) -> bool:
+        """Whether its processes wander, so that it takes pairs to judge by it."""
+        return drifts(self._logs(metric))
+
+    def _logs(self, metric: str) -> list[float]:
+        return [math.log(value) for value in self.per_process[metric]]
 
 
 class Protocol(Open):
@@ -319,13 +328,6 @@ def _disagreements(name: str, row: RunRow, path: str, role: Role) -> list[str]:
             raise message
         warnings.append(f"{message}; judged as written")
     return warnings
-
-
-def delta_of(per_process: Sequence[float]) -> float:
-    """max(1 %, 3 x the sample standard deviation of the logs)."""
-    if len(per_process) < 2:
-        return MIN_DELTA
-    return max(MIN_DELTA, 3 * statistics.stdev(math.log(value) for value in per_process))
 
 
 def log_slowdown(baseline: float, candidate: float) -> float:

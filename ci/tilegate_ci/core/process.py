@@ -12,10 +12,12 @@ from tilegate_ci.core.model import Device, Summary
 
 class Reading(Summary):
     """One benchmark in one process: medians over its repetitions. The seconds of each replay are
-    there where bench was asked for them; those of cuBLAS are 0 where there is none. `kernels` are
-    the symbols of what a configuration launches."""
+    there where bench was asked for them, and the number of the place where the operands lay; those
+    of cuBLAS are 0 where there is none. `kernels` are the symbols of what a configuration
+    launches."""
 
     planted_percent: Given[Finite] = None
+    place: list[int] = Field(default=[], exclude=True)
     rung_s: list[float] = Field(default=[], exclude=True)
     cublas_s: list[float] = Field(default=[], exclude=True)
     kernels: str = Field(default="", exclude=True)

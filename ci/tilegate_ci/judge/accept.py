@@ -7,13 +7,12 @@ from typing import Any
 
 from tilegate_ci.core import model
 from tilegate_ci.core.files import GateError, dumps, rounded
+from tilegate_ci.core.margin import MIN_DELTA, delta_of
 from tilegate_ci.core.model import (
     AGREEMENT,
-    MIN_DELTA,
     Role,
     RunFile,
     RunRow,
-    delta_of,
     relative,
 )
 

@@ -43,6 +43,7 @@ class Row:
     upper: Finite | None = None
     p: Finite | None = None
     pairs: tuple[Finite, ...] = ()
+    placement: Finite | None = None  # how much slower its slowest place in memory is
     again: Text = ""  # the command that measures the pairs of a red row again
 
 
@@ -111,6 +112,7 @@ def judge(
         metric=metric,
         baseline=old.summary.get(shown) if old is not None else None,
         candidate=new.summary.get(shown) if new is not None else None,
+        placement=_placement(new),
     )
     if new is None:
         return replace(row, verdict=Verdict.ERROR, note="missing in the candidate")
@@ -125,6 +127,11 @@ def judge(
     if metric is None:
         return row
     return _judge_time(row, old.summary[metric], new.summary[metric], old.margin(metric))
+
+
+def _placement(new: RunRow | None) -> float | None:
+    known = new.placement_pct if new is not None else None
+    return None if known is None else known / 100
 
 
 def _judge_time(row: Row, old: float, new: float, delta: float) -> Row:

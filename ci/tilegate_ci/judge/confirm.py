@@ -5,7 +5,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilegate_ci.core.files import rounded
-from tilegate_ci.core.model import MIN_DELTA, OTHER, Device, relative
+from tilegate_ci.core.margin import MIN_DELTA
+from tilegate_ci.core.model import OTHER, Device, relative
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import paired

@@ -46,8 +46,9 @@ class Point:
     """One recording of a benchmark."""
 
     commit: str
-    software: tuple[str | None, ...]
+    software: tuple[str | None, ...]  # cuBLAS first
     log_ratio: float
+    board: str | None = None
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,12 @@ def _points(name: str, history: Sequence[RunFile]) -> list[Point]:
 
 
 def _point(run: RunFile, row: RunRow) -> Point:
-    software = (run.device.cublas, run.device.driver, run.device.cuda)
-    return Point(row.commit or run.commit, software, math.log(row.ratio_to_cublas or 1.0))
+    bench = "one place" if row.placement_pct is None else "places"  # how bench measured it
+    software = (run.device.cublas, run.device.driver, run.device.cuda, bench)
+    conditions = (run.sessions[0].conditions or {}) if run.sessions else {}
+    board = conditions.get("before", {}).get("board")
+    log_ratio = math.log(row.ratio_to_cublas or 1.0)
+    return Point(row.commit or run.commit, software, log_ratio, board)
 
 
 def _trend(series: Series) -> Drift:
@@ -133,11 +138,11 @@ def _trend(series: Series) -> Drift:
     error = span * math.sqrt(rest / (len(points) - 2) / spread)
     slower = span * line.slope
     p = float(special.stdtr(len(points) - 2, (delta - slower) / max(error, 1e-9)))
-    same = points[0].software == points[-1].software
-    kind = "code" if same else "measurement"
-    return Drift(
-        series.name, slower, delta, p, len(points), points[0].commit, points[-1].commit, kind
-    )
+    first, last = points[0], points[-1]
+    kind = "code" if first.software == last.software else "measurement"
+    if None not in (first.board, last.board) and first.board != last.board:
+        kind = "machine"
+    return Drift(series.name, slower, delta, p, len(points), first.commit, last.commit, kind)
 
 
 def _as(trend: Drift, kind: str) -> Drift:

@@ -7,10 +7,12 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tilegate_ci.core.verdicts import Verdict
 
-SCREEN, PAIRS = 3, 12  # processes of the head alone, then pairs, of a gate run
+# Processes of the head alone, then pairs, of a gate run. The first process settles most benchmarks.
+SCREEN, PAIRS = 3, 12
 MIN_PAIRS = 4  # below that, a t quantile for many benchmarks says nothing
 # The evidence is looked at once before all pairs are there. Fewer would do for noise, but where a
 # benchmark has two speeds, drawn anew by each process, 6 pairs that all fell the same way have been
@@ -32,6 +34,12 @@ class Estimate:
     p: float
     p_faster: float
     pairs: int
+
+
+def settled(slower: Any, delta: Any) -> Any:
+    """Whether one process of the screen is enough: a log slow-down that is far from its margin.
+    Numbers, or arrays of them."""
+    return abs(slower) <= delta / 2
 
 
 def looks(wanted: int) -> dict[int, float]:

@@ -6,7 +6,7 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -44,6 +44,7 @@ class Repetition(Open):
     pct_peak: Given[Positive] = None
     bytes: Given[Positive] = None
     planted_pct: Given[Finite] = None
+    placement_pct: Given[Annotated[Finite, Field(ge=0)]] = None
     verified: Any = None
     label: str = ""
 
@@ -147,10 +148,12 @@ def _reading(name: str, rows: Sequence[Repetition], path: str) -> Reading:
         if values:
             metrics[metric] = statistics.median(values)
     planted = [row.planted_pct for row in rows if row.planted_pct is not None]
+    placement = [row.placement_pct for row in rows if row.placement_pct is not None]
     return Reading(
         **metrics,
         bytes=int(max(row.bytes or 0 for row in rows)) or None,
         verified=all(row.verified == 1 for row in rows),
+        placement_pct=statistics.median(placement) if placement else None,
         planted_percent=statistics.median(planted) if planted else None,
         kernels=rows[0].label,
     )
@@ -209,9 +212,11 @@ def _row(readings: Sequence[Reading]) -> dict[str, Any]:
         for metric in series
     }
     size, unchecked = readings[0].bytes, any(reading.unchecked for reading in readings)
+    placement = [r.placement_pct for r in readings if r.placement_pct is not None]
     return {
         **medians,
         **({} if size is None else {"bytes": size}),
+        **({"placement_pct": rounded(statistics.median(placement))} if placement else {}),
         **({"unchecked": True} if unchecked else {}),
         "key": False,
         "verified": all(reading.verified for reading in readings),

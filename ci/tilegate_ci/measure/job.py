@@ -19,7 +19,7 @@ from tilegate_ci.measure.builds import (
 )
 from tilegate_ci.measure.suite import CANARIES, read_suite, stages_of
 
-MOST_PROCESS_S = 15.0
+MOST_PROCESS_S = 45.0
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,9 @@ class Job:
             lines += [f"{len(self.head_names(stages))} benchmarks"]
         else:
             lines += ["some benchmarks of each rung that the build will list"]
-        lines += [f"screen: {screened} processes of head"] * bool(screened)
+        lines += [
+            f"screen: a process of head, and {SCREEN - 1} more of what it leaves open"
+        ] * bool(screened)
         what = "confirm what it flags: " if screened else ""
         lines += [f"{what}up to {pairs} pairs of processes, base and head in turn"]
         most = (screened + 2 * pairs) * MOST_PROCESS_S / 60
@@ -77,7 +79,7 @@ def prepare(base: str, head: str, work: Path, out: Path | None, options: Options
     for side in (base_side, head_side):  # a malformed one is found before anything is built
         read_suite([], side.suite)
     protocol: dict[str, object] = {
-        "schema": 3,
+        "schema": 4,
         "base": base_side.digest,
         "head": head_side.digest,
         "baselines": digest_of_baselines(base_side.source),

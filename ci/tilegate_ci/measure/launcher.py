@@ -18,7 +18,8 @@ from tilegate_ci.measure.collect import read_process
 from tilegate_ci.measure.suite import filter_of, shapes_of
 
 TIMEOUT_S = 300.0
-MIN_TIME_S = 0.05  # per benchmark, unless the command line says otherwise
+PLACES = 8  # in memory, at which pairs time a benchmark: one of them alone is a coin toss
+MIN_TIME_S = 0.02  # per benchmark, unless the command line says otherwise
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Launcher:
     min_time_s: float
     seed: int = 1
     configurations: int = 0  # of each stage, to be there beside its own choice
+    placements: int = 1
 
     def command(self, binary: Path, names: Sequence[str], plant: str | None = None) -> list[str]:
         command = [
@@ -34,6 +36,7 @@ class Launcher:
             f"--benchmark_filter={filter_of(names)}",
             f"--benchmark_min_time={self.min_time_s:g}",
             f"--seed={self.seed}",
+            f"--placements={self.placements}",
         ]
         if self.configurations:
             command.append(f"--configurations={self.configurations}")
@@ -53,7 +56,9 @@ class Launcher:
             process, seconds = read_process(str(report)), read_replays(replays)
         _check_complete(process, set(seconds), names, str(binary))
         readings = {
-            name: reading.model_copy(update=dict(zip(("rung_s", "cublas_s"), seconds[name])))
+            name: reading.model_copy(
+                update=dict(zip(("place", "rung_s", "cublas_s"), seconds[name]))
+            )
             for name, reading in process.readings.items()
         }
         around = Conditions(before=before, after=after)
@@ -74,21 +79,22 @@ def _run(command: Sequence[str]) -> None:
         raise GateError(f"{reasons}\nexit code {done.returncode} of `{shlex.join(command)}`")
 
 
-def read_replays(path: Path) -> dict[str, tuple[list[float], list[float]]]:
-    """By benchmark, the seconds of the rung and of cuBLAS of each replay."""
-    replays: dict[str, tuple[list[float], list[float]]] = {}
+def read_replays(path: Path) -> dict[str, tuple[list[int], list[float], list[float]]]:
+    """By benchmark, of each replay its place and the seconds of the rung and of cuBLAS."""
+    replays: dict[str, tuple[list[int], list[float], list[float]]] = {}
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             rows = list(csv.reader(stream))
-        if not rows or rows[0] != ["benchmark", "rung_s", "cublas_s"]:
+        if not rows or rows[0] != ["benchmark", "place", "rung_s", "cublas_s"]:
             raise GateError(f"{path}: not written by bench --samples")
-        for number, (name, *seconds) in enumerate(rows[1:], start=2):
+        for number, (name, place, *seconds) in enumerate(rows[1:], start=2):
             rung, cublas = map(float, seconds)
             if not (0 < rung < float("inf") and 0 <= cublas < float("inf")):
                 raise ValueError(f"line {number}: no times: {', '.join(seconds)}")
-            series = replays.setdefault(canonical_name(name), ([], []))
-            series[0].append(rung)
-            series[1].append(cublas)
+            series = replays.setdefault(canonical_name(name), ([], [], []))
+            series[0].append(int(place))
+            series[1].append(rung)
+            series[2].append(cublas)
     except (OSError, ValueError) as problem:
         raise GateError(f"{path}: truncated or malformed: {problem}") from problem
     return replays

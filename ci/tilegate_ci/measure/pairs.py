@@ -49,21 +49,6 @@ class Bench:
         return found
 
 
-def screen(bench: Bench, head: Path, names: Sequence[str], wanted: int) -> list[Process]:
-    """Processes of the head alone, those that heat or a power brake voids replaced."""
-    sound: list[Process] = []
-    for number in range(1, wanted + SPARES + 1):
-        process = bench.process(f"screen-{number}", head, names, max(0, wanted - number))
-        reason = void_reason(process.conditions)
-        if reason:
-            message(f"screen-{number} is void: {reason}")
-        else:
-            sound.append(process)
-        if len(sound) == wanted:
-            break
-    return sound
-
-
 def measure_pairs(
     bench: Measures,
     base: Path,

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tilegate_ci.core.files import GateError, dumps, write_text
 from tilegate_ci.core.git import repository_url
-from tilegate_ci.core.model import MIN_DELTA, RunFile, Session
+from tilegate_ci.core.margin import MIN_DELTA
+from tilegate_ci.core.model import RunFile, Session
 from tilegate_ci.core.process import OtherProcess, Process
 from tilegate_ci.core.progress import Steps, message
 from tilegate_ci.judge.compare import Comparison, Row, compare

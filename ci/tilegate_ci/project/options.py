@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.model import MIN_DELTA
+from tilegate_ci.core.margin import MIN_DELTA
 from tilegate_ci.measure.launcher import MIN_TIME_S
 from tilegate_ci.project import gate_run
 from tilegate_ci.project.reading import Declared
@@ -65,7 +65,8 @@ def is_project(arguments: argparse.Namespace) -> bool:
                 "--run: the command must name the file that it writes its JSON to: {out}, as in "
                 "--run '{build}/bench --benchmark_out={out}'"
             )
-        if arguments.cmake or arguments.no_identity or arguments.min_time != MIN_TIME_S:
+        own = ("no_identity", False), ("min_time", MIN_TIME_S)
+        if arguments.cmake or any(getattr(arguments, n, usual) != usual for n, usual in own):
             raise GateError(
                 "--cmake, --min-time and --no-identity are for this repository's own benchmarks; "
                 "with --run, say it in --build and --run"
@@ -75,6 +76,13 @@ def is_project(arguments: argparse.Namespace) -> bool:
     if given:
         raise GateError(f"--{given[0]} is for another project's benchmarks: give --run CMD too")
     return False
+
+
+def options_of(arguments: argparse.Namespace) -> list[str]:
+    """The same options again, as another command line has them."""
+    names = ("build", "run", *_DECLARED)
+    words = [f"--{name}={getattr(arguments, name)}" for name in names if getattr(arguments, name)]
+    return words + ([f"--margin={100 * arguments.margin:g}"] if arguments.margin else [])
 
 
 def prepare(arguments: argparse.Namespace) -> gate_run.ProjectJob:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.model import MIN_DELTA
+from tilegate_ci.core.margin import MIN_DELTA, drifts, steady_delta
 from tilegate_ci.core.process import Process
 from tilegate_ci.judge.session import is_canary, void_reason
 from tilegate_ci.proof.recording import Arm, Recording
@@ -29,6 +29,7 @@ class Sitting:
     arms: Mapping[Arm, Mapping[int, Process]]
     void: int
     made_on: str  # GPU, software, commit
+    board: str | None  # a name for the GPU itself, where the recording has one
 
     @cached_property
     def baseline(self) -> "Baseline":
@@ -73,6 +74,7 @@ def _sitting(recording: Recording) -> Sitting:
         arms,
         len(recording.processes) - len(sound),
         f"{machine(recording.file.device.fields)}, commit {recording.file.commit[:12]}",
+        suite[0].conditions.before.get("board"),
     )
 
 
@@ -87,6 +89,7 @@ class Baseline:
 
     log_ratio: Mapping[str, float]
     delta: Mapping[str, float]
+    drifting: frozenset[str] = frozenset()
 
 
 def baseline(processes: Sequence[Process]) -> Baseline:
@@ -94,10 +97,24 @@ def baseline(processes: Sequence[Process]) -> Baseline:
         name: [p.readings[name].log_ratio for p in processes if name in p.readings]
         for name in processes[0].readings
     }
+    wander = frozenset(name for name, logs in values.items() if drifts(logs))
     return Baseline(
         {name: statistics.median(logs) for name, logs in values.items()},
-        {name: max(MIN_DELTA, 3 * statistics.stdev(logs)) for name, logs in values.items()},
+        {
+            name: steady_delta(logs)
+            if name in wander
+            else max(MIN_DELTA, 3 * statistics.stdev(logs))
+            for name, logs in values.items()
+        },
+        wander,
     )
+
+
+def upper_bound(hits: int, total: int) -> float:
+    """Of a share: one-sided, 95 %, by Clopper and Pearson."""
+    from scipy import stats
+
+    return float(stats.beta.ppf(0.95, hits + 1, total - hits)) if hits < total else 1.0
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 import random
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from tilegate_ci.core.model import MIN_DELTA
+from tilegate_ci.core.margin import MIN_DELTA
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import paired
@@ -15,6 +16,7 @@ from tilegate_ci.proof.recording import Arm
 
 SCREEN = paired.SCREEN  # processes of a gate run before the confirmation
 SEED = 1
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -34,29 +36,39 @@ class Outcome:
         return not self.incomparable and self.verdicts[name] is Verdict.REGRESSED
 
 
+Pair = tuple[Process, Process]  # base, head
+
+
 def gate_run(
-    stored: Baseline, screen: Sequence[Process], pairs: Sequence[tuple[Process, Process]]
+    stored: Baseline,
+    screen: Callable[[int], Sequence[Process]],
+    pairs: Callable[[int], Sequence[Pair]],
+    wanted: int,
 ) -> Outcome:
-    """Screen against the stored baseline, then confirm the flagged by pairs of (base, head).
-    Without processes to screen everything is confirmed."""
-    names = [n for n in pairs[0][1].readings if n in stored.log_ratio]
-    slower = {
-        name: stored.log_ratio[name] - statistics.median(p.readings[name].log_ratio for p in screen)
-        for name in names
-        if screen
-    }
+    """Screen against the stored baseline, then confirm the flagged by as many pairs as `wanted`.
+    Both are asked for their first so many; where there is nothing to screen everything is
+    confirmed."""
+    screened = screen(1)
+    if screened and unsettled(stored, screened[0]):
+        screened = screen(SCREEN)
+    names = [n for n in (screened or [pairs(1)[0][1]])[0].readings if n in stored.log_ratio]
+    slower = {name: _slower(stored, screened, name) for name in names if screened}
     verdicts = dict.fromkeys((n for n in names if not is_canary(n)), Verdict.PASS)
     if any(abs(slower[name]) > stored.delta[name] for name in slower if is_canary(name)):
         return Outcome(verdicts, True, stored.delta)
-    flagged = [n for n in verdicts if not screen or abs(slower[n]) > stored.delta[n]]
+    flagged = [
+        name
+        for name in verdicts
+        if not screened or name in stored.drifting or abs(slower[name]) > stored.delta[name]
+    ]
     if not flagged:
         return Outcome(verdicts, False, stored.delta)
-    for count, share in paired.looks(len(pairs)).items():
+    for count, share in paired.looks(wanted).items():
         found = {
             name: paired.estimate(
                 [
                     base.readings[name].log_ratio - head.readings[name].log_ratio
-                    for base, head in pairs[:count]
+                    for base, head in pairs(count)
                 ],
                 stored.delta[name],
                 share,
@@ -68,6 +80,25 @@ def gate_run(
         if not off and Verdict.INCONCLUSIVE not in judged.values():
             break
     return Outcome({**verdicts, **judged}, bool(off), stored.delta)
+
+
+def unsettled(stored: Baseline, process: Process) -> set[str]:
+    """What this first process leaves open; the screen measures that again."""
+    names = [name for name in process.readings if name in stored.log_ratio]
+    slower = {name: _slower(stored, [process], name) for name in names}
+    return {name for name in names if not paired.settled(slower[name], stored.delta[name])}
+
+
+def _slower(stored: Baseline, screened: Sequence[Process], name: str) -> float:
+    """By the first process alone where that settles it."""
+    first = stored.log_ratio[name] - screened[0].readings[name].log_ratio
+    if paired.settled(first, stored.delta[name]):
+        return first
+    return stored.log_ratio[name] - statistics.median(p.readings[name].log_ratio for p in screened)
+
+
+def first_of(found: Sequence[T]) -> Callable[[int], Sequence[T]]:
+    return lambda count: found[:count]
 
 
 def pairs_of(processes: int) -> int:
@@ -90,7 +121,8 @@ def identical_code(
             fresh = turned[SCREEN:]
             pairs = [(fresh[2 * i], fresh[2 * i + 1]) for i in range(count)]
             pairs = [pair if draw.random() < 0.5 else pair[::-1] for pair in pairs]
-            outcomes.append(gate_run(stored, turned[:SCREEN] if screened else [], pairs))
+            screen = turned[:SCREEN] if screened else []
+            outcomes.append(gate_run(stored, first_of(screen), first_of(pairs), count))
     return outcomes
 
 
@@ -109,7 +141,7 @@ def changed_code(
             turned = [*rounds[start:], *rounds[:start]]
             heads = [sitting.arms[arm][n] for n in turned[: screen or None]] if screened else []
             pairs = [(plain[n], sitting.arms[arm][n]) for n in turned[screen:]][: paired.PAIRS]
-            outcomes.append(gate_run(stored, heads, pairs))
+            outcomes.append(gate_run(stored, first_of(heads), first_of(pairs), len(pairs)))
     return outcomes
 
 
@@ -119,7 +151,9 @@ def baselines_for(arm: Arm, others: Sequence[Sitting]) -> list[Baseline]:
     alone = [list(other.arms.get(Arm(arm.rung), {}).values()) for other in others]
     enough = [len(processes) >= SCREEN for processes in alone]
     return [
-        Baseline((baseline(processes) if sound else other.baseline).log_ratio, other.baseline.delta)
+        replace(
+            other.baseline, log_ratio=(baseline(processes) if sound else other.baseline).log_ratio
+        )
         for other, processes, sound in zip(others, alone, enough)
         if sound or not any(enough)
     ]

@@ -10,7 +10,7 @@ import json
 import math
 import statistics
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -59,18 +59,18 @@ class RecordedReading(Model):
     log: tuple[Log, Log, Log]  # rung, cuBLAS, cuBLAS over rung
     samples_ppm: Annotated[list[Sample], Field(min_length=1)]  # replays of the rung, off its median
     planted_percent: Given[Finite] = None  # by how much a planted delay slowed it down
+    places: Given[Annotated[list[Log], Field(min_length=2)]] = None  # the last log, at each place
 
     @classmethod
     def of(cls, reading: Reading) -> "RecordedReading":
-        rung_s, cublas_s = reading.rung_s, reading.cublas_s
-        median = statistics.median(rung_s)
-        ratio = statistics.median(c / r for r, c in zip(rung_s, cublas_s))
-        step = max(1, math.ceil(len(rung_s) / KEPT_SAMPLES))
-        logs = [round(math.log(v), 7) for v in (median, statistics.median(cublas_s), ratio)]
+        places = _by_place(reading)
+        best = max(places, key=lambda place: place[2])  # as bench has it
+        median, step = math.exp(best[0]), max(1, math.ceil(len(reading.rung_s) / KEPT_SAMPLES))
         planted = reading.planted_percent
         return cls(
-            log=(logs[0], logs[1], logs[2]),
-            samples_ppm=[round(1e6 * (seconds / median - 1)) for seconds in rung_s[::step]],
+            log=best,
+            places=[place[2] for place in places] if places[1:] else None,
+            samples_ppm=[round(1e6 * (s / median - 1)) for s in reading.rung_s[::step]],
             planted_percent=None if planted is None else round(planted, 4),
         )
 
@@ -84,6 +84,22 @@ class RecordedReading(Model):
             planted_percent=self.planted_percent,
             rung_s=[median * (1 + 1e-6 * sample) for sample in self.samples_ppm],
         )
+
+
+def _by_place(reading: Reading) -> list[tuple[float, float, float]]:
+    """The logarithms of the medians of rung, cuBLAS, and cuBLAS over rung, at each place."""
+    every: dict[int, list[tuple[float, float]]] = {}
+    places = reading.place or [0] * len(reading.rung_s)
+    for place, rung, cublas in zip(places, reading.rung_s, reading.cublas_s):
+        every.setdefault(place, []).append((rung, cublas))
+
+    def log(values: Iterable[float]) -> float:
+        return round(math.log(statistics.median(values)), 7)
+
+    return [
+        (log(r for r, _ in here), log(c for _, c in here), log(c / r for r, c in here))
+        for here in every.values()
+    ]
 
 
 class RecordedProcess(Model):

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from tilegate_ci.core.model import MIN_DELTA
+from tilegate_ci.core.margin import MIN_DELTA
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import paired
 from tilegate_ci.proof import simulate
@@ -20,9 +20,11 @@ from tilegate_ci.proof.gate import (
     identical_code,
     pairs_of,
 )
+from tilegate_ci.proof.independent import Independent, independent
 from tilegate_ci.proof.recording import Arm
 from tilegate_ci.proof.rules import Rule, other_rules
 
+SCENARIO_RUNS = 1000
 SIZES = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 
 
@@ -53,13 +55,20 @@ class Replay:
     rules: Sequence[RuleResult]
     mutations: Sequence[Mutation]
     simulation: simulate.Simulation
+    scenarios: Sequence[simulate.Simulation]
+    independent: Independent
     delta_share: Rate  # of the suite, whose delta is 1 %
     process_s: float
     gate_s: float
 
 
-def replay(everything: Sequence[Sitting]) -> Replay:
+def replay(recorded: Sequence[Sitting]) -> Replay:
+    """The sittings of the widest suite are replayed by every rule; those of a narrower one, as of a
+    rung's benchmark each, are independent gate runs alone."""
     draw = np.random.default_rng(SEED)
+    widest = max(len(sitting.names) for sitting in recorded)
+    everything = [sitting for sitting in recorded if len(sitting.names) == widest]
+    found = simulate.components(everything)
     walls = [p.wall_s for sitting in everything for p in sitting.suite]
     slowest = max(walls)
     gate = [_gate(everything, screened) for screened in (True, False)]
@@ -67,7 +76,12 @@ def replay(everything: Sequence[Sitting]) -> Replay:
         everything,
         [*gate, *(_other(everything, rule) for rule in other_rules(draw))],
         _mutations(everything),
-        simulate.simulate(simulate.components(everything), SIZES, SEED),
+        simulate.simulate(found, SIZES, SEED),
+        [
+            simulate.simulate(found, (2.0,), SEED, SCENARIO_RUNS, scenario)
+            for scenario in simulate.SCENARIOS
+        ],
+        independent(recorded),
         by_sitting(everything, _delta_share),
         slowest,
         slowest * (SCREEN + 2 * paired.PAIRS),

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from tilegate_ci.core.margin import MIN_DELTA
 from tilegate_ci.core.model import OWN_RATIO, PER_SECOND, RATIO, Run, relative
 from tilegate_ci.core.verdicts import EXIT_MEANINGS, Verdict
 from tilegate_ci.judge.compare import Comparison, Row
@@ -133,10 +134,19 @@ def cells(row: Row) -> dict[str, str]:
         "metric": METRIC_NAMES[row.metric],
         "p": "" if row.p is None else f"{row.p:.1g}",
         "pairs": str(len(row.pairs) or ""),
-        "note": ", ".join(part for part in (row.note, "key" if row.key else "") if part),
+        "note": ", ".join(
+            part for part in (row.note, "key" if row.key else "", _modes(row)) if part
+        ),
         "rerun": "" if row.verdict is Verdict.PASS else row.rerun,
         "pairs again": row.again,
     }
+
+
+def _modes(row: Row) -> str:
+    """Speeds that differ by more than the least margin with where the operands lie."""
+    if row.placement is None or row.placement < MIN_DELTA:
+        return ""
+    return f"{100 * row.placement:.1f} % between places in memory"
 
 
 def columns(rows: Sequence[Mapping[str, str]]) -> list[str]:
