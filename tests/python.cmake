@@ -1,6 +1,7 @@
 # The tests of the commands, one ctest entry per file or suite. They know nothing of the device, so
 # the plain CPU build alone has them. Without build/venv, which ci/test makes, those that need more
-# than this machine's Python report that they are skipped.
+# than this machine's Python report that they are skipped. The COST of an entry is about its seconds:
+# long ones begin first, or the last would run alone.
 if(NOT TILEGATE_BUILD_TESTS OR NOT TILEGATE_DEVICE STREQUAL "simt" OR TILEGATE_SANITIZE)
   return()
 endif()
@@ -12,21 +13,20 @@ function(tilegate_add_python_test name)
     set(needs --needs ${arg_NEEDS})
   endif()
   add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/ci/pytest ${needs} ${arg_PATHS})
-  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120 COST 10)
 endfunction()
 
 tilegate_add_python_test(gate PATHS
   tests/gate --ignore=tests/gate/test_replay.py --ignore=tests/gate/test_run.py)
 tilegate_add_python_test(gate_times PATHS
   tests/gate/test_replay.py tests/gate/test_run.py)
-# Long ones first, or the last would run alone.
-set_tests_properties(gate PROPERTIES COST 30 TIMEOUT 300)
+set_tests_properties(gate PROPERTIES COST 50 TIMEOUT 300)
 set_tests_properties(gate_times PROPERTIES COST 20)
 tilegate_add_python_test(profile PATHS tests/profile)
 tilegate_add_python_test(project NEEDS check_jsonschema,flit_core,ruamel.yaml PATHS tests/project)
 tilegate_add_python_test(commands PATHS
   tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_setup.py)
-set_tests_properties(commands PROPERTIES COST 40 TIMEOUT 240)
+set_tests_properties(commands PROPERTIES TIMEOUT 240)
 tilegate_add_python_test(tables PATHS
   tests/ci/test_mutants.py tests/ci/test_pages.py tests/ci/test_passport.py
   tests/ci/test_random_problems.py tests/ci/test_shipped.py
@@ -39,7 +39,7 @@ tilegate_add_python_test(workflows NEEDS check_jsonschema,ruamel.yaml PATHS
 find_program(TILEGATE_BROWSER NAMES chromium chromium-browser google-chrome)
 if(TILEGATE_BROWSER)
   tilegate_add_python_test(browser PATHS tests/browser)
-  set_tests_properties(browser PROPERTIES LABELS browser)
+  set_tests_properties(browser PROPERTIES LABELS browser COST 40)
 endif()
 
 # What the kernels use of the GPU, against the committed table: here one architecture of the rungs
@@ -52,12 +52,12 @@ if(TILEGATE_NVCC)
   set_tests_properties(resources PROPERTIES SKIP_RETURN_CODE 4 TIMEOUT 600 LABELS resources COST 40)
 endif()
 
-# It builds and benchmarks as a reader would, so nothing may run beside it.
+# It configures the build folder as a reader would, so nobody may read that meanwhile.
 tilegate_add_python_test(readme PATHS tests/ci/test_readme.py)
-set_tests_properties(readme PROPERTIES RUN_SERIAL TRUE
+set_tests_properties(readme PROPERTIES RESOURCE_LOCK build_folder COST 20
   ENVIRONMENT TILEGATE_NO_INSTALL=1)
 
 add_test(NAME format COMMAND ${PROJECT_SOURCE_DIR}/ci/format --check)
 add_test(NAME types COMMAND ${PROJECT_SOURCE_DIR}/ci/types)
 set_tests_properties(format types PROPERTIES
-  SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT TILEGATE_NO_INSTALL=1)
+  SKIP_RETURN_CODE 77 TIMEOUT 300 COST 10 ENVIRONMENT TILEGATE_NO_INSTALL=1)
