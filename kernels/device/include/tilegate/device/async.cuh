@@ -30,8 +30,9 @@
 //   cluster_peer(p, rank)          the same place in the shared memory of the block of that rank,
 //                                  which must not end before the access is done
 //   barrier_arrive_remote(b, rank)  at the barrier at the same place in that block
-//   copy_bulk_multicast(…, b, to)  as copy_bulk, to the same place in each block whose bit of the
-//   copy_tensor_multicast(…, b, to)  mask is set; its bytes arrive at the barrier there
+//   copy_bulk_multicast(…, b, to)  as copy_bulk and copy_tensor, to the same place in each block
+//   copy_tensor_multicast(…, b, to)  whose bit of the mask is set; its bytes arrive at the barrier
+//                                  there
 //   take_registers<N>()            of each thread of a warpgroup, from those given back
 //   give_registers<N>()
 //
