@@ -19,6 +19,7 @@ Status fill_source(const device::Buffer& source);
 Status run_copies(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 Status run_boxes(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 Status run_stores(std::uint32_t first, std::vector<std::uint32_t>* checksums);
+Status run_multicasts(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 template <int kN>
 Status run_multiplications(std::uint32_t first, std::vector<std::uint32_t>* checksums);
 enum class FloatType { kF16, kBf16, kTf32 };

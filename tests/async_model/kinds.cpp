@@ -7,6 +7,7 @@ constexpr Kind kKinds[] = {
     {"copies", run_copies},
     {"boxes", run_boxes},
     {"stores", run_stores},
+    {"multicasts", run_multicasts},
     {"s8_n64", run_multiplications<64>},
     {"s8_n128", run_multiplications<128>},
     {"f16_n64", run_float_multiplications<FloatType::kF16, 64>},

@@ -1,5 +1,5 @@
 // What a GPU gave for random cases, this build's device gives, too, bit for bit: the executor for
-// some of them, a GPU for all. measured/floats.txt and transposed.txt are what
+// some of them, a GPU for all. measured/floats.txt, transposed.txt and multicasts.txt are what
 // `async_cases 0 10000 100` printed; copies.txt says what it holds.
 #include <algorithm>
 #include <cstdlib>
@@ -85,6 +85,11 @@ TEST_F(Measured, CopiesOnAnH200) {
     for (const std::uint32_t checksum : checksums) sum += ++place * checksum;
     EXPECT_EQ(sum, line.groups.at(0)) << line.name << " from case " << line.first << " on";
   }
+}
+
+TEST_F(Measured, MulticastsOnAnH200) {
+  const bool is_cuda = device::current().is_cuda;
+  EXPECT_EQ(expect_as_measured("multicasts.txt", is_cuda ? 100 : 1), is_cuda ? 10000U : 100U);
 }
 
 TEST_F(Measured, FloatsOnAnH200) {

@@ -40,7 +40,7 @@ class Choices {
   std::uint32_t seed_, use_, count_ = 0;
 };
 
-enum Use : std::uint32_t { kFill, kCopy, kMultiply, kStart, kFold, kTensor, kFloat };
+enum Use : std::uint32_t { kFill, kCopy, kMultiply, kStart, kFold, kTensor, kFloat, kMulticast };
 
 #if TILEGATE_TEST_ASYNC
 

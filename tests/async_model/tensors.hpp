@@ -29,9 +29,9 @@ struct Box {
     }
     return {at[0] * static_cast<int>(unit), at[1], at[2]};
   }
-  // Where the box may lie in shared memory, in words.
-  __host__ __device__ unsigned random_place(Choices& choices) const {
-    return 32 * choices.below((4 * kWords - bytes) / 128 + 1);
+  // Where the box may lie in `words` words of shared memory.
+  __host__ __device__ unsigned random_place(Choices& choices, unsigned words = kWords) const {
+    return 32 * choices.below((4 * words - bytes) / 128 + 1);
   }
 };
 

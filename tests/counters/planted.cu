@@ -26,6 +26,22 @@ __global__ void unwritten_by_this_block(float* all) {
   memory[threadIdx.x] = smem.words[threadIdx.x];
 }
 
+// Of a thread's two groups of copies the wait covers the older; the younger is read.
+template <bool kFaulty>
+__global__ void async_copy_of_younger_group(float* all) {
+  float* const memory = part_of_block(all);
+  auto& smem = device::shared_storage<Storage>();
+  constexpr unsigned kHalf = kThreads / 2;
+  if (threadIdx.x >= kHalf) return;
+  for (unsigned i = threadIdx.x; i < kThreads; i += kHalf) {
+    device::copy_async<4>(&smem.words[i], &memory[i]);
+    device::copy_async_commit();
+  }
+  device::copy_async_wait<kFaulty ? 1 : 0>();
+  memory[threadIdx.x] = smem.words[kHalf + threadIdx.x] + 1.0F;
+  device::copy_async_wait<0>();
+}
+
 template <bool kFaulty>
 __global__ void divergent_barrier(float* all) {
   float* const memory = part_of_block(all);
@@ -107,6 +123,9 @@ constexpr Plant kPlants[] = {
     PLANT(async_copy,
           "before the wait of the async copy that thread \\(\\d+,0,0\\) started at "
           ".*planted_races\\.cuh"),
+    PLANT(async_copy_of_younger_group,
+          "read of byte \\d+ of shared memory .* before the wait of the async copy that thread "
+          "\\(\\d+,0,0\\) started at .*planted\\.cu"),
     PLANT(async_copy_of_vector,
           "thread \\(40,0,0\\): read of byte 12 of shared memory .* before the wait of the async "
           "copy "

@@ -19,6 +19,10 @@ enum class Fault {
   kEndsUnawareOfReader,
   kWaitsWithoutArriving,
   kEndsUnawareOfArrival,
+  kCopiesToUnaware,
+  kReadsCopyOfPeerTooEarly,
+  kEndsBeforeCopyOfPeer,
+  kCopiesBeyondCluster,
 };
 
 constexpr unsigned kThreads = 64;
@@ -98,18 +102,63 @@ __global__ void share_tiles(float* memory) {
   if (kFault != Fault::kEndsWhilePeersArrive) device::cluster_sync();
 }
 
+// The first block copies a box to both; a row of it lies outside the tensor.
+template <Fault kFault>
+__global__ void share_box(float* memory, const __grid_constant__ device::TensorMap map) {
+  auto& smem = device::shared_storage<Storage>();
+  const unsigned rank = device::cluster_rank();
+  const bool is_unaware = kFault == Fault::kCopiesToUnaware && rank == 1;
+  const bool is_early = kFault == Fault::kReadsCopyOfPeerTooEarly && rank == 1;
+  if (threadIdx.x == 0) {
+    device::barrier_init(smem.full, 1);
+    device::barrier_init_fence();
+    if (!is_unaware) device::barrier_arrive_expect(smem.full, sizeof(smem.tile));
+  }
+  device::cluster_sync();  // all barriers are made
+  if (kFault == Fault::kEndsBeforeCopyOfPeer && rank == 1) return;
+  if (rank == 0 && threadIdx.x == 0) {
+    const unsigned blocks = kFault == Fault::kCopiesBeyondCluster ? kCluster + 1 : kCluster;
+    device::copy_tensor_multicast(smem.tile, map, 0, 1, 0, smem.full, (1U << blocks) - 1);
+  }
+  float sum = 0.0F;
+  if (is_early) sum = smem.tile[0][threadIdx.x];
+  if (!is_unaware) {
+    device::barrier_wait(smem.full, 0);
+    sum += smem.tile[0][threadIdx.x];
+  }
+  memory[kResults + blockIdx.x * kThreads + threadIdx.x] = sum;
+  device::cluster_sync();  // no block ends while it is copied to
+}
+
+device::LaunchConfig config_of_cluster() {
+  return {.kernel = "planted",
+          .blocks = kCluster,
+          .threads_x = kThreads,
+          .shared_bytes = sizeof(Storage),
+          .cluster = kCluster};
+}
+
 template <auto kKernel>
 Status launch(float* memory) {
-  const device::LaunchConfig config{.kernel = "planted",
-                                    .blocks = kCluster,
-                                    .threads_x = kThreads,
-                                    .shared_bytes = sizeof(Storage),
-                                    .cluster = kCluster};
-  return device::launch(config, nullptr, kKernel, memory);
+  return device::launch(config_of_cluster(), nullptr, kKernel, memory);
+}
+
+template <Fault kFault>
+Status launch_box(float* memory) {
+  const device::TensorLayout layout{.data = memory,
+                                    .dimensions = 3,
+                                    .size = {32, 3, 2},
+                                    .stride_bytes = {0, 128, 512},
+                                    .box = {32, 4, 1}};
+  device::TensorMap map;
+  if (Status s = device::make_tensor_map(layout, &map); !s.ok()) return s;
+  return device::launch(config_of_cluster(), nullptr, share_box<kFault>, memory, map);
 }
 
 #define PLANT(kernel, fault, shows, message) \
   { &(#fault)[1], launch<kernel<Fault::fault>>, launch<kernel<Fault::kNone>>, message, shows }
+#define PLANT_BOX(fault, shows, message) \
+  { &(#fault)[1], launch_box<Fault::fault>, launch_box<Fault::kNone>, message, shows }
 
 constexpr Plant kPlants[] = {
     PLANT(read_peer, kReadsPeerTooEarly, Shows::kWrongForward,
@@ -143,6 +192,22 @@ constexpr Plant kPlants[] = {
     PLANT(arrive_at_peer, kEndsUnawareOfArrival, Shows::kNowhere,
           "accesses the shared memory of block 1 of its cluster at .*planted_cluster\\.cu:\\d+.*, "
           "which may have ended"),
+    PLANT_BOX(kCopiesToUnaware, Shows::kStops,
+              "block 1, .*the block ends in phase 0 of the barrier at byte \\d+ of shared memory, "
+              "made at "
+              ".*planted_cluster\\.cu:\\d+, which expects 0 bytes; copies of 512 were started"),
+    PLANT_BOX(
+        kReadsCopyOfPeerTooEarly, Shows::kWrongForward,
+        "block 1, .*read of byte \\d+ of shared memory at .*planted_cluster\\.cu:\\d+ before the "
+        "barrier_wait for the bulk copy that thread \\(0,0,0\\) of block 0 started at|race at|no "
+        "thread of the block"),
+    PLANT_BOX(kEndsBeforeCopyOfPeer, Shows::kStops,
+              "block 1, .*the block ends in phase 0 of the barrier .*, which expects 512 bytes; "
+              "copies of "
+              "512 were started|copy to shared memory at .* reaches into block 1 of the cluster, "
+              "which has ended|copy at .* reaches into block 1 of the cluster, which has ended"),
+    PLANT_BOX(kCopiesBeyondCluster, Shows::kStops,
+              "block 0, .*copy at .*planted_cluster\\.cu:\\d+ names block 2 of a cluster of 2"),
 };
 
 }  // namespace

@@ -13,7 +13,8 @@ from tilegate_ci.counters.count import count
 PROFILE = REPOSITORY / "bench" / "profile" / "nvidia-h200.json"
 EXTENT = 4096
 COPIES, SECTORS = "shared_copy.requests", "bulk_load.sectors"
-IN_PROFILE = {COPIES: "instructions", SECTORS: "tma_sectors"}
+CONFLICTS = "shared_copy.conflicts"
+IN_PROFILE = {COPIES: "instructions", CONFLICTS: "bank_conflicts", SECTORS: "tma_sectors"}
 
 
 # Extents of whole tiles, and a K. Int8x3 pairs blocks only where there are enough of them; it and
@@ -22,6 +23,7 @@ IN_PROFILE = {COPIES: "instructions", SECTORS: "tma_sectors"}
     ("way", "m", "n", "k", "counter"),
     [
         ("AsyncCopy@128x256x16", 128, 256, 64, COPIES),
+        ("AsyncCopy@128x256x16", 128, 256, 64, CONFLICTS),
         ("Packed@128x128x16", 128, 128, 64, COPIES),
         ("Int8x3@128x128", 512, 512, 128, SECTORS),
         ("Tma@128x256x16", 128, 256, 64, SECTORS),

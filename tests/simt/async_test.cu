@@ -24,14 +24,15 @@ struct SharedStorage {
 };
 
 // The last warp copies tiles into stages; the others add them up, each thread what its neighbours'
-// copies would be.
+// copies would be. That a stage is empty each of them says, or a lane for its warp.
+template <bool kEachArrives>
 __global__ void add_tiles(const float* tiles, float* out) {
 #if TILEGATE_TEST_ASYNC
   auto& shared = device::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < kStages; ++stage) {
       device::barrier_init(shared.full[stage], 1);
-      device::barrier_init(shared.empty[stage], kConsumers / 32);
+      device::barrier_init(shared.empty[stage], kEachArrives ? kConsumers : kConsumers / 32);
     }
     device::barrier_init_fence();
   }
@@ -58,14 +59,15 @@ __global__ void add_tiles(const float* tiles, float* out) {
       sum +=
           shared.stages[stage][threadIdx.x] + shared.stages[stage][kTileFloats - 1 - threadIdx.x];
       __syncwarp();  // all lanes have read
-      if (threadIdx.x % 32 == 0) device::barrier_arrive(shared.empty[stage]);
+      if (kEachArrives || threadIdx.x % 32 == 0) device::barrier_arrive(shared.empty[stage]);
     }
     out[threadIdx.x] = sum;
   }
 #endif
 }
 
-TEST_F(Async, ProducerAndConsumers) {
+template <bool kEachArrives>
+void expect_tiles_added() {
   const DeviceArray<float> tiles = iota(kTiles * kTileFloats);
   const device::LaunchConfig config{.kernel = "add_tiles",
                                     .blocks = 2,
@@ -73,7 +75,7 @@ TEST_F(Async, ProducerAndConsumers) {
                                     .shared_bytes = sizeof(SharedStorage)};
   for_each_schedule([&] {
     const DeviceArray<float> out(kConsumers);
-    ASSERT_TRUE(is_ok(device::launch(config, nullptr, add_tiles,
+    ASSERT_TRUE(is_ok(device::launch(config, nullptr, add_tiles<kEachArrives>,
                                      static_cast<const float*>(tiles.data()), out.data())));
     float expected = 0.0F;
     for (unsigned tile = 0; tile < kTiles; ++tile) {
@@ -82,6 +84,9 @@ TEST_F(Async, ProducerAndConsumers) {
     EXPECT_EQ(out.to_host(), std::vector<float>(kConsumers, expected));
   });
 }
+
+TEST_F(Async, ProducerAndConsumers) { expect_tiles_added<true>(); }
+TEST_F(Async, ProducerAndWarpsOfConsumers) { expect_tiles_added<false>(); }
 
 // Two pairs of warps exchange words apart from each other, round after round.
 __global__ void exchange_in_pairs(unsigned* out) {

@@ -121,14 +121,15 @@ struct SharedStorage {
 };
 
 // Each block copies its quarter of a tile to all blocks of the cluster, when all have done with the
-// tile before.
+// tile before; that each thread says, or one for its block.
+template <bool kEachArrives>
 __global__ void share_tiles(const unsigned* in, unsigned* out) {
 #if TILEGATE_TEST_ASYNC
   auto& shared = device::shared_storage<SharedStorage>();
   const unsigned rank = device::cluster_rank();
   if (threadIdx.x == 0) {
     device::barrier_init(shared.full, 1);
-    device::barrier_init(shared.empty, kCluster);
+    device::barrier_init(shared.empty, kEachArrives ? kCluster * kThreads : kCluster);
     device::barrier_init_fence();
   }
   device::cluster_sync();  // all barriers are made
@@ -143,22 +144,25 @@ __global__ void share_tiles(const unsigned* in, unsigned* out) {
     device::barrier_wait(shared.full, tile & 1);
     for (unsigned i = 0; i < kCluster; ++i) sum += (i + 1) * shared.tile[i][threadIdx.x];
     __syncthreads();  // the block has read
-    if (threadIdx.x < kCluster) device::barrier_arrive_remote(shared.empty, threadIdx.x);
+    for (unsigned peer = 0; peer < kCluster; ++peer) {
+      if (kEachArrives || threadIdx.x == peer) device::barrier_arrive_remote(shared.empty, peer);
+    }
   }
   out[blockIdx.x * kThreads + threadIdx.x] = sum;
   device::cluster_sync();  // no block ends while others arrive there
 #endif
 }
 
-TEST_F(Async, CopiesReachAllBlocksOfACluster) {
+template <bool kEachArrives>
+void expect_tiles_shared() {
   std::vector<unsigned> words(kTiles * kCluster * kThreads);
   for (unsigned i = 0; i < words.size(); ++i) words[i] = i * i;
   const DeviceArray<unsigned> in(words);
   for_each_schedule([&] {
     const DeviceArray<unsigned> out(kBlocks * kThreads);
-    ASSERT_TRUE(
-        is_ok(device::launch(config_of("share_tiles", sizeof(SharedStorage)), nullptr, share_tiles,
-                             static_cast<const unsigned*>(in.data()), out.data())));
+    ASSERT_TRUE(is_ok(device::launch(config_of("share_tiles", sizeof(SharedStorage)), nullptr,
+                                     share_tiles<kEachArrives>,
+                                     static_cast<const unsigned*>(in.data()), out.data())));
     const std::vector<unsigned> found = out.to_host();
     for (unsigned i = 0; i < found.size(); ++i) {
       unsigned expected = 0;
@@ -169,5 +173,8 @@ TEST_F(Async, CopiesReachAllBlocksOfACluster) {
     }
   });
 }
+
+TEST_F(Async, CopiesReachAllBlocksOfACluster) { expect_tiles_shared<true>(); }
+TEST_F(Async, ABlockArrivesAtAllOfItsCluster) { expect_tiles_shared<false>(); }
 
 }  // namespace tilegate::cluster_test

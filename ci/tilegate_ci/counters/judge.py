@@ -117,5 +117,7 @@ def picture(line: SourceLine) -> Iterator[str]:
     if all(address is None for address in line.worst):  # not of lanes
         return
     cost = f"{line.worst_units} {unit_of(line.kind)}, {line.worst_ideal} would do"
+    if line.kind == "shared_copy":  # its words may share banks where they come from, too
+        cost += "; drawn: where it writes"
     yield f"    its worst access: {cost}; {LEGEND}"
     yield from (f"      {row}" for row in draw(line.kind, line.width, line.worst))

@@ -1,10 +1,14 @@
 """Measures lane patterns and the ladder's cases with Nsight Compute, on a machine with a GPU.
 
     python3 measure.py patterns build/gpu/tests/counters_patterns > measured/patterns.json
+    python3 measure.py copies build/gpu/tests/counters_copies > copies.json
     python3 measure.py cases build/gpu/bench/profile_target [CASE...] > measured/cases.json
 
-Without a CASE those of bench/baselines/counters.json. Cases are measured several times: what
-differs between runs is noise of the measurement.
+The copies are those that measured/copies.json has: rows, strides and transposes of words and of
+vectors, boxes over every border, and random ones.
+
+Without a CASE those of bench/baselines/counters.json, and BORDERS. Cases are measured several
+times: what differs between runs is noise of the measurement.
 """
 
 import csv
@@ -18,9 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from patterns import patterns
 
+COPIES = Path(__file__).resolve().parents[1] / "measured" / "copies.json"
 BASELINE = Path(__file__).resolve().parents[3] / "bench" / "baselines" / "counters.json"
 RUNS = 3
 END_OF_CASE = "Naive/1x1x1"  # a case is as many launches as its plan has; this is one FMA
+# Boxes over the borders of A, B and C, and rows that begin within a sector.
+BORDERS = ("Tma/132x68x36", "Tma/200x120x40", "Tma/256x256x256/off16")
 Counts = dict[str, int]
 METRICS = {
     "global_load.requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -54,6 +61,7 @@ ASYNC_METRICS = {
     "bulk_store.requests": "smsp__sass_inst_executed_op_tma_st.sum",
     "bulk_store.sectors": "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",
     "shared_multiply.requests": "smsp__sass_inst_executed_op_shared_gmma.sum",
+    "shared_multiply.wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum",
 }
 
 
@@ -108,6 +116,28 @@ def measure_patterns(program: str) -> list[dict[str, str | int]]:
     return result
 
 
+def measure_copies(program: str) -> list[dict[str, str | int]]:
+    lines = [row["pattern"] for row in json.loads(COPIES.read_text())["copies"]]
+    wavefronts = ASYNC_METRICS["shared_copy.wavefronts"]
+    of_warp = {
+        "wavefronts": wavefronts,
+        "conflicts": wavefronts.replace("pipe_lsu_wavefronts", "bank_conflicts_pipe_lsu"),
+    }
+    result: list[dict[str, str | int]] = []
+    for is_of_warp, metrics in (
+        (True, of_warp),
+        (False, {"sectors": ASYNC_METRICS["bulk_load.sectors"]}),
+    ):
+        chosen = [line for line in lines if line.startswith("shared_copy") == is_of_warp]
+        rows = measure([program], metrics, "".join(f"{line}\n" for line in chosen))
+        for line, (_, counts) in zip(chosen, rows, strict=True):
+            # Those that pass by the L1 cache have wavefronts, and no count of conflicts.
+            if line.startswith("shared_copy 16"):
+                counts = {"wavefronts": counts["wavefronts"]}
+            result.append({"pattern": line} | counts)
+    return result
+
+
 def measure_cases(program: str, cases: list[str]) -> dict[str, list[Counts]]:
     metrics = METRICS | CASE_METRICS | known(ASYNC_METRICS)
     result: dict[str, list[Counts]] = {case: [] for case in cases}
@@ -141,8 +171,11 @@ def main(argv: list[str]) -> int:
     what, program, *cases = argv
     if what == "patterns":
         data: Any = measure_patterns(program)
+    elif what == "copies":
+        data = measure_copies(program)
     else:
-        data = measure_cases(program, cases or sorted(json.loads(BASELINE.read_text())["cases"]))
+        table = json.loads(BASELINE.read_text())["cases"]
+        data = measure_cases(program, cases or sorted([*table, *BORDERS]))
     sys.stdout.write(to_text(what, data))
     return 0
 

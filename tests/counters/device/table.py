@@ -1,6 +1,6 @@
-"""The executor beside Nsight Compute, as a table on the page of the executor.
+"""The executor beside Nsight Compute, as two tables on the page of the executor.
 
-PYTHONPATH=ci python3 tests/counters/device/table.py  # the block in kernels/device/README.md
+PYTHONPATH=ci python3 tests/counters/device/table.py  # the blocks in kernels/device/README.md
 """
 
 import json
@@ -28,36 +28,61 @@ EXACT = {
     "sass_shared_store.wavefronts": "shared_store.wavefronts",
     "fma": "fma",
 }
-# As EXACT, where the case does such a thing and the runs were measured with them.
+# As EXACT, where the case does such a thing.
 ASYNC = {name: name for name in ASYNC_METRICS}
 NOISY = ("shared_load.wavefronts", "shared_store.wavefronts")
 
-_COLUMNS = (
+Columns = tuple[tuple[str, tuple[str, ...]], ...]
+_COLUMNS: Columns = (
     ("global load requests, sectors", ("global_load.requests", "global_load.sectors")),
     ("global store", ("global_store.requests", "global_store.sectors")),
     ("shared load requests, wavefronts", ("shared_load.requests", "shared_load.wavefronts")),
     ("shared store", ("shared_store.requests", "shared_store.wavefronts")),
     ("FMA", ("fma",)),
 )
+_ASYNC_COLUMNS: Columns = (
+    ("`cp.async` requests, wavefronts", ("shared_copy.requests", "shared_copy.wavefronts")),
+    ("bulk loads, sectors", ("bulk_load.requests", "bulk_load.sectors")),
+    (
+        "multiplications, wavefronts",
+        ("shared_multiply.requests", "shared_multiply.wavefronts"),
+    ),
+)
 
 Run = Mapping[str, int]
+Counted = Mapping[str, Mapping[str, int]]
 
 
 def page(repository: Path) -> Path:
     return repository / "kernels" / "device" / "README.md"
 
 
-def table(cases: Mapping[str, Sequence[Run]], counted: Mapping[str, Mapping[str, int]]) -> str:
+def with_tables(text: str, cases: Mapping[str, Sequence[Run]], counted: Counted) -> str:
+    """Cases of the committed table; those that do nothing asynchronous are not in the second."""
+    in_table = {name: runs for name, runs in cases.items() if name in counted}
+    of_async = {
+        name: runs for name, runs in in_table.items() if ASYNC.keys() & counted[name].keys()
+    }
+    for block, chosen, columns in (
+        ("ncu", in_table, _COLUMNS),
+        ("ncu-async", of_async, _ASYNC_COLUMNS),
+    ):
+        text = with_block(text, block, _table(chosen, counted, columns), page(REPOSITORY))
+    return text
+
+
+def _table(cases: Mapping[str, Sequence[Run]], counted: Counted, columns: Columns) -> str:
     """A number where both agree, else `here / ncu`; pipe wavefronts, where noisy, in brackets."""
-    by_counter = {counter: ncu for ncu, counter in EXACT.items()}
+    by_counter = {counter: ncu for ncu, counter in (EXACT | ASYNC).items()}
     rows = []
     for name, runs in cases.items():
         cells = []
-        for _, keys in _COLUMNS:
-            parts = [_cell(key, by_counter[key], runs, counted[name]) for key in keys]
+        for _, keys in columns:
+            done = [key for key in keys if key in counted[name]]
+            parts = [_cell(key, by_counter[key], runs, counted[name]) for key in done]
             cells.append(", ".join(parts))
         rows.append([name, *cells])
-    heads = ["case", *(heading for heading, _ in _COLUMNS)]
+    heads = ["case", *(heading for heading, _ in columns)]
     return "\n".join(markdown.table(heads, rows, left=len(heads)))
 
 
@@ -75,7 +100,7 @@ def main() -> int:
     cases = json.loads(measured.read_text(encoding="utf-8"))["cases"]
     counted = {name: case.counters for name, case in load(REPOSITORY / BASELINE).items()}
     path = page(REPOSITORY)
-    write_text(path, with_block(read_text(path), "ncu", table(cases, counted), path))
+    write_text(path, with_tables(read_text(path), cases, counted))
     return 0
 
 

@@ -6,6 +6,7 @@
 
 #include "recorder.hpp"
 #include "sites.hpp"
+#include "transfer_sectors.hpp"
 
 namespace tilegate::simt::counted {
 
@@ -42,22 +43,12 @@ void Recorder::access_global(const void* gmem, std::size_t bytes, bool store, co
   }
 }
 
-// A sector of which a row of a box has the end, and the next row the beginning, counts once.
 void Recorder::count_transfer(const Transfer& transfer, bool store, const Site& site) {
   if (!is_counting_) return;
   std::uint64_t bytes = 0;
-  unsigned sectors = 0;
-  std::uintptr_t last = 0;
-  for (const Piece& piece : transfer) {
-    if (piece.bytes == 0) continue;
-    const auto sector = reinterpret_cast<std::uintptr_t>(piece.gmem) / kSectorBytes;
-    if (sector != last) ++sectors;
-    last = sector;
-    bytes += piece.bytes;
-  }
-  const auto ideal = static_cast<unsigned>((bytes + kSectorBytes - 1) / kSectorBytes);
+  for (const Piece& piece : transfer) bytes += piece.bytes;
   line_of(Sites::number_of(site), store ? Kind::kBulkStore : Kind::kBulkLoad)
-      .traffic.add({sectors, ideal}, bytes);
+      .traffic.add(transfer_sectors(transfer, store), bytes);
 }
 
 void Recorder::count_multiplication(unsigned bytes, const Site& site) {

@@ -20,7 +20,9 @@ class Memory {
   Memory(const Problem& problem, Operand operand)
       : offset_(problem.offset_bytes[static_cast<std::size_t>(operand)]) {
     std::vector<float> values(static_cast<std::size_t>(problem.span(operand)));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 3.0F;
+    // Evenly spread, as what a GPU is measured with: some rungs look at the values and decide.
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(i % 255) - 127.0F;
     buffer_ = device::Buffer(values.size() * sizeof(float) + static_cast<std::size_t>(offset_));
     if (!values.empty()) std::memcpy(data(), values.data(), values.size() * sizeof(float));
   }

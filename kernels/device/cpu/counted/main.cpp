@@ -8,6 +8,7 @@
 #include <tilegate/catalogue.hpp>
 
 #include "count.hpp"
+#include "transfer_sectors.hpp"
 
 namespace {
 
@@ -16,24 +17,73 @@ constexpr const char* kUsage =
     "A CASE is a benchmark's name, as Warptile/256x256x256/beta0.5; prints a JSON list, one "
     "element "
     "per case.\n"
-    "--patterns reads warp accesses, one per line, and prints units and excess of each:\n"
+    "--patterns reads accesses, one per line, and prints units and excess of each:\n"
     "  shared_load|shared_store|global_load|global_store BYTES MASK(hex) OFFSET*32\n"
+    "  shared_copy BYTES MASK(hex) OFFSET*32 SOURCE*32, a source of -1: zeros\n"
+    "  bulk BYTES SOURCE OFFSET\n"
+    "  box ELEMENT_BYTES DIMENSIONS SIZE*3 STRIDE*2 BOX*3 SWIZZLE SOURCE PLACE*3\n"
     "Exit code: 0, also for cases with a hazard (their element has an `error`); 2 for usage.\n";
 
+using tilegate::simt::Transfer;
+
+// A multiple of all that matters, so that what lies before a tensor has an address, too.
+std::byte* memory_at(std::size_t offset) {
+  constexpr std::uintptr_t kBegin = 1U << 16;
+  return reinterpret_cast<std::byte*>(kBegin + offset);
+}
+
+Transfer read_bulk(std::istream& in) {
+  unsigned bytes = 0;
+  std::size_t source = 0, offset = 0;
+  in >> bytes >> source >> offset;
+  return tilegate::simt::contiguous(offset, memory_at(source), bytes);
+}
+
+Transfer read_box(std::istream& in) {
+  tilegate::device::TensorLayout tensor;
+  tilegate::simt::Coordinates place{};
+  unsigned swizzle = 0;
+  std::size_t source = 0;
+  in >> tensor.element_bytes >> tensor.dimensions;
+  for (auto& size : tensor.size) in >> size;
+  in >> tensor.stride_bytes[1] >> tensor.stride_bytes[2];
+  for (auto& size : tensor.box) in >> size;
+  in >> swizzle >> source;
+  for (int& coordinate : place) in >> coordinate;
+  tensor.swizzle = static_cast<tilegate::device::Swizzle>(swizzle);
+  tensor.data = memory_at(source);
+  return in ? tilegate::simt::box_of(tensor, place, 0) : Transfer{};
+}
+
+using namespace tilegate::simt::counted;
+
+Cost read_warp_access(const std::string& kind, std::istream& in) {
+  WarpAccess access;
+  in >> access.bytes >> std::hex >> access.mask >> std::dec;
+  for (std::uint64_t& address : access.address) in >> address;
+  if (kind == "shared_copy") {
+    for (std::uint8_t& bank : access.source_bank) {
+      int source = 0;
+      in >> source;
+      bank = source_bank_of(source < 0 ? nullptr : memory_at(static_cast<std::size_t>(source)));
+    }
+    return copy_wavefronts(access);
+  }
+  return kind.starts_with("shared") ? wavefronts(access, kind == "shared_store") : sectors(access);
+}
+
 int cost_of_patterns() {
-  using namespace tilegate::simt::counted;
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream in(line);
     std::string kind;
-    WarpAccess access;
-    in >> kind >> access.bytes >> std::hex >> access.mask >> std::dec;
-    for (std::uint64_t& address : access.address) in >> address;
+    in >> kind;
+    const Cost cost = kind == "bulk"  ? transfer_sectors(read_bulk(in), false)
+                      : kind == "box" ? transfer_sectors(read_box(in), false)
+                                      : read_warp_access(kind, in);
     if (!in) {
       std::fprintf(stderr, "tilegate_count: error: not a pattern: %s\n", line.c_str());
       return 2;
     }
-    const Cost cost =
-        kind.starts_with("shared") ? wavefronts(access, kind == "shared_store") : sectors(access);
     std::printf("%u %u\n", cost.units, cost.units - cost.ideal);
   }
   return 0;
@@ -42,7 +92,6 @@ int cost_of_patterns() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace tilegate::simt::counted;
   if (argc == 2 && std::string_view(argv[1]) == "--list") {
     for (const tilegate::CatalogueEntry& entry : tilegate::catalogue()) {
       if (entry.stage->requirements.not_on_simt.empty()) {

@@ -153,7 +153,7 @@ void Recorder::start_copy(const float* smem, const float* gmem, unsigned bytes,
   if (const auto problem = hazards_.start_copy(thread_, offset, bytes, site)) {
     executor::fail(*problem);
   }
-  record(offset, bytes, Kind::kSharedCopy, site);
+  record(offset, bytes, Kind::kSharedCopy, site, source_bank_of(gmem));
 }
 
 void Recorder::complete_copy(const float* smem, std::size_t bytes) {
@@ -162,9 +162,10 @@ void Recorder::complete_copy(const float* smem, std::size_t bytes) {
   if (problem) executor::fail(*problem);
 }
 
-void Recorder::record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site) {
+void Recorder::record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site,
+                      std::uint8_t source_bank) {
   if (trace_ == nullptr) return;
-  trace_->push_back({address, site, static_cast<std::uint16_t>(bytes), kind});
+  trace_->push_back({address, site, static_cast<std::uint16_t>(bytes), kind, source_bank});
 }
 
 // Neither the thread's stack nor shared memory nor a buffer: a kernel's parameters and constants

@@ -90,6 +90,7 @@ class Recorder {
     std::uint32_t site;
     std::uint16_t bytes;
     Kind kind;
+    std::uint8_t source_bank;  // see WarpAccess
   };
   // What the lanes of a warp did since the last block barrier.
   struct Warp {
@@ -121,7 +122,8 @@ class Recorder {
   void start_async_read(const Hazards::Reader& reader, std::size_t offset, unsigned bytes);
   void check_registers(std::uintptr_t address, unsigned bytes, bool store,
                        std::uint32_t site) const;
-  void record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site);
+  void record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site,
+              std::uint8_t source_bank = kNoSource);
   void record_shared(std::uint64_t offset, unsigned bytes, bool store, std::uint32_t site);
   void check_foreign(std::uintptr_t address, unsigned bytes, bool store, std::uint32_t site) const;
   void group(const Warp& warp);

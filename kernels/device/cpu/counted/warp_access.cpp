@@ -40,6 +40,34 @@ unsigned passes(const WarpAccess& access, std::uint32_t lanes) {
   return most;
 }
 
+// Of copied words, at most one per bank at either end goes in a pass: as many as share a bank with
+// one of them, at the one end or the other.
+unsigned copy_passes(const WarpAccess& access, std::uint32_t lanes) {
+  struct Word {
+    unsigned to, from;  // banks
+  };
+  constexpr unsigned kNone = kBanks;
+  std::array<Word, kBanks> words;
+  unsigned size = 0;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const int lane = std::countr_zero(lanes);
+    const std::uint8_t source = access.source_bank[lane];
+    for (unsigned i = 0; i < access.bytes / kBankBytes; ++i) {
+      words[size++] = {static_cast<unsigned>(access.address[lane] / kBankBytes + i) % kBanks,
+                       source == kNoSource ? kNone : (source + i) % kBanks};
+    }
+  }
+  unsigned most = 0;
+  for (unsigned i = 0; i < size; ++i) {
+    const auto meets = [&](const Word& other) {
+      return other.to == words[i].to || (other.from == words[i].from && other.from != kNone);
+    };
+    const auto met = std::count_if(words.begin(), words.begin() + size, meets);
+    most = std::max(most, static_cast<unsigned>(met));
+  }
+  return most;
+}
+
 // Does every lane that takes part share its address with lane ^ distance, if that does too?
 bool shared_with(const WarpAccess& access, unsigned distance) {
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
@@ -58,6 +86,19 @@ unsigned phase_lanes(const WarpAccess& access, bool store) {
   return std::min(lanes, kWarpSize);
 }
 
+template <typename Passes>
+Cost sum_of_phases(const WarpAccess& access, unsigned lanes, Passes passes_of) {
+  Cost cost;
+  for (unsigned first = 0; first < kWarpSize; first += lanes) {
+    const std::uint64_t phase = ((std::uint64_t{1} << lanes) - 1) << first;
+    const auto mask = access.mask & static_cast<std::uint32_t>(phase);
+    if (mask == 0) continue;
+    cost.units += passes_of(access, mask);
+    ++cost.ideal;
+  }
+  return cost;
+}
+
 }  // namespace
 
 Cost sectors(const WarpAccess& access) {
@@ -74,16 +115,14 @@ Cost sectors(const WarpAccess& access) {
 }
 
 Cost wavefronts(const WarpAccess& access, bool store) {
-  const unsigned lanes = phase_lanes(access, store);
-  Cost cost;
-  for (unsigned first = 0; first < kWarpSize; first += lanes) {
-    const std::uint64_t phase = ((std::uint64_t{1} << lanes) - 1) << first;
-    const auto mask = access.mask & static_cast<std::uint32_t>(phase);
-    if (mask == 0) continue;
-    cost.units += passes(access, mask);
-    ++cost.ideal;
-  }
-  return cost;
+  return sum_of_phases(access, phase_lanes(access, store), passes);
+}
+
+// Copies of 16 bytes pass by the L1 cache: only where they write counts.
+Cost copy_wavefronts(const WarpAccess& access) {
+  constexpr unsigned kBypassBytes = 16;
+  if (access.bytes == kBypassBytes) return wavefronts(access, true);
+  return sum_of_phases(access, phase_lanes(access, true), copy_passes);
 }
 
 }  // namespace tilegate::simt::counted

@@ -72,6 +72,7 @@ void Recorder::group(const Warp& warp) {
     access.bytes = first[i].bytes;
     for (unsigned lane = 0; lane < kWarpSize; ++lane) {
       access.address[lane] = warp.lanes[lane][i].address;
+      access.source_bank[lane] = warp.lanes[lane][i].source_bank;
     }
     count(access, first[i].kind, first[i].site);
   }
@@ -108,14 +109,16 @@ void Recorder::group_diverged(const Warp& warp) {
     for (; visit != visits.end() && visit->key == key; ++visit) {
       access.mask |= 1U << visit->lane;
       access.address[visit->lane] = visit->access->address;
+      access.source_bank[visit->lane] = visit->access->source_bank;
     }
     count(access, model.kind, model.site);
   }
 }
 
 void Recorder::count(const WarpAccess& access, Kind kind, std::uint32_t site) {
-  const Cost cost =
-      is_shared(kind) ? wavefronts(access, kind != Kind::kSharedLoad) : sectors(access);
+  const Cost cost = kind == Kind::kSharedCopy ? copy_wavefronts(access)
+                    : is_shared(kind)         ? wavefronts(access, kind == Kind::kSharedStore)
+                                              : sectors(access);
   Line& line = line_of(site, kind);
   line.traffic.add(cost, static_cast<unsigned>(std::popcount(access.mask)) * access.bytes);
   const auto excess = [](const Cost& c) { return c.units - c.ideal; };

@@ -22,7 +22,8 @@ void add_row(Transfer* transfer, const device::TensorLayout& tensor, std::byte* 
     const bool inside = exists && column >= 0 && column < width;
     transfer->push_back(
         {linear ^ ((linear >> 7 & (pieces - 1)) << 4), gmem + column,
-         inside ? static_cast<unsigned>(std::min<std::int64_t>(width - column, kPieceBytes)) : 0});
+         inside ? static_cast<unsigned>(std::min<std::int64_t>(width - column, kPieceBytes)) : 0,
+         byte == 0});
   }
 }
 
@@ -31,7 +32,7 @@ void add_row(Transfer* transfer, const device::TensorLayout& tensor, std::byte* 
 Transfer contiguous(std::size_t offset, const void* gmem, unsigned bytes) {
   Transfer transfer;
   for (unsigned i = 0; i < bytes; i += kPieceBytes) {
-    transfer.push_back({offset + i, address(gmem) + i, kPieceBytes});
+    transfer.push_back({offset + i, address(gmem) + i, kPieceBytes, i == 0});
   }
   return transfer;
 }

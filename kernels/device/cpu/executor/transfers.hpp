@@ -15,6 +15,7 @@ struct Piece {
   std::size_t offset;  // in the block's shared memory
   std::byte* gmem;     // the same bytes in global memory,
   unsigned bytes;      // of which the first so many exist; the others are zeros
+  bool begins_row;     // of a box
 };
 using Transfer = std::vector<Piece>;
 

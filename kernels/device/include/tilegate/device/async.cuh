@@ -36,8 +36,9 @@
 //   store_remote(to, v, b, rank)   v to the same place as the float4 `to` in that block; its 16
 //                                  bytes arrive at the barrier there. A cluster's blocks alone may:
 //                                  elsewhere it is an illegal instruction
-//   copy_bulk_multicast(…, b, to)  as copy_bulk, to the same place in each block whose bit of the
-//   copy_tensor_multicast(…, b, to)  mask is set; its bytes arrive at the barrier there
+//   copy_bulk_multicast(…, b, to)  as copy_bulk and copy_tensor, to the same place in each block
+//   copy_tensor_multicast(…, b, to)  whose bit of the mask is set; its bytes arrive at the barrier
+//                                  there
 //   take_registers<N>()            of each thread of a warpgroup, from those given back
 //   give_registers<N>()
 //

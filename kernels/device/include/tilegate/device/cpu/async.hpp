@@ -157,6 +157,12 @@ inline void copy_tensor_multicast(void* smem, const TensorMap& map, int x, int y
   simt::executor::copy_tensor(smem, map, {x, y, 0}, 2, barrier, to, site);
 }
 
+inline void copy_tensor_multicast(void* smem, const TensorMap& map, int x, int y, int z,
+                                  Barrier& barrier, std::uint16_t to,
+                                  simt::Site site = simt::Site::current()) {
+  simt::executor::copy_tensor(smem, map, {x, y, z}, 3, barrier, to, site);
+}
+
 template <int kId>
 void named_barrier(unsigned threads, simt::Site site = simt::Site::current()) {
   static_assert(kId >= 1 && kId <= 15, "the barriers of a block; 0 is that of __syncthreads");

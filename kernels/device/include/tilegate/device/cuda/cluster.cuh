@@ -64,4 +64,13 @@ inline __device__ void copy_tensor_multicast(void* smem, const TensorMap& map, i
       : "memory");
 }
 
+inline __device__ void copy_tensor_multicast(void* smem, const TensorMap& map, int x, int y, int z,
+                                             Barrier& barrier, std::uint16_t to) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared_address(smem)),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(&barrier)), "h"(to)
+      : "memory");
+}
+
 }  // namespace tilegate::device
