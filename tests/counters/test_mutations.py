@@ -173,7 +173,9 @@ def test_barrier_removed(
         assert f"kernels/{Path(source).parent}/" in report.text
         return
     # Both sides of the race are named, in the rung's own source or in the file with the barrier.
-    sides = re.findall(r"this thread \w+ at (.*?); thread \S+ \w+ at (.*?); ", report.text)
+    sides = re.findall(
+        r"this thread \w+ at (.*?); thread \S+(?: of block \d+)? \w+ at (.*?); ", report.text
+    )
     assert len(sides) == 1
     places = (f"kernels/{Path(source).parent}/", f"kernels/{file}")
     assert all(any(place in side for place in places) for side in sides[0]), report.text
