@@ -81,8 +81,8 @@ struct Launches {
     multiply.groups_b = static_cast<unsigned>(split.job[1].num_groups());
     multiply.rows_a = static_cast<float>(problem.shape.m * where.a.products);
     multiply.rows_b = static_cast<float>(problem.shape.n * where.b.products);
-    multiply.summed = {static_cast<float>(problem.shape.k), summed_in_fp32(problem),
-                       summed_of_one_sign(problem)};
+    multiply.summed = {static_cast<float>(problem.shape.k), products_in_fp32(problem),
+                       products_of_one_sign_in_fp32(problem)};
     multiply.pairs = allows_pairs_of_c(problem);
     multiply.tiles = fp32_args(problem);
     blocks =

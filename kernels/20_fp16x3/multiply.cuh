@@ -52,36 +52,32 @@ __device__ inline void produce(const MultiplyArgs& more, unsigned tiles, Multipl
   }
 }
 
-// Of a slice: `plane_a` of the warpgroup's rows, times `plane_b` of the columns.
-__device__ inline void multiply_slice(const std::byte* a, const std::byte* b, int slice,
-                                      int plane_a, int plane_b, float (&acc)[kBlockN / 2]) {
-  const auto from = [&](const std::byte* at, int plane) {
-    return device::matrix_descriptor(at + slice * kSliceBytes + plane * kPlaneBytes,
-                                     device::Swizzle::k32Bytes, kPieceBytes, kGroupBytes);
-  };
-  device::warpgroup_mma_f16<kBlockN>(acc, from(a, plane_a), from(b, plane_b));
-}
-
-// acc += the products of one stage, the small ones first: what tensor cores cut off is as large as
+// acc ← the products of one stage, the small ones first: what tensor cores cut off is as large as
 // the sum so far. `a`: the warpgroup's rows of plane hi of the first slice.
 __device__ inline void multiply_stage(const std::byte* a, const std::byte* b,
                                       float (&acc)[kBlockN / 2]) {
+  const auto from = [](const std::byte* operand, int slice, int plane) {
+    return device::matrix_descriptor(operand + slice * kSliceBytes + plane * kPlaneBytes,
+                                     device::Swizzle::k32Bytes, kPieceBytes, kGroupBytes);
+  };
 #pragma unroll
   for (int slice = 0; slice < kSlices; ++slice) {
-    multiply_slice(a, b, slice, 0, 1, acc);
-    multiply_slice(a, b, slice, 1, 0, acc);
+    device::warpgroup_mma_f16<kBlockN>(acc, from(a, slice, 0), from(b, slice, 1), slice > 0);
+    device::warpgroup_mma_f16<kBlockN>(acc, from(a, slice, 1), from(b, slice, 0));
   }
 #pragma unroll
-  for (int slice = 0; slice < kSlices; ++slice) multiply_slice(a, b, slice, 0, 0, acc);
+  for (int slice = 0; slice < kSlices; ++slice) {
+    device::warpgroup_mma_f16<kBlockN>(acc, from(a, slice, 0), from(b, slice, 0));
+  }
 }
 
-// sums ← the products of a tile: a run is a stage. What is lost when it is added goes into the next
-// run, as in plain_product.cuh: then the error does not grow with K.
-__device__ inline void sum_tile(const MultiplyArgs& more, int warpgroup, bool is_lane_0,
-                                Ring<kStages>& ring, MultiplyStorage& smem,
-                                float (&sums)[kBlockN / 2]) {
+// sums ← the products of `runs` stages, each of which is a run.
+__device__ inline void sum_runs(int runs, int warpgroup, bool is_lane_0, Ring<kStages>& ring,
+                                MultiplyStorage& smem, float (&sums)[kBlockN / 2]) {
+#pragma unroll
+  for (float& sum : sums) sum = 0.0F;
   float acc[kBlockN / 2]{};
-  for (std::int64_t chunk = 0; chunk < more.a.chunks_k; ++chunk, ring.advance()) {
+  for (; runs > 0; --runs, ring.advance()) {
     device::barrier_wait(smem.full[ring.stage], ring.phase);
     const std::byte* stage = smem.ring + ring.stage * kStageBytes;
     device::warpgroup_arrive();
@@ -91,11 +87,20 @@ __device__ inline void sum_tile(const MultiplyArgs& more, int warpgroup, bool is
     device::warpgroup_results(acc);
     if (is_lane_0) device::barrier_arrive(smem.empty[ring.stage]);
 #pragma unroll
-    for (int i = 0; i < kBlockN / 2; ++i) {
-      const float sum = sums[i] + acc[i];
-      acc[i] -= sum - sums[i];
-      sums[i] = sum;
-    }
+    for (int i = 0; i < kBlockN / 2; ++i) sums[i] += acc[i];
+  }
+}
+
+// total ← the products of a tile: the sum of sums of kRuns runs, whose errors grow with kRuns and
+// with how many sums there are, not with their product.
+__device__ inline void sum_tile(const MultiplyArgs& more, int warpgroup, bool is_lane_0,
+                                Ring<kStages>& ring, MultiplyStorage& smem,
+                                float (&total)[kBlockN / 2]) {
+  for (std::int64_t left = more.a.chunks_k; left > 0; left -= kRuns) {
+    float sums[kBlockN / 2];
+    sum_runs(left < kRuns ? static_cast<int>(left) : kRuns, warpgroup, is_lane_0, ring, smem, sums);
+#pragma unroll
+    for (int i = 0; i < kBlockN / 2; ++i) total[i] += sums[i];
   }
 }
 

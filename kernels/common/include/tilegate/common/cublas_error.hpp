@@ -32,11 +32,17 @@ inline float summed_in_fp32(const Problem& problem) {
   return static_cast<float>(std::max<std::int64_t>(part(), 64));
 }
 
+// As many products as have the error of all: those of a part of K, and of adding the parts up.
+inline float products_in_fp32(const Problem& problem) {
+  const float part = summed_in_fp32(problem);
+  return part + static_cast<float>(problem.shape.k) / part;
+}
+
 // The same where all products have one sign. Then a sum grows with its length, not with the root of
 // it. A part of L products, of K in all, has the error of 2/3·L of them, and as it is L / K of the
 // whole, all K / L parts together have that of 2/3·L²/K; adding them up, 2/3·K/L more. L is not
 // known: of all from summed_in_fp32() on, that with the least error.
-inline float summed_of_one_sign(const Problem& problem) {
+inline float products_of_one_sign_in_fp32(const Problem& problem) {
   const auto k = static_cast<double>(problem.shape.k);
   const double part = std::max<double>(summed_in_fp32(problem), std::cbrt(k * k / 2));
   return static_cast<float>((part * part / k + k / part) * 2 / 3);
