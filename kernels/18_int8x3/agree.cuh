@@ -12,9 +12,9 @@ namespace tilegate::int8x3 {
 // By kThreads threads, who `meet` once.
 template <int kThreads, typename Meet>
 __device__ Path agree(const MultiplyArgs& more, float (&sums)[kThreads / 32][2], Meet meet) {
-  const AgreedSums widths =
-      agreed_sums<kThreads>(more.widths, more.widths_a, more.widths_b, sums, meet);
-  return decide(widths.a / more.rows_a, widths.b / more.rows_b, more.summed, more.least);
+  const auto widths =
+      agreed_sums<kThreads, 1>(more.widths, more.widths_a, more.widths_b, sums, meet);
+  return decide(widths.a[0] / more.rows_a, widths.b[0] / more.rows_b, more.summed, more.least);
 }
 
 }  // namespace tilegate::int8x3

@@ -7,12 +7,13 @@
 //
 // the first term is of mid·lo and lo·mid, which are left out, the second of the rounding to
 // integers, which eight products have too, the third of the last steps in FP32. A serial sum of K
-// products in FP32 has about kFp32·√K. The rung takes the fewest products whose error is below
-// that.
+// products in FP32 has about kCublasError·√K. The rung takes the fewest products whose error is
+// below that.
 #pragma once
 
 #include <cstdint>
 
+#include <tilegate/common/cublas_error.hpp>
 #include <tilegate/device/device.cuh>
 
 #include "digits.cuh"
@@ -30,7 +31,6 @@ constexpr float kLowest = 1.2e-20F;              // (73.9 / 2^23 · 73.9 / 2^23)
 constexpr float kRounded = 1.45e-15F * kNormal;  // (√(1/12) / 2^23)², and a quarter more for
                                                  // the rounding to float before it
 constexpr float kFolded = 3.6e-15F;              // (1 / 2^24)²
-constexpr float kFp32 = 1.7e-8F;  // cuBLAS in FP32 on an NVIDIA H200, normal data: 1.79e-8
 
 // W of a row; infinite where it cannot be scaled.
 __host__ __device__ inline float width_of(const Seen& seen, const Scale& scale, float k) {
@@ -43,7 +43,7 @@ __host__ __device__ inline float width_of(const Seen& seen, const Scale& scale, 
 // Of the mean widths, to be as accurate as a sum of `summed` products in FP32. `least`: products
 // below which a variant does not go.
 __host__ __device__ inline Path decide(float width_a, float width_b, float summed, Path least) {
-  const float allowed = kFp32 * kFp32 * summed;
+  const float allowed = kCublasError * kCublasError * summed;
   const float rounded = kRounded * (width_a + width_b) + kFolded;
   const float product = width_a * width_b;
   if (least == Path::kSix && kLeftOut * product + rounded <= allowed) return Path::kSix;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/plain_plan.cuh>
 #include <tilegate/common/split_plan.hpp>

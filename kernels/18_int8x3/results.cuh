@@ -48,11 +48,6 @@ struct StepShare {
   }
 };
 
-// C ← alpha·sum + beta·C for an element.
-__device__ inline void store(const KernelArgs& args, float* c, float sum) {
-  *c = args.beta == 0.0F ? args.alpha * sum : args.alpha * sum + args.beta * *c;
-}
-
 // A warpgroup's results, or 16 rows of a warp's: thread t has pairs of columns of the rows t / 4
 // and t / 4 + 8 of each 16. `row`: of C, the first of theirs; `step_rows`, `step_cols`: of these
 // rows and columns.

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/plain_plan.cuh>
 #include <tilegate/common/split_plan.hpp>
@@ -44,7 +45,7 @@ constexpr std::int64_t rounding_chain(std::int64_t k) { return 63 + 8 + ceil_div
 // What lies where in the workspace, in bytes from its start. The decision comes first.
 struct Workspace {
   Planes a, b;
-  std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, counted = 0, bytes = 0;
+  std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, seen = 0, bytes = 0;
 
   explicit Workspace(const Problem& problem)
       : a(split_chunks<Planes>(problem, Operand::kA)),
@@ -53,8 +54,8 @@ struct Workspace {
     planes_b = planes_a + aligned(a.bytes());
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
-    counted = steps_b + aligned(b.step_bytes());
-    bytes = counted + sizeof(float) * static_cast<std::size_t>(split_blocks(problem.shape.k));
+    seen = steps_b + aligned(b.step_bytes());
+    bytes = seen + sizeof(SeenRows) * static_cast<std::size_t>(split_blocks(problem.shape.k));
   }
 
   std::int64_t split_blocks(std::int64_t k) const {
@@ -76,10 +77,12 @@ struct Launches {
     split.groups_of_first = static_cast<unsigned>(split.job[0].num_groups());
     multiply.a = where.a;
     multiply.b = where.b;
-    multiply.blocks_a = split.groups_of_first;
-    multiply.blocks_b = static_cast<unsigned>(split.job[1].num_groups());
+    multiply.groups_a = split.groups_of_first;
+    multiply.groups_b = static_cast<unsigned>(split.job[1].num_groups());
     multiply.rows_a = static_cast<float>(problem.shape.m * where.a.products);
     multiply.rows_b = static_cast<float>(problem.shape.n * where.b.products);
+    multiply.summed = {static_cast<float>(problem.shape.k), products_in_fp32(problem),
+                       products_of_one_sign_in_fp32(problem)};
     multiply.pairs = allows_pairs_of_c(problem);
     multiply.tiles = fp32_args(problem);
     blocks =
@@ -94,12 +97,12 @@ struct Launches {
                              floats(where.steps_a)};
     placed.split.place[1] = {args.b, args.ldb, args.stride_b, base + where.planes_b,
                              floats(where.steps_b)};
-    placed.split.counted = floats(where.counted);
+    placed.split.seen = reinterpret_cast<SeenRows*>(base + where.seen);
     placed.multiply.planes_a = base + where.planes_a;
     placed.multiply.planes_b = base + where.planes_b;
     placed.multiply.steps_a = floats(where.steps_a);
     placed.multiply.steps_b = floats(where.steps_b);
-    placed.multiply.counted = floats(where.counted);
+    placed.multiply.seen = floats(where.seen);
     placed.multiply.decision = reinterpret_cast<Path*>(base);
     return placed;
   }
@@ -108,7 +111,7 @@ struct Launches {
 template <typename Config>
 Status enqueue_split(const Launches& launches, Stream stream) {
   return device::launch({.kernel = "split",
-                         .blocks = launches.multiply.blocks_a + launches.multiply.blocks_b,
+                         .blocks = launches.multiply.groups_a + launches.multiply.groups_b,
                          .threads_x = Config::kThreads,
                          .shared_bytes = sizeof(SplitStorage<Config>),
                          .overlaps_previous = true},

@@ -53,15 +53,18 @@ __host__ __device__ inline float value_of_half(std::uint32_t half) {
 // What has been seen of a row.
 struct Seen {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
+  float signed_sum = 0.0F;
 
   __host__ __device__ void add(float value) {
     const float magnitude = std::fabs(value);
     largest = std::fmax(largest, magnitude);
     sum += magnitude;
+    signed_sum += value;
   }
   __host__ __device__ void add(const Seen& other) {
     largest = std::fmax(largest, other.largest);
     sum += other.sum;
+    signed_sum += other.signed_sum;
   }
 };
 

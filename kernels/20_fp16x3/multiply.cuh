@@ -5,84 +5,30 @@
 // tile.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include <tilegate/common/agreed_sums.cuh>
-#include <tilegate/common/grid.cuh>
 #include <tilegate/common/plain_product.cuh>
 #include <tilegate/common/ring.cuh>
-#include <tilegate/common/store_pair.cuh>
 #include <tilegate/common/tile_order.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "halves.cuh"
+#include "decision.cuh"
+#include "multiply_args.cuh"
 #include "planes.cuh"
+#include "results.cuh"
 
 namespace tilegate::fp16x3 {
 
-constexpr int kBlockM = 128, kBlockN = 128;
-constexpr int kWarpgroup = 128;
-constexpr int kConsumers = 2 * kWarpgroup;
-constexpr int kNumThreads = kWarpgroup + kConsumers;  // the first warpgroup is the producer's
-constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
-static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= 65536);
-static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Tile && kBlockN == kFp32Tile);
-static_assert(kBlockM == kChunkRows && kBlockN == kChunkRows, "a tile's operands are one chunk");
-
-constexpr int kStageBytes = 2 * kChunkBytes;
-constexpr int kStages = 6;
-
-// Which products a call took: three of halves, or FP32.
-enum class Path : std::int32_t { kHalves = 3, kFp32 = 32 };
-
-// What one unit of a tile's rows, and of its columns, is worth.
-struct Steps {
-  float row[kBlockM], col[kBlockN];
-};
-
-struct MultiplyStorage {
-  union {
-    std::byte ring[kStages * kStageBytes];
-    Fp32Storage fp32;
-  };
-  device::Barrier full[kStages], empty[kStages];
-  float counted[kNumThreads / 32][2];
-  Steps steps;
-};
-
-// Beside KernelArgs.
-struct MultiplyArgs {
-  Planes a, b;
-  const std::byte *planes_a = nullptr, *planes_b = nullptr;
-  const float *steps_a = nullptr, *steps_b = nullptr;
-  const float* counted = nullptr;  // of the split pass's blocks: first A's, then B's
-  unsigned blocks_a = 0, blocks_b = 0;
-  float rows_a = 1, rows_b = 1;  // that these are of
-  Path* decision = nullptr;      // what the device decided is left there
-  bool pairs = false;            // two neighbours of C are an aligned vector
-  Fp32Args tiles;
-};
-
-// Sums of fewer products, on average, are more accurate in FP32: on an NVIDIA H200 its relative
-// error (Frobenius norm) is some 1.7e-8 · √products, that of halves up to 3e-7.
-constexpr float kLeastProducts = 96.0F;
-
-// Of that many elements that count in a row of op(A), and in a column of op(B), on average; Inf
-// where some row cannot be scaled.
-__host__ __device__ inline Path decide(float counted_a, float counted_b, float k) {
-  const float products = counted_a * counted_b / k;
-  return products >= kLeastProducts && products < INFINITY ? Path::kHalves : Path::kFp32;
-}
-
-__device__ inline Path agree(const MultiplyArgs& more, float k, MultiplyStorage& smem) {
-  // Meets once: the barriers are initialised, too.
-  const AgreedSums counted = agreed_sums<kNumThreads>(more.counted, more.blocks_a, more.blocks_b,
-                                                      smem.counted, [] { __syncthreads(); });
-  return decide(counted.a / more.rows_a, counted.b / more.rows_b, k);
+// The same in every block. All threads meet once: the barriers are initialised, too.
+__device__ inline Path agree(const MultiplyArgs& more, MultiplyStorage& smem) {
+  const auto sums = agreed_sums<kNumThreads, kSeenNumbers>(more.seen, more.groups_a, more.groups_b,
+                                                           smem.seen, [] { __syncthreads(); });
+  return decide({sums.a[0] / more.rows_a, sums.a[1] / more.rows_a},
+                {sums.b[0] / more.rows_b, sums.b[1] / more.rows_b}, more.summed);
 }
 
 // By one thread.
@@ -106,32 +52,32 @@ __device__ inline void produce(const MultiplyArgs& more, unsigned tiles, Multipl
   }
 }
 
-// acc ← the products of one stage. `a`: the warpgroup's rows of plane hi of the first slice.
+// acc ← the products of one stage, the small ones first: what tensor cores cut off is as large as
+// the sum so far. `a`: the warpgroup's rows of plane hi of the first slice.
 __device__ inline void multiply_stage(const std::byte* a, const std::byte* b,
                                       float (&acc)[kBlockN / 2]) {
+  const auto from = [](const std::byte* operand, int slice, int plane) {
+    return device::matrix_descriptor(operand + slice * kSliceBytes + plane * kPlaneBytes,
+                                     device::Swizzle::k32Bytes, kPieceBytes, kGroupBytes);
+  };
 #pragma unroll
   for (int slice = 0; slice < kSlices; ++slice) {
-    device::MatrixDescriptor from_a[kPlanes], from_b[kPlanes];
+    device::warpgroup_mma_f16<kBlockN>(acc, from(a, slice, 0), from(b, slice, 1), slice > 0);
+    device::warpgroup_mma_f16<kBlockN>(acc, from(a, slice, 1), from(b, slice, 0));
+  }
 #pragma unroll
-    for (int plane = 0; plane < kPlanes; ++plane) {
-      const int at = slice * kSliceBytes + plane * kPlaneBytes;
-      from_a[plane] =
-          device::matrix_descriptor(a + at, device::Swizzle::k32Bytes, kPieceBytes, kGroupBytes);
-      from_b[plane] =
-          device::matrix_descriptor(b + at, device::Swizzle::k32Bytes, kPieceBytes, kGroupBytes);
-    }
-    device::warpgroup_mma_f16<kBlockN>(acc, from_a[0], from_b[1], slice > 0);
-    device::warpgroup_mma_f16<kBlockN>(acc, from_a[1], from_b[0]);
-    device::warpgroup_mma_f16<kBlockN>(acc, from_a[0], from_b[0]);
+  for (int slice = 0; slice < kSlices; ++slice) {
+    device::warpgroup_mma_f16<kBlockN>(acc, from(a, slice, 0), from(b, slice, 0));
   }
 }
 
-// sums ← the products of a tile: a run is a stage.
-__device__ inline void sum_tile(const MultiplyArgs& more, int warpgroup, bool is_lane_0,
-                                Ring<kStages>& ring, MultiplyStorage& smem,
-                                float (&sums)[kBlockN / 2]) {
+// sums ← the products of `runs` stages, each of which is a run.
+__device__ inline void sum_runs(int runs, int warpgroup, bool is_lane_0, Ring<kStages>& ring,
+                                MultiplyStorage& smem, float (&sums)[kBlockN / 2]) {
+#pragma unroll
+  for (float& sum : sums) sum = 0.0F;
   float acc[kBlockN / 2]{};
-  for (std::int64_t chunk = 0; chunk < more.a.chunks_k; ++chunk, ring.advance()) {
+  for (; runs > 0; --runs, ring.advance()) {
     device::barrier_wait(smem.full[ring.stage], ring.phase);
     const std::byte* stage = smem.ring + ring.stage * kStageBytes;
     device::warpgroup_arrive();
@@ -145,48 +91,16 @@ __device__ inline void sum_tile(const MultiplyArgs& more, int warpgroup, bool is
   }
 }
 
-// Each consumer fetches a step before the multiplications, the first 128 of a row, the others of a
-// column, and passes it on after them.
-__device__ inline float fetch_step(const MultiplyArgs& more, const TileOrder::Tile& tile,
-                                   int consumer) {
-  if (consumer < kBlockM) {
-    return more.steps_a[more.a.own(tile.product) * more.a.rows() +
-                        std::int64_t{tile.row} * kBlockM + consumer];
-  }
-  return more.steps_b[more.b.own(tile.product) * more.b.rows() + std::int64_t{tile.col} * kBlockN +
-                      consumer - kBlockM];
-}
-
-__device__ inline void pass_on_step(float step, int consumer, Steps& steps) {
-  device::named_barrier<1>(kConsumers);  // the steps of the tile before have been read
-  (consumer < kBlockM ? steps.row[consumer] : steps.col[consumer - kBlockM]) = step;
-  device::named_barrier<1>(kConsumers);  // these are there
-}
-
-// A warpgroup's results: thread t has pairs of columns of the rows t / 4 and t / 4 + 8 of each 16.
-// `args`: of the tile's product.
-__device__ inline void store_results(const KernelArgs& args, bool pairs, std::int64_t tile_row,
-                                     std::int64_t tile_col, int consumer, const Steps& steps,
-                                     const float (&sums)[kBlockN / 2]) {
-  const int in_row = consumer / 32 * 16 + consumer % 32 / 4, in_col = consumer % 4 * 2;
+// total ← the products of a tile: the sum of sums of kRuns runs, whose errors grow with kRuns and
+// with how many sums there are, not with their product.
+__device__ inline void sum_tile(const MultiplyArgs& more, int warpgroup, bool is_lane_0,
+                                Ring<kStages>& ring, MultiplyStorage& smem,
+                                float (&total)[kBlockN / 2]) {
+  for (std::int64_t left = more.a.chunks_k; left > 0; left -= kRuns) {
+    float sums[kBlockN / 2];
+    sum_runs(left < kRuns ? static_cast<int>(left) : kRuns, warpgroup, is_lane_0, ring, smem, sums);
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const std::int64_t row = tile_row + in_row + 8 * half;
-    if (row >= args.shape.m) continue;
-    const float step_row = steps.row[in_row + 8 * half];
-#pragma unroll
-    for (int group = 0; group < kBlockN / 8; ++group) {
-      const int at = 8 * group + in_col;
-      const std::int64_t col = tile_col + at;
-      const float first = sums[4 * group + 2 * half] * step_row * steps.col[at];
-      const float second = sums[4 * group + 2 * half + 1] * step_row * steps.col[at + 1];
-      if (pairs && col < args.shape.n) {
-        store_pair(args, args.c + row * args.ldc + col, first, second);
-      } else {
-        if (col < args.shape.n) store_element(args, row, col, first);
-        if (col + 1 < args.shape.n) store_element(args, row, col + 1, second);
-      }
-    }
+    for (int i = 0; i < kBlockN / 2; ++i) total[i] += sums[i];
   }
 }
 
@@ -219,7 +133,7 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
   }
   device::wait_for_previous_kernel();
   device::let_next_kernel_start();
-  const Path path = agree(more, static_cast<float>(args.shape.k), smem);
+  const Path path = agree(more, smem);
   const unsigned tiles = static_cast<unsigned>(args.batch) * more.tiles.order.count;
   if (threadIdx.x < kWarpgroup) {
     device::give_registers<kProducerRegisters>();

@@ -9,6 +9,7 @@
 #include <tilegate/common/split_rows.cuh>
 #include <tilegate/device/device.cuh>
 
+#include "decision.cuh"
 #include "halves.cuh"
 #include "planes.cuh"
 
@@ -22,14 +23,14 @@ using ManyRows = SplitRowsConfig<1024, 16>;
 struct SplitJobs {
   SplitJob<Planes> job[2];
   SplitPlace place[2];
-  float* counted = nullptr;  // of each block: elements that count; Inf if a row cannot be scaled
+  SeenRows* seen = nullptr;  // of each block: sums over its rows
   unsigned groups_of_first = 0;
 };
 
 template <typename Config>
 struct SplitStorage {
   Seen seen[Config::kWarps][Config::kRows];
-  float step[Config::kRows], counted[Config::kWarps];
+  float step[Config::kRows], one_sign[Config::kRows], counted[Config::kWarps];
   KeptPiece<Config> kept[Config::kKept];
 };
 
@@ -37,7 +38,8 @@ struct SplitStorage {
 __device__ inline void add_lanes(Seen& seen, int first) {
 #pragma unroll
   for (int lanes = first; lanes < 32; lanes *= 2) {
-    seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes)});
+    seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes),
+              __shfl_xor_sync(~0U, seen.signed_sum, lanes)});
   }
 }
 
@@ -53,23 +55,25 @@ __device__ void settle_rows(const SplitJob<Planes>& job, const SplitPlace& place
     add_lanes(seen, 1);
     if (lane == 0) {
       smem.step[row] = step_of(seen);
+      smem.one_sign[row] = one_sign_of(seen);
       place.steps[product * job.planes.rows() + first_row + row] = smem.step[row];
     }
   }
   __syncthreads();  // all steps are there
 }
 
-// The sum of what the block's threads have counted.
+// What the block has seen of its rows; `counted`: by this thread.
 template <typename Config>
-__device__ void store_counted(float counted, float* to, SplitStorage<Config>& smem) {
+__device__ void store_seen(float counted, SeenRows* to, SplitStorage<Config>& smem) {
 #pragma unroll
   for (int lanes = 16; lanes > 0; lanes /= 2) counted += __shfl_xor_sync(~0U, counted, lanes);
   if (threadIdx.x % 32 == 0) smem.counted[threadIdx.x / 32] = counted;
   __syncthreads();  // all warps have counted
   if (threadIdx.x == 0) {
-    counted = 0.0F;
-    for (const float of_warp : smem.counted) counted += of_warp;
-    to[blockIdx.x] = counted;
+    SeenRows rows;
+    for (const float of_warp : smem.counted) rows.counted += of_warp;
+    for (const float of_row : smem.one_sign) rows.one_sign += of_row;
+    to[blockIdx.x] = rows;
   }
 }
 
@@ -81,20 +85,20 @@ __device__ inline float count(const float (&v)[kSplitPiece], float scale) {
   return counted;
 }
 
-// `to`: the row in plane hi of the slice.
-__device__ inline void store_piece(const float (&v)[kSplitPiece], float scale, int row,
-                                   std::byte* to) {
+// `to`: the first piece of the row in plane hi of the slice.
+__device__ inline void store_piece(const float (&v)[kSplitPiece], float scale, std::byte* to,
+                                   int to_second) {
 #pragma unroll
   for (int piece = 0; piece < 2; ++piece) {
     float hi[4], lo[4];  // bits in, bits out: vectors are of floats
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const Halves first = split_element(v[8 * piece + 2 * i] * scale);
-      const Halves second = split_element(v[8 * piece + 2 * i + 1] * scale);
-      hi[i] = float_of(first.hi | second.hi << 16);
-      lo[i] = float_of(first.lo | second.lo << 16);
+      const Halves even = split_element(v[8 * piece + 2 * i] * scale);
+      const Halves odd = split_element(v[8 * piece + 2 * i + 1] * scale);
+      hi[i] = float_of(even.hi | odd.hi << 16);
+      lo[i] = float_of(even.lo | odd.lo << 16);
     }
-    std::byte* at = to + offset_in_plane(row, piece);
+    std::byte* at = to + (piece == 0 ? 0 : to_second);
     device::store_vector(reinterpret_cast<float*>(at), make_float4(hi[0], hi[1], hi[2], hi[3]));
     device::store_vector(reinterpret_cast<float*>(at + kPlaneBytes),
                          make_float4(lo[0], lo[1], lo[2], lo[3]));
@@ -133,7 +137,11 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
   const float step = smem.step[row];
   const float scale = step == 0.0F ? 0.0F : 1.0F / step;  // a power of two: exact
   float counted = step == INFINITY ? INFINITY : 0.0F;
-  std::byte* planes = place.planes + job.planes.chunk(product, first_row / kChunkRows, 0);
+  const int in_chunk = static_cast<int>(first_row % kChunkRows) + row;
+  const int first_piece = offset_in_plane(in_chunk, 0);
+  const int to_second = offset_in_plane(in_chunk, 1) - first_piece;
+  std::byte* planes =
+      place.planes + job.planes.chunk(product, first_row / kChunkRows, 0) + first_piece;
   for (bool is_latest = true; turn > 0; is_latest = false) {
     --turn;
     k -= Config::kBlockK;
@@ -143,10 +151,9 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
       load_piece(job, place, first_row + row, k, v);
     }
     counted += count(v, scale);
-    store_piece(v, scale, static_cast<int>(first_row % kChunkRows) + row,
-                planes + k / kSliceK * kSliceBytes);
+    store_piece(v, scale, planes + k / kSliceK * kSliceBytes, to_second);
   }
-  store_counted<Config>(counted, jobs.counted, smem);
+  store_seen<Config>(counted, jobs.seen, smem);
 }
 
 }  // namespace tilegate::fp16x3

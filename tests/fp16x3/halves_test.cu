@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "20_fp16x3/decision.cuh"
 #include "20_fp16x3/halves.cuh"
-#include "20_fp16x3/multiply.cuh"
 #include "simt/device_array.hpp"
 
 namespace tilegate::fp16x3 {
@@ -79,12 +79,45 @@ TEST(Halves, RowsThatCannotBeScaledAreSeen) {
   EXPECT_TRUE(is_scalable(Seen{}));
 }
 
-TEST(Decision, IsByRowsOfFewElementsAndByThoseThatCannotBeScaled) {
-  EXPECT_EQ(decide(512, 512, 512), Path::kHalves);
-  EXPECT_EQ(decide(2000, 96, 2000), Path::kHalves);
-  EXPECT_EQ(decide(2000, 95, 2000), Path::kFp32);
-  EXPECT_EQ(decide(INFINITY, 2000, 2000), Path::kFp32);
-  EXPECT_EQ(decide(INFINITY, 0, 2000), Path::kFp32);
+// Of K = 2048 and operands of which `share` of the products count, where cuBLAS adds up `summed`.
+Path decided(float share, float summed, float one_sign_a = 0.0F, float one_sign_b = 0.0F) {
+  constexpr float k = 2048.0F;
+  return decide({share * k, one_sign_a}, {k, one_sign_b}, {k, summed, 12.0F});
+}
+
+TEST(Decision, IsByHowManyProductsThatCountCublasAddsUp) {
+  EXPECT_EQ(decided(1.0F, 64.0F), Path::kHalves);
+  EXPECT_EQ(decided(1.0F, 30.0F), Path::kFp32);
+  EXPECT_EQ(decided(0.25F, 64.0F), Path::kFp32);
+  EXPECT_EQ(decided(0.25F, 2048.0F), Path::kHalves);
+  EXPECT_EQ(decided(0.01F, 2048.0F), Path::kFp32);
+}
+
+TEST(Decision, IsByRowsThatCannotBeScaled) {
+  EXPECT_EQ(decided(INFINITY, 2048.0F), Path::kFp32);
+  EXPECT_EQ(decide({INFINITY, 0.0F}, {}, {2048.0F, 2048.0F, 2048.0F}), Path::kFp32);
+}
+
+// Only where both operands have one sign do products have it.
+TEST(Decision, IsBySigns) {
+  EXPECT_EQ(decided(1.0F, 64.0F, 1.0F, 1.0F), Path::kFp32);
+  EXPECT_EQ(decided(1.0F, 64.0F, 1.0F, 0.0F), Path::kHalves);
+  EXPECT_EQ(decided(1.0F, 64.0F, 0.5F, 0.5F), Path::kFp32);
+  EXPECT_EQ(decided(1.0F, 64.0F, 0.02F, 0.02F), Path::kHalves);
+}
+
+TEST(Decision, SignsAreSeen) {
+  const auto seen = [](float first, float second) {
+    Seen of_one, of_both;
+    of_one.add(first);
+    of_both.add(second);
+    of_both.add(of_one);
+    return one_sign_of(of_both);
+  };
+  EXPECT_EQ(seen(1.0F, 3.0F), 1.0F);
+  EXPECT_EQ(seen(-1.0F, -3.0F), 1.0F);
+  EXPECT_EQ(seen(1.0F, -3.0F), 0.5F);
+  EXPECT_EQ(one_sign_of(Seen{}), 0.0F);
 }
 
 __global__ void split_all(const float* x, std::uint32_t* halves) {

@@ -47,10 +47,10 @@ TEST_F(Fp16Products, HaveTheBitsOfAnH200) {
     EXPECT_EQ(result.decision, kHalves);
     return checksum(result.c);
   };
-  EXPECT_EQ(bits(Problem::dense({131, 67, 133})), 0x0E8D257BU);
-  EXPECT_EQ(bits(Problem::dense({20, 140, 300}, Op::kT, Op::kT)), 0xEBFED9C9U);
-  EXPECT_EQ(bits(Problem::dense({3, 5, 2500}, Op::kN, Op::kT)), 0x9E516812U);
-  EXPECT_EQ(bits(Problem::dense({40, 70, 130}, Op::kT, Op::kN, 3)), 0x21704C8EU);
+  EXPECT_EQ(bits(Problem::dense({131, 67, 133})), 0x7F5E8BDFU);
+  EXPECT_EQ(bits(Problem::dense({20, 140, 300}, Op::kT, Op::kT)), 0x9E44CA96U);
+  EXPECT_EQ(bits(Problem::dense({3, 5, 2500}, Op::kN, Op::kT)), 0xB73B3269U);
+  EXPECT_EQ(bits(Problem::dense({40, 70, 130}, Op::kT, Op::kN, 3)), 0xB5201FD8U);
 }
 
 TEST_F(Fp16Products, AreNotTakenForSmallK) {
@@ -69,6 +69,11 @@ TEST_F(Fp16Products, AreDecidedByTheDevice) {
   };
   constexpr float kInf = std::numeric_limits<float>::infinity();
   EXPECT_EQ(decided([](Operation&) {}), kHalves);
+  const auto of_one_sign = [](std::vector<float>& values) {
+    for (float& value : values) value = std::fabs(value);
+  };
+  EXPECT_EQ(decided([&](Operation& o) { of_one_sign(o.a); }), kHalves);
+  EXPECT_EQ(decided([&](Operation& o) { of_one_sign(o.a), of_one_sign(o.b); }), kFp32);
   EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), kFp32);
   EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), kFp32);
   EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), kFp32);
@@ -92,6 +97,25 @@ TEST_F(Fp16Products, FallBackToFp32WhereOperandsAreNotFinite) {
   EXPECT_TRUE(std::isinf(result.c[4]));
   EXPECT_TRUE(std::all_of(result.c.begin() + 70, result.c.end(),
                           [](float value) { return std::isfinite(value); }));
+}
+
+// What tensor cores cut off, and what is lost when a run is added, does not grow with K: 1.1e-7 of
+// the product, where 32 runs that are simply added are off by 1.8e-7.
+TEST_F(Fp16Products, AreAsAccurateWhereKIsLong) {
+  constexpr std::int64_t m = 24, n = 40, k = 1024;
+  const Operation operation(Problem::dense({m, n, k}));
+  const Result result = run(stage, operation);
+  EXPECT_EQ(result.decision, kHalves);
+  double error = 0.0, squares = 0.0;
+  for (std::int64_t i = 0; i < m * n; ++i) {
+    double sum = 0.0;
+    for (std::int64_t x = 0; x < k; ++x) {
+      sum += static_cast<double>(operation.a[i / n * k + x]) * operation.b[x * n + i % n];
+    }
+    error += (result.c[i] - sum) * (result.c[i] - sum);
+    squares += sum * sum;
+  }
+  EXPECT_LE(std::sqrt(error / squares), 1.35e-7);
 }
 
 // Elements of 2^-12 beside one of 1 keep 23 bits: with three digits of 8 they would keep 11.

@@ -6,35 +6,45 @@
 
 namespace tilegate {
 
+template <int kNumbers>
 struct AgreedSums {
-  float a, b;
+  float a[kNumbers], b[kNumbers];
 };
 
-// Of `count_a` numbers of op(A), and the `count_b` of op(B) that follow, by kThreads threads, who
-// `meet` once.
-template <int kThreads, typename Meet>
-__device__ AgreedSums agreed_sums(const float* numbers, unsigned count_a, unsigned count_b,
-                                  float (&sums)[kThreads / 32][2], Meet meet) {
+// Of kNumbers of each of op(A)'s groups of rows, and of those of op(B), which follow; by kThreads
+// threads, who `meet` once.
+template <int kThreads, int kNumbers, typename Meet>
+__device__ AgreedSums<kNumbers> agreed_sums(const float* numbers, unsigned groups_a,
+                                            unsigned groups_b,
+                                            float (&sums)[kThreads / 32][2 * kNumbers], Meet meet) {
   const unsigned thread = threadIdx.x;
-  float sum_a = 0.0F, sum_b = 0.0F;
-  for (unsigned i = thread; i < count_a; i += kThreads) sum_a += numbers[i];
-  for (unsigned i = thread; i < count_b; i += kThreads) sum_b += numbers[count_a + i];
+  AgreedSums<kNumbers> sum{};
 #pragma unroll
-  for (int lanes = 16; lanes > 0; lanes /= 2) {
-    sum_a += __shfl_xor_sync(~0U, sum_a, lanes);
-    sum_b += __shfl_xor_sync(~0U, sum_b, lanes);
-  }
-  if (thread % 32 == 0) {
-    sums[thread / 32][0] = sum_a;
-    sums[thread / 32][1] = sum_b;
+  for (int n = 0; n < kNumbers; ++n) {
+    for (unsigned i = thread; i < groups_a; i += kThreads) sum.a[n] += numbers[i * kNumbers + n];
+    for (unsigned i = thread; i < groups_b; i += kThreads) {
+      sum.b[n] += numbers[(groups_a + i) * kNumbers + n];
+    }
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) {
+      sum.a[n] += __shfl_xor_sync(~0U, sum.a[n], lanes);
+      sum.b[n] += __shfl_xor_sync(~0U, sum.b[n], lanes);
+    }
+    if (thread % 32 == 0) {
+      sums[thread / 32][2 * n] = sum.a[n];
+      sums[thread / 32][2 * n + 1] = sum.b[n];
+    }
   }
   meet();  // all warps have added theirs
-  sum_a = sum_b = 0.0F;
-  for (int warp = 0; warp < kThreads / 32; ++warp) {
-    sum_a += sums[warp][0];
-    sum_b += sums[warp][1];
+#pragma unroll
+  for (int n = 0; n < kNumbers; ++n) {
+    sum.a[n] = sum.b[n] = 0.0F;
+    for (int warp = 0; warp < kThreads / 32; ++warp) {
+      sum.a[n] += sums[warp][2 * n];
+      sum.b[n] += sums[warp][2 * n + 1];
+    }
   }
-  return {sum_a, sum_b};
+  return sum;
 }
 
 }  // namespace tilegate

@@ -1,4 +1,4 @@
-// Two neighbours of C at once.
+// C ← alpha·sum + beta·C, for kernels whose threads have pairs of neighbours.
 #pragma once
 
 #include <tilegate/device/device.cuh>
@@ -6,7 +6,11 @@
 
 namespace tilegate {
 
-// C ← alpha·sum + beta·C for an element and the next, which are an aligned vector.
+__device__ inline void store(const KernelArgs& args, float* c, float sum) {
+  *c = args.beta == 0.0F ? args.alpha * sum : args.alpha * sum + args.beta * *c;
+}
+
+// An element and the next, which are an aligned vector.
 __device__ inline void store_pair(const KernelArgs& args, float* c, float first, float second) {
   float2 v = make_float2(args.alpha * first, args.alpha * second);
   if (args.beta != 0.0F) {

@@ -1,0 +1,63 @@
+// The end of a tile: its sums get the scale of their rows and columns, and are stored.
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/common/store_pair.cuh>
+#include <tilegate/common/tile_order.cuh>
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+#include "multiply_args.cuh"
+
+namespace tilegate::fp16x3 {
+
+// Each consumer fetches a step before the multiplications, the first 128 of a row, the others of a
+// column, and passes it on after them.
+__device__ inline float fetch_step(const MultiplyArgs& more, const TileOrder::Tile& tile,
+                                   int consumer) {
+  if (consumer < kBlockM) {
+    return more.steps_a[more.a.own(tile.product) * more.a.rows() +
+                        std::int64_t{tile.row} * kBlockM + consumer];
+  }
+  return more.steps_b[more.b.own(tile.product) * more.b.rows() + std::int64_t{tile.col} * kBlockN +
+                      consumer - kBlockM];
+}
+
+__device__ inline void pass_on_step(float step, int consumer, Steps& steps) {
+  device::named_barrier<1>(kConsumers);  // the steps of the tile before have been read
+  (consumer < kBlockM ? steps.row[consumer] : steps.col[consumer - kBlockM]) = step;
+  device::named_barrier<1>(kConsumers);  // these are there
+}
+
+// A warpgroup's results: thread t has pairs of columns of the rows t / 4 and t / 4 + 8 of each 16.
+// `args`: of the tile's product; `row`, `col`: the first of the tile's.
+__device__ inline void store_results(const KernelArgs& args, bool pairs, std::int64_t row,
+                                     std::int64_t col, int consumer, const Steps& steps,
+                                     const float (&sums)[kBlockN / 2]) {
+  const int in_row = consumer / 32 * 16 + consumer % 32 / 4, in_col = consumer % 4 * 2;
+  const std::int64_t left = args.shape.n - col - in_col;
+  const int cols = left < kBlockN ? static_cast<int>(left) : kBlockN;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    if (row + in_row + 8 * half >= args.shape.m) continue;
+    float* c = args.c + (row + in_row + 8 * half) * args.ldc + col + in_col;
+    const float step_row = steps.row[in_row + 8 * half];
+#pragma unroll
+    for (int at = 0; at < kBlockN; at += 8) {
+      if (at >= cols) continue;
+      const float* sum = &sums[at / 2 + 2 * half];
+      const float first = sum[0] * step_row * steps.col[in_col + at];
+      const float second = sum[1] * step_row * steps.col[in_col + at + 1];
+      if (pairs) {
+        store_pair(args, c + at, first, second);
+      } else {
+        store(args, c + at, first);
+        if (at + 1 < cols) store(args, c + at + 1, second);
+      }
+    }
+  }
+}
+
+}  // namespace tilegate::fp16x3
