@@ -69,6 +69,19 @@ def test_what_is_above_cublas_is_named(tmp_path, capsys):
     assert "commit 012345678901." in block
 
 
+def test_other_stages_keep_their_rows_and_commit(tmp_path):
+    written(tmp_path, WORSE)
+    accuracy.write(f"{DEVICE}\n{HEADS}{GOOD.replace('Int8x3', 'Fp16x3')}", "f" * 40, tmp_path)
+    accuracy.write(f"{DEVICE}\n{HEADS}{GOOD.replace('Int8x3', 'Fp16x3')}", "e" * 40, tmp_path)
+    found = load(AccuracyFile, tmp_path / "nvidia-h200-accuracy.json")
+    assert [row.stage for row in found.rows] == ["Int8x3"] * 4 + ["Fp16x3"] * 2
+    assert f"commit {COMMIT[:12]}." in accuracy_block(found, "Int8x3")
+    assert "commit eeeeeeeeeeee." in accuracy_block(found, "Fp16x3")
+    other = DEVICE.replace("580.1", "590.2")
+    accuracy.write(f"{other}\n{HEADS}{GOOD}", COMMIT, tmp_path)
+    assert len(load(AccuracyFile, tmp_path / "nvidia-h200-accuracy.json").rows) == 2
+
+
 def test_a_page_without_exceptions(tmp_path):
     block = accuracy_block(written(tmp_path, GOOD)[1], "Int8x3")
     assert block.endswith("On no problem is the relative Frobenius error above cuBLAS's.")

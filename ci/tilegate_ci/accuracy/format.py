@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable
 
 from tilegate_ci.core.files import GateError, rounded
-from tilegate_ci.core.formats import Commit, Count, Document, Finite, Line, Model, Natural
+from tilegate_ci.core.formats import Commit, Count, Document, Finite, Given, Line, Model, Natural
 from tilegate_ci.profile.format import ProfiledDevice
 
 INF = 1e308  # what is written for an error without bound; JSON has no infinity
@@ -38,6 +38,7 @@ class AccuracyRow(Model):
     weighted: ErrorPair
     median: ErrorPair
     largest: ErrorPair
+    commit: Given[Commit] = None  # after a merge: where the row was measured
 
     @property
     def stage(self) -> str:
@@ -49,6 +50,19 @@ class AccuracyFile(Document):
     device: ProfiledDevice
     inputs: Count
     rows: list[AccuracyRow]
+
+
+def merged(found: AccuracyFile, earlier: AccuracyFile) -> AccuracyFile:
+    """With the rows of the stages that were measured on the same device before, and not now."""
+    if earlier.device != found.device:
+        return found
+    measured = {row.stage for row in found.rows}
+    kept = [
+        row.model_copy(update={"commit": row.commit or earlier.commit})
+        for row in earlier.rows
+        if row.stage not in measured
+    ]
+    return found.model_copy(update={"rows": [*kept, *found.rows]})
 
 
 def parse_rows(text: str) -> list[AccuracyRow]:

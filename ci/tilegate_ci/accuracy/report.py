@@ -33,10 +33,10 @@ def accuracy_block(found: AccuracyFile, stage: str) -> str:
     rows = [row for row in found.rows if row.stage == stage]
     inputs = list(dict.fromkeys(row.input for row in rows))
     lines = table(_HEADS, [_summary(name, [r for r in rows if r.input == name]) for name in inputs])
-    device = found.device
+    device, commit = found.device, rows[0].commit or found.commit
     made_on = (
         f"`ci/gate accuracy` on {device.name}, driver {device.driver}, CUDA {device.cuda}, "
-        f"cuBLAS {device.cublas}, commit {found.commit[:12]}{found.commit[40:]}."
+        f"cuBLAS {device.cublas}, commit {commit[:12]}{commit[40:]}."
     )
     return "\n".join([*lines, "", f"{_NOTE} {made_on}", "", *_exceptions(above(rows))])
 

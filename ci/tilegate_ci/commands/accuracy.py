@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tilegate_ci.accuracy.format import AccuracyFile, above, parse_rows
+from tilegate_ci.accuracy.format import AccuracyFile, above, merged, parse_rows
 from tilegate_ci.commands.arguments import add_commit, commit_of, shape
 from tilegate_ci.commands.profile import check_names, parse_device
 from tilegate_ci.core import formats
@@ -29,7 +29,7 @@ EXIT_CODES = {
 }
 EXAMPLES = """examples:
   ci/gate accuracy Int8x3                          # bench/results/<device>-accuracy.json
-  ci/gate accuracy Int8x3 Fp16x3                   # one file for both
+  ci/gate accuracy Int8x3 Fp16x3                   # one file; it keeps the rows of other stages
   ci/gate accuracy Int8x3 --shape 300x500x700 --out build/accuracy
 """
 
@@ -73,7 +73,8 @@ def write(output: str, commit: str, folder: Path) -> int:
     make_folder(folder)
     of = Device(kind="cuda", name=device.name, cublas=device.cublas)
     path = folder / f"{baseline_path(of).stem}-accuracy.json"
-    write_text(path, formats.to_text(found))
+    whole = merged(found, formats.load(AccuracyFile, path)) if path.exists() else found
+    write_text(path, formats.to_text(whole))
     worse = above(rows)
     for row in worse:
         print(f"{row.case} {row.input}: {row.frobenius.ratio:.3f} times cuBLAS's error")

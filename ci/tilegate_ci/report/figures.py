@@ -91,7 +91,7 @@ def read_variants(repository: Path) -> Run | None:
 
 def read_results(repository: Path, what: str) -> Run | None:
     """Of bench/results: "shapes", every rung on odd, skinny and unaligned shapes; "sgemm", Sgemm
-    on all of bench/shapes.csv; "random", Sgemm on random ones."""
+    on all of bench/shapes.csv; "forms", on squares in all forms; "random", on random problems."""
     path = repository / VARIANTS.with_name(f"nvidia-h200-{what}.json")
     return load(str(path), Role.CANDIDATE) if path.exists() else None
 

@@ -21,37 +21,31 @@ def block(repository: Path) -> str:
     shapes, random = read_results(repository, "sgemm"), read_results(repository, "random")
     if shapes is None or random is None:
         return ""
-    grid, outside = (rows.load(repository / path) for path in (rows.GRID, rows.OUTSIDE))
+    outside = rows.load(repository / rows.OUTSIDE)
     cells = choose.load(repository / choose.TABLE)
     lines = [
         shapes_block(shapes, random, shape_sets(repository / "bench" / "shapes.csv")),
-        *forms_lines(grid, cells),
+        *forms_lines(read_results(repository, "forms")),
         *tuned_lines(outside, cells),
     ]
     return "\n".join(lines)
 
 
-def forms_lines(grid: Sequence[rows.Timing], cells: Sequence[choose.Cell]) -> list[str]:
-    """TFLOP/s of what is chosen for each form of squares, and the share of NN's that it reaches."""
-    speeds: dict[int, dict[str, float]] = {}
-    problems: dict[str, list[rows.Timing]] = {}
-    for row in grid:
-        problems.setdefault(row.problem, []).append(row)
-    for problem, timed in problems.items():
-        shape, _, form = problem.partition("/")
-        m, n, k = map(int, shape.split("x"))
-        if m == n == k and (form or "NN") in FORMS:
-            seconds = choose.chosen(timed, cells).microseconds * 1e-6
-            speeds.setdefault(m, {})[form or "NN"] = 2e-12 * m * n * k / seconds
-    lines = [
-        [f"{size}³", *(f"{of[form]:.2f}, {percent(of[form] / of['NN'])}" for form in FORMS)]
-        for size, of in sorted(speeds.items())
-        if {*of} == {*FORMS}
-    ]
-    if not lines:
+def forms_lines(forms: Run | None) -> list[str]:
+    """TFLOP/s of squares by form, and the share of NN's that each reaches."""
+    if forms is None:
         return []
+    speeds: dict[str, dict[str, float]] = {}
+    for name, row in forms.benchmarks.items():
+        shape, _, form = name.removeprefix("Sgemm/").partition("/")
+        speeds.setdefault(shape, {})[form or "NN"] = row.gflops / 1000
+    lines = [
+        [f"{shape.partition('x')[0]}³", *(f"{of[f]:.2f}, {percent(of[f] / of['NN'])}" for f in FORMS)]
+        for shape, of in speeds.items()
+    ]
     note = "TFLOP/s by form of op(A) and op(B), and the share of NN's"
-    return ["", *table(("", *FORMS), lines), "", f"{note}. {_made_on(grid)}."]
+    made_on = provenance(forms, forms.benchmarks.values())
+    return ["", *table(("", *FORMS), lines), "", f"{note}. {made_on}."]
 
 
 def shapes_block(shapes: Run, random: Run, sets: Mapping[str, str]) -> str:
