@@ -104,6 +104,23 @@ def test_two_devices_and_the_yardstick(ladder, passports, tmp_path):
     assert file.yardstick.shapes == 3000
 
 
+def test_recorded_passports_join_those_of_the_same_software(ladder, passports, tmp_path):
+    recorded = tmp_path / "recorded"
+
+    def record(rung: str, commit: str, made_with: str) -> None:
+        recorded.write_text(json.dumps({"device": "GPU", "stages": {rung: PASSPORT}}))
+        options = ("--preset", "gpu", "--recorded", str(recorded), "--update")
+        assert passports({}, *options, "--made-with", made_with, "--commit", commit) == 0
+
+    record("Naive", "b" * 40, "driver 1")
+    record("Swizzle", "c" * 40, "driver 1")
+    record("Swizzle", "d" * 40, "driver 1")
+    assert "driver 1, commit bbbbbbbbbbbb." in ladder.page("01_naive").read_text()
+    assert "driver 1, commit dddddddddddd." in ladder.page("09_swizzle").read_text()
+    record("Warptile", "e" * 40, "driver 2")
+    assert {*load_all(ladder.path)["gpu"].stages} == {"Warptile"}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -79,10 +79,10 @@ def _row(fields: dict[str, str]) -> AccuracyRow:
             decision=int(fields["decision"]),
             gflops=rounded(2 * m * n * k / float(fields["seconds"]) / 1e9),
             ratio_to_cublas=rounded(float(fields["ratio_to_cublas"])),
-            **{
-                name: _errors(fields, name)
-                for name in ("frobenius", "weighted", "median", "largest")
-            },
+            frobenius=_errors(fields, "frobenius"),
+            weighted=_errors(fields, "weighted"),
+            median=_errors(fields, "median"),
+            largest=_errors(fields, "largest"),
         )
     except (KeyError, TypeError, ValueError) as problem:
         raise GateError(

@@ -35,7 +35,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     again = "may be repeated"
     command.add_argument("--rung", metavar="NAME", action="append", help=f"only this; {again}")
     command.add_argument("--program", type=Path, help="default: make_passport, built anew")
-    command.add_argument("--recorded", type=Path, metavar="FILE", help="what it printed elsewhere")
+    command.add_argument(
+        "--recorded",
+        type=Path,
+        metavar="FILE",
+        help="what it printed elsewhere; the passports of other rungs are kept",
+    )
     how = "what it printed of the yardstick's shapes"
     command.add_argument("--yardstick", type=Path, metavar="FILE", help=how)
     command.add_argument("--made-with", default="", metavar="TEXT", help="driver and CUDA")
@@ -56,12 +61,17 @@ def run(arguments: argparse.Namespace) -> int:
             text = read_text(arguments.yardstick)
             others = formats.parse(FoundYardstick, text, str(arguments.yardstick))
             yardstick = next(iter(others.stages.values()))
+        stages, commits = found.stages, dict[str, str]()
+        if committed and arguments.recorded and committed.made_with == arguments.made_with:
+            stages = {**committed.stages, **found.stages}
+            commits = {name: committed.commit_of(name) for name in {*stages} - {*found.stages}}
         file = PassportFile(
             schema=1,
             device=found.device,
             made_with=arguments.made_with,
             commit=commit_of(arguments),
-            stages=found.stages,
+            stages=stages,
+            commits=commits or None,
             yardstick=yardstick,
         )
         write_text(path_of(repository, preset), formats.to_text(file))

@@ -80,7 +80,11 @@ class PassportFile(Document):
     made_with: Text  # driver and CUDA; empty on the executor
     commit: Commit
     stages: dict[str, Passport]
+    commits: Given[dict[str, Commit]] = None  # of the passports kept from earlier files
     yardstick: Given[Yardstick] = None
+
+    def commit_of(self, stage: str) -> str:
+        return (self.commits or {}).get(stage, self.commit)
 
 
 def path_of(repository: Path, preset: str) -> Path:
@@ -116,7 +120,7 @@ def _block(name: str, files: dict[str, PassportFile]) -> str:
     columns = [list(_column(name, preset, files)) for preset in files]
     rows = [[row[0][0], *(cell for _, cell in row)] for row in zip(*columns)]
     lines = [*table(heads, rows, left=len(heads)), ""]
-    lines.append("; ".join(_made_on(file) for file in files.values()) + ".")
+    lines.append("; ".join(_made_on(name, file) for file in files.values()) + ".")
     yardsticks = [file.yardstick for file in files.values() if file.yardstick]
     if name == "Cublas":
         lines += [line for each in yardsticks for line in ("", _exact(each))]
@@ -127,9 +131,10 @@ def _title(file: PassportFile) -> str:
     return "executor" if file.device == "simt" else file.device
 
 
-def _made_on(file: PassportFile) -> str:
+def _made_on(stage: str, file: PassportFile) -> str:
     made_with = f", {file.made_with}" if file.made_with else ""
-    return f"{_title(file)}{made_with}, commit {file.commit[:12]}{file.commit[40:]}"
+    commit = file.commit_of(stage)
+    return f"{_title(file)}{made_with}, commit {commit[:12]}{commit[40:]}"
 
 
 def _column(name: str, preset: str, files: dict[str, PassportFile]) -> Iterator[tuple[str, str]]:

@@ -38,9 +38,12 @@ def forms_lines(forms: Run | None) -> list[str]:
     speeds: dict[str, dict[str, float]] = {}
     for name, row in forms.benchmarks.items():
         shape, _, form = name.removeprefix("Sgemm/").partition("/")
-        speeds.setdefault(shape, {})[form or "NN"] = row.gflops / 1000
+        speeds.setdefault(shape, {})[form or "NN"] = (row.gflops or 0.0) / 1000
     lines = [
-        [f"{shape.partition('x')[0]}³", *(f"{of[f]:.2f}, {percent(of[f] / of['NN'])}" for f in FORMS)]
+        [
+            f"{shape.partition('x')[0]}³",
+            *(f"{of[f]:.2f}, {percent(of[f] / of['NN'])}" for f in FORMS),
+        ]
         for shape, of in speeds.items()
     ]
     note = "TFLOP/s by form of op(A) and op(B), and the share of NN's"
