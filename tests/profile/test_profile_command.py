@@ -106,6 +106,18 @@ def test_out_names_the_folder(machine):
     assert (machine / "new" / "folder" / "nvidia-h200.md").exists()
 
 
+def test_a_choice_joins_the_profile_of_a_named_folder(machine):
+    folder = machine / "folder"
+    assert run("--out", str(folder)) == 0
+    assert main(["profile", "Cublas", "--out", str(folder), "--commit", "f" * 40]) == 0
+    profiled = written(folder)
+    assert profiled["commit"] == COMMIT
+    assert [rung.get("commit") for rung in profiled["rungs"]] == [None, "f" * 40]
+    assert f"Commit {COMMIT} (Cublas {'f' * 40})," in (folder / "nvidia-h200.md").read_text()
+    assert main(["profile", "Cublas", "--shape", "64x64x64", "--out", str(folder)]) == 0
+    assert [rung["name"] for rung in written(folder)["rungs"]] == ["Cublas"]
+
+
 def test_it_never_touches_the_clocks(machine):
     assert run("Cublas") == 0
     arguments = (machine / "ncu.log").read_text(encoding="utf-8").split()

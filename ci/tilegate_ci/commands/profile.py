@@ -23,6 +23,7 @@ from tilegate_ci.profile.format import (
     ProfiledKernel,
     ProfiledRung,
     ProfileFile,
+    joined,
 )
 from tilegate_ci.profile.ncu import metric_names, parse_csv, read_kernel
 from tilegate_ci.profile.report import markdown
@@ -89,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     folder = arguments.out or (RECORD if is_record else SCRATCH)
     make_folder(folder)
     path = folder / baseline_path(Device(kind="cuda", name=device.name, cublas=device.cublas)).name
+    if arguments.rungs and arguments.out and path.exists():
+        profile = joined(formats.load(ProfileFile, path), profile)
     write_text(path, formats.to_text(profile))
     sys.stdout.write(f"{os.path.relpath(path)}\n")
     _render(path)

@@ -164,6 +164,7 @@ class ProfiledRung(Model):
     name: Line
     kernels: list[ProfiledKernel]
     error: Given[str] = None  # why it could not be profiled
+    commit: Given[str] = None  # where it was profiled, if not where the others were
 
 
 class ProfiledDevice(Model):
@@ -181,3 +182,15 @@ class ProfileFile(Document):
     ncu: str
     shape: Shape
     rungs: list[ProfiledRung]  # in ladder order
+
+
+def joined(earlier: ProfileFile, found: ProfileFile) -> ProfileFile:
+    """The earlier file with these rungs in place of its own, which name their commit; `found`
+    itself where machine, tool or shape differ."""
+    same = [(each.device, each.ncu, each.shape) for each in (earlier, found)]
+    if same[0] != same[1]:
+        return found
+    rungs = {rung.name: rung for rung in earlier.rungs}
+    for rung in found.rungs:
+        rungs[rung.name] = rung.model_copy(update={"commit": found.commit})
+    return earlier.model_copy(update={"rungs": [*rungs.values()]})

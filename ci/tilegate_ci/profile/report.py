@@ -13,10 +13,12 @@ Column = tuple[str, Callable[[ProfiledKernel], str]]
 
 def markdown(profile: ProfileFile) -> str:
     device = profile.device
+    later = [f"{rung.name} {rung.commit}" for rung in profile.rungs if rung.commit]
+    but = f" ({', '.join(later)})" if later else ""
     lines = [
         f"# Profile: {device.name}, {profile.shape}",
         "",
-        f"Commit {profile.commit}, driver {device.driver}, CUDA {device.cuda}, "
+        f"Commit {profile.commit}{but}, driver {device.driver}, CUDA {device.cuda}, "
         f"cuBLAS {device.cublas}, Nsight Compute {profile.ncu}.",
         "Written by `ci/gate profile` from the JSON file of the same name; bench/README.md says",
         "what the columns mean. Times are those of single launches with cold caches; to compare",

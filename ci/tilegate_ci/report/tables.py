@@ -161,6 +161,7 @@ def numbers_block(
         made_on=provenance(run, rung.rows.values()),
         **_variants(variants, rung),
         profile=profile,
+        profiled_at=next((each.commit for each in profiled if each.commit), None),
         kernels=[kernel.name.partition("<")[0] for kernel in kernels],
         counters=[(title, [cell(kernel) for kernel in kernels]) for title, cell in _COUNTERS],
     )
