@@ -21,7 +21,7 @@ constexpr int kMaxReplaysInARow = 256;   // enqueued at once
 constexpr int kPlantSamples = 20;        // pairs by which a planted slow-down is checked
 constexpr double kMargin = 1.1;          // over a least duration, as estimates are a little off
 constexpr std::size_t kMemoryShare = 4;  // references may take one in so many bytes of the device
-constexpr std::size_t kPlacesShare = 8;  // and the operands at all places one in so many
+constexpr double kPlacesShare = 8.0;     // and the operands at all places one in so many
 constexpr std::size_t kSpacing = 3U << 20U;  // bytes; not a multiple of a page of 2 MiB
 
 Batch record_round(const Plan& plan, std::span<const Operands> calls) {
@@ -173,7 +173,7 @@ std::int64_t Runner::replays(const Batch& rung, std::int64_t iterations) const {
 // laid out several times, but no more often than there are replays, or room.
 std::size_t Runner::places(const Problem& problem, const Batch& rung) const {
   const double bytes = 2.0 * compulsory_bytes(problem);  // C is there twice
-  const double room = static_cast<double>(device::current().total_memory / kPlacesShare) / bytes;
+  const double room = static_cast<double>(device::current().total_memory) / kPlacesShare / bytes;
   const double most = std::min(static_cast<double>(replays(rung, 1)), room);
   return static_cast<std::size_t>(std::clamp(most, 1.0, static_cast<double>(settings_.placements)));
 }

@@ -70,7 +70,7 @@ class Mutant:
             f"{base}.counted.ll", "--module", "2000", "--root", self.root,
         )  # fmt: skip
         self._run(
-            self._tools.clang, "-O1", "-fPIC", "-Xclang", "-disable-llvm-passes", "-c",
+            self._tools.clang, "-O0", "-fPIC", "-Xclang", "-disable-llvm-passes", "-c",
             f"{base}.counted.ll", "-o", f"{base}.o",
         )  # fmt: skip
         program = self._folder / "tilegate_count"

@@ -36,7 +36,7 @@ function(tilegate_counted_object object source module)
             -MD -MT ${base}.o -MF ${base}.d -S -emit-llvm -x c++ ${source} -o ${base}.ll
     COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/kernels/device/cpu/counted/instrument.py
             ${base}.ll ${base}.counted.ll --module ${module} --root ${PROJECT_SOURCE_DIR}
-    COMMAND ${TILEGATE_CLANG} -O1 -fPIC -Xclang -disable-llvm-passes -c ${base}.counted.ll
+    COMMAND ${TILEGATE_CLANG} -O0 -fPIC -Xclang -disable-llvm-passes -c ${base}.counted.ll
             -o ${base}.o
     DEPENDS ${source} ${PROJECT_SOURCE_DIR}/kernels/device/cpu/counted/instrument.py
     DEPFILE ${base}.d
