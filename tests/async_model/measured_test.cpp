@@ -2,7 +2,6 @@
 // some of them, a GPU for all. measured/floats.txt, transposed.txt and multicasts.txt are what
 // `async_cases 0 10000 100` printed; copies.txt says what it holds.
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -14,6 +13,7 @@
 #include "cases.hpp"
 #include "simt/async_test.hpp"
 #include "simt/device_array.hpp"
+#include "thorough.hpp"
 
 namespace tilegate::async_model {
 namespace {
@@ -73,7 +73,7 @@ class Measured : public Async {
 // A line has the sum of kSummed checksums, each times its place.
 TEST_F(Measured, CopiesOnAnH200) {
   constexpr std::uint32_t kSummed = 80;
-  const bool all = device::current().is_cuda || std::getenv("TILEGATE_THOROUGH") != nullptr;
+  const bool all = device::current().is_cuda || is_thorough();
   const std::size_t step = all ? 1 : 5;
   const std::vector<Line> lines = lines_of("copies.txt");
   EXPECT_EQ(lines.size() * kSummed, 5 * 10000U);

@@ -2,7 +2,6 @@
 // rows; and which products the device decides to take.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "int8x3/run.hpp"
 #include "skips.hpp"
+#include "thorough.hpp"
 
 namespace tilegate::int8x3 {
 namespace {
@@ -89,23 +89,25 @@ TEST_F(Products, AreThoseOfTheModelInManyTiles) {
 }
 
 // K above what int32 holds: the parts are exact, and added in FP32.
-TEST_F(Products, SplitKBeforeSumsOverflow) {
+void expect_split_of_k(const char* configuration) {
   constexpr std::int64_t k = 43552 + 64;
   Operation operation(Problem::dense({1, 1, k}));
   for (std::vector<float>* values : {&operation.a, &operation.b}) {
     std::fill(values->begin(), values->end(), -0.7F);
   }
-  std::vector<const char*> configurations = {"128x64"};
-  // Some 10 s on the executor.
-  if (!TILEGATE_ON_SIMT || std::getenv("TILEGATE_THOROUGH") != nullptr) {
-    configurations.push_back("128x64warps");
+  const Result result = run(stage, operation, configuration);
+  EXPECT_EQ(result.decision, 6);
+  const double each = operation.a[0] * static_cast<double>(operation.b[0]);
+  EXPECT_NEAR(result.c[0], each * k, 2e-7 * each * k);
+}
+
+TEST_F(Products, SplitKBeforeSumsOverflow) { expect_split_of_k("128x64"); }
+
+TEST_F(Products, OfWarpsSplitKBeforeSumsOverflow) {
+  if (TILEGATE_ON_SIMT && !is_thorough()) {
+    GTEST_SKIP() << "takes the executor 20 s; TILEGATE_THOROUGH=1 runs it";
   }
-  for (const char* configuration : configurations) {
-    const Result result = run(stage, operation, configuration);
-    EXPECT_EQ(result.decision, 6);
-    const double each = operation.a[0] * static_cast<double>(operation.b[0]);
-    EXPECT_NEAR(result.c[0], each * k, 2e-7 * each * k) << configuration;
-  }
+  expect_split_of_k("128x64warps");
 }
 
 TEST_F(Products, OfARowDoNotDependOnOtherRows) {

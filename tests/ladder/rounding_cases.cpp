@@ -1,10 +1,10 @@
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <vector>
 
 #include "ladder/case_list.hpp"
 #include "ladder/cases.hpp"
+#include "thorough.hpp"
 
 namespace tilegate::ladder {
 namespace {
@@ -58,7 +58,7 @@ std::vector<Case> summation_cases(const Stage& stage) {
   if (is_variant(stage)) return list.take();
   add({70, 140, 41}, {});
   // Deep enough for a sum in several parts, and so slow on the executor.
-  if (!TILEGATE_ON_SIMT || std::getenv("TILEGATE_THOROUGH") != nullptr) add({5, 12, 300}, {});
+  if (!TILEGATE_ON_SIMT || is_thorough()) add({5, 12, 300}, {});
   for (const Form& form : forms_of(stage)) add({6, 7, 37}, form);
   return list.take();
 }

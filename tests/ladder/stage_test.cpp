@@ -1,7 +1,6 @@
 #include "ladder/stage_test.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 #include <ostream>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "rerun.hpp"
 #include "skips.hpp"
+#include "thorough.hpp"
 
 namespace tilegate::ladder {
 namespace {
@@ -77,7 +77,7 @@ std::vector<StageCase> for_every_stage(std::vector<verifier::Case> (*table)(cons
 
 std::span<const verifier::Order> orders_of(const verifier::Case& test_case) {
   const std::span<const verifier::Order> both = verifier::kBothOrders;
-  if (!TILEGATE_ON_SIMT || std::getenv("TILEGATE_THOROUGH") != nullptr) return both;
+  if (!TILEGATE_ON_SIMT || is_thorough()) return both;
   const std::string name = name_of(test_case);
   const unsigned turn = std::accumulate(name.begin(), name.end(), 0U);
   return both.subspan(turn % both.size(), 1);

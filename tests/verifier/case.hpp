@@ -48,7 +48,7 @@ struct Case {
 
 // The problem's text form, then _s<seed>, _null, plants, _at_<configuration>, _int, _picksA,
 // _picksB where they are not the default: as a test's name may hold it, "_" for a slash, "m" for a
-// minus sign, "p" for a point. Different for different cases. point. Different for different cases.
+// minus sign, "p" for a point. Different for different cases.
 std::string name_of(const Case& test_case);
 
 // How `verify` lays out an operand of the problem.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tilegate_ci.core.files import read_text
 from tilegate_ci.core.markdown import table
-from tilegate_ci.core.model import Run
+from tilegate_ci.core.model import GFLOPS, Run
 from tilegate_ci.measure.suite import name_of as suite_name
 from tilegate_ci.report.figures import percent, provenance, read_results, share
 from tilegate_ci.report.templates import code
@@ -38,7 +38,7 @@ def forms_lines(forms: Run | None) -> list[str]:
     speeds: dict[str, dict[str, float]] = {}
     for name, row in forms.benchmarks.items():
         shape, _, form = name.removeprefix("Sgemm/").partition("/")
-        speeds.setdefault(shape, {})[form or "NN"] = (row.gflops or 0.0) / 1000
+        speeds.setdefault(shape, {})[form or "NN"] = row.summary[GFLOPS] / 1000
     lines = [
         [
             f"{shape.partition('x')[0]}³",
