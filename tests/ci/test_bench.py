@@ -87,8 +87,8 @@ class Machine:
 
 
 @pytest.fixture
-def page():
-    """A test that asks for it gets the page drawn, which takes seconds."""
+def page(without_vega):
+    """A test that asks for it gets the page drawn, which takes long."""
 
 
 @pytest.fixture
