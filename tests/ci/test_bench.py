@@ -152,9 +152,10 @@ def test_a_filter_limits_what_runs_and_what_is_missing(machine):
     machine.run()
     machine.accept()
     assert machine.run("--filter", "^Naive/") == 0
-    assert machine.calls()[-1][-2:] == [
+    assert machine.calls()[-1][-3:] == [
         "--shapes=64x64x64",
         "--benchmark_filter=^(Naive/(64x64x64))(/manual_time)?$",
+        "--benchmark_min_time=0.02",
     ]
     assert machine.run("--filter", "Nothing") == 2
 
