@@ -48,16 +48,15 @@ def test_exit_codes(files, candidate, code, last, capsys):
 
 
 @pytest.mark.parametrize(("evidence_too", "stderr"), [(True, ""), (False, "judged as written\n")])
-def test_five_percent_off_one_ratio_is_exit_1(gate, files, evidence_too, stderr):
+def test_five_percent_off_one_ratio_is_exit_1(files, capsys, evidence_too, stderr):
     candidate = make_run()
     row = candidate["benchmarks"][WARPTILE]
     row["ratio_to_cublas"] *= 0.95
     if evidence_too:
         values = row["per_process"]["ratio_to_cublas"]
         row["per_process"]["ratio_to_cublas"] = [value * 0.95 for value in values]
-    done = gate("compare", files[0], write(files[1], candidate))
-    assert done.returncode == 1
-    assert done.stderr.endswith(stderr)
+    assert main(["compare", str(files[0]), str(write(files[1], candidate))]) == 1
+    assert capsys.readouterr().err.endswith(stderr)
 
 
 @pytest.mark.parametrize(("baseline_factor", "candidate_factor"), [(0.9, 1.0), (1.0, 1.1)])
@@ -116,13 +115,13 @@ def test_markdown_goes_to_its_file(files, tmp_path):
     assert "the file is empty" in path.read_text()
 
 
-def test_a_pipe_is_written_to_and_stays_a_pipe(gate, files, tmp_path):
+def test_a_pipe_is_written_to_and_stays_a_pipe(files, tmp_path):
     write(files[1], make_run())
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     for options in (("--markdown", pipe), ("--json", pipe)):
-        assert gate("compare", *files, *options).returncode == 0
+        assert main(["compare", *map(str, (*files, *options))]) == 0
     message = os.read(reading, 1 << 16).decode()
     os.close(reading)
     assert message.startswith("### Gate: nothing regressed\n")

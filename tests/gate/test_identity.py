@@ -44,6 +44,11 @@ def compiled(path: Path, text: str) -> None:
     subprocess.run(command, check=True)
 
 
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return built(tmp_path_factory.mktemp("base"))
+
+
 @pytest.mark.parametrize(
     ("changes", "same"),
     [
@@ -55,15 +60,13 @@ def compiled(path: Path, text: str) -> None:
         ({"shared": {"host": "5"}}, set()),
     ],
 )
-def test_a_change_is_of_its_own_rung_or_of_all(tmp_path, changes, same):
-    base = built(tmp_path / "base")
+def test_a_change_is_of_its_own_rung_or_of_all(base, tmp_path, changes, same):
     head = built(tmp_path / "another folder with a longer name", **changes)
     rungs = ["Warptile", "Warptile.dealt", "SplitK", "Naive"]
     assert same_rungs(base, head, rungs) == same
 
 
-def test_a_build_is_identical_to_itself(tmp_path):
-    base = built(tmp_path / "base")
+def test_a_build_is_identical_to_itself(base):
     assert same_rungs(base, base, ["Warptile", "Naive"]) == {"Warptile"}
 
 

@@ -7,7 +7,6 @@ from tilegate_ci.commands.arguments import add_check
 from tilegate_ci.core.files import read_text, write_text
 from tilegate_ci.core.progress import message
 from tilegate_ci.report.figures import BASELINE
-from tilegate_ci.report.plot import pictures
 
 PLOTS = Path("bench") / "plots"
 EXIT_CODES = {0: "up to date", 1: "--check: a file is not up to date", 2: "error"}
@@ -20,6 +19,8 @@ add_arguments = add_check
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tilegate_ci.report.plot import pictures  # with Altair, which takes long to import
+
     wanted = pictures(arguments.repository)
     folder = arguments.repository / PLOTS
     present = {path.name: read_text(path) for path in sorted(folder.glob("*.svg"))}

@@ -9,8 +9,7 @@ from tilegate_ci.core.markdown import with_block
 from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
-from tilegate_ci.proof import data, recording, replay
-from tilegate_ci.proof.render import markdown
+from tilegate_ci.proof import recording
 
 RECORDINGS = REPOSITORY / "bench" / "recordings"
 
@@ -37,6 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
     paths = arguments.recordings or sorted(map(str, RECORDINGS.glob("*.json.gz")))
     outputs = {"--markdown": arguments.markdown, "--into": arguments.into}
     check_outputs(paths, outputs)
+    from tilegate_ci.proof import data, replay  # with scipy.stats, which takes a second to import
+    from tilegate_ci.proof.render import markdown
+
     text = markdown(replay.replay(data.sittings([recording.load(path) for path in paths])))
     if arguments.markdown:
         write_text(Path(arguments.markdown), text + "\n")
