@@ -58,6 +58,13 @@ class GuardedMatrix {
   const float* expected(std::int64_t row = 0, std::int64_t index = 0) const {
     return before_.rows.data() + index * image_stride() + row * pitch_;
   }
+  // Calls `visit(row of the image, row, matrix)` for each row of each matrix.
+  template <typename Visit>
+  void for_each_row(Visit visit) {
+    for (std::int64_t index = 0; index < batch(); ++index) {
+      for (std::int64_t row = 0; row < rows(); ++row) visit(expected(row, index), row, index);
+    }
+  }
   // What the last `download` found, laid out alike.
   const float* found(std::int64_t row = 0, std::int64_t index = 0) const {
     return after_.rows.data() + index * image_stride() + row * pitch_;

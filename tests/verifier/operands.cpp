@@ -15,18 +15,8 @@ bool is_pick(Inputs inputs) {
   return inputs == Inputs::kPicksFromA || inputs == Inputs::kPicksFromB;
 }
 
-// Calls `visit(row of its image, row, matrix)` for each row of each matrix.
-template <typename Visit>
-void for_each_row(GuardedMatrix& matrix, Visit visit) {
-  for (std::int64_t index = 0; index < matrix.batch(); ++index) {
-    for (std::int64_t row = 0; row < matrix.rows(); ++row) {
-      visit(matrix.expected(row, index), row, index);
-    }
-  }
-}
-
 void fill_rows(GuardedMatrix& matrix, Inputs inputs, std::uint64_t seed) {
-  for_each_row(matrix, [&](float* to, std::int64_t row, std::int64_t index) {
+  matrix.for_each_row([&](float* to, std::int64_t row, std::int64_t index) {
     for (std::int64_t col = 0; col < matrix.cols(); ++col) {
       const std::int64_t element = (index * matrix.rows() + row) * matrix.cols() + col;
       to[col] = input_value(inputs, seed, static_cast<std::uint64_t>(element));
@@ -58,7 +48,7 @@ void fill_picks(GuardedMatrix& matrix, const Case& test_case) {
   const bool from_a = test_case.inputs == Inputs::kPicksFromA;
   const bool line_is_row =
       from_a ? test_case.problem.op_b == Op::kT : test_case.problem.op_a == Op::kN;
-  for_each_row(matrix, [&](float* to, std::int64_t row, std::int64_t index) {
+  matrix.for_each_row([&](float* to, std::int64_t row, std::int64_t index) {
     for (std::int64_t col = 0; col < matrix.cols(); ++col) {
       const Pick pick = pick_of(test_case, index, line_is_row ? row : col);
       to[col] = pick.k == (line_is_row ? col : row) ? pick.factor : 0.0F;
@@ -72,7 +62,7 @@ void clear_picked(GuardedMatrix& c, const Case& test_case) {
   const bool shares_inputs =
       test_case.problem.batch > 1 &&
       (from_a ? test_case.problem.stride_b : test_case.problem.stride_a) == 0;
-  for_each_row(c, [&](float* to, std::int64_t row, std::int64_t index) {
+  c.for_each_row([&](float* to, std::int64_t row, std::int64_t index) {
     for (std::int64_t col = 0; col < c.cols(); ++col) {
       const Pick pick = pick_of(test_case, shares_inputs ? 0 : index, from_a ? col : row);
       if (pick.k >= 0) to[col] = 0.0F;
@@ -81,9 +71,8 @@ void clear_picked(GuardedMatrix& c, const Case& test_case) {
 }
 
 void fill_rows(GuardedMatrix& matrix, float value) {
-  for_each_row(matrix, [&](float* to, std::int64_t, std::int64_t) {
-    std::fill_n(to, matrix.cols(), value);
-  });
+  matrix.for_each_row(
+      [&](float* to, std::int64_t, std::int64_t) { std::fill_n(to, matrix.cols(), value); });
 }
 
 // Of the first matrix of a batch.

@@ -21,13 +21,6 @@ GuardedMatrix matrix_of(const Problem& problem, Operand operand) {
   return {name, layout_of(problem, operand), 0.0F};
 }
 
-template <typename Visit>
-void for_each_row(GuardedMatrix& matrix, Visit visit) {
-  for (std::int64_t index = 0; index < matrix.batch(); ++index) {
-    for (std::int64_t row = 0; row < matrix.rows(); ++row) visit(matrix.expected(row, index), row);
-  }
-}
-
 class Summation {
  public:
   Summation(const Stage& stage, const Plan& plan)
@@ -38,8 +31,8 @@ class Summation {
         c_(matrix_of(plan.problem(), Operand::kC)),
         workspace_(plan.workspace_bytes()) {
     for (GuardedMatrix* matrix : {&a_, &b_}) {
-      for_each_row(*matrix,
-                   [&](float* row, std::int64_t) { std::fill_n(row, matrix->cols(), 1.0F); });
+      matrix->for_each_row(
+          [&](float* row, std::int64_t, std::int64_t) { std::fill_n(row, matrix->cols(), 1.0F); });
     }
   }
 
@@ -71,7 +64,7 @@ class Summation {
 // A(m, k) for all m; B is 1.
 void Summation::set_products(std::int64_t k, float value) {
   const bool k_is_row = plan_.problem().op_a == Op::kT;
-  for_each_row(a_, [&](float* row, std::int64_t number) {
+  a_.for_each_row([&](float* row, std::int64_t number, std::int64_t) {
     if (!k_is_row) row[k] = value;
     if (k_is_row && number == k) std::fill_n(row, a_.cols(), value);
   });
