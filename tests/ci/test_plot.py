@@ -4,8 +4,10 @@ import itertools
 import json
 import math
 import re
+import shutil
 import xml.etree.ElementTree as ElementTree
 
+import ladder_builder
 import pytest
 from ladder_builder import REPOSITORY
 
@@ -22,13 +24,21 @@ def run(ladder):
     return lambda *options: main(["plot", *options, "--repository", str(ladder.path)])
 
 
-@pytest.fixture
-def drawn(ladder, run):
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """The folder of a ladder with pictures, to be copied."""
+    ladder = ladder_builder.build(tmp_path_factory.mktemp("pictures"))
     ladder.write_baseline()
     path = ladder.path / PROFILE
     path.parent.mkdir(parents=True)
     path.write_bytes((REPOSITORY / PROFILE).read_bytes())
-    assert run() == 0
+    assert main(["plot", "--repository", str(ladder.path)]) == 0
+    return ladder.path
+
+
+@pytest.fixture
+def drawn(pictures, ladder):
+    shutil.copytree(pictures, ladder.path, dirs_exist_ok=True)
     return ladder
 
 
