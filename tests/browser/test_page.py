@@ -35,6 +35,7 @@ def report(tmp_path_factory):
         row["note"] = row["note"].replace("not verified", "<img src=x> & 'quotes'")
         if row["name"] == report_builder.SLOW:
             row |= {"lower": 0.05, "upper": 0.06, "p": 1e-9, "pairs": [0.05, 0.06, 0.05]}
+            row["again"] = f"ci/gate confirm --base {40 * 'a'} --head {40 * 'b'}"
     write(verdict, document)
     page = folder / "report.html"
     arguments = ["report", verdict, base, "--html", page, "--repository", repository]
@@ -94,6 +95,9 @@ def test_it_opens_from_disk_and_asks_for_nothing_else(page, report):
 
 
 def test_every_part_is_drawn(page, tmp_path):
+    assert page.run(
+        "[...document.querySelectorAll('.scroll')].every((s) => s.scrollWidth === s.clientWidth)"
+    )
     for chart in CHARTS:
         assert count(page, f"[data-chart='0-{chart}'] svg") == 1, chart
     assert count(page, MARKS.format("sizes")) == 3 * 4
@@ -192,6 +196,7 @@ def test_a_benchmark_unfolds_into_its_pairs(page, tmp_path):
     time.sleep(0.5)
     assert count(page, f"{ROW} .mark-symbol.role-mark path") == 3
     assert report_builder.SLOW in text(page, f"{ROW} .chart")
+    assert text(page, f"{ROW} .detail p:last-of-type").startswith("ci/gate confirm")
     page.run(f'document.querySelector("{ROW}").scrollIntoView()')
     screenshot(page, "detail", tmp_path)
     page.click(f"{ROW} .name")
@@ -307,8 +312,10 @@ def test_a_phone_shows_verdict_name_and_slow_down_at_once(browser, report, tmp_p
     show(browser, report)
     box = f'document.querySelector("{ROW} tr").cells'
     inside = f"[...{box}].slice(0, 3).map((cell) => cell.getBoundingClientRect().right)"
-    rights = browser.run(inside)
-    assert all(0 < right <= 390 for right in rights)
+    browser.run(f"{box}[0].textContent = 'inconclusive'")  # the longest
+    for width in (320, 390):
+        browser.resize(width, 800)
+        assert all(0 < right <= width - 12 for right in browser.run(inside))
     assert report_builder.SLOW in text(browser, ".headline")
     assert browser.run("document.querySelector('.headline').getBoundingClientRect().bottom") < 800
     browser.click(f"{ROW} .name")

@@ -12,9 +12,11 @@ import pytest
 from ladder_builder import REPOSITORY
 
 from tilegate_ci.cli import main
+from tilegate_ci.core.model import Benchmark
 from tilegate_ci.report import palette
-from tilegate_ci.report.charts import labels
-from tilegate_ci.report.figures import PROFILE
+from tilegate_ci.report.charts import labels, roofline
+from tilegate_ci.report.data import Profile
+from tilegate_ci.report.figures import PROFILE, Measured, at_common_sizes
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -176,6 +178,30 @@ def test_labels_at_the_ends_of_lines_do_not_overlap(drawn):
     ]
     assert len(places) == 4
     assert all(low - high >= 12 for high, low in itertools.pairwise(sorted(places)))
+
+
+def measured(name, sizes, gflops=50000.0):
+    row = Benchmark(gflops=gflops, pct_peak=gflops / 640, bytes=1, verified=True)
+    return Measured(name, {(size, size, size): row for size in sizes})
+
+
+def test_rungs_are_drawn_at_the_sizes_that_half_of_them_have():
+    found = at_common_sizes(
+        [measured("A", (64, 128)), measured("B", (128,)), measured("C", (512,))]
+    )
+    assert [list(rung.squares()) for rung in found] == [[128], [128], []]
+    found = at_common_sizes([measured(name, (size,)) for name, size in zip("ABC", (1, 2, 3))])
+    assert [list(rung.squares()) for rung in found] == [[1], [2], [3]]  # else nothing would be left
+
+
+def test_the_dots_of_the_roofline_are_inside_of_it_and_below_the_roof_of_memory():
+    found = [measured("A", (64,)), measured("B", (64,), 170000.0), measured("C", (64,), 240000.0)]
+    profile = Profile("profile.json", 64, {"A": 100.0, "B": 300.0, "C": 0.3}, 4800.0)
+    spec = roofline.roofline(found, profile, "", 800).to_dict()
+    low, high = spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    shown = [row for data in spec["datasets"].values() for row in data if "rung" in row]
+    assert {row["rung"] for row in shown} == {"A", "B"}
+    assert all(low < row["y"] < high for row in shown)
 
 
 def test_labels_are_pushed_apart_and_stay_below_the_top():

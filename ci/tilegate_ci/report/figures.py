@@ -1,7 +1,8 @@
 """What the tables and the pictures show, picked from a baseline."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,16 @@ class Measured:
     def squares(self) -> dict[int, Benchmark]:
         """By size, ascending."""
         return {m: row for (m, n, k), row in sorted(self.rows.items()) if m == n == k}
+
+
+def at_common_sizes(found: Sequence[Measured]) -> list[Measured]:
+    """The rungs at the squares that half of them have, or more: sizes at which they compare."""
+    counts = Counter(size for rung in found for size in rung.squares())
+    common = [size for size, count in counts.items() if 2 * count >= len(found)] or counts
+    return [
+        Measured(rung.name, {(s, s, s): row for s, row in rung.squares().items() if s in common})
+        for rung in found
+    ]
 
 
 def read_baseline(repository: Path) -> Run | None:

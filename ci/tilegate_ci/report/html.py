@@ -32,6 +32,7 @@ from tilegate_ci.report.data import (
 from tilegate_ci.report.figures import (
     RATIO_NOTE,
     SHARE_SIZE,
+    at_common_sizes,
     gflops,
     machine,
     measured,
@@ -46,7 +47,7 @@ FEW, MANY = 12, 40  # benchmarks in the forest plot: where there are as many, an
 _UNREMARKABLE = (Verdict.PASS, Verdict.IDENTICAL)
 _WIDTHS, _DETAIL_WIDTHS = (base.WIDE, base.NARROW), (640, 310)
 
-_IN_DETAIL = ("metric", "rerun")  # of a benchmark, no column of the table
+_IN_DETAIL = ("metric", "rerun", "pairs again")  # of a benchmark, no column of the table
 
 Draw = Callable[[int], base.Chart]
 
@@ -107,18 +108,19 @@ def _charts(
     if run.device.kind == OTHER:  # the rest is of matrix multiplications
         return drawn
     found = measured(run, rungs, others=True)
+    squares = at_common_sizes(found)
     note = f"{provenance(run, run.benchmarks.values())}."
-    if any(rung.squares() for rung in found):
-        drawn["sizes"] = lambda width: speeds.sizes(found, note, width)
-    if any(rung.shares() for rung in found if rung.name != YARDSTICK):
-        drawn["shares"] = lambda width: speeds.shares(found, note, width)
-        drawn["ladder"] = lambda width: speeds.bars(found, note, width)
+    if any(rung.rows for rung in squares):
+        drawn["sizes"] = lambda width: speeds.sizes(squares, note, width)
+    if any(rung.shares() for rung in squares if rung.name != YARDSTICK):
+        drawn["shares"] = lambda width: speeds.shares(squares, note, width)
+        drawn["ladder"] = lambda width: speeds.bars(squares, note, width)
     profile = load_profile(run.device, repository)
     if profile is not None and roofline.profiled(found, profile):
         drawn["roofline"] = lambda width: roofline.roofline(found, profile, note, width)
     revisions = histories[run.device.name]
-    if any(rung.shares() for rung in found):
-        drawn["history"] = lambda width: speeds.history(found, revisions, run.commit, width)
+    if any(rung.shares() for rung in squares):
+        drawn["history"] = lambda width: speeds.history(squares, revisions, run.commit, width)
     return drawn
 
 
@@ -153,7 +155,7 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
     run, comparison = source.run, source.comparison
     if run is None:
         return View(source.title, "error", source.error or "")
-    found = measured(run, rungs, others=True)
+    found = at_common_sizes(measured(run, rungs, others=True))
     sizes = sorted({size for rung in found for size in rung.squares()})
     share_size = SHARE_SIZE if SHARE_SIZE in sizes else max(sizes, default=SHARE_SIZE)
     ideas = {rung.name: rung.idea for rung in rungs}
@@ -165,7 +167,7 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
             percent(share(rung.square(share_size))),
         )
         for rung in found
-        if rung.squares()
+        if rung.rows
     ]
     rest: dict[str, Any] = {"sizes": sizes, "share_size": share_size, "ladder": ladder}
     rest |= {"of_matrices": run.device.kind != OTHER, "drawn": drawn}

@@ -9,7 +9,13 @@ import vl_convert
 from tilegate_ci.core.stages import find_ladder
 from tilegate_ci.report.charts import base, roofline, speeds
 from tilegate_ci.report.data import load_profile
-from tilegate_ci.report.figures import PICTURES, measured, provenance, read_baseline
+from tilegate_ci.report.figures import (
+    PICTURES,
+    at_common_sizes,
+    measured,
+    provenance,
+    read_baseline,
+)
 from tilegate_ci.report.palette import dark_style
 
 
@@ -19,11 +25,12 @@ def pictures(repository: Path) -> dict[str, str]:
     if run is None:
         return {}
     found = measured(run, find_ladder(repository))
+    squares = at_common_sizes(found)
     note = f"{provenance(run, run.benchmarks.values())}."
     profile = load_profile(run.device, repository)
     drawn = {
-        "ladder.svg": speeds.sizes(found, note, base.PICTURE),
-        "share.svg": speeds.bars(found, note, base.PICTURE),
+        "ladder.svg": speeds.sizes(squares, note, base.PICTURE),
+        "share.svg": speeds.bars(squares, note, base.PICTURE),
     }
     if profile is not None:
         drawn["roofline.svg"] = roofline.roofline(found, profile, note, base.PICTURE)

@@ -26,13 +26,15 @@ from tilegate_ci.report.palette import AXIS, INK
 
 
 def profiled(found: Sequence[Measured], profile: Profile) -> list[dict[str, Any]]:
-    """What a roofline shows: rungs both profiled and measured at that size."""
+    """What a roofline shows: rungs both profiled and measured at that size. Not those above what
+    memory gives: the profiler counts the operations of tensor cores on integers as no FLOP."""
     return [
-        {"rung": rung.name, "x": profile.intensity[rung.name], **row.summary}
+        {"rung": rung.name, "x": intensity, **row.summary}
         for rung in found
-        if rung.name in profile.intensity
+        if (intensity := profile.intensity.get(rung.name)) is not None
         and (row := rung.square(profile.size)) is not None
         and "pct_peak" in row.summary
+        and row.summary[GFLOPS] <= intensity * profile.memory_gb_per_s
     ]
 
 
@@ -47,7 +49,7 @@ def roofline(found: Sequence[Measured], profile: Profile, note: str, width: int)
     left = min(corner, *(p["x"] for p in points)) / 1.6
     right = max(corner, *(p["x"] for p in points))
     right *= (right / left) ** (90 / (plot - 90))  # room for a name
-    bottom, top = min(p["y"] for p in points) / 1.6, peak * 2
+    bottom, top = min(p["y"] for p in points) / 1.6, max(peak * 2, *(p["y"] * 1.3 for p in points))
     start = max(left, bottom / bandwidth)
     roof = [{"x": start, "y": start * bandwidth}, {"x": corner, "y": peak}, {"x": right, "y": peak}]
 

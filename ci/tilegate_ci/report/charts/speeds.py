@@ -20,7 +20,7 @@ from tilegate_ci.report.charts.base import (
 from tilegate_ci.report.charts.labels import LINE, apart
 from tilegate_ci.report.data import Revision
 from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured
-from tilegate_ci.report.palette import ACCENT, INK, PAPER
+from tilegate_ci.report.palette import ACCENT, AXIS, INK, PAPER
 
 
 def sizes(found: Sequence[Measured], note: str, width: int) -> Chart:
@@ -45,6 +45,12 @@ def bars(found: Sequence[Measured], note: str, width: int) -> Chart:
     size = _size_choice({p["x"] for p in points})
     names = list(dict.fromkeys(p["rung"] for p in points))
     top = 1.12 * max(1.0, *(p["y"] for p in points))
+    plot = width - 136
+    lacking = [
+        {"rung": name, "x": size, "y": 0.0}
+        for size in {p["x"] for p in points}
+        for name in {*names} - {p["rung"] for p in points if p["x"] == size}
+    ]
     base = alt.Chart(data_of(points)).transform_filter("datum.x == size")
     across = alt.X("y:Q", title="share of cuBLAS").axis(format="%", domain=False, tickCount=6)
     across = across.scale(domain=[0, top], nice=False)
@@ -53,15 +59,25 @@ def bars(found: Sequence[Measured], note: str, width: int) -> Chart:
     shown = tip(("rung:N", "rung", ""), ("y:Q", "of cuBLAS", ".1%"))
     text = base.encode(across, up, text=alt.Text("y:Q", format=".1%"))
     # Inside the bar if it has room, and the line at 100 % does not run through it there.
-    inside = "datum.y > 0.2 && (datum.y <= 1 || datum.y > 1.12)"
+    room = top * 50 / plot  # of a text of 50 pixels
+    inside = f"datum.y > {room:.3f} && (datum.y <= 1 || datum.y > {1 + room:.3f})"
+    beside = f"datum.y < 1 && datum.y > {1 - room:.3f} ? 1 : datum.y"
     full = alt.Chart(data_of([{"y": 1}])).mark_rule(color=INK, strokeDash=[5, 2], strokeWidth=1.5)
     chart = layered(
         base.mark_bar(color=ACCENT, height=16).encode(across, up, tooltip=shown),
         text.transform_filter(inside).mark_text(align="right", dx=-5, color=PAPER),
-        text.transform_filter(f"!({inside})").mark_text(align="left", dx=5, color=INK),
+        text.transform_filter(f"!({inside})")
+        .transform_calculate(at=beside)
+        .mark_text(align="left", dx=5, color=INK)
+        .encode(alt.X("at:Q")),
         full.encode(across),
+        alt.Chart(data_of(lacking))
+        .transform_filter("datum.x == size")
+        .transform_calculate(at=beside)
+        .mark_text(align="left", dx=5, color=AXIS, text="not measured")
+        .encode(alt.X("at:Q"), up),
     )
-    chart = chart.properties(width=width - 136, height=23 * len(names)).add_params(size)
+    chart = chart.properties(width=plot, height=23 * len(names)).add_params(size)
     words = [f"{p['rung']} at {p['x']}: {p['y']:.1%}" for p in points]
     title = alt.expr("'Share of cuBLAS at ' + size + '³'")
     return finished(chart, width, title, [RATIO_NOTE, note], words)
@@ -73,11 +89,13 @@ def history(
     """Share of cuBLAS over the commits of the baseline, and last in the present run."""
     runs = [(revision.commit[:7], revision.date, revision.shares) for revision in revisions]
     runs.append(("this run", commit[:7], {rung.name: rung.shares() for rung in found}))
+    sizes = {size for rung in found for size in rung.shares()}
     points: list[dict[str, Any]] = [
         {"rung": rung.name, "x": name, "when": when, "size": size, "y": value}
         for rung in found
         for name, when, values in runs
         for size, value in values.get(rung.name, {}).items()
+        if size in sizes
     ]
     choice = _size_choice({p["size"] for p in points})
     chart = _lines(points, None, ("share of cuBLAS", "%", ".1%"), found, width, choice)
