@@ -203,10 +203,10 @@ void Batch::replay() {
 }
 
 std::vector<Sample> replay_in_turn(const Batch& rung, const Batch* yardstick, int count) {
-  // While the untimed replays run, the host enqueues the timed ones.
-  for (const Batch* batch : {yardstick, &rung}) {
-    if (batch != nullptr && batch->replay_s_ < kNoWarmUpFrom) batch->recording_->launch();
-  }
+  // While an untimed replay runs, the host enqueues the timed ones. It is the yardstick's, so that
+  // the first replay of the rung follows one of the yardstick, as all others do.
+  const Batch& untimed = yardstick == nullptr ? rung : *yardstick;
+  if (untimed.replay_s_ < kNoWarmUpFrom) untimed.recording_->launch();
   std::vector<Event> before(static_cast<std::size_t>(count));
   std::vector<Event> between(static_cast<std::size_t>(count));
   std::vector<Event> after(static_cast<std::size_t>(count));

@@ -135,6 +135,16 @@ make_venv() {
   cp "$root/ci/requirements.txt" "$venv/requirements.txt"
 }
 
+# Of several commands at once, one makes it.
+make_venv_in_turn() {
+  local turn made=0
+  mkdir -p "$root/build" && exec {turn}<"$root/build"
+  flock -n "$turn" || { say "another command is at work in build/; waiting until it has ended" && flock "$turn"; }
+  venv_is_current || make_venv || made=$?
+  exec {turn}<&-
+  return "$made"
+}
+
 # Sets `python`: build/venv, made or brought up to date, or else the python3 of this machine where
 # that has the modules named as arguments.
 set_up_python() {
@@ -143,8 +153,7 @@ set_up_python() {
   local needed="$*" failure="it may not be made (TILEGATE_NO_INSTALL)"
   if [[ -z ${TILEGATE_NO_INSTALL:-} ]]; then
     say "Python packages: build/venv"
-    mkdir -p "$root/build"
-    make_venv && return
+    make_venv_in_turn && return
     failure="it could not be made, see above"
   fi
   python=$(command -v python3) && "$python" -c "import sys${needed:+, ${needed// /, }}" 2>/dev/null ||

@@ -18,3 +18,11 @@ def golden(request):
         assert text == path.read_text(encoding="utf-8")
 
     return check
+
+
+@pytest.fixture(scope="module")
+def without_vega():
+    """Pages without Vega itself, which takes longer to bundle than the rest of a page to draw."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tilegate_ci.report.html._vega", str)
+        yield

@@ -43,7 +43,8 @@ def main(argv: Sequence[str]) -> int:
     gets out, which __main__ puts into words."""
     arguments = argparse.Namespace()
     for number in (signal.SIGTERM, signal.SIGHUP):  # these end a command like Ctrl-C
-        signal.signal(number, signal.default_int_handler)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, signal.default_int_handler)
     try:
         parse(argv, arguments)
         return int(arguments.module.run(arguments))
@@ -111,15 +112,16 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
 def _report_error(arguments: argparse.Namespace, text: str, full: bool = False) -> None:
     """In the reports that the command was to write too, where those of an older run may be; not on
     a full disk."""
-    from tilegate_ci.judge import verdict_file
-    from tilegate_ci.report import render
-
     message(f"error: {text}")
     markdown, json = (getattr(arguments, name, None) for name in ("markdown", "json"))
     try:
         if markdown and not full:
+            from tilegate_ci.report import render
+
             write_text(Path(markdown), render.markdown_error(text))
         if json and not full:
+            from tilegate_ci.judge import verdict_file
+
             verdict_file.write_error(Path(json), text)
     except WriteError as problem:
         message(f"error: {problem}")

@@ -1,5 +1,6 @@
 """ci/bench: from processes to a verdict, around a stand-in for the bench binary."""
 
+import contextlib
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from stage_builder import stage, write_stages
 from tilegate_ci.cli import main
 from tilegate_ci.commands import bench, report
 from tilegate_ci.core import git, model
+from tilegate_ci.core.outputs import locked
 
 BUILD = bench.build_preset
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -85,8 +87,8 @@ class Machine:
 
 
 @pytest.fixture
-def page():
-    """A test that asks for it gets the page drawn, which takes seconds."""
+def page(without_vega):
+    """A test that asks for it gets the page drawn, which takes long."""
 
 
 @pytest.fixture
@@ -150,9 +152,10 @@ def test_a_filter_limits_what_runs_and_what_is_missing(machine):
     machine.run()
     machine.accept()
     assert machine.run("--filter", "^Naive/") == 0
-    assert machine.calls()[-1][-2:] == [
+    assert machine.calls()[-1][-3:] == [
         "--shapes=64x64x64",
         "--benchmark_filter=^(Naive/(64x64x64))(/manual_time)?$",
+        "--benchmark_min_time=0.02",
     ]
     assert machine.run("--filter", "Nothing") == 2
 
@@ -177,6 +180,24 @@ def test_what_stands_after_two_dashes_goes_to_bench(machine):
     machine.accept()
     assert machine.run("--", "--cold") == 0
     assert machine.calls()[-1][-1] == "--cold"
+
+
+def test_of_two_at_once_the_second_waits_and_says_so(machine, monkeypatch):
+    said = []
+    with contextlib.ExitStack() as first:
+
+        def ends(text):
+            said.append(text)
+            assert not (machine.bench / "calls").exists()  # nothing measured beside the other one
+            first.close()
+
+        monkeypatch.setattr("tilegate_ci.core.outputs.message", ends)
+        first.enter_context(locked(machine.path / "build"))
+        assert machine.run("--processes", "1") == 0
+    assert said == [
+        f"{machine.path}/build: another command is at work there; waiting until it has ended"
+    ]
+    assert len(machine.calls()) == 1
 
 
 def test_a_process_that_fails_is_an_error(machine, capfd):

@@ -91,14 +91,7 @@ def test_a_mutant_is_one_line_of_a_copy(tmp_path):
 
 
 def test_a_sample_is_the_same_for_a_seed_and_of_each_kind_of_file():
-    few = [
-        "*/1[0-2]_*",
-        "*/common/*/[a-f]*",
-        "*/core/*",
-        "*/cpu/[a-f]*",
-        "*/cpu/counted/[a-f]*",
-        "tests/*",
-    ]
+    few = ["*/09_*", "*/common/*/s*", "*/core/s*", "*/executor/t*", "*/counted/s*", "tests/*/f*"]
     drawn = [draw(REPOSITORY, "cpu", few, 3, seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     groups = [group_of("cpu", mutant.file) for mutant in drawn[0]]

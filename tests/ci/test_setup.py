@@ -115,6 +115,20 @@ def test_a_current_venv_is_used_without_a_look_at_the_network(bash, tmp_path):
     assert "called" in bash(script).stdout
 
 
+def test_of_two_commands_at_once_one_makes_the_venv(bash, tmp_path):
+    (tmp_path / "build").mkdir()
+    script = f"""
+root={tmp_path}
+venv_is_current() {{ [[ -e $root/made ]]; }}
+make_venv() {{ echo "made twice"; }}
+exec 9<"$root/build" && flock 9                # the first is making it
+exec 8< <(exec 9<&-; set_up_python; echo "$python")
+read -r line <&8 && read -r line <&8 && touch "$root/made" && exec 9<&-
+cat <&8
+"""
+    assert bash(script).stdout == f"{tmp_path}/build/venv/bin/python\n"
+
+
 def test_a_venv_that_is_a_link_is_never_cleared(bash, tmp_path):
     shared = tmp_path / "shared"
     shared.mkdir()

@@ -1,6 +1,7 @@
 """ci/gate explain, on the rungs as they are, and the pages that quote the counters."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,9 @@ from mutant import read_toolchain
 from stage_builder import stage, write_stages
 
 from tilegate_ci.cli import main
+from tilegate_ci.commands import explain
 from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.core.stages import find_stages
 from tilegate_ci.counters.pages import pages
 from tilegate_ci.counters.table import BASELINE
 
@@ -59,6 +62,51 @@ def test_the_choice_of_sgemm(program: list[str], capsys: pytest.CaptureFixture[s
 def test_unknown_rung(program: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "Nave", *program]) == 2
     assert "no rung Nave; there are Naive, " in capsys.readouterr().err
+
+
+@pytest.fixture
+def printing(tmp_path: Path) -> Callable[[str], list[str]]:
+    """The option that names a program of one rung, Naive, which prints a text for its counters."""
+
+    def make(text: str) -> list[str]:
+        program = tmp_path / "count"
+        lines = ["#!/bin/sh", "[ $1 = --list ] && echo Naive && exit", "cat <<'E'", text, "E", ""]
+        program.write_text("\n".join(lines))
+        program.chmod(0o755)
+        return ["--program", str(program)]
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "[{", "[5]", '[{"barriers": 0}]', '[{"barriers": 0, "fma": 1, "lines": null}]',
+     '[{"barriers": 0, "fma": 1, "global_load": 5}]'],
+)  # fmt: skip
+def test_counters_that_cannot_be_read(
+    printing: Callable[[str], list[str]], capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    assert main(["explain", "Naive", *printing(text)]) == 2
+    said = capsys.readouterr().err
+    assert "prints no counters, but: '" in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["", "[", '{"stages": 5}'])
+def test_a_list_of_rungs_that_cannot_be_read(
+    printing: Callable[[str], list[str]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+) -> None:
+    (tmp_path / "build" / "cpu").mkdir(parents=True)
+    (tmp_path / "build" / "cpu" / "stages.json").write_text(text)
+    monkeypatch.setattr(explain, "find_stages", lambda: find_stages(tmp_path))
+    assert main(["explain", "Naive", *printing("")]) == 2
+    said = capsys.readouterr().err
+    assert "stages.json: " in said
+    assert said.count("\n") == 1
 
 
 def test_every_page_quotes_its_counters() -> None:

@@ -70,28 +70,23 @@ def test_swizzle_removed(toolchain: Toolchain, mutant: Mutant) -> None:
     )
 
 
-def test_vector_load_removed(toolchain: Toolchain, mutant: Mutant) -> None:
-    line = mutant.replace(
+def test_vector_loads_removed(toolchain: Toolchain, mutant: Mutant) -> None:
+    from_shared = mutant.replace(
         "common/include/tilegate/common/fragment.cuh",
         r"const float4 v = device::load_vector<float4>\(smem \+ offset\(i\)\);",
         "const float* p = smem + offset(i); const float4 v = make_float4(p[0], p[1], p[2], p[3]);",
     )
-    report = report_of(toolchain, mutant, "10_warptile/warptile.cu", "Warptile", SHAPE)
-    assert report.exit_code == 1
-    assert re.search(r"shared_load\.requests: (\d+) -> \d+ \(\+29\d\.\d %\)", report.text)
-    assert f"fragment.cuh:{line}: const float* p" in report.text
-
-
-def test_vector_load_from_global_memory_removed(toolchain: Toolchain, mutant: Mutant) -> None:
-    line = mutant.replace(
+    from_global = mutant.replace(
         "common/include/tilegate/common/vector_access.cuh",
         r"v = device::load_vector<float4>\(row \+ col\);",
         "v = make_float4(row[col], row[col + 1], row[col + 2], row[col + 3]);",
     )
     report = report_of(toolchain, mutant, "10_warptile/warptile.cu", "Warptile", SHAPE)
     assert report.exit_code == 1
+    assert re.search(r"shared_load\.requests: (\d+) -> \d+ \(\+29\d\.\d %\)", report.text)
+    assert f"fragment.cuh:{from_shared}: const float* p" in report.text
     assert re.search(r"global_load\.requests: (\d+) -> \d+ \(\+", report.text)
-    assert f"vector_access.cuh:{line}: " in report.text
+    assert f"vector_access.cuh:{from_global}: " in report.text
 
 
 LOOP = "common/include/tilegate/common/double_buffered.cuh"  # of four rungs

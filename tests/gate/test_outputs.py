@@ -4,7 +4,6 @@ import fnmatch
 import gzip
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -108,25 +107,6 @@ def test_the_second_waits_for_the_first(tmp_path, capsys):
     thread.join()
     assert order == ["first", "second"]
     assert "another command is at work there" in capsys.readouterr().err
-
-
-def test_a_program_dies_with_the_command_that_started_it():
-    script = "from tilegate_ci.measure import child; child.run(['sh', '-c', 'echo up; sleep 30'])"
-    command = [sys.executable, "-c", script]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "ci")}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as parent:
-        assert parent.stdout.readline() == b"up\n"
-        (shell,) = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
-        parent.kill()
-        parent.wait()
-        state = Path(f"/proc/{shell}/stat")
-        for _ in range(1000):  # until it is gone, or waits for somebody to look at its exit code
-            if not state.exists() or state.read_text().split(") ")[1][0] == "Z":
-                break
-            os.sched_yield()
-        else:
-            os.kill(int(shell), signal.SIGKILL)
-            pytest.fail("still there")
 
 
 def test_an_endless_input_is_refused(monkeypatch, tmp_path):

@@ -303,8 +303,10 @@ def test_criterion_wants_a_t_test_and_the_noise_threshold():
     assert not verdict([100.0, 101.0], [103.0, 104.0])
 
 
-def test_the_command_fills_a_page(tmp_path, capsys):
+def test_the_command_fills_a_page(tmp_path, monkeypatch, capsys):
     paths = [Maker(f"s{n}").suite(6).save(tmp_path) for n in range(2)]
+    once = replay(sittings([recording.load(path) for path in paths]))
+    monkeypatch.setattr("tilegate_ci.proof.replay.replay", lambda _: once)  # it takes a second
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- replay:begin -->\nold\n<!-- replay:end -->\nafter\n")
     assert main(["replay", *paths, "--check", str(page)]) == 1

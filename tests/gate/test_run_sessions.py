@@ -152,6 +152,7 @@ HOT = {"throttle_reasons": ["hardware thermal slowdown"]}
     ("command", "message"),
     [("confirm", "only 0 of 5 pairs count"), ("run", "only 0 of 1 processes of the screen count")],
 )
+@pytest.mark.usefixtures("without_vega")
 def test_heat_throughout_is_incomparable(with_baseline, gate_run, monkeypatch, command, message):
     monkeypatch.setattr("tilegate_ci.measure.conditions.read", lambda: HOT)
     done = gate_run(command, "--json", "verdict.json")

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from tilegate_ci.core import formats
 from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.core.model import REPOSITORY, Device, baseline_path
 from tilegate_ci.core.stages import read_stages
+from tilegate_ci.measure import child
 from tilegate_ci.measure.builds import build_preset
 
 RESULTS = REPOSITORY / "bench" / "results"
@@ -83,7 +83,7 @@ def write(output: str, commit: str, folder: Path) -> int:
 
 
 def _output(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = child.run(command, capture_output=True)
     if done.returncode:
         reason = done.stderr.strip().removeprefix("accuracy: ") or f"exit code {done.returncode}"
         raise GateError(f"bench/accuracy: {reason}")

@@ -28,6 +28,7 @@ from tilegate_ci.judge.compare import compare
 from tilegate_ci.measure import child, conditions
 from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.measure.collect import collect, read_process
+from tilegate_ci.measure.launcher import MIN_TIME_S
 from tilegate_ci.measure.suite import filter_of, read_suite, shapes_of, stages_of
 
 PROCESSES = {"gpu": 3, "cpu": 1}
@@ -143,12 +144,13 @@ def selection(binary: Path, preset: str, arguments: argparse.Namespace) -> list[
     if done.returncode:
         raise GateError(f"`{shlex.join(command)}` ended with exit code {done.returncode}")
     names = [canonical_name(line) for line in done.stdout.splitlines()]
+    how = [f"--placements={arguments.placements}"] if arguments.placements else []
     if preset == "gpu":
         stages = stages_of(REPOSITORY / "build" / preset)
         names += read_suite(stages, REPOSITORY / "bench" / "gate.csv")
+        how.append(f"--benchmark_min_time={MIN_TIME_S:g}")  # as `gate run` will measure them
     names = matching(dict.fromkeys(names), arguments.filter)
-    places = [f"--placements={arguments.placements}"] if arguments.placements else []
-    return [f"--shapes={shapes_of(names)}", f"--benchmark_filter={filter_of(names)}", *places]
+    return [f"--shapes={shapes_of(names)}", f"--benchmark_filter={filter_of(names)}", *how]
 
 
 def _run_process(binary: Path, out: Path, chosen: Sequence[str]) -> Path:

@@ -2,13 +2,13 @@
 passports."""
 
 import argparse
-import subprocess
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository, commit_of
 from tilegate_ci.core import formats
 from tilegate_ci.core.files import GateError, read_text, write_text
 from tilegate_ci.core.stages import find_ladder
+from tilegate_ci.measure import child
 from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.report.passport import (
     DEVICES,
@@ -110,7 +110,7 @@ def _found(arguments: argparse.Namespace, repository: Path) -> Found:
         raise GateError(f"no rung {', '.join(unknown)}; there are {', '.join(rungs)}")
     command = [str(program), *(arguments.rung or rungs)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = child.run(command, capture_output=True)
     except OSError as problem:
         raise GateError(f"{program} cannot be run: {problem.strerror}") from problem
     if done.returncode:

@@ -97,10 +97,7 @@ def count(program: Path, names: Sequence[str]) -> dict[str, Counted]:
     """One process per case, as many at a time as this machine has cores."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         outputs = list(pool.map(lambda name: _run(program, [name]), names))
-    try:
-        return {name: _read(json.loads(output)[0]) for name, output in zip(names, outputs)}
-    except (ValueError, LookupError, TypeError) as problem:
-        raise GateError(f"{program}: prints no counters, but: {outputs[0][:80]!r}") from problem
+    return {name: _parsed(program, output) for name, output in zip(names, outputs)}
 
 
 def unit_of(kind: str) -> str:
@@ -151,6 +148,13 @@ def _run(program: Path, arguments: Sequence[str]) -> str:
     if done.returncode:
         raise GateError(f"{program}: exit code {done.returncode}: {done.stderr.strip()[:400]}")
     return done.stdout
+
+
+def _parsed(program: Path, output: str) -> Counted:
+    try:
+        return _read(json.loads(output)[0])
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
+        raise GateError(f"{program}: prints no counters, but: {output[:80]!r}") from problem
 
 
 def _read(entry: Mapping[str, Any]) -> Counted:

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core.files import GateError, make_folder
 from tilegate_ci.core.git import checkout_commit, git, merge_base, said
 from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.core.outputs import locked
 from tilegate_ci.core.progress import message
+from tilegate_ci.measure import child
 
 _SOURCES = ("kernels", "bench", "tests/verifier", "cmake")
 _BASELINES = "bench/baselines"
@@ -160,24 +162,25 @@ def build(side: Side, extra: Sequence[str]) -> None:
 def build_preset(preset: str, target: str, repository: Path = REPOSITORY) -> Path:
     """Brings a target of the working tree's build up to date, and the list of the rungs in it; the
     build folder."""
-    message(f"{preset}: building {target}")
-    run_cmake(["--preset", preset], repository, preset)
-    targets = [target, "stages_json"]
-    run_cmake(["--build", "--preset", preset, "--target", *targets], repository, preset)
-    return repository / "build" / preset
+    folder = repository / "build" / preset
+    make_folder(folder)
+    with locked(folder):
+        message(f"{preset}: building {target}")
+        run_cmake(["--preset", preset], repository, preset)
+        targets = [target, "stages_json"]
+        run_cmake(["--build", "--preset", preset, "--target", *targets], repository, preset)
+    return folder
 
 
 def run_cmake(arguments: Sequence[str], folder: Path, title: str) -> None:
     command = ["cmake", *arguments]
     try:
-        done = subprocess.run(
+        done = child.run(
             command,
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
             errors="replace",
-            check=False,
         )
     except OSError as problem:
         raise GateError(f"cmake cannot be run: {problem.strerror}") from problem

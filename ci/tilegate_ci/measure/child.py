@@ -1,24 +1,35 @@
-"""Programs that use the GPU, which must not go on when whoever started them is gone."""
+"""Programs that must not go on when whoever started them is gone: left alone, they would keep the
+GPU busy under the next measurement."""
 
-import ctypes
+import contextlib
 import os
-import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_libc = ctypes.CDLL(None, use_errno=True)
+_WATCHER = "read -r line; kill -KILL 0"  # ends its group once nobody holds its input any more
 
 
 def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    """As subprocess.run. The program is killed when this process ends, even by SIGKILL; left alone
-    it would keep the GPU busy under the next measurement."""
-    parent = os.getpid()
+    """As subprocess.run. The program, and what it starts, is killed when this call or this process
+    ends, however that ends."""
+    with _group() as number:
+        return subprocess.run(command, check=False, text=True, process_group=number, **options)
 
-    def die_with_parent() -> None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before
-            os._exit(1)
 
-    return subprocess.run(command, check=False, text=True, preexec_fn=die_with_parent, **options)
+@contextlib.contextmanager
+def _group() -> Iterator[int]:
+    """A process group that is killed at the end of the block, or of this process."""
+    watched, held = os.pipe()
+    with subprocess.Popen(
+        ["sh", "-c", _WATCHER],
+        stdin=watched,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    ) as watcher:
+        os.close(watched)
+        try:
+            yield watcher.pid
+        finally:
+            os.close(held)

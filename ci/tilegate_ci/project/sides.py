@@ -1,9 +1,7 @@
 """Base and head of any project, and the commands that build and measure one of them."""
 
 import hashlib
-import os
 import shlex
-import signal
 import subprocess
 import tempfile
 import time
@@ -16,7 +14,7 @@ from tilegate_ci.core.files import GateError, make_folder, read_text, write_text
 from tilegate_ci.core.git import git
 from tilegate_ci.core.process import Conditions, OtherProcess
 from tilegate_ci.core.progress import message
-from tilegate_ci.measure import conditions
+from tilegate_ci.measure import child, conditions
 from tilegate_ci.measure.builds import Side, commit_in, digest_of_files, extract, revision_of
 from tilegate_ci.project.reading import Declared, read_process
 
@@ -102,31 +100,24 @@ def measure(side: Side, commands: Commands, declared: Declared) -> OtherProcess:
 
 
 def _shell(command: str, side: Side, places: dict[str, Path]) -> None:
-    """GateError where it fails. What it started ends with it, whatever ends us."""
+    """GateError where it fails."""
     full = command
     for name, path in places.items():
         full = full.replace(name, shlex.quote(str(path)))
-    process = subprocess.Popen(
-        ["sh", "-ec", full],
-        cwd=side.source,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
     try:
-        output, _ = process.communicate(timeout=TIMEOUT_S)
-    except BaseException as problem:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if isinstance(problem, subprocess.TimeoutExpired):
-            raise GateError(
-                f"{side.role}: `{command}`: not finished after {TIMEOUT_S:g} s"
-            ) from None
-        raise
-    if process.returncode:
-        last = "\n".join(output.splitlines()[-20:])
-        text = f"{side.role}: `{command}` failed with exit code {process.returncode}"
+        done = child.run(
+            ["sh", "-ec", full],
+            cwd=side.source,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            errors="replace",
+            timeout=TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        text = f"{side.role}: `{command}`: not finished after {TIMEOUT_S:g} s"
+        raise GateError(text) from None
+    if done.returncode:
+        last = "\n".join(done.stdout.splitlines()[-20:])
+        text = f"{side.role}: `{command}` failed with exit code {done.returncode}"
         raise GateError(f"{text} in {side.source}:\n{last}")

@@ -222,16 +222,18 @@ def _judge(screens: Array, pairs: Array, delta: Array, wanders: Any) -> Judged:
     used = np.zeros(len(screens))
     for count, share in paired.looks(paired.PAIRS).items():
         alpha, confidence = share * paired.ALPHA, 1 - share * (1 - paired.UPPER)
-        mean = pairs[:, :count].mean(axis=1)
-        error = np.maximum(pairs[:, :count].std(axis=1, ddof=1) / np.sqrt(count), 1e-12)
+        open_runs = np.flatnonzero(flagged.any(axis=1) & (used == 0))
+        measured, margin = pairs[open_runs, :count], delta[open_runs]
+        mean = measured.mean(axis=1)
+        error = np.maximum(measured.std(axis=1, ddof=1) / np.sqrt(count), 1e-12)
         slower, faster = (
-            special.stdtr(count - 1, (delta - sign * mean) / error) for sign in (1, -1)
+            special.stdtr(count - 1, (margin - sign * mean) / error) for sign in (1, -1)
         )
-        passed = mean + special.stdtrit(count - 1, confidence) * error < delta
-        for run in np.flatnonzero(flagged.any(axis=1) & (used == 0)):
+        passed = mean + special.stdtrit(count - 1, confidence) * error < margin
+        for row, run in enumerate(open_runs):
             names = np.flatnonzero(flagged[run])
-            hit = np.array(paired.holm(list(slower[run, names]), alpha))
-            decided = hit | paired.holm(list(faster[run, names]), alpha) | passed[run, names]
+            hit = np.array(paired.holm(slower[row, names].tolist(), alpha))
+            decided = hit | paired.holm(faster[row, names].tolist(), alpha) | passed[row, names]
             if count == paired.PAIRS or decided.all():
                 blocked[run, names], undecided[run, names], used[run] = hit, ~decided, count
     return Judged(blocked, undecided, used, (~settled).mean(axis=1))

@@ -16,11 +16,8 @@ from tilegate_ci.resources.occupancy import ARCHITECTURES, Architecture, compute
 from tilegate_ci.resources.sources import INCLUDES
 
 CORE = ("kernels/core/problem.cpp", "kernels/core/stage.cpp")  # what launches.cpp calls
-FLAGS = (
-    "-O1",
-    "-DNDEBUG",
-    "-std=c++20",
-)  # -O is of host code, and at -O0 that names unused symbols
+FLAGS = ("-DNDEBUG", "-std=c++20")
+HOST_OF_KERNELS = "-O1"  # at -O0 it names unused symbols
 FETCHED = REPOSITORY / "build" / "nvcc" / "nvidia" / "cu13" / "bin"  # by ci/nvcc
 NO_CHOICES = """#pragma once
 #include <span>
@@ -111,13 +108,16 @@ def compile_rung(
             path.write_text(header.format(word=stage.word), encoding="utf-8")
         for source in stage.sources:
             made = str(Path(folder, f"{source.stem}.o"))
-            compiling = ["-Xptxas", "-v", f"-I{folder}", "-c", str(repository / source), "-o", made]
-            done = _nvcc(toolkit, repository, [*targets, *compiling])
+            compiling = [*targets, HOST_OF_KERNELS, "-Xptxas", "-v", f"-I{folder}"]
+            done = _nvcc(
+                toolkit, repository, [*compiling, "-c", str(repository / source), "-o", made]
+            )
             said += done.stdout + done.stderr
             objects.append(made)
         program = Path(folder, "launches")
         defines = [f"-DTILEGATE_RUNG={stage.word}", f"-DTILEGATE_HAS_VARIANTS={int(variants)}"]
-        core = [str(repository / source) for source in CORE]
+        # In the same unit as what calls it, as reading the headers takes most of the time.
+        core = [f"-include={repository / source}" for source in CORE]
         linking = [*defines, "-cudart", "none", str(LAUNCHES), *core, *objects]
         _nvcc(toolkit, repository, [*linking, "-o", str(program)])
         found = {a: _launches(program, a) for a in architectures}

@@ -2,7 +2,6 @@
 
 import re
 import statistics
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from tilegate_ci.core.files import GateError
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.progress import Steps, message
+from tilegate_ci.measure import child
 from tilegate_ci.measure.launcher import Launcher
 from tilegate_ci.tuning.code import code_of, is_current
 from tilegate_ci.tuning.rows import STAGE, Timing
@@ -146,7 +146,7 @@ def _parts(missing: Sequence[Leading]) -> list[list[Leading]]:
 
 def _output(command: Sequence[str]) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = child.run(command, capture_output=True)
     except OSError as problem:
         raise GateError(f"{command[0]}: cannot be run: {problem.strerror}") from problem
     if done.returncode:

@@ -111,15 +111,17 @@ std::size_t Executor::shared_offset(const void* data, std::size_t bytes, const c
 }
 
 void Executor::named_barrier(unsigned id, unsigned threads, const Site& site) {
-  const std::string here = "named_barrier<" + std::to_string(id) + "> at " + to_string(site);
+  const auto here = [&] {
+    return "named_barrier<" + std::to_string(id) + "> at " + to_string(site);
+  };
   if (threads == 0 || threads % kWarpSize != 0 || threads > block_threads_) {
-    fail(here + " of " + std::to_string(threads) + " threads: it is of whole warps of the block");
+    fail(here() + " of " + std::to_string(threads) + " threads: it is of whole warps of the block");
   }
   const unsigned number = rank() * kNamedBarriers + id;
   if (number >= named_barriers_.size()) named_barriers_.resize(number + 1);
   NamedBarrier& barrier = named_barriers_[number];
   if (!barrier.waiting.empty() && barrier.threads != threads) {
-    fail(here + " is of " + std::to_string(threads) + " threads, and of " +
+    fail(here() + " is of " + std::to_string(threads) + " threads, and of " +
          std::to_string(barrier.threads) + " at " +
          to_string(threads_[barrier.waiting.front()]->site));
   }

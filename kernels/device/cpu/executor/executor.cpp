@@ -20,6 +20,10 @@ namespace {
 
 constexpr std::size_t kStackBytes = 128 * 1024;  // of a fiber; pages that stay unused cost nothing
 
+// Stacks of whole pages, filled alike, would share few sets of the CPU's caches: each begins a few
+// lines further down in its page.
+constexpr std::size_t kPage = 4096, kStackStep = 5 * 64;
+
 constexpr std::size_t kPoisonedBytes = 1024;  // of a stack, more than the frames of a kernel take
 
 // NaN in every word of the stack below the caller's frame: a variable that nobody has set is
@@ -57,19 +61,24 @@ void Executor::make_fibers(unsigned count) {
     Thread& thread = *owned;
     thread.number = static_cast<unsigned>(threads_.size());
     thread.stack = allocator.allocate();
+    const std::size_t unused = thread.number * kStackStep % kPage;
+    void* const top = static_cast<std::byte*>(thread.stack.sp) - unused;
     thread.fiber = ctx::fiber(std::allocator_arg,
-                              ctx::preallocated(thread.stack.sp, thread.stack.size, thread.stack),
-                              allocator, [this, &thread](ctx::fiber&& scheduler) -> ctx::fiber {
-                                finish_first_switch(scheduler_stack_);
-                                scheduler_ = std::move(scheduler);
+                              ctx::preallocated(top, thread.stack.size - unused, thread.stack),
+                              allocator, [this, &thread](ctx::fiber&& before) -> ctx::fiber {
+                                StackBounds stack_before;
+                                finish_first_switch(stack_before);
+                                if (left_ == &scheduler_) scheduler_stack_ = stack_before;
+                                *left_ = std::move(before);
                                 while (!unwinding_) {  // one CUDA thread after another
                                   poison_stack();
                                   run_thread_body();
                                   thread.state = State::kDone;
                                   ++num_done_;
-                                  if (!unwinding_) switch_to_scheduler();
+                                  if (!unwinding_) end_turn();
                                 }
                                 start_last_switch(scheduler_stack_);
+                                left_ = &thread.fiber;
                                 return std::move(scheduler_);
                               });
     threads_.push_back(std::move(owned));
@@ -115,20 +124,12 @@ void Executor::run_cluster(std::int64_t first_block) {
     thread->open_group = 0;
   }
   while (num_done_ < num_threads_) {
-    bool progress = false;
-    for (const unsigned number : order_) {
-      Thread& thread = *threads_[number];
-      if (thread.state != State::kReady) continue;
-      progress = true;
-      resume(thread);
-      if (fault_) return;
-      if (thread.state == State::kAtBlockBarrier || thread.state == State::kDone) {
-        observer::stop_thread(number);
-      }
-      if (fault_) return;
-    }
+    turn_ = 0;
+    Thread* const first = take_turn();
+    if (first != nullptr) resume(*first);
+    if (fault_) return;
     const bool released = num_waiting_ >= block_threads_ && release_block_barriers();
-    if (!progress && !released && !release_cluster_barrier() && !advance_async()) {
+    if (first == nullptr && !released && !release_cluster_barrier() && !advance_async()) {
       report_stuck_threads();
     }
     if (fault_) return;
@@ -138,25 +139,59 @@ void Executor::run_cluster(std::int64_t first_block) {
   observer::end_block();
 }
 
+// The next thread that is ready; nullptr: the round is over, or the launch.
+Thread* Executor::take_turn() {
+  while (!fault_ && turn_ < num_threads_) {
+    Thread& thread = *threads_[order_[turn_++]];
+    if (thread.state == State::kReady) return &thread;
+  }
+  return nullptr;
+}
+
+// From the scheduler; returns when a thread has switched back to it.
 void Executor::resume(Thread& thread) {
-  current_ = &thread;
-  threadIdx = thread.index;
-  if (config_.cluster > 1) blockIdx.x = static_cast<unsigned>(block_of(thread));
-  observer::resume_thread(thread.number, stack_of(thread.stack));
-  void* fake_stack = start_switch(stack_of(thread.stack));
-  thread.fiber = std::move(thread.fiber).resume();
-  finish_switch(fake_stack);
+  switch_to(thread, scheduler_);
   current_ = nullptr;
 }
 
+void Executor::switch_to(Thread& thread, ctx::fiber& from) {
+  current_ = &thread;
+  threadIdx = thread.index;
+  if (config_.cluster > 1) blockIdx.x = static_cast<unsigned>(block_of(thread));
+  const StackBounds stack = stack_of(thread.stack);
+  observer::resume_thread(thread.number, stack);
+  switch_fibers(from, thread.fiber, stack);
+}
+
 void Executor::switch_to_scheduler() {
-  void* fake_stack = start_switch(scheduler_stack_);
-  scheduler_ = std::move(scheduler_).resume();
+  switch_fibers(current_->fiber, scheduler_, scheduler_stack_);
+}
+
+// Leaves `from`, which runs, and returns when another fiber has switched back to it.
+void Executor::switch_fibers(ctx::fiber& from, ctx::fiber& to, const StackBounds& stack) {
+  left_ = &from;
+  void* fake_stack = start_switch(stack);
+  ctx::fiber before = std::move(to).resume();
   finish_switch(fake_stack);
+  *left_ = std::move(before);
+}
+
+// The current thread waits, or has left the kernel. The next one goes on at once: by way of the
+// scheduler there would be twice as many switches, which take most of a small kernel's time.
+void Executor::end_turn() {
+  Thread& thread = *current_;
+  if (!fault_ && (thread.state == State::kAtBlockBarrier || thread.state == State::kDone)) {
+    observer::stop_thread(thread.number);
+  }
+  if (Thread* const next = take_turn()) {
+    switch_to(*next, thread.fiber);
+  } else {
+    switch_to_scheduler();
+  }
 }
 
 void Executor::yield() {
-  switch_to_scheduler();
+  end_turn();
   if (unwinding_) throw ThreadFault{};
 }
 

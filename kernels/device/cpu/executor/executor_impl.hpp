@@ -150,8 +150,12 @@ class Executor {
   void make_fibers(unsigned count);
   void unwind_fibers();
   void run_cluster(std::int64_t first_block);
+  Thread* take_turn();
   void resume(Thread& thread);
+  void switch_to(Thread& thread, ctx::fiber& from);
   void switch_to_scheduler();
+  void switch_fibers(ctx::fiber& from, ctx::fiber& to, const StackBounds& stack);
+  void end_turn();
   void yield();
   void run_thread_body();
   bool release_block_barriers();
@@ -193,6 +197,7 @@ class Executor {
   unsigned num_done_ = 0;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<unsigned> order_;  // thread numbers, in the order of their turns
+  std::size_t turn_ = 0;         // how many of them had theirs in this round
   std::unique_ptr<std::byte, void (*)(std::byte*)> shared_{
       nullptr, [](std::byte* p) { ::operator delete (p, std::align_val_t{kSharedAlignment}); }};
   std::vector<NamedBarrier> named_barriers_;
@@ -203,6 +208,7 @@ class Executor {
   bool unwinding_ = false;
   Thread* current_ = nullptr;
   ctx::fiber scheduler_;
+  ctx::fiber* left_ = nullptr;  // where the fiber belongs that was left last
   StackBounds scheduler_stack_;
   std::optional<std::string> fault_;
 };
