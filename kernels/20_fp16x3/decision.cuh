@@ -20,12 +20,21 @@ namespace tilegate::fp16x3 {
 // Which products a call took: three of halves, or FP32.
 enum class Path : std::int32_t { kHalves = 3, kFp32 = 32 };
 
-// Runs of 32 k that are added up before their sum is added to the total.
-constexpr int kRuns = 16;
+// What the tensor cores sum before it is added in FP32: so many chunks of K. A long run is quicker,
+// a short one more accurate.
+struct Run {
+  int chunks;
+  float least_k;
+  // Of a run, with normal operands, and with operands from 0 to 1, where what tensor cores cut off
+  // always makes a sum smaller. Computed with the executor's arithmetic, which has the bits of an
+  // NVIDIA H200.
+  float error, error_of_one_sign;
+};
+constexpr Run kLongRun = {2, 1024.0F, 2.35e-7F, 2.5e-7F};
+constexpr Run kShortRun = {1, 0.0F, 1.06e-7F, 0.86e-7F};
 
-// Of a run, with normal operands, and with operands from 0 to 1, where what tensor cores cut off
-// always makes a sum smaller. Found by the executor, which has the bits of an NVIDIA H200.
-constexpr float kRunError = 1.06e-7F, kRunErrorOfOneSign = 0.86e-7F;
+// Runs that are added up before their sum is added to the total.
+constexpr int kRunsOfSum = 16;
 
 // Of an operand, on average over its rows.
 struct SeenRows {
@@ -43,21 +52,26 @@ struct Summed {
   float k = 0.0F, either_sign = 0.0F, one_sign = 0.0F;
 };
 
-// An element of C consists of a random part, and of `grown` times as much, squared, that has grown
-// with K, as all products had one sign.
-__host__ __device__ inline Path decide(const SeenRows& a, const SeenRows& b, const Summed& summed) {
+// The chunks of a run; 0: multiply in FP32. The longer a run, the further its error, squared, has
+// to be below cuBLAS's. An element of C consists of a random part, and of `grown` times as much,
+// squared, that has grown with K, as all products had one sign.
+__host__ __device__ inline int decide(const SeenRows& a, const SeenRows& b, const Summed& summed) {
   const float share = a.counted * b.counted / (summed.k * summed.k);  // of products that count
-  if (!(share < INFINITY)) return Path::kFp32;
+  if (!(share < INFINITY)) return 0;
   const float one_sign = a.one_sign * b.one_sign;
   // Of one sign, the mean product squared is about half of the mean squared product.
   const float grown = 0.5F * one_sign * one_sign * summed.k;
   constexpr float kSquared = kCublasError * kCublasError;
   const float products = share * (summed.either_sign + grown * summed.one_sign);
-  const float runs = summed.k / kChunkK;
-  const float added = (runs < kRuns ? runs : kRuns) + runs / kRuns;
-  const float random = kRunError * kRunError + kSquared * added;
-  const float biased = kRunErrorOfOneSign * kRunErrorOfOneSign + kSquared * added * 2.0F / 3.0F;
-  return kSquared * products >= random + grown * biased ? Path::kHalves : Path::kFp32;
+  for (const Run& run : {kLongRun, kShortRun}) {
+    const float runs = summed.k / static_cast<float>(kChunkK * run.chunks);
+    const float added = kSquared * ((runs < kRunsOfSum ? runs : kRunsOfSum) + runs / kRunsOfSum);
+    const float random = run.error * run.error + added;
+    const float biased = run.error_of_one_sign * run.error_of_one_sign + added * 2.0F / 3.0F;
+    const float least = static_cast<float>(run.chunks) * (random + grown * biased);
+    if (summed.k >= run.least_k && kSquared * products >= least) return run.chunks;
+  }
+  return 0;
 }
 
 }  // namespace tilegate::fp16x3

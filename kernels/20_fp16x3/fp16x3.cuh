@@ -36,11 +36,18 @@ constexpr int split_rows(std::int64_t k) {
   return k <= kFewRowsK ? FewRows::kRows : ManyRows::kRows;
 }
 
-// Roundings of an element, relative to (|A||B|)ij: a run of 32 k is 6 multiplications, each of
+// Roundings of an element, relative to (|A||B|)ij: a chunk of a run is 6 multiplications, each of
 // which cuts off up to 17 numbers at 2^-25 of the largest and the sum at 2^-23: 126 · 2^-25 in all.
 // The operands' halves are off by 2^-23 each, and 2^-22 is left out with lo·lo. Then come the sums
 // of the runs, and alpha and beta.
-constexpr std::int64_t rounding_chain(std::int64_t k) { return 63 + 8 + ceil_div(k, kChunkK) + 4; }
+constexpr std::int64_t rounding_chain(std::int64_t k) {
+  std::int64_t chain = 0;
+  for (const Run& run : {kLongRun, kShortRun}) {
+    if (static_cast<float>(k) < run.least_k) continue;
+    chain = std::max(chain, 63 * run.chunks + ceil_div(k, std::int64_t{run.chunks} * kChunkK));
+  }
+  return chain + 8 + 4;
+}
 
 // What lies where in the workspace, in bytes from its start. The decision comes first.
 struct Workspace {

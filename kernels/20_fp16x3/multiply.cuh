@@ -1,8 +1,8 @@
 // The product of the halves: a producer warp has bulk copies bring chunks to a ring in shared
-// memory, two warpgroups multiply them on the tensor cores, each 64 rows of the tile. Every 32 of K
-// they add what the tensor cores have summed to sums of their own: the tensor cores cut off what
-// they add, and over a long K that would be a bias. Blocks are persistent: they go from tile to
-// tile.
+// memory, two warpgroups multiply them on the tensor cores, each 64 rows of the tile. After each
+// run of chunks they add what the tensor cores have summed to sums of their own: the tensor cores
+// cut off what they add, and over a long K that would be a bias. Blocks are persistent: they go
+// from tile to tile.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@
 namespace tilegate::fp16x3 {
 
 // The same in every block. All threads meet once: the barriers are initialised, too.
-__device__ inline Path agree(const MultiplyArgs& more, MultiplyStorage& smem) {
+__device__ inline int agree(const MultiplyArgs& more, MultiplyStorage& smem) {
   const auto sums = agreed_sums<kNumThreads, kSeenNumbers>(more.seen, more.groups_a, more.groups_b,
                                                            smem.seen, [] { __syncthreads(); });
   return decide({sums.a[0] / more.rows_a, sums.a[1] / more.rows_a},
@@ -52,9 +52,9 @@ __device__ inline void produce(const MultiplyArgs& more, unsigned tiles, Multipl
   }
 }
 
-// acc ← the products of one stage, the small ones first: what tensor cores cut off is as large as
-// the sum so far. `a`: the warpgroup's rows of plane hi of the first slice.
-__device__ inline void multiply_stage(const std::byte* a, const std::byte* b,
+// acc ← the products of one stage, added to acc if `adds`, the small ones first: what tensor cores
+// cut off is as large as the sum so far. `a`: the warpgroup's rows of plane hi of the first slice.
+__device__ inline void multiply_stage(const std::byte* a, const std::byte* b, bool adds,
                                       float (&acc)[kBlockN / 2]) {
   const auto from = [](const std::byte* operand, int slice, int plane) {
     return device::matrix_descriptor(operand + slice * kSliceBytes + plane * kPlaneBytes,
@@ -62,7 +62,8 @@ __device__ inline void multiply_stage(const std::byte* a, const std::byte* b,
   };
 #pragma unroll
   for (int slice = 0; slice < kSlices; ++slice) {
-    device::warpgroup_mma_f16<kBlockN>(acc, from(a, slice, 0), from(b, slice, 1), slice > 0);
+    device::warpgroup_mma_f16<kBlockN>(acc, from(a, slice, 0), from(b, slice, 1),
+                                       adds || slice > 0);
     device::warpgroup_mma_f16<kBlockN>(acc, from(a, slice, 1), from(b, slice, 0));
   }
 #pragma unroll
@@ -71,48 +72,55 @@ __device__ inline void multiply_stage(const std::byte* a, const std::byte* b,
   }
 }
 
-// sums ← the products of `runs` stages, each of which is a run.
-__device__ inline void sum_runs(int runs, int warpgroup, bool is_lane_0, Ring<kStages>& ring,
-                                MultiplyStorage& smem, float (&sums)[kBlockN / 2]) {
-#pragma unroll
-  for (float& sum : sums) sum = 0.0F;
-  float acc[kBlockN / 2]{};
-  for (; runs > 0; --runs, ring.advance()) {
+// acc ← the products of a run of `chunks` stages. The next stage's multiplications are queued
+// before this one's are done, so that the tensor cores never wait within a run.
+__device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0, Ring<kStages>& ring,
+                               MultiplyStorage& smem, float (&acc)[kBlockN / 2]) {
+  int read = 0;  // the stage that is released next
+  for (int chunk = 0; chunk < chunks; ++chunk, ring.advance()) {
     device::barrier_wait(smem.full[ring.stage], ring.phase);
     const std::byte* stage = smem.ring + ring.stage * kStageBytes;
     device::warpgroup_arrive();
-    multiply_stage(stage + warpgroup * (kPlaneBytes / 2), stage + kChunkBytes, acc);
+    multiply_stage(stage + warpgroup * (kPlaneBytes / 2), stage + kChunkBytes, chunk > 0, acc);
     device::warpgroup_commit();
-    device::warpgroup_wait<0>();
-    device::warpgroup_results(acc);
-    if (is_lane_0) device::barrier_arrive(smem.empty[ring.stage]);
-#pragma unroll
-    for (int i = 0; i < kBlockN / 2; ++i) sums[i] += acc[i];
+    if (chunk > 0) {
+      device::warpgroup_wait<1>();
+      if (is_lane_0) device::barrier_arrive(smem.empty[read]);
+    }
+    read = ring.stage;
   }
+  device::warpgroup_wait<0>();
+  device::warpgroup_results(acc);
+  if (is_lane_0) device::barrier_arrive(smem.empty[read]);
 }
 
-// total ← the products of a tile: the sum of sums of kRuns runs, whose errors grow with kRuns and
-// with how many sums there are, not with their product.
-__device__ inline void sum_tile(const MultiplyArgs& more, int warpgroup, bool is_lane_0,
+// total ← the products of a tile, in runs of `run` chunks: the sum of sums of kRunsOfSum runs.
+// Errors grow with kRunsOfSum and with how many such sums there are, not with their product.
+__device__ inline void sum_tile(int chunks, int run, int warpgroup, bool is_lane_0,
                                 Ring<kStages>& ring, MultiplyStorage& smem,
                                 float (&total)[kBlockN / 2]) {
-  for (std::int64_t left = more.a.chunks_k; left > 0; left -= kRuns) {
-    float sums[kBlockN / 2];
-    sum_runs(left < kRuns ? static_cast<int>(left) : kRuns, warpgroup, is_lane_0, ring, smem, sums);
+  while (chunks > 0) {
+    float sums[kBlockN / 2]{}, acc[kBlockN / 2]{};
+    for (int runs = 0; runs < kRunsOfSum && chunks > 0; ++runs, chunks -= run) {
+      sum_run(chunks < run ? chunks : run, warpgroup, is_lane_0, ring, smem, acc);
+#pragma unroll
+      for (int i = 0; i < kBlockN / 2; ++i) sums[i] += acc[i];
+    }
 #pragma unroll
     for (int i = 0; i < kBlockN / 2; ++i) total[i] += sums[i];
   }
 }
 
 // By each of the consumers.
-__device__ inline void consume(const KernelArgs& args, const MultiplyArgs& more, unsigned tiles,
-                               int consumer, MultiplyStorage& smem) {
+__device__ inline void consume(const KernelArgs& args, const MultiplyArgs& more, int run,
+                               unsigned tiles, int consumer, MultiplyStorage& smem) {
   Ring<kStages> ring;
   for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
     const TileOrder::Tile tile = more.tiles.order.tile(index);
     const float step = fetch_step(more, tile, consumer);
     float sums[kBlockN / 2]{};
-    sum_tile(more, consumer / kWarpgroup, consumer % 32 == 0, ring, smem, sums);
+    sum_tile(static_cast<int>(more.a.chunks_k), run, consumer / kWarpgroup, consumer % 32 == 0,
+             ring, smem, sums);
     pass_on_step(step, consumer, smem.steps);
     KernelArgs product = args;
     product.c += tile.product * args.stride_c;
@@ -133,18 +141,18 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
   }
   device::wait_for_previous_kernel();
   device::let_next_kernel_start();
-  const Path path = agree(more, smem);
+  const int run = agree(more, smem);
   const unsigned tiles = static_cast<unsigned>(args.batch) * more.tiles.order.count;
   if (threadIdx.x < kWarpgroup) {
     device::give_registers<kProducerRegisters>();
     if (threadIdx.x != 0) return;
-    if (blockIdx.x == 0) *more.decision = path;
-    if (path == Path::kHalves) produce(more, tiles, smem);
+    if (blockIdx.x == 0) *more.decision = run > 0 ? Path::kHalves : Path::kFp32;
+    if (run > 0) produce(more, tiles, smem);
   } else {
     device::take_registers<kConsumerRegisters>();
     const int consumer = static_cast<int>(threadIdx.x) - kWarpgroup;
-    if (path == Path::kHalves) {
-      consume(args, more, tiles, consumer, smem);
+    if (run > 0) {
+      consume(args, more, run, tiles, consumer, smem);
     } else {
       for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
         multiply_fp32(args, more.tiles, index, consumer, smem.fp32);

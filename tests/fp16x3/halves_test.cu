@@ -79,31 +79,41 @@ TEST(Halves, RowsThatCannotBeScaledAreSeen) {
   EXPECT_TRUE(is_scalable(Seen{}));
 }
 
+constexpr int kLong = 2, kShort = 1, kFp32 = 0;  // chunks of a run
+
 // Of K = 2048 and operands of which `share` of the products count, where cuBLAS adds up `summed`.
-Path decided(float share, float summed, float one_sign_a = 0.0F, float one_sign_b = 0.0F) {
+int decided(float share, float summed, float one_sign_a = 0.0F, float one_sign_b = 0.0F) {
   constexpr float k = 2048.0F;
   return decide({share * k, one_sign_a}, {k, one_sign_b}, {k, summed, 12.0F});
 }
 
 TEST(Decision, IsByHowManyProductsThatCountCublasAddsUp) {
-  EXPECT_EQ(decided(1.0F, 64.0F), Path::kHalves);
-  EXPECT_EQ(decided(1.0F, 30.0F), Path::kFp32);
-  EXPECT_EQ(decided(0.25F, 64.0F), Path::kFp32);
-  EXPECT_EQ(decided(0.25F, 2048.0F), Path::kHalves);
-  EXPECT_EQ(decided(0.01F, 2048.0F), Path::kFp32);
+  EXPECT_EQ(decided(1.0F, 64.0F), kShort);
+  EXPECT_EQ(decided(1.0F, 30.0F), kFp32);
+  EXPECT_EQ(decided(0.25F, 64.0F), kFp32);
+  EXPECT_EQ(decided(1.0F, 2048.0F), kLong);
+  EXPECT_EQ(decided(0.15F, 2048.0F), kShort);
+  EXPECT_EQ(decided(0.01F, 2048.0F), kFp32);
+}
+
+// Up to there the bound of errors does not count on long runs.
+TEST(Decision, IsForShortRunsBelowK1024) {
+  EXPECT_EQ(decide({1024.0F, 0.0F}, {1024.0F, 0.0F}, {1024.0F, 1024.0F, 12.0F}), kLong);
+  EXPECT_EQ(decide({1023.0F, 0.0F}, {1023.0F, 0.0F}, {1023.0F, 1023.0F, 12.0F}), kShort);
 }
 
 TEST(Decision, IsByRowsThatCannotBeScaled) {
-  EXPECT_EQ(decided(INFINITY, 2048.0F), Path::kFp32);
-  EXPECT_EQ(decide({INFINITY, 0.0F}, {}, {2048.0F, 2048.0F, 2048.0F}), Path::kFp32);
+  EXPECT_EQ(decided(INFINITY, 2048.0F), kFp32);
+  EXPECT_EQ(decide({INFINITY, 0.0F}, {}, {2048.0F, 2048.0F, 2048.0F}), kFp32);
 }
 
 // Only where both operands have one sign do products have it.
 TEST(Decision, IsBySigns) {
-  EXPECT_EQ(decided(1.0F, 64.0F, 1.0F, 1.0F), Path::kFp32);
-  EXPECT_EQ(decided(1.0F, 64.0F, 1.0F, 0.0F), Path::kHalves);
-  EXPECT_EQ(decided(1.0F, 64.0F, 0.5F, 0.5F), Path::kFp32);
-  EXPECT_EQ(decided(1.0F, 64.0F, 0.02F, 0.02F), Path::kHalves);
+  EXPECT_EQ(decided(1.0F, 64.0F, 1.0F, 1.0F), kFp32);
+  EXPECT_EQ(decided(1.0F, 64.0F, 1.0F, 0.0F), kShort);
+  EXPECT_EQ(decided(1.0F, 64.0F, 0.5F, 0.5F), kFp32);
+  EXPECT_EQ(decided(1.0F, 64.0F, 0.02F, 0.02F), kShort);
+  EXPECT_EQ(decided(1.0F, 2048.0F, 0.02F, 0.02F), kLong);
 }
 
 TEST(Decision, SignsAreSeen) {

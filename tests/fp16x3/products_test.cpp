@@ -40,7 +40,8 @@ std::uint32_t checksum(const std::vector<float>& values) {
   return sum;
 }
 
-// Odd numbers of chunks and runs, several tiles, more rows than a block of the split pass keeps.
+// Odd numbers of chunks and runs, several tiles, more rows than a block of the split pass keeps;
+// the last with long runs.
 TEST_F(Fp16Products, HaveTheBitsOfAnH200) {
   const auto bits = [](const Problem& problem) {
     const Result result = run(stage, Operation(problem));
@@ -51,6 +52,7 @@ TEST_F(Fp16Products, HaveTheBitsOfAnH200) {
   EXPECT_EQ(bits(Problem::dense({20, 140, 300}, Op::kT, Op::kT)), 0x9E44CA96U);
   EXPECT_EQ(bits(Problem::dense({3, 5, 2500}, Op::kN, Op::kT)), 0xB73B3269U);
   EXPECT_EQ(bits(Problem::dense({40, 70, 130}, Op::kT, Op::kN, 3)), 0xB5201FD8U);
+  EXPECT_EQ(bits(Problem::dense({3, 5, 30000}, Op::kN, Op::kT)), 0x6E1FFF7EU);
 }
 
 TEST_F(Fp16Products, AreNotTakenForSmallK) {
