@@ -103,6 +103,8 @@ Flags parse_flags(const std::vector<std::string>& args, double default_min_time_
       flags.cold = true;
     } else if (arg == "--variants") {
       flags.variants = true;
+    } else if (arg == "--alone") {
+      flags.alone = true;
     } else if (const auto configurations = value_of(arg, "--configurations")) {
       flags.configurations = parse_count("--configurations", *configurations);
     } else if (const auto placements = value_of(arg, "--placements")) {
@@ -145,6 +147,8 @@ A benchmark is called <Rung>/<problem>[/cold], so a rung's name is a filter:
   --shapes=@file.csv:a,b    of its sets a and b alone
   --cold                    operands rotate through buffers that the L2 cache cannot hold
   --variants                the variants of each rung for comparison too, as <Rung>.<variant>
+  --alone                   without cuBLAS in between: with --benchmark_min_time=4, how fast a rung
+                            stays where power is the limit
   --configurations=N        the N configurations of each stage that its cost model expects to be the
                             quickest too, as <Stage>@<configuration>
   --placements=N            lay the operands out at N places in memory and take the best of them

@@ -20,6 +20,7 @@ struct Flags {
   std::string shapes;  // empty: the device's default
   bool cold = false;
   bool variants = false;   // of each rung too
+  bool alone = false;      // without the yardstick
   int configurations = 0;  // of each stage too, the quickest first
   int placements = 1;      // of a benchmark's operands
   std::uint64_t seed = 1;

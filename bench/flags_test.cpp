@@ -25,6 +25,7 @@ TEST(Flags, DefaultsApply) {
   EXPECT_EQ(flags.seed, 1U);
   EXPECT_FALSE(flags.cold);
   EXPECT_FALSE(flags.variants);
+  EXPECT_FALSE(flags.alone);
   EXPECT_FALSE(flags.help);
   EXPECT_FALSE(flags.list);
   EXPECT_EQ(flags.placements, 1);
@@ -33,11 +34,12 @@ TEST(Flags, DefaultsApply) {
 }
 
 TEST(Flags, OursAreTakenAndTheOthersPassedOn) {
-  const Flags flags = parse({"--shapes=1x2x3", "--cold", "--variants", "--placements=3",
+  const Flags flags = parse({"--shapes=1x2x3", "--cold", "--variants", "--alone", "--placements=3",
                              "--seed=18446744073709551615", "--benchmark_filter=Naive", "--v=2"});
   EXPECT_EQ(flags.shapes, "1x2x3");
   EXPECT_TRUE(flags.cold);
   EXPECT_TRUE(flags.variants);
+  EXPECT_TRUE(flags.alone);
   EXPECT_EQ(flags.placements, 3);
   EXPECT_EQ(flags.seed, ~std::uint64_t{0});
   EXPECT_TRUE(passes_on(flags, "--benchmark_filter=Naive"));

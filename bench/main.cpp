@@ -161,6 +161,7 @@ int run(int argc, char** argv) {
   if (!flags.list) {
     check(device::available());
     const Settings settings{.cold = flags.cold,
+                            .alone = flags.alone,
                             .seed = flags.seed,
                             .min_time_s = flags.min_time_s,
                             .placements = flags.cold ? 1 : flags.placements,

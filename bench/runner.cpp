@@ -180,7 +180,8 @@ std::size_t Runner::places(const Problem& problem, const Batch& rung) const {
 
 Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) {
   const Problem& problem = named.problem;
-  const Stage* yardstick = defaults().is_cuda ? find_in_catalogue("Cublas") : nullptr;
+  const bool beside = defaults().is_cuda && !settings_.alone;
+  const Stage* yardstick = beside ? find_in_catalogue("Cublas") : nullptr;
   check(stage.prepare());
   Prepared prepared{.name = benchmark_name(named, settings_.cold),
                     .work = {problem, stage.plan(problem, device::current(), named.configuration)},

@@ -22,6 +22,7 @@ namespace tilegate::bench {
 
 struct Settings {
   bool cold = false;
+  bool alone = false;  // no yardstick
   std::uint64_t seed = 1;
   // What a callback measures at the least; none: as many iterations as Google Benchmark asks for.
   std::optional<double> min_time_s;

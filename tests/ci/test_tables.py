@@ -144,6 +144,24 @@ def test_a_page_shows_configurations_and_counters(ladder, run):
     assert "`Naive." not in ladder.page("01_naive").read_text()
 
 
+def test_a_page_shows_how_fast_a_rung_stays(ladder, run):
+    ladder.write_baseline()
+    alone = json.loads(ladder.baseline.read_text("utf-8"))
+    rows = alone["benchmarks"]
+    names = ("Warptile/1024x1024x1024", "Cublas/1024x1024x1024", "Naive/1024x1024x1024")
+    alone["benchmarks"] = {name: dict(rows[names[0]]) for name in names}
+    alone["protocol"]["min_time_s"] = 4
+    path = ladder.path / VARIANTS.with_name("nvidia-h200-sustained.json")
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(alone), encoding="utf-8")
+    assert run() == 0
+    said = (
+        "for 4 s without a pause, where power is the limit: 37.96 TFLOP/s at 1024x1024x1024, 1.00 "
+    )
+    assert said in ladder.page("10_warptile").read_text()
+    assert "without a pause" not in ladder.page("09_swizzle").read_text()
+
+
 @pytest.mark.parametrize(
     "text", ["{", '{"rungs": [{"name": "Warptile", "kernels": [{"name": "a"}]}]}', '{"rungs": 1}']
 )

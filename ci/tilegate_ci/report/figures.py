@@ -20,6 +20,7 @@ from tilegate_ci.core.model import (
     Metric,
     Role,
     Run,
+    RunFile,
     load,
 )
 from tilegate_ci.core.stages import Stage
@@ -100,9 +101,10 @@ def read_variants(repository: Path) -> Run | None:
     return load(str(path), Role.CANDIDATE) if path.exists() else None
 
 
-def read_results(repository: Path, what: str) -> Run | None:
+def read_results(repository: Path, what: str) -> RunFile | None:
     """Of bench/results: "shapes", every rung on odd, skinny and unaligned shapes; "sgemm", Sgemm
-    on all of bench/shapes.csv; "forms", on squares in all forms; "random", on random problems."""
+    on all of bench/shapes.csv; "forms", on squares in all forms; "random", on random problems;
+    "sustained", stages alone, for seconds."""
     path = repository / VARIANTS.with_name(f"nvidia-h200-{what}.json")
     return load(str(path), Role.CANDIDATE) if path.exists() else None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tilegate_ci.accuracy.report import accuracy_block
 from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.markdown import begin, table, with_block
-from tilegate_ci.core.model import GFLOPS, Benchmark, Run
+from tilegate_ci.core.model import GFLOPS, Benchmark, Run, RunFile
 from tilegate_ci.core.stages import Stage, find_ladder
 from tilegate_ci.profile.format import ProfiledKernel, ProfileFile, SharedMemory
 from tilegate_ci.report import sgemm_page, templates
@@ -63,6 +63,7 @@ def documents(repository: Path) -> dict[Path, Page]:
     found = {} if run is None else {rung.name: rung for rung in measured(run, rungs)}
     top = repository / "README.md"
     profile, variants = read_profile(repository), read_variants(repository)
+    sustained = read_results(repository, "sustained")
     ladder = ladder_block(run, rungs, found, profile is not None)
     pages = {top: Page(filled(top, "ladder", ladder), measured=True)}
     for rung in rungs:
@@ -70,7 +71,7 @@ def documents(repository: Path) -> dict[Path, Page]:
         if rung.yardstick:
             continue
         if run is not None and rung.name in found:
-            numbers = numbers_block(run, found[rung.name], variants, profile)
+            numbers = numbers_block(run, found[rung.name], variants, profile, sustained)
             pages[path] = Page(filled(path, "numbers", numbers), measured=True)
         elif path.exists() and begin("numbers") in read_text(path):
             missing = NO_BASELINE if run is None else f"{rung.name} is not in the baseline yet."
@@ -146,10 +147,14 @@ def ladder_block(
 
 
 def numbers_block(
-    run: Run, rung: Measured, variants: Run | None, profile: ProfileFile | None
+    run: Run,
+    rung: Measured,
+    variants: Run | None,
+    profile: ProfileFile | None,
+    sustained: RunFile | None = None,
 ) -> str:
-    """The tables of a rung's own README: its shapes, its configurations if it has several, and
-    what Nsight Compute counted."""
+    """The tables of a rung's own README: its shapes, how fast it stays when nothing comes between
+    its launches, its configurations if it has several, and what Nsight Compute counted."""
     rows = [(shape, tflops(row), percent(share(row))) for shape, row in sorted(rung.rows.items())]
     profiled = [each for each in profile.rungs if each.name == rung.name] if profile else []
     kernels = [kernel for each in profiled for kernel in each.kernels]
@@ -159,6 +164,7 @@ def numbers_block(
         picture=PICTURES["ladder.svg"],
         rows=rows,
         made_on=provenance(run, rung.rows.values()),
+        sustained=_sustained(sustained, rung.name),
         **_variants(variants, rung),
         profile=profile,
         profiled_at=next((each.commit for each in profiled if each.commit), None),
@@ -193,6 +199,24 @@ def unaligned_block(run: Run, others: Run, rungs: Sequence[Stage]) -> str:
 def _block(template: str, **values: object) -> str:
     sizes = {"sizes": SIZES, "share_size": SHARE_SIZE, "ratio_note": RATIO_NOTE}
     return templates.markdown(template, **sizes, **values).rstrip("\n")
+
+
+def _sustained(run: RunFile | None, rung: str) -> str:
+    """Speeds of the rung alone, as multiples of those of cuBLAS alone."""
+    rows = {} if run is None else run.benchmarks
+    shown = []
+    for name, row in rows.items():
+        stage, _, shape = name.partition("/")
+        yardstick = rows.get(f"Cublas/{shape}")
+        if stage == rung and yardstick is not None:
+            times = row.summary[GFLOPS] / yardstick.summary[GFLOPS]
+            shown.append(f"{tflops(row)} TFLOP/s at {shape}, {times:.2f} times cuBLAS")
+    if run is None or not shown:
+        return ""
+    return (
+        f"Alone, for {run.protocol.min_time_s or 0:g} s without a pause, where power is the limit: "
+        f"{'; '.join(shown)}, which was alone for as long. {provenance(run, rows.values())}."
+    )
 
 
 def _variants(run: Run | None, rung: Measured) -> dict[str, object]:
