@@ -3,7 +3,8 @@
 // The relative error (Frobenius norm) of halves is that of a run, and of adding runs up. That of
 // cuBLAS in FP32 is small where it adds up few products one after another (cublas_error.hpp), and
 // smaller where most products do not count, or all have one sign. The rung takes halves where their
-// error is below that, and else multiplies in FP32, more accurately than cuBLAS.
+// error is below that, in long runs where it is well below, and else multiplies in FP32, more
+// accurately than cuBLAS.
 #pragma once
 
 #include <cmath>

@@ -23,7 +23,8 @@
 
 namespace tilegate::fp16x3 {
 
-// The same in every block. All threads meet once: the barriers are initialised, too.
+// The chunks of a run, 0 for FP32: the same in every block. All threads meet once: the barriers are
+// initialised, too.
 __device__ inline int agree(const MultiplyArgs& more, MultiplyStorage& smem) {
   const auto sums = agreed_sums<kNumThreads, kSeenNumbers>(more.seen, more.groups_a, more.groups_b,
                                                            smem.seen, [] { __syncthreads(); });
