@@ -27,6 +27,7 @@ class Page:
         self._next = 0
         self._buffer = b""
         self.events: list[dict[str, Any]] = []
+        self.untouched: Path | None = None  # the page that nobody has changed since it was opened
         flags = ["--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
         if os.geteuid() == 0:
             flags.append("--no-sandbox")  # which root, as in a container, cannot have
@@ -78,6 +79,7 @@ class Page:
 
     def open(self, path: Path) -> None:
         self.events.clear()
+        self.untouched = path
         self.call("Page.navigate", url=path.resolve().as_uri())
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._receive())
@@ -138,11 +140,10 @@ class Page:
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])
 
-    def screenshot(self, path: Path) -> bytes:
-        done = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-        image = base64.b64decode(done["data"])
-        path.write_bytes(image)
-        return image
+    def screenshot(self, whole: bool = True) -> bytes:
+        """The page, or what of it is in view."""
+        done = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        return base64.b64decode(done["data"])
 
     def _receive(self) -> dict[str, Any]:
         deadline = time.monotonic() + TIMEOUT_S
