@@ -22,7 +22,7 @@ constexpr int kConsumers = 2 * kWarpgroup;
 constexpr int kNumThreads = kWarpgroup + kConsumers;  // the first warpgroup is the producer's
 constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= 65536);
-static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Tile);
+static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Rows);
 
 constexpr int kRingBytes = 221184;
 constexpr int kMaxStages = 12;

@@ -36,7 +36,7 @@ __device__ inline int agree(const MultiplyArgs& more, MultiplyStorage& smem) {
 __device__ inline void produce(const MultiplyArgs& more, unsigned tiles, MultiplyStorage& smem) {
   Ring<kStages> ring;
   for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const TileOrder::Tile tile = more.tiles.order.tile(index);
+    const TileOrder::Tile tile = more.order.tile(index);
     const std::byte* a = more.planes_a + more.a.chunk(tile.product, tile.row, 0);
     const std::byte* b = more.planes_b + more.b.chunk(tile.product, tile.col, 0);
     for (std::int64_t chunk = 0; chunk < more.a.chunks_k; ++chunk) {
@@ -117,7 +117,7 @@ __device__ inline void consume(const KernelArgs& args, const MultiplyArgs& more,
                                unsigned tiles, int consumer, MultiplyStorage& smem) {
   Ring<kStages> ring;
   for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const TileOrder::Tile tile = more.tiles.order.tile(index);
+    const TileOrder::Tile tile = more.order.tile(index);
     const float step = fetch_step(more, tile, consumer);
     float sums[kBlockN / 2]{};
     sum_tile(static_cast<int>(more.a.chunks_k), run, consumer / kWarpgroup, consumer % 32 == 0,
@@ -143,7 +143,7 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
   device::wait_for_previous_kernel();
   device::let_next_kernel_start();
   const int run = agree(more, smem);
-  const unsigned tiles = static_cast<unsigned>(args.batch) * more.tiles.order.count;
+  const unsigned tiles = static_cast<unsigned>(args.batch) * more.order.count;
   if (threadIdx.x < kWarpgroup) {
     device::give_registers<kProducerRegisters>();
     if (threadIdx.x != 0) return;
@@ -155,8 +155,9 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
     if (run > 0) {
       consume(args, more, run, tiles, consumer, smem);
     } else {
-      for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-        multiply_fp32(args, more.tiles, index, consumer, smem.fp32);
+      const unsigned fp32_tiles = static_cast<unsigned>(args.batch) * more.fp32.order.count;
+      for (unsigned index = blockIdx.x; index < fp32_tiles; index += gridDim.x) {
+        multiply_fp32(args, more.fp32, index, consumer, smem.fp32);
       }
     }
   }

@@ -19,7 +19,7 @@ constexpr int kConsumers = 2 * kWarpgroup;
 constexpr int kNumThreads = kWarpgroup + kConsumers;  // the first warpgroup is the producer's
 constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= 65536);
-static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Tile && kBlockN == kFp32Tile);
+static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Rows);
 static_assert(kBlockM == kChunkRows && kBlockN == kChunkRows, "a tile's operands are one chunk");
 
 constexpr int kStageBytes = 2 * kChunkBytes;
@@ -53,7 +53,8 @@ struct MultiplyArgs {
   Summed summed;
   Path* decision = nullptr;  // what the device decided is left there
   bool pairs = false;        // two neighbours of C are an aligned vector
-  Fp32Args tiles;
+  TileOrder order;           // of the tiles of halves
+  Fp32Args fp32;
 };
 
 }  // namespace tilegate::fp16x3

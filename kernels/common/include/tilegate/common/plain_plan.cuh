@@ -16,9 +16,10 @@ inline bool is_along_k(const Problem& problem, Operand operand) {
 }
 
 inline Fp32Args fp32_args(const Problem& problem) {
-  const TileOrder order(problem.shape, kFp32Tile, kFp32Tile);
+  const TileOrder order(problem.shape, kFp32Rows, kFp32Cols);
+  const std::int64_t wide_tiles = TileOrder(problem.shape, kFp32Rows, 2 * kFp32Cols).count;
   const bool is_short =
-      problem.shape.k <= kFp32ShortK && problem.batch * order.count < kFp32FewTiles;
+      problem.shape.k <= kFp32ShortK && problem.batch * wide_tiles < kFp32FewTiles;
   return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
           is_short ? kFp32ShortRun : kFp32Run, order};
 }
@@ -29,7 +30,7 @@ inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
   const Fp32Args more = fp32_args(problem);
   const double rounds =
       std::ceil(static_cast<double>(problem.batch * more.order.count) / kMultiprocessors);
-  const double flop = 2.0 * kFp32Tile * kFp32Tile * static_cast<double>(problem.shape.k);
+  const double flop = 2.0 * kFp32Rows * kFp32Cols * static_cast<double>(problem.shape.k);
   return {{.configuration = "fp32",
            .rounding_chain = fp32_rounding_chain(problem.shape.k, more.run),
            .enqueue =
