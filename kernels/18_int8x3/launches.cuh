@@ -25,6 +25,7 @@ using Long = LongConfig<256, 2>;
 // How a problem's rows are split: by which kernel, and by how many blocks for a group of rows.
 struct SplitForm {
   bool is_long = false;
+  bool is_once = false;       // ShortRows: operands need not stay in L2
   bool is_for_any = true;     // GPU, not only for those with clusters and much shared memory
   int rows = AnyRows::kRows;  // of a group
   unsigned cluster = 1;
@@ -33,6 +34,7 @@ struct SplitForm {
   // Found on an NVIDIA H200: groups of many rows of little K go through split_long like a stream.
   SplitForm(std::int64_t groups, std::int64_t k, int multiprocessors)
       : is_long(k > kShortRowsK || groups >= kManyGroups * multiprocessors),
+        is_once(!is_long && groups * Long::kRows * k * (kPlanes + 4) > kL2Bytes),
         is_for_any(false),
         rows(is_long          ? Long::kRows
              : k <= kFewRowsK ? FewRows::kRows
@@ -45,6 +47,8 @@ struct SplitForm {
 
   static constexpr std::int64_t kFewRowsK = 1024, kShortRowsK = 2048;
   static constexpr std::int64_t kManyGroups = 16;  // per multiprocessor
+  // Where operands and digits exceed this, of 50 MB, the digits should stay: they are read next.
+  static constexpr std::int64_t kL2Bytes = 40'000'000;
 };
 
 // What lies where in the workspace, in bytes from its start. The decision comes first.
@@ -141,8 +145,9 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
     return enqueue_split<ShortStorage<FewRows>>(launches, args, stream, FewRows::kThreads,
                                                 split_short<FewRows>);
   }
-  return enqueue_split<ShortStorage<ShortRows>>(launches, args, stream, ShortRows::kThreads,
-                                                split_short<ShortRows>);
+  return enqueue_split<ShortStorage<ShortRows>>(
+      launches, args, stream, ShortRows::kThreads,
+      form.is_once ? split_short<Once<ShortRows>> : split_short<ShortRows>);
 }
 
 // `launch` has what the kernel wants of a launch.

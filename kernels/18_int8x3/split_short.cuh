@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   int turn = 0;
   std::int64_t k = first_k;
   for (; k < end_k; k += Config::kBlockK, ++turn) {
-    load_piece(job, place, first_row + row, k, v);
+    load_piece<Config::kOnce>(job, place, first_row + row, k, v);
     if (turn < Config::kKept) keep_piece<Config>(v, smem.kept[turn]);
 #pragma unroll
     for (int i = 0; i < kPiece; ++i) seen.add(v[i]);
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     if (turn < Config::kKept) {
       kept_piece<Config>(smem.kept[turn], v);
     } else if (!is_latest) {
-      load_piece(job, place, first_row + row, k, v);
+      load_piece<Config::kOnce>(job, place, first_row + row, k, v);
     }
     store_piece(v, scale, planes + k / kChunkK * kChunkBytes);
   }

@@ -1,6 +1,6 @@
 // The plain FP32 product, for rungs that split operands: for calls whose operands are too wide for
-// their parts, hold NaN or Inf, or whose K is small: 128×64 results per tile, 8×4 per thread. Runs of
-// k are summed in their order. What is lost when a run is added to the total goes into the next
+// their parts, hold NaN or Inf, or whose K is small: 128×64 results per tile, 8×4 per thread. Runs
+// of k are summed in their order. What is lost when a run is added to the total goes into the next
 // run (W. Kahan, Further Remarks on Reducing Truncation Errors, 1965), so that rounding errors grow
 // with the run, not with K.
 #pragma once
@@ -46,7 +46,7 @@ constexpr std::int64_t fp32_rounding_chain(std::int64_t k, int run = kFp32Run) {
 // An operand: element (x, k) at data[x · x_stride + k · k_stride].
 struct StridedOperand {
   const float* data;
-  std::int64_t x_stride, k_stride, rows, k;
+  std::int64_t x_stride, k_stride, rows;
 };
 
 // What a thread brings of a tile of kExtent rows or columns: words one after another along these
@@ -56,10 +56,10 @@ struct TileShare {
   static constexpr int kWords = kExtent * kFp32K / kFp32Threads;
   static constexpr int kNextX = kFp32Threads / kFp32K, kNextK = kFp32Threads / kExtent;
   bool along_k;
-  int k, x;              // of the first word
-  std::int64_t rows;     // from there on
-  const float* word;     // the first, of the next tile
-  std::int64_t next;     // from word to word
+  int k, x;           // of the first word
+  std::int64_t rows;  // from there on
+  const float* word;  // the first, of the next tile
+  std::int64_t next;  // from word to word
   float v[kWords];
 
   __device__ TileShare(const StridedOperand& from, std::int64_t x0, int thread)
@@ -168,7 +168,8 @@ __device__ inline void multiply_fp32_tile(const KernelArgs& args, const StridedO
       const std::int64_t to_row = row + i / 4 * (kFp32Rows / 2) + thread_row + i % 4;
       const std::int64_t to_col = col + thread_col + j;
       if (to_row < args.shape.m && to_col < args.shape.n) {
-        store_element(args, to_row, to_col, args.shape.k > run ? total[i][j] + acc[i][j] : acc[i][j]);
+        store_element(args, to_row, to_col,
+                      args.shape.k > run ? total[i][j] + acc[i][j] : acc[i][j]);
       }
     }
   }
@@ -189,8 +190,7 @@ __device__ inline void multiply_fp32(KernelArgs args, const Fp32Args& more, unsi
   args.c += tile.product * args.stride_c;
   const auto strided = [&](const float* data, std::int64_t stride, std::int64_t ld, bool along_k,
                            std::int64_t rows) {
-    return StridedOperand{data + tile.product * stride, along_k ? ld : 1, along_k ? 1 : ld, rows,
-                          args.shape.k};
+    return StridedOperand{data + tile.product * stride, along_k ? ld : 1, along_k ? 1 : ld, rows};
   };
   multiply_fp32_tile(args, strided(args.a, args.stride_a, args.lda, more.a_along_k, args.shape.m),
                      strided(args.b, args.stride_b, args.ldb, more.b_along_k, args.shape.n),
