@@ -39,9 +39,9 @@ constexpr int kSplitPiece = 16;  // k that a thread takes at a time
 
 // Blocks of kRows rows each. Few rows make more blocks; many read more neighbours of a row of
 // memory at a time. A thread keeps kKept pieces in shared memory, and one in registers.
-template <int kThreads_, int kRows_, int kKept_ = 3, bool kOnce_ = false>
+template <int kThreads_, int kRows_, int kKept_ = 3>
 struct SplitRowsConfig {
-  static constexpr bool kOnce = kOnce_;
+  static constexpr bool kOnce = false;
   static constexpr int kThreads = kThreads_, kRows = kRows_, kKept = kKept_;
   static constexpr int kWarps = kThreads / 32;
   static constexpr int kWarpK = 32 / kRows * kSplitPiece;  // k of a warp at a time
@@ -53,7 +53,9 @@ struct SplitRowsConfig {
 
 // The same, but what is read need not stay in L2.
 template <typename Config>
-using Once = SplitRowsConfig<Config::kThreads, Config::kRows, Config::kKept, true>;
+struct Once : Config {
+  static constexpr bool kOnce = true;
+};
 
 // What a thread has at one time, as it keeps it in shared memory: lanes next to each other.
 template <typename Config>
