@@ -4,7 +4,6 @@
 #include <cmath>
 #include <iterator>
 #include <new>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -44,20 +43,6 @@ Batch record(const Plan& plan, std::span<const Operands> calls) {
   return batch;
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::ranges::max_element(values.begin(), middle)) / 2.0;
-}
-
-template <typename Value>
-double median_of(std::span<const Sample> samples, Value value) {
-  std::vector<double> values;
-  for (const Sample& sample : samples) values.push_back(value(sample));
-  return median(std::move(values));
-}
-
 // With such factors, integer operands give sums that float32 holds exactly.
 bool is_exact(float factor) { return std::fabs(factor) <= 4.0F && factor == std::rint(factor); }
 
@@ -68,24 +53,6 @@ std::string describe(const verifier::Comparison& comparison, const Problem& prob
          (problem.batch > 1 ? " number " + std::to_string(index) : "") + " are " +
          (exact ? "not exact on integers" : "outside the error bound") + ", the first at row " +
          std::to_string(comparison.first_row) + ", column " + std::to_string(comparison.first_col);
-}
-
-double flops(const Problem& problem) {
-  const auto [m, n, k] = problem.shape;
-  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
-         static_cast<double>(problem.batch);
-}
-
-// Bytes that even a perfect cache has to move: A and B in, C out, and in where beta is not 0. What
-// a batch shares counts once.
-double compulsory_bytes(const Problem& problem) {
-  const auto elements = [&](Operand operand) {
-    const auto [rows, cols] = problem.extent(operand);
-    const bool is_shared = problem.batch > 1 && problem.stride(operand) == 0;
-    return static_cast<double>(rows * cols * (is_shared ? 1 : problem.batch));
-  };
-  const double c = elements(Operand::kC) * (problem.beta == 0.0F ? 1.0 : 2.0);
-  return sizeof(float) * (elements(Operand::kA) + elements(Operand::kB) + c);
 }
 
 }  // namespace
@@ -146,7 +113,6 @@ void Runner::measure(benchmark::State& state, const Stage& stage, const NamedPro
     }
   }
   report(state, samples);
-  write_samples(samples);
 }
 
 std::vector<Sample> Runner::replay_at(const Placement& placement, std::int64_t count) {
@@ -291,44 +257,13 @@ void Runner::verify(const Workload& work, const Memory& memory, verifier::Inputs
   }
 }
 
-// What decides is the place where the operands lie best: the same in every process, where the rest
-// is luck.
 void Runner::report(benchmark::State& state, const Samples& samples) const {
-  const Problem& problem = current_->work.problem;
-  const bool beside = current_->placements.front().yardstick.has_value();
-  // What cuBLAS takes beside it knows the clocks of the moment, so it says which place is the best.
-  const auto speed = [&](const Sample& s) { return (beside ? s.yardstick_s : 1.0) / s.rung_s; };
-  const auto slower = [&](const std::vector<Sample>& a, const std::vector<Sample>& b) {
-    return median_of(a, speed) < median_of(b, speed);
-  };
-  const auto [worst, best] = std::ranges::minmax_element(samples, slower);
-  const double gflops =
-      median_of(*best, [&](const Sample& s) { return flops(problem) / s.rung_s / 1e9; });
-  state.counters["GFLOPS"] = gflops;
-  if (beside) state.counters["ratio_to_cublas"] = median_of(*best, speed);
-  if (settings_.peak_gflops > 0.0) {
-    state.counters["pct_peak"] = 100.0 * gflops / settings_.peak_gflops;
-  }
-  state.counters["bytes"] = compulsory_bytes(problem);
+  report_speed(state, samples, current_->work.problem, settings_.peak_gflops);
   state.counters["verified"] = 1.0;
-  if (samples.size() > 1) {
-    state.counters["placement_pct"] =
-        100.0 * (median_of(*best, speed) / median_of(*worst, speed) - 1.0);
-  }
   for (const auto& [name, value] : current_->exact_counters) state.counters[name] = value;
   if (current_->planted_percent) state.counters["planted_pct"] = *current_->planted_percent;
   if (!current_->kernels.empty()) state.SetLabel(current_->kernels);
-}
-
-void Runner::write_samples(const Samples& samples) const {
-  if (settings_.samples == nullptr) return;
-  for (std::size_t place = 0; place < samples.size(); ++place) {
-    for (const Sample& sample : samples[place]) {
-      *settings_.samples << current_->name << ',' << place << ',' << sample.rung_s << ','
-                         << sample.yardstick_s << '\n';
-    }
-  }
-  if (!settings_.samples->flush()) throw Failure("--samples: the file cannot be written");
+  if (settings_.samples != nullptr) write_samples(*settings_.samples, current_->name, samples);
 }
 
 }  // namespace tilegate::bench

@@ -17,6 +17,7 @@
 #include "memory.hpp"
 #include "platform.hpp"
 #include "references.hpp"
+#include "samples.hpp"
 
 namespace tilegate::bench {
 
@@ -56,8 +57,6 @@ class Runner {
     Batch rung;
     std::optional<Batch> yardstick;
   };
-  // By place, the replays there.
-  using Samples = std::vector<std::vector<Sample>>;
   struct Prepared {
     std::string name;  // of the benchmark
     Workload work;
@@ -78,7 +77,6 @@ class Runner {
   void verify(const Workload& work, const Memory& memory, verifier::Inputs inputs);
   void plant(Prepared& prepared) const;
   void report(benchmark::State& state, const Samples& samples) const;
-  void write_samples(const Samples& samples) const;
 
   Settings settings_;
   References references_;
