@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include <tilegate/common/fragment.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 
@@ -56,9 +57,8 @@ class Consumer {
   __device__ void multiply_step(float (&acc)[kM][kN]) {
 #pragma unroll
     for (int slot = 0; slot < kM * kN; ++slot) {
-      // A serpentine: each FFMA shares an operand with the one before it.
       const int i = slot / kN;
-      const int j = i % 2 == 0 ? slot % kN : kN - 1 - slot % kN;
+      const int j = serpentine(i, slot % kN, kN);
       if (k == kSteps - 1 && slot == kN) turn();
       load_fragments(k, slot);
       device::ordered::fma(acc[i][j], frag_a_[i][k % 4], frag_b_[k % 2][j]);

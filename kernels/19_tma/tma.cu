@@ -13,14 +13,16 @@
 #include <tilegate/common/async_plan.cuh>
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/instruction_order.cuh>
-#include <tilegate/common/interleaved_loop.cuh>
 #include <tilegate/common/interleaved_plan.cuh>
+#include <tilegate/common/interleaved_tiles.cuh>
+#include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
 #include "consumer.cuh"
 #include "maps.hpp"
+#include "producer.cuh"
 #include "ring.cuh"
 
 namespace tilegate::tma {
@@ -64,30 +66,6 @@ struct Output {
   TileWalk walk;
   bool vectors;  // rows of C consist of whole vectors
 };
-
-// By one thread.
-template <typename Config>
-__device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
-                        const KernelArgs& args, int k_tiles, SharedStorage<Config>& smem) {
-  using KTile = typename SharedStorage<Config>::KTile;
-  const TileWalk::Place place = smem.place;
-  const auto row = static_cast<int>(place.row) * Config::kBlockM;
-  const auto col = static_cast<int>(place.col) * Config::kBlockN;
-  // All products may share an operand, of which the map then has one matrix.
-  const int product_a = args.stride_a == 0 ? 0 : static_cast<int>(place.product);
-  const int product_b = args.stride_b == 0 ? 0 : static_cast<int>(place.product);
-  Ring<Config::kStages> ring;
-  for (int tile = 0; tile < k_tiles; ++tile) {
-    const int k = tile * Config::kBlockK;
-    device::barrier_wait(smem.empty[ring.stage], ring.phase ^ 1);
-    device::Barrier& full = smem.full[ring.stage];
-    KTile& to = smem.ring[ring.stage];
-    device::barrier_arrive_expect(full, sizeof(KTile));
-    device::copy_tensor(to.a, a, k, row, product_a, full);
-    device::copy_tensor(to.b, b, col, k, product_b, full);
-    ring.advance();
-  }
-}
 
 // C ← alpha·acc + beta·C in the consumer's part of the tile.
 template <typename Config, bool kVector>

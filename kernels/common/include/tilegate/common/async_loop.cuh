@@ -173,12 +173,11 @@ __device__ __forceinline__ void multiply_tiles(
       frag_a.load_next(k, tile_a);
       load_b(k + 1);
       if (k < kLastStep) copy_batch_of_step(k);
-        // As multiply_fragments().
 #pragma unroll
       for (int i = 0; i < Config::kFragmentM; ++i) {
 #pragma unroll
         for (int step = 0; step < Config::kFragmentN; ++step) {
-          const int j = i % 2 == 0 ? step : Config::kFragmentN - 1 - step;
+          const int j = serpentine(i, step, Config::kFragmentN);
           acc[i][j] += frag_a.get(i, k) * frag_b[k % 2][j];
         }
         frag_a.row_is_done(i, k, tile_a);

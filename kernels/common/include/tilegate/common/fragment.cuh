@@ -23,8 +23,14 @@ __device__ void load_fragment(float (&frag)[kSize], const float* smem, Offset of
   }
 }
 
-// acc(i, j) += a(i)·b(j). Every other row runs backwards, so that each multiplication shares an
-// operand with the one before it, at the turns too, and the register reuse cache serves it.
+// The column that comes at `step` of a row. Every other row runs backwards, so that each
+// multiplication shares an operand with the one before it, at the turns too, and the register reuse
+// cache serves it.
+constexpr __device__ int serpentine(int row, int step, int columns) {
+  return row % 2 == 0 ? step : columns - 1 - step;
+}
+
+// acc(i, j) += a(i)·b(j).
 template <int kM, int kN>
 __device__ void multiply_fragments(const float (&a)[kM], const float (&b)[kN],
                                    float (&acc)[kM][kN]) {
@@ -32,7 +38,7 @@ __device__ void multiply_fragments(const float (&a)[kM], const float (&b)[kN],
   for (int i = 0; i < kM; ++i) {
 #pragma unroll
     for (int step = 0; step < kN; ++step) {
-      const int j = i % 2 == 0 ? step : kN - 1 - step;
+      const int j = serpentine(i, step, kN);
       acc[i][j] += a[i] * b[j];
     }
   }

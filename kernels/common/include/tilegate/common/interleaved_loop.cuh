@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <tilegate/common/fragment.cuh>
 #include <tilegate/common/interleaved_tiles.cuh>
 #include <tilegate/common/operand_feed.cuh>
 #include <tilegate/device/device.cuh>
@@ -33,22 +34,6 @@ struct SharedStorage {
     float sums[Config::kSlices][4 * Config::kThreadN][Config::kSliceThreads];
   };
   TileWalk::Place place;  // of the block's tile: not in registers, which the loop needs
-};
-
-// k tiles [begin, end) of a problem's. Tile 0 is the one that may be partial: it has first_size
-// steps.
-template <typename Config>
-struct KTiles {
-  int begin, end;
-  int first_size;
-
-  static __device__ KTiles all(std::int64_t k) {
-    const auto tiles = static_cast<int>(ceil_div(k, Config::kBlockK));
-    return {0, tiles, static_cast<int>(k - (tiles - 1) * std::int64_t{Config::kBlockK})};
-  }
-  __device__ std::int64_t first_k() const {
-    return begin == 0 ? 0 : first_size + (begin - 1) * std::int64_t{Config::kBlockK};
-  }
 };
 
 template <typename Config, typename Layout>
@@ -124,11 +109,10 @@ class Loop {
   __device__ void multiply_step(float (&acc)[kM][kN]) {
 #pragma unroll
     for (int slot = 0; slot < kM * kN; ++slot) {
-      // A serpentine: each FFMA shares an operand with the one before it. With two halves it begins
-      // with the last column; in the other order ptxas (CUDA 13.0) puts the other two operands of
-      // 49 FFMA into one bank of registers.
+      // With two halves the serpentine begins with the last column; in the other order ptxas (CUDA
+      // 13.0) puts the other two operands of 49 FFMA into one bank of registers.
       const int i = slot / kN;
-      const int j = i % 2 == kHalves - 1 ? slot % kN : kN - 1 - slot % kN;
+      const int j = serpentine(i + kHalves - 1, slot % kN, kN);
       if (k == kSteps - 1 && slot == kN) turn();
       load_fragments(k, slot);
       move_tiles(k, slot);
@@ -214,16 +198,5 @@ class Loop {
   unsigned half_a_, half_b_;                                  // from half 0 to half 1, bytes
   unsigned to_other_stage_ = sizeof(typename Shared::Stage);  // from the one that is read
 };
-
-// C from a tile's first element on, and what is left of it: what store4 needs to stay inside.
-template <typename Config>
-__device__ KernelArgs from_tile(KernelArgs args, const TileWalk::Place& place) {
-  const std::int64_t row = std::int64_t{place.row} * Config::kBlockM;
-  const std::int64_t col = std::int64_t{place.col} * Config::kBlockN;
-  args.c += place.product * args.stride_c + row * args.ldc + col;
-  args.shape.m -= row;
-  args.shape.n -= col;
-  return args;
-}
 
 }  // namespace tilegate::interleaved

@@ -69,4 +69,35 @@ struct TileWalk {
   }
 };
 
+namespace interleaved {
+
+// k tiles [begin, end) of a problem's. Tile 0 is the one that may be partial: it has first_size
+// steps.
+template <typename Config>
+struct KTiles {
+  int begin, end;
+  int first_size;
+
+  static __device__ KTiles all(std::int64_t k) {
+    const auto tiles = static_cast<int>(ceil_div(k, Config::kBlockK));
+    return {0, tiles, static_cast<int>(k - (tiles - 1) * std::int64_t{Config::kBlockK})};
+  }
+  __device__ std::int64_t first_k() const {
+    return begin == 0 ? 0 : first_size + (begin - 1) * std::int64_t{Config::kBlockK};
+  }
+};
+
+// C from a tile's first element on, and what is left of it: what store4 needs to stay inside.
+template <typename Config>
+__device__ KernelArgs from_tile(KernelArgs args, const TileWalk::Place& place) {
+  const std::int64_t row = std::int64_t{place.row} * Config::kBlockM;
+  const std::int64_t col = std::int64_t{place.col} * Config::kBlockN;
+  args.c += place.product * args.stride_c + row * args.ldc + col;
+  args.shape.m -= row;
+  args.shape.n -= col;
+  return args;
+}
+
+}  // namespace interleaved
+
 }  // namespace tilegate
