@@ -117,25 +117,21 @@ def measure_patterns(program: str) -> list[dict[str, str | int]]:
 
 
 def measure_copies(program: str) -> list[dict[str, str | int]]:
-    lines = [row["pattern"] for row in json.loads(COPIES.read_text())["copies"]]
     wavefronts = ASYNC_METRICS["shared_copy.wavefronts"]
-    of_warp = {
-        "wavefronts": wavefronts,
-        "conflicts": wavefronts.replace("pipe_lsu_wavefronts", "bank_conflicts_pipe_lsu"),
+    conflicts = wavefronts.replace("pipe_lsu_wavefronts", "bank_conflicts_pipe_lsu")
+    # Those that pass by the L1 cache have no count of conflicts.
+    metrics_of = {
+        "shared_copy 16": {"wavefronts": wavefronts, "sectors": METRICS["global_load.sectors"]},
+        "shared_copy": {"wavefronts": wavefronts, "conflicts": conflicts},
+        "b": {"sectors": ASYNC_METRICS["bulk_load.sectors"]},  # bulk, box
     }
-    result: list[dict[str, str | int]] = []
-    for is_of_warp, metrics in (
-        (True, of_warp),
-        (False, {"sectors": ASYNC_METRICS["bulk_load.sectors"]}),
-    ):
-        chosen = [line for line in lines if line.startswith("shared_copy") == is_of_warp]
+    lines = [row["pattern"] for row in json.loads(COPIES.read_text())["copies"]]
+    measured: dict[str, Counts] = {}
+    for kind, metrics in metrics_of.items():
+        chosen = [line for line in lines if line not in measured and line.startswith(kind)]
         rows = measure([program], metrics, "".join(f"{line}\n" for line in chosen))
-        for line, (_, counts) in zip(chosen, rows, strict=True):
-            # Those that pass by the L1 cache have wavefronts, and no count of conflicts.
-            if line.startswith("shared_copy 16"):
-                counts = {"wavefronts": counts["wavefronts"]}
-            result.append({"pattern": line} | counts)
-    return result
+        measured |= {line: counts for line, (_, counts) in zip(chosen, rows, strict=True)}
+    return [{"pattern": line, **measured[line]} for line in lines]
 
 
 def measure_cases(program: str, cases: list[str]) -> dict[str, list[Counts]]:

@@ -19,7 +19,7 @@ constexpr const char* kUsage =
     "per case.\n"
     "--patterns reads accesses, one per line, and prints units and excess of each:\n"
     "  shared_load|shared_store|global_load|global_store BYTES MASK(hex) OFFSET*32\n"
-    "  shared_copy BYTES MASK(hex) OFFSET*32 SOURCE*32, a source of -1: zeros\n"
+    "  shared_copy|copy_load BYTES MASK(hex) OFFSET*32 SOURCE*32, a source of -1: zeros\n"
     "  bulk BYTES SOURCE OFFSET\n"
     "  box ELEMENT_BYTES DIMENSIONS SIZE*3 STRIDE*2 BOX*3 SWIZZLE SOURCE PLACE*3\n"
     "Exit code: 0, also for cases with a hazard (their element has an `error`); 2 for usage.\n";
@@ -57,18 +57,29 @@ Transfer read_box(std::istream& in) {
 
 using namespace tilegate::simt::counted;
 
+// The load of global memory that a copy to shared memory is, too.
+WarpAccess as_load(WarpAccess copy) {
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    if (copy.other_end[lane] == kNoOtherEnd) copy.mask &= ~(1U << lane);
+  }
+  std::swap(copy.address, copy.other_end);
+  return copy;
+}
+
 Cost read_warp_access(const std::string& kind, std::istream& in) {
   WarpAccess access;
+  access.other_end.fill(kNoOtherEnd);
   in >> access.bytes >> std::hex >> access.mask >> std::dec;
   for (std::uint64_t& address : access.address) in >> address;
-  if (kind == "shared_copy") {
-    for (std::uint8_t& bank : access.source_bank) {
-      int source = 0;
+  if (kind == "shared_copy" || kind == "copy_load") {
+    for (std::uint64_t& end : access.other_end) {
+      std::int64_t source = 0;
       in >> source;
-      bank = source_bank_of(source < 0 ? nullptr : memory_at(static_cast<std::size_t>(source)));
+      if (source >= 0) end = static_cast<std::uint64_t>(source);
     }
-    return copy_wavefronts(access);
   }
+  if (kind == "shared_copy") return copy_wavefronts(access);
+  if (kind == "copy_load") return sectors(as_load(access));
   return kind.starts_with("shared") ? wavefronts(access, kind == "shared_store") : sectors(access);
 }
 

@@ -107,7 +107,8 @@ void Recorder::release_block_barrier(unsigned rank) {
   }
 }
 
-void Recorder::access(const void* pointer, unsigned bytes, bool store, std::uint32_t site) {
+void Recorder::access(const void* pointer, unsigned bytes, bool store, std::uint32_t site,
+                      std::uint64_t other_end) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (address - stack_ < stack_bytes_) {
     if (taken_of_thread_ != nullptr) check_registers(address, bytes, store, site);
@@ -124,7 +125,7 @@ void Recorder::access(const void* pointer, unsigned bytes, bool store, std::uint
     if (const auto problem = global_.access(thread_, address, bytes, store, site)) {
       executor::fail(*problem);
     }
-    record(address, bytes, store ? Kind::kGlobalStore : Kind::kGlobalLoad, site);
+    record(address, bytes, store ? Kind::kGlobalStore : Kind::kGlobalLoad, site, other_end);
   } else {
     check_foreign(address, bytes, store, site);
   }
@@ -149,11 +150,12 @@ void Recorder::start_copy(const float* smem, const float* gmem, unsigned bytes,
   if (offset >= shared_bytes_ || offset + bytes > shared_bytes_) {
     check_foreign(shared_ + offset, bytes, true, site);
   }
-  if (gmem != nullptr) access(gmem, bytes, false, site);
+  if (gmem != nullptr) access(gmem, bytes, false, site, offset);
   if (const auto problem = hazards_.start_copy(thread_, offset, bytes, site)) {
     executor::fail(*problem);
   }
-  record(offset, bytes, Kind::kSharedCopy, site, source_bank_of(gmem));
+  record(offset, bytes, Kind::kSharedCopy, site,
+         gmem == nullptr ? kNoOtherEnd : reinterpret_cast<std::uintptr_t>(gmem));
 }
 
 void Recorder::complete_copy(const float* smem, std::size_t bytes) {
@@ -163,9 +165,9 @@ void Recorder::complete_copy(const float* smem, std::size_t bytes) {
 }
 
 void Recorder::record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site,
-                      std::uint8_t source_bank) {
+                      std::uint64_t other_end) {
   if (trace_ == nullptr) return;
-  trace_->push_back({address, site, static_cast<std::uint16_t>(bytes), kind, source_bank});
+  trace_->push_back({address, site, static_cast<std::uint16_t>(bytes), kind, other_end});
 }
 
 // Neither the thread's stack nor shared memory nor a buffer: a kernel's parameters and constants

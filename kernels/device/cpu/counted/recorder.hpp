@@ -31,7 +31,8 @@ class Recorder {
   Counters end_counting();
 
   // From the instrumented code, before each access.
-  void access(const void* pointer, unsigned bytes, bool store, std::uint32_t site);
+  void access(const void* pointer, unsigned bytes, bool store, std::uint32_t site,
+              std::uint64_t other_end = kNoOtherEnd);  // see WarpAccess
   void start_copy(const float* smem, const float* gmem, unsigned bytes, std::uint32_t site);
   void count_fma(std::uint32_t count) { fma_ += count; }
   // A copy by the copy engine.
@@ -90,7 +91,7 @@ class Recorder {
     std::uint32_t site;
     std::uint16_t bytes;
     Kind kind;
-    std::uint8_t source_bank;  // see WarpAccess
+    std::uint64_t other_end;  // see WarpAccess
   };
   // What the lanes of a warp did since the last block barrier.
   struct Warp {
@@ -123,7 +124,7 @@ class Recorder {
   void check_registers(std::uintptr_t address, unsigned bytes, bool store,
                        std::uint32_t site) const;
   void record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site,
-              std::uint8_t source_bank = kNoSource);
+              std::uint64_t other_end = kNoOtherEnd);
   void record_shared(std::uint64_t offset, unsigned bytes, bool store, std::uint32_t site);
   void check_foreign(std::uintptr_t address, unsigned bytes, bool store, std::uint32_t site) const;
   void group(const Warp& warp);

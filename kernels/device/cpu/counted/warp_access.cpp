@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 namespace tilegate::simt::counted {
 namespace {
+
+constexpr unsigned kBypassBytes = 16;  // copies of as many pass by the L1 cache
 
 // Different keys, in the order of their coming.
 class DistinctKeys {
@@ -44,17 +47,18 @@ unsigned passes(const WarpAccess& access, std::uint32_t lanes) {
 // one of them, at the one end or the other.
 unsigned copy_passes(const WarpAccess& access, std::uint32_t lanes) {
   struct Word {
-    unsigned to, from;  // banks
+    std::uint64_t to, from;  // banks
   };
-  constexpr unsigned kNone = kBanks;
+  constexpr std::uint64_t kNone = kBanks;
   std::array<Word, kBanks> words;
   unsigned size = 0;
   for (; lanes != 0; lanes &= lanes - 1) {
     const int lane = std::countr_zero(lanes);
-    const std::uint8_t source = access.source_bank[lane];
+    const std::uint64_t to = access.address[lane] / kBankBytes;
+    const std::uint64_t from = access.other_end[lane] / kBankBytes;
+    const bool has_source = access.other_end[lane] != kNoOtherEnd;
     for (unsigned i = 0; i < access.bytes / kBankBytes; ++i) {
-      words[size++] = {static_cast<unsigned>(access.address[lane] / kBankBytes + i) % kBanks,
-                       source == kNoSource ? kNone : (source + i) % kBanks};
+      words[size++] = {(to + i) % kBanks, has_source ? (from + i) % kBanks : kNone};
     }
   }
   unsigned most = 0;
@@ -66,6 +70,45 @@ unsigned copy_passes(const WarpAccess& access, std::uint32_t lanes) {
     most = std::max(most, static_cast<unsigned>(met));
   }
   return most;
+}
+
+// Copies of 16 bytes pass by the L1 cache. Between a line of global memory and one of shared memory
+// a pass brings each sector at either end from or to one sector at the other. Zeros are stored by
+// themselves, beside copies that some lane of the warp makes.
+unsigned bypass_passes(const WarpAccess& access, std::uint32_t lanes) {
+  struct Way {
+    std::uint64_t from, to;  // sectors
+    bool joins_lines_of(const Way& other) const {
+      constexpr std::uint64_t kSectors = kLineBytes / kSectorBytes;
+      return from / kSectors == other.from / kSectors && to / kSectors == other.to / kSectors;
+    }
+    bool operator==(const Way&) const = default;
+  };
+  std::vector<Way> ways;
+  std::uint32_t zeros = 0;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const int lane = std::countr_zero(lanes);
+    if (access.other_end[lane] == kNoOtherEnd) {
+      zeros |= 1U << lane;
+      continue;
+    }
+    const Way way{access.other_end[lane] / kSectorBytes, access.address[lane] / kSectorBytes};
+    if (std::ranges::find(ways, way) == ways.end()) ways.push_back(way);
+  }
+  unsigned copies = 0;
+  for (auto first = ways.begin(); first != ways.end();) {
+    const auto end = std::partition(
+        first, ways.end(), [lines = *first](const Way& way) { return way.joins_lines_of(lines); });
+    std::ptrdiff_t most = 0;
+    for (auto way = first; way != end; ++way) {
+      most = std::max({most, std::count_if(first, end, [&](auto& w) { return w.to == way->to; }),
+                       std::count_if(first, end, [&](auto& w) { return w.from == way->from; })});
+    }
+    copies += static_cast<unsigned>(most);
+    first = end;
+  }
+  if (zeros == 0) return copies;
+  return passes(access, zeros) + std::max(copies, access.copies_something() ? 1U : 0U);
 }
 
 // Does every lane that takes part share its address with lane ^ distance, if that does too?
@@ -102,15 +145,19 @@ Cost sum_of_phases(const WarpAccess& access, unsigned lanes, Passes passes_of) {
 }  // namespace
 
 Cost sectors(const WarpAccess& access) {
-  DistinctKeys touched;
-  std::uint64_t bytes = 0;
-  DistinctKeys starts;
+  DistinctKeys touched, starts;
   for (std::uint32_t lanes = access.mask; lanes != 0; lanes &= lanes - 1) {
-    const std::uint64_t address = access.address[std::countr_zero(lanes)];
-    touched.add(address / kSectorBytes);
+    const int lane = std::countr_zero(lanes);
+    const std::uint64_t address = access.address[lane];
+    // What passes by the L1 cache is asked for by sector of shared memory.
+    constexpr unsigned kSharedBits = 20;
+    const bool bypasses = access.bytes == kBypassBytes && access.other_end[lane] != kNoOtherEnd;
+    touched.add(bypasses
+                    ? address / kLineBytes << kSharedBits | access.other_end[lane] / kSectorBytes
+                    : address / kSectorBytes);
     starts.add(address);
   }
-  bytes = std::uint64_t{starts.size()} * access.bytes;
+  const std::uint64_t bytes = std::uint64_t{starts.size()} * access.bytes;
   return {touched.size(), static_cast<unsigned>((bytes + kSectorBytes - 1) / kSectorBytes)};
 }
 
@@ -118,11 +165,9 @@ Cost wavefronts(const WarpAccess& access, bool store) {
   return sum_of_phases(access, phase_lanes(access, store), passes);
 }
 
-// Copies of 16 bytes pass by the L1 cache: only where they write counts.
 Cost copy_wavefronts(const WarpAccess& access) {
-  constexpr unsigned kBypassBytes = 16;
-  if (access.bytes == kBypassBytes) return wavefronts(access, true);
-  return sum_of_phases(access, phase_lanes(access, true), copy_passes);
+  return sum_of_phases(access, phase_lanes(access, true),
+                       access.bytes == kBypassBytes ? bypass_passes : copy_passes);
 }
 
 }  // namespace tilegate::simt::counted

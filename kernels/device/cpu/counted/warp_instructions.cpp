@@ -72,7 +72,7 @@ void Recorder::group(const Warp& warp) {
     access.bytes = first[i].bytes;
     for (unsigned lane = 0; lane < kWarpSize; ++lane) {
       access.address[lane] = warp.lanes[lane][i].address;
-      access.source_bank[lane] = warp.lanes[lane][i].source_bank;
+      access.other_end[lane] = warp.lanes[lane][i].other_end;
     }
     count(access, first[i].kind, first[i].site);
   }
@@ -109,7 +109,7 @@ void Recorder::group_diverged(const Warp& warp) {
     for (; visit != visits.end() && visit->key == key; ++visit) {
       access.mask |= 1U << visit->lane;
       access.address[visit->lane] = visit->access->address;
-      access.source_bank[visit->lane] = visit->access->source_bank;
+      access.other_end[visit->lane] = visit->access->other_end;
     }
     count(access, model.kind, model.site);
   }
