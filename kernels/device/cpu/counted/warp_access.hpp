@@ -19,8 +19,8 @@ struct WarpAccess {
   std::uint32_t mask = 0;
   std::uint32_t bytes = 4;  // of one lane: 4, 8 or 16
   std::array<std::uint64_t, kWarpSize> address{};
-  // Of an asynchronous copy, as a load of global memory: where the lanes' bytes go in shared memory;
-  // as a copy to shared memory: where they come from, or kNoOtherEnd: zeros.
+  // Of an asynchronous copy, as a load of global memory: where the lanes' bytes go in shared
+  // memory; as a copy to shared memory: where they come from, or kNoOtherEnd: zeros.
   std::array<std::uint64_t, kWarpSize> other_end{};
 
   bool has(unsigned lane) const { return (mask >> lane & 1) != 0; }
