@@ -1,5 +1,6 @@
 # cmake -DCONSUMER=<installed or embedded> -DFOLDER=<scratch> -DBUILD=<tree to install>
-#       -DSOURCE=<repository> [-DDEVICE=<device of an embedded build>] -DRUN=<ON or OFF> -P run.cmake
+#       -DSOURCE=<repository> -DDEVICE=<that an embedded build is for> [-DASK_FOR=<the same>]
+#       -DRUN=<ON or OFF> -P run.cmake
 # Builds the consumer in a tree of its own and runs it.
 file(REMOVE_RECURSE ${FOLDER})
 function(call)
@@ -9,6 +10,7 @@ function(call)
   if(failed)
     message(FATAL_ERROR "failed: cmake ${ARGN}")
   endif()
+  set(output "${output}" PARENT_SCOPE)
 endfunction()
 
 if(CONSUMER STREQUAL "installed")
@@ -16,14 +18,18 @@ if(CONSUMER STREQUAL "installed")
   set(options -DCMAKE_PREFIX_PATH=${FOLDER}/prefix)
 else()
   set(options -DTILEGATE_SOURCE=${SOURCE} -DCMAKE_BUILD_TYPE=None)  # compiles soonest
-  if(DEVICE)
-    list(APPEND options -DTILEGATE_DEVICE=${DEVICE})
+  if(ASK_FOR)
+    list(APPEND options -DTILEGATE_DEVICE=${ASK_FOR})
   endif()
   if(NOT RUN)  # machine code takes long to make
     list(APPEND options -DTILEGATE_CUDA_ARCHITECTURES=90a-virtual)
   endif()
 endif()
 call(-S ${CMAKE_CURRENT_LIST_DIR}/${CONSUMER} -B ${FOLDER}/build -G Ninja ${options})
+if(CONSUMER STREQUAL "embedded" AND NOT ASK_FOR
+   AND NOT output MATCHES "TILEGATE_DEVICE is not set; taking ${DEVICE}")
+  message(FATAL_ERROR "not found: taking ${DEVICE}\n${output}")
+endif()
 call(--build ${FOLDER}/build --target consumer)
 if(CONSUMER STREQUAL "embedded" AND DEFINED ENV{TILEGATE_THOROUGH})
   call(--build ${FOLDER}/build --target tilegate_sgemm)  # and the rungs that it chooses from
