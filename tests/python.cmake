@@ -22,13 +22,12 @@ tilegate_add_python_test(gate_times PATHS
   tests/gate/test_replay.py tests/gate/test_run.py)
 set_tests_properties(gate PROPERTIES COST 50 TIMEOUT 300)
 set_tests_properties(gate_times PROPERTIES COST 20)
-tilegate_add_python_test(profile PATHS tests/profile)
 tilegate_add_python_test(project NEEDS check_jsonschema,flit_core,ruamel.yaml PATHS tests/project)
 tilegate_add_python_test(commands PATHS
   tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_setup.py)
 set_tests_properties(commands PROPERTIES TIMEOUT 240)
 tilegate_add_python_test(tables PATHS
-  tests/ci/test_mutants.py tests/ci/test_pages.py tests/ci/test_passport.py
+  tests/profile tests/ci/test_mutants.py tests/ci/test_pages.py tests/ci/test_passport.py
   tests/ci/test_random_problems.py tests/ci/test_shipped.py
   tests/ci/test_stages.py tests/ci/test_tables.py)
 tilegate_add_python_test(plots PATHS tests/ci/test_plot.py)
