@@ -161,6 +161,10 @@ def test_processes_that_are_not_alike(out, tmp_path, capsys, change, message):
             "context.multiprocessors: must be a finite number from 0 on, not 'many'",
         ),
         (
+            lambda d: d["context"].update(multiprocessors=10**400),
+            "context.multiprocessors: must be a finite number from 0 on, not 1000",
+        ),
+        (
             lambda d: d["context"].update(peak_gflops="nan"),
             "context.peak_gflops: must be a finite number",
         ),

@@ -45,6 +45,7 @@ def here(tmp_path, monkeypatch):
         ("collect {data}/cuda_process_1.json --commit x --out {copy}", "Google Benchmark wrote it"),
         ("compare base.json run.json --json loop", "Too many levels of symbolic links"),
         (f"compare base.json run.json --json {LONG}", "File name too long"),
+        ("profile --render .", "Is a directory"),
         (f"compare base.json {LONG}", "File name too long"),
         (f"run --base {LONG}", "File name too long"),
         (f"accept run.json --baseline {LONG}", "File name too long"),

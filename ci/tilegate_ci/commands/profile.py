@@ -199,8 +199,9 @@ def read_output(returncode: int, output: str, errors: str) -> list[ProfiledKerne
 
 
 def _render(path: Path) -> None:
+    text = markdown(formats.load(ProfileFile, path))
     page = path.with_suffix(".md")
-    write_text(page, markdown(formats.load(ProfileFile, path)))
+    write_text(page, text)
     sys.stdout.write(f"{os.path.relpath(page)}\n")
 
 

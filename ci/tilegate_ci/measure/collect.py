@@ -124,7 +124,7 @@ def _number(context: Mapping[str, Any], key: str, path: str) -> float:
     text = context.get(key) or "0"
     try:
         number = float(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number >= 0):
         raise fault(path, ("context", key), f"must be a finite number from 0 on, not {text!r}")

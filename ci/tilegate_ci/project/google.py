@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilegate_ci.core import formats
-from tilegate_ci.core.files import Place, fault
+from tilegate_ci.core.files import Place, fault, shown
 from tilegate_ci.measure.collect import BenchmarkReport, utc
-from tilegate_ci.project.timings import Timings
+from tilegate_ci.project.timings import Timings, is_time
 
 TIME = "real_time"  # which is the manual time of a benchmark that has one
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -40,9 +40,9 @@ def _seconds(row: Mapping[str, Any], time: str, name: str, path: str, place: Pla
     value, unit = row.get(time), row.get("time_unit", "ns")
     if time not in ("real_time", "cpu_time") or value is None:
         raise fault(path, place, f"{name}: no time {time}; --time takes real_time or cpu_time")
-    if unit not in _UNITS:
-        raise fault(path, place, f"{name}: unknown time_unit {unit!r}")
-    return value * _UNITS[unit] if isinstance(value, float | int) else value
+    if not isinstance(unit, str) or unit not in _UNITS:
+        raise fault(path, place, f"{name}: unknown time_unit {shown(unit)}")
+    return value * _UNITS[unit] if is_time(value) else value
 
 
 def _counter(row: Mapping[str, Any], counter: str, name: str, path: str, place: Place) -> Any:

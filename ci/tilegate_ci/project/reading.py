@@ -1,10 +1,12 @@
 """One process of another project: its times, or their ratio to a yardstick's."""
 
+import json
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tilegate_ci.core.files import GateError, parse_json
+from tilegate_ci.core.formats import validated
 from tilegate_ci.core.model import OTHER, OWN_RATIO, Device
 from tilegate_ci.core.names import matching
 from tilegate_ci.core.process import OtherProcess, Process, Reading
@@ -34,8 +36,11 @@ def read_process(text: str, path: str, declared: Declared) -> OtherProcess:
         )
     reader = google if "context" in keys else nvbench
     found = reader.read(text, path, declared.time or reader.TIME, declared.verified)
+    if not found.seconds:
+        name, why = next(iter(found.skipped.items()))
+        raise GateError(f"{path}: every benchmark was skipped, first {name}: {why}")
     return OtherProcess(
-        device=Device(kind=OTHER, name=found.device),
+        device=validated(Device, json.dumps({"kind": OTHER, "name": found.device}), path),
         started=found.started,
         readings=_readings(found, declared),
         skipped={n: why for n, why in found.skipped.items() if n not in found.seconds},

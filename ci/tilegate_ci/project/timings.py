@@ -1,9 +1,15 @@
 """What one file of another project says, whatever its format."""
 
-import math
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from tilegate_ci.core.files import Place, fault, shown
+
+
+def is_time(value: object) -> TypeGuard[float]:
+    """Whether it can be a time, in seconds or parts of one; a whole number may have any size."""
+    known = isinstance(value, float | int) and not isinstance(value, bool)
+    return known and 1e-300 < value < 1e300  # type: ignore[operator]
 
 
 @dataclass
@@ -21,11 +27,10 @@ class Timings:
     def add(self, name: str, seconds: object, verified: bool | None, place: Place) -> None:
         """GateError where that is no name, or no time."""
         self.check_name(name, place)
-        known = isinstance(seconds, float | int) and not isinstance(seconds, bool)
-        if not (known and 1e-300 < float(seconds) < math.inf):  # type: ignore[arg-type]
+        if not is_time(seconds):
             text = f"{name}: a time must be a finite number above zero, not {shown(seconds)}"
             raise fault(self.path, place, text)
-        self.seconds.setdefault(name, []).append(float(seconds))  # type: ignore[arg-type]
+        self.seconds.setdefault(name, []).append(float(seconds))
         if verified is not None:
             self.verified[name] = self.verified.get(name, True) and verified
 
