@@ -56,12 +56,13 @@ class Consumer {
   template <int k>
   __device__ void multiply_step(float (&acc)[kM][kN]) {
 #pragma unroll
-    for (int slot = 0; slot < kM * kN; ++slot) {
-      const int i = slot / kN;
-      const int j = serpentine(i, slot % kN, kN);
-      if (k == kSteps - 1 && slot == kN) turn();
-      load_fragments(k, slot);
-      device::ordered::fma(acc[i][j], frag_a_[i][k % 4], frag_b_[k % 2][j]);
+    for (int i = 0; i < kM; ++i) {
+      device::ordered::fma_row(acc[i], frag_a_[i][k % 4], frag_b_[k % 2], is_ascending(i),
+                               [&](int n) {
+                                 const int slot = i * kN + n;
+                                 if (k == kSteps - 1 && slot == kN) turn();
+                                 load_fragments(k, slot);
+                               });
     }
   }
 

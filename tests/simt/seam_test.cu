@@ -138,7 +138,7 @@ TEST(Seam, BuffersAreAlignedAndMove) {
   }
 }
 
-// Reverses 4 × 32 words through shared memory by the instructions that keep their order.
+// Twice 4 × 32 words in reverse, through shared memory by the instructions that keep their order.
 __global__ void ordered_reverse(const float* in, float* out, float one) {
   auto& shared = device::shared_storage<float[128]>();
   const device::SharedAddress base = device::shared_address(&shared[0]);
@@ -156,13 +156,15 @@ __global__ void ordered_reverse(const float* in, float* out, float one) {
     device::ordered::store_shared(base + 16 * thread + 12, v.w);
   }
   __syncthreads();  // all is stored before anyone reads
-  float loaded[4];
+  float loaded[4], reversed[4], result[4]{};
   device::ordered::load_shared(loaded, base + 16 * (31 - thread));
-  for (int i = 0; i < 4; ++i) {
-    float result = 0.0F;
-    device::ordered::fma(result, loaded[3 - i], one);
-    out[4 * thread + static_cast<unsigned>(i)] = result;
-  }
+  const bool ascending = thread % 2 == 0;
+  device::ordered::fma_row(result, one, reversed, ascending, [&](int i) {
+    const int j = ascending ? i : 3 - i;
+    reversed[j] = loaded[3 - j];
+  });
+  device::add_products(result, one, reversed, ascending);
+  for (int i = 0; i < 4; ++i) out[4 * thread + static_cast<unsigned>(i)] = result[i];
 }
 
 TEST(Seam, OrderedInstructionsDoWhatTheySay) {
@@ -175,7 +177,7 @@ TEST(Seam, OrderedInstructionsDoWhatTheySay) {
   ASSERT_TRUE(is_ok(device::launch(config, nullptr, ordered_reverse,
                                    static_cast<const float*>(in.data()), out.data(), 1.0F)));
   const std::vector<float> found = out.to_host();
-  for (std::size_t i = 0; i < 128; ++i) EXPECT_EQ(found[i], static_cast<float>(127 - i));
+  for (std::size_t i = 0; i < 128; ++i) EXPECT_EQ(found[i], 2.0F * static_cast<float>(127 - i));
 }
 
 __global__ void count_launch(float* data) {

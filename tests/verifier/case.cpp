@@ -14,8 +14,8 @@
 namespace tilegate::verifier {
 namespace {
 
-// Of 65625 blocks, those of 2 100 000 rows in tiles of 32, some 2300.
-constexpr std::int64_t kSampleEnds = 32, kSampleStride = 29;
+// Of 65625 blocks, those of 2 100 000 rows in tiles of 32, some 640.
+constexpr std::int64_t kSampleEnds = 32, kSampleStride = 113;
 // Of a grid for 2^31 rows. Fewer blocks walk over the tiles, without an end.
 constexpr std::int64_t kBlockPerTile = 1 << 20;
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include <tilegate/stage.hpp>
 
@@ -29,18 +30,24 @@ Product product_of(const Problem& problem, const Operands& operands, std::int64_
 }
 
 void reference_on_host(const Product& product, double* value, double* scale) {
-  const auto [m, n, k_end] = product.shape;
+  const auto [m, n, depth] = product.shape;
+  const std::int64_t k_end = reads_a_and_b(product) ? depth : 0;
+  std::vector<double> all_b;  // op(B) by rows, converted once
+  all_b.reserve(static_cast<std::size_t>(k_end * n));
+  for (std::int64_t k = 0; k < k_end; ++k) {
+    const float* from = product.b + k * product.b_row;
+    for (std::int64_t col = 0; col < n; ++col) all_b.push_back(from[col * product.b_col]);
+  }
   for (std::int64_t row = 0; row < m; ++row) {
     double* sum = value + row * n;
     double* abs_sum = scale + row * n;
     for (std::int64_t col = 0; col < n; ++col) sum[col] = abs_sum[col] = 0.0;
-    for (std::int64_t k = 0; reads_a_and_b(product) && k < k_end; ++k) {
+    for (std::int64_t k = 0; k < k_end; ++k) {
       const double a = product.a[row * product.a_row + k * product.a_col];
-      const float* b_row = product.b + k * product.b_row;
+      const double* b = all_b.data() + k * n;
       for (std::int64_t col = 0; col < n; ++col) {
-        const double b = b_row[col * product.b_col];
-        sum[col] += a * b;
-        abs_sum[col] += std::fabs(a) * std::fabs(b);
+        sum[col] += a * b[col];
+        abs_sum[col] += std::fabs(a) * std::fabs(b[col]);
       }
     }
     for (std::int64_t col = 0; col < n; ++col) {

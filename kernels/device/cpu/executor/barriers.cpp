@@ -87,17 +87,25 @@ bool Executor::is_last_lane(unsigned mask, State state, const Site& site) {
   current_->site = site;
   current_->warp_mask = mask;
   current_->state = state;
-  for (unsigned next = own + 1; next < own + kWarpSize; ++next) {  // most often the next is missing
-    const unsigned lane = next % kWarpSize;
-    if ((mask >> lane & 1) == 0) continue;
-    const Thread* other = lane_of_current_warp(lane);
-    if (other == nullptr || other->state != state || other->warp_mask != mask) {
-      yield();
-      return false;
-    }
+  unsigned& waiting = waiting_lanes_[current_->number / kWarpSize];
+  waiting |= 1U << own;
+  if ((waiting & mask) != mask || !do_lanes_wait(mask, state)) {
+    yield();
+    return false;
   }
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     if ((mask >> lane & 1) != 0) lane_of_current_warp(lane)->state = State::kReady;
+  }
+  waiting &= ~mask;
+  return true;
+}
+
+// For each other, all of them.
+bool Executor::do_lanes_wait(unsigned mask, State state) {
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    const Thread* other = lane_of_current_warp(lane);
+    if (other->state != state || other->warp_mask != mask) return false;
   }
   return true;
 }

@@ -15,6 +15,8 @@ constinit thread_local tilegate::simt::Index3 blockIdx;
 constinit thread_local tilegate::simt::Index3 blockDim;
 constinit thread_local tilegate::simt::Index3 gridDim;
 
+constinit thread_local std::byte* tilegate::simt::executor::shared_of_block = nullptr;
+
 namespace tilegate::simt {
 namespace {
 
@@ -40,14 +42,6 @@ StackBounds stack_of(const ctx::stack_context& stack) {
 }
 
 }  // namespace
-
-std::string to_string(const Index3& i) {
-  return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
-}
-
-std::string to_string(const Site& site) {
-  return std::string(site.file_name()) + ":" + std::to_string(site.line());
-}
 
 Executor& this_executor() {
   static thread_local Executor executor;
@@ -116,6 +110,7 @@ void Executor::run_cluster(std::int64_t first_block) {
   // NaN in every word: a read of what nobody wrote shows in the result.
   std::memset(shared_.get(), 0xFF, cluster_bytes());
   num_waiting_ = num_done_ = 0;
+  waiting_lanes_.assign((num_threads_ + kWarpSize - 1) / kWarpSize, 0);
   begin_async();
   observer::begin_block(blockIdx.x);
   for (auto& thread : all_threads()) {
@@ -157,7 +152,10 @@ void Executor::resume(Thread& thread) {
 void Executor::switch_to(Thread& thread, ctx::fiber& from) {
   current_ = &thread;
   threadIdx = thread.index;
-  if (config_.cluster > 1) blockIdx.x = static_cast<unsigned>(block_of(thread));
+  if (config_.cluster > 1) {
+    blockIdx.x = static_cast<unsigned>(block_of(thread));
+    executor::shared_of_block = shared_.get() + base_of(rank_of(thread));
+  }
   const StackBounds stack = stack_of(thread.stack);
   observer::resume_thread(thread.number, stack);
   switch_fibers(from, thread.fiber, stack);
@@ -200,24 +198,7 @@ std::byte* Executor::shared_memory(std::size_t bytes) {
     fail("needs " + std::to_string(bytes) + " bytes of shared memory, launched with " +
          std::to_string(config_.shared_bytes));
   }
-  return shared_.get() + shared_base();
-}
-
-void Executor::record_fault(const std::string& what) {
-  if (fault_) return;
-  fault_ = std::string(config_.kernel) + ": block " + std::to_string(block_of(*current_)) +
-           ", thread " + to_string(current_->index) + ": " + what;
-}
-
-void Executor::fail(const std::string& what) {
-  record_fault(what);
-  throw ThreadFault{};
-}
-
-void Executor::report(unsigned number, const std::string& what) {
-  Thread* const running = std::exchange(current_, threads_[number].get());
-  record_fault(what);
-  current_ = running;
+  return executor::shared_of_block;
 }
 
 void Executor::abandon_current_thread() {

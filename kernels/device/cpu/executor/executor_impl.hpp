@@ -1,5 +1,5 @@
 // The executor itself: launches (launch.cpp), fibers and their turns (executor.cpp), their barriers
-// (barriers.cpp) and what the seam calls (seam.cpp).
+// (barriers.cpp), their faults (faults.cpp) and what the seam calls (seam.cpp).
 #pragma once
 
 #include <cstddef>
@@ -170,6 +170,7 @@ class Executor {
   Thread* lane_of_current_warp(unsigned lane);
   // The current thread waits for the lanes of `mask` in `state`; the last of them wakes the others.
   bool is_last_lane(unsigned mask, State state, const Site& site);
+  bool do_lanes_wait(unsigned mask, State state);
   void exchange(unsigned mask);
   std::span<std::unique_ptr<Thread>> all_threads() { return {threads_.data(), num_threads_}; }
   std::span<std::unique_ptr<Thread>> threads_of(unsigned rank) {
@@ -200,6 +201,7 @@ class Executor {
   std::size_t turn_ = 0;         // how many of them had theirs in this round
   std::unique_ptr<std::byte, void (*)(std::byte*)> shared_{
       nullptr, [](std::byte* p) { ::operator delete (p, std::align_val_t{kSharedAlignment}); }};
+  std::vector<unsigned> waiting_lanes_;  // of each warp, at a warp barrier or a shuffle
   std::vector<NamedBarrier> named_barriers_;
   std::deque<Warpgroup> warpgroups_;  // whose threads wait in them while others are added
   Mbarriers mbarriers_{*this};

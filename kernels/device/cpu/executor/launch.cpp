@@ -62,6 +62,7 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
       (config.shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
   shared_.reset(static_cast<std::byte*>(::operator new (std::max<std::size_t>(cluster_bytes(), 1),
                                                         std::align_val_t{kSharedAlignment})));
+  executor::shared_of_block = shared_.get();
   order_.resize(num_threads_);
   std::iota(order_.begin(), order_.end(), 0U);
   if (schedule_.kind_ == Schedule::Kind::kReverse) std::reverse(order_.begin(), order_.end());

@@ -1,4 +1,5 @@
 // What the seam calls from inside a kernel, and what reports its faults.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -60,16 +61,19 @@ void copy_async_commit() { ++this_executor().current().open_group; }
 void copy_async_wait(int pending_groups) {
   Thread& thread = this_executor().current();
   const int first_pending = thread.open_group - pending_groups;
-  std::erase_if(thread.copies, [&](const AsyncCopy& copy) {
-    if (copy.group >= first_pending) return false;
+  const auto begin = thread.copies.begin();  // of the first group
+  const auto pending = std::find_if(begin, thread.copies.end(), [&](const AsyncCopy& copy) {
+    return copy.group >= first_pending;
+  });
+  std::for_each(begin, pending, [](const AsyncCopy& copy) {
     observer::complete_copy(copy.smem, copy.bytes);
     if (copy.gmem == nullptr) {
       std::memset(copy.smem, 0, copy.bytes);
     } else {
       std::memcpy(copy.smem, copy.gmem, copy.bytes);
     }
-    return true;
   });
+  thread.copies.erase(begin, pending);
 }
 
 void fail(const std::string& what) { this_executor().fail(what); }

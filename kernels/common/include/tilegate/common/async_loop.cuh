@@ -175,11 +175,7 @@ __device__ __forceinline__ void multiply_tiles(
       if (k < kLastStep) copy_batch_of_step(k);
 #pragma unroll
       for (int i = 0; i < Config::kFragmentM; ++i) {
-#pragma unroll
-        for (int step = 0; step < Config::kFragmentN; ++step) {
-          const int j = serpentine(i, step, Config::kFragmentN);
-          acc[i][j] += frag_a.get(i, k) * frag_b[k % 2][j];
-        }
+        device::add_products(acc[i], frag_a.get(i, k), frag_b[k % 2], is_ascending(i));
         frag_a.row_is_done(i, k, tile_a);
       }
     }

@@ -23,25 +23,17 @@ __device__ void load_fragment(float (&frag)[kSize], const float* smem, Offset of
   }
 }
 
-// The column that comes at `step` of a row. Every other row runs backwards, so that each
+// Which way a row of products runs: every other one backwards, a serpentine, so that each
 // multiplication shares an operand with the one before it, at the turns too, and the register reuse
 // cache serves it.
-constexpr __device__ int serpentine(int row, int step, int columns) {
-  return row % 2 == 0 ? step : columns - 1 - step;
-}
+constexpr __device__ bool is_ascending(int row) { return row % 2 == 0; }
 
 // acc(i, j) += a(i)·b(j).
 template <int kM, int kN>
 __device__ void multiply_fragments(const float (&a)[kM], const float (&b)[kN],
                                    float (&acc)[kM][kN]) {
 #pragma unroll
-  for (int i = 0; i < kM; ++i) {
-#pragma unroll
-    for (int step = 0; step < kN; ++step) {
-      const int j = serpentine(i, step, kN);
-      acc[i][j] += a[i] * b[j];
-    }
-  }
+  for (int i = 0; i < kM; ++i) device::add_products(acc[i], a[i], b, is_ascending(i));
 }
 
 // C ← alpha·acc + beta·C for 4×4 parts of a thread's tile: part (p, q) starts at

@@ -108,25 +108,28 @@ class Loop {
   template <int k>
   __device__ void multiply_step(float (&acc)[kM][kN]) {
 #pragma unroll
-    for (int slot = 0; slot < kM * kN; ++slot) {
+    for (int i = 0; i < kM; ++i) {
       // With two halves the serpentine begins with the last column; in the other order ptxas (CUDA
       // 13.0) puts the other two operands of 49 FFMA into one bank of registers.
-      const int i = slot / kN;
-      const int j = serpentine(i + kHalves - 1, slot % kN, kN);
-      if (k == kSteps - 1 && slot == kN) turn();
-      load_fragments(k, slot);
-      move_tiles(k, slot);
-      device::ordered::fma(acc[i][j], frag_a_[i], frag_b_[k % 2][j]);
+      const bool ascending = is_ascending(i + kHalves - 1);
+      device::ordered::fma_row(acc[i], frag_a_[i], frag_b_[k % 2], ascending, [&](int n) {
+        if (k == kSteps - 1 && i == 1 && n == 0) turn();
+        if (n == 1) load_fragments(k, i);
+        move_tiles(k, i * kN + n);
+      });
     }
   }
 
-  // Four elements of A are loaded in place once they are used up, the last four of them in the next
-  // step; B's have a second set of registers. After turn() the next step is the next round's first.
-  __device__ void load_fragments(int k, int slot) {
+  // In row i of a step. Four elements of A are loaded in place once they are used up, the last four
+  // of them in the next step; B's have a second set of registers. After turn() the next step is the
+  // next round's first.
+  __device__ void load_fragments(int k, int i) {
+    constexpr int kRowsPerB = 4 * kM / kN;  // from a load of B to the next
+    static_assert(kRowsPerB * kN == 4 * kM, "the loads of B would not be a whole row apart");
     const int next = (k + 1) % kSteps;
-    if (slot == 1) load_a(kM / 4 - 1, k);
-    if (slot > 1 && slot % (4 * kN) == 1) load_a(slot / (4 * kN) - 1, next);
-    if (slot > 2 * kN && (slot - 2 * kN) % (4 * kM) == 1) load_b((slot - 2 * kN) / (4 * kM), next);
+    if (i == 0) load_a(kM / 4 - 1, k);
+    if (i > 0 && i % 4 == 0) load_a(i / 4 - 1, next);
+    if (i >= 2 && (i - 2) % kRowsPerB == 0) load_b((i - 2) / kRowsPerB, next);
   }
 
   __device__ void load_a(int q, int k) {

@@ -110,6 +110,12 @@ void warp_barrier(unsigned mask, const Site& site);
 std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, const Site& site);
 unsigned lane();
 std::byte* shared_memory(std::size_t bytes);
+extern constinit thread_local std::byte* shared_of_block;
+#if defined(TILEGATE_COUNTED)
+inline std::byte* shared_begin() { return shared_memory(0); }  // what a kernel loads is counted
+#else
+inline std::byte* shared_begin() { return shared_of_block; }
+#endif
 void wait_for_previous_kernel();
 // gmem == nullptr: zeros.
 void copy_async(float* smem, const float* gmem, std::size_t bytes);

@@ -2,6 +2,8 @@
 // order: on the CPU plain accesses, counted as those of the line that calls.
 #pragma once
 
+#include <utility>
+
 namespace tilegate::device {
 
 template <int kBytes>
@@ -9,9 +11,26 @@ __forceinline__ void copy_async(SharedAddress to, const float* gmem, bool inside
   copy_async<kBytes>(shared_pointer(to), gmem, inside);
 }
 
+// In one direction only, which compilers make vectors of.
+template <int kCount>
+__forceinline__ void add_products(float (&c)[kCount], float a, const float (&b)[kCount],
+                                  bool /*ascending*/) {
+#if defined(__clang__)  // of counted kernels: what is in registers must not become memory
+#pragma unroll
+#endif
+  for (int j = 0; j < kCount; ++j) c[j] += a * b[j];
+}
+
 namespace ordered {
 
-__forceinline__ void fma(float& c, float a, float b) { c += a * b; }
+// What is done before one of the products leaves the operands of all of them alone.
+template <int kCount, typename Before>
+__forceinline__ void fma_row(float (&c)[kCount], const float& a, const float (&b)[kCount],
+                             bool ascending, Before before) {
+  [&]<int... i>(std::integer_sequence<int, i...>) { (before(i), ...); }
+  (std::make_integer_sequence<int, kCount>{});
+  add_products(c, a, b, ascending);
+}
 
 __forceinline__ void load_shared(float* v, SharedAddress from) {
   const float4 loaded = load_vector<float4>(shared_pointer(from));

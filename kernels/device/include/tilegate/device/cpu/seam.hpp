@@ -98,11 +98,11 @@ using SharedAddress = unsigned;
 
 inline SharedAddress shared_address(const void* smem) {
   return static_cast<SharedAddress>(static_cast<const std::byte*>(smem) -
-                                    simt::executor::shared_memory(0));
+                                    simt::executor::shared_begin());
 }
 
 inline float* shared_pointer(SharedAddress address) {
-  return reinterpret_cast<float*>(simt::executor::shared_memory(0) + address);
+  return reinterpret_cast<float*>(simt::executor::shared_begin() + address);
 }
 
 // Kernels run one after another; counted builds find accesses that do not wait for it.

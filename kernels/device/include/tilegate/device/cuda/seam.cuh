@@ -125,10 +125,33 @@ inline __device__ void let_next_kernel_start() {
 #endif
 }
 
+// c[j] += a·b[j], for j in either direction.
+template <int kCount>
+__device__ __forceinline__ void add_products(float (&c)[kCount], float a, const float (&b)[kCount],
+                                             bool ascending) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const int j = ascending ? i : kCount - 1 - i;
+    c[j] += a * b[j];
+  }
+}
+
 namespace ordered {
 
 inline __device__ void fma(float& c, float a, float b) {
   asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(c) : "f"(a), "f"(b));
+}
+
+// before(i) and then the i-th of c[j] += a·b[j], for j in either direction.
+template <int kCount, typename Before>
+__device__ __forceinline__ void fma_row(float (&c)[kCount], const float& a,
+                                        const float (&b)[kCount], bool ascending, Before before) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const int j = ascending ? i : kCount - 1 - i;
+    before(i);
+    fma(c[j], a, b[j]);
+  }
 }
 
 // v[0 … 3] ← the vector at `from`.
