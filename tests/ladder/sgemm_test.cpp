@@ -15,7 +15,6 @@
 #include "ladder/cases.hpp"
 #include "ladder/memory_turn.hpp"
 #include "ladder/stage_test.hpp"
-#include "thorough.hpp"
 
 namespace tilegate::ladder {
 namespace {
@@ -33,16 +32,7 @@ class MemoryContractTest : public StageCaseTest {
  protected:
   void SetUp() override {
     StageCaseTest::SetUp();
-    if (IsSkipped()) return;
-    if (TILEGATE_ON_SIMT) {
-      // A sample is no use where blocks need each other: all of them run, at night.
-      const Plan plan = stage().plan(test_case().problem);
-      if (is_long(test_case()) && plan.workspace_bytes() > 0 && !is_thorough()) {
-        GTEST_SKIP()
-            << "takes a workspace, so that every block must run; TILEGATE_THOROUGH=1 runs it";
-      }
-      return;
-    }
+    if (IsSkipped() || !device::current().is_cuda) return;
     if (stage().name == "Cublas") {  // it names what the library gets wrong; a rung may not
       const Status status = stage().plan(test_case().problem).status();
       if (status.code() == Status::Code::kUnsupported) GTEST_SKIP() << status.message();
