@@ -8,8 +8,6 @@
 // limits it: the pass over the operands, and the workspace for their copies.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -22,7 +20,7 @@
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "pack.cuh"
+#include "packing.cuh"
 
 namespace tilegate::packed {
 
@@ -71,87 +69,6 @@ template <typename Tiles>
 constexpr AsyncKernel kernel() {
   using Config = AsyncConfig<Tiles, Feed::kVectors, Feed::kVectors>;
   return async_kernel<Config>(sgemm<Config, SourceOrder>);
-}
-
-constexpr double kPackSeconds = 2.5e-6, kPackBandwidth = 4.3e12;  // bytes read and written per s
-
-// What happens to one operand before it is multiplied by tiles of `block` x.
-struct Packing {
-  Job job;
-  std::int64_t end = 0;  // of the x that tiles may read
-
-  bool needed() const { return job.products > 0; }
-  std::size_t bytes() const {
-    return sizeof(float) * static_cast<std::size_t>(job.products * job.packed_stride);
-  }
-};
-
-// An operand stays where it is if its rows run along x, consist of vectors, and fill a tile.
-inline Packing packing_of(const Problem& problem, Operand operand, int block) {
-  const bool along_k = operand == Operand::kA ? problem.op_a == Op::kN : problem.op_b == Op::kT;
-  const std::int64_t x = operand == Operand::kA ? problem.shape.m : problem.shape.n;
-  const std::int64_t k = problem.shape.k;
-  Packing packing;
-  packing.end = std::max<std::int64_t>(ceil_div(x, 4) * 4, block);
-  if (k == 0 || (!along_k && x >= block && allows_vectors(problem, operand))) return packing;
-  const std::int64_t ld = std::max<std::int64_t>(ceil_div(x, kLine) * kLine, block);
-  const std::int64_t tiles_x = ceil_div(ld, kTile), tiles_k = ceil_div(k, kTile);
-  const auto [rows, cols] = problem.extent(operand);
-  packing.job = {.transposes = along_k,
-                 .rows = rows,
-                 .cols = cols,
-                 .packed_ld = ld,
-                 .packed_stride = k * ld,
-                 .products = problem.batch > 1 && problem.stride(operand) == 0 ? 1 : problem.batch,
-                 .tiles_cols = Divisor(static_cast<std::uint32_t>(along_k ? tiles_k : tiles_x)),
-                 .tiles = Divisor(static_cast<std::uint32_t>(tiles_x * tiles_k))};
-  return packing;
-}
-
-// Whether the grid of the first kernel is large enough, and its tiles can be counted.
-inline bool can_pack(const Problem& problem) {
-  const auto [m, n, k] = problem.shape;
-  const double tiles_k = static_cast<double>(ceil_div(k, kTile));
-  const double tiles_x = static_cast<double>(ceil_div(m, kTile)) +
-                         static_cast<double>(ceil_div(n, kTile)) + 4.0;  // of padding
-  return tiles_x * tiles_k * static_cast<double>(problem.batch) <=
-         static_cast<double>(async_plan::kMaxBlocks);
-}
-
-// Of both operands.
-struct Packings {
-  Packing a, b;
-
-  std::size_t bytes() const { return a.bytes() + b.bytes(); }
-  bool packs() const { return a.needed() || b.needed(); }
-  double seconds() const {
-    return packs() ? kPackSeconds + 2.0 * static_cast<double>(bytes()) / kPackBandwidth : 0.0;
-  }
-};
-
-// Enqueues the first kernel; what the second one gets is in `args` afterwards.
-inline Status enqueue_packing(const Packings& packings, KernelArgs& args, Stream stream) {
-  Jobs jobs{.job = {packings.a.job, packings.b.job},
-            .source = {{args.a, args.lda, args.stride_a}, {args.b, args.ldb, args.stride_b}},
-            .blocks_of_first = static_cast<unsigned>(packings.a.job.blocks())};
-  auto* workspace = static_cast<std::byte*>(args.workspace);
-  const auto replace = [&](const Packing& packing, Source& source, const float*& data,
-                           std::int64_t& ld, std::int64_t& stride) {
-    if (!packing.needed()) return;
-    source.to = reinterpret_cast<float*>(workspace);
-    workspace += packing.bytes();
-    data = source.to;
-    ld = packing.job.packed_ld;
-    stride = packing.job.products == 1 ? 0 : packing.job.packed_stride;
-  };
-  replace(packings.a, jobs.source[0], args.a, args.lda, args.stride_a);
-  replace(packings.b, jobs.source[1], args.b, args.ldb, args.stride_b);
-  args.workspace = workspace;
-  if (args.shape.k == 0) {  // nothing is read, but the addresses of vectors have to be aligned
-    args.a = args.b = nullptr;
-    args.lda = args.ldb = args.stride_a = args.stride_b = 0;
-  }
-  return packings.packs() ? enqueue_pack(jobs, stream) : Status();
 }
 
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,

@@ -43,10 +43,9 @@ struct Tiles128x256 {
 // For smaller C: four times as many tiles.
 struct Tiles64x128 : Tiles128x256 {
   static constexpr const char* kName = "64x128x16";
-  static constexpr int kBlockM = 64, kBlockN = 128;
-  static constexpr int kThreadN = 8;
+  static constexpr int kBlockM = 64, kBlockN = 128, kThreadN = 8;
   static constexpr int kBlocksPerSm = 2;
-  static constexpr int kRegisters = 208, kProducerRegisters = 40;
+  static constexpr int kRegisters = 208;
   static constexpr cost::BlockCost kCost = {52.4, 3.5, {0.93, 1.0, 1.0, 1.0}};
 };
 

@@ -177,18 +177,21 @@ class Loop {
     // anyone overwrites it.
     __syncthreads();
     const bool stage_done = kHalves == 1 || second_half_;
-    read_a_ += stage_done ? to_other_stage_ - (kHalves - 1) * half_a_ : half_a_;
-    read_b_ += stage_done ? to_other_stage_ - (kHalves - 1) * half_b_ : half_b_;
+    read_a_ += next_half(stage_done, to_other_stage_, half_a_);
+    read_b_ += next_half(stage_done, to_other_stage_, half_b_);
     shift_stores(stage_done, 0U - to_other_stage_);
     if (stage_done) to_other_stage_ = 0U - to_other_stage_;
     second_half_ = kHalves == 2 && !second_half_;
   }
 
   __device__ void shift_stores(bool stage_done, unsigned to_other_stage) {
-    feed_a_.shift(stage_done ? to_other_stage - (kHalves - 1) * 4 * A::kHalfStored
-                             : 4 * A::kHalfStored);
-    feed_b_.shift(stage_done ? to_other_stage - (kHalves - 1) * 4 * B::kHalfStored
-                             : 4 * B::kHalfStored);
+    feed_a_.shift(next_half(stage_done, to_other_stage, 4 * A::kHalfStored));
+    feed_b_.shift(next_half(stage_done, to_other_stage, 4 * B::kHalfStored));
+  }
+
+  // Bytes from one half to the next, the first of the other stage where this one is done.
+  static __device__ unsigned next_half(bool stage_done, unsigned to_other_stage, unsigned half) {
+    return stage_done ? to_other_stage - (kHalves - 1) * half : half;
   }
 
   A feed_a_;
