@@ -114,30 +114,6 @@ TEST(Seam, VectorsOfTwo) { expect_adds_one<float2>(); }
 
 TEST(Seam, VectorsOfFour) { expect_adds_one<float4>(); }
 
-TEST(Seam, CopiesWithPitch) {
-  const std::vector<float> host = {1, 2, 3, 4, 5, 6};  // 3 rows of 2
-  const DeviceArray<float> device(3 * 4, -1.0F);       // 3 rows, 4 apart
-  constexpr std::size_t kFloat = sizeof(float);
-  ASSERT_TRUE(is_ok(
-      device::copy_to_device(device.data(), 4 * kFloat, host.data(), 2 * kFloat, 2 * kFloat, 3)));
-  EXPECT_EQ(device.to_host(), (std::vector<float>{1, 2, -1, -1, 3, 4, -1, -1, 5, 6, -1, -1}));
-  std::vector<float> back(6);
-  ASSERT_TRUE(is_ok(
-      device::copy_to_host(back.data(), 2 * kFloat, device.data(), 4 * kFloat, 2 * kFloat, 3)));
-  EXPECT_EQ(back, host);
-}
-
-TEST(Seam, BuffersAreAlignedAndMove) {
-  for (const std::size_t bytes : {std::size_t{1}, std::size_t{1000}, std::size_t{1} << 20}) {
-    device::Buffer buffer(bytes);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 256, 0U);
-    EXPECT_EQ(buffer.size(), bytes);
-    std::byte* const data = buffer.data();
-    const device::Buffer moved = std::move(buffer);
-    EXPECT_EQ(moved.data(), data);
-  }
-}
-
 // Twice 4 × 32 words in reverse, through shared memory by the instructions that keep their order.
 __global__ void ordered_reverse(const float* in, float* out, float one) {
   auto& shared = device::shared_storage<float[128]>();
@@ -198,15 +174,6 @@ TEST(Seam, KernelsThatOverlapWaitForEachOther) {
     ASSERT_TRUE(is_ok(device::launch(config, nullptr, count_launch, data.data())));
   }
   for (const float value : data.to_host()) EXPECT_EQ(value, kLaunches);
-}
-
-TEST(Seam, PropertiesDescribeTheDevice) {
-  const Device& current = device::current();
-  EXPECT_EQ(current.is_cuda, !TILEGATE_ON_SIMT);
-  EXPECT_EQ(current.ordinal, 0);
-  EXPECT_NE(current.name, "none");
-  EXPECT_GE(current.multiprocessors, 1);
-  EXPECT_GT(current.total_memory, 0U);
 }
 
 }  // namespace tilegate::seam_test

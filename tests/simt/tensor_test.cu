@@ -63,6 +63,11 @@ __global__ void copy_box(const __grid_constant__ device::TensorMap from,
 #endif
 }
 
+constexpr device::LaunchConfig kConfig{.kernel = "copy_box",
+                                       .blocks = 1,
+                                       .threads_x = kThreads,
+                                       .shared_bytes = sizeof(SharedStorage)};
+
 // A tensor of words that count from 0 on, rows `pitch` words apart.
 struct Tensor {
   unsigned columns, rows, matrices, pitch;
@@ -110,11 +115,7 @@ void expect_copies(std::array<unsigned, 3> box, device::Swizzle swizzle, Place p
   ASSERT_TRUE(is_ok(device::make_tensor_map(from.layout(kDimensions, box, swizzle), &maps[0])));
   ASSERT_TRUE(is_ok(device::make_tensor_map(to.layout(kDimensions, box, swizzle), &maps[1])));
   const DeviceArray<std::uint32_t> raw(kBoxBytes / 4);
-  const device::LaunchConfig config{.kernel = "copy_box",
-                                    .blocks = 1,
-                                    .threads_x = kThreads,
-                                    .shared_bytes = sizeof(SharedStorage)};
-  ASSERT_TRUE(is_ok(device::launch(config, nullptr, copy_box<kDimensions>, maps[0], maps[1], place,
+  ASSERT_TRUE(is_ok(device::launch(kConfig, nullptr, copy_box<kDimensions>, maps[0], maps[1], place,
                                    store, raw.data())));
   std::vector<std::uint32_t> expected_raw(kBoxBytes / 4);
   std::vector<std::uint32_t> expected_to = Tensor::count_up(to.pitch * to.rows * to.matrices);
@@ -196,11 +197,7 @@ TEST_F(Async, AMapMayMove) {
   layout.data = to.words.data();
   ASSERT_TRUE(is_ok(device::make_tensor_map(layout, &map_to)));
   const DeviceArray<std::uint32_t> raw(kBoxBytes / 4);
-  const device::LaunchConfig config{.kernel = "copy_box",
-                                    .blocks = 1,
-                                    .threads_x = kThreads,
-                                    .shared_bytes = sizeof(SharedStorage)};
-  ASSERT_TRUE(is_ok(device::launch(config, nullptr, copy_box<2>, moved, map_to, Place{0, 0, 0},
+  ASSERT_TRUE(is_ok(device::launch(kConfig, nullptr, copy_box<2>, moved, map_to, Place{0, 0, 0},
                                    Place{0, 0, 0}, raw.data())));
   EXPECT_EQ(raw.to_host(), Tensor::count_up(kBoxBytes / 4));
 }
