@@ -15,23 +15,17 @@
 namespace tilegate::bench {
 namespace {
 
-constexpr int kMaxLaunches = 10'000;     // of a batch
-constexpr int kMaxReplaysInARow = 256;   // enqueued at once
-constexpr int kPlantSamples = 20;        // pairs by which a planted slow-down is checked
-constexpr double kMargin = 1.1;          // over a least duration, as estimates are a little off
-constexpr std::size_t kMemoryShare = 4;  // references may take one in so many bytes of the device
-constexpr double kPlacesShare = 8.0;     // and the operands at all places one in so many
+constexpr int kMaxLaunches = 10'000;         // of a batch
+constexpr int kMaxReplaysInARow = 256;       // enqueued at once
+constexpr int kPlantSamples = 20;            // pairs by which a planted slow-down is checked
+constexpr double kMargin = 1.1;              // over a least duration, as estimates are a little off
+constexpr double kPlacesShare = 8.0;         // the operands at all places take one byte in so many
 constexpr std::size_t kSpacing = 3U << 20U;  // bytes; not a multiple of a page of 2 MiB
-
-Batch record_round(const Plan& plan, std::span<const Operands> calls) {
-  Batch batch(plan, calls, static_cast<int>(calls.size()));
-  batch.replay();
-  return batch;
-}
 
 // Records a batch that runs every call once, then larger ones until a replay lasts long enough.
 Batch record(const Plan& plan, std::span<const Operands> calls) {
-  Batch batch = record_round(plan, calls);
+  Batch batch(plan, calls, static_cast<int>(calls.size()));
+  batch.replay();
   const double least_s = defaults().min_replay_s;
   while (batch.replay_s() < least_s && batch.launches() < kMaxLaunches) {
     const double factor = kMargin * least_s / batch.replay_s();
@@ -46,19 +40,9 @@ Batch record(const Plan& plan, std::span<const Operands> calls) {
 // With such factors, integer operands give sums that float32 holds exactly.
 bool is_exact(float factor) { return std::fabs(factor) <= 4.0F && factor == std::rint(factor); }
 
-std::string describe(const verifier::Comparison& comparison, const Problem& problem,
-                     std::int64_t index, bool exact) {
-  return "wrong result: " + std::to_string(comparison.mismatches) + " of " +
-         std::to_string(problem.shape.m * problem.shape.n) + " elements of C" +
-         (problem.batch > 1 ? " number " + std::to_string(index) : "") + " are " +
-         (exact ? "not exact on integers" : "outside the error bound") + ", the first at row " +
-         std::to_string(comparison.first_row) + ", column " + std::to_string(comparison.first_col);
-}
-
 }  // namespace
 
-Runner::Runner(const Settings& settings)
-    : settings_(settings), references_(device::current().total_memory / kMemoryShare) {}
+Runner::Runner(const Settings& settings) : settings_(settings), checks_(settings.seed) {}
 
 void Runner::run(benchmark::State& state, const Stage& stage, const NamedProblem& named) {
   std::string error;
@@ -81,7 +65,7 @@ void Runner::measure(benchmark::State& state, const Stage& stage, const NamedPro
     try {
       current_ = prepare(stage, named);
     } catch (const std::bad_alloc&) {
-      references_.clear();
+      checks_.forget();
       current_ = prepare(stage, named);
     }
   }
@@ -107,9 +91,9 @@ void Runner::measure(benchmark::State& state, const Stage& stage, const NamedPro
   for (std::size_t place = 0; place < samples.size(); ++place) {
     const Memory& memory = placements[place].memory;
     if (named.problem.beta == 0.0F) {
-      verify(current_->work, memory, verifier::Inputs::kUniform);
+      checks_.verify(current_->work, memory, verifier::Inputs::kUniform);
     } else {  // each launch has changed the C of the next
-      launch_and_verify(current_->work, memory, verifier::Inputs::kUniform);
+      checks_.launch_and_verify(current_->work, memory, verifier::Inputs::kUniform);
     }
   }
   report(state, samples);
@@ -172,7 +156,7 @@ Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) 
   // which the error bound of a long sum would hide.
   if (is_exact(problem.alpha) && is_exact(problem.beta)) {
     memory.fill(verifier::Inputs::kIntegers, settings_.seed);
-    launch_and_verify(work, memory, verifier::Inputs::kIntegers);
+    checks_.launch_and_verify(work, memory, verifier::Inputs::kIntegers);
   }
   memory.fill(verifier::Inputs::kUniform, settings_.seed);
   std::vector<Placement>& placements = prepared.placements;
@@ -222,38 +206,6 @@ void Runner::plant(Prepared& prepared) const {
       prepared.planted_percent = 100.0 * (factor - 1.0);
     }
     placement.rung = std::move(planted);
-  }
-}
-
-// One launch on every copy of the operands, which hold `inputs`, and what has come of it.
-void Runner::launch_and_verify(const Workload& work, const Memory& memory,
-                               verifier::Inputs inputs) {
-  memory.reset_result(inputs, settings_.seed);
-  // Before the launch, because the reference of a problem that reads C needs the C of before.
-  references_.get(work.problem, inputs, settings_.seed, memory.rung().front());
-  record_round(work.plan, memory.rung());
-  verify(work, memory, inputs);
-}
-
-// Every copy of C, which `inputs` have led to.
-void Runner::verify(const Workload& work, const Memory& memory, verifier::Inputs inputs) {
-  const bool exact = inputs == verifier::Inputs::kIntegers;
-  const Problem& problem = work.problem;
-  check(device::synchronize());
-  for (const Operands& operands : memory.rung()) {
-    const Reference& reference = references_.get(problem, inputs, settings_.seed, operands);
-    const verifier::Tolerance tolerance =
-        exact ? verifier::Tolerance{}
-              : verifier::forward_error(work.plan.rounding_chain(), problem,
-                                        work.plan.operand_error());
-    for (std::int64_t index = 0; index < problem.batch; ++index) {
-      const std::int64_t first = index * problem.shape.m * problem.shape.n;
-      verifier::Comparison comparison;
-      check(verifier::compare_on_device(verifier::product_of(problem, operands, index),
-                                        reference.value_data() + first,
-                                        reference.scale_data() + first, tolerance, &comparison));
-      if (comparison.mismatches > 0) throw Failure(describe(comparison, problem, index, exact));
-    }
   }
 }
 

@@ -13,10 +13,10 @@
 
 #include <tilegate/stage.hpp>
 
+#include "checks.hpp"
 #include "flags.hpp"
 #include "memory.hpp"
 #include "platform.hpp"
-#include "references.hpp"
 #include "samples.hpp"
 
 namespace tilegate::bench {
@@ -45,11 +45,6 @@ class Runner {
   bool failed() const { return failed_; }
 
  private:
-  // What is multiplied, and how.
-  struct Workload {
-    Problem problem;
-    Plan plan;
-  };
   // A rung and its yardstick, ready to be timed on operands that lie in one place.
   struct Placement {
     device::Buffer spacer;  // keeps the operands away from where those of the other places lie
@@ -73,13 +68,11 @@ class Runner {
   static std::vector<Sample> replay_at(const Placement& placement, std::int64_t count);
   std::int64_t replays(const Batch& rung, std::int64_t iterations) const;
   std::size_t places(const Problem& problem, const Batch& rung) const;
-  void launch_and_verify(const Workload& work, const Memory& memory, verifier::Inputs inputs);
-  void verify(const Workload& work, const Memory& memory, verifier::Inputs inputs);
   void plant(Prepared& prepared) const;
   void report(benchmark::State& state, const Samples& samples) const;
 
   Settings settings_;
-  References references_;
+  Checks checks_;
   std::optional<Prepared> current_;  // of the last benchmark that ran
   bool failed_ = false;
 };
