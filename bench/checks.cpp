@@ -10,13 +10,14 @@ namespace {
 
 constexpr std::size_t kMemoryShare = 4;  // references may take one in so many bytes of the device
 
-std::string describe(const verifier::Comparison& comparison, const Problem& problem,
-                     std::int64_t index, bool exact) {
+std::string describe(const verifier::Comparison& comparison, const verifier::Product& product,
+                     const Problem& problem, std::int64_t index, bool exact) {
+  const std::int64_t first_row = comparison.first_row * product.c_row / problem.ldc;
   return "wrong result: " + std::to_string(comparison.mismatches) + " of " +
-         std::to_string(problem.shape.m * problem.shape.n) + " elements of C" +
+         std::to_string(product.shape.m * product.shape.n) + " elements of C" +
          (problem.batch > 1 ? " number " + std::to_string(index) : "") + " are " +
          (exact ? "not exact on integers" : "outside the error bound") + ", the first at row " +
-         std::to_string(comparison.first_row) + ", column " + std::to_string(comparison.first_col);
+         std::to_string(first_row) + ", column " + std::to_string(comparison.first_col);
 }
 
 }  // namespace
@@ -44,12 +45,15 @@ void Checks::verify(const Workload& work, const Memory& memory, verifier::Inputs
               : verifier::forward_error(work.plan.rounding_chain(), problem,
                                         work.plan.operand_error());
     for (std::int64_t index = 0; index < problem.batch; ++index) {
-      const std::int64_t first = index * problem.shape.m * problem.shape.n;
+      const verifier::Product product = compared(problem, inputs, operands, index);
+      const std::int64_t first = index * product.shape.m * product.shape.n;
       verifier::Comparison comparison;
-      check(verifier::compare_on_device(verifier::product_of(problem, operands, index),
-                                        reference.value_data() + first,
-                                        reference.scale_data() + first, tolerance, &comparison));
-      if (comparison.mismatches > 0) throw Failure(describe(comparison, problem, index, exact));
+      check(verifier::compare_on_device(product, reference.value_data() + first,
+                                        exact ? nullptr : reference.scale_data() + first, tolerance,
+                                        &comparison));
+      if (comparison.mismatches > 0) {
+        throw Failure(describe(comparison, product, problem, index, exact));
+      }
     }
   }
 }

@@ -1,5 +1,5 @@
-// Float64 references on the device. At 8192×8192×8192 one takes longer than all of a benchmark, so
-// they are kept for the rungs that follow on the same problem.
+// References on the device. At 8192×8192×8192 one takes longer than all of a benchmark, so they are
+// kept for the rungs that follow on the same problem.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,16 @@
 namespace tilegate::bench {
 
 struct Reference {
-  device::Buffer value, scale;  // (m, n) doubles, dense
+  device::Buffer value, scale;  // of each element compared, a double; integers have no scale
 
-  const double* value_data() const { return reinterpret_cast<const double*>(value.data()); }
-  const double* scale_data() const { return reinterpret_cast<const double*>(scale.data()); }
+  double* value_data() const { return reinterpret_cast<double*>(value.data()); }
+  double* scale_data() const { return reinterpret_cast<double*>(scale.data()); }
 };
+
+// What is compared of product number `index`: all rows of C, but of so many products of random
+// numbers that a float64 reference would take long only some, in every tile of a rung.
+verifier::Product compared(const Problem& problem, verifier::Inputs inputs,
+                           const Operands& operands, std::int64_t index);
 
 class References {
  public:

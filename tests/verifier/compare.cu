@@ -40,7 +40,7 @@ __global__ void largest_kernel(Product product, double* largest) {
   if (line < product.shape.m + product.shape.n) largest[line] = largest_of(product, line);
 }
 
-// `largest` is not read where the tolerance has no use for it.
+// `scale` and `largest` are not read where the tolerance has no use for them.
 __global__ void compare_kernel(Product product, const double* value, const double* scale,
                                const double* largest, Tolerance tolerance, Record* records) {
   auto& shared = device::shared_storage<SharedStorage>();
@@ -52,8 +52,9 @@ __global__ void compare_kernel(Product product, const double* value, const doubl
     const std::int64_t row = i / product.shape.n, col = i % product.shape.n;
     const double both =
         tolerance.operands == 0.0 ? 0.0 : largest[row] * largest[product.shape.m + col];
+    const double bound = tolerance.gamma == 0.0 ? 0.0 : scale[i];
     const float got = product.c[row * product.c_row + col];
-    if (!is_within(got, value[i], scale[i], tolerance, both)) add(mine, {1, i});
+    if (!is_within(got, value[i], bound, tolerance, both)) add(mine, {1, i});
   }
   shared.records[threadIdx.x] = mine;
   __syncthreads();  // the first thread adds up what all have written

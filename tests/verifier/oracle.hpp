@@ -42,18 +42,24 @@ struct Product {
 // Product number `index` of the problem's batch.
 Product product_of(const Problem& problem, const Operands& operands, std::int64_t index);
 
+// Rows 0, n, 2n … of C as a product of their own.
+Product every_nth_row(Product product, std::int64_t n);
+
 // For each element of C, in float64 and dense row-major (m, n):
 //   value = alpha·(A·B) + beta·C        scale = |alpha|·(|A|·|B|) + |beta|·|C|
 // with BLAS semantics: C is not read when beta == 0, nor A and B when alpha == 0.
 void reference_on_host(const Product& product, double* value, double* scale);
 Status reference_on_device(const Product& product, double* value, double* scale, Stream stream);
+// Of operands that hold integers (Inputs::kIntegers), which need no scale: the same values, sooner.
+Status integer_reference_on_device(const Product& product, double* value, Stream stream);
 
 // max|op(A)(i, :)| for each row i, and then max|op(B)(:, j)| for each column j: m + n numbers.
 void largest_on_host(const Product& product, double* largest);
 
 // How far a result may be from its reference: |c - value| <= gamma·scale + underflow +
 // operands·(largest of its row of op(A))·(largest of its column of op(B)). All zero means equal (a
-// zero of either sign is zero). Non-finite references are compared by class.
+// zero of either sign is zero), and then no scale is read. Non-finite references are compared by
+// class.
 struct Tolerance {
   double gamma = 0.0;
   double underflow = 0.0;

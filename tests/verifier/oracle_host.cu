@@ -29,6 +29,13 @@ Product product_of(const Problem& problem, const Operands& operands, std::int64_
   return product;
 }
 
+Product every_nth_row(Product product, std::int64_t n) {
+  if (product.shape.m > 0) product.shape.m = (product.shape.m - 1) / n + 1;
+  product.a_row *= n;
+  product.c_row *= n;
+  return product;
+}
+
 void reference_on_host(const Product& product, double* value, double* scale) {
   const auto [m, n, depth] = product.shape;
   const std::int64_t k_end = reads_a_and_b(product) ? depth : 0;

@@ -102,14 +102,17 @@ struct Call {
     return r;
   }
 
-  Reference device_reference() const {
+  // Of operands that hold integers there is a way without scales.
+  Reference device_reference(bool integers = false) const {
     const DeviceArray<float> da(a), db(b), dc(c);
     const DeviceArray<double> value(count + 1), scale(count + 1);
     Product product = on_host;
     product.a = da.data();
     product.b = db.data();
     product.c = dc.data();
-    EXPECT_TRUE(is_ok(reference_on_device(product, value.data(), scale.data(), nullptr)));
+    EXPECT_TRUE(is_ok(integers
+                          ? integer_reference_on_device(product, value.data(), nullptr)
+                          : reference_on_device(product, value.data(), scale.data(), nullptr)));
     return {value.to_host(), scale.to_host()};
   }
 
@@ -155,6 +158,30 @@ TEST(Reference, DeviceEqualsHost) {
       }
     }
   }
+}
+
+TEST(Reference, OfIntegersOnTheDeviceEqualsHost) {
+  for (const Shape& shape : {Shape{1, 1, 1}, Shape{5, 3, 0}, Shape{130, 129, 17}, Shape{0, 4, 4}}) {
+    for (const float beta : {0.0F, 2.0F}) {
+      const Call product(shape, 3, -0.5F, beta, Inputs::kIntegers);
+      const std::vector<double> host = product.host_reference().value;
+      const std::vector<double> device = product.device_reference(true).value;
+      for (std::size_t i = 0; i < product.count; ++i) ASSERT_EQ(device[i], host[i]) << i;
+    }
+  }
+}
+
+TEST(Reference, OfEveryThirdRow) {
+  Call product({8, 5, 3}, 2, 1.0F, 2.0F, Inputs::kUniform);
+  const auto whole = product.host_reference();
+  product.on_host = every_nth_row(product.on_host, 3);
+  ASSERT_EQ(product.on_host.shape, (Shape{3, 5, 3}));
+  const auto some = product.host_reference();
+  for (std::size_t i = 0; i < 15; ++i) {
+    EXPECT_EQ(some.value[i], whole.value[i / 5 * 15 + i % 5]) << i;
+    EXPECT_EQ(some.scale[i], whole.scale[i / 5 * 15 + i % 5]) << i;
+  }
+  EXPECT_EQ(every_nth_row({.shape = {0, 5, 3}}, 3).shape.m, 0);
 }
 
 TEST(Reference, TransposesAndStridesAsTheProblemSays) {
