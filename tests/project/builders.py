@@ -1,7 +1,11 @@
 """What Google Benchmark and NVBench write, as small as it goes. The times are made up."""
 
+import copy
 import json
+from pathlib import Path
 from typing import Any
+
+NVBENCH = Path(__file__).parent / "data" / "nvbench.json"
 
 
 def google(times: dict[str, float], **counters: float) -> dict[str, Any]:
@@ -24,36 +28,25 @@ def google(times: dict[str, float], **counters: float) -> dict[str, Any]:
 
 
 def nvbench(times: dict[str, float], **more: str) -> dict[str, Any]:
-    """Of one benchmark with an axis, by its value; seconds as text, as JSON version 1 has them.
+    """Of one benchmark with an axis, by its value: a file that NVBench wrote, with these seconds.
     `more` are summaries beside the time, _ for / in their tags."""
-    states = []
+    document: dict[str, Any] = json.loads(NVBENCH.read_text())
+    document["benchmarks"] = document["benchmarks"][1:]
+    (sweep,) = document["benchmarks"]
+    (written,) = sweep["states"]
+    sweep["states"] = []
     for size, time in times.items():
-        tags = {"nv/cold/time/gpu/mean": str(time), "nv/batch/time/gpu/mean": str(time / 2)}
-        tags |= {tag.replace("_", "/"): value for tag, value in more.items()}
-        states.append(
-            {
-                "name": f"Device=0 Elements={size}",
-                "device": 0,
-                "axis_values": [{"name": "Elements", "type": "int64", "value": size}],
-                "summaries": [
-                    {
-                        "tag": tag,
-                        "name": tag,
-                        "data": [
-                            {"name": "unit", "type": "string", "value": "x"},
-                            {"name": "value", "type": "float64", "value": value},
-                        ],
-                    }
-                    for tag, value in tags.items()
-                ],
-                "is_skipped": False,
-            }
-        )
-    return {
-        "meta": {"argv": ["bench"], "version": {"json": {"major": 1, "minor": 0, "patch": 0}}},
-        "devices": [{"id": 0, "name": "NVIDIA H200", "sm_version": 900}],
-        "benchmarks": [{"name": "copy", "index": 0, "devices": [0], "axes": [], "states": states}],
-    }
+        state = copy.deepcopy(written)
+        (axis,) = state["axis_values"]
+        cold, batch = state["summaries"]
+        axis["value"] = size
+        for summary, seconds in ((cold, time), (batch, time / 2)):
+            summary["data"][0]["value"] = str(seconds)
+        for tag, value in more.items():
+            data = [{**cold["data"][0], "value": value}]
+            state["summaries"].append({**cold, "tag": tag.replace("_", "/"), "data": data})
+        sweep["states"].append(state)
+    return document
 
 
 def text(document: object) -> str:

@@ -1,7 +1,7 @@
 """Google Benchmark's and NVBench's JSON: names of their own, times, yardsticks, what is wrong."""
 
 import pytest
-from builders import google, nvbench, text
+from builders import NVBENCH, google, nvbench, text
 
 from tilegate_ci.core.files import GateError
 from tilegate_ci.project.reading import Declared, read_process, yardstick_of, yardsticks_in
@@ -54,28 +54,20 @@ def test_nvbench():
     assert seconds(batch) == {"copy/Elements=1024": 0.25}
 
 
-def test_nvbench_with_all_that_it_writes():
-    """Types among the axes, powers of two, limits, hints, hidden summaries, several of its GPUs."""
-    document = nvbench({"1048576": 0.5})
-    (sweep,) = document["benchmarks"]
-    document["devices"].append({"id": 1, "name": "NVIDIA L4", "ecc_state": True})
-    sweep["axes"] = [
-        {"name": "T", "type": "type", "flags": "", "values": [
-            {"input_string": "F32", "description": "float", "is_active": True}]},
-        {"name": "Elements", "type": "int64", "flags": "pow2", "values": [
-            {"input_string": "20", "description": "2^20 = 1048576", "value": 1048576}]},
-    ]  # fmt: skip
-    (found,) = sweep["states"]
-    found["axis_values"].insert(0, {"name": "T", "type": "string", "value": "F32"})
-    found |= {"type_config_index": 0, "min_samples": 10, "stopping_criterion": "stdev",
-              "skip_time": -1, "timeout": 15}  # fmt: skip
-    for summary in found["summaries"]:
-        summary |= {"hint": "duration", "hide": "Hidden by default.", "description": "A time"}
-    found["summaries"].append({"tag": "nv/cold/walltime", "name": "Walltime", "data": None})
-    process = read(document)
-    assert seconds(process) == {"copy/T=F32/Elements=1048576": 0.5}
+def test_a_file_that_nvbench_wrote():
+    process = read_process(NVBENCH.read_text(), str(NVBENCH), Declared())
+    chain = "fma chain/Elements=1048576/BlockSize={}/Depth={}"
+    assert seconds(process) == {
+        chain.format(128, "full"): 9.466196065687499e-05,
+        "copy/Elements=16777216": 7.266654573719599e-05,
+    }
+    skipped = "half the depth is measured in blocks of 128 alone"
+    assert process.skipped == {chain.format(512, "half"): skipped}
     assert process.device.name == "NVIDIA H200"
-    old = {"GPU Time": {"values": []}}  # until 2021 they had no tags
+
+
+def test_nvbench_of_before_2021_is_refused():
+    old = {"GPU Time": {"values": []}}  # summaries had no tags
     with pytest.raises(GateError, match="summaries: must be a list"):
         read(state(summaries=old))
 
