@@ -6,7 +6,17 @@ import pytest
 
 from tilegate_ci.core.process import Conditions
 from tilegate_ci.core.verdicts import Verdict
-from tilegate_ci.judge.paired import ALPHA, Estimate, estimate, holm, judge, looks
+from tilegate_ci.judge.paired import (
+    ALPHA,
+    WHOLE,
+    Estimate,
+    Share,
+    estimate,
+    holm,
+    judge,
+    looks,
+    undecided,
+)
 from tilegate_ci.judge.session import moved, void_reason
 
 NOISE = (0.001, -0.001, 0.0015, -0.0005, 0.0, -0.0015, 0.0005, 0.0)
@@ -72,15 +82,43 @@ def test_noise_makes_it_inconclusive_not_regressed():
     assert judge({"a": noisy}, {"a": 0.01}) == {"a": Verdict.INCONCLUSIVE}
 
 
-def test_both_looks_together_have_the_errors_of_one():
-    assert looks(5) == {5: 1.0}
-    assert looks(12) == {8: 0.1, 12: 0.9}
-    sure = estimate([0.02 + noise for noise in NOISE], 0.01, share=0.1)
+def test_all_looks_together_have_the_errors_of_one():
+    assert looks(5) == {5: WHOLE}
+    assert list(looks(12)) == [4, 8, 12]
+    assert sum(share.block for share in looks(12).values()) == pytest.approx(1)
+    assert sum(share.let_pass for share in looks(12).values()) == pytest.approx(1)
+    few = Share(0.1, 0.1)
+    sure = estimate([0.02 + noise for noise in NOISE], 0.01, few)
     assert sure.upper > around(0.02).upper
     barely = estimate([3 * noise + 0.0145 for noise in NOISE], 0.01)
     assert ALPHA / 10 < barely.p < ALPHA
     assert judge({"a": barely}, {"a": 0.01}) == {"a": Verdict.REGRESSED}
-    assert judge({"a": barely}, {"a": 0.01}, share=0.1) == {"a": Verdict.INCONCLUSIVE}
+    assert judge({"a": barely}, {"a": 0.01}, few) == {"a": Verdict.INCONCLUSIVE}
+
+
+def test_the_first_look_lets_pass_but_blocks_nothing():
+    share = looks(12)[4]
+    for slowdown, verdict in ((0.0, Verdict.PASS), (0.3, Verdict.INCONCLUSIVE)):
+        found = estimate([slowdown] * 4, 0.01, share)
+        assert judge({"a": found}, {"a": 0.01}, share) == {"a": verdict}
+
+
+@pytest.mark.parametrize(
+    ("slower", "more"),
+    [
+        ([0.004], False),
+        ([0.006], True),
+        ([0.03], True),
+        ([0.006, 0.009], False),
+        ([0.012, 0.03], False),
+        ([-0.012, -0.03], False),
+        ([0.009, 0.011], True),
+        ([-0.012, 0.03], True),
+        ([0.009, 0.011, 0.05], False),
+    ],
+)
+def test_the_screen_measures_until_its_median_is_known_to_be_in_or_out(slower, more):
+    assert undecided(slower, 0.01) == more
 
 
 def test_each_benchmark_has_its_own_margin():

@@ -57,7 +57,7 @@ def _look(
     names: Sequence[str],
     same: Container[str],
     known: Mapping[str, float],
-    share: float,
+    share: paired.Share,
     screened_on: Device | None,
 ) -> Confirmed:
     """What the pairs say, at a look that has this share of the errors allowed."""

@@ -11,16 +11,27 @@ from typing import Any
 
 from tilegate_ci.core.verdicts import Verdict
 
-# Processes of the head alone, then pairs, of a gate run. The first process settles most benchmarks.
+# Processes of the head alone, then pairs, of a gate run: at most.
 SCREEN, PAIRS = 3, 12
 MIN_PAIRS = 4  # below that, a t quantile for many benchmarks says nothing
-# The evidence is looked at once before all pairs are there. Fewer would do for noise, but where a
-# benchmark has two speeds, drawn anew by each process, 6 pairs that all fell the same way have been
-# seen in simulation.
+# The evidence is looked at before all pairs are there. So many are the fewest that may block: fewer
+# would do for noise, but where a benchmark has two speeds, drawn anew by each process, 6 pairs that
+# all fell the same way have been seen in simulation.
 EARLY = 8
-EARLY_SHARE = 0.1  # of the errors allowed; a real change is far beyond them by then
 ALPHA = 0.01  # of one false block among all the flagged at any look, by Holm
 UPPER = 0.95  # one-sided confidence, over all looks, of the bound that makes a pass
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a look may use of the errors allowed: of those that block (ALPHA), and of those that let
+    pass (1 - UPPER)."""
+
+    block: float
+    let_pass: float
+
+
+WHOLE = Share(1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -42,15 +53,29 @@ def settled(slower: Any, delta: Any) -> Any:
     return abs(slower) <= delta / 2
 
 
-def looks(wanted: int) -> dict[int, float]:
+def agree(one: Any, other: Any, delta: Any) -> Any:
+    """Whether two processes of the screen are enough: both within the margin, or both beyond it on
+    the same side, and so is the median, whatever a third one says. Numbers, or arrays of them."""
+    return ((one > delta) == (other > delta)) & ((one < -delta) == (other < -delta))
+
+
+def undecided(slower: Sequence[float], delta: float) -> bool:
+    """Whether one more process can change what these, the first ones, say of a benchmark."""
+    if len(slower) == 1:
+        return not settled(slower[0], delta)
+    return len(slower) < SCREEN and not agree(slower[0], slower[1], delta)
+
+
+def looks(wanted: int) -> dict[int, Share]:
     """At how many pairs the measurement may end, of `wanted` at most, each with its share of the
-    errors allowed: together they make no more than a single look would."""
+    errors allowed: together they make no more than a single look would. The first blocks nothing.
+    """
     if wanted <= EARLY:
-        return {wanted: 1.0}
-    return {EARLY: EARLY_SHARE, wanted: 1 - EARLY_SHARE}
+        return {wanted: WHOLE}
+    return {MIN_PAIRS: Share(0.0, 0.1), EARLY: Share(0.1, 0.1), wanted: Share(0.9, 0.8)}
 
 
-def estimate(slowdowns: Sequence[float], delta: float, share: float = 1.0) -> Estimate:
+def estimate(slowdowns: Sequence[float], delta: float, share: Share = WHOLE) -> Estimate:
     """`share` is this look's part of the errors allowed."""
     count = len(slowdowns)
     if count < 2:
@@ -59,7 +84,7 @@ def estimate(slowdowns: Sequence[float], delta: float, share: float = 1.0) -> Es
 
     mean = statistics.fmean(slowdowns)
     error = statistics.stdev(slowdowns, mean) / math.sqrt(count)
-    reach = float(special.stdtrit(count - 1, 1 - share * (1 - UPPER))) * error
+    reach = float(special.stdtrit(count - 1, 1 - share.let_pass * (1 - UPPER))) * error
 
     def p_value(slower: float) -> float:
         if error > 0:
@@ -74,18 +99,18 @@ def holm(p_values: Sequence[float], alpha: float = ALPHA) -> list[bool]:
     rejected = [False] * len(p_values)
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     for rank, index in enumerate(order):
-        if p_values[index] > alpha / (len(p_values) - rank):
+        if p_values[index] >= alpha / (len(p_values) - rank):
             break
         rejected[index] = True
     return rejected
 
 
 def judge(
-    estimates: Mapping[str, Estimate], deltas: Mapping[str, float], share: float = 1.0
+    estimates: Mapping[str, Estimate], deltas: Mapping[str, float], share: Share = WHOLE
 ) -> dict[str, Verdict]:
     """Regressed or improved: slower or faster by more than delta, beyond doubt. Pass: the upper
     bound is below delta."""
-    alpha = share * ALPHA
+    alpha = share.block * ALPHA
     names = list(estimates)
     slower = holm([estimates[name].p for name in names], alpha)
     faster = holm([estimates[name].p_faster for name in names], alpha)

@@ -71,24 +71,26 @@ class GateRun:
 
     def _screened(self) -> Comparison:
         job = self.job
-        first = screen(self.screen, job.head.binary, self.suites.head, 1)
-        if not first:
+        first = screen(self.screen, job.head.binary, self.suites.head, "screen")
+        if first is None:
             return self._throttled_screen(0, 1)
-        stored = self._baseline(first[0].device)
+        stored = self._baseline(first.device)
         if stored is None:
-            message(f"base has no baseline for {first[0].device.name}: everything is confirmed")
+            message(f"base has no baseline for {first.device.name}: everything is confirmed")
             return self._unscreened()
-        candidate = self._saved(first, job.head, "candidate")
+        screened, candidate = [first], self._saved([first], job.head, "candidate")
         screening = compare(stored, candidate)
-        names = unsettled(screening, self.suites.canaries)
-        if names and not screening.differences:
-            message(f"{len(names)} of {len(self.suites.head)} are not settled by one process")
-            again = screen(self.screen, job.head.binary, names, SCREEN - 1, "again")
-            if len(again) < SCREEN - 1:
-                return self._throttled_screen(1 + len(again), SCREEN)
-            readings = {name: first[0].readings[name] for name in names}
-            part = first[0].model_copy(update={"readings": readings})
-            candidate = with_more(candidate, self._saved([part, *again], job.head, "again"))
+        while not screening.differences:
+            names = unsettled(screening, candidate, self.suites.canaries)
+            if not names:
+                break
+            done = "one process" if len(screened) == 1 else "two processes"
+            message(f"{len(names)} of {len(self.suites.head)} are not settled by {done}")
+            again = screen(self.screen, job.head.binary, names, f"again-{len(screened)}")
+            if again is None:
+                return self._throttled_screen(len(screened), SCREEN)
+            screened.append(again)
+            candidate = with_more(candidate, self._saved(_only(names, screened), job.head, "again"))
             screening = compare(stored, candidate)
         if any(row.verdict is Verdict.NEW for row in screening.rows):
             self.suites.look_at_base(stored)  # to which it may be new as well
@@ -230,6 +232,14 @@ class GateRun:
             for row in shown.rows
         )
         return replace(shown, rows=rows, differences=reasons)
+
+
+def _only(names: Sequence[str], measured: Sequence[Process]) -> list[Process]:
+    """The processes, as if they had run these benchmarks alone."""
+    return [
+        process.model_copy(update={"readings": {name: process.readings[name] for name in names}})
+        for process in measured
+    ]
 
 
 def _incomparable(screening: Comparison, reasons: Sequence[str]) -> Comparison:

@@ -60,7 +60,7 @@ class Job:
         else:
             lines += ["some benchmarks of each rung that the build will list"]
         lines += [
-            f"screen: a process of head, and {SCREEN - 1} more of what it leaves open"
+            f"screen: a process of head, and up to {SCREEN - 1} more of what it leaves open"
         ] * bool(screened)
         what = "confirm what it flags: " if screened else ""
         lines += [f"{what}up to {pairs} pairs of processes, base and head in turn"]
@@ -79,7 +79,7 @@ def prepare(base: str, head: str, work: Path, out: Path | None, options: Options
     for side in (base_side, head_side):  # a malformed one is found before anything is built
         read_suite([], side.suite)
     protocol: dict[str, object] = {
-        "schema": 4,
+        "schema": 5,
         "base": base_side.digest,
         "head": head_side.digest,
         "baselines": digest_of_baselines(base_side.source),

@@ -1,16 +1,15 @@
-"""The screen of a gate run: the whole suite once, and what that leaves open twice more."""
+"""The screen of a gate run: the whole suite once, and what that leaves open up to twice more."""
 
-import math
 from collections.abc import Container, Sequence
 from pathlib import Path
 
 from tilegate_ci.core.files import dumps, write_text
-from tilegate_ci.core.model import Role, RunFile, load
+from tilegate_ci.core.model import Role, RunFile, load, log_slowdown
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.progress import message
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import Comparison
-from tilegate_ci.judge.paired import settled
+from tilegate_ci.judge.paired import undecided
 from tilegate_ci.judge.session import is_canary, void_reason
 from tilegate_ci.measure.launcher import PLACES
 from tilegate_ci.measure.pairs import SPARES, Bench
@@ -23,31 +22,25 @@ def places_of(baselines: Path) -> int:
     return PLACES if any(row.placement_pct is not None for row in rows) else 1
 
 
-def screen(
-    bench: Bench, head: Path, names: Sequence[str], wanted: int, step: str = "screen"
-) -> list[Process]:
-    """Processes of the head alone, those that heat or a power brake voids replaced."""
-    sound: list[Process] = []
-    for number in range(1, wanted + SPARES + 1):
-        process = bench.process(f"{step}-{number}", head, names, max(0, wanted - number))
+def screen(bench: Bench, head: Path, names: Sequence[str], step: str) -> Process | None:
+    """A process of the head alone, one that heat or a power brake voids replaced a few times."""
+    for number in range(1, SPARES + 2):
+        process = bench.process(f"{step}-{number}", head, names, 0)
         reason = void_reason(process.conditions)
-        if reason:
-            message(f"{step}-{number} is void: {reason}")
-        else:
-            sound.append(process)
-        if len(sound) == wanted:
-            break
-    return sound
+        if not reason:
+            return process
+        message(f"{step}-{number} is void: {reason}")
+    return None
 
 
-def unsettled(screening: Comparison, canaries: Sequence[str]) -> list[str]:
-    """What one process leaves open, with the canaries; [] where it leaves nothing."""
-    names = [
-        row.name
-        for row in screening.rows
-        if row.slowdown is not None and row.delta is not None
-        and not settled(math.log1p(row.slowdown), row.delta)
-    ]  # fmt: skip
+def unsettled(screening: Comparison, candidate: RunFile, canaries: Sequence[str]) -> list[str]:
+    """What the candidate's processes leave open, with the canaries; [] where they leave nothing."""
+    names = []
+    for row in screening.rows:
+        if row.metric is not None and row.baseline is not None and row.delta is not None:
+            values = candidate.benchmarks[row.name].per_process[row.metric]
+            if undecided([log_slowdown(row.baseline, value) for value in values], row.delta):
+                names.append(row.name)
     return sorted({*names, *canaries}) if names else []
 
 

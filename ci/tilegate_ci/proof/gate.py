@@ -49,8 +49,9 @@ def gate_run(
     Both are asked for their first so many; where there is nothing to screen everything is
     confirmed."""
     screened = screen(1)
-    if screened and unsettled(stored, screened[0]):
-        screened = screen(SCREEN)
+    for count in range(2, SCREEN + 1):
+        if screened and _unsettled(stored, screened):
+            screened = screen(count)
     names = [n for n in (screened or [pairs(1)[0][1]])[0].readings if n in stored.log_ratio]
     slower = {name: _slower(stored, screened, name) for name in names if screened}
     verdicts = dict.fromkeys((n for n in names if not is_canary(n)), Verdict.PASS)
@@ -82,19 +83,21 @@ def gate_run(
     return Outcome({**verdicts, **judged}, bool(off), stored.delta)
 
 
-def unsettled(stored: Baseline, process: Process) -> set[str]:
-    """What this first process leaves open; the screen measures that again."""
-    names = [name for name in process.readings if name in stored.log_ratio]
-    slower = {name: _slower(stored, [process], name) for name in names}
-    return {name for name in names if not paired.settled(slower[name], stored.delta[name])}
+def _unsettled(stored: Baseline, screened: Sequence[Process]) -> bool:
+    """Whether these processes leave something open, which the screen measures again."""
+    names = [name for name in screened[0].readings if name in stored.log_ratio]
+    slower = {name: _each_slower(stored, screened, name) for name in names}
+    return any(paired.undecided(slower[name], stored.delta[name]) for name in names)
 
 
 def _slower(stored: Baseline, screened: Sequence[Process], name: str) -> float:
+    return statistics.median(_each_slower(stored, screened, name))
+
+
+def _each_slower(stored: Baseline, screened: Sequence[Process], name: str) -> list[float]:
     """By the first process alone where that settles it."""
-    first = stored.log_ratio[name] - screened[0].readings[name].log_ratio
-    if paired.settled(first, stored.delta[name]):
-        return first
-    return stored.log_ratio[name] - statistics.median(p.readings[name].log_ratio for p in screened)
+    slower = [stored.log_ratio[name] - p.readings[name].log_ratio for p in screened]
+    return slower[:1] if paired.settled(slower[0], stored.delta[name]) else slower
 
 
 def first_of(found: Sequence[T]) -> Callable[[int], Sequence[T]]:

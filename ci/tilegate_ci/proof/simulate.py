@@ -164,7 +164,7 @@ def simulate(
         anywhere,
         float(clean.undecided.mean()),
         used,
-        float(np.mean(1 + (SCREEN - 1) * clean.open)),
+        float(np.mean(clean.screened)),
     )
 
 
@@ -186,12 +186,12 @@ def _slower(draw: np.random.Generator, scenario: Scenario, shape: tuple[int, ...
 @dataclass(frozen=True)
 class Judged:
     """Which benchmarks of which runs are blocked, which stay undecided, how many pairs each run
-    took, and the share of benchmarks that one process of the screen left open."""
+    took, and how many processes the screen took of each benchmark."""
 
     blocked: Any
     undecided: Any
     pairs: Any
-    open: Any
+    screened: Any
 
 
 def _margins(stored: Array) -> tuple[Array, Any]:
@@ -221,7 +221,7 @@ def _judge(screens: Array, pairs: Array, delta: Array, wanders: Any) -> Judged:
     blocked, undecided = np.zeros_like(flagged), np.zeros_like(flagged)
     used = np.zeros(len(screens))
     for count, share in paired.looks(paired.PAIRS).items():
-        alpha, confidence = share * paired.ALPHA, 1 - share * (1 - paired.UPPER)
+        alpha, confidence = share.block * paired.ALPHA, 1 - share.let_pass * (1 - paired.UPPER)
         open_runs = np.flatnonzero(flagged.any(axis=1) & (used == 0))
         measured, margin = pairs[open_runs, :count], delta[open_runs]
         mean = measured.mean(axis=1)
@@ -236,4 +236,5 @@ def _judge(screens: Array, pairs: Array, delta: Array, wanders: Any) -> Judged:
             decided = hit | paired.holm(faster[row, names].tolist(), alpha) | passed[row, names]
             if count == paired.PAIRS or decided.all():
                 blocked[run, names], undecided[run, names], used[run] = hit, ~decided, count
-    return Judged(blocked, undecided, used, (~settled).mean(axis=1))
+    third = ~settled & ~paired.agree(screens[:, 0], screens[:, 1], delta)
+    return Judged(blocked, undecided, used, 1 + ~settled + third)
