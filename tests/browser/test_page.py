@@ -19,6 +19,14 @@ PROGRAM = chromium.find()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"none of {chromium.PROGRAMS} in PATH")
 CHARTS = ("forest", "ladder", "sizes", "shares", "roofline", "history")
 MARKS = "[data-chart='0-{}'] .mark-symbol.role-mark path"
+# Between two places where a line may end: parts of names that go over the end of one nevertheless.
+BROKEN = """
+[...document.querySelectorAll('.verdicts .name')].flatMap((name) => [...name.childNodes])
+  .filter((part) => {
+    const range = document.createRange();
+    range.selectNodeContents(part);
+    return range.getClientRects().length > 1;
+  }).map((part) => part.textContent)"""
 ROW = f".verdicts tbody[data-name='{report_builder.SLOW}']"
 
 
@@ -340,6 +348,7 @@ def test_a_phone_shows_verdict_name_and_slow_down_at_once(phone):
     for width in (320, 390):
         phone.resize(width, 800)
         assert all(0 < right <= width - 12 for right in phone.run(inside))
+        assert phone.run(BROKEN) == []
     assert report_builder.SLOW in text(phone, ".headline")
     assert phone.run("document.querySelector('.headline').getBoundingClientRect().bottom") < 800
     phone.click(f"{ROW} .name")

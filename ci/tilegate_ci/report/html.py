@@ -1,6 +1,7 @@
 """The report as one HTML page that needs no network: page/ holds its parts."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -72,12 +73,17 @@ def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) ->
         ratio_note=RATIO_NOTE,
         numeric={*render.NUMERIC, "GFLOPS", "of cuBLAS", "time", "of the yardstick"},
         at_once={"verdict", "benchmark", "slow-down", "GFLOPS", "time"},  # on a phone
-        slash=Markup("/<wbr>"),
+        foldable=_foldable,
         specs=Markup(text.replace("<", "\\u003c")),  # no name or note can end its element
         vega=_vega(),
         script=Markup(templates.part("page.js")),
         style=Markup(templates.part("page.css") + palette.dark_style()),
     )
+
+
+def _foldable(name: str) -> Markup:
+    """With places where a line may end: after a slash, and after an x between numbers."""
+    return Markup("<wbr>").join(re.split(r"(?<=/)|(?<=\dx)(?=\d)", name))
 
 
 @cache  # it takes longer than the rest of a page
