@@ -109,7 +109,8 @@ __global__ void warp_exchange(float* all) {
   memory[threadIdx.x] = smem.words[threadIdx.x ^ 1];
 }
 
-// A warp barrier orders the lanes that its mask names, and no others.
+// A warp barrier orders the lanes that its mask names, and no others: lane 3, which has met the
+// lower half, reads what a lane of the upper half wrote.
 template <bool kFaulty>
 __global__ void partial_warp_barrier(float* all) {
   float* const memory = part_of_block(all);
@@ -117,7 +118,7 @@ __global__ void partial_warp_barrier(float* all) {
   const unsigned lane = threadIdx.x % 32;
   smem.words[threadIdx.x] = 1.0F;
   __syncwarp(lane < 16 ? 0x0000ffffU : 0xffff0000U);
-  memory[threadIdx.x] = smem.words[threadIdx.x ^ (kFaulty ? 16 : 1)];
+  memory[threadIdx.x] = smem.words[threadIdx.x ^ (kFaulty && lane == 3 ? 16 : 1)];
 }
 
 // A shuffle exchanges registers; it orders no memory.

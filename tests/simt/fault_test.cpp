@@ -63,6 +63,16 @@ TEST(Fault, ThreadsAtDifferentBarriers) {
                         "fault_test.cpp:" + std::to_string(kLineOfFirstBranch + 2)});
 }
 
+// On one line of two files.
+__global__ void barriers_of_two_files() {
+  __syncthreads(simt::Site::current(threadIdx.x < 16 ? "first.cuh" : "second.cuh", 7));
+}
+
+TEST(Fault, ThreadsAtBarriersOfDifferentFiles) {
+  expect_fault(device::launch(config_of("barriers_of_two_files"), nullptr, barriers_of_two_files),
+               {"thread (16,0,0)", "divergent barrier", "first.cuh:7", "second.cuh:7"});
+}
+
 __global__ void lonely_warp_barrier() {
   if (threadIdx.x != 9) __syncwarp();
 }
@@ -77,6 +87,30 @@ __global__ void barrier_for_others() { __syncwarp(0x0000FFFFU); }
 TEST(Fault, WarpBarrierWithoutTheCaller) {
   expect_fault(device::launch(config_of("barrier_for_others"), nullptr, barrier_for_others),
                {"barrier_for_others", "thread (16,0,0)", "leaves out the calling lane"});
+}
+
+// Lane 0 waits for lane 1, which waits for lanes 0 and 2.
+__global__ void different_masks() {
+  if (threadIdx.x < 3) __syncwarp(threadIdx.x == 0 ? 0b011U : 0b111U);
+}
+
+TEST(Fault, WarpBarriersOfDifferentMasks) {
+  expect_fault(device::launch(config_of("different_masks"), nullptr, different_masks),
+               {"divergent warp barrier: this thread waits at", "thread (1,0,0) waits at",
+                "for other lanes"});
+}
+
+__global__ void barrier_or_shuffle() {
+  if (threadIdx.x < 16) {
+    __syncwarp();
+  } else {
+    static_cast<void>(__shfl_sync(~0U, 1.0F, 0));
+  }
+}
+
+TEST(Fault, WarpBarrierWhileOtherLanesShuffle) {
+  expect_fault(device::launch(config_of("barrier_or_shuffle"), nullptr, barrier_or_shuffle),
+               {"divergent warp barrier: this thread waits at", "thread (16,0,0) waits at"});
 }
 
 __global__ void load_at(const float* p) { static_cast<void>(device::load_vector<float4>(p)); }
@@ -136,13 +170,13 @@ TEST(Fault, ExceptionUnwindsEveryThread) {
 }
 
 struct TooLarge {
-  float values[1000];
+  float values[65];
 };
 __global__ void take_too_much() { device::shared_storage<TooLarge>().values[0] = 1.0F; }
 
 TEST(Launch, SharedStorageLargerThanLaunchedWith) {
   expect_fault(device::launch(config_of("take_too_much"), nullptr, take_too_much),
-               {"take_too_much", "needs 4000 bytes of shared memory, launched with 256"});
+               {"take_too_much", "needs 260 bytes of shared memory, launched with 256"});
 }
 
 __global__ void nothing() {}

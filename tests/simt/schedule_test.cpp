@@ -20,13 +20,15 @@ struct SharedStorage {
   alignas(16) float values[kThreads];
 };
 
-std::vector<float> run(void (*kernel)(const float*, float*), Schedule schedule, int blocks = 1) {
+std::vector<float> run(void (*kernel)(const float*, float*), Schedule schedule, int blocks = 1,
+                       unsigned cluster = 1) {
   const DeviceArray<float> in = iota(kThreads);
   const DeviceArray<float> out(static_cast<std::size_t>(blocks) * kThreads);
   const device::LaunchConfig config{.kernel = "schedule",
                                     .blocks = blocks,
                                     .threads_x = kThreads,
-                                    .shared_bytes = sizeof(SharedStorage)};
+                                    .shared_bytes = sizeof(SharedStorage),
+                                    .cluster = cluster};
   simt::executor::set_schedule(schedule);
   EXPECT_TRUE(is_ok(device::launch(config, nullptr, kernel, in.data(), out.data())));
   simt::executor::set_schedule(Schedule::forward());
@@ -134,6 +136,9 @@ TEST(SharedMemory, IsNanBeforeEveryBlock) {
   for (const float value : run(read_then_write, Schedule::forward(), 3)) {
     EXPECT_TRUE(std::isnan(value));
   }
+  for (const float value : run(read_then_write, Schedule::forward(), 4, /*cluster=*/2)) {
+    EXPECT_TRUE(std::isnan(value));
+  }
 }
 
 // What this function finds on the stack, and leaves there for the next thread.
@@ -170,6 +175,22 @@ TEST(SharedMemory, HasNoAsyncCopyBeforeItsWait) {
   }
 }
 
+// The first block leaves a copy behind; the second waits for all of its own, of which there are
+// none.
+__global__ void leave_copy_behind(const float* in, float* out) {
+  auto& shared = device::shared_storage<SharedStorage>();
+  if (blockIdx.x == 0) device::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
+  device::copy_async_commit();
+  if (blockIdx.x == 1) device::copy_async_wait<0>();
+  out[blockIdx.x * kThreads + threadIdx.x] = shared.values[threadIdx.x];
+}
+
+TEST(SharedMemory, HasNoCopyOfTheBlockBefore) {
+  for (const float value : run(leave_copy_behind, Schedule::forward(), 2)) {
+    EXPECT_TRUE(std::isnan(value));
+  }
+}
+
 // The second group is still pending when its data are read.
 __global__ void wait_for_too_few(const float* in, float* out) {
   auto& shared = device::shared_storage<SharedStorage>();
@@ -201,6 +222,21 @@ __global__ void copy_without_commit(const float* in, float* out) {
 TEST(SharedMemory, HasNoCopyOfAnOpenGroup) {
   for (const float value : run(copy_without_commit, Schedule::forward())) {
     EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+// The upper half offered values before; in the second shuffle it takes no part.
+__global__ void shuffle_from_outside(const float* in, float* out) {
+  const auto lane = static_cast<int>(threadIdx.x % 32);
+  float value = __shfl_sync(~0U, in[threadIdx.x], lane);
+  if (lane < 16) value = __shfl_sync(0x0000FFFFU, value, lane + 16);
+  out[threadIdx.x] = value;
+}
+
+TEST(Schedule, AShuffleFromOutsideItsMaskGetsNothing) {
+  const std::vector<float> found = run(shuffle_from_outside, Schedule::reverse());
+  for (int i = 0; i < kThreads; ++i) {
+    EXPECT_EQ(std::isnan(found[static_cast<std::size_t>(i)]), i % 32 < 16) << i;
   }
 }
 

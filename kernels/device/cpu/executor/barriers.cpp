@@ -48,21 +48,19 @@ void Executor::report_stuck_threads() {
   Thread& waiting = **std::find_if(threads_.begin(), threads_.end(), waits);
   const auto threads = threads_of(rank_of(waiting));
   const bool block_wide = waiting.state == State::kAtBlockBarrier;
-  const auto absent = std::find_if(threads.begin(), threads.end(), [&](const auto& thread) {
-    if (!block_wide && (thread->number / kWarpSize != waiting.number / kWarpSize ||
-                        (waiting.warp_mask >> thread->number % kWarpSize & 1) == 0)) {
-      return false;
-    }
-    return thread->state != waiting.state;
-  });
-  std::string missing = "its mask names lanes that do not exist";
-  if (absent != threads.end()) {
-    missing = "thread " + to_string((*absent)->index) +
-              ((*absent)->state == State::kDone ? " left the kernel without reaching it"
-                                                : " waits at " + to_string((*absent)->site));
-  }
+  const auto is_absent = [&](const auto& thread) {
+    if (block_wide) return thread->state != waiting.state;
+    const bool is_named = thread->number / kWarpSize == waiting.number / kWarpSize &&
+                          (waiting.warp_mask >> thread->number % kWarpSize & 1) != 0;
+    return is_named && (thread->state != waiting.state || thread->warp_mask != waiting.warp_mask);
+  };
+  const Thread& absent = **std::find_if(threads.begin(), threads.end(), is_absent);
+  std::string where = " left the kernel without reaching it";
+  if (absent.state != State::kDone) where = " waits at " + to_string(absent.site);
+  if (absent.state == waiting.state) where += " for other lanes";
   report(waiting.number, std::string(block_wide ? "divergent barrier" : "divergent warp barrier") +
-                             ": this thread waits at " + to_string(waiting.site) + ", " + missing);
+                             ": this thread waits at " + to_string(waiting.site) + ", thread " +
+                             to_string(absent.index) + where);
 }
 
 void Executor::block_barrier(const Site& site) {
