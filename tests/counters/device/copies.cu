@@ -28,8 +28,8 @@ struct Pattern {
   unsigned offset[32];
   unsigned source[32];
   // A parameter of the kernel, so that nvcc copies where a predicate does not hold (`!P0`). Nsight
-  // Compute 2025.3.1 counts wrong where P0 itself says so: for copies of 16 bytes the wavefronts of
-  // zeros alone.
+  // Compute 2025.3.1 then counts zeros as copies from the address that the lane names; where P0
+  // itself says so, it counts for copies of 16 bytes the wavefronts of zeros alone.
   unsigned end = kGlobalBytes;
 };
 

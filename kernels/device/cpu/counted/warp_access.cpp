@@ -72,43 +72,63 @@ unsigned copy_passes(const WarpAccess& access, std::uint32_t lanes) {
   return most;
 }
 
-// Copies of 16 bytes pass by the L1 cache. Between a line of global memory and one of shared memory
-// a pass brings each sector at either end from or to one sector at the other. Zeros are stored by
-// themselves, beside copies that some lane of the warp makes.
-unsigned bypass_passes(const WarpAccess& access, std::uint32_t lanes) {
-  struct Way {
+// Copies of 16 bytes pass by the L1 cache. What lanes bring from one sector to another, its halves
+// in place or swapped, is a move. A pass makes moves between one line of global memory and one of
+// shared memory that are alike: in their halves, and in whether they go between an even and an odd
+// sector. It takes a sector at either end once.
+unsigned bypass_passes(const WarpAccess& access) {
+  constexpr std::uint64_t kSectors = kLineBytes / kSectorBytes;
+  struct Move {
     std::uint64_t from, to;  // sectors
-    bool joins_lines_of(const Way& other) const {
-      constexpr std::uint64_t kSectors = kLineBytes / kSectorBytes;
-      return from / kSectors == other.from / kSectors && to / kSectors == other.to / kSectors;
+    bool swaps;              // halves
+    unsigned halves = 0;     // bits
+    bool is_alike(const Move& other) const {
+      return from / kSectors == other.from / kSectors && to / kSectors == other.to / kSectors &&
+             ((from ^ to) & 1) == ((other.from ^ other.to) & 1) && swaps == other.swaps &&
+             halves == other.halves;
     }
-    bool operator==(const Way&) const = default;
   };
-  std::vector<Way> ways;
-  std::uint32_t zeros = 0;
-  for (; lanes != 0; lanes &= lanes - 1) {
+  std::vector<Move> moves;
+  for (std::uint32_t lanes = access.mask; lanes != 0; lanes &= lanes - 1) {
     const int lane = std::countr_zero(lanes);
-    if (access.other_end[lane] == kNoOtherEnd) {
-      zeros |= 1U << lane;
-      continue;
+    const std::uint64_t from = access.other_end[lane], to = access.address[lane];
+    if (from == kNoOtherEnd) continue;
+    const bool swaps = ((from ^ to) & kBypassBytes) != 0;
+    const auto same = [&](const Move& move) {
+      return move.from == from / kSectorBytes && move.to == to / kSectorBytes &&
+             move.swaps == swaps;
+    };
+    auto move = std::ranges::find_if(moves, same);
+    if (move == moves.end()) {
+      move = moves.insert(move, Move{from / kSectorBytes, to / kSectorBytes, swaps});
     }
-    const Way way{access.other_end[lane] / kSectorBytes, access.address[lane] / kSectorBytes};
-    if (std::ranges::find(ways, way) == ways.end()) ways.push_back(way);
+    move->halves |= 1U << (from / kBypassBytes & 1);
   }
-  unsigned copies = 0;
-  for (auto first = ways.begin(); first != ways.end();) {
+  unsigned passes = 0;
+  for (auto first = moves.begin(); first != moves.end();) {
     const auto end = std::partition(
-        first, ways.end(), [lines = *first](const Way& way) { return way.joins_lines_of(lines); });
+        first, moves.end(), [model = *first](const Move& move) { return move.is_alike(model); });
     std::ptrdiff_t most = 0;
-    for (auto way = first; way != end; ++way) {
-      most = std::max({most, std::count_if(first, end, [&](auto& w) { return w.to == way->to; }),
-                       std::count_if(first, end, [&](auto& w) { return w.from == way->from; })});
+    for (auto move = first; move != end; ++move) {
+      most = std::max({most, std::count_if(first, end, [&](auto& m) { return m.to == move->to; }),
+                       std::count_if(first, end, [&](auto& m) { return m.from == move->from; })});
     }
-    copies += static_cast<unsigned>(most);
+    passes += static_cast<unsigned>(most);
     first = end;
   }
-  if (zeros == 0) return copies;
-  return passes(access, zeros) + std::max(copies, access.copies_something() ? 1U : 0U);
+  return passes;
+}
+
+// Zeros are stored by themselves, eight lanes at a time, beside a pass for what some lane of the
+// warp copies.
+unsigned zero_passes(const WarpAccess& access, std::uint32_t lanes) {
+  std::uint32_t zeros = 0;
+  for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    if (access.other_end[lane] == kNoOtherEnd) zeros |= 1U << lane;
+  }
+  if (zeros == 0) return 0;
+  return passes(access, zeros) + (zeros == lanes && access.copies_something() ? 1 : 0);
 }
 
 // Does every lane that takes part share its address with lane ^ distance, if that does too?
@@ -166,8 +186,14 @@ Cost wavefronts(const WarpAccess& access, bool store) {
 }
 
 Cost copy_wavefronts(const WarpAccess& access) {
-  return sum_of_phases(access, phase_lanes(access, true),
-                       access.bytes == kBypassBytes ? bypass_passes : copy_passes);
+  const unsigned lanes = phase_lanes(access, true);
+  if (access.bytes != kBypassBytes) return sum_of_phases(access, lanes, copy_passes);
+  DistinctKeys targets;
+  for (std::uint32_t rest = access.mask; rest != 0; rest &= rest - 1) {
+    targets.add(access.address[std::countr_zero(rest)]);
+  }
+  return {bypass_passes(access) + sum_of_phases(access, lanes, zero_passes).units,
+          (targets.size() + lanes - 1) / lanes};
 }
 
 }  // namespace tilegate::simt::counted

@@ -41,10 +41,11 @@ struct Cost {
 // Different 32-byte sectors; of an asynchronous copy of 16 bytes as README.md says.
 Cost sectors(const WarpAccess& access);
 
-// Passes through the 32 banks; `ideal`: as many as there are phases. See README.md for the rule.
+// Passes through the 32 banks; `ideal`: as many as there are phases. See README.md for the rules.
 Cost wavefronts(const WarpAccess& access, bool store);
 
-// The same of an asynchronous copy, which has two ends.
+// The same of an asynchronous copy, which has two ends; of 16 bytes, `ideal` is a pass per 128
+// bytes.
 Cost copy_wavefronts(const WarpAccess& access);
 
 }  // namespace tilegate::simt::counted
