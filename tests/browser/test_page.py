@@ -349,6 +349,8 @@ def test_a_phone_shows_verdict_name_and_slow_down_at_once(phone):
         phone.resize(width, 800)
         assert all(0 < right <= width - 12 for right in phone.run(inside))
         assert phone.run(BROKEN) == []
+        table = "document.querySelector('.tall')"
+        assert phone.run(f"{table}.scrollWidth === {table}.clientWidth")
     assert report_builder.SLOW in text(phone, ".headline")
     assert phone.run("document.querySelector('.headline').getBoundingClientRect().bottom") < 800
     phone.click(f"{ROW} .name")

@@ -80,7 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
     # What has left the ladder is compared only where the whole ladder was asked for.
     gone = {*committed.rungs} - {stage.name for stage in every}
     names = {rung.name for rung in chosen} | (set() if arguments.rung else gone)
-    judgement = judge(committed, found, names, architectures, errors)
+    external = {stage.name for stage in chosen if stage.external}
+    judgement = judge(committed, found, names, architectures, errors, external)
     if arguments.markdown:
         write_text(Path(arguments.markdown), render.markdown(judgement))
     for warning in judgement.warnings:

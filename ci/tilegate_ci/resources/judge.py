@@ -35,11 +35,13 @@ class Spill:
 @dataclass(frozen=True)
 class Judgement:
     """`incomparable`, where not None, says why the tables were not compared; `changes` is then
-    empty. `new` rungs are not in the committed table yet, which fails nothing."""
+    empty. `new` rungs are not in the committed table yet, and those from `outside` the repository
+    never are, which fails nothing."""
 
     table: Table
     changes: list[Change]
     new: list[str]
+    outside: list[str]
     spills: list[Spill]
     incomparable: str | None
     warnings: list[str]
@@ -62,8 +64,10 @@ def judge(
     rungs: Collection[str],
     architectures: Collection[str],
     errors: list[str],
+    external: Collection[str] = (),
 ) -> Judgement:
-    """`rungs`: those that `found` should hold; what `committed` says of others is left alone."""
+    """`rungs`: those that `found` should hold; what `committed` says of others is left alone.
+    `external` ones are from outside the repository."""
     incomparable = None
     if committed.nvcc != found.nvcc:
         incomparable = (
@@ -90,7 +94,8 @@ def judge(
     return Judgement(
         table=found,
         changes=[] if incomparable else changes(committed, found, known, architectures),
-        new=[] if incomparable else new,
+        new=[] if incomparable else [name for name in new if name not in external],
+        outside=[name for name in new if name in external],
         spills=spills,
         incomparable=incomparable,
         warnings=[f"waiver {waiver.id}: nothing spills there; remove it" for waiver in idle],

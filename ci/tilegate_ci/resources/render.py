@@ -9,6 +9,7 @@ from tilegate_ci.resources.judge import MEANINGS, Judgement, Spill
 from tilegate_ci.resources.table import Change, KernelRow
 
 UPDATE = "ci/gate resources --update"
+OUTSIDE = "from outside the repository, whose table leaves it out; only its spills are judged"
 
 
 def console(judgement: Judgement) -> str:
@@ -23,6 +24,7 @@ def console(judgement: Judgement) -> str:
         for rung, kernel, column, old, new, architectures in _grouped(judgement.changes)
     ]
     lines += [f"new: {name}: not in the committed table yet; {UPDATE}" for name in judgement.new]
+    lines += [f"outside: {name}: {OUTSIDE}" for name in judgement.outside]
     if judgement.changes:
         lines.append(f"If that is intended: {UPDATE}, and commit the table")
     return "\n".join([*lines, summary(judgement)]) + "\n"
@@ -37,6 +39,7 @@ def markdown(judgement: Judgement) -> str:
     lines += [
         f"- new: {name}: not in the committed table yet; `{UPDATE}`" for name in judgement.new
     ]
+    lines += [f"- outside: {name}: {OUTSIDE}" for name in judgement.outside]
     lines += [f"- warning: {escaped(warning)}" for warning in judgement.warnings]
     if judgement.spills:
         header = ("verdict", "rung", "kernel", "architecture", "stores", "loads", "reason")
