@@ -15,6 +15,7 @@ from tilegate_ci.core import model
 from tilegate_ci.core.files import read_json
 from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import verdict_file
+from tilegate_ci.measure.builds import Side
 
 
 def test_an_unchanged_head_passes_the_screen_alone(with_baseline, gate_run):
@@ -264,6 +265,20 @@ def test_what_looks_faster_is_confirmed_before_it_is_called_so(with_baseline, ga
     assert done.out.splitlines()[-1].startswith("5 judged: 5 pass.")
     with_baseline.set("base", slow={"Warptile": 0})
     assert "2 improved" in gate_run("run", "--seed", 2).out
+
+
+def test_a_side_is_named_by_its_commit_where_that_is_all_of_it(tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+    sha = 40 * "a"
+
+    def again(given, commit):
+        return Side("head", str(given), commit, 40 * "d", tmp_path, tmp_path).again(here)
+
+    assert [again(given, sha) for given in ("HEAD~1", here)] == [sha] * 2
+    assert again(there, sha) == str(there)  # of another repository, perhaps
+    assert [again(here, commit) for commit in (f"{sha}-dirty", 40 * "d")] == [str(here)] * 2
 
 
 def test_a_red_row_has_the_command_that_measures_its_pairs_again(world, gate_run, capsys):

@@ -47,6 +47,12 @@ class Side:
     def suite(self) -> Path:
         return self.source / "bench" / "gate.csv"
 
+    def again(self, repository: Path) -> str:
+        """How a command names it again: on another machine, too, where it is a commit."""
+        elsewhere = Path(self.given).is_dir() and Path(self.given).resolve() != repository.resolve()
+        changed = self.commit == self.digest or self.commit.endswith("-dirty")
+        return self.given if elsewhere or changed else self.commit
+
     @property
     def title(self) -> str:
         return f"{self.role}: {self.given}, commit {self.commit[:12]}{self.commit[40:]}"

@@ -3,10 +3,17 @@
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from tilegate_ci.core.files import dumps, write_text
-from tilegate_ci.core.model import Device, Role, RunFile, Session, baseline_path, load
+from tilegate_ci.core.model import (
+    REPOSITORY,
+    Device,
+    Role,
+    RunFile,
+    Session,
+    baseline_path,
+    load,
+)
 from tilegate_ci.core.names import rerun_command, rung_of
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.progress import Steps, message
@@ -217,11 +224,9 @@ class GateRun:
         """The command that measures the pairs of a row again that pairs judged, if it is red."""
         if not row.pairs or row.verdict not in (Verdict.REGRESSED, Verdict.INCONCLUSIVE):
             return ""
-        sides = []
-        for side in (self.job.base, self.job.head):
-            is_folder = Path(side.given).is_dir() or side.commit == side.digest
-            sides += [f"--{side.role}", side.given if is_folder else side.commit]
-        return shlex.join(["ci/gate", "confirm", *sides, "--filter", f"^{row.name}$"])
+        base, head = (side.again(REPOSITORY) for side in (self.job.base, self.job.head))
+        words = ["ci/gate", "confirm", "--base", base, "--head", head, "--filter", f"^{row.name}$"]
+        return shlex.join(words)
 
     def _throttled(self, process: Process, *reasons: str) -> Comparison:
         """Where too little of what was measured counts: one process shows what was asked for."""

@@ -165,7 +165,8 @@ def _row(row: Row, job: ProjectJob, yardsticks: Sequence[str]) -> Row:
 def _rerun(name: str, job: ProjectJob) -> str:
     """The same run, of one benchmark."""
     options, declared = job.options, job.options.declared
-    words = ["gate", "run", "--base", job.base.given, "--head", job.head.given]
+    base, head = (side.again(job.repository) for side in (job.base, job.head))
+    words = ["gate", "run", "--base", base, "--head", head]
     words += ["--build", options.commands.build] if options.commands.build else []
     words += ["--run", options.commands.run, "--filter", f"^{re.escape(name)}$"]
     for option in ("time", "yardstick", "verified"):
