@@ -103,6 +103,16 @@ def test_the_first_look_lets_pass_but_blocks_nothing():
         assert judge({"a": found}, {"a": 0.01}, share) == {"a": verdict}
 
 
+def test_what_passed_at_an_earlier_look_is_of_the_same_family():
+    found = Estimate(0.02, 0.01, 0.03, 0.7 * ALPHA, 1.0, 8)
+    for before, verdict in (
+        ({}, Verdict.REGRESSED),
+        ({"b": Verdict.REGRESSED}, Verdict.REGRESSED),  # one hypothesis less
+        ({"b": Verdict.PASS}, Verdict.INCONCLUSIVE),
+    ):
+        assert judge({"a": found}, {"a": 0.01}, WHOLE, before) == {"a": verdict}
+
+
 @pytest.mark.parametrize(
     ("slower", "more"),
     [

@@ -64,6 +64,26 @@ def test_a_slow_head_is_blocked(with_baseline, gate_run):
     assert len(with_baseline.processes()) == 2 + 2 * 5
 
 
+def test_what_a_look_has_decided_is_not_measured_on(with_baseline, gate_run):
+    with_baseline.set("base", slow={"Naive": 3})
+    with_baseline.set("head", slow={"Naive": 3, "Warptile": 3})
+    done = gate_run("run", "--pairs", 12, "--json", "verdict.json")
+    assert done.code == 1, done
+    pairs = {
+        row.name.split("/")[0]: len(row.pairs) for row in verdict_file.load("verdict.json").rows
+    }
+    assert pairs == {"Naive": 4, "Warptile": 8, "Cublas": 8}
+    (first, last) = (
+        {
+            *read_json(next(with_baseline.folder.glob(f"work/run-*/process-pair-{n}-head.json")))[
+                "readings"
+            ]
+        }
+        for n in (4, 8)
+    )
+    assert first - last == {"Naive/32x32x32"}
+
+
 @pytest.mark.parametrize("places", [True, False])
 def test_the_screen_measures_as_its_baseline_was_measured(with_baseline, gate_run, places):
     """At several places in memory or at one; pairs have several."""

@@ -19,7 +19,7 @@ Pair = tuple[Process, Process]  # base, head
 @dataclass(frozen=True)
 class Confirmed:
     """`reasons` say why the session cannot be judged, if so; `keys` must not stay undecided.
-    `pairs` holds the log slow-down of each."""
+    `pairs` holds the log slow-down of each, `open` what further pairs should measure."""
 
     verdicts: Mapping[str, Verdict]
     estimates: Mapping[str, paired.Estimate] = field(default_factory=dict)
@@ -27,6 +27,7 @@ class Confirmed:
     reasons: tuple[str, ...] = ()
     keys: frozenset[str] = frozenset()
     pairs: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    open: tuple[str, ...] = ()
 
 
 def judge_pairs(
@@ -39,48 +40,65 @@ def judge_pairs(
 ) -> Confirmed:
     """Judges `names`, of which canaries and `identical` serve as controls. All of it, the screen
     too where there was one, must be of one device. Fewer pairs than `wanted` are enough where the
-    rule looks at so many, and they decide all of it."""
+    rule looks at so many, and they decide all of it. What a look has decided the pairs after it
+    may lack."""
     names, same = list(names), set(identical)
     known = {name: deltas.get(name, MIN_DELTA) for name in names}
-    share = paired.looks(wanted).get(len(pairs))
-    if share is not None:
-        found = _look(pairs, names, same, known, share, screened_on)
-        undecided = found.reasons or Verdict.INCONCLUSIVE in found.verdicts.values()
-        if len(pairs) == wanted or not undecided:
-            return found
+    kind = pairs[0][0].device.kind if pairs else OTHER
+    controls = [name for name in names if name in same or (is_canary(name) and kind != OTHER)]
+    verdicts: dict[str, Verdict] = {}
+    estimates: dict[str, paired.Estimate] = {}
+    reasons: tuple[str, ...] = ()
+    for count, share in paired.looks(wanted).items():
+        if len(pairs) < count:
+            break
+        slower = _slower(pairs[:count], names)
+        found = {n: paired.estimate(slower[n], known[n], share) for n in names if n in slower}
+        moving = moved({name: found[name] for name in controls}, known)
+        reasons = (*_other_devices(pairs, screened_on), *moving)
+        judged = {name: each for name, each in found.items() if name not in controls}
+        before = {name: verdict for name, verdict in verdicts.items() if name not in judged}
+        verdicts |= paired.judge(judged, known, share, before)
+        estimates |= found
+        if count == wanted or not (reasons or Verdict.INCONCLUSIVE in verdicts.values()):
+            return _confirmed(verdicts, estimates, known, reasons, controls, same, pairs)
+    undecided = [n for n in names if verdicts.get(n, Verdict.INCONCLUSIVE) is Verdict.INCONCLUSIVE]
+    left = tuple(names) if reasons else (*undecided, *(n for n in controls if n in verdicts))
     reason = throttled(f"{len(pairs)} of {wanted} pairs")
-    return Confirmed(dict.fromkeys(names, Verdict.INCOMPARABLE), {}, known, (reason,))
+    return Confirmed(dict.fromkeys(names, Verdict.INCOMPARABLE), {}, known, (reason,), open=left)
 
 
-def _look(
-    pairs: Sequence[Pair],
-    names: Sequence[str],
-    same: Container[str],
-    known: Mapping[str, float],
-    share: paired.Share,
-    screened_on: Device | None,
-) -> Confirmed:
-    """What the pairs say, at a look that has this share of the errors allowed."""
-    slower = {
+def _slower(pairs: Sequence[Pair], names: Iterable[str]) -> dict[str, list[float]]:
+    """The log slow-downs of what all of the pairs measured."""
+    processes = [process.readings for pair in pairs for process in pair]
+    there = [name for name in names if all(name in readings for readings in processes)]
+    return {
         name: [
             base.readings[name].log_ratio - head.readings[name].log_ratio for base, head in pairs
         ]
-        for name in names
+        for name in there
     }
-    found = {name: paired.estimate(values, known[name], share) for name, values in slower.items()}
-    kind = pairs[0][0].device.kind
-    controls = {n: e for n, e in found.items() if n in same or (is_canary(n) and kind != OTHER)}
-    judged = {name: e for name, e in found.items() if name not in controls}
-    verdicts = paired.judge(judged, known, share)
+
+
+def _confirmed(
+    verdicts: Mapping[str, Verdict],
+    estimates: Mapping[str, paired.Estimate],
+    deltas: Mapping[str, float],
+    reasons: tuple[str, ...],
+    controls: Iterable[str],
+    same: Container[str],
+    pairs: Sequence[Pair],
+) -> Confirmed:
+    final = dict(verdicts)
     for name in controls:
-        verdicts[name] = Verdict.IDENTICAL if name in same else Verdict.PASS
-    reasons = (*_other_devices(pairs, screened_on), *moved(controls, known))
+        final[name] = Verdict.IDENTICAL if name in same else Verdict.PASS
     if reasons:
-        verdicts = {
+        final = {
             name: verdict if verdict is Verdict.IDENTICAL else Verdict.INCOMPARABLE
-            for name, verdict in verdicts.items()
+            for name, verdict in final.items()
         }
-    return Confirmed(verdicts, found, known, reasons, pairs=slower)
+    slower = {n: _slower(pairs[: each.pairs], [n])[n] for n, each in estimates.items()}
+    return Confirmed(final, estimates, deltas, reasons, pairs=slower)
 
 
 def throttled(sound: str) -> str:

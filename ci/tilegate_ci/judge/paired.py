@@ -7,6 +7,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from tilegate_ci.core.verdicts import Verdict
@@ -106,16 +107,24 @@ def holm(p_values: Sequence[float], alpha: float = ALPHA) -> list[bool]:
 
 
 def judge(
-    estimates: Mapping[str, Estimate], deltas: Mapping[str, float], share: Share = WHOLE
+    estimates: Mapping[str, Estimate],
+    deltas: Mapping[str, float],
+    share: Share = WHOLE,
+    before: Mapping[str, Verdict] = MappingProxyType({}),
 ) -> dict[str, Verdict]:
     """Regressed or improved: slower or faster by more than delta, beyond doubt. Pass: the upper
-    bound is below delta."""
+    bound is below delta. `before` are the verdicts of other benchmarks at earlier looks, which
+    stand: what has not fallen there counts in Holm's method."""
     alpha = share.block * ALPHA
-    names = list(estimates)
-    slower = holm([estimates[name].p for name in names], alpha)
-    faster = holm([estimates[name].p_faster for name in names], alpha)
+    slower, faster = (
+        holm([*p_values, *(1.0 for other in before.values() if other is not verdict)], alpha)
+        for verdict, p_values in (
+            (Verdict.REGRESSED, [found.p for found in estimates.values()]),
+            (Verdict.IMPROVED, [found.p_faster for found in estimates.values()]),
+        )
+    )
     verdicts = {}
-    for name, is_slower, is_faster in zip(names, slower, faster):
+    for name, is_slower, is_faster in zip(estimates, slower, faster):
         passed = estimates[name].upper < deltas[name]
         verdicts[name] = Verdict.PASS if passed else Verdict.INCONCLUSIVE
         if is_slower or is_faster:

@@ -143,7 +143,7 @@ class GateRun:
     def _confirmed(
         self, names: list[str], identical: Iterable[str], stored: RunFile | None
     ) -> tuple[Confirmed, list[Pair]]:
-        job, wanted = self.job, self.job.options.pairs
+        job, wanted, screened = self.job, self.job.options.pairs, stored is not None
         if not job.options.identity:  # else it was built to be looked at
             build(job.base, job.options.cmake)
         screened_on, rows = stored.device if stored else None, {}
@@ -156,10 +156,12 @@ class GateRun:
             deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
             return judge_pairs(pairs, names, identical, deltas, wanted, screened_on)
 
+        def still(pairs: Sequence[Pair]) -> Sequence[str]:
+            left = judged(pairs).open
+            return sorted(left) if screened else names if left else ()
+
         binaries = (job.base.binary, job.head.binary)
-        pairs = measure_pairs(
-            self.bench, *binaries, names, wanted, lambda pairs: not judged(pairs).reasons
-        )
+        pairs = measure_pairs(self.bench, *binaries, names, wanted, still)
         found = judged(pairs)
         marked = {name for name in rows if rows[name].key}
         return replace(found, keys=keys(self.suites.head) | marked), pairs

@@ -79,7 +79,7 @@ def prepare(base: str, head: str, work: Path, out: Path | None, options: Options
     for side in (base_side, head_side):  # a malformed one is found before anything is built
         read_suite([], side.suite)
     protocol: dict[str, object] = {
-        "schema": 5,
+        "schema": 6,
         "base": base_side.digest,
         "head": head_side.digest,
         "baselines": digest_of_baselines(base_side.source),

@@ -55,11 +55,11 @@ def measure_pairs(
     head: Path,
     names: Sequence[str],
     wanted: int,
-    enough: Callable[[Sequence[Pair]], bool],
+    still: Callable[[Sequence[Pair]], Sequence[str]],
 ) -> list[Pair]:
-    """Pairs of a process of base and one of head, in an order drawn for each, until they are
-    `enough` or as many as `wanted`. Void ones are measured again, a few times; the result may be
-    shorter."""
+    """Pairs of a process of base and one of head, in an order drawn for each, until nothing is
+    `still` to be measured, or they are as many as `wanted`. Void ones are measured again, a few
+    times; the result may be shorter."""
     found: list[Pair] = []
     for number in range(1, wanted + SPARES + 1):
         sides = [("base", base), ("head", head)]
@@ -73,6 +73,9 @@ def measure_pairs(
             message(f"pair {number} is void: {', '.join(sorted(map(str, reasons)))}")
         else:
             found.append((pair["base"], pair["head"]))
-            if len(found) == wanted or enough(found):
+            if len(found) == wanted:
+                break
+            names = still(found)
+            if not names:
                 break
     return found

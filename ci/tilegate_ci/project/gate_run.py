@@ -118,7 +118,7 @@ def judged(job: ProjectJob) -> Comparison:
             job.head.build,
             (),
             job.options.pairs,
-            lambda pairs: not _confirmed(pairs, job.options).reasons,
+            lambda pairs: _confirmed(pairs, job.options).open,
         )
     if not pairs:
         raise GateError(throttled("no pairs"))

@@ -64,6 +64,8 @@ def gate_run(
     ]
     if not flagged:
         return Outcome(verdicts, False, stored.delta)
+    judged: dict[str, Verdict] = {}
+    measured = flagged
     for count, share in paired.looks(wanted).items():
         found = {
             name: paired.estimate(
@@ -74,12 +76,15 @@ def gate_run(
                 stored.delta[name],
                 share,
             )
-            for name in (*flagged, *filter(is_canary, names))
+            for name in (*measured, *filter(is_canary, names))
         }
         off = moved({n: each for n, each in found.items() if is_canary(n)}, stored.delta)
-        judged = paired.judge({n: found[n] for n in flagged}, stored.delta, share)
-        if not off and Verdict.INCONCLUSIVE not in judged.values():
+        before = {name: judged[name] for name in judged if name not in measured}
+        judged |= paired.judge({n: found[n] for n in measured}, stored.delta, share, before)
+        undecided = [name for name in flagged if judged[name] is Verdict.INCONCLUSIVE]
+        if not off and not undecided:
             break
+        measured = flagged if off else undecided
     return Outcome({**verdicts, **judged}, bool(off), stored.delta)
 
 

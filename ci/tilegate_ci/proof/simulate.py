@@ -218,11 +218,11 @@ def _judge(screens: Array, pairs: Array, delta: Array, wanders: Any) -> Judged:
     `wanders` in the baseline is confirmed whatever the screen says."""
     settled = paired.settled(screens[:, 0], delta)
     flagged = wanders | (~settled & (np.abs(np.median(screens, axis=1)) > delta))
-    blocked, undecided = np.zeros_like(flagged), np.zeros_like(flagged)
+    left, blocked, improved = flagged.copy(), np.zeros_like(flagged), np.zeros_like(flagged)
     used = np.zeros(len(screens))
     for count, share in paired.looks(paired.PAIRS).items():
         alpha, confidence = share.block * paired.ALPHA, 1 - share.let_pass * (1 - paired.UPPER)
-        open_runs = np.flatnonzero(flagged.any(axis=1) & (used == 0))
+        open_runs = np.flatnonzero(left.any(axis=1))
         measured, margin = pairs[open_runs, :count], delta[open_runs]
         mean = measured.mean(axis=1)
         error = np.maximum(measured.std(axis=1, ddof=1) / np.sqrt(count), 1e-12)
@@ -230,11 +230,13 @@ def _judge(screens: Array, pairs: Array, delta: Array, wanders: Any) -> Judged:
             special.stdtr(count - 1, (margin - sign * mean) / error) for sign in (1, -1)
         )
         passed = mean + special.stdtrit(count - 1, confidence) * error < margin
+        used[open_runs] = count
         for row, run in enumerate(open_runs):
-            names = np.flatnonzero(flagged[run])
-            hit = np.array(paired.holm(slower[row, names].tolist(), alpha))
-            decided = hit | paired.holm(faster[row, names].tolist(), alpha) | passed[row, names]
-            if count == paired.PAIRS or decided.all():
-                blocked[run, names], undecided[run, names], used[run] = hit, ~decided, count
+            names = np.flatnonzero(left[run])
+            for p_values, fallen in ((slower, blocked), (faster, improved)):
+                stood = int((flagged[run] & ~left[run] & ~fallen[run]).sum())
+                family = [*p_values[row, names].tolist(), *[1.0] * stood]
+                fallen[run, names] = paired.holm(family, alpha)[: len(names)]
+        left[open_runs] &= ~(passed | blocked[open_runs] | improved[open_runs])
     third = ~settled & ~paired.agree(screens[:, 0], screens[:, 1], delta)
-    return Judged(blocked, undecided, used, 1 + ~settled + third)
+    return Judged(blocked, left, used, 1 + ~settled + third)
