@@ -1,4 +1,4 @@
-// What ends a launch with an error, how the error names the culprit, and that the next launch runs.
+// What a kernel does wrong, and how the error names it.
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -8,32 +8,13 @@
 #include <tilegate/device/device.cuh>
 
 #include "simt/device_array.hpp"
+#include "simt/faults.hpp"
 
 namespace tilegate::fault_test {
 
-constexpr unsigned kThreads = 64;
-
-device::LaunchConfig config_of(const char* kernel, std::int64_t blocks = 3) {
-  return {.kernel = kernel, .blocks = blocks, .threads_x = 32, .threads_y = 2, .shared_bytes = 256};
-}
-
-__global__ void write_ones(float* out) { out[threadIdx.x + 32 * threadIdx.y] = 1.0F; }
-
-// The device is as good as new.
-void expect_next_launch_runs() {
-  const DeviceArray<float> out(kThreads);
-  ASSERT_TRUE(is_ok(device::launch(config_of("write_ones", 1), nullptr, write_ones, out.data())));
-  EXPECT_EQ(out.to_host(), std::vector<float>(kThreads, 1.0F));
-}
-
-void expect_fault(const Status& status, const std::vector<std::string>& words) {
-  EXPECT_EQ(status.code(), Status::Code::kDeviceError);
-  for (const std::string& word : words) {
-    EXPECT_NE(status.message().find(word), std::string::npos)
-        << "no \"" << word << "\" in: " << status.message();
-  }
-  expect_next_launch_runs();
-}
+using faults::config_of;
+using faults::expect_fault;
+using faults::kThreads;
 
 constexpr unsigned kLineOfLonelyBarrier = __LINE__ + 2;
 __global__ void lonely_barrier() {
@@ -167,96 +148,6 @@ TEST(Fault, ExceptionUnwindsEveryThread) {
       device::launch(config_of("throw_while_others_wait"), nullptr, throw_while_others_wait),
       {"throw_while_others_wait", "block 0", "thread (31,1,0)", "thrown by a kernel"});
   EXPECT_EQ(Counted::alive, 0);
-}
-
-struct TooLarge {
-  float values[65];
-};
-__global__ void take_too_much() { device::shared_storage<TooLarge>().values[0] = 1.0F; }
-
-TEST(Launch, SharedStorageLargerThanLaunchedWith) {
-  expect_fault(device::launch(config_of("take_too_much"), nullptr, take_too_much),
-               {"take_too_much", "needs 260 bytes of shared memory, launched with 256"});
-}
-
-__global__ void nothing() {}
-__global__ void launch_from_inside(Status* status) {
-  *status = device::launch(config_of("nothing"), nullptr, nothing);
-}
-
-TEST(Launch, FromInsideAKernelIsRefused) {
-  Status status;
-  ASSERT_TRUE(
-      is_ok(device::launch(config_of("launch_from_inside"), nullptr, launch_from_inside, &status)));
-  expect_fault(status, {"nothing", "from inside a kernel"});
-}
-
-TEST(Launch, BeyondTheLimitsIsRefused) {
-  const auto launch_with = [](auto change) {
-    device::LaunchConfig config = config_of("nothing");
-    change(config);
-    return device::launch(config, nullptr, nothing);
-  };
-  EXPECT_TRUE(is_ok(launch_with([](auto& c) { c.threads_y = 32; })));
-  expect_fault(launch_with([](auto& c) { c.threads_y = 33; }), {"nothing", "1056 threads"});
-  expect_fault(launch_with([](auto& c) { c.threads_x = 0; }), {"0 threads"});
-  expect_fault(launch_with([](auto& c) { c.blocks = 0; }), {"0 blocks"});
-  expect_fault(launch_with([](auto& c) { c.blocks = std::int64_t{1} << 31; }), {"blocks"});
-  EXPECT_TRUE(is_ok(launch_with([](auto& c) { c.shared_bytes = 227 * 1024; })));
-  expect_fault(launch_with([](auto& c) { c.shared_bytes = 227 * 1024 + 1; }), {"shared memory"});
-  expect_fault(launch_with([](auto& c) { c.cluster = 2; }), {"invalid clusters of 2 blocks"});
-  expect_fault(launch_with([](auto& c) { c.cluster = 0; }), {"invalid clusters of 0 blocks"});
-}
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kHasAddressSanitizer = true;
-#else
-constexpr bool kHasAddressSanitizer = false;
-#endif
-
-class Sanitizer : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!kHasAddressSanitizer) GTEST_SKIP() << "only in the asan preset";
-  }
-};
-
-__global__ void read_one(const volatile float* p, std::int64_t index, float* out) {
-  if (blockIdx.x == 1 && threadIdx.x == 3 && threadIdx.y == 1) out[0] = p[index];
-}
-
-TEST_F(Sanitizer, CatchesOneElementOutside) {
-  const DeviceArray<float> data(100);
-  const DeviceArray<float> out(1);
-  const auto read = [&](std::int64_t index) {
-    return device::launch(config_of("read_one"), nullptr, read_one, data.data(), index, out.data());
-  };
-  EXPECT_TRUE(is_ok(read(0)));
-  EXPECT_TRUE(is_ok(read(99)));
-  expect_fault(read(100), {"read_one", "block 1", "thread (3,1,0)", "access outside"});
-  expect_fault(read(-1), {"read_one", "block 1", "thread (3,1,0)", "access outside"});
-  EXPECT_TRUE(is_ok(read(99))) << "the same access as before";
-  expect_fault(read(100), {"read_one"});  // at the same place in the code as before
-}
-
-TEST_F(Sanitizer, CatchesAccessToClosedMemory) {
-  const DeviceArray<float> data(100);
-  const DeviceArray<float> out(1);
-  const auto read = [&] {
-    return device::launch(config_of("read_one"), nullptr, read_one, data.data(), 50, out.data());
-  };
-  device::set_accessible(data.data() + 50, 8, false);
-  expect_fault(read(), {"read_one", "thread (3,1,0)", "access outside"});
-  device::set_accessible(data.data() + 50, 8, true);
-  EXPECT_TRUE(is_ok(read()));
-}
-
-__global__ void overflow(int by, int* out) { out[0] = 2147483647 + by; }
-
-TEST_F(Sanitizer, CatchesUndefinedBehaviour) {
-  const DeviceArray<int> out(1);
-  expect_fault(device::launch(config_of("overflow"), nullptr, overflow, 1, out.data()),
-               {"overflow", "undefined behaviour"});
 }
 
 }  // namespace tilegate::fault_test

@@ -1,6 +1,4 @@
-// What only the executor promises of a right kernel's surroundings: schedules that expose races,
-// poisoned shared memory, and copies that come no earlier than their wait.
-#include <algorithm>
+// The order of turns: schedules that expose races and leave right kernels as they are.
 #include <cmath>
 #include <vector>
 
@@ -8,32 +6,14 @@
 
 #include <tilegate/device/device.cuh>
 
-#include "simt/device_array.hpp"
+#include "simt/small_kernel.hpp"
 
 namespace tilegate::schedule_test {
 
-using simt::Schedule;
-
-constexpr int kThreads = 64;
-
-struct SharedStorage {
-  alignas(16) float values[kThreads];
-};
-
-std::vector<float> run(void (*kernel)(const float*, float*), Schedule schedule, int blocks = 1,
-                       unsigned cluster = 1) {
-  const DeviceArray<float> in = iota(kThreads);
-  const DeviceArray<float> out(static_cast<std::size_t>(blocks) * kThreads);
-  const device::LaunchConfig config{.kernel = "schedule",
-                                    .blocks = blocks,
-                                    .threads_x = kThreads,
-                                    .shared_bytes = sizeof(SharedStorage),
-                                    .cluster = cluster};
-  simt::executor::set_schedule(schedule);
-  EXPECT_TRUE(is_ok(device::launch(config, nullptr, kernel, in.data(), out.data())));
-  simt::executor::set_schedule(Schedule::forward());
-  return out.to_host();
-}
+using small_kernel::kThreads;
+using small_kernel::run;
+using small_kernel::Schedule;
+using small_kernel::SharedStorage;
 
 // A missing barrier: each thread reads what its left neighbour has, or has not yet, written.
 __global__ void racy_neighbour(const float* in, float* out) {
@@ -63,6 +43,8 @@ __global__ void last_block(const float* /*in*/, float* out) {
 TEST(Schedule, OrdersBlocksToo) {
   EXPECT_EQ(run(last_block, Schedule::forward(), 5)[0], 4.0F);
   EXPECT_EQ(run(last_block, Schedule::reverse(), 5)[0], 0.0F);
+  EXPECT_NE(run(last_block, Schedule::shuffled(1), 5)[0],
+            run(last_block, Schedule::shuffled(2), 5)[0]);
 }
 
 TEST(Schedule, ShuffledIsSeeded) {
@@ -124,105 +106,6 @@ TEST(Schedule, DoesNotMatterToARightKernel) {
   EXPECT_EQ(run(with_barriers, Schedule::reverse()), forward);
   EXPECT_EQ(run(with_barriers, Schedule::shuffled(3)), forward);
   EXPECT_EQ(forward[3], 3 * 0 + 4 * 1 + 5 * 2 + 6 * 3 + 7 * 4);
-}
-
-__global__ void read_then_write(const float* in, float* out) {
-  auto& shared = device::shared_storage<SharedStorage>();
-  out[blockIdx.x * kThreads + threadIdx.x] = shared.values[threadIdx.x];
-  shared.values[threadIdx.x] = in[threadIdx.x];
-}
-
-TEST(SharedMemory, IsNanBeforeEveryBlock) {
-  for (const float value : run(read_then_write, Schedule::forward(), 3)) {
-    EXPECT_TRUE(std::isnan(value));
-  }
-  for (const float value : run(read_then_write, Schedule::forward(), 4, /*cluster=*/2)) {
-    EXPECT_TRUE(std::isnan(value));
-  }
-}
-
-// What this function finds on the stack, and leaves there for the next thread.
-float exchange_on_stack(float leave) {
-  float frame[16];
-  asm volatile("" : "=m"(frame));  // nothing is written, but the compiler cannot know
-  const float found = frame[7];
-  std::fill(std::begin(frame), std::end(frame), leave);
-  asm volatile("" : : "m"(frame));
-  return found;
-}
-
-__global__ void read_stack(const float* in, float* out) {
-  out[blockIdx.x * kThreads + threadIdx.x] = exchange_on_stack(in[threadIdx.x]);
-}
-
-TEST(Stack, IsNanBeforeEveryThread) {
-  for (const float value : run(read_stack, Schedule::forward(), 3)) {
-    EXPECT_TRUE(std::isnan(value));
-  }
-}
-
-__global__ void copy_without_wait(const float* in, float* out) {
-  auto& shared = device::shared_storage<SharedStorage>();
-  device::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
-  device::copy_async_commit();
-  __syncthreads();
-  out[threadIdx.x] = shared.values[threadIdx.x];
-}
-
-TEST(SharedMemory, HasNoAsyncCopyBeforeItsWait) {
-  for (const float value : run(copy_without_wait, Schedule::forward())) {
-    EXPECT_TRUE(std::isnan(value));
-  }
-}
-
-// The first block leaves a copy behind; the second waits for all of its own, of which there are
-// none.
-__global__ void leave_copy_behind(const float* in, float* out) {
-  auto& shared = device::shared_storage<SharedStorage>();
-  if (blockIdx.x == 0) device::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
-  device::copy_async_commit();
-  if (blockIdx.x == 1) device::copy_async_wait<0>();
-  out[blockIdx.x * kThreads + threadIdx.x] = shared.values[threadIdx.x];
-}
-
-TEST(SharedMemory, HasNoCopyOfTheBlockBefore) {
-  for (const float value : run(leave_copy_behind, Schedule::forward(), 2)) {
-    EXPECT_TRUE(std::isnan(value));
-  }
-}
-
-// The second group is still pending when its data are read.
-__global__ void wait_for_too_few(const float* in, float* out) {
-  auto& shared = device::shared_storage<SharedStorage>();
-  if (threadIdx.x < kThreads / 2)
-    device::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
-  device::copy_async_commit();
-  if (threadIdx.x >= kThreads / 2)
-    device::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
-  device::copy_async_commit();
-  device::copy_async_wait<1>();
-  __syncthreads();
-  out[threadIdx.x] = shared.values[threadIdx.x];
-}
-
-TEST(SharedMemory, HasOnlyTheGroupsThatTheWaitCovers) {
-  const std::vector<float> found = run(wait_for_too_few, Schedule::forward());
-  for (int i = 0; i < kThreads; ++i) {
-    EXPECT_EQ(std::isnan(found[static_cast<std::size_t>(i)]), i >= kThreads / 2) << i;
-  }
-}
-
-__global__ void copy_without_commit(const float* in, float* out) {
-  auto& shared = device::shared_storage<SharedStorage>();
-  device::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);
-  device::copy_async_wait<0>();  // covers groups; this copy is in none
-  out[threadIdx.x] = shared.values[threadIdx.x];
-}
-
-TEST(SharedMemory, HasNoCopyOfAnOpenGroup) {
-  for (const float value : run(copy_without_commit, Schedule::forward())) {
-    EXPECT_TRUE(std::isnan(value));
-  }
 }
 
 // The upper half offered values before; in the second shuffle it takes no part.
