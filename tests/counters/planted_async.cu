@@ -90,7 +90,7 @@ constexpr Plant kPlants[] = {
     PLANT(kCopiesTwice, kForward,
           "write of byte 0 of shared memory at .* before the barrier_wait for the bulk copy"),
     PLANT(kCopiesPastSharedMemory, kStops,
-          "copy_bulk at .* of 2048 bytes that are not in the \\d+ bytes"),
+          "copy_bulk at .* of 1040 bytes that are not in the \\d+ bytes"),
     PLANT(kCopiesMisaligned, kStops, "misaligned copy_bulk at .* of 1024 bytes at byte 0"),
     PLANT(kCopiesFromOutside, kStops, "outside every operand"),
     PLANT(kNobodyWaits, kStops,

@@ -89,7 +89,7 @@ __device__ void produce(Storage& smem, const float* memory) {
     device::copy_bulk(smem.a[stage] + (kFault == Fault::kCopiesTwice ? 0 : kPieceOfA), from,
                       kPieceOfA, full);
     if (kFault == Fault::kCopiesPastSharedMemory) {
-      device::copy_bulk(smem.unwritten + kPieceOfA, from, kBytesOfA, full);
+      device::copy_bulk(smem.unwritten + kPieceOfA, from, kPieceOfA + 16, full);
     }
     device::copy_bulk(smem.b[stage], from, kBytesOfB, full);
   }
