@@ -42,6 +42,7 @@ const char* tilegate_count_case(const char* name,
   }
   const Counters& counters = outcome.counters;
   for (const Named& named : kNames) {
+    if (!counters.names(named.kind)) continue;
     const Traffic& traffic = counters.of(named.kind);
     visit(context, named.requests, static_cast<double>(traffic.requests));
     visit(context, named.units, static_cast<double>(traffic.units));

@@ -21,7 +21,6 @@ enum class Kind : std::uint8_t {
   kSharedMultiply,  // by a multiplication of a warpgroup
 };
 constexpr std::size_t kKinds = 8;
-constexpr std::size_t kCommonKinds = 4;  // the first
 
 constexpr bool is_shared(Kind kind) {
   return kind == Kind::kSharedLoad || kind == Kind::kSharedStore || kind == Kind::kSharedCopy ||
@@ -59,6 +58,8 @@ struct Counters {
   std::vector<Line> lines;     // in the order of the source
 
   const Traffic& of(Kind kind) const { return traffic[static_cast<std::size_t>(kind)]; }
+  // What few kernels do is named where it is done.
+  bool names(Kind kind) const { return kind <= Kind::kSharedStore || of(kind).requests > 0; }
 };
 
 }  // namespace tilegate::simt::counted

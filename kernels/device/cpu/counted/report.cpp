@@ -76,8 +76,7 @@ std::string to_json(const std::string& name, const Outcome& outcome) {
     return out.str();
   }
   for (std::size_t i = 0; i < kKinds; ++i) {
-    // What few kernels do is named where it is done.
-    if (i >= kCommonKinds && outcome.counters.traffic[i].requests == 0) continue;
+    if (!outcome.counters.names(static_cast<Kind>(i))) continue;
     out << ",\"" << kKindNames[i] << "\":{";
     write(out, outcome.counters.traffic[i], static_cast<Kind>(i));
     out << '}';
