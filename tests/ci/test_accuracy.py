@@ -6,6 +6,7 @@ import pytest
 
 from tilegate_ci.accuracy.format import AccuracyFile, parse_rows
 from tilegate_ci.accuracy.report import accuracy_block
+from tilegate_ci.cli import main
 from tilegate_ci.commands import accuracy
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.formats import load
@@ -97,3 +98,9 @@ def test_a_program_that_fails():
     fails = [sys.executable, "-c", "import sys; sys.exit('accuracy: no stage X')"]
     with pytest.raises(GateError, match=r"^bench/accuracy: no stage X$"):
         accuracy._output(fails)
+
+
+def test_without_a_gpu_nothing_is_built(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["accuracy", "Int8x3", "--commit", COMMIT]) == 2
+    assert capsys.readouterr().err.startswith("gate: error: no GPU answers")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tilegate_ci.accuracy.format import AccuracyFile, above, merged, parse_rows
 from tilegate_ci.commands.arguments import add_commit, commit_of, shape
-from tilegate_ci.commands.profile import check_names, parse_device
+from tilegate_ci.commands.profile import check_gpu, check_names, parse_device
 from tilegate_ci.core import formats
 from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.core.model import REPOSITORY, Device, baseline_path
@@ -51,6 +51,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     commit = commit_of(arguments)
+    check_gpu()
     build = build_preset("gpu", "accuracy", REPOSITORY)
     check_names(arguments.stages, read_stages(build))
     shapes = arguments.shape or SHAPES

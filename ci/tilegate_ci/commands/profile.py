@@ -105,8 +105,8 @@ def check_names(names: Sequence[str], stages: Sequence[Stage]) -> None:
         raise GateError(f"no rung {', '.join(unknown)}; there are {', '.join(known)}")
 
 
-def find_tools() -> str:
-    """The path of ncu; GateError where it, a GPU or nvcc is not here."""
+def check_gpu() -> None:
+    """GateError where none answers."""
     try:
         listed = _output(["nvidia-smi", "-L"])
     except GateError:
@@ -116,6 +116,11 @@ def find_tools() -> str:
             "no GPU answers `nvidia-smi -L`: "
             "run this on a machine with an NVIDIA GPU and its driver."
         )
+
+
+def find_tools() -> str:
+    """The path of ncu; GateError where it, a GPU or nvcc is not here."""
+    check_gpu()
     if shutil.which("nvcc") is None:
         raise GateError("nvcc is missing: install the CUDA toolkit and put its bin folder on PATH.")
     ncu = shutil.which("ncu")

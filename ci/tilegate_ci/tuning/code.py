@@ -17,7 +17,10 @@ def kernels_in(build: Path) -> dict[str, str]:
     """The digest of each kernel of the rungs in a build, by its symbol."""
     tool = find_cuobjdump()
     if tool is None:
-        raise GateError("machine code cannot be told apart without the CUDA toolkit's cuobjdump")
+        raise GateError(
+            "cuobjdump is missing, without which machine code cannot be told apart: "
+            "install the CUDA toolkit and put its bin folder on PATH."
+        )
     libraries = sorted((build / "kernels").glob("libtilegate_*.a"))
     libraries = [path for path in libraries if not path.stem.endswith("_variants")]
     with ThreadPoolExecutor(4) as pool:

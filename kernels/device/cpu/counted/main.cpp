@@ -112,9 +112,10 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (argc == 2 && std::string_view(argv[1]) == "--patterns") return cost_of_patterns();
-  if (argc < 2) {
-    std::fputs(kUsage, stderr);
-    return 2;
+  const bool asks = argc == 2 && std::string_view(argv[1]) == "--help";
+  if (asks || argc < 2) {
+    std::fputs(kUsage, asks ? stdout : stderr);
+    return asks ? 0 : 2;
   }
   std::string list = "[";
   for (int i = 1; i < argc; ++i) {
