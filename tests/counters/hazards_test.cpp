@@ -13,6 +13,7 @@
 
 #include "count.hpp"
 #include "planted.hpp"
+#include "recorder.hpp"
 
 namespace tilegate {
 
@@ -69,6 +70,20 @@ TEST_P(HazardsTest, CleanTwinPasses) {
     const Status status = GetParam().clean(memory());
     EXPECT_TRUE(status.ok()) << status.message();
   }
+}
+
+// Two blocks whose half-warps store in turn, with barriers between.
+TEST(Recorder, ABlockBarrierEndsInstructionsOfWarps) {
+  const auto plants = planted::plants();
+  const auto in_turns = std::find_if(plants.begin(), plants.end(), [](const Plant& plant) {
+    return plant.name == "store_in_turns"s;
+  });
+  ASSERT_NE(in_turns, plants.end());
+  const device::Buffer memory(planted::kWords * sizeof(float));
+  using namespace simt::counted;
+  Recorder::instance().begin_counting();
+  EXPECT_TRUE(in_turns->clean(reinterpret_cast<float*>(memory.data())).ok());
+  EXPECT_EQ(Recorder::instance().end_counting().of(Kind::kSharedStore).requests, 2U * 4U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Planted, HazardsTest,

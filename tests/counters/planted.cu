@@ -91,6 +91,18 @@ __global__ void misaligned_shared(float* all) {
   memory[threadIdx.x] = v.x + v.y;
 }
 
+// Half-warps store to the same words in turn: four instructions of warps.
+template <bool kFaulty>
+__global__ void store_in_turns(float* all) {
+  float* const memory = part_of_block(all);
+  auto& smem = device::shared_storage<Storage>();
+  for (unsigned turn = 0; turn < kThreads / 16; ++turn) {
+    if (threadIdx.x / 16 == turn) smem.words[threadIdx.x % 16] = 1.0F;
+    if (!kFaulty) __syncthreads();
+  }
+  memory[threadIdx.x] = smem.words[threadIdx.x % 16];
+}
+
 template <auto kKernel>
 Status launch(float* memory) {
   const device::LaunchConfig config{
@@ -115,6 +127,7 @@ constexpr Plant kPlants[] = {
     PLANT(write_into_vector, "race at byte 12 .* writes at .*; thread .* wrote at"),
     PLANT(vector_read_after_write, "race at byte 28 of shared memory"),
     PLANT(write_after_vector_read, "race at byte 28 of shared memory"),
+    PLANT(store_in_turns, "race at byte \\d+ .* writes at .*; thread .* wrote at"),
     PLANT(warp_exchange, "race .*; lanes of one warp, and no __syncwarp"),
     PLANT(partial_warp_barrier, "race .*; lanes of one warp, and no __syncwarp"),
     PLANT(shuffle_is_no_barrier, "race .*; lanes of one warp, and no __syncwarp"),
