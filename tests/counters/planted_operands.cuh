@@ -27,7 +27,7 @@ enum class Fault {
   kLeavesElement,
   kStoresBeforeC,
   kLoadsBetweenMatrices,
-  kDoesNotWait,        // for the launch before, which this one overlaps
+  kDoesNotWait,        // but for the first block: for the launch before, which this one overlaps
   kOneThreadWaits,     // and no barrier tells the others
   kStoresTwiceAtOnce,  // the first block, before any barrier
 };
@@ -53,10 +53,13 @@ inline __device__ void load_only(const float* p) {
 template <Fault kFault>
 __global__ void multiply(KernelArgs args) {
   constexpr bool kAllWait = kFault == Fault::kStoresTwiceAtOnce;
-  if (kFault != Fault::kDoesNotWait && (kAllWait || threadIdx.x == 0)) {
+  const bool waits = kFault != Fault::kDoesNotWait || blockIdx.x == 0;
+  if (waits && (kAllWait || threadIdx.x == 0)) {
     device::wait_for_previous_kernel();
   }
-  if (kFault != Fault::kOneThreadWaits && !kAllWait) __syncthreads();  // it may access memory
+  if (kFault != Fault::kOneThreadWaits && !kAllWait) {  // tell the others, all of one warp
+    blockIdx.x % 2 == 0 ? __syncthreads() : __syncwarp();
+  }
 
   const std::int64_t index = blockIdx.x / args.shape.m;
   const std::int64_t row = blockIdx.x % args.shape.m;
