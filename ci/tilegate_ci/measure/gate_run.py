@@ -28,17 +28,22 @@ from tilegate_ci.judge.confirm import (
     with_verdicts,
 )
 from tilegate_ci.judge.paired import SCREEN
-from tilegate_ci.measure.builds import (
-    Side,
-    build,
-)
+from tilegate_ci.measure.builds import Side, build
 from tilegate_ci.measure.collect import collect
 from tilegate_ci.measure.identity import same_rungs
 from tilegate_ci.measure.job import Job
 from tilegate_ci.measure.journal import Journal
 from tilegate_ci.measure.launcher import PLACES, Launcher
 from tilegate_ci.measure.pairs import Bench, measure_pairs
-from tilegate_ci.measure.screen import flagged_by, places_of, screen, unsettled, with_more
+from tilegate_ci.measure.screen import (
+    flagged_by,
+    incomparable,
+    only,
+    places_of,
+    screen,
+    unsettled,
+    with_more,
+)
 from tilegate_ci.measure.suite import CANARIES, keys
 from tilegate_ci.measure.suites import Suites
 
@@ -97,13 +102,13 @@ class GateRun:
             if again is None:
                 return self._throttled_screen(len(screened), SCREEN)
             screened.append(again)
-            candidate = with_more(candidate, self._saved(_only(names, screened), job.head, "again"))
+            candidate = with_more(candidate, self._saved(only(names, screened), job.head, "again"))
             screening = compare(stored, candidate)
         if any(row.verdict is Verdict.NEW for row in screening.rows):
             self.suites.look_at_base(stored)  # to which it may be new as well
         off = moved_canaries(screening)
         if screening.differences or off:
-            return _incomparable(screening, off)
+            return incomparable(screening, off)
         flagged = flagged_by(screening, stored, self.suites.base)
         identical = self._identical(flagged) if flagged else []
         rest = [name for name in flagged if name not in identical]
@@ -239,24 +244,3 @@ class GateRun:
             for row in shown.rows
         )
         return replace(shown, rows=rows, differences=reasons)
-
-
-def _only(names: Sequence[str], measured: Sequence[Process]) -> list[Process]:
-    """The processes, as if they had run these benchmarks alone."""
-    return [
-        process.model_copy(update={"readings": {name: process.readings[name] for name in names}})
-        for process in measured
-    ]
-
-
-def _incomparable(screening: Comparison, reasons: Sequence[str]) -> Comparison:
-    flagged = (Verdict.REGRESSED, Verdict.IMPROVED)
-    rows = [
-        replace(row, verdict=Verdict.INCOMPARABLE) if row.verdict in flagged else row
-        for row in screening.rows
-    ]
-    return replace(
-        screening,
-        rows=tuple(sorted(rows, key=worst_first)),
-        differences=(*screening.differences, *reasons),
-    )

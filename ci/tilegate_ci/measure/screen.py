@@ -1,6 +1,7 @@
 """The screen of a gate run: the whole suite once, and what that leaves open up to twice more."""
 
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tilegate_ci.core.files import dumps, write_text
@@ -8,7 +9,7 @@ from tilegate_ci.core.model import Role, RunFile, load, log_slowdown
 from tilegate_ci.core.process import Process
 from tilegate_ci.core.progress import message
 from tilegate_ci.core.verdicts import Verdict
-from tilegate_ci.judge.compare import Comparison
+from tilegate_ci.judge.compare import Comparison, worst_first
 from tilegate_ci.judge.paired import undecided
 from tilegate_ci.judge.session import is_canary, void_reason
 from tilegate_ci.measure.launcher import PLACES
@@ -76,3 +77,25 @@ def flagged_by(screening: Comparison, stored: RunFile, base: Container[str]) -> 
     if drifted:
         message(f"{len(drifted)} drifted when the baseline was recorded: {', '.join(drifted)}")
     return flagged + drifted
+
+
+def only(names: Sequence[str], measured: Sequence[Process]) -> list[Process]:
+    """The processes, as if they had run these benchmarks alone."""
+    return [
+        process.model_copy(update={"readings": {name: process.readings[name] for name in names}})
+        for process in measured
+    ]
+
+
+def incomparable(screening: Comparison, reasons: Sequence[str]) -> Comparison:
+    """The screening of a session that cannot be judged: nothing in it is red."""
+    flagged = (Verdict.REGRESSED, Verdict.IMPROVED)
+    rows = [
+        replace(row, verdict=Verdict.INCOMPARABLE) if row.verdict in flagged else row
+        for row in screening.rows
+    ]
+    return replace(
+        screening,
+        rows=tuple(sorted(rows, key=worst_first)),
+        differences=(*screening.differences, *reasons),
+    )
