@@ -2,6 +2,7 @@
 #include "planted.hpp"
 #include "planted_multiply.cuh"
 #include "planted_named_barriers.cuh"
+#include "planted_orders.cuh"
 #include "planted_pipeline.cuh"
 #include "planted_stores.cuh"
 
@@ -44,6 +45,12 @@ Status launch_warp(float* memory) {
   {                                                                                   \
     "Transposed_" #fault, launch_warpgroup<multiply_floats<FloatFault::fault, true>>, \
         launch_warpgroup<multiply_floats<FloatFault::kNone, true>>, message, shows    \
+  }
+
+#define PLANT_KERNEL(kernel, shows, message)                                                   \
+  {                                                                                            \
+#kernel, launch_warpgroup < kernel < true>>, launch_warpgroup < kernel < false>>, message, \
+        shows                                                                                  \
   }
 
 // Where a plain build shows it.
@@ -125,15 +132,13 @@ constexpr Plant kPlants[] = {
     PLANT(kWarpMultipliesOtherTile, kStops,
           "thread \\(96,0,0\\): has not started the same multiplications as thread \\(0,0,0\\)"),
     PLANT(kLeavesMultiplication, kStops, "leaves the kernel before the warpgroup_wait of"),
-    {"MultipliesStoredTilesUnfenced", launch_warpgroup<multiply_stored_tiles<true>>,
-     launch_warpgroup<multiply_stored_tiles<false>>,
-     "the warpgroup_mma of warpgroup \\d at .* reads byte \\d+ of shared memory, which thread "
-     "\\(\\d+,0,0\\) stored at "
-     ".*planted_\\w+\\.cuh:\\d+ and did not fence_async_proxy\\(\\) before a barrier",
-     kNowhere},
-    {"StoresOperandInRegisters", launch_warpgroup<multiply_registers<true>>,
-     launch_warpgroup<multiply_registers<false>>,
-     "a\\[1\\] of the warpgroup_mma at .* was written before its warpgroup_wait", kStops},
+    PLANT_KERNEL(
+        multiply_stored_tiles, kNowhere,
+        "the warpgroup_mma of warpgroup \\d at .* reads byte \\d+ of shared memory, which thread "
+        "\\(\\d+,0,0\\) stored at "
+        ".*planted_\\w+\\.cuh:\\d+ and did not fence_async_proxy\\(\\) before a barrier"),
+    PLANT_KERNEL(multiply_registers, kStops,
+                 "a\\[1\\] of the warpgroup_mma at .* was written before its warpgroup_wait"),
     PLANT_STORE(kUnfenced, kNowhere,
                 "the store of thread \\(0,0,0\\) at .* reads byte 0 of shared memory, which thread "
                 "\\(0,0,0\\) stored at .*planted_\\w+\\.cuh:\\d+ and did not fence_async_proxy"),
@@ -150,20 +155,17 @@ constexpr Plant kPlants[] = {
     PLANT_STORE(kNamesTooFewCoordinates, kStops,
                 "copy_tensor at .* names 2 coordinates of a tensor of 3 dimensions"),
     PLANT_STORE(kStoresPastEnd, kStops, "outside every operand"),
-    {"StoresWordsOfOthers", launch_warpgroup<store_of_others<true>>,
-     launch_warpgroup<store_of_others<false>>,
-     "race at byte 16 of shared memory: this thread reads at .*; thread \\(4,0,0\\) wrote at",
-     kReverse},
-    {"StoresCopyInFlight", launch_warpgroup<store_of_copy<true>>,
-     launch_warpgroup<store_of_copy<false>>,
-     "read of byte 16 of shared memory at .* before the wait of the async copy that thread "
-     "\\(0,0,0\\) started",
-     kReverse},
-    {"StoresBulkCopyInFlight", launch_warpgroup<store_of_bulk_copy<true>>,
-     launch_warpgroup<store_of_bulk_copy<false>>,
-     "read of byte 16 of shared memory at .* before the barrier_wait for the bulk copy that thread "
-     "\\(0,0,0\\) started",
-     kForward},
+    PLANT_KERNEL(
+        store_of_others, kReverse,
+        "race at byte 16 of shared memory: this thread reads at .*; thread \\(4,0,0\\) wrote at"),
+    PLANT_KERNEL(
+        store_of_copy, kReverse,
+        "read of byte 16 of shared memory at .* before the wait of the async copy that thread "
+        "\\(0,0,0\\) started"),
+    PLANT_KERNEL(store_of_bulk_copy, kForward,
+                 "read of byte 16 of shared memory at .* before the barrier_wait for the bulk copy "
+                 "that thread "
+                 "\\(0,0,0\\) started"),
     PLANT_FLOAT(
         kUnfenced, kNowhere,
         "reads byte 0 of shared memory, which thread .* did not fence_async_proxy\\(\\) before"),
@@ -174,17 +176,19 @@ constexpr Plant kPlants[] = {
     PLANT_STORE(kStoresBeforeTensor, kStops, "store_tensor at .* begins at a negative coordinate"),
     {"MultipliesInAWarp", launch_warp, launch_warpgroup<multiply_stored_tiles<false>>,
      "by a warpgroup of fewer than 128 threads", kStops},
-    {"FencesTooOften", launch_warpgroup<fence_often<true>>, launch_warpgroup<fence_often<false>>,
-     "too many barriers without __syncthreads: 65535 of a thread are counted at most", kNowhere},
+    PLANT_KERNEL(fence_often, kNowhere,
+                 "too many barriers without __syncthreads: 65535 of a thread are counted at most"),
     {"ExchangesWithoutBarrier", launch<kRacingExchange<true>>, launch<kRacingExchange<false>>,
      "race at byte \\d+ .*; no (barrier|__syncthreads) between", kReverse},
-    {"ReadsBeforeItsWarp", launch_warpgroup<wait_for_warp<true>>,
-     launch_warpgroup<wait_for_warp<false>>, "read of byte \\d+ .* before the barrier_wait for",
-     kForward},
-    {"WritesWhatOthersRead", launch_warpgroup<write_what_others_read<true>>,
-     launch_warpgroup<write_what_others_read<false>>,
-     "race at byte 4 .* writes at .*; thread \\(\\d+,0,0\\) read at .*; no barrier between",
-     kNowhere},
+    PLANT_KERNEL(wait_for_warp, kForward, "read of byte \\d+ .* before the barrier_wait for"),
+    PLANT_KERNEL(store_after_arrival, kNowhere,
+                 "race at byte 0 .*; no (barrier|__syncthreads) between"),
+    PLANT_KERNEL(wait_for_old_phase, kNowhere,
+                 "race at byte 0 .*; no (barrier|__syncthreads) between"),
+    PLANT_KERNEL(fence_after_barrier, kNowhere, "did not fence_async_proxy\\(\\) before a barrier"),
+    PLANT_KERNEL(
+        write_what_others_read, kNowhere,
+        "race at byte 4 .* writes at .*; thread \\(\\d+,0,0\\) read at .*; no barrier between"),
     {"WaitsAtOtherBarrier", launch<kStuckExchange<true>>, launch<kStuckExchange<false>>,
      "deadlock: thread \\(0,0,0\\) \\(and 31 more\\) waits at .* for named barrier 1, which has 32 "
      "of 64 threads; thread \\(32,0,0\\) \\(and 31 more\\) waits at .* for named barrier 2",

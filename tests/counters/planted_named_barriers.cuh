@@ -1,4 +1,4 @@
-// Barriers of some lanes and of some warps, misused.
+// Barriers of some warps, misused.
 #pragma once
 
 #include <tilegate/device/async.cuh>
@@ -33,25 +33,6 @@ __global__ void write_what_others_read(float* memory) {
   if (threadIdx.x >= 64) device::named_barrier<2>(64);
   if (!kFaulty) device::named_barrier<1>(kConsumers);
   if (threadIdx.x == kConsumers - 1) word = 2.0F;
-}
-
-// One lane of each warp waits for a copy, and tells the others.
-template <bool kFaulty>
-__global__ void wait_for_warp(float* memory) {
-  auto& smem = device::shared_storage<Storage>();
-  auto& words = *reinterpret_cast<float(*)[kConsumers]>(&smem);
-  if (threadIdx.x == 0) {
-    device::barrier_init(smem.full[0], 1);
-    device::barrier_init_fence();
-  }
-  __syncthreads();  // the barrier is made
-  if (threadIdx.x == 0) {
-    device::barrier_arrive_expect(smem.full[0], sizeof(words));
-    device::copy_bulk(words, memory, sizeof(words), smem.full[0]);
-  }
-  if (threadIdx.x % 32 == 0) device::barrier_wait(smem.full[0], 0);
-  if (!kFaulty) __syncwarp();
-  memory[kResults + threadIdx.x] = words[threadIdx.x];
 }
 
 template <bool kFaulty>
