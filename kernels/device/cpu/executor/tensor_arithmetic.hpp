@@ -120,7 +120,8 @@ struct Float {
   }
 
   static std::int64_t cut(std::int64_t value, int places) {
-    const int shift = std::min(places, 63);
+    // Negative for zeros alone, whose exponent may be larger than all: of them nothing is left.
+    const unsigned shift = std::min(static_cast<unsigned>(places), 63U);
     return value < 0 ? -(-value >> shift) : value >> shift;
   }
 
