@@ -140,12 +140,12 @@ constexpr Plant kPlants[] = {
     PLANT_KERNEL(multiply_registers, kStops,
                  "a\\[1\\] of the warpgroup_mma at .* was written before its warpgroup_wait"),
     PLANT_STORE(kUnfenced, kNowhere,
-                "the store of thread \\(0,0,0\\) at .* reads byte 0 of shared memory, which thread "
+                "the store of thread \\(5,0,0\\) at .* reads byte 0 of shared memory, which thread "
                 "\\(0,0,0\\) stored at .*planted_\\w+\\.cuh:\\d+ and did not fence_async_proxy"),
     PLANT_STORE(
         kOverwritesWhileStoring, kReverse,
         "write of byte \\d+ of shared memory at .*planted_\\w+\\.cuh:\\d+, which the store of "
-        "thread \\(0,0,0\\) at .* still reads: its wait does not come before"),
+        "thread \\(5,0,0\\) at .* still reads: its wait does not come before"),
     PLANT_STORE(kLeavesStore, kStops, "leaves the kernel before the store_wait of the store at"),
     PLANT_STORE(kStoresMisaligned, kStops, "misaligned store_bulk at .* of 512 bytes at byte 0"),
     PLANT_STORE(kCopiesMisalignedBox, kStops,

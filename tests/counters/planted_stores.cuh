@@ -22,6 +22,8 @@ enum class StoreFault {
   kStoresPastEnd,
 };
 
+constexpr unsigned kStorer = 5;  // a thread
+
 // A box comes from memory by a tensor copy, and goes to the results by a store.
 template <StoreFault kFault>
 __global__ void pass_through(float* memory, const __grid_constant__ device::TensorMap map) {
@@ -44,7 +46,7 @@ __global__ void pass_through(float* memory, const __grid_constant__ device::Tens
   words[threadIdx.x] += 1.0F;
   if (kFault != StoreFault::kUnfenced) device::fence_async_proxy();
   __syncthreads();  // all have stored
-  if (threadIdx.x == 0) {
+  if (threadIdx.x == kStorer) {
     float* to = memory + kResults + (kFault == StoreFault::kStoresMisaligned ? 1 : 0);
     if (kFault == StoreFault::kStoresPastEnd) to = memory + kWords - 124;
     device::store_bulk(to, words, 512);
@@ -61,7 +63,8 @@ __global__ void pass_through(float* memory, const __grid_constant__ device::Tens
     __syncthreads();  // the store has read
     words[threadIdx.x] = 0.0F;
   }
-  if (kFault == StoreFault::kOverwritesWhileStoring && threadIdx.x == 0) device::store_wait<0>();
+  if (kFault == StoreFault::kOverwritesWhileStoring && threadIdx.x == kStorer)
+    device::store_wait<0>();
 }
 
 // The last thread, which runs first in the reverse order, has a store read what the others write.
