@@ -36,6 +36,14 @@ std::byte* begin_of(std::byte* pages, std::size_t bytes) {
   return pages + pages_of(bytes) - round_up(bytes, kAlignment);
 }
 
+// What the pages hold besides the buffer. No more: of what is opened the address sanitizer touches
+// its own memory, an eighth as much, and buffers may be of many GiB.
+void set_rest_accessible(std::byte* pages, std::byte* data, std::size_t bytes, bool accessible) {
+  set_accessible(pages, static_cast<std::size_t>(data - pages), accessible);
+  set_accessible(data + bytes, static_cast<std::size_t>(pages + pages_of(bytes) - data) - bytes,
+                 accessible);
+}
+
 void copy_rows(void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
                std::size_t width, std::size_t rows) {
   if (width == 0) return;  // the pointers may then be null, which memcpy does not allow
@@ -75,10 +83,7 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   }
   madvise(pages, pages_of(bytes), MADV_NOHUGEPAGE);  // rows far apart take a page each, a small one
   data_ = begin_of(pages, bytes);
-  // What the pages hold besides the buffer.
-  set_accessible(pages, static_cast<std::size_t>(data_ - pages), false);
-  set_accessible(data_ + bytes, static_cast<std::size_t>(pages + pages_of(bytes) - data_) - bytes,
-                 false);
+  set_rest_accessible(pages, data_, bytes, false);
   simt::observer::add_buffer(data_, bytes);
 }
 
@@ -86,7 +91,7 @@ Buffer::~Buffer() {
   if (data_ == nullptr) return;
   simt::observer::remove_buffer(data_);
   std::byte* const pages = data_ + round_up(bytes_, kAlignment) - pages_of(bytes_);
-  set_accessible(pages, pages_of(bytes_), true);
+  set_rest_accessible(pages, data_, bytes_, true);
   munmap(pages - kPage, pages_of(bytes_) + 2 * kPage);
 }
 

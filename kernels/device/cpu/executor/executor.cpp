@@ -55,8 +55,6 @@ void Executor::make_fibers(unsigned count) {
     Thread& thread = *owned;
     thread.number = static_cast<unsigned>(threads_.size());
     thread.stack = allocator.allocate();
-    // The address sanitizer still knows the frames of a stack that was here before.
-    device::set_accessible(stack_of(thread.stack).bottom, thread.stack.size, true);
     const std::size_t unused = thread.number * kStackStep % kPage;
     void* const top = static_cast<std::byte*>(thread.stack.sp) - unused;
     thread.fiber = ctx::fiber(std::allocator_arg,
@@ -100,6 +98,8 @@ void Executor::unwind_fibers() {
       graveyard.push_back(std::move(thread->fiber));
     } else {
       resume(*thread);
+      // The address sanitizer would still know frames where other memory may be next.
+      device::set_accessible(stack_of(thread->stack).bottom, thread->stack.size, true);
     }
   }
   threads_.clear();
