@@ -65,6 +65,10 @@ inline Launches launches_of(const Form& form, const Problem& problem, const Devi
   Launches launches{workspace, split_job(problem, Operand::kA, workspace.a, rows),
                     split_job(problem, Operand::kB, workspace.b, rows),
                     multiply_args(problem, workspace, form.block_n, form.cluster, least)};
+  const std::int64_t groups = launches.a.num_groups() + launches.b.num_groups();
+  launches.split_blocks = workspace.form.kernel == SplitForm::Kernel::kAhead
+                              ? std::min<std::int64_t>(groups, device.multiprocessors)
+                              : groups * workspace.form.cluster;
   launches.blocks = form.cluster * std::min<std::int64_t>(problem.batch * launches.more.six.count,
                                                           device.multiprocessors / form.cluster);
   return launches;
@@ -120,13 +124,9 @@ inline Status setup() {
        {multiply<Tiles<128, 6>, 1>, multiply<Tiles<128, 6>, 2>, multiply<Tiles<64, 6>, 1>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
   }
-  constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>),
-                        kShort = sizeof(ShortStorage<ShortRows>);
+  constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>);
   if (Status s = device::allow_shared_memory(split_short<FewRows>, kFew); !s.ok()) return s;
-  for (auto* kernel : {split_short<ShortRows>, split_short<Once<ShortRows>>}) {
-    if (Status s = device::allow_shared_memory(kernel, kShort); !s.ok()) return s;
-  }
-  return {};
+  return device::allow_shared_memory(split_ahead<AheadRows>, sizeof(AheadStorage<AheadRows>));
 }
 
 inline constexpr std::int64_t kTileSizes[] = {8, 32, 64, 128};

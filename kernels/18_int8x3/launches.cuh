@@ -15,6 +15,7 @@
 
 #include "multiply.cuh"
 #include "multiply_warps.cuh"
+#include "split_ahead.cuh"
 #include "split_long.cuh"
 #include "split_short.cuh"
 
@@ -24,28 +25,30 @@ using Long = LongConfig<256, 2>;
 
 // How a problem's rows are split: by which kernel, and by how many blocks for a group of rows.
 struct SplitForm {
-  bool is_long = false;
-  bool is_once = false;       // ShortRows: operands need not stay in L2
-  bool is_for_any = true;     // GPU, not only for those with clusters and much shared memory
+  // kAny: on any GPU, not only on those with clusters and much shared memory.
+  enum class Kernel : std::uint8_t { kAny, kFew, kAhead, kLong } kernel = Kernel::kAny;
   int rows = AnyRows::kRows;  // of a group
   unsigned cluster = 1;
+  bool is_once = false;  // neither operands nor C need stay in L2
 
   SplitForm() = default;
   // Found on an NVIDIA H200: groups of many rows of little K go through split_long like a stream.
   SplitForm(std::int64_t groups, std::int64_t k, int multiprocessors)
-      : is_long(k > kShortRowsK || groups >= kManyGroups * multiprocessors),
-        is_once(!is_long && groups * Long::kRows * k * (kPlanes + 4) > kL2Bytes),
-        is_for_any(false),
-        rows(is_long          ? Long::kRows
-             : k <= kFewRowsK ? FewRows::kRows
-                              : ShortRows::kRows) {
-    while (is_long && cluster < kMaxSplitCluster &&
+      : kernel(k > kShortRowsK || groups >= kManyGroups * multiprocessors ? Kernel::kLong
+               : k <= kFewRowsK                                           ? Kernel::kFew
+                                                                          : Kernel::kAhead),
+        rows(kernel == Kernel::kLong  ? Long::kRows
+             : kernel == Kernel::kFew ? FewRows::kRows
+                                      : AheadRows::kRows),
+        is_once(kernel == Kernel::kAhead && groups * Long::kRows * k * (kPlanes + 4) > kL2Bytes) {
+    while (kernel == Kernel::kLong && cluster < kMaxSplitCluster &&
            ceil_div(k, kChunkK) > cluster * Long::kChunks) {
       cluster *= 2;
     }
   }
 
   static constexpr std::int64_t kFewRowsK = 1024, kShortRowsK = 2048;
+  static_assert(kShortRowsK <= AheadRows::kMaxK);
   static constexpr std::int64_t kManyGroups = 16;  // per multiprocessor
   // Where operands and digits exceed this, of 50 MB, the digits should stay: they are read next.
   static constexpr std::int64_t kL2Bytes = 40'000'000;
@@ -94,6 +97,7 @@ inline MultiplyArgs multiply_args(const Problem& problem, const Workspace& works
           .least = least,
           .summed = summed_in_fp32(problem),
           .pairs = allows_pairs_of_c(problem),
+          .once = workspace.form.is_once && allows_pairs_of_c(problem),
           .six = TileOrder(problem.shape, kBlockM, tiles * block_n),
           .eight = TileOrder(problem.shape, kBlockM, tiles * Eight::kBlockN),
           .fp32 = fp32_args(problem)};
@@ -103,7 +107,7 @@ struct Launches {
   Workspace workspace;
   Job a, b;
   MultiplyArgs more;
-  std::int64_t blocks = 0;  // of the second kernel
+  std::int64_t split_blocks = 0, blocks = 0;  // of the first kernel, and of the second
 };
 
 template <typename Storage>
@@ -120,34 +124,35 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
                                  {args.b, args.ldb, args.stride_b, base + where.planes_b,
                                   floats(where.steps_b), floats(where.widths) + groups_a}},
                        .groups_of_first = static_cast<unsigned>(groups_a),
+                       .groups_of_second = static_cast<unsigned>(launches.b.num_groups()),
+                       .once = where.form.is_once,
                        .cluster = cluster,
                        .chunks = ceil_div(where.a.chunks_k, cluster)};
   return device::launch({.kernel = "split",
-                         .blocks = (groups_a + launches.b.num_groups()) * cluster,
+                         .blocks = launches.split_blocks,
                          .threads_x = static_cast<unsigned>(threads),
                          .shared_bytes = sizeof(Storage),
-                         .overlaps_previous = !where.form.is_for_any,
+                         .overlaps_previous = where.form.kernel != SplitForm::Kernel::kAny,
                          .cluster = cluster},
                         stream, kernel, jobs);
 }
 
 inline Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
-  const SplitForm& form = launches.workspace.form;
-  if (form.is_for_any) {
-    return enqueue_split<ShortStorage<AnyRows>>(launches, args, stream, AnyRows::kThreads,
-                                                split_short<AnyRows>);
+  switch (launches.workspace.form.kernel) {
+    case SplitForm::Kernel::kFew:
+      return enqueue_split<ShortStorage<FewRows>>(launches, args, stream, FewRows::kThreads,
+                                                  split_short<FewRows>);
+    case SplitForm::Kernel::kAhead:
+      return enqueue_split<AheadStorage<AheadRows>>(launches, args, stream, AheadRows::kThreads,
+                                                    split_ahead<AheadRows>);
+    case SplitForm::Kernel::kLong:
+      return enqueue_split<LongStorage<Long>>(launches, args, stream, Long::kThreads,
+                                              split_long<Long>);
+    case SplitForm::Kernel::kAny:
+      break;
   }
-  if (form.is_long) {
-    return enqueue_split<LongStorage<Long>>(launches, args, stream, Long::kThreads,
-                                            split_long<Long>);
-  }
-  if (form.rows == FewRows::kRows) {
-    return enqueue_split<ShortStorage<FewRows>>(launches, args, stream, FewRows::kThreads,
-                                                split_short<FewRows>);
-  }
-  return enqueue_split<ShortStorage<ShortRows>>(
-      launches, args, stream, ShortRows::kThreads,
-      form.is_once ? split_short<Once<ShortRows>> : split_short<ShortRows>);
+  return enqueue_split<ShortStorage<AnyRows>>(launches, args, stream, AnyRows::kThreads,
+                                              split_short<AnyRows>);
 }
 
 // `launch` has what the kernel wants of a launch.

@@ -1,6 +1,7 @@
 // The product of the digits: a producer warp has bulk copies bring chunks to a ring in shared
 // memory, two warpgroups multiply them on the tensor cores, each 64 rows of the tile, into one
-// int32 accumulator per level. Blocks are persistent: they go from tile to tile.
+// int32 accumulator per level, and three more warps store what they leave. Blocks are persistent:
+// they go from tile to tile.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +18,19 @@
 #include "decision.cuh"
 #include "multiply_args.cuh"
 #include "planes.cuh"
-#include "results.cuh"
 #include "stage_products.cuh"
+#include "tile_end.cuh"
 
 namespace tilegate::int8x3 {
 
-// Calls visit(tile) for each tile of a block, in turn. The blocks of a cluster have tiles beside
-// each other; the last may lie outside C.
+// Calls visit(tile, is_last) for each tile of a block, in turn. The blocks of a cluster have tiles
+// beside each other; the last may lie outside C.
 template <unsigned kCluster, typename Visit>
 __device__ void for_each_tile(const TileOrder& order, unsigned count, Visit visit) {
   for (unsigned i = blockIdx.x / kCluster; i < count; i += gridDim.x / kCluster) {
     TileOrder::Tile tile = order.tile(i);
     tile.col = tile.col * kCluster + (kCluster > 1 ? device::cluster_rank() : 0);
-    visit(tile);
+    visit(tile, count - i <= gridDim.x / kCluster);
   }
 }
 
@@ -40,7 +41,7 @@ __device__ void produce(const MultiplyArgs& more, const TileOrder& order, unsign
   constexpr unsigned kShare = kChunkBytes / kCluster;  // of A
   const unsigned first = kCluster > 1 ? device::cluster_rank() * kShare : 0;
   Ring<T::kStages> ring;
-  for_each_tile<kCluster>(order, count, [&](const TileOrder::Tile& tile) {
+  for_each_tile<kCluster>(order, count, [&](const TileOrder::Tile& tile, bool) {
     const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
     const std::byte* a =
         more.planes_a + more.a.chunk(tile.product, tile.row, more.first_chunk) + first;
@@ -81,9 +82,10 @@ __device__ void release(device::Barrier& empty, int thread) {
 template <typename T, unsigned kCluster>
 __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const TileOrder& order,
                         unsigned count, int warpgroup, int thread, MultiplyStorage& smem) {
+  const int row = warpgroup * (kBlockM / 2) + thread / 32 * 16;  // of the tile, the warp's first
   Ring<T::kStages> ring;
-  for_each_tile<kCluster>(order, count, [&](const TileOrder::Tile& tile) {
-    const StepShare<T> share(more, tile, warpgroup, thread);
+  unsigned phase = 0;
+  for_each_tile<kCluster>(order, count, [&](const TileOrder::Tile& tile, bool is_last) {
     std::int32_t acc[T::kLevels][T::kBlockN / 2]{};
     StageProducts<T> products;
     int before = 0;
@@ -99,13 +101,35 @@ __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const 
     release<kCluster>(smem.empty[before], thread);
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
-    share.pass_on(smem.steps[warpgroup], warpgroup, thread);
-    KernelArgs product = args;
-    product.c += tile.product * args.stride_c;
-    store_results<T>(product, more.pairs,
-                     std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
-                     std::int64_t{tile.col} * T::kBlockN, thread, smem.steps[warpgroup].row,
-                     smem.steps[warpgroup].col, acc);
+    device::barrier_wait(smem.is_stored, phase ^ 1);  // the tile before
+    fold_results<T>(acc, row, thread % 32, smem.folded);
+    if (is_last) {
+      __syncwarp();  // the warp's rows are there
+      device::barrier_wait(smem.has_steps, phase);
+      store_rows<T, 4>(args, more, tile, row, row + 16, 1, smem.steps[phase], smem.folded);
+    } else {
+      arrive_of_warp(smem.has_results);
+    }
+    phase ^= 1;
+  });
+}
+
+// By kStorers warps.
+template <typename T, unsigned kCluster>
+__device__ void store_tiles(const KernelArgs& args, const MultiplyArgs& more,
+                            const TileOrder& order, unsigned count, int thread,
+                            MultiplyStorage& smem) {
+  unsigned phase = 0;
+  for_each_tile<kCluster>(order, count, [&](const TileOrder::Tile& tile, bool is_last) {
+    fetch_steps<T>(more, tile, thread, smem.steps[phase]);
+    arrive_of_warp(smem.has_steps);
+    if (is_last) return;
+    device::barrier_wait(smem.has_steps, phase);
+    device::barrier_wait(smem.has_results, phase);
+    store_rows<T, 1>(args, more, tile, thread / 32, kBlockM, kStorers, smem.steps[phase],
+                     smem.folded);
+    arrive_of_warp(smem.is_stored);
+    phase ^= 1;
   });
 }
 
@@ -119,6 +143,9 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
       // Each warp waits for its own multiplications.
       device::barrier_init(smem.empty[stage], kCluster * kConsumers / 32);
     }
+    device::barrier_init(smem.has_steps, kStorers);
+    device::barrier_init(smem.has_results, kConsumers / 32);
+    device::barrier_init(smem.is_stored, kStorers);
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();
@@ -134,11 +161,20 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
   if (threadIdx.x < kWarpgroup) {
     device::give_registers<kProducerRegisters>();
     if (threadIdx.x == 0 && blockIdx.x == 0) *more.decision = path;
-    if (threadIdx.x != 0) {
-    } else if (path == Path::kSix) {
-      produce<Six, kCluster>(more, more.six, products * more.six.count, smem);
+    const int storer = static_cast<int>(threadIdx.x) - 32;
+    if (path == Path::kSix) {
+      if (threadIdx.x == 0) {
+        produce<Six, kCluster>(more, more.six, products * more.six.count, smem);
+      } else if (storer >= 0) {
+        store_tiles<Six, kCluster>(args, more, more.six, products * more.six.count, storer, smem);
+      }
     } else if (path == Path::kEight) {
-      produce<Eight, kCluster>(more, more.eight, products * more.eight.count, smem);
+      if (threadIdx.x == 0) {
+        produce<Eight, kCluster>(more, more.eight, products * more.eight.count, smem);
+      } else if (storer >= 0) {
+        store_tiles<Eight, kCluster>(args, more, more.eight, products * more.eight.count, storer,
+                                     smem);
+      }
     }
   } else {
     device::take_registers<kConsumerRegisters>();

@@ -24,8 +24,12 @@ constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= 65536);
 static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Rows);
 
-constexpr int kRingBytes = 221184;
-constexpr int kMaxStages = 12;
+// The warps of the first warpgroup beside the producer's store results.
+constexpr int kStorers = kWarpgroup / 32 - 1;
+constexpr int kFoldedRow = 128 + 8;  // words: the pairs of four rows are in different banks
+
+constexpr int kRingBytes = 147456;
+constexpr int kMaxStages = 8;
 
 // Tiles of kBlockM×kN results from kProducts products of digits.
 template <int kN, int kProducts>
@@ -41,19 +45,23 @@ struct Tiles {
 };
 using Eight = Tiles<64, 8>;  // a fourth accumulator has room beside 64 columns only
 
-// What the integers of a tile are worth: of a warpgroup's rows, and of the tile's columns.
+// What the integers of a tile's rows and columns are worth.
 struct Steps {
-  float row[kBlockM / 2], col[128];
+  float row[kBlockM], col[128];
 };
 
 struct MultiplyStorage {
   union {
-    std::byte ring[kRingBytes];
+    struct {
+      std::byte ring[kRingBytes];
+      float folded[kBlockM * kFoldedRow];  // a tile's results, unscaled
+    };
     Fp32Storage fp32;
   };
   device::Barrier full[kMaxStages], empty[kMaxStages];
+  device::Barrier has_steps, has_results, is_stored;  // of a tile, in turn
   float sums[kNumThreads / 32][2];
-  Steps steps[2];
+  Steps steps[2];  // of this tile, and of the one that is stored
 };
 
 // Beside KernelArgs.
@@ -69,6 +77,7 @@ struct MultiplyArgs {
   float summed = 0.0F;                       // k in one sum of FP32, to be as accurate as which
   std::int64_t first_chunk = 0, chunks = 0;  // of K
   bool pairs = false;                        // two neighbours of C are an aligned vector
+  bool once = false;                         // they are, and C need not stay in L2
   TileOrder six, eight;                      // of their tiles, a pair of blocks' counted as one
   Fp32Args fp32;
 };

@@ -1,7 +1,7 @@
 // What the split pass is given. It reads the rows of op(A) and the columns of op(B), here called
 // rows both, scales each by its largest element, and writes their digits to the workspace. There
-// are two kernels: split_short.cuh, whose blocks have all k of their rows, and split_long.cuh,
-// whose blocks share rows in clusters.
+// are three kernels: split_short.cuh and split_ahead.cuh, whose blocks have all k of their rows,
+// and split_long.cuh, whose blocks share rows in clusters.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,12 @@ struct Place : SplitPlace {
 struct SplitJobs {
   Job job[2];
   Place place[2];
-  unsigned groups_of_first = 0;
+  unsigned groups_of_first = 0, groups_of_second = 0;
+  bool once = false;        // operands need not stay in L2
   unsigned cluster = 1;     // blocks that share a group of rows
   std::int64_t chunks = 0;  // of K, per block
+
+  __host__ __device__ unsigned groups() const { return groups_of_first + groups_of_second; }
 };
 
 // Of all lanes whose numbers differ from this one's in the bits from `first` to below `end`.

@@ -5,67 +5,23 @@
 #include <cstdint>
 
 #include <tilegate/common/split_rows.cuh>
-#include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 
-#include "decision.cuh"
 #include "digits.cuh"
 #include "planes.cuh"
 #include "split_jobs.cuh"
+#include "split_pieces.cuh"
 
 namespace tilegate::int8x3 {
 
-static_assert(kPiece == kSplitPiece, "a thread writes what lies together");
-
 using FewRows = SplitRowsConfig<512, 8>;
-using ShortRows = SplitRowsConfig<512, 16>;
 using AnyRows = SplitRowsConfig<512, 8, 1>;  // for any K, in the shared memory that every GPU has
 
 template <typename Config>
 struct ShortStorage {
-  Seen seen[Config::kWarps][Config::kRows];
-  Scale scale[Config::kRows];
-  float width[Config::kRows];
+  SettledRows<Config> rows;
   KeptPiece<Config> kept[Config::kKept];
 };
-
-// Stores each row's scale, and the sum of the block's widths, once all warps have seen their part.
-template <typename Config>
-__device__ void settle_rows(const Job& job, const Place& place, std::int64_t first_row,
-                            std::int64_t product, unsigned group, ShortStorage<Config>& smem) {
-  const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
-  if (row < Config::kRows) {
-    Seen seen;
-    if (lane < Config::kWarps) seen = smem.seen[lane][row];
-    add_lanes(seen, 1, 32);
-    const Scale scale = scale_of(seen);
-    if (lane == 0) {
-      smem.scale[row] = scale;
-      smem.width[row] = width_of(seen, scale, static_cast<float>(job.k));
-      place.steps[product * job.planes.rows() + first_row + row] = scale.step;
-    }
-  }
-  __syncthreads();  // all scales and widths are there
-  if (threadIdx.x == 0) {
-    float sum = 0.0F;
-    for (const float width : smem.width) sum += width;
-    place.widths[group] = sum;
-  }
-}
-
-__device__ inline void store_piece(const float (&v)[kPiece], const Scale& scale, std::byte* to) {
-  std::uint32_t biased[kPiece / 4][4];
-#pragma unroll
-  for (int i = 0; i < kPiece; ++i) biased[i / 4][i % 4] = biased_digits(integer_of(v[i], scale));
-#pragma unroll
-  for (int plane = 0; plane < kPlanes; ++plane) {
-    float words[kPiece / 4];  // bits in, bits out: vectors are of floats
-#pragma unroll
-    for (int i = 0; i < kPiece / 4; ++i) words[i] = float_of(pack_digits(biased[i], plane));
-    device::store_vector(reinterpret_cast<float*>(to + plane * kNextPlane),
-                         make_float4(words[0], words[1], words[2], words[3]));
-  }
-}
 
 template <typename Config>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
@@ -87,17 +43,17 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   int turn = 0;
   std::int64_t k = first_k;
   for (; k < end_k; k += Config::kBlockK, ++turn) {
-    load_piece<Config::kOnce>(job, place, first_row + row, k, v);
+    load_piece(job, place, first_row + row, k, v);
     if (turn < Config::kKept) keep_piece<Config>(v, smem.kept[turn]);
 #pragma unroll
     for (int i = 0; i < kPiece; ++i) seen.add(v[i]);
   }
   add_lanes(seen, Config::kRows, 32);
-  if (lane < Config::kRows) smem.seen[warp][row] = seen;
+  if (lane < Config::kRows) smem.rows.seen[warp][row] = seen;
   __syncthreads();  // what each warp has seen is there
-  settle_rows<Config>(job, place, first_row, product, block, smem);
+  settle_rows<Config>(job, place, first_row, product, block, smem.rows);
 
-  const Scale scale = smem.scale[row];
+  const Scale scale = smem.rows.scale[row];
   std::byte* planes = place.planes + job.planes.chunk(product, first_row / kChunkRows, 0) +
                       offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row,
                                       static_cast<int>(first_k % kChunkK) / kPiece);
@@ -107,7 +63,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     if (turn < Config::kKept) {
       kept_piece<Config>(smem.kept[turn], v);
     } else if (!is_latest) {
-      load_piece<Config::kOnce>(job, place, first_row + row, k, v);
+      load_piece(job, place, first_row + row, k, v);
     }
     store_piece(v, scale, planes + k / kChunkK * kChunkBytes);
   }

@@ -66,6 +66,17 @@ TEST_F(Products, AreThoseOfTheModelForLongRows) {
   }
 }
 
+// Blocks go from group to group of rows, along k and across it, with vectors and without.
+TEST_F(Products, AreThoseOfTheModelWhereRowsAreCopiedAhead) {
+  for (const Op op : {Op::kN, Op::kT}) {
+    for (const Shape& shape : {Shape{8, 4, 1092}, Shape{8, 5, 1091}}) {
+      const Operation operation(Problem::dense(shape, op, op == Op::kN ? Op::kT : Op::kN));
+      expect_same_bits(run(stage, operation).c,
+                       model(operation.problem, operation.a, operation.b, 6));
+    }
+  }
+}
+
 // Clusters of blocks share rows, along k and across it, with vectors and without.
 TEST_F(Products, AreThoseOfTheModelInClusters) {
   for (const Op op_a : {Op::kN, Op::kT}) {
@@ -80,10 +91,10 @@ TEST_F(Products, AreThoseOfTheModelInClusters) {
 
 // More tiles than blocks, which go from one to the next.
 TEST_F(Products, AreThoseOfTheModelInManyTiles) {
-  const Operation operation(
-      Problem::dense({260, 3, 128}, Op::kN, Op::kN, device::current().multiprocessors));
-  for (const char* configuration : {"128x128pairs", "128x64"}) {
-    expect_same_bits(run(stage, operation, configuration).c,
+  for (const std::int64_t n : {3, 4}) {  // rows of C with pairs of neighbours, and without
+    const Operation operation(
+        Problem::dense({260, n, 128}, Op::kN, Op::kN, device::current().multiprocessors));
+    expect_same_bits(run(stage, operation, n == 3 ? "128x128pairs" : "128x64").c,
                      model(operation.problem, operation.a, operation.b, 6));
   }
 }

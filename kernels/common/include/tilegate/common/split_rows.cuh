@@ -13,7 +13,6 @@
 #include <tilegate/common/divisor.cuh>
 #include <tilegate/common/split_chunks.cuh>
 #include <tilegate/device/device.cuh>
-#include <tilegate/device/load_once.cuh>
 
 namespace tilegate {
 
@@ -41,7 +40,6 @@ constexpr int kSplitPiece = 16;  // k that a thread takes at a time
 // memory at a time. A thread keeps kKept pieces in shared memory, and one in registers.
 template <int kThreads_, int kRows_, int kKept_ = 3>
 struct SplitRowsConfig {
-  static constexpr bool kOnce = false;
   static constexpr int kThreads = kThreads_, kRows = kRows_, kKept = kKept_;
   static constexpr int kWarps = kThreads / 32;
   static constexpr int kWarpK = 32 / kRows * kSplitPiece;  // k of a warp at a time
@@ -51,29 +49,12 @@ struct SplitRowsConfig {
   static_assert(kWarps >= kRows && kWarps <= 32, "a warp settles a row, a lane has a warp's part");
 };
 
-// The same, but what is read need not stay in L2.
-template <typename Config>
-struct Once : Config {
-  static constexpr bool kOnce = true;
-};
-
 // What a thread has at one time, as it keeps it in shared memory: lanes next to each other.
 template <typename Config>
 using KeptPiece = float4[kSplitPiece / 4][Config::kThreads];
 
-template <typename V, bool kOnce>
-__device__ V load_words(const float* from) {
-  if constexpr (kOnce) {
-    return device::load_once<V>(from);
-  } else if constexpr (sizeof(V) == sizeof(float)) {
-    return *from;
-  } else {
-    return device::load_vector<V>(from);
-  }
-}
-
 // v[i] ← element (row, k + i), or 0 outside the operand.
-template <bool kOnce = false, typename Job>
+template <typename Job>
 __device__ void load_piece(const Job& job, const SplitPlace& place, std::int64_t row,
                            std::int64_t k, float (&v)[kSplitPiece]) {
   const std::int64_t next = job.along_k ? 1 : place.ld;
@@ -82,7 +63,7 @@ __device__ void load_piece(const Job& job, const SplitPlace& place, std::int64_t
   if (job.along_k && job.vectors && inside >= kSplitPiece) {
 #pragma unroll
     for (int i = 0; i < kSplitPiece; i += 4) {
-      const auto vector = load_words<float4, kOnce>(from + i);
+      const auto vector = device::load_vector<float4>(from + i);
       v[i] = vector.x;
       v[i + 1] = vector.y;
       v[i + 2] = vector.z;
@@ -90,7 +71,7 @@ __device__ void load_piece(const Job& job, const SplitPlace& place, std::int64_t
     }
   } else if (inside >= kSplitPiece) {
 #pragma unroll
-    for (int i = 0; i < kSplitPiece; ++i) v[i] = load_words<float, kOnce>(from + i * next);
+    for (int i = 0; i < kSplitPiece; ++i) v[i] = from[i * next];
   } else {
 #pragma unroll
     for (int i = 0; i < kSplitPiece; ++i) v[i] = i < inside ? from[i * next] : 0.0F;

@@ -1,0 +1,99 @@
+// The end of a tile, beside the multiplications of the next: those who multiplied leave its sums in
+// shared memory, and the warps beside the producer scale them and store them to C, whole rows at a
+// time. A block's last tile, with nothing beside it, is stored by those who multiplied.
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/common/store_pair.cuh>
+#include <tilegate/common/tile_order.cuh>
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+#include "digits.cuh"
+#include "multiply_args.cuh"
+
+namespace tilegate::int8x3 {
+
+// A warp's 16 rows of the tile, from `row` on: lane t has pairs of columns of the rows t / 4 and
+// t / 4 + 8.
+template <typename T>
+__device__ void fold_results(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], int row,
+                             int lane, float* folded) {
+  float* to = folded + (row + lane / 4) * kFoldedRow + lane % 4 * 2;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int group = 0; group < T::kBlockN / 8; ++group) {
+      float sum[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        std::int32_t level[T::kLevels];
+#pragma unroll
+        for (int j = 0; j < T::kLevels; ++j) level[j] = acc[j][4 * group + 2 * half + i];
+        sum[i] = fold(level);
+      }
+      device::store_vector(to + 8 * half * kFoldedRow + 8 * group, make_float2(sum[0], sum[1]));
+    }
+  }
+}
+
+// What the tile's rows and columns are worth, by kStorers warps.
+template <typename T>
+__device__ void fetch_steps(const MultiplyArgs& more, const TileOrder::Tile& tile, int thread,
+                            Steps& steps) {
+  const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
+  const float* rows =
+      more.steps_a + more.a.own(tile.product) * more.a.rows() + std::int64_t{tile.row} * kBlockM;
+  const float* cols = more.steps_b + more.b.own(tile.product) * more.b.rows() +
+                      more.b.inside(col / kChunkRows) * kChunkRows + col % kChunkRows;
+  for (int i = thread; i < kBlockM; i += 32 * kStorers) steps.row[i] = rows[i];
+  for (int i = thread; i < T::kBlockN; i += 32 * kStorers) steps.col[i] = cols[i];
+}
+
+// Rows `first`, `first` + step, … before `end` of a tile, by a warp.
+template <typename T, int kAtATime>
+__device__ void store_rows(const KernelArgs& args, const MultiplyArgs& more,
+                           const TileOrder::Tile& tile, int first, int end, int step,
+                           const Steps& steps, const float* folded) {
+  const int col = static_cast<int>(threadIdx.x) % 32 * 2;
+  const std::int64_t row_of_c = std::int64_t{tile.row} * kBlockM,
+                     col_of_c = std::int64_t{tile.col} * T::kBlockN + col;
+  const std::int64_t rows_left = args.shape.m - row_of_c, cols_left = args.shape.n - col_of_c;
+  if (rows_left < end) end = static_cast<int>(rows_left);
+  const int cols = cols_left < 0 ? 0 : cols_left < 128 ? static_cast<int>(cols_left) : 128;
+  float* c = args.c + tile.product * args.stride_c + (row_of_c + first) * args.ldc + col_of_c;
+  float2 step_cols[T::kBlockN / 64];
+#pragma unroll
+  for (int i = 0; i < T::kBlockN / 64; ++i) {
+    step_cols[i] = device::load_vector<float2>(steps.col + 64 * i + col);
+  }
+#pragma unroll kAtATime
+  for (int row = first; row < end; row += step, c += step * args.ldc) {
+    const float step_row = steps.row[row];
+#pragma unroll
+    for (int i = 0; i < T::kBlockN / 64; ++i) {
+      const auto sums = device::load_vector<float2>(folded + row * kFoldedRow + 64 * i + col);
+      const float sum[2] = {sums.x * (step_row * step_cols[i].x),
+                            sums.y * (step_row * step_cols[i].y)};
+      if (64 * i >= cols) continue;
+      if (more.once) {
+        store_pair<true>(args, c + 64 * i, sum[0], sum[1]);
+      } else if (more.pairs) {
+        store_pair(args, c + 64 * i, sum[0], sum[1]);
+      } else {
+        store(args, c + 64 * i, sum[0]);
+        if (64 * i + 1 < cols) store(args, c + 64 * i + 1, sum[1]);
+      }
+    }
+  }
+}
+
+// By a warp, for all of its lanes.
+__device__ inline void arrive_of_warp(device::Barrier& barrier) {
+  __syncwarp();  // all lanes have done what it tells
+  if (threadIdx.x % 32 == 0) device::barrier_arrive(barrier);
+}
+
+}  // namespace tilegate::int8x3
