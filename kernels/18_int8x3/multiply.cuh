@@ -1,7 +1,7 @@
 // The product of the digits: a producer warp has bulk copies bring chunks to a ring in shared
 // memory, two warpgroups multiply them on the tensor cores, each 64 rows of the tile, into one
-// int32 accumulator per level, and three more warps store what they leave. Blocks are persistent:
-// they go from tile to tile.
+// int32 accumulator per level, and three more warps store wide tiles. Blocks are persistent: they
+// go from tile to tile.
 #pragma once
 
 #include <cstddef>
@@ -82,10 +82,10 @@ __device__ void release(device::Barrier& empty, int thread) {
 template <typename T, unsigned kCluster>
 __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const TileOrder& order,
                         unsigned count, int warpgroup, int thread, MultiplyStorage& smem) {
-  const int row = warpgroup * (kBlockM / 2) + thread / 32 * 16;  // of the tile, the warp's first
   Ring<T::kStages> ring;
-  unsigned phase = 0;
+  unsigned turn = 0;
   for_each_tile<kCluster>(order, count, [&](const TileOrder::Tile& tile, bool is_last) {
+    TileEnd<T> end(more, tile, warpgroup, thread);
     std::int32_t acc[T::kLevels][T::kBlockN / 2]{};
     StageProducts<T> products;
     int before = 0;
@@ -101,16 +101,7 @@ __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const 
     release<kCluster>(smem.empty[before], thread);
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
-    device::barrier_wait(smem.is_stored, phase ^ 1);  // the tile before
-    fold_results<T>(acc, row, thread % 32, smem.folded);
-    if (is_last) {
-      __syncwarp();  // the warp's rows are there
-      device::barrier_wait(smem.has_steps, phase);
-      store_rows<T, 4>(args, more, tile, row, row + 16, 1, smem.steps[phase], smem.folded);
-    } else {
-      arrive_of_warp(smem.has_results);
-    }
-    phase ^= 1;
+    end.store(args, more, tile, turn++, is_last, acc, smem);
   });
 }
 
@@ -119,17 +110,9 @@ template <typename T, unsigned kCluster>
 __device__ void store_tiles(const KernelArgs& args, const MultiplyArgs& more,
                             const TileOrder& order, unsigned count, int thread,
                             MultiplyStorage& smem) {
-  unsigned phase = 0;
+  unsigned turn = 0;
   for_each_tile<kCluster>(order, count, [&](const TileOrder::Tile& tile, bool is_last) {
-    fetch_steps<T>(more, tile, thread, smem.steps[phase]);
-    arrive_of_warp(smem.has_steps);
-    if (is_last) return;
-    device::barrier_wait(smem.has_steps, phase);
-    device::barrier_wait(smem.has_results, phase);
-    store_rows<T, 1>(args, more, tile, thread / 32, kBlockM, kStorers, smem.steps[phase],
-                     smem.folded);
-    arrive_of_warp(smem.is_stored);
-    phase ^= 1;
+    store_staged<T>(args, more, tile, turn++, is_last, thread, smem);
   });
 }
 
@@ -143,9 +126,6 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
       // Each warp waits for its own multiplications.
       device::barrier_init(smem.empty[stage], kCluster * kConsumers / 32);
     }
-    device::barrier_init(smem.has_steps, kStorers);
-    device::barrier_init(smem.has_results, kConsumers / 32);
-    device::barrier_init(smem.is_stored, kStorers);
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();
@@ -161,20 +141,15 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
   if (threadIdx.x < kWarpgroup) {
     device::give_registers<kProducerRegisters>();
     if (threadIdx.x == 0 && blockIdx.x == 0) *more.decision = path;
-    const int storer = static_cast<int>(threadIdx.x) - 32;
-    if (path == Path::kSix) {
-      if (threadIdx.x == 0) {
+    if (threadIdx.x == 0) {
+      if (path == Path::kSix) {
         produce<Six, kCluster>(more, more.six, products * more.six.count, smem);
-      } else if (storer >= 0) {
-        store_tiles<Six, kCluster>(args, more, more.six, products * more.six.count, storer, smem);
-      }
-    } else if (path == Path::kEight) {
-      if (threadIdx.x == 0) {
+      } else if (path == Path::kEight) {
         produce<Eight, kCluster>(more, more.eight, products * more.eight.count, smem);
-      } else if (storer >= 0) {
-        store_tiles<Eight, kCluster>(args, more, more.eight, products * more.eight.count, storer,
-                                     smem);
       }
+    } else if (Six::kIsStaged && threadIdx.x >= 32 && path == Path::kSix) {
+      store_tiles<Six, kCluster>(args, more, more.six, products * more.six.count,
+                                 static_cast<int>(threadIdx.x) - 32, smem);
     }
   } else {
     device::take_registers<kConsumerRegisters>();

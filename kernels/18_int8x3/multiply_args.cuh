@@ -24,12 +24,10 @@ constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= 65536);
 static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Rows);
 
-// The warps of the first warpgroup beside the producer's store results.
-constexpr int kStorers = kWarpgroup / 32 - 1;
+constexpr int kRingBytes = 221184;
+constexpr int kStagedRingBytes = 147456;  // where results are staged behind it
+constexpr int kMaxStages = 12;
 constexpr int kFoldedRow = 128 + 8;  // words: the pairs of four rows are in different banks
-
-constexpr int kRingBytes = 147456;
-constexpr int kMaxStages = 8;
 
 // Tiles of kBlockM×kN results from kProducts products of digits.
 template <int kN, int kProducts>
@@ -38,30 +36,32 @@ struct Tiles {
   static constexpr int kLevels = kProducts == 6 ? 3 : 4;
   static constexpr int kBytesB = kN * kRowBytes;  // of a stage
   static constexpr int kStageBytes = kBlockM * kRowBytes + kBytesB;
-  static constexpr int kStages = kRingBytes / kStageBytes;
+  // Wide tiles are taken where blocks have several: one is stored while the next is multiplied.
+  static constexpr bool kIsStaged = kN == 128;
+  static constexpr int kStages = (kIsStaged ? kStagedRingBytes : kRingBytes) / kStageBytes;
   static_assert(kChunkRows % kN == 0, "a tile's columns are in one chunk");
   static_assert(kStages <= kMaxStages && kStageBytes % 1024 == 0);
   static_assert(kProducts == 6 || kProducts == 8);
 };
 using Eight = Tiles<64, 8>;  // a fourth accumulator has room beside 64 columns only
 
-// What the integers of a tile's rows and columns are worth.
+// What the integers are worth: of a tile's rows, or a warpgroup's, and of its columns.
 struct Steps {
   float row[kBlockM], col[128];
 };
 
 struct MultiplyStorage {
   union {
+    std::byte ring[kRingBytes];
     struct {
-      std::byte ring[kRingBytes];
+      std::byte staged_ring[kStagedRingBytes];
       float folded[kBlockM * kFoldedRow];  // a tile's results, unscaled
     };
     Fp32Storage fp32;
   };
   device::Barrier full[kMaxStages], empty[kMaxStages];
-  device::Barrier has_steps, has_results, is_stored;  // of a tile, in turn
   float sums[kNumThreads / 32][2];
-  Steps steps[2];  // of this tile, and of the one that is stored
+  Steps steps[2];  // of the warpgroups; staged: of this tile and of the one before
 };
 
 // Beside KernelArgs.

@@ -1,6 +1,7 @@
-// The end of a tile, beside the multiplications of the next: those who multiplied leave its sums in
-// shared memory, and the warps beside the producer scale them and store them to C, whole rows at a
-// time. A block's last tile, with nothing beside it, is stored by those who multiplied.
+// The end of a tile: it is stored by those who multiplied, or, staged, beside the multiplications
+// of the next: those who multiplied leave its sums in shared memory, and the warps beside the
+// producer scale them and store them to C, whole rows at a time. A block's last tile, with nothing
+// beside it, is stored by those who multiplied, too.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,14 @@
 
 #include "digits.cuh"
 #include "multiply_args.cuh"
+#include "results.cuh"
 
 namespace tilegate::int8x3 {
+
+constexpr int kStorers = kWarpgroup / 32 - 1;  // warps beside the producer's
+
+// Of those who multiplied and those who store.
+__device__ inline void meet_at_end() { device::named_barrier<4>(kConsumers + 32 * kStorers); }
 
 // A warp's 16 rows of the tile, from `row` on: lane t has pairs of columns of the rows t / 4 and
 // t / 4 + 8.
@@ -90,10 +97,62 @@ __device__ void store_rows(const KernelArgs& args, const MultiplyArgs& more,
   }
 }
 
-// By a warp, for all of its lanes.
-__device__ inline void arrive_of_warp(device::Barrier& barrier) {
-  __syncwarp();  // all lanes have done what it tells
-  if (threadIdx.x % 32 == 0) device::barrier_arrive(barrier);
+// What a thread that multiplies does at the end of a tile. Made before the multiplications.
+template <typename T, bool kIsStaged = T::kIsStaged>
+struct TileEnd {
+  StepShare<T> share;
+  int warpgroup, thread;
+
+  __device__ TileEnd(const MultiplyArgs& more, const TileOrder::Tile& tile, int warpgroup_,
+                     int thread_)
+      : share(more, tile, warpgroup_, thread_), warpgroup(warpgroup_), thread(thread_) {}
+
+  __device__ void store(const KernelArgs& args, const MultiplyArgs& more,
+                        const TileOrder::Tile& tile, unsigned /*turn*/, bool /*is_last*/,
+                        std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], MultiplyStorage& smem) {
+    const Steps& steps = smem.steps[warpgroup];
+    share.pass_on(smem.steps[warpgroup], warpgroup, thread);
+    KernelArgs product = args;
+    product.c += tile.product * args.stride_c;
+    store_results<T>(product, more.pairs,
+                     std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
+                     std::int64_t{tile.col} * T::kBlockN, thread, steps.row, steps.col, acc);
+  }
+};
+
+template <typename T>
+struct TileEnd<T, true> {
+  int row, lane;  // of the tile, the warp's first of 16
+
+  __device__ TileEnd(const MultiplyArgs& /*more*/, const TileOrder::Tile& /*tile*/, int warpgroup,
+                     int thread)
+      : row(warpgroup * (kBlockM / 2) + thread / 32 * 16), lane(thread % 32) {}
+
+  __device__ void store(const KernelArgs& args, const MultiplyArgs& more,
+                        const TileOrder::Tile& tile, unsigned turn, bool is_last,
+                        std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], MultiplyStorage& smem) {
+    meet_at_end();  // the tile before is stored, and the steps are there
+    fold_results<T>(acc, row, lane, smem.folded);
+    if (is_last) {
+      __syncwarp();  // the warp's rows are there
+      store_rows<T, 4>(args, more, tile, row, row + 16, 1, smem.steps[turn % 2], smem.folded);
+    } else {
+      meet_at_end();  // the results are there
+    }
+  }
+};
+
+// A tile's end, by kStorers warps.
+template <typename T>
+__device__ void store_staged(const KernelArgs& args, const MultiplyArgs& more,
+                             const TileOrder::Tile& tile, unsigned turn, bool is_last, int thread,
+                             MultiplyStorage& smem) {
+  Steps& steps = smem.steps[turn % 2];
+  fetch_steps<T>(more, tile, thread, steps);
+  meet_at_end();  // the steps are there, and the tile before is stored
+  if (is_last) return;
+  meet_at_end();  // the results are there
+  store_rows<T, 1>(args, more, tile, thread / 32, kBlockM, kStorers, steps, smem.folded);
 }
 
 }  // namespace tilegate::int8x3
