@@ -126,6 +126,9 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
       // Each warp waits for its own multiplications.
       device::barrier_init(smem.empty[stage], kCluster * kConsumers / 32);
     }
+    device::barrier_init(smem.has_steps, kStorers);
+    device::barrier_init(smem.has_results, kConsumers / 32);
+    device::barrier_init(smem.is_stored, kStorers);
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();

@@ -24,6 +24,8 @@ constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= 65536);
 static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Rows);
 
+constexpr int kStorers = kWarpgroup / 32 - 1;  // warps of the first beside the producer's
+
 constexpr int kRingBytes = 221184;
 constexpr int kStagedRingBytes = 147456;  // where results are staged behind it
 constexpr int kMaxStages = 12;
@@ -60,6 +62,7 @@ struct MultiplyStorage {
     Fp32Storage fp32;
   };
   device::Barrier full[kMaxStages], empty[kMaxStages];
+  device::Barrier has_steps, has_results, is_stored;  // staged: of a tile, in turn
   float sums[kNumThreads / 32][2];
   Steps steps[2];  // of the warpgroups; staged: of this tile and of the one before
 };

@@ -18,10 +18,11 @@
 
 namespace tilegate::int8x3 {
 
-constexpr int kStorers = kWarpgroup / 32 - 1;  // warps beside the producer's
-
-// Of those who multiplied and those who store.
-__device__ inline void meet_at_end() { device::named_barrier<4>(kConsumers + 32 * kStorers); }
+// By a warp, for all of its lanes.
+__device__ inline void arrive_of_warp(device::Barrier& barrier) {
+  __syncwarp();  // all lanes have done what it tells
+  if (threadIdx.x % 32 == 0) device::barrier_arrive(barrier);
+}
 
 // A warp's 16 rows of the tile, from `row` on: lane t has pairs of columns of the rows t / 4 and
 // t / 4 + 8.
@@ -131,13 +132,14 @@ struct TileEnd<T, true> {
   __device__ void store(const KernelArgs& args, const MultiplyArgs& more,
                         const TileOrder::Tile& tile, unsigned turn, bool is_last,
                         std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], MultiplyStorage& smem) {
-    meet_at_end();  // the tile before is stored, and the steps are there
+    device::barrier_wait(smem.is_stored, (turn % 2) ^ 1);  // the tile before
     fold_results<T>(acc, row, lane, smem.folded);
     if (is_last) {
       __syncwarp();  // the warp's rows are there
+      device::barrier_wait(smem.has_steps, turn % 2);
       store_rows<T, 4>(args, more, tile, row, row + 16, 1, smem.steps[turn % 2], smem.folded);
     } else {
-      meet_at_end();  // the results are there
+      arrive_of_warp(smem.has_results);
     }
   }
 };
@@ -149,10 +151,12 @@ __device__ void store_staged(const KernelArgs& args, const MultiplyArgs& more,
                              MultiplyStorage& smem) {
   Steps& steps = smem.steps[turn % 2];
   fetch_steps<T>(more, tile, thread, steps);
-  meet_at_end();  // the steps are there, and the tile before is stored
+  arrive_of_warp(smem.has_steps);
   if (is_last) return;
-  meet_at_end();  // the results are there
+  device::barrier_wait(smem.has_steps, turn % 2);
+  device::barrier_wait(smem.has_results, turn % 2);
   store_rows<T, 1>(args, more, tile, thread / 32, kBlockM, kStorers, steps, smem.folded);
+  arrive_of_warp(smem.is_stored);
 }
 
 }  // namespace tilegate::int8x3
