@@ -1,7 +1,5 @@
 // What the executor makes of reports by the address and undefined-behaviour sanitizers.
 #include <cstdint>
-#include <stdexcept>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -56,24 +54,6 @@ TEST_F(Sanitizer, CatchesAccessToClosedMemory) {
   expect_fault(read(), {"read_one", "thread (3,1,0)", "access outside"});
   device::set_accessible(data.data() + 50, 8, true);
   EXPECT_TRUE(is_ok(read()));
-}
-
-// Calls itself, so that its stack has many frames when the launch ends.
-float fail_deep_down(int depth) {
-  volatile float values[32] = {static_cast<float>(depth)};
-  if (depth == 0) throw std::runtime_error("deep down");
-  return values[depth % 32] + fail_deep_down(depth - 1);
-}
-
-__global__ void end_deep_down(float* out) { out[0] = fail_deep_down(64); }
-
-TEST_F(Sanitizer, KnowsNoFramesWhereStacksWere) {
-  const DeviceArray<float> out(1);
-  expect_fault(device::launch(config_of("end_deep_down"), nullptr, end_deep_down, out.data()),
-               {"deep down"});
-  std::vector<DeviceArray<float>> arrays;
-  for (int i = 0; i < 64; ++i) arrays.push_back(iota(32 * 1024));
-  EXPECT_EQ(arrays.back().to_host().size(), 32U * 1024U);
 }
 
 __global__ void overflow(int by, int* out) { out[0] = 2147483647 + by; }
