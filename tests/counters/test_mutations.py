@@ -99,10 +99,11 @@ INTERLEAVED = "common/include/tilegate/common/interleaved_loop.cuh"
 SLICED_STORE = "common/include/tilegate/common/sliced_store.cuh"
 ASYNC = "common/include/tilegate/common/async_loop.cuh"
 RESULTS = "common/include/tilegate/common/tile_results.cuh"
+SPLIT_AHEAD = "18_int8x3/split_ahead.cuh"
 SPLIT_LONG = "18_int8x3/split_long.cuh"
 WARPS = "18_int8x3/multiply_warps.cuh"
 # The first is for long K; the barriers between a block's tiles need more tiles than blocks.
-SHAPES = {SPLIT_LONG: "16x16x2304", WARPS: "1024x1088x128"}
+SHAPES = {SPLIT_AHEAD: "16x16x1056", SPLIT_LONG: "16x16x2304", WARPS: "1024x1088x128"}
 SLOW = {
     "03_shared_memory", "04_blocktile_1d", "05_blocktile_2d", "06_vectorized", "07_rectangular",
     "08_prefetch", "09_swizzle", "11_instruction_order",  # Warptile has their loop
@@ -141,6 +142,8 @@ BARRIERS = [
         (RESULTS, "15_async_copy/async_copy.cu", "AsyncCopy"),
         ("16_packed/pack.cuh", "16_packed/packed.cu", "Packed"),
         ("18_int8x3/split_short.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
+        ("18_int8x3/split_pieces.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
+        (SPLIT_AHEAD, "18_int8x3/int8x3.cu", "Int8x3"),
         (SPLIT_LONG, "18_int8x3/int8x3.cu", "Int8x3"),
         ("18_int8x3/multiply.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
         (WARPS, "18_int8x3/int8x3.cu", "Int8x3@128x64warps"),
