@@ -68,6 +68,7 @@ struct StageProducts<T, true> {
       }
       device::warpgroup_commit();
     }
+    __syncwarp();  // all lanes have read A's digits, and one releases the stage for them
   }
 };
 
