@@ -42,20 +42,24 @@ struct Form {
 };
 constexpr Form kForms[] = {
     {"128x128", 128, 1, false, 0.45e-6, enqueue_multiply<Tiles<128, 6>, 1>},
-    {"128x128pairs", 128, 2, false, 0.446e-6, enqueue_multiply<Tiles<128, 6>, 2>},
+    {"128x128pairs", 128, 2, false, 0.446e-6, enqueue_multiply<Tiles<128, 6, true>, 2>},
     {"128x64", 64, 1, false, 0.26e-6, enqueue_multiply<Tiles<64, 6>, 1>},
     {"128x64warps", kWarpsN, 1, true, 0.7e-6, enqueue_multiply_warps}};
 
-constexpr double kPairs = 2.5e-6;  // seconds that pairs of blocks take to start and to end
+// Seconds that pairs of blocks take to start and to end, and those that one takes to store a tile
+// while the next is multiplied.
+constexpr double kPairs = 2.5e-6, kStaged = 12e-6;
 
 inline double seconds(const Form& form, const Launches& launches, const Problem& problem,
                       const Device& device) {
   const MultiplyArgs& more = launches.more;
   const double tiles = static_cast<double>(more.six.count) * static_cast<double>(problem.batch);
-  const double multiply = std::ceil(tiles / (device.multiprocessors / form.cluster)) *
-                              (static_cast<double>(more.a.chunks_k) * form.chunk_seconds + 3e-6) +
-                          (form.cluster > 1 ? kPairs : 0.0);
-  return multiply + split_seconds(problem, 2.4e-12);
+  const double rounds = std::ceil(tiles / (device.multiprocessors / form.cluster)),
+               products = static_cast<double>(more.a.chunks_k) * form.chunk_seconds;
+  const double end = 3e-6,  // of a tile that the block that multiplied it stores
+      next = form.cluster > 1 ? std::max(products + 2e-6, kStaged) : products + end;
+  return (rounds - 1) * next + products + end + (form.cluster > 1 ? kPairs : 0.0) +
+         split_seconds(problem, 2.4e-12);
 }
 
 inline Launches launches_of(const Form& form, const Problem& problem, const Device& device,
@@ -121,7 +125,7 @@ inline Status setup() {
   }
   if (!has_warpgroups(device::current())) return {};
   for (auto* kernel :
-       {multiply<Tiles<128, 6>, 1>, multiply<Tiles<128, 6>, 2>, multiply<Tiles<64, 6>, 1>}) {
+       {multiply<Tiles<128, 6>, 1>, multiply<Tiles<128, 6, true>, 2>, multiply<Tiles<64, 6>, 1>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
   }
   constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>);

@@ -31,19 +31,20 @@ constexpr int kStagedRingBytes = 147456;  // where results are staged behind it
 constexpr int kMaxStages = 12;
 constexpr int kFoldedRow = 128 + 8;  // words: the pairs of four rows are in different banks
 
-// Tiles of kBlockM×kN results from kProducts products of digits.
-template <int kN, int kProducts>
+// Tiles of kBlockM×kN results from kProducts products of digits. Staged: a block's tile is stored
+// while the next is multiplied, from shared memory that else would hold three more stages.
+template <int kN, int kProducts, bool kStaged = false>
 struct Tiles {
   static constexpr int kBlockN = kN;
   static constexpr int kLevels = kProducts == 6 ? 3 : 4;
   static constexpr int kBytesB = kN * kRowBytes;  // of a stage
   static constexpr int kStageBytes = kBlockM * kRowBytes + kBytesB;
-  // Wide tiles are taken where blocks have several: one is stored while the next is multiplied.
-  static constexpr bool kIsStaged = kN == 128;
+  static constexpr bool kIsStaged = kStaged;
   static constexpr int kStages = (kIsStaged ? kStagedRingBytes : kRingBytes) / kStageBytes;
   static_assert(kChunkRows % kN == 0, "a tile's columns are in one chunk");
   static_assert(kStages <= kMaxStages && kStageBytes % 1024 == 0);
   static_assert(kProducts == 6 || kProducts == 8);
+  static_assert(!kStaged || kN == 128, "the storers have whole rows");
 };
 using Eight = Tiles<64, 8>;  // a fourth accumulator has room beside 64 columns only
 

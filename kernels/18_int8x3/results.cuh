@@ -48,6 +48,15 @@ struct StepShare {
   }
 };
 
+// The result whose sums have that index, unscaled.
+template <typename T>
+__device__ float fold_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], int index) {
+  std::int32_t level[T::kLevels];
+#pragma unroll
+  for (int i = 0; i < T::kLevels; ++i) level[i] = acc[i][index];
+  return fold(level);
+}
+
 // A warpgroup's results, or 16 rows of a warp's: thread t has pairs of columns of the rows t / 4
 // and t / 4 + 8 of each 16. `row`: of C, the first of theirs; `step_rows`, `step_cols`: of these
 // rows and columns.
@@ -69,10 +78,8 @@ __device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t r
       float sum[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        std::int32_t level[T::kLevels];
-#pragma unroll
-        for (int j = 0; j < T::kLevels; ++j) level[j] = acc[j][4 * group + 2 * half + i];
-        sum[i] = fold(level) * (step_row * step_cols[8 * group + in_col + i]);
+        sum[i] = fold_result<T>(acc, 4 * group + 2 * half + i) *
+                 (step_row * step_cols[8 * group + in_col + i]);
       }
       if (8 * group >= cols) continue;
       if (pairs) {

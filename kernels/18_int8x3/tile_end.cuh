@@ -34,15 +34,10 @@ __device__ void fold_results(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
     for (int group = 0; group < T::kBlockN / 8; ++group) {
-      float sum[2];
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        std::int32_t level[T::kLevels];
-#pragma unroll
-        for (int j = 0; j < T::kLevels; ++j) level[j] = acc[j][4 * group + 2 * half + i];
-        sum[i] = fold(level);
-      }
-      device::store_vector(to + 8 * half * kFoldedRow + 8 * group, make_float2(sum[0], sum[1]));
+      const int index = 4 * group + 2 * half;
+      device::store_vector(
+          to + 8 * half * kFoldedRow + 8 * group,
+          make_float2(fold_result<T>(acc, index), fold_result<T>(acc, index + 1)));
     }
   }
 }

@@ -99,6 +99,20 @@ TEST_F(Products, AreThoseOfTheModelInManyTiles) {
   }
 }
 
+// Storing a tile beside the next pays where that one's products take longer.
+TEST(Forms, OfLittleKStoreTheirTilesThemselves) {
+  const Device device{.is_cuda = true,
+                      .name = "made up",
+                      .compute_capability = 90,
+                      .multiprocessors = 132};
+  const auto taken = [&](const Shape& shape) {
+    return stage.plan(Problem::dense(shape), device).configuration();
+  };
+  EXPECT_EQ(taken({2048, 2048, 128}), "128x128");
+  EXPECT_EQ(taken({8192, 8192, 512}), "128x128");
+  EXPECT_EQ(taken({4096, 4096, 1024}), "128x128pairs");
+}
+
 // K above what int32 holds: the parts are exact, and added in FP32.
 void expect_split_of_k(const char* configuration) {
   constexpr std::int64_t k = 43552 + 64;
