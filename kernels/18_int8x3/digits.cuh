@@ -86,12 +86,28 @@ __host__ __device__ inline std::uint32_t biased_digits(std::int32_t x) {
   return static_cast<std::uint32_t>(x) + 0x808080U;
 }
 
+// Four bytes of the eight of `low` and `high`, as the selector's four low digits number them.
+__host__ __device__ inline std::uint32_t select_bytes(std::uint32_t low, std::uint32_t high,
+                                                      std::uint32_t selector) {
+#if defined(__CUDA_ARCH__)
+  return __byte_perm(low, high, selector);
+#else
+  const std::uint64_t all = std::uint64_t{high} << 32 | low;
+  std::uint32_t selected = 0;
+  for (int i = 0; i < 32; i += 8) {
+    selected |= static_cast<std::uint32_t>(all >> (selector >> i / 2 & 7) * 8 & 0xFFU) << i;
+  }
+  return selected;
+#endif
+}
+
 // Digit `plane` of four integers, side by side as int8, the first in the low byte.
 __host__ __device__ inline std::uint32_t pack_digits(const std::uint32_t (&biased)[4], int plane) {
-  const int shift = 8 * (kPlanes - 1 - plane);
-  std::uint32_t packed = 0;
-  for (int i = 0; i < 4; ++i) packed |= (biased[i] >> shift & 0xFFU) << (8 * i);
-  return packed ^ 0x80808080U;
+  // The upper two digits of two integers come together.
+  const std::uint32_t of_two = plane == kPlanes - 1 ? 0x0040 : 0x6251;
+  return select_bytes(select_bytes(biased[0], biased[1], of_two),
+                      select_bytes(biased[2], biased[3], of_two), plane == 0 ? 0x7632 : 0x5410) ^
+         0x80808080U;
 }
 
 // Σ hi·hi, Σ (hi·mid + mid·hi), Σ (hi·lo + mid·mid + lo·hi), and, of eight products,

@@ -70,9 +70,7 @@ inline Launches launches_of(const Form& form, const Problem& problem, const Devi
                     split_job(problem, Operand::kB, workspace.b, rows),
                     multiply_args(problem, workspace, form.block_n, form.cluster, least)};
   const std::int64_t groups = launches.a.num_groups() + launches.b.num_groups();
-  launches.split_blocks = workspace.form.kernel == SplitForm::Kernel::kAhead
-                              ? std::min<std::int64_t>(groups, device.multiprocessors)
-                              : groups * workspace.form.cluster;
+  launches.split_blocks = workspace.form.blocks(groups, device.multiprocessors);
   launches.blocks = form.cluster * std::min<std::int64_t>(problem.batch * launches.more.six.count,
                                                           device.multiprocessors / form.cluster);
   return launches;
@@ -102,7 +100,7 @@ inline bool has_warpgroups(const Device& device) {
 // The split pass has up to 16 blocks for a chunk's rows; where rows are long, up to 64.
 inline Status check_size(const Problem& problem) {
   return check_split_size(problem, Eight::kBlockN,
-                          problem.shape.k > SplitForm::kShortRowsK ? 8.0 * kMaxSplitCluster : 16.0);
+                          problem.shape.k > Ahead::kMaxK ? 8.0 * kMaxSplitCluster : 16.0);
 }
 
 // With at least so many products.
@@ -128,9 +126,10 @@ inline Status setup() {
        {multiply<Tiles<128, 6>, 1>, multiply<Tiles<128, 6, true>, 2>, multiply<Tiles<64, 6>, 1>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
   }
-  constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>);
+  constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>), kMany = sizeof(AheadStorage<Many>);
   if (Status s = device::allow_shared_memory(split_short<FewRows>, kFew); !s.ok()) return s;
-  return device::allow_shared_memory(split_ahead<AheadRows>, sizeof(AheadStorage<AheadRows>));
+  if (Status s = device::allow_shared_memory(split_ahead<Many>, kMany); !s.ok()) return s;
+  return device::allow_shared_memory(split_ahead<Ahead>, sizeof(AheadStorage<Ahead>));
 }
 
 inline constexpr std::int64_t kTileSizes[] = {8, 32, 64, 128};

@@ -15,44 +15,9 @@
 
 #include "multiply.cuh"
 #include "multiply_warps.cuh"
-#include "split_ahead.cuh"
-#include "split_long.cuh"
-#include "split_short.cuh"
+#include "split_form.cuh"
 
 namespace tilegate::int8x3 {
-
-using Long = LongConfig<256, 2>;
-
-// How a problem's rows are split: by which kernel, and by how many blocks for a group of rows.
-struct SplitForm {
-  // kAny: on any GPU, not only on those with clusters and much shared memory.
-  enum class Kernel : std::uint8_t { kAny, kFew, kAhead, kLong } kernel = Kernel::kAny;
-  int rows = AnyRows::kRows;  // of a group
-  unsigned cluster = 1;
-  bool is_once = false;  // neither operands nor C need stay in L2
-
-  SplitForm() = default;
-  // Found on an NVIDIA H200: groups of many rows of little K go through split_long like a stream.
-  SplitForm(std::int64_t groups, std::int64_t k, int multiprocessors)
-      : kernel(k > kShortRowsK || groups >= kManyGroups * multiprocessors ? Kernel::kLong
-               : k <= kFewRowsK                                           ? Kernel::kFew
-                                                                          : Kernel::kAhead),
-        rows(kernel == Kernel::kLong  ? Long::kRows
-             : kernel == Kernel::kFew ? FewRows::kRows
-                                      : AheadRows::kRows),
-        is_once(kernel == Kernel::kAhead && groups * Long::kRows * k * (kPlanes + 4) > kL2Bytes) {
-    while (kernel == Kernel::kLong && cluster < kMaxSplitCluster &&
-           ceil_div(k, kChunkK) > cluster * Long::kChunks) {
-      cluster *= 2;
-    }
-  }
-
-  static constexpr std::int64_t kFewRowsK = 1024, kShortRowsK = 2048;
-  static_assert(kShortRowsK <= AheadRows::kMaxK);
-  static constexpr std::int64_t kManyGroups = 16;  // per multiprocessor
-  // Where operands and digits exceed this, of 50 MB, the digits should stay: they are read next.
-  static constexpr std::int64_t kL2Bytes = 40'000'000;
-};
 
 // What lies where in the workspace, in bytes from its start. The decision comes first.
 struct Workspace {
@@ -142,9 +107,12 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
     case SplitForm::Kernel::kFew:
       return enqueue_split<ShortStorage<FewRows>>(launches, args, stream, FewRows::kThreads,
                                                   split_short<FewRows>);
+    case SplitForm::Kernel::kMany:
+      return enqueue_split<AheadStorage<Many>>(launches, args, stream, Many::kThreads,
+                                               split_ahead<Many>);
     case SplitForm::Kernel::kAhead:
-      return enqueue_split<AheadStorage<AheadRows>>(launches, args, stream, AheadRows::kThreads,
-                                                    split_ahead<AheadRows>);
+      return enqueue_split<AheadStorage<Ahead>>(launches, args, stream, Ahead::kThreads,
+                                                split_ahead<Ahead>);
     case SplitForm::Kernel::kLong:
       return enqueue_split<LongStorage<Long>>(launches, args, stream, Long::kThreads,
                                               split_long<Long>);

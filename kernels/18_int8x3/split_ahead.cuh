@@ -1,183 +1,162 @@
-// The split pass for rows that fill much of a multiprocessor's shared memory: one block there goes
-// from group to group of rows and copies the next rows while it writes the digits of these.
+// The split pass for rows of more than 1024, and for very many: clusters of blocks share groups of
+// rows and go from group to group. While a group is written as digits the next ones are copied to
+// shared memory, and while a group is seen one warp finds the scales of that before.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/grid.cuh>
+#include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
-#include <tilegate/device/once.cuh>
 
 #include "digits.cuh"
 #include "planes.cuh"
+#include "split_copies.cuh"
 #include "split_jobs.cuh"
 #include "split_pieces.cuh"
 
 namespace tilegate::int8x3 {
 
-// In one turn a warp has a slot: kRows rows with kWarpK of their k.
-template <int kThreads_, int kRows_, int kSlots_>
-struct AheadConfig {
-  static constexpr int kThreads = kThreads_, kRows = kRows_, kSlots = kSlots_;
-  static constexpr int kWarps = kThreads / 32;
-  static constexpr int kSlotWords = 32 * kPiece;
-  static constexpr int kWarpK = kSlotWords / kRows;
-  static constexpr int kBlockK = kWarps * kWarpK;
-  static constexpr int kMaxK = kSlots * kBlockK;  // a group's rows are there until all are seen
-  static_assert(kChunkRows % kRows == 0 && 32 % kRows == 0);
-  static_assert(kWarps >= kRows && kWarps <= 32, "a warp settles a row, a lane has a warp's part");
-};
-
-using AheadRows = AheadConfig<512, 16, 6>;
-
 template <typename Config>
 struct AheadStorage {
   float slots[Config::kSlots][Config::kWarps][Config::kSlotWords];
-  SettledRows<Config> rows;
+  // Of two groups in turn. That is enough: before a block tells of a group it has heard of the one
+  // before from all blocks, and these had settled the one before that.
+  float4 seen[2][Config::kWarps][Config::kRows];         // by the block's warps: Seen, and nothing
+  float4 by_blocks[2][Config::kRows][kMaxSplitCluster];  // and by the cluster's blocks
+  Scale scale[2][Config::kRows];
+  device::Barrier told[2];
 };
 
-// Where an element is in a warp's slot, in words: as memory has it, so that it comes in vectors,
-// but for what goes elsewhere lest a warp's lanes meet in a bank when each reads its own k.
-template <typename Config>
-__device__ int word_of(bool along_k, int row, int k) {
-  return along_k ? row * Config::kWarpK + ((k / 4) ^ (row % 8)) * 4 + k % 4
-                 : (k ^ (k / kPiece)) * Config::kRows + row;
+__device__ inline float4 vector_of(const Seen& seen) {
+  return make_float4(seen.largest, seen.sum, float_of(seen.bits), 0.0F);
 }
+__device__ inline Seen seen_of(const float4& v) { return {v.x, v.y, bits_of(v.z)}; }
 
-// A group of rows, of all products and both operands.
+// By the warp that settles rows: what the block has seen of a group, to all of the cluster.
 template <typename Config>
-struct RowGroup {
-  const Job& job;
-  const Place& place;
-  unsigned group;  // of the operand
-  std::int64_t product, first_row;
-
-  __device__ RowGroup(const SplitJobs& jobs, unsigned of_all)
-      : job(jobs.job[of_all >= jobs.groups_of_first]),
-        place(jobs.place[of_all >= jobs.groups_of_first]),
-        group(of_all >= jobs.groups_of_first ? of_all - jobs.groups_of_first : of_all),
-        product(job.groups.quotient(group)),
-        first_row(std::int64_t{job.groups.remainder(group, static_cast<unsigned>(product))} *
-                  Config::kRows) {}
-};
-
-// By a warp: the k from `first_k` on of the group's rows, zeros outside the operand.
-template <typename Config, int kWords>
-__device__ void copy_slot(const RowGroup<Config>& rows, std::int64_t first_k, bool once,
-                          float* slot) {
-  const Job& job = rows.job;
-  const float* from = rows.place.from + rows.product * rows.place.stride;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll 4
-  for (int i = 0; i < kPiece / kWords; ++i) {
-    const int word = (i * 32 + lane) * kWords;
-    const int row = job.along_k ? word / Config::kWarpK : word % Config::kRows;
-    const int in_k = job.along_k ? word % Config::kWarpK : word / Config::kRows;
-    const std::int64_t x = rows.first_row + row, k = first_k + in_k;
-    float* to = &slot[word_of<Config>(job.along_k, row, in_k)];
-    const float* element = from + (job.along_k ? x * rows.place.ld + k : k * rows.place.ld + x);
-    const bool inside = x < job.rows && k < job.k;
-    if (once) {
-      device::copy_async_once<4 * kWords>(to, element, inside);
-    } else {
-      device::copy_async<4 * kWords>(to, element, inside);
-    }
-  }
-}
-
-// v ← the thread's 16 elements of its warp's slot, along k.
-template <typename Config>
-__device__ void read_slot(const float* slot, bool along_k, float (&v)[kPiece]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int row = lane % Config::kRows, k = lane / Config::kRows * kPiece;
-  if (along_k) {
+__device__ void tell_cluster(int turn, unsigned cluster, AheadStorage<Config>& smem) {
+  const unsigned lane = threadIdx.x % 32, row = lane % Config::kRows, first = lane / Config::kRows;
+  Seen seen;
 #pragma unroll
-    for (int i = 0; i < kPiece; i += 4) {
-      const auto vector = device::load_vector<float4>(slot + word_of<Config>(true, row, k + i));
-      v[i] = vector.x;
-      v[i + 1] = vector.y;
-      v[i + 2] = vector.z;
-      v[i + 3] = vector.w;
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < kPiece; ++i) v[i] = slot[word_of<Config>(false, row, k + i)];
+  for (unsigned warp = 0; warp < Config::kWarps; warp += 32 / Config::kRows) {
+    seen.add(seen_of(smem.seen[turn][warp + first][row]));
+  }
+  add_lanes(seen, Config::kRows, 32);
+  device::Barrier& told = smem.told[turn];
+  if (lane == 0) device::barrier_arrive_expect(told, cluster * Config::kRows * sizeof(float4));
+  for (unsigned to = first; to < cluster; to += 32 / Config::kRows) {
+    device::store_remote(smem.by_blocks[turn][row][device::cluster_rank()], vector_of(seen), told,
+                         to);
   }
 }
 
-// The slots of a warp, in turn: what is copied next, group after group.
+// By the same warp, once all blocks have told; the first block stores what the second kernel wants.
 template <typename Config>
-struct CopiesAhead {
-  unsigned group;  // of all
-  int turn = 0, slot = 0;
-
-  __device__ void begin_next(const SplitJobs& jobs, AheadStorage<Config>& smem) {
-    if (group < jobs.groups()) {
-      const int warp = static_cast<int>(threadIdx.x) / 32;
-      const RowGroup<Config> rows(jobs, group);
-      const std::int64_t k = turn * Config::kBlockK + warp * Config::kWarpK;
-      if (rows.job.vectors) {
-        copy_slot<Config, 4>(rows, k, jobs.once, smem.slots[slot][warp]);
-      } else {
-        copy_slot<Config, 1>(rows, k, jobs.once, smem.slots[slot][warp]);
-      }
-      slot = slot + 1 < Config::kSlots ? slot + 1 : 0;
-      if (++turn * Config::kBlockK >= rows.job.planes.chunks_k * kChunkK) {
-        turn = 0;
-        group += gridDim.x;
-      }
-    }
-    device::copy_async_commit();
+__device__ void settle_group(const SplitJobs& jobs, const RowGroup<Config>& rows, int turn,
+                             unsigned phase, AheadStorage<Config>& smem) {
+  const unsigned lane = threadIdx.x % 32, row = lane % Config::kRows;
+  device::barrier_wait(smem.told[turn], phase % 2);
+  Seen seen;
+#pragma unroll 2
+  for (unsigned block = 0; block < jobs.cluster; ++block) {
+    seen.add(seen_of(smem.by_blocks[turn][row][block]));
   }
-};
+  const Scale scale = scale_of(seen);
+  if (lane < Config::kRows) smem.scale[turn][row] = scale;
+  if (device::cluster_rank() != 0) return;
+  float width = width_of(seen, scale, static_cast<float>(rows.job(jobs).k));
+#pragma unroll
+  for (int lanes = 1; lanes < Config::kRows; lanes *= 2) {
+    width += __shfl_xor_sync(~0U, width, lanes);
+  }
+  if (lane < Config::kRows) {
+    rows.place(jobs).steps[rows.product * rows.job(jobs).planes.rows() + rows.first_row + row] =
+        scale.step;
+  }
+  if (lane == 0) rows.place(jobs).widths[rows.group(jobs)] = width;
+}
 
+// By a warp: what it has of a group's rows. `copied`: slots, from the first of these on.
 template <typename Config>
-__global__ void __launch_bounds__(Config::kThreads, 1) split_ahead(SplitJobs jobs) {
-  auto& smem = device::shared_storage<AheadStorage<Config>>();
+__device__ void see_rows(bool along_k, int turn, int& slot, int turns, int copied,
+                         AheadStorage<Config>& smem) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int row = lane % Config::kRows;
-  const std::int64_t first_k = warp * Config::kWarpK + lane / Config::kRows * kPiece;
-  const std::int64_t end_k = jobs.job[0].planes.chunks_k * kChunkK;
-  const int turns = static_cast<int>(ceil_div(end_k, Config::kBlockK));
-  CopiesAhead<Config> ahead{blockIdx.x};
+  Seen seen;
   float v[kPiece];
+  wait_for_copies<Config::kSlots>(copied - turns);
+  __syncwarp();  // all lanes have waited for their copies
+  for (int i = 0; i < turns; ++i) {
+    read_slot<Config>(smem.slots[slot][warp], along_k, v);
+    slot = slot + 1 < Config::kSlots ? slot + 1 : 0;
+#pragma unroll
+    for (int j = 0; j < kPiece; ++j) seen.add(v[j]);
+  }
+  add_lanes(seen, Config::kRows, 32);
+  if (lane < Config::kRows) smem.seen[turn][warp][lane] = vector_of(seen);
+}
 
+// By a warp: the digits of its part of a group, from the slots that come to be copied to next.
+template <typename Config>
+__device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, int turn,
+                           CopiesAhead<Config>& ahead, AheadStorage<Config>& smem) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const unsigned row = lane % Config::kRows;
+  const Scale scale = smem.scale[turn][row];
+  const bool along_k = rows.job(jobs).along_k;
+  std::byte* planes =
+      rows.place(jobs).planes +
+      rows.job(jobs).planes.chunk(rows.product, rows.first_row / kChunkRows, ahead.first_chunk) +
+      offset_in_chunk(static_cast<int>(rows.first_row % kChunkRows + row), lane / Config::kRows);
+  float v[kPiece];
+  for (int i = 0; i < ahead.turns; ++i, planes += Config::kWarps * kChunkBytes) {
+    read_slot<Config>(smem.slots[ahead.slot][warp], along_k, v);
+    __syncwarp();  // all lanes have read the slot
+    ahead.begin_next(jobs, smem.slots);
+    store_piece(v, scale, planes);
+  }
+}
+
+template <typename Config>
+__global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
+    split_ahead(SplitJobs jobs) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  auto& smem = device::shared_storage<AheadStorage<Config>>();
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const bool settles = warp == Config::kWarps;
+  const unsigned clusters = gridDim.x / jobs.cluster;
+  if (threadIdx.x % 32 == 0 && settles) {
+    for (device::Barrier& told : smem.told) device::barrier_init(told, 1);
+    device::barrier_init_fence();
+  }
+  device::cluster_arrive();
   device::wait_for_previous_kernel();
   device::let_next_kernel_start();
-  for (int i = 0; i < Config::kSlots; ++i) ahead.begin_next(jobs, smem);
-  int slot = 0;
-  const auto next_slot = [&slot] { slot = slot + 1 < Config::kSlots ? slot + 1 : 0; };
-  for (unsigned of_all = blockIdx.x; of_all < jobs.groups(); of_all += gridDim.x) {
-    const RowGroup<Config> rows(jobs, of_all);
-    const int first_slot = slot;
-    Seen seen;
-    for (int turn = 0; turn < turns; ++turn, next_slot()) {
-      device::copy_async_wait<Config::kSlots - 1>();
-      device::copy_async_commit();  // of nothing: the next turn's copies are again so many behind
-      __syncwarp();                 // all lanes have waited for their copies
-      read_slot<Config>(smem.slots[slot][warp], rows.job.along_k, v);
-#pragma unroll
-      for (int i = 0; i < kPiece; ++i) seen.add(v[i]);
-    }
-    add_lanes(seen, Config::kRows, 32);
-    if (lane < Config::kRows) smem.rows.seen[warp][row] = seen;
-    __syncthreads();  // what each warp has seen is there
-    settle_rows<Config>(rows.job, rows.place, rows.first_row, rows.product, rows.group, smem.rows);
-
-    const Scale scale = smem.rows.scale[row];
-    std::byte* planes = rows.place.planes +
-                        rows.job.planes.chunk(rows.product, rows.first_row / kChunkRows, 0) +
-                        offset_in_chunk(static_cast<int>(rows.first_row % kChunkRows) + row,
-                                        static_cast<int>(first_k % kChunkK) / kPiece);
-    slot = first_slot;
-    for (std::int64_t k = first_k; k < turns * Config::kBlockK; k += Config::kBlockK, next_slot()) {
-      read_slot<Config>(smem.slots[slot][warp], rows.job.along_k, v);
-      __syncwarp();  // all lanes have read the slot
-      ahead.begin_next(jobs, smem);
-      if (k < end_k) store_piece(v, scale, planes + k / kChunkK * kChunkBytes);
-    }
+  RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // whose digits are written
+  CopiesAhead<Config> ahead(jobs, rows, clusters);
+  if (!settles) {
+    for (int i = 0; i < Config::kSlots; ++i) ahead.begin_next(jobs, smem.slots);
   }
+  device::cluster_wait();  // all blocks have their barriers, and may be told
+  int slot = 0;
+  unsigned group = rows.of_all;  // whose rows are seen
+  for (unsigned i = 0; i == 0 || rows.of_all < jobs.groups(); ++i, group += clusters) {
+    const int turn = static_cast<int>(i % 2);
+    const bool is_left = group < jobs.groups();
+    if (!settles && is_left) {
+      see_rows<Config>(jobs.job[group >= jobs.groups_of_first].along_k, turn, slot, ahead.turns,
+                       i == 0 ? Config::kSlots : Config::kSlots - ahead.turns, smem);
+    }
+    if (settles && i > 0) settle_group(jobs, rows, 1 - turn, (i - 1) / 2, smem);
+    __syncthreads();  // what warps have seen of this group is there, and the scales of that before
+    if (settles) {
+      if (is_left) tell_cluster<Config>(turn, jobs.cluster, smem);
+    } else if (i > 0) {
+      write_rows(jobs, rows, 1 - turn, ahead, smem);
+    }
+    if (i > 0) rows.advance(jobs, clusters);
+  }
+#endif
 }
 
 }  // namespace tilegate::int8x3

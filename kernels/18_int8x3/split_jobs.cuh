@@ -1,7 +1,7 @@
 // What the split pass is given. It reads the rows of op(A) and the columns of op(B), here called
 // rows both, scales each by its largest element, and writes their digits to the workspace. There
-// are three kernels: split_short.cuh and split_ahead.cuh, whose blocks have all k of their rows,
-// and split_long.cuh, whose blocks share rows in clusters.
+// are three kernels: split_short.cuh, whose blocks have all k of their rows, split_ahead.cuh and
+// split_long.cuh, whose blocks share rows in clusters.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,8 @@
 #include "planes.cuh"
 
 namespace tilegate::int8x3 {
+
+constexpr int kMaxSplitCluster = 8;
 
 using Job = SplitJob<Planes>;
 
@@ -30,6 +32,12 @@ struct SplitJobs {
 
   __host__ __device__ unsigned groups() const { return groups_of_first + groups_of_second; }
 };
+
+// As far as a block reaches: no memory holds 2^30 rows of more.
+__device__ inline int clamped(std::int64_t count) {
+  constexpr std::int64_t kMost = 1 << 30;
+  return static_cast<int>(count < -kMost ? -kMost : count > kMost ? kMost : count);
+}
 
 // Of all lanes whose numbers differ from this one's in the bits from `first` to below `end`.
 __device__ inline void add_lanes(Seen& seen, int first, int end) {

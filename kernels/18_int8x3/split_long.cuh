@@ -1,5 +1,5 @@
-// The split pass for long rows, and for very many: clusters of blocks share rows, and threads keep
-// them in registers.
+// The split pass for rows that shared memory does not hold: clusters of blocks share rows, and
+// threads keep what they can in registers.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,6 @@
 #include "split_units.cuh"
 
 namespace tilegate::int8x3 {
-
-constexpr int kMaxSplitCluster = 8;
 
 template <typename Config>
 struct LongStorage {
@@ -50,12 +48,9 @@ __device__ void tell_cluster(Seen (&seen)[4], unsigned cluster, LongStorage<Conf
     Seen all;
 #pragma unroll
     for (int i = 0; i < kSeers; ++i) all.add(smem.seen[row][i]);
-    const float4 v = make_float4(all.largest, all.sum, float_of(all.bits), 0.0F);
-    if (cluster == 1) {
-      smem.by_blocks[row][0] = v;  // for this thread itself
-    } else {
-      device::store_remote(smem.by_blocks[row][device::cluster_rank()], v, smem.told, to);
-    }
+    device::store_remote(smem.by_blocks[row][device::cluster_rank()],
+                         make_float4(all.largest, all.sum, float_of(all.bits), 0.0F), smem.told,
+                         to);
   }
 }
 
@@ -66,7 +61,7 @@ __device__ void settle_shared_rows(const Part& part, unsigned group, unsigned cl
   const int thread = static_cast<int>(threadIdx.x);
   const bool is_first = device::cluster_rank() == 0;
   if (thread < Config::kRows) {
-    if (cluster > 1) device::barrier_wait(smem.told, 0);
+    device::barrier_wait(smem.told, 0);
     Seen seen;
 #pragma unroll 1  // the elements fill the registers
     for (unsigned block = 0; block < cluster; ++block) {
@@ -98,7 +93,7 @@ __device__ void split_part(const Part& part, unsigned group, unsigned cluster,
   float4 units[kUnits];
   std::int64_t first = part.begin;
   load_units<Config, kAlongK>(part, share, first, units);
-  if (cluster > 1) device::cluster_wait();  // all blocks have their barriers, and may be told
+  device::cluster_wait();  // all blocks have their barriers, and may be told
   for (; first < part.end; first += Config::kChunks) {
     if (first > part.begin) load_units<Config, kAlongK>(part, share, first, units);
 #pragma unroll
@@ -136,14 +131,12 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   if (part.end > part.job.planes.chunks_k) part.end = part.job.planes.chunks_k;
   part.end_k = part.end * kChunkK < part.job.k ? part.end * kChunkK : part.job.k;
 
-  if (jobs.cluster > 1) {
-    if (threadIdx.x == 0) {
-      device::barrier_init(smem.told, 1);
-      device::barrier_init_fence();
-      device::barrier_arrive_expect(smem.told, jobs.cluster * Config::kRows * sizeof(float4));
-    }
-    device::cluster_arrive();
+  if (threadIdx.x == 0) {
+    device::barrier_init(smem.told, 1);
+    device::barrier_init_fence();
+    device::barrier_arrive_expect(smem.told, jobs.cluster * Config::kRows * sizeof(float4));
   }
+  device::cluster_arrive();
   device::wait_for_previous_kernel();
   device::let_next_kernel_start();
   if (part.job.along_k) {

@@ -35,12 +35,6 @@ struct Part {
   std::int64_t end_k = 0;           // inside the operand
 };
 
-// As far as a block reaches.
-__device__ inline int clamped(std::int64_t count) {
-  constexpr std::int64_t kMost = 1 << 20;
-  return static_cast<int>(count < -kMost ? -kMost : count > kMost ? kMost : count);
-}
-
 // Where the units of a thread lie: along k of one row, or in four rows at one k, as memory has
 // them.
 template <typename Config, bool kAlongK>

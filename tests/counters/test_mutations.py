@@ -102,8 +102,8 @@ RESULTS = "common/include/tilegate/common/tile_results.cuh"
 SPLIT_AHEAD = "18_int8x3/split_ahead.cuh"
 SPLIT_LONG = "18_int8x3/split_long.cuh"
 WARPS = "18_int8x3/multiply_warps.cuh"
-# The first is for long K; the barriers between a block's tiles need more tiles than blocks.
-SHAPES = {SPLIT_AHEAD: "16x16x1056", SPLIT_LONG: "16x16x2304", WARPS: "1024x1088x128"}
+# The first two are for long K; the barriers between a block's tiles need more tiles than blocks.
+SHAPES = {SPLIT_AHEAD: "16x16x1056", SPLIT_LONG: "16x16x12320", WARPS: "1024x1088x128"}
 SLOW = {
     "03_shared_memory", "04_blocktile_1d", "05_blocktile_2d", "06_vectorized", "07_rectangular",
     "08_prefetch", "09_swizzle", "11_instruction_order",  # Warptile has their loop

@@ -1,6 +1,7 @@
 // The seam for what nobody needs again soon: L2 gives it up first. In namespace tilegate::device,
 //
-//   copy_async_once<Bytes>(to, gmem, inside)  as copy_async
+//   copy_async<Bytes>(to, gmem, inside, policy)  as copy_async; the policy is one of
+//   evict_first_policy(), evict_normal_policy()
 //   store_once(p, v)                          as store_vector, of float2
 #pragma once
 
@@ -10,22 +11,41 @@
 
 namespace tilegate::device {
 
-template <int kBytes>
-__device__ inline void copy_async_once(float* smem, const float* gmem, bool inside) {
+struct CachePolicy {
+  std::uint64_t bits;
+};
+
+__device__ inline CachePolicy evict_first_policy() {
+  CachePolicy policy{0};
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  std::uint64_t policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy.bits));
+#endif
+  return policy;
+}
+
+__device__ inline CachePolicy evict_normal_policy() {
+  CachePolicy policy{0};
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy.bits));
+#endif
+  return policy;
+}
+
+template <int kBytes>
+__device__ inline void copy_async(float* smem, const float* gmem, bool inside, CachePolicy policy) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   const unsigned from = inside ? kBytes : 0;
   if constexpr (kBytes == 16) {
     asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(
                      shared_address(smem)),
-                 "l"(gmem), "r"(from), "l"(policy));
+                 "l"(gmem), "r"(from), "l"(policy.bits));
   } else {
     asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3, %4;" ::"r"(
                      shared_address(smem)),
-                 "l"(gmem), "n"(kBytes), "r"(from), "l"(policy));
+                 "l"(gmem), "n"(kBytes), "r"(from), "l"(policy.bits));
   }
 #else
+  static_cast<void>(policy);
   copy_async<kBytes>(smem, gmem, inside);
 #endif
 }

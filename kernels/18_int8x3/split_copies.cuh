@@ -1,0 +1,200 @@
+// What a warp of split_ahead.cuh copies to shared memory ahead of its use, and how it lies there.
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/common/divisor.cuh>
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/device/once.cuh>
+
+#include "digits.cuh"
+#include "planes.cuh"
+#include "split_jobs.cuh"
+#include "split_pieces.cuh"
+
+namespace tilegate::int8x3 {
+
+// In one turn a warp has a slot: kRows rows with a chunk of their k. One more warp settles rows.
+template <int kWarps_, int kSlots_, int kBlocksPerSm_>
+struct AheadConfig {
+  static constexpr int kWarps = kWarps_, kSlots = kSlots_, kBlocksPerSm = kBlocksPerSm_;
+  static constexpr int kThreads = (kWarps + 1) * 32;
+  static constexpr int kRows = 16;
+  static constexpr int kSlotWords = kRows * kChunkK;
+  static_assert(kSlotWords == 32 * kPiece && kChunkRows % kRows == 0);
+  // Of a block's part of a group, which is there until its digits are written, while the next is.
+  static constexpr int kMaxChunks = kWarps * (kSlots / 2);
+  static constexpr int kMaxK = kMaxSplitCluster * kMaxChunks * kChunkK;
+};
+
+// Where an element is in a warp's slot, in words: as memory has it, so that it comes in vectors,
+// but for what goes elsewhere lest a warp's lanes meet in a bank when each reads its own k.
+template <typename Config, bool kAlongK>
+__device__ constexpr int word_of(int row, int k) {
+  return kAlongK ? row * kChunkK + ((k / 4) ^ (row % 8)) * 4 + k % 4
+                 : (k ^ (k / kPiece)) * Config::kRows + row;
+}
+
+// A group of rows, of all products and both operands. No memory holds 2^31 rows of so many k.
+template <typename Config>
+struct RowGroup {
+  unsigned of_all;
+  bool is_second;  // of the operands
+  unsigned product, first_row;
+
+  __device__ RowGroup(const SplitJobs& jobs, unsigned of_all_) : of_all(of_all_) { find(jobs); }
+
+  __device__ void find(const SplitJobs& jobs) {
+    is_second = of_all >= jobs.groups_of_first;
+    const Divisor& groups = job(jobs).groups;
+    product = groups.quotient(group(jobs));
+    first_row = groups.remainder(group(jobs), product) * Config::kRows;
+  }
+  // Whether it is of the same operand and product.
+  __device__ bool advance(const SplitJobs& jobs, unsigned by) {
+    of_all += by;
+    first_row += by * Config::kRows;
+    const bool is_same = first_row < static_cast<unsigned>(job(jobs).planes.rows());
+    if (!is_same) find(jobs);
+    return is_same;
+  }
+  __device__ const Job& job(const SplitJobs& jobs) const { return jobs.job[is_second]; }
+  __device__ const Place& place(const SplitJobs& jobs) const { return jobs.place[is_second]; }
+  __device__ unsigned group(const SplitJobs& jobs) const {
+    return is_second ? of_all - jobs.groups_of_first : of_all;
+  }
+};
+
+// By a warp: a slot, each lane's copies `next` elements from each other, zeros from the `inside`th
+// row or k of the lane on.
+template <typename Config, int kWords, bool kAlongK>
+__device__ void copy_slot(const float* from, std::int64_t next, int inside,
+                          device::CachePolicy policy, float* slot) {
+  const int word = static_cast<int>(threadIdx.x) % 32 * kWords;
+  const int row = kAlongK ? word / kChunkK : word % Config::kRows;
+  const int k = kAlongK ? word % kChunkK : word / Config::kRows;
+  constexpr int kNext = 32 * kWords / (kAlongK ? kChunkK : Config::kRows);  // rows, or k
+#pragma unroll 4
+  for (int i = 0; i < kPiece / kWords; ++i, from += next) {
+    float* to = &slot[word_of<Config, kAlongK>(row + (kAlongK ? i * kNext : 0),
+                                               k + (kAlongK ? 0 : i * kNext))];
+    device::copy_async<4 * kWords>(to, from, i * kNext < inside, policy);
+  }
+}
+
+// v ← the thread's 16 elements of its warp's slot, along k.
+template <typename Config>
+__device__ void read_slot(const float* slot, bool along_k, float (&v)[kPiece]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int row = lane % Config::kRows, piece = lane / Config::kRows;
+  if (along_k) {
+#pragma unroll
+    for (int i = 0; i < kPiece; i += 4) {
+      const auto vector =
+          device::load_vector<float4>(slot + word_of<Config, true>(row, piece * kPiece + i));
+      v[i] = vector.x;
+      v[i + 1] = vector.y;
+      v[i + 2] = vector.z;
+      v[i + 3] = vector.w;
+    }
+  } else {
+    // word_of, as two addresses and what is known when this is compiled.
+    const float* even = slot + piece * (kPiece + 1) * Config::kRows + row;
+    const float* odd = even - 2 * piece * Config::kRows;
+#pragma unroll
+    for (int i = 0; i < kPiece; ++i) v[i] = (i % 2 == 0 ? even : odd)[i * Config::kRows];
+  }
+}
+
+// Until at most `pending` of the thread's copies, by slots, are under way.
+template <int kMost>
+__device__ void wait_for_copies(int pending) {
+  if constexpr (kMost > 0) {
+    if (pending < kMost) return wait_for_copies<kMost - 1>(pending);
+  }
+  device::copy_async_wait<kMost>();
+}
+
+// The slots of a warp, in turn, and what is copied next: its chunks of group after group.
+template <typename Config>
+struct CopiesAhead {
+  RowGroup<Config> rows;
+  unsigned clusters, groups;
+  int turns;  // chunks of a group that are the warp's
+  int turn = 0, slot = 0;
+  device::CachePolicy policy;
+  std::int64_t first_chunk;  // of the warp
+  // The thread's first element in the group, and how many elements after it the others are.
+  const float* from;
+  std::int64_t next_copy, next_turn, next_group;
+  int inside_rows, inside_k;  // from the first element on
+  bool along_k, vectors;
+
+  __device__ CopiesAhead(const SplitJobs& jobs, const RowGroup<Config>& first, unsigned clusters_)
+      : rows(first),
+        clusters(clusters_),
+        groups(jobs.groups()),
+        policy(jobs.once ? device::evict_first_policy() : device::evict_normal_policy()) {
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const std::int64_t begin = device::cluster_rank() * jobs.chunks;
+    const std::int64_t left = jobs.job[0].planes.chunks_k - begin;
+    const int chunks = static_cast<int>(left < jobs.chunks ? left : jobs.chunks);
+    first_chunk = begin + warp;
+    turns = chunks > warp ? (chunks - warp - 1) / Config::kWarps + 1 : 0;
+    find(jobs);
+  }
+
+  __device__ void find(const SplitJobs& jobs) {
+    const Job& job = rows.job(jobs);
+    const Place& place = rows.place(jobs);
+    along_k = job.along_k;
+    vectors = job.vectors;
+    const int words = vectors ? 4 : 1;
+    const int word = static_cast<int>(threadIdx.x) % 32 * words;
+    const std::int64_t x = rows.first_row + (along_k ? word / kChunkK : word % Config::kRows);
+    const std::int64_t k =
+        first_chunk * kChunkK + (along_k ? word % kChunkK : word / Config::kRows);
+    const std::int64_t next_x = along_k ? place.ld : 1, next_k = along_k ? 1 : place.ld;
+    from = place.from + rows.product * place.stride + x * next_x + k * next_k;
+    next_copy = 32 * words / (along_k ? kChunkK : Config::kRows) * place.ld;
+    next_turn = Config::kWarps * kChunkK * next_k;
+    next_group = clusters * Config::kRows * next_x;
+    inside_rows = clamped(job.rows - x);
+    inside_k = clamped(job.k - k);
+  }
+
+  __device__ void begin_next(const SplitJobs& jobs,
+                             float (&slots)[Config::kSlots][Config::kWarps][Config::kSlotWords]) {
+    if (rows.of_all < groups && turns > 0) {
+      float* to = slots[slot][threadIdx.x / 32];
+      const float* at = turn == 0 ? from : from + turn * next_turn;
+      const int k_left = inside_k - turn * Config::kWarps * kChunkK;
+      if (along_k) {
+        const int inside = k_left > 0 ? inside_rows : 0;
+        if (vectors) {
+          copy_slot<Config, 4, true>(at, next_copy, inside, policy, to);
+        } else {
+          copy_slot<Config, 1, true>(at, next_copy, inside, policy, to);
+        }
+      } else {
+        const int inside = inside_rows > 0 ? k_left : 0;
+        if (vectors) {
+          copy_slot<Config, 4, false>(at, next_copy, inside, policy, to);
+        } else {
+          copy_slot<Config, 1, false>(at, next_copy, inside, policy, to);
+        }
+      }
+      if (++turn == turns) {
+        turn = 0;
+        from += next_group;
+        inside_rows -= static_cast<int>(clusters * Config::kRows);
+        if (!rows.advance(jobs, clusters)) find(jobs);
+      }
+    }
+    slot = slot + 1 < Config::kSlots ? slot + 1 : 0;
+    device::copy_async_commit();
+  }
+};
+
+}  // namespace tilegate::int8x3
