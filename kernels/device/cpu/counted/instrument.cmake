@@ -2,10 +2,21 @@
 find_program(TILEGATE_CLANG
              NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 clang++-19
              DOC "The clang that compiles counted kernels")
-find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 if(NOT TILEGATE_CLANG)
   message(FATAL_ERROR "The counted kernels need clang++: install clang, or configure with "
                       "-DTILEGATE_BUILD_COUNTERS=OFF")
+endif()
+# find_package(Python3) starts the interpreter seven times. Its own path: `python3` may be a script
+# that looks for it.
+if(NOT TILEGATE_PYTHON)
+  execute_process(
+    COMMAND python3 -c "import sys; print(sys.executable if sys.version_info >= (3, 9) else '')"
+    OUTPUT_VARIABLE python OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  set(TILEGATE_PYTHON "${python}" CACHE FILEPATH "The Python that instruments counted kernels" FORCE)
+endif()
+if(NOT TILEGATE_PYTHON)
+  message(FATAL_ERROR "The counted kernels need Python 3.9 or newer: install python3, or configure "
+                      "with -DTILEGATE_BUILD_COUNTERS=OFF")
 endif()
 
 # Fixed, whatever the build type: counts must not depend on it. Vectors of the host would merge
@@ -34,7 +45,7 @@ function(tilegate_counted_object object source module)
     OUTPUT ${base}.o
     COMMAND ${TILEGATE_CLANG} ${TILEGATE_COUNTED_FLAGS} ${includes} ${ARGN}
             -MD -MT ${base}.o -MF ${base}.d -S -emit-llvm -x c++ ${source} -o ${base}.ll
-    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/kernels/device/cpu/counted/instrument.py
+    COMMAND ${TILEGATE_PYTHON} -B ${PROJECT_SOURCE_DIR}/kernels/device/cpu/counted/instrument.py
             ${base}.ll ${base}.counted.ll --module ${module} --root ${PROJECT_SOURCE_DIR}
     COMMAND ${TILEGATE_CLANG} -O0 -fPIC -Xclang -disable-llvm-passes -c ${base}.counted.ll
             -o ${base}.o
