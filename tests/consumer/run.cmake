@@ -1,8 +1,10 @@
-# cmake -DCONSUMER=<installed or embedded> -DFOLDER=<scratch> -DBUILD=<tree to install>
+# cmake -DCONSUMER=<installed or embedded> -DFOLDER=<scratch> -DBUILD=<tree to install, configured>
 #       -DSOURCE=<repository> -DDEVICE=<that an embedded build is for> [-DASK_FOR=<the same>]
 #       -DRUN=<ON or OFF> -P run.cmake
 # Builds the consumer in a tree of its own and runs it.
+include(${CMAKE_CURRENT_LIST_DIR}/../known_compiler.cmake)
 file(REMOVE_RECURSE ${FOLDER})
+tilegate_copy_known_compiler(${BUILD} ${FOLDER}/build known)
 function(call)
   execute_process(COMMAND ${CMAKE_COMMAND} ${ARGN}
     OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE failed)
@@ -25,7 +27,7 @@ else()
     list(APPEND options -DTILEGATE_CUDA_ARCHITECTURES=90a-virtual)
   endif()
 endif()
-call(-S ${CMAKE_CURRENT_LIST_DIR}/${CONSUMER} -B ${FOLDER}/build -G Ninja ${options})
+call(-S ${CMAKE_CURRENT_LIST_DIR}/${CONSUMER} -B ${FOLDER}/build -G Ninja ${known} ${options})
 if(CONSUMER STREQUAL "embedded" AND NOT ASK_FOR
    AND NOT output MATCHES "TILEGATE_DEVICE is not set; taking ${DEVICE}")
   message(FATAL_ERROR "not found: taking ${DEVICE}\n${output}")
