@@ -2,8 +2,8 @@
 
 `TILEGATE_UPDATE_GOLDEN=1 ci/pytest tests/gate/test_formats.py` writes the schemas."""
 
-import ast
 import os
+import re
 from collections import Counter
 
 import pytest
@@ -100,9 +100,8 @@ def test_what_is_wrong_is_one_sentence(text, message):
 
 def test_no_two_classes_share_a_name():
     names = Counter(
-        node.name
+        name
         for path in (REPOSITORY / "ci").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
+        for name in re.findall(r"^ *class (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     )
     assert [name for name, count in names.items() if count > 1] == []
