@@ -25,7 +25,9 @@ class FullSignificandsTest : public StageCaseTest {};
 TEST_P(FullSignificandsTest, AreKept) { expect_right(); }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, FullSignificandsTest,
-                         testing::ValuesIn(for_every_stage(significand_cases)), name_case);
+                         testing::ValuesIn(for_every_stage("FullSignificandsTest",
+                                                           significand_cases)),
+                         name_case);
 
 bool is_plain(const Problem& problem) {
   return problem.op_a == Op::kN && problem.op_b == Op::kN && problem.batch == 1;
@@ -75,7 +77,8 @@ TEST_P(SummationTest, IsNoDeeperThanDeclared) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, SummationTest, testing::ValuesIn(for_every_stage(summation_cases)),
+INSTANTIATE_TEST_SUITE_P(Ladder, SummationTest,
+                         testing::ValuesIn(for_every_stage("SummationTest", summation_cases)),
                          name_case);
 
 }  // namespace

@@ -25,8 +25,8 @@ class SgemmTest : public StageCaseTest {};
 
 TEST_P(SgemmTest, MatchesReference) { expect_right(); }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, SgemmTest, testing::ValuesIn(for_every_stage(shape_cases)),
-                         name_case);
+INSTANTIATE_TEST_SUITE_P(Ladder, SgemmTest,
+                         testing::ValuesIn(for_every_stage("SgemmTest", shape_cases)), name_case);
 
 class MemoryContractTest : public StageCaseTest {
  protected:
@@ -65,7 +65,8 @@ TEST_P(MemoryContractTest, Holds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, MemoryContractTest,
-                         testing::ValuesIn(for_every_stage(memory_cases)), name_case);
+                         testing::ValuesIn(for_every_stage("MemoryContractTest", memory_cases)),
+                         name_case);
 
 class BlasSemanticsTest : public StageCaseTest {
  protected:
@@ -80,7 +81,8 @@ class BlasSemanticsTest : public StageCaseTest {
 TEST_P(BlasSemanticsTest, Hold) { expect_right(); }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, BlasSemanticsTest,
-                         testing::ValuesIn(for_every_stage(semantics_cases)), name_case);
+                         testing::ValuesIn(for_every_stage("BlasSemanticsTest", semantics_cases)),
+                         name_case);
 
 // A plan takes the quickest configuration; here are the others.
 class ConfigurationsTest : public StageCaseTest {
@@ -112,7 +114,9 @@ TEST_P(ConfigurationsTest, MatchReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, ConfigurationsTest,
-                         testing::ValuesIn(for_every_stage(configuration_cases)), name_case);
+                         testing::ValuesIn(for_every_stage("ConfigurationsTest",
+                                                           configuration_cases)),
+                         name_case);
 
 class RepeatableTest : public StageCaseTest {};
 
@@ -120,7 +124,8 @@ TEST_P(RepeatableTest, SameBits) {
   expect_right(std::array{Order::kForward, Order::kReverse, Order::kShuffled, Order::kForward});
 }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, RepeatableTest, testing::ValuesIn(for_every_stage(repeat_cases)),
+INSTANTIATE_TEST_SUITE_P(Ladder, RepeatableTest,
+                         testing::ValuesIn(for_every_stage("RepeatableTest", repeat_cases)),
                          name_case);
 
 class RandomSweepTest : public StageCaseTest {
@@ -134,7 +139,8 @@ class RandomSweepTest : public StageCaseTest {
 
 TEST_P(RandomSweepTest, MatchesReference) { expect_right(verifier::kBothOrders, environment()); }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, RandomSweepTest, testing::ValuesIn(for_every_stage(random_cases)),
+INSTANTIATE_TEST_SUITE_P(Ladder, RandomSweepTest,
+                         testing::ValuesIn(for_every_stage("RandomSweepTest", random_cases)),
                          name_case);
 
 }  // namespace

@@ -15,10 +15,17 @@
 namespace tilegate::ladder {
 namespace {
 
-// May one of the filter's patterns select a test of the stage? They are called
-// `<suite>.<test>/<name of the stage>_<case>`.
-bool may_be_selected(const Stage& stage) {
+// What the pattern says before its first wildcard is the beginning of the name, or the name of it.
+bool may_match(std::string_view pattern, std::string_view name) {
+  const std::string_view literal = pattern.substr(0, pattern.find_first_of("*?"));
+  return literal.starts_with(name) || name.starts_with(literal);
+}
+
+// May one of the filter's patterns select a test of the stage in this suite? They are called
+// `Ladder/<suite>.<test>/<name of the stage>_<case>`.
+bool may_be_selected(const std::string& suite, const Stage& stage) {
   const std::string filter = GTEST_FLAG_GET(filter);
+  const std::string begin = "Ladder/" + suite + ".";
   const std::string name = test_name(stage) + "_";
   std::string_view patterns = std::string_view(filter).substr(0, filter.find('-'));
   if (patterns.empty()) return true;
@@ -26,12 +33,9 @@ bool may_be_selected(const Stage& stage) {
     const std::size_t end = std::min(patterns.find(':'), patterns.size());
     const std::string_view pattern = patterns.substr(0, end);
     patterns.remove_prefix(std::min(end + 1, patterns.size()));
-    // What follows the slash after the test, as far as it is to be taken literally.
-    const std::size_t slash = pattern.rfind('/');
+    const std::size_t slash = pattern.rfind('/');  // the one after the test
     if (slash == std::string_view::npos || slash < pattern.find('.')) return true;
-    std::string_view literal = pattern.substr(slash + 1);
-    literal = literal.substr(0, literal.find_first_of("*?"));
-    if (literal.starts_with(name) || std::string_view(name).starts_with(literal)) return true;
+    if (may_match(pattern, begin) && may_match(pattern.substr(slash + 1), name)) return true;
   }
   return false;
 }
@@ -66,10 +70,11 @@ std::string name_stage(const testing::TestParamInfo<const Stage*>& info) {
   return test_name(*info.param);
 }
 
-std::vector<StageCase> for_every_stage(std::vector<verifier::Case> (*table)(const Stage&)) {
+std::vector<StageCase> for_every_stage(const std::string& suite,
+                                       std::vector<verifier::Case> (*table)(const Stage&)) {
   std::vector<StageCase> all;
   for (const Stage* stage : catalogue_stages()) {
-    if (!may_be_selected(*stage)) continue;
+    if (!may_be_selected(suite, *stage)) continue;
     for (verifier::Case& test_case : table(*stage)) all.push_back({stage, std::move(test_case)});
   }
   return all;

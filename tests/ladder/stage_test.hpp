@@ -32,9 +32,10 @@ void PrintTo(const StageCase& stage_case, std::ostream* out);
 std::string name_case(const testing::TestParamInfo<StageCase>& info);
 std::string name_stage(const testing::TestParamInfo<const Stage*>& info);
 
-// `table(stage)` for every stage and variant of this build whose tests the filter may select:
-// making the cases of all stages takes longer than running many a suite of one.
-std::vector<StageCase> for_every_stage(std::vector<verifier::Case> (*table)(const Stage&));
+// `table(stage)` for every stage and variant of this build whose tests in this suite the filter may
+// select: making all cases takes longer than running many a suite of one stage.
+std::vector<StageCase> for_every_stage(const std::string& suite,
+                                       std::vector<verifier::Case> (*table)(const Stage&));
 
 // The orders in which the executor runs a case: one of both, in turn. What depends on the order is
 // a race, which RepeatableTest and the tests labelled `watched` look for; TILEGATE_THOROUGH=1 runs
