@@ -67,9 +67,7 @@ constexpr Plant kPlants[] = {
     PLANT(kMultipliesBeforeWait, kForward,
           "(before the barrier_wait for the bulk copy that thread \\(128,0,0\\) started|"
           "the warpgroup_mma of warpgroup 0 at .* reads byte 0 of shared memory, which nothing in "
-          "the "
-          "block has "
-          "written)"),
+          "the block has written)"),
     PLANT(kReadsAfterArrival, kReverse,
           "race at byte \\d+ of shared memory: this thread writes at .*; thread .* read at .*; no "
           "barrier between|read of byte \\d+ of shared memory at .* before the barrier_wait"),
@@ -89,8 +87,7 @@ constexpr Plant kPlants[] = {
         ".* for phase 0 of .* 0 of 4 arrivals; thread \\(129,0,0\\) \\(and 30 more\\) has left"),
     PLANT(kExpectsFewerBytes, kStops,
           "(expects 2048 bytes, and copies of 2304 were started, the last at "
-          ".*planted_\\w+\\.cuh:\\d+|deadlock: "
-          ".* 2560 of 2048 bytes)"),
+          ".*planted_\\w+\\.cuh:\\d+|deadlock: .* 2560 of 2048 bytes)"),
     PLANT(kArrivesOnce, kStops, "deadlock: .* 1 of 4 arrivals"),
     PLANT(kArrivesTwice, kStops,
           "barrier_arrive at .* is one more than the 1 arrivals of phase 0 of"),
@@ -118,17 +115,14 @@ constexpr Plant kPlants[] = {
         "was written before its warpgroup_wait"),
     PLANT(kMultipliesBeyondTile, kForward,
           "the warpgroup_mma of warpgroup \\d at .* reads byte \\d+ of shared memory, which "
-          "nothing in "
-          "the block has "
-          "written"),
+          "nothing in the block has written"),
     PLANT(kMultipliesBeyondSharedMemory, kStops,
           "the descriptor of a puts row 0 at byte \\d+ of \\d+ bytes of shared memory"),
     PLANT(kMultipliesWithoutArrive, kStops, "without warpgroup_arrive\\(\\) since"),
     PLANT(kMultipliesOtherShape, kStops, "accumulators of the one of another shape at"),
     PLANT(kWarpMultipliesLess, kStops,
           "deadlock: thread \\(0,0,0\\) \\(and 95 more\\) waits at .*planted_\\w+\\.cuh:\\d+ for "
-          "all threads "
-          "of its warpgroup to start the same multiplications"),
+          "all threads of its warpgroup to start the same multiplications"),
     PLANT(kWarpMultipliesOtherTile, kStops,
           "thread \\(96,0,0\\): has not started the same multiplications as thread \\(0,0,0\\)"),
     PLANT(kLeavesMultiplication, kStops, "leaves the kernel before the warpgroup_wait of"),
@@ -164,8 +158,7 @@ constexpr Plant kPlants[] = {
         "\\(0,0,0\\) started"),
     PLANT_KERNEL(store_of_bulk_copy, kForward,
                  "read of byte 16 of shared memory at .* before the barrier_wait for the bulk copy "
-                 "that thread "
-                 "\\(0,0,0\\) started"),
+                 "that thread \\(0,0,0\\) started"),
     PLANT_FLOAT(
         kUnfenced, kNowhere,
         "reads byte 0 of shared memory, which thread .* did not fence_async_proxy\\(\\) before"),
