@@ -1,5 +1,6 @@
 // Copies of boxes of tensors and back, over all borders; on both devices.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -46,9 +47,7 @@ __global__ void copy_box(const __grid_constant__ device::TensorMap from,
   }
   __syncthreads();  // the barrier is made
   device::barrier_wait(shared.full, 0);
-  for (unsigned i = threadIdx.x; i < kBoxBytes / 4; i += kThreads) {
-    raw[i] = shared.box[i]++;
-  }
+  for (unsigned i = threadIdx.x; i < kBoxBytes / 4; i += kThreads) raw[i] = shared.box[i]++;
   device::fence_async_proxy();
   __syncthreads();  // all have stored
   if (threadIdx.x == 0) {
@@ -71,10 +70,7 @@ constexpr device::LaunchConfig kConfig{.kernel = "copy_box",
 // A tensor of words that count from 0 on, rows `pitch` words apart.
 struct Tensor {
   unsigned columns, rows, matrices, pitch;
-  DeviceArray<std::uint32_t> words;
-
-  Tensor(unsigned n, unsigned m, unsigned k, unsigned p)
-      : columns(n), rows(m), matrices(k), pitch(p), words(count_up(p * m * k)) {}
+  DeviceArray<std::uint32_t> words{count_up(pitch * rows * matrices)};
 
   static std::vector<std::uint32_t> count_up(unsigned count) {
     std::vector<std::uint32_t> values(count);
@@ -87,9 +83,8 @@ struct Tensor {
 
   // The number of an element, of those before column `end`; no element: -1.
   std::int64_t at(const Place& p, unsigned end) const {
-    const bool inside = p.x >= 0 && p.x < static_cast<int>(end) && p.y >= 0 &&
-                        p.y < static_cast<int>(rows) && p.z >= 0 &&
-                        p.z < static_cast<int>(matrices);
+    const auto is_in = [](int i, unsigned size) { return i >= 0 && i < static_cast<int>(size); };
+    const bool inside = is_in(p.x, end) && is_in(p.y, rows) && is_in(p.z, matrices);
     return inside ? (std::int64_t{p.z} * rows + p.y) * pitch + p.x : -1;
   }
 
@@ -109,8 +104,8 @@ template <unsigned kDimensions>
 void expect_copies(std::array<unsigned, 3> box, device::Swizzle swizzle, Place place) {
   if (kDimensions == 2) place.z = 0;
   const Place store = {std::max(place.x, 0), std::max(place.y, 0), std::max(place.z, 0)};
-  const Tensor from(37, 21, kDimensions == 3 ? 5 : 1, 40);
-  const Tensor to(37, 21, kDimensions == 3 ? 5 : 1, 40);
+  const Tensor from{37, 21, kDimensions == 3 ? 5 : 1, 40};
+  const Tensor to{37, 21, kDimensions == 3 ? 5 : 1, 40};
   device::TensorMap maps[2];
   ASSERT_TRUE(is_ok(device::make_tensor_map(from.layout(kDimensions, box, swizzle), &maps[0])));
   ASSERT_TRUE(is_ok(device::make_tensor_map(to.layout(kDimensions, box, swizzle), &maps[1])));
@@ -155,14 +150,14 @@ TEST_F(Async, CopiesBoxesOfMatrices) {
 TEST_F(Async, CopiesBoxesOfThreeDimensions) {
   for (const Place place : kPlaces) {
     for_each_schedule([&] {
-      expect_copies<3>({12 + 4, 8, 4}, device::Swizzle::kNone, place);
+      expect_copies<3>({16, 8, 4}, device::Swizzle::kNone, place);
       expect_copies<3>({32, 4, 4}, device::Swizzle::k128Bytes, place);
     });
   }
 }
 
 TEST(TensorMap, RefusesWhatTheHardwareCannotCopy) {
-  const Tensor tensor(37, 21, 5, 40);
+  const Tensor tensor{37, 21, 5, 40};
   const auto refusal = [&](auto change) {
     device::TensorLayout layout = tensor.layout(3, {32, 4, 4}, device::Swizzle::k128Bytes);
     change(layout);
@@ -186,7 +181,7 @@ TEST(TensorMap, RefusesWhatTheHardwareCannotCopy) {
 
 // As a plan makes it, before the operands are known.
 TEST_F(Async, AMapMayMove) {
-  const Tensor from(32, 16, 1, 32), to(32, 16, 1, 32);
+  const Tensor from{32, 16, 1, 32}, to{32, 16, 1, 32};
   device::TensorLayout layout = from.layout(2, {32, 16, 1}, device::Swizzle::kNone);
   layout.data = reinterpret_cast<void*>(16);
   device::TensorMap moved, map_to;
