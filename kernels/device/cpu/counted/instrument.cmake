@@ -8,11 +8,13 @@ if(NOT TILEGATE_CLANG)
 endif()
 # find_package(Python3) starts the interpreter seven times. Its own path: `python3` may be a script
 # that looks for it.
-if(NOT TILEGATE_PYTHON)
+if(NOT DEFINED TILEGATE_PYTHON)
   execute_process(
     COMMAND python3 -c "import sys; print(sys.executable if sys.version_info >= (3, 9) else '')"
     OUTPUT_VARIABLE python OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  set(TILEGATE_PYTHON "${python}" CACHE FILEPATH "The Python that instruments counted kernels" FORCE)
+  if(python)
+    set(TILEGATE_PYTHON ${python} CACHE FILEPATH "The Python that instruments counted kernels")
+  endif()
 endif()
 if(NOT TILEGATE_PYTHON)
   message(FATAL_ERROR "The counted kernels need Python 3.9 or newer: install python3, or configure "
