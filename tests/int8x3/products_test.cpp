@@ -66,7 +66,8 @@ TEST_F(Products, AreThoseOfTheModelForLongRows) {
   }
 }
 
-// Blocks go from group to group of rows, along k and across it, with vectors and without.
+// Clusters of blocks go from group to group of rows, along k and across it, with vectors and
+// without.
 TEST_F(Products, AreThoseOfTheModelWhereRowsAreCopiedAhead) {
   for (const Op op : {Op::kN, Op::kT}) {
     for (const Shape& shape : {Shape{8, 4, 1092}, Shape{8, 5, 1091}}) {
@@ -77,19 +78,7 @@ TEST_F(Products, AreThoseOfTheModelWhereRowsAreCopiedAhead) {
   }
 }
 
-// Clusters of blocks share rows, along k and across it, with vectors and without.
-TEST_F(Products, AreThoseOfTheModelInClusters) {
-  for (const Op op_a : {Op::kN, Op::kT}) {
-    for (const std::int64_t n : {4, 5}) {
-      const Operation operation(
-          Problem::dense({8, n, 2308}, op_a, op_a == Op::kN ? Op::kT : Op::kN));
-      expect_same_bits(run(stage, operation).c,
-                       model(operation.problem, operation.a, operation.b, 6));
-    }
-  }
-}
-
-// More tiles than blocks, which go from one to the next.
+// More tiles than blocks, which go from one to the next; and very many rows of little K.
 TEST_F(Products, AreThoseOfTheModelInManyTiles) {
   for (const std::int64_t n : {3, 4}) {  // rows of C with pairs of neighbours, and without
     const Operation operation(
