@@ -1,6 +1,6 @@
 // Who does something in a block, besides its threads: the multiplications of each warpgroup, the
-// stores from shared memory of each thread, and the copies that complete on each mbarrier. Each
-// thread has a clock of what all of them did before.
+// stores from shared memory of each thread, the copies that complete on each mbarrier, and the
+// blocks that raise flags. Each thread has a clock of what all of them did before.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,9 @@ class Agents {
   unsigned stores_of(unsigned thread) const {
     return multiplications_of((threads_ + kWarpSize - 1) / kWarpSize) + thread;
   }
-  unsigned copies_of(unsigned barrier) const { return stores_of(threads_) + barrier; }
+  unsigned copies_of(unsigned barrier) const { return stores_of(threads_) + 2 * barrier; }
+  // Of a flag, in its launch: 1 once the thread has waited for it.
+  unsigned raised(unsigned number) const { return stores_of(threads_) + 2 * number + 1; }
 
   const AgentClock& clock(unsigned thread) const { return clocks_[thread]; }
   bool knows(unsigned thread, unsigned agent, Stamp stamp) const {

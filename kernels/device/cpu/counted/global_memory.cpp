@@ -196,7 +196,9 @@ std::optional<std::string> GlobalMemory::store(unsigned thread, Region& region,
 // Does nothing order an earlier access and what the thread does now?
 bool GlobalMemory::is_race(unsigned thread, const Access& earlier) const {
   if (earlier.epoch < order_.launch_began()) return false;  // a launch ended since then
-  if (earlier.epoch < order_.block_began()) return true;    // another block
+  if (earlier.epoch < order_.block_began()) {
+    return !order_.is_flagged(earlier.block, earlier.epoch, earlier.thread, earlier.stamp, thread);
+  }
   return earlier.epoch == order_.now() && !order_.is_ordered(earlier.thread, earlier.stamp, thread);
 }
 

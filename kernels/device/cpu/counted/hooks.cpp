@@ -75,6 +75,8 @@ void release_warp_barrier(unsigned warp, unsigned mask) {
   recorder.release_warp_barrier(warp, mask);
 }
 void wait_for_previous_launch() { recorder.wait_for_previous_launch(); }
+void raise_flag(const unsigned* flag, const Site& site) { recorder.raise_flag(flag, site); }
+void wait_for_flag(const unsigned* flag, const Site& site) { recorder.wait_for_flag(flag, site); }
 void complete_copy(const float* smem, std::size_t bytes) { recorder.complete_copy(smem, bytes); }
 void make_mbarrier(std::size_t offset, const Site& site) { recorder.make_mbarrier(offset, site); }
 void use_mbarrier(std::size_t offset, const Site& site) { recorder.use_mbarrier(offset, site); }

@@ -19,6 +19,7 @@ void Order::begin_launch(const device::LaunchConfig& config) {
   clocks_.assign(threads, Clock{});
   clocks_moved_ = true;
   agents_.begin_launch(static_cast<unsigned>(threads));
+  raises_.clear();
 }
 
 void Order::begin_block(unsigned block) {

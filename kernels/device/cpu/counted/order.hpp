@@ -1,7 +1,7 @@
-// What orders the accesses of a launch: barriers alone, whichever schedule runs. Nothing orders the
-// blocks of a launch. Launches run one after another, but one that overlaps the launch before it is
-// ordered after it only by wait_for_previous_kernel(). What orders warps without __syncthreads, and
-// asynchronous work, is in agents.hpp.
+// What orders the accesses of a launch: barriers alone, whichever schedule runs. Only flags order
+// the blocks of a launch. Launches run one after another, but one that overlaps the launch before
+// it is ordered after it only by wait_for_previous_kernel(). What orders warps without
+// __syncthreads, and asynchronous work, is in agents.hpp.
 #pragma once
 
 #include <array>
@@ -39,6 +39,9 @@ class Order {
   // The thread has waited for what the agent did up to `stamp`.
   void finish(unsigned thread, unsigned agent, Stamp stamp);
   void fence_proxy(unsigned thread);
+  // `flag`: its address, in this launch. What a block learns by one it does not pass on by another.
+  void raise_flag(unsigned thread, const void* flag);
+  void wait_for_flag(unsigned thread, const void* flag);
 
   const Agents& agents() const { return agents_; }
   // Does what the thread does now come after what an agent of asynchronous work did up to `stamp`?
@@ -62,6 +65,10 @@ class Order {
   // Does a barrier stand between what `earlier`, a thread of this block, did at its time `stamp` of
   // this epoch, and what `thread` does now?
   bool is_ordered(unsigned earlier, Stamp stamp, unsigned thread) const;
+
+  // The same of a thread of an earlier block: by a flag.
+  bool is_flagged(unsigned block, Epoch epoch, unsigned earlier, Stamp stamp,
+                  unsigned thread) const;
 
   // Has the launch before ended? The thread has waited for that, or a barrier stands between it and
   // a thread of the block that has.
@@ -92,6 +99,12 @@ class Order {
   struct Mbarrier {
     AgentClock arrived, complete;  // what happened before its open and its last complete phase
   };
+  struct Raise {
+    const void* flag;
+    unsigned block;
+    Epoch epoch;
+    AgentClock clock;  // what came before it in this epoch
+  };
   AgentClock clock_of(unsigned thread) const;
   void learn(unsigned thread, const AgentClock& what);
   void tick(unsigned thread);
@@ -99,6 +112,7 @@ class Order {
 
   Agents agents_;
   std::vector<Mbarrier> mbarriers_;
+  std::vector<Raise> raises_;               // in this launch
   std::vector<std::vector<Fence>> fences_;  // of each thread, in this block
 };
 

@@ -53,6 +53,8 @@ class Recorder {
   void reach_into(unsigned rank, const Site& site);
   void release_warp_barrier(unsigned warp, unsigned mask) { order_.warp_barrier(warp, mask); }
   void wait_for_previous_launch() { order_.wait_for_previous_launch(thread_); }
+  void raise_flag(const unsigned* flag, const Site& site);
+  void wait_for_flag(const unsigned* flag, const Site& site);
   void complete_copy(const float* smem, std::size_t bytes);
   void make_mbarrier(std::size_t offset, const Site& site);
   void use_mbarrier(std::size_t offset, const Site& site);
@@ -123,6 +125,7 @@ class Recorder {
   void start_async_read(const Hazards::Reader& reader, std::size_t offset, unsigned bytes);
   void check_registers(std::uintptr_t address, unsigned bytes, bool store,
                        std::uint32_t site) const;
+  void check_flag(const unsigned* flag, const Site& site);
   void record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site,
               std::uint64_t other_end = kNoOtherEnd);
   void record_shared(std::uint64_t offset, unsigned bytes, bool store, std::uint32_t site);

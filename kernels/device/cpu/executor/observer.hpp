@@ -38,6 +38,9 @@ void reach_into(unsigned rank, const Site& site);
 void release_warp_barrier(unsigned warp, unsigned mask);
 // The current thread has waited for the launch before.
 void wait_for_previous_launch();
+// The current thread does so; a wait is over.
+void raise_flag(const unsigned* flag, const Site& site);
+void wait_for_flag(const unsigned* flag, const Site& site);
 // An asynchronous copy of the current thread is complete.
 void complete_copy(const float* smem, std::size_t bytes);
 void add_buffer(const void* data, std::size_t bytes);
@@ -93,6 +96,8 @@ inline void release_cluster_barrier() {}
 inline void reach_into(unsigned /*rank*/, const Site& /*site*/) {}
 inline void release_warp_barrier(unsigned /*warp*/, unsigned /*mask*/) {}
 inline void wait_for_previous_launch() {}
+inline void raise_flag(const unsigned* /*flag*/, const Site& /*site*/) {}
+inline void wait_for_flag(const unsigned* /*flag*/, const Site& /*site*/) {}
 inline void complete_copy(const float* /*smem*/, std::size_t /*bytes*/) {}
 inline void add_buffer(const void* /*data*/, std::size_t /*bytes*/) {}
 inline void remove_buffer(const void* /*data*/) {}

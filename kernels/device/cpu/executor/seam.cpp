@@ -51,6 +51,16 @@ std::byte* shared_memory(std::size_t bytes) { return this_executor().shared_memo
 
 void wait_for_previous_kernel() { observer::wait_for_previous_launch(); }
 
+void raise_flag(unsigned* flag, const Site& site) {
+  observer::raise_flag(flag, site);
+  *flag = 1;
+}
+
+void wait_for_flag(const unsigned* flag, const Site& site) {
+  observer::wait_for_flag(flag, site);
+  if (*flag == 0) fail("wait_for_flag at " + to_string(site) + ": no block before has raised it");
+}
+
 void copy_async(float* smem, const float* gmem, std::size_t bytes) {
   Thread& thread = this_executor().current();
   thread.copies.push_back({smem, gmem, bytes, thread.open_group});

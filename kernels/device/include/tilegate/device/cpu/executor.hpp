@@ -117,6 +117,8 @@ inline std::byte* shared_begin() { return shared_memory(0); }  // what a kernel 
 inline std::byte* shared_begin() { return shared_of_block; }
 #endif
 void wait_for_previous_kernel();
+void raise_flag(unsigned* flag, const Site& site);
+void wait_for_flag(const unsigned* flag, const Site& site);
 // gmem == nullptr: zeros.
 void copy_async(float* smem, const float* gmem, std::size_t bytes);
 void copy_async_commit();
