@@ -36,30 +36,52 @@ struct Form {
   const char* name;
   int block_n;
   unsigned cluster;  // blocks that share rows of A
+  bool streams;      // blocks share the last tiles along K
   bool by_warps;
   double chunk_seconds;
   Status (*enqueue)(const Launches& launches, const KernelArgs& args, Stream stream);
 };
 constexpr Form kForms[] = {
-    {"128x128", 128, 1, false, 0.45e-6, enqueue_multiply<Tiles<128, 6>, 1>},
-    {"128x128pairs", 128, 2, false, 0.446e-6, enqueue_multiply<Tiles<128, 6, true>, 2>},
-    {"128x64", 64, 1, false, 0.26e-6, enqueue_multiply<Tiles<64, 6>, 1>},
-    {"128x64warps", kWarpsN, 1, true, 0.7e-6, enqueue_multiply_warps}};
+    {"128x128", 128, 1, false, false, 0.45e-6, enqueue_multiply<Tiles<128, 6>, 1>},
+    {"128x128streamk", 128, 1, true, false, 0.45e-6, enqueue_multiply<Tiles<128, 6>, 1, true>},
+    {"128x128pairs", 128, 2, false, false, 0.446e-6, enqueue_multiply<Tiles<128, 6, true>, 2>},
+    {"128x128pairsstreamk", 128, 2, true, false, 0.446e-6,
+     enqueue_multiply<Tiles<128, 6, true>, 2, true>},
+    {"128x64", 64, 1, false, false, 0.26e-6, enqueue_multiply<Tiles<64, 6>, 1>},
+    {"128x64warps", kWarpsN, 1, false, true, 0.7e-6, enqueue_multiply_warps}};
 
 // Seconds that pairs of blocks take to start and to end, and those that one takes to store a tile
 // while the next is multiplied.
 constexpr double kPairs = 2.5e-6, kStaged = 12e-6;
+// And what it takes that blocks share tiles: for all, and for pairs beyond that; for each block
+// whose sums are added to another's; and of the products' time, as with nobody idle the clock is
+// lower.
+constexpr double kShared = 7e-6, kSharedPairs = 5e-6, kSums = 5e-6, kBusier = 0.015;
+// What a tile takes longer to be stored where C allows no vectors.
+constexpr double kNoVectors = 4.5e-6;
 
-inline double seconds(const Form& form, const Launches& launches, const Problem& problem,
-                      const Device& device) {
+inline double seconds(const Form& form, const Launches& launches, const Problem& problem) {
   const MultiplyArgs& more = launches.more;
   const double tiles = static_cast<double>(more.six.count) * static_cast<double>(problem.batch);
-  const double rounds = std::ceil(tiles / (device.multiprocessors / form.cluster)),
+  const double clusters = static_cast<double>(launches.blocks / form.cluster);
+  const double rounds = tiles / clusters, whole = std::ceil(rounds),
                products = static_cast<double>(more.a.chunks_k) * form.chunk_seconds;
-  const double end = 3e-6,  // of a tile that the block that multiplied it stores
-      next = form.cluster > 1 ? std::max(products + 2e-6, kStaged) : products + end;
-  return (rounds - 1) * next + products + end + (form.cluster > 1 ? kPairs : 0.0) +
+  const double end =  // of a tile that the block that multiplied it stores
+      3e-6 + (more.pairs ? 0.0 : kNoVectors * form.block_n / 128);
+  const double before = form.cluster > 1 ? std::max(2e-6, kStaged - products) : end;
+  double multiply = whole * products;
+  if (form.streams) {
+    multiply = rounds * products * (1 + kBusier) + kShared + std::ceil(1 / rounds) * kSums;
+    if (form.cluster > 1) multiply += kSharedPairs;
+  }
+  return multiply + (whole - 1) * before + end + (form.cluster > 1 ? kPairs : 0.0) +
          split_seconds(problem, 2.4e-12);
+}
+
+// Of a tile of so many chunks of K, where there are more blocks than tiles: fewer chunks are not
+// worth a piece, nor more pieces the sums that one block adds.
+constexpr std::int64_t pieces_of_tile(std::int64_t chunks) {
+  return std::clamp<std::int64_t>(chunks / 16, 1, 8);
 }
 
 inline Launches launches_of(const Form& form, const Problem& problem, const Device& device,
@@ -71,8 +93,14 @@ inline Launches launches_of(const Form& form, const Problem& problem, const Devi
                     multiply_args(problem, workspace, form.block_n, form.cluster, least)};
   const std::int64_t groups = launches.a.num_groups() + launches.b.num_groups();
   launches.split_blocks = workspace.form.blocks(groups, device.multiprocessors);
-  launches.blocks = form.cluster * std::min<std::int64_t>(problem.batch * launches.more.six.count,
-                                                          device.multiprocessors / form.cluster);
+  const std::int64_t tiles = problem.batch * launches.more.six.count;
+  const std::int64_t most = tiles * (form.streams ? pieces_of_tile(workspace.a.chunks_k) : 1);
+  const std::int64_t clusters = std::min<std::int64_t>(most, device.multiprocessors / form.cluster);
+  launches.blocks = form.cluster * clusters;
+  if (!form.streams) return launches;
+  launches.more.shared = SharedTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
+                                     static_cast<unsigned>(workspace.a.chunks_k));
+  launches.workspace.add_sums(launches.blocks, kSumBytes<Tiles<128, 6>>);
   return launches;
 }
 
@@ -89,7 +117,7 @@ inline Candidate candidate(const Form& form, const Problem& problem, const Devic
                  if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
                  return multiply(launches, args, stream);
                }},
-          seconds(form, launches, problem, device)};
+          seconds(form, launches, problem)};
 }
 
 // Whether the device has wgmma, clusters and bulk copies; the executor has.
@@ -112,6 +140,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   std::vector<Candidate> all;
   for (const Form& form : kForms) {
     if (static_cast<unsigned>(device.multiprocessors) < form.cluster) continue;
+    if (form.streams && (kLeast != Path::kSix || problem.shape.k > kMaxExactK)) continue;
     if (form.by_warps || warpgroups) all.push_back(candidate(form, problem, device, kLeast));
   }
   return all;
@@ -122,8 +151,9 @@ inline Status setup() {
     return s;
   }
   if (!has_warpgroups(device::current())) return {};
-  for (auto* kernel :
-       {multiply<Tiles<128, 6>, 1>, multiply<Tiles<128, 6, true>, 2>, multiply<Tiles<64, 6>, 1>}) {
+  for (auto* kernel : {multiply<Tiles<128, 6>, 1, false>, multiply<Tiles<128, 6>, 1, true>,
+                       multiply<Tiles<128, 6, true>, 2, false>,
+                       multiply<Tiles<128, 6, true>, 2, true>, multiply<Tiles<64, 6>, 1, false>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
   }
   constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>), kMany = sizeof(AheadStorage<Many>);

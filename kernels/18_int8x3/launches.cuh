@@ -24,6 +24,7 @@ struct Workspace {
   Planes a, b;
   SplitForm form;
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
+  std::size_t sums = 0, flags = 0;  // of a streamed form
 
   Workspace() = default;
   // `by_warps`: for multiply_warps, on any GPU.
@@ -41,6 +42,13 @@ struct Workspace {
     widths = steps_b + aligned(b.step_bytes());
     const std::int64_t blocks = (a.products * a.rows() + b.products * b.rows()) / form.rows;
     bytes = widths + sizeof(float) * static_cast<std::size_t>(blocks);
+  }
+
+  // For the sums that blocks leave for others.
+  void add_sums(std::int64_t blocks, int block_bytes) {
+    sums = aligned(bytes);
+    flags = sums + static_cast<std::size_t>(blocks * block_bytes);
+    bytes = flags + sizeof(unsigned) * static_cast<std::size_t>(blocks);
   }
 };
 
@@ -91,6 +99,8 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
                        .groups_of_first = static_cast<unsigned>(groups_a),
                        .groups_of_second = static_cast<unsigned>(launches.b.num_groups()),
                        .once = where.form.is_once,
+                       .flags = reinterpret_cast<unsigned*>(base + where.flags),
+                       .num_flags = where.flags == 0 ? 0 : static_cast<unsigned>(launches.blocks),
                        .cluster = cluster,
                        .chunks = ceil_div(where.a.chunks_k, cluster)};
   return device::launch({.kernel = "split",
@@ -135,6 +145,8 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
   more.steps_a = reinterpret_cast<float*>(base + where.steps_a);
   more.steps_b = reinterpret_cast<float*>(base + where.steps_b);
   more.widths = reinterpret_cast<float*>(base + where.widths);
+  more.sums = base + where.sums;
+  more.flags = reinterpret_cast<unsigned*>(base + where.flags);
   more.decision = reinterpret_cast<Path*>(base);
   for (more.first_chunk = 0; more.first_chunk < where.a.chunks_k; more.first_chunk += more.chunks) {
     more.chunks = std::min(where.a.chunks_k - more.first_chunk, kMaxExactK / kChunkK);
@@ -144,7 +156,7 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
   return {};
 }
 
-template <typename Six, unsigned kCluster>
+template <typename Six, unsigned kCluster, bool kStreams = false>
 Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream stream) {
   return enqueue_multiply(launches, args, stream,
                           {.kernel = "multiply digits",
@@ -153,7 +165,7 @@ Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream
                            .shared_bytes = sizeof(MultiplyStorage),
                            .overlaps_previous = true,
                            .cluster = kCluster},
-                          multiply<Six, kCluster>);
+                          multiply<Six, kCluster, kStreams>);
 }
 
 inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs& args,

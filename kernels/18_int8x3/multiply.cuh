@@ -1,7 +1,7 @@
 // The product of the digits: a producer warp has bulk copies bring chunks to a ring in shared
 // memory, two warpgroups multiply them on the tensor cores, each 64 rows of the tile, into one
 // int32 accumulator per level, and three more warps store wide tiles. Blocks are persistent: they
-// go from tile to tile.
+// go from tile to tile, and may share the last ones along K.
 #pragma once
 
 #include <cstddef>
@@ -17,39 +17,32 @@
 #include "agree.cuh"
 #include "decision.cuh"
 #include "multiply_args.cuh"
+#include "pieces.cuh"
 #include "planes.cuh"
+#include "shared_sums.cuh"
 #include "stage_products.cuh"
 #include "tile_end.cuh"
 
 namespace tilegate::int8x3 {
 
-// Calls visit(tile, is_last) for each tile of a block, in turn. The blocks of a cluster have tiles
-// beside each other; the last may lie outside C.
-template <unsigned kCluster, typename Visit>
-__device__ void for_each_tile(const TileOrder& order, unsigned count, Visit visit) {
-  for (unsigned i = blockIdx.x / kCluster; i < count; i += gridDim.x / kCluster) {
-    TileOrder::Tile tile = order.tile(i);
-    tile.col = tile.col * kCluster + (kCluster > 1 ? device::cluster_rank() : 0);
-    visit(tile, count - i <= gridDim.x / kCluster);
-  }
-}
-
 // By one thread. A cluster's blocks have the rows of A in common: each fetches its share for all.
-template <typename T, unsigned kCluster>
+template <typename T, unsigned kCluster, bool kStreams>
 __device__ void produce(const MultiplyArgs& more, const TileOrder& order, unsigned count,
                         MultiplyStorage& smem) {
   constexpr unsigned kShare = kChunkBytes / kCluster;  // of A
   const unsigned first = kCluster > 1 ? device::cluster_rank() * kShare : 0;
   Ring<T::kStages> ring;
-  for_each_tile<kCluster>(order, count, [&](const TileOrder::Tile& tile, bool) {
+  Piece piece;
+  for (unsigned number = 0; find_piece<kCluster, kStreams>(more, order, count, number, piece);
+       ++number) {
+    const TileOrder::Tile& tile = piece.tile;
+    const std::int64_t first_chunk = more.first_chunk + piece.first;
     const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
-    const std::byte* a =
-        more.planes_a + more.a.chunk(tile.product, tile.row, more.first_chunk) + first;
-    const std::byte* b =
-        more.planes_b +
-        more.b.chunk(tile.product, more.b.inside(col / kChunkRows), more.first_chunk) +
-        col % kChunkRows * kRowBytes;
-    for (std::int64_t chunk = 0; chunk < more.chunks; ++chunk) {
+    const std::byte* a = more.planes_a + more.a.chunk(tile.product, tile.row, first_chunk) + first;
+    const std::byte* b = more.planes_b +
+                         more.b.chunk(tile.product, more.b.inside(col / kChunkRows), first_chunk) +
+                         col % kChunkRows * kRowBytes;
+    for (unsigned chunk = 0; chunk < piece.chunks; ++chunk) {
       device::barrier_wait(smem.empty[ring.stage], ring.phase ^ 1);
       device::Barrier& full = smem.full[ring.stage];
       std::byte* stage = smem.ring + ring.stage * T::kStageBytes;
@@ -64,7 +57,12 @@ __device__ void produce(const MultiplyArgs& more, const TileOrder& order, unsign
       b += kChunkBytes;
       ring.advance();
     }
-  });
+    if constexpr (kStreams) {
+      for (unsigned i = 1; i <= piece.others; ++i) {
+        fetch_sums<T>(more, blockIdx.x - i * kCluster, ring, smem);
+      }
+    }
+  }
 }
 
 // By a warp that has read a stage: to the producers of the cluster, which all write to it.
@@ -79,21 +77,29 @@ __device__ void release(device::Barrier& empty, int thread) {
 }
 
 // By each of the two warpgroups.
-template <typename T, unsigned kCluster>
+template <typename T, unsigned kCluster, bool kStreams>
 __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const TileOrder& order,
-                        unsigned count, int warpgroup, int thread, MultiplyStorage& smem) {
+                        unsigned count, MultiplyStorage& smem) {
   Ring<T::kStages> ring;
-  unsigned turn = 0;
-  for_each_tile<kCluster>(order, count, [&](const TileOrder::Tile& tile, bool is_last) {
-    TileEnd<T> end(more, tile, warpgroup, thread);
+  Piece piece;
+  for (unsigned number = 0; find_piece<kCluster, kStreams>(more, order, count, number, piece);
+       ++number) {
+    const unsigned of_block = anew<kStreams>(threadIdx.x), warp = of_block / 32;
+    const int warpgroup = static_cast<int>(of_block) / kWarpgroup - 1,
+              thread = static_cast<int>(of_block) % kWarpgroup;
+    if constexpr (kStreams) {  // which keep it while the warps multiply
+      __syncwarp();            // the piece before has been read
+      if (thread % 32 == 0) smem.pieces[warp] = piece;
+    }
+    TileEnd<T> end(more, piece.tile, warpgroup, thread);
     std::int32_t acc[T::kLevels][T::kBlockN / 2]{};
     StageProducts<T> products;
-    int before = 0;
-    for (std::int64_t chunk = 0; chunk < more.chunks; ++chunk) {
+    int before = -1;
+    for (unsigned left = piece.chunks; left > 0; --left) {
       device::barrier_wait(smem.full[ring.stage], ring.phase);
       const std::byte* stage = smem.ring + ring.stage * T::kStageBytes;
       products.multiply(stage + warpgroup * (kChunkBytes / 2), stage + kChunkBytes, acc);
-      if (chunk > 0) release<kCluster>(smem.empty[before], thread);
+      if (before >= 0) release<kCluster>(smem.empty[before], thread);
       before = ring.stage;
       ring.advance();
     }
@@ -101,22 +107,40 @@ __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const 
     release<kCluster>(smem.empty[before], thread);
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
-    end.store(args, more, tile, turn++, is_last, acc, smem);
-  });
+    if constexpr (kStreams) {
+      __syncwarp();  // the piece is there
+      piece = smem.pieces[warp];
+      const int of_all = static_cast<int>(of_block) - kWarpgroup;
+      if (!piece.is_stored) {
+        leave_sums<T>(more, of_all, acc, smem);
+        continue;
+      }
+      for (unsigned i = 0; i < piece.others; ++i) {
+        add_sums<T>(of_all, ring, smem, acc,
+                    [&](int stage) { release<kCluster>(smem.empty[stage], thread); });
+      }
+    }
+    end.store(args, more, piece.tile, piece.turn, piece.is_last, acc, smem);
+  }
 }
 
-// By kStorers warps.
-template <typename T, unsigned kCluster>
+// By kStorers warps, which tell of sums, too.
+template <typename T, unsigned kCluster, bool kStreams>
 __device__ void store_tiles(const KernelArgs& args, const MultiplyArgs& more,
                             const TileOrder& order, unsigned count, int thread,
                             MultiplyStorage& smem) {
-  unsigned turn = 0;
-  for_each_tile<kCluster>(order, count, [&](const TileOrder::Tile& tile, bool is_last) {
-    store_staged<T>(args, more, tile, turn++, is_last, thread, smem);
-  });
+  Piece piece;
+  for (unsigned number = 0; find_piece<kCluster, kStreams>(more, order, count, number, piece);
+       ++number) {
+    if (!piece.is_stored) {
+      if (thread == 0) tell_of_sums(more, smem);
+    } else if constexpr (T::kIsStaged) {
+      store_staged<T>(args, more, piece.tile, piece.turn, piece.is_last, thread, smem);
+    }
+  }
 }
 
-template <typename Six, unsigned kCluster>
+template <typename Six, unsigned kCluster, bool kStreams>
 __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, MultiplyArgs more) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   auto& smem = device::shared_storage<MultiplyStorage>();
@@ -129,6 +153,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
     device::barrier_init(smem.has_steps, kStorers);
     device::barrier_init(smem.has_results, kConsumers / 32);
     device::barrier_init(smem.is_stored, kStorers);
+    device::barrier_init(smem.has_sums, kConsumers / 32);
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();
@@ -146,28 +171,25 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
     if (threadIdx.x == 0 && blockIdx.x == 0) *more.decision = path;
     if (threadIdx.x == 0) {
       if (path == Path::kSix) {
-        produce<Six, kCluster>(more, more.six, products * more.six.count, smem);
+        produce<Six, kCluster, kStreams>(more, more.six, products * more.six.count, smem);
       } else if (path == Path::kEight) {
-        produce<Eight, kCluster>(more, more.eight, products * more.eight.count, smem);
+        produce<Eight, kCluster, false>(more, more.eight, products * more.eight.count, smem);
       }
-    } else if (Six::kIsStaged && threadIdx.x >= 32 && path == Path::kSix) {
-      store_tiles<Six, kCluster>(args, more, more.six, products * more.six.count,
-                                 static_cast<int>(threadIdx.x) - 32, smem);
+    } else if ((Six::kIsStaged || kStreams) && threadIdx.x >= 32 && path == Path::kSix) {
+      store_tiles<Six, kCluster, kStreams>(args, more, more.six, products * more.six.count,
+                                           static_cast<int>(threadIdx.x) - 32, smem);
     }
   } else {
     device::take_registers<kConsumerRegisters>();
-    const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
-    const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
     if (path == Path::kSix) {
-      consume<Six, kCluster>(args, more, more.six, products * more.six.count, warpgroup, thread,
-                             smem);
+      consume<Six, kCluster, kStreams>(args, more, more.six, products * more.six.count, smem);
     } else if (path == Path::kEight) {
-      consume<Eight, kCluster>(args, more, more.eight, products * more.eight.count, warpgroup,
-                               thread, smem);
+      consume<Eight, kCluster, false>(args, more, more.eight, products * more.eight.count, smem);
     } else if (more.first_chunk == 0) {
       const unsigned tiles = products * more.fp32.order.count;
       for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-        multiply_fp32(args, more.fp32, index, warpgroup * kWarpgroup + thread, smem.fp32);
+        multiply_fp32(args, more.fp32, index, static_cast<int>(threadIdx.x) - kWarpgroup,
+                      smem.fp32);
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tilegate/common/divisor.cuh>
 #include <tilegate/common/plain_product.cuh>
 #include <tilegate/common/tile_order.cuh>
 #include <tilegate/device/async.cuh>
@@ -53,6 +54,16 @@ struct Steps {
   float row[kBlockM], col[128];
 };
 
+// What a block computes of a tile.
+struct Piece {
+  TileOrder::Tile tile{};
+  unsigned first = 0, chunks = 0;  // of K
+  bool is_stored = true;           // it has the tile's last chunk
+  unsigned others = 0;             // clusters before this one that have pieces of it, too
+  bool is_last = false;            // of the block
+  unsigned turn = 0;               // of those that the block stores
+};
+
 struct MultiplyStorage {
   union {
     std::byte ring[kRingBytes];
@@ -64,8 +75,42 @@ struct MultiplyStorage {
   };
   device::Barrier full[kMaxStages], empty[kMaxStages];
   device::Barrier has_steps, has_results, is_stored;  // staged: of a tile, in turn
+  device::Barrier has_sums;                           // of a tile of another block
   float sums[kNumThreads / 32][2];
-  Steps steps[2];  // of the warpgroups; staged: of this tile and of the one before
+  Piece pieces[kNumThreads / 32];  // that the warps multiply
+  Steps steps[2];                  // of the warpgroups; staged: of this tile and of the one before
+};
+
+// Tiles that clusters share along K, once each has had `rounds` whole ones: a line of chunks, of
+// which all get as much.
+struct SharedTiles {
+  static constexpr unsigned kLeast = 4;  // chunks of a piece
+
+  unsigned tiles = 0, rounds = 0;
+  unsigned each = 0, rest = 0;  // chunks of a cluster's part; the first `rest` have one more
+  Divisor chunks;               // of a tile
+
+  SharedTiles() = default;
+  // With more than a tile each, nobody waits for another's sums.
+  SharedTiles(unsigned count, unsigned clusters, unsigned chunks_of_tile) : chunks(chunks_of_tile) {
+    rounds = count / clusters;
+    if (count % clusters == 0) return;
+    if (rounds > 0) --rounds;
+    tiles = count - rounds * clusters;
+    each = tiles * chunks_of_tile / clusters;
+    rest = tiles * chunks_of_tile % clusters;
+  }
+
+  // Where a cluster's part begins: where a tile does, if that is near.
+  __device__ unsigned begin(unsigned cluster) const {
+    const unsigned even = each * cluster + (cluster < rest ? cluster : rest);
+    const unsigned in_tile = chunks.remainder(even, chunks.quotient(even));
+    if (in_tile < kLeast) return even - in_tile;
+    return chunks.value() - in_tile < kLeast ? even - in_tile + chunks.value() : even;
+  }
+  __device__ bool is_at_tile(unsigned chunk) const {
+    return chunks.remainder(chunk, chunks.quotient(chunk)) == 0;
+  }
 };
 
 // Beside KernelArgs.
@@ -83,6 +128,9 @@ struct MultiplyArgs {
   bool pairs = false;                        // two neighbours of C are an aligned vector
   bool once = false;                         // they are, and C need not stay in L2
   TileOrder six, eight;                      // of their tiles, a pair of blocks' counted as one
+  SharedTiles shared{};                      // of `six`
+  std::byte* sums = nullptr;                 // of each block: what it has of a tile of another
+  unsigned* flags = nullptr;                 // of each block: raised once they are there
   Fp32Args fp32;
 };
 

@@ -26,7 +26,9 @@ struct SplitJobs {
   Job job[2];
   Place place[2];
   unsigned groups_of_first = 0, groups_of_second = 0;
-  bool once = false;        // operands need not stay in L2
+  bool once = false;          // operands need not stay in L2
+  unsigned* flags = nullptr;  // to be set to 0, for the second kernel
+  unsigned num_flags = 0;
   unsigned cluster = 1;     // blocks that share a group of rows
   std::int64_t chunks = 0;  // of K, per block
 
@@ -37,6 +39,12 @@ struct SplitJobs {
 __device__ inline int clamped(std::int64_t count) {
   constexpr std::int64_t kMost = 1 << 30;
   return static_cast<int>(count < -kMost ? -kMost : count > kMost ? kMost : count);
+}
+
+// By all blocks, once the kernel before has ended.
+__device__ inline void lower_flags(const SplitJobs& jobs) {
+  if (blockIdx.x > 0) return;
+  for (unsigned i = threadIdx.x; i < jobs.num_flags; i += blockDim.x) jobs.flags[i] = 0;
 }
 
 // Of all lanes whose numbers differ from this one's in the bits from `first` to below `end`.

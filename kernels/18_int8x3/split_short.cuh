@@ -38,6 +38,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
 
   device::wait_for_previous_kernel();
   device::let_next_kernel_start();
+  lower_flags(jobs);
   Seen seen;
   float v[kPiece];
   int turn = 0;

@@ -88,18 +88,43 @@ TEST_F(Products, AreThoseOfTheModelInManyTiles) {
   }
 }
 
+std::string taken(const Shape& shape) {
+  const Device device{
+      .is_cuda = true, .name = "made up", .compute_capability = 90, .multiprocessors = 132};
+  return stage.plan(Problem::dense(shape), device).configuration();
+}
+
 // Storing a tile beside the next pays where that one's products take longer.
 TEST(Forms, OfLittleKStoreTheirTilesThemselves) {
-  const Device device{.is_cuda = true,
-                      .name = "made up",
-                      .compute_capability = 90,
-                      .multiprocessors = 132};
-  const auto taken = [&](const Shape& shape) {
-    return stage.plan(Problem::dense(shape), device).configuration();
-  };
   EXPECT_EQ(taken({2048, 2048, 128}), "128x128");
   EXPECT_EQ(taken({8192, 8192, 512}), "128x128");
   EXPECT_EQ(taken({4096, 4096, 1024}), "128x128pairs");
+}
+
+// Where whole tiles would leave many multiprocessors idle for long.
+TEST(Forms, ShareTilesWhereThatPays) {
+  EXPECT_EQ(taken({2048, 2048, 2048}), "128x128");
+  EXPECT_EQ(taken({4096, 4096, 4096}), "128x128pairs");
+  EXPECT_EQ(taken({3000, 3000, 3000}), "128x128streamk");
+  EXPECT_EQ(taken({512, 512, 16384}), "128x128streamk");
+  EXPECT_EQ(taken({8192, 8192, 8192}), "128x128pairsstreamk");
+  EXPECT_EQ(taken({3000, 3000, 65536}), "128x128pairs");  // the sums of so much K are not exact
+}
+
+// The last tiles in pieces of K: of two blocks after a whole one, of blocks that have no whole one,
+// of three blocks and more; each with an odd number of pairs.
+TEST_F(Products, AreThoseOfTheModelWhereBlocksShareTiles) {
+  const int blocks = device::current().multiprocessors;
+  for (const char* configuration : {"128x128streamk", "128x128pairsstreamk"}) {
+    for (const Problem& problem :
+         {Problem::dense({3, 2, 200}, Op::kN, Op::kN, 2 * blocks + 1),
+          Problem::dense({2, 130, 512}, Op::kT, Op::kN, 3), Problem::dense({3, 129, 830})}) {
+      const Operation operation(problem);
+      const Result result = run(stage, operation, configuration);
+      EXPECT_EQ(result.decision, 6);
+      expect_same_bits(result.c, model(operation.problem, operation.a, operation.b, 6));
+    }
+  }
 }
 
 // K above what int32 holds: the parts are exact, and added in FP32.
