@@ -106,13 +106,16 @@ struct TileEnd {
   __device__ void store(const KernelArgs& args, const MultiplyArgs& more,
                         const TileOrder::Tile& tile, unsigned /*turn*/, bool /*is_last*/,
                         std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], MultiplyStorage& smem) {
+    auto number = static_cast<unsigned>(thread);
+    device::ordered::add(number, 0);  // what depends on it is found now, and not kept in registers
+    const int own = static_cast<int>(number);
     const Steps& steps = smem.steps[warpgroup];
-    share.pass_on(smem.steps[warpgroup], warpgroup, thread);
+    share.pass_on(smem.steps[warpgroup], warpgroup, own);
     KernelArgs product = args;
     product.c += tile.product * args.stride_c;
     store_results<T>(product, more.pairs,
                      std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
-                     std::int64_t{tile.col} * T::kBlockN, thread, steps.row, steps.col, acc);
+                     std::int64_t{tile.col} * T::kBlockN, own, steps.row, steps.col, acc);
   }
 };
 
