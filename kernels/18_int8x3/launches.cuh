@@ -164,7 +164,8 @@ Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream
                            .threads_x = kNumThreads,
                            .shared_bytes = sizeof(MultiplyStorage),
                            .overlaps_previous = true,
-                           .cluster = kCluster},
+                           .cluster = kCluster,
+                           .waits_for_flags = kStreams},
                           multiply<Six, kCluster, kStreams>);
 }
 

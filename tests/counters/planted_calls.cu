@@ -1,6 +1,7 @@
 // Calls of a stage that break its contract, or that race in global memory, and what must be said of
 // each.
 #include "planted.hpp"
+#include "planted_flags.cuh"
 #include "planted_operands.cuh"
 #include "planted_workspace.cuh"
 
@@ -48,6 +49,11 @@ Problem interleaved() {
   {                                                               \
     &(#fault)[1], padded(), enqueue_three<WorkspaceFault::fault>, \
         enqueue_three<WorkspaceFault::kNone>, message             \
+  }
+#define PLANT_FLAG(fault, message)                                                            \
+  {                                                                                           \
+    &(#fault)[1], padded(), enqueue_flags<FlagFault::fault>, enqueue_flags<FlagFault::kNone>, \
+        message                                                                               \
   }
 
 }  // namespace
@@ -110,6 +116,20 @@ std::span<const PlantedCall> planted_calls() {
       PLANT_THREE(
           kStoresPastEnd,
           "store to memory outside every operand, 1 elements after the last of the workspace"),
+      PLANT_FLAG(kLeavesFlag,
+                 "block 1, .* flag in element 9 of the workspace, which no earlier kernel of the "
+                 "call has stored, at .*planted_flags"),
+      PLANT_FLAG(kNeverRaises,
+                 "block 1, .* wait_for_flag at .*planted_flags.*: no block before has raised it"),
+      PLANT_FLAG(kDoesNotWaitForFlag,
+                 "block 1, .* race at element 1 of the workspace: this thread loads it, at .*; "
+                 "block 0, .* stored it, at .*; nothing orders the blocks"),
+      PLANT_FLAG(kStoresAfterRaise,
+                 "block 1, .* race at element 1 of the workspace: this thread loads it, at .*; "
+                 "block 0, thread \\(0,0,0\\) stored it, at .*; nothing orders the blocks"),
+      PLANT_FLAG(kRaisesForOthers,
+                 "block 1, .* race at element 1 of the workspace: this thread loads it, at .*; "
+                 "block 0, thread \\(1,0,0\\) stored it, at .*; nothing orders the blocks"),
   };
   return kCalls;
 }

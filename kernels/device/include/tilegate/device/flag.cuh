@@ -6,8 +6,9 @@
 //   wait_for_flag(flag)   what came before the flag was raised comes before what the thread does
 //                         now, copies of the copy engine too. Compute capability 9.0
 //
-// A block may wait for blocks of lower numbers alone, which start before it. The executor runs
-// block after block: there a flag that they have not raised ends the launch.
+// A block may wait for blocks of lower numbers alone, which start before it; the launch says so
+// (LaunchConfig::waits_for_flags). The executor runs block after block: there a flag that they have
+// not raised ends the launch.
 #pragma once
 
 #include <tilegate/device/device.cuh>
