@@ -6,7 +6,7 @@
 namespace tilegate::simt::counted {
 namespace {
 
-std::string at(std::uint32_t site) { return ", at " + Sites::all().describe(site); }
+std::string used_at(std::uint32_t site) { return ", at " + Sites::all().describe(site); }
 
 }  // namespace
 
@@ -33,18 +33,19 @@ void Recorder::wait_for_flag(const unsigned* flag, const Site& site) {
 std::optional<std::string> GlobalMemory::use_flag(unsigned thread, std::uintptr_t address,
                                                   std::uint32_t site) {
   Region* const region = find_region(address);
-  if (region == nullptr) return "flag in " + name_outside(address) + at(site);
+  if (region == nullptr) return "flag in " + name_outside(address) + used_at(site);
   const auto element = static_cast<std::int64_t>((address - region->begin) / kElementBytes);
   if (region->not_stored != nullptr || region->words.empty()) {
-    return "flag in " + name_of(*region, place_at(*region, element)) + at(site);
+    return "flag in " + name_of(*region, place_at(*region, element)) + used_at(site);
   }
   if (!order_.is_after_previous_launch(thread)) {
-    return "flag in " + name_of(*region, element) + " before wait_for_previous_kernel()" + at(site);
+    return "flag in " + name_of(*region, element) + " before wait_for_previous_kernel()" +
+           used_at(site);
   }
   const Epoch stored = region->words[static_cast<std::size_t>(element)].store.epoch;
   if ((region->stored_first && stored < call_began_) || stored >= order_.launch_began()) {
     return "flag in " + name_of(*region, element) +
-           ", which no earlier kernel of the call has stored" + at(site);
+           ", which no earlier kernel of the call has stored" + used_at(site);
   }
   return std::nullopt;
 }
