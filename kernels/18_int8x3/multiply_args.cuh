@@ -55,7 +55,7 @@ struct Steps {
 };
 
 // What a block computes of a tile.
-struct Piece {
+struct alignas(8) Piece {  // compilers copy it by words of 8 bytes
   TileOrder::Tile tile{};
   unsigned first = 0, chunks = 0;  // of K
   bool is_stored = true;           // it has the tile's last chunk
