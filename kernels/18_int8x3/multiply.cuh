@@ -111,7 +111,7 @@ __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const 
       __syncwarp();  // the piece is there
       piece = smem.pieces[warp];
       const int of_all = static_cast<int>(of_block) - kWarpgroup;
-      if (!piece.is_stored) {
+      if (piece.is_stored == 0) {
         leave_sums<T>(more, of_all, acc, smem);
         continue;
       }
@@ -120,7 +120,7 @@ __device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const 
                     [&](int stage) { release<kCluster>(smem.empty[stage], thread); });
       }
     }
-    end.store(args, more, piece.tile, piece.turn, piece.is_last, acc, smem);
+    end.store(args, more, piece.tile, piece.turn, piece.is_last != 0, acc, smem);
   }
 }
 
@@ -132,10 +132,10 @@ __device__ void store_tiles(const KernelArgs& args, const MultiplyArgs& more,
   Piece piece;
   for (unsigned number = 0; find_piece<kCluster, kStreams>(more, order, count, number, piece);
        ++number) {
-    if (!piece.is_stored) {
+    if (piece.is_stored == 0) {
       if (thread == 0) tell_of_sums(more, smem);
     } else if constexpr (T::kIsStaged) {
-      store_staged<T>(args, more, piece.tile, piece.turn, piece.is_last, thread, smem);
+      store_staged<T>(args, more, piece.tile, piece.turn, piece.is_last != 0, thread, smem);
     }
   }
 }

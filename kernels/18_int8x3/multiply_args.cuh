@@ -54,13 +54,13 @@ struct Steps {
   float row[kBlockM], col[128];
 };
 
-// What a block computes of a tile.
-struct alignas(8) Piece {  // compilers copy it by words of 8 bytes
+// What a block computes of a tile. In whole words, and aligned as compilers copy it: by 8 bytes.
+struct alignas(8) Piece {
   TileOrder::Tile tile{};
   unsigned first = 0, chunks = 0;  // of K
-  bool is_stored = true;           // it has the tile's last chunk
+  unsigned is_stored = 1;          // it has the tile's last chunk
   unsigned others = 0;             // clusters before this one that have pieces of it, too
-  bool is_last = false;            // of the block
+  unsigned is_last = 0;            // of the block
   unsigned turn = 0;               // of those that the block stores
 };
 

@@ -33,7 +33,7 @@ __device__ bool find_piece(const MultiplyArgs& more, const TileOrder& order, uns
   const unsigned cluster = anew<kStreams>(blockIdx.x / kCluster);
   unsigned index = cluster + number * clusters;  // of the tile
   piece = {.chunks = static_cast<unsigned>(more.chunks),
-           .is_last = index + clusters >= count,
+           .is_last = index + clusters >= count ? 1U : 0U,
            .turn = number};
   const SharedTiles& shared = more.shared;
   if (!kStreams || number < shared.rounds) {
@@ -48,9 +48,9 @@ __device__ bool find_piece(const MultiplyArgs& more, const TileOrder& order, uns
     index = shared.rounds * clusters + tile;
     piece.first = begin < from ? 0 : begin - from;
     piece.chunks = (end < to ? end : to) - from - piece.first;
-    piece.is_stored = end >= to;
-    while (piece.is_stored && shared.begin(cluster - piece.others) > from) ++piece.others;
-    piece.is_last = begin >= from;
+    piece.is_stored = end >= to ? 1 : 0;
+    while (piece.is_stored != 0 && shared.begin(cluster - piece.others) > from) ++piece.others;
+    piece.is_last = begin >= from ? 1 : 0;
     if (number > 0 && !shared.is_at_tile(end)) --piece.turn;  // the first was for another block
   }
   // The last first: L2 still has what was split last.
