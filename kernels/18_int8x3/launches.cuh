@@ -11,6 +11,7 @@
 #include <tilegate/common/split_plan.hpp>
 #include <tilegate/common/tile_order.cuh>
 #include <tilegate/device/device.cuh>
+#include <tilegate/device/flag.cuh>
 #include <tilegate/stage.hpp>
 
 #include "multiply.cuh"
@@ -133,10 +134,10 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
                                               split_short<AnyRows>);
 }
 
-// `launch` has what the kernel wants of a launch.
+// `launch` has what the kernel wants of a launch; `in_order`: its blocks wait for flags.
 inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream,
                                device::LaunchConfig launch,
-                               void (*kernel)(KernelArgs, MultiplyArgs)) {
+                               void (*kernel)(KernelArgs, MultiplyArgs), bool in_order = false) {
   const Workspace& where = launches.workspace;
   auto* base = static_cast<std::byte*>(args.workspace);
   MultiplyArgs more = launches.more;
@@ -150,7 +151,9 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
   more.decision = reinterpret_cast<Path*>(base);
   for (more.first_chunk = 0; more.first_chunk < where.a.chunks_k; more.first_chunk += more.chunks) {
     more.chunks = std::min(where.a.chunks_k - more.first_chunk, kMaxExactK / kChunkK);
-    if (Status s = device::launch(launch, stream, kernel, args, more); !s.ok()) return s;
+    Status status = in_order ? device::launch_in_order(launch, stream, kernel, args, more)
+                             : device::launch(launch, stream, kernel, args, more);
+    if (!status.ok()) return status;
     args.beta = 1.0F;  // what exceeds the exact sums is added in FP32
   }
   return {};
@@ -164,9 +167,8 @@ Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream
                            .threads_x = kNumThreads,
                            .shared_bytes = sizeof(MultiplyStorage),
                            .overlaps_previous = true,
-                           .cluster = kCluster,
-                           .waits_for_flags = kStreams},
-                          multiply<Six, kCluster, kStreams>);
+                           .cluster = kCluster},
+                          multiply<Six, kCluster, kStreams>, kStreams);
 }
 
 inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs& args,

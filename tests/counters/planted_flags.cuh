@@ -46,10 +46,11 @@ template <FlagFault kFault>
 Status enqueue_flags(const KernelArgs& args, Stream stream) {
   const device::LaunchConfig config{.kernel = "planted",
                                     .blocks = args.shape.m,
-                                    .threads_x = static_cast<unsigned>(args.shape.n),
-                                    .waits_for_flags = true};
+                                    .threads_x = static_cast<unsigned>(args.shape.n)};
   if (Status s = device::launch(config, stream, lower_flags<kFault>, args); !s.ok()) return s;
-  if (Status s = device::launch(config, stream, wait_in_turn<kFault>, args); !s.ok()) return s;
+  if (Status s = device::launch_in_order(config, stream, wait_in_turn<kFault>, args); !s.ok()) {
+    return s;
+  }
   return device::launch(config, stream, multiply<Fault::kNone>, args);
 }
 

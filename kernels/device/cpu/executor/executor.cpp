@@ -16,6 +16,7 @@ constinit thread_local tilegate::simt::Index3 blockDim;
 constinit thread_local tilegate::simt::Index3 gridDim;
 
 constinit thread_local std::byte* tilegate::simt::executor::shared_of_block = nullptr;
+constinit thread_local bool tilegate::simt::executor::in_order = false;
 
 namespace tilegate::simt {
 namespace {

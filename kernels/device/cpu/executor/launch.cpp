@@ -81,7 +81,7 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
       number = (i + static_cast<std::int64_t>(schedule_.seed_ % (1U << 31))) % clusters;
       std::shuffle(order_.begin(), order_.end(), random_);
     }
-    run_cluster((config.waits_for_flags ? i : number) * cluster);
+    run_cluster((executor::in_order ? i : number) * cluster);
   }
   observer::end_launch();
   if (!fault_) return {};

@@ -6,16 +6,25 @@
 //   wait_for_flag(flag)   what came before the flag was raised comes before what the thread does
 //                         now, copies of the copy engine too. Compute capability 9.0
 //
-// A block may wait for blocks of lower numbers alone, which start before it; the launch says so
-// (LaunchConfig::waits_for_flags). The executor runs block after block: there a flag that they have
-// not raised ends the launch.
+//   launch_in_order(…)    as launch, of blocks that wait for flags
+//
+// A block may wait for blocks of lower numbers alone, which start before it. The executor runs
+// block after block, in order under every schedule: there a flag that those before have not raised
+// ends the launch.
 #pragma once
+
+#include <utility>
 
 #include <tilegate/device/device.cuh>
 
 namespace tilegate::device {
 
 #if defined(__CUDACC__)
+
+template <typename... Args>
+Status launch_in_order(const LaunchConfig& config, Args&&... args) {
+  return launch(config, std::forward<Args>(args)...);
+}
 
 inline __device__ void raise_flag(unsigned* flag) {
   asm volatile("st.release.gpu.u32 [%0], 1;" ::"l"(flag) : "memory");
@@ -31,6 +40,14 @@ inline __device__ void wait_for_flag(const unsigned* flag) {
 }
 
 #else
+
+template <typename... Args>
+Status launch_in_order(const LaunchConfig& config, Args&&... args) {
+  simt::executor::in_order = true;
+  Status status = launch(config, std::forward<Args>(args)...);
+  simt::executor::in_order = false;
+  return status;
+}
 
 inline void raise_flag(unsigned* flag, simt::Site site = simt::Site::current()) {
   simt::executor::raise_flag(flag, site);

@@ -21,9 +21,6 @@ struct LaunchConfig {
   // The kernel adds to what earlier kernels of the call have stored in C: it loads and stores these
   // elements once more, also at beta 0. Without it each element of C is stored once per call.
   bool adds_to_c = false;
-  // Blocks wait for flags of blocks of lower numbers (flag.cuh): the executor runs those before,
-  // whatever its schedule.
-  bool waits_for_flags = false;
 };
 
 }  // namespace tilegate::device

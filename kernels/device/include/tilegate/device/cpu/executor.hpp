@@ -104,6 +104,9 @@ Status end_call();
 Status run(const device::LaunchConfig& config, Stream stream,
            const std::function<void()>& thread_body);
 
+// While it is set, blocks run forward under every schedule.
+extern constinit thread_local bool in_order;
+
 // What the seam calls from inside a kernel.
 void block_barrier(const Site& site);
 void warp_barrier(unsigned mask, const Site& site);
