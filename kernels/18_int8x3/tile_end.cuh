@@ -35,9 +35,8 @@ __device__ void fold_results(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 
 #pragma unroll
     for (int group = 0; group < T::kBlockN / 8; ++group) {
       const int index = 4 * group + 2 * half;
-      device::store_vector(
-          to + 8 * half * kFoldedRow + 8 * group,
-          make_float2(fold_result<T>(acc, index), fold_result<T>(acc, index + 1)));
+      device::store_vector(to + 8 * half * kFoldedRow + 8 * group,
+                           make_float2(fold_result<T>(acc, index), fold_result<T>(acc, index + 1)));
     }
   }
 }
