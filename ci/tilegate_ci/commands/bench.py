@@ -135,16 +135,16 @@ def new_folder(parent: Path) -> Path:
 def selection(binary: Path, preset: str, arguments: argparse.Namespace) -> list[str]:
     """The options that choose what bench runs: unless shapes or modes are given, what it runs by
     itself, and on a GPU the gated suite."""
+    how = [f"--placements={arguments.placements}"] if arguments.placements else []
     if arguments.shapes is not None or arguments.extra:
         shapes = [] if arguments.shapes is None else [f"--shapes={arguments.shapes}"]
         wanted = [] if arguments.filter is None else [f"--benchmark_filter={arguments.filter}"]
-        return [*shapes, *wanted, *arguments.extra]
+        return [*shapes, *wanted, *how, *arguments.extra]
     command = [str(binary), "--benchmark_list_tests"]
     done = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise GateError(f"`{shlex.join(command)}` ended with exit code {done.returncode}")
     names = [canonical_name(line) for line in done.stdout.splitlines()]
-    how = [f"--placements={arguments.placements}"] if arguments.placements else []
     if preset == "gpu":
         stages = stages_of(REPOSITORY / "build" / preset)
         names += read_suite(stages, REPOSITORY / "bench" / "gate.csv")
