@@ -13,19 +13,18 @@ function(tilegate_add_python_test name)
     set(needs --needs ${arg_NEEDS})
   endif()
   add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/ci/pytest ${needs} ${arg_PATHS})
-  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120 COST 10)
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 COST 10)
 endfunction()
 
 tilegate_add_python_test(gate PATHS
   tests/gate --ignore=tests/gate/test_replay.py --ignore=tests/gate/test_run.py)
 tilegate_add_python_test(gate_times PATHS
   tests/gate/test_replay.py tests/gate/test_run.py)
-set_tests_properties(gate PROPERTIES COST 50 TIMEOUT 300)
+set_tests_properties(gate PROPERTIES COST 50)
 set_tests_properties(gate_times PROPERTIES COST 20)
 tilegate_add_python_test(project NEEDS check_jsonschema,flit_core,ruamel.yaml PATHS tests/project)
 tilegate_add_python_test(commands PATHS
   tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_setup.py)
-set_tests_properties(commands PROPERTIES TIMEOUT 240)
 tilegate_add_python_test(tables PATHS
   tests/profile tests/ci/test_mutants.py tests/ci/test_pages.py tests/ci/test_passport.py
   tests/ci/test_random_problems.py tests/ci/test_shipped.py
@@ -48,7 +47,7 @@ find_program(TILEGATE_NVCC nvcc PATH_SUFFIXES bin
   HINTS ENV CUDA_HOME /usr/local/cuda ${PROJECT_SOURCE_DIR}/build/nvcc/nvidia/cu13)
 if(TILEGATE_NVCC)
   add_test(NAME resources COMMAND ${PROJECT_SOURCE_DIR}/ci/gate resources --changed --arch 90a)
-  set_tests_properties(resources PROPERTIES SKIP_RETURN_CODE 4 TIMEOUT 600 LABELS resources COST 40)
+  set_tests_properties(resources PROPERTIES SKIP_RETURN_CODE 4 LABELS resources COST 40)
 endif()
 
 # It configures the build folder as a reader would, so nobody may read that meanwhile.
@@ -59,4 +58,4 @@ set_tests_properties(readme PROPERTIES RESOURCE_LOCK build_folder COST 20
 add_test(NAME format COMMAND ${PROJECT_SOURCE_DIR}/ci/format --check)
 add_test(NAME types COMMAND ${PROJECT_SOURCE_DIR}/ci/types)
 set_tests_properties(format types PROPERTIES
-  SKIP_RETURN_CODE 77 TIMEOUT 300 COST 10 ENVIRONMENT TILEGATE_NO_INSTALL=1)
+  SKIP_RETURN_CODE 77 COST 10 ENVIRONMENT TILEGATE_NO_INSTALL=1)

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from tilegate_ci import cli
 from tilegate_ci.measure import child
 
-module = SimpleNamespace(run=lambda _: child.run(["sh", "-c", "sleep 30 & echo up; wait"]))
+module = SimpleNamespace(run=lambda _: child.run(["sh", "-c", "sleep 300 & echo up; wait"]))
 cli.parse = lambda _, arguments: setattr(arguments, "module", module)
 raise SystemExit(cli.main([]))
 """
@@ -32,15 +32,15 @@ def test_the_programs_of_a_command_end_with_it(number, code):
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as parent:
         assert parent.stdout.readline() == b"up\n"
         parent.send_signal(signal.Signals[number])
-        parent.communicate(timeout=10)  # until nobody holds stdout any more
+        parent.communicate(timeout=100)  # until nobody holds stdout any more
         assert parent.returncode == code
 
 
 def test_what_a_program_leaves_behind_ends_with_it():
     read, write = os.pipe()
-    child.run(["sh", "-c", "sleep 30 &"], stdout=write)
+    child.run(["sh", "-c", "sleep 300 &"], stdout=write)
     os.close(write)
-    ready, _, _ = select.select([read], [], [], 10)  # at its end: nobody is left to write
+    ready, _, _ = select.select([read], [], [], 100)  # at its end: nobody is left to write
     assert ready == [read]
 
 
