@@ -84,6 +84,19 @@ constexpr std::int64_t pieces_of_tile(std::int64_t chunks) {
   return std::clamp<std::int64_t>(chunks / 16, 1, 8);
 }
 
+// Tiles in FP32 are smaller than those of digits; where there are more blocks still, these share
+// them. `most`: clusters that run at once. Streamed forms have room for sums already.
+inline void share_fp32_tiles(const Form& form, const Problem& problem, std::int64_t most,
+                             Launches& launches) {
+  const std::int64_t tiles =
+      ceil_div(problem.batch * launches.more.fp32.order.count, form.cluster);  // of a cluster
+  Fp32Parts& parts = launches.more.fp32.parts;
+  parts = Fp32Parts(problem.shape.k, tiles, form.streams ? launches.blocks / form.cluster : most);
+  if (parts.count == 1 || form.streams) return;
+  launches.blocks = std::max(launches.blocks, tiles * parts.count * form.cluster);
+  launches.workspace.add_sums(launches.blocks, kFp32SumBytes);
+}
+
 inline Launches launches_of(const Form& form, const Problem& problem, const Device& device,
                             Path least) {
   const Workspace workspace(problem, device, form.by_warps);
@@ -95,12 +108,16 @@ inline Launches launches_of(const Form& form, const Problem& problem, const Devi
   launches.split_blocks = workspace.form.blocks(groups, device.multiprocessors);
   const std::int64_t tiles = problem.batch * launches.more.six.count;
   const std::int64_t most = tiles * (form.streams ? pieces_of_tile(workspace.a.chunks_k) : 1);
-  const std::int64_t clusters = std::min<std::int64_t>(most, device.multiprocessors / form.cluster);
+  const std::int64_t most_clusters = device.multiprocessors / form.cluster;
+  const std::int64_t clusters = std::min(most, most_clusters);
   launches.blocks = form.cluster * clusters;
-  if (!form.streams) return launches;
-  launches.more.shared = SharedTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
-                                     static_cast<unsigned>(workspace.a.chunks_k));
-  launches.workspace.add_sums(launches.blocks, kSumBytes<Tiles<128, 6>>);
+  if (form.streams) {
+    launches.more.shared =
+        SharedTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
+                    static_cast<unsigned>(workspace.a.chunks_k));
+    launches.workspace.add_sums(launches.blocks, kSumBytes<Tiles<128, 6>>);
+  }
+  if (!form.by_warps) share_fp32_tiles(form, problem, most_clusters, launches);
   return launches;
 }
 

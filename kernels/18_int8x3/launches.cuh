@@ -46,9 +46,9 @@ struct Workspace {
   }
 
   // For the sums that blocks leave for others.
-  void add_sums(std::int64_t blocks, int block_bytes) {
+  void add_sums(std::int64_t blocks, std::size_t block_bytes) {
     sums = aligned(bytes);
-    flags = sums + static_cast<std::size_t>(blocks * block_bytes);
+    flags = sums + static_cast<std::size_t>(blocks) * block_bytes;
     bytes = flags + sizeof(unsigned) * static_cast<std::size_t>(blocks);
   }
 };
@@ -134,10 +134,10 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
                                               split_short<AnyRows>);
 }
 
-// `launch` has what the kernel wants of a launch; `in_order`: its blocks wait for flags.
+// `launch` has what the kernel wants of a launch.
 inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream,
                                device::LaunchConfig launch,
-                               void (*kernel)(KernelArgs, MultiplyArgs), bool in_order = false) {
+                               void (*kernel)(KernelArgs, MultiplyArgs)) {
   const Workspace& where = launches.workspace;
   auto* base = static_cast<std::byte*>(args.workspace);
   MultiplyArgs more = launches.more;
@@ -149,10 +149,12 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
   more.sums = base + where.sums;
   more.flags = reinterpret_cast<unsigned*>(base + where.flags);
   more.decision = reinterpret_cast<Path*>(base);
+  more.fp32.parts.sums = reinterpret_cast<float*>(more.sums);
+  more.fp32.parts.flags = more.flags;
   for (more.first_chunk = 0; more.first_chunk < where.a.chunks_k; more.first_chunk += more.chunks) {
     more.chunks = std::min(where.a.chunks_k - more.first_chunk, kMaxExactK / kChunkK);
-    Status status = in_order ? device::launch_in_order(launch, stream, kernel, args, more)
-                             : device::launch(launch, stream, kernel, args, more);
+    Status status = where.flags > 0 ? device::launch_in_order(launch, stream, kernel, args, more)
+                                    : device::launch(launch, stream, kernel, args, more);
     if (!status.ok()) return status;
     args.beta = 1.0F;  // what exceeds the exact sums is added in FP32
   }
@@ -168,7 +170,7 @@ Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream
                            .shared_bytes = sizeof(MultiplyStorage),
                            .overlaps_previous = true,
                            .cluster = kCluster},
-                          multiply<Six, kCluster, kStreams>, kStreams);
+                          multiply<Six, kCluster, kStreams>);
 }
 
 inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs& args,

@@ -186,11 +186,8 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
     } else if (path == Path::kEight) {
       consume<Eight, kCluster, false>(args, more, more.eight, products * more.eight.count, smem);
     } else if (more.first_chunk == 0) {
-      const unsigned tiles = products * more.fp32.order.count;
-      for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-        multiply_fp32(args, more.fp32, index, static_cast<int>(threadIdx.x) - kWarpgroup,
-                      smem.fp32);
-      }
+      multiply_fp32<true, kCluster>(args, more.fp32, static_cast<int>(threadIdx.x) - kWarpgroup,
+                                    smem.fp32);
     }
   }
   if constexpr (kCluster > 1) device::cluster_sync();  // nobody reaches into this block any more

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tilegate/common/plain_product.cuh>
+
 #include "18_int8x3/decision.cuh"
 #include "18_int8x3/digits.cuh"
 #include "thorough.hpp"
@@ -140,6 +142,16 @@ TEST(Decision, TakesTheFewestProductsThatAreAccurateEnough) {
   EXPECT_EQ(decide(kInf, 0, 4096, Path::kSix), Path::kFp32) << "infinity times zero";
   EXPECT_EQ(decide(kNormal, kNormal, 1024, Path::kEight), Path::kEight);
   EXPECT_EQ(decide(kNormal, kNormal, 1024, Path::kFp32), Path::kFp32);
+}
+
+TEST(Fp32Parts, AreAsManyAsBlocksAreLeftAndWorthIt) {
+  EXPECT_EQ(Fp32Parts(300, 1, 132).count, 4U);
+  EXPECT_EQ(Fp32Parts(300, 1, 132).k, 96);
+  EXPECT_EQ(Fp32Parts(4096, 42, 132).count, 3U);
+  EXPECT_EQ(Fp32Parts(16384, 1, 132).count, 16U);
+  EXPECT_EQ(Fp32Parts(127, 1, 132).count, 1U) << "short";
+  EXPECT_EQ(Fp32Parts(4096, 67, 132).count, 1U) << "more tiles than half of the blocks";
+  EXPECT_EQ(Fp32Parts(4096, 500, 132).count, 1U);
 }
 
 }  // namespace

@@ -1,32 +1,18 @@
 // The whole rung: bit for bit what the plain model says, whatever the tile, the form and the other
-// rows; and which products the device decides to take.
+// rows.
 #include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "int8x3/run.hpp"
-#include "skips.hpp"
 #include "thorough.hpp"
 
 namespace tilegate::int8x3 {
 namespace {
 
 const Stage& eight() { return *variants()[0]; }
-
-class Products : public testing::Test {
- protected:
-  void SetUp() override {
-    const std::string why = check_device(stage.requirements, device::current()).message();
-    if (why.empty()) return;
-    RecordProperty(kNotOnThisDevice, why);
-    GTEST_SKIP() << why;
-  }
-};
 
 TEST_F(Products, AreThoseOfTheModelInEveryForm) {
   for (const Op op_a : {Op::kN, Op::kT}) {
@@ -153,46 +139,6 @@ TEST_F(Products, OfARowDoNotDependOnOtherRows) {
   last.a.assign(all.a.end() - 200, all.a.end());
   const std::vector<float> rows = run(stage, all).c;
   expect_same_bits(run(stage, last).c, {rows.end() - 9, rows.end()});
-}
-
-TEST_F(Products, AreDecidedByTheDevice) {
-  const auto decided = [](const std::function<void(Operation&)>& change) {
-    Operation operation(Problem::dense({9, 8, 400}));
-    change(operation);
-    return run(stage, operation).decision;
-  };
-  constexpr float kInf = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(decided([](Operation&) {}), 6);
-  EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), 32);
-  EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), 32);
-  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), 32);
-  EXPECT_EQ(decided([](Operation& o) { std::fill(o.a.begin(), o.a.end(), 0.0F); }), 6);
-  EXPECT_EQ(decided([](Operation& o) {
-              for (std::size_t i = 0; i < o.a.size(); i += 100) o.a[i] = 1.25F;
-            }),
-            8);
-  EXPECT_EQ(decided([](Operation& o) {
-              for (std::size_t i = 0; i < o.a.size(); i += 100) o.a[i] = 1000.0F;
-            }),
-            32);
-}
-
-// By the same kernel: zero times infinity is NaN, and rows without either are as they were.
-TEST_F(Products, FallBackToFp32WhereOperandsAreNotFinite) {
-  Operation operation(Problem::dense({130, 70, 300}));
-  operation.a[5] = std::numeric_limits<float>::infinity();
-  operation.b[5 * 70 + 3] = 0.0F;
-  const Result result = run(stage, operation);
-  EXPECT_EQ(result.decision, 32);
-  EXPECT_TRUE(std::isnan(result.c[3]));
-  EXPECT_TRUE(std::isinf(result.c[4]));
-  for (std::size_t i = 70; i < result.c.size(); ++i) {
-    double sum = 0.0;
-    for (std::size_t k = 0; k < 300; ++k) {
-      sum += static_cast<double>(operation.a[i / 70 * 300 + k]) * operation.b[k * 70 + i % 70];
-    }
-    ASSERT_NEAR(result.c[i], sum, 2e-5) << i;
-  }
 }
 
 }  // namespace

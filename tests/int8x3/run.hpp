@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 #include <tilegate/int8x3.hpp>
 
 #include "int8x3/model.hpp"
+#include "skips.hpp"
 #include "split_call.hpp"
 
 namespace tilegate::int8x3 {
@@ -24,5 +26,15 @@ inline void expect_same_bits(const std::vector<float>& found, const std::vector<
         << "element " << i << ": " << found[i] << " instead of " << expected[i];
   }
 }
+
+class Products : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string why = check_device(stage.requirements, device::current()).message();
+    if (why.empty()) return;
+    RecordProperty(kNotOnThisDevice, why);
+    GTEST_SKIP() << why;
+  }
+};
 
 }  // namespace tilegate::int8x3
