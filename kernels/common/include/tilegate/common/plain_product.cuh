@@ -145,11 +145,12 @@ __device__ void multiply_fp32(const KernelArgs& args, const Fp32Args& more, int 
     if (index >= tiles) break;
     const TileOrder::Tile tile = more.order.tile(index);
     const std::int64_t first = part * more.parts.k;
+    const bool is_last = part == others;
     Fp32Sums sums{};
-    sum_fp32(args, more, tile, first, part < others ? more.parts.k : args.shape.k - first, thread,
-             smem, sums);
+    sum_fp32(args, more, tile, first, is_last ? args.shape.k - first : more.parts.k, thread, smem,
+             sums);
     if constexpr (kShares) {
-      if (part < others) {
+      if (!is_last) {
         leave_fp32_sums(more.parts, block, thread, sums);
         continue;
       }
