@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
     } else if (path == Path::kEight) {
       consume<Eight, kCluster, false>(args, more, more.eight, products * more.eight.count, smem);
     } else if (more.first_chunk == 0) {
-      multiply_fp32<true, kCluster>(args, more.fp32, static_cast<int>(threadIdx.x) - kWarpgroup,
+      multiply_fp32_parts<kCluster>(args, more.fp32, static_cast<int>(threadIdx.x) - kWarpgroup,
                                     smem.fp32);
     }
   }

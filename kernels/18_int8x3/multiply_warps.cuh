@@ -159,7 +159,10 @@ inline __global__ void __launch_bounds__(kWarpsThreads, 1)
   } else if (path == Path::kEight) {
     multiply_by_warps<4>(args, more, smem);
   } else if (more.first_chunk == 0) {
-    multiply_fp32<false>(args, more.fp32, static_cast<int>(threadIdx.x), smem.fp32);
+    const unsigned tiles = static_cast<unsigned>(args.batch) * more.fp32.order.count;
+    for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
+      multiply_fp32(args, more.fp32, index, static_cast<int>(threadIdx.x), smem.fp32);
+    }
   }
 }
 

@@ -155,7 +155,10 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
     if (run > 0) {
       consume(args, more, run, tiles, consumer, smem);
     } else {
-      multiply_fp32<false>(args, more.fp32, consumer, smem.fp32);
+      const unsigned fp32_tiles = static_cast<unsigned>(args.batch) * more.fp32.order.count;
+      for (unsigned index = blockIdx.x; index < fp32_tiles; index += gridDim.x) {
+        multiply_fp32(args, more.fp32, index, consumer, smem.fp32);
+      }
     }
   }
 }

@@ -133,13 +133,13 @@ __device__ inline void add_sums(Fp32Sums& sums, const Fp32Sums& others) {
 // kFp32Threads threads, numbered `thread`, each of which gets its own.
 __device__ inline void sum_fp32_tile(const StridedOperand& a, const StridedOperand& b,
                                      std::int64_t row, std::int64_t col, std::int64_t k, int run,
-                                     int thread, Fp32Storage& smem, Fp32Sums& acc) {
+                                     int thread, Fp32Storage& smem, Fp32Sums& acc,
+                                     Fp32Sums& total) {
   const int thread_row = fp32_row(thread), thread_col = fp32_col(thread);
   TileShare<kFp32Rows> share_a(a, row, thread);
   TileShare<kFp32Cols> share_b(b, col, thread);
   share_a.load(k);
   share_b.load(k);
-  Fp32Sums total{};
   int buffer = 0;
   for (std::int64_t first = 0; first < k; first += kFp32K, buffer ^= 1) {
     share_a.keep(smem.a[buffer]);
@@ -158,7 +158,6 @@ __device__ inline void sum_fp32_tile(const StridedOperand& a, const StridedOpera
     }
   }
   device::named_barrier<1>(kFp32Threads);  // the last tiles have been read: another may come
-  if (k > run) add_sums(acc, total);
 }
 
 }  // namespace tilegate

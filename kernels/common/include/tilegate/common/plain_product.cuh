@@ -61,7 +61,7 @@ struct Fp32Args {
 // `thread`.
 __device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& more,
                                 const TileOrder::Tile& tile, std::int64_t first, std::int64_t k,
-                                int thread, Fp32Storage& smem, Fp32Sums& sums) {
+                                int thread, Fp32Storage& smem, Fp32Sums& acc, Fp32Sums& total) {
   const auto strided = [&](const float* data, std::int64_t stride, std::int64_t ld, bool along_k,
                            std::int64_t rows) {
     const std::int64_t next = along_k ? 1 : ld;
@@ -71,11 +71,12 @@ __device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& more,
   sum_fp32_tile(strided(args.a, args.stride_a, args.lda, more.a_along_k, args.shape.m),
                 strided(args.b, args.stride_b, args.ldb, more.b_along_k, args.shape.n),
                 std::int64_t{tile.row} * kFp32Rows, std::int64_t{tile.col} * kFp32Cols, k, more.run,
-                thread, smem, sums);
+                thread, smem, acc, total);
 }
 
-__device__ inline void store_fp32(KernelArgs args, const TileOrder::Tile& tile, int thread,
-                                  const Fp32Sums& sums) {
+// `has_total`: there was more than one run.
+__device__ inline void store_fp32(KernelArgs args, const TileOrder::Tile& tile, bool has_total,
+                                  int thread, const Fp32Sums& acc, const Fp32Sums& total) {
   args.c += tile.product * args.stride_c;
   const std::int64_t row = std::int64_t{tile.row} * kFp32Rows + fp32_row(thread);
   const std::int64_t col = std::int64_t{tile.col} * kFp32Cols + fp32_col(thread);
@@ -85,7 +86,7 @@ __device__ inline void store_fp32(KernelArgs args, const TileOrder::Tile& tile, 
     for (int j = 0; j < 4; ++j) {
       const std::int64_t to_row = row + i / 4 * (kFp32Rows / 2) + i % 4;
       if (to_row < args.shape.m && col + j < args.shape.n) {
-        store_element(args, to_row, col + j, sums[i][j]);
+        store_element(args, to_row, col + j, has_total ? total[i][j] + acc[i][j] : acc[i][j]);
       }
     }
   }
@@ -131,32 +132,39 @@ __device__ void add_left_sums(const Fp32Parts& parts, unsigned block, unsigned o
   }
 }
 
-// By all blocks, whole tiles in turn. kShares: or one part of a tile each, and that with the last k
-// stores it. The parts of a tile are in as many clusters: what waits for flags wants the others to
-// have lower numbers, and not to run beside it. Compute capability 9.0.
-template <bool kShares, unsigned kCluster = 1>
-__device__ void multiply_fp32(const KernelArgs& args, const Fp32Args& more, int thread,
-                              Fp32Storage& smem) {
+// Tile `index` of the batch.
+__device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& more, unsigned index,
+                                     int thread, Fp32Storage& smem) {
+  const TileOrder::Tile tile = more.order.tile(index);
+  Fp32Sums acc{}, total{};
+  sum_fp32(args, more, tile, 0, args.shape.k, thread, smem, acc, total);
+  store_fp32(args, tile, args.shape.k > more.run, thread, acc, total);
+}
+
+// By all blocks: whole tiles in turn, or a part of one each, and that with the last k stores it.
+// The parts of a tile are in as many clusters: what waits for flags wants the others to have lower
+// numbers, and not to run beside it. Compute capability 9.0.
+template <unsigned kCluster>
+__device__ void multiply_fp32_parts(const KernelArgs& args, const Fp32Args& more, int thread,
+                                    Fp32Storage& smem) {
   const unsigned tiles = static_cast<unsigned>(args.batch) * more.order.count;
-  const unsigned count = kShares ? more.parts.count : 1, others = count - 1;
+  const unsigned count = more.parts.count, others = count - 1;
   for (unsigned block = blockIdx.x;; block += gridDim.x) {
     const unsigned cluster = block / kCluster, part = cluster % count;
     const unsigned index = cluster / count * kCluster + block % kCluster;
     if (index >= tiles) break;
     const TileOrder::Tile tile = more.order.tile(index);
     const std::int64_t first = part * more.parts.k;
-    const bool is_last = part == others;
-    Fp32Sums sums{};
-    sum_fp32(args, more, tile, first, is_last ? args.shape.k - first : more.parts.k, thread, smem,
-             sums);
-    if constexpr (kShares) {
-      if (!is_last) {
-        leave_fp32_sums(more.parts, block, thread, sums);
-        continue;
-      }
-      if (others > 0) add_left_sums<kCluster>(more.parts, block, others, thread, sums);
+    Fp32Sums acc{}, total{};
+    sum_fp32(args, more, tile, first, part < others ? more.parts.k : args.shape.k - first, thread,
+             smem, acc, total);
+    if (part < others) {
+      add_sums(total, acc);
+      leave_fp32_sums(more.parts, block, thread, total);
+    } else {
+      if (others > 0) add_left_sums<kCluster>(more.parts, block, others, thread, total);
+      store_fp32(args, tile, true, thread, acc, total);
     }
-    store_fp32(args, tile, thread, sums);
   }
 }
 
@@ -164,7 +172,7 @@ __device__ void multiply_fp32(const KernelArgs& args, const Fp32Args& more, int 
 inline __global__ void __launch_bounds__(kFp32Threads, 1) plain(KernelArgs args, Fp32Args more) {
   auto& smem = device::shared_storage<Fp32Storage>();
   device::wait_for_previous_kernel();
-  multiply_fp32<false>(args, more, static_cast<int>(threadIdx.x), smem);
+  multiply_fp32(args, more, blockIdx.x, static_cast<int>(threadIdx.x), smem);
 }
 
 }  // namespace tilegate
