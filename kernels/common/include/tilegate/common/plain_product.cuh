@@ -109,26 +109,25 @@ __device__ inline void leave_fp32_sums(const Fp32Parts& parts, unsigned block, i
   if (thread == 0) device::raise_flag(parts.flags + block);
 }
 
-// sums ← sums + those that blocks of the `others` clusters before have left.
+// Adds to a block's sums those that blocks of the `others` clusters before have left, as runs.
 template <unsigned kCluster>
 __device__ void add_left_sums(const Fp32Parts& parts, unsigned block, unsigned others, int thread,
-                              Fp32Sums& sums) {
+                              Fp32Sums& acc, Fp32Sums& total) {
   const auto mine = static_cast<unsigned>(thread);
   if (mine < others) device::wait_for_flag(parts.flags + block - (mine + 1) * kCluster);
   device::named_barrier<1>(kFp32Threads);  // one has waited for each
 #pragma unroll 2
   for (unsigned other = 1; other <= others; ++other) {
-    Fp32Sums left;
+    add_run(total, acc);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const auto v =
           device::load_vector<float4>(fp32_sums(parts, block - other * kCluster, thread, i));
-      left[i][0] = v.x;
-      left[i][1] = v.y;
-      left[i][2] = v.z;
-      left[i][3] = v.w;
+      acc[i][0] += v.x;
+      acc[i][1] += v.y;
+      acc[i][2] += v.z;
+      acc[i][3] += v.w;
     }
-    add_sums(sums, left);
   }
 }
 
@@ -162,7 +161,7 @@ __device__ void multiply_fp32_parts(const KernelArgs& args, const Fp32Args& more
       add_sums(total, acc);
       leave_fp32_sums(more.parts, block, thread, total);
     } else {
-      if (others > 0) add_left_sums<kCluster>(more.parts, block, others, thread, total);
+      if (others > 0) add_left_sums<kCluster>(more.parts, block, others, thread, acc, total);
       store_fp32(args, tile, true, thread, acc, total);
     }
   }
