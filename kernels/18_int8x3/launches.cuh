@@ -20,6 +20,10 @@
 
 namespace tilegate::int8x3 {
 
+inline double bytes_of_c(const Problem& problem) {
+  return sizeof(float) * static_cast<double>(problem.batch * problem.shape.m * problem.shape.n);
+}
+
 // What lies where in the workspace, in bytes from its start. The decision comes first.
 struct Workspace {
   Planes a, b;
@@ -34,7 +38,7 @@ struct Workspace {
         b(split_chunks<Planes>(problem, Operand::kB)) {
     if (!by_warps) {
       form = SplitForm((a.products * a.rows() + b.products * b.rows()) / Long::kRows,
-                       problem.shape.k, device.multiprocessors);
+                       problem.shape.k, bytes_of_c(problem), device.multiprocessors);
     }
     planes_a = aligned(sizeof(Path));
     planes_b = planes_a + aligned(a.bytes());
@@ -71,7 +75,8 @@ inline MultiplyArgs multiply_args(const Problem& problem, const Workspace& works
           .least = least,
           .summed = summed_in_fp32(problem),
           .pairs = allows_pairs_of_c(problem),
-          .once = workspace.form.is_once && allows_pairs_of_c(problem),
+          .once = allows_pairs_of_c(problem) &&
+                  (workspace.form.is_once || bytes_of_c(problem) > kL2Bytes),
           .six = TileOrder(problem.shape, kBlockM, tiles * block_n),
           .eight = TileOrder(problem.shape, kBlockM, tiles * Eight::kBlockN),
           .fp32 = fp32_args(problem)};

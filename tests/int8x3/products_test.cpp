@@ -94,7 +94,7 @@ TEST(Forms, ShareTilesWhereThatPays) {
   EXPECT_EQ(taken({3000, 3000, 3000}), "128x128streamk");
   EXPECT_EQ(taken({512, 512, 16384}), "128x128streamk");
   EXPECT_EQ(taken({8192, 8192, 8192}), "128x128pairsstreamk");
-  EXPECT_EQ(taken({3000, 3000, 65536}), "128x128pairs");  // the sums of so much K are not exact
+  EXPECT_EQ(taken({8192, 8192, 65536}), "128x128pairs");  // the sums of so much K are not exact
 }
 
 // The last tiles in pieces of K: of two blocks, of which each has a whole one, too, and of three.

@@ -61,5 +61,37 @@ TEST(Split, OfLongRowsIsThatOfShortOnes) {
   expect_same({20, 12, 580}, Op::kN, SplitForm::Kernel::kLong, 2);
 }
 
+TEST(Split, OfManyRowsIsThatOfFew) {
+  expect_same({20, 12, 580}, Op::kN, SplitForm::Kernel::kMany, 2);
+}
+
+// By rows and K, on a GPU of 132 multiprocessors.
+TEST(Split, IsByTheKernelThatWasFoundToBeFastest) {
+  using Kernel = SplitForm::Kernel;
+  const auto kernel = [](std::int64_t rows, std::int64_t k) {
+    return SplitForm(rows / Long::kRows, k, 0.0, 132).kernel;
+  };
+  EXPECT_EQ(kernel(2048, 768), Kernel::kFew);
+  EXPECT_EQ(kernel(2048, 1024), Kernel::kMany);
+  EXPECT_EQ(kernel(8192, 128), Kernel::kMany);
+  EXPECT_EQ(kernel(1024, 1152), Kernel::kAhead);
+  EXPECT_EQ(kernel(2048, 1152), Kernel::kMany);
+  EXPECT_EQ(kernel(2048, 2048), Kernel::kAhead);
+  EXPECT_EQ(kernel(2048, 16384), Kernel::kLong);
+}
+
+TEST(Split, ReadsOperandsOnceWhereDigitsCanStayInL2) {
+  const auto is_once = [](const Shape& shape) {
+    return SplitForm((shape.m + shape.n) / Long::kRows, shape.k,
+                     4.0 * static_cast<double>(shape.m * shape.n), 132)
+        .is_once;
+  };
+  EXPECT_TRUE(is_once({2048, 2048, 2048}));
+  EXPECT_TRUE(is_once({4096, 4096, 1024}));
+  EXPECT_FALSE(is_once({1024, 1024, 2048})) << "all of it fits";
+  EXPECT_FALSE(is_once({16384, 16384, 1024})) << "digits do not";
+  EXPECT_FALSE(is_once({2048, 2048, 4096})) << "nothing is gained";
+}
+
 }  // namespace
 }  // namespace tilegate::int8x3

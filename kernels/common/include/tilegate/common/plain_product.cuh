@@ -57,8 +57,8 @@ struct Fp32Args {
   Fp32Parts parts{};
 };
 
-// sums ← a tile's, over `k` from `first` on. This and the others: by kFp32Threads threads, numbered
-// `thread`.
+// acc + total ← a tile's sums, over `k` from `first` on. This and the others: by kFp32Threads
+// threads, numbered `thread`.
 __device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& more,
                                 const TileOrder::Tile& tile, std::int64_t first, std::int64_t k,
                                 int thread, Fp32Storage& smem, Fp32Sums& acc, Fp32Sums& total) {
