@@ -89,7 +89,7 @@ TEST(Forms, OfLittleKStoreTheirTilesThemselves) {
 
 // Where whole tiles would leave many multiprocessors idle for long.
 TEST(Forms, ShareTilesWhereThatPays) {
-  EXPECT_EQ(taken({2048, 2048, 2048}), "128x128");
+  EXPECT_EQ(taken({2048, 2048, 2048}), "128x64");
   EXPECT_EQ(taken({4096, 4096, 4096}), "128x128pairs");
   EXPECT_EQ(taken({3000, 3000, 3000}), "128x128streamk");
   EXPECT_EQ(taken({512, 512, 16384}), "128x128streamk");
