@@ -39,7 +39,8 @@ struct TileSeconds {
   double beyond_l2 = 0;  // a chunk, longer where the digits exceed L2
 };
 constexpr TileSeconds kWide{0.45e-6, 3.4e-6, 6e-6}, kWidePairs{0.446e-6, 3.4e-6, 6e-6},
-    kNarrow{0.218e-6, 2.1e-6, 2.7e-6, 0.016e-6}, kByWarps{0.7e-6, 2.1e-6, 2.7e-6};
+    kSharedPairs{0.452e-6, 3.4e-6, 6e-6}, kNarrow{0.218e-6, 2.1e-6, 2.7e-6, 0.016e-6},
+    kByWarps{0.7e-6, 2.1e-6, 2.7e-6};
 
 // One way to multiply the digits.
 struct Form {
@@ -55,7 +56,7 @@ constexpr Form kForms[] = {
     {"128x128", 128, 1, false, false, kWide, enqueue_multiply<Tiles<128, 6>, 1>},
     {"128x128streamk", 128, 1, true, false, kWide, enqueue_multiply<Tiles<128, 6>, 1, true>},
     {"128x128pairs", 128, 2, false, false, kWidePairs, enqueue_multiply<Tiles<128, 6, true>, 2>},
-    {"128x128pairsstreamk", 128, 2, true, false, kWidePairs,
+    {"128x128pairsstreamk", 128, 2, true, false, kSharedPairs,
      enqueue_multiply<Tiles<128, 6, true>, 2, true>},
     {"128x64", 64, 1, false, false, kNarrow, enqueue_multiply<Tiles<64, 6>, 1>},
     {"128x64warps", kWarpsN, 1, false, true, kByWarps, enqueue_multiply_warps}};
@@ -63,12 +64,11 @@ constexpr Form kForms[] = {
 // Pairs of blocks: to start and to end; to store a tile while the next is multiplied, and what of
 // that nothing hides.
 constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
-// And what it takes that blocks share tiles: for all, and for pairs beyond that; for each block
-// whose sums are added to another's; and of the products' time, as with nobody idle the clock is
-// lower.
-constexpr double kShared = 5e-6, kSharedPairs = 2e-6, kSums = 3.5e-6, kBusier = 0.022;
+// And what it takes that blocks share tiles: for all; for each block whose sums are added to
+// another's; and of the products' time, as with nobody idle the clock is lower.
+constexpr double kShared = 6e-6, kSums = 4e-6, kBusier = 0.015;
 
-// On an NVIDIA H200: at 187 problems the one of five forms of which this expects least is 0.16 %
+// On an NVIDIA H200: at 187 problems the one of five forms of which this expects least is 0.15 %
 // slower than the fastest in the mean, and 5.5 % at most.
 inline double seconds(const Form& form, const Launches& launches, const Problem& problem) {
   const MultiplyArgs& more = launches.more;
@@ -83,7 +83,6 @@ inline double seconds(const Form& form, const Launches& launches, const Problem&
   double multiply = whole * products;
   if (form.streams) {
     multiply = rounds * products * (1 + kBusier) + kShared + std::ceil(1 / rounds) * kSums;
-    if (form.cluster > 1) multiply += kSharedPairs;
   }
   return multiply + (whole - 1) * before + end + (form.cluster > 1 ? kPairs : 0.0) +
          split_seconds(problem, 2.4e-12);

@@ -93,7 +93,8 @@ TEST(Forms, ShareTilesWhereThatPays) {
   EXPECT_EQ(taken({4096, 4096, 4096}), "128x128pairs");
   EXPECT_EQ(taken({3000, 3000, 3000}), "128x128streamk");
   EXPECT_EQ(taken({512, 512, 16384}), "128x128streamk");
-  EXPECT_EQ(taken({8192, 8192, 8192}), "128x128pairsstreamk");
+  EXPECT_EQ(taken({8192, 8192, 8192}), "128x128streamk");
+  EXPECT_EQ(taken({5001, 4999, 5003}), "128x128pairsstreamk");
   EXPECT_EQ(taken({8192, 8192, 65536}), "128x128pairs");  // the sums of so much K are not exact
 }
 
