@@ -1,4 +1,4 @@
-// The split pass for rows of more than 1024, and for very many: clusters of blocks share groups of
+// The split pass for rows of more than 1024, and for many: clusters of blocks share groups of
 // rows and go from group to group. While a group is written as digits the next ones are copied to
 // shared memory, and while a group is seen one warp finds the scales of that before.
 #pragma once
