@@ -1,6 +1,6 @@
 """Fixtures of all Python tests.
 
-`TILEGATE_UPDATE_GOLDEN=1 ci/pytest tests/gate` rewrites golden files, and likewise elsewhere."""
+`TILEGATE_UPDATE_GOLDEN=1 ci/pytest tests/ci` rewrites golden files, and likewise elsewhere."""
 
 import os
 

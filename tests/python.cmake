@@ -16,27 +16,34 @@ function(tilegate_add_python_test name)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 COST 10)
 endfunction()
 
+# tests/ci has a folder per package of ci/tilegate_ci; `gate` has those that are not named here.
 tilegate_add_python_test(gate PATHS
-  tests/gate --ignore=tests/gate/test_replay.py --ignore=tests/gate/test_run.py)
-tilegate_add_python_test(gate_times PATHS
-  tests/gate/test_replay.py tests/gate/test_run.py)
-set_tests_properties(gate PROPERTIES COST 50)
-set_tests_properties(gate_times PROPERTIES COST 20)
-tilegate_add_python_test(project NEEDS check_jsonschema,flit_core,ruamel.yaml PATHS tests/project)
-tilegate_add_python_test(commands PATHS
-  tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_setup.py)
-tilegate_add_python_test(tables PATHS
-  tests/profile tests/ci/test_mutants.py tests/ci/test_pages.py tests/ci/test_passport.py
-  tests/ci/test_random_problems.py tests/ci/test_shipped.py
-  tests/ci/test_stages.py tests/ci/test_tables.py)
-tilegate_add_python_test(plots PATHS tests/ci/test_plot.py)
-tilegate_add_python_test(workflows NEEDS check_jsonschema,ruamel.yaml PATHS
-  tests/ci/test_workflows.py tests/ci/test_zizmor.py)
+  tests/ci --ignore=tests/ci/checks --ignore=tests/ci/commands --ignore=tests/ci/lab
+  --ignore=tests/ci/measure --ignore=tests/ci/report)
+tilegate_add_python_test(measure PATHS tests/ci/measure --ignore=tests/ci/measure/test_run.py)
+tilegate_add_python_test(measure_run PATHS tests/ci/measure/test_run.py)
+tilegate_add_python_test(report PATHS tests/ci/report --ignore=tests/ci/report/browser)
+tilegate_add_python_test(checks PATHS tests/ci/checks)
+tilegate_add_python_test(commands PATHS tests/ci/commands)
+tilegate_add_python_test(lab PATHS tests/ci/lab --ignore=tests/ci/lab/test_replay.py)
+tilegate_add_python_test(replay PATHS tests/ci/lab/test_replay.py)
+set_tests_properties(measure PROPERTIES COST 20)
+set_tests_properties(replay PROPERTIES COST 25)
+
+# The same with tests/repository and `repository`; readme, below, builds.
+set(needs check_jsonschema,flit_core,ruamel.yaml)
+set(workflows
+  tests/repository/test_action.py tests/repository/test_workflows.py tests/repository/test_zizmor.py)
+set(others ${workflows} tests/repository/test_guide.py tests/repository/test_readme.py)
+list(TRANSFORM others PREPEND --ignore=)
+tilegate_add_python_test(workflows NEEDS ${needs} PATHS ${workflows})
+tilegate_add_python_test(guide NEEDS ${needs} PATHS tests/repository/test_guide.py)
+tilegate_add_python_test(repository PATHS tests/repository ${others})
 
 # The HTML report in a real browser, which ci/test does not install.
 find_program(TILEGATE_BROWSER NAMES chromium chromium-browser google-chrome)
 if(TILEGATE_BROWSER)
-  tilegate_add_python_test(browser PATHS tests/browser)
+  tilegate_add_python_test(browser PATHS tests/ci/report/browser)
   set_tests_properties(browser PROPERTIES LABELS browser COST 40)
 endif()
 
@@ -51,7 +58,7 @@ if(TILEGATE_NVCC)
 endif()
 
 # It configures the build folder as a reader would, so nobody may read that meanwhile.
-tilegate_add_python_test(readme PATHS tests/ci/test_readme.py)
+tilegate_add_python_test(readme PATHS tests/repository/test_readme.py)
 set_tests_properties(readme PROPERTIES RESOURCE_LOCK build_folder COST 20
   ENVIRONMENT TILEGATE_NO_INSTALL=1)
 

@@ -11,7 +11,6 @@ from tilegate_ci.console import program
 from tilegate_ci.core.files import GateError, WriteError, write_text
 from tilegate_ci.core.progress import message
 
-# Each is a module of tilegate_ci.commands.
 COMMANDS = {
     "bench": "build, record every benchmark, judge by the committed baseline, report",
     "run": "judge a change on a GPU: screen, then confirm",
@@ -36,6 +35,7 @@ COMMANDS = {
     "record": "record processes as proof of the gate",
     "replay": "replay the gate's rule and other tools' over recordings",
 }
+LAB = {"mutants", "problems", "tune", "record", "replay"}  # what only maintainers need
 
 
 def main(argv: Sequence[str]) -> int:
@@ -97,7 +97,8 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if argv[:1] == [name]:
-            module = import_module(f"tilegate_ci.commands.{name}")
+            package = "tilegate_ci.lab.commands" if name in LAB else "tilegate_ci.commands"
+            module = import_module(f"{package}.{name}")
             codes = getattr(module, "EXIT_CODES", {0: "done", 2: "error"})
             lines = [f"  {code}  {meaning}" for code, meaning in codes.items()]
             command.epilog = "\n".join([module.EXAMPLES, "exit codes:", *lines])

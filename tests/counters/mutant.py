@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.model import REPOSITORY
 
 
 @dataclass(frozen=True)

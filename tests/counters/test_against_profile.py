@@ -7,8 +7,8 @@ import json
 import pytest
 from mutant import read_toolchain
 
-from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters.count import count
+from tilegate_ci.checks.counters.count import count
+from tilegate_ci.model import REPOSITORY
 
 PROFILE = REPOSITORY / "bench" / "profile" / "nvidia-h200.json"
 EXTENT = 4096

@@ -2,9 +2,9 @@
 
 from mutant import read_toolchain
 
-from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters.count import count
-from tilegate_ci.counters.table import BASELINE, load
+from tilegate_ci.checks.counters.count import count
+from tilegate_ci.checks.counters.table import BASELINE, load
+from tilegate_ci.model import REPOSITORY
 
 WORD = 4
 

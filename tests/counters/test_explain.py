@@ -8,12 +8,12 @@ import pytest
 from mutant import read_toolchain
 from stage_builder import stage, write_stages
 
+from tilegate_ci.checks.counters.pages import pages
+from tilegate_ci.checks.counters.table import BASELINE
 from tilegate_ci.cli import main
 from tilegate_ci.commands import explain
-from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.core.stages import find_stages
-from tilegate_ci.counters.pages import pages
-from tilegate_ci.counters.table import BASELINE
+from tilegate_ci.formats.stages import find_stages
+from tilegate_ci.model import REPOSITORY
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from mutant import Mutant, Toolchain, read_toolchain
 
-from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters.count import Counted, Sources, count
-from tilegate_ci.counters.judge import Report, judge
-from tilegate_ci.counters.table import table_row
+from tilegate_ci.checks.counters.count import Counted, Sources, count
+from tilegate_ci.checks.counters.judge import Report, judge
+from tilegate_ci.checks.counters.table import table_row
+from tilegate_ci.model import REPOSITORY
 
 SHAPE = "256x256x256/beta0.5"
 

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 from tilegate_ci.core.files import write_text
-from tilegate_ci.core.model import Role, baseline_path, load
 from tilegate_ci.core.outputs import check_outputs, locked
+from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge.accept import accept, check_acceptable, check_same_device, report
+from tilegate_ci.model import baseline_path
 
 EXAMPLES = """examples:
   ci/gate accept run.json                          # bench/baselines/<device>.json

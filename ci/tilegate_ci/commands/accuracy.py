@@ -5,15 +5,14 @@ import os
 import sys
 from pathlib import Path
 
-from tilegate_ci.accuracy.format import AccuracyFile, above, merged, parse_rows
 from tilegate_ci.commands.arguments import add_commit, commit_of, shape
 from tilegate_ci.commands.profile import check_gpu, check_names, parse_device
-from tilegate_ci.core import formats
+from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, make_folder, write_text
-from tilegate_ci.core.model import REPOSITORY, Device, baseline_path
-from tilegate_ci.core.stages import read_stages
-from tilegate_ci.measure import child
+from tilegate_ci.formats.accuracy import AccuracyFile, above, merged, parse_rows
+from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.measure.builds import build_preset
+from tilegate_ci.model import REPOSITORY, Device, baseline_path
 
 RESULTS = REPOSITORY / "bench" / "results"
 INNER = (16, 64, 128, 256, 512, 1024, 4096, 16384)
@@ -74,8 +73,8 @@ def write(output: str, commit: str, folder: Path) -> int:
     make_folder(folder)
     of = Device(kind="cuda", name=device.name, cublas=device.cublas)
     path = folder / f"{baseline_path(of).stem}-accuracy.json"
-    whole = merged(found, formats.load(AccuracyFile, path)) if path.exists() else found
-    write_text(path, formats.to_text(whole))
+    whole = merged(found, documents.load(AccuracyFile, path)) if path.exists() else found
+    write_text(path, documents.to_text(whole))
     worse = above(rows)
     for row in worse:
         print(f"{row.case} {row.input}: {row.frobenius.ratio:.3f} times cuBLAS's error")

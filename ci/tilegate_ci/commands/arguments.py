@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from tilegate_ci.core.documents import commit_digits
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.formats import commit_digits
 from tilegate_ci.core.git import checkout_commit
-from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.model import REPOSITORY
 
 _AGAIN = "may be repeated"
 

@@ -16,20 +16,21 @@ from pathlib import Path
 from tilegate_ci.commands import report
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex
 from tilegate_ci.commands.compare import show
+from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, dumps, make_folder, read_text, write_text
 from tilegate_ci.core.git import git, merge_base, said
-from tilegate_ci.core.model import REPOSITORY, Role, RunFile, Session, baseline_path, load
 from tilegate_ci.core.names import canonical_name, matching
 from tilegate_ci.core.outputs import locked
 from tilegate_ci.core.progress import message
-from tilegate_ci.core.verdicts import EXIT_MEANINGS
+from tilegate_ci.formats.collect import collect, read_process
+from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import compare
-from tilegate_ci.measure import child, conditions
+from tilegate_ci.measure import conditions
 from tilegate_ci.measure.builds import build_preset
-from tilegate_ci.measure.collect import collect, read_process
 from tilegate_ci.measure.launcher import MIN_TIME_S
 from tilegate_ci.measure.suite import filter_of, read_suite, shapes_of, stages_of
+from tilegate_ci.model import EXIT_MEANINGS, REPOSITORY, RunFile, Session, baseline_path
 
 PROCESSES = {"gpu": 3, "cpu": 1}
 

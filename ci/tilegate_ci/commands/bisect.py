@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilegate_ci.commands import project_options as project
 from tilegate_ci.commands import run as gate_run_command
 from tilegate_ci.commands.arguments import add_cmake, regex
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.git import git, said
-from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.names import matching
 from tilegate_ci.core.progress import message
-from tilegate_ci.core.stages import newest_stages
+from tilegate_ci.formats.stages import newest_stages
+from tilegate_ci.measure.project.sides import repository_at
 from tilegate_ci.measure.suite import parse_suite
-from tilegate_ci.project import options as project
-from tilegate_ci.project.sides import repository_at
+from tilegate_ci.model import REPOSITORY
 
 FOUND, UNDECIDED = 0, 3
 

@@ -5,19 +5,19 @@ import os
 import sys
 from pathlib import Path
 
+from tilegate_ci.commands.project_options import add_declared, declared_in
 from tilegate_ci.core.files import GateError, dumps, parse_json, read_text, write_text
 from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.core.process import Process
-from tilegate_ci.measure.collect import (
+from tilegate_ci.formats.collect import (
     check_distinct,
     collect,
     is_report,
     parse_process,
     read_sessions,
 )
-from tilegate_ci.project.options import add_declared, declared_in
-from tilegate_ci.project.reading import Declared
-from tilegate_ci.project.reading import read_process as read_other
+from tilegate_ci.formats.reading import Declared
+from tilegate_ci.formats.reading import read_process as read_other
+from tilegate_ci.model import Process
 
 EXAMPLES = """examples:
   build/gpu/bench/bench --benchmark_out=process_1.json --benchmark_out_format=json

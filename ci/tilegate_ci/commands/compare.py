@@ -6,12 +6,12 @@ from datetime import date
 from pathlib import Path
 
 from tilegate_ci.core.files import write_text
-from tilegate_ci.core.model import Role, load
 from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
-from tilegate_ci.core.verdicts import EXIT_MEANINGS
+from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import Comparison, compare
+from tilegate_ci.model import EXIT_MEANINGS
 from tilegate_ci.report import render
 
 EXIT_CODES = EXIT_MEANINGS

@@ -5,15 +5,15 @@ import argparse
 import sys
 from pathlib import Path
 
+from tilegate_ci.checks.counters.count import Sources, count, list_rungs
+from tilegate_ci.checks.counters.judge import MEANINGS, judge
+from tilegate_ci.checks.counters.pages import pages, stale
+from tilegate_ci.checks.counters.table import BASELINE, LARGE_SHAPES, cases_of, load, to_text
 from tilegate_ci.commands.arguments import add_table_options
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.names import rung_of
 from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.core.stages import find_stages
-from tilegate_ci.counters.count import Sources, count, list_rungs
-from tilegate_ci.counters.judge import MEANINGS, judge
-from tilegate_ci.counters.pages import pages, stale
-from tilegate_ci.counters.table import BASELINE, LARGE_SHAPES, cases_of, load, to_text
+from tilegate_ci.formats.stages import find_stages
 from tilegate_ci.measure.builds import build_preset
 
 EXIT_CODES = MEANINGS

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tilegate_ci.commands import bisect
 from tilegate_ci.commands.arguments import add_repository
-from tilegate_ci.core.model import relative
 from tilegate_ci.judge.drift import Drift, accepted_baselines, drifts
+from tilegate_ci.model import relative
 
 EXIT_CODES = {0: "no drift", 1: "a benchmark drifts", 2: "error"}
 EXAMPLES = """examples:

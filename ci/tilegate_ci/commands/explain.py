@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tilegate_ci.checks.counters.count import Sources, count, list_rungs
+from tilegate_ci.checks.counters.explain import compare, describe, next_rung
 from tilegate_ci.commands.counters import add_program, program_of
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.names import Problem
-from tilegate_ci.core.stages import find_stages
-from tilegate_ci.counters.count import Sources, count, list_rungs
-from tilegate_ci.counters.explain import compare, describe, next_rung
+from tilegate_ci.formats.stages import find_stages
 from tilegate_ci.measure.builds import build_preset
 
 DEFAULT_SHAPE = "256x256x256"

@@ -4,13 +4,7 @@ passports."""
 import argparse
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import add_repository, commit_of
-from tilegate_ci.core import formats
-from tilegate_ci.core.files import GateError, read_text, write_text
-from tilegate_ci.core.stages import find_ladder
-from tilegate_ci.measure import child
-from tilegate_ci.measure.builds import build_preset
-from tilegate_ci.report.passport import (
+from tilegate_ci.checks.passport import (
     DEVICES,
     Found,
     FoundYardstick,
@@ -19,6 +13,11 @@ from tilegate_ci.report.passport import (
     pages,
     path_of,
 )
+from tilegate_ci.commands.arguments import add_repository, commit_of
+from tilegate_ci.core import child, documents
+from tilegate_ci.core.files import GateError, read_text, write_text
+from tilegate_ci.formats.stages import find_ladder
+from tilegate_ci.measure.builds import build_preset
 
 EXIT_CODES = {0: "as committed", 1: "a passport, or a page, is not as committed", 2: "error"}
 EXAMPLES = """examples:
@@ -59,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         yardstick = committed.yardstick if committed else None
         if arguments.yardstick:
             text = read_text(arguments.yardstick)
-            others = formats.parse(FoundYardstick, text, str(arguments.yardstick))
+            others = documents.parse(FoundYardstick, text, str(arguments.yardstick))
             yardstick = next(iter(others.stages.values()))
         stages, commits = found.stages, dict[str, str]()
         if committed and arguments.recorded and committed.made_with == arguments.made_with:
@@ -74,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             commits=commits or None,
             yardstick=yardstick,
         )
-        write_text(path_of(repository, preset), formats.to_text(file))
+        write_text(path_of(repository, preset), documents.to_text(file))
         for path, text in pages(repository).items():
             write_text(path, text)
         print(f"{path_of(repository, preset)}: {len(found.stages)} passports")
@@ -95,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _found(arguments: argparse.Namespace, repository: Path) -> Found:
     if arguments.recorded:
-        return formats.load(Found, arguments.recorded)
+        return documents.load(Found, arguments.recorded)
     program = arguments.program
     if program is None:
         program = build_preset(arguments.preset, "make_passport") / "tests" / "make_passport"
@@ -115,4 +114,4 @@ def _found(arguments: argparse.Namespace, repository: Path) -> Found:
         raise GateError(f"{program} cannot be run: {problem.strerror}") from problem
     if done.returncode:
         raise GateError(done.stderr.strip() or f"{program} ended with {done.returncode}")
-    return formats.parse(Found, done.stdout, str(program))
+    return documents.parse(Found, done.stdout, str(program))

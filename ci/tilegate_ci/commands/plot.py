@@ -19,7 +19,7 @@ add_arguments = add_check
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tilegate_ci.report.plot import pictures  # with Altair, which takes long to import
+    from tilegate_ci.checks.pages.plot import pictures  # with Altair, which takes long to import
 
     wanted = pictures(arguments.repository)
     folder = arguments.repository / PLOTS

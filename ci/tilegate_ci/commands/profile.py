@@ -10,23 +10,22 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tilegate_ci.checks.profile.ncu import metric_names, parse_csv, read_kernel
+from tilegate_ci.checks.profile.report import markdown
 from tilegate_ci.commands.arguments import add_commit, commit_of, shape
-from tilegate_ci.core import formats
+from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, make_folder, write_text
-from tilegate_ci.core.model import REPOSITORY, Device, baseline_path
 from tilegate_ci.core.progress import message
-from tilegate_ci.core.stages import Stage, read_stages
-from tilegate_ci.measure import child
-from tilegate_ci.measure.builds import build_preset
-from tilegate_ci.profile.format import (
+from tilegate_ci.formats.profile import (
     ProfiledDevice,
     ProfiledKernel,
     ProfiledRung,
     ProfileFile,
     joined,
 )
-from tilegate_ci.profile.ncu import metric_names, parse_csv, read_kernel
-from tilegate_ci.profile.report import markdown
+from tilegate_ci.formats.stages import Stage, read_stages
+from tilegate_ci.measure.builds import build_preset
+from tilegate_ci.model import REPOSITORY, Device, baseline_path
 
 RECORD = REPOSITORY / "bench" / "profile"  # every rung at the default shape, committed
 SCRATCH = REPOSITORY / "build" / "profile"  # what ncu printed, and profiles of another choice
@@ -91,8 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     make_folder(folder)
     path = folder / baseline_path(Device(kind="cuda", name=device.name, cublas=device.cublas)).name
     if arguments.rungs and arguments.out and path.exists():
-        profile = joined(formats.load(ProfileFile, path), profile)
-    write_text(path, formats.to_text(profile))
+        profile = joined(documents.load(ProfileFile, path), profile)
+    write_text(path, documents.to_text(profile))
     sys.stdout.write(f"{os.path.relpath(path)}\n")
     _render(path)
     return int(any(rung.error for rung in rungs))
@@ -204,7 +203,7 @@ def read_output(returncode: int, output: str, errors: str) -> list[ProfiledKerne
 
 
 def _render(path: Path) -> None:
-    text = markdown(formats.load(ProfileFile, path))
+    text = markdown(documents.load(ProfileFile, path))
     page = path.with_suffix(".md")
     write_text(page, text)
     sys.stdout.write(f"{os.path.relpath(page)}\n")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository
 from tilegate_ci.core.files import write_text
-from tilegate_ci.core.model import OTHER, Run
 from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.core.stages import find_stages
+from tilegate_ci.formats.stages import find_stages
+from tilegate_ci.model import OTHER, Run
 from tilegate_ci.report import render, templates
 from tilegate_ci.report.data import Source, load_source
 from tilegate_ci.report.figures import RATIO_NOTE, percent, share, speed, speed_names

@@ -8,19 +8,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tilegate_ci.checks.resources import render
+from tilegate_ci.checks.resources.compile import find_toolkit
+from tilegate_ci.checks.resources.judge import MEANINGS, judge
+from tilegate_ci.checks.resources.measure import changed, measure, merged
+from tilegate_ci.checks.resources.occupancy import ARCHITECTURES
+from tilegate_ci.checks.resources.table import Table, load
 from tilegate_ci.commands.arguments import add_table_options
-from tilegate_ci.core import formats
+from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
-from tilegate_ci.core.stages import Stage, find_stages
+from tilegate_ci.formats.stages import Stage, find_stages
 from tilegate_ci.judge import waivers
-from tilegate_ci.resources import render
-from tilegate_ci.resources.compile import find_toolkit
-from tilegate_ci.resources.judge import MEANINGS, judge
-from tilegate_ci.resources.measure import changed, measure, merged
-from tilegate_ci.resources.occupancy import ARCHITECTURES
-from tilegate_ci.resources.table import Table, load
 
 TABLE = Path("bench") / "baselines" / "resources.json"
 
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     found, errors = measure(toolkit, repository, chosen, architectures, committed)
     if arguments.update and not errors:
         committed = merged(committed, found, every, architectures, partial)
-        write_text(path, formats.to_text(committed))
+        write_text(path, documents.to_text(committed))
         sys.stdout.write(f"{os.path.relpath(path)}: written\n")
     # What has left the ladder is compared only where the whole ladder was asked for.
     gone = {*committed.rungs} - {stage.name for stage in every}

@@ -5,12 +5,11 @@ import sys
 from datetime import date
 from pathlib import Path
 
+from tilegate_ci.commands import project_options as project
 from tilegate_ci.commands.arguments import add_cmake, regex, seconds, seed, whole
 from tilegate_ci.commands.compare import add_verdict_options, check_verdict_options, show
 from tilegate_ci.core.files import make_folder
-from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.outputs import locked
-from tilegate_ci.core.verdicts import EXIT_MEANINGS
 from tilegate_ci.judge import waivers
 from tilegate_ci.judge.compare import Comparison
 from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
@@ -18,9 +17,9 @@ from tilegate_ci.measure import gate_run
 from tilegate_ci.measure.job import Job, Options
 from tilegate_ci.measure.job import prepare as prepare_job
 from tilegate_ci.measure.launcher import MIN_TIME_S
-from tilegate_ci.project import options as project
-from tilegate_ci.project.gate_run import ProjectJob
-from tilegate_ci.project.gate_run import judged as of_project
+from tilegate_ci.measure.project.gate_run import ProjectJob
+from tilegate_ci.measure.project.gate_run import judged as of_project
+from tilegate_ci.model import EXIT_MEANINGS, REPOSITORY
 
 WORK = REPOSITORY / "build" / "gate-run"
 

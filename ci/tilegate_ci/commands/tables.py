@@ -2,10 +2,10 @@
 
 import argparse
 
+from tilegate_ci.checks.pages.tables import documents
 from tilegate_ci.commands.arguments import add_check
 from tilegate_ci.core.files import read_text, write_text
 from tilegate_ci.core.progress import message
-from tilegate_ci.report.tables import documents
 
 EXIT_CODES = {0: "up to date", 1: "--check: a file is not up to date", 2: "error"}
 EXAMPLES = """examples:

@@ -1,1 +1,1 @@
-"""What every command shares: files, names, the model of a run, verdicts."""
+"""What all share: files and their models, names of benchmarks, processes, git, progress."""

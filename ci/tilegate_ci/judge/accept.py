@@ -5,16 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.core import model
 from tilegate_ci.core.files import GateError, dumps, rounded
-from tilegate_ci.core.margin import MIN_DELTA, delta_of
-from tilegate_ci.core.model import (
-    AGREEMENT,
-    Role,
-    RunFile,
-    RunRow,
-    relative,
-)
+from tilegate_ci.formats import run_file
+from tilegate_ci.formats.run_file import AGREEMENT, Role
+from tilegate_ci.model import MIN_DELTA, RunFile, RunRow, delta_of, relative
 
 MIN_PROCESSES = 3
 MOST_DELTA = 0.03  # a margin that grows beyond it needs a reason
@@ -108,7 +102,7 @@ def accept(
     if merge and old is not None:
         _merge(document, candidate, old)
     text = dumps(document) + "\n"
-    model.parse(text, candidate.path, Role.BASELINE)
+    run_file.parse(text, candidate.path, Role.BASELINE)
     both = sorted(before.keys() & after.keys())
     return Accepted(
         text=text,

@@ -6,19 +6,21 @@ from dataclasses import dataclass, replace
 import pydantic
 from pydantic import ConfigDict
 
-from tilegate_ci.core.formats import Finite, Line, Text
-from tilegate_ci.core.model import (
+from tilegate_ci.core.documents import Finite, Line, Text
+from tilegate_ci.core.names import matching, rerun_command
+from tilegate_ci.model import (
     DECISIVE,
     GFLOPS,
+    SEVERITY,
     Metric,
     Run,
     RunFile,
     RunRow,
+    Verdict,
+    exit_code,
     log_slowdown,
     slowdown,
 )
-from tilegate_ci.core.names import matching, rerun_command
-from tilegate_ci.core.verdicts import SEVERITY, Verdict, exit_code
 
 MAX_INCONCLUSIVE = 0.02  # of the suite; a benchmark marked key is always too many
 

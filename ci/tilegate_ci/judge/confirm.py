@@ -5,13 +5,10 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilegate_ci.core.files import rounded
-from tilegate_ci.core.margin import MIN_DELTA
-from tilegate_ci.core.model import OTHER, Device, relative
-from tilegate_ci.core.process import Process
-from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge import paired
 from tilegate_ci.judge.compare import Comparison, Row, worst_first
 from tilegate_ci.judge.session import is_canary, moved
+from tilegate_ci.model import MIN_DELTA, OTHER, Device, Process, Verdict, relative
 
 Pair = tuple[Process, Process]  # base, head
 

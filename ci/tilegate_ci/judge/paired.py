@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from tilegate_ci.core.verdicts import Verdict
+from tilegate_ci.model import Verdict
 
 # Processes of the head alone, then pairs, of a gate run: at most.
 SCREEN, PAIRS = 3, 12

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-from tilegate_ci.core.model import relative
 from tilegate_ci.core.names import YARDSTICK, rung_of
-from tilegate_ci.core.process import Conditions
 from tilegate_ci.judge.paired import Estimate
+from tilegate_ci.model import Conditions, relative
 
 # A software power cap is how a GPU at its limit runs all the time; these come and go.
 EVENTS = frozenset(

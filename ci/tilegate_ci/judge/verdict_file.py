@@ -6,14 +6,15 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, model_validator
 
-from tilegate_ci.core import formats, model
+from tilegate_ci.core import documents
+from tilegate_ci.core.documents import Commit, Document, Line, Model, Natural
 from tilegate_ci.core.files import parse_json, read_text, write_text
-from tilegate_ci.core.formats import Commit, Document, Line, Model, Natural
 from tilegate_ci.core.git import repository_url
-from tilegate_ci.core.model import OTHER, REPOSITORY, Benchmark, Device, Run, Session
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.progress import printable
+from tilegate_ci.formats import run_file
 from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.model import OTHER, REPOSITORY, Benchmark, Device, Run, Session
 
 
 def _https(address: str) -> str:
@@ -64,13 +65,13 @@ class ErrorFile(Document):
 def write(path: Path, comparison: Comparison) -> None:
     if comparison.candidate.device.kind != OTHER:
         comparison = replace(comparison, repository=repository_url(REPOSITORY))
-    write_text(path, formats.to_text(document(comparison)))
+    write_text(path, documents.to_text(document(comparison)))
 
 
 def write_error(path: Path, message: str) -> None:
     """What has several lines becomes one."""
     error = printable(" ".join(message.split()))
-    write_text(path, formats.to_text(ErrorFile(schema=1, kind="verdict", error=error)))
+    write_text(path, documents.to_text(ErrorFile(schema=1, kind="verdict", error=error)))
 
 
 def document(comparison: Comparison) -> VerdictFile:
@@ -98,10 +99,10 @@ def load(path: str) -> Comparison | Run | str:
 def parse(text: str, path: str) -> Comparison | Run | str:
     root = parse_json(text, path)
     if not isinstance(root, dict) or "kind" not in root:
-        return model.parse(text, path)
+        return run_file.parse(text, path)
     if "error" in root:
-        return formats.validated(ErrorFile, text, path).error
-    found = formats.validated(VerdictFile, text, path)
+        return documents.validated(ErrorFile, text, path).error
+    found = documents.validated(VerdictFile, text, path)
     return Comparison(
         baseline=_run(found.baseline),
         candidate=_run(found.candidate),

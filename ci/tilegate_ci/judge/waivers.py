@@ -9,13 +9,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tilegate_ci.core import formats
+from tilegate_ci.core import documents
+from tilegate_ci.core.documents import Document, Line, Model, Positive
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.formats import Document, Line, Model, Positive
-from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.names import search
-from tilegate_ci.core.verdicts import SEVERITY, Verdict
 from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.model import REPOSITORY, SEVERITY, Verdict
 
 WAIVERS = REPOSITORY / "bench" / "waivers.json"
 
@@ -43,7 +42,7 @@ def load(path: Path, today: date) -> list[Waiver]:
     """[] where nobody has written the default file yet. One that is named must be there."""
     if path == WAIVERS and not path.exists():
         return []
-    waivers = formats.load(WaiversFile, path).waivers
+    waivers = documents.load(WaiversFile, path).waivers
     check(waivers, today, str(path))
     return waivers
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, make_folder
 from tilegate_ci.core.git import checkout_commit, git, merge_base, said
-from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.outputs import locked
 from tilegate_ci.core.progress import message
-from tilegate_ci.measure import child
+from tilegate_ci.model import REPOSITORY
 
 _SOURCES = ("kernels", "bench", "tests/verifier", "cmake")
 _BASELINES = "bench/baselines"

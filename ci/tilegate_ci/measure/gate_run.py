@@ -5,19 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tilegate_ci.core.files import dumps, write_text
-from tilegate_ci.core.model import (
-    REPOSITORY,
-    Device,
-    Role,
-    RunFile,
-    Session,
-    baseline_path,
-    load,
-)
 from tilegate_ci.core.names import rerun_command, rung_of
-from tilegate_ci.core.process import Process
 from tilegate_ci.core.progress import Steps, message
-from tilegate_ci.core.verdicts import Verdict
+from tilegate_ci.formats.collect import collect
+from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge.compare import Comparison, Row, compare, judge, worst_first
 from tilegate_ci.judge.confirm import (
     Confirmed,
@@ -29,7 +20,6 @@ from tilegate_ci.judge.confirm import (
 )
 from tilegate_ci.judge.paired import SCREEN
 from tilegate_ci.measure.builds import Side, build
-from tilegate_ci.measure.collect import collect
 from tilegate_ci.measure.identity import same_rungs
 from tilegate_ci.measure.job import Job
 from tilegate_ci.measure.journal import Journal
@@ -46,6 +36,7 @@ from tilegate_ci.measure.screen import (
 )
 from tilegate_ci.measure.suite import CANARIES, keys
 from tilegate_ci.measure.suites import Suites
+from tilegate_ci.model import REPOSITORY, Device, Process, RunFile, Session, Verdict, baseline_path
 
 CONTROLS = 4  # flagged benchmarks of the same machine code that are measured along
 NO_NVML = "NVML says nothing of the GPU, so that heat voids no process; is nvidia-ml-py installed?"

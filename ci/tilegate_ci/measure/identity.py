@@ -18,7 +18,7 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import Section
 
 from tilegate_ci.core.progress import message
-from tilegate_ci.core.stages import FILE, read_stages
+from tilegate_ci.formats.stages import FILE, read_stages
 
 _DEVICE = ".nv_fatbin"
 _LEFT_OUT = (_DEVICE, "__nv_module_id", ".eh_frame", ".gcc_except_table", ".nvFatBinSegment")

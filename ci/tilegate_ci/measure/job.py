@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tilegate_ci.core.files import dumps
-from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.names import matching
-from tilegate_ci.core.stages import Stage, newest_stages
+from tilegate_ci.formats.stages import Stage, newest_stages
 from tilegate_ci.judge.paired import SCREEN
 from tilegate_ci.measure.builds import (
     Side,
@@ -18,6 +17,7 @@ from tilegate_ci.measure.builds import (
     resolve,
 )
 from tilegate_ci.measure.suite import CANARIES, read_suite, stages_of
+from tilegate_ci.model import REPOSITORY
 
 MOST_PROCESS_S = 45.0
 

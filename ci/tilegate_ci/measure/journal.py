@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tilegate_ci.core import formats
+from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, dumps, make_folder, read_json, write_text
-from tilegate_ci.core.process import Process
+from tilegate_ci.model import Process
 
 
 class Journal:
@@ -37,8 +37,8 @@ class Journal:
         path = self.path(key)
         if not path.exists():
             return None
-        return formats.load(self.model, path).model_copy(update={"source": str(path)})
+        return documents.load(self.model, path).model_copy(update={"source": str(path)})
 
     def save(self, key: str, process: Process) -> Process:
-        write_text(self.path(key), formats.to_text(process))
+        write_text(self.path(key), documents.to_text(process))
         return process.model_copy(update={"source": str(self.path(key))})

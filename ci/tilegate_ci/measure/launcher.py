@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.names import canonical_name
-from tilegate_ci.core.process import Conditions, Process
-from tilegate_ci.measure import child, conditions
-from tilegate_ci.measure.collect import read_process
+from tilegate_ci.formats.collect import read_process
+from tilegate_ci.measure import conditions
 from tilegate_ci.measure.suite import filter_of, shapes_of
+from tilegate_ci.model import Conditions, Process
 
 TIMEOUT_S = 300.0
 PLACES = 8  # in memory, at which pairs time a benchmark: one of them alone is a coin toss

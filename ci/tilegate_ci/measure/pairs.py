@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Protocol
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.model import RATIO
-from tilegate_ci.core.process import Process
 from tilegate_ci.core.progress import Steps, message
 from tilegate_ci.judge.confirm import Pair
 from tilegate_ci.judge.session import void_reason
 from tilegate_ci.measure.journal import Journal
 from tilegate_ci.measure.launcher import Launcher
+from tilegate_ci.model import RATIO, Process
 
 SPARES = 4  # pairs beyond those wanted, for void ones
 

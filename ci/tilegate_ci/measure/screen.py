@@ -5,15 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tilegate_ci.core.files import dumps, write_text
-from tilegate_ci.core.model import Role, RunFile, load, log_slowdown
-from tilegate_ci.core.process import Process
 from tilegate_ci.core.progress import message
-from tilegate_ci.core.verdicts import Verdict
+from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge.compare import Comparison, worst_first
 from tilegate_ci.judge.paired import undecided
 from tilegate_ci.judge.session import is_canary, void_reason
 from tilegate_ci.measure.launcher import PLACES
 from tilegate_ci.measure.pairs import SPARES, Bench
+from tilegate_ci.model import Process, RunFile, Verdict, log_slowdown
 
 
 def places_of(baselines: Path) -> int:

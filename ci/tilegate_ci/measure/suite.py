@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.core.model import REPOSITORY
 from tilegate_ci.core.names import Problem, canonical_name, rung_of
-from tilegate_ci.core.stages import FILE, Stage, read_stages
+from tilegate_ci.formats.stages import FILE, Stage, read_stages
+from tilegate_ci.model import REPOSITORY
 
 SUITE = REPOSITORY / "bench" / "gate.csv"
 # Beside the benchmarks of a rung that is run alone: cuBLAS against itself, which no change moves.

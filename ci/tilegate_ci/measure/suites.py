@@ -4,13 +4,13 @@ import re
 from functools import cached_property
 
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.model import RunFile
 from tilegate_ci.core.names import rung_of, search
 from tilegate_ci.core.progress import message
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.builds import build
 from tilegate_ci.measure.job import Job
 from tilegate_ci.measure.suite import CANARIES, read_suite, stages_of
+from tilegate_ci.model import RunFile
 
 
 class Suites:

@@ -6,9 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilegate_ci.core import formats
+from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.model import (
+from tilegate_ci.core.names import YARDSTICK
+from tilegate_ci.formats.profile import Dram, ProfileFile
+from tilegate_ci.judge import verdict_file
+from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.judge.drift import accepted_baselines
+from tilegate_ci.judge.paired import estimate
+from tilegate_ci.model import (
     GFLOPS,
     OWN_RATIO,
     RATIO,
@@ -18,12 +24,6 @@ from tilegate_ci.core.model import (
     relative,
     slowdown,
 )
-from tilegate_ci.core.names import YARDSTICK
-from tilegate_ci.judge import verdict_file
-from tilegate_ci.judge.compare import Comparison, Row
-from tilegate_ci.judge.drift import accepted_baselines
-from tilegate_ci.judge.paired import estimate
-from tilegate_ci.profile.format import Dram, ProfileFile
 from tilegate_ci.report.figures import measured
 
 
@@ -115,7 +115,7 @@ def load_profile(device: Device, repository: Path) -> Profile | None:
     path = repository / "bench" / "profile" / baseline_path(device).name
     if not path.exists():
         return None
-    found = formats.load(ProfileFile, path)
+    found = documents.load(ProfileFile, path)
     m, n, k = map(int, found.shape.split("x"))
     intensity, peaks = {}, []
     for rung in found.rungs:

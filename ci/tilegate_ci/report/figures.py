@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.accuracy.format import AccuracyFile
-from tilegate_ci.core import formats
-from tilegate_ci.core.model import (
+from tilegate_ci.core import documents
+from tilegate_ci.formats.accuracy import AccuracyFile
+from tilegate_ci.formats.profile import ProfileFile
+from tilegate_ci.formats.run_file import Role, load
+from tilegate_ci.formats.stages import Stage
+from tilegate_ci.model import (
     GFLOPS,
     OTHER,
     OWN_RATIO,
@@ -18,13 +21,9 @@ from tilegate_ci.core.model import (
     Benchmark,
     Device,
     Metric,
-    Role,
     Run,
     RunFile,
-    load,
 )
-from tilegate_ci.core.stages import Stage
-from tilegate_ci.profile.format import ProfileFile
 
 # The device whose numbers the README shows.
 BASELINE = Path("bench") / "baselines" / "nvidia-h200.json"
@@ -111,12 +110,12 @@ def read_results(repository: Path, what: str) -> RunFile | None:
 
 def read_profile(repository: Path) -> ProfileFile | None:
     path = repository / PROFILE
-    return formats.load(ProfileFile, path) if path.exists() else None
+    return documents.load(ProfileFile, path) if path.exists() else None
 
 
 def read_accuracy(repository: Path) -> AccuracyFile | None:
     path = repository / ACCURACY
-    return formats.load(AccuracyFile, path) if path.exists() else None
+    return documents.load(AccuracyFile, path) if path.exists() else None
 
 
 def measured(run: Run, rungs: Iterable[Stage], others: bool = False) -> list[Measured]:

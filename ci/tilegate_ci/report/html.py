@@ -12,11 +12,10 @@ import vl_convert
 from altair.utils import schemapi
 from markupsafe import Markup
 
-from tilegate_ci.core.model import GFLOPS, OTHER, PER_SECOND, Run
 from tilegate_ci.core.names import YARDSTICK, rerun_command
-from tilegate_ci.core.stages import Stage
-from tilegate_ci.core.verdicts import SEVERITY, Verdict
+from tilegate_ci.formats.stages import Stage
 from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.model import GFLOPS, OTHER, PER_SECOND, SEVERITY, Run, Verdict
 from tilegate_ci.report import palette, render, templates
 from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
 from tilegate_ci.report.data import (

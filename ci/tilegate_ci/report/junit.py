@@ -5,9 +5,8 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from tilegate_ci.core.model import GFLOPS, PER_SECOND, Run
-from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.model import GFLOPS, PER_SECOND, Run, Verdict
 from tilegate_ci.report import render
 from tilegate_ci.report.data import Source, conditions
 

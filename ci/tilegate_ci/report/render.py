@@ -3,10 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tilegate_ci.core.margin import MIN_DELTA
-from tilegate_ci.core.model import OWN_RATIO, PER_SECOND, RATIO, Run, relative
-from tilegate_ci.core.verdicts import EXIT_MEANINGS, Verdict
 from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.model import (
+    EXIT_MEANINGS,
+    MIN_DELTA,
+    OWN_RATIO,
+    PER_SECOND,
+    RATIO,
+    Run,
+    Verdict,
+    relative,
+)
 from tilegate_ci.report import templates
 from tilegate_ci.report.data import commit_link, conditions, short
 from tilegate_ci.report.figures import METRIC_NAMES, duration, signed

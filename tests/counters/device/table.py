@@ -10,11 +10,11 @@ from pathlib import Path
 
 from measure import ASYNC_METRICS
 
+from tilegate_ci.checks.counters.table import BASELINE, load
 from tilegate_ci.core import markdown
 from tilegate_ci.core.files import read_text, write_text
 from tilegate_ci.core.markdown import with_block
-from tilegate_ci.core.model import REPOSITORY
-from tilegate_ci.counters.table import BASELINE, load
+from tilegate_ci.model import REPOSITORY
 
 # ncu's name (see measure.py): the executor's.
 EXACT = {

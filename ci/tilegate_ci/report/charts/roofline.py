@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from tilegate_ci.core.model import GFLOPS
+from tilegate_ci.model import GFLOPS
 from tilegate_ci.report.charts.base import (
     LEFT,
     Chart,

@@ -5,9 +5,8 @@ from typing import Any
 
 import altair as alt
 
-from tilegate_ci.core.model import OWN_RATIO, PER_SECOND, RATIO, relative
-from tilegate_ci.core.verdicts import Verdict
 from tilegate_ci.judge.compare import Row
+from tilegate_ci.model import OWN_RATIO, PER_SECOND, RATIO, Verdict, relative
 from tilegate_ci.report.charts.base import Chart, data_of, finished, layered, tip
 from tilegate_ci.report.data import Pooled
 from tilegate_ci.report.figures import METRIC_NAMES, duration, percent, signed

@@ -1,0 +1,1 @@
+"""What is committed and compared exactly: a table, or the pages and pictures made from it."""

@@ -1,0 +1,189 @@
+"""What the counted kernels do, case by case, as the program `tilegate_count` says."""
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilegate_ci.core.files import GateError
+from tilegate_ci.model import REPOSITORY
+
+PROGRAM = REPOSITORY / "build" / "cpu" / "bench" / "tilegate_count"
+TIMEOUT_S = 300
+
+KINDS = (
+    "global_load",
+    "global_store",
+    "shared_load",
+    "shared_store",
+    # Named only where a kernel does it.
+    "shared_copy",  # by an asynchronous copy
+    "bulk_load",  # by the copy engine
+    "bulk_store",
+    "shared_multiply",  # by a multiplication of a warpgroup
+)
+SECTOR_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Frame:
+    file: str
+    line: int
+    function: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """The accesses of one kind that one place in the source makes; `frames` innermost first."""
+
+    kind: str
+    requests: int
+    units: int  # sectors or wavefronts
+    excess: int  # more than the least for as many bytes; of shared memory: bank conflicts
+    width: int  # bytes of a lane
+    worst: tuple[int | None, ...]  # byte addresses of the lanes of the costliest access
+    worst_units: int
+    worst_ideal: int
+    frames: tuple[Frame, ...]
+
+    def key(self, sources: "Sources") -> str:
+        """Names the place in words that stay when lines are added above it."""
+        files = [f"{Path(frame.file).name} {frame.function}".rstrip() for frame in self.frames]
+        text = sources.text(self.frames[0]) if self.frames else "?"
+        return f"{self.kind}: {text} < " + " < ".join(files)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One case. `error` is a hazard; then nothing is counted."""
+
+    name: str
+    counters: Mapping[str, int]
+    lines: tuple[SourceLine, ...] = ()
+    error: str = ""
+
+
+class Sources:
+    """The text of source lines."""
+
+    def __init__(self, root: Path = REPOSITORY) -> None:
+        self._root = root
+        self._files: dict[str, list[str]] = {}
+
+    def text(self, frame: Frame) -> str:
+        if frame.file not in self._files:
+            try:
+                lines = (self._root / frame.file).read_text(encoding="utf-8").splitlines()
+            except OSError:
+                lines = []
+            self._files[frame.file] = lines
+        lines = self._files[frame.file]
+        return lines[frame.line - 1].strip() if 0 < frame.line <= len(lines) else "?"
+
+
+def list_rungs(program: Path) -> list[str]:
+    return _run(program, ["--list"]).split()
+
+
+def count(program: Path, names: Sequence[str]) -> dict[str, Counted]:
+    """One process per case, as many at a time as this machine has cores."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        outputs = list(pool.map(lambda name: _run(program, [name]), names))
+    return {name: _parsed(program, output) for name, output in zip(names, outputs)}
+
+
+def unit_of(kind: str) -> str:
+    return "wavefronts" if kind.startswith("shared") else "sectors"
+
+
+def kinds_of(counters: Mapping[str, int]) -> list[str]:
+    return [kind for kind in KINDS if f"{kind}.requests" in counters]
+
+
+def total(counters: Mapping[str, int], unit: str) -> int:
+    """All "sectors" or "wavefronts" of a case."""
+    return sum(counters[f"{kind}.{unit}"] for kind in kinds_of(counters) if unit_of(kind) == unit)
+
+
+def excess_of(kind: str) -> str:
+    return "conflicts" if kind.startswith("shared") else "excess_sectors"
+
+
+def by_key(counted: Counted, sources: Sources) -> dict[str, tuple[int, int, int]]:
+    """Requests, units and excess of each line; lines that look the same are one."""
+    result: dict[str, tuple[int, int, int]] = {}
+    for line in counted.lines:
+        key = line.key(sources)
+        requests, units, excess = result.get(key, (0, 0, 0))
+        result[key] = (requests + line.requests, units + line.units, excess + line.excess)
+    return result
+
+
+def _run(program: Path, arguments: Sequence[str]) -> str:
+    if not program.exists():
+        raise GateError(
+            f"{program}: not built; cmake --preset cpu && "
+            "cmake --build --preset cpu --target tilegate_count"
+        )
+    try:
+        done = subprocess.run(
+            [str(program), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT_S,
+        )
+    except OSError as problem:
+        raise GateError(f"{program}: cannot be run: {problem.strerror}") from problem
+    except subprocess.TimeoutExpired as problem:
+        raise GateError(f"{program}: not finished after {TIMEOUT_S} s") from problem
+    if done.returncode:
+        raise GateError(f"{program}: exit code {done.returncode}: {done.stderr.strip()[:400]}")
+    return done.stdout
+
+
+def _parsed(program: Path, output: str) -> Counted:
+    try:
+        return _read(json.loads(output)[0])
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
+        raise GateError(f"{program}: prints no counters, but: {output[:80]!r}") from problem
+
+
+def _read(entry: Mapping[str, Any]) -> Counted:
+    if "error" in entry:
+        return Counted(entry["case"], {}, (), entry["error"])
+    counters = {"barriers": entry["barriers"], "fma": entry["fma"]}
+    for kind in KINDS:
+        counters |= {f"{kind}.{key}": value for key, value in entry.get(kind, {}).items()}
+    return Counted(entry["case"], counters, tuple(_line(line) for line in entry["lines"]))
+
+
+def _line(line: Mapping[str, Any]) -> SourceLine:
+    kind, worst = line["kind"], line["worst"]
+    frames = tuple(
+        Frame(
+            frame["file"].removeprefix(f"{REPOSITORY}/"),
+            frame["line"],
+            frame["function"].split("<")[0],
+        )
+        for frame in line["frames"]
+    )
+    return SourceLine(
+        kind,
+        line["requests"],
+        line[unit_of(kind)],
+        line[excess_of(kind)],
+        line["width"],
+        tuple(worst["addresses"]),
+        worst["units"],
+        worst["ideal"],
+        frames,
+    )

@@ -1,0 +1,1 @@
+"""The blocks and the pictures of the READMEs, made from what is committed."""

@@ -1,0 +1,214 @@
+"""Reads the CSV of Nsight Compute: what it says about each kernel."""
+
+import csv
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from tilegate_ci.core.files import GateError, rounded
+from tilegate_ci.formats.profile import ProfiledKernel, Stall, Whole
+
+WARP_SIZE = 32
+TOP_STALLS = 3
+
+_STALL = re.compile(r"smsp__warp_issue_stalled_(\w+)_per_warp_active\.pct")
+# What a warp that did issue was counted as.
+_ISSUED = "selected"
+_STALL_REASONS = (
+    "barrier",
+    "branch_resolving",
+    "dispatch_stall",
+    "drain",
+    "gmma",
+    "imc_miss",
+    "lg_throttle",
+    "long_scoreboard",
+    "math_pipe_throttle",
+    "membar",
+    "mio_throttle",
+    "misc",
+    "no_instruction",
+    "not_selected",
+    "selected",
+    "short_scoreboard",
+    "sleeping",
+    "tex_throttle",
+    "wait",
+)
+
+# Executed by threads, so that an instruction with lanes switched off counts for what it did.
+_FFMA, _FADD, _FMUL = (
+    f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in ("ffma", "fadd", "fmul")
+)
+_TENSOR_OPS = tuple(
+    f"sm__ops_path_tensor_src_{source}.sum" for source in ("bf16_dst_fp32", "fp16", "tf32_dst_fp32")
+)
+_L2_HITS = "lts__t_sectors_srcunit_tex_lookup_hit.sum"
+_L2_MISSES = "lts__t_sectors_srcunit_tex_lookup_miss.sum"
+# Of the hardware, which counts a wavefront that had to wait for other traffic as a conflict.
+_BUSY_WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+_BUSY_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
+
+
+def metric_names() -> list[str]:
+    """All that Nsight Compute is asked for."""
+    measured = [metric["metric"] for _, metric, _ in _measured(ProfiledKernel)]
+    busy = [name.format(op) for name in (_BUSY_WAVEFRONTS, _BUSY_CONFLICTS) for op in ("ld", "st")]
+    derived = [_FFMA, _FADD, _FMUL, *_TENSOR_OPS, _L2_HITS, _L2_MISSES, *busy]
+    stalls = [f"smsp__warp_issue_stalled_{r}_per_warp_active.pct" for r in _STALL_REASONS]
+    return [*measured, *derived, *stalls]
+
+
+def _measured(model: type[BaseModel]) -> Iterator[tuple[list[str], dict[str, Any], bool]]:
+    """The path of each field that a metric fills, the metric, and whether it counts something."""
+    for name, field in model.model_fields.items():
+        kind, metric = field.annotation, field.json_schema_extra
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            for path, inner, whole in _measured(kind):
+                yield [name, *path], inner, whole
+        elif isinstance(metric, dict) and "metric" in metric:
+            yield [name], metric, kind == Whole
+
+
+@dataclass(frozen=True)
+class CsvRow:
+    """One kernel of the CSV: each column's text and unit."""
+
+    values: Mapping[str, str]
+    units: Mapping[str, str]
+
+    def text(self, column: str) -> str:
+        if column not in self.values:
+            raise GateError(f'no column "{column}" in the output of ncu')
+        return self.values[column]
+
+    def number(self, name: str, scale: float = 1.0, units: tuple[str, ...] = ()) -> float | None:
+        """None where this GPU, or this ncu, does not have the metric."""
+        try:
+            value = float(self.values.get(name, "").replace(",", "")) * scale
+        except ValueError:  # absent, or "n/a" and the like
+            return None
+        if units and self.units[name] not in units:
+            raise GateError(f"{name} is in {self.units[name]!r}, not {units[0]!r}")
+        return value if math.isfinite(value) else None
+
+    def count(self, name: str) -> int | None:
+        value = self.number(name)
+        return None if value is None else round(value)
+
+
+def parse_csv(text: str) -> list[CsvRow]:
+    """The rows of `ncu --csv --page raw`, among whatever else ncu and the program printed."""
+    lines = text.splitlines()
+    header = next((i for i, line in enumerate(lines) if line.startswith('"ID",')), None)
+    if header is None:
+        raise GateError("no table in the output of ncu")
+    columns, *rows = csv.reader(line for line in lines[header:] if line.startswith('"'))
+    if not rows or any(len(row) != len(columns) for row in rows):
+        raise GateError("a truncated table in the output of ncu")
+    units = dict(zip(columns, rows[0]))
+    return [CsvRow(dict(zip(columns, row)), units) for row in rows[1:]]
+
+
+def read_kernel(row: CsvRow) -> ProfiledKernel:
+    record: dict[str, Any] = {
+        "name": kernel_name(row.text("Kernel Name")),
+        "grid": _extents(row.text("Grid Size")),
+        "block": _extents(row.text("Block Size")),
+        "stalls": _stalls(row),
+        "flop": _flop(row),
+    }
+    for path, metric, whole in _measured(ProfiledKernel):
+        value = row.number(metric["metric"], metric["scale"], tuple(metric["units"]))
+        if value is not None:
+            value = round(value) if whole else rounded(value)
+        part = record
+        for step in path[:-1]:
+            part = part.setdefault(step, {})
+        part[path[-1]] = value
+    for access in ("global_load", "global_store"):
+        counts = record[access]
+        counts["sectors_per_request"] = _ratio(counts["sectors"], counts["requests"])
+    for access, op in (("shared_load", "ld"), ("shared_store", "st")):
+        counts = record[access]
+        counts.update(_conflicts(row, op, counts["wavefronts"]))
+        counts["wavefronts_per_instruction"] = _ratio(counts["wavefronts"], counts["instructions"])
+    record["l2"]["hit_pct"] = _l2_hit_pct(row)
+    record["instructions"].update(_ffma(row, record["instructions"]["executed"]))
+    for memory in ("dram", "l2"):
+        record[memory]["flop_per_byte"] = _ratio(record["flop"], record[memory]["bytes"])
+    return ProfiledKernel(**record)
+
+
+def kernel_name(demangled: str) -> str:
+    """Without the return type and the parameters: "void f<g(1)>(int)" is "f<g(1)>"."""
+    text = demangled.removeprefix("void ").replace("(anonymous namespace)::", "")
+    depth = 0
+    for position, character in enumerate(text):
+        depth += {"<": 1, ">": -1}.get(character, 0)
+        if character == "(" and depth == 0 and position:
+            return text[:position]
+    return text
+
+
+def function_name(name: str) -> str:
+    """The last word of a kernel's name: "split_k::reduce<1>" is "reduce"."""
+    return name.split("<")[0].split("::")[-1]
+
+
+def _extents(text: str) -> list[int]:
+    """ "(512, 1, 1)" as numbers."""
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def _stalls(row: CsvRow) -> list[Stall]:
+    """Why warps that were resident did not issue, in per cent of the cycles that they were."""
+    shares = []
+    for column in row.values:
+        match = _STALL.fullmatch(column)
+        share = row.number(column, units=("%",)) if match else None
+        if match and share and match.group(1) != _ISSUED:
+            shares.append(Stall(reason=match.group(1).replace("_", " "), pct=rounded(share)))
+    return sorted(shares, key=lambda stall: (-stall.pct, stall.reason))[:TOP_STALLS]
+
+
+def _conflicts(row: CsvRow, op: str, wavefronts: int | None) -> dict[str, int | None]:
+    """Bank conflicts, and apart from them the wavefronts that waited for other traffic: the
+    hardware's counter of conflicts is the sum of the two, and differs between runs."""
+    conflicts = row.count(_BUSY_CONFLICTS.format(op))
+    busy = row.count(_BUSY_WAVEFRONTS.format(op))
+    if conflicts is None or busy is None or wavefronts is None:
+        return {"bank_conflicts": conflicts, "contention": None}
+    contention = max(0, busy - wavefronts)
+    return {"bank_conflicts": max(0, conflicts - contention), "contention": contention}
+
+
+def _l2_hit_pct(row: CsvRow) -> float | None:
+    hits, misses = row.count(_L2_HITS), row.count(_L2_MISSES)
+    share = _ratio(hits, None if hits is None or misses is None else hits + misses)
+    return None if share is None else rounded(100 * share)
+
+
+def _ffma(row: CsvRow, executed: float | None) -> dict[str, Any]:
+    threads = row.count(_FFMA)
+    warps = None if threads is None else round(threads / WARP_SIZE)
+    share = _ratio(warps, executed)
+    return {"ffma": warps, "ffma_pct": None if share is None else rounded(100 * share)}
+
+
+def _flop(row: CsvRow) -> int | None:
+    """Operations that ran, in FP32 and in tensor cores; an FFMA is two."""
+    ffma = row.count(_FFMA)
+    if ffma is None:
+        return None
+    return 2 * ffma + sum(row.count(name) or 0 for name in (_FADD, _FMUL, *_TENSOR_OPS))
+
+
+def _ratio(numerator: float | None, denominator: float | None) -> float | None:
+    if numerator is None or not denominator:
+        return None
+    return rounded(numerator / denominator)

@@ -1,0 +1,255 @@
+"""What nvcc says of a rung's kernels, and how the rung launches them. Needs no GPU."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilegate_ci.checks.resources.occupancy import ARCHITECTURES, Architecture, compute_capability
+from tilegate_ci.checks.resources.sources import INCLUDES
+from tilegate_ci.core.files import GateError
+from tilegate_ci.formats.stages import Stage
+from tilegate_ci.model import REPOSITORY
+
+CORE = ("kernels/core/problem.cpp", "kernels/core/stage.cpp")  # what launches.cpp calls
+FLAGS = ("-DNDEBUG", "-std=c++20")
+HOST_OF_KERNELS = "-O1"  # at -O0 it names unused symbols
+FETCHED = REPOSITORY / "build" / "nvcc" / "nvidia" / "cu13" / "bin"  # by ci/nvcc
+NO_CHOICES = """#pragma once
+#include <span>
+#include <tilegate/stage.hpp>
+namespace tilegate::{word} {{
+inline constexpr std::span<const Stage* const> kChoices;
+}}
+"""
+NOTHING_TUNED = """#pragma once
+#include <array>
+#include <string_view>
+namespace tilegate::{word} {{
+struct TunedCell {{
+  std::string_view gpu, problem_class, family;
+}};
+inline constexpr std::array<TunedCell, 0> kTuned;
+}}
+"""
+LAUNCHES = Path(__file__).with_name("launches.cpp")
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    nvcc: str
+    release: str  # "13.0.88"
+    full: str  # all that --version prints
+
+
+@dataclass
+class Usage:
+    """ptxas's report on one kernel, in registers and bytes."""
+
+    registers: int = 0
+    spill_stores: int = 0
+    spill_loads: int = 0
+    stack: int = 0
+    static_shared: int = 0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """`default`: the rung's own path launches it, not only a variant for comparison."""
+
+    threads: int
+    dynamic_shared: int
+    default: bool
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A rung on one architecture, by demangled kernel name. A kernel that no shape launches has
+    no launch."""
+
+    usage: Mapping[str, Usage]
+    launches: Mapping[str, Launch]
+
+
+def find_toolkit() -> Toolkit:
+    homes = (os.environ.get("CUDA_HOME"), "/usr/local/cuda")
+    folders = [str(FETCHED), os.environ.get("PATH", "")]
+    folders += [f"{home}/bin" for home in homes if home]
+    nvcc = shutil.which("nvcc", path=os.pathsep.join(folders))
+    if nvcc is None:
+        raise GateError(
+            "no nvcc in PATH, $CUDA_HOME/bin or /usr/local/cuda/bin: install the CUDA toolkit, "
+            "or run ci/nvcc, which puts it into build/nvcc"
+        )
+    said = _run([nvcc, "--version"]).stdout
+    release = re.search(r"\bV(\d+(?:\.\d+)+)", said)
+    if release is None:
+        raise GateError(f"{nvcc} --version names no release")
+    return Toolkit(nvcc, release.group(1), said)
+
+
+def compile_rung(
+    toolkit: Toolkit, repository: Path, stage: Stage, architectures: Sequence[Architecture]
+) -> dict[Architecture, Compiled]:
+    """Compiles one rung for all `architectures` at once and reads the compiler's report."""
+    names = {a: target_of(stage.compute_capability, a) for a in architectures}
+    targets = [f"-gencode=arch=compute_{t},code=sm_{t}" for t in names.values()]
+    said, objects = "", []
+    variants = any(source.name == "variants.cu" for source in stage.sources)
+    with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
+        # A stage that chooses among others is compiled without them: they have rows of their own.
+        for kind, header in (("choices", NO_CHOICES), ("tuned", NOTHING_TUNED)):
+            path = Path(folder, "tilegate", kind, f"{stage.word}.hpp")
+            path.parent.mkdir(parents=True)
+            path.write_text(header.format(word=stage.word), encoding="utf-8")
+        for source in stage.sources:
+            made = str(Path(folder, f"{source.stem}.o"))
+            compiling = [*targets, HOST_OF_KERNELS, "-Xptxas", "-v", f"-I{folder}"]
+            done = _nvcc(
+                toolkit, repository, [*compiling, "-c", str(repository / source), "-o", made]
+            )
+            said += done.stdout + done.stderr
+            objects.append(made)
+        program = Path(folder, "launches")
+        defines = [f"-DTILEGATE_RUNG={stage.word}", f"-DTILEGATE_HAS_VARIANTS={int(variants)}"]
+        # In the same unit as what calls it, as reading the headers takes most of the time.
+        core = [f"-include={repository / source}" for source in CORE]
+        linking = [*defines, "-cudart", "none", str(LAUNCHES), *core, *objects]
+        _nvcc(toolkit, repository, [*linking, "-o", str(program)])
+        found = {a: _launches(program, a) for a in architectures}
+    usages = parse_ptxas(said)
+    kernels = demangle({name for usage in usages.values() for name in usage}, stage.word)
+    return {
+        architecture: Compiled(
+            {kernels[name]: usage for name, usage in usages.get(target, {}).items()},
+            {kernels[name]: launch for name, launch in found[architecture].items()},
+        )
+        for architecture, target in names.items()
+    }
+
+
+def target_of(capability: int, architecture: Architecture) -> str:
+    """What nvcc builds for: as kernels/CMakeLists.txt, rungs that need 9.0 with the features of
+    later architectures' families."""
+    later = capability >= 90 and compute_capability(architecture) > 90
+    return f"{architecture}f" if later else architecture
+
+
+def parse_ptxas(text: str) -> dict[str, dict[str, Usage]]:
+    """The output of `nvcc -Xptxas -v`, by architecture and mangled name. What is said of functions
+    that a kernel calls counts as the kernel's."""
+    found: dict[str, dict[str, Usage]] = {}
+    usage: Usage | None = None
+    for line in text.splitlines():
+        entry = re.search(r"Compiling entry function '([^']+)' for 'sm_(\w+)'", line)
+        if entry:
+            usage = found.setdefault(entry.group(2), {}).setdefault(entry.group(1), Usage())
+        if usage is None:
+            continue
+        frame = re.search(
+            r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line
+        )
+        if frame:
+            stack, stores, loads = map(int, frame.groups())
+            usage.stack = max(usage.stack, stack)
+            usage.spill_stores += stores
+            usage.spill_loads += loads
+        if re.search(r"\bUsed \d+ registers", line):
+            usage.registers = int(_number(r"Used (\d+) registers", line))
+            usage.static_shared = int(_number(r"(\d+) bytes smem", line))
+    return found
+
+
+def parse_launches(text: str) -> dict[str, Launch]:
+    """What launches.cpp prints, by kernel."""
+    rung = ""
+    launches: dict[str, Launch] = {}
+    for cells in (line.split("\t") for line in text.splitlines()):
+        if cells[0] == "requires":
+            rung = cells[2]
+            continue
+        _, name, threads, shared, launched_by = cells
+        old = launches.get(name, Launch(0, 0, False))
+        launches[name] = Launch(
+            max(old.threads, int(threads)),
+            max(old.dynamic_shared, int(shared)),
+            old.default or launched_by == rung,
+        )
+    return launches
+
+
+def demangle(mangled: Iterable[str], word: str) -> dict[str, str]:
+    """Names as people write them, without what all kernels of a rung share: return type,
+    parameters, namespaces. Overloads, which would then be alike, keep their parameters."""
+    names = sorted(mangled)
+    whole = dict(zip(names, _demangled(names)))
+    short = {name: shortened(text, word) for name, text in whole.items()}
+    values = list(short.values())
+    return {name: text if values.count(text) == 1 else whole[name] for name, text in short.items()}
+
+
+def shortened(name: str, word: str) -> str:
+    depth, end = 0, len(name)
+    for position in range(len(name) - 1, -1, -1):  # the last (…) holds the parameters
+        depth += {")": 1, "(": -1}.get(name[position], 0)
+        if depth == 0:
+            end = position if name.endswith(")") else end
+            break
+    bare = re.sub(r"^void ", "", name[:end])
+    return bare.replace(f"tilegate::{word}::", "").replace("tilegate::", "").replace("> >", ">>")
+
+
+def _demangled(names: Sequence[str]) -> list[str]:
+    tool = shutil.which("c++filt")
+    if tool is None:
+        raise GateError("no c++filt in PATH: install binutils")
+    if not names:
+        return []
+    done = subprocess.run(
+        [tool], input="\n".join(names) + "\n", capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def _launches(program: Path, architecture: Architecture) -> dict[str, Launch]:
+    """Over a small and a large device: what a rung launches can depend on what there is to fill."""
+    capability = str(compute_capability(architecture))
+    text = ""
+    for multiprocessors in ARCHITECTURES[architecture].count:
+        done = _run([str(program), capability, str(multiprocessors)])
+        if done.returncode != 0:
+            why = (done.stderr or f"exit code {done.returncode}").strip()
+            raise GateError(f"the launches of this rung cannot be listed: {why}")
+        text += done.stdout
+    return parse_launches(text)
+
+
+def _nvcc(
+    toolkit: Toolkit, repository: Path, arguments: Sequence[str]
+) -> subprocess.CompletedProcess[str]:
+    includes = [f"-I{repository / folder}" for folder in INCLUDES]
+    done = _run([toolkit.nvcc, *FLAGS, *includes, *arguments])
+    if done.returncode != 0:
+        said = (done.stderr + done.stdout).splitlines()
+        errors = [line.strip() for line in said if re.search(r"error|undefined|fatal", line, re.I)]
+        raise GateError("nvcc fails: " + "; ".join((errors or said[-3:])[:5]))
+    return done
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    # nvcc takes flags from these too, and the table must not depend on who runs it.
+    hidden = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+    environment = {key: value for key, value in os.environ.items() if key not in hidden}
+    try:
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    except OSError as problem:
+        raise GateError(f"{command[0]}: {problem.strerror or problem}") from problem
+
+
+def _number(pattern: str, text: str) -> str:
+    found = re.search(pattern, text)
+    return found.group(1) if found else "0"

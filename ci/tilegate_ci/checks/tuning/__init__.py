@@ -1,0 +1,1 @@
+"""What each configuration of Sgemm took on a GPU, and the table of choices that follows."""

@@ -1,0 +1,1 @@
+"""Files, one reader each: what others and we measured becomes a process or a run."""

@@ -1,0 +1,93 @@
+"""One process of another project: its times, or their ratio to a yardstick's."""
+
+import json
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tilegate_ci.core.documents import validated
+from tilegate_ci.core.files import GateError, parse_json
+from tilegate_ci.core.names import matching
+from tilegate_ci.formats import google, nvbench
+from tilegate_ci.formats.timings import Timings
+from tilegate_ci.model import OTHER, OWN_RATIO, Device, OtherProcess, Process, Reading
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the owner says of the benchmarks; empty: the format's usual time, no yardstick, results
+    that nobody declared to be checked, all benchmarks."""
+
+    time: str = ""
+    yardstick: str = ""
+    verified: str = ""
+    filter: str = ""
+
+
+def read_process(text: str, path: str, declared: Declared) -> OtherProcess:
+    """GateError where the text is of neither format, or lacks what was declared."""
+    root = parse_json(text, path)
+    keys = root.keys() if isinstance(root, dict) else ()
+    if "benchmarks" not in keys or not {"context", "devices"} & {*keys}:
+        raise GateError(
+            f"{path}: neither Google Benchmark's JSON, from --benchmark_out=FILE, nor NVBench's, "
+            "from --json FILE"
+        )
+    reader = google if "context" in keys else nvbench
+    found = reader.read(text, path, declared.time or reader.TIME, declared.verified)
+    if not found.seconds:
+        name, why = next(iter(found.skipped.items()))
+        raise GateError(f"{path}: every benchmark was skipped, first {name}: {why}")
+    return OtherProcess(
+        device=validated(Device, json.dumps({"kind": OTHER, "name": found.device}), path),
+        started=found.started,
+        readings=_readings(found, declared),
+        skipped={n: why for n, why in found.skipped.items() if n not in found.seconds},
+        source=path,
+    )
+
+
+def _readings(found: Timings, declared: Declared) -> dict[str, Reading]:
+    medians = {name: statistics.median(values) for name, values in found.seconds.items()}
+    chosen = matching(medians, declared.filter or None)
+    yardsticks = _yardsticks(found, chosen, declared.yardstick)
+    readings = {}
+    for name in dict.fromkeys([*chosen, *yardsticks.values()]):
+        yardstick = yardsticks.get(name, name)
+        readings[name] = Reading(
+            per_second=1 / medians[name],
+            ratio_to_yardstick=medians[yardstick] / medians[name] if yardstick != name else None,
+            verified=found.verified.get(name, False),
+            unchecked=name not in found.verified,
+        )
+    return readings
+
+
+def _yardsticks(found: Timings, names: Iterable[str], pattern: str) -> dict[str, str]:
+    """Of each benchmark; a yardstick is its own."""
+    if not pattern:
+        return {}
+    yardsticks = {name: yardstick_of(name, pattern) for name in names}
+    for name, yardstick in yardsticks.items():
+        if yardstick not in found.seconds:
+            every = ", ".join(sorted(found.seconds)[:8])
+            raise GateError(
+                f"{found.path}: --yardstick {pattern!r}: {name} should have the yardstick "
+                f"{yardstick}, which was not measured; measured were {every}"
+            )
+    return yardsticks
+
+
+def yardstick_of(name: str, pattern: str) -> str:
+    """The pattern's parts in place of the name's: * keeps a part, and as the last one the rest."""
+    own, parts = name.split("/"), pattern.split("/")
+    if parts[-1] == "*":
+        parts[-1:] = own[len(parts) - 1 :]
+    kept = (own[at] if part == "*" and at < len(own) else part for at, part in enumerate(parts))
+    return "/".join(kept)
+
+
+def yardsticks_in(process: Process) -> list[str]:
+    """The yardsticks of a process that has some."""
+    lacking = [name for name, row in process.readings.items() if OWN_RATIO not in row.summary]
+    return lacking if len(lacking) < len(process.readings) else []

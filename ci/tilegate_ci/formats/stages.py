@@ -1,0 +1,66 @@
+"""The stages of a build, as the build itself lists them: build/<preset>/stages.json."""
+
+from pathlib import Path
+from typing import Literal
+
+from tilegate_ci.core import documents
+from tilegate_ci.core.documents import Line, Model, Natural
+from tilegate_ci.core.files import GateError
+from tilegate_ci.model import REPOSITORY
+
+FILE = "stages.json"
+HOW_TO_BUILD = "cmake --preset cpu && cmake --build --preset cpu --target stages_json"
+
+
+class Stage(Model):
+    """One rung or the yardstick. Paths are relative to the repository, absolute where `external`
+    says that the rung lives outside of it."""
+
+    name: Line
+    title: Line  # as a table of the ladder names it: "10 Warptile"
+    idea: Line
+    folder: Path
+    library: Line
+    sources: list[Path]
+    tile_sizes: list[Natural]
+    compute_capability: Natural
+    not_on_simt: str  # why the executor cannot run it; empty: it can
+    yardstick: bool
+    external: bool
+    variants: list[Line]
+
+    @property
+    def word(self) -> str:
+        """How C++ calls it: "split_k"."""
+        return self.library.removeprefix("tilegate_")
+
+
+class StagesFile(Model):
+    device: Literal["cuda", "simt"]
+    stages: list[Stage]  # in ladder order, the yardstick last
+
+
+def read_stages(build: Path) -> list[Stage]:
+    """Those of one build tree."""
+    return documents.load(StagesFile, build / FILE).stages
+
+
+def find_stages(repository: Path = REPOSITORY) -> list[Stage]:
+    """Those of the newest build tree; GateError says what to build where there is none."""
+    found = newest_stages(repository)
+    if not found:
+        raise GateError(f"no build tree of {repository} lists its rungs: {HOW_TO_BUILD}")
+    return found
+
+
+def newest_stages(repository: Path) -> list[Stage]:
+    """As find_stages; [] where nothing is built."""
+    found = list((repository / "build").glob(f"*/{FILE}"))
+    if not found:
+        return []
+    return read_stages(max(found, key=lambda path: path.stat().st_mtime_ns).parent)
+
+
+def find_ladder(repository: Path = REPOSITORY) -> list[Stage]:
+    """This repository's own stages, which its pages and pictures show."""
+    return [stage for stage in find_stages(repository) if not stage.external]

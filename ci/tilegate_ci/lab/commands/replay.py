@@ -1,0 +1,64 @@
+"""ci/gate replay: the gate's rule and others' over the committed recordings."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tilegate_ci.core.files import read_text, write_text
+from tilegate_ci.core.markdown import with_block
+from tilegate_ci.core.outputs import check_outputs
+from tilegate_ci.core.progress import message
+from tilegate_ci.lab.proof import recording
+from tilegate_ci.model import REPOSITORY
+
+RECORDINGS = REPOSITORY / "bench" / "recordings"
+
+EXIT_CODES = {0: "done", 1: "--check: the page holds other tables", 2: "error"}
+EXAMPLES = """examples:
+  ci/gate replay                                # bench/recordings/*.json.gz
+  ci/gate replay --into ci/proof.md             # between its replay markers
+  ci/gate replay --check ci/proof.md            # exit code 1 where it would write something else
+  ci/gate replay mine.json.gz --markdown table.md
+
+Deterministic: the same recordings make the same tables.
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("recordings", metavar="RECORDING.json.gz", nargs="*")
+    command.add_argument("--markdown", metavar="FILE", help="write the tables there")
+    place = command.add_mutually_exclusive_group()
+    place.add_argument("--into", metavar="FILE.md", help="put them between the markers of a page")
+    place.add_argument("--check", metavar="FILE.md", help="compare them with those of a page")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    paths = arguments.recordings or sorted(map(str, RECORDINGS.glob("*.json.gz")))
+    outputs = {"--markdown": arguments.markdown, "--into": arguments.into}
+    check_outputs(paths, outputs)
+    from tilegate_ci.lab.proof import (  # with scipy.stats, which takes a second to import
+        data,
+        replay,
+    )
+    from tilegate_ci.lab.proof.render import markdown
+
+    text = markdown(replay.replay(data.sittings([recording.load(path) for path in paths])))
+    if arguments.markdown:
+        write_text(Path(arguments.markdown), text + "\n")
+    page = arguments.into or arguments.check
+    if page is None:
+        sys.stdout.write(text + "\n")
+        return 0
+    return _page(Path(page), text, write=arguments.into is not None)
+
+
+def _page(path: Path, text: str, write: bool) -> int:
+    old = read_text(path)
+    new = with_block(old, "replay", text, path)
+    if new == old:
+        return 0
+    if not write:
+        message(f"{path}: not what the recordings say; ci/gate replay --into {path}")
+        return 1
+    write_text(path, new)
+    return 0

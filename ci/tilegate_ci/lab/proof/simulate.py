@@ -1,0 +1,242 @@
+"""A model of gate runs, fed with the variance components of recordings: many more runs than
+anybody records. It is a model, and every figure of it is labelled as simulated."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from tilegate_ci.judge import paired
+from tilegate_ci.lab.proof.data import Sitting, seconds, upper_bound
+from tilegate_ci.measure.launcher import PLACES
+from tilegate_ci.model import MIN_DELTA, WANDERS
+
+Array = NDArray[np.float64]
+RUNS = 2000
+SCREEN = paired.SCREEN
+BASELINE = 5  # processes, as bench/README.md asks for
+MEDIAN_EFFICIENCY = 1.2533  # the standard error of a median over that of a mean
+
+
+@dataclass(frozen=True)
+class Components:
+    """Of the log ratio, a standard deviation per benchmark. What happens between processes includes
+    what a median inside a process leaves of `within`. `residuals` are the processes themselves,
+    off their sitting's mean, a row each: drawn whole, they keep tails and what moves together."""
+
+    names: tuple[str, ...]
+    within: Array  # of the rung's time alone: its samples are kept, those of cuBLAS are not
+    between_processes: Array
+    between_sittings: Array
+    residuals: Array
+    baseline_processes: int
+
+
+def components(everything: Sequence[Sitting]) -> Components:
+    shared = set.intersection(*(set(sitting.names) for sitting in everything))
+    names = tuple(name for name in everything[0].names if name in shared)
+    tables = [
+        np.array([[p.readings[name].log_ratio for name in names] for p in sitting.suite])
+        for sitting in everything
+    ]
+    # A deviation from the mean of n is too small by (n - 1) / n of its variance.
+    residuals = [
+        (table - table.mean(axis=0)) * np.sqrt(len(table) / (len(table) - 1)) for table in tables
+    ]
+    spread = np.sqrt(
+        sum(((t - t.mean(axis=0)) ** 2).sum(axis=0) for t in tables)
+        / sum(len(t) - 1 for t in tables)
+    )
+    means = np.array([table.mean(axis=0) for table in tables])
+    # Not less what processes contribute to it: that errs on the side of more drift.
+    drift = means.std(axis=0, ddof=1) if len(tables) > 1 else np.zeros(len(names))
+    return Components(
+        names,
+        np.array([_within(everything, name) for name in names]),
+        spread,
+        drift,
+        np.concatenate(residuals),
+        min(BASELINE, *(len(table) for table in tables)),
+    )
+
+
+def _within(everything: Sequence[Sitting], name: str) -> float:
+    samples = [seconds(process, name) for sitting in everything for process in sitting.suite]
+    errors = [
+        MEDIAN_EFFICIENCY * np.std(values, ddof=1) / np.median(values) / np.sqrt(len(values))
+        for values in samples
+        if len(values) > 1
+    ]
+    return float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What happens beside the recorded noise. Where a benchmark has two speeds, each place in
+    memory draws one, half of them the slower, and the process has that of the best place. A drift
+    is linear over the processes of a recording or a gate run; a walk is a step per process."""
+
+    name: str
+    two_speeds: float = 0.0  # by how much the slower one is slower
+    benchmarks: int | None = None  # that have two speeds; None: all
+    places: int = PLACES
+    drift: float = 0.0
+    walk: float = 0.0
+
+
+RECORDED = Scenario("recorded noise")
+SCENARIOS = (
+    RECORDED,
+    Scenario("five benchmarks with two speeds, 1.5 % apart", 0.015, 5),
+    Scenario("all benchmarks with two speeds, 1.5 % apart", 0.015),
+    Scenario("all benchmarks with two speeds, 3 % apart", 0.03),
+    Scenario("a walk of 0.3 % from process to process", walk=0.003),
+    Scenario("a drift of 3 % within the baseline, and within the gate run", drift=0.03),
+    Scenario("for comparison: all benchmarks, 1.5 % apart, at one place", 0.015, places=1),
+)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    components: Components
+    scenario: Scenario
+    runs: int
+    false_blocks: int  # whole runs
+    detected: Mapping[float, tuple[int, int]]  # blocked, planted; where delta is 1 %
+    detected_anywhere: Mapping[float, int]  # blocked of as many as there are runs, at any delta
+    inconclusive: float  # of all benchmarks of all runs
+    pairs: Mapping[float, float]  # that a run took, the median, by what was planted; 0 is nothing
+    screened: float  # processes of the whole suite that the screen of an unchanged branch took
+
+    @property
+    def false_block_bound(self) -> float:
+        return upper_bound(self.false_blocks, self.runs)
+
+
+def simulate(
+    found: Components,
+    sizes: Sequence[float],
+    seed: int,
+    runs: int = RUNS,
+    scenario: Scenario = RECORDED,
+) -> Simulation:
+    draw = np.random.default_rng(seed)
+    count = len(found.names)
+
+    def drift() -> Array:
+        return draw.normal(0.0, 1.0, (runs, count)) * found.between_sittings
+
+    def processes(number: int) -> Array:
+        chosen = found.residuals[draw.integers(0, len(found.residuals), (runs, number))]
+        return chosen + drift()[:, None] - _slower(draw, scenario, chosen.shape)
+
+    stored = processes(found.baseline_processes)
+    delta, wanders = _margins(stored)
+    fresh = processes(SCREEN + 2 * paired.PAIRS)
+    screens = np.median(stored, axis=1)[:, None] - fresh[:, :SCREEN]
+    pairs = fresh[:, SCREEN::2] - fresh[:, SCREEN + 1 :: 2]
+    pairs *= draw.choice((-1.0, 1.0), (runs, paired.PAIRS, 1))  # which of the two was the base
+    planted = draw.integers(0, count, runs)  # the benchmark, where one is slowed down
+
+    def judged(percent: float) -> Judged:
+        added = np.zeros((runs, 1, count))
+        added[np.arange(runs), 0, planted] = np.log1p(percent / 100)
+        return _judge(screens + added, pairs + added, delta, wanders)
+
+    clean = judged(0.0)
+    detected, anywhere, used = {}, {}, {0.0: float(np.median(clean.pairs))}
+    for percent in sizes:
+        found_slow = judged(percent)
+        hits = found_slow.blocked[np.arange(runs), planted]
+        used[percent] = float(np.median(found_slow.pairs))
+        known = delta[np.arange(runs), planted] <= MIN_DELTA
+        detected[percent] = (int((hits & known).sum()), int(known.sum()))
+        anywhere[percent] = int(hits.sum())
+    return Simulation(
+        found,
+        scenario,
+        runs,
+        int(clean.blocked.any(axis=1).sum()),
+        detected,
+        anywhere,
+        float(clean.undecided.mean()),
+        used,
+        float(np.mean(clean.screened)),
+    )
+
+
+def _slower(draw: np.random.Generator, scenario: Scenario, shape: tuple[int, ...]) -> Array:
+    """What a scenario makes processes slower by: runs x processes x benchmarks."""
+    slower = np.zeros(shape)
+    if scenario.two_speeds:
+        some = slice(scenario.benchmarks)
+        unlucky = draw.random(slower[..., some].shape) < 0.5**scenario.places
+        slower[..., some] += scenario.two_speeds * unlucky
+    if scenario.drift:
+        sign = draw.choice((-1.0, 1.0), (shape[0], 1, shape[2]))
+        slower += scenario.drift * sign * np.linspace(0, 1, shape[1])[:, None]
+    if scenario.walk:
+        slower += draw.normal(0.0, scenario.walk, shape).cumsum(axis=1)
+    return slower
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Which benchmarks of which runs are blocked, which stay undecided, how many pairs each run
+    took, and how many processes the screen took of each benchmark."""
+
+    blocked: Any
+    undecided: Any
+    pairs: Any
+    screened: Any
+
+
+def _margins(stored: Array) -> tuple[Array, Any]:
+    """As core/margin.py has them, for many baselines at once: runs x processes x benchmarks."""
+    count = stored.shape[1]
+    times = np.arange(count) - (count - 1) / 2
+    off = stored - stored.mean(axis=1, keepdims=True)
+    slope = np.einsum("t,rtb->rb", times, off) / (times**2).sum()
+    rest = off - slope[:, None] * times[:, None]
+    spread, step, line = (
+        np.maximum(MIN_DELTA, 3 * np.sqrt((values**2).sum(axis=1) / freedom))
+        for values, freedom in (
+            (off, count - 1),
+            (np.diff(stored, axis=1), 2 * (count - 1)),
+            (rest, count - 2),
+        )
+    )
+    wanders = step < WANDERS * spread
+    return np.where(wanders, np.minimum(line, step), spread), wanders
+
+
+def _judge(screens: Array, pairs: Array, delta: Array, wanders: Any) -> Judged:
+    """`screens` and `pairs` are slow-downs: runs x processes, or pairs, x benchmarks. What
+    `wanders` in the baseline is confirmed whatever the screen says."""
+    settled = paired.settled(screens[:, 0], delta)
+    flagged = wanders | (~settled & (np.abs(np.median(screens, axis=1)) > delta))
+    left, blocked, improved = flagged.copy(), np.zeros_like(flagged), np.zeros_like(flagged)
+    used = np.zeros(len(screens))
+    for count, share in paired.looks(paired.PAIRS).items():
+        alpha, confidence = share.block * paired.ALPHA, 1 - share.let_pass * (1 - paired.UPPER)
+        open_runs = np.flatnonzero(left.any(axis=1))
+        measured, margin = pairs[open_runs, :count], delta[open_runs]
+        mean = measured.mean(axis=1)
+        error = np.maximum(measured.std(axis=1, ddof=1) / np.sqrt(count), 1e-12)
+        slower, faster = (
+            special.stdtr(count - 1, (margin - sign * mean) / error) for sign in (1, -1)
+        )
+        passed = mean + special.stdtrit(count - 1, confidence) * error < margin
+        used[open_runs] = count
+        for row, run in enumerate(open_runs):
+            names = np.flatnonzero(left[run])
+            for p_values, fallen in ((slower, blocked), (faster, improved)):
+                stood = int((flagged[run] & ~left[run] & ~fallen[run]).sum())
+                family = [*p_values[row, names].tolist(), *[1.0] * stood]
+                fallen[run, names] = paired.holm(family, alpha)[: len(names)]
+        left[open_runs] &= ~(passed | blocked[open_runs] | improved[open_runs])
+    third = ~settled & ~paired.agree(screens[:, 0], screens[:, 1], delta)
+    return Judged(blocked, left, used, 1 + ~settled + third)

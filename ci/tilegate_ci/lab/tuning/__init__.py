@@ -1,0 +1,1 @@
+"""Times Sgemm's configurations on a GPU."""

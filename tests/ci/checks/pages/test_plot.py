@@ -1,0 +1,236 @@
+"""ci/gate plot: the pictures, and the charts that they are drawn from."""
+
+import itertools
+import json
+import math
+import re
+import shutil
+import xml.etree.ElementTree as ElementTree
+
+import ladder_builder
+import pytest
+from ladder_builder import REPOSITORY
+
+from tilegate_ci.cli import main
+from tilegate_ci.model import Benchmark
+from tilegate_ci.report import palette
+from tilegate_ci.report.charts import labels, roofline
+from tilegate_ci.report.data import Profile
+from tilegate_ci.report.figures import PROFILE, Measured, at_common_sizes
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def run(ladder):
+    return lambda *options: main(["plot", *options, "--repository", str(ladder.path)])
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """The folder of a ladder with pictures, to be copied."""
+    ladder = ladder_builder.build(tmp_path_factory.mktemp("pictures"))
+    ladder.write_baseline()
+    path = ladder.path / PROFILE
+    path.parent.mkdir(parents=True)
+    path.write_bytes((REPOSITORY / PROFILE).read_bytes())
+    assert main(["plot", "--repository", str(ladder.path)]) == 0
+    return ladder.path
+
+
+@pytest.fixture
+def drawn(pictures, ladder):
+    shutil.copytree(pictures, ladder.path, dirs_exist_ok=True)
+    return ladder
+
+
+PICTURES = ("ladder.svg", "share.svg", "roofline.svg")
+
+
+def texts(path):
+    return [element.text for element in ElementTree.parse(path).iter(f"{SVG}text")]
+
+
+def test_without_a_baseline_nothing_is_drawn(ladder, run, capsys):
+    assert run() == 0
+    assert run("--check") == 0
+    assert "no baseline committed yet" in capsys.readouterr().out
+    assert not ladder.picture("ladder.svg").exists()
+
+
+def test_without_a_profile_there_is_no_roofline(drawn, run):
+    (drawn.path / PROFILE).unlink()
+    assert run() == 0
+    assert not drawn.picture("roofline.svg").exists()
+
+
+def test_every_line_is_labelled_with_its_rung(drawn):
+    shown = texts(drawn.picture("ladder.svg"))
+    assert {"Naive", "Swizzle", "Warptile", "cuBLAS"} < set(shown)
+    assert {"512", "1024", "2048", "4096"} < set(shown)
+
+
+def test_every_bar_is_labelled_with_its_share(drawn):
+    shown = texts(drawn.picture("share.svg"))
+    assert {"Naive", "1.8%", "Swizzle", "88.0%", "Warptile", "95.0%"} < set(shown)
+    assert "Cublas" not in shown
+
+
+def test_a_share_says_what_it_is_the_median_of(drawn):
+    words = " ".join(ElementTree.parse(drawn.picture("share.svg")).getroot().itertext()).split()
+    assert "the median of these ratios, not the quotient of two medians" in " ".join(words)
+
+
+def test_the_data_are_told_in_words_too(drawn):
+    described = ElementTree.parse(drawn.picture("ladder.svg")).find(f"{SVG}desc").text
+    assert "Warptile at 4096: 49.26" in described
+
+
+def test_drawing_twice_gives_the_same_bytes(drawn, run):
+    before = [drawn.picture(name).read_bytes() for name in PICTURES]
+    for name in PICTURES:
+        drawn.picture(name).unlink()
+    assert run() == 0
+    assert before == [drawn.picture(name).read_bytes() for name in PICTURES]
+
+
+def test_check_fails_until_drawn_and_writes_nothing(ladder, run):
+    ladder.write_baseline()
+    assert run("--check") == 1
+    assert not ladder.picture("ladder.svg").exists()
+    assert run() == 0
+    assert run("--check") == 0
+
+
+def test_check_sees_an_edited_picture(drawn, run):
+    path = drawn.picture("share.svg")
+    path.write_text(path.read_text("utf-8").replace("95.0%", "99.0%"), "utf-8")
+    assert run("--check") == 1
+
+
+def test_check_sees_other_numbers(drawn, run):
+    rows = json.loads(drawn.baseline.read_text())["benchmarks"]
+    row = rows["Warptile/4096x4096x4096"]
+    row["ratio_to_cublas"] = 0.5
+    row["per_process"]["ratio_to_cublas"] = [0.5, 0.5, 0.5]
+    drawn.write_baseline(benchmarks=rows)
+    assert run("--check") == 1
+
+
+def test_a_picture_of_no_baseline_is_removed(drawn, run):
+    drawn.baseline.unlink()
+    assert run("--check") == 1
+    assert run() == 0
+    assert not drawn.picture("ladder.svg").exists()
+
+
+@pytest.mark.parametrize("text", ["{", '{"rungs": [{}]}'])
+def test_a_profile_that_cannot_be_read_is_an_error(drawn, run, capsys, text):
+    (drawn.path / PROFILE).write_text(text)
+    assert run() == 2
+    assert f"{drawn.path / PROFILE}: " in capsys.readouterr().err
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance by WCAG 2."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted([luminance(one), luminance(other)], reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_itself():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+
+
+@pytest.mark.parametrize("colour", palette.DARK_OF.keys() - {palette.PAPER, palette.GRID})
+def test_text_and_lines_can_be_read_on_light_and_dark_paper(colour):
+    assert contrast(colour, palette.PAPER) >= 4.5
+    assert contrast(palette.DARK_OF[colour], palette.DARK_OF[palette.PAPER]) >= 4.5
+
+
+def test_no_two_rungs_look_alike():
+    """By colour, and for who does not tell colours apart by marker and dash."""
+    looks = list(palette.looks([f"Rung{number}" for number in range(14)]).values())
+    assert len({look[0] for look in looks}) == len(looks) == 15
+    assert len({look[1:] for look in looks}) == len(looks)
+    more = list(palette.looks([f"Rung{number}" for number in range(40)]).values())
+    assert len(set(more)) == len(more)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_colour_in_the_file_has_a_dark_counterpart(drawn, name):
+    text = drawn.picture(name).read_text("utf-8")
+    used = set(re.findall(r'(?:fill|stroke)="([^"]*)"', text.split("</style>", 1)[1]))
+    assert used - {"none", "transparent"} <= palette.DARK_OF.keys()
+    assert all(f'[fill="{colour}"]' in text for colour in used & palette.DARK_OF.keys())
+
+
+def test_labels_at_the_ends_of_lines_do_not_overlap(drawn):
+    places = [
+        float(re.search(r",([\d.]+)\)", element.get("transform"))[1])
+        for element in ElementTree.parse(drawn.picture("ladder.svg")).iter(f"{SVG}text")
+        if element.text in {"Naive", "Swizzle", "Warptile", "cuBLAS"}
+    ]
+    assert len(places) == 4
+    assert all(low - high >= 12 for high, low in itertools.pairwise(sorted(places)))
+
+
+def measured(name, sizes, gflops=50000.0):
+    row = Benchmark(gflops=gflops, pct_peak=gflops / 640, bytes=1, verified=True)
+    return Measured(name, {(size, size, size): row for size in sizes})
+
+
+def test_rungs_are_drawn_at_the_sizes_that_half_of_them_have():
+    found = at_common_sizes(
+        [measured("A", (64, 128)), measured("B", (128,)), measured("C", (512,))]
+    )
+    assert [list(rung.squares()) for rung in found] == [[128], [128], []]
+    found = at_common_sizes([measured(name, (size,)) for name, size in zip("ABC", (1, 2, 3))])
+    assert [list(rung.squares()) for rung in found] == [[1], [2], [3]]  # else nothing would be left
+
+
+def test_the_dots_of_the_roofline_are_inside_of_it_and_below_the_roof_of_memory():
+    found = [measured("A", (64,)), measured("B", (64,), 170000.0), measured("C", (64,), 240000.0)]
+    profile = Profile("profile.json", 64, {"A": 100.0, "B": 300.0, "C": 0.3}, 4800.0)
+    spec = roofline.roofline(found, profile, "", 800).to_dict()
+    low, high = spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    shown = [row for data in spec["datasets"].values() for row in data if "rung" in row]
+    assert {row["rung"] for row in shown} == {"A", "B"}
+    assert all(low < row["y"] < high for row in shown)
+
+
+def test_labels_are_pushed_apart_and_stay_below_the_top():
+    assert labels.apart([5, 1, 5.2], 1, 9) == [5, 1, 6]
+    assert labels.apart([8.9, 9, 9], 1, 9) == [7, 8, 9]
+
+
+# As in a roofline: two dots on each other, a column at the right edge, a crowd, a loner.
+DOTS = [
+    (330, 60, "Vectorized"), (330, 75, "Blocktile2D"), (332, 48, "cuBLAS"), (300, 50, "Warptile"),
+    (260, 52, "Swizzle"), (262, 53, "Prefetch"), (200, 62, "Rectangular"), (20, 300, "Naive"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [430, 800])
+def test_each_label_of_the_roofline_is_beside_its_own_dot(width):
+    found = labels.beside(DOTS, [], width)
+    boxes = [box for box, _ in found]
+    for one, other in itertools.combinations(boxes, 2):
+        assert not labels.hit([one], [other])
+    for (x, y, _), (box, end) in zip(DOTS, found):
+        assert box[0] >= 0
+        assert box[2] <= width
+        assert not any(box[0] < u < box[2] and box[1] < v < box[3] for u, v, _ in DOTS)
+        # A line leads from the dot to the nearest point of its label, and is short.
+        assert box[0] <= end[0] <= box[2]
+        assert box[1] <= end[1] <= box[3]
+        assert math.hypot(end[0] - x, end[1] - y) < 70
+
+
+def test_the_committed_pictures_are_up_to_date():
+    assert main(["plot", "--check"]) == 0

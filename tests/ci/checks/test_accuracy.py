@@ -1,0 +1,106 @@
+"""ci/gate accuracy: what bench/accuracy prints becomes a file, and a table on the rung's page."""
+
+import sys
+
+import pytest
+
+from tilegate_ci.checks.accuracy import accuracy_block
+from tilegate_ci.cli import main
+from tilegate_ci.commands import accuracy
+from tilegate_ci.core.documents import load
+from tilegate_ci.core.files import GateError
+from tilegate_ci.formats.accuracy import AccuracyFile, parse_rows
+
+COMMIT = "0123456789" * 4
+DEVICE = (
+    "device_kind\tcuda\ndevice_name\tNVIDIA H200\ndriver\t580.1\ncuda\t13.0\n"
+    "cublas\t13.1.0\ncompute_capability\t90\nmultiprocessors\t132\n"
+)
+HEADS = (
+    "case\tinput\tdecision\tseconds\tratio_to_cublas\tfrobenius\tfrobenius_cublas\tweighted\t"
+    "weighted_cublas\tmedian\tmedian_cublas\tlargest\tlargest_cublas\n"
+)
+
+
+def line(shape, name, decision, error, largest="2", speed=3.5):
+    errors = f"{error}\t2e-7\t1\t2\t3\t3\t{largest}\t4"
+    return f"Int8x3/{shape}\t{name}\t{decision}\t1e-3\t{speed}\t{errors}\n"
+
+
+GOOD = line("100x200x300", "normal", 6, "1e-7") + line("16x16x16", "a|b", 32, "2e-7", "inf")
+WORSE = (
+    GOOD
+    + line("9x9x9", "normal", 6, "1e-7", speed=2.5)
+    + line("8x8x8", "normal", 8, "3e-7", speed=1.5)
+)
+
+
+def written(tmp_path, rows):
+    code = accuracy.write(f"{DEVICE}\n{HEADS}{rows}", COMMIT, tmp_path)
+    return code, load(AccuracyFile, tmp_path / "nvidia-h200-accuracy.json")
+
+
+def test_no_less_accurate_than_cublas(tmp_path, capsys):
+    code, found = written(tmp_path, GOOD)
+    assert code == 0
+    assert "2 rows, 0 of them above cuBLAS's error" in capsys.readouterr().out
+    assert (found.commit, found.device.name, found.inputs) == (COMMIT, "NVIDIA H200", 2)
+    first, second = found.rows
+    assert (first.stage, first.decision, first.gflops, first.ratio_to_cublas) == (
+        "Int8x3",
+        6,
+        12.0,
+        3.5,
+    )
+    assert first.frobenius.ratio == 0.5
+    assert second.largest.ratio > 1e300  # JSON has no infinity
+
+
+def test_what_is_above_cublas_is_named(tmp_path, capsys):
+    code, found = written(tmp_path, WORSE)
+    assert code == 1
+    assert "Int8x3/8x8x8 normal: 1.500 times cuBLAS's error" in capsys.readouterr().out
+    block = accuracy_block(found, "Int8x3")
+    assert (
+        "| normal | 3 | six 2 at 3.00, eight 1 at 1.50 | 1.50 at `8x8x8` | 1 | 0.50 | 1.00 | 0.50 "
+        "| 2.50 |" in block
+    )
+    assert "| a\\|b | 1 | FP32 1 at 3.50 | 1.00 at `16x16x16` | 0 |" in block
+    assert "| `8x8x8` | normal | eight | 3e-07 | 2e-07 | 1.50 |" in block
+    assert "commit 012345678901." in block
+
+
+def test_other_stages_keep_their_rows_and_commit(tmp_path):
+    written(tmp_path, WORSE)
+    accuracy.write(f"{DEVICE}\n{HEADS}{GOOD.replace('Int8x3', 'Fp16x3')}", "f" * 40, tmp_path)
+    accuracy.write(f"{DEVICE}\n{HEADS}{GOOD.replace('Int8x3', 'Fp16x3')}", "e" * 40, tmp_path)
+    found = load(AccuracyFile, tmp_path / "nvidia-h200-accuracy.json")
+    assert [row.stage for row in found.rows] == ["Int8x3"] * 4 + ["Fp16x3"] * 2
+    assert f"commit {COMMIT[:12]}." in accuracy_block(found, "Int8x3")
+    assert "commit eeeeeeeeeeee." in accuracy_block(found, "Fp16x3")
+    other = DEVICE.replace("580.1", "590.2")
+    accuracy.write(f"{other}\n{HEADS}{GOOD}", COMMIT, tmp_path)
+    assert len(load(AccuracyFile, tmp_path / "nvidia-h200-accuracy.json").rows) == 2
+
+
+def test_a_page_without_exceptions(tmp_path):
+    block = accuracy_block(written(tmp_path, GOOD)[1], "Int8x3")
+    assert block.endswith("On no problem is the relative Frobenius error above cuBLAS's.")
+
+
+@pytest.mark.parametrize("row", ["Int8x3/8x8\tnormal\n", line("8x8x8", "normal", "six", "1")])
+def test_a_line_that_makes_no_sense(row):
+    with pytest.raises(GateError, match="printed a line that is none of its own"):
+        parse_rows(HEADS + row)
+
+
+def test_a_program_that_fails():
+    fails = [sys.executable, "-c", "import sys; sys.exit('accuracy: no stage X')"]
+    with pytest.raises(GateError, match=r"^bench/accuracy: no stage X$"):
+        accuracy._output(fails)
+
+
+def test_without_a_gpu_nothing_is_built(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["accuracy", "Int8x3", "--commit", COMMIT]) == 2
+    assert capsys.readouterr().err.startswith("gate: error: no GPU answers")

@@ -1,0 +1,253 @@
+"""ci/gate run, collect and report of projects whose build and run are a copy of a JSON file."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from project_builder import google, nvbench, text
+
+from gate_builders import COMMIT, NAIVE, make_row, make_run, write
+from tilegate_ci.cli import main
+from tilegate_ci.measure.project import sides
+
+TIMES = {"Kernel/64": 2.0, "Kernel/128": 8.0, "Reference/64": 1.0, "Reference/128": 6.0}
+COPY = ("--build", "cp times.json {build}/", "--run", "cp {build}/times.json {out}")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch, capsys):
+    """Two folders without git; runs the gate on them."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(base, head, *options, command=COPY):
+        for side, document in (("base", base), ("head", head)):
+            Path(side).mkdir(exist_ok=True)
+            Path(side, "times.json").write_text(text(document))
+        folders = ("--base", "base", "--head", "head", "--pairs", "4")
+        code = main(["run", *folders, *command, *options, "--json", "verdict.json"])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def verdicts():
+    rows = json.loads(Path("verdict.json").read_text())["rows"]
+    return {row["name"]: row["verdict"] for row in rows}
+
+
+def slower(percent, **more):
+    return {**TIMES, "Kernel/64": 2.0 * (1 + percent / 100), **more}
+
+
+def test_a_slow_down_beyond_the_margin_is_blocked(project):
+    assert project(google(TIMES), google(TIMES))[0] == 0
+    code, out, _ = project(google(TIMES), google(slower(5)))
+    assert (code, verdicts()["Kernel/64"]) == (1, "regressed")
+    assert "2.000 µs   2.100 µs  time" in out
+    assert "gate run --base base --head head --build 'cp times.json {build}/'" in out
+    assert out.splitlines()[4].endswith("--filter '^Kernel/64$'")
+    _, out, _ = project(google(TIMES), google(slower(5)), "--margin", "2.5")
+    assert out.splitlines()[4].endswith("--filter '^Kernel/64$' --margin 2.5")
+    assert project(google(TIMES), google(slower(5)), "--margin", "6")[0] == 0
+    assert project(google(TIMES), google(slower(-5)))[0] == 0
+    assert verdicts()["Kernel/64"] == "improved"
+
+
+def test_nvbench_too(project):
+    code, *_ = project(nvbench({"1": 1.0, "2": 1.0}), nvbench({"1": 1.0, "2": 1.02}))
+    assert (code, verdicts()["copy/Elements=2"]) == (1, "regressed")
+
+
+def test_a_yardstick_takes_the_machine_out(project):
+    twice = {name: 2 * time for name, time in slower(2).items()}
+    both = {**google(TIMES)}, {**google(twice)}
+    assert project(*both)[0] == 1
+    assert set(verdicts().values()) == {"regressed"}
+    # A yardstick that is slower by itself is no measure of anything.
+    code, out, _ = project(*both, "--yardstick", "Reference/*")
+    assert (code, "Reference/64 changed in time by +100.00 %" in out) == (4, True)
+    assert set(verdicts().values()) == {"incomparable", "identical"}
+    code, out, _ = project(google(TIMES), google(slower(2)), "--yardstick", "Reference/*")
+    assert (code, "50.00 %" in out, "of the yardstick" in out) == (1, True, True)
+    assert verdicts() == {
+        "Kernel/64": "regressed", "Kernel/128": "pass",
+        "Reference/64": "identical", "Reference/128": "identical",
+    }  # fmt: skip
+
+
+def test_a_name_like_our_yardsticks_is_judged_like_any_other(project):
+    assert project(google({"Cublas/64": 1.0}), google({"Cublas/64": 1.1}))[0] == 1
+
+
+def test_what_the_head_lost_is_an_error_and_what_it_adds_is_new(project):
+    assert project(google(TIMES), google({**TIMES, "More": 1.0}))[0] == 0
+    assert verdicts()["More"] == "new"
+    assert project(google({**TIMES, "More": 1.0}), google(TIMES))[0] == 2
+    assert verdicts()["More"] == "error"
+
+
+def test_a_wrong_result_is_an_error_where_a_check_was_declared(project):
+    code, out, _ = project(google(TIMES, ok=1), google(TIMES, ok=0), "--verified", "ok")
+    assert (code, "not verified in the candidate" in out) == (2, True)
+    assert project(google(TIMES, ok=1), google(TIMES, ok=1), "--verified", "ok")[0] == 0
+
+
+def test_what_was_skipped_is_told(project):
+    head = google(TIMES)
+    head["benchmarks"][0] |= {"skipped": True, "skip_message": "no tensor cores"}
+    code, _, err = project(google(TIMES), head)
+    assert (code, "Kernel/64 was skipped: no tensor cores" in err) == (2, True)
+    assert project(head, head)[0] == 0
+
+
+def test_the_same_sources_are_built_once_and_other_ones_again(project):
+    _, _, err = project(google(TIMES), google(TIMES))
+    assert err.count("building") == 1
+    _, _, err = project(google(TIMES), google(slower(5)))
+    assert err.count("building") == 1  # the base is there already
+    _, _, err = project(google(TIMES), google(slower(5)))
+    assert ("building" in err, "8 processes are there already" in err) == (False, True)
+
+
+@pytest.fixture
+def commits(tmp_path, monkeypatch):
+    """Makes a repository here, with a commit for each slow-down in per cent."""
+    monkeypatch.chdir(tmp_path)
+    for who in ("AUTHOR", "COMMITTER"):
+        for what in ("NAME", "EMAIL"):
+            monkeypatch.setenv(f"GIT_{who}_{what}", "a@b")
+
+    def make(*slower_by):
+        subprocess.run(["git", "init", "-q"], check=True)
+        for number, percent in enumerate(slower_by):
+            Path("times.json").write_text(text(google(slower(percent))))
+            Path("number").write_text(f"{number}\n")
+            subprocess.run(["git", "add", "."], check=True)
+            subprocess.run(["git", "commit", "-qm", f"change {number}"], check=True)
+
+    return make
+
+
+def test_the_commit_that_made_it_slower_is_found(commits, capsys):
+    commits(0, 0.5, 3, 3)
+    assert main(["bisect", "HEAD~3", "HEAD", "--filter", "^Kernel/64$", *COPY]) == 0
+    found = capsys.readouterr()
+    assert "first bad commit" in found.out
+    assert "change 2" in found.out
+    assert "change 1: not slower" in found.err
+    asked = ["bisect", "HEAD~3", "HEAD", "--filter", "Kernel", *COPY, "--margin", "4"]
+    assert main([*asked, "--dry-run"]) == 0
+    assert "'--build=cp times.json {build}/'" in (out := capsys.readouterr().out)
+    assert "--margin=4 --head COMMIT" in out
+    assert main(["bisect", "HEAD~3", "HEAD", "--filter", "x", "--build", "b"]) == 2
+    assert "--build is for another project's benchmarks" in capsys.readouterr().err
+
+
+def test_commits_are_taken_from_git(commits, capsys):
+    commits(0, 5)
+    run = ["run", *COPY, "--pairs", "4", "--json", ".gate/verdict.json", "--base"]
+    assert main([*run, "HEAD~1", "--head", "HEAD"]) == 1
+    assert main([*run, "HEAD~1"]) == 1  # the working tree
+    assert main([*run, "HEAD"]) == 0
+    Path("times.json").write_text(text(google(slower(10))))
+    assert main([*run, "HEAD"]) == 1
+    assert capsys.readouterr().err.count("building") == 3  # the sources that there were
+    assert main([*run, "none"]) == 2
+    verdict = json.loads(Path(".gate/verdict.json").read_text())
+    assert verdict["error"].startswith("no merge base of none and HEAD: ")
+    state = subprocess.run(["git", "status", "--porcelain"], capture_output=True, text=True)
+    assert state.stdout == " M times.json\n"
+
+
+def test_a_dry_run_measures_nothing(project):
+    code, out, _ = project(google(TIMES), google(TIMES), "--dry-run")
+    assert (code, "4 pairs of processes" in out, Path("verdict.json").exists()) == (0, True, False)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (("--run", "true"), "--run: the command must name the file that it writes its JSON to"),
+        (("--build", "true"), "--build is for another project's benchmarks: give --run CMD too"),
+        (("--yardstick", "A"), "--yardstick is for another project's benchmarks"),
+        (("--margin", "3"), "--margin is for another project's benchmarks"),
+        (("--cmake=-DA=1", "--run", "{out}"), "--cmake, --min-time and --no-identity are for this"),
+        (("--no-identity", "--run", "{out}"), "with --run, say it in --build and --run"),
+        (("--margin", "x", "--run", "{out}"), "argument --margin: "),
+        (("--margin", "-1", "--run", "{out}"), "argument --margin: between 0 and 100"),
+        (("--run", "true {out}"), "base: `true {out}` did not write {out}"),
+        (("--run", "echo no; exit 3 {out}"), "failed with exit code 3 in "),
+        (("--build", "echo why; false", "--run", "{out}"), "base: `echo why; false` failed with"),
+        (("--run", "echo x > {out}"), "base: {out}: line 1 column 1: malformed JSON"),
+        (("--run", "sleep 9; echo {out}"), "not finished after 0.2 s"),
+    ],
+)
+def test_what_makes_no_sense_is_exit_2(project, monkeypatch, command, message):
+    monkeypatch.setattr(sides, "TIMEOUT_S", 0.2)
+    code, _, err = project(google(TIMES), google(slower(1)), command=command)
+    assert code == 2
+    assert message in err.replace("head: ", "base: ")
+
+
+def test_submodules_are_for_whoever_checks_them_out(tmp_path):
+    commands = sides.Commands("", "")
+    (tmp_path / "source-0").mkdir()
+    (tmp_path / "source-0" / ".gitmodules").write_text("")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sides, "revision_of", lambda *_: "0")
+        with pytest.raises(sides.GateError, match="it has submodules, which git does not copy"):
+            sides.resolve("base", "main", tmp_path, tmp_path, commands)
+
+
+def test_recorded_runs_are_collected_compared_accepted_and_shown(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    declared = ("--yardstick", "Reference/*", "--verified", "ok")
+    for run, percent in (("old", 0), ("new", 5)):
+        files = []
+        for number in range(3):
+            factor = 1 + number / 1000
+            document = google({n: t * factor for n, t in slower(percent).items()}, ok=1)
+            files.append(f"{run}{number}.json")
+            Path(files[-1]).write_text(text(document))
+        assert main(["collect", "--out", f"{run}.json", "--commit", COMMIT, *declared, *files]) == 0
+    assert main(["accept", "old.json", "--baseline", "baseline.json"]) == 0
+    assert main(["compare", "baseline.json", "new.json", "--json", "v.json"]) == 1
+    out = capsys.readouterr().out
+    assert "4 judged: 1 regressed, 3 pass." in out
+    assert main(["report", "v.json", "new.json", "--junit", "r.xml", "--markdown", "r.md"]) == 0
+    assert 'name="64" time="0.000002102"' in Path("r.xml").read_text()
+    assert "| `Kernel/64` | 2.102 µs | 47.6 % |" in Path("r.md").read_text()
+    capsys.readouterr()
+    assert main(["report", "new.json"]) == 0
+    assert "Kernel/64: 2.102 µs, 47.6 % of the yardstick\n" in capsys.readouterr().out
+
+
+def test_what_our_own_bench_wrote_needs_no_declaration(tmp_path, capsys):
+    document = google({"Naive/8x8x8": 1.0}, GFLOPS=1.0)
+    document["context"] |= {"device_kind": "simt", "device_name": "SIMT executor"}
+    path = tmp_path / "process.json"
+    path.write_text(text(document))
+    words = ["collect", "--out", str(tmp_path / "run.json"), "--commit", COMMIT, str(path)]
+    assert main(words) == 0
+    assert main([*words, "--verified", "ok"]) == 2
+    assert "--verified are for another project's benchmarks" in capsys.readouterr().err
+
+
+def test_our_own_benchmarks_cannot_pass_for_anothers(tmp_path, capsys):
+    """Which would take the checks off them: of names, and that results were verified."""
+    run = make_run()
+    base = write(tmp_path / "base.json", run)
+    run["benchmarks"][NAIVE] |= {"verified": False, "unchecked": True}
+    candidate = write(tmp_path / "run.json", run)
+    assert main(["compare", str(base), str(candidate)]) == 2
+    assert "unchecked and per_second are of other projects' benchmarks" in capsys.readouterr().err
+    run["device"] = {"kind": "other", "name": run["device"]["name"]}
+    del run["benchmarks"][NAIVE]["unchecked"]
+    assert main(["compare", str(base), str(write(candidate, run))]) == 2  # not verified
+    run["benchmarks"][NAIVE]["verified"] = True
+    assert main(["compare", str(base), str(write(candidate, run))]) == 4
+    run = make_run({"a b": make_row(0.5, 1.0)})
+    assert main(["compare", str(base), str(write(candidate, run))]) == 2
+    assert "malformed benchmark name 'a b'" in capsys.readouterr().err

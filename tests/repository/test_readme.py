@@ -1,0 +1,216 @@
+"""Every command of the README runs, and every line of code in it is one that is built.
+
+Code blocks of `sh` hold commands that run here. Those of `sh gpu` need a GPU: their presets,
+options and arguments are tried without one. Those of `sh scratch` run in a copy of the repository.
+`cmake` and `cpp` are parts of tests/consumer, which is built and run by itself. A `|`, `&&` and
+comments mean what they mean to a shell."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from ladder_builder import REPOSITORY
+from stage_builder import stage, write_stages
+
+from tilegate_ci.formats.stages import find_ladder
+
+README = (REPOSITORY / "README.md").read_text("utf-8")
+
+# Commands that cannot run as they stand inside a test, and what runs for them.
+INSTEAD = {
+    # Our caller, or a whole second run of the suite that we are part of.
+    "ci/test": "ci/test --help",
+    "ctest --preset cpu": "ctest --preset cpu --show-only",
+    # Quick, and without a verdict on the machine's speed.
+    "ci/bench": "ci/bench --preset cpu --filter '^Naive/64x64x64'",
+}
+CONSUMER = REPOSITORY / "tests" / "consumer"
+NEW_RUNG = "99_mine"
+
+
+def blocks(kind, text=README):
+    """The text of the code blocks whose info string is `kind`."""
+    return re.findall(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def commands(kind, text=README):
+    """Those of the code blocks whose info string is `kind`, one per line or `&&` part."""
+    found = []
+    for block in blocks(kind, text):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True, posix=False)
+            found += [part.strip() for part in " ".join(words).split("&&") if part.strip()]
+    return found
+
+
+def run(command, folder=REPOSITORY):
+    # No repository history is needed to record, and no baseline to report.
+    environment = {**os.environ, "TILEGATE_COMMIT": "0" * 40, "TILEGATE_NO_INSTALL": "1"}
+    environment.pop("GITHUB_STEP_SUMMARY", None)
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}"
+    return done.stdout
+
+
+def lines_of(code):
+    """Without comments at their ends, indentation and empty lines."""
+    without = (re.sub(r"\s*(//|#(?!include)).*", "", line).strip() for line in code.splitlines())
+    return [line for line in without if line]
+
+
+def is_part(excerpt, program):
+    """Whether the lines follow each other in the program, but for a gap after #include."""
+    head = [line for line in excerpt if line.startswith(("#", "using"))]
+    rest = excerpt[len(head) :]
+    places = range(len(program) - len(rest) + 1)
+    return (
+        bool(rest)
+        and all(line in program for line in head)
+        and any(program[at : at + len(rest)] == rest for at in places)
+    )
+
+
+def test_commands_are_found():
+    text = "```sh\na --b='c d' # e\nf && g\n```\n```sh gpu\nh\n```\n```\ni\n```\n"
+    assert commands("sh", text) == ["a --b='c d'", "f", "g"]
+    assert commands("sh gpu", text) == ["h"]
+
+
+def test_an_excerpt_that_is_no_part_is_seen():
+    program = ["#include <a>", "int main() {", "one();", "two();", "}"]
+    assert is_part(["#include <a>", "one();", "two();"], program)
+    assert not is_part(["#include <a>"], program)
+    assert not is_part(["#include <b>", "one();"], program)
+    assert not is_part(["two();", "one();"], program)
+    assert not is_part(["int main() {", "two();"], program)
+
+
+def test_every_block_is_of_a_kind_that_is_tested():
+    assert {"ci/test", "ci/bench", "cmake --preset cpu"} <= set(commands("sh"))
+    kinds = re.findall(r"^```(.*)$", README, re.MULTILINE)
+    assert set(kinds[::2]) == {"sh", "sh gpu", "sh scratch", "cmake", "cpp"}
+    assert set(kinds[1::2]) == {""}
+
+
+def test_a_failing_command_is_seen():
+    with pytest.raises(AssertionError, match="no such preset"):
+        run("echo no such preset; false")
+
+
+@pytest.mark.parametrize("command", dict.fromkeys(commands("sh")))
+def test_command(command):
+    out = run(INSTEAD.get(command, command))
+    if command == "ctest --preset cpu":
+        assert int(re.search(r"Total Tests: (\d+)", out).group(1)) > 0
+
+
+def test_every_replaced_command_is_there():
+    assert INSTEAD.keys() <= set(commands("sh"))
+
+
+@pytest.mark.parametrize("name", ["cpu", "gpu", "asan"])
+def test_a_workflow_preset_configures_builds_and_tests(name):
+    presets = json.loads((REPOSITORY / "CMakePresets.json").read_text())["workflowPresets"]
+    (steps,) = [preset["steps"] for preset in presets if preset["name"] == name]
+    assert [(s["type"], s["name"]) for s in steps] == [
+        *(("configure", name), ("build", name), ("test", name))
+    ]
+
+
+@pytest.mark.parametrize("command", dict.fromkeys(commands("sh gpu")))
+def test_gpu_command(command):
+    words = shlex.split(command)
+    if words[0].startswith("ci/"):
+        out = run(f"{words[0]} --help")
+        assert all(word in out for word in words[1:] if word.startswith("--"))
+    elif words[0] in ("cmake", "ctest"):
+        kind = "build" if words[1] == "--build" else ""
+        kind = kind or {"cmake": "configure", "ctest": "test"}[words[0]]
+        presets = json.loads((REPOSITORY / "CMakePresets.json").read_text())[f"{kind}Presets"]
+        assert words[words.index("--preset") + 1] in {preset["name"] for preset in presets}
+    else:
+        # The same program as on a GPU lists what it would run.
+        listed = run(f"{command.replace('build/gpu/', 'build/cpu/')} --benchmark_list_tests")
+        assert len(listed.splitlines()) == len(words[-1].split(","))
+
+
+def test_the_cmake_block_is_that_of_an_installed_consumer():
+    (block,) = blocks("cmake")
+    program = lines_of((CONSUMER / "installed" / "CMakeLists.txt").read_text("utf-8"))
+    assert set(lines_of(block)) <= set(program)
+    libraries = {stage.library for stage in find_ladder(REPOSITORY)} | {"tilegate_ladder"}
+    named = re.findall(r"tilegate::(\w+)", block)
+    assert {f"tilegate_{word}" for word in named} <= libraries
+
+
+def test_the_program_is_a_part_of_the_consumer():
+    (block,) = blocks("cpp")
+    program = lines_of((CONSUMER / "consumer.cpp").read_text("utf-8"))
+    assert is_part(lines_of(block), program)
+
+
+@pytest.fixture
+def copy(tmp_path) -> Path:
+    """What configures of the repository, with the list of rungs that its build would write."""
+    for name in ("CMakeLists.txt", "CMakePresets.json", "README.md"):
+        shutil.copy(REPOSITORY / name, tmp_path)
+    for name in ("kernels", "bench", "ci", "tests/verifier"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name)
+    rungs = [json.loads(rung.model_dump_json()) for rung in find_ladder(REPOSITORY)]
+    place = [rung["name"] for rung in rungs].index("Sgemm")
+    rungs.insert(place, stage(NEW_RUNG, "Mine"))
+    write_stages(tmp_path / "build" / "cpu", *rungs)
+    return tmp_path
+
+
+def test_a_rung_is_added_by_the_steps_of_the_readme(copy):
+    for command in commands("sh scratch"):
+        run(command, copy)
+    # The library of the rung and nothing that it would be linked with, as fast as it compiles.
+    quick = "-DCMAKE_OPTIMIZE_DEPENDENCIES=ON -DCMAKE_BUILD_TYPE=None"
+    run(
+        f"cmake --preset cpu -DTILEGATE_BUILD_TESTS=OFF -DTILEGATE_BUILD_BENCH=OFF {quick}"
+        " && cmake --build --preset cpu --target tilegate_mine",
+        copy,
+    )
+    ladder = (copy / "build" / "cpu" / "kernels" / "ladder.cpp").read_text("utf-8")
+    rungs = re.findall(r"&(\w+)::stage", ladder)
+    assert rungs[-2:] == ["mine", "sgemm"]
+    # Its page still has the numbers of the rung that it was copied from, and says whose it is now.
+    assert f"{NEW_RUNG}/README.md: the rung is not in the" in run("ci/gate tables --check", copy)
+    run("ci/gate tables", copy)
+    assert "Mine is not in the baseline" in (copy / "kernels" / NEW_RUNG / "README.md").read_text()
+
+
+def test_a_rung_outside_of_the_repository_joins(copy, tmp_path_factory):
+    for command in commands("sh scratch")[:-1]:  # all but its line in kernels/CMakeLists.txt
+        run(command, copy)
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / NEW_RUNG
+    shutil.move(copy / "kernels" / NEW_RUNG, elsewhere)
+    (option,) = re.findall(rf"`(-DTILEGATE_EXTRA_STAGES)=/path/to/{NEW_RUNG}`", README)
+    run(f"cmake --preset cpu -DTILEGATE_BUILD_TESTS=OFF {option}={elsewhere}", copy)
+    ladder = (copy / "build" / "cpu" / "kernels" / "ladder.cpp").read_text("utf-8")
+    assert re.findall(r"&(\w+)::stage", ladder)[-2:] == ["sgemm", "mine"]
+
+
+@pytest.mark.parametrize("option", sorted(set(re.findall(r"\bTILEGATE_[A-Z_]+\b", README))))
+def test_option_exists(option):
+    assert option in (REPOSITORY / "CMakeLists.txt").read_text("utf-8")
+
+
+def test_the_readme_is_two_screens():
+    assert len(README.splitlines()) <= 130
+    assert len(README.split()) <= 1300
