@@ -195,7 +195,7 @@ class Judged:
 
 
 def _margins(stored: Array) -> tuple[Array, Any]:
-    """As core/margin.py has them, for many baselines at once: runs x processes x benchmarks."""
+    """As model.py has them, for many baselines at once: runs x processes x benchmarks."""
     count = stored.shape[1]
     times = np.arange(count) - (count - 1) / 2
     off = stored - stored.mean(axis=1, keepdims=True)
