@@ -44,3 +44,22 @@ endif()
 if(RUN)
   execute_process(COMMAND ${FOLDER}/build/consumer COMMAND_ERROR_IS_FATAL ANY)
 endif()
+
+if(CONSUMER STREQUAL "installed")
+  # A project in C alone is told in one sentence.
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/only_c -B ${FOLDER}/only_c
+    -G Ninja ${options} OUTPUT_QUIET ERROR_VARIABLE said RESULT_VARIABLE failed)
+  if(NOT failed OR NOT said MATCHES "LANGUAGES C CXX" OR said MATCHES "Boost")
+    message(FATAL_ERROR "a project in C is not told what to do:\n${said}")
+  endif()
+  # And needs no CMake.
+  file(GLOB library ${FOLDER}/prefix/lib*/libtilegate.so ${FOLDER}/prefix/lib/*/libtilegate.so)
+  cmake_path(GET library PARENT_PATH folder)
+  set(call cc ${SOURCE}/tests/blas/program.c -I${FOLDER}/prefix/include -L${folder} -ltilegate
+    -Wl,-rpath,${folder} -o ${FOLDER}/program)
+  if(DEVICE STREQUAL "simt")
+    list(APPEND call -I${SOURCE}/tests/blas/on_cpu)
+    execute_process(COMMAND ${call} COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${FOLDER}/program COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+endif()

@@ -1,0 +1,379 @@
+// The C API over the stage Sgemm. Nothing that C++ throws leaves it.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <new>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include <tilegate.h>
+
+#include <tilegate/sgemm.hpp>
+
+using tilegate::Device;
+using tilegate::Math;
+using tilegate::Op;
+using tilegate::Operands;
+using tilegate::Plan;
+using tilegate::Problem;
+using tilegate::Status;
+
+namespace {
+
+constexpr std::size_t kMostPlans = 4096;      // kept by a handle
+constexpr std::uintptr_t kWidestAccess = 16;  // bytes: what a plan's choice depends on
+
+// A plan is for one problem, its scalars and the alignment of its operands included, on one device.
+struct Key {
+  Problem problem;
+  int device;
+
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+struct KeyHash {
+  std::size_t operator()(const Key& key) const {
+    const Problem& p = key.problem;
+    std::size_t hash = static_cast<std::size_t>(key.device);
+    const auto add = [&](auto value) {
+      hash = (hash ^ std::hash<decltype(value)>()(value)) * 0x9E3779B97F4A7C15U;
+      hash ^= hash >> 32;
+    };
+    for (const std::int64_t value :
+         {p.shape.m, p.shape.n, p.shape.k, p.lda, p.ldb, p.ldc, p.batch, p.stride_a, p.stride_b,
+          p.stride_c, p.offset_bytes[0], p.offset_bytes[1], p.offset_bytes[2]}) {
+      add(value);
+    }
+    add(p.alpha);
+    add(p.beta);
+    add((static_cast<int>(p.op_a) * 2 + static_cast<int>(p.op_b)) * 2 + static_cast<int>(p.math));
+    return hash;
+  }
+};
+
+}  // namespace
+
+struct tilegate_context {
+  tilegate::Stream stream = nullptr;
+  Math math = Math::fp32;
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+  std::set<int> prepared;  // devices
+  std::unordered_map<Key, Plan, KeyHash> plans;
+  std::string message;
+};
+
+namespace {
+
+tilegate_status code_of(const Status& status) {
+  switch (status.code()) {
+    case Status::Code::kOk:
+      return TILEGATE_SUCCESS;
+    case Status::Code::kInvalidArgument:
+      return TILEGATE_INVALID_ARGUMENT;
+    case Status::Code::kUnsupported:
+      return TILEGATE_UNSUPPORTED;
+    case Status::Code::kDeviceError:
+      return TILEGATE_DEVICE_ERROR;
+  }
+  return TILEGATE_INTERNAL_ERROR;
+}
+
+// Runs `body(context)`, keeps its message, and turns exceptions into codes.
+template <typename Body>
+tilegate_status guarded(tilegate_handle handle, Body body) noexcept {
+  if (handle == nullptr) return TILEGATE_INVALID_ARGUMENT;
+  try {
+    handle->message.clear();
+    const Status status = body(*handle);
+    if (!status.ok()) handle->message = status.message();
+    return code_of(status);
+  } catch (const std::bad_alloc&) {
+    return TILEGATE_OUT_OF_MEMORY;
+  } catch (...) {
+    return TILEGATE_INTERNAL_ERROR;
+  }
+}
+
+// A call as its caller has written it.
+struct Call {
+  tilegate_order order;
+  tilegate_op op_a, op_b;
+  std::int64_t m, n, k;
+  float alpha;
+  const float* a;
+  std::int64_t lda, stride_a;
+  const float* b;
+  std::int64_t ldb, stride_b;
+  float beta;
+  const float* c;
+  std::int64_t ldc, stride_c;
+  std::int64_t batch;
+};
+
+bool is_op(tilegate_op op) { return op == TILEGATE_NO_TRANS || op == TILEGATE_TRANS; }
+
+// `width`: elements of a row of the stored matrix, or of a column where the order is by columns.
+Status check_ld(const char* name, std::int64_t ld, tilegate_order order, std::int64_t width) {
+  if (ld >= width) return {};
+  return Status::invalid_argument(name, std::string(name) + " = " + std::to_string(ld) +
+                                            " is shorter than a " +
+                                            (order == TILEGATE_ROW_MAJOR ? "row" : "column") +
+                                            " of " + std::to_string(width) + " elements");
+}
+
+// What a problem's own check cannot say in the caller's words, as it sees operands swapped where
+// the order is by columns.
+Status check(const Call& call) {
+  if (call.order != TILEGATE_ROW_MAJOR && call.order != TILEGATE_COL_MAJOR) {
+    return Status::invalid_argument("order",
+                                    "order is neither TILEGATE_ROW_MAJOR nor "
+                                    "TILEGATE_COL_MAJOR");
+  }
+  for (const auto& [name, op] : {std::pair{"op_a", call.op_a}, std::pair{"op_b", call.op_b}}) {
+    if (is_op(op)) continue;
+    return Status::invalid_argument(
+        name, std::string(name) + " is neither TILEGATE_NO_TRANS nor TILEGATE_TRANS");
+  }
+  for (const auto& [name, extent] : {std::pair{"m", call.m}, std::pair{"n", call.n},
+                                     std::pair{"k", call.k}, std::pair{"batch", call.batch}}) {
+    if (extent >= 0) continue;
+    return Status::invalid_argument(
+        name, std::string(name) + " = " + std::to_string(extent) + " is negative");
+  }
+  const bool by_rows = call.order == TILEGATE_ROW_MAJOR;
+  const auto width_of = [&](tilegate_op op, std::int64_t rows, std::int64_t cols) {
+    return by_rows == (op == TILEGATE_NO_TRANS) ? cols : rows;
+  };
+  for (const auto& [name, ld, width] :
+       {std::tuple{"lda", call.lda, width_of(call.op_a, call.m, call.k)},
+        std::tuple{"ldb", call.ldb, width_of(call.op_b, call.k, call.n)},
+        std::tuple{"ldc", call.ldc, width_of(TILEGATE_NO_TRANS, call.m, call.n)}}) {
+    if (Status s = check_ld(name, ld, call.order, width); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status check_pointers(const Call& call) {
+  if (call.m == 0 || call.n == 0 || call.batch == 0) return {};
+  const bool reads_a_and_b = call.alpha != 0.0F && call.k != 0;
+  for (const auto& [name, pointer, is_used] :
+       {std::tuple{"a", call.a, reads_a_and_b}, std::tuple{"b", call.b, reads_a_and_b},
+        std::tuple{"c", call.c, true}}) {
+    if (!is_used || pointer != nullptr) continue;
+    return Status::invalid_argument(name, std::string(name) + " is a null pointer");
+  }
+  return {};
+}
+
+// By columns, C is the transpose of a matrix by rows: Cᵀ = op(B)ᵀ·op(A)ᵀ, so that the operands
+// change places and nothing moves.
+Call by_rows(const Call& call) {
+  if (call.order == TILEGATE_ROW_MAJOR) return call;
+  return {.order = TILEGATE_ROW_MAJOR,
+          .op_a = call.op_b,
+          .op_b = call.op_a,
+          .m = call.n,
+          .n = call.m,
+          .k = call.k,
+          .alpha = call.alpha,
+          .a = call.b,
+          .lda = call.ldb,
+          .stride_a = call.stride_b,
+          .b = call.a,
+          .ldb = call.lda,
+          .stride_b = call.stride_a,
+          .beta = call.beta,
+          .c = call.c,
+          .ldc = call.ldc,
+          .stride_c = call.stride_c,
+          .batch = call.batch};
+}
+
+std::int64_t offset_of(const float* pointer) {
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(pointer) % kWidestAccess);
+}
+
+Problem problem_of(const Call& call, Math math) {
+  return {.shape = {call.m, call.n, call.k},
+          .op_a = call.op_a == TILEGATE_TRANS ? Op::kT : Op::kN,
+          .op_b = call.op_b == TILEGATE_TRANS ? Op::kT : Op::kN,
+          .lda = call.lda,
+          .ldb = call.ldb,
+          .ldc = call.ldc,
+          .batch = call.batch,
+          .stride_a = call.stride_a,
+          .stride_b = call.stride_b,
+          .stride_c = call.stride_c,
+          .offset_bytes = {offset_of(call.a), offset_of(call.b), offset_of(call.c)},
+          .alpha = call.alpha,
+          .beta = call.beta,
+          .math = math};
+}
+
+// Where the order is by columns, a message of a plan speaks of the operands as they were swapped.
+Status in_words_of(const Call& call, Status status) {
+  if (status.ok() || call.order == TILEGATE_ROW_MAJOR) return status;
+  const std::string message = "with a and b swapped, as by rows: " + status.message();
+  switch (status.code()) {
+    case Status::Code::kInvalidArgument:
+      return Status::invalid_argument(status.argument(), message);
+    case Status::Code::kUnsupported:
+      return Status::unsupported(message);
+    default:
+      return Status::device_error(message);
+  }
+}
+
+// The handle's plan of the call, new or kept.
+const Plan& plan_of(tilegate_context& context, const Call& call) {
+  const Device& device = tilegate::device::current();
+  const Key key{problem_of(by_rows(call), context.math), device.ordinal};
+  if (const auto kept = context.plans.find(key); kept != context.plans.end()) return kept->second;
+  if (context.plans.size() >= kMostPlans) context.plans.clear();
+  return context.plans.emplace(key, tilegate::sgemm::stage.plan(key.problem, device)).first->second;
+}
+
+Status workspace_bytes(tilegate_context& context, const Call& call, std::size_t* bytes) {
+  if (bytes == nullptr) return Status::invalid_argument("bytes", "bytes is a null pointer");
+  if (Status s = check(call); !s.ok()) return s;
+  const Plan& plan = plan_of(context, call);
+  *bytes = plan.ok() ? plan.workspace_bytes() : 0;
+  return in_words_of(call, plan.status());
+}
+
+Status multiply(tilegate_context& context, const Call& call, float* c) {
+  if (Status s = check(call); !s.ok()) return s;
+  if (Status s = check_pointers(call); !s.ok()) return s;
+  const int ordinal = tilegate::device::current().ordinal;
+  if (!context.prepared.contains(ordinal)) {
+    if (Status s = tilegate::sgemm::stage.prepare(); !s.ok()) return s;
+    context.prepared.insert(ordinal);
+  }
+  const Plan& plan = plan_of(context, call);
+  const Call rows = by_rows(call);
+  const Operands operands{.a = rows.a,
+                          .b = rows.b,
+                          .c = c,
+                          .workspace = context.workspace,
+                          .workspace_bytes = context.workspace_bytes};
+  return in_words_of(call, plan.launch(operands, context.stream));
+}
+
+}  // namespace
+
+extern "C" {
+
+int tilegate_version(void) { return TILEGATE_VERSION; }
+
+const char* tilegate_status_string(tilegate_status status) {
+  switch (status) {
+    case TILEGATE_SUCCESS:
+      return "success";
+    case TILEGATE_INVALID_ARGUMENT:
+      return "invalid argument";
+    case TILEGATE_UNSUPPORTED:
+      return "not supported on this device";
+    case TILEGATE_DEVICE_ERROR:
+      return "the device reported an error";
+    case TILEGATE_OUT_OF_MEMORY:
+      return "out of host memory";
+    case TILEGATE_INTERNAL_ERROR:
+      return "internal error";
+  }
+  return "unknown status";
+}
+
+tilegate_status tilegate_create(tilegate_handle* handle) {
+  if (handle == nullptr) return TILEGATE_INVALID_ARGUMENT;
+  *handle = new (std::nothrow) tilegate_context;
+  return *handle == nullptr ? TILEGATE_OUT_OF_MEMORY : TILEGATE_SUCCESS;
+}
+
+void tilegate_destroy(tilegate_handle handle) { delete handle; }
+
+const char* tilegate_message(tilegate_handle handle) {
+  return handle == nullptr ? "handle is a null pointer" : handle->message.c_str();
+}
+
+tilegate_status tilegate_set_stream(tilegate_handle handle, struct CUstream_st* stream) {
+  return guarded(handle, [&](tilegate_context& context) -> Status {
+    context.stream = stream;
+    return {};
+  });
+}
+
+tilegate_status tilegate_set_math(tilegate_handle handle, tilegate_math math) {
+  return guarded(handle, [&](tilegate_context& context) -> Status {
+    if (math != TILEGATE_MATH_FP32 && math != TILEGATE_MATH_FP32_SPLIT) {
+      return Status::invalid_argument("math",
+                                      "math is neither TILEGATE_MATH_FP32 nor "
+                                      "TILEGATE_MATH_FP32_SPLIT");
+    }
+    context.math = math == TILEGATE_MATH_FP32 ? Math::fp32 : Math::fp32_split;
+    return {};
+  });
+}
+
+tilegate_status tilegate_set_workspace(tilegate_handle handle, void* workspace, size_t bytes) {
+  return guarded(handle, [&](tilegate_context& context) -> Status {
+    if (workspace == nullptr && bytes > 0) {
+      return Status::invalid_argument("workspace", "workspace is a null pointer");
+    }
+    if (reinterpret_cast<std::uintptr_t>(workspace) % kWidestAccess != 0) {
+      return Status::invalid_argument("workspace", "workspace is not 16-byte aligned");
+    }
+    context.workspace = workspace;
+    context.workspace_bytes = bytes;
+    return {};
+  });
+}
+
+tilegate_status tilegate_sgemm(tilegate_handle handle, tilegate_order order, tilegate_op op_a,
+                               tilegate_op op_b, int64_t m, int64_t n, int64_t k, float alpha,
+                               const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
+                               float* c, int64_t ldc) {
+  return tilegate_sgemm_strided_batched(handle, order, op_a, op_b, m, n, k, alpha, a, lda, 0, b,
+                                        ldb, 0, beta, c, ldc, 0, 1);
+}
+
+tilegate_status tilegate_sgemm_strided_batched(tilegate_handle handle, tilegate_order order,
+                                               tilegate_op op_a, tilegate_op op_b, int64_t m,
+                                               int64_t n, int64_t k, float alpha, const float* a,
+                                               int64_t lda, int64_t stride_a, const float* b,
+                                               int64_t ldb, int64_t stride_b, float beta, float* c,
+                                               int64_t ldc, int64_t stride_c, int64_t batch) {
+  return guarded(handle, [&](tilegate_context& context) {
+    return multiply(context,
+                    {order, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c,
+                     ldc, stride_c, batch},
+                    c);
+  });
+}
+
+tilegate_status tilegate_sgemm_workspace_bytes(tilegate_handle handle, tilegate_order order,
+                                               tilegate_op op_a, tilegate_op op_b, int64_t m,
+                                               int64_t n, int64_t k, float alpha, const float* a,
+                                               int64_t lda, const float* b, int64_t ldb, float beta,
+                                               const float* c, int64_t ldc, size_t* bytes) {
+  return tilegate_sgemm_strided_batched_workspace_bytes(
+      handle, order, op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1, bytes);
+}
+
+tilegate_status tilegate_sgemm_strided_batched_workspace_bytes(
+    tilegate_handle handle, tilegate_order order, tilegate_op op_a, tilegate_op op_b, int64_t m,
+    int64_t n, int64_t k, float alpha, const float* a, int64_t lda, int64_t stride_a,
+    const float* b, int64_t ldb, int64_t stride_b, float beta, const float* c, int64_t ldc,
+    int64_t stride_c, int64_t batch, size_t* bytes) {
+  return guarded(handle, [&](tilegate_context& context) {
+    return workspace_bytes(context,
+                           {order, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b,
+                            beta, c, ldc, stride_c, batch},
+                           bytes);
+  });
+}
+
+}  // extern "C"

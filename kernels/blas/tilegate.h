@@ -1,0 +1,106 @@
+/* Tilegate's C API: C <- alpha * op(A) * op(B) + beta * C in FP32, on the current CUDA device (or,
+ * in a build for the CPU, by the SIMT executor).
+ *
+ *   tilegate_handle handle;
+ *   tilegate_create(&handle);
+ *   size_t bytes;
+ *   tilegate_sgemm_workspace_bytes(handle, TILEGATE_ROW_MAJOR, TILEGATE_NO_TRANS,
+ * TILEGATE_NO_TRANS, m, n, k, 1, a, k, b, n, 0, c, n, &bytes); tilegate_set_workspace(handle,
+ * workspace, bytes);   // device memory of the caller tilegate_sgemm(handle, TILEGATE_ROW_MAJOR,
+ * TILEGATE_NO_TRANS, TILEGATE_NO_TRANS, m, n, k, 1, a, k, b, n, 0, c, n); tilegate_destroy(handle);
+ *
+ * Arguments and their order are those of cblas_sgemm and of cuBLAS's strided batches; enumerators
+ * have CBLAS's values. Extents, leading dimensions and strides count elements. A call enqueues
+ * kernels on the handle's stream: it neither synchronises nor allocates device memory, and can be
+ * captured into a CUDA graph. A failed call leaves C as it was, except after
+ * TILEGATE_DEVICE_ERROR; tilegate_message says what is wrong.
+ *
+ * A handle keeps the plans of its calls. It may be used by one thread at a time; different threads
+ * use different handles. Scalars are in host memory. */
+#ifndef TILEGATE_H
+#define TILEGATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st; /* cudaStream_t and CUstream are pointers to it */
+
+typedef enum tilegate_status {
+  TILEGATE_SUCCESS = 0,
+  TILEGATE_INVALID_ARGUMENT = 1, /* the message names the argument */
+  TILEGATE_UNSUPPORTED = 2,      /* valid, but this device cannot do it */
+  TILEGATE_DEVICE_ERROR = 3,     /* CUDA or the SIMT executor reported an error */
+  TILEGATE_OUT_OF_MEMORY = 4,    /* of the host */
+  TILEGATE_INTERNAL_ERROR = 5
+} tilegate_status;
+
+typedef enum tilegate_order { TILEGATE_ROW_MAJOR = 101, TILEGATE_COL_MAJOR = 102 } tilegate_order;
+
+typedef enum tilegate_op { TILEGATE_NO_TRANS = 111, TILEGATE_TRANS = 112 } tilegate_op;
+
+/* FP32: products and sums in FP32. FP32_SPLIT: operands may be split for tensor cores, where that
+ * is expected to be faster; a result is then as accurate as one in FP32, not the same bits. */
+typedef enum tilegate_math { TILEGATE_MATH_FP32 = 0, TILEGATE_MATH_FP32_SPLIT = 1 } tilegate_math;
+
+typedef struct tilegate_context* tilegate_handle;
+
+/* Version of the library: 10000 * major + 100 * minor + patch. */
+int tilegate_version(void);
+
+/* A short text for a status; never null. */
+const char* tilegate_status_string(tilegate_status status);
+
+/* A new handle: the default stream, FP32, no workspace. */
+tilegate_status tilegate_create(tilegate_handle* handle);
+
+/* Null does nothing. Enqueued work does not need its handle any more. */
+void tilegate_destroy(tilegate_handle handle);
+
+/* What was wrong in the handle's last call; "" after a success. Valid until its next call. */
+const char* tilegate_message(tilegate_handle handle);
+
+tilegate_status tilegate_set_stream(tilegate_handle handle, struct CUstream_st* stream);
+tilegate_status tilegate_set_math(tilegate_handle handle, tilegate_math math);
+
+/* `workspace`: device memory, 16-byte aligned, that no other work uses at the same time. */
+tilegate_status tilegate_set_workspace(tilegate_handle handle, void* workspace, size_t bytes);
+
+/* One product: op(A) is m x k, op(B) is k x n, C is m x n. With alpha == 0 or k == 0, A and B are
+ * not read; with beta == 0, C is not read. m == 0 or n == 0 does nothing. */
+tilegate_status tilegate_sgemm(tilegate_handle handle, tilegate_order order, tilegate_op op_a,
+                               tilegate_op op_b, int64_t m, int64_t n, int64_t k, float alpha,
+                               const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
+                               float* c, int64_t ldc);
+
+/* `batch` products, the operands of one `stride_x` elements behind those of the one before; a
+ * stride of 0 shares A or B. */
+tilegate_status tilegate_sgemm_strided_batched(tilegate_handle handle, tilegate_order order,
+                                               tilegate_op op_a, tilegate_op op_b, int64_t m,
+                                               int64_t n, int64_t k, float alpha, const float* a,
+                                               int64_t lda, int64_t stride_a, const float* b,
+                                               int64_t ldb, int64_t stride_b, float beta, float* c,
+                                               int64_t ldc, int64_t stride_c, int64_t batch);
+
+/* The workspace, in bytes, that the call with these arguments needs. Of the pointers only their
+ * alignment counts; null stands for 16-byte aligned. */
+tilegate_status tilegate_sgemm_workspace_bytes(tilegate_handle handle, tilegate_order order,
+                                               tilegate_op op_a, tilegate_op op_b, int64_t m,
+                                               int64_t n, int64_t k, float alpha, const float* a,
+                                               int64_t lda, const float* b, int64_t ldb, float beta,
+                                               const float* c, int64_t ldc, size_t* bytes);
+
+tilegate_status tilegate_sgemm_strided_batched_workspace_bytes(
+    tilegate_handle handle, tilegate_order order, tilegate_op op_a, tilegate_op op_b, int64_t m,
+    int64_t n, int64_t k, float alpha, const float* a, int64_t lda, int64_t stride_a,
+    const float* b, int64_t ldb, int64_t stride_b, float beta, const float* c, int64_t ldc,
+    int64_t stride_c, int64_t batch, size_t* bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
