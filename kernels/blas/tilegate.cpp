@@ -1,19 +1,17 @@
 // The C API over the stage Sgemm. Nothing that C++ throws leaves it.
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <new>
-#include <set>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include <tilegate.h>
 
-#include <tilegate/sgemm.hpp>
+#include <tilegate/stage.hpp>
 
-using tilegate::Device;
+#include "plan_cache.hpp"
+
 using tilegate::Math;
 using tilegate::Op;
 using tilegate::Operands;
@@ -23,36 +21,7 @@ using tilegate::Status;
 
 namespace {
 
-constexpr std::size_t kMostPlans = 4096;      // kept by a handle
-constexpr std::uintptr_t kWidestAccess = 16;  // bytes: what a plan's choice depends on
-
-// A plan is for one problem, its scalars and the alignment of its operands included, on one device.
-struct Key {
-  Problem problem;
-  int device;
-
-  friend bool operator==(const Key&, const Key&) = default;
-};
-
-struct KeyHash {
-  std::size_t operator()(const Key& key) const {
-    const Problem& p = key.problem;
-    std::size_t hash = static_cast<std::size_t>(key.device);
-    const auto add = [&](auto value) {
-      hash = (hash ^ std::hash<decltype(value)>()(value)) * 0x9E3779B97F4A7C15U;
-      hash ^= hash >> 32;
-    };
-    for (const std::int64_t value :
-         {p.shape.m, p.shape.n, p.shape.k, p.lda, p.ldb, p.ldc, p.batch, p.stride_a, p.stride_b,
-          p.stride_c, p.offset_bytes[0], p.offset_bytes[1], p.offset_bytes[2]}) {
-      add(value);
-    }
-    add(p.alpha);
-    add(p.beta);
-    add((static_cast<int>(p.op_a) * 2 + static_cast<int>(p.op_b)) * 2 + static_cast<int>(p.math));
-    return hash;
-  }
-};
+constexpr std::uintptr_t kWorkspaceAlignment = 16;
 
 }  // namespace
 
@@ -61,8 +30,7 @@ struct tilegate_context {
   Math math = Math::fp32;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
-  std::set<int> prepared;  // devices
-  std::unordered_map<Key, Plan, KeyHash> plans;
+  tilegate::PlanCache plans;
   std::string message;
 };
 
@@ -193,10 +161,6 @@ Call by_rows(const Call& call) {
           .batch = call.batch};
 }
 
-std::int64_t offset_of(const float* pointer) {
-  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(pointer) % kWidestAccess);
-}
-
 Problem problem_of(const Call& call, Math math) {
   return {.shape = {call.m, call.n, call.k},
           .op_a = call.op_a == TILEGATE_TRANS ? Op::kT : Op::kN,
@@ -208,7 +172,8 @@ Problem problem_of(const Call& call, Math math) {
           .stride_a = call.stride_a,
           .stride_b = call.stride_b,
           .stride_c = call.stride_c,
-          .offset_bytes = {offset_of(call.a), offset_of(call.b), offset_of(call.c)},
+          .offset_bytes = {tilegate::offset_of(call.a), tilegate::offset_of(call.b),
+                           tilegate::offset_of(call.c)},
           .alpha = call.alpha,
           .beta = call.beta,
           .math = math};
@@ -230,11 +195,7 @@ Status in_words_of(const Call& call, Status status) {
 
 // The handle's plan of the call, new or kept.
 const Plan& plan_of(tilegate_context& context, const Call& call) {
-  const Device& device = tilegate::device::current();
-  const Key key{problem_of(by_rows(call), context.math), device.ordinal};
-  if (const auto kept = context.plans.find(key); kept != context.plans.end()) return kept->second;
-  if (context.plans.size() >= kMostPlans) context.plans.clear();
-  return context.plans.emplace(key, tilegate::sgemm::stage.plan(key.problem, device)).first->second;
+  return context.plans.find(problem_of(by_rows(call), context.math));
 }
 
 Status workspace_bytes(tilegate_context& context, const Call& call, std::size_t* bytes) {
@@ -248,11 +209,7 @@ Status workspace_bytes(tilegate_context& context, const Call& call, std::size_t*
 Status multiply(tilegate_context& context, const Call& call, float* c) {
   if (Status s = check(call); !s.ok()) return s;
   if (Status s = check_pointers(call); !s.ok()) return s;
-  const int ordinal = tilegate::device::current().ordinal;
-  if (!context.prepared.contains(ordinal)) {
-    if (Status s = tilegate::sgemm::stage.prepare(); !s.ok()) return s;
-    context.prepared.insert(ordinal);
-  }
+  if (Status s = context.plans.prepare(); !s.ok()) return s;
   const Plan& plan = plan_of(context, call);
   const Call rows = by_rows(call);
   const Operands operands{.a = rows.a,
@@ -323,7 +280,7 @@ tilegate_status tilegate_set_workspace(tilegate_handle handle, void* workspace, 
     if (workspace == nullptr && bytes > 0) {
       return Status::invalid_argument("workspace", "workspace is a null pointer");
     }
-    if (reinterpret_cast<std::uintptr_t>(workspace) % kWidestAccess != 0) {
+    if (reinterpret_cast<std::uintptr_t>(workspace) % kWorkspaceAlignment != 0) {
       return Status::invalid_argument("workspace", "workspace is not 16-byte aligned");
     }
     context.workspace = workspace;

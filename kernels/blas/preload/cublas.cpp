@@ -1,0 +1,524 @@
+// LD_PRELOAD=libtilegate_cublas.so: computes the FP32 products that a program asks cuBLAS for, and
+// passes everything else on.
+//
+//   TILEGATE_MATH=fp32|fp32_split   how (default: fp32)
+//   TILEGATE_LOG=1                  says per call what was done, and why, on stderr
+//
+// Each function here has the name of one of cuBLAS's, which the dynamic linker then finds first.
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+
+#include "functions.hpp"
+#include "real.hpp"
+#include "server.hpp"
+
+namespace tilegate::preload {
+namespace {
+
+// True while this thread is inside one of our functions: what cuBLAS calls there is its own affair.
+thread_local bool is_inside = false;
+
+class Inside {
+ public:
+  Inside() { is_inside = true; }
+  ~Inside() { is_inside = false; }
+};
+
+// The workspace that a program has given to a handle. cuBLAS does not tell.
+class HandleWorkspaces {
+ public:
+  struct Block {
+    void* memory = nullptr;
+    std::size_t bytes = 0;
+  };
+
+  void set(cublasHandle_t handle, const Block& block) {
+    const std::lock_guard lock(mutex_);
+    blocks_[handle] = block;
+  }
+  void forget(cublasHandle_t handle) {
+    const std::lock_guard lock(mutex_);
+    blocks_.erase(handle);
+  }
+  Block get(cublasHandle_t handle) {
+    const std::lock_guard lock(mutex_);
+    const auto found = blocks_.find(handle);
+    return found == blocks_.end() ? Block{} : found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<cublasHandle_t, Block> blocks_;
+};
+
+HandleWorkspaces& handle_workspaces() {
+  static auto& all = *new HandleWorkspaces;
+  return all;
+}
+
+#define TILEGATE_REAL(name) constinit Real<decltype(name)> real_##name(#name)
+TILEGATE_REAL(cublasGetVersion_v2);
+TILEGATE_REAL(cublasGetStream_v2);
+TILEGATE_REAL(cublasGetPointerMode_v2);
+TILEGATE_REAL(cublasGetMathMode);
+TILEGATE_REAL(cublasSetWorkspace_v2);
+TILEGATE_REAL(cublasSetStream_v2);
+TILEGATE_REAL(cublasDestroy_v2);
+TILEGATE_REAL(cublasSgemm_v2);
+TILEGATE_REAL(cublasSgemm_v2_64);
+TILEGATE_REAL(cublasSgemmStridedBatched);
+TILEGATE_REAL(cublasSgemmStridedBatched_64);
+TILEGATE_REAL(cublasGemmEx_64);
+TILEGATE_REAL(cublasGemmStridedBatchedEx_64);
+TILEGATE_REAL(cublasLtGetVersion);
+TILEGATE_REAL(cublasLtMatmulDescGetAttribute);
+TILEGATE_REAL(cublasLtMatrixLayoutGetAttribute);
+TILEGATE_REAL(cublasLtMatmul);
+#undef TILEGATE_REAL
+// The headers overload these two in C++.
+using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                              const void*, const void*, cudaDataType, int, const void*,
+                              cudaDataType, int, const void*, void*, cudaDataType, int,
+                              cublasComputeType_t, cublasGemmAlgo_t);
+using GemmStridedBatchedEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t,
+                                            int, int, int, const void*, const void*, cudaDataType,
+                                            int, long long, const void*, cudaDataType, int,
+                                            long long, const void*, void*, cudaDataType, int,
+                                            long long, int, cublasComputeType_t, cublasGemmAlgo_t);
+constinit Real<GemmEx> real_cublasGemmEx("cublasGemmEx");
+constinit Real<GemmStridedBatchedEx> real_cublasGemmStridedBatchedEx("cublasGemmStridedBatchedEx");
+
+// Whether the loaded library is of the major version whose types these functions were built with.
+bool check_version(int loaded, int built, const char* library) {
+  if (loaded / 10000 == built / 10000) return true;
+  std::fprintf(stderr,
+               "tilegate: %s is version %d, and this preload is for %d.x: all is passed on\n",
+               library, loaded, built / 10000);
+  return false;
+}
+
+bool is_known_cublas(cublasHandle_t handle) {
+  static const bool kIsKnown = [handle] {
+    int version = 0;
+    const auto ask = real_cublasGetVersion_v2.get();
+    return ask != nullptr && ask(handle, &version) == CUBLAS_STATUS_SUCCESS &&
+           check_version(version, CUBLAS_VERSION, "cuBLAS");
+  }();
+  return kIsKnown;
+}
+
+bool is_known_cublaslt() {
+  static const bool kIsKnown = [] {
+    const auto ask = real_cublasLtGetVersion.get();
+    return ask != nullptr && check_version(static_cast<int>(ask()), CUBLAS_VERSION, "cublasLt");
+  }();
+  return kIsKnown;
+}
+
+// A GEMM as cuBLAS's functions have it. Scalars are pointers still: where they point depends on the
+// handle.
+struct Gemm {
+  cublasOperation_t op_a, op_b;
+  std::int64_t m, n, k;
+  const void* alpha;
+  const void* a;
+  std::int64_t lda, stride_a;
+  const void* b;
+  std::int64_t ldb, stride_b;
+  const void* beta;
+  void* c;
+  std::int64_t ldc, stride_c;
+  std::int64_t batch;
+};
+
+// The transpose is the conjugate transpose of real numbers.
+std::optional<bool> is_transposed(cublasOperation_t op) {
+  if (op == CUBLAS_OP_N) return false;
+  if (op == CUBLAS_OP_T || op == CUBLAS_OP_C) return true;
+  return std::nullopt;
+}
+
+// The product that is asked for, or why it is cuBLAS's.
+struct Read {
+  std::optional<Product> product;
+  std::string reason;
+};
+
+Read read_product(cublasHandle_t handle, const Gemm& gemm) {
+  if (!is_known_cublas(handle)) return {{}, "another version of cuBLAS"};
+  cublasPointerMode_t mode{};
+  cublasMath_t math{};
+  cudaStream_t stream = nullptr;
+  if (real_cublasGetPointerMode_v2.get()(handle, &mode) != CUBLAS_STATUS_SUCCESS ||
+      real_cublasGetMathMode.get()(handle, &math) != CUBLAS_STATUS_SUCCESS ||
+      real_cublasGetStream_v2.get()(handle, &stream) != CUBLAS_STATUS_SUCCESS) {
+    return {{}, "not a handle of cuBLAS"};
+  }
+  if (mode != CUBLAS_POINTER_MODE_HOST) return {{}, "scalars in device memory"};
+  // The flag is about sums of half precision.
+  if ((math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) != CUBLAS_DEFAULT_MATH) {
+    return {{}, "math mode " + std::to_string(math)};
+  }
+  const std::optional<bool> transposed_a = is_transposed(gemm.op_a),
+                            transposed_b = is_transposed(gemm.op_b);
+  if (!transposed_a || !transposed_b || gemm.alpha == nullptr || gemm.beta == nullptr) {
+    return {{}, "an invalid argument"};
+  }
+  const HandleWorkspaces::Block workspace = handle_workspaces().get(handle);
+  return {Product{.transposed_a = *transposed_a,
+                  .transposed_b = *transposed_b,
+                  .m = gemm.m,
+                  .n = gemm.n,
+                  .k = gemm.k,
+                  .alpha = *static_cast<const float*>(gemm.alpha),
+                  .a = static_cast<const float*>(gemm.a),
+                  .lda = gemm.lda,
+                  .stride_a = gemm.stride_a,
+                  .b = static_cast<const float*>(gemm.b),
+                  .ldb = gemm.ldb,
+                  .stride_b = gemm.stride_b,
+                  .beta = *static_cast<const float*>(gemm.beta),
+                  .c = static_cast<float*>(gemm.c),
+                  .ldc = gemm.ldc,
+                  .stride_c = gemm.stride_c,
+                  .batch = gemm.batch,
+                  .bias = nullptr,
+                  .stream = stream,
+                  .workspace = workspace.memory,
+                  .workspace_bytes = workspace.bytes},
+          {}};
+}
+
+// Computes what `read` finds, else calls `pass_on`, which calls cuBLAS.
+template <typename ReadProduct, typename PassOn>
+cublasStatus_t take_over(const char* function, ReadProduct read, PassOn pass_on) {
+  if (is_inside) return pass_on();
+  const Inside inside;
+  std::string reason;
+  try {
+    Read found = read();
+    reason = found.product ? compute(*found.product) : std::move(found.reason);
+    log_call(function, found.product ? &*found.product : nullptr, reason);
+  } catch (...) {
+    reason = "an internal error";
+  }
+  return reason.empty() ? CUBLAS_STATUS_SUCCESS : pass_on();
+}
+
+template <typename Function, typename... Arguments>
+cublasStatus_t call(Real<Function>& real, Arguments... arguments) {
+  Function* const function = real.get();
+  return function == nullptr ? CUBLAS_STATUS_NOT_INITIALIZED : function(arguments...);
+}
+
+template <typename Function, typename... Arguments>
+cublasStatus_t gemm(const char* name, Real<Function>& real, const Gemm& gemm, bool is_fp32,
+                    cublasHandle_t handle, Arguments... arguments) {
+  return take_over(
+      name,
+      [&]() -> Read {
+        if (!is_fp32) return {{}, "not FP32, or not computed in FP32"};
+        return read_product(handle, gemm);
+      },
+      [&] { return call(real, handle, arguments...); });
+}
+
+bool is_fp32(cudaDataType_t a, cudaDataType_t b, cudaDataType_t c, cublasComputeType_t compute) {
+  return a == CUDA_R_32F && b == CUDA_R_32F && c == CUDA_R_32F && compute == CUBLAS_COMPUTE_32F;
+}
+
+// An attribute of a descriptor of cublasLt; nothing where it has none.
+template <typename T>
+std::optional<T> attribute(cublasLtMatmulDesc_t of, cublasLtMatmulDescAttributes_t name) {
+  T value{};
+  std::size_t written = 0;
+  const auto status =
+      real_cublasLtMatmulDescGetAttribute.get()(of, name, &value, sizeof value, &written);
+  if (status != CUBLAS_STATUS_SUCCESS || written != sizeof value) return std::nullopt;
+  return value;
+}
+
+template <typename T>
+std::optional<T> attribute(cublasLtMatrixLayout_t of, cublasLtMatrixLayoutAttribute_t name) {
+  T value{};
+  std::size_t written = 0;
+  const auto status =
+      real_cublasLtMatrixLayoutGetAttribute.get()(of, name, &value, sizeof value, &written);
+  if (status != CUBLAS_STATUS_SUCCESS || written != sizeof value) return std::nullopt;
+  return value;
+}
+
+struct Layout {
+  std::int64_t rows, cols, ld, batch, stride;
+};
+
+// A matrix of FP32 by columns, or a batch of them.
+std::optional<Layout> layout_of(cublasLtMatrixLayout_t layout) {
+  const auto type = attribute<std::uint32_t>(layout, CUBLASLT_MATRIX_LAYOUT_TYPE);
+  const auto order = attribute<std::int32_t>(layout, CUBLASLT_MATRIX_LAYOUT_ORDER);
+  const auto rows = attribute<std::uint64_t>(layout, CUBLASLT_MATRIX_LAYOUT_ROWS);
+  const auto cols = attribute<std::uint64_t>(layout, CUBLASLT_MATRIX_LAYOUT_COLS);
+  const auto ld = attribute<std::int64_t>(layout, CUBLASLT_MATRIX_LAYOUT_LD);
+  const auto batch = attribute<std::int32_t>(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+  const auto stride = attribute<std::int64_t>(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+  if (!type || !order || !rows || !cols || !ld || !batch || !stride) return std::nullopt;
+  if (*type != CUDA_R_32F || *order != CUBLASLT_ORDER_COL) return std::nullopt;
+  return Layout{static_cast<std::int64_t>(*rows), static_cast<std::int64_t>(*cols), *ld, *batch,
+                *stride};
+}
+
+// A bias costs a pass over C here, which is not worth it where a product is short.
+constexpr std::int64_t kLeastKOfBias = 1024;
+
+struct Matmul {
+  cublasLtMatmulDesc_t desc;
+  const void* alpha;
+  const void* a;
+  cublasLtMatrixLayout_t layout_a;
+  const void* b;
+  cublasLtMatrixLayout_t layout_b;
+  const void* beta;
+  const void* c;
+  void* d;
+  cublasLtMatrixLayout_t layout_d;
+  void* workspace;
+  std::size_t workspace_bytes;
+  cudaStream_t stream;
+};
+
+Read read_matmul(const Matmul& x) {
+  if (!is_known_cublaslt()) return {{}, "another version of cublasLt"};
+  const auto compute = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE);
+  const auto scale = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_SCALE_TYPE);
+  const auto mode = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_POINTER_MODE);
+  const auto op_a = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_TRANSA);
+  const auto op_b = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_TRANSB);
+  const auto epilogue = attribute<std::uint32_t>(x.desc, CUBLASLT_MATMUL_DESC_EPILOGUE);
+  const auto bias = attribute<const float*>(x.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  const auto a = layout_of(x.layout_a), b = layout_of(x.layout_b), d = layout_of(x.layout_d);
+  if (!compute || !scale || !mode || !op_a || !op_b || !epilogue || !a || !b || !d) {
+    return {{}, "not matrices of FP32 by columns"};
+  }
+  if (*compute != CUBLAS_COMPUTE_32F || *scale != CUDA_R_32F) return {{}, "not computed in FP32"};
+  if (*mode != CUBLASLT_POINTER_MODE_HOST) return {{}, "scalars in device memory"};
+  const auto transposed_a = is_transposed(static_cast<cublasOperation_t>(*op_a)),
+             transposed_b = is_transposed(static_cast<cublasOperation_t>(*op_b));
+  if (!transposed_a || !transposed_b || x.alpha == nullptr || x.beta == nullptr) {
+    return {{}, "an invalid argument"};
+  }
+  const float beta = *static_cast<const float*>(x.beta);
+  if (beta != 0.0F && x.c != x.d) return {{}, "C is not D"};
+  const bool has_bias = *epilogue == CUBLASLT_EPILOGUE_BIAS;
+  const std::int64_t k = *transposed_a ? a->rows : a->cols;
+  if (!has_bias && *epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
+    return {{}, "epilogue " + std::to_string(*epilogue)};
+  }
+  if (has_bias && (!bias || *bias == nullptr || beta != 0.0F || d->batch != 1)) {
+    return {{}, "a bias of another kind"};
+  }
+  if (has_bias && k < kLeastKOfBias) return {{}, "a bias, and K is short"};
+  return {Product{.transposed_a = *transposed_a,
+                  .transposed_b = *transposed_b,
+                  .m = d->rows,
+                  .n = d->cols,
+                  .k = k,
+                  .alpha = *static_cast<const float*>(x.alpha),
+                  .a = static_cast<const float*>(x.a),
+                  .lda = a->ld,
+                  .stride_a = a->stride,
+                  .b = static_cast<const float*>(x.b),
+                  .ldb = b->ld,
+                  .stride_b = b->stride,
+                  .beta = beta,
+                  .c = static_cast<float*>(x.d),
+                  .ldc = d->ld,
+                  .stride_c = d->stride,
+                  .batch = d->batch,
+                  .bias = has_bias ? *bias : nullptr,
+                  .stream = x.stream,
+                  .workspace = x.workspace,
+                  .workspace_bytes = x.workspace_bytes},
+          {}};
+}
+
+}  // namespace
+}  // namespace tilegate::preload
+
+using namespace tilegate::preload;
+
+extern "C" {
+
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes) {
+  const cublasStatus_t status = call(real_cublasSetWorkspace_v2, handle, workspace, bytes);
+  if (status == CUBLAS_STATUS_SUCCESS) handle_workspaces().set(handle, {workspace, bytes});
+  return status;
+}
+
+// Takes the workspace from the handle, too.
+cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
+  handle_workspaces().forget(handle);
+  return call(real_cublasSetStream_v2, handle, stream);
+}
+
+cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
+  handle_workspaces().forget(handle);
+  return call(real_cublasDestroy_v2, handle);
+}
+
+cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                              int m, int n, int k, const float* alpha, const float* a, int lda,
+                              const float* b, int ldb, const float* beta, float* c, int ldc) {
+  return gemm("cublasSgemm", real_cublasSgemm_v2,
+              {op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1}, true, handle,
+              op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t op_a,
+                                 cublasOperation_t op_b, int64_t m, int64_t n, int64_t k,
+                                 const float* alpha, const float* a, int64_t lda, const float* b,
+                                 int64_t ldb, const float* beta, float* c, int64_t ldc) {
+  return gemm("cublasSgemm_64", real_cublasSgemm_v2_64,
+              {op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1}, true, handle,
+              op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t op_a,
+                                         cublasOperation_t op_b, int m, int n, int k,
+                                         const float* alpha, const float* a, int lda,
+                                         long long stride_a, const float* b, int ldb,
+                                         long long stride_b, const float* beta, float* c, int ldc,
+                                         long long stride_c, int batch) {
+  return gemm("cublasSgemmStridedBatched", real_cublasSgemmStridedBatched,
+              {op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc,
+               stride_c, batch},
+              true, handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c,
+              ldc, stride_c, batch);
+}
+
+cublasStatus_t cublasSgemmStridedBatched_64(cublasHandle_t handle, cublasOperation_t op_a,
+                                            cublasOperation_t op_b, int64_t m, int64_t n, int64_t k,
+                                            const float* alpha, const float* a, int64_t lda,
+                                            long long stride_a, const float* b, int64_t ldb,
+                                            long long stride_b, const float* beta, float* c,
+                                            int64_t ldc, long long stride_c, int64_t batch) {
+  return gemm("cublasSgemmStridedBatched_64", real_cublasSgemmStridedBatched_64,
+              {op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc,
+               stride_c, batch},
+              true, handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c,
+              ldc, stride_c, batch);
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                            int m, int n, int k, const void* alpha, const void* a,
+                            cudaDataType type_a, int lda, const void* b, cudaDataType type_b,
+                            int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
+                            cublasComputeType_t compute_type, cublasGemmAlgo_t algo) {
+  return gemm("cublasGemmEx", real_cublasGemmEx,
+              {op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1},
+              is_fp32(type_a, type_b, type_c, compute_type), handle, op_a, op_b, m, n, k, alpha, a,
+              type_a, lda, b, type_b, ldb, beta, c, type_c, ldc, compute_type, algo);
+}
+
+cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t op_a,
+                               cublasOperation_t op_b, int64_t m, int64_t n, int64_t k,
+                               const void* alpha, const void* a, cudaDataType type_a, int64_t lda,
+                               const void* b, cudaDataType type_b, int64_t ldb, const void* beta,
+                               void* c, cudaDataType type_c, int64_t ldc,
+                               cublasComputeType_t compute_type, cublasGemmAlgo_t algo) {
+  return gemm("cublasGemmEx_64", real_cublasGemmEx_64,
+              {op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1},
+              is_fp32(type_a, type_b, type_c, compute_type), handle, op_a, op_b, m, n, k, alpha, a,
+              type_a, lda, b, type_b, ldb, beta, c, type_c, ldc, compute_type, algo);
+}
+
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t op_a,
+                                          cublasOperation_t op_b, int m, int n, int k,
+                                          const void* alpha, const void* a, cudaDataType type_a,
+                                          int lda, long long stride_a, const void* b,
+                                          cudaDataType type_b, int ldb, long long stride_b,
+                                          const void* beta, void* c, cudaDataType type_c, int ldc,
+                                          long long stride_c, int batch,
+                                          cublasComputeType_t compute_type, cublasGemmAlgo_t algo) {
+  return gemm("cublasGemmStridedBatchedEx", real_cublasGemmStridedBatchedEx,
+              {op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc,
+               stride_c, batch},
+              is_fp32(type_a, type_b, type_c, compute_type), handle, op_a, op_b, m, n, k, alpha, a,
+              type_a, lda, stride_a, b, type_b, ldb, stride_b, beta, c, type_c, ldc, stride_c,
+              batch, compute_type, algo);
+}
+
+cublasStatus_t cublasGemmStridedBatchedEx_64(
+    cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int64_t m, int64_t n,
+    int64_t k, const void* alpha, const void* a, cudaDataType type_a, int64_t lda,
+    long long stride_a, const void* b, cudaDataType type_b, int64_t ldb, long long stride_b,
+    const void* beta, void* c, cudaDataType type_c, int64_t ldc, long long stride_c, int64_t batch,
+    cublasComputeType_t compute_type, cublasGemmAlgo_t algo) {
+  return gemm("cublasGemmStridedBatchedEx_64", real_cublasGemmStridedBatchedEx_64,
+              {op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc,
+               stride_c, batch},
+              is_fp32(type_a, type_b, type_c, compute_type), handle, op_a, op_b, m, n, k, alpha, a,
+              type_a, lda, stride_a, b, type_b, ldb, stride_b, beta, c, type_c, ldc, stride_c,
+              batch, compute_type, algo);
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void* alpha,
+                              const void* a, cublasLtMatrixLayout_t layout_a, const void* b,
+                              cublasLtMatrixLayout_t layout_b, const void* beta, const void* c,
+                              cublasLtMatrixLayout_t layout_c, void* d,
+                              cublasLtMatrixLayout_t layout_d, const cublasLtMatmulAlgo_t* algo,
+                              void* workspace, size_t bytes, cudaStream_t stream) {
+  return take_over(
+      "cublasLtMatmul",
+      [&] {
+        return read_matmul({desc, alpha, a, layout_a, b, layout_b, beta, c, d, layout_d, workspace,
+                            bytes, stream});
+      },
+      [&] {
+        return call(real_cublasLtMatmul, handle, desc, alpha, a, layout_a, b, layout_b, beta, c,
+                    layout_c, d, layout_d, algo, workspace, bytes, stream);
+      });
+}
+
+}  // extern "C"
+
+namespace tilegate::preload {
+
+void* own_function(const char* name) {
+  struct Own {
+    std::string_view name;
+    void* function;
+  };
+#define TILEGATE_OWN(function) \
+  Own { #function, reinterpret_cast < void*>(function) }
+  static const std::array kOwn = {
+      TILEGATE_OWN(cublasSetWorkspace_v2),
+      TILEGATE_OWN(cublasSetStream_v2),
+      TILEGATE_OWN(cublasDestroy_v2),
+      TILEGATE_OWN(cublasSgemm_v2),
+      TILEGATE_OWN(cublasSgemm_v2_64),
+      TILEGATE_OWN(cublasSgemmStridedBatched),
+      TILEGATE_OWN(cublasSgemmStridedBatched_64),
+      TILEGATE_OWN(cublasGemmEx_64),
+      TILEGATE_OWN(cublasGemmStridedBatchedEx_64),
+      TILEGATE_OWN(cublasLtMatmul),
+      Own{"cublasGemmEx", reinterpret_cast<void*>(static_cast<GemmEx*>(cublasGemmEx))},
+      Own{"cublasGemmStridedBatchedEx",
+          reinterpret_cast<void*>(static_cast<GemmStridedBatchedEx*>(cublasGemmStridedBatchedEx))}};
+#undef TILEGATE_OWN
+  for (const Own& own : kOwn) {
+    if (own.name == name) return own.function;
+  }
+  return nullptr;
+}
+
+}  // namespace tilegate::preload

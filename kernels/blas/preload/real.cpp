@@ -1,0 +1,71 @@
+// Finds cuBLAS's own functions, and hands out ours to a program that asks dlsym for one of them.
+//
+// A library that a program links is searched after the preloaded ones, so that our functions are
+// found first, and cuBLAS's by RTLD_NEXT. A Python extension's libraries are not in that search:
+// cuBLAS is then found among the loaded objects by its file name. A program that opens cuBLAS
+// itself asks dlsym, with a handle; so dlsym is ours, too.
+#include "real.hpp"
+
+#include <cstring>
+#include <string>
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include "functions.hpp"
+
+namespace tilegate::preload {
+namespace {
+
+using Dlsym = void*(void*, const char*);
+
+Dlsym* real_dlsym() {
+  static Dlsym* const kFound = [] {
+    void* found = nullptr;
+    for (const char* version : {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"}) {
+      if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", version);
+    }
+    return reinterpret_cast<Dlsym*>(found);
+  }();
+  return kFound;
+}
+
+bool is_cublas(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  const char* file = slash == nullptr ? path : slash + 1;
+  return std::strncmp(file, "libcublas.so", 12) == 0 ||
+         std::strncmp(file, "libcublasLt.so", 14) == 0;
+}
+
+}  // namespace
+
+void* find_real(const char* name) {
+  if (void* found = real_dlsym()(RTLD_NEXT, name); found != nullptr) return found;
+  struct Search {
+    const char* name;
+    void* found;
+  } search{name, nullptr};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        if (!is_cublas(object->dlpi_name)) return 0;
+        void* handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle == nullptr) return 0;
+        wanted.found = real_dlsym()(handle, wanted.name);
+        dlclose(handle);
+        return wanted.found == nullptr ? 0 : 1;
+      },
+      &search);
+  return search.found;
+}
+
+// Ends in a call in tail position, as dlsym(RTLD_NEXT, …) goes by the address to which it returns.
+extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) {
+  if (handle != RTLD_NEXT && handle != RTLD_DEFAULT && std::strncmp(name, "cublas", 6) == 0) {
+    void* const ours = own_function(name);
+    if (ours != nullptr && real_dlsym()(handle, name) != nullptr) return ours;
+  }
+  return real_dlsym()(handle, name);
+}
+
+}  // namespace tilegate::preload

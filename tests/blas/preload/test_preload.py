@@ -1,0 +1,106 @@
+"""Programs that ask cuBLAS for products, with the preload before it. The library is a fake that
+counts what it computes, and the device is the CPU."""
+
+import os
+import subprocess
+
+import pytest
+
+PRELOAD, PROGRAM, CUBLAS = (
+    os.environ[name] for name in ("TILEGATE_PRELOAD", "TILEGATE_PROGRAM", "TILEGATE_FAKE_CUBLAS")
+)
+
+
+def run(*case, preload=PRELOAD, **variables):
+    """What cuBLAS computed itself, and the log."""
+    environment = {**os.environ, "LD_PRELOAD": preload, "TILEGATE_LOG": "1", **variables}
+    done = subprocess.run(
+        [PROGRAM, *case], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout), done.stderr.splitlines()
+
+
+def test_without_it_cublas_computes_all():
+    assert run("every_function", preload="") == (4, [])
+
+
+def test_every_function_is_taken_over():
+    products, log = run("every_function")
+    assert products == 0
+    call = "tilegate: cublasSgemm 29x37x41/TN/ld32x40x39/alpha2 computed by "
+    assert log[0].startswith(call)
+    assert len(log[0]) > len(call)  # the configuration
+    for function in ("Sgemm", "Sgemm_64", "GemmEx", "SgemmStridedBatched"):
+        assert f"tilegate: 1 x cublas{function} computed" in log
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("tf32", "math mode 3"),
+        ("tf32_of_a_call", "not FP32, or not computed in FP32"),
+        ("device_scalars", "scalars in device memory"),
+        ("short_bias", "a bias, and K is short"),
+    ],
+)
+def test_what_is_passed_on_says_why(case, reason):
+    products, log = run(case)
+    assert products == 1
+    assert any(line.endswith(f"passed on: {reason}") for line in log)
+
+
+def test_another_version_is_said_once():
+    products, log = run("other_version")
+    assert products == 2
+    assert sum("all is passed on" in line for line in log) == 1
+
+
+@pytest.mark.parametrize("case", ["matmul", "bias", "threads", "fork"])
+def test_is_computed(case):
+    assert run(case)[0] == 0
+
+
+def test_split_operands_take_a_workspace():
+    products, log = run("large", TILEGATE_MATH="fp32_split")
+    assert products == 0
+    assert any("/split computed by " in line for line in log)
+    assert not log[-1].endswith("up to 0 bytes")
+
+
+def test_no_room_is_passed_on():
+    products, log = run("no_room", TILEGATE_MATH="fp32_split")
+    assert products == 1
+    assert "passed on: no room for a workspace of" in log[0]
+
+
+def test_a_capture_takes_what_is_there():
+    assert run("capture", TILEGATE_MATH="fp32_split")[0] == 0
+    assert run("first_in_capture", TILEGATE_MATH="fp32_split")[0] == 1
+
+
+def test_the_workspace_of_the_handle_is_taken():
+    assert run("own_workspace", TILEGATE_MATH="fp32_split")[0] == 1
+
+
+def test_a_word_that_is_no_math_is_said():
+    products, log = run("every_function", TILEGATE_MATH="tf32")
+    assert products == 4
+    assert "TILEGATE_MATH=tf32 is neither fp32 nor fp32_split" in log[0]
+
+
+def test_without_a_log_it_is_silent():
+    assert run("every_function", TILEGATE_LOG="0") == (0, [])
+
+
+def test_a_library_that_the_program_opens_is_taken_over():
+    assert run("dlopen", CUBLAS)[0] == 0
+
+
+def test_only_functions_of_cublas_and_dlsym_are_exported():
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", PRELOAD], capture_output=True, text=True, check=True
+    ).stdout
+    symbols = {line.split()[2] for line in listed.splitlines()}
+    assert "dlsym" in symbols
+    assert all(symbol.startswith("cublas") for symbol in symbols - {"dlsym"})
