@@ -226,6 +226,14 @@ extern "C" {
 
 int tilegate_version(void) { return TILEGATE_VERSION; }
 
+const char* tilegate_device_name(void) {
+  try {
+    return tilegate::device::current().name.c_str();
+  } catch (...) {
+    return "none";
+  }
+}
+
 const char* tilegate_status_string(tilegate_status status) {
   switch (status) {
     case TILEGATE_SUCCESS:

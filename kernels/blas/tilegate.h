@@ -51,6 +51,10 @@ typedef struct tilegate_context* tilegate_handle;
 /* Version of the library: 10000 * major + 100 * minor + patch. */
 int tilegate_version(void);
 
+/* The name of the calling thread's current device, such as "NVIDIA H200"; "simt" in a build for the
+ * CPU, whose operands are in host memory; "none" without a device. Never null. */
+const char* tilegate_device_name(void);
+
 /* A short text for a status; never null. */
 const char* tilegate_status_string(tilegate_status status);
 

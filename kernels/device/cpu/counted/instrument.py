@@ -27,7 +27,7 @@ _LOCATION_OF = re.compile(r"!dbg (!\d+)")
 _SEAM = ("device/cpu/counted_access.hpp", "device/cpu/ordered.hpp", "device/cpu/seam.hpp")
 
 _NODE = re.compile(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
-_TO_ESCAPE = re.compile(rb'[^ !#-\[\]-~]')
+_TO_ESCAPE = re.compile(rb"[^ !#-\[\]-~]")
 _FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|[^,]+)')
 
 

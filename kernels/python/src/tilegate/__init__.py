@@ -1,0 +1,43 @@
+"""FP32 matrix products by Tilegate's kernels, for PyTorch tensors and NumPy arrays.
+
+`matmul(a, b, math="fp32_split")` multiplies; `override()` makes PyTorch's own operators do it."""
+
+from typing import Any
+
+from tilegate import _numpy
+from tilegate._library import Math, TilegateError, device_name, version
+
+__version__ = version()
+__all__ = ["Math", "TilegateError", "device_name", "matmul", "override", "version"]
+
+
+def matmul(a: Any, b: Any, *, math: Math = "fp32") -> Any:
+    """a @ b in FP32: (m, k) by (k, n), or batches (batch, m, k) by (batch, k, n), of which one may
+    be a single matrix. Any strides; operands that are neither row-major nor transposed are copied.
+
+    PyTorch tensors on a CUDA device give a tensor there, with gradients. NumPy arrays need a
+    library that was built for the CPU. `math="fp32_split"` may split operands for tensor cores
+    where that is faster; results are then as accurate as in FP32, not the same bits.
+
+    Raises TypeError for another type than float32, ValueError for shapes that do not fit,
+    TilegateError for what the library refuses."""
+    if _is_tensor(a) or _is_tensor(b):
+        from tilegate import _torch
+
+        return _torch.matmul(a, b, math)
+    return _numpy.matmul(a, b, math)
+
+
+def override(math: Math = "fp32_split", least: int = 2**28) -> Any:
+    """A context in which PyTorch's mm, addmm, bmm and baddbmm, and what calls them, multiply FP32
+    tensors on CUDA by `matmul`. Products of fewer than `least` multiply-adds stay PyTorch's, as do
+    those that `matmul` refuses."""
+    from tilegate import _torch
+
+    return _torch.override(math, least)
+
+
+def _is_tensor(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "torch" or hasattr(
+        value, "__torch_function__"
+    )

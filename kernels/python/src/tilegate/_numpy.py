@@ -1,0 +1,56 @@
+"""Products of NumPy arrays, where the device is the CPU."""
+
+from typing import Any
+
+import numpy as np
+
+from tilegate._library import (
+    Math,
+    Matrix,
+    TilegateError,
+    check_math,
+    device_name,
+    layout,
+    multiply,
+    result_shape,
+)
+
+
+def matmul(a: Any, b: Any, math: Math) -> Any:
+    how = check_math(math)
+    a, b = _checked("a", a), _checked("b", b)
+    shape = result_shape(a.shape, b.shape)
+    if device_name() != "simt":
+        raise TilegateError(
+            "NumPy arrays need a library that was built for the CPU (TILEGATE_DEVICE=simt)"
+        )
+    (a, of_a), (b, of_b) = _placed(a), _placed(b)
+    result = np.empty(shape, np.float32)
+    m, n = shape[-2:]
+    batch = shape[0] if len(shape) == 3 else 1
+    of_result = Matrix(result.ctypes.data, False, n, m * n)
+    extents = (batch, m, n, a.shape[-1])
+    multiply(extents, of_a, of_b, of_result, 1.0, 0.0, how, 0, 0, _allocate)
+    return result
+
+
+def _checked(name: str, value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"{name} is {type(value).__name__}, neither an array nor a tensor")
+    if value.dtype != np.float32:
+        raise TypeError(f"{name} is of {value.dtype}, not float32")
+    return value
+
+
+def _placed(array: Any) -> tuple[Any, Matrix]:
+    """The array, or a copy, and how it lies in memory."""
+    found = None
+    if array.flags.aligned and not any(stride % array.itemsize for stride in array.strides):
+        strides = [stride // array.itemsize for stride in array.strides]
+        found = layout(array.shape, strides, array.ctypes.data)
+    return (array, found) if found else _placed(np.array(array, order="C"))
+
+
+def _allocate(size: int) -> tuple[int, Any]:
+    memory = np.empty(size + 15, np.uint8)
+    return -(-memory.ctypes.data // 16) * 16, memory

@@ -1,0 +1,163 @@
+"""The operator and the override, on the CPU: a library that was built for it registers there."""
+
+import threading
+
+import numpy as np
+import pytest
+import tilegate
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+def whole_numbers(*shape):
+    return torch.randint(-3, 4, shape, generator=torch.Generator().manual_seed(1)).float()
+
+
+@pytest.mark.parametrize("math", ["fp32", "fp32_split"])
+def test_matmul(math):
+    for a, b in (
+        (whole_numbers(5, 7), whole_numbers(7, 3)),
+        (whole_numbers(7, 5).mT, whole_numbers(3, 7).mT),
+        (whole_numbers(2, 5, 7), whole_numbers(2, 7, 3)),
+        (whole_numbers(2, 5, 7), whole_numbers(7, 3)),
+        (whole_numbers(5, 1).expand(5, 4), whole_numbers(4, 3)),
+    ):
+        assert torch.equal(tilegate.matmul(a, b, math=math), a @ b)
+
+
+def test_operator_is_registered_as_pytorch_wants():
+    a, b = torch.randn(5, 7, requires_grad=True), torch.randn(7, 3, requires_grad=True)
+    torch.library.opcheck(torch.ops.tilegate.matmul, (a, b, "fp32"))
+
+
+@pytest.mark.parametrize(("shape_a", "shape_b"), [((5, 7), (7, 3)), ((2, 5, 7), (7, 3))])
+def test_gradients(shape_a, shape_b):
+    a, b = (whole_numbers(*shape).requires_grad_() for shape in (shape_a, shape_b))
+    tilegate.matmul(a, b).square().sum().backward()
+    wanted_a, wanted_b = (t.detach().clone().requires_grad_() for t in (a, b))
+    (wanted_a @ wanted_b).square().sum().backward()
+    assert torch.equal(a.grad, wanted_a.grad)
+    assert torch.equal(b.grad, wanted_b.grad)
+
+
+def test_shapes_are_known_without_computing():
+    with torch._subclasses.FakeTensorMode():
+        assert tilegate.matmul(torch.empty(5, 7), torch.empty(7, 3)).shape == (5, 3)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "error", "message"),
+    [
+        (whole_numbers(2, 2).double(), whole_numbers(2, 2), TypeError, "torch.float64"),
+        (whole_numbers(2, 2), np.ones((2, 2), np.float32), TypeError, "b is ndarray"),
+        (whole_numbers(2, 3), whole_numbers(2, 3), ValueError, "do not fit"),
+        (torch.empty(2, 2, device="meta"), whole_numbers(2, 2), ValueError, "a is on meta"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(a, b, error, message):
+    with pytest.raises(error, match=message):
+        tilegate.matmul(a, b)
+
+
+class Counter:
+    """Counts the products that reach the library."""
+
+    def __init__(self, monkeypatch):
+        from tilegate import _torch
+
+        self.products, multiply = 0, _torch.multiply
+
+        def counted(*arguments):
+            self.products += 1
+            multiply(*arguments)
+
+        monkeypatch.setattr(_torch, "multiply", counted)
+
+
+@pytest.fixture
+def counter(monkeypatch):
+    return Counter(monkeypatch)
+
+
+def test_override_takes_every_form(counter):
+    a, b, c = whole_numbers(6, 7), whole_numbers(7, 5), whole_numbers(5)
+    batch_a, batch_b = whole_numbers(2, 6, 7), whole_numbers(2, 7, 5)
+    out = torch.empty(6, 5)
+
+    def compute():
+        return [
+            torch.mm(a, b), torch.mm(a, b, out=out).clone(), torch.bmm(batch_a, batch_b),
+            torch.addmm(c, a, b), torch.addmm(c, a, b, beta=2, alpha=-1),
+            torch.addmm(torch.full((6, 5), torch.nan), a, b, beta=0),
+            torch.baddbmm(whole_numbers(2, 6, 5), batch_a, batch_b, beta=3),
+            torch.nn.functional.linear(a, b.mT, c), a @ b,
+        ]  # fmt: skip
+
+    wanted = compute()
+    assert counter.products == 0
+    with tilegate.override(math="fp32", least=0):
+        found = compute()
+    assert counter.products == len(wanted)
+    for one, other in zip(wanted, found):
+        assert torch.equal(one, other)
+    torch.mm(a, b)
+    assert counter.products == len(wanted)
+
+
+def test_override_leaves_the_rest_to_pytorch(counter):
+    with tilegate.override(least=1000):
+        assert torch.equal(
+            whole_numbers(2, 3) @ whole_numbers(3, 2),
+            torch.mm(whole_numbers(2, 3), whole_numbers(3, 2)),
+        )
+        doubles = whole_numbers(20, 20).double()
+        assert torch.mm(doubles, doubles).dtype == torch.float64
+        with pytest.raises(RuntimeError, match="mat1 and mat2"):
+            torch.mm(whole_numbers(20, 20), whole_numbers(21, 20))
+    assert counter.products == 0
+
+
+def test_override_has_gradients(counter):
+    layer = torch.nn.Linear(7, 5)
+    inputs = torch.randn(6, 7)
+    layer(inputs).sum().backward()
+    wanted = layer.weight.grad.clone()
+    layer.zero_grad()
+    with tilegate.override(math="fp32", least=0):
+        layer(inputs).sum().backward()
+    assert counter.products >= 2
+    torch.testing.assert_close(layer.weight.grad, wanted)
+
+
+def test_a_result_may_be_an_operand(counter):
+    a = whole_numbers(5, 5)
+    wanted = a @ a
+    with tilegate.override(math="fp32", least=0):
+        torch.mm(a, a, out=a)
+    assert counter.products == 1
+    assert torch.equal(a, wanted)
+
+
+def test_threads():
+    a, b = whole_numbers(30, 40), whole_numbers(40, 20)
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.append(tilegate.matmul(a, b))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4
+    assert all(torch.equal(result, a @ b) for result in results)
+
+
+def test_compiles_without_a_break_in_the_graph():
+    a, b = whole_numbers(6, 7).requires_grad_(), whole_numbers(7, 5)
+    compiled = torch.compile(
+        lambda x, y: tilegate.matmul(x, y).relu(), backend="aot_eager", fullgraph=True
+    )
+    found = compiled(a, b)
+    assert torch.equal(found, (a @ b).relu())
+    found.sum().backward()
+    assert a.grad is not None
