@@ -54,9 +54,11 @@ void add_large(const Form& form, std::size_t turn, ConfigurationCases& cases) {
 }
 
 // Everything is right for vectors but one extent: the width of rows of A, of B, or of B and C,
-// whichever way they lie. Larger than tiles that must be inside of C.
+// whichever way they lie, and whichever of the two is the larger. C holds tiles that must be
+// inside.
 void add_ragged_rows(const Form& form, ConfigurationCases& cases) {
-  for (const Shape& shape : {Shape{67, 76, 36}, Shape{68, 74, 36}, Shape{68, 76, 33}}) {
+  for (const Shape& shape :
+       {Shape{75, 68, 36}, Shape{68, 74, 36}, Shape{76, 68, 33}, Shape{68, 76, 35}}) {
     cases.add(padded_to_vectors(in_form(shape, form)));
   }
 }
@@ -68,7 +70,7 @@ void add_last_k(const Form& form, ConfigurationCases& cases) {
 
 // K in dozens of parts, the last of them short.
 void add_many_splits(const Form& form, ConfigurationCases& cases) {
-  cases.add(padded_to_vectors(in_form({12, 20, 1281}, form)), kManyMultiprocessors);
+  cases.add(padded_to_vectors(in_form({12, 20, 1409}, form)), kManyMultiprocessors);
 }
 
 // More rows of tiles than are computed in one group, the last group smaller, and several columns.
@@ -111,8 +113,8 @@ std::vector<Case> configuration_cases(const Stage& stage) {
   if (is_slow) return cases.take();
   if (stage.takes_transposed) add_many_splits({Op::kT, Op::kT}, cases);
   if (stage.takes_batches) {
-    add_last_k({.batch = kOneTooMany}, cases);
-    add_many_splits({.batch = 2, .gap = 1}, cases);
+    add_last_k({Op::kT, Op::kN, kOneTooMany}, cases);  // of whole vectors
+    add_many_splits({Op::kT, Op::kN, 2, 1}, cases);
   }
   return cases.take();
 }
