@@ -51,6 +51,14 @@ void add_ragged_rows(CaseList& list) {
   }
 }
 
+// The same of rows so long that blocks share them to split them, along k and across it.
+void add_long_ragged_rows(CaseList& list) {
+  for (const std::int64_t k : {1092, 1500, 12292}) {
+    list.add({.problem = padded_to_vectors({.shape = {9, 10, k}, .op_a = Op::kT})});
+    list.add({.problem = padded_to_vectors({.shape = {8, 8, k + 1}, .op_b = Op::kT})});
+  }
+}
+
 // The last row of one operand past 2^31 elements, for the wide and for the narrow path.
 void add_far_rows(CaseList& list) {
   for (const std::size_t operand : {0, 1, 2}) {
@@ -151,6 +159,7 @@ std::vector<Case> memory_cases(const Stage& stage) {
   add_offsets(list);
   add_paddings(list);
   add_ragged_rows(list);
+  if (stage.math == Math::fp32_split && !is_variant(stage)) add_long_ragged_rows(list);
   add_far_rows(list);
   add_far_tiles(list);
   for (const std::int64_t size : {kMany, kLong}) {
