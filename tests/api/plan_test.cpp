@@ -112,19 +112,19 @@ TEST(Plan, ExtentsFillTheAddressSpaceAndNoMore) {
 
 TEST(Plan, TakesTheWorkspaceThatItAsksForAndNoLess) {
   const Plan plan = kNothing.plan(Problem::dense({4, 4, 5}));
-  const auto accepts = [&](std::size_t offset, std::size_t bytes) {
+  const auto accepts = [&](std::int64_t element, std::size_t bytes) {
     const Status status = plan.launch({.a = address(0),
                                        .b = address(0),
                                        .c = address(1000),
-                                       .workspace = address(2000) + offset / sizeof(float),
+                                       .workspace = address(2000 + element),
                                        .workspace_bytes = bytes});
     EXPECT_EQ(status.argument(), status.ok() ? "" : "workspace");
     return status.ok();
   };
   EXPECT_TRUE(accepts(0, kWorkspaceBytes));
   EXPECT_FALSE(accepts(0, kWorkspaceBytes - 1));
-  EXPECT_TRUE(accepts(16, kWorkspaceBytes));
-  EXPECT_FALSE(accepts(8, kWorkspaceBytes + 8));
+  EXPECT_TRUE(accepts(4, kWorkspaceBytes));
+  EXPECT_FALSE(accepts(2, kWorkspaceBytes + 8)) << "aligned to 8 bytes";
   const Operands none{
       .a = address(0), .b = address(0), .c = address(1000), .workspace_bytes = kWorkspaceBytes};
   EXPECT_EQ(plan.launch(none).argument(), "workspace") << "a null pointer";
