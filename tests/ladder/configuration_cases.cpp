@@ -112,9 +112,10 @@ std::vector<Case> configuration_cases(const Stage& stage) {
   add_many_splits({}, cases);
   if (is_slow) return cases.take();
   if (stage.takes_transposed) add_many_splits({Op::kT, Op::kT}, cases);
-  if (stage.takes_batches) {
-    add_last_k({Op::kT, Op::kN, kOneTooMany}, cases);  // of whole vectors
-    add_many_splits({Op::kT, Op::kN, 2, 1}, cases);
+  if (stage.takes_batches) {  // of whole vectors, where rows need not lie along k
+    const Op op_a = stage.takes_transposed ? Op::kT : Op::kN;
+    add_last_k({.op_a = op_a, .batch = kOneTooMany}, cases);
+    add_many_splits({.op_a = op_a, .batch = 2, .gap = 1}, cases);
   }
   return cases.take();
 }
