@@ -143,6 +143,14 @@ std::optional<std::int64_t> span_of(const Problem& problem, Operand operand) {
   return one ? span_of(problem.batch, problem.stride(operand), *one) : std::nullopt;
 }
 
+// Whether the results of a batch lie apart, or side by side in common rows.
+bool has_own_results(const Problem& problem) {
+  const auto [m, n, k] = problem.shape;
+  const std::int64_t stride = problem.stride_c;
+  return stride >= *span_of(m, problem.ldc, n) ||
+         (stride >= n && *span_of(problem.batch, stride, n) <= problem.ldc);
+}
+
 Status check_size(const char* argument, std::int64_t value) {
   if (value >= 0) return {};
   return Status::invalid_argument(
@@ -214,7 +222,7 @@ Status Problem::check() const {
                     " rows of leading dimension " + std::to_string(row_stride));
     }
   }
-  if (batch > 1 && !is_empty() && stride_c < *span_of(shape.m, ldc, shape.n)) {
+  if (batch > 1 && !is_empty() && !has_own_results(*this)) {
     return Status::invalid_argument("stride_c", "stride_c = " + std::to_string(stride_c) +
                                                     " makes the results of the batch overlap");
   }

@@ -17,6 +17,7 @@ namespace tilegate::ladder {
 
 using verifier::Case;
 using verifier::Inputs;
+using verifier::Padded;
 
 // Another configuration of a rung, `<Rung>.<word>`: spared the cases that take long.
 inline bool is_variant(const Stage& stage) {
@@ -56,6 +57,15 @@ inline std::vector<Form> forms_of(const Stage& stage) {
     forms.insert(forms.end(), {{Op::kT, Op::kN, 2, 1}, {Op::kN, Op::kT, 3, -1}});
   }
   return forms;
+}
+
+// With leading dimensions of whole vectors.
+inline Padded padded_to_vectors(Padded padded) {
+  const Problem problem = padded;
+  for (const Operand operand : {Operand::kA, Operand::kB, Operand::kC}) {
+    padded.pad[static_cast<std::size_t>(operand)] = -problem.extent(operand).cols & 3;
+  }
+  return padded;
 }
 
 struct Factors {

@@ -12,7 +12,6 @@
 namespace tilegate::ladder {
 
 using verifier::Case;
-using verifier::Padded;
 
 // Shapes: 0 and 1 in every place, 2 … 17, every tile size and its neighbours, primes, skinny ones;
 // alpha, beta, padding and offsets take turns. Each with integers and with uniform inputs, on the
@@ -20,7 +19,8 @@ using verifier::Padded;
 std::vector<Case> shape_cases(const Stage& stage);
 
 // Base offsets of 0, 4, 8 and 12 bytes in all combinations, paddings, operands past 2^31 elements,
-// and 2 100 000 rows or columns: more than 65535 blocks along one side.
+// and 2 100 000 rows or columns: more than 65535 blocks along one side. Batches whose products
+// overlap, lie far apart, or are more than 65535.
 std::vector<Case> memory_cases(const Stage& stage);
 
 // The executor runs a sample of the blocks of such a case.
@@ -29,7 +29,9 @@ bool is_long(const Case& test_case);
 // beta == 0, alpha == 0, K == 0, empty C, and NaN and Inf in every operand and factor.
 std::vector<Case> semantics_cases(const Stage& stage);
 
-// For every configuration of a stage: several tiles, whole vectors and none, in all forms.
+// For every configuration of a stage, in all forms: several tiles, whole vectors and none; rows
+// that end within a vector; one k past a multiple; K in many parts; more rows of tiles than a
+// group.
 std::vector<Case> configuration_cases(const Stage& stage);
 
 // Operands with all 24 bits of their significands, in every form; alpha and beta are exact.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -186,7 +187,7 @@ TEST_P(ErrorsAreValuesTest, MoreBlocksThanAGridHas) {
 }
 
 // The most rows, and the most columns, that the stage takes are tiles of it, one per block; or it
-// names a limit of its own.
+// names a limit of its own, and takes that.
 TEST_P(ErrorsAreValuesTest, MostBlocksOfAGrid) {
   if (stage().name == "Cublas") GTEST_SKIP() << "the library has its own limits";
   constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
@@ -203,7 +204,10 @@ TEST_P(ErrorsAreValuesTest, MostBlocksOfAGrid) {
     }
     const std::string why = stage().plan(Problem::dense(shape_of(refused))).status().message();
     for (std::int64_t limit = taken; limit < refused; ++limit) {
-      if (why.find(" above " + std::to_string(limit)) != std::string::npos) return;
+      if (why.find(" above " + std::to_string(limit)) == std::string::npos) continue;
+      EXPECT_TRUE(takes(limit)) << side << " = " << limit;
+      EXPECT_FALSE(takes(limit + 1)) << side << " = " << limit + 1;
+      return;
     }
     EXPECT_EQ(taken % kMostBlocks, 0) << side << ": takes " << taken << "; " << why;
     const auto& tiles = stage().tile_sizes;
@@ -212,6 +216,61 @@ TEST_P(ErrorsAreValuesTest, MostBlocksOfAGrid) {
   };
   expect_limit("m", [](std::int64_t size) { return Shape{size, 1, 0}; });
   expect_limit("n", [](std::int64_t size) { return Shape{1, size, 0}; });
+}
+
+// The largest K of one element of C, and the most of them in a batch, with four multiprocessors.
+// What is not listed: both as the address space, or a block per product.
+struct Limits {
+  std::string_view rung;
+  std::int64_t k, batch;
+};
+constexpr std::int64_t kNoLimit = kHuge / 4, kMostInGrid = (std::int64_t{1} << 31) - 1;
+constexpr Limits kLimits[] = {
+    {"Interleaved", kMostInGrid - 256, kMostInGrid},
+    {"StreamK", kMostInGrid - 256, kMostInGrid},
+    {"AsyncCopy", 1 << 30, kMostInGrid},
+    {"Packed", 1 << 30, kMostInGrid / 6},  // tiles to pack
+    {"Skinny", std::int64_t{16} << 30, kMostInGrid},
+    {"Int8x3", (1 << 27) - 1, kMostInGrid / 32},  // blocks that split
+    {"Tma", 1 << 30, kMostInGrid},
+    {"Fp16x3", (1 << 27) - 1, kMostInGrid / 32},
+};
+
+TEST_P(ErrorsAreValuesTest, LongestKAndLargestBatch) {
+  if (stage().name == "Cublas") GTEST_SKIP() << "the library has its own limits";
+  Limits limits{.rung = stage().name, .k = kNoLimit, .batch = kMostInGrid};
+  for (const Limits& listed : kLimits) {
+    if (listed.rung == stage().name.substr(0, stage().name.find('.'))) limits = listed;
+  }
+  Device device = device::current();
+  device.multiprocessors = 4;
+  const auto takes = [&](const Problem& problem) { return stage().plan(problem, device).ok(); };
+  EXPECT_TRUE(takes(Problem::dense({1, 1, limits.k})));
+  EXPECT_FALSE(takes(Problem::dense({1, 1, limits.k + 1})));
+  if (!stage().takes_batches) return;
+  const auto takes_batch = [&](std::int64_t batch) {
+    return takes(Problem::dense({1, 1, 1}, Op::kN, Op::kN, batch));
+  };
+  if (limits.k == kNoLimit && takes_batch(kNoLimit)) return;
+  EXPECT_TRUE(takes_batch(limits.batch));
+  EXPECT_FALSE(takes_batch(limits.batch + 1));
+}
+
+TEST_P(ErrorsAreValuesTest, ResultsOfABatchMayLieSideBySide) {
+  if (!stage().takes_batches) return;  // WhatTheStageDoesNotDo
+  constexpr std::int64_t kPerRow = 3 * 12 + 1;
+  Call call = valid();
+  call.problem = Problem::dense({16, 12, 8}, Op::kN, Op::kN, 3);
+  call.problem.ldc = kPerRow;
+  call.problem.stride_c = 12;
+  const Status status = launch(call);
+  ASSERT_TRUE(status.ok()) << status.message();
+  ASSERT_TRUE(device::synchronize().ok());
+  ASSERT_TRUE(c_.download().ok());
+  for (std::int64_t i = 0; i < c_.rows() * c_.cols(); ++i) {
+    const bool is_result = i < 16 * kPerRow && i % kPerRow < 3 * 12;
+    ASSERT_EQ(c_.found(i / c_.cols())[i % c_.cols()], is_result ? 8.0F : kUntouched) << i;
+  }
 }
 
 TEST_P(ErrorsAreValuesTest, COverlapsAnInput) {
@@ -277,14 +336,17 @@ TEST_P(ErrorsAreValuesTest, WorkspaceTooSmall) {
 }
 
 TEST_P(ErrorsAreValuesTest, PlanForAnotherDevice) {
-  Device other = device::current();
-  other.ordinal = -1;  // made up, for planning alone
-  const Plan plan = stage().plan(valid().problem, other);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  const Status status = plan.launch(valid().operands);
-  EXPECT_EQ(status.code(), Status::Code::kUnsupported);
-  EXPECT_NE(status.message().find("planned for device -1"), std::string::npos);
-  expect_c_untouched();
+  for (const int step : {-1, 1}) {
+    Device other = device::current();
+    other.ordinal += step;  // made up, for planning alone
+    const Plan plan = stage().plan(valid().problem, other);
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
+    const Status status = plan.launch(valid().operands);
+    EXPECT_EQ(status.code(), Status::Code::kUnsupported);
+    EXPECT_NE(status.message().find("planned for device " + std::to_string(other.ordinal)),
+              std::string::npos);
+    expect_c_untouched();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, ErrorsAreValuesTest, testing::ValuesIn(catalogue_stages()),

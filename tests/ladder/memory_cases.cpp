@@ -13,6 +13,7 @@ constexpr std::int64_t kHalfway = std::int64_t{1} << 30;  // elements; two rows 
 constexpr std::int64_t kPastInt = std::int64_t{1} << 31;  // elements; does not fit an int itself
 constexpr std::int64_t kLong = 2'100'000;                 // in tiles of 32: more than 65535 blocks
 constexpr std::int64_t kMany = 20'000;                    // of which the executor runs all blocks
+constexpr std::int64_t kManyProducts = 70'000;
 
 void add_offsets(CaseList& list) {
   std::size_t turn = 0;
@@ -47,6 +48,14 @@ void add_ragged_rows(CaseList& list) {
   for (const float beta : {0.0F, 1.0F}) {
     list.add({.problem = Padded{.shape = {37, 44, 27}, .pad = {1, 0, 0}, .beta = beta}});
     list.add({.problem = Padded{.shape = {37, 43, 28}, .pad = {0, 1, 1}, .beta = beta}});
+  }
+}
+
+// The same of rows so long that blocks share them to split them, along k and across it.
+void add_long_ragged_rows(CaseList& list) {
+  for (const std::int64_t k : {1092, 1500, 12292}) {
+    list.add({.problem = padded_to_vectors({.shape = {9, 10, k}, .op_a = Op::kT})});
+    list.add({.problem = padded_to_vectors({.shape = {8, 8, k + 1}, .op_b = Op::kT})});
   }
 }
 
@@ -111,15 +120,46 @@ void add_shifted_products(CaseList& list) {
   add({0, 0, 2}, 0.0F, Inputs::kIntegers);
 }
 
+// Products of a batch that lie over each other: they share rows of A or B, some of them or all.
+void add_overlapping_products(const Stage& stage, CaseList& list) {
+  const std::int64_t k = stage.math == Math::fp32_split ? 148 : 28;  // long enough to be split
+  const auto add = [&](std::int64_t rows_a, std::int64_t rows_b, const Padded& padded) {
+    Problem problem = padded;
+    problem.stride_a = rows_a * problem.lda;
+    problem.stride_b = rows_b * problem.ldb;
+    list.add({.problem = problem});
+  };
+  add(4, 0, {.shape = {36, 44, k}, .pad = {4, 8, 4}, .batch = 3});
+  add(0, 5, {.shape = {35, 43, k - 1}, .pad = {1, 1, 1}, .beta = 1.0F, .batch = 3, .gap = 2});
+  if (!stage.takes_transposed) return;
+  add(5, 4, {.shape = {36, 44, k}, .pad = {4, 4, 8}, .op_a = Op::kT, .op_b = Op::kT, .batch = 3});
+}
+
+// The third product past 2^31 elements, and more products than a grid has blocks along y or z.
+void add_far_and_many_products(CaseList& list) {
+  for (const std::size_t operand : {0, 1, 2}) {
+    Padded far{.shape = {4, 8, 4}, .beta = 1.0F, .batch = 3};
+    far.pad[operand] = kHalfway / 4;  // of four rows
+    list.add({.problem = far, .inputs = Inputs::kIntegers});
+  }
+  // Without k the executor runs a sample: nothing is packed, nor K split.
+  list.add({.problem = Padded{.shape = {2, 3, 0}, .batch = kManyProducts}});
+}
+
 }  // namespace
 
 std::vector<Case> memory_cases(const Stage& stage) {
   CaseList list;
   add_forms(stage, list);
-  if (stage.takes_batches && !is_variant(stage)) add_shifted_products(list);
+  if (stage.takes_batches && !is_variant(stage)) {
+    add_shifted_products(list);
+    add_overlapping_products(stage, list);
+    add_far_and_many_products(list);
+  }
   add_offsets(list);
   add_paddings(list);
   add_ragged_rows(list);
+  if (stage.math == Math::fp32_split && !is_variant(stage)) add_long_ragged_rows(list);
   add_far_rows(list);
   add_far_tiles(list);
   for (const std::int64_t size : {kMany, kLong}) {
@@ -132,7 +172,8 @@ std::vector<Case> memory_cases(const Stage& stage) {
 }
 
 bool is_long(const Case& test_case) {
-  return std::max(test_case.problem.shape.m, test_case.problem.shape.n) >= kLong;
+  const Problem& problem = test_case.problem;
+  return std::max(problem.shape.m, problem.shape.n) >= kLong || problem.batch >= kManyProducts;
 }
 
 }  // namespace tilegate::ladder

@@ -37,7 +37,7 @@ constexpr Suite kSuites[] = {
     {"Ladder/SgemmTest", shape_cases, kFewestShapes, kFewestOfVariant},
     {"Ladder/MemoryContractTest", memory_cases, 121, 121},
     {"Ladder/BlasSemanticsTest", semantics_cases, 222, 222},
-    {"Ladder/ConfigurationsTest", configuration_cases, 2, 2},
+    {"Ladder/ConfigurationsTest", configuration_cases, 11, 3},
     {"Ladder/FullSignificandsTest", significand_cases, 12, 12},
     {"Ladder/SummationTest", summation_cases, TILEGATE_ON_SIMT ? 3 : 4, 2},
     {"Ladder/RepeatableTest", repeat_cases, 12, 12},
@@ -45,7 +45,7 @@ constexpr Suite kSuites[] = {
 };
 // And those that have as many tests for every stage.
 constexpr std::pair<const char*, std::size_t> kStageSuites[] = {
-    {"Ladder/ErrorsAreValuesTest", 18},
+    {"Ladder/ErrorsAreValuesTest", 20},
     {"Ladder/HugeExtentsTest", 2},
 };
 

@@ -35,8 +35,9 @@ std::span<const CatalogueEntry> catalogue() {
     };
     for (const faults::PlantedFault& fault : faults::element_faults()) add(fault.stage);
     for (const faults::PlantedFault& fault : faults::tile_faults()) add(fault.stage);
-    for (const auto& stages : {faults::vector_faults(), faults::stride_faults(),
-                               faults::workspace_faults(), faults::rounding_faults()}) {
+    for (const auto& stages :
+         {faults::vector_faults(), faults::stride_faults(), faults::workspace_faults(),
+          faults::rounding_faults(), faults::plan_faults()}) {
       for (const Stage& stage : stages) add(stage);
     }
     for (CatalogueEntry& entry : entries) {

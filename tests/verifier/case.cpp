@@ -75,6 +75,7 @@ std::string name_of(const Case& test_case) {
             spell_position(plant.row) + "x" + spell_position(plant.col);
   }
   if (!test_case.configuration.empty()) name += "_at_" + spell(test_case.configuration);
+  if (test_case.multiprocessors > 0) name += "_sm" + std::to_string(test_case.multiprocessors);
   switch (test_case.inputs) {
     case Inputs::kUniform:
       return name;
@@ -86,6 +87,12 @@ std::string name_of(const Case& test_case) {
       return name + "_picksB";
   }
   return name;
+}
+
+Device device_of(const Case& test_case) {
+  Device device = device::current();
+  if (test_case.multiprocessors > 0) device.multiprocessors = test_case.multiprocessors;
+  return device;
 }
 
 GuardedMatrix::Layout layout_of(const Problem& problem, Operand operand) {

@@ -44,12 +44,17 @@ struct Case {
   bool null_inputs = false;  // A and B are null pointers; for alpha == 0 or K == 0
   std::vector<Plant> plants = {};
   std::string configuration = {};  // one of the stage's; empty: its own choice
+  int multiprocessors = 0;         // that the plan is for; 0: those of the device
 };
 
-// The problem's text form, then _s<seed>, _null, plants, _at_<configuration>, _int, _picksA,
-// _picksB where they are not the default: as a test's name may hold it, "_" for a slash, "m" for a
-// minus sign, "p" for a point. Different for different cases.
+// The problem's text form, then _s<seed>, _null, plants, _at_<configuration>, _sm<multiprocessors>,
+// _int, _picksA, _picksB where they are not the default: as a test's name may hold it, "_" for a
+// slash, "m" for a minus sign, "p" for a point. Different for different cases.
 std::string name_of(const Case& test_case);
+
+// The current device with as many multiprocessors as the case says: plans split K and share tiles
+// by their number.
+Device device_of(const Case& test_case);
 
 // How `verify` lays out an operand of the problem.
 GuardedMatrix::Layout layout_of(const Problem& problem, Operand operand);
@@ -84,8 +89,9 @@ struct Verdict {
 };
 
 // Runs the case once per entry of `orders`, with NaN in the padding of A and B and, if beta == 0,
-// in C; guards are unreadable where the device can enforce it. Throws std::bad_alloc if the
-// operands do not fit in device memory.
+// in C; guards are unreadable where the device can enforce it. The workspace holds one of several
+// patterns before the first run, by the name of the case, and before each other what the run before
+// left. Throws std::bad_alloc if the operands do not fit in device memory.
 Verdict verify(const Stage& stage, const Case& test_case,
                std::span<const Order> orders = kBothOrders);
 

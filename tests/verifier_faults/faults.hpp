@@ -29,5 +29,6 @@ std::span<const Stage> vector_faults();
 std::span<const Stage> stride_faults();
 std::span<const Stage> workspace_faults();
 std::span<const Stage> rounding_faults();
+std::span<const Stage> plan_faults();
 
 }  // namespace tilegate::faults

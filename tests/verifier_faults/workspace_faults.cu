@@ -1,5 +1,6 @@
 // K in two halves, summed by different blocks into the workspace and added by a second kernel, with
 // a fault of the workspace in each stage but the first.
+#include <cmath>
 #include <cstdint>
 
 #include <tilegate/device/device.cuh>
@@ -16,6 +17,8 @@ enum class WorkspaceFault {
   kReadsUnwritten,  // a third partial sum, which would do no harm if it were zero
   kWritesAfter,     // the element after the workspace, with what is there
   kNeedsAlignment,  // to 32 bytes, where 16 are promised
+  kKeepsLarger,     // of a sum and what was there; NaN is not
+  kTrustsFlag,      // behind the sums: raised once they are there, and never lowered
 };
 
 constexpr int kHalves = 2;
@@ -37,7 +40,12 @@ __global__ void sum_halves(KernelArgs args) {
   if (kFault == WorkspaceFault::kNeedsAlignment) {
     partial = reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(partial) / 32 * 32);
   }
-  partial[i] = sum;
+  if (kFault == WorkspaceFault::kTrustsFlag) {
+    auto* const flags = reinterpret_cast<unsigned*>(partial + kHalves * m * n);
+    if (flags[i] == 1) return;
+    flags[i] = 1;
+  }
+  partial[i] = kFault == WorkspaceFault::kKeepsLarger ? fmaxf(sum, partial[i]) : sum;
   if (kFault == WorkspaceFault::kWritesAfter && i == kHalves * m * n - 1) partial[i + 1] = sum;
 }
 
@@ -71,7 +79,9 @@ template <WorkspaceFault kFault>
 Choice choose_halves(const Problem& problem, const Device& /*device*/) {
   Choice choice = serial_choice<Grid>(problem, enqueue_halves<kFault>);
   const auto [m, n, k] = problem.shape;
-  const std::int64_t parts = kFault == WorkspaceFault::kReadsUnwritten ? kHalves + 1 : kHalves;
+  const std::int64_t parts = kFault == WorkspaceFault::kReadsUnwritten ? kHalves + 1
+                             : kFault == WorkspaceFault::kTrustsFlag   ? kHalves + kHalves
+                                                                       : kHalves;
   const std::int64_t missing = kFault == WorkspaceFault::kTooSmall ? m * n : 0;
   choice.workspace_bytes = static_cast<std::size_t>(parts * m * n - missing) * sizeof(float);
   return choice;
@@ -90,6 +100,8 @@ std::span<const Stage> workspace_faults() {
       make_halves<kReadsUnwritten>("ReadsUnwrittenWorkspace"),
       make_halves<kWritesAfter>("WritesAfterWorkspace"),
       make_halves<kNeedsAlignment>("NeedsAlignedWorkspace"),
+      make_halves<kKeepsLarger>("KeepsLargerOfWorkspace"),
+      make_halves<kTrustsFlag>("TrustsFlagOfEarlierCall"),
   };
   return kStages;
 }

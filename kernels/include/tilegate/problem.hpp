@@ -50,7 +50,8 @@ struct Extent {
 };
 
 // Leading dimensions count elements from a row to the next. With `batch` products, stride_x counts
-// elements from the x of one product to the x of the next; 0 shares an input.
+// elements from the x of one product to the x of the next; 0 shares an input. Inputs may overlap.
+// Results may not: they lie one after another, or side by side in rows of C that hold all of them.
 struct Problem {
   Shape shape;
   Op op_a = Op::kN, op_b = Op::kN;

@@ -53,6 +53,7 @@ void wait_for_previous_kernel() { observer::wait_for_previous_launch(); }
 
 void raise_flag(unsigned* flag, const Site& site) {
   observer::raise_flag(flag, site);
+  if (*flag != 0) fail("raise_flag at " + to_string(site) + ": no kernel before has lowered it");
   *flag = 1;
 }
 

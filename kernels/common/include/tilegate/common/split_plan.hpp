@@ -50,6 +50,10 @@ inline bool allows_pairs_of_c(const Problem& problem) {
          (problem.batch == 1 || problem.stride_c % 2 == 0);
 }
 
+// So that the bytes of a workspace can be counted: 2^34 rows at most, four bytes per element. A
+// chunk of rows of each operand would take 100 GB.
+constexpr std::int64_t kMaxSplitK = (std::int64_t{1} << 27) - 1;
+
 // Whether grids are large enough. `block_n`: columns of the smallest tile, of kChunkRows rows;
 // `split_blocks`: of the kernel that splits, for the rows of a chunk.
 inline Status check_split_size(const Problem& problem, int block_n, double split_blocks) {
@@ -59,6 +63,7 @@ inline Status check_split_size(const Problem& problem, int block_n, double split
   if (std::max(m, n) > kMaxExtent) {
     return Status::unsupported("M or N is above " + std::to_string(kMaxExtent));
   }
+  if (k > kMaxSplitK) return Status::unsupported("K is above " + std::to_string(kMaxSplitK));
   const auto tiles = [](std::int64_t extent, int tile) {
     return static_cast<double>(ceil_div(extent, tile));
   };
