@@ -4,7 +4,7 @@
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
-#include <iterator>
+#include <sstream>
 #include <string_view>
 
 #include "rerun.hpp"
@@ -53,15 +53,16 @@ Failure failure_of(const testing::TestPartResult& part, const testing::TestInfo*
           std::string(text.substr(std::min(end + 1, text.size())))};
 }
 
-// Equal for failures of one suite and one rung that differ in numbers alone.
+// Equal for failures of one suite and one rung that differ in words with digits alone.
 std::string kind_of(const Failure& failure, const testing::TestInfo* test) {
   const std::string subject = subject_of(test);
   std::string kind = test == nullptr ? "" : test->test_suite_name();
-  kind += " " + subject.substr(0, subject.find('_')) + " ";
-  const std::string what =
-      failure.line.substr(std::min(failure.line.find(": "), failure.line.size()));
-  std::copy_if(what.begin(), what.end(), std::back_inserter(kind),
-               [](unsigned char c) { return std::isalpha(c) != 0; });
+  kind += " " + subject.substr(0, subject.find('_'));
+  std::istringstream what(
+      failure.line.substr(std::min(failure.line.find(": "), failure.line.size())));
+  for (std::string word; what >> word;) {
+    if (word.find_first_of("0123456789") == std::string::npos) kind += " " + word;
+  }
   return kind;
 }
 

@@ -16,8 +16,8 @@ namespace tilegate {
 //
 // which tests/summary.cmake collects. The line is the first of the message of an ADD_FAILURE, else
 // it names the test, the place and the expectation. Details follow the first failure of a kind: of
-// one suite, of one rung, and alike but for their numbers. Of each kind three are printed, of all
-// kinds ten; the others are counted.
+// one suite, of one rung, and alike but for words with digits. Of each kind three are printed, of
+// all kinds ten; the others are counted.
 class FailurePrinter : public testing::EmptyTestEventListener {
  public:
   explicit FailurePrinter(testing::TestEventListener* others) : others_(others) {}

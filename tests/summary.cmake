@@ -66,7 +66,7 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 
-if(all)
+if(skipped)
   list(REMOVE_DUPLICATES reasons)
   list(JOIN reasons ", " reasons)
   message("\nSkipped ${skipped} of the ${all} tests in these entries: ${reasons}")
