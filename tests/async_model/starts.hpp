@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <tilegate/device.hpp>
+#include <tilegate/device/device.cuh>
 #include <tilegate/device/tensor_map.hpp>
 
 namespace tilegate::async_model {
@@ -19,7 +19,7 @@ constexpr unsigned kTileRows = 64;                    // of a and of b
 constexpr unsigned kStartOfB = 8192;                  // b's starts begin there
 
 // Where b begins in the case in which a begins at start `number`.
-constexpr unsigned number_of_b(unsigned number, unsigned starts) {
+__host__ __device__ constexpr unsigned number_of_b(unsigned number, unsigned starts) {
   return (5 * number + 3) % starts;
 }
 
