@@ -1,18 +1,20 @@
 // The main of every test binary: a run that tests nothing does not pass, nor does one that skips
-// everything without the device being why; a crash names its test; of many failures the first are
-// shown.
+// everything without the device being why; a failure, or a crash, first says in one line what is
+// wrong, and the command that repeats it.
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <set>
 #include <string>
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <tilegate/device.hpp>
 
+#include "failure_printer.hpp"
+#include "rerun.hpp"
 #include "skips.hpp"
 
 namespace {
@@ -25,7 +27,7 @@ int fail(const char* message) {
   return kFailed;
 }
 
-// A crash prints the name of the test that ran; whoever handled the signal before takes over then.
+// A crash prints which test ran; whoever handled the signal before takes over then.
 class CrashReport : public testing::EmptyTestEventListener {
  public:
   CrashReport() {
@@ -38,7 +40,8 @@ class CrashReport : public testing::EmptyTestEventListener {
   }
 
   void OnTestStart(const testing::TestInfo& test) override {
-    std::snprintf(text_, sizeof(text_), "Crashed in %s.%s\n", test.test_suite_name(), test.name());
+    std::snprintf(text_, sizeof(text_), "FAILED %s: crashed; repeat: %s\n",
+                  tilegate::subject_of(&test).c_str(), tilegate::rerun_command(&test).c_str());
   }
 
  private:
@@ -52,38 +55,8 @@ class CrashReport : public testing::EmptyTestEventListener {
     static_cast<void>(std::raise(signal));  // comes when this returns
   }
 
-  static inline char text_[512] = "Crashed before the first test\n";
+  static inline char text_[1024] = "FAILED: crashed before the first test\n";
   static inline struct sigaction before_[std::size(kSignals)]{};
-};
-
-// The first failures are printed, the rest counted: one wrong index fails thousands of cases. What
-// follows goes nowhere until the end, as GoogleTest's printer has no limit of its own.
-class FirstFailures : public testing::EmptyTestEventListener {
- public:
-  void OnTestPartResult(const testing::TestPartResult& part) override {
-    if (part.failed() && ++failures_ == kShown) redirect(open("/dev/null", O_WRONLY), &stdout_);
-  }
-
-  void OnTestProgramEnd(const testing::UnitTest& tests) override {
-    if (stdout_ < 0) return;
-    redirect(stdout_, nullptr);
-    std::printf("... and %d more failures: %d of %d tests failed; --gtest_filter selects others\n",
-                failures_ - kShown, tests.failed_test_count(), tests.test_to_run_count());
-  }
-
- private:
-  static constexpr int kShown = 10;
-
-  // Takes `to` over; `before` gets what stdout was.
-  static void redirect(int to, int* before) {
-    std::fflush(stdout);
-    if (before != nullptr) *before = dup(STDOUT_FILENO);
-    dup2(to, STDOUT_FILENO);
-    close(to);
-  }
-
-  int failures_ = 0;
-  int stdout_ = -1;
 };
 
 // Calls `visit` for each test that was selected and then skipped.
@@ -108,13 +81,27 @@ std::string device_reason(const testing::TestInfo& test) {
   return {};
 }
 
+// Most often because the program is older than a new rung.
+std::string why_none(const std::filesystem::path& program) {
+  const std::filesystem::path sources(TILEGATE_SOURCE_DIR);
+  const std::filesystem::path newer = tilegate::kernel_newer_than(program, sources / "kernels");
+  if (newer.empty()) return {};
+  const std::string name = program.filename().string();
+  return ": " + name + " is older than " + newer.lexically_relative(sources).string() +
+         "; build it: cmake --build " +
+         program.parent_path().parent_path().lexically_proximate(sources).string() + " --target " +
+         name;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (argc > 1) return fail("An argument is not a flag of GoogleTest; see --help.");
-  testing::UnitTest::GetInstance()->listeners().Append(new CrashReport);
-  testing::UnitTest::GetInstance()->listeners().Append(new FirstFailures);
+  testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+  listeners.Append(
+      new tilegate::FailurePrinter(listeners.Release(listeners.default_result_printer())));
+  listeners.Append(new CrashReport);
   const bool only_lists = GTEST_FLAG_GET(list_tests);  // touches no device
   if (!only_lists) {
     const tilegate::Status device = tilegate::device::available();
@@ -124,7 +111,7 @@ int main(int argc, char** argv) {
   if (only_lists) return 0;
   const testing::UnitTest& tests = *testing::UnitTest::GetInstance();
   const int selected = tests.test_to_run_count();
-  if (selected == 0) return fail("The filter matches no test.");
+  if (selected == 0) return fail(("The filter matches no test" + why_none(argv[0])).c_str());
   int skipped = 0, for_the_device = 0;
   std::set<std::string> reasons;
   for_each_skipped([&](const testing::TestInfo& test) {
@@ -138,7 +125,7 @@ int main(int argc, char** argv) {
   }
   std::string why;
   for (const std::string& reason : reasons) why += (why.empty() ? ": " : ", ") + reason;
-  // What tests/skipped.cmake adds up.
+  // What tests/summary.cmake adds up.
   std::printf("Skipped %d of %d tests%s\n", skipped, selected, why.c_str());
   if (skipped < selected) return 0;
   return kSkipped;

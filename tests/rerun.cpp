@@ -1,9 +1,7 @@
 #include "rerun.hpp"
 
-#include <filesystem>
+#include <cstdlib>
 #include <system_error>
-
-#include <gtest/gtest.h>
 
 namespace tilegate {
 namespace {
@@ -17,12 +15,40 @@ std::filesystem::path this_binary() {
   return relative.empty() || *relative.begin() == ".." ? binary : relative;
 }
 
+// What the tests read of the environment, as "NAME=value ".
+std::string environment() {
+  std::string settings;
+  for (const char* name : {"TILEGATE_SWEEP_SEED", "TILEGATE_THOROUGH"}) {
+    const char* const value = std::getenv(name);
+    if (value != nullptr) settings += std::string(name) + "=" + value + " ";
+  }
+  return settings;
+}
+
 }  // namespace
 
-std::string rerun_command(const std::string& environment) {
-  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
-  return environment + this_binary().string() + " --gtest_filter='" + test.test_suite_name() + "." +
-         test.name() + "'";
+std::string rerun_command(const testing::TestInfo* test) {
+  static const std::string kProgram = environment() + this_binary().string();
+  if (test == nullptr) return kProgram;
+  return kProgram + " --gtest_filter='" + test->test_suite_name() + "." + test->name() + "'";
+}
+
+std::filesystem::path kernel_newer_than(const std::filesystem::path& program,
+                                        const std::filesystem::path& folder) {
+  std::error_code error;
+  const auto built = std::filesystem::last_write_time(program, error);
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder, error)) {
+    if (file.path().extension() == ".cu" && file.last_write_time() > built) return file.path();
+  }
+  return {};
+}
+
+std::string subject_of(const testing::TestInfo* test) {
+  if (test == nullptr) return "no test";
+  const std::string name = test->name();
+  const std::size_t slash = name.rfind('/');
+  if (slash != std::string::npos) return name.substr(slash + 1);
+  return std::string(test->test_suite_name()) + "." + name;
 }
 
 }  // namespace tilegate

@@ -65,6 +65,29 @@ __global__ void outside_shared(float* all) {
   memory[threadIdx.x] = smem.words[threadIdx.x + (kFaulty ? 1 : 0)];
 }
 
+// The last three words of shared memory do not make a vector.
+constexpr unsigned kMore = 3;
+constexpr std::size_t kMoreBytes = sizeof(Storage) + kMore * sizeof(float);
+
+template <bool kFaulty>
+__global__ void vector_over_end_of_shared(float* all) {
+  auto& smem = device::shared_storage<Storage>();
+  float* const words = smem.words;
+  words[threadIdx.x] = 1.0F;
+  if (threadIdx.x < kMore) words[kThreads + threadIdx.x] = 1.0F;
+  __syncthreads();
+  const unsigned last = kFaulty ? kThreads : kThreads - 4;
+  if (threadIdx.x == 0) part_of_block(all)[0] = device::load_vector<float4>(&words[last]).x;
+}
+
+template <bool kFaulty>
+__global__ void copy_over_end_of_shared(float* all) {
+  float* const words = device::shared_storage<Storage>().words;
+  const unsigned last = kFaulty ? kThreads : kThreads - 4;
+  if (threadIdx.x == 0) device::copy_async<16>(&words[last], part_of_block(all));
+  device::copy_async_wait<0>();
+}
+
 template <bool kFaulty>
 __global__ void misaligned(float* all) {
   float* const memory = part_of_block(all);
@@ -103,15 +126,17 @@ __global__ void store_in_turns(float* all) {
   memory[threadIdx.x] = smem.words[threadIdx.x % 16];
 }
 
-template <auto kKernel>
+template <auto kKernel, std::size_t kSharedBytes = sizeof(Storage)>
 Status launch(float* memory) {
   const device::LaunchConfig config{
-      .kernel = "planted", .blocks = 2, .threads_x = kThreads, .shared_bytes = sizeof(Storage)};
+      .kernel = "planted", .blocks = 2, .threads_x = kThreads, .shared_bytes = kSharedBytes};
   return device::launch(config, nullptr, kKernel, memory);
 }
 
 #define PLANT(name, message) \
   { #name, launch < name < true>>, launch < name < false>>, message }
+#define PLANT_WITH_MORE(name, message) \
+  { #name, launch < name < true>, kMoreBytes>, launch < name < false>, kMoreBytes>, message }
 
 constexpr Plant kPlants[] = {
     PLANT(read_after_write,
@@ -152,6 +177,12 @@ constexpr Plant kPlants[] = {
     PLANT(outside_shared,
           "thread \\(63,0,0\\): 32-bit load outside every operand, at byte 256 of "
           "256 bytes of shared memory, at .*planted"),
+    PLANT_WITH_MORE(
+        vector_over_end_of_shared,
+        "128-bit load outside every operand, at byte 256 of 268 bytes of shared memory"),
+    PLANT_WITH_MORE(
+        copy_over_end_of_shared,
+        "128-bit store outside every operand, at byte 256 of 268 bytes of shared memory"),
     PLANT(misaligned, "misaligned 128-bit load, at .*planted\\.cu"),
     PLANT(straddling, "128-bit load outside every operand, at 0x"),
     PLANT(misaligned_shared, "misaligned 64-bit load at byte 4 of shared memory, at .*planted"),

@@ -17,12 +17,15 @@ enum class Fault {
   kLoadsVectorOverEndOfRow,
   kLoadsAfterA,
   kLoadsAAtAlphaZero,
+  kLoadsBAtAlphaZero,
   kRewritesA,
+  kRewritesB,
   kRewritesAByBulkStore,
   kLoadsCAtBetaZero,
   kRewritesPaddingOfC,
   kStoresPaddingOfC,
   kStoresTwice,
+  kStoresVectorOverOthers,  // its first element is stored once
   kStoresRowOfNextBlock,
   kLeavesElement,
   kStoresBeforeC,
@@ -77,6 +80,10 @@ __global__ void multiply(KernelArgs args) {
   if (kFault == Fault::kLoadsAfterA && is_last) load_only(a + args.shape.k + 1);
   if (kFault == Fault::kLoadsBetweenMatrices && is_last) load_only(a + args.lda);
   if (kFault == Fault::kLoadsAAtAlphaZero && is_first) load_only(a);
+  if (kFault == Fault::kLoadsBAtAlphaZero && is_first) load_only(b);
+  if (kFault == Fault::kRewritesB && is_first) {
+    *const_cast<volatile float*>(b) = *const_cast<const volatile float*>(b);
+  }
   if (kFault == Fault::kRewritesA && is_first) {
     *const_cast<volatile float*>(a) = *const_cast<const volatile float*>(a);
   }
@@ -85,6 +92,10 @@ __global__ void multiply(KernelArgs args) {
   }
   if (kFault == Fault::kLoadsCAtBetaZero && is_last) load_only(c);
   if (kFault == Fault::kLeavesElement && is_last) return;
+
+  if (kFault == Fault::kStoresVectorOverOthers && is_first) {
+    return device::store_vector(c, make_float4(0.0F, 0.0F, 0.0F, 0.0F));
+  }
 
   float sum = 0.0F;
   for (std::int64_t k = 0; k < args.shape.k; ++k) sum += a[k] * b[k * args.ldb];

@@ -49,9 +49,11 @@ class StageCaseTest : public testing::TestWithParam<StageCase> {
   const Stage& stage() const { return *GetParam().stage; }
   const verifier::Case& test_case() const { return GetParam().test_case; }
 
-  // Fails the test unless `verify` finds the stage right; says how to run it again.
-  void expect_right(std::span<const verifier::Order> orders,
-                    const std::string& environment = {}) const;
+  // Fails the test unless `verify` finds the stage right.
+  void expect_right(const verifier::Case& test_case, std::span<const verifier::Order> orders) const;
+  void expect_right(std::span<const verifier::Order> orders) const {
+    expect_right(test_case(), orders);
+  }
   void expect_right() const { expect_right(orders_of(test_case())); }
 };
 

@@ -1,10 +1,12 @@
 // What a kernel does wrong, and how the error names it.
+#include <array>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 
 #include "simt/device_array.hpp"
@@ -108,6 +110,74 @@ TEST(Fault, MisalignedVectors) {
                {"store_at", "misaligned 64-bit store"});
   expect_fault(device::launch(config_of("copy_from"), nullptr, copy_from, data.data() + 3),
                {"copy_from", "misaligned 128-bit async copy"});
+}
+
+// A tile of 64 rows of 32 bytes each that begins at byte `start`; the strides may be wrong, too.
+__global__ void multiply_tile_at(unsigned start, device::Swizzle swizzle, unsigned leading,
+                                 unsigned stride) {
+  auto* const bytes = reinterpret_cast<std::byte*>(&device::shared_storage<float[4096]>());
+  const auto tile = device::matrix_descriptor(bytes + start, swizzle, leading, stride);
+  const auto whole = device::matrix_descriptor(bytes, device::Swizzle::kNone, 128, 256);
+  std::int32_t acc[32] = {};
+  device::warpgroup_arrive();
+  device::warpgroup_mma_s8<64>(acc, tile, whole);
+  device::warpgroup_commit();
+  device::warpgroup_wait<0>();
+}
+
+TEST(Fault, MisalignedDescriptors) {
+  using enum device::Swizzle;
+  const device::LaunchConfig config{
+      .kernel = "multiply", .blocks = 1, .threads_x = 128, .shared_bytes = 4096 * sizeof(float)};
+  const auto launch = [&](unsigned start, device::Swizzle swizzle, unsigned leading,
+                          unsigned stride) {
+    return device::launch(config, nullptr, multiply_tile_at, start, swizzle, leading, stride);
+  };
+  for (const auto& [start, leading, stride] :
+       {std::array{8U, 128U, 256U}, {16U, 132U, 256U}, {16U, 128U, 260U}, {1U, 128U, 256U}}) {
+    expect_fault(launch(start, kNone, leading, stride),
+                 {"multiply", "thread (0,0,0)", "misaligned matrix_descriptor at", "fault_test.cpp",
+                  "multiples of 16"});
+  }
+  // 32 bytes of k begin in a line of the swizzle and end in the next.
+  expect_fault(launch(16, k32Bytes, 16, 256), {"misaligned descriptor of a", "in one line"});
+  expect_fault(launch(48, k64Bytes, 16, 512), {"misaligned descriptor of a", "in one line"});
+  expect_fault(launch(112, k128Bytes, 16, 1024), {"misaligned descriptor of a", "in one line"});
+  for (const unsigned start : {0U, 32U, 64U, 96U, 128U, 896U}) {
+    EXPECT_TRUE(is_ok(launch(start, k128Bytes, 16, 1024)));
+    EXPECT_TRUE(is_ok(launch(start, k64Bytes, 16, 512)));
+    EXPECT_TRUE(is_ok(launch(start, k32Bytes, 16, 256)));
+  }
+}
+
+__global__ void copy_box_to(const device::TensorMap* map, unsigned start, device::Barrier*) {
+  auto& floats = device::shared_storage<float[4096]>();
+  auto& barrier = *reinterpret_cast<device::Barrier*>(&floats[4000]);
+  device::barrier_init(barrier, 1);
+  device::barrier_init_fence();
+  device::barrier_arrive_expect(barrier, 512);
+  device::copy_tensor(reinterpret_cast<std::byte*>(&floats) + start, *map, 0, 0, barrier);
+  device::barrier_wait(barrier, 0);
+}
+
+TEST(Fault, MisalignedBoxes) {
+  const DeviceArray<float> data(32 * 4);
+  device::TensorMap map;
+  ASSERT_TRUE(is_ok(device::make_tensor_map({.data = data.data(),
+                                             .size = {32, 4, 1},
+                                             .stride_bytes = {0, 128},
+                                             .box = {32, 4, 1},
+                                             .swizzle = device::Swizzle::k128Bytes},
+                                            &map)));
+  const device::LaunchConfig config{
+      .kernel = "copy_box", .blocks = 1, .threads_x = 1, .shared_bytes = 4096 * sizeof(float)};
+  for (const unsigned start : {16U, 32U, 64U, 112U, 1088U}) {
+    expect_fault(device::launch(config, nullptr, copy_box_to, &map, start, nullptr),
+                 {"copy_box", "misaligned copy_tensor at", "it must be a multiple of 128"});
+  }
+  for (const unsigned start : {0U, 128U, 384U, 896U, 1024U}) {
+    EXPECT_TRUE(is_ok(device::launch(config, nullptr, copy_box_to, &map, start, nullptr)));
+  }
 }
 
 __global__ void write_to(volatile float* p) {

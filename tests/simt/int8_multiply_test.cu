@@ -65,7 +65,7 @@ struct Multiply {
     }
     const unsigned first = step * 32;
     return device::matrix_descriptor(tile + first / width * width * rows + first % width, swizzle,
-                                     1, 8 * width);
+                                     16, 8 * width);
   }
 };
 

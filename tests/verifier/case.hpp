@@ -84,8 +84,10 @@ inline constexpr std::array kBothOrders = {Order::kForward, Order::kReverse};
 //   repeat     each further run, into a fresh C, gives the same bits
 struct Verdict {
   bool ok = true;
-  std::string check;   // empty when ok
-  std::string report;  // several lines: stage, case, seed, check, the first elements at fault
+  std::string check;  // empty when ok
+  // First what is wrong, in one line: stage, problem, and the element, place or source line at
+  // fault. Then check, case, seed and more elements.
+  std::string report;
 };
 
 // Runs the case once per entry of `orders`, with NaN in the padding of A and B and, if beta == 0,

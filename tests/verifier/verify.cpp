@@ -28,7 +28,8 @@ constexpr std::int64_t kMostExtraRoundings = 16;
 
 struct Failure {
   const char* check;
-  std::string detail;
+  std::string what;       // in one line
+  std::string more = {};  // further lines, each begun by a line feed
 };
 using Outcome = std::optional<Failure>;
 
@@ -59,7 +60,7 @@ class Trial {
   Outcome check_elements() const;
   Outcome check_repeat(const std::vector<float>& first) const;
   template <typename IsRight>
-  std::optional<std::string> find_faults(const Tolerance& tolerance, IsRight is_right) const;
+  Outcome find_faults(const char* check, const Tolerance& tolerance, IsRight is_right) const;
   struct Position {
     std::int64_t index, row, col;  // which matrix of the batch, and where in it
   };
@@ -176,23 +177,30 @@ void Trial::for_each_result(Visit visit) const {
 
 // Counts and lists the elements for which `is_right(got, value, scale, largest)` does not hold.
 template <typename IsRight>
-std::optional<std::string> Trial::find_faults(const Tolerance& tolerance, IsRight is_right) const {
+Outcome Trial::find_faults(const char* check, const Tolerance& tolerance, IsRight is_right) const {
   const auto& [value, scale, largest_products] = reference_;
   std::size_t faults = 0;
-  std::string shown;
+  Failure failure{.check = check, .what = {}};
   for_each_result([&](std::size_t i, const Position& at, float got) {
     const double largest = largest_products.empty() ? 0.0 : largest_products[i];
     if (is_right(got, value[i], scale[i], largest) || is_left_out(got)) return;
     if (++faults > kMaxShown) return;
-    char line[160];
-    std::snprintf(line, sizeof(line), "  expected %.17g  got %.9g  bound %.3g", value[i],
-                  double{got},
+    char text[160];
+    std::snprintf(text, sizeof(text), " is %.9g, expected %.17g (bound %.3g)", double{got},
+                  value[i],
                   tolerance.gamma * scale[i] + tolerance.underflow + tolerance.operands * largest);
-    shown += "\n    " + to_string(at) + line;
+    const std::string element = to_string(at) + text;
+    if (faults == 1) {
+      failure.what = "element " + element;
+    } else {
+      failure.more += "\n    " + element;
+    }
   });
   if (faults == 0) return std::nullopt;
-  return std::to_string(faults) + " of " + std::to_string(value.size()) +
-         " elements of c are wrong" + shown + (faults > kMaxShown ? "\n    ..." : "");
+  failure.more = "\n  " + std::to_string(faults) + " of " + std::to_string(value.size()) +
+                 " elements of c are wrong" + failure.more +
+                 (faults > kMaxShown ? "\n    ..." : "");
+  return failure;
 }
 
 // Of a sample, and not written. C was NaN before.
@@ -237,11 +245,11 @@ Outcome Trial::check_elements() const {
   const auto right = [&](float got, double value, double scale, double largest) {
     return within(got, value, scale, tolerance, largest);
   };
-  const auto wrong = find_faults(tolerance, right);
+  Outcome wrong = find_faults(is_exact(case_) ? "exact" : "bound", tolerance, right);
   if (!wrong) return std::nullopt;  // what is right is finite, and of its class
-  if (auto faults = find_faults(tolerance, finite)) return Failure{"finite", *faults};
-  if (auto faults = find_faults(tolerance, same_class)) return Failure{"class", *faults};
-  return Failure{is_exact(case_) ? "exact" : "bound", *wrong};
+  if (Outcome failure = find_faults("finite", tolerance, finite)) return failure;
+  if (Outcome failure = find_faults("class", tolerance, same_class)) return failure;
+  return wrong;
 }
 
 // `first`: C after the first run, laid out as the reference.
@@ -253,7 +261,7 @@ Outcome Trial::check_repeat(const std::vector<float>& first) const {
     char text[96];
     std::snprintf(text, sizeof(text), " was %.9g in the first run, then %.9g", double{was},
                   double{is});
-    failure = Failure{"repeat", to_string(at) + text};
+    failure = Failure{"repeat", "element " + to_string(at) + text};
   });
   return failure;
 }
@@ -289,14 +297,13 @@ Outcome Trial::judge(std::span<const Order> orders) {
 Verdict verify(const Stage& stage, const Case& test_case, std::span<const Order> orders) {
   const Outcome failure = Trial(stage, test_case).judge(orders);
   if (!failure) return {};
+  std::string of = std::string(stage.name);
+  if (!test_case.configuration.empty()) of += "@" + test_case.configuration;
   return {.ok = false,
           .check = failure->check,
-          .report = std::string(stage.name) + " fails the check `" + failure->check + "`\n  case " +
-                    name_of(test_case) + "\n  problem " +
-                    tilegate::to_string(NamedProblem{.stage = std::string(stage.name),
-                                                     .configuration = test_case.configuration,
-                                                     .problem = test_case.problem}) +
-                    "\n  seed " + std::to_string(test_case.seed) + "\n  " + failure->detail};
+          .report = of + " " + tilegate::to_string(test_case.problem) + ": " + failure->what +
+                    "\n  check `" + failure->check + "`, case " + name_of(test_case) + ", seed " +
+                    std::to_string(test_case.seed) + failure->more};
 }
 
 }  // namespace tilegate::verifier

@@ -1,5 +1,6 @@
 // The bound from below: a stage that is wrong by twice its bound in a single element is rejected on
 // every case, wherever the element is; one that is wrong by half the bound is not.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -104,11 +105,16 @@ struct Largest {
   double of_row[4], of_col[5];
 };
 
+std::int64_t wrong_matrix, wrong_element;
+double wrong_by;  // shares of what the operands' rounding allows there
+
 Largest largest_of(const KernelArgs& args) {
   const auto [m, n, k] = args.shape;
   std::vector<float> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(k * n));
-  EXPECT_TRUE(device::copy_to_host(a.data(), args.a, a.size() * sizeof(float)).ok());
-  EXPECT_TRUE(device::copy_to_host(b.data(), args.b, b.size() * sizeof(float)).ok());
+  const float* const from_a = args.a + wrong_matrix * args.stride_a;
+  const float* const from_b = args.b + wrong_matrix * args.stride_b;
+  EXPECT_TRUE(device::copy_to_host(a.data(), from_a, a.size() * sizeof(float)).ok());
+  EXPECT_TRUE(device::copy_to_host(b.data(), from_b, b.size() * sizeof(float)).ok());
   Largest largest{};
   for (std::int64_t i = 0; i < m * k; ++i) {
     double& of_row = largest.of_row[i / k];
@@ -122,8 +128,6 @@ Largest largest_of(const KernelArgs& args) {
 }
 
 constexpr double kOperandError = 0x1p-10;
-std::int64_t wrong_element;
-double wrong_by;  // shares of what the operands' rounding allows there
 
 Status spoil_element(const KernelArgs& args, const Choice& right, Stream stream) {
   if (Status s = right.enqueue(args, stream); !s.ok()) return s;
@@ -133,7 +137,7 @@ Status spoil_element(const KernelArgs& args, const Choice& right, Stream stream)
   const double allowed =
       kOperandError * static_cast<double>(args.shape.k) * largest.of_row[row] * largest.of_col[col];
   float value = 0.0F;
-  float* const at = args.c + wrong_element;
+  float* const at = args.c + wrong_matrix * args.stride_c + wrong_element;
   if (Status s = device::copy_to_host(&value, at, sizeof(float)); !s.ok()) return s;
   value += static_cast<float>(wrong_by * allowed);
   return device::copy_to_device(at, &value, sizeof(float));
@@ -153,19 +157,21 @@ TEST(Bound, OfRoundedOperandsIsThatOfTheRowAndTheColumn) {
   Stage stage = rounding_faults().front();
   stage.name = "RoundsOperands";
   stage.choose = choose_rounding_operands;
-  // The largest of a row or a column stands first, last and between.
-  const Case test_case{.problem = Problem::dense({4, 5, 3}),
+  // The largest of a row or a column stands first, last and between; in the second product of the
+  // batch all are small.
+  const Case test_case{.problem = Problem::dense({4, 5, 3}, Op::kN, Op::kN, 2),
                        .plants = {{Operand::kA, 0, 0, 100.0F},
                                   {Operand::kA, 2, 2, -1000.0F},
                                   {Operand::kB, 0, 1, -100.0F},
                                   {Operand::kB, 1, 3, 10.0F},
                                   {Operand::kB, 2, 4, 1000.0F}}};
-  for (wrong_element = 0; wrong_element < 4 * 5; ++wrong_element) {
+  for (int i = 0; i < 2 * 4 * 5; ++i) {
+    wrong_matrix = i / (4 * 5);
+    wrong_element = i % (4 * 5);
     for (const double share : {0.9, 1.1}) {
       wrong_by = share;
       const Verdict verdict = verify(stage, test_case, kOneOrder);
-      EXPECT_EQ(verdict.check, share < 1.0 ? "" : "bound") << wrong_element << "\n"
-                                                           << verdict.report;
+      EXPECT_EQ(verdict.check, share < 1.0 ? "" : "bound") << i << "\n" << verdict.report;
     }
   }
 }
@@ -193,6 +199,27 @@ TEST(Summation, CountsTheAdditionsOfEachElement) {
   EXPECT_TRUE(found.status.ok()) << found.status.message();
   EXPECT_EQ(found.additions, 8);
   EXPECT_EQ(found.where, "product 0 of c(0, 0) of matrix 0");
+}
+
+// Of two products each is added once, and the other one tells: no pair is left out.
+TEST(Summation, AsksEveryOtherProduct) {
+  const Stage& stage = rounding_faults().front();
+  const Plan plan = stage.plan(Problem::dense({1, 1, 2}));
+  for (const std::int64_t product : {0, 1}) {
+    EXPECT_EQ(verifier::find_depth(stage, plan, std::array{product}).additions, 1) << product;
+  }
+}
+
+TEST(Summation, SeesEveryElementOfEveryMatrix) {
+  const auto stages = rounding_faults();
+  const Stage& stage = *std::find_if(stages.begin(), stages.end(), [](const Stage& each) {
+    return each.name == "AddsOneProductTwice";  // in the last element of the last matrix
+  });
+  const Plan plan = stage.plan(Problem::dense({2, 3, 5}, Op::kN, Op::kN, 4));
+  const std::array<std::int64_t, 1> first = {0};
+  const std::string message = verifier::find_depth(stage, plan, first).status.message();
+  EXPECT_NE(message.find("c(1, 2) of matrix 3 is no sum of the products"), std::string::npos)
+      << message;
 }
 
 }  // namespace

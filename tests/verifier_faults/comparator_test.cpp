@@ -10,7 +10,6 @@
 
 #include <tilegate/device.hpp>
 
-#include "rerun.hpp"
 #include "verifier/case.hpp"
 #include "verifier/guarded_matrix.hpp"
 #include "verifier/oracle.hpp"
@@ -182,13 +181,6 @@ TEST(CaseName, TellsNeighbouringNumbersApart) {
     names.insert(name_of({.problem = Padded{.alpha = alpha}}));
   }
   EXPECT_EQ(names.size(), 100U);
-}
-
-TEST(Rerun, NamesThisTest) {
-  const std::string command = rerun_command("X=1 ");
-  EXPECT_EQ(command.rfind("X=1 ", 0), 0U) << command;
-  EXPECT_NE(command.find("verifier_test --gtest_filter='Rerun.NamesThisTest'"), std::string::npos)
-      << command;
 }
 
 }  // namespace

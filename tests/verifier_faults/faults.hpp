@@ -1,6 +1,7 @@
 // Stages with planted faults, and their right twins: what the verifier must reject, and must pass.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -30,5 +31,10 @@ std::span<const Stage> stride_faults();
 std::span<const Stage> workspace_faults();
 std::span<const Stage> rounding_faults();
 std::span<const Stage> plan_faults();
+
+// In device memory: flips the bits of the mask in a word; has 64 threads store their numbers to it,
+// so that the last one stays.
+Status flip_bits(float* word, std::uint32_t mask, Stream stream);
+Status store_by_all_threads(float* word, Stream stream);
 
 }  // namespace tilegate::faults

@@ -145,11 +145,14 @@ TEST(LongSums, TheBoundAloneMissesADroppedTerm) {
   EXPECT_EQ(verify(stage, {.problem = kLongSum, .inputs = Inputs::kIntegers}).check, "exact");
 }
 
-TEST(Report, ListsTheFirstEightElements) {
+TEST(Report, BeginsWithTheElementAndListsEight) {
   const Verdict verdict =
       verify(find_fault("ReturnsConstant"), {.problem = Problem::dense({5, 7, 300}), .seed = 9});
   EXPECT_FALSE(verdict.ok);
-  for (const char* words : {"seed 9", "(0, 0)  expected ", "got 1", "bound ", "(1, 0)", "..."}) {
+  EXPECT_TRUE(verdict.report.starts_with("ReturnsConstant 5x7x300: element (0, 0) is 1, expected "))
+      << verdict.report;
+  for (const char* words :
+       {"(bound ", "\n  check `bound`, case 5x7x300_s9, seed 9", "(1, 0)", "..."}) {
     EXPECT_NE(verdict.report.find(words), std::string::npos) << words << "\n" << verdict.report;
   }
   EXPECT_EQ(verdict.report.find("(1, 1)"), std::string::npos) << verdict.report;

@@ -20,7 +20,7 @@ enum class RoundingFault {
   kRoundsPartialSum,
   kShortChain,    // by one
   kLongChain,     // longer than any rung may declare
-  kAddsTwice,     // the last product, and half of it each time
+  kAddsTwice,     // the last product of the last element, and half of it each time
   kHalfTheBound,  // in the last element
   kTwiceInFirstElement,
   kTwiceInLastRow,
@@ -67,7 +67,7 @@ __device__ bool is_faulty(const KernelArgs& args, const Element& at) {
   if (at.index != args.batch - 1) return false;
   if (kFault == RoundingFault::kTwiceInLastRow) return last_row && first_col;
   if (kFault == RoundingFault::kTwiceInLastColumn) return first_row && last_col;
-  return bounds_off(kFault) != 0.0 && last_row && last_col;
+  return (kFault == RoundingFault::kAddsTwice || bounds_off(kFault) != 0.0) && last_row && last_col;
 }
 
 template <RoundingFault kFault>
@@ -85,7 +85,9 @@ __device__ float product_at(const Sum& sum, const Element& at, std::int64_t k) {
 // What is added to the last product of the element.
 template <RoundingFault kFault>
 __device__ double error_of(const Sum& sum, const Element& at) {
-  if (sum.args.shape.k == 0 || !is_faulty<kFault>(sum.args, at)) return 0.0;
+  if (bounds_off(kFault) == 0.0 || sum.args.shape.k == 0 || !is_faulty<kFault>(sum.args, at)) {
+    return 0.0;
+  }
   double scale = 0.0;
   for (std::int64_t k = 0; k < sum.args.shape.k; ++k) {
     scale += fabs(static_cast<double>(product_at<kFault>(sum, at, k)));
@@ -119,7 +121,7 @@ __global__ void sum_in_order(Sum sum) {
   const Element at = element_at(sum.args.shape, i);
   float total = 0.0F;
   for (std::int64_t k = 0; k < k_end; ++k) total += product_at<kFault>(sum, at, k);
-  if (kFault == RoundingFault::kAddsTwice && k_end > 0) {
+  if (kFault == RoundingFault::kAddsTwice && k_end > 0 && is_faulty<kFault>(sum.args, at)) {
     total += 0.5F * product_at<kFault>(sum, at, k_end - 1);
   }
   store<kFault>(sum.args, at, static_cast<double>(total) + error_of<kFault>(sum, at));

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <unistd.h>
+
 #include <tilegate/catalogue.hpp>
 
 #include "count.hpp"
@@ -23,6 +25,13 @@ constexpr const char* kUsage =
     "  bulk BYTES SOURCE OFFSET\n"
     "  box ELEMENT_BYTES DIMENSIONS SIZE*3 STRIDE*2 BOX*3 SWIZZLE SOURCE PLACE*3\n"
     "Exit code: 0, also for cases with a hazard (their element has an `error`); 2 for usage.\n";
+
+// What kernels print goes to stderr; to stdout, which `results` keeps, only what this program does.
+std::FILE* take_stdout() {
+  std::FILE* const results = fdopen(dup(STDOUT_FILENO), "w");
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  return results;
+}
 
 using tilegate::simt::Transfer;
 
@@ -117,6 +126,11 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, asks ? stdout : stderr);
     return asks ? 0 : 2;
   }
+  std::FILE* const results = take_stdout();
+  if (results == nullptr) {
+    std::perror("tilegate_count: error: stdout");
+    return 2;
+  }
   std::string list = "[";
   for (int i = 1; i < argc; ++i) {
     const Outcome outcome = count(std::string(argv[i]));
@@ -128,6 +142,6 @@ int main(int argc, char** argv) {
     if (i > 1) list += ",\n";
     list += to_json(argv[i], outcome);
   }
-  std::printf("%s]\n", list.c_str());
-  return 0;
+  std::fprintf(results, "%s]\n", list.c_str());
+  return std::fclose(results) == 0 ? 0 : 2;
 }

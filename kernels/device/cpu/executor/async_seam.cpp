@@ -121,6 +121,15 @@ void named_barrier(unsigned id, unsigned threads, const Site& site) {
   this_executor().named_barrier(id, threads, site);
 }
 
+void check_descriptor(unsigned start, unsigned leading_bytes, unsigned stride_bytes,
+                      const Site& site) {
+  if ((start | leading_bytes | stride_bytes) % kPieceBytes == 0) return;
+  this_executor().fail("misaligned matrix_descriptor at " + to_string(site) + " of byte " +
+                       std::to_string(start) + " of shared memory, strides of " +
+                       std::to_string(leading_bytes) + " and " + std::to_string(stride_bytes) +
+                       " bytes: they must be multiples of 16");
+}
+
 void warpgroup_arrive() { this_executor().multiplications().arrive(); }
 
 void warpgroup_mma(void* acc, const MatrixProduct& product, const Site& site) {

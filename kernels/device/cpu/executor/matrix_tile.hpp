@@ -31,6 +31,12 @@ class MatrixTile {
     if (pieces_ == 1 && major == device::Major::kMN) std::swap(leading_, stride_);
   }
 
+  // Swizzled lines along k hold the bytes of a multiplication whole.
+  bool is_across_lines() const {
+    const std::size_t width = pieces_ * kPieceBytes;
+    return major_ == device::Major::kK && pieces_ > 1 && start_ % width + kBytesOfK > width;
+  }
+
   // The bytes along k, from the block's shared memory.
   RowBytes row(const std::byte* shared, unsigned number) const {
     RowBytes bytes;

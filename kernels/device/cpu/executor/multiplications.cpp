@@ -15,8 +15,12 @@ namespace {
 constexpr unsigned kRowsOfWarp = 16;
 constexpr std::uint32_t kTaken = 0x7ACC'ACC7;  // in registers that are not the thread's
 
-void check_inside(Executor& executor, const MatrixTile& tile, unsigned rows, const char* name,
-                  const Site& site) {
+void check_tile(Executor& executor, const MatrixTile& tile, unsigned rows, const char* name,
+                const Site& site) {
+  if (tile.is_across_lines()) {
+    executor.fail("warpgroup_mma at " + to_string(site) + ": misaligned descriptor of " + name +
+                  ", whose first 32 bytes along k are not in one line of its swizzle");
+  }
   tile.for_each_piece(0, rows, [&](unsigned row, std::size_t offset) {
     if (offset + kPieceBytes <= executor.shared_bytes()) return;
     executor.fail("warpgroup_mma at " + to_string(site) + ": the descriptor of " + name +
@@ -49,8 +53,8 @@ void Multiplications::start(Executor& executor, void* acc, const MatrixProduct& 
                   " without warpgroup_arrive() since the thread last had the accumulators");
   }
   if (number % kWarpgroupSize == 0) {
-    if (product.registers_of_a == nullptr) check_inside(executor, a, kRowsOfA, "a", site);
-    check_inside(executor, b, n, "b", site);
+    if (product.registers_of_a == nullptr) check_tile(executor, a, kRowsOfA, "a", site);
+    check_tile(executor, b, n, "b", site);
   }
   for (const std::uint64_t value : {product.a, product.b, kind_of(product)}) {
     history_ = (history_ ^ value) * 0x9E37'79B9'7F4A'7C15;

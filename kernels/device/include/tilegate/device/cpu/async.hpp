@@ -51,6 +51,9 @@ void store_remote(void* smem, const void* vector, device::Barrier& barrier, unsi
                   const Site& site);
 void named_barrier(unsigned id, unsigned threads, const Site& site);
 
+// Both start and strides are multiples of 16; a descriptor does not hold their lowest bits.
+void check_descriptor(unsigned start, unsigned leading_bytes, unsigned stride_bytes,
+                      const Site& site);
 void warpgroup_arrive();
 void warpgroup_mma(void* acc, const MatrixProduct& product, const Site& site);
 void warpgroup_commit();
@@ -181,7 +184,9 @@ void give_registers() {
 
 // As the hardware reads it: fields of 16 bytes, and the kind of swizzle on top.
 inline MatrixDescriptor matrix_descriptor(const void* smem, Swizzle swizzle, unsigned leading_bytes,
-                                          unsigned stride_bytes) {
+                                          unsigned stride_bytes,
+                                          simt::Site site = simt::Site::current()) {
+  simt::executor::check_descriptor(shared_address(smem), leading_bytes, stride_bytes, site);
   constexpr std::uint64_t kKinds[] = {0, 3, 2, 1};  // of none, 32, 64 and 128 bytes
   const auto field = [](unsigned bytes) { return std::uint64_t{bytes & 0x3FFFFU} >> 4; };
   return field(shared_address(smem)) | field(leading_bytes) << 16 | field(stride_bytes) << 32 |
