@@ -1,0 +1,118 @@
+// Tiles and fast division against plain enumeration and division.
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/common/divisor.cuh>
+#include <tilegate/common/interleaved_tiles.cuh>
+#include <tilegate/common/tile_order.cuh>
+
+#include "models/layout.hpp"
+#include "simt/device_array.hpp"
+#include "thorough.hpp"
+
+namespace tilegate {
+namespace {
+
+constexpr std::uint32_t kMost = (std::uint32_t{1} << 31) - 1;  // of numbers and of divisors
+
+void expect_divides(std::uint32_t divisor, std::mt19937_64& random) {
+  const Divisor by(divisor);
+  ASSERT_EQ(by.value(), divisor);
+  const auto expect_quotient = [&](std::int64_t n) {
+    if (n < 0 || n > kMost) return;
+    const auto number = static_cast<std::uint32_t>(n);
+    const std::uint32_t quotient = by.quotient(number);
+    ASSERT_EQ(quotient, number / divisor) << n << " / " << divisor;
+    ASSERT_EQ(by.remainder(number, quotient), number % divisor) << n << " % " << divisor;
+  };
+  const std::int64_t last = kMost / divisor * std::int64_t{divisor};
+  for (const std::int64_t n : {std::int64_t{0}, std::int64_t{divisor}, last / 2, last,
+                               last - divisor, std::int64_t{kMost}}) {
+    for (const int offset : {-1, 0, 1}) expect_quotient(n + offset);
+  }
+  for (int i = 0; i < 8; ++i) {
+    const auto n = static_cast<std::int64_t>(random() & kMost);
+    expect_quotient(n);
+    expect_quotient(n / divisor * divisor);
+    expect_quotient(n / divisor * divisor - 1);
+  }
+}
+
+// The error of the multiplier is largest for large numbers just below a multiple.
+TEST(Divisor, DividesLikeAnInteger) {
+  std::mt19937_64 random(1);
+  for (std::uint32_t divisor = 1; divisor < 3000; ++divisor) expect_divides(divisor, random);
+  for (int bit = 11; bit <= 30; ++bit) {
+    for (const int offset : {-2, -1, 0, 1, 2}) {
+      expect_divides((std::uint32_t{1} << bit) + static_cast<std::uint32_t>(offset), random);
+    }
+  }
+  for (const std::uint32_t divisor : {kMost, kMost - 1, kMost / 2 + 1}) {
+    expect_divides(divisor, random);
+  }
+  for (int turn = 0; turn < (is_thorough() ? 3'000'000 : 20'000); ++turn) {
+    expect_divides(static_cast<std::uint32_t>(random() % kMost) + 1, random);
+  }
+  EXPECT_EQ(Divisor().quotient(kMost), kMost) << "by 1";
+}
+
+// Shapes in tiles, each with what is one less and one more than a group of rows, twice, thrice.
+template <typename Expect>
+void for_all_grids(std::int64_t group, const Expect& expect) {
+  for (std::int64_t rows = 1; rows <= 3 * group + 1; ++rows) {
+    for (const std::int64_t cols : {1, 2, 3, 7}) {
+      for (const std::int64_t products : {1, 3}) expect(products, rows, cols);
+    }
+  }
+}
+
+models::Tile plain(unsigned product, unsigned row, unsigned col) { return {product, row, col}; }
+
+TEST(TileOrder, GoesThroughGroupsOfRowsColumnByColumn) {
+  for (const int block_m : {64, 128, 256}) {
+    const std::int64_t group = 1536 / block_m;
+    for_all_grids(group, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
+      for (const std::int64_t ragged : {0, 1}) {
+        const Shape shape{rows * block_m - ragged, cols * 64 - ragged * 63, 1};
+        const TileOrder order(shape, block_m, 64);
+        const auto expected = models::tiles_in_order(products, rows, cols, group);
+        ASSERT_EQ(order.count * products, static_cast<std::int64_t>(expected.size()));
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          const auto [product, row, col] = order.tile(static_cast<unsigned>(i));
+          ASSERT_EQ(plain(product, row, col), expected[i]) << i << " of " << rows << "x" << cols;
+        }
+      }
+    });
+  }
+}
+
+__global__ void walk(TileWalk walk, unsigned count, unsigned* tiles) {
+  for (unsigned i = 0; i < count; ++i) {
+    const TileWalk::Place place = walk.place(i);
+    tiles[3 * i] = place.product;
+    tiles[3 * i + 1] = place.row;
+    tiles[3 * i + 2] = place.col;
+  }
+}
+
+TEST(TileWalk, GoesThroughGroupsOfRowsColumnByColumn) {
+  for_all_grids(8, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
+    const auto expected = models::tiles_in_order(products, rows, cols, 8);
+    const DeviceArray<unsigned> tiles(3 * expected.size());
+    ASSERT_TRUE(is_ok(device::launch(
+        {.kernel = "walk", .blocks = 1, .threads_x = 1}, nullptr, walk,
+        TileWalk{static_cast<unsigned>(rows), static_cast<unsigned>(cols)},
+        static_cast<unsigned>(expected.size()), tiles.data())));
+    const std::vector<unsigned> found = tiles.to_host();
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(plain(found[3 * i], found[3 * i + 1], found[3 * i + 2]), expected[i])
+          << i << " of " << rows << "x" << cols;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tilegate
