@@ -136,4 +136,16 @@ double summed_in_fp32(std::int64_t k, std::int64_t tiles, bool vectors) {
   return static_cast<double>(std::max<std::int64_t>(summed, 64));
 }
 
+double products_in_fp32(std::int64_t k, double part) {
+  return part + static_cast<double>(k) / part;
+}
+
+double products_of_one_sign_in_fp32(std::int64_t k, double part) {
+  const auto all = static_cast<double>(k);
+  const auto error = [&](double length) { return 2.0 / 3.0 * (length * length / all + all / length); };
+  double least = error(part);
+  for (double length = part; length < all; length *= 1.0001) least = std::min(least, error(length));
+  return least;
+}
+
 }  // namespace tilegate::models

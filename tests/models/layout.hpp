@@ -52,5 +52,10 @@ std::vector<std::vector<Piece>> pieces_of_clusters(std::int64_t tiles, std::int6
 // How many products a sum of cuBLAS in FP32 adds one after another, as the rungs that split
 // operands assume: `tiles` tiles of 128×128 in all; whether rows of A and B are whole vectors.
 double summed_in_fp32(std::int64_t k, std::int64_t tiles, bool vectors);
+// As many as have the error of parts of K that are added up in turn: where products have either
+// sign, and where all have one. Then the length of a part is not known, but that it is `part` at
+// least, and the error the least that any length has.
+double products_in_fp32(std::int64_t k, double part);
+double products_of_one_sign_in_fp32(std::int64_t k, double part);
 
 }  // namespace tilegate::models
