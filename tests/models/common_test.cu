@@ -1,10 +1,12 @@
-// Tiles and fast division against plain enumeration and division.
+// What rungs share: tiles against an enumeration, fast division against division, and how accurate
+// cuBLAS is taken to be.
 #include <cstdint>
 #include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/divisor.cuh>
 #include <tilegate/common/interleaved_tiles.cuh>
 #include <tilegate/common/tile_order.cuh>
@@ -112,6 +114,36 @@ TEST(TileWalk, GoesThroughGroupsOfRowsColumnByColumn) {
           << i << " of " << rows << "x" << cols;
     }
   });
+}
+
+// On either side of each number of tiles and each K from which cuBLAS sums otherwise.
+TEST(CublasError, SumsAreAsLongAsInTheModel) {
+  const auto expect = [](const Problem& problem, std::int64_t tiles, bool vectors) {
+    const std::int64_t k = problem.shape.k;
+    const double part = models::summed_in_fp32(k, tiles, vectors);
+    SCOPED_TRACE(to_string(problem));
+    EXPECT_EQ(summed_in_fp32(problem), part);
+    const double either_sign = models::products_in_fp32(k, part),
+                 one_sign = models::products_of_one_sign_in_fp32(k, part);
+    EXPECT_NEAR(products_in_fp32(problem), either_sign, 1e-6 * either_sign);
+    EXPECT_NEAR(products_of_one_sign_in_fp32(problem), one_sign, 1e-5 * one_sign);
+  };
+  for (const std::int64_t k : {1,    63,   64,   65,   127,  128,  129,  320,  324,  560,  1023,
+                               1024, 1025, 1028, 1749, 1750, 1755, 3072, 3077, 3084, 16384, 300000}) {
+    const bool vectors = k % 4 == 0;
+    for (const std::int64_t rows : {1, 3, 4, 5, 8, 15, 16, 17}) {
+      for (const std::int64_t cols : {1, 4, 5, 8, 15, 16, 17}) {
+        for (const std::int64_t ragged : {0, 124}) {
+          const Shape shape{128 * rows - ragged, 128 * cols - ragged, k};
+          expect(Problem::dense(shape), rows * cols, vectors);
+        }
+      }
+    }
+    for (const std::int64_t batch : {15, 16, 63, 64, 255, 256}) {
+      expect(Problem::dense({128, 4, k}, Op::kT, Op::kN, batch), batch, true);
+      expect(Problem::dense({128, 3, k}, Op::kT, Op::kN, batch), batch, false);
+    }
+  }
 }
 
 }  // namespace
