@@ -68,8 +68,8 @@ Operation with_wide_row(const Problem& problem, const RowAt& wide, int products,
       (is_a ? operation.a : operation.b)[at] = k == 5 ? -static_cast<float>(1.0 + large) : 1.0F;
     }
     const double width = (rest + model::quantized(rows, wide.row).width) / count;
-    const double error = model::expected_error(
-        products, width, other, models::summed_in_fp32(problem.shape.k, 1, true));
+    const double error = model::expected_error(products, width, other,
+                                               models::summed_in_fp32(problem.shape.k, 1, true));
     (error < share ? narrow : too_wide) = large;
   }
   return operation;

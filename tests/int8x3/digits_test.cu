@@ -60,11 +60,15 @@ void expect_digits(std::int32_t x) {
 
 TEST(Digits, AreThoseOfEveryInteger) {
   for (std::int32_t x = -kLargest + 1; x <= kLargest; x += is_thorough() ? 1 : 97) {
-    expect_digits(x);
+    ASSERT_NO_FATAL_FAILURE(expect_digits(x));
   }
-  for (std::int32_t x = kLargest - 70000; x <= kLargest; x += 3) expect_digits(x);
+  for (std::int32_t x = kLargest - 70000; x <= kLargest; x += 3) {
+    ASSERT_NO_FATAL_FAILURE(expect_digits(x));
+  }
   for (const std::int32_t digits : {0x7F7F7F, 0x7E7F80, 0x7E8080, 0x7E807F, 0x8080, 0x7F80}) {
-    for (std::int32_t x = digits - 2; x <= digits + 2 && x <= kLargest; ++x) expect_digits(x);
+    for (std::int32_t x = digits - 2; x <= digits + 2 && x <= kLargest; ++x) {
+      ASSERT_NO_FATAL_FAILURE(expect_digits(x));
+    }
   }
 }
 
@@ -75,12 +79,13 @@ TEST(Digits, TheLargestOfARowFits) {
   for (const int exponent : {-60, 0, 59}) {
     for (std::uint32_t bits = 0; bits < (1U << 23); bits += exponent == 0 ? step : 1021) {
       const float largest = std::ldexp(float_of(0x3F800000U | bits), exponent);
-      expect_model({-largest});
+      ASSERT_NO_FATAL_FAILURE(expect_model({-largest}));
       const std::int32_t x = integer_of(largest, scale_of(seen_of({largest})));
       ASSERT_GE(x, (kLargest - 1) / 4) << largest;
     }
     for (std::uint32_t bits = 0; bits < (1U << 23); bits += 1U << 12) {
-      expect_model({std::ldexp(float_of(0x3F800000U | bits), exponent)});
+      const float largest = std::ldexp(float_of(0x3F800000U | bits), exponent);
+      ASSERT_NO_FATAL_FAILURE(expect_model({largest}));
     }
   }
 }
@@ -135,7 +140,7 @@ TEST(Digits, RoundToWhatTheBoundSays) {
       value = float_of((bits & 0x807FFFFFU) | (first + bits % 31) << 23);
       if (turn % 2 == 0) value = float_of(bits_of(value) & ~kShortBits);
     }
-    expect_model(row);
+    ASSERT_NO_FATAL_FAILURE(expect_model(row));
     const Seen seen = seen_of(row);
     ASSERT_TRUE(is_scalable(seen));
     const Scale scale = scale_of(seen);
@@ -162,7 +167,7 @@ TEST(Digits, FoldLikeTheModel) {
       return static_cast<std::int32_t>(static_cast<std::int64_t>(random() % (2 * most + 1)) -
                                        static_cast<std::int64_t>(most));
     };
-    expect_fold({draw(1), draw(2), draw(3), draw(2)});
+    ASSERT_NO_FATAL_FAILURE(expect_fold({draw(1), draw(2), draw(3), draw(2)}));
   }
 }
 
@@ -174,7 +179,7 @@ TEST(Digits, FoldTiesLikeTheModel) {
     for (const std::int32_t middle : {0, -1, 128, -128, (1 << 24) + 1, -(1 << 24) - 1}) {
       for (const std::int32_t low : {0, 127, 128, 129, -127, -128, -129, 383, 384, 385, -384}) {
         for (const std::int32_t lowest : {0, 127, 128, -128, -129, 32640, -32640}) {
-          expect_fold({top, middle, low, lowest});
+          ASSERT_NO_FATAL_FAILURE(expect_fold({top, middle, low, lowest}));
         }
       }
     }
@@ -225,14 +230,14 @@ TEST(Decision, IsThatOfTheModelAtItsThresholds) {
       EXPECT_NE(decided(width_a, width_b, 0.99 * summed), decided(width_a, width_b, 1.01 * summed));
     }
   };
-  expect_threshold(0, 0);        // kFolded
-  expect_threshold(1000, 0);     // kRounded
+  expect_threshold(0, 0);     // kFolded
+  expect_threshold(1000, 0);  // kRounded
   expect_threshold(0, 1000);
-  expect_threshold(100, 100);    // kLeftOut, of six
+  expect_threshold(100, 100);  // kLeftOut, of six
   expect_threshold(3000, 200);
-  expect_threshold(1e7, 1e7);    // kLowest, of eight
+  expect_threshold(1e7, 1e7);  // kLowest, of eight
   expect_threshold(1e6, 1e9);
-  expect_threshold(4, 4);        // evenly distributed elements
+  expect_threshold(4, 4);  // evenly distributed elements
 }
 
 TEST(Decision, IsForNoFewerProductsThanAVariantWants) {

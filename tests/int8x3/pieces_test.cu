@@ -21,8 +21,8 @@ template <unsigned kCluster>
 __global__ void list_pieces(MultiplyArgs more, unsigned tiles, Piece* pieces, unsigned* counts) {
   if (threadIdx.x > 0) return;
   unsigned number = 0;
-  for (Piece piece; number < kMostPieces &&
-                    find_piece<kCluster, true>(more, more.six, tiles, number, piece);
+  for (Piece piece;
+       number < kMostPieces && find_piece<kCluster, true>(more, more.six, tiles, number, piece);
        ++number) {
     pieces[blockIdx.x * kMostPieces + number] = piece;
   }

@@ -114,8 +114,7 @@ TEST_F(Products, AreThoseOfTheModelWhereBlocksShareTiles) {
   expect_model(stage, Operation(Problem::dense({3, 2, 256}, Op::kN, Op::kN, blocks + 1)), 6,
                "128x128streamk");
   expect_model(stage, Operation(Problem::dense({3, 5, 1540})), 6, "128x128streamk");
-  expect_model(stage,
-               Operation(Problem::dense({2, 130, 256}, Op::kT, Op::kN, blocks / 2 + 1)), 6,
+  expect_model(stage, Operation(Problem::dense({2, 130, 256}, Op::kT, Op::kN, blocks / 2 + 1)), 6,
                "128x128pairsstreamk");
 }
 
@@ -142,7 +141,8 @@ TEST_F(Products, OfUnusualRowsAreThoseOfTheModel) {
   set_row(operation.a, 3, [](float, std::int64_t) { return -1.0F; });
   set_row(operation.a, 4, [](float, std::int64_t) { return 0x1.FFFFFEp0F; });
   set_row(operation.a, 5, [](float x, std::int64_t i) { return i == 7 ? -0x1p0F : x * 0.5F; });
-  set_row(operation.a, 6, [](float x, std::int64_t i) { return i == 7 ? 0x1.FEp3F : std::rint(8 * x); });
+  set_row(operation.a, 6,
+          [](float x, std::int64_t i) { return i == 7 ? 0x1.FEp3F : std::rint(8 * x); });
   set_row(operation.a, 7, [](float x, std::int64_t i) { return i % 9 == 0 ? x : 0x1p-140F; });
   set_row(operation.b, 0, scaled_by(0x1p-30F));
   set_row(operation.b, 1, [](float, std::int64_t) { return -0.0F; });

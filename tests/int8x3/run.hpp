@@ -21,10 +21,10 @@ std::span<const Stage* const> variants();
 inline const Stage& eight() { return *variants()[0]; }
 
 inline std::vector<float> expected(const Operation& operation, int products) {
-  return operation.expected([&](const models::Rows& a, const models::Rows& b,
-                                const models::Epilogue& epilogue) {
-    return models::int8x3::product(a, b, products, epilogue);
-  });
+  return operation.expected(
+      [&](const models::Rows& a, const models::Rows& b, const models::Epilogue& epilogue) {
+        return models::int8x3::product(a, b, products, epilogue);
+      });
 }
 
 // The result has the model's bits, and the device has decided for so many products.

@@ -65,8 +65,7 @@ std::array<Split, 2> split(const Operation& operation, const SplitForm& form) {
                  std::accumulate(widths.begin(), widths.end(), 0.0)};
   };
   const auto widths = floats(where.widths, size - where.widths);
-  return {part(where.planes_a, where.steps_a, where.a,
-               {widths.begin(), widths.begin() + groups_a}),
+  return {part(where.planes_a, where.steps_a, where.a, {widths.begin(), widths.begin() + groups_a}),
           part(where.planes_b, where.steps_b, where.b, {widths.begin() + groups_a, widths.end()})};
 }
 
@@ -162,8 +161,8 @@ TEST(Split, InLargeClustersIsThatOfTheModel) {
 }
 
 TEST(Split, SeesRowsThatCannotBeScaled) {
-  for (const auto kernel : {SplitForm::Kernel::kFew, SplitForm::Kernel::kAhead,
-                            SplitForm::Kernel::kLong}) {
+  for (const auto kernel :
+       {SplitForm::Kernel::kFew, SplitForm::Kernel::kAhead, SplitForm::Kernel::kLong}) {
     const bool is_few = kernel == SplitForm::Kernel::kFew;
     Operation operation(Problem::dense({20, 3, 130}));
     operation.a[19 * 130 + 129] = INFINITY;

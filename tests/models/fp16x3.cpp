@@ -93,7 +93,8 @@ std::uint16_t half_of(float value) {
 
 float value_of(std::uint16_t half) {
   const Half x = exact_half(half);
-  const float magnitude = std::ldexp(static_cast<float>(std::llabs(x.significand)), x.exponent - 10);
+  const float magnitude =
+      std::ldexp(static_cast<float>(std::llabs(x.significand)), x.exponent - 10);
   return half >> 15 != 0 ? -magnitude : magnitude;
 }
 
@@ -192,7 +193,8 @@ double expected_error(int run, const Statistics& a, const Statistics& b, const S
   const double runs = summed.k / static_cast<double>(kChunk * run);
   const double additions = std::min<double>(runs, kRunsOfSum) + runs / kRunsOfSum;
   const double added = kCublas * kCublas * additions;
-  const double error = of_run * of_run + added + grown * (of_biased_run * of_biased_run + added * 2.0 / 3.0);
+  const double error =
+      of_run * of_run + added + grown * (of_biased_run * of_biased_run + added * 2.0 / 3.0);
   const double of_fp32 = kCublas * kCublas * share * (summed.either_sign + grown * summed.one_sign);
   return run * error / of_fp32;
 }

@@ -32,8 +32,7 @@ float rounded_up_to_12_bits(float value) {
 // Rows of short significands only are scaled by a power of two, which rounds nothing.
 Scale scale_of(float largest, bool is_short) {
   if (!is_short) {
-    const float step =
-        rounded_up_to_12_bits(multiply(largest, divide(65536.0F, kLargestScaled)));
+    const float step = rounded_up_to_12_bits(multiply(largest, divide(65536.0F, kLargestScaled)));
     return {divide(65536.0F, step), step};
   }
   int bits = 22;  // before the point
@@ -167,8 +166,8 @@ double expected_error(int products, double width_a, double width_b, double summe
   // Of normal elements the mean magnitude is 0.6366 of the root mean square, squared.
   constexpr double kNormal = 0.6366;
   const double left_out = products == 6 ? 7.9e-16 * kNormal * kNormal : 1.2e-20;
-  const double error = left_out * width_a * width_b + 1.45e-15 * kNormal * (width_a + width_b) +
-                       3.6e-15;
+  const double error =
+      left_out * width_a * width_b + 1.45e-15 * kNormal * (width_a + width_b) + 3.6e-15;
   return error / (1.7e-8 * 1.7e-8 * summed);
 }
 

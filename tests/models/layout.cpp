@@ -49,8 +49,8 @@ std::int64_t offset_of_digit(std::int64_t rows, std::int64_t k, std::int64_t pro
                              std::int64_t row, std::int64_t of_k, int plane) {
   constexpr std::int64_t kPlane = 8 * kK, kChunk = 3 * kRows * kK;  // bytes; 8 rows of a plane
   const std::int64_t in_chunk = row % kRows;
-  const std::int64_t linear = in_chunk / 8 * 3 * kPlane + plane * kPlane + in_chunk % 8 * kK +
-                              of_k % kK;
+  const std::int64_t linear =
+      in_chunk / 8 * 3 * kPlane + plane * kPlane + in_chunk % 8 * kK + of_k % kK;
   return chunk_of(rows, k, product, row, of_k) * kChunk + swizzled(linear, 32);
 }
 
@@ -82,8 +82,7 @@ std::vector<std::vector<Piece>> pieces_of_clusters(std::int64_t tiles, std::int6
   const std::int64_t line = are_shared ? (tiles - first_shared) * chunks : 0;
   const auto begin = [&](std::int64_t cluster) {
     constexpr std::int64_t kNear = 4;  // chunks: a tile that begins or ends so near is not cut
-    const std::int64_t even =
-        line / clusters * cluster + std::min(cluster, line % clusters);
+    const std::int64_t even = line / clusters * cluster + std::min(cluster, line % clusters);
     const std::int64_t since = even % chunks, until = chunks - since;
     return since < kNear ? even - since : until < kNear ? even + until : even;
   };
@@ -142,7 +141,9 @@ double products_in_fp32(std::int64_t k, double part) {
 
 double products_of_one_sign_in_fp32(std::int64_t k, double part) {
   const auto all = static_cast<double>(k);
-  const auto error = [&](double length) { return 2.0 / 3.0 * (length * length / all + all / length); };
+  const auto error = [&](double length) {
+    return 2.0 / 3.0 * (length * length / all + all / length);
+  };
   double least = error(part);
   for (double length = part; length < all; length *= 1.0001) least = std::min(least, error(length));
   return least;

@@ -32,9 +32,10 @@ TEST(Models, IncludeNothingButEachOtherAndTheStandardLibrary) {
     ++files;
     std::ifstream file(entry.path());
     for (std::string line; std::getline(file, line);) {
-      if (line.find("#") == std::string::npos || line.find("include") == std::string::npos) continue;
-      const bool is_standard = line.starts_with("#include <") &&
-                               line.find_first_of("/.") == std::string::npos;
+      if (line.find("#") == std::string::npos || line.find("include") == std::string::npos)
+        continue;
+      const bool is_standard =
+          line.starts_with("#include <") && line.find_first_of("/.") == std::string::npos;
       EXPECT_TRUE(is_standard || line.starts_with("#include \"models/")) << name << ": " << line;
     }
   }
@@ -135,7 +136,8 @@ TEST(LayoutModel, HasAPlaceForEachElement) {
         for (std::int64_t row = 0; row < whole_chunks(rows); ++row) {
           for (std::int64_t i = 0; i < (k + 31) / 32 * 32; ++i) {
             for (int plane = 0; plane < 3; ++plane) {
-              ++of_digits[static_cast<std::size_t>(offset_of_digit(rows, k, product, row, i, plane))];
+              ++of_digits[static_cast<std::size_t>(
+                  offset_of_digit(rows, k, product, row, i, plane))];
               if (plane == 2) continue;
               const std::int64_t half = offset_of_half(rows, k, product, row, i, plane);
               ++of_halves[static_cast<std::size_t>(half)];
@@ -158,8 +160,8 @@ TEST(LayoutModel, SwizzlesLikeTheHardware) {
 }
 
 TEST(Int8x3Model, DigitsAreTheInteger) {
-  for (const std::int32_t x : {0, 127, 128, 255, 256, -128, -129, 32639, 32640, -32896, -32897,
-                               0x7F7F7F, -0x7F7F7F}) {
+  for (const std::int32_t x :
+       {0, 127, 128, 255, 256, -128, -129, 32639, 32640, -32896, -32897, 0x7F7F7F, -0x7F7F7F}) {
     const auto [hi, mid, lo] = int8x3::digits(x);
     EXPECT_EQ(hi * 65536 + mid * 256 + lo, x);
     for (const int digit : {hi, mid, lo}) {
