@@ -143,16 +143,22 @@ Operation of_unlike_rows(const Problem& problem) {
 void expect_model(const SplitForm& form, std::int64_t k) {
   expect_model(of_unlike_rows(Problem::dense({20, 12, k})), form);
   expect_model(of_unlike_rows(Problem::dense({9, 131, k + 1})), form);
-  Problem batch = Problem::dense({3, 5, k - 1}, Op::kT, Op::kT, 2);
+  Problem batch = Problem::dense({3, 5, 279}, Op::kT, Op::kT, 2);
   batch.stride_a = 0;
   expect_model(of_unlike_rows(batch), form);
 }
 
-TEST(Split, OnAnyGpuIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kAny), 580); }
-TEST(Split, OfFewRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kFew), 164); }
+// K such that each warp has a part of it, and some have more than one.
+TEST(Split, OnAnyGpuIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kAny), 1064); }
+TEST(Split, OfFewRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kFew), 1000); }
 TEST(Split, OfManyRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kMany, 2), 580); }
-TEST(Split, AheadIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kAhead, 2), 580); }
+TEST(Split, AheadIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kAhead, 2), 1124); }
 TEST(Split, OfLongRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kLong, 2), 580); }
+
+// The threads of a block keep 1024 k, and read the others again.
+TEST(Split, OfRowsThatThreadsDoNotKeepIsThatOfTheModel) {
+  expect_model(Operation(Problem::dense({3, 5, 2100})), form_of(SplitForm::Kernel::kLong, 2));
+}
 
 // One cluster goes through all groups of both operands, word by word; its last block has no k.
 TEST(Split, InLargeClustersIsThatOfTheModel) {
