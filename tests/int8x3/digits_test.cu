@@ -1,4 +1,5 @@
 // Scaling, digits, folding and the decision, on the host, against the model in exact integers.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -260,6 +261,21 @@ TEST(Fp32Parts, AreAsManyAsBlocksAreLeftAndWorthIt) {
   EXPECT_EQ(Fp32Parts(127, 1, 132).count, 1U) << "short";
   EXPECT_EQ(Fp32Parts(4096, 67, 132).count, 1U) << "more tiles than half of the blocks";
   EXPECT_EQ(Fp32Parts(4096, 500, 132).count, 1U);
+}
+
+TEST(Fp32Parts, CoverK) {
+  for (std::int64_t k = 1; k < 3000; k += k < 600 ? 1 : 61) {
+    for (const std::int64_t tiles : {1, 2, 9, 66, 67, 500}) {
+      const Fp32Parts parts(k, tiles, 132);
+      ASSERT_EQ(parts.k % kFp32Run, 0) << k;
+      ASSERT_LE(parts.count * tiles, std::max<std::int64_t>(132, tiles)) << k;
+      ASSERT_GE(parts.count * parts.k, k) << tiles;
+      ASSERT_LT((parts.count - 1) * parts.k, k) << tiles;
+      if (parts.count > 1) {
+        ASSERT_GE(parts.k, 64) << k;
+      }
+    }
+  }
 }
 
 }  // namespace

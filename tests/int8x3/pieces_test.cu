@@ -67,10 +67,10 @@ void expect_pieces(std::int64_t products, std::int64_t rows, std::int64_t cols, 
                                    piece.others,
                                    piece.is_last != 0,
                                    piece.turn};
-      EXPECT_TRUE(as_found == want) << "piece " << i << " of block " << block;
-      EXPECT_EQ(piece.tile.product, tile.product);
-      EXPECT_EQ(piece.tile.row, tile.row);
-      EXPECT_EQ(piece.tile.col, tile.col * kCluster + block % kCluster);
+      ASSERT_TRUE(as_found == want) << "piece " << i << " of block " << block;
+      ASSERT_EQ(piece.tile.product, tile.product);
+      ASSERT_EQ(piece.tile.row, tile.row);
+      ASSERT_EQ(piece.tile.col, tile.col * kCluster + block % kCluster);
     }
   }
 }
@@ -84,7 +84,7 @@ void expect_pieces_of_all() {
       for (const unsigned clusters : {1U, 2U, 3U, 5U, 8U, 13U}) {
         const std::int64_t most = tiles * std::clamp<std::int64_t>(chunks / 16, 1, 8);
         if (clusters > most || tiles / clusters > 12) continue;
-        expect_pieces<kCluster>(1, tiles, 1, clusters, chunks);
+        ASSERT_NO_FATAL_FAILURE(expect_pieces<kCluster>(1, tiles, 1, clusters, chunks));
       }
     }
   }

@@ -118,6 +118,34 @@ std::vector<std::vector<Piece>> pieces_of_clusters(std::int64_t tiles, std::int6
   return all;
 }
 
+std::vector<Part> parts_in_order(const PartsOfTiles& of) {
+  std::vector<Part> all;
+  std::int64_t left = of.whole, partials = 0;
+  // Rows of tiles are groups of one row.
+  for (const Tile& tile : tiles_in_order(of.products, of.rows, of.cols, 1)) {
+    Part part{.product = tile.product,
+              .row = std::min(tile.row * of.block_m, of.end_m - of.block_m),
+              .col = std::min(tile.col * of.block_n, of.end_n - of.block_n)};
+    part.own_row = tile.row * of.block_m - part.row;
+    part.own_col = tile.col * of.block_n - part.col;
+    if (left-- > 0) {
+      part.count = of.k_tiles;
+      all.push_back(part);
+      continue;
+    }
+    // As if dealt out one by one.
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(of.parts));
+    for (std::int64_t i = 0; i < of.k_tiles; ++i) ++counts[static_cast<std::size_t>(i % of.parts)];
+    for (const std::int64_t count : counts) {
+      part.count = count;
+      part.partial = partials++;
+      all.push_back(part);
+      part.first += count;
+    }
+  }
+  return all;
+}
+
 double summed_in_fp32(std::int64_t k, std::int64_t tiles, bool vectors) {
   std::int64_t summed = k;  // all of it
   if (k > 128) {

@@ -49,6 +49,25 @@ struct Piece {
 std::vector<std::vector<Piece>> pieces_of_clusters(std::int64_t tiles, std::int64_t clusters,
                                                    std::int64_t chunks);
 
+// Split-K: what a block computes of a tile, in k tiles; elements of C from which on it reads and
+// from which on it stores.
+struct Part {
+  std::int64_t product = 0, row = 0, col = 0, own_row = 0, own_col = 0;
+  std::int64_t first = 0, count = 0;
+  std::int64_t partial = -1;  // number of its partial sum; -1: it has all k tiles
+  friend bool operator==(const Part&, const Part&) = default;
+};
+
+// One part after another, of tiles row by row: the first `whole` tiles are not split, the others
+// are in `parts` each, of which the first may have one k tile more. `end_m`, `end_n`: where rows
+// and columns end that may be read; a tile that would reach beyond begins earlier.
+struct PartsOfTiles {
+  std::int64_t products = 1, rows = 1, cols = 1;  // tiles
+  std::int64_t block_m = 1, block_n = 1, end_m = 0, end_n = 0;
+  std::int64_t whole = 0, parts = 1, k_tiles = 0;
+};
+std::vector<Part> parts_in_order(const PartsOfTiles& of);
+
 // How many products a sum of cuBLAS in FP32 adds one after another, as the rungs that split
 // operands assume: `tiles` tiles of 128×128 in all; whether rows of A and B are whole vectors.
 double summed_in_fp32(std::int64_t k, std::int64_t tiles, bool vectors);
