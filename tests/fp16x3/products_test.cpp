@@ -149,6 +149,19 @@ TEST_F(Fp16Products, AreDecidedByAllRows) {
   expect_threshold(problem, Operand::kB, 0, 1);
 }
 
+// The last of a whole chunk, and one alone in its chunk, of whose statistics the second warp takes
+// notice.
+TEST_F(Fp16Products, AreInFp32WhereAnyRowCannotBeScaled) {
+  for (const std::int64_t rows : {128, 257}) {
+    Operation wide_row(Problem::dense({rows, 3, 130}, Op::kN, Op::kN));
+    wide_row.a.back() = 0x1p61F;
+    EXPECT_EQ(run(stage, wide_row).decision, kFp32) << rows;
+    Operation wide_column(Problem::dense({3, rows, 130}, Op::kT, Op::kT));
+    wide_column.b.back() = 0x1p61F;
+    EXPECT_EQ(run(stage, wide_column).decision, kFp32) << rows;
+  }
+}
+
 TEST_F(Fp16Products, AreDecidedByAllProductsOfABatch) {
   Problem batch = Problem::dense({2, 2, 250}, Op::kT, Op::kT, 2);
   expect_threshold(batch, Operand::kA, 1, 1);

@@ -86,11 +86,20 @@ void expect_threshold(const Problem& problem, const RowAt& wide, int products, i
   }
 }
 
+// The last of a whole chunk, and one alone in its chunk, of whose statistics the second warp takes
+// notice.
 TEST_F(Products, AreDecidedByAllRows) {
-  const Problem ragged = Problem::dense({131, 5, 144}, Op::kN, Op::kT);
-  expect_threshold(ragged, {Operand::kA, 0, 0}, 6, 8);
-  expect_threshold(ragged, {Operand::kA, 0, 130}, 6, 8);
-  expect_threshold(Problem::dense({5, 9, 144}), {Operand::kB, 0, 8}, 6, 8, "128x64warps");
+  expect_threshold(Problem::dense({128, 4, 144}), {Operand::kA, 0, 127}, 6, 8);
+  expect_threshold(Problem::dense({4, 128, 144}, Op::kT), {Operand::kB, 0, 127}, 6, 8);
+  expect_threshold(Problem::dense({257, 5, 144}, Op::kN, Op::kT), {Operand::kA, 0, 256}, 6, 8);
+  expect_threshold(Problem::dense({5, 9, 144}), {Operand::kB, 0, 0}, 6, 8, "128x64warps");
+}
+
+// There are more statistics than threads.
+TEST_F(Products, AreDecidedByAllOfVeryManyRows) {
+  Operation operation(Problem::dense({3080, 1, 128}));
+  operation.a.back() = 0x1p61F;
+  EXPECT_EQ(run(stage, operation).decision, 32);
 }
 
 TEST_F(Products, AreDecidedByAllProductsOfABatch) {
