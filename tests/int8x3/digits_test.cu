@@ -60,7 +60,7 @@ void expect_digits(std::int32_t x) {
 }
 
 TEST(Digits, AreThoseOfEveryInteger) {
-  for (std::int32_t x = -kLargest + 1; x <= kLargest; x += is_thorough() ? 1 : 97) {
+  for (std::int32_t x = -kLargest + 1; x <= kLargest; x += is_thorough() ? 5 : 97) {
     ASSERT_NO_FATAL_FAILURE(expect_digits(x));
   }
   for (std::int32_t x = kLargest - 70000; x <= kLargest; x += 3) {
