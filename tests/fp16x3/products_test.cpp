@@ -96,13 +96,13 @@ TEST_F(Fp16Products, OfUnusualRowsAreThoseOfTheModel) {
     }
   };
   set_row(operation.a, 0, [](float x, std::int64_t) { return 0x1p50F * x; });
-  set_row(operation.a, 1, [](float x, std::int64_t) { return 0x1.8p-58F * x; });
+  set_row(operation.a, 1, [](float x, std::int64_t) { return 0x1.8p-54F * x; });
   set_row(operation.a, 2, [](float, std::int64_t) { return 0.0F; });
   set_row(operation.a, 3, [](float x, std::int64_t) { return x < 0 ? -0x1.FFFFFEp0F : 0x1p0F; });
   set_row(operation.a, 4, [](float x, std::int64_t i) { return i == 9 ? 0x1p9F : x; });
   set_row(operation.a, 5, [](float x, std::int64_t i) { return i % 30 == 0 ? x * 0x1p-25F : x; });
   set_row(operation.a, 6, [](float x, std::int64_t i) { return i % 2 == 0 ? 1.0F : x - 1.0F; });
-  set_row(operation.b, 0, [](float x, std::int64_t) { return 0x1p-59F * x; });
+  set_row(operation.b, 0, [](float x, std::int64_t) { return 0x1p-54F * x; });
   set_row(operation.b, 1, [](float x, std::int64_t i) { return i % 50 == 0 ? 0x1p-149F : x; });
   set_row(operation.b, 2, [](float x, std::int64_t) { return std::rint(2047.0F * x); });
   expect_model(operation, 1);

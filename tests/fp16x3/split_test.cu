@@ -120,7 +120,7 @@ Operation of_unlike_rows(const Problem& problem) {
   });
   set_row(operation.a, Operand::kA, 1, [](float, std::int64_t) { return 0.0F; });
   set_row(operation.a, Operand::kA, 2, [](float x, std::int64_t) { return -std::fabs(x); });
-  set_row(operation.b, Operand::kB, 1, [](float x, std::int64_t) { return 0x1.8p-59F * x; });
+  set_row(operation.b, Operand::kB, 1, [](float x, std::int64_t) { return 0x1.8p-54F * x; });
   set_row(operation.b, Operand::kB, problem.shape.n - 1,
           [](float x, std::int64_t k) { return k % 2 == 0 ? 0x1p60F * x : x * 0x1p-140F; });
   return operation;

@@ -136,7 +136,7 @@ TEST_F(Products, OfUnusualRowsAreThoseOfTheModel) {
     return [factor](float x, std::int64_t) { return x * factor; };
   };
   set_row(operation.a, 0, scaled_by(0x1p60F));
-  set_row(operation.a, 1, scaled_by(0x1.8p-59F));
+  set_row(operation.a, 1, scaled_by(0x1.8p-55F));
   set_row(operation.a, 2, [](float, std::int64_t) { return 0.0F; });
   set_row(operation.a, 3, [](float, std::int64_t) { return -1.0F; });
   set_row(operation.a, 4, [](float, std::int64_t) { return 0x1.FFFFFEp0F; });

@@ -133,7 +133,7 @@ Operation of_unlike_rows(const Problem& problem) {
   };
   set_row(operation.a, Operand::kA, 0, [](float x) { return std::rint(4000.0F * x); });
   set_row(operation.a, Operand::kA, 1, [](float) { return 0.0F; });
-  set_row(operation.b, Operand::kB, 1, [](float x) { return -0x1p-58F * std::fabs(x); });
+  set_row(operation.b, Operand::kB, 1, [](float x) { return -0x1p-54F * std::fabs(x); });
   set_row(operation.b, Operand::kB, problem.shape.n - 1, [](float x) { return 0x1p55F * x; });
   return operation;
 }

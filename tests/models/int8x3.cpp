@@ -103,7 +103,7 @@ Row quantized(const Rows& rows, std::int64_t row) {
   Row result;
   result.integers.resize(static_cast<std::size_t>(rows.k));
   if (is_finite && largest == 0.0F) return result;
-  if (!is_finite || largest < 0x1p-60F || largest > 0x1p60F) {
+  if (!is_finite || largest < 0x1p-56F || largest > 0x1p60F) {
     result.width = std::numeric_limits<double>::infinity();
     return result;
   }
