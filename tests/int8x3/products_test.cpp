@@ -167,12 +167,7 @@ Operation one_signed_operation(std::int64_t k) {
   return operation;
 }
 
-// Level 2 sums to 48640 per k. One block adds what others have summed.
-TEST_F(Products, OfOneSignFillInt32) {
-  expect_model(stage, one_signed_operation(models::int8x3::kMostExactK), 6, "128x128streamk");
-}
-
-// One part is full; what is left is added in FP32.
+// Level 2 sums to 48640 per k. One part of K fills int32, what is left is added in FP32.
 TEST_F(Products, OfOneSignAreSplitAlongKBeforeSumsOverflow) {
   const Operation operation = one_signed_operation(models::int8x3::kMostExactK + 1504);
   expect_model(eight(), operation, 8, "128x64");
@@ -181,6 +176,9 @@ TEST_F(Products, OfOneSignAreSplitAlongKBeforeSumsOverflow) {
     expect_model(stage, operation, 6, configuration);
     expect_model(eight(), operation, 8, configuration);
   }
+  const Operation shared = one_signed_operation(models::int8x3::kMostExactK);
+  expect_model(stage, shared, 6, "128x128streamk");
+  expect_model(stage, shared, 6, "128x128pairsstreamk");
 }
 
 TEST_F(Products, OfARowDoNotDependOnOtherRows) {
