@@ -1,18 +1,22 @@
-// Scaling and splitting, against exact arithmetic in double; on the device too, where conversions
-// are instructions.
+// Scaling and splitting against the model in exact integers, on the device too, where conversions
+// are instructions; the decision at its thresholds.
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "20_fp16x3/decision.cuh"
 #include "20_fp16x3/halves.cuh"
+#include "models/fp16x3.hpp"
 #include "simt/device_array.hpp"
 
 namespace tilegate::fp16x3 {
 namespace {
+
+namespace model = models::fp16x3;
 
 // Bits of every kind, the exponent brought into [first, last].
 float random_float(std::mt19937_64& random, int first, int last) {
@@ -34,9 +38,49 @@ TEST(Halves, EveryFp16IsItself) {
   EXPECT_EQ(half_of(0x1.FFFp-15F), 0x0400U) << "from subnormal to normal";
 }
 
+// A row whose largest element is in [2^14, 2^15) already: nothing is scaled.
+void expect_halves(const std::vector<float>& values) {
+  std::vector<float> row = {-0x1.8p14F};
+  row.insert(row.end(), values.begin(), values.end());
+  const auto k = static_cast<std::int64_t>(row.size());
+  const model::Row expected = model::split({row.data(), 1, k, k, 1}, 0);
+  ASSERT_EQ(expected.step, 1.0F);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const Halves halves = split_element(row[i]);
+    ASSERT_EQ(halves.hi, expected.hi[i]) << row[i];
+    ASSERT_EQ(halves.lo, expected.lo[i]) << row[i];
+  }
+}
+
+TEST(Halves, AreThoseOfTheModel) {
+  std::mt19937_64 random(4);
+  for (int turn = 0; turn < 100; ++turn) {
+    std::vector<float> row(1000);
+    for (float& value : row) value = random_float(random, -40, 14);
+    ASSERT_NO_FATAL_FAILURE(expect_halves(row));
+  }
+}
+
+// Halves between two FP16 numbers, and between two of what is left, and beside them.
+TEST(Halves, RoundTiesToEven) {
+  std::vector<float> row = {0.0F, -0.0F, 0x1p-149F, 0x1.FFFFFEp14F, 0x1.FFEp14F, -0x1.FFDp14F};
+  for (const float hi : {1.0F, -0x1.004p3F, 0x1.ffcp-15F, 0x1p-14F, 0x1.8p-20F, 0x1.ff8p13F}) {
+    const float unit = std::fmax(std::ldexp(1.0F, std::ilogb(hi) - 10), 0x1p-24F);
+    for (const float half : {0.5F * unit, 1.5F * unit, 0.25F * unit, 0x1.004p-4F * unit}) {
+      for (const float beside : {hi + half, hi - half}) {
+        row.push_back(beside);
+        row.push_back(std::nextafter(beside, 0.0F));
+        row.push_back(std::nextafter(beside, 2.0F * beside));
+      }
+    }
+  }
+  for (int i = 0; i < 300; ++i) row.push_back(static_cast<float>(i) * 0x1p-26F);
+  expect_halves(row);
+}
+
 TEST(Halves, AddUpToTheElement) {
   std::mt19937_64 random(1);
-  for (int turn = 0; turn < 300000; ++turn) {
+  for (int turn = 0; turn < 100000; ++turn) {
     const float x = random_float(random, -40, 14);
     const Halves halves = split_element(x);
     const double sum = static_cast<double>(value_of_half(halves.hi)) +
@@ -51,8 +95,9 @@ TEST(Halves, TheLargestOfARowIsScaledIntoPlace) {
   std::mt19937_64 random(2);
   for (int turn = 0; turn < 100000; ++turn) {
     Seen seen;
-    seen.add(random_float(random, -59, 59));
+    seen.add(random_float(random, -56, 59));
     const float step = step_of(seen);
+    ASSERT_EQ(step, model::split({&seen.largest, 1, 1, 1, 1}, 0).step) << seen.largest;
     const float scaled = seen.largest / step;
     ASSERT_GE(scaled, 0x1p14F) << seen.largest;
     ASSERT_LT(scaled, 0x1p15F) << seen.largest;
@@ -69,11 +114,14 @@ TEST(Halves, RowsThatCannotBeScaledAreSeen) {
   };
   EXPECT_TRUE(is_fine(0.0F));
   EXPECT_TRUE(is_fine(0x1p60F));
+  EXPECT_FALSE(is_fine(std::nextafter(0x1p60F, INFINITY)));
   EXPECT_FALSE(is_fine(0x1p61F));
   EXPECT_FALSE(is_fine(INFINITY));
   EXPECT_FALSE(is_fine(std::nanf("")));
-  Seen tiny;
-  tiny.add(0x1p-61F);
+  Seen least, tiny;
+  least.add(-0x1p-56F);
+  EXPECT_TRUE(is_scalable(least));
+  tiny.add(std::nextafter(0x1p-56F, 0.0F));
   EXPECT_FALSE(is_scalable(tiny));
   EXPECT_EQ(step_of(tiny), INFINITY);
   EXPECT_TRUE(is_scalable(Seen{}));
@@ -81,19 +129,54 @@ TEST(Halves, RowsThatCannotBeScaledAreSeen) {
 
 constexpr int kLong = 2, kShort = 1, kFp32 = 0;  // chunks of a run
 
-// Of K = 2048 and operands of which `share` of the products count, where cuBLAS adds up `summed`.
-int decided(float share, float summed, float one_sign_a = 0.0F, float one_sign_b = 0.0F) {
-  constexpr float k = 2048.0F;
-  return decide({share * k, one_sign_a}, {k, one_sign_b}, {k, summed, 12.0F});
+// Of rows in which a share of elements counts, and that are of one sign so far; `summed`: K,
+// and how many products' errors cuBLAS has.
+int decided(double share, double one_sign, const model::Summed& summed) {
+  const auto seen = [&](double of_k) {
+    return SeenRows{static_cast<float>(of_k * summed.k), static_cast<float>(one_sign)};
+  };
+  return decide(seen(share), seen(1.0),
+                {static_cast<float>(summed.k), static_cast<float>(summed.either_sign),
+                 static_cast<float>(summed.one_sign)});
+}
+int expected(double share, double one_sign, const model::Summed& summed) {
+  return model::decision({share * summed.k, one_sign}, {summed.k, one_sign}, summed);
 }
 
-TEST(Decision, IsByHowManyProductsThatCountCublasAddsUp) {
-  EXPECT_EQ(decided(1.0F, 64.0F), kShort);
-  EXPECT_EQ(decided(1.0F, 30.0F), kFp32);
-  EXPECT_EQ(decided(0.25F, 64.0F), kFp32);
-  EXPECT_EQ(decided(1.0F, 2048.0F), kLong);
-  EXPECT_EQ(decided(0.15F, 2048.0F), kShort);
-  EXPECT_EQ(decided(0.01F, 2048.0F), kFp32);
+// 1 % from where halves in such runs are as accurate as FP32, on either side: by the number of
+// products that cuBLAS adds up, with either sign or with one.
+void expect_threshold(int run, double k, double share, double one_sign, double either_sign = 0.0) {
+  SCOPED_TRACE("K = " + std::to_string(k) + ", share " + std::to_string(share) + ", one sign " +
+               std::to_string(one_sign));
+  model::Summed at{k, 1.0, 0.0}, bare{k, 0.0, 1.0};
+  double& summed = either_sign == 0.0 ? at.either_sign : at.one_sign;
+  const model::Statistics a{share * k, one_sign}, b{k, one_sign};
+  if (either_sign == 0.0) {
+    summed = model::expected_error(run, a, b, at);
+  } else {
+    at.either_sign = 0.0;
+    summed = model::expected_error(run, a, b, bare);
+  }
+  for (const double beside : {0.99, 1.01}) {
+    model::Summed of = at;
+    of.either_sign *= beside;
+    of.one_sign *= beside;
+    EXPECT_EQ(decided(share, one_sign, of), expected(share, one_sign, of)) << "at " << beside;
+    EXPECT_EQ(decided(share, one_sign, of) == run, beside > 1.0) << "at " << beside;
+  }
+}
+
+// Each with another constant that makes up most of the error.
+TEST(Decision, IsThatOfTheModelAtItsThresholds) {
+  expect_threshold(kLong, 1024, 1.0, 0.0);  // of a run
+  expect_threshold(kShort, 256, 1.0, 0.0);
+  expect_threshold(kLong, 4096, 1.0, 1.0);  // of one whose products have one sign
+  expect_threshold(kShort, 1000, 1.0, 1.0);
+  expect_threshold(kShort, 1000, 1.0, 1.0, 1.0);
+  expect_threshold(kShort, 640, 0.25, 0.0);  // runs added to a sum, whose number is limited
+  expect_threshold(kLong, 0x1p26, 1.0, 0.0);
+  expect_threshold(kLong, 0x1p26, 0.5, 0.7);
+  expect_threshold(kLong, 0x1p20, 0.5, 0.02);
 }
 
 // Up to there the bound of errors does not count on long runs.
@@ -103,17 +186,8 @@ TEST(Decision, IsForShortRunsBelowK1024) {
 }
 
 TEST(Decision, IsByRowsThatCannotBeScaled) {
-  EXPECT_EQ(decided(INFINITY, 2048.0F), kFp32);
+  EXPECT_EQ(decided(INFINITY, 0.0, {2048.0, 2048.0, 12.0}), kFp32);
   EXPECT_EQ(decide({INFINITY, 0.0F}, {}, {2048.0F, 2048.0F, 2048.0F}), kFp32);
-}
-
-// Only where both operands have one sign do products have it.
-TEST(Decision, IsBySigns) {
-  EXPECT_EQ(decided(1.0F, 64.0F, 1.0F, 1.0F), kFp32);
-  EXPECT_EQ(decided(1.0F, 64.0F, 1.0F, 0.0F), kShort);
-  EXPECT_EQ(decided(1.0F, 64.0F, 0.5F, 0.5F), kFp32);
-  EXPECT_EQ(decided(1.0F, 64.0F, 0.02F, 0.02F), kShort);
-  EXPECT_EQ(decided(1.0F, 2048.0F, 0.02F, 0.02F), kLong);
 }
 
 TEST(Decision, SignsAreSeen) {

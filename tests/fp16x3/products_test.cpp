@@ -12,6 +12,8 @@
 
 #include <tilegate/fp16x3.hpp>
 
+#include "models/fp16x3.hpp"
+#include "models/layout.hpp"
 #include "skips.hpp"
 #include "split_call.hpp"
 
@@ -40,19 +42,132 @@ std::uint32_t checksum(const std::vector<float>& values) {
   return sum;
 }
 
+namespace model = models::fp16x3;
+
+// As the plan of a C of fewer than 16 tiles knows them.
+model::Summed summed_of(std::int64_t k) {
+  const double part = models::summed_in_fp32(k, 1, true);
+  return {static_cast<double>(k), models::products_in_fp32(k, part),
+          models::products_of_one_sign_in_fp32(k, part)};
+}
+
+// The result has the model's bits, in the runs that the model decides for.
+void expect_model(const Operation& operation, int run_chunks, Result* result = nullptr) {
+  SCOPED_TRACE(to_string(operation.problem));
+  EXPECT_EQ(model::decision(model::statistics(operation.all_rows(Operand::kA)),
+                            model::statistics(operation.all_rows(Operand::kB)),
+                            summed_of(operation.problem.shape.k)),
+            run_chunks);
+  const Result found = run(stage, operation);
+  EXPECT_EQ(found.decision, kHalves);
+  expect_same_bits(found.c, operation.expected([&](const models::Rows& a, const models::Rows& b,
+                                                   const models::Epilogue& epilogue) {
+    return model::product(a, b, run_chunks, epilogue);
+  }));
+  if (result != nullptr) *result = found;
+}
+
 // Odd numbers of chunks and runs, several tiles, more rows than a block of the split pass keeps;
 // the last with long runs.
-TEST_F(Fp16Products, HaveTheBitsOfAnH200) {
-  const auto bits = [](const Problem& problem) {
-    const Result result = run(stage, Operation(problem));
-    EXPECT_EQ(result.decision, kHalves);
+TEST_F(Fp16Products, HaveTheBitsOfAnH200AndOfTheModel) {
+  const auto bits = [](const Problem& problem, int run_chunks = 1) {
+    Result result;
+    expect_model(Operation(problem), run_chunks, &result);
     return checksum(result.c);
   };
   EXPECT_EQ(bits(Problem::dense({131, 67, 133})), 0x7F5E8BDFU);
   EXPECT_EQ(bits(Problem::dense({20, 140, 300}, Op::kT, Op::kT)), 0x9E44CA96U);
   EXPECT_EQ(bits(Problem::dense({3, 5, 2500}, Op::kN, Op::kT)), 0xB73B3269U);
   EXPECT_EQ(bits(Problem::dense({40, 70, 130}, Op::kT, Op::kN, 3)), 0xB5201FD8U);
-  EXPECT_EQ(bits(Problem::dense({3, 5, 30000}, Op::kN, Op::kT)), 0x6E1FFF7EU);
+  EXPECT_EQ(bits(Problem::dense({3, 5, 30000}, Op::kN, Op::kT), 2), 0x6E1FFF7EU);
+}
+
+// Scales at both ends of the range, elements far smaller than the largest, zeros; scaled by alpha
+// and added to beta·C.
+TEST_F(Fp16Products, OfUnusualRowsAreThoseOfTheModel) {
+  constexpr std::int64_t k = 250;
+  Problem problem = Problem::dense({14, 9, k}, Op::kN, Op::kT);
+  set_alpha_and_beta(problem);
+  Operation operation(problem);
+  const auto set_row = [&](std::vector<float>& of, std::int64_t row, auto value) {
+    for (std::int64_t i = 0; i < k; ++i) {
+      float& element = of[static_cast<std::size_t>(row * k + i)];
+      element = value(element, i);
+    }
+  };
+  set_row(operation.a, 0, [](float x, std::int64_t) { return 0x1p50F * x; });
+  set_row(operation.a, 1, [](float x, std::int64_t) { return 0x1.8p-54F * x; });
+  set_row(operation.a, 2, [](float, std::int64_t) { return 0.0F; });
+  set_row(operation.a, 3, [](float x, std::int64_t) { return x < 0 ? -0x1.FFFFFEp0F : 0x1p0F; });
+  set_row(operation.a, 4, [](float x, std::int64_t i) { return i == 9 ? 0x1p9F : x; });
+  set_row(operation.a, 5, [](float x, std::int64_t i) { return i % 30 == 0 ? x * 0x1p-25F : x; });
+  set_row(operation.a, 6, [](float x, std::int64_t i) { return i % 2 == 0 ? 1.0F : x - 1.0F; });
+  set_row(operation.b, 0, [](float x, std::int64_t) { return 0x1p-54F * x; });
+  set_row(operation.b, 1, [](float x, std::int64_t i) { return i % 50 == 0 ? 0x1p-149F : x; });
+  set_row(operation.b, 2, [](float x, std::int64_t) { return std::rint(2047.0F * x); });
+  expect_model(operation, 1);
+}
+
+// 16 runs make a sum: one fewer, one more, and one more of a second sum; of one chunk, and of two.
+TEST_F(Fp16Products, OfRunsBesideASumAreThoseOfTheModel) {
+  for (const std::int64_t k : {480, 513, 1056}) {
+    expect_model(Operation(Problem::dense({2, 3, k}, Op::kN, Op::kT)), 1);
+  }
+}
+
+// Elements of which a share counts; those of one row fewer, so that by all rows halves are as
+// accurate as FP32 1 % below a threshold, and 1 % above it not.
+void expect_threshold(const Problem& problem, Operand operand, std::int64_t product,
+                      std::int64_t row) {
+  SCOPED_TRACE(to_string(problem) + (operand == Operand::kA ? " row " : " column ") +
+               std::to_string(row) + " of product " + std::to_string(product));
+  for (const double share : {0.99, 1.01}) {
+    Operation operation(problem);
+    std::vector<float>& values = operand == Operand::kA ? operation.a : operation.b;
+    const models::Rows rows = operation.rows(operand, product);
+    const auto first = rows.data - values.data();
+    for (std::vector<float>* all : {&operation.a, &operation.b}) {
+      for (float& x : *all) x = std::copysign(0.5F + std::fabs(x) / 2.0F, x);
+    }
+    for (std::size_t i = 0; i < values.size(); i += 4) values[i] *= 0x1p-30F;
+    const auto error = [&] {
+      return model::expected_error(1, model::statistics(operation.all_rows(Operand::kA)),
+                                   model::statistics(operation.all_rows(Operand::kB)),
+                                   summed_of(rows.k));
+    };
+    for (std::int64_t k = 0; k < rows.k && error() < share; ++k) {
+      values[static_cast<std::size_t>(first + row * rows.next_row + k * rows.next_k)] = 0x1p-30F;
+    }
+    EXPECT_NEAR(error(), share, 0.008);
+    EXPECT_EQ(run(stage, operation).decision, share < 1.0 ? kHalves : kFp32) << "at " << share;
+  }
+}
+
+TEST_F(Fp16Products, AreDecidedByAllRows) {
+  const Problem problem = Problem::dense({3, 2, 250});
+  expect_threshold(problem, Operand::kA, 0, 2);
+  expect_threshold(problem, Operand::kB, 0, 1);
+}
+
+// The last of a whole chunk, and one alone in its chunk, of whose statistics the second warp takes
+// notice.
+TEST_F(Fp16Products, AreInFp32WhereAnyRowCannotBeScaled) {
+  for (const std::int64_t rows : {128, 257}) {
+    Operation wide_row(Problem::dense({rows, 3, 130}, Op::kN, Op::kN));
+    wide_row.a.back() = 0x1p61F;
+    EXPECT_EQ(run(stage, wide_row).decision, kFp32) << rows;
+    Operation wide_column(Problem::dense({3, rows, 130}, Op::kT, Op::kT));
+    wide_column.b.back() = 0x1p61F;
+    EXPECT_EQ(run(stage, wide_column).decision, kFp32) << rows;
+  }
+}
+
+TEST_F(Fp16Products, AreDecidedByAllProductsOfABatch) {
+  Problem batch = Problem::dense({2, 2, 250}, Op::kT, Op::kT, 2);
+  expect_threshold(batch, Operand::kA, 1, 1);
+  batch.stride_b = 0;
+  expect_threshold(batch, Operand::kA, 1, 0);
+  expect_threshold(batch, Operand::kB, 0, 1);
 }
 
 TEST_F(Fp16Products, AreNotTakenForSmallK) {

@@ -5,10 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "int8x3/run.hpp"
+#include "models/layout.hpp"
 
 namespace tilegate::int8x3 {
 namespace {
@@ -33,6 +37,93 @@ TEST_F(Products, AreDecidedByTheDevice) {
               for (std::size_t i = 0; i < o.a.size(); i += 100) o.a[i] = 1000.0F;
             }),
             32);
+}
+
+// What a row of an operand is in the batch.
+struct RowAt {
+  Operand operand;
+  std::int64_t product, row;
+};
+
+// Elements of ±0.75 to ±1, but for one row with the square of largest / mean magnitude that makes
+// the error of so many products that share of what FP32 is allowed.
+Operation with_wide_row(const Problem& problem, const RowAt& wide, int products, double share) {
+  namespace model = models::int8x3;
+  Operation operation(problem);
+  for (std::vector<float>* values : {&operation.a, &operation.b}) {
+    for (float& x : *values) x = std::copysign(0.75F + x * x / 4.0F, x);
+  }
+  const bool is_a = wide.operand == Operand::kA;
+  const models::Rows rows = operation.rows(wide.operand, wide.product);
+  const auto first = rows.data - (is_a ? operation.a : operation.b).data();
+  const auto all = operation.all_rows(wide.operand);
+  const double other = model::mean_width(operation.all_rows(is_a ? Operand::kB : Operand::kA));
+  const double count = static_cast<double>(rows.count) * static_cast<double>(all.size());
+  const double rest = model::mean_width(all) * count - model::quantized(rows, wide.row).width;
+  double narrow = 0.0, too_wide = 1e9;
+  for (int turn = 0; turn < 40; ++turn) {
+    const double large = (narrow + too_wide) / 2;
+    for (std::int64_t k = 0; k < rows.k; ++k) {
+      const auto at = static_cast<std::size_t>(first + wide.row * rows.next_row + k * rows.next_k);
+      (is_a ? operation.a : operation.b)[at] = k == 5 ? -static_cast<float>(1.0 + large) : 1.0F;
+    }
+    const double width = (rest + model::quantized(rows, wide.row).width) / count;
+    const double error = model::expected_error(products, width, other,
+                                               models::summed_in_fp32(problem.shape.k, 1, true));
+    (error < share ? narrow : too_wide) = large;
+  }
+  return operation;
+}
+
+// 1 % from the threshold, on either side.
+void expect_threshold(const Problem& problem, const RowAt& wide, int products, int more,
+                      const char* configuration = "128x64") {
+  SCOPED_TRACE(to_string(problem) + (wide.operand == Operand::kA ? " row " : " column ") +
+               std::to_string(wide.row) + " of product " + std::to_string(wide.product));
+  for (const auto& [share, expected] : {std::pair{0.99, products}, {1.01, more}}) {
+    const Operation operation = with_wide_row(problem, wide, products, share);
+    EXPECT_EQ(run(stage, operation, configuration).decision, expected) << "at " << share;
+  }
+}
+
+// The last of a whole chunk, and one alone in its chunk, of whose statistics the second warp takes
+// notice.
+TEST_F(Products, AreDecidedByAllRows) {
+  expect_threshold(Problem::dense({128, 4, 144}), {Operand::kA, 0, 127}, 6, 8);
+  expect_threshold(Problem::dense({4, 128, 144}, Op::kT), {Operand::kB, 0, 127}, 6, 8);
+  expect_threshold(Problem::dense({257, 5, 144}, Op::kN, Op::kT), {Operand::kA, 0, 256}, 6, 8);
+  expect_threshold(Problem::dense({5, 9, 144}), {Operand::kB, 0, 0}, 6, 8, "128x64warps");
+}
+
+// There are more statistics than threads.
+TEST_F(Products, AreDecidedByAllOfVeryManyRows) {
+  Operation operation(Problem::dense({3080, 1, 128}));
+  operation.a.back() = 0x1p61F;
+  EXPECT_EQ(run(stage, operation).decision, 32);
+}
+
+TEST_F(Products, AreDecidedByAllProductsOfABatch) {
+  const Problem batch = Problem::dense({3, 4, 144}, Op::kT, Op::kN, 2);
+  expect_threshold(batch, {Operand::kA, 0, 2}, 6, 8);
+  expect_threshold(batch, {Operand::kA, 1, 0}, 6, 8);
+  expect_threshold(batch, {Operand::kB, 1, 3}, 6, 8);
+}
+
+// The rows of a shared operand count once, and those of the other all.
+TEST_F(Products, AreDecidedByOperandsThatABatchShares) {
+  Problem batch = Problem::dense({4, 6, 144}, Op::kN, Op::kN, 2);
+  batch.stride_b = 0;
+  expect_threshold(batch, {Operand::kA, 1, 3}, 6, 8);
+  expect_threshold(batch, {Operand::kB, 0, 5}, 6, 8);
+  std::swap(batch.stride_a, batch.stride_b);
+  batch.stride_b = 144 * 6;
+  expect_threshold(batch, {Operand::kA, 0, 3}, 6, 8);
+}
+
+TEST_F(Products, AreInFp32WhereEightAreNotAccurateEnough) {
+  const Problem problem = Problem::dense({4, 5, 144});
+  expect_threshold(problem, {Operand::kA, 0, 3}, 8, 32);
+  expect_threshold(problem, {Operand::kB, 0, 0}, 8, 32);
 }
 
 // By the same kernel: zero times infinity is NaN, and rows without either are as they were.

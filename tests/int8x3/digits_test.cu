@@ -1,5 +1,7 @@
-// Splitting, scaling and folding, on the host, against exact integers.
+// Scaling, digits, folding and the decision, on the host, against the model in exact integers.
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -11,10 +13,13 @@
 
 #include "18_int8x3/decision.cuh"
 #include "18_int8x3/digits.cuh"
+#include "models/int8x3.hpp"
 #include "thorough.hpp"
 
 namespace tilegate::int8x3 {
 namespace {
+
+namespace model = models::int8x3;
 
 Seen seen_of(const std::vector<float>& row) {
   Seen seen;
@@ -22,37 +27,106 @@ Seen seen_of(const std::vector<float>& row) {
   return seen;
 }
 
-// From its digits, as they are stored.
-std::int32_t integer_of_digits(std::int32_t x) {
-  std::int32_t sum = 0;
-  for (int plane = 0; plane < kPlanes; ++plane) {
-    const std::uint32_t biased[4] = {biased_digits(-x), biased_digits(x), 0, biased_digits(1)};
-    sum = sum * 256 + static_cast<std::int8_t>(pack_digits(biased, plane) >> 8 & 0xFFU);
+void expect_model(const std::vector<float>& values) {
+  const auto k = static_cast<std::int64_t>(values.size());
+  const model::Row expected = model::quantized({values.data(), 1, k, k, 1}, 0);
+  const Seen seen = seen_of(values);
+  const Scale scale = scale_of(seen);
+  ASSERT_EQ(bits_of(scale.step), bits_of(expected.step)) << seen.largest;
+  const float width = width_of(seen, scale, static_cast<float>(k));
+  if (std::isinf(expected.width)) {
+    ASSERT_EQ(width, expected.width) << seen.largest;
+    return;
   }
-  return sum;
+  ASSERT_NEAR(width, expected.width, 1e-5 * expected.width) << seen.largest;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(integer_of(values[i], scale), expected.integers[i]) << values[i];
+    ASSERT_LE(std::abs(expected.integers[i]), kLargest) << values[i];
+  }
 }
 
-TEST(Digits, HoldEveryInteger) {
-  for (std::int32_t x = -kLargest; x <= kLargest; x += 97) ASSERT_EQ(integer_of_digits(x), x);
-  for (std::int32_t x = kLargest - 70000; x <= kLargest; ++x) {
-    ASSERT_EQ(integer_of_digits(x), x);
-    ASSERT_EQ(integer_of_digits(-x), -x);
+// Each in its own byte of four integers side by side.
+void expect_digits(std::int32_t x) {
+  const std::int32_t all[4] = {-x, x, x / 3, 1 - x};
+  std::uint32_t biased[4];
+  for (int i = 0; i < 4; ++i) biased[i] = biased_digits(all[i]);
+  for (int plane = 0; plane < kPlanes; ++plane) {
+    const std::uint32_t packed = pack_digits(biased, plane);
+    for (int i = 0; i < 4; ++i) {
+      const auto digit = static_cast<std::int8_t>(packed >> 8 * i & 0xFFU);
+      ASSERT_EQ(digit, model::digits(all[i])[static_cast<std::size_t>(plane)]) << all[i];
+    }
   }
-  EXPECT_NE(integer_of_digits(kLargest + 1), kLargest + 1) << "the top digit would be 128";
+}
+
+TEST(Digits, AreThoseOfEveryInteger) {
+  for (std::int32_t x = -kLargest + 1; x <= kLargest; x += is_thorough() ? 5 : 97) {
+    ASSERT_NO_FATAL_FAILURE(expect_digits(x));
+  }
+  for (std::int32_t x = kLargest - 70000; x <= kLargest; x += 3) {
+    ASSERT_NO_FATAL_FAILURE(expect_digits(x));
+  }
+  for (const std::int32_t digits : {0x7F7F7F, 0x7E7F80, 0x7E8080, 0x7E807F, 0x8080, 0x7F80}) {
+    for (std::int32_t x = digits - 2; x <= digits + 2 && x <= kLargest; ++x) {
+      ASSERT_NO_FATAL_FAILURE(expect_digits(x));
+    }
+  }
 }
 
 // Every significand, and for short ones every one that they have, at both ends of the exponents.
 // At night of every significand.
 TEST(Digits, TheLargestOfARowFits) {
-  const std::uint32_t step = is_thorough() ? 1 : 11;
-  for (const int exponent : {-60, 0, 59}) {
-    for (std::uint32_t bits = 0; bits < (1U << 23); bits += exponent == 0 ? step : 61) {
+  const std::uint32_t step = is_thorough() ? 1 : 61;
+  for (const int exponent : {-56, 0, 59}) {
+    for (std::uint32_t bits = 0; bits < (1U << 23); bits += exponent == 0 ? step : 1021) {
       const float largest = std::ldexp(float_of(0x3F800000U | bits), exponent);
-      const Scale scale = scale_of(seen_of({largest}));
-      const std::int32_t x = integer_of(largest, scale);
-      ASSERT_LE(x, kLargest) << largest;
+      ASSERT_NO_FATAL_FAILURE(expect_model({-largest}));
+      const std::int32_t x = integer_of(largest, scale_of(seen_of({largest})));
       ASSERT_GE(x, (kLargest - 1) / 4) << largest;
-      ASSERT_EQ(integer_of(-largest, scale), -x) << largest;
+    }
+    for (std::uint32_t bits = 0; bits < (1U << 23); bits += 1U << 12) {
+      const float largest = std::ldexp(float_of(0x3F800000U | bits), exponent);
+      ASSERT_NO_FATAL_FAILURE(expect_model({largest}));
+    }
+  }
+}
+
+// Short significands take a power of two: halves between integers are ties, of either sign.
+TEST(Digits, RoundTiesToEven) {
+  for (const float largest : {1.0F, 0x1.FDEp0F, 0x1.FEp0F, 0x1.FFEp0F, -0x1.8p0F}) {
+    std::vector<float> row = {largest};
+    for (int i = 1; i < 200; ++i) {
+      for (const float unit : {0x1p-24F, 0x1p-23F, 0x1p-22F, 0x1p-13F}) {
+        row.push_back(static_cast<float>(i) * unit);
+        row.push_back(static_cast<float>(-i) * unit);
+      }
+    }
+    expect_model(row);
+    row.push_back(0x1.001p-3F);  // a long one: no power of two any more
+    expect_model(row);
+  }
+}
+
+// Zeros, numbers that vanish beside the largest, equal elements, both ends of the range.
+TEST(Digits, OfUnusualRowsAreThoseOfTheModel) {
+  expect_model({0.0F, -0.0F});
+  expect_model({-0x1p-149F, 0x1p-56F, 0x1p-126F, -0x1p-79F, 0x3p-80F});
+  expect_model({0x1.FFFFFEp-56F, 0x1p-149F, -0x1.FFFFFEp-56F});
+  expect_model(std::vector<float>(300, -0x1.FFFFFEp3F));
+  expect_model(std::vector<float>(300, 0x1.FFEp3F));
+  expect_model({0x1p60F, 0x1.FFFFFEp59F, -0x1.000002p37F, 0x1p36F});
+  expect_model({0x1p60F, 0x1.8p37F, -0x1p37F});
+}
+
+// So that C is rounded once less, also where elements are as small as they may be.
+TEST(Digits, ProductsOfScalesAreExact) {
+  const auto step_of = [](float largest) { return scale_of(seen_of({largest})).step; };
+  for (const float smallest : {kSmallestScaled, 1.0F, kLargestScaled / 2}) {
+    for (std::uint32_t bits = 0; bits < (1U << 23); bits += 1U << 11) {  // short and long ones
+      const float step = step_of(smallest * float_of(0x3F800000U | bits));
+      for (const float other : {step_of(smallest), step_of(1.0001F * smallest), step}) {
+        ASSERT_EQ(step * other, static_cast<double>(step) * other) << bits;
+      }
     }
   }
 }
@@ -72,27 +146,34 @@ TEST(Digits, ShortSignificandsAreExact) {
 // Random bit patterns of any sign and significand, over 2^30 of exponents.
 TEST(Digits, RoundToWhatTheBoundSays) {
   std::mt19937_64 random(2);
-  for (int turn = 0; turn < 20000; ++turn) {
+  for (int turn = 0; turn < (is_thorough() ? 200000 : 5000); ++turn) {
     std::vector<float> row(16);
-    const auto first = static_cast<std::uint32_t>(67 + random() % 90);
+    const auto first = static_cast<std::uint32_t>(71 + random() % 86);
     for (float& value : row) {
       const auto bits = static_cast<std::uint32_t>(random());
       value = float_of((bits & 0x807FFFFFU) | (first + bits % 31) << 23);
       if (turn % 2 == 0) value = float_of(bits_of(value) & ~kShortBits);
     }
+    ASSERT_NO_FATAL_FAILURE(expect_model(row));
     const Seen seen = seen_of(row);
     ASSERT_TRUE(is_scalable(seen));
     const Scale scale = scale_of(seen);
     for (const float value : row) {
-      const std::int32_t x = integer_of(value, scale);
-      ASSERT_LE(std::abs(x), kLargest);
-      const double back = x * static_cast<double>(scale.step) * 0x1p-16;
+      const double back = integer_of(value, scale) * static_cast<double>(scale.step) * 0x1p-16;
       ASSERT_LE(std::fabs(back - static_cast<double>(value)), 0x1p-22 * 1.001 * seen.largest);
     }
   }
 }
 
-TEST(Digits, FoldsExactSums) {
+void expect_fold(const std::int32_t (&level)[4]) {
+  const std::int32_t three[3] = {level[0], level[1], level[2]};
+  ASSERT_EQ(bits_of(fold(three)), bits_of(model::folded({level[0], level[1], level[2]})))
+      << level[0] << " " << level[1] << " " << level[2];
+  ASSERT_EQ(bits_of(fold(level)), bits_of(model::folded({level[0], level[1], level[2], level[3]})))
+      << level[0] << " " << level[1] << " " << level[2] << " " << level[3];
+}
+
+TEST(Digits, FoldLikeTheModel) {
   std::mt19937_64 random(3);
   for (int turn = 0; turn < 100000; ++turn) {
     const auto draw = [&](std::int64_t products) {
@@ -100,48 +181,89 @@ TEST(Digits, FoldsExactSums) {
       return static_cast<std::int32_t>(static_cast<std::int64_t>(random() % (2 * most + 1)) -
                                        static_cast<std::int64_t>(most));
     };
-    const std::int32_t level[4] = {draw(1), draw(2), draw(3), draw(2)};
-    const std::int32_t three[3] = {level[0], level[1], level[2]};
-    const double exact = level[0] + level[1] * 0x1p-8 + level[2] * 0x1p-16;
-    const double largest = std::fabs(level[0]) + std::fabs(level[1]) * 0x1p-8;
-    const double allowed = 3 * 0x1p-24 * largest + 0x1p-8;
-    ASSERT_NEAR(static_cast<double>(fold(three)), exact, allowed);
-    ASSERT_NEAR(static_cast<double>(fold(level)), exact + level[3] * 0x1p-24, allowed);
+    ASSERT_NO_FATAL_FAILURE(expect_fold({draw(1), draw(2), draw(3), draw(2)}));
+  }
+}
+
+// Where a level is half of a unit of the one above, or beside it, and the sum half of a unit of the
+// float.
+TEST(Digits, FoldTiesLikeTheModel) {
+  for (const std::int32_t top : {0, 1, -1, 127 * 127, (1 << 24) - 1, 1 << 24, (1 << 24) + 1,
+                                 -(1 << 24) - 3, (1 << 25) + 2, -(1 << 29) - 32}) {
+    for (const std::int32_t middle : {0, -1, 128, -128, (1 << 24) + 1, -(1 << 24) - 1}) {
+      for (const std::int32_t low : {0, 127, 128, 129, -127, -128, -129, 383, 384, 385, -384}) {
+        for (const std::int32_t lowest : {0, 127, 128, -128, -129, 32640, -32640}) {
+          ASSERT_NO_FATAL_FAILURE(expect_fold({top, middle, low, lowest}));
+        }
+      }
+    }
   }
 }
 
 TEST(Digits, SumsOfTheLargestDigitsDoNotOverflow) {
   constexpr std::int64_t k = kMaxExactK, most = 128 * 128;
   constexpr std::int64_t kInt = std::numeric_limits<std::int32_t>::max();
+  static_assert(k == model::kMostExactK);
   static_assert(3 * most * k + ((2 * most * k + 128) >> 8) + 128 <= kInt);
   static_assert(2 * most * k + ((3 * most * k + (2 * most * k >> 8)) >> 8) + 2 <= kInt);
   static_assert(3 * most * (k + 256) > kInt, "nor is K split earlier than it must be");
 }
 
-TEST(Decision, RowsThatCannotBeScaled) {
+TEST(Decision, RowsOutsideTheRangeCannotBeScaled) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  for (const float value : {kInf, -kInf, std::nanf(""), 0x1p61F, 0x1p-61F, 0x1p-140F}) {
-    const Seen seen = seen_of({1e-20F * 0.0F, value, 0.0F});
-    EXPECT_FALSE(is_scalable(seen)) << value;
-    EXPECT_EQ(width_of(seen, scale_of(seen), 3), kInf) << value;
+  const auto is_fine = [](float value) { return is_scalable(seen_of({0.0F, value, 0.0F})); };
+  for (const float value : {kInf, -kInf, std::nanf(""), 0x1p61F, std::nextafter(0x1p60F, kInf),
+                            0x1p-57F, std::nextafter(0x1p-56F, 0.0F), 0x1p-140F}) {
+    EXPECT_FALSE(is_fine(value)) << value;
+    expect_model({0.0F, value});
   }
-  const Seen zeros = seen_of({0.0F, -0.0F});
-  EXPECT_TRUE(is_scalable(zeros));
-  EXPECT_EQ(width_of(zeros, scale_of(zeros), 2), 0.0F);
+  EXPECT_TRUE(is_fine(0x1p60F));
+  EXPECT_TRUE(is_fine(-0x1p-56F));
+  EXPECT_TRUE(is_fine(0.0F));
 }
 
-TEST(Decision, TakesTheFewestProductsThatAreAccurateEnough) {
+// K products in FP32, of which that many are as accurate as `products` of digits.
+double as_accurate(int products, double width_a, double width_b) {
+  return model::expected_error(products, width_a, width_b, 1.0);
+}
+
+// Of either side of each threshold, 1 % away from it; the widths are such that one constant after
+// another makes up most of the error.
+TEST(Decision, IsThatOfTheModelAtItsThresholds) {
+  const auto decided = [](double width_a, double width_b, double summed) {
+    return static_cast<int>(decide(static_cast<float>(width_a), static_cast<float>(width_b),
+                                   static_cast<float>(summed), Path::kSix));
+  };
+  const auto expect_threshold = [&](double width_a, double width_b) {
+    SCOPED_TRACE(width_a);
+    for (const int products : {6, 8}) {
+      const double summed = as_accurate(products, width_a, width_b);
+      for (const double beside : {0.99 * summed, 1.01 * summed}) {
+        EXPECT_EQ(decided(width_a, width_b, beside), model::decision(width_a, width_b, beside));
+      }
+      EXPECT_NE(decided(width_a, width_b, 0.99 * summed), decided(width_a, width_b, 1.01 * summed));
+    }
+  };
+  expect_threshold(0, 0);     // kFolded
+  expect_threshold(1000, 0);  // kRounded
+  expect_threshold(0, 1000);
+  expect_threshold(100, 100);  // kLeftOut, of six
+  expect_threshold(3000, 200);
+  expect_threshold(1e7, 1e7);  // kLowest, of eight
+  expect_threshold(1e6, 1e9);
+  expect_threshold(4, 4);  // evenly distributed elements
+}
+
+TEST(Decision, IsForNoFewerProductsThanAVariantWants) {
+  EXPECT_EQ(decide(16, 16, 1024, Path::kEight), Path::kEight);
+  EXPECT_EQ(decide(16, 16, 1024, Path::kFp32), Path::kFp32);
+}
+
+TEST(Decision, IsForFp32WhereAWidthIsInfinite) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  constexpr float kNormal = 16.0F, kWide = 200.0F;  // (largest / mean)² of normal elements; wide
-  EXPECT_EQ(decide(kNormal, kNormal, 1024, Path::kSix), Path::kSix);
-  EXPECT_EQ(decide(kNormal, kNormal, 200, Path::kSix), Path::kEight);
-  EXPECT_EQ(decide(kNormal, kNormal, 64, Path::kSix), Path::kFp32);
-  EXPECT_EQ(decide(kWide, kNormal, 1024, Path::kSix), Path::kEight);
-  EXPECT_EQ(decide(100 * kWide, kNormal, 4096, Path::kSix), Path::kFp32);
-  EXPECT_EQ(decide(kInf, kNormal, 4096, Path::kSix), Path::kFp32);
+  EXPECT_EQ(decide(kInf, 16, 4096, Path::kSix), Path::kFp32);
   EXPECT_EQ(decide(kInf, 0, 4096, Path::kSix), Path::kFp32) << "infinity times zero";
-  EXPECT_EQ(decide(kNormal, kNormal, 1024, Path::kEight), Path::kEight);
-  EXPECT_EQ(decide(kNormal, kNormal, 1024, Path::kFp32), Path::kFp32);
+  EXPECT_EQ(decide(0, kInf, 4096, Path::kEight), Path::kFp32);
 }
 
 TEST(Fp32Parts, AreAsManyAsBlocksAreLeftAndWorthIt) {
@@ -152,6 +274,21 @@ TEST(Fp32Parts, AreAsManyAsBlocksAreLeftAndWorthIt) {
   EXPECT_EQ(Fp32Parts(127, 1, 132).count, 1U) << "short";
   EXPECT_EQ(Fp32Parts(4096, 67, 132).count, 1U) << "more tiles than half of the blocks";
   EXPECT_EQ(Fp32Parts(4096, 500, 132).count, 1U);
+}
+
+TEST(Fp32Parts, CoverK) {
+  for (std::int64_t k = 1; k < 3000; k += k < 600 ? 1 : 61) {
+    for (const std::int64_t tiles : {1, 2, 9, 66, 67, 500}) {
+      const Fp32Parts parts(k, tiles, 132);
+      ASSERT_EQ(parts.k % kFp32Run, 0) << k;
+      ASSERT_LE(parts.count * tiles, std::max<std::int64_t>(132, tiles)) << k;
+      ASSERT_GE(parts.count * parts.k, k) << tiles;
+      ASSERT_LT((parts.count - 1) * parts.k, k) << tiles;
+      if (parts.count > 1) {
+        ASSERT_GE(parts.k, 64) << k;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
-// The whole rung: bit for bit what the plain model says, whatever the tile, the form and the other
-// rows.
+// The whole rung: bit for bit what the model in exact integers says, whatever the tile, the form
+// and the other rows.
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -12,24 +14,24 @@
 namespace tilegate::int8x3 {
 namespace {
 
-const Stage& eight() { return *variants()[0]; }
+// Of wgmma, with whole tiles, and by warps.
+constexpr const char* kForms[] = {"128x128", "128x128pairs", "128x64", "128x64warps"};
 
+// In each form, in turn: operands as they are and transposed, rows with vectors and without. The
+// split pass is tested for each of them by itself.
 TEST_F(Products, AreThoseOfTheModelInEveryForm) {
-  for (const Op op_a : {Op::kN, Op::kT}) {
-    for (const Op op_b : {Op::kN, Op::kT}) {
-      for (const Shape& shape : {Shape{131, 67, 132}, Shape{20, 140, 128}}) {
-        const Operation operation(Problem::dense(shape, op_a, op_b));
-        for (const char* configuration : {"128x128", "128x128pairs", "128x64"}) {
-          const Result six = run(stage, operation, configuration);
-          EXPECT_EQ(six.decision, 6);
-          expect_same_bits(six.c, model(operation.problem, operation.a, operation.b, 6));
-        }
-        for (const char* configuration : {"128x128pairs", "128x64"}) {
-          const Result more = run(eight(), operation, configuration);
-          EXPECT_EQ(more.decision, 8);
-          expect_same_bits(more.c, model(operation.problem, operation.a, operation.b, 8));
-        }
-      }
+  const auto expect = [](const Stage& by, int products, const char* configuration, int turn) {
+    Problem problem = Problem::dense(turn % 2 == 0 ? Shape{131, 67, 133} : Shape{20, 140, 128},
+                                     turn / 2 % 2 == 0 ? Op::kN : Op::kT,
+                                     (turn + 1) / 2 % 2 == 0 ? Op::kN : Op::kT);
+    set_alpha_and_beta(problem);
+    expect_model(by, Operation(problem), products, configuration);
+  };
+  int turn = 0;
+  for (const char* configuration : kForms) {
+    for (int i = 0; i < 2; ++i, ++turn) {
+      expect(stage, 6, configuration, turn);
+      if (std::string(configuration) != "128x128") expect(eight(), 8, configuration, turn + 1);
     }
   }
 }
@@ -38,17 +40,15 @@ TEST_F(Products, AreThoseOfTheModelInBatches) {
   for (const bool shares_b : {false, true}) {
     Problem problem = Problem::dense({40, 70, 130}, Op::kN, Op::kT, 3);
     if (shares_b) problem.stride_b = 0;
-    const Operation operation(problem);
-    expect_same_bits(run(stage, operation).c, model(problem, operation.a, operation.b, 6));
+    set_alpha_and_beta(problem);
+    expect_model(stage, Operation(problem), 6);
   }
 }
 
 // More rings of stages than one, and more rows than a block of the split pass keeps.
 TEST_F(Products, AreThoseOfTheModelForLongRows) {
   for (const std::int64_t k : {1500, 2500}) {
-    const Operation operation(Problem::dense({3, 5, k}));
-    expect_same_bits(run(stage, operation).c,
-                     model(operation.problem, operation.a, operation.b, 6));
+    expect_model(stage, Operation(Problem::dense({3, 5, k})), 6);
   }
 }
 
@@ -57,9 +57,7 @@ TEST_F(Products, AreThoseOfTheModelForLongRows) {
 TEST_F(Products, AreThoseOfTheModelWhereRowsAreCopiedAhead) {
   for (const Op op : {Op::kN, Op::kT}) {
     for (const Shape& shape : {Shape{8, 4, 1092}, Shape{8, 5, 1091}}) {
-      const Operation operation(Problem::dense(shape, op, op == Op::kN ? Op::kT : Op::kN));
-      expect_same_bits(run(stage, operation).c,
-                       model(operation.problem, operation.a, operation.b, 6));
+      expect_model(stage, Operation(Problem::dense(shape, op, op == Op::kN ? Op::kT : Op::kN)), 6);
     }
   }
 }
@@ -69,8 +67,7 @@ TEST_F(Products, AreThoseOfTheModelInManyTiles) {
   for (const std::int64_t n : {3, 4}) {  // rows of C with pairs of neighbours, and without
     const Operation operation(
         Problem::dense({260, n, 128}, Op::kN, Op::kN, device::current().multiprocessors));
-    expect_same_bits(run(stage, operation, n == 3 ? "128x128pairs" : "128x64").c,
-                     model(operation.problem, operation.a, operation.b, 6));
+    expect_model(stage, operation, 6, n == 3 ? "128x128pairs" : "128x64");
   }
 }
 
@@ -98,40 +95,90 @@ TEST(Forms, ShareTilesWhereThatPays) {
   EXPECT_EQ(taken({8192, 8192, 65536}), "128x128pairs");  // the sums of so much K are not exact
 }
 
+TEST(Forms, ShareTilesUpToTheLargestKOfExactSums) {
+  const auto can_share = [](std::int64_t k) {
+    return stage.plan(Problem::dense({512, 512, k}), device::current(), "128x128streamk").ok();
+  };
+  EXPECT_TRUE(can_share(models::int8x3::kMostExactK));
+  EXPECT_FALSE(can_share(models::int8x3::kMostExactK + 1));
+}
+
+TEST(Forms, OfDigitsBeginAtK128) {
+  EXPECT_EQ(taken({2048, 2048, 127}), "fp32");
+  EXPECT_EQ(taken({2048, 2048, 128}), "128x128");
+}
+
 // The last tiles in pieces of K: of two blocks, of which each has a whole one, too, and of three.
 TEST_F(Products, AreThoseOfTheModelWhereBlocksShareTiles) {
-  const auto expect_same = [](const Problem& problem, const char* configuration) {
-    const Operation operation(problem);
-    const Result result = run(stage, operation, configuration);
-    EXPECT_EQ(result.decision, 6);
-    expect_same_bits(result.c, model(operation.problem, operation.a, operation.b, 6));
-  };
   const int blocks = device::current().multiprocessors;
-  expect_same(Problem::dense({3, 2, 256}, Op::kN, Op::kN, blocks + 1), "128x128streamk");
-  expect_same(Problem::dense({3, 5, 1540}), "128x128streamk");
-  expect_same(Problem::dense({2, 130, 256}, Op::kT, Op::kN, blocks / 2 + 1), "128x128pairsstreamk");
+  expect_model(stage, Operation(Problem::dense({3, 2, 256}, Op::kN, Op::kN, blocks + 1)), 6,
+               "128x128streamk");
+  expect_model(stage, Operation(Problem::dense({3, 5, 1540})), 6, "128x128streamk");
+  expect_model(stage, Operation(Problem::dense({2, 130, 256}, Op::kT, Op::kN, blocks / 2 + 1)), 6,
+               "128x128pairsstreamk");
 }
 
-// K above what int32 holds: the parts are exact, and added in FP32.
-void expect_split_of_k(const char* configuration) {
-  constexpr std::int64_t k = 43552 + 64;
-  Operation operation(Problem::dense({1, 1, k}));
+// Rows that end and begin within an octave, at its ends, and at those of the range; zeros; equal
+// elements; numbers that are far smaller than the largest.
+TEST_F(Products, OfUnusualRowsAreThoseOfTheModel) {
+  constexpr std::int64_t k = 160;
+  Operation operation(Problem::dense({24, 10, k}, Op::kN, Op::kT));
   for (std::vector<float>* values : {&operation.a, &operation.b}) {
-    std::fill(values->begin(), values->end(), -0.7F);
+    for (float& x : *values) x = std::copysign(0.75F + x * x / 4.0F, x);  // so narrow as to make up
   }
-  const Result result = run(stage, operation, configuration);
-  EXPECT_EQ(result.decision, 6);
-  const double each = operation.a[0] * static_cast<double>(operation.b[0]);
-  EXPECT_NEAR(result.c[0], each * k, 2e-7 * each * k);
+  const auto set_row = [&](std::vector<float>& of, std::int64_t row, auto value) {
+    for (std::int64_t i = 0; i < k; ++i) {
+      float& element = of[static_cast<std::size_t>(row * k + i)];
+      element = value(element, i);
+    }
+  };
+  const auto scaled_by = [](float factor) {
+    return [factor](float x, std::int64_t) { return x * factor; };
+  };
+  set_row(operation.a, 0, scaled_by(0x1p60F));
+  set_row(operation.a, 1, scaled_by(0x1.8p-55F));
+  set_row(operation.a, 2, [](float, std::int64_t) { return 0.0F; });
+  set_row(operation.a, 3, [](float, std::int64_t) { return -1.0F; });
+  set_row(operation.a, 4, [](float, std::int64_t) { return 0x1.FFFFFEp0F; });
+  set_row(operation.a, 5, [](float x, std::int64_t i) { return i == 7 ? -0x1p0F : x * 0.5F; });
+  set_row(operation.a, 6,
+          [](float x, std::int64_t i) { return i == 7 ? 0x1.FEp3F : std::rint(8 * x); });
+  set_row(operation.a, 7, [](float x, std::int64_t i) { return i % 9 == 0 ? x : 0x1p-140F; });
+  set_row(operation.b, 0, scaled_by(0x1p-30F));
+  set_row(operation.b, 1, [](float, std::int64_t) { return -0.0F; });
+  set_row(operation.b, 2, [](float x, std::int64_t) { return std::rint(4095 * x); });
+  set_row(operation.b, 3, scaled_by(0x1p50F));
+  for (const char* configuration : {"128x64", "128x64warps"}) {
+    expect_model(eight(), operation, 8, configuration);
+  }
 }
 
-TEST_F(Products, SplitKBeforeSumsOverflow) { expect_split_of_k("128x64"); }
-
-TEST_F(Products, OfWarpsSplitKBeforeSumsOverflow) {
-  if (TILEGATE_ON_SIMT && !is_thorough()) {
-    GTEST_SKIP() << "takes the executor 20 s; TILEGATE_THOROUGH=1 runs it";
+// All digits as large as they become together, and all products of one sign: -126·2^16 - 128·2^8 -
+// 128, but for one element that sets the scale.
+Operation one_signed_operation(std::int64_t k) {
+  Operation operation(Problem::dense({1, 1, k}));
+  constexpr double kInteger = -126.0 * 65536 - 128 * 256 - 128;
+  for (std::vector<float>* values : {&operation.a, &operation.b}) {
+    std::fill(values->begin(), values->end(), static_cast<float>(kInteger));
+    (*values)[static_cast<std::size_t>(k / 2)] = -8355700.0F;
   }
-  expect_split_of_k("128x64warps");
+  const auto row = models::int8x3::quantized(operation.rows(Operand::kA, 0), 0);
+  EXPECT_EQ(row.integers[0], kInteger);
+  return operation;
+}
+
+// Level 2 sums to 48640 per k. One part of K fills int32, what is left is added in FP32.
+TEST_F(Products, OfOneSignAreSplitAlongKBeforeSumsOverflow) {
+  const Operation operation = one_signed_operation(models::int8x3::kMostExactK + 1504);
+  expect_model(eight(), operation, 8, "128x64");
+  if (TILEGATE_ON_SIMT && !is_thorough()) return;  // the executor takes 2 s for each
+  for (const char* configuration : kForms) {
+    expect_model(stage, operation, 6, configuration);
+    expect_model(eight(), operation, 8, configuration);
+  }
+  const Operation shared = one_signed_operation(models::int8x3::kMostExactK);
+  expect_model(stage, shared, 6, "128x128streamk");
+  expect_model(stage, shared, 6, "128x128pairsstreamk");
 }
 
 TEST_F(Products, OfARowDoNotDependOnOtherRows) {

@@ -1,8 +1,6 @@
 // What the tests of Int8x3 share.
 #pragma once
 
-#include <cstddef>
-#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,7 +9,7 @@
 
 #include <tilegate/int8x3.hpp>
 
-#include "int8x3/model.hpp"
+#include "models/int8x3.hpp"
 #include "skips.hpp"
 #include "split_call.hpp"
 
@@ -19,12 +17,23 @@ namespace tilegate::int8x3 {
 
 std::span<const Stage* const> variants();
 
-inline void expect_same_bits(const std::vector<float>& found, const std::vector<float>& expected) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    ASSERT_EQ(std::memcmp(&found[i], &expected[i], sizeof(float)), 0)
-        << "element " << i << ": " << found[i] << " instead of " << expected[i];
-  }
+// With at least eight products of digits.
+inline const Stage& eight() { return *variants()[0]; }
+
+inline std::vector<float> expected(const Operation& operation, int products) {
+  return operation.expected(
+      [&](const models::Rows& a, const models::Rows& b, const models::Epilogue& epilogue) {
+        return models::int8x3::product(a, b, products, epilogue);
+      });
+}
+
+// The result has the model's bits, and the device has decided for so many products.
+inline void expect_model(const Stage& by, const Operation& operation, int products,
+                         const std::string& configuration = {}) {
+  SCOPED_TRACE(configuration + " " + to_string(operation.problem));
+  const Result result = run(by, operation, configuration);
+  EXPECT_EQ(result.decision, products);
+  expect_same_bits(result.c, expected(operation, products));
 }
 
 class Products : public testing::Test {

@@ -1,20 +1,33 @@
-// The split pass alone, on the executor: its kernels write the same digits and steps also where no
-// small problem takes them.
+// The split pass alone, on the executor: each of its kernels writes the model's digits and scales,
+// also where no small problem takes it.
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <numeric>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "18_int8x3/launches.cuh"
+#include "models/int8x3.hpp"
+#include "models/layout.hpp"
 #include "simt/device_array.hpp"
 #include "split_call.hpp"
 
 namespace tilegate::int8x3 {
 namespace {
 
-// Digits and steps.
-std::vector<std::uint32_t> split(const Operation& operation, const SplitForm& form) {
+// What the split pass leaves of an operand.
+struct Split {
+  std::vector<std::byte> digits;
+  std::vector<float> steps;
+  double width = 0.0;  // summed over all rows
+};
+
+// Of op(A) and op(B).
+std::array<Split, 2> split(const Operation& operation, const SplitForm& form) {
   const Problem& problem = operation.problem;
   Workspace where(problem, device::current(), true);
   where.form = form;
@@ -22,12 +35,12 @@ std::vector<std::uint32_t> split(const Operation& operation, const SplitForm& fo
                     split_job(problem, Operand::kA, where.a, form.rows),
                     split_job(problem, Operand::kB, where.b, form.rows),
                     {}};
-  const std::int64_t groups = launches.a.num_groups() + launches.b.num_groups();
+  const std::int64_t groups_a = launches.a.num_groups();
+  const std::int64_t groups = groups_a + launches.b.num_groups();
   launches.split_blocks = form.blocks(groups, 1);
   const DeviceArray<float> a(operation.a), b(operation.b);
-  const std::size_t words = where.widths / sizeof(std::uint32_t);
-  const DeviceArray<std::uint32_t> workspace(
-      std::vector<std::uint32_t>(words + static_cast<std::size_t>(groups)));
+  const std::size_t size = where.widths + static_cast<std::size_t>(groups) * sizeof(float);
+  const DeviceArray<std::byte> workspace(size, std::byte{0xA5});  // whatever was there before
   const KernelArgs args{.shape = problem.shape,
                         .a = a.data(),
                         .lda = problem.lda,
@@ -38,31 +51,132 @@ std::vector<std::uint32_t> split(const Operation& operation, const SplitForm& fo
                         .stride_a = problem.stride_a,
                         .stride_b = problem.stride_b};
   EXPECT_TRUE(is_ok(enqueue_split(launches, args, nullptr)));
-  std::vector<std::uint32_t> found = workspace.to_host();
-  found.resize(words);
-  return found;
+  const std::vector<std::byte> found = workspace.to_host();
+  const auto floats = [&](std::size_t at, std::size_t bytes) {
+    std::vector<float> values(bytes / sizeof(float));
+    std::memcpy(values.data(), &found[at], bytes);
+    return values;
+  };
+  const auto part = [&](std::size_t planes, std::size_t steps, const Planes& of,
+                        const std::vector<float>& widths) {
+    const std::byte* first = &found[planes];
+    return Split{{first, first + of.bytes()},
+                 floats(steps, of.step_bytes()),
+                 std::accumulate(widths.begin(), widths.end(), 0.0)};
+  };
+  const auto widths = floats(where.widths, size - where.widths);
+  return {part(where.planes_a, where.steps_a, where.a, {widths.begin(), widths.begin() + groups_a}),
+          part(where.planes_b, where.steps_b, where.b, {widths.begin() + groups_a, widths.end()})};
 }
 
-void expect_same(const Shape& shape, Op op, SplitForm::Kernel kernel, unsigned cluster) {
-  const Operation operation(Problem::dense(shape, op, op));
+// By the model: zeros outside the operand, too.
+Split expected(const std::vector<models::Rows>& products) {
+  const auto [data, rows, k, next_row, next_k] = products[0];
+  const auto count = static_cast<std::int64_t>(products.size());
+  Split all;
+  all.digits.resize(static_cast<std::size_t>(models::bytes_of_digits(rows, k, count)));
+  all.steps.resize(static_cast<std::size_t>(count * models::whole_chunks(rows)));
+  for (std::int64_t product = 0; product < count; ++product) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const models::int8x3::Row row =
+          models::int8x3::quantized(products[static_cast<std::size_t>(product)], i);
+      all.steps[static_cast<std::size_t>(product * models::whole_chunks(rows) + i)] = row.step;
+      all.width += row.width;
+      for (std::int64_t of_k = 0; of_k < k; ++of_k) {
+        const auto digits = models::int8x3::digits(row.integers[static_cast<std::size_t>(of_k)]);
+        for (int plane = 0; plane < 3; ++plane) {
+          all.digits[static_cast<std::size_t>(
+              models::offset_of_digit(rows, k, product, i, of_k, plane))] =
+              static_cast<std::byte>(digits[static_cast<std::size_t>(plane)]);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+void expect_model(const Operation& operation, const SplitForm& form) {
+  SCOPED_TRACE(to_string(operation.problem));
+  const std::array<Split, 2> found = split(operation, form);
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    const Split& of = found[static_cast<std::size_t>(operand)];
+    const Split model = expected(operation.all_rows(operand));
+    EXPECT_TRUE(of.digits == model.digits);
+    expect_same_bits(of.steps, model.steps);
+    EXPECT_NEAR(of.width, model.width, 1e-5 * model.width);
+  }
+}
+
+SplitForm form_of(SplitForm::Kernel kernel, unsigned cluster = 1) {
   SplitForm form;
   form.kernel = kernel;
-  form.rows = Long::kRows;
+  const bool is_short = kernel == SplitForm::Kernel::kAny || kernel == SplitForm::Kernel::kFew;
+  form.rows = is_short ? FewRows::kRows : Long::kRows;
   form.cluster = cluster;
-  EXPECT_TRUE(split(operation, form) == split(operation, SplitForm()));
+  return form;
+}
+
+// Rows with scales of their own: of short significands, of zeros, and far from 1.
+Operation of_unlike_rows(const Problem& problem) {
+  Operation operation(problem);
+  for (std::vector<float>* values : {&operation.a, &operation.b}) {
+    for (std::size_t i = 0; i < values->size(); ++i) {
+      if (i / 3 % 5 == 0) (*values)[i] = std::rint(16.0F * (*values)[i]);
+    }
+  }
+  const auto set_row = [&](std::vector<float>& of, Operand operand, std::int64_t row, auto value) {
+    const models::Rows rows = operation.rows(operand, 0);
+    for (std::int64_t k = 0; k < rows.k; ++k) {
+      float& x = of[static_cast<std::size_t>(row * rows.next_row + k * rows.next_k)];
+      x = value(x);
+    }
+  };
+  set_row(operation.a, Operand::kA, 0, [](float x) { return std::rint(4000.0F * x); });
+  set_row(operation.a, Operand::kA, 1, [](float) { return 0.0F; });
+  set_row(operation.b, Operand::kB, 1, [](float x) { return -0x1p-54F * std::fabs(x); });
+  set_row(operation.b, Operand::kB, problem.shape.n - 1, [](float x) { return 0x1p55F * x; });
+  return operation;
+}
+
+// Along k (A) and across it (B), with vectors and without, K and rows beside a multiple of what a
+// block takes, a batch that shares an operand.
+void expect_model(const SplitForm& form, std::int64_t k) {
+  expect_model(of_unlike_rows(Problem::dense({20, 12, k})), form);
+  expect_model(of_unlike_rows(Problem::dense({9, 131, k + 1})), form);
+  Problem batch = Problem::dense({3, 5, 279}, Op::kT, Op::kT, 2);
+  batch.stride_a = 0;
+  expect_model(of_unlike_rows(batch), form);
+}
+
+// K such that each warp has a part of it, and some have more than one.
+TEST(Split, OnAnyGpuIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kAny), 1064); }
+TEST(Split, OfFewRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kFew), 1000); }
+TEST(Split, OfManyRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kMany, 2), 580); }
+TEST(Split, AheadIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kAhead, 2), 1124); }
+TEST(Split, OfLongRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kLong, 2), 580); }
+
+// The threads of a block keep 1024 k, and read the others again.
+TEST(Split, OfRowsThatThreadsDoNotKeepIsThatOfTheModel) {
+  expect_model(Operation(Problem::dense({3, 5, 2100})), form_of(SplitForm::Kernel::kLong, 2));
 }
 
 // One cluster goes through all groups of both operands, word by word; its last block has no k.
-TEST(Split, InLargeClustersIsThatOfSingleBlocks) {
-  expect_same({3, 5, 279}, Op::kT, SplitForm::Kernel::kAhead, 4);
+TEST(Split, InLargeClustersIsThatOfTheModel) {
+  expect_model(Operation(Problem::dense({3, 5, 279}, Op::kT, Op::kT)),
+               form_of(SplitForm::Kernel::kAhead, 4));
 }
 
-TEST(Split, OfLongRowsIsThatOfShortOnes) {
-  expect_same({20, 12, 580}, Op::kN, SplitForm::Kernel::kLong, 2);
-}
-
-TEST(Split, OfManyRowsIsThatOfFew) {
-  expect_same({20, 12, 580}, Op::kN, SplitForm::Kernel::kMany, 2);
+TEST(Split, SeesRowsThatCannotBeScaled) {
+  for (const auto kernel :
+       {SplitForm::Kernel::kFew, SplitForm::Kernel::kAhead, SplitForm::Kernel::kLong}) {
+    const bool is_few = kernel == SplitForm::Kernel::kFew;
+    Operation operation(Problem::dense({20, 3, 130}));
+    operation.a[19 * 130 + 129] = INFINITY;
+    operation.b[1] = 0x1p61F;
+    const std::array<Split, 2> found = split(operation, form_of(kernel, is_few ? 1 : 2));
+    EXPECT_EQ(found[0].width, INFINITY);
+    EXPECT_EQ(found[1].width, INFINITY);
+  }
 }
 
 // By rows and K, on a GPU of 132 multiprocessors.

@@ -1,4 +1,4 @@
-// The digits multiplied by warps, as on GPUs without wgmma: the same bits as by warpgroups.
+// The digits multiplied by warps, as on GPUs without wgmma: the model's bits, too.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -12,30 +12,13 @@ namespace {
 
 constexpr const char* kWarps = "128x64warps";
 
-TEST(Warps, GiveTheBitsOfTheModelInEveryForm) {
-  for (const Op op_a : {Op::kN, Op::kT}) {
-    for (const Op op_b : {Op::kN, Op::kT}) {
-      const Shape shape = op_b == Op::kN ? Shape{131, 9, 132} : Shape{20, 67, 132};
-      const Operation operation(Problem::dense(shape, op_a, op_b));
-      const Result six = run(stage, operation, kWarps);
-      EXPECT_EQ(six.decision, 6);
-      expect_same_bits(six.c, model(operation.problem, operation.a, operation.b, 6));
-    }
-  }
-}
-
 // Rows of which a block of the split pass keeps a part only.
 TEST(Warps, TakeEightProductsOfLongRows) {
-  const Operation operation(Problem::dense({3, 5, 2100}));
-  const Result more = run(*variants()[0], operation, kWarps);
-  EXPECT_EQ(more.decision, 8);
-  expect_same_bits(more.c, model(operation.problem, operation.a, operation.b, 8));
+  expect_model(eight(), Operation(Problem::dense({3, 5, 2100})), 8, kWarps);
 }
 
 TEST(Warps, TakeBatches) {
-  const Operation operation(Problem::dense({10, 20, 130}, Op::kN, Op::kT, 2));
-  expect_same_bits(run(stage, operation, kWarps).c,
-                   model(operation.problem, operation.a, operation.b, 6));
+  expect_model(stage, Operation(Problem::dense({10, 20, 130}, Op::kN, Op::kT, 2)), 6, kWarps);
 }
 
 TEST(Warps, FallBackToFp32) {

@@ -28,11 +28,11 @@ class Group:
 # `name@RUNG`: the test with `--rung RUNG` after its command.
 _OF_RUNG = (
     r"ladder\.RUNG\..*",
-    r"(int8x3|fp16x3)\..*|api\.Candidates",
+    r"(int8x3|fp16x3|models)\..*|api\.Candidates",
     r"watched\.RUNG",
     r"counters\.baseline@RUNG",
 )
-_LADDER = ("ladder_test", "api_test", "int8x3_test", "fp16x3_test")
+_LADDER = ("ladder_test", "api_test", "int8x3_test", "fp16x3_test", "models_test")
 _COUNTED = ("watched_test", "tilegate_count")
 GROUPS = {
     "cpu": (

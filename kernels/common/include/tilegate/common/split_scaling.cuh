@@ -22,7 +22,8 @@ __host__ __device__ inline float float_of(std::uint32_t bits) {
   return value;
 }
 
-constexpr float kSmallestScaled = 0x1p-60F, kLargestScaled = 0x1p60F;
+// From the smallest on, the product of two scales of Int8x3 is exact: it is no subnormal number.
+constexpr float kSmallestScaled = 0x1p-56F, kLargestScaled = 0x1p60F;
 
 // Whether a row can be scaled at all: zero, or far from the ends of float's range. `seen` has the
 // largest magnitude, and the sum of all, which is NaN or Inf where an element is.

@@ -1,0 +1,206 @@
+// What rungs share: tiles against an enumeration, fast division against division, and how accurate
+// cuBLAS is taken to be.
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/common/cublas_error.hpp>
+#include <tilegate/common/divisor.cuh>
+#include <tilegate/common/interleaved_tiles.cuh>
+#include <tilegate/common/k_split.cuh>
+#include <tilegate/common/tile_order.cuh>
+
+#include "models/layout.hpp"
+#include "simt/device_array.hpp"
+#include "thorough.hpp"
+
+namespace tilegate {
+namespace {
+
+constexpr std::uint32_t kMost = (std::uint32_t{1} << 31) - 1;  // of numbers and of divisors
+
+void expect_divides(std::uint32_t divisor, std::mt19937_64& random) {
+  const Divisor by(divisor);
+  ASSERT_EQ(by.value(), divisor);
+  const auto is_right = [&](std::int64_t n) {
+    if (n < 0 || n > kMost) return true;  // not for these
+    const auto number = static_cast<std::uint32_t>(n);
+    const std::uint32_t quotient = by.quotient(number);
+    return quotient == number / divisor && by.remainder(number, quotient) == number % divisor;
+  };
+  const std::int64_t last = kMost / divisor * std::int64_t{divisor};
+  for (const std::int64_t n : {std::int64_t{0}, std::int64_t{divisor}, last / 2, last,
+                               last - divisor, std::int64_t{kMost}}) {
+    for (const int offset : {-1, 0, 1}) ASSERT_TRUE(is_right(n + offset)) << n << " / " << divisor;
+  }
+  for (int i = 0; i < 8; ++i) {
+    const auto n = static_cast<std::int64_t>(random() & kMost);
+    for (const std::int64_t beside : {n, n / divisor * divisor, n / divisor * divisor - 1}) {
+      ASSERT_TRUE(is_right(beside)) << beside << " / " << divisor;
+    }
+  }
+}
+
+// The error of the multiplier is largest for large numbers just below a multiple.
+TEST(Divisor, DividesLikeAnInteger) {
+  std::mt19937_64 random(1);
+  for (std::uint32_t divisor = 1; divisor < 3000; ++divisor) {
+    ASSERT_NO_FATAL_FAILURE(expect_divides(divisor, random));
+  }
+  for (int bit = 11; bit <= 30; ++bit) {
+    for (const int offset : {-2, -1, 0, 1, 2}) {
+      ASSERT_NO_FATAL_FAILURE(
+          expect_divides((std::uint32_t{1} << bit) + static_cast<std::uint32_t>(offset), random));
+    }
+  }
+  for (const std::uint32_t divisor : {kMost, kMost - 1, kMost / 2 + 1}) {
+    ASSERT_NO_FATAL_FAILURE(expect_divides(divisor, random));
+  }
+  for (int turn = 0; turn < (is_thorough() ? 3'000'000 : 20'000); ++turn) {
+    ASSERT_NO_FATAL_FAILURE(
+        expect_divides(static_cast<std::uint32_t>(random() % kMost) + 1, random));
+  }
+  EXPECT_EQ(Divisor().quotient(kMost), kMost) << "by 1";
+}
+
+// Shapes in tiles, each with what is one less and one more than a group of rows, twice, thrice.
+template <typename Expect>
+void for_all_grids(std::int64_t group, const Expect& expect) {
+  for (std::int64_t rows = 1; rows <= 3 * group + 1; ++rows) {
+    for (const std::int64_t cols : {1, 2, 3, 7}) {
+      for (const std::int64_t products : {1, 3}) expect(products, rows, cols);
+    }
+  }
+}
+
+models::Tile plain(unsigned product, unsigned row, unsigned col) { return {product, row, col}; }
+
+TEST(TileOrder, GoesThroughGroupsOfRowsColumnByColumn) {
+  for (const int block_m : {64, 128, 256}) {
+    const std::int64_t group = 1536 / block_m;
+    for_all_grids(group, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
+      for (const std::int64_t ragged : {0, 1}) {
+        const Shape shape{rows * block_m - ragged, cols * 64 - ragged * 63, 1};
+        const TileOrder order(shape, block_m, 64);
+        const auto expected = models::tiles_in_order(products, rows, cols, group);
+        ASSERT_EQ(order.count * products, static_cast<std::int64_t>(expected.size()));
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          const auto [product, row, col] = order.tile(static_cast<unsigned>(i));
+          ASSERT_EQ(plain(product, row, col), expected[i]) << i << " of " << rows << "x" << cols;
+        }
+      }
+    });
+  }
+}
+
+__global__ void walk(TileWalk walk, unsigned count, unsigned* tiles) {
+  for (unsigned i = 0; i < count; ++i) {
+    const TileWalk::Place place = walk.place(i);
+    tiles[3 * i] = place.product;
+    tiles[3 * i + 1] = place.row;
+    tiles[3 * i + 2] = place.col;
+  }
+}
+
+TEST(TileWalk, GoesThroughGroupsOfRowsColumnByColumn) {
+  for_all_grids(8, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
+    const auto expected = models::tiles_in_order(products, rows, cols, 8);
+    const DeviceArray<unsigned> tiles(3 * expected.size());
+    ASSERT_TRUE(
+        is_ok(device::launch({.kernel = "walk", .blocks = 1, .threads_x = 1}, nullptr, walk,
+                             TileWalk{static_cast<unsigned>(rows), static_cast<unsigned>(cols)},
+                             static_cast<unsigned>(expected.size()), tiles.data())));
+    const std::vector<unsigned> found = tiles.to_host();
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(plain(found[3 * i], found[3 * i + 1], found[3 * i + 2]), expected[i])
+          << i << " of " << rows << "x" << cols;
+    }
+  });
+}
+
+__global__ void list_parts(KSplit split, unsigned count, std::int64_t* numbers) {
+  for (unsigned block = 0; block < count; ++block, numbers += 8) {
+    const KSplit::Part part = split.part(block, numbers);
+    const float* none = reinterpret_cast<const float*>(numbers);
+    const std::int64_t all[] = {
+        part.product, part.row,
+        part.col,     part.own_row,
+        part.own_col, part.first_k_tile,
+        part.k_tiles, part.partial == nullptr ? -1 : (part.partial - none) / split.partial_size()};
+    for (int i = 0; i < 8; ++i) numbers[i] = all[i];
+  }
+}
+
+void expect_parts(const models::PartsOfTiles& of) {
+  const bool reaches_out = of.end_m >= of.rows * of.block_m && of.end_n >= of.cols * of.block_n;
+  const KSplit split{.block_m = static_cast<int>(of.block_m),
+                     .block_n = static_cast<int>(of.block_n),
+                     .end_m = reaches_out ? KSplit::kReachesOut : of.end_m,
+                     .end_n = reaches_out ? KSplit::kReachesOut : of.end_n,
+                     .columns = Divisor(static_cast<std::uint32_t>(of.cols)),
+                     .tiles = Divisor(static_cast<std::uint32_t>(of.rows * of.cols)),
+                     .whole = static_cast<unsigned>(of.whole),
+                     .parts = Divisor(static_cast<std::uint32_t>(of.parts)),
+                     .k_tiles = static_cast<int>(of.k_tiles)};
+  const std::vector<models::Part> expected = models::parts_in_order(of);
+  const DeviceArray<std::int64_t> numbers(8 * expected.size());
+  ASSERT_TRUE(is_ok(device::launch({.kernel = "list parts", .blocks = 1, .threads_x = 1}, nullptr,
+                                   list_parts, split, static_cast<unsigned>(expected.size()),
+                                   numbers.data())));
+  const std::vector<std::int64_t> found = numbers.to_host();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const std::int64_t* n = &found[8 * i];
+    ASSERT_TRUE((models::Part{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]} == expected[i]))
+        << "part " << i << " of " << of.parts << ", " << of.k_tiles << " k tiles";
+  }
+}
+
+// Every number of parts up to 17, with k tiles that go round and that do not.
+TEST(KSplit, DealsOutAllKTilesOfEachTile) {
+  for (std::int64_t parts = 1; parts <= 17; ++parts) {
+    for (const std::int64_t k_tiles : {parts, parts + 1, 2 * parts - 1, 5 * parts + 3}) {
+      ASSERT_NO_FATAL_FAILURE(
+          expect_parts({2, 3, 2, 128, 64, 3 * 128, 2 * 64, parts % 13, parts, k_tiles}));
+      // The last tiles reach back.
+      ASSERT_NO_FATAL_FAILURE(expect_parts({2, 2, 3, 64, 256, 65, 515, 2, parts, k_tiles}));
+    }
+  }
+}
+
+// On either side of each number of tiles and each K from which cuBLAS sums otherwise.
+TEST(CublasError, SumsAreAsLongAsInTheModel) {
+  const auto expect = [](const Problem& problem, std::int64_t tiles, bool vectors) {
+    const std::int64_t k = problem.shape.k;
+    const double part = models::summed_in_fp32(k, tiles, vectors);
+    SCOPED_TRACE(to_string(problem));
+    ASSERT_EQ(summed_in_fp32(problem), part);
+    const double either_sign = models::products_in_fp32(k, part),
+                 one_sign = models::products_of_one_sign_in_fp32(k, part);
+    ASSERT_NEAR(products_in_fp32(problem), either_sign, 1e-6 * either_sign);
+    ASSERT_NEAR(products_of_one_sign_in_fp32(problem), one_sign, 1e-5 * one_sign);
+  };
+  for (const std::int64_t k :
+       {1,    63,   64,   65,   127,  128,  129,  320,  324,  560,   1023,
+        1024, 1025, 1028, 1749, 1750, 1755, 3072, 3077, 3084, 16384, 300000}) {
+    const bool vectors = k % 4 == 0;
+    for (const std::int64_t rows : {1, 3, 4, 5, 8, 15, 16, 17}) {
+      for (const std::int64_t cols : {1, 4, 5, 8, 15, 16, 17}) {
+        for (const std::int64_t ragged : {0, 124}) {
+          const Shape shape{128 * rows - ragged, 128 * cols - ragged, k};
+          ASSERT_NO_FATAL_FAILURE(expect(Problem::dense(shape), rows * cols, vectors));
+        }
+      }
+    }
+    for (const std::int64_t batch : {15, 16, 63, 64, 255, 256}) {
+      for (const std::int64_t n : {3, 4}) {
+        const Problem problem = Problem::dense({128, n, k}, Op::kT, Op::kN, batch);
+        ASSERT_NO_FATAL_FAILURE(expect(problem, batch, n == 4));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilegate

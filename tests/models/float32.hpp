@@ -1,0 +1,27 @@
+// FP32 arithmetic in exact integers: each result is the float nearest to the exact one, the even
+// one of two (IEEE 754). Of finite numbers; results may be infinite.
+#pragma once
+
+#include <cstdint>
+
+namespace tilegate::models {
+
+// ±magnitude · 2^exponent.
+struct Exact {
+  bool negative = false;
+  std::uint64_t magnitude = 0;
+  int exponent = 0;
+};
+Exact exact(float value);
+
+float multiply(float a, float b);
+float add(float a, float b);
+float divide(float a, float b);
+float of_integer(std::int64_t value);
+
+// To the nearest integer, to the even one of two; at most 2^62.
+std::int64_t nearest_integer(float value);
+// To the nearest multiple of 2^exponent, in units of it, to the even one of two; at most 2^62.
+std::int64_t nearest_multiple(float value, int exponent);
+
+}  // namespace tilegate::models

@@ -1,0 +1,181 @@
+#include "models/int8x3.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "models/float32.hpp"
+
+namespace tilegate::models::int8x3 {
+namespace {
+
+constexpr std::int64_t kLargestInteger = 127 * 65536 + 127 * 256 + 127;
+
+// The largest that a row's largest element becomes, with room for its rounding.
+constexpr float kLargestScaled = 8355700.0F;
+
+struct Scale {
+  float factor = 0.0F, step = 0.0F;
+};
+
+bool has_short_significand(float value) { return exact(value).magnitude % 4096 == 0; }
+
+// The next float of 12 significant bits, or the float itself.
+float rounded_up_to_12_bits(float value) {
+  const Exact x = exact(value);
+  const std::uint64_t short_magnitude = (x.magnitude + 4095) / 4096;
+  return std::ldexp(static_cast<float>(short_magnitude), x.exponent + 12);
+}
+
+// Rows of short significands only are scaled by a power of two, which rounds nothing.
+Scale scale_of(float largest, bool is_short) {
+  if (!is_short) {
+    const float step = rounded_up_to_12_bits(multiply(largest, divide(65536.0F, kLargestScaled)));
+    return {divide(65536.0F, step), step};
+  }
+  int bits = 22;  // before the point
+  int exponent = std::ilogb(largest);
+  if (nearest_multiple(largest, exponent - bits) > kLargestInteger) --bits;
+  exponent -= bits;
+  return {std::ldexp(1.0F, -exponent), std::ldexp(65536.0F, exponent)};
+}
+
+std::int64_t floor_of_256th(std::int64_t value) {
+  const std::int64_t quotient = value / 256;
+  return value % 256 < 0 ? quotient - 1 : quotient;
+}
+// To the nearest integer, upwards from a half.
+std::int64_t rounded_256th(std::int64_t value) { return floor_of_256th(value + 128); }
+
+// The digits of all elements, the highest first.
+using Digits = std::array<std::vector<std::int64_t>, 3>;
+
+Digits digits_of(const Row& row) {
+  Digits all;
+  for (const std::int32_t x : row.integers) {
+    const std::array<int, 3> of_one = digits(x);
+    for (std::size_t i = 0; i < 3; ++i) all[i].push_back(of_one[i]);
+  }
+  return all;
+}
+
+struct Line {
+  float step;
+  Digits digits;
+};
+
+std::vector<Line> lines_of(const Rows& rows) {
+  std::vector<Line> lines;
+  for (std::int64_t i = 0; i < rows.count; ++i) {
+    const Row row = quantized(rows, i);
+    lines.push_back({row.step, digits_of(row)});
+  }
+  return lines;
+}
+
+float sum(const Line& a, const Line& b, int products, std::size_t begin, std::size_t end) {
+  std::vector<std::int64_t> levels(products == 8 ? 4 : 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 3 && i + j < levels.size(); ++j) {
+      std::int64_t level = 0;
+      for (std::size_t k = begin; k < end; ++k) level += a.digits[i][k] * b.digits[j][k];
+      levels[i + j] += level;
+    }
+  }
+  return multiply(folded(levels), multiply(a.step, b.step));
+}
+
+}  // namespace
+
+Row quantized(const Rows& rows, std::int64_t row) {
+  float largest = 0.0F;
+  double magnitudes = 0.0;
+  bool is_short = true, is_finite = true;
+  for (std::int64_t k = 0; k < rows.k; ++k) {
+    const float magnitude = std::fabs(rows.at(row, k));
+    is_finite = is_finite && std::isfinite(magnitude);
+    largest = std::max(largest, magnitude);
+    magnitudes += magnitude;
+    is_short = is_short && has_short_significand(magnitude);
+  }
+  Row result;
+  result.integers.resize(static_cast<std::size_t>(rows.k));
+  if (is_finite && largest == 0.0F) return result;
+  if (!is_finite || largest < 0x1p-56F || largest > 0x1p60F) {
+    result.width = std::numeric_limits<double>::infinity();
+    return result;
+  }
+  const Scale scale = scale_of(largest, is_short);
+  result.step = scale.step;
+  for (std::int64_t k = 0; k < rows.k; ++k) {
+    result.integers[static_cast<std::size_t>(k)] =
+        static_cast<std::int32_t>(nearest_integer(multiply(rows.at(row, k), scale.factor)));
+  }
+  const double full = static_cast<double>(scale.step) * kLargestScaled / 65536.0;
+  const double ratio = full * static_cast<double>(rows.k) / magnitudes;
+  result.width = ratio * ratio;
+  return result;
+}
+
+double mean_width(const std::vector<Rows>& products) {
+  double sum = 0.0, count = 0.0;
+  for (const Rows& rows : products) {
+    for (std::int64_t i = 0; i < rows.count; ++i) sum += quantized(rows, i).width;
+    count += static_cast<double>(rows.count);
+  }
+  return sum / count;
+}
+
+std::array<int, 3> digits(std::int32_t x) {
+  const std::int64_t above_lo = rounded_256th(x), hi = rounded_256th(above_lo);
+  return {static_cast<int>(hi), static_cast<int>(above_lo - 256 * hi),
+          static_cast<int>(x - 256 * above_lo)};
+}
+
+float folded(const std::vector<std::int64_t>& levels) {
+  std::int64_t low = levels[2];
+  if (levels.size() == 4) low += rounded_256th(levels[3]);
+  low = levels[1] + rounded_256th(low);
+  return add(of_integer(levels[0]), multiply(of_integer(low), 0x1p-8F));
+}
+
+std::vector<float> product(const Rows& a, const Rows& b, int products, const Epilogue& epilogue) {
+  const std::vector<Line> rows = lines_of(a), cols = lines_of(b);
+  std::vector<float> c;
+  for (const Line& row : rows) {
+    for (const Line& col : cols) {
+      float element = epilogue.beta == 0.0F ? 0.0F : epilogue.c[c.size()];
+      float beta = epilogue.beta;
+      for (std::int64_t first = 0; first < a.k; first += kMostExactK) {
+        const std::int64_t end = std::min(a.k, first + kMostExactK);
+        const float scaled =
+            multiply(epilogue.alpha, sum(row, col, products, static_cast<std::size_t>(first),
+                                         static_cast<std::size_t>(end)));
+        element = beta == 0.0F ? scaled : add(scaled, multiply(beta, element));
+        beta = 1.0F;
+      }
+      c.push_back(element);
+    }
+  }
+  return c;
+}
+
+double expected_error(int products, double width_a, double width_b, double summed) {
+  // Of normal elements the mean magnitude is 0.6366 of the root mean square, squared.
+  constexpr double kNormal = 0.6366;
+  const double left_out = products == 6 ? 7.9e-16 * kNormal * kNormal : 1.2e-20;
+  const double error =
+      left_out * width_a * width_b + 1.45e-15 * kNormal * (width_a + width_b) + 3.6e-15;
+  return error / (1.7e-8 * 1.7e-8 * summed);
+}
+
+int decision(double width_a, double width_b, double summed) {
+  for (const int products : {6, 8}) {
+    if (expected_error(products, width_a, width_b, summed) <= 1.0) return products;
+  }
+  return 32;
+}
+
+}  // namespace tilegate::models::int8x3

@@ -1,0 +1,180 @@
+#include "models/layout.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace tilegate::models {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+constexpr std::int64_t kRows = 128, kK = 32;  // of a chunk
+
+// The number of the chunk with this element, in the order of memory.
+std::int64_t chunk_of(std::int64_t rows, std::int64_t k, std::int64_t product, std::int64_t row,
+                      std::int64_t of_k) {
+  const std::int64_t before = product * ceil_div(rows, kRows) + row / kRows;
+  return before * ceil_div(k, kK) + of_k / kK;
+}
+
+std::int64_t count_chunks(std::int64_t rows, std::int64_t k, std::int64_t products) {
+  return products * ceil_div(rows, kRows) * ceil_div(k, kK);
+}
+
+}  // namespace
+
+std::vector<Tile> tiles_in_order(std::int64_t products, std::int64_t rows, std::int64_t cols,
+                                 std::int64_t group) {
+  std::vector<Tile> tiles;
+  for (std::int64_t product = 0; product < products; ++product) {
+    for (std::int64_t first = 0; first < rows; first += group) {
+      for (std::int64_t col = 0; col < cols; ++col) {
+        for (std::int64_t row = first; row < std::min(rows, first + group); ++row) {
+          tiles.push_back({product, row, col});
+        }
+      }
+    }
+  }
+  return tiles;
+}
+
+std::int64_t swizzled(std::int64_t address, int width) {
+  const std::int64_t line = address / 128, pieces = width / 16;
+  return address ^ (line % pieces * 16);
+}
+
+std::int64_t whole_chunks(std::int64_t rows) { return ceil_div(rows, kRows) * kRows; }
+
+std::int64_t offset_of_digit(std::int64_t rows, std::int64_t k, std::int64_t product,
+                             std::int64_t row, std::int64_t of_k, int plane) {
+  constexpr std::int64_t kPlane = 8 * kK, kChunk = 3 * kRows * kK;  // bytes; 8 rows of a plane
+  const std::int64_t in_chunk = row % kRows;
+  const std::int64_t linear =
+      in_chunk / 8 * 3 * kPlane + plane * kPlane + in_chunk % 8 * kK + of_k % kK;
+  return chunk_of(rows, k, product, row, of_k) * kChunk + swizzled(linear, 32);
+}
+
+std::int64_t bytes_of_digits(std::int64_t rows, std::int64_t k, std::int64_t products) {
+  return count_chunks(rows, k, products) * 3 * kRows * kK;
+}
+
+std::int64_t offset_of_half(std::int64_t rows, std::int64_t k, std::int64_t product,
+                            std::int64_t row, std::int64_t of_k, int plane) {
+  constexpr std::int64_t kSlice = 16, kPlane = kRows * kSlice * 2, kChunk = 4 * kPlane;  // bytes
+  const std::int64_t slice = of_k % kK / kSlice;
+  const std::int64_t linear =
+      slice * 2 * kPlane + plane * kPlane + row % kRows * kSlice * 2 + of_k % kSlice * 2;
+  return chunk_of(rows, k, product, row, of_k) * kChunk + swizzled(linear, 32);
+}
+
+std::int64_t bytes_of_halves(std::int64_t rows, std::int64_t k, std::int64_t products) {
+  return count_chunks(rows, k, products) * 2 * 2 * kRows * kK;
+}
+
+std::vector<std::vector<Piece>> pieces_of_clusters(std::int64_t tiles, std::int64_t clusters,
+                                                   std::int64_t chunks) {
+  // Whole tiles in turn, as many as go round, but for the last round: with what does not go round
+  // that is one line of chunks, of which each cluster gets as many, or one more.
+  std::int64_t rounds = tiles / clusters;
+  const bool are_shared = tiles % clusters != 0;
+  if (are_shared && rounds > 0) --rounds;
+  const std::int64_t first_shared = rounds * clusters;
+  const std::int64_t line = are_shared ? (tiles - first_shared) * chunks : 0;
+  const auto begin = [&](std::int64_t cluster) {
+    constexpr std::int64_t kNear = 4;  // chunks: a tile that begins or ends so near is not cut
+    const std::int64_t even = line / clusters * cluster + std::min(cluster, line % clusters);
+    const std::int64_t since = even % chunks, until = chunks - since;
+    return since < kNear ? even - since : until < kNear ? even + until : even;
+  };
+  std::vector<std::vector<Piece>> all(static_cast<std::size_t>(clusters));
+  for (std::int64_t cluster = 0; cluster < clusters; ++cluster) {
+    auto& list = all[static_cast<std::size_t>(cluster)];
+    std::int64_t turn = 0;
+    for (std::int64_t round = 0; round < rounds; ++round, ++turn) {
+      list.push_back({.tile = round * clusters + cluster,
+                      .first = 0,
+                      .end = chunks,
+                      .is_stored = true,
+                      .turn = turn});
+    }
+    // From the end of the cluster's part to its beginning.
+    for (std::int64_t end = begin(cluster + 1); end > begin(cluster);) {
+      const std::int64_t tile = (end - 1) / chunks, from = tile * chunks;
+      const std::int64_t first = std::max(begin(cluster), from);
+      Piece piece{.tile = first_shared + tile,
+                  .first = first - from,
+                  .end = end - from,
+                  .is_stored = end == from + chunks,
+                  .turn = turn};
+      if (piece.is_stored) {
+        while (begin(cluster - piece.others) > from) ++piece.others;
+        ++turn;
+      }
+      list.push_back(piece);
+      end = first;
+    }
+    if (!list.empty()) list.back().is_last = true;
+  }
+  return all;
+}
+
+std::vector<Part> parts_in_order(const PartsOfTiles& of) {
+  std::vector<Part> all;
+  std::int64_t left = of.whole, partials = 0;
+  // Rows of tiles are groups of one row.
+  for (const Tile& tile : tiles_in_order(of.products, of.rows, of.cols, 1)) {
+    Part part{.product = tile.product,
+              .row = std::min(tile.row * of.block_m, of.end_m - of.block_m),
+              .col = std::min(tile.col * of.block_n, of.end_n - of.block_n)};
+    part.own_row = tile.row * of.block_m - part.row;
+    part.own_col = tile.col * of.block_n - part.col;
+    if (left-- > 0) {
+      part.count = of.k_tiles;
+      all.push_back(part);
+      continue;
+    }
+    // As if dealt out one by one.
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(of.parts));
+    for (std::int64_t i = 0; i < of.k_tiles; ++i) ++counts[static_cast<std::size_t>(i % of.parts)];
+    for (const std::int64_t count : counts) {
+      part.count = count;
+      part.partial = partials++;
+      all.push_back(part);
+      part.first += count;
+    }
+  }
+  return all;
+}
+
+double summed_in_fp32(std::int64_t k, std::int64_t tiles, bool vectors) {
+  std::int64_t summed = k;  // all of it
+  if (k > 128) {
+    if (tiles < 16) {
+      summed = 64;
+    } else if (tiles < 64) {
+      summed = 112;
+    } else if (!vectors) {
+      summed = k / 5;
+      if (tiles < 256) summed = std::min<std::int64_t>(summed, 350);
+    } else if (tiles < 256 && k > 1024) {
+      summed = std::max<std::int64_t>(k / 6, 512);
+    }
+  }
+  return static_cast<double>(std::max<std::int64_t>(summed, 64));
+}
+
+double products_in_fp32(std::int64_t k, double part) {
+  return part + static_cast<double>(k) / part;
+}
+
+double products_of_one_sign_in_fp32(std::int64_t k, double part) {
+  const auto all = static_cast<double>(k);
+  const auto error = [&](double length) {
+    return 2.0 / 3.0 * (length * length / all + all / length);
+  };
+  double least = error(part);
+  for (double length = part; length < all; length *= 1.0001) least = std::min(least, error(length));
+  return least;
+}
+
+}  // namespace tilegate::models
