@@ -23,7 +23,7 @@ constexpr std::int64_t kBlockPerTile = 1 << 20;
 std::string spell(const std::string& text) {
   std::string spelt;
   for (const char c : text) {
-    if (c == '/') {
+    if (c == '/' || c == ':') {
       spelt += '_';
     } else if (c == '-') {
       spelt += 'm';
@@ -75,6 +75,9 @@ std::string name_of(const Case& test_case) {
             spell_position(plant.row) + "x" + spell_position(plant.col);
   }
   if (!test_case.configuration.empty()) name += "_at_" + spell(test_case.configuration);
+  if (test_case.compute_capability != 0) {
+    name += "_cc" + std::to_string(test_case.compute_capability);
+  }
   switch (test_case.inputs) {
     case Inputs::kUniform:
       return name;
@@ -86,6 +89,15 @@ std::string name_of(const Case& test_case) {
       return name + "_picksB";
   }
   return name;
+}
+
+Device device_of(const Case& test_case) {
+  Device device = device::current();
+  if (test_case.compute_capability != 0) {
+    device.is_cuda = true;
+    device.compute_capability = test_case.compute_capability;
+  }
+  return device;
 }
 
 GuardedMatrix::Layout layout_of(const Problem& problem, Operand operand) {
