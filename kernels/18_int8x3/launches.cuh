@@ -162,6 +162,7 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
                                     : device::launch(launch, stream, kernel, args, more);
     if (!status.ok()) return status;
     args.beta = 1.0F;  // what exceeds the exact sums is added in FP32
+    launch.adds_to_c = true;
   }
   return {};
 }

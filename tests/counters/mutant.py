@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,9 @@ class Toolchain:
     program: Path
     objects: tuple[str, ...]
     libraries: tuple[str, ...]
+    watched_objects: tuple[str, ...]  # of watched_test
+    watched_libraries: tuple[str, ...]
+    filters: dict[str, str]  # of the ctest entries watched.<Rung>
 
 
 def read_toolchain() -> Toolchain:
@@ -34,6 +38,9 @@ def read_toolchain() -> Toolchain:
         Path(found["program"]),
         tuple(found["objects"].split(";")),
         tuple(found["libraries"]),
+        tuple(found["watched_objects"].split(";")),
+        tuple(found["watched_libraries"]),
+        found["filters"],
     )
 
 
@@ -55,33 +62,43 @@ class Mutant:
         path.write_text(changed, encoding="utf-8")
         return text.count("\n", 0, match.start()) + 1
 
+    def rewrite(self, file: str, change: Callable[[str, str], str]) -> None:
+        path = self.root / "kernels" / file
+        path.write_text(change(file, path.read_text(encoding="utf-8")), encoding="utf-8")
+
     def build(self, source: str) -> Path:
         """The counting program with this rung in place of its own."""
+        compiled = self.compile(source)
+        objects = self._tools.objects
+        return self.link("tilegate_count", [*objects, compiled, *self._tools.libraries])
+
+    def compile(self, source: str, module: int = 2000, *options: object) -> Path:
+        """The counted object of a rung; in a program no two are of the same module."""
         kernels = self.root / "kernels"
-        base = self._folder / Path(source).stem
+        base = self._folder / str(module)
         folders = ("include", "common/include", "device/include", "catalogue/include")
         includes = [f"-I{kernels / folder}" for folder in folders]
-        self._run(
-            self._tools.clang, *self._tools.flags, *includes, "-S", "-emit-llvm", "-x", "c++",
-            kernels / source, "-o", f"{base}.ll",
+        self.run(
+            self._tools.clang, *self._tools.flags, *includes, *options, "-S", "-emit-llvm",
+            "-x", "c++", kernels / source, "-o", f"{base}.ll",
         )  # fmt: skip
-        self._run(
+        self.run(
             sys.executable, kernels / "device/cpu/counted/instrument.py", f"{base}.ll",
-            f"{base}.counted.ll", "--module", "2000", "--root", self.root,
+            f"{base}.counted.ll", "--module", module, "--root", self.root,
         )  # fmt: skip
-        self._run(
+        self.run(
             self._tools.clang, "-O0", "-fPIC", "-Xclang", "-disable-llvm-passes", "-c",
             f"{base}.counted.ll", "-o", f"{base}.o",
         )  # fmt: skip
-        program = self._folder / "tilegate_count"
-        # First come, first linked: the archive's own object of the rung is left out.
-        self._run(
-            self._tools.linker, "-o", program, *self._tools.objects, f"{base}.o",
-            *self._tools.libraries,
-        )  # fmt: skip
+        return Path(f"{base}.o")
+
+    def link(self, name: str, inputs: Sequence[object]) -> Path:
+        """First come, first linked: the archives' own objects of rungs are left out."""
+        program = self._folder / name
+        self.run(self._tools.linker, "-o", program, *inputs)
         return program
 
     @staticmethod
-    def _run(*command: object) -> None:
+    def run(*command: object) -> None:
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

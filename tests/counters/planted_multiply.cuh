@@ -27,6 +27,7 @@ __global__ void multiply_stored_tiles(float* memory) {
       device::matrix_descriptor(b, device::Swizzle::kNone, kBytesOfB / 2, 128));
   device::warpgroup_commit();
   device::warpgroup_wait<0>();
+  device::warpgroup_results(acc);
   memory[kResults + threadIdx.x] = static_cast<float>(acc[0]);
 }
 
@@ -46,11 +47,35 @@ __global__ void multiply_registers(float* memory) {
   device::warpgroup_commit();
   if (kFaulty) a[1] = 7;
   device::warpgroup_wait<0>();
+  device::warpgroup_results(acc);
+  memory[kResults + threadIdx.x] = static_cast<float>(acc[0]);
+}
+
+// And once more, with other rows.
+template <bool kFaulty>
+__global__ void multiply_other_registers(float* memory) {
+  auto& smem = device::shared_storage<Storage>();
+  auto* const b = reinterpret_cast<float*>(smem.b[0]);
+  for (unsigned i = threadIdx.x; i < kBytesOfB / 4; i += kConsumers) b[i] = memory[i];
+  device::fence_async_proxy();
+  __syncthreads();  // all is stored
+  const auto tile_of_b = device::matrix_descriptor(b, device::Swizzle::kNone, kBytesOfB / 2, 128);
+  std::uint32_t a[4] = {threadIdx.x, 1, 2, 3};
+  std::int32_t acc[kN / 2] = {};
+  for (int i = 0; i < 2; ++i) {
+    a[1] += 6;
+    device::warpgroup_arrive();
+    device::warpgroup_mma_s8<kN>(acc, a, tile_of_b);
+    device::warpgroup_commit();
+    device::warpgroup_wait<0>();
+    if (!kFaulty) device::warpgroup_results(a);
+  }
+  device::warpgroup_results(acc);
   memory[kResults + threadIdx.x] = static_cast<float>(acc[0]);
 }
 
 // The same with floats, whose lines lie along k, or, transposed, along the rows.
-enum class FloatFault { kNone, kUnfenced, kLoadsAccumulator, kMultipliesBeyondTile };
+enum class FloatFault { kNone, kUnfenced, kLoadsAccumulator, kMultipliesBeyondTile, kSkipsResults };
 
 template <FloatFault kFault, bool kTransposed>
 __global__ void multiply_floats(float* memory) {
@@ -76,6 +101,7 @@ __global__ void multiply_floats(float* memory) {
   device::warpgroup_commit();
   if (kFault == FloatFault::kLoadsAccumulator) sum = acc[1];
   device::warpgroup_wait<0>();
+  if (kFault != FloatFault::kSkipsResults) device::warpgroup_results(acc);
   memory[kResults + threadIdx.x] = sum + acc[1];
 }
 

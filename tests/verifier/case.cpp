@@ -23,7 +23,7 @@ constexpr std::int64_t kBlockPerTile = 1 << 20;
 std::string spell(const std::string& text) {
   std::string spelt;
   for (const char c : text) {
-    if (c == '/') {
+    if (c == '/' || c == ':') {
       spelt += '_';
     } else if (c == '-') {
       spelt += 'm';
@@ -76,6 +76,9 @@ std::string name_of(const Case& test_case) {
   }
   if (!test_case.configuration.empty()) name += "_at_" + spell(test_case.configuration);
   if (test_case.multiprocessors > 0) name += "_sm" + std::to_string(test_case.multiprocessors);
+  if (test_case.compute_capability != 0) {
+    name += "_cc" + std::to_string(test_case.compute_capability);
+  }
   switch (test_case.inputs) {
     case Inputs::kUniform:
       return name;
@@ -92,6 +95,10 @@ std::string name_of(const Case& test_case) {
 Device device_of(const Case& test_case) {
   Device device = device::current();
   if (test_case.multiprocessors > 0) device.multiprocessors = test_case.multiprocessors;
+  if (test_case.compute_capability != 0) {
+    device.is_cuda = true;
+    device.compute_capability = test_case.compute_capability;
+  }
   return device;
 }
 

@@ -44,16 +44,19 @@ struct Case {
   bool null_inputs = false;  // A and B are null pointers; for alpha == 0 or K == 0
   std::vector<Plant> plants = {};
   std::string configuration = {};  // one of the stage's; empty: its own choice
+  int decision = 0;                // what the device must decide (see Choice); 0: anything
   int multiprocessors = 0;         // that the plan is for; 0: those of the device
+  int compute_capability = 0;      // of a GPU that the stage plans for; 0: as the device is
 };
 
 // The problem's text form, then _s<seed>, _null, plants, _at_<configuration>, _sm<multiprocessors>,
-// _int, _picksA, _picksB where they are not the default: as a test's name may hold it, "_" for a
-// slash, "m" for a minus sign, "p" for a point. Different for different cases.
+// _cc<capability>, _int, _picksA, _picksB where they are not the default: as a test's name may hold
+// it, "_" for a slash or a colon, "m" for a minus sign, "p" for a point. Different for different
+// cases.
 std::string name_of(const Case& test_case);
 
-// The current device with as many multiprocessors as the case says: plans split K and share tiles
-// by their number.
+// What the stage plans for: the current device, but for the multiprocessors, by whose number plans
+// split K and share tiles, and the compute capability that the case names.
 Device device_of(const Case& test_case);
 
 // How `verify` lays out an operand of the problem.
@@ -75,6 +78,7 @@ inline constexpr std::array kBothOrders = {Order::kForward, Order::kReverse};
 //   guards     256 bytes on each side of every operand, and of the workspace, are as they were
 //   padding    so are the elements between the rows (the first 64 after each row)
 //   inputs     so are A and B, bit for bit
+//   decision   the device has decided as the case says
 //   finite     C is finite where the reference is
 //   class      C is NaN, or the same infinity, where the reference is
 //   sample     as many elements are written as the blocks that ran have (Order::kSample)

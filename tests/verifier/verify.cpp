@@ -56,6 +56,7 @@ class Trial {
   Status make_reference();
   Status run(Order order);
   Outcome check_memory() const;
+  Outcome check_decision() const;
   Outcome check_sample() const;
   Outcome check_elements() const;
   Outcome check_repeat(const std::vector<float>& first) const;
@@ -159,6 +160,15 @@ Outcome Trial::check_memory() const {
     if (auto change = matrix->changed_element()) return Failure{"inputs", *change};
   }
   return std::nullopt;
+}
+
+Outcome Trial::check_decision() const {
+  if (case_.decision == 0) return std::nullopt;
+  if (!plan_.decides_on_device()) return Failure{"decision", "the plan leaves nothing to decide"};
+  const int decision = std::bit_cast<std::int32_t>(workspace_.found(0, 0)[0]);
+  if (decision == case_.decision) return std::nullopt;
+  return Failure{"decision", "expected " + std::to_string(case_.decision) + ", got " +
+                                 std::to_string(decision)};
 }
 
 // Calls visit(number in the order of the reference, position, found) for each element of C.
@@ -279,6 +289,7 @@ Outcome Trial::judge(std::span<const Order> orders) {
     }
     if (Status s = run(order); !s.ok()) return Failure{"status", s.message()};
     if (Outcome failure = check_memory()) return failure;
+    if (Outcome failure = check_decision()) return failure;
     if (Outcome failure = check_sample()) return failure;
     if (is_first) {
       if (Outcome failure = check_elements()) return failure;

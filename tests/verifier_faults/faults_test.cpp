@@ -173,5 +173,21 @@ TEST(Report, RefusesARoundingChainThatBoundsNothing) {
   EXPECT_EQ(verify(stage, {.problem = Problem::dense({4, 4, 4})}).check, "bound");
 }
 
+TEST(Report, RefusesAnotherDecision) {
+  Stage stage = workspace_faults().front();
+  Case test_case{.problem = Problem::dense({4, 4, 4})};
+  EXPECT_TRUE(verify(stage, test_case).ok);
+  test_case.decision = 6;
+  EXPECT_NE(verify(stage, test_case).report.find("leaves nothing to decide"), std::string::npos);
+  stage.choose = [](const Problem& problem, const Device& device) {
+    Choice choice = workspace_faults().front().choose(problem, device);
+    choice.decides_on_device = true;  // the first word of the workspace is a partial sum
+    return choice;
+  };
+  const Verdict verdict = verify(stage, test_case);
+  EXPECT_EQ(verdict.check, "decision");
+  EXPECT_NE(verdict.report.find("expected 6, got "), std::string::npos) << verdict.report;
+}
+
 }  // namespace
 }  // namespace tilegate::faults

@@ -119,12 +119,20 @@ void Recorder::check_reaches() {
 
 void Recorder::take_registers(const void* registers, std::size_t count, const Site& site) {
   if (taken_.empty()) taken_.resize(threads_);
+  std::erase_if(taken_[thread_], [&](const Registers& taken) { return taken.begin == registers; });
   taken_[thread_].push_back({registers, count, site});
   taken_of_thread_ = &taken_[thread_];
 }
 
+void Recorder::finish_registers(const void* registers) {
+  for (Registers& taken : taken_[thread_]) taken.is_waited_for |= taken.begin == registers;
+}
+
 void Recorder::give_back_registers(const void* registers) {
-  std::erase_if(taken_[thread_], [&](const Registers& taken) { return taken.begin == registers; });
+  if (taken_.empty()) return;
+  std::erase_if(taken_[thread_], [&](const Registers& taken) {
+    return taken.begin == registers && taken.is_waited_for;
+  });
 }
 
 void Recorder::check_registers(std::uintptr_t address, unsigned bytes, bool store,
@@ -135,8 +143,9 @@ void Recorder::check_registers(std::uintptr_t address, unsigned bytes, bool stor
     executor::fail(std::string(store ? "store" : "load") + " of acc[" +
                    std::to_string((address - begin) / kRegisterBytes) + "] at " +
                    Sites::all().describe(site) +
-                   " before the warpgroup_wait for the warpgroup_mma at " +
-                   Sites::all().describe(Sites::number_of(taken.site)));
+                   (taken.is_waited_for ? " before the warpgroup_results of"
+                                        : " before the warpgroup_wait for") +
+                   " the warpgroup_mma at " + Sites::all().describe(Sites::number_of(taken.site)));
   }
 }
 

@@ -116,6 +116,7 @@ void finish_multiplications(unsigned warpgroup, int group) {
 void take_registers(const void* registers, std::size_t count, const Site& site) {
   recorder.take_registers(registers, count, site);
 }
+void finish_registers(const void* registers) { recorder.finish_registers(registers); }
 void give_back_registers(const void* registers) { recorder.give_back_registers(registers); }
 void begin_call(const Problem& problem, const Operands& operands) {
   recorder.begin_call(problem, operands);

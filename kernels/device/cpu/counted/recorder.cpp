@@ -77,6 +77,7 @@ void Recorder::end_launch() {
 void Recorder::begin_block(unsigned block) {
   order_.begin_block(block);
   hazards_.begin_block();
+  for (std::vector<Registers>& taken : taken_) taken.clear();
 }
 
 void Recorder::end_block() {

@@ -79,6 +79,7 @@ class Recorder {
     order_.finish(thread_, agent, static_cast<Stamp>(group));
   }
   void take_registers(const void* registers, std::size_t count, const Site& site);
+  void finish_registers(const void* registers);
   void give_back_registers(const void* registers);
   void add_buffer(const void* data, std::size_t bytes) { global_.add_buffer(data, bytes); }
   void remove_buffer(const void* data) { global_.remove_buffer(data); }
@@ -107,6 +108,7 @@ class Recorder {
     const void* begin;
     std::size_t count;
     Site site;
+    bool is_waited_for = false;  // and warpgroup_results is still to come
   };
 
   // The last access of a thread to the shared memory of another block.

@@ -72,6 +72,7 @@ void Multiplications::start(Executor& executor, void* acc, const MatrixProduct& 
   ShareOfA share_of_a{};
   if (product.registers_of_a != nullptr) {
     std::memcpy(share_of_a.data(), product.registers_of_a, sizeof(share_of_a));
+    use_share(executor, {product.registers_of_a, share_of_a, site});
   }
   running_.push_back({registers, started_, open_group_, site, product.registers_of_a, share_of_a});
   executor.warpgroup().start(executor, started_++, {product});
@@ -125,6 +126,28 @@ void Multiplications::wait(Executor& executor, int pending_groups, const Site& s
   has_arrived_ = false;
 }
 
+// The compiler may have loaded the registers anew before the wait.
+void Multiplications::use_share(Executor& executor, const UsedShare& share) {
+  const auto used =
+      std::find_if(used_shares_.begin(), used_shares_.end(),
+                   [&](const UsedShare& other) { return other.registers == share.registers; });
+  if (used == used_shares_.end()) {
+    used_shares_.push_back(share);
+  } else if (used->share != share.share) {
+    executor.fail("a of the warpgroup_mma at " + to_string(share.site) +
+                  " was written without warpgroup_results since that at " + to_string(used->site));
+  }
+}
+
+void Multiplications::results(const void* registers) {
+  const bool is_running = std::any_of(running_.begin(), running_.end(),
+                                      [&](const auto& m) { return m.registers_of_a == registers; });
+  if (!is_running) {
+    std::erase_if(used_shares_, [&](const auto& used) { return used.registers == registers; });
+  }
+  observer::give_back_registers(registers);
+}
+
 void Multiplications::check_share_of_a(Executor& executor, const Multiplication& multiplication) {
   const std::uint32_t* const now = multiplication.registers_of_a;
   if (now == nullptr) return;
@@ -136,7 +159,7 @@ void Multiplications::check_share_of_a(Executor& executor, const Multiplication&
 }
 
 void Multiplications::give_back(Executor& executor, const Accumulators& accumulators) {
-  observer::give_back_registers(accumulators.registers);
+  observer::finish_registers(accumulators.registers);
   for (std::size_t i = 0; i < accumulators.values.size(); ++i) {
     if (std::memcmp(accumulators.registers + sizeof(kTaken) * i, &kTaken, sizeof(kTaken)) != 0) {
       executor.fail("acc[" + std::to_string(i) + "] of the warpgroup_mma at " +

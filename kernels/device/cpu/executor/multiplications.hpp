@@ -23,6 +23,7 @@ class Multiplications {
   void start(Executor& executor, void* acc, const MatrixProduct& product, const Site& site);
   void commit() { ++open_group_; }
   void wait(Executor& executor, int pending_groups, const Site& site);
+  void results(const void* registers);
 
   // The accumulators of the thread's operation `number`, while it runs.
   std::uint32_t* values_of(std::size_t number);
@@ -51,7 +52,15 @@ class Multiplications {
     Site site;
   };
 
+  // A share of a that a multiplication had, until warpgroup_results.
+  struct UsedShare {
+    const std::uint32_t* registers;
+    ShareOfA share;
+    Site site;
+  };
+
   const Multiplication& running(std::size_t number) const;
+  void use_share(Executor& executor, const UsedShare& share);
   static void check_share_of_a(Executor& executor, const Multiplication& multiplication);
   void observe(Executor& executor, const MatrixTile& tile, unsigned first_row, unsigned rows,
                const Site& site) const;
@@ -60,6 +69,7 @@ class Multiplications {
 
   std::vector<Multiplication> running_;
   std::vector<Accumulators> taken_;
+  std::vector<UsedShare> used_shares_;
   std::size_t started_ = 0;
   int open_group_ = 0;
   bool has_arrived_ = false;

@@ -73,8 +73,10 @@ void start_multiplication(std::size_t offset, unsigned bytes, unsigned warpgroup
                           const Site& site);
 // The current thread has waited for the groups up to `group`.
 void finish_multiplications(unsigned warpgroup, int group);
-// Registers of the current thread belong to a multiplication between these two.
+// Registers of the current thread belong to a multiplication from the first of these on, hold its
+// results from the second on, and are the thread's again with the third, warpgroup_results.
 void take_registers(const void* registers, std::size_t count, const Site& site);
+void finish_registers(const void* registers);
 void give_back_registers(const void* registers);
 // The launches between these two are a call of a stage, on these operands.
 void begin_call(const Problem& problem, const Operands& operands);
@@ -122,6 +124,7 @@ inline void start_multiplication(std::size_t /*offset*/, unsigned /*bytes*/, uns
 inline void finish_multiplications(unsigned /*warpgroup*/, int /*group*/) {}
 inline void take_registers(const void* /*registers*/, std::size_t /*count*/, const Site& /*site*/) {
 }
+inline void finish_registers(const void* /*registers*/) {}
 inline void give_back_registers(const void* /*registers*/) {}
 inline void begin_call(const Problem& /*problem*/, const Operands& /*operands*/) {}
 inline std::optional<std::string> end_call() { return std::nullopt; }
