@@ -9,7 +9,6 @@
 
 #include <tilegate/common/plain_product.cuh>
 
-#include "18_int8x3/decision.cuh"
 #include "18_int8x3/digits.cuh"
 #include "thorough.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "18_int8x3/launches.cuh"
+#include "18_int8x3/plan.hpp"
 #include "simt/device_array.hpp"
 #include "split_call.hpp"
 

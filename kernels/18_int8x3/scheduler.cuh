@@ -12,7 +12,7 @@
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 
-#include "multiply_args.cuh"
+#include "layout.cuh"
 
 namespace tilegate::int8x3 {
 

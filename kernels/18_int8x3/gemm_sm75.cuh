@@ -12,9 +12,8 @@
 #include <tilegate/device/warp_mma.cuh>
 #include <tilegate/stage.hpp>
 
-#include "agree.cuh"
-#include "multiply_args.cuh"
-#include "results.cuh"
+#include "epilogue.cuh"
+#include "layout.cuh"
 
 namespace tilegate::int8x3 {
 

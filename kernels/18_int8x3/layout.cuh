@@ -1,21 +1,89 @@
-// What the second kernel consists of: the sizes of its tiles, its shared memory, its arguments.
+// Where the digits lie in the workspace: chunks of 128 rows × 32 k, three planes in each, as the
+// tensor cores want them in shared memory, so that a chunk comes with one bulk copy.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include <tilegate/common/agreed_sums.cuh>
 #include <tilegate/common/divisor.cuh>
 #include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/split_chunks.cuh>
+#include <tilegate/common/split_rows.cuh>
 #include <tilegate/common/tile_order.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "decision.cuh"
 #include "digits.cuh"
-#include "planes.cuh"
 
 namespace tilegate::int8x3 {
+
+constexpr int kRowBytes = kPlanes * kChunkK;
+constexpr int kChunkBytes = kChunkRows * kRowBytes;
+constexpr int kPiece = 16;                // bytes of a row that lie together
+constexpr int kNextPlane = 8 * kChunkK;   // bytes: 8 rows of a plane, then the same of the next
+constexpr int kNextRows = 8 * kRowBytes;  // bytes from 8 rows to the next 8
+
+// So any multiple of 8 rows, with all of its planes, is contiguous.
+
+// Offset in a chunk of the 16 high digits of a row from k = 16·piece on. The two pieces of rows 4
+// to 7 of each 8 change places (the 32-byte swizzle), so that eight rows' pieces are in different
+// banks.
+__host__ __device__ inline int offset_in_chunk(int row, int piece) {
+  return row / 8 * kNextRows + row % 8 * kChunkK + (piece ^ (row >> 2 & 1)) * kPiece;
+}
+
+using Planes = SplitChunks<kChunkBytes>;
+
+// What the split pass is given. It reads the rows of op(A) and the columns of op(B), here called
+// rows both, scales each by its largest element, and writes their digits to the workspace. There
+// are three kernels: split_short.cuh, whose blocks have all k of their rows, split_ahead.cuh and
+// split_long.cuh, whose blocks share rows in clusters.
+
+constexpr int kMaxSplitCluster = 8;
+
+using Job = SplitJob<Planes>;
+
+struct Place : SplitPlace {
+  float* widths = nullptr;  // of each group of rows: their sum
+};
+
+struct SplitJobs {
+  Job job[2];
+  Place place[2];
+  unsigned groups_of_first = 0, groups_of_second = 0;
+  bool once = false;          // operands need not stay in L2
+  unsigned* flags = nullptr;  // to be set to 0, for the second kernel
+  unsigned num_flags = 0;
+  unsigned cluster = 1;     // blocks that share a group of rows
+  std::int64_t chunks = 0;  // of K, per block
+
+  __host__ __device__ unsigned groups() const { return groups_of_first + groups_of_second; }
+};
+
+// As far as a block reaches: no memory holds 2^30 rows of more.
+__device__ inline int clamped(std::int64_t count) {
+  constexpr std::int64_t kMost = 1 << 30;
+  return static_cast<int>(count < -kMost ? -kMost : count > kMost ? kMost : count);
+}
+
+// By all blocks, once the kernel before has ended.
+__device__ inline void lower_flags(const SplitJobs& jobs) {
+  if (blockIdx.x > 0) return;
+  for (unsigned i = threadIdx.x; i < jobs.num_flags; i += blockDim.x) jobs.flags[i] = 0;
+}
+
+// Of all lanes whose numbers differ from this one's in the bits from `first` to below `end`.
+__device__ inline void add_lanes(Seen& seen, int first, int end) {
+#pragma unroll
+  for (int lanes = first; lanes < end; lanes *= 2) {
+    seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes),
+              __shfl_xor_sync(~0U, seen.bits, lanes)});
+  }
+}
+
+// What the second kernel consists of: the sizes of its tiles, its shared memory, its arguments.
 
 constexpr int kBlockM = 128;
 constexpr int kWarpgroup = 128;
@@ -133,5 +201,15 @@ struct MultiplyArgs {
   unsigned* flags = nullptr;                 // of each block: raised once they are there
   Fp32Args fp32;
 };
+
+// How all blocks of the second kernel come to the same decision.
+
+// By kThreads threads, who `meet` once.
+template <int kThreads, typename Meet>
+__device__ Path agree(const MultiplyArgs& more, float (&sums)[kThreads / 32][2], Meet meet) {
+  const auto widths =
+      agreed_sums<kThreads, 1>(more.widths, more.widths_a, more.widths_b, sums, meet);
+  return decide(widths.a[0] / more.rows_a, widths.b[0] / more.rows_b, more.summed, more.least);
+}
 
 }  // namespace tilegate::int8x3
