@@ -1,10 +1,10 @@
 // Interleaved: every instruction of the main loop stands where the source puts it.
 //
 // New against InstructionOrder: not only the FFMA keep the order of the source. The loads and
-// stores that feed them are spread between them, one at a time (common/interleaved_loop.cuh). With
-// nothing bunched up a thread can hold 16×8 results, because A's fragment is replaced in place, and
-// one block of 128×256 per multiprocessor is enough. Takes all four forms of op(A) and op(B), and
-// batches. What limits it: tiles that do not divide evenly among the multiprocessors.
+// stores that feed them are spread between them, one at a time (common/interleaved/mainloop.cuh).
+// With nothing bunched up a thread can hold 16×8 results, because A's fragment is replaced in
+// place, and one block of 128×256 per multiprocessor is enough. Takes all four forms of op(A) and
+// op(B), and batches. What limits it: tiles that do not divide evenly among the multiprocessors.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/instruction_order.cuh>
-#include <tilegate/common/interleaved_loop.cuh>
-#include <tilegate/common/interleaved_plan.cuh>
-#include <tilegate/common/sliced_store.cuh>
+#include <tilegate/common/interleaved/epilogue.cuh>
+#include <tilegate/common/interleaved/mainloop.cuh>
+#include <tilegate/common/interleaved/plan.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 

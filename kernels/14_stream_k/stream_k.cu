@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <tilegate/common/cost_model.hpp>
-#include <tilegate/common/interleaved_plan.cuh>
+#include <tilegate/common/interleaved/plan.cuh>
 #include <tilegate/stage.hpp>
 
 #include "stream_k.cuh"

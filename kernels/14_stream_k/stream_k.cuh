@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include <tilegate/common/interleaved_loop.cuh>
-#include <tilegate/common/interleaved_plan.cuh>
-#include <tilegate/common/sliced_store.cuh>
+#include <tilegate/common/interleaved/epilogue.cuh>
+#include <tilegate/common/interleaved/mainloop.cuh>
+#include <tilegate/common/interleaved/plan.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 

@@ -8,8 +8,8 @@
 // of 16.
 #include <vector>
 
-#include <tilegate/common/async_multiply.cuh>
-#include <tilegate/common/async_plan.cuh>
+#include <tilegate/common/async/mainloop.cuh>
+#include <tilegate/common/async/plan.cuh>
 #include <tilegate/common/instruction_order.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/async_plan.cuh>
+#include <tilegate/common/async/plan.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 

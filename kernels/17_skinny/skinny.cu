@@ -9,13 +9,11 @@
 #include <string>
 #include <vector>
 
-#include <tilegate/common/partial_sums.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "cost.hpp"
-#include "kernels.hpp"
-#include "roles.hpp"
+#include "partial_sums.cuh"
+#include "plan.hpp"
 
 namespace tilegate::skinny {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include <tilegate/common/cublas_error.hpp>
-#include <tilegate/common/split_scaling.cuh>
+#include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/device.cuh>
 
 namespace tilegate::int8x3 {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <tilegate/common/store_pair.cuh>
-#include <tilegate/common/tile_order.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>

@@ -1,13 +1,13 @@
 // The product of the digits where there is no wgmma: warps multiply 32×32 results each, from stages
-// that all threads of the block copy. The same digits, levels and fold as in multiply.cuh, and so
+// that all threads of the block copy. The same digits, levels and fold as in gemm_sm90.cuh, and so
 // the same bits.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/plain_product.cuh>
-#include <tilegate/common/tile_order.cuh>
+#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/device/warp_mma.cuh>
 #include <tilegate/stage.hpp>

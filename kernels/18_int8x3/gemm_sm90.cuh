@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/plain_product.cuh>
-#include <tilegate/common/ring.cuh>
-#include <tilegate/common/split_scaling.cuh>
-#include <tilegate/common/tile_order.cuh>
+#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/pipeline.cuh>
+#include <tilegate/common/split_operands.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/device/flag.cuh>

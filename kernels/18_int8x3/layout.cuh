@@ -5,12 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/agreed_sums.cuh>
 #include <tilegate/common/divisor.cuh>
-#include <tilegate/common/plain_product.cuh>
-#include <tilegate/common/split_chunks.cuh>
-#include <tilegate/common/split_rows.cuh>
-#include <tilegate/common/tile_order.cuh>
+#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/split_operands.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -38,8 +36,8 @@ using Planes = SplitChunks<kChunkBytes>;
 
 // What the split pass is given. It reads the rows of op(A) and the columns of op(B), here called
 // rows both, scales each by its largest element, and writes their digits to the workspace. There
-// are three kernels: split_short.cuh, whose blocks have all k of their rows, split_ahead.cuh and
-// split_long.cuh, whose blocks share rows in clusters.
+// are three kernels: split_block.cuh, whose blocks have all k of their rows, split_pipelined.cuh
+// and split_cluster.cuh, whose blocks share rows in clusters.
 
 constexpr int kMaxSplitCluster = 8;
 

@@ -1,12 +1,12 @@
 // Int8x3: FP32 operands as three digits of 8 bits, multiplied exactly on the tensor cores.
 //
 // New against the rungs before: no FFMA. A first kernel scales each row of op(A) and column of
-// op(B) and splits it into signed digits (split_jobs.cuh); a second multiplies the digits, six
-// products of the nine, into int32 accumulators, and folds them into FP32 once (multiply.cuh). The
+// op(B) and splits it into signed digits (split_*.cuh); a second multiplies the digits, six
+// products of the nine, into int32 accumulators, and folds them into FP32 once (gemm_sm90.cuh). The
 // device decides from what the first kernel saw whether six products are as accurate as FP32, or
-// eight are, or neither; then it multiplies in FP32 (plain_product.cuh). What limits it: the power
+// eight are, or neither; then it multiplies in FP32 (fp32_fallback.cuh). What limits it: the power
 // that the tensor cores take. Needs compute capability 7.5; on 9.0 it has kernels of its own, and
-// elsewhere warps multiply (multiply_warps.cuh), to the same bits.
+// elsewhere warps multiply (gemm_sm75.cuh), to the same bits.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 #include <vector>
 
 #include <tilegate/common/cublas_error.hpp>
+#include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/grid.cuh>
-#include <tilegate/common/plain_plan.cuh>
 #include <tilegate/common/split_plan.hpp>
-#include <tilegate/common/tile_order.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/device/flag.cuh>
 #include <tilegate/stage.hpp>

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include <tilegate/common/tile_order.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 

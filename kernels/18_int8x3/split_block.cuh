@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/split_rows.cuh>
+#include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/device.cuh>
 
 #include "digits.cuh"

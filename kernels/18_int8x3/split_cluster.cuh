@@ -14,7 +14,7 @@
 
 namespace tilegate::int8x3 {
 
-// What a thread of split_long.cuh keeps in registers: units of four elements, as memory has them,
+// What a thread of split_long keeps in registers: units of four elements, as memory has them,
 // read from the operand and written as digits.
 
 constexpr int kUnits = 16;  // of four elements, that a thread keeps

@@ -17,7 +17,7 @@
 
 namespace tilegate::int8x3 {
 
-// What a warp of split_ahead.cuh copies to shared memory ahead of its use, and how it lies there.
+// What a warp of split_ahead copies to shared memory ahead of its use, and how it lies there.
 
 // In one turn a warp has a slot: kRows rows with a chunk of their k. One more warp settles rows.
 template <int kWarps_, int kSlots_, int kBlocksPerSm_>

@@ -6,12 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/split_rows.cuh>
+#include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/device.cuh>
 
-#include "decision.cuh"
 #include "halves.cuh"
-#include "planes.cuh"
+#include "layout.cuh"
 
 namespace tilegate::fp16x3 {
 

@@ -52,7 +52,7 @@ def test_padding_removed(toolchain: Toolchain, mutant: Mutant) -> None:
     report = report_of(toolchain, mutant, source, "Vectorized", SHAPE)
     assert report.exit_code == 1
     assert "shared_store.conflicts: 0 -> 4096" in report.text
-    assert re.search(r"tile_reader\.cuh:\d+: smem\[tile_col_ \+ 0\]\[to\]", report.text)
+    assert re.search(r"tile_load\.cuh:\d+: smem\[tile_col_ \+ 0\]\[to\]", report.text)
     assert re.search(
         r"called from kernels/06_vectorized/vectorized\.cuh:\d+: reader_a", report.text
     )
@@ -64,7 +64,7 @@ def test_swizzle_removed(toolchain: Toolchain, mutant: Mutant) -> None:
     report = report_of(toolchain, mutant, "09_swizzle/swizzle.cu", "Swizzle", SHAPE)
     assert report.exit_code == 1
     assert "shared_store.conflicts: 0 -> " in report.text
-    assert re.search(r"tile_reader\.cuh:\d+: smem\[tile_col_", report.text)
+    assert re.search(r"tile_load\.cuh:\d+: smem\[tile_col_", report.text)
     assert re.search(
         r"called from kernels/common/\S+/double_buffered\.cuh:\d+: reader_a", report.text
     )
@@ -90,18 +90,18 @@ def test_vector_loads_removed(toolchain: Toolchain, mutant: Mutant) -> None:
 
 
 LOOP = "common/include/tilegate/common/double_buffered.cuh"  # of four rungs
-PARTIAL_SUMS = "common/include/tilegate/common/partial_sums.cuh"
+PARTIAL_SUMS = "17_skinny/partial_sums.cuh"
 # Rungs that take long to build are spared unless TILEGATE_THOROUGH=1, and so are those with two
 # barriers around a tile, as counters.hazards has planted, and all but one of those that share a
 # loop.
 THOROUGH = bool(os.environ.get("TILEGATE_THOROUGH"))
-INTERLEAVED = "common/include/tilegate/common/interleaved_loop.cuh"
-SLICED_STORE = "common/include/tilegate/common/sliced_store.cuh"
-ASYNC = "common/include/tilegate/common/async_loop.cuh"
-RESULTS = "common/include/tilegate/common/tile_results.cuh"
-SPLIT_AHEAD = "18_int8x3/split_ahead.cuh"
-SPLIT_LONG = "18_int8x3/split_long.cuh"
-WARPS = "18_int8x3/multiply_warps.cuh"
+INTERLEAVED = "common/include/tilegate/common/interleaved/mainloop.cuh"
+SLICED_STORE = "common/include/tilegate/common/interleaved/epilogue.cuh"
+ASYNC = "common/include/tilegate/common/async/mainloop.cuh"
+RESULTS = "common/include/tilegate/common/async/epilogue.cuh"
+SPLIT_AHEAD = "18_int8x3/split_pipelined.cuh"
+SPLIT_LONG = "18_int8x3/split_cluster.cuh"
+WARPS = "18_int8x3/gemm_sm75.cuh"
 # The first two are for long K; the barriers between a block's tiles need more tiles than blocks.
 SHAPES = {SPLIT_AHEAD: "16x16x1056", SPLIT_LONG: "16x16x12320", WARPS: "1024x1088x128"}
 SLOW = {
@@ -141,15 +141,14 @@ BARRIERS = [
         (ASYNC, "15_async_copy/async_copy.cu", "AsyncCopy"),
         (RESULTS, "15_async_copy/async_copy.cu", "AsyncCopy"),
         ("16_packed/pack.cuh", "16_packed/packed.cu", "Packed"),
-        ("18_int8x3/split_short.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
-        ("18_int8x3/split_pieces.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
+        ("18_int8x3/split_block.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
         (SPLIT_AHEAD, "18_int8x3/int8x3.cu", "Int8x3"),
         (SPLIT_LONG, "18_int8x3/int8x3.cu", "Int8x3"),
-        ("18_int8x3/multiply.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
+        ("18_int8x3/gemm_sm90.cuh", "18_int8x3/int8x3.cu", "Int8x3"),
         (WARPS, "18_int8x3/int8x3.cu", "Int8x3@128x64warps"),
-        ("19_tma/tma.cu", "19_tma/tma.cu", "Tma"),
+        ("19_tma/tma.cuh", "19_tma/tma.cu", "Tma"),
         ("20_fp16x3/split.cuh", "20_fp16x3/fp16x3.cu", "Fp16x3"),
-        ("20_fp16x3/multiply.cuh", "20_fp16x3/fp16x3.cu", "Fp16x3"),
+        ("20_fp16x3/gemm_sm90.cuh", "20_fp16x3/fp16x3.cu", "Fp16x3"),
     )
     for number in range(
         (REPOSITORY / "kernels" / file).read_text("utf-8").count("__syncthreads();")

@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "20_fp16x3/decision.cuh"
 #include "20_fp16x3/halves.cuh"
 #include "simt/device_array.hpp"
 

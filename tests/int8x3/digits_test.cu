@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/fp32_fallback.cuh>
 
 #include "18_int8x3/digits.cuh"
 #include "thorough.hpp"

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string>
 
+#include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/grid.cuh>
-#include <tilegate/common/plain_plan.cuh>
-#include <tilegate/common/split_rows.cuh>
-#include <tilegate/common/tile_order.cuh>
+#include <tilegate/common/split_operands.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/problem.hpp>
 
 namespace tilegate {

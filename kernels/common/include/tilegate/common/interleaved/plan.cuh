@@ -9,7 +9,7 @@
 
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/instruction_order.cuh>
-#include <tilegate/common/interleaved_tiles.cuh>
+#include <tilegate/common/interleaved/config.cuh>
 #include <tilegate/common/vector_access.cuh>
 #include <tilegate/stage.hpp>
 

@@ -1,4 +1,4 @@
-// Tiles of the interleaved loop (interleaved_loop.cuh). A stage gives Tiles:
+// Tiles of the interleaved loop (mainloop.cuh). A stage gives Tiles:
 //
 //   kBlockM kBlockN      the block's tile of C
 //   kThreadM kThreadN    a thread's results, in parts of 4×4

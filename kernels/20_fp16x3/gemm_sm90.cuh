@@ -8,18 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/agreed_sums.cuh>
-#include <tilegate/common/plain_product.cuh>
-#include <tilegate/common/ring.cuh>
-#include <tilegate/common/tile_order.cuh>
+#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/pipeline.cuh>
+#include <tilegate/common/split_operands.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "decision.cuh"
-#include "multiply_args.cuh"
-#include "planes.cuh"
-#include "results.cuh"
+#include "epilogue.cuh"
+#include "halves.cuh"
+#include "layout.cuh"
 
 namespace tilegate::fp16x3 {
 

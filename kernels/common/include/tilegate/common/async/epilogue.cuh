@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include <tilegate/common/async_config.cuh>
+#include <tilegate/common/async/config.cuh>
 #include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>

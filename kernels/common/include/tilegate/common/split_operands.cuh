@@ -7,14 +7,78 @@
 // the kernels do not have (nvcc 13.0).
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <tilegate/common/divisor.cuh>
-#include <tilegate/common/split_chunks.cuh>
+#include <tilegate/common/grid.cuh>
 #include <tilegate/device/device.cuh>
 
 namespace tilegate {
+
+// Which rows of an operand can be scaled before they are split, and the bits of a float, on host
+// and device.
+
+__host__ __device__ inline std::uint32_t bits_of(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+__host__ __device__ inline float float_of(std::uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+constexpr float kSmallestScaled = 0x1p-60F, kLargestScaled = 0x1p60F;
+
+// Whether a row can be scaled at all: zero, or far from the ends of float's range. `seen` has the
+// largest magnitude, and the sum of all, which is NaN or Inf where an element is.
+template <typename Seen>
+__host__ __device__ bool is_scalable(const Seen& seen) {
+  return seen.sum < INFINITY && (seen.largest == 0.0F || (seen.largest >= kSmallestScaled &&
+                                                          seen.largest <= kLargestScaled));
+}
+
+// Where the parts of a split operand lie in the workspace: in chunks of 128 rows × 32 k, each in
+// the order in which the tensor cores want it in shared memory, so that it comes with one bulk
+// copy. Columns of op(B) are called rows, too.
+
+constexpr int kChunkRows = 128;  // of op(A), or columns of op(B)
+constexpr int kChunkK = 32;
+
+// Of one operand, all products of the batch.
+template <int kChunkBytes>
+struct SplitChunks {
+  std::int64_t chunks_x = 0, chunks_k = 0;  // of one product
+  std::int64_t products = 0;                // 1 if the batch shares the operand
+
+  SplitChunks() = default;
+  SplitChunks(std::int64_t rows, std::int64_t k, std::int64_t products_)
+      : chunks_x(ceil_div(rows, kChunkRows)), chunks_k(ceil_div(k, kChunkK)), products(products_) {}
+
+  __host__ __device__ std::int64_t rows() const { return chunks_x * kChunkRows; }
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(products * chunks_x * chunks_k) * kChunkBytes;
+  }
+  std::size_t step_bytes() const { return static_cast<std::size_t>(products * rows()) * 4; }
+
+  // Bytes from the start of the planes to a chunk; `product` as the batch counts.
+  __host__ __device__ std::int64_t chunk(std::int64_t product, std::int64_t x,
+                                         std::int64_t k) const {
+    return ((own(product) * chunks_x + x) * chunks_k + k) * kChunkBytes;
+  }
+  // Of chunks along x, the last for those beyond it.
+  __host__ __device__ std::int64_t inside(std::int64_t x) const {
+    return x < chunks_x ? x : chunks_x - 1;
+  }
+  __host__ __device__ std::int64_t own(std::int64_t product) const {
+    return products == 1 ? 0 : product;
+  }
+};
 
 // One operand. Element (row, k) is at from[row · ld + k], or at from[k · ld + row].
 template <typename Chunks>
@@ -114,5 +178,49 @@ struct RowsOfBlock {
     first_k = warp * Config::kWarpK + lane / Config::kRows * kSplitPiece;
   }
 };
+
+// How all blocks of a kernel come to the same decision: each adds the same numbers in the same
+// order.
+
+template <int kNumbers>
+struct AgreedSums {
+  float a[kNumbers], b[kNumbers];
+};
+
+// Of kNumbers of each of op(A)'s groups of rows, and of those of op(B), which follow; by kThreads
+// threads, who `meet` once.
+template <int kThreads, int kNumbers, typename Meet>
+__device__ AgreedSums<kNumbers> agreed_sums(const float* numbers, unsigned groups_a,
+                                            unsigned groups_b,
+                                            float (&sums)[kThreads / 32][2 * kNumbers], Meet meet) {
+  const unsigned thread = threadIdx.x;
+  AgreedSums<kNumbers> sum{};
+#pragma unroll
+  for (int n = 0; n < kNumbers; ++n) {
+    for (unsigned i = thread; i < groups_a; i += kThreads) sum.a[n] += numbers[i * kNumbers + n];
+    for (unsigned i = thread; i < groups_b; i += kThreads) {
+      sum.b[n] += numbers[(groups_a + i) * kNumbers + n];
+    }
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) {
+      sum.a[n] += __shfl_xor_sync(~0U, sum.a[n], lanes);
+      sum.b[n] += __shfl_xor_sync(~0U, sum.b[n], lanes);
+    }
+    if (thread % 32 == 0) {
+      sums[thread / 32][2 * n] = sum.a[n];
+      sums[thread / 32][2 * n + 1] = sum.b[n];
+    }
+  }
+  meet();  // all warps have added theirs
+#pragma unroll
+  for (int n = 0; n < kNumbers; ++n) {
+    sum.a[n] = sum.b[n] = 0.0F;
+    for (int warp = 0; warp < kThreads / 32; ++warp) {
+      sum.a[n] += sums[warp][2 * n];
+      sum.b[n] += sums[warp][2 * n + 1];
+    }
+  }
+  return sum;
+}
 
 }  // namespace tilegate

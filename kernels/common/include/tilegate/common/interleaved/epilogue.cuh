@@ -3,7 +3,7 @@
 #pragma once
 
 #include <tilegate/common/fragment.cuh>
-#include <tilegate/common/interleaved_loop.cuh>
+#include <tilegate/common/interleaved/mainloop.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 

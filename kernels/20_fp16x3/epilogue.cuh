@@ -4,12 +4,12 @@
 #include <cstdint>
 
 #include <tilegate/common/store_pair.cuh>
-#include <tilegate/common/tile_order.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "multiply_args.cuh"
+#include "layout.cuh"
 
 namespace tilegate::fp16x3 {
 

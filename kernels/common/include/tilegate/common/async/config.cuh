@@ -10,13 +10,13 @@
 //   kWordBatches               vectors, or not; see kCopyBatches
 //   kBlocksPerSm               limits registers
 //   kDealtLanes                how lanes map to thread tiles; see position()
-//   kChecksEdges               C may be smaller than the tile; see k_split.cuh
-//   kSwapsNeighbours           see tile_results.cuh
+//   kChecksEdges               C may be smaller than the tile; see split_k.cuh
+//   kSwapsNeighbours           see epilogue.cuh
 #pragma once
 
 #include <cstdint>
 
-#include <tilegate/common/k_split.cuh>
+#include <tilegate/common/async/split_k.cuh>
 #include <tilegate/device/device.cuh>
 
 namespace tilegate {

@@ -3,8 +3,8 @@
 // New against Int8x3: parts that are floating-point numbers, so that small elements of a row keep
 // their precision down to 2^-16 of its largest, and three products instead of six. A first kernel
 // scales each row of op(A) and column of op(B) by a power of two and splits it (split.cuh); a
-// second multiplies the parts and keeps the sums in FP32 (multiply.cuh). Where NaN, Inf or numbers
-// near the ends of the range turn up, the device multiplies in FP32 (plain_product.cuh). What
+// second multiplies the parts and keeps the sums in FP32 (gemm_sm90.cuh). Where NaN, Inf or numbers
+// near the ends of the range turn up, the device multiplies in FP32 (fp32_fallback.cuh). What
 // limits it: the power that the tensor cores take. Needs compute capability 9.0, and no other.
 #pragma once
 
@@ -16,13 +16,13 @@
 #include <vector>
 
 #include <tilegate/common/cublas_error.hpp>
+#include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/grid.cuh>
-#include <tilegate/common/plain_plan.cuh>
 #include <tilegate/common/split_plan.hpp>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "multiply.cuh"
+#include "gemm_sm90.cuh"
 #include "split.cuh"
 
 namespace tilegate::fp16x3 {
