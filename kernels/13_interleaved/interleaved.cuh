@@ -40,7 +40,7 @@ template <typename Config, typename Layout, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args, TileWalk walk) {
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   auto& smem = device::shared_storage<SharedStorage<Config, Layout>>();
   const TileWalk::Place place = walk.place(blockIdx.x);
   if (threadIdx.x == 0) smem.place = place;

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, int splits) 
                          std::int64_t{product} * splits * size + first + lane;
 
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   float sum[kPerLane]{};
 #pragma unroll 4
   for (int split = splits * part / kSplitParts; split < splits * (part + 1) / kSplitParts;

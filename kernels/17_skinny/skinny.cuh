@@ -450,7 +450,7 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
   };
 
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   const int depth = task.depth, k_ahead = (depth - 1) * kBlockK;
 #pragma unroll 1
   for (int slot = 0; slot < depth - 1; ++slot) copy(slot, k_count - slot * kBlockK);

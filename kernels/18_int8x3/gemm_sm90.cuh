@@ -294,7 +294,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   const Path path = agree<kNumThreads>(more, smem.sums, [] {
     if constexpr (kCluster == 1) {
       __syncthreads();
@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
   });
   const auto products = static_cast<unsigned>(args.batch);
   if (threadIdx.x < kWarpgroup) {
-    device::give_registers<kProducerRegisters>();
+    device::reg_dealloc<kProducerRegisters>();
     if (threadIdx.x == 0 && blockIdx.x == 0) *more.decision = path;
     if (threadIdx.x == 0) {
       if (path == Path::kSix) {
@@ -317,7 +317,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
                                            static_cast<int>(threadIdx.x) - 32, smem);
     }
   } else {
-    device::take_registers<kConsumerRegisters>();
+    device::reg_alloc<kConsumerRegisters>();
     if (path == Path::kSix) {
       consume<Six, kCluster, kStreams>(args, more, more.six, products * more.six.count, smem);
     } else if (path == Path::kEight) {

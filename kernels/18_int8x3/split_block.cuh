@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   place.from += product * place.stride;
 
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   lower_flags(jobs);
   Seen seen;
   float v[kPiece];

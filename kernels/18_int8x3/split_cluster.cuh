@@ -252,7 +252,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   }
   device::cluster_arrive();
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   lower_flags(jobs);
   if (part.job.along_k) {
     split_part<Config, true>(part, group, jobs.cluster, smem);

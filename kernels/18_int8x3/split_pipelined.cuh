@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   }
   device::cluster_arrive();
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   lower_flags(jobs);
   RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // whose digits are written
   CopiesAhead<Config> ahead(jobs, rows, clusters);

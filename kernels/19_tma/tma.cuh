@@ -241,15 +241,15 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   __syncthreads();  // the barriers are made, and the place is stored, before anyone uses them
   const auto k_tiles = static_cast<int>(ceil_div(args.shape.k, Config::kBlockK));
   if (threadIdx.x >= Config::kConsumers) {
-    device::give_registers<Config::kProducerRegisters>();
+    device::reg_dealloc<Config::kProducerRegisters>();
     if (threadIdx.x == Config::kConsumers) produce<Config>(a, b, args, k_tiles, smem);
     return;
   }
-  device::take_registers<Config::kRegisters>();
+  device::reg_alloc<Config::kRegisters>();
   float acc[Config::kThreadM][Config::kThreadN]{};
   Consumer<Config>().multiply(k_tiles, acc);
   const KernelArgs to = interleaved::from_tile<Config>(args, smem.place);

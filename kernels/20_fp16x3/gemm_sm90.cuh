@@ -140,16 +140,16 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   const int run = agree(more, smem);
   const unsigned tiles = static_cast<unsigned>(args.batch) * more.order.count;
   if (threadIdx.x < kWarpgroup) {
-    device::give_registers<kProducerRegisters>();
+    device::reg_dealloc<kProducerRegisters>();
     if (threadIdx.x != 0) return;
     if (blockIdx.x == 0) *more.decision = run > 0 ? Path::kHalves : Path::kFp32;
     if (run > 0) produce(more, tiles, smem);
   } else {
-    device::take_registers<kConsumerRegisters>();
+    device::reg_alloc<kConsumerRegisters>();
     const int consumer = static_cast<int>(threadIdx.x) - kWarpgroup;
     if (run > 0) {
       consume(args, more, run, tiles, consumer, smem);

@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
   place.from += product * place.stride;
 
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   Seen seen;
   float v[kSplitPiece];
   int turn = 0;

@@ -302,7 +302,7 @@ __device__ __forceinline__ void multiply_part(const KernelArgs& args, const KSpl
     const auto k_left = static_cast<int>((k_end < args.shape.k ? k_end : args.shape.k) - k);
 
     device::wait_for_previous_kernel();  // which may still write A, B and C
-    device::let_next_kernel_start();
+    device::launch_dependents();
 
     const CopierA<Config> a(args.a + part.product * args.stride_a, args.lda, args.shape.m, part.row,
                             k, k_left);
