@@ -35,7 +35,7 @@ __host__ __device__ inline std::int32_t round_to_int(float value) {
 constexpr double kOperandError = 2 * 0x1p-22 + 0x1.01p-21;
 
 // What has been seen of a row.
-struct Seen {
+struct RowStats {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
   std::uint32_t bits = 0;            // of all elements, or-ed
 
@@ -45,7 +45,7 @@ struct Seen {
     sum += magnitude;
     bits |= bits_of(value);
   }
-  __host__ __device__ void add(const Seen& other) {
+  __host__ __device__ void add(const RowStats& other) {
     largest = std::fmax(largest, other.largest);
     sum += other.sum;
     bits |= other.bits;
@@ -61,18 +61,18 @@ struct Scale {
 // rounded. Any other row uses the digits to the full: a power of two would leave up to a bit of
 // each unused, and the products that are left out are as large as the digits allow. Its step has 12
 // bits, rounded up, so that the product of a row's and a column's is exact.
-__host__ __device__ inline Scale scale_of(const Seen& seen) {
-  if (seen.largest == 0.0F || !is_scalable(seen)) return {};
+__host__ __device__ inline Scale scale_of(const RowStats& stats) {
+  if (stats.largest == 0.0F || !is_scalable(stats)) return {};
   Scale scale;
-  if ((seen.bits & kShortBits) != 0) {
-    const std::uint32_t step = bits_of(seen.largest * (65536.0F / kFull));
+  if ((stats.bits & kShortBits) != 0) {
+    const std::uint32_t step = bits_of(stats.largest * (65536.0F / kFull));
     scale.step = float_of((step + kShortBits) & ~kShortBits);
     scale.to_integer = 65536.0F / scale.step;
   } else {
     // Of the largest: 22 bits before the point, or 21 where the top digit would be 128.
-    const std::uint32_t exponent = bits_of(seen.largest) >> 23;
+    const std::uint32_t exponent = bits_of(stats.largest) >> 23;
     scale.to_integer = float_of((127U + 127U + 22U - exponent) << 23);
-    if (round_to_int(seen.largest * scale.to_integer) > kLargest) scale.to_integer *= 0.5F;
+    if (round_to_int(stats.largest * scale.to_integer) > kLargest) scale.to_integer *= 0.5F;
     scale.step = 65536.0F / scale.to_integer;
   }
   return scale;
@@ -150,10 +150,10 @@ constexpr float kRounded = 1.45e-15F * kNormal;  // (√(1/12) / 2^23)², and a 
 constexpr float kFolded = 3.6e-15F;              // (1 / 2^24)²
 
 // W of a row; infinite where it cannot be scaled.
-__host__ __device__ inline float width_of(const Seen& seen, const Scale& scale, float k) {
-  if (!is_scalable(seen)) return INFINITY;
-  if (seen.largest == 0.0F) return 0.0F;
-  const float ratio = scale.step * (kFull / 65536.0F) * k / seen.sum;
+__host__ __device__ inline float width_of(const RowStats& stats, const Scale& scale, float k) {
+  if (!is_scalable(stats)) return INFINITY;
+  if (stats.largest == 0.0F) return 0.0F;
+  const float ratio = scale.step * (kFull / 65536.0F) * k / stats.sum;
   return ratio * ratio;
 }
 

@@ -21,26 +21,27 @@ template <typename T>
 struct StepShare {
   float row = 0.0F, col = 0.0F;
 
-  __device__ StepShare(const MultiplyArgs& more, const TileOrder::Tile& tile, int warpgroup,
+  __device__ StepShare(const GemmParams& params, const TileOrder::Tile& tile, int warpgroup,
                        int thread) {
-    const float* rows = more.steps_a + more.a.own(tile.product) * more.a.rows() +
+    const float* rows = params.steps_a + params.a.own(tile.product) * params.a.rows() +
                         std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2);
     const std::int64_t first_col = std::int64_t{tile.col} * T::kBlockN;
-    const float* cols = more.steps_b + more.b.own(tile.product) * more.b.rows() +
-                        more.b.inside(first_col / kChunkRows) * kChunkRows + first_col % kChunkRows;
+    const float* cols = params.steps_b + params.b.own(tile.product) * params.b.rows() +
+                        params.b.inside(first_col / kChunkRows) * kChunkRows +
+                        first_col % kChunkRows;
     if (thread < kBlockM / 2) row = rows[thread];
     if (thread < T::kBlockN) col = cols[thread];
   }
 
   __device__ void pass_on(Steps& steps, int warpgroup, int thread) const {
-    meet(warpgroup);  // the steps of the tile before have been read
+    sync(warpgroup);  // the steps of the tile before have been read
     if (thread < kBlockM / 2) steps.row[thread] = row;
     if (thread < T::kBlockN) steps.col[thread] = col;
-    meet(warpgroup);  // these are there
+    sync(warpgroup);  // these are there
   }
 
   // Of the threads of a warpgroup.
-  static __device__ void meet(int warpgroup) {
+  static __device__ void sync(int warpgroup) {
     if (warpgroup == 0) {
       device::named_barrier<2>(kWarpgroup);
     } else {
@@ -99,7 +100,7 @@ __device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t r
 // beside it, is stored by those who multiplied, too.
 
 // By a warp, for all of its lanes.
-__device__ inline void arrive_of_warp(device::Barrier& barrier) {
+__device__ inline void warp_arrive(device::Barrier& barrier) {
   __syncwarp();  // all lanes have done what it tells
   if (threadIdx.x % 32 == 0) device::barrier_arrive(barrier);
 }
@@ -121,22 +122,22 @@ __device__ void fold_results(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 
   }
 }
 
-// What the tile's rows and columns are worth, by kStorers warps.
+// What the tile's rows and columns are worth, by kStoreWarps warps.
 template <typename T>
-__device__ void fetch_steps(const MultiplyArgs& more, const TileOrder::Tile& tile, int thread,
+__device__ void fetch_steps(const GemmParams& params, const TileOrder::Tile& tile, int thread,
                             Steps& steps) {
   const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
-  const float* rows =
-      more.steps_a + more.a.own(tile.product) * more.a.rows() + std::int64_t{tile.row} * kBlockM;
-  const float* cols = more.steps_b + more.b.own(tile.product) * more.b.rows() +
-                      more.b.inside(col / kChunkRows) * kChunkRows + col % kChunkRows;
-  for (int i = thread; i < kBlockM; i += 32 * kStorers) steps.row[i] = rows[i];
-  for (int i = thread; i < T::kBlockN; i += 32 * kStorers) steps.col[i] = cols[i];
+  const float* rows = params.steps_a + params.a.own(tile.product) * params.a.rows() +
+                      std::int64_t{tile.row} * kBlockM;
+  const float* cols = params.steps_b + params.b.own(tile.product) * params.b.rows() +
+                      params.b.inside(col / kChunkRows) * kChunkRows + col % kChunkRows;
+  for (int i = thread; i < kBlockM; i += 32 * kStoreWarps) steps.row[i] = rows[i];
+  for (int i = thread; i < T::kBlockN; i += 32 * kStoreWarps) steps.col[i] = cols[i];
 }
 
 // Rows `first`, `first` + step, … before `end` of a tile, by a warp.
-template <typename T, int kAtATime>
-__device__ void store_rows(const KernelArgs& args, const MultiplyArgs& more,
+template <typename T, int kUnroll>
+__device__ void store_rows(const KernelArgs& args, const GemmParams& params,
                            const TileOrder::Tile& tile, int first, int end, int step,
                            const Steps& steps, const float* folded) {
   const int col = static_cast<int>(threadIdx.x) % 32 * 2;
@@ -151,7 +152,7 @@ __device__ void store_rows(const KernelArgs& args, const MultiplyArgs& more,
   for (int i = 0; i < T::kBlockN / 64; ++i) {
     step_cols[i] = device::load_vector<float2>(steps.col + 64 * i + col);
   }
-#pragma unroll kAtATime
+#pragma unroll kUnroll
   for (int row = first; row < end; row += step, c += step * args.ldc) {
     const float step_row = steps.row[row];
 #pragma unroll
@@ -160,9 +161,9 @@ __device__ void store_rows(const KernelArgs& args, const MultiplyArgs& more,
       const float sum[2] = {sums.x * (step_row * step_cols[i].x),
                             sums.y * (step_row * step_cols[i].y)};
       if (64 * i >= cols) continue;
-      if (more.once) {
+      if (params.once) {
         store_pair<true>(args, c + 64 * i, sum[0], sum[1]);
-      } else if (more.pairs) {
+      } else if (params.pairs) {
         store_pair(args, c + 64 * i, sum[0], sum[1]);
       } else {
         store(args, c + 64 * i, sum[0]);
@@ -174,17 +175,17 @@ __device__ void store_rows(const KernelArgs& args, const MultiplyArgs& more,
 
 // What a thread that multiplies does at the end of a tile. Made before the multiplications.
 template <typename T, bool kIsStaged = T::kIsStaged>
-struct TileEnd {
+struct TileEpilogue {
   StepShare<T> share;
   int warpgroup, thread;
 
-  __device__ TileEnd(const MultiplyArgs& more, const TileOrder::Tile& tile, int warpgroup_,
-                     int thread_)
-      : share(more, tile, warpgroup_, thread_), warpgroup(warpgroup_), thread(thread_) {}
+  __device__ TileEpilogue(const GemmParams& params, const TileOrder::Tile& tile, int warpgroup_,
+                          int thread_)
+      : share(params, tile, warpgroup_, thread_), warpgroup(warpgroup_), thread(thread_) {}
 
-  __device__ void store(const KernelArgs& args, const MultiplyArgs& more,
+  __device__ void store(const KernelArgs& args, const GemmParams& params,
                         const TileOrder::Tile& tile, unsigned /*turn*/, bool /*is_last*/,
-                        std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], MultiplyStorage& smem) {
+                        std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], GemmStorage& smem) {
     auto number = static_cast<unsigned>(thread);
     device::ordered::add(number, 0);  // what depends on it is found now, and not kept in registers
     const int own = static_cast<int>(number);
@@ -192,48 +193,48 @@ struct TileEnd {
     share.pass_on(smem.steps[warpgroup], warpgroup, own);
     KernelArgs product = args;
     product.c += tile.product * args.stride_c;
-    store_results<T>(product, more.pairs,
+    store_results<T>(product, params.pairs,
                      std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
                      std::int64_t{tile.col} * T::kBlockN, own, steps.row, steps.col, acc);
   }
 };
 
 template <typename T>
-struct TileEnd<T, true> {
+struct TileEpilogue<T, true> {
   int row, lane;  // of the tile, the warp's first of 16
 
-  __device__ TileEnd(const MultiplyArgs& /*more*/, const TileOrder::Tile& /*tile*/, int warpgroup,
-                     int thread)
+  __device__ TileEpilogue(const GemmParams& /*more*/, const TileOrder::Tile& /*tile*/,
+                          int warpgroup, int thread)
       : row(warpgroup * (kBlockM / 2) + thread / 32 * 16), lane(thread % 32) {}
 
-  __device__ void store(const KernelArgs& args, const MultiplyArgs& more,
-                        const TileOrder::Tile& tile, unsigned turn, bool is_last,
-                        std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], MultiplyStorage& smem) {
-    device::barrier_wait(smem.is_stored, (turn % 2) ^ 1);  // the tile before
+  __device__ void store(const KernelArgs& args, const GemmParams& params,
+                        const TileOrder::Tile& tile, unsigned index, bool is_last,
+                        std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], GemmStorage& smem) {
+    device::barrier_wait(smem.is_stored, (index % 2) ^ 1);  // the tile before
     fold_results<T>(acc, row, lane, smem.folded);
     if (is_last) {
       __syncwarp();  // the warp's rows are there
-      device::barrier_wait(smem.has_steps, turn % 2);
-      store_rows<T, 4>(args, more, tile, row, row + 16, 1, smem.steps[turn % 2], smem.folded);
+      device::barrier_wait(smem.steps_ready, index % 2);
+      store_rows<T, 4>(args, params, tile, row, row + 16, 1, smem.steps[index % 2], smem.folded);
     } else {
-      arrive_of_warp(smem.has_results);
+      warp_arrive(smem.results_ready);
     }
   }
 };
 
-// A tile's end, by kStorers warps.
+// A tile's end, by kStoreWarps warps.
 template <typename T>
-__device__ void store_staged(const KernelArgs& args, const MultiplyArgs& more,
-                             const TileOrder::Tile& tile, unsigned turn, bool is_last, int thread,
-                             MultiplyStorage& smem) {
-  Steps& steps = smem.steps[turn % 2];
-  fetch_steps<T>(more, tile, thread, steps);
-  arrive_of_warp(smem.has_steps);
+__device__ void store_staged_tile(const KernelArgs& args, const GemmParams& params,
+                                  const TileOrder::Tile& tile, unsigned index, bool is_last,
+                                  int thread, GemmStorage& smem) {
+  Steps& steps = smem.steps[index % 2];
+  fetch_steps<T>(params, tile, thread, steps);
+  warp_arrive(smem.steps_ready);
   if (is_last) return;
-  device::barrier_wait(smem.has_steps, turn % 2);
-  device::barrier_wait(smem.has_results, turn % 2);
-  store_rows<T, 1>(args, more, tile, thread / 32, kBlockM, kStorers, steps, smem.folded);
-  arrive_of_warp(smem.is_stored);
+  device::barrier_wait(smem.steps_ready, index % 2);
+  device::barrier_wait(smem.results_ready, index % 2);
+  store_rows<T, 1>(args, params, tile, thread / 32, kBlockM, kStoreWarps, steps, smem.folded);
+  warp_arrive(smem.is_stored);
 }
 
 }  // namespace tilegate::int8x3

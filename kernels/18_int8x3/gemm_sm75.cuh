@@ -44,14 +44,15 @@ struct WarpResults {
 // One group of copies: the digits of a chunk of A, and of the tile's columns of one of B.
 __device__ inline void copy_stage(const std::byte* a, const std::byte* b, std::byte* stage) {
   const auto copy = [](std::byte* to, const std::byte* from) {
-    device::copy_async<kPiece>(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from));
+    device::copy_async<kSegment>(reinterpret_cast<float*>(to),
+                                 reinterpret_cast<const float*>(from));
   };
-  for (int at = static_cast<int>(threadIdx.x) * kPiece; at < kChunkBytes;
-       at += kWarpsThreads * kPiece) {
+  for (int at = static_cast<int>(threadIdx.x) * kSegment; at < kChunkBytes;
+       at += kWarpsThreads * kSegment) {
     copy(stage + at, a + at);
   }
-  for (int at = static_cast<int>(threadIdx.x) * kPiece; at < kWarpsN * kRowBytes;
-       at += kWarpsThreads * kPiece) {
+  for (int at = static_cast<int>(threadIdx.x) * kSegment; at < kWarpsN * kRowBytes;
+       at += kWarpsThreads * kSegment) {
     copy(stage + kChunkBytes + at, b + at);
   }
 }
@@ -95,25 +96,27 @@ __device__ void multiply_stage_by_warp(const std::byte* stage, int row, int col,
 }
 
 template <int kLevels>
-__device__ void multiply_tile_by_warps(const KernelArgs& args, const MultiplyArgs& more,
+__device__ void multiply_tile_by_warps(const KernelArgs& args, const GemmParams& params,
                                        const TileOrder::Tile& tile, WarpsStorage& smem) {
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;
   const int row = warp / 2 * kWarpTile, col = warp % 2 * kWarpTile;
   const std::int64_t first_row = std::int64_t{tile.row} * kBlockM,
                      first_col = std::int64_t{tile.col} * kWarpsN;
-  const std::byte* a = more.planes_a + more.a.chunk(tile.product, tile.row, more.first_chunk);
-  const std::byte* b = more.planes_b +
-                       more.b.chunk(tile.product, first_col / kChunkRows, more.first_chunk) +
+  const std::byte* a = params.planes_a + params.a.chunk(tile.product, tile.row, params.first_chunk);
+  const std::byte* b = params.planes_b +
+                       params.b.chunk(tile.product, first_col / kChunkRows, params.first_chunk) +
                        first_col % kChunkRows * kRowBytes;
   __syncthreads();  // the stages and the steps of the tile before have been read
   if (thread < kBlockM) {
-    smem.row[thread] = more.steps_a[more.a.own(tile.product) * more.a.rows() + first_row + thread];
+    smem.row[thread] =
+        params.steps_a[params.a.own(tile.product) * params.a.rows() + first_row + thread];
   }
   if (thread < kWarpsN) {
-    smem.col[thread] = more.steps_b[more.b.own(tile.product) * more.b.rows() + first_col + thread];
+    smem.col[thread] =
+        params.steps_b[params.b.own(tile.product) * params.b.rows() + first_col + thread];
   }
   const auto copy_chunk = [&](std::int64_t chunk) {
-    if (chunk < more.chunks) {
+    if (chunk < params.chunks) {
       copy_stage(a + chunk * kChunkBytes, b + chunk * kChunkBytes,
                  smem.ring + chunk % kWarpsStages * kWarpsStageBytes);
     }
@@ -121,7 +124,7 @@ __device__ void multiply_tile_by_warps(const KernelArgs& args, const MultiplyArg
   };
   for (int chunk = 0; chunk < kWarpsStages - 1; ++chunk) copy_chunk(chunk);
   std::int32_t acc[2][kLevels][kWarpTile / 2]{};
-  for (std::int64_t chunk = 0; chunk < more.chunks; ++chunk) {
+  for (std::int64_t chunk = 0; chunk < params.chunks; ++chunk) {
     device::copy_async_wait<kWarpsStages - 2>();
     __syncthreads();  // the chunk is there, and the one before has been read
     copy_chunk(chunk + kWarpsStages - 1);
@@ -133,34 +136,34 @@ __device__ void multiply_tile_by_warps(const KernelArgs& args, const MultiplyArg
   product.c += tile.product * args.stride_c;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    store_results<WarpResults<kLevels>>(product, more.pairs, first_row + row + 16 * i,
+    store_results<WarpResults<kLevels>>(product, params.pairs, first_row + row + 16 * i,
                                         first_col + col, thread % 32, smem.row + row + 16 * i,
                                         smem.col + col, acc[i]);
   }
 }
 
 template <int kLevels>
-__device__ void multiply_by_warps(const KernelArgs& args, const MultiplyArgs& more,
+__device__ void multiply_by_warps(const KernelArgs& args, const GemmParams& params,
                                   WarpsStorage& smem) {
-  const unsigned tiles = static_cast<unsigned>(args.batch) * more.eight.count;
+  const unsigned tiles = static_cast<unsigned>(args.batch) * params.eight.count;
   for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-    multiply_tile_by_warps<kLevels>(args, more, more.eight.tile(index), smem);
+    multiply_tile_by_warps<kLevels>(args, params, params.eight.tile(index), smem);
   }
 }
 
 inline __global__ void __launch_bounds__(kWarpsThreads, 1)
-    multiply_warps(KernelArgs args, MultiplyArgs more) {
+    multiply_warps(KernelArgs args, GemmParams params) {
   auto& smem = device::shared_storage<WarpsStorage>();
-  const Path path = agree<kWarpsThreads>(more, smem.sums, [] { __syncthreads(); });
-  if (threadIdx.x == 0 && blockIdx.x == 0) *more.decision = path;
+  const Path path = decide_path<kWarpsThreads>(params, smem.sums, [] { __syncthreads(); });
+  if (threadIdx.x == 0 && blockIdx.x == 0) *params.decision = path;
   if (path == Path::kSix) {
-    multiply_by_warps<3>(args, more, smem);
+    multiply_by_warps<3>(args, params, smem);
   } else if (path == Path::kEight) {
-    multiply_by_warps<4>(args, more, smem);
-  } else if (more.first_chunk == 0) {
-    const unsigned tiles = static_cast<unsigned>(args.batch) * more.fp32.order.count;
+    multiply_by_warps<4>(args, params, smem);
+  } else if (params.first_chunk == 0) {
+    const unsigned tiles = static_cast<unsigned>(args.batch) * params.fp32.order.count;
     for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-      multiply_fp32(args, more.fp32, index, static_cast<int>(threadIdx.x), smem.fp32);
+      multiply_fp32(args, params.fp32, index, static_cast<int>(threadIdx.x), smem.fp32);
     }
   }
 }

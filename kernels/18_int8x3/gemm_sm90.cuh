@@ -29,14 +29,14 @@ namespace tilegate::int8x3 {
 
 // Of 8·n rows of a plane in a stage.
 __device__ inline device::MatrixDescriptor plane_descriptor(const std::byte* rows, int plane) {
-  return device::matrix_descriptor(rows + plane * kNextPlane, device::Swizzle::k32Bytes, kPiece,
+  return device::matrix_descriptor(rows + plane * kNextPlane, device::Swizzle::k32Bytes, kSegment,
                                    kNextRows);
 }
 
 // What a warpgroup multiplies: `a`, `b`: its 64 rows of the stage and the tile's columns. When it
 // returns, nobody reads the stage before any more.
 template <typename T, bool kInRegisters = T::kBlockN == 128>
-struct StageProducts {
+struct StageMma {
   __device__ void multiply(const std::byte* a, const std::byte* b,
                            std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
     device::warpgroup_arrive();
@@ -60,7 +60,7 @@ struct StageProducts {
 // The products of each plane of A are a group; the plane is overwritten once those of the stage
 // before are done.
 template <typename T>
-struct StageProducts<T, true> {
+struct StageMma<T, true> {
   std::uint32_t digits[kPlanes][4]{};
 
   __device__ void multiply(const std::byte* a, const std::byte* b,
@@ -91,45 +91,45 @@ struct StageProducts<T, true> {
 
 // A block's sums, in vectors of four: first one of each thread, then the next of each.
 template <typename T>
-constexpr int kSumVectors = T::kLevels* T::kBlockN / 2 / 4;  // of a thread
+constexpr int kPartialVectors = T::kLevels* T::kBlockN / 2 / 4;  // of a thread
 template <typename T>
-constexpr int kSumBytes = kSumVectors<T>* kConsumers * 16;
+constexpr int kPartialBytes = kPartialVectors<T>* kConsumers * 16;
 
 // A stage brings whole vectors of all threads.
 template <typename T>
-constexpr int kVectorsInStage = T::kStageBytes / (16 * kConsumers);
-static_assert(kSumBytes<Tiles<128, 6>> % Tiles<128, 6>::kStageBytes == 0);
+constexpr int kVectorsPerStage = T::kStageBytes / (16 * kConsumers);
+static_assert(kPartialBytes<Tiles<128, 6>> % Tiles<128, 6>::kStageBytes == 0);
 
 // `thread`: of all that multiply.
 template <typename T>
-__device__ void leave_sums(const MultiplyArgs& more, int thread,
-                           const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2],
-                           MultiplyStorage& smem) {
+__device__ void store_partial(const GemmParams& params, int thread,
+                              const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2],
+                              GemmStorage& smem) {
   constexpr int kInLevel = T::kBlockN / 2 / 4;  // vectors
-  const std::size_t at = std::size_t{blockIdx.x} * kSumBytes<T>;
-  float* to = reinterpret_cast<float*>(more.sums + at) + 4 * thread;
+  const std::size_t at = std::size_t{blockIdx.x} * kPartialBytes<T>;
+  float* to = reinterpret_cast<float*>(params.sums + at) + 4 * thread;
 #pragma unroll
-  for (int i = 0; i < kSumVectors<T>; ++i) {
+  for (int i = 0; i < kPartialVectors<T>; ++i) {
     const std::int32_t* sum = acc[i / kInLevel] + i % kInLevel * 4;
     const auto word = [&](int j) { return float_of(static_cast<std::uint32_t>(sum[j])); };
     device::store_vector(to + i * 4 * kConsumers, make_float4(word(0), word(1), word(2), word(3)));
   }
-  arrive_of_warp(smem.has_sums);
+  warp_arrive(smem.partial_ready);
 }
 
 // By a thread that has no part in the multiplications, which need not wait for it.
-__device__ inline void tell_of_sums(const MultiplyArgs& more, MultiplyStorage& smem) {
-  device::barrier_wait(smem.has_sums, 0);
-  device::raise_flag(more.flags + blockIdx.x);
+__device__ inline void signal_partial(const GemmParams& params, GemmStorage& smem) {
+  device::barrier_wait(smem.partial_ready, 0);
+  device::raise_flag(params.flags + blockIdx.x);
 }
 
 // By the producer: those of block `block`.
 template <typename T>
-__device__ void fetch_sums(const MultiplyArgs& more, unsigned block, Ring<T::kStages>& ring,
-                           MultiplyStorage& smem) {
-  device::wait_for_flag(more.flags + block);
-  const std::byte* from = more.sums + std::size_t{block} * kSumBytes<T>;
-  for (int i = 0; i < kSumBytes<T>; i += T::kStageBytes) {
+__device__ void load_partial(const GemmParams& params, unsigned block, Ring<T::kStages>& ring,
+                             GemmStorage& smem) {
+  device::wait_for_flag(params.flags + block);
+  const std::byte* from = params.sums + std::size_t{block} * kPartialBytes<T>;
+  for (int i = 0; i < kPartialBytes<T>; i += T::kStageBytes) {
     device::barrier_wait(smem.empty[ring.stage], ring.phase ^ 1);
     device::Barrier& full = smem.full[ring.stage];
     device::barrier_arrive_expect(full, T::kStageBytes);
@@ -138,18 +138,19 @@ __device__ void fetch_sums(const MultiplyArgs& more, unsigned block, Ring<T::kSt
   }
 }
 
-// `release(stage)`: by a warp that has read it.
+// `release_stage(stage)`: by a warp that has read it.
 template <typename T, typename Release>
-__device__ void add_sums(int thread, Ring<T::kStages>& ring, MultiplyStorage& smem,
-                         std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], Release release) {
+__device__ void accumulate_partial(int thread, Ring<T::kStages>& ring, GemmStorage& smem,
+                                   std::int32_t (&acc)[T::kLevels][T::kBlockN / 2],
+                                   Release release_stage) {
   constexpr int kInLevel = T::kBlockN / 2 / 4;
 #pragma unroll
-  for (int first = 0; first < kSumVectors<T>; first += kVectorsInStage<T>) {
+  for (int first = 0; first < kPartialVectors<T>; first += kVectorsPerStage<T>) {
     device::barrier_wait(smem.full[ring.stage], ring.phase);
     const device::SharedAddress from =
         device::shared_address(smem.ring + ring.stage * T::kStageBytes) + 16 * thread;
 #pragma unroll
-    for (int i = 0; i < kVectorsInStage<T>; ++i) {
+    for (int i = 0; i < kVectorsPerStage<T>; ++i) {
       float v[4];
       device::ordered::load_shared(v, from + i * 16 * kConsumers);
       std::int32_t* sum = acc[(first + i) / kInLevel] + (first + i) % kInLevel * 4;
@@ -157,29 +158,31 @@ __device__ void add_sums(int thread, Ring<T::kStages>& ring, MultiplyStorage& sm
       for (int j = 0; j < 4; ++j) sum[j] += static_cast<std::int32_t>(bits_of(v[j]));
     }
     __syncwarp();  // all lanes have read, and one releases the stage for them
-    release(ring.stage);
+    release_stage(ring.stage);
     ring.advance();
   }
 }
 
 // By one thread. A cluster's blocks have the rows of A in common: each fetches its share for all.
 template <typename T, unsigned kCluster, bool kStreams>
-__device__ void produce(const MultiplyArgs& more, const TileOrder& order, unsigned count,
-                        MultiplyStorage& smem) {
+__device__ void produce(const GemmParams& params, const TileOrder& order, unsigned count,
+                        GemmStorage& smem) {
   constexpr unsigned kShare = kChunkBytes / kCluster;  // of A
   const unsigned first = kCluster > 1 ? device::cluster_rank() * kShare : 0;
   Ring<T::kStages> ring;
-  Piece piece;
-  for (unsigned number = 0; find_piece<kCluster, kStreams>(more, order, count, number, piece);
-       ++number) {
-    const TileOrder::Tile& tile = piece.tile;
-    const std::int64_t first_chunk = more.first_chunk + piece.first;
+  Work work;
+  for (unsigned index = 0; next_work<kCluster, kStreams>(params, order, count, index, work);
+       ++index) {
+    const TileOrder::Tile& tile = work.tile;
+    const std::int64_t first_chunk = params.first_chunk + work.first;
     const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
-    const std::byte* a = more.planes_a + more.a.chunk(tile.product, tile.row, first_chunk) + first;
-    const std::byte* b = more.planes_b +
-                         more.b.chunk(tile.product, more.b.inside(col / kChunkRows), first_chunk) +
-                         col % kChunkRows * kRowBytes;
-    for (unsigned chunk = 0; chunk < piece.chunks; ++chunk) {
+    const std::byte* a =
+        params.planes_a + params.a.chunk(tile.product, tile.row, first_chunk) + first;
+    const std::byte* b =
+        params.planes_b +
+        params.b.chunk(tile.product, params.b.inside(col / kChunkRows), first_chunk) +
+        col % kChunkRows * kRowBytes;
+    for (unsigned chunk = 0; chunk < work.chunks; ++chunk) {
       device::barrier_wait(smem.empty[ring.stage], ring.phase ^ 1);
       device::Barrier& full = smem.full[ring.stage];
       std::byte* stage = smem.ring + ring.stage * T::kStageBytes;
@@ -195,8 +198,8 @@ __device__ void produce(const MultiplyArgs& more, const TileOrder& order, unsign
       ring.advance();
     }
     if constexpr (kStreams) {
-      for (unsigned i = 1; i <= piece.others; ++i) {
-        fetch_sums<T>(more, blockIdx.x - i * kCluster, ring, smem);
+      for (unsigned i = 1; i <= work.others; ++i) {
+        load_partial<T>(params, blockIdx.x - i * kCluster, ring, smem);
       }
     }
   }
@@ -204,7 +207,7 @@ __device__ void produce(const MultiplyArgs& more, const TileOrder& order, unsign
 
 // By a warp that has read a stage: to the producers of the cluster, which all write to it.
 template <unsigned kCluster>
-__device__ void release(device::Barrier& empty, int thread) {
+__device__ void consumer_release(device::Barrier& empty, int thread) {
   const auto lane = static_cast<unsigned>(thread % 32);
   if constexpr (kCluster == 1) {
     if (lane == 0) device::barrier_arrive(empty);
@@ -215,87 +218,87 @@ __device__ void release(device::Barrier& empty, int thread) {
 
 // By each of the two warpgroups.
 template <typename T, unsigned kCluster, bool kStreams>
-__device__ void consume(const KernelArgs& args, const MultiplyArgs& more, const TileOrder& order,
-                        unsigned count, MultiplyStorage& smem) {
+__device__ void consume(const KernelArgs& args, const GemmParams& params, const TileOrder& order,
+                        unsigned count, GemmStorage& smem) {
   Ring<T::kStages> ring;
-  Piece piece;
-  for (unsigned number = 0; find_piece<kCluster, kStreams>(more, order, count, number, piece);
-       ++number) {
-    const unsigned of_block = anew<kStreams>(threadIdx.x), warp = of_block / 32;
-    const int warpgroup = static_cast<int>(of_block) / kWarpgroup - 1,
-              thread = static_cast<int>(of_block) % kWarpgroup;
+  Work work;
+  for (unsigned index = 0; next_work<kCluster, kStreams>(params, order, count, index, work);
+       ++index) {
+    const unsigned thread_idx = opaque<kStreams>(threadIdx.x), warp = thread_idx / 32;
+    const int warpgroup = static_cast<int>(thread_idx) / kWarpgroup - 1,
+              thread = static_cast<int>(thread_idx) % kWarpgroup;
     if constexpr (kStreams) {  // which keep it while the warps multiply
       __syncwarp();            // the piece before has been read
-      if (thread % 32 == 0) smem.pieces[warp] = piece;
+      if (thread % 32 == 0) smem.work[warp] = work;
     }
-    TileEnd<T> end(more, piece.tile, warpgroup, thread);
+    TileEpilogue<T> end(params, work.tile, warpgroup, thread);
     std::int32_t acc[T::kLevels][T::kBlockN / 2]{};
-    StageProducts<T> products;
-    int before = -1;
-    for (unsigned left = piece.chunks; left > 0; --left) {
+    StageMma<T> products;
+    int previous_stage = -1;
+    for (unsigned left = work.chunks; left > 0; --left) {
       device::barrier_wait(smem.full[ring.stage], ring.phase);
       const std::byte* stage = smem.ring + ring.stage * T::kStageBytes;
       products.multiply(stage + warpgroup * (kChunkBytes / 2), stage + kChunkBytes, acc);
-      if (before >= 0) release<kCluster>(smem.empty[before], thread);
-      before = ring.stage;
+      if (previous_stage >= 0) consumer_release<kCluster>(smem.empty[previous_stage], thread);
+      previous_stage = ring.stage;
       ring.advance();
     }
     device::warpgroup_wait<0>();
-    release<kCluster>(smem.empty[before], thread);
+    consumer_release<kCluster>(smem.empty[previous_stage], thread);
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
     if constexpr (kStreams) {
       __syncwarp();  // the piece is there
-      piece = smem.pieces[warp];
-      const int of_all = static_cast<int>(of_block) - kWarpgroup;
-      if (piece.is_stored == 0) {
-        leave_sums<T>(more, of_all, acc, smem);
+      work = smem.work[warp];
+      const int consumer_thread = static_cast<int>(thread_idx) - kWarpgroup;
+      if (work.is_stored == 0) {
+        store_partial<T>(params, consumer_thread, acc, smem);
         continue;
       }
-      for (unsigned i = 0; i < piece.others; ++i) {
-        add_sums<T>(of_all, ring, smem, acc,
-                    [&](int stage) { release<kCluster>(smem.empty[stage], thread); });
+      for (unsigned i = 0; i < work.others; ++i) {
+        accumulate_partial<T>(consumer_thread, ring, smem, acc, [&](int stage) {
+          consumer_release<kCluster>(smem.empty[stage], thread);
+        });
       }
     }
-    end.store(args, more, piece.tile, piece.turn, piece.is_last != 0, acc, smem);
+    end.store(args, params, work.tile, work.index, work.is_last != 0, acc, smem);
   }
 }
 
-// By kStorers warps, which tell of sums, too.
+// By kStoreWarps warps, which tell of sums, too.
 template <typename T, unsigned kCluster, bool kStreams>
-__device__ void store_tiles(const KernelArgs& args, const MultiplyArgs& more,
-                            const TileOrder& order, unsigned count, int thread,
-                            MultiplyStorage& smem) {
-  Piece piece;
-  for (unsigned number = 0; find_piece<kCluster, kStreams>(more, order, count, number, piece);
-       ++number) {
-    if (piece.is_stored == 0) {
-      if (thread == 0) tell_of_sums(more, smem);
+__device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
+                            const TileOrder& order, unsigned count, int thread, GemmStorage& smem) {
+  Work work;
+  for (unsigned index = 0; next_work<kCluster, kStreams>(params, order, count, index, work);
+       ++index) {
+    if (work.is_stored == 0) {
+      if (thread == 0) signal_partial(params, smem);
     } else if constexpr (T::kIsStaged) {
-      store_staged<T>(args, more, piece.tile, piece.turn, piece.is_last != 0, thread, smem);
+      store_staged_tile<T>(args, params, work.tile, work.index, work.is_last != 0, thread, smem);
     }
   }
 }
 
 template <typename Six, unsigned kCluster, bool kStreams>
-__global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, MultiplyArgs more) {
+__global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, GemmParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  auto& smem = device::shared_storage<MultiplyStorage>();
+  auto& smem = device::shared_storage<GemmStorage>();
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < kMaxStages; ++stage) {
       device::barrier_init(smem.full[stage], 1);
       // Each warp waits for its own multiplications.
       device::barrier_init(smem.empty[stage], kCluster * kConsumers / 32);
     }
-    device::barrier_init(smem.has_steps, kStorers);
-    device::barrier_init(smem.has_results, kConsumers / 32);
-    device::barrier_init(smem.is_stored, kStorers);
-    device::barrier_init(smem.has_sums, kConsumers / 32);
+    device::barrier_init(smem.steps_ready, kStoreWarps);
+    device::barrier_init(smem.results_ready, kConsumers / 32);
+    device::barrier_init(smem.is_stored, kStoreWarps);
+    device::barrier_init(smem.partial_ready, kConsumers / 32);
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();
   device::launch_dependents();
-  const Path path = agree<kNumThreads>(more, smem.sums, [] {
+  const Path path = decide_path<kNumThreads>(params, smem.sums, [] {
     if constexpr (kCluster == 1) {
       __syncthreads();
     } else {
@@ -305,25 +308,26 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Mult
   const auto products = static_cast<unsigned>(args.batch);
   if (threadIdx.x < kWarpgroup) {
     device::reg_dealloc<kProducerRegisters>();
-    if (threadIdx.x == 0 && blockIdx.x == 0) *more.decision = path;
+    if (threadIdx.x == 0 && blockIdx.x == 0) *params.decision = path;
     if (threadIdx.x == 0) {
       if (path == Path::kSix) {
-        produce<Six, kCluster, kStreams>(more, more.six, products * more.six.count, smem);
+        produce<Six, kCluster, kStreams>(params, params.six, products * params.six.count, smem);
       } else if (path == Path::kEight) {
-        produce<Eight, kCluster, false>(more, more.eight, products * more.eight.count, smem);
+        produce<Eight, kCluster, false>(params, params.eight, products * params.eight.count, smem);
       }
     } else if ((Six::kIsStaged || kStreams) && threadIdx.x >= 32 && path == Path::kSix) {
-      store_tiles<Six, kCluster, kStreams>(args, more, more.six, products * more.six.count,
+      store_tiles<Six, kCluster, kStreams>(args, params, params.six, products * params.six.count,
                                            static_cast<int>(threadIdx.x) - 32, smem);
     }
   } else {
     device::reg_alloc<kConsumerRegisters>();
     if (path == Path::kSix) {
-      consume<Six, kCluster, kStreams>(args, more, more.six, products * more.six.count, smem);
+      consume<Six, kCluster, kStreams>(args, params, params.six, products * params.six.count, smem);
     } else if (path == Path::kEight) {
-      consume<Eight, kCluster, false>(args, more, more.eight, products * more.eight.count, smem);
-    } else if (more.first_chunk == 0) {
-      multiply_fp32_parts<kCluster>(args, more.fp32, static_cast<int>(threadIdx.x) - kWarpgroup,
+      consume<Eight, kCluster, false>(args, params, params.eight, products * params.eight.count,
+                                      smem);
+    } else if (params.first_chunk == 0) {
+      multiply_fp32_parts<kCluster>(args, params.fp32, static_cast<int>(threadIdx.x) - kWarpgroup,
                                     smem.fp32);
     }
   }

@@ -19,7 +19,7 @@ namespace tilegate::int8x3 {
 
 constexpr int kRowBytes = kPlanes * kChunkK;
 constexpr int kChunkBytes = kChunkRows * kRowBytes;
-constexpr int kPiece = 16;                // bytes of a row that lie together
+constexpr int kSegment = 16;              // bytes of a row that lie together
 constexpr int kNextPlane = 8 * kChunkK;   // bytes: 8 rows of a plane, then the same of the next
 constexpr int kNextRows = 8 * kRowBytes;  // bytes from 8 rows to the next 8
 
@@ -28,8 +28,8 @@ constexpr int kNextRows = 8 * kRowBytes;  // bytes from 8 rows to the next 8
 // Offset in a chunk of the 16 high digits of a row from k = 16·piece on. The two pieces of rows 4
 // to 7 of each 8 change places (the 32-byte swizzle), so that eight rows' pieces are in different
 // banks.
-__host__ __device__ inline int offset_in_chunk(int row, int piece) {
-  return row / 8 * kNextRows + row % 8 * kChunkK + (piece ^ (row >> 2 & 1)) * kPiece;
+__host__ __device__ inline int offset_in_chunk(int row, int segment) {
+  return row / 8 * kNextRows + row % 8 * kChunkK + (segment ^ (row >> 2 & 1)) * kSegment;
 }
 
 using Planes = SplitChunks<kChunkBytes>;
@@ -43,13 +43,13 @@ constexpr int kMaxSplitCluster = 8;
 
 using Job = SplitJob<Planes>;
 
-struct Place : SplitPlace {
+struct Pointers : SplitPointers {
   float* widths = nullptr;  // of each group of rows: their sum
 };
 
 struct SplitJobs {
   Job job[2];
-  Place place[2];
+  Pointers pointers[2];
   unsigned groups_of_first = 0, groups_of_second = 0;
   bool once = false;          // operands need not stay in L2
   unsigned* flags = nullptr;  // to be set to 0, for the second kernel
@@ -67,17 +67,17 @@ __device__ inline int clamped(std::int64_t count) {
 }
 
 // By all blocks, once the kernel before has ended.
-__device__ inline void lower_flags(const SplitJobs& jobs) {
+__device__ inline void clear_flags(const SplitJobs& jobs) {
   if (blockIdx.x > 0) return;
   for (unsigned i = threadIdx.x; i < jobs.num_flags; i += blockDim.x) jobs.flags[i] = 0;
 }
 
 // Of all lanes whose numbers differ from this one's in the bits from `first` to below `end`.
-__device__ inline void add_lanes(Seen& seen, int first, int end) {
+__device__ inline void reduce_lanes(RowStats& stats, int first, int end) {
 #pragma unroll
   for (int lanes = first; lanes < end; lanes *= 2) {
-    seen.add({__shfl_xor_sync(~0U, seen.largest, lanes), __shfl_xor_sync(~0U, seen.sum, lanes),
-              __shfl_xor_sync(~0U, seen.bits, lanes)});
+    stats.add({__shfl_xor_sync(~0U, stats.largest, lanes), __shfl_xor_sync(~0U, stats.sum, lanes),
+               __shfl_xor_sync(~0U, stats.bits, lanes)});
   }
 }
 
@@ -91,7 +91,7 @@ constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 static_assert(kWarpgroup * (kProducerRegisters + 2 * kConsumerRegisters) <= 65536);
 static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Rows);
 
-constexpr int kStorers = kWarpgroup / 32 - 1;  // warps of the first beside the producer's
+constexpr int kStoreWarps = kWarpgroup / 32 - 1;  // warps of the first beside the producer's
 
 constexpr int kRingBytes = 221184;
 constexpr int kStagedRingBytes = 147456;  // where results are staged behind it
@@ -121,16 +121,16 @@ struct Steps {
 };
 
 // What a block computes of a tile. In whole words, and aligned as compilers copy it: by 8 bytes.
-struct alignas(8) Piece {
+struct alignas(8) Work {
   TileOrder::Tile tile{};
   unsigned first = 0, chunks = 0;  // of K
   unsigned is_stored = 1;          // it has the tile's last chunk
   unsigned others = 0;             // clusters before this one that have pieces of it, too
   unsigned is_last = 0;            // of the block
-  unsigned turn = 0;               // of those that the block stores
+  unsigned index = 0;              // of those that the block stores
 };
 
-struct MultiplyStorage {
+struct GemmStorage {
   union {
     std::byte ring[kRingBytes];
     struct {
@@ -140,11 +140,11 @@ struct MultiplyStorage {
     Fp32Storage fp32;
   };
   device::Barrier full[kMaxStages], empty[kMaxStages];
-  device::Barrier has_steps, has_results, is_stored;  // staged: of a tile, in turn
-  device::Barrier has_sums;                           // of a tile of another block
+  device::Barrier steps_ready, results_ready, is_stored;  // staged: of a tile, in turn
+  device::Barrier partial_ready;                          // of a tile of another block
   float sums[kNumThreads / 32][2];
-  Piece pieces[kNumThreads / 32];  // that the warps multiply
-  Steps steps[2];                  // of the warpgroups; staged: of this tile and of the one before
+  Work work[kNumThreads / 32];  // that the warps multiply
+  Steps steps[2];               // of the warpgroups; staged: of this tile and of the one before
 };
 
 // Tiles that clusters share along K, once each has had `rounds` whole ones: a line of chunks, of
@@ -180,7 +180,7 @@ struct SharedTiles {
 };
 
 // Beside KernelArgs.
-struct MultiplyArgs {
+struct GemmParams {
   Planes a, b;
   const std::byte *planes_a = nullptr, *planes_b = nullptr;
   const float *steps_a = nullptr, *steps_b = nullptr;
@@ -202,12 +202,13 @@ struct MultiplyArgs {
 
 // How all blocks of the second kernel come to the same decision.
 
-// By kThreads threads, who `meet` once.
+// By kThreads threads, who `sync` once.
 template <int kThreads, typename Meet>
-__device__ Path agree(const MultiplyArgs& more, float (&sums)[kThreads / 32][2], Meet meet) {
+__device__ Path decide_path(const GemmParams& params, float (&sums)[kThreads / 32][2], Meet sync) {
   const auto widths =
-      agreed_sums<kThreads, 1>(more.widths, more.widths_a, more.widths_b, sums, meet);
-  return decide(widths.a[0] / more.rows_a, widths.b[0] / more.rows_b, more.summed, more.least);
+      sum_over_groups<kThreads, 1>(params.widths, params.widths_a, params.widths_b, sums, sync);
+  return decide(widths.a[0] / params.rows_a, widths.b[0] / params.rows_b, params.summed,
+                params.least);
 }
 
 }  // namespace tilegate::int8x3

@@ -141,8 +141,8 @@ struct Workspace {
 
 // All but the addresses. `block_n`: columns of a tile of six products; `cluster`: blocks that have
 // tiles beside each other.
-inline MultiplyArgs multiply_args(const Problem& problem, const Workspace& workspace, int block_n,
-                                  unsigned cluster, Path least) {
+inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace, int block_n,
+                              unsigned cluster, Path least) {
   const auto blocks = [&](const Planes& p) {
     return static_cast<unsigned>(p.products * p.rows() / workspace.form.rows);
   };
@@ -167,7 +167,7 @@ inline MultiplyArgs multiply_args(const Problem& problem, const Workspace& works
 struct Launches {
   Workspace workspace;
   Job a, b;
-  MultiplyArgs more;
+  GemmParams params;
   std::int64_t split_blocks = 0, blocks = 0;  // of the first kernel, and of the second
 };
 
@@ -180,10 +180,10 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
   const std::int64_t groups_a = launches.a.num_groups();
   const unsigned cluster = where.form.cluster;
   const SplitJobs jobs{.job = {launches.a, launches.b},
-                       .place = {{args.a, args.lda, args.stride_a, base + where.planes_a,
-                                  floats(where.steps_a), floats(where.widths)},
-                                 {args.b, args.ldb, args.stride_b, base + where.planes_b,
-                                  floats(where.steps_b), floats(where.widths) + groups_a}},
+                       .pointers = {{args.a, args.lda, args.stride_a, base + where.planes_a,
+                                     floats(where.steps_a), floats(where.widths)},
+                                    {args.b, args.ldb, args.stride_b, base + where.planes_b,
+                                     floats(where.steps_b), floats(where.widths) + groups_a}},
                        .groups_of_first = static_cast<unsigned>(groups_a),
                        .groups_of_second = static_cast<unsigned>(launches.b.num_groups()),
                        .once = where.form.is_once,
@@ -224,24 +224,25 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
 // `launch` has what the kernel wants of a launch.
 inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream,
                                device::LaunchConfig launch,
-                               void (*kernel)(KernelArgs, MultiplyArgs)) {
+                               void (*kernel)(KernelArgs, GemmParams)) {
   const Workspace& where = launches.workspace;
   auto* base = static_cast<std::byte*>(args.workspace);
-  MultiplyArgs more = launches.more;
-  more.planes_a = base + where.planes_a;
-  more.planes_b = base + where.planes_b;
-  more.steps_a = reinterpret_cast<float*>(base + where.steps_a);
-  more.steps_b = reinterpret_cast<float*>(base + where.steps_b);
-  more.widths = reinterpret_cast<float*>(base + where.widths);
-  more.sums = base + where.sums;
-  more.flags = reinterpret_cast<unsigned*>(base + where.flags);
-  more.decision = reinterpret_cast<Path*>(base);
-  more.fp32.parts.sums = reinterpret_cast<float*>(more.sums);
-  more.fp32.parts.flags = more.flags;
-  for (more.first_chunk = 0; more.first_chunk < where.a.chunks_k; more.first_chunk += more.chunks) {
-    more.chunks = std::min(where.a.chunks_k - more.first_chunk, kMaxExactK / kChunkK);
-    Status status = where.flags > 0 ? device::launch_in_order(launch, stream, kernel, args, more)
-                                    : device::launch(launch, stream, kernel, args, more);
+  GemmParams params = launches.params;
+  params.planes_a = base + where.planes_a;
+  params.planes_b = base + where.planes_b;
+  params.steps_a = reinterpret_cast<float*>(base + where.steps_a);
+  params.steps_b = reinterpret_cast<float*>(base + where.steps_b);
+  params.widths = reinterpret_cast<float*>(base + where.widths);
+  params.sums = base + where.sums;
+  params.flags = reinterpret_cast<unsigned*>(base + where.flags);
+  params.decision = reinterpret_cast<Path*>(base);
+  params.fp32.parts.sums = reinterpret_cast<float*>(params.sums);
+  params.fp32.parts.flags = params.flags;
+  for (params.first_chunk = 0; params.first_chunk < where.a.chunks_k;
+       params.first_chunk += params.chunks) {
+    params.chunks = std::min(where.a.chunks_k - params.first_chunk, kMaxExactK / kChunkK);
+    Status status = where.flags > 0 ? device::launch_in_order(launch, stream, kernel, args, params)
+                                    : device::launch(launch, stream, kernel, args, params);
     if (!status.ok()) return status;
     args.beta = 1.0F;  // what exceeds the exact sums is added in FP32
   }
@@ -254,7 +255,7 @@ Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream
                           {.kernel = "multiply digits",
                            .blocks = launches.blocks,
                            .threads_x = kNumThreads,
-                           .shared_bytes = sizeof(MultiplyStorage),
+                           .shared_bytes = sizeof(GemmStorage),
                            .overlaps_previous = true,
                            .cluster = kCluster},
                           multiply<Six, kCluster, kStreams>);
@@ -314,14 +315,14 @@ constexpr double kShared = 6e-6, kSums = 4e-6, kBusier = 0.015;
 // On an NVIDIA H200: at 187 problems the one of five forms of which this expects least is 0.15 %
 // slower than the fastest in the mean, and 5.5 % at most.
 inline double seconds(const Form& form, const Launches& launches, const Problem& problem) {
-  const MultiplyArgs& more = launches.more;
-  const double tiles = static_cast<double>(more.six.count) * static_cast<double>(problem.batch);
+  const GemmParams& params = launches.params;
+  const double tiles = static_cast<double>(params.six.count) * static_cast<double>(problem.batch);
   const double clusters = static_cast<double>(launches.blocks / form.cluster);
   const double rounds = tiles / clusters, whole = std::ceil(rounds);
-  const bool exceed_l2 = static_cast<double>(more.a.bytes() + more.b.bytes()) > kL2Bytes;
-  const double products = static_cast<double>(more.a.chunks_k) *
+  const bool exceed_l2 = static_cast<double>(params.a.bytes() + params.b.bytes()) > kL2Bytes;
+  const double products = static_cast<double>(params.a.chunks_k) *
                           (form.seconds.chunk + (exceed_l2 ? form.seconds.beyond_l2 : 0.0));
-  const double end = form.seconds.end + (more.pairs ? 0.0 : form.seconds.no_vectors);
+  const double end = form.seconds.end + (params.pairs ? 0.0 : form.seconds.no_vectors);
   const double before = form.cluster > 1 ? std::max(kLeastStaged, kStaged - products) : end;
   double multiply = whole * products;
   if (form.streams) {
@@ -333,7 +334,7 @@ inline double seconds(const Form& form, const Launches& launches, const Problem&
 
 // Of a tile of so many chunks of K, where there are more blocks than tiles: fewer chunks are not
 // worth a piece, nor more pieces the sums that one block adds.
-constexpr std::int64_t pieces_of_tile(std::int64_t chunks) {
+constexpr std::int64_t max_parts_of_tile(std::int64_t chunks) {
   return std::clamp<std::int64_t>(chunks / 16, 1, 8);
 }
 
@@ -342,12 +343,12 @@ constexpr std::int64_t pieces_of_tile(std::int64_t chunks) {
 inline void share_fp32_tiles(const Form& form, const Problem& problem, std::int64_t most,
                              Launches& launches) {
   const std::int64_t tiles =
-      ceil_div(problem.batch * launches.more.fp32.order.count, form.cluster);  // of a cluster
-  Fp32Parts& parts = launches.more.fp32.parts;
+      ceil_div(problem.batch * launches.params.fp32.order.count, form.cluster);  // of a cluster
+  Fp32Parts& parts = launches.params.fp32.parts;
   parts = Fp32Parts(problem.shape.k, tiles, form.streams ? launches.blocks / form.cluster : most);
   if (parts.count == 1 || form.streams) return;
   launches.blocks = std::max(launches.blocks, tiles * parts.count * form.cluster);
-  launches.workspace.add_sums(launches.blocks, kFp32SumBytes);
+  launches.workspace.add_sums(launches.blocks, kFp32PartialBytes);
 }
 
 inline Launches launches_of(const Form& form, const Problem& problem, const Device& device,
@@ -356,19 +357,19 @@ inline Launches launches_of(const Form& form, const Problem& problem, const Devi
   const int rows = workspace.form.rows;
   Launches launches{workspace, split_job(problem, Operand::kA, workspace.a, rows),
                     split_job(problem, Operand::kB, workspace.b, rows),
-                    multiply_args(problem, workspace, form.block_n, form.cluster, least)};
+                    gemm_params(problem, workspace, form.block_n, form.cluster, least)};
   const std::int64_t groups = launches.a.num_groups() + launches.b.num_groups();
   launches.split_blocks = workspace.form.blocks(groups, device.multiprocessors);
-  const std::int64_t tiles = problem.batch * launches.more.six.count;
-  const std::int64_t most = tiles * (form.streams ? pieces_of_tile(workspace.a.chunks_k) : 1);
+  const std::int64_t tiles = problem.batch * launches.params.six.count;
+  const std::int64_t most = tiles * (form.streams ? max_parts_of_tile(workspace.a.chunks_k) : 1);
   const std::int64_t most_clusters = device.multiprocessors / form.cluster;
   const std::int64_t clusters = std::min(most, most_clusters);
   launches.blocks = form.cluster * clusters;
   if (form.streams) {
-    launches.more.shared =
+    launches.params.shared =
         SharedTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
                     static_cast<unsigned>(workspace.a.chunks_k));
-    launches.workspace.add_sums(launches.blocks, kSumBytes<Tiles<128, 6>>);
+    launches.workspace.add_sums(launches.blocks, kPartialBytes<Tiles<128, 6>>);
   }
   if (!form.by_warps) share_fp32_tiles(form, problem, most_clusters, launches);
   return launches;
@@ -424,7 +425,7 @@ inline Status setup() {
   for (auto* kernel : {multiply<Tiles<128, 6>, 1, false>, multiply<Tiles<128, 6>, 1, true>,
                        multiply<Tiles<128, 6, true>, 2, false>,
                        multiply<Tiles<128, 6, true>, 2, true>, multiply<Tiles<64, 6>, 1, false>}) {
-    if (Status s = device::allow_shared_memory(kernel, sizeof(MultiplyStorage)); !s.ok()) return s;
+    if (Status s = device::allow_shared_memory(kernel, sizeof(GemmStorage)); !s.ok()) return s;
   }
   constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>), kMany = sizeof(AheadStorage<Many>);
   if (Status s = device::allow_shared_memory(split_short<FewRows>, kFew); !s.ok()) return s;

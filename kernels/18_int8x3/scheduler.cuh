@@ -19,7 +19,7 @@ namespace tilegate::int8x3 {
 // The same number; what follows from it is found anew wherever this is called, and not kept in
 // registers meanwhile: beside a thread's sums there are few.
 template <bool kStreams>
-__device__ unsigned anew(unsigned number) {
+__device__ unsigned opaque(unsigned number) {
   if constexpr (kStreams) device::ordered::add(number, 0);
   return number;
 }
@@ -27,15 +27,15 @@ __device__ unsigned anew(unsigned number) {
 // Finds the block's piece `number`, from 0 on, or none. The blocks of a cluster have tiles beside
 // each other; the last may lie outside C.
 template <unsigned kCluster, bool kStreams>
-__device__ bool find_piece(const MultiplyArgs& more, const TileOrder& order, unsigned count,
-                           unsigned number, Piece& piece) {
+__device__ bool next_work(const GemmParams& params, const TileOrder& order, unsigned count,
+                          unsigned number, Work& work) {
   const unsigned clusters = gridDim.x / kCluster;
-  const unsigned cluster = anew<kStreams>(blockIdx.x / kCluster);
+  const unsigned cluster = opaque<kStreams>(blockIdx.x / kCluster);
   unsigned index = cluster + number * clusters;  // of the tile
-  piece = {.chunks = static_cast<unsigned>(more.chunks),
-           .is_last = index + clusters >= count ? 1U : 0U,
-           .turn = number};
-  const SharedTiles& shared = more.shared;
+  work = {.chunks = static_cast<unsigned>(params.chunks),
+          .is_last = index + clusters >= count ? 1U : 0U,
+          .index = number};
+  const SharedTiles& shared = params.shared;
   if (!kStreams || number < shared.rounds) {
     if (index >= count) return false;
   } else {
@@ -43,19 +43,18 @@ __device__ bool find_piece(const MultiplyArgs& more, const TileOrder& order, uns
     const unsigned begin = shared.begin(cluster), end = shared.begin(cluster + 1);
     const unsigned before_last = shared.chunks.quotient(end - 1);  // tiles of the line
     if (begin == end || number > before_last - shared.chunks.quotient(begin)) return false;
-    const unsigned tile = before_last - number, from = tile * piece.chunks,
-                   to = from + piece.chunks;
+    const unsigned tile = before_last - number, from = tile * work.chunks, to = from + work.chunks;
     index = shared.rounds * clusters + tile;
-    piece.first = begin < from ? 0 : begin - from;
-    piece.chunks = (end < to ? end : to) - from - piece.first;
-    piece.is_stored = end >= to ? 1 : 0;
-    while (piece.is_stored != 0 && shared.begin(cluster - piece.others) > from) ++piece.others;
-    piece.is_last = begin >= from ? 1 : 0;
-    if (number > 0 && !shared.is_at_tile(end)) --piece.turn;  // the first was for another block
+    work.first = begin < from ? 0 : begin - from;
+    work.chunks = (end < to ? end : to) - from - work.first;
+    work.is_stored = end >= to ? 1 : 0;
+    while (work.is_stored != 0 && shared.begin(cluster - work.others) > from) ++work.others;
+    work.is_last = begin >= from ? 1 : 0;
+    if (number > 0 && !shared.is_at_tile(end)) --work.index;  // the first was for another block
   }
   // The last first: L2 still has what was split last.
-  piece.tile = order.tile(count - 1 - index);
-  piece.tile.col = piece.tile.col * kCluster + (kCluster > 1 ? device::cluster_rank() : 0);
+  work.tile = order.tile(count - 1 - index);
+  work.tile.col = work.tile.col * kCluster + (kCluster > 1 ? device::cluster_rank() : 0);
   return true;
 }
 

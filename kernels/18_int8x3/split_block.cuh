@@ -15,49 +15,50 @@ namespace tilegate::int8x3 {
 // What blocks that have all k of their rows share: rows are settled once all of them has been seen,
 // and each thread writes the digits of pieces of them.
 
-static_assert(kPiece == kSplitPiece, "a thread writes what lies together");
+static_assert(kSegment == kSegmentK, "a thread writes what lies together");
 
-// `seen`: by warps.
+// `stats`: by warps.
 template <typename Config>
-struct SettledRows {
-  Seen seen[Config::kWarps][Config::kRows];
+struct FinalizedRows {
+  RowStats stats[Config::kWarps][Config::kRows];
   Scale scale[Config::kRows];
   float width[Config::kRows];
 };
 
 // Stores each row's scale, and the sum of the block's widths, once all warps have seen their part.
 template <typename Config>
-__device__ void settle_rows(const Job& job, const Place& place, std::int64_t first_row,
-                            std::int64_t product, unsigned group, SettledRows<Config>& smem) {
+__device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int64_t first_row,
+                              std::int64_t product, unsigned group, FinalizedRows<Config>& smem) {
   const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
   if (row < Config::kRows) {
-    Seen seen;
-    if (lane < Config::kWarps) seen = smem.seen[lane][row];
-    add_lanes(seen, 1, 32);
-    const Scale scale = scale_of(seen);
+    RowStats stats;
+    if (lane < Config::kWarps) stats = smem.stats[lane][row];
+    reduce_lanes(stats, 1, 32);
+    const Scale scale = scale_of(stats);
     if (lane == 0) {
       smem.scale[row] = scale;
-      smem.width[row] = width_of(seen, scale, static_cast<float>(job.k));
-      place.steps[product * job.planes.rows() + first_row + row] = scale.step;
+      smem.width[row] = width_of(stats, scale, static_cast<float>(job.k));
+      pointers.steps[product * job.planes.rows() + first_row + row] = scale.step;
     }
   }
   __syncthreads();  // all scales and widths are there
   if (threadIdx.x == 0) {
     float sum = 0.0F;
     for (const float width : smem.width) sum += width;
-    place.widths[group] = sum;
+    pointers.widths[group] = sum;
   }
 }
 
-__device__ inline void store_piece(const float (&v)[kPiece], const Scale& scale, std::byte* to) {
-  std::uint32_t biased[kPiece / 4][4];
+__device__ inline void store_segment(const float (&v)[kSegment], const Scale& scale,
+                                     std::byte* to) {
+  std::uint32_t biased[kSegment / 4][4];
 #pragma unroll
-  for (int i = 0; i < kPiece; ++i) biased[i / 4][i % 4] = biased_digits(integer_of(v[i], scale));
+  for (int i = 0; i < kSegment; ++i) biased[i / 4][i % 4] = biased_digits(integer_of(v[i], scale));
 #pragma unroll
   for (int plane = 0; plane < kPlanes; ++plane) {
-    float words[kPiece / 4];  // bits in, bits out: vectors are of floats
+    float words[kSegment / 4];  // bits in, bits out: vectors are of floats
 #pragma unroll
-    for (int i = 0; i < kPiece / 4; ++i) words[i] = float_of(pack_digits(biased[i], plane));
+    for (int i = 0; i < kSegment / 4; ++i) words[i] = float_of(pack_digits(biased[i], plane));
     device::store_vector(reinterpret_cast<float*>(to + plane * kNextPlane),
                          make_float4(words[0], words[1], words[2], words[3]));
   }
@@ -68,8 +69,8 @@ using AnyRows = SplitRowsConfig<512, 8, 1>;  // for any K, in the shared memory 
 
 template <typename Config>
 struct ShortStorage {
-  SettledRows<Config> rows;
-  KeptPiece<Config> kept[Config::kKept];
+  FinalizedRows<Config> rows;
+  KeptSegment<Config> kept[Config::kKept];
 };
 
 template <typename Config>
@@ -82,40 +83,40 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   const auto [product, first_row, first_k, row] = RowsOfBlock<Config>(job, block);
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const std::int64_t end_k = job.planes.chunks_k * kChunkK;
-  Place place = jobs.place[second];
-  place.from += product * place.stride;
+  Pointers pointers = jobs.pointers[second];
+  pointers.from += product * pointers.stride;
 
   device::wait_for_previous_kernel();
   device::launch_dependents();
-  lower_flags(jobs);
-  Seen seen;
-  float v[kPiece];
+  clear_flags(jobs);
+  RowStats stats;
+  float v[kSegment];
   int turn = 0;
   std::int64_t k = first_k;
   for (; k < end_k; k += Config::kBlockK, ++turn) {
-    load_piece(job, place, first_row + row, k, v);
-    if (turn < Config::kKept) keep_piece<Config>(v, smem.kept[turn]);
+    load_segment(job, pointers, first_row + row, k, v);
+    if (turn < Config::kKept) keep_segment<Config>(v, smem.kept[turn]);
 #pragma unroll
-    for (int i = 0; i < kPiece; ++i) seen.add(v[i]);
+    for (int i = 0; i < kSegment; ++i) stats.add(v[i]);
   }
-  add_lanes(seen, Config::kRows, 32);
-  if (lane < Config::kRows) smem.rows.seen[warp][row] = seen;
+  reduce_lanes(stats, Config::kRows, 32);
+  if (lane < Config::kRows) smem.rows.stats[warp][row] = stats;
   __syncthreads();  // what each warp has seen is there
-  settle_rows<Config>(job, place, first_row, product, block, smem.rows);
+  finalize_rows<Config>(job, pointers, first_row, product, block, smem.rows);
 
   const Scale scale = smem.rows.scale[row];
-  std::byte* planes = place.planes + job.planes.chunk(product, first_row / kChunkRows, 0) +
+  std::byte* planes = pointers.planes + job.planes.chunk(product, first_row / kChunkRows, 0) +
                       offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row,
-                                      static_cast<int>(first_k % kChunkK) / kPiece);
+                                      static_cast<int>(first_k % kChunkK) / kSegment);
   for (bool is_latest = true; turn > 0; is_latest = false) {
     --turn;
     k -= Config::kBlockK;
     if (turn < Config::kKept) {
-      kept_piece<Config>(smem.kept[turn], v);
+      restore_segment<Config>(smem.kept[turn], v);
     } else if (!is_latest) {
-      load_piece(job, place, first_row + row, k, v);
+      load_segment(job, pointers, first_row + row, k, v);
     }
-    store_piece(v, scale, planes + k / kChunkK * kChunkBytes);
+    store_segment(v, scale, planes + k / kChunkK * kChunkBytes);
   }
 }
 

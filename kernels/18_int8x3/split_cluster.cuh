@@ -33,7 +33,7 @@ struct LongConfig {
 // A block's part of the rows that it shares.
 struct Part {
   Job job;
-  Place place;
+  Pointers pointers;
   std::int64_t product = 0, first_row = 0;
   std::int64_t begin = 0, end = 0;  // of K, in chunks
   std::int64_t end_k = 0;           // inside the operand
@@ -73,9 +73,9 @@ template <typename Config, bool kAlongK>
 __device__ void load_units(const Part& part, const UnitShare<Config, kAlongK>& share,
                            std::int64_t first, float4 (&units)[kUnits]) {
   const std::int64_t row = part.first_row + share.row, k = first * kChunkK + share.k;
-  const std::int64_t ld = part.place.ld;
+  const std::int64_t ld = part.pointers.ld;
   const int rows = clamped(part.job.rows - row), ks = clamped(part.end_k - k);
-  const float* from = part.place.from + (kAlongK ? row * ld + k : k * ld + row);
+  const float* from = part.pointers.from + (kAlongK ? row * ld + k : k * ld + row);
 #pragma unroll
   for (int unit = 0; unit < kUnits; ++unit) {
     const int left = ks - share.next_k(unit);
@@ -110,13 +110,13 @@ __device__ void store_units(const Part& part, const UnitShare<Config, kAlongK>& 
   const int chunk = share.k / kChunkK;
   const int left = clamped(part.end - first - chunk);
   std::byte* planes =
-      part.place.planes +
+      part.pointers.planes +
       part.job.planes.chunk(part.product, part.first_row / kChunkRows, first + chunk) +
-      share.k % kPiece;
+      share.k % kSegment;
 #pragma unroll
   for (int i = 0; i < kPer; ++i) {
     const Scale scale = scales[share.row + i];
-    std::byte* to = planes + offset_in_chunk(row + i, share.k % kChunkK / kPiece);
+    std::byte* to = planes + offset_in_chunk(row + i, share.k % kChunkK / kSegment);
 #pragma unroll
     for (int unit = 0; unit < kUnits; unit += kPer) {
       const float4* u = &units[unit];
@@ -132,61 +132,61 @@ __device__ void store_units(const Part& part, const UnitShare<Config, kAlongK>& 
 
 template <typename Config>
 struct LongStorage {
-  Seen seen[Config::kRows][Config::kWarps];           // by warps
-  float4 by_blocks[Config::kRows][kMaxSplitCluster];  // of the cluster: Seen, and nothing
-  device::Barrier told;
+  RowStats stats[Config::kRows][Config::kWarps];        // by warps
+  float4 block_stats[Config::kRows][kMaxSplitCluster];  // of the cluster: RowStats, and nothing
+  device::Barrier stats_ready;
   Scale scale[Config::kRows];
   float width[Config::kRows];
 };
 
-// What has been seen of each row, to all blocks of the cluster. `seen`: by this thread, of its row
+// What has been seen of each row, to all blocks of the cluster. `stats`: by this thread, of its row
 // or of its four.
 template <typename Config, bool kAlongK>
-__device__ void tell_cluster(Seen (&seen)[4], unsigned cluster, LongStorage<Config>& smem) {
+__device__ void send_stats(RowStats (&stats)[4], unsigned cluster, LongStorage<Config>& smem) {
   const int thread = static_cast<int>(threadIdx.x);
   constexpr int kSeers = kAlongK ? Config::kWarps / 4 : Config::kWarps;  // of a row
   if constexpr (kAlongK) {
-    add_lanes(seen[0], 1, 8);
-    if (thread % 8 == 0) smem.seen[thread / 8 % Config::kRows][thread / 128] = seen[0];
+    reduce_lanes(stats[0], 1, 8);
+    if (thread % 8 == 0) smem.stats[thread / 8 % Config::kRows][thread / 128] = stats[0];
   } else {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      add_lanes(seen[i], 4, 32);
-      if (thread % 32 < 4) smem.seen[thread % 4 * 4 + i][thread / 32] = seen[i];
+      reduce_lanes(stats[i], 4, 32);
+      if (thread % 32 < 4) smem.stats[thread % 4 * 4 + i][thread / 32] = stats[i];
     }
   }
   __syncthreads();  // what each warp has seen is there
   const int row = thread % Config::kRows;
   const auto to = static_cast<unsigned>(thread / Config::kRows);
   if (to < cluster) {
-    Seen all;
+    RowStats all;
 #pragma unroll
-    for (int i = 0; i < kSeers; ++i) all.add(smem.seen[row][i]);
-    device::store_remote(smem.by_blocks[row][device::cluster_rank()],
-                         make_float4(all.largest, all.sum, float_of(all.bits), 0.0F), smem.told,
-                         to);
+    for (int i = 0; i < kSeers; ++i) all.add(smem.stats[row][i]);
+    device::store_remote(smem.block_stats[row][device::cluster_rank()],
+                         make_float4(all.largest, all.sum, float_of(all.bits), 0.0F),
+                         smem.stats_ready, to);
   }
 }
 
 // Every block of the cluster comes to the scales of all rows; the first stores them.
 template <typename Config>
-__device__ void settle_shared_rows(const Part& part, unsigned group, unsigned cluster,
-                                   LongStorage<Config>& smem) {
+__device__ void finalize_shared_rows(const Part& part, unsigned group, unsigned cluster,
+                                     LongStorage<Config>& smem) {
   const int thread = static_cast<int>(threadIdx.x);
   const bool is_first = device::cluster_rank() == 0;
   if (thread < Config::kRows) {
-    device::barrier_wait(smem.told, 0);
-    Seen seen;
+    device::barrier_wait(smem.stats_ready, 0);
+    RowStats stats;
 #pragma unroll 1  // the elements fill the registers
     for (unsigned block = 0; block < cluster; ++block) {
-      const float4& v = smem.by_blocks[thread][block];
-      seen.add({v.x, v.y, bits_of(v.z)});
+      const float4& v = smem.block_stats[thread][block];
+      stats.add({v.x, v.y, bits_of(v.z)});
     }
-    const Scale scale = scale_of(seen);
+    const Scale scale = scale_of(stats);
     smem.scale[thread] = scale;
-    smem.width[thread] = width_of(seen, scale, static_cast<float>(part.job.k));
+    smem.width[thread] = width_of(stats, scale, static_cast<float>(part.job.k));
     if (is_first) {
-      part.place.steps[part.product * part.job.planes.rows() + part.first_row + thread] =
+      part.pointers.steps[part.product * part.job.planes.rows() + part.first_row + thread] =
           scale.step;
     }
   }
@@ -194,7 +194,7 @@ __device__ void settle_shared_rows(const Part& part, unsigned group, unsigned cl
   if (thread == 0 && is_first) {
     float sum = 0.0F;
     for (const float width : smem.width) sum += width;
-    part.place.widths[group] = sum;
+    part.pointers.widths[group] = sum;
   }
 }
 
@@ -203,7 +203,7 @@ template <typename Config, bool kAlongK>
 __device__ void split_part(const Part& part, unsigned group, unsigned cluster,
                            LongStorage<Config>& smem) {
   const UnitShare<Config, kAlongK> share;
-  Seen seen[4];
+  RowStats stats[4];
   float4 units[kUnits];
   std::int64_t first = part.begin;
   load_units<Config, kAlongK>(part, share, first, units);
@@ -212,14 +212,14 @@ __device__ void split_part(const Part& part, unsigned group, unsigned cluster,
     if (first > part.begin) load_units<Config, kAlongK>(part, share, first, units);
 #pragma unroll
     for (int unit = 0; unit < kUnits; ++unit) {
-      seen[0].add(units[unit].x);
-      seen[kAlongK ? 0 : 1].add(units[unit].y);
-      seen[kAlongK ? 0 : 2].add(units[unit].z);
-      seen[kAlongK ? 0 : 3].add(units[unit].w);
+      stats[0].add(units[unit].x);
+      stats[kAlongK ? 0 : 1].add(units[unit].y);
+      stats[kAlongK ? 0 : 2].add(units[unit].z);
+      stats[kAlongK ? 0 : 3].add(units[unit].w);
     }
   }
-  tell_cluster<Config, kAlongK>(seen, cluster, smem);
-  settle_shared_rows(part, group, cluster, smem);
+  send_stats<Config, kAlongK>(stats, cluster, smem);
+  finalize_shared_rows(part, group, cluster, smem);
   for (bool is_latest = true; first > part.begin; is_latest = false) {
     first -= Config::kChunks;
     if (!is_latest) load_units<Config, kAlongK>(part, share, first, units);
@@ -232,28 +232,28 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     split_long(SplitJobs jobs) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   auto& smem = device::shared_storage<LongStorage<Config>>();
-  const unsigned of_all = blockIdx.x / jobs.cluster;
-  const bool second = of_all >= jobs.groups_of_first;
-  const unsigned group = second ? of_all - jobs.groups_of_first : of_all;
-  Part part{.job = jobs.job[second], .place = jobs.place[second]};
+  const unsigned group_index = blockIdx.x / jobs.cluster;
+  const bool second = group_index >= jobs.groups_of_first;
+  const unsigned group = second ? group_index - jobs.groups_of_first : group_index;
+  Part part{.job = jobs.job[second], .pointers = jobs.pointers[second]};
   const unsigned product = part.job.groups.quotient(group);
   part.product = product;
   part.first_row = std::int64_t{part.job.groups.remainder(group, product)} * Config::kRows;
-  part.place.from += product * part.place.stride;
+  part.pointers.from += product * part.pointers.stride;
   part.begin = device::cluster_rank() * jobs.chunks;
   part.end = part.begin + jobs.chunks;
   if (part.end > part.job.planes.chunks_k) part.end = part.job.planes.chunks_k;
   part.end_k = part.end * kChunkK < part.job.k ? part.end * kChunkK : part.job.k;
 
   if (threadIdx.x == 0) {
-    device::barrier_init(smem.told, 1);
+    device::barrier_init(smem.stats_ready, 1);
     device::barrier_init_fence();
-    device::barrier_arrive_expect(smem.told, jobs.cluster * Config::kRows * sizeof(float4));
+    device::barrier_arrive_expect(smem.stats_ready, jobs.cluster * Config::kRows * sizeof(float4));
   }
   device::cluster_arrive();
   device::wait_for_previous_kernel();
   device::launch_dependents();
-  lower_flags(jobs);
+  clear_flags(jobs);
   if (part.job.along_k) {
     split_part<Config, true>(part, group, jobs.cluster, smem);
   } else {

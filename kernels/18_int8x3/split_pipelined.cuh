@@ -26,7 +26,7 @@ struct AheadConfig {
   static constexpr int kThreads = (kWarps + 1) * 32;
   static constexpr int kRows = 16;
   static constexpr int kSlotWords = kRows * kChunkK;
-  static_assert(kSlotWords == 32 * kPiece && kChunkRows % kRows == 0);
+  static_assert(kSlotWords == 32 * kSegment && kChunkRows % kRows == 0);
   // Of a block's part of a group, which is there until its digits are written, while the next is.
   static constexpr int kMaxChunks = kWarps * (kSlots / 2);
   static constexpr int kMaxK = kMaxSplitCluster * kMaxChunks * kChunkK;
@@ -37,36 +37,40 @@ struct AheadConfig {
 template <typename Config, bool kAlongK>
 __device__ constexpr int word_of(int row, int k) {
   return kAlongK ? row * kChunkK + ((k / 4) ^ (row % 8)) * 4 + k % 4
-                 : (k ^ (k / kPiece)) * Config::kRows + row;
+                 : (k ^ (k / kSegment)) * Config::kRows + row;
 }
 
 // A group of rows, of all products and both operands. No memory holds 2^31 rows of so many k.
 template <typename Config>
 struct RowGroup {
-  unsigned of_all;
+  unsigned group_index;
   bool is_second;  // of the operands
   unsigned product, first_row;
 
-  __device__ RowGroup(const SplitJobs& jobs, unsigned of_all_) : of_all(of_all_) { find(jobs); }
+  __device__ RowGroup(const SplitJobs& jobs, unsigned group_index_) : group_index(group_index_) {
+    find(jobs);
+  }
 
   __device__ void find(const SplitJobs& jobs) {
-    is_second = of_all >= jobs.groups_of_first;
+    is_second = group_index >= jobs.groups_of_first;
     const Divisor& groups = job(jobs).groups;
     product = groups.quotient(group(jobs));
     first_row = groups.remainder(group(jobs), product) * Config::kRows;
   }
   // Whether it is of the same operand and product.
   __device__ bool advance(const SplitJobs& jobs, unsigned by) {
-    of_all += by;
+    group_index += by;
     first_row += by * Config::kRows;
     const bool is_same = first_row < static_cast<unsigned>(job(jobs).planes.rows());
     if (!is_same) find(jobs);
     return is_same;
   }
   __device__ const Job& job(const SplitJobs& jobs) const { return jobs.job[is_second]; }
-  __device__ const Place& place(const SplitJobs& jobs) const { return jobs.place[is_second]; }
+  __device__ const Pointers& pointers(const SplitJobs& jobs) const {
+    return jobs.pointers[is_second];
+  }
   __device__ unsigned group(const SplitJobs& jobs) const {
-    return is_second ? of_all - jobs.groups_of_first : of_all;
+    return is_second ? group_index - jobs.groups_of_first : group_index;
   }
 };
 
@@ -80,7 +84,7 @@ __device__ void copy_slot(const float* from, std::int64_t next, int inside,
   const int k = kAlongK ? word % kChunkK : word / Config::kRows;
   constexpr int kNext = 32 * kWords / (kAlongK ? kChunkK : Config::kRows);  // rows, or k
 #pragma unroll 4
-  for (int i = 0; i < kPiece / kWords; ++i, from += next) {
+  for (int i = 0; i < kSegment / kWords; ++i, from += next) {
     float* to = &slot[word_of<Config, kAlongK>(row + (kAlongK ? i * kNext : 0),
                                                k + (kAlongK ? 0 : i * kNext))];
     device::copy_async<4 * kWords>(to, from, i * kNext < inside, policy);
@@ -89,14 +93,14 @@ __device__ void copy_slot(const float* from, std::int64_t next, int inside,
 
 // v ← the thread's 16 elements of its warp's slot, along k.
 template <typename Config>
-__device__ void read_slot(const float* slot, bool along_k, float (&v)[kPiece]) {
+__device__ void read_slot(const float* slot, bool along_k, float (&v)[kSegment]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int row = lane % Config::kRows, piece = lane / Config::kRows;
+  const int row = lane % Config::kRows, segment = lane / Config::kRows;
   if (along_k) {
 #pragma unroll
-    for (int i = 0; i < kPiece; i += 4) {
+    for (int i = 0; i < kSegment; i += 4) {
       const auto vector =
-          device::load_vector<float4>(slot + word_of<Config, true>(row, piece * kPiece + i));
+          device::load_vector<float4>(slot + word_of<Config, true>(row, segment * kSegment + i));
       v[i] = vector.x;
       v[i + 1] = vector.y;
       v[i + 2] = vector.z;
@@ -104,10 +108,10 @@ __device__ void read_slot(const float* slot, bool along_k, float (&v)[kPiece]) {
     }
   } else {
     // word_of, as two addresses and what is known when this is compiled.
-    const float* even = slot + piece * (kPiece + 1) * Config::kRows + row;
-    const float* odd = even - 2 * piece * Config::kRows;
+    const float* even = slot + segment * (kSegment + 1) * Config::kRows + row;
+    const float* odd = even - 2 * segment * Config::kRows;
 #pragma unroll
-    for (int i = 0; i < kPiece; ++i) v[i] = (i % 2 == 0 ? even : odd)[i * Config::kRows];
+    for (int i = 0; i < kSegment; ++i) v[i] = (i % 2 == 0 ? even : odd)[i * Config::kRows];
   }
 }
 
@@ -151,7 +155,7 @@ struct CopiesAhead {
 
   __device__ void find(const SplitJobs& jobs) {
     const Job& job = rows.job(jobs);
-    const Place& place = rows.place(jobs);
+    const Pointers& pointers = rows.pointers(jobs);
     along_k = job.along_k;
     vectors = job.vectors;
     const int words = vectors ? 4 : 1;
@@ -159,9 +163,9 @@ struct CopiesAhead {
     const std::int64_t x = rows.first_row + (along_k ? word / kChunkK : word % Config::kRows);
     const std::int64_t k =
         first_chunk * kChunkK + (along_k ? word % kChunkK : word / Config::kRows);
-    const std::int64_t next_x = along_k ? place.ld : 1, next_k = along_k ? 1 : place.ld;
-    from = place.from + rows.product * place.stride + x * next_x + k * next_k;
-    next_copy = 32 * words / (along_k ? kChunkK : Config::kRows) * place.ld;
+    const std::int64_t next_x = along_k ? pointers.ld : 1, next_k = along_k ? 1 : pointers.ld;
+    from = pointers.from + rows.product * pointers.stride + x * next_x + k * next_k;
+    next_copy = 32 * words / (along_k ? kChunkK : Config::kRows) * pointers.ld;
     next_turn = Config::kWarps * kChunkK * next_k;
     next_group = clusters * Config::kRows * next_x;
     inside_rows = clamped(job.rows - x);
@@ -170,7 +174,7 @@ struct CopiesAhead {
 
   __device__ void begin_next(const SplitJobs& jobs,
                              float (&slots)[Config::kSlots][Config::kWarps][Config::kSlotWords]) {
-    if (rows.of_all < groups && turns > 0) {
+    if (rows.group_index < groups && turns > 0) {
       float* to = slots[slot][threadIdx.x / 32];
       const float* at = turn == 0 ? from : from + turn * next_turn;
       const int k_left = inside_k - turn * Config::kWarps * kChunkK;
@@ -206,78 +210,79 @@ struct AheadStorage {
   float slots[Config::kSlots][Config::kWarps][Config::kSlotWords];
   // Of two groups in turn. That is enough: before a block tells of a group it has heard of the one
   // before from all blocks, and these had settled the one before that.
-  float4 seen[2][Config::kWarps][Config::kRows];         // by the block's warps: Seen, and nothing
-  float4 by_blocks[2][Config::kRows][kMaxSplitCluster];  // and by the cluster's blocks
+  float4 stats[2][Config::kWarps][Config::kRows];  // by the block's warps: RowStats, and nothing
+  float4 block_stats[2][Config::kRows][kMaxSplitCluster];  // and by the cluster's blocks
   Scale scale[2][Config::kRows];
-  device::Barrier told[2];
+  device::Barrier stats_ready[2];
 };
 
-__device__ inline float4 vector_of(const Seen& seen) {
-  return make_float4(seen.largest, seen.sum, float_of(seen.bits), 0.0F);
+__device__ inline float4 vector_of(const RowStats& stats) {
+  return make_float4(stats.largest, stats.sum, float_of(stats.bits), 0.0F);
 }
-__device__ inline Seen seen_of(const float4& v) { return {v.x, v.y, bits_of(v.z)}; }
+__device__ inline RowStats stats_of(const float4& v) { return {v.x, v.y, bits_of(v.z)}; }
 
 // By the warp that settles rows: what the block has seen of a group, to all of the cluster.
 template <typename Config>
-__device__ void tell_cluster(int turn, unsigned cluster, AheadStorage<Config>& smem) {
+__device__ void send_stats(int turn, unsigned cluster, AheadStorage<Config>& smem) {
   const unsigned lane = threadIdx.x % 32, row = lane % Config::kRows, first = lane / Config::kRows;
-  Seen seen;
+  RowStats stats;
 #pragma unroll
   for (unsigned warp = 0; warp < Config::kWarps; warp += 32 / Config::kRows) {
-    seen.add(seen_of(smem.seen[turn][warp + first][row]));
+    stats.add(stats_of(smem.stats[turn][warp + first][row]));
   }
-  add_lanes(seen, Config::kRows, 32);
-  device::Barrier& told = smem.told[turn];
-  if (lane == 0) device::barrier_arrive_expect(told, cluster * Config::kRows * sizeof(float4));
+  reduce_lanes(stats, Config::kRows, 32);
+  device::Barrier& stats_ready = smem.stats_ready[turn];
+  if (lane == 0)
+    device::barrier_arrive_expect(stats_ready, cluster * Config::kRows * sizeof(float4));
   for (unsigned to = first; to < cluster; to += 32 / Config::kRows) {
-    device::store_remote(smem.by_blocks[turn][row][device::cluster_rank()], vector_of(seen), told,
-                         to);
+    device::store_remote(smem.block_stats[turn][row][device::cluster_rank()], vector_of(stats),
+                         stats_ready, to);
   }
 }
 
 // By the same warp, once all blocks have told; the first block stores what the second kernel wants.
 template <typename Config>
-__device__ void settle_group(const SplitJobs& jobs, const RowGroup<Config>& rows, int turn,
-                             unsigned phase, AheadStorage<Config>& smem) {
+__device__ void finalize_group(const SplitJobs& jobs, const RowGroup<Config>& rows, int turn,
+                               unsigned phase, AheadStorage<Config>& smem) {
   const unsigned lane = threadIdx.x % 32, row = lane % Config::kRows;
-  device::barrier_wait(smem.told[turn], phase % 2);
-  Seen seen;
+  device::barrier_wait(smem.stats_ready[turn], phase % 2);
+  RowStats stats;
 #pragma unroll 2
   for (unsigned block = 0; block < jobs.cluster; ++block) {
-    seen.add(seen_of(smem.by_blocks[turn][row][block]));
+    stats.add(stats_of(smem.block_stats[turn][row][block]));
   }
-  const Scale scale = scale_of(seen);
+  const Scale scale = scale_of(stats);
   if (lane < Config::kRows) smem.scale[turn][row] = scale;
   if (device::cluster_rank() != 0) return;
-  float width = width_of(seen, scale, static_cast<float>(rows.job(jobs).k));
+  float width = width_of(stats, scale, static_cast<float>(rows.job(jobs).k));
 #pragma unroll
   for (int lanes = 1; lanes < Config::kRows; lanes *= 2) {
     width += __shfl_xor_sync(~0U, width, lanes);
   }
   if (lane < Config::kRows) {
-    rows.place(jobs).steps[rows.product * rows.job(jobs).planes.rows() + rows.first_row + row] =
+    rows.pointers(jobs).steps[rows.product * rows.job(jobs).planes.rows() + rows.first_row + row] =
         scale.step;
   }
-  if (lane == 0) rows.place(jobs).widths[rows.group(jobs)] = width;
+  if (lane == 0) rows.pointers(jobs).widths[rows.group(jobs)] = width;
 }
 
 // By a warp: what it has of a group's rows. `copied`: slots, from the first of these on.
 template <typename Config>
-__device__ void see_rows(bool along_k, int turn, int& slot, int turns, int copied,
-                         AheadStorage<Config>& smem) {
+__device__ void reduce_rows(bool along_k, int turn, int& slot, int turns, int copied,
+                            AheadStorage<Config>& smem) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  Seen seen;
-  float v[kPiece];
+  RowStats stats;
+  float v[kSegment];
   wait_for_copies<Config::kSlots>(copied - turns);
   __syncwarp();  // all lanes have waited for their copies
   for (int i = 0; i < turns; ++i) {
     read_slot<Config>(smem.slots[slot][warp], along_k, v);
     slot = slot + 1 < Config::kSlots ? slot + 1 : 0;
 #pragma unroll
-    for (int j = 0; j < kPiece; ++j) seen.add(v[j]);
+    for (int j = 0; j < kSegment; ++j) stats.add(v[j]);
   }
-  add_lanes(seen, Config::kRows, 32);
-  if (lane < Config::kRows) smem.seen[turn][warp][lane] = vector_of(seen);
+  reduce_lanes(stats, Config::kRows, 32);
+  if (lane < Config::kRows) smem.stats[turn][warp][lane] = vector_of(stats);
 }
 
 // By a warp: the digits of its part of a group, from the slots that come to be copied to next.
@@ -289,15 +294,15 @@ __device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, 
   const Scale scale = smem.scale[turn][row];
   const bool along_k = rows.job(jobs).along_k;
   std::byte* planes =
-      rows.place(jobs).planes +
+      rows.pointers(jobs).planes +
       rows.job(jobs).planes.chunk(rows.product, rows.first_row / kChunkRows, ahead.first_chunk) +
       offset_in_chunk(static_cast<int>(rows.first_row % kChunkRows + row), lane / Config::kRows);
-  float v[kPiece];
+  float v[kSegment];
   for (int i = 0; i < ahead.turns; ++i, planes += Config::kWarps * kChunkBytes) {
     read_slot<Config>(smem.slots[ahead.slot][warp], along_k, v);
     __syncwarp();  // all lanes have read the slot
     ahead.begin_next(jobs, smem.slots);
-    store_piece(v, scale, planes);
+    store_segment(v, scale, planes);
   }
 }
 
@@ -307,35 +312,35 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   auto& smem = device::shared_storage<AheadStorage<Config>>();
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  const bool settles = warp == Config::kWarps;
+  const bool is_finalizer = warp == Config::kWarps;
   const unsigned clusters = gridDim.x / jobs.cluster;
-  if (threadIdx.x % 32 == 0 && settles) {
-    for (device::Barrier& told : smem.told) device::barrier_init(told, 1);
+  if (threadIdx.x % 32 == 0 && is_finalizer) {
+    for (device::Barrier& stats_ready : smem.stats_ready) device::barrier_init(stats_ready, 1);
     device::barrier_init_fence();
   }
   device::cluster_arrive();
   device::wait_for_previous_kernel();
   device::launch_dependents();
-  lower_flags(jobs);
+  clear_flags(jobs);
   RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // whose digits are written
   CopiesAhead<Config> ahead(jobs, rows, clusters);
-  if (!settles) {
+  if (!is_finalizer) {
     for (int i = 0; i < Config::kSlots; ++i) ahead.begin_next(jobs, smem.slots);
   }
   device::cluster_wait();  // all blocks have their barriers, and may be told
   int slot = 0;
-  unsigned group = rows.of_all;  // whose rows are seen
-  for (unsigned i = 0; i == 0 || rows.of_all < jobs.groups(); ++i, group += clusters) {
+  unsigned group = rows.group_index;  // whose rows are seen
+  for (unsigned i = 0; i == 0 || rows.group_index < jobs.groups(); ++i, group += clusters) {
     const int turn = static_cast<int>(i % 2);
     const bool is_left = group < jobs.groups();
-    if (!settles && is_left) {
-      see_rows<Config>(jobs.job[group >= jobs.groups_of_first].along_k, turn, slot, ahead.turns,
-                       i == 0 ? Config::kSlots : Config::kSlots - ahead.turns, smem);
+    if (!is_finalizer && is_left) {
+      reduce_rows<Config>(jobs.job[group >= jobs.groups_of_first].along_k, turn, slot, ahead.turns,
+                          i == 0 ? Config::kSlots : Config::kSlots - ahead.turns, smem);
     }
-    if (settles && i > 0) settle_group(jobs, rows, 1 - turn, (i - 1) / 2, smem);
+    if (is_finalizer && i > 0) finalize_group(jobs, rows, 1 - turn, (i - 1) / 2, smem);
     __syncthreads();  // what warps have seen of this group is there, and the scales of that before
-    if (settles) {
-      if (is_left) tell_cluster<Config>(turn, jobs.cluster, smem);
+    if (is_finalizer) {
+      if (is_left) send_stats<Config>(turn, jobs.cluster, smem);
     } else if (i > 0) {
       write_rows(jobs, rows, 1 - turn, ahead, smem);
     }

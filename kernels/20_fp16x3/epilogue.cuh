@@ -15,14 +15,14 @@ namespace tilegate::fp16x3 {
 
 // Each consumer fetches a step before the multiplications, the first 128 of a row, the others of a
 // column, and passes it on after them.
-__device__ inline float fetch_step(const MultiplyArgs& more, const TileOrder::Tile& tile,
+__device__ inline float fetch_step(const GemmParams& params, const TileOrder::Tile& tile,
                                    int consumer) {
   if (consumer < kBlockM) {
-    return more.steps_a[more.a.own(tile.product) * more.a.rows() +
-                        std::int64_t{tile.row} * kBlockM + consumer];
+    return params.steps_a[params.a.own(tile.product) * params.a.rows() +
+                          std::int64_t{tile.row} * kBlockM + consumer];
   }
-  return more.steps_b[more.b.own(tile.product) * more.b.rows() + std::int64_t{tile.col} * kBlockN +
-                      consumer - kBlockM];
+  return params.steps_b[params.b.own(tile.product) * params.b.rows() +
+                        std::int64_t{tile.col} * kBlockN + consumer - kBlockM];
 }
 
 __device__ inline void pass_on_step(float step, int consumer, Steps& steps) {

@@ -24,21 +24,21 @@ namespace tilegate::fp16x3 {
 
 // The chunks of a run, 0 for FP32: the same in every block. All threads meet once: the barriers are
 // initialised, too.
-__device__ inline int agree(const MultiplyArgs& more, MultiplyStorage& smem) {
-  const auto sums = agreed_sums<kNumThreads, kSeenNumbers>(more.seen, more.groups_a, more.groups_b,
-                                                           smem.seen, [] { __syncthreads(); });
-  return decide({sums.a[0] / more.rows_a, sums.a[1] / more.rows_a},
-                {sums.b[0] / more.rows_b, sums.b[1] / more.rows_b}, more.summed);
+__device__ inline int decide_path(const GemmParams& params, GemmStorage& smem) {
+  const auto sums = sum_over_groups<kNumThreads, kNumStats>(
+      params.stats, params.groups_a, params.groups_b, smem.stats, [] { __syncthreads(); });
+  return decide({sums.a[0] / params.rows_a, sums.a[1] / params.rows_a},
+                {sums.b[0] / params.rows_b, sums.b[1] / params.rows_b}, params.summed);
 }
 
 // By one thread.
-__device__ inline void produce(const MultiplyArgs& more, unsigned tiles, MultiplyStorage& smem) {
+__device__ inline void produce(const GemmParams& params, unsigned tiles, GemmStorage& smem) {
   Ring<kStages> ring;
   for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const TileOrder::Tile tile = more.order.tile(index);
-    const std::byte* a = more.planes_a + more.a.chunk(tile.product, tile.row, 0);
-    const std::byte* b = more.planes_b + more.b.chunk(tile.product, tile.col, 0);
-    for (std::int64_t chunk = 0; chunk < more.a.chunks_k; ++chunk) {
+    const TileOrder::Tile tile = params.order.tile(index);
+    const std::byte* a = params.planes_a + params.a.chunk(tile.product, tile.row, 0);
+    const std::byte* b = params.planes_b + params.b.chunk(tile.product, tile.col, 0);
+    for (std::int64_t chunk = 0; chunk < params.a.chunks_k; ++chunk) {
       device::barrier_wait(smem.empty[ring.stage], ring.phase ^ 1);
       device::Barrier& full = smem.full[ring.stage];
       std::byte* stage = smem.ring + ring.stage * kStageBytes;
@@ -58,7 +58,7 @@ __device__ inline void multiply_stage(const std::byte* a, const std::byte* b, bo
                                       float (&acc)[kBlockN / 2]) {
   const auto from = [](const std::byte* operand, int slice, int plane) {
     return device::matrix_descriptor(operand + slice * kSliceBytes + plane * kPlaneBytes,
-                                     device::Swizzle::k32Bytes, kPieceBytes, kGroupBytes);
+                                     device::Swizzle::k32Bytes, kSegmentBytes, kGroupBytes);
   };
 #pragma unroll
   for (int slice = 0; slice < kSlices; ++slice) {
@@ -75,7 +75,7 @@ __device__ inline void multiply_stage(const std::byte* a, const std::byte* b, bo
 // acc ← the products of a run of `chunks` stages. The next stage's multiplications are queued
 // before this one's are done, so that the tensor cores never wait within a run.
 __device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0, Ring<kStages>& ring,
-                               MultiplyStorage& smem, float (&acc)[kBlockN / 2]) {
+                               GemmStorage& smem, float (&acc)[kBlockN / 2]) {
   int read = 0;  // the stage that is released next
   for (int chunk = 0; chunk < chunks; ++chunk, ring.advance()) {
     device::barrier_wait(smem.full[ring.stage], ring.phase);
@@ -97,7 +97,7 @@ __device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0, Ring<k
 // total ← the products of a tile, in runs of `run` chunks: the sum of sums of kRunsOfSum runs.
 // Errors grow with kRunsOfSum and with how many such sums there are, not with their product.
 __device__ inline void sum_tile(int chunks, int run, int warpgroup, bool is_lane_0,
-                                Ring<kStages>& ring, MultiplyStorage& smem,
+                                Ring<kStages>& ring, GemmStorage& smem,
                                 float (&total)[kBlockN / 2]) {
   while (chunks > 0) {
     float sums[kBlockN / 2]{}, acc[kBlockN / 2]{};
@@ -112,26 +112,26 @@ __device__ inline void sum_tile(int chunks, int run, int warpgroup, bool is_lane
 }
 
 // By each of the consumers.
-__device__ inline void consume(const KernelArgs& args, const MultiplyArgs& more, int run,
-                               unsigned tiles, int consumer, MultiplyStorage& smem) {
+__device__ inline void consume(const KernelArgs& args, const GemmParams& params, int run,
+                               unsigned tiles, int consumer, GemmStorage& smem) {
   Ring<kStages> ring;
   for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const TileOrder::Tile tile = more.order.tile(index);
-    const float step = fetch_step(more, tile, consumer);
+    const TileOrder::Tile tile = params.order.tile(index);
+    const float step = fetch_step(params, tile, consumer);
     float sums[kBlockN / 2]{};
-    sum_tile(static_cast<int>(more.a.chunks_k), run, consumer / kWarpgroup, consumer % 32 == 0,
+    sum_tile(static_cast<int>(params.a.chunks_k), run, consumer / kWarpgroup, consumer % 32 == 0,
              ring, smem, sums);
     pass_on_step(step, consumer, smem.steps);
     KernelArgs product = args;
     product.c += tile.product * args.stride_c;
-    store_results(product, more.pairs, std::int64_t{tile.row} * kBlockM,
+    store_results(product, params.pairs, std::int64_t{tile.row} * kBlockM,
                   std::int64_t{tile.col} * kBlockN, consumer, smem.steps, sums);
   }
 }
 
 inline __global__ void __launch_bounds__(kNumThreads, 1)
-    multiply(KernelArgs args, MultiplyArgs more) {
-  auto& smem = device::shared_storage<MultiplyStorage>();
+    multiply(KernelArgs args, GemmParams params) {
+  auto& smem = device::shared_storage<GemmStorage>();
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < kStages; ++stage) {
       device::barrier_init(smem.full[stage], 1);
@@ -141,22 +141,22 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
   }
   device::wait_for_previous_kernel();
   device::launch_dependents();
-  const int run = agree(more, smem);
-  const unsigned tiles = static_cast<unsigned>(args.batch) * more.order.count;
+  const int run = decide_path(params, smem);
+  const unsigned tiles = static_cast<unsigned>(args.batch) * params.order.count;
   if (threadIdx.x < kWarpgroup) {
     device::reg_dealloc<kProducerRegisters>();
     if (threadIdx.x != 0) return;
-    if (blockIdx.x == 0) *more.decision = run > 0 ? Path::kHalves : Path::kFp32;
-    if (run > 0) produce(more, tiles, smem);
+    if (blockIdx.x == 0) *params.decision = run > 0 ? Path::kHalves : Path::kFp32;
+    if (run > 0) produce(params, tiles, smem);
   } else {
     device::reg_alloc<kConsumerRegisters>();
     const int consumer = static_cast<int>(threadIdx.x) - kWarpgroup;
     if (run > 0) {
-      consume(args, more, run, tiles, consumer, smem);
+      consume(args, params, run, tiles, consumer, smem);
     } else {
-      const unsigned fp32_tiles = static_cast<unsigned>(args.batch) * more.fp32.order.count;
+      const unsigned fp32_tiles = static_cast<unsigned>(args.batch) * params.fp32.order.count;
       for (unsigned index = blockIdx.x; index < fp32_tiles; index += gridDim.x) {
-        multiply_fp32(args, more.fp32, index, consumer, smem.fp32);
+        multiply_fp32(args, params.fp32, index, consumer, smem.fp32);
       }
     }
   }

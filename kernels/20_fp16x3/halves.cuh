@@ -52,7 +52,7 @@ __host__ __device__ inline float value_of_half(std::uint32_t half) {
 }
 
 // What has been seen of a row.
-struct Seen {
+struct RowStats {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
   float signed_sum = 0.0F;
 
@@ -62,7 +62,7 @@ struct Seen {
     sum += magnitude;
     signed_sum += value;
   }
-  __host__ __device__ void add(const Seen& other) {
+  __host__ __device__ void add(const RowStats& other) {
     largest = std::fmax(largest, other.largest);
     sum += other.sum;
     signed_sum += other.signed_sum;
@@ -71,10 +71,10 @@ struct Seen {
 
 // The power of two that one unit of a scaled row is worth; 0 for a row that is zero, Inf for one
 // that cannot be scaled.
-__host__ __device__ inline float step_of(const Seen& seen) {
-  if (!is_scalable(seen)) return INFINITY;
-  if (seen.largest == 0.0F) return 0.0F;
-  return float_of(((bits_of(seen.largest) >> 23) - 14U) << 23);
+__host__ __device__ inline float step_of(const RowStats& stats) {
+  if (!is_scalable(stats)) return INFINITY;
+  if (stats.largest == 0.0F) return 0.0F;
+  return float_of(((bits_of(stats.largest) >> 23) - 14U) << 23);
 }
 
 // Scaled elements from here on, which are 2^-20 of their row's largest or more, count: smaller ones
@@ -119,13 +119,13 @@ constexpr Run kShortRun = {1, 0.0F, 1.06e-7F, 0.86e-7F};
 constexpr int kRunsOfSum = 16;
 
 // Of an operand, on average over its rows.
-struct SeenRows {
+struct OperandStats {
   float counted = 0.0F;   // elements that count; Inf if a row cannot be scaled
   float one_sign = 0.0F;  // |sum| / sum of magnitudes: 1 where a row has one sign
 };
 
-__host__ __device__ inline float one_sign_of(const Seen& seen) {
-  return seen.sum > 0.0F ? std::fabs(seen.signed_sum) / seen.sum : 0.0F;
+__host__ __device__ inline float one_sign_of(const RowStats& stats) {
+  return stats.sum > 0.0F ? std::fabs(stats.signed_sum) / stats.sum : 0.0F;
 }
 
 // What the plan knows: K, and how many products' errors cuBLAS has, where they have either sign,
@@ -137,7 +137,8 @@ struct Summed {
 // The chunks of a run; 0: multiply in FP32. The longer a run, the further its error, squared, has
 // to be below cuBLAS's. An element of C consists of a random part, and of `grown` times as much,
 // squared, that has grown with K, as all products had one sign.
-__host__ __device__ inline int decide(const SeenRows& a, const SeenRows& b, const Summed& summed) {
+__host__ __device__ inline int decide(const OperandStats& a, const OperandStats& b,
+                                      const Summed& summed) {
   const float share = a.counted * b.counted / (summed.k * summed.k);  // of products that count
   if (!(share < INFINITY)) return 0;
   const float one_sign = a.one_sign * b.one_sign;

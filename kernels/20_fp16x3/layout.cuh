@@ -20,13 +20,13 @@ constexpr int kSlices = kChunkK / kSliceK;
 constexpr int kPlaneBytes = kChunkRows * kSliceK * 2;
 constexpr int kSliceBytes = kPlanes * kPlaneBytes;
 constexpr int kChunkBytes = kSlices * kSliceBytes;
-constexpr int kPieceBytes = 16;      // of a row that lie together
+constexpr int kSegmentBytes = 16;    // of a row that lie together
 constexpr int kGroupBytes = 8 * 32;  // 8 rows, after which the swizzle repeats
 
 // Offset in a plane of 8 halves of a row, from k = 8·piece on. The two pieces of rows 4 to 7 of
 // each 8 change places (the 32-byte swizzle), so that eight rows' pieces are in different banks.
-__host__ __device__ inline int offset_in_plane(int row, int piece) {
-  return row * 2 * kPieceBytes + ((piece ^ (row >> 2 & 1)) * kPieceBytes);
+__host__ __device__ inline int offset_in_plane(int row, int segment) {
+  return row * 2 * kSegmentBytes + ((segment ^ (row >> 2 & 1)) * kSegmentBytes);
 }
 
 using Planes = SplitChunks<kChunkBytes>;
@@ -45,29 +45,30 @@ static_assert(kBlockM == kChunkRows && kBlockN == kChunkRows, "a tile's operands
 constexpr int kStageBytes = 2 * kChunkBytes;
 constexpr int kStages = 6;
 
-constexpr int kSeenNumbers = sizeof(SeenRows) / sizeof(float);
+constexpr int kNumStats = sizeof(OperandStats) / sizeof(float);
 
 // What one unit of a tile's rows, and of its columns, is worth.
 struct Steps {
   float row[kBlockM], col[kBlockN];
 };
 
-struct MultiplyStorage {
+struct GemmStorage {
   union {
     std::byte ring[kStages * kStageBytes];
     Fp32Storage fp32;
   };
   device::Barrier full[kStages], empty[kStages];
-  float seen[kNumThreads / 32][2 * kSeenNumbers];
+  float stats[kNumThreads / 32][2 * kNumStats];
   Steps steps;
 };
 
 // Beside KernelArgs.
-struct MultiplyArgs {
+struct GemmParams {
   Planes a, b;
   const std::byte *planes_a = nullptr, *planes_b = nullptr;
   const float *steps_a = nullptr, *steps_b = nullptr;
-  const float* seen = nullptr;  // SeenRows, sums of the split pass's groups: first A's, then B's
+  const float* stats =
+      nullptr;  // OperandStats, sums of the split pass's groups: first A's, then B's
   unsigned groups_a = 0, groups_b = 0;
   float rows_a = 1, rows_b = 1;  // that these are of
   Summed summed;

@@ -52,7 +52,7 @@ constexpr std::int64_t rounding_chain(std::int64_t k) {
 // What lies where in the workspace, in bytes from its start. The decision comes first.
 struct Workspace {
   Planes a, b;
-  std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, seen = 0, bytes = 0;
+  std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, stats = 0, bytes = 0;
 
   explicit Workspace(const Problem& problem)
       : a(split_chunks<Planes>(problem, Operand::kA)),
@@ -61,8 +61,8 @@ struct Workspace {
     planes_b = planes_a + aligned(a.bytes());
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
-    seen = steps_b + aligned(b.step_bytes());
-    bytes = seen + sizeof(SeenRows) * static_cast<std::size_t>(split_blocks(problem.shape.k));
+    stats = steps_b + aligned(b.step_bytes());
+    bytes = stats + sizeof(OperandStats) * static_cast<std::size_t>(split_blocks(problem.shape.k));
   }
 
   std::int64_t split_blocks(std::int64_t k) const {
@@ -74,7 +74,7 @@ struct Workspace {
 struct Launches {
   Workspace where;
   SplitJobs split;
-  MultiplyArgs multiply;
+  GemmParams multiply;
   std::int64_t blocks = 0;  // of the second kernel
 
   Launches(const Problem& problem, const Device& device) : where(problem) {
@@ -102,16 +102,16 @@ struct Launches {
     Launches placed = *this;
     auto* base = static_cast<std::byte*>(args.workspace);
     const auto floats = [&](std::size_t offset) { return reinterpret_cast<float*>(base + offset); };
-    placed.split.place[0] = {args.a, args.lda, args.stride_a, base + where.planes_a,
-                             floats(where.steps_a)};
-    placed.split.place[1] = {args.b, args.ldb, args.stride_b, base + where.planes_b,
-                             floats(where.steps_b)};
-    placed.split.seen = reinterpret_cast<SeenRows*>(base + where.seen);
+    placed.split.pointers[0] = {args.a, args.lda, args.stride_a, base + where.planes_a,
+                                floats(where.steps_a)};
+    placed.split.pointers[1] = {args.b, args.ldb, args.stride_b, base + where.planes_b,
+                                floats(where.steps_b)};
+    placed.split.stats = reinterpret_cast<OperandStats*>(base + where.stats);
     placed.multiply.planes_a = base + where.planes_a;
     placed.multiply.planes_b = base + where.planes_b;
     placed.multiply.steps_a = floats(where.steps_a);
     placed.multiply.steps_b = floats(where.steps_b);
-    placed.multiply.seen = floats(where.seen);
+    placed.multiply.stats = floats(where.stats);
     placed.multiply.decision = reinterpret_cast<Path*>(base);
     return placed;
   }
@@ -134,7 +134,7 @@ inline Status enqueue(const Launches& launches, const KernelArgs& args, Stream s
   return device::launch({.kernel = "multiply halves",
                          .blocks = launches.blocks,
                          .threads_x = kNumThreads,
-                         .shared_bytes = sizeof(MultiplyStorage),
+                         .shared_bytes = sizeof(GemmStorage),
                          .overlaps_previous = true},
                         stream, multiply, args, launches.multiply);
 }
@@ -171,7 +171,7 @@ inline std::vector<Candidate> candidates(const Problem& problem, const Device& d
 }
 
 inline Status setup() {
-  if (Status s = device::allow_shared_memory(multiply, sizeof(MultiplyStorage)); !s.ok()) return s;
+  if (Status s = device::allow_shared_memory(multiply, sizeof(GemmStorage)); !s.ok()) return s;
   if (Status s = device::allow_shared_memory(split<FewRows>, sizeof(SplitStorage<FewRows>));
       !s.ok()) {
     return s;

@@ -49,7 +49,7 @@ TEST(Halves, AddUpToTheElement) {
 TEST(Halves, TheLargestOfARowIsScaledIntoPlace) {
   std::mt19937_64 random(2);
   for (int turn = 0; turn < 100000; ++turn) {
-    Seen seen;
+    RowStats seen;
     seen.add(random_float(random, -59, 59));
     const float step = step_of(seen);
     const float scaled = seen.largest / step;
@@ -61,7 +61,7 @@ TEST(Halves, TheLargestOfARowIsScaledIntoPlace) {
 
 TEST(Halves, RowsThatCannotBeScaledAreSeen) {
   const auto is_fine = [](float value) {
-    Seen seen;
+    RowStats seen;
     seen.add(1.0F);
     seen.add(value);
     return is_scalable(seen);
@@ -71,11 +71,11 @@ TEST(Halves, RowsThatCannotBeScaledAreSeen) {
   EXPECT_FALSE(is_fine(0x1p61F));
   EXPECT_FALSE(is_fine(INFINITY));
   EXPECT_FALSE(is_fine(std::nanf("")));
-  Seen tiny;
+  RowStats tiny;
   tiny.add(0x1p-61F);
   EXPECT_FALSE(is_scalable(tiny));
   EXPECT_EQ(step_of(tiny), INFINITY);
-  EXPECT_TRUE(is_scalable(Seen{}));
+  EXPECT_TRUE(is_scalable(RowStats{}));
 }
 
 constexpr int kLong = 2, kShort = 1, kFp32 = 0;  // chunks of a run
@@ -117,7 +117,7 @@ TEST(Decision, IsBySigns) {
 
 TEST(Decision, SignsAreSeen) {
   const auto seen = [](float first, float second) {
-    Seen of_one, of_both;
+    RowStats of_one, of_both;
     of_one.add(first);
     of_both.add(second);
     of_both.add(of_one);
@@ -126,7 +126,7 @@ TEST(Decision, SignsAreSeen) {
   EXPECT_EQ(seen(1.0F, 3.0F), 1.0F);
   EXPECT_EQ(seen(-1.0F, -3.0F), 1.0F);
   EXPECT_EQ(seen(1.0F, -3.0F), 0.5F);
-  EXPECT_EQ(one_sign_of(Seen{}), 0.0F);
+  EXPECT_EQ(one_sign_of(RowStats{}), 0.0F);
 }
 
 __global__ void split_all(const float* x, std::uint32_t* halves) {

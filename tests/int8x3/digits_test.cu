@@ -15,8 +15,8 @@
 namespace tilegate::int8x3 {
 namespace {
 
-Seen seen_of(const std::vector<float>& row) {
-  Seen seen;
+RowStats stats_of(const std::vector<float>& row) {
+  RowStats seen;
   for (const float value : row) seen.add(value);
   return seen;
 }
@@ -47,7 +47,7 @@ TEST(Digits, TheLargestOfARowFits) {
   for (const int exponent : {-60, 0, 59}) {
     for (std::uint32_t bits = 0; bits < (1U << 23); bits += exponent == 0 ? step : 61) {
       const float largest = std::ldexp(float_of(0x3F800000U | bits), exponent);
-      const Scale scale = scale_of(seen_of({largest}));
+      const Scale scale = scale_of(stats_of({largest}));
       const std::int32_t x = integer_of(largest, scale);
       ASSERT_LE(x, kLargest) << largest;
       ASSERT_GE(x, (kLargest - 1) / 4) << largest;
@@ -61,7 +61,7 @@ TEST(Digits, ShortSignificandsAreExact) {
   for (int turn = 0; turn < 2000; ++turn) {
     std::vector<float> row(16);
     for (float& value : row) value = static_cast<float>(static_cast<int>(random() % 8191) - 4095);
-    const Scale scale = scale_of(seen_of(row));
+    const Scale scale = scale_of(stats_of(row));
     for (const float value : row) {
       ASSERT_EQ(static_cast<float>(integer_of(value, scale)) * scale.step * 0x1p-16F, value);
     }
@@ -79,7 +79,7 @@ TEST(Digits, RoundToWhatTheBoundSays) {
       value = float_of((bits & 0x807FFFFFU) | (first + bits % 31) << 23);
       if (turn % 2 == 0) value = float_of(bits_of(value) & ~kShortBits);
     }
-    const Seen seen = seen_of(row);
+    const RowStats seen = stats_of(row);
     ASSERT_TRUE(is_scalable(seen));
     const Scale scale = scale_of(seen);
     for (const float value : row) {
@@ -120,11 +120,11 @@ TEST(Digits, SumsOfTheLargestDigitsDoNotOverflow) {
 TEST(Decision, RowsThatCannotBeScaled) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const float value : {kInf, -kInf, std::nanf(""), 0x1p61F, 0x1p-61F, 0x1p-140F}) {
-    const Seen seen = seen_of({1e-20F * 0.0F, value, 0.0F});
+    const RowStats seen = stats_of({1e-20F * 0.0F, value, 0.0F});
     EXPECT_FALSE(is_scalable(seen)) << value;
     EXPECT_EQ(width_of(seen, scale_of(seen), 3), kInf) << value;
   }
-  const Seen zeros = seen_of({0.0F, -0.0F});
+  const RowStats zeros = stats_of({0.0F, -0.0F});
   EXPECT_TRUE(is_scalable(zeros));
   EXPECT_EQ(width_of(zeros, scale_of(zeros), 2), 0.0F);
 }

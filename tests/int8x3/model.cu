@@ -15,7 +15,7 @@ struct Line {
 };
 
 Line line_of(const float* from, std::int64_t next, std::int64_t k) {
-  Seen seen;
+  RowStats seen;
   for (std::int64_t i = 0; i < k; ++i) seen.add(from[i * next]);
   const Scale scale = scale_of(seen);
   Line line;

@@ -186,7 +186,7 @@ struct Fp32Parts {
 
   unsigned count = 1;
   std::int64_t k = 0;         // of a part; the last may have less
-  float* sums = nullptr;      // of each block: kFp32SumBytes
+  float* sums = nullptr;      // of each block: kFp32PartialBytes
   unsigned* flags = nullptr;  // of each block: raised once they are there
 
   Fp32Parts() = default;
@@ -198,7 +198,7 @@ struct Fp32Parts {
     count = static_cast<unsigned>(ceil_div(all_k, k));
   }
 };
-constexpr std::size_t kFp32SumBytes = sizeof(Fp32Sums) * kFp32Threads;
+constexpr std::size_t kFp32PartialBytes = sizeof(Fp32Sums) * kFp32Threads;
 
 // Beside KernelArgs: whether the rows of op(A), and the columns of op(B), lie along k, the k of a
 // run, and the tiles.
@@ -211,7 +211,7 @@ struct Fp32Args {
 
 // acc + total ← a tile's sums, over `k` from `first` on. This and the others: by kFp32Threads
 // threads, numbered `thread`.
-__device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& more,
+__device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& params,
                                 const TileOrder::Tile& tile, std::int64_t first, std::int64_t k,
                                 int thread, Fp32Storage& smem, Fp32Sums& acc, Fp32Sums& total) {
   const auto strided = [&](const float* data, std::int64_t stride, std::int64_t ld, bool along_k,
@@ -220,10 +220,10 @@ __device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& more,
     return StridedOperand{data + tile.product * stride + first * next, along_k ? ld : 1, next,
                           rows};
   };
-  sum_fp32_tile(strided(args.a, args.stride_a, args.lda, more.a_along_k, args.shape.m),
-                strided(args.b, args.stride_b, args.ldb, more.b_along_k, args.shape.n),
-                std::int64_t{tile.row} * kFp32Rows, std::int64_t{tile.col} * kFp32Cols, k, more.run,
-                thread, smem, acc, total);
+  sum_fp32_tile(strided(args.a, args.stride_a, args.lda, params.a_along_k, args.shape.m),
+                strided(args.b, args.stride_b, args.ldb, params.b_along_k, args.shape.n),
+                std::int64_t{tile.row} * kFp32Rows, std::int64_t{tile.col} * kFp32Cols, k,
+                params.run, thread, smem, acc, total);
 }
 
 // `has_total`: there was more than one run.
@@ -245,16 +245,17 @@ __device__ inline void store_fp32(KernelArgs args, const TileOrder::Tile& tile, 
 }
 
 // A block's sums, in vectors of four: first one of each thread, then the next of each.
-__device__ inline float* fp32_sums(const Fp32Parts& parts, unsigned block, int thread, int vector) {
-  return parts.sums + block * (kFp32SumBytes / sizeof(float)) +
+__device__ inline float* fp32_partial(const Fp32Parts& parts, unsigned block, int thread,
+                                      int vector) {
+  return parts.sums + block * (kFp32PartialBytes / sizeof(float)) +
          (vector * kFp32Threads + thread) * 4;
 }
 
-__device__ inline void leave_fp32_sums(const Fp32Parts& parts, unsigned block, int thread,
-                                       const Fp32Sums& sums) {
+__device__ inline void store_fp32_partial(const Fp32Parts& parts, unsigned block, int thread,
+                                          const Fp32Sums& sums) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    device::store_vector(fp32_sums(parts, block, thread, i),
+    device::store_vector(fp32_partial(parts, block, thread, i),
                          make_float4(sums[i][0], sums[i][1], sums[i][2], sums[i][3]));
   }
   device::named_barrier<1>(kFp32Threads);  // all have stored, and one tells for them
@@ -263,8 +264,8 @@ __device__ inline void leave_fp32_sums(const Fp32Parts& parts, unsigned block, i
 
 // Adds to a block's sums those that blocks of the `others` clusters before have left, as runs.
 template <unsigned kCluster>
-__device__ void add_left_sums(const Fp32Parts& parts, unsigned block, unsigned others, int thread,
-                              Fp32Sums& acc, Fp32Sums& total) {
+__device__ void accumulate_fp32_partials(const Fp32Parts& parts, unsigned block, unsigned others,
+                                         int thread, Fp32Sums& acc, Fp32Sums& total) {
   const auto mine = static_cast<unsigned>(thread);
   if (mine < others) device::wait_for_flag(parts.flags + block - (mine + 1) * kCluster);
   device::named_barrier<1>(kFp32Threads);  // one has waited for each
@@ -274,7 +275,7 @@ __device__ void add_left_sums(const Fp32Parts& parts, unsigned block, unsigned o
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const auto v =
-          device::load_vector<float4>(fp32_sums(parts, block - other * kCluster, thread, i));
+          device::load_vector<float4>(fp32_partial(parts, block - other * kCluster, thread, i));
       acc[i][0] += v.x;
       acc[i][1] += v.y;
       acc[i][2] += v.z;
@@ -284,46 +285,47 @@ __device__ void add_left_sums(const Fp32Parts& parts, unsigned block, unsigned o
 }
 
 // Tile `index` of the batch.
-__device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& more, unsigned index,
+__device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& params, unsigned index,
                                      int thread, Fp32Storage& smem) {
-  const TileOrder::Tile tile = more.order.tile(index);
+  const TileOrder::Tile tile = params.order.tile(index);
   Fp32Sums acc{}, total{};
-  sum_fp32(args, more, tile, 0, args.shape.k, thread, smem, acc, total);
-  store_fp32(args, tile, args.shape.k > more.run, thread, acc, total);
+  sum_fp32(args, params, tile, 0, args.shape.k, thread, smem, acc, total);
+  store_fp32(args, tile, args.shape.k > params.run, thread, acc, total);
 }
 
 // By all blocks: whole tiles in turn, or a part of one each, and that with the last k stores it.
 // The parts of a tile are in as many clusters: what waits for flags wants the others to have lower
 // numbers, and not to run beside it. Compute capability 9.0.
 template <unsigned kCluster>
-__device__ void multiply_fp32_parts(const KernelArgs& args, const Fp32Args& more, int thread,
+__device__ void multiply_fp32_parts(const KernelArgs& args, const Fp32Args& params, int thread,
                                     Fp32Storage& smem) {
-  const unsigned tiles = static_cast<unsigned>(args.batch) * more.order.count;
-  const unsigned count = more.parts.count, others = count - 1;
+  const unsigned tiles = static_cast<unsigned>(args.batch) * params.order.count;
+  const unsigned count = params.parts.count, others = count - 1;
   for (unsigned block = blockIdx.x;; block += gridDim.x) {
     const unsigned cluster = block / kCluster, part = cluster % count;
     const unsigned index = cluster / count * kCluster + block % kCluster;
     if (index >= tiles) break;
-    const TileOrder::Tile tile = more.order.tile(index);
-    const std::int64_t first = part * more.parts.k;
+    const TileOrder::Tile tile = params.order.tile(index);
+    const std::int64_t first = part * params.parts.k;
     Fp32Sums acc{}, total{};
-    sum_fp32(args, more, tile, first, part < others ? more.parts.k : args.shape.k - first, thread,
-             smem, acc, total);
+    sum_fp32(args, params, tile, first, part < others ? params.parts.k : args.shape.k - first,
+             thread, smem, acc, total);
     if (part < others) {
       add_sums(total, acc);
-      leave_fp32_sums(more.parts, block, thread, total);
+      store_fp32_partial(params.parts, block, thread, total);
     } else {
-      if (others > 0) add_left_sums<kCluster>(more.parts, block, others, thread, acc, total);
+      if (others > 0)
+        accumulate_fp32_partials<kCluster>(params.parts, block, others, thread, acc, total);
       store_fp32(args, tile, true, thread, acc, total);
     }
   }
 }
 
 // A tile per block.
-inline __global__ void __launch_bounds__(kFp32Threads, 1) plain(KernelArgs args, Fp32Args more) {
+inline __global__ void __launch_bounds__(kFp32Threads, 1) plain(KernelArgs args, Fp32Args params) {
   auto& smem = device::shared_storage<Fp32Storage>();
   device::wait_for_previous_kernel();
-  multiply_fp32(args, more, blockIdx.x, static_cast<int>(threadIdx.x), smem);
+  multiply_fp32(args, params, blockIdx.x, static_cast<int>(threadIdx.x), smem);
 }
 
 // Plans for the plain FP32 product.
@@ -344,20 +346,20 @@ inline Fp32Args fp32_args(const Problem& problem) {
 // `overlaps`: with the kernel before, which compute capability 9.0 can.
 inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
   constexpr double kFlopPerSecond = 30e12, kMultiprocessors = 132.0;  // of an NVIDIA H200
-  const Fp32Args more = fp32_args(problem);
+  const Fp32Args params = fp32_args(problem);
   const double rounds =
-      std::ceil(static_cast<double>(problem.batch * more.order.count) / kMultiprocessors);
+      std::ceil(static_cast<double>(problem.batch * params.order.count) / kMultiprocessors);
   const double flop = 2.0 * kFp32Rows * kFp32Cols * static_cast<double>(problem.shape.k);
   return {{.configuration = "fp32",
-           .rounding_chain = fp32_rounding_chain(problem.shape.k, more.run),
+           .rounding_chain = fp32_rounding_chain(problem.shape.k, params.run),
            .enqueue =
-               [more, overlaps](const KernelArgs& args, Stream stream) {
+               [params, overlaps](const KernelArgs& args, Stream stream) {
                  return device::launch({.kernel = "plain product",
-                                        .blocks = args.batch * more.order.count,
+                                        .blocks = args.batch * params.order.count,
                                         .threads_x = kFp32Threads,
                                         .shared_bytes = sizeof(Fp32Storage),
                                         .overlaps_previous = overlaps},
-                                       stream, plain, args, more);
+                                       stream, plain, args, params);
                }},
           rounds * flop * kMultiprocessors / kFlopPerSecond + 4e-6};
 }

@@ -35,12 +35,12 @@ __host__ __device__ inline float float_of(std::uint32_t bits) {
 
 constexpr float kSmallestScaled = 0x1p-60F, kLargestScaled = 0x1p60F;
 
-// Whether a row can be scaled at all: zero, or far from the ends of float's range. `seen` has the
+// Whether a row can be scaled at all: zero, or far from the ends of float's range. `stats` has the
 // largest magnitude, and the sum of all, which is NaN or Inf where an element is.
-template <typename Seen>
-__host__ __device__ bool is_scalable(const Seen& seen) {
-  return seen.sum < INFINITY && (seen.largest == 0.0F || (seen.largest >= kSmallestScaled &&
-                                                          seen.largest <= kLargestScaled));
+template <typename RowStats>
+__host__ __device__ bool is_scalable(const RowStats& stats) {
+  return stats.sum < INFINITY && (stats.largest == 0.0F || (stats.largest >= kSmallestScaled &&
+                                                            stats.largest <= kLargestScaled));
 }
 
 // Where the parts of a split operand lie in the workspace: in chunks of 128 rows × 32 k, each in
@@ -91,14 +91,14 @@ struct SplitJob {
   std::int64_t num_groups() const { return planes.products * groups.value(); }
 };
 
-struct SplitPlace {
+struct SplitPointers {
   const float* from = nullptr;
   std::int64_t ld = 0, stride = 0;
   std::byte* planes = nullptr;
   float* steps = nullptr;  // of each row: what one unit of its parts is worth
 };
 
-constexpr int kSplitPiece = 16;  // k that a thread takes at a time
+constexpr int kSegmentK = 16;  // k that a thread takes at a time
 
 // Blocks of kRows rows each. Few rows make more blocks; many read more neighbours of a row of
 // memory at a time. A thread keeps kKept pieces in shared memory, and one in registers.
@@ -106,7 +106,7 @@ template <int kThreads_, int kRows_, int kKept_ = 3>
 struct SplitRowsConfig {
   static constexpr int kThreads = kThreads_, kRows = kRows_, kKept = kKept_;
   static constexpr int kWarps = kThreads / 32;
-  static constexpr int kWarpK = 32 / kRows * kSplitPiece;  // k of a warp at a time
+  static constexpr int kWarpK = 32 / kRows * kSegmentK;  // k of a warp at a time
   static constexpr int kBlockK = kWarps * kWarpK;
   static constexpr int kBlocksPerSm = 1024 / kThreads;
   static_assert(kChunkRows % kRows == 0 && 32 % kRows == 0);
@@ -115,45 +115,45 @@ struct SplitRowsConfig {
 
 // What a thread has at one time, as it keeps it in shared memory: lanes next to each other.
 template <typename Config>
-using KeptPiece = float4[kSplitPiece / 4][Config::kThreads];
+using KeptSegment = float4[kSegmentK / 4][Config::kThreads];
 
 // v[i] ← element (row, k + i), or 0 outside the operand.
 template <typename Job>
-__device__ void load_piece(const Job& job, const SplitPlace& place, std::int64_t row,
-                           std::int64_t k, float (&v)[kSplitPiece]) {
-  const std::int64_t next = job.along_k ? 1 : place.ld;
-  const float* from = place.from + (job.along_k ? row * place.ld + k : k * place.ld + row);
+__device__ void load_segment(const Job& job, const SplitPointers& pointers, std::int64_t row,
+                             std::int64_t k, float (&v)[kSegmentK]) {
+  const std::int64_t next = job.along_k ? 1 : pointers.ld;
+  const float* from = pointers.from + (job.along_k ? row * pointers.ld + k : k * pointers.ld + row);
   const std::int64_t inside = row < job.rows ? job.k - k : 0;
-  if (job.along_k && job.vectors && inside >= kSplitPiece) {
+  if (job.along_k && job.vectors && inside >= kSegmentK) {
 #pragma unroll
-    for (int i = 0; i < kSplitPiece; i += 4) {
+    for (int i = 0; i < kSegmentK; i += 4) {
       const auto vector = device::load_vector<float4>(from + i);
       v[i] = vector.x;
       v[i + 1] = vector.y;
       v[i + 2] = vector.z;
       v[i + 3] = vector.w;
     }
-  } else if (inside >= kSplitPiece) {
+  } else if (inside >= kSegmentK) {
 #pragma unroll
-    for (int i = 0; i < kSplitPiece; ++i) v[i] = from[i * next];
+    for (int i = 0; i < kSegmentK; ++i) v[i] = from[i * next];
   } else {
 #pragma unroll
-    for (int i = 0; i < kSplitPiece; ++i) v[i] = i < inside ? from[i * next] : 0.0F;
+    for (int i = 0; i < kSegmentK; ++i) v[i] = i < inside ? from[i * next] : 0.0F;
   }
 }
 
 template <typename Config>
-__device__ void keep_piece(const float (&v)[kSplitPiece], KeptPiece<Config>& to) {
+__device__ void keep_segment(const float (&v)[kSegmentK], KeptSegment<Config>& to) {
 #pragma unroll
-  for (int i = 0; i < kSplitPiece / 4; ++i) {
+  for (int i = 0; i < kSegmentK / 4; ++i) {
     to[i][threadIdx.x] = make_float4(v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]);
   }
 }
 
 template <typename Config>
-__device__ void kept_piece(const KeptPiece<Config>& from, float (&v)[kSplitPiece]) {
+__device__ void restore_segment(const KeptSegment<Config>& from, float (&v)[kSegmentK]) {
 #pragma unroll
-  for (int i = 0; i < kSplitPiece / 4; ++i) {
+  for (int i = 0; i < kSegmentK / 4; ++i) {
     const float4 vector = from[i][threadIdx.x];
     v[4 * i] = vector.x;
     v[4 * i + 1] = vector.y;
@@ -175,7 +175,7 @@ struct RowsOfBlock {
         first_row(std::int64_t{job.groups.remainder(group, product)} * Config::kRows) {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     row = lane % Config::kRows;
-    first_k = warp * Config::kWarpK + lane / Config::kRows * kSplitPiece;
+    first_k = warp * Config::kWarpK + lane / Config::kRows * kSegmentK;
   }
 };
 
@@ -183,18 +183,19 @@ struct RowsOfBlock {
 // order.
 
 template <int kNumbers>
-struct AgreedSums {
+struct GroupSums {
   float a[kNumbers], b[kNumbers];
 };
 
 // Of kNumbers of each of op(A)'s groups of rows, and of those of op(B), which follow; by kThreads
-// threads, who `meet` once.
+// threads, who `sync` once.
 template <int kThreads, int kNumbers, typename Meet>
-__device__ AgreedSums<kNumbers> agreed_sums(const float* numbers, unsigned groups_a,
-                                            unsigned groups_b,
-                                            float (&sums)[kThreads / 32][2 * kNumbers], Meet meet) {
+__device__ GroupSums<kNumbers> sum_over_groups(const float* numbers, unsigned groups_a,
+                                               unsigned groups_b,
+                                               float (&sums)[kThreads / 32][2 * kNumbers],
+                                               Meet sync) {
   const unsigned thread = threadIdx.x;
-  AgreedSums<kNumbers> sum{};
+  GroupSums<kNumbers> sum{};
 #pragma unroll
   for (int n = 0; n < kNumbers; ++n) {
     for (unsigned i = thread; i < groups_a; i += kThreads) sum.a[n] += numbers[i * kNumbers + n];
@@ -211,7 +212,7 @@ __device__ AgreedSums<kNumbers> agreed_sums(const float* numbers, unsigned group
       sums[thread / 32][2 * n + 1] = sum.b[n];
     }
   }
-  meet();  // all warps have added theirs
+  sync();  // all warps have added theirs
 #pragma unroll
   for (int n = 0; n < kNumbers; ++n) {
     sum.a[n] = sum.b[n] = 0.0F;
