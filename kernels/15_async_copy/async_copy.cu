@@ -101,7 +101,7 @@ struct Tiles64x128x8 : Tiles64x64x8 {
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args, KSplit split) {
-  multiply_part<Config>(args, split);
+  compute_block<Config>(args, split);
 }
 
 template <typename Tiles, Feed kFeedA, Feed kFeedB>

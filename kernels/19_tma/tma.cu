@@ -118,7 +118,7 @@ inline bool allows_boxes(const Problem& problem, Operand operand) {
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm_of_words(KernelArgs args, KSplit split) {
-  multiply_part<Config>(args, split);
+  compute_block<Config>(args, split);
 }
 
 template <typename Tiles>

@@ -148,7 +148,7 @@ class Consumer {
       device::ordered::fma_row(acc[i], frag_a_[i][k % 4], frag_b_[k % 2], is_ascending(i),
                                [&](int n) {
                                  const int slot = i * kN + n;
-                                 if (k == kSteps - 1 && slot == kN) turn();
+                                 if (k == kSteps - 1 && slot == kN) next_round();
                                  load_fragments(k, slot);
                                });
     }
@@ -181,7 +181,7 @@ class Consumer {
   // To the next round, in the last step of this one, once its first row is done: then all that was
   // loaded from the k tile has been used, so that no load of it is on its way any more. In the very
   // last, the loads that follow stay in this k tile; nobody uses them.
-  __device__ void turn() {
+  __device__ void next_round() {
     if (rounds_left_ == 1) return;
     const bool tile_done = rounds_left_ % Config::kRounds == 1;
     read_a_ ^= 2 * kVector;  // to the other half of the rows, and back

@@ -290,7 +290,7 @@ __device__ __forceinline__ void multiply_tiles(
 // What a block with asynchronous copies does: its part of a tile, from the operands to C.
 
 template <typename Config>
-__device__ __forceinline__ void multiply_part(const KernelArgs& args, const KSplit& split) {
+__device__ __forceinline__ void compute_block(const KernelArgs& args, const KSplit& split) {
   auto& smem = device::shared_storage<typename Config::SharedStorage>();
   const auto at = Config::position();
   float acc[Config::kFragmentM][Config::kFragmentN]{};

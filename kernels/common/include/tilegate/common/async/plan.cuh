@@ -105,7 +105,7 @@ inline bool takes(const AsyncKernel& kernel, const Problem& problem) {
 
 // How the tiles of a problem are shared out: the first `whole` to one block each, the others to
 // `parts` blocks each.
-struct Way {
+struct Partition {
   std::int64_t tiles, k_tiles;
   std::int64_t whole, parts;
 
@@ -114,13 +114,13 @@ struct Way {
   std::int64_t longest_part() const { return ceil_div(k_tiles, parts); }
 };
 
-inline std::size_t partial_bytes(const AsyncKernel& kernel, const Way& way) {
-  return sizeof(float) * static_cast<std::size_t>(way.split_tiles() * way.parts) *
+inline std::size_t partial_bytes(const AsyncKernel& kernel, const Partition& partition) {
+  return sizeof(float) * static_cast<std::size_t>(partition.split_tiles() * partition.parts) *
          static_cast<std::size_t>(kernel.block_m * kernel.block_n);
 }
 
 inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Device& device,
-                   const Way& way) {
+                   const Partition& partition) {
   const double tile = static_cast<double>(kernel.block_m) * kernel.block_n;
   const bool by_words = !allows_vectors(problem, Operand::kC);
   const auto blocks = [&](std::int64_t count, std::int64_t k_tiles, bool stores_c) {
@@ -129,46 +129,48 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
     return cost::block_seconds(static_cast<double>(count), work, kernel.cost, kernel.blocks_per_sm,
                                device);
   };
-  Parts parts = cost::parts(problem, device,
-                            blocks(way.whole, way.k_tiles, true) +
-                                blocks(way.split_tiles() * way.parts, way.longest_part(), false),
-                            true, static_cast<double>(partial_bytes(kernel, way)));
-  parts.rounds = static_cast<double>(way.blocks()) /
+  Parts parts = cost::parts(
+      problem, device,
+      blocks(partition.whole, partition.k_tiles, true) +
+          blocks(partition.split_tiles() * partition.parts, partition.longest_part(), false),
+      true, static_cast<double>(partial_bytes(kernel, partition)));
+  parts.rounds = static_cast<double>(partition.blocks()) /
                  (static_cast<double>(device.multiprocessors) * kernel.blocks_per_sm);
-  parts.tiles =
-      cost::tile_share(problem, static_cast<double>(way.tiles), kernel.block_m, kernel.block_n);
+  parts.tiles = cost::tile_share(problem, static_cast<double>(partition.tiles), kernel.block_m,
+                                 kernel.block_n);
   return parts;
 }
 
 inline double seconds(const AsyncKernel& kernel, const Problem& problem, const Device& device,
-                      const Way& way) {
-  return cost::total(parts(kernel, problem, device, way), way.split_tiles() == 0);
+                      const Partition& partition) {
+  return cost::total(parts(kernel, problem, device, partition), partition.split_tiles() == 0);
 }
 
 // Without a split; with all tiles split; with whole rounds of the device and the rest split: of the
 // last two the number of parts that should be quickest.
-inline std::vector<Way> ways_of(const AsyncKernel& kernel, const Problem& problem,
-                                const Device& device) {
+inline std::vector<Partition> partitions_of(const AsyncKernel& kernel, const Problem& problem,
+                                            const Device& device) {
   const auto tiles = static_cast<std::int64_t>(count_tiles(kernel, problem));
   const std::int64_t k_tiles = ceil_div(problem.shape.k, kernel.block_k);
   const std::int64_t slots = std::int64_t{device.multiprocessors} * kernel.blocks_per_sm;
-  std::vector<Way> ways = {{tiles, k_tiles, tiles, 1}};
+  std::vector<Partition> partitions = {{tiles, k_tiles, tiles, 1}};
   const auto add_quickest = [&](std::int64_t whole) {
     const std::int64_t rest = tiles - whole;
     if (rest == 0) return;
-    std::vector<Way> tried;
+    std::vector<Partition> tried;
     const std::int64_t most = std::min({k_tiles, kMaxParts, 2 * slots / rest});
     for (std::int64_t parts = 2; parts <= most; ++parts) {
       tried.push_back({tiles, k_tiles, whole, parts});
       if (tried.back().blocks() > kMaxBlocks) tried.pop_back();
     }
     if (tried.empty()) return;
-    ways.push_back(*std::ranges::min_element(
-        tried, {}, [&](const Way& way) { return seconds(kernel, problem, device, way); }));
+    partitions.push_back(*std::ranges::min_element(tried, {}, [&](const Partition& partition) {
+      return seconds(kernel, problem, device, partition);
+    }));
   };
   add_quickest(0);
   if (tiles > slots) add_quickest(tiles / slots * slots);
-  return ways;
+  return partitions;
 }
 
 }  // namespace async_plan
@@ -177,65 +179,67 @@ inline std::vector<Way> ways_of(const AsyncKernel& kernel, const Problem& proble
 
 namespace tilegate::async_plan {
 
-inline std::string name_of(const AsyncKernel& kernel, const Way& way) {
-  if (way.split_tiles() == 0) return kernel.name;
-  return kernel.name + std::string(way.whole == 0 ? "_split" : "_tail") + std::to_string(way.parts);
+inline std::string name_of(const AsyncKernel& kernel, const Partition& partition) {
+  if (partition.split_tiles() == 0) return kernel.name;
+  return kernel.name + std::string(partition.whole == 0 ? "_split" : "_tail") +
+         std::to_string(partition.parts);
 }
 
 // A slice sums its share of the k of a tile, or of a part of one; the slices are added, then the
 // parts, then alpha and C come. Of zeros past the end of K no addition rounds.
-inline std::int64_t rounding_chain(const AsyncKernel& kernel, const Shape& shape, const Way& way) {
+inline std::int64_t rounding_chain(const AsyncKernel& kernel, const Shape& shape,
+                                   const Partition& partition) {
   const auto slices_of = [&](std::int64_t k_tiles) {
     return k_tiles * (kernel.block_k / kernel.slices) + kernel.slices - 1;
   };
-  const std::int64_t whole = way.whole > 0 ? slices_of(way.k_tiles) : 0;
+  const std::int64_t whole = partition.whole > 0 ? slices_of(partition.k_tiles) : 0;
   const std::int64_t split =
-      way.split_tiles() > 0 ? slices_of(way.longest_part()) + way.parts - 1 : 0;
+      partition.split_tiles() > 0 ? slices_of(partition.longest_part()) + partition.parts - 1 : 0;
   return std::min(shape.k, std::max(whole, split)) + 2;
 }
 
 // Tiles of a kernel that checks no edges may read `end_m` rows of op(A) and `end_n` columns of
 // op(B).
-inline KSplit split_of(const AsyncKernel& kernel, const Problem& problem, const Way& way,
-                       std::int64_t end_m, std::int64_t end_n) {
+inline KSplit split_of(const AsyncKernel& kernel, const Problem& problem,
+                       const Partition& partition, std::int64_t end_m, std::int64_t end_n) {
   const auto columns = static_cast<std::uint32_t>(ceil_div(problem.shape.n, kernel.block_n));
-  const auto tiles = static_cast<std::uint32_t>(way.tiles / problem.batch);
+  const auto tiles = static_cast<std::uint32_t>(partition.tiles / problem.batch);
   return {.block_m = kernel.block_m,
           .block_n = kernel.block_n,
           .end_m = kernel.checks_edges ? KSplit::kReachesOut : end_m,
           .end_n = kernel.checks_edges ? KSplit::kReachesOut : end_n,
           .columns = Divisor(columns),
           .tiles = Divisor(tiles),
-          .whole = static_cast<unsigned>(way.whole),
-          .parts = Divisor(static_cast<std::uint32_t>(way.parts)),
-          .k_tiles = static_cast<int>(way.k_tiles),
+          .whole = static_cast<unsigned>(partition.whole),
+          .parts = Divisor(static_cast<std::uint32_t>(partition.parts)),
+          .k_tiles = static_cast<int>(partition.k_tiles),
           .vectors = allows_vectors(problem, Operand::kC)};
 }
 
 inline Status enqueue(const AsyncKernel& kernel, const KernelArgs& args, const KSplit& split,
-                      const Way& way, bool overlaps, Stream stream) {
+                      const Partition& partition, bool overlaps, Stream stream) {
   const Status status = device::launch({.kernel = kernel.name,
-                                        .blocks = way.blocks(),
+                                        .blocks = partition.blocks(),
                                         .threads_x = kernel.num_threads,
                                         .shared_bytes = kernel.shared_bytes,
                                         .overlaps_previous = overlaps},
                                        stream, kernel.run, args, split);
-  if (!status.ok() || way.split_tiles() == 0) return status;
-  return split_sums::enqueue(args, split, way.split_tiles(), stream);
+  if (!status.ok() || partition.split_tiles() == 0) return status;
+  return split_sums::enqueue(args, split, partition.split_tiles(), stream);
 }
 
 // `is_first`: no other kernel of the plan goes before.
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
-                           const Way& way, const KSplit& split, bool is_first = true) {
-  const bool overlaps = device.compute_capability >= 90 && way.split_tiles() == 0 && is_first;
-  Choice choice{.configuration = name_of(kernel, way),
-                .rounding_chain = rounding_chain(kernel, problem.shape, way),
-                .workspace_bytes = partial_bytes(kernel, way),
+                           const Partition& partition, const KSplit& split, bool is_first = true) {
+  const bool overlaps = device.compute_capability >= 90 && partition.split_tiles() == 0 && is_first;
+  Choice choice{.configuration = name_of(kernel, partition),
+                .rounding_chain = rounding_chain(kernel, problem.shape, partition),
+                .workspace_bytes = partial_bytes(kernel, partition),
                 .enqueue = [=](const KernelArgs& args, Stream stream) {
-                  return enqueue(kernel, args, split, way, overlaps, stream);
+                  return enqueue(kernel, args, split, partition, overlaps, stream);
                 }};
-  return {std::move(choice), seconds(kernel, problem, device, way),
-          parts(kernel, problem, device, way)};
+  return {std::move(choice), seconds(kernel, problem, device, partition),
+          parts(kernel, problem, device, partition)};
 }
 
 inline Status no_kernel() {
@@ -252,9 +256,9 @@ inline std::vector<Candidate> candidates(std::span<const AsyncKernel> kernels,
   for (const AsyncKernel& kernel : kernels) {
     if (kernel.name == tile || !takes(kernel, problem) || !fits(kernel, problem, device)) continue;
     tile = kernel.name;
-    for (const Way& way : ways_of(kernel, problem, device)) {
-      const KSplit split = split_of(kernel, problem, way, problem.shape.m, problem.shape.n);
-      all.push_back(candidate(kernel, problem, device, way, split));
+    for (const Partition& partition : partitions_of(kernel, problem, device)) {
+      const KSplit split = split_of(kernel, problem, partition, problem.shape.m, problem.shape.n);
+      all.push_back(candidate(kernel, problem, device, partition, split));
     }
   }
   if (all.empty()) all.push_back({.choice = {.status = no_kernel()}});

@@ -67,9 +67,9 @@ struct KSplit {
     // The first k_tiles % parts of them get one more.
     const int index = static_cast<int>(parts.remainder(block - whole, split));
     const int least = static_cast<int>(parts.quotient(static_cast<unsigned>(k_tiles)));
-    const int more = k_tiles - least * static_cast<int>(parts.value());
-    part.first_k_tile = index * least + (index < more ? index : more);
-    part.k_tiles = least + (index < more ? 1 : 0);
+    const int extra = k_tiles - least * static_cast<int>(parts.value());
+    part.first_k_tile = index * least + (index < extra ? index : extra);
+    part.k_tiles = least + (index < extra ? 1 : 0);
     part.partial = static_cast<float*>(workspace) + (block - whole) * partial_size();
     return part;
   }

@@ -93,7 +93,7 @@ class OperandFeed {
 
   // From the first tile to the second. Without one, loads go to the operand's first vector, which
   // exists, and are not used.
-  __device__ void leave_first(int k_valid, bool has_second) {
+  __device__ void advance_to_second(int k_valid, bool has_second) {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
       at_[i] = has_second ? at_[i] + (kAlongK ? k_valid / kUnit : k_valid * ld_) : 0;
@@ -253,8 +253,8 @@ class Loop {
       shift_stores(half == kHalves - 1, to_other_stage_);
     }
     const bool has_second = rounds_left_ > kHalves, has_third = rounds_left_ > kHalves + 1;
-    feed_a_.leave_first(first_size_, has_second);
-    feed_b_.leave_first(first_size_, has_second);
+    feed_a_.advance_to_second(first_size_, has_second);
+    feed_b_.advance_to_second(first_size_, has_second);
     feed_a_.load(has_second, has_third);
     feed_b_.load(has_second, has_third);
     __syncthreads();  // the first tile is stored before anyone reads it
@@ -274,7 +274,7 @@ class Loop {
       // 13.0) puts the other two operands of 49 FFMA into one bank of registers.
       const bool ascending = is_ascending(i + kHalves - 1);
       device::ordered::fma_row(acc[i], frag_a_[i], frag_b_[k % 2], ascending, [&](int n) {
-        if (k == kSteps - 1 && i == 1 && n == 0) turn();
+        if (k == kSteps - 1 && i == 1 && n == 0) next_round();
         if (n == 1) load_fragments(k, i);
         move_tiles(k, i * kN + n);
       });
@@ -333,7 +333,7 @@ class Loop {
   }
 
   // To the next round, in the last step of this one.
-  __device__ void turn() {
+  __device__ void next_round() {
     // What this round stored is there before anyone reads it, and what it read has been read before
     // anyone overwrites it.
     __syncthreads();
