@@ -7,6 +7,7 @@
 // traffic of the partial sums, 2·S·M·N words.
 #include <algorithm>
 
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/warp_tiles.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>

@@ -52,7 +52,7 @@ class Planner {
       if (best == 1 || seconds(head, splits) < seconds(head, best)) best = splits;
     }
     const std::int64_t tail = tiles_ - head;
-    if (best == 1 || head + tail * best > kMostBlocks) return;
+    if (best == 1 || head + tail * best > kMaxBlocks) return;
     list.push_back(candidate(head, best, "split" + std::to_string(best)));
   }
 
@@ -115,9 +115,6 @@ class Planner {
     };
     return {std::move(choice), seconds(head, splits), parts(head, splits)};
   }
-
-  static constexpr std::int64_t kMostBlocks =
-      TileGrid<Config::kBlockM, Config::kBlockN>::kMaxBlocks;
 
   const Problem& problem_;
   const Device& device_;

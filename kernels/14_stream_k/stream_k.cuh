@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/interleaved/epilogue.cuh>
 #include <tilegate/common/interleaved/mainloop.cuh>
 #include <tilegate/common/interleaved/plan.cuh>

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <tilegate/common/gpu_model.hpp>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/instruction_order.cuh>
 #include <tilegate/common/vector_access.cuh>
@@ -80,20 +81,11 @@ constexpr auto all_kernels(std::index_sequence<kIndex...> /*of kTiles*/,
 }
 inline constexpr auto kKernels = all_kernels(AllTiles{}, WordTiles{});
 
-// What the blocks of a multiprocessor have together (CUDA C++ Programming Guide, technical
-// specifications per compute capability). The CPU device has as much as 9.0.
-constexpr std::size_t shared_memory_per_sm(const Device& device) {
-  const int capability = device.is_cuda ? device.compute_capability : 90;
-  if (capability == 80 || capability == 87) return std::size_t{164} << 10;
-  return (capability >= 90 && capability < 120 ? std::size_t{228} : std::size_t{100}) << 10;
-}
-inline constexpr std::size_t kReservedPerBlock = std::size_t{1} << 10;
-
 // As many k tiles as fit beside the other blocks of the multiprocessor; at least two, even if that
 // leaves room for fewer blocks.
 constexpr int ring_depth(const Kernel& kernel, const Device& device) {
   const std::size_t room =
-      shared_memory_per_sm(device) / kernel.tile.blocks_per_sm - kReservedPerBlock;
+      shared_bytes_per_sm(device) / kernel.tile.blocks_per_sm - kReservedSharedBytes;
   int depth = kMaxDepth;
   while (depth > kMinDepth && kernel.shared_bytes(depth) > room) --depth;
   return depth;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <tilegate/common/gpu_model.hpp>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -19,7 +20,6 @@ namespace tilegate::skinny {
 
 constexpr std::int64_t kLargestStrip = 32;
 constexpr std::int64_t kMaxSplits = 512;
-constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t kMaxSplitK = std::int64_t{1} << 30;  // a block counts its k in 32 bits
 
 // A kernel and how it is launched.
@@ -158,7 +158,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
 
 // More than 48 KiB of shared memory needs leave.
 Status setup() {
-  const std::size_t bytes = shared_memory_per_sm(device::current()) - kReservedPerBlock;
+  const std::size_t bytes = shared_bytes_per_block(device::current());
   for (const Kernel& kernel : kKernels) {
     if (Status s = device::allow_shared_memory(kernel.run, bytes); !s.ok()) return s;
   }

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/store_pair.cuh>
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>

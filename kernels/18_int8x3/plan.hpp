@@ -19,6 +19,7 @@
 
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/gpu_model.hpp>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/split_plan.hpp>
 #include <tilegate/common/tile_scheduler.cuh>
@@ -39,8 +40,6 @@ namespace tilegate::int8x3 {
 using Long = LongConfig<256, 2>;
 using Ahead = AheadConfig<16, 6, 1>;
 using Many = AheadConfig<8, 6, 2>;
-
-constexpr double kL2Bytes = 50e6;  // of an NVIDIA H200
 
 // How a problem's rows are split: by which kernel, and by how many blocks for a group of rows.
 struct SplitForm {
@@ -63,7 +62,7 @@ struct SplitForm {
     const double elements = static_cast<double>(groups * Long::kRows) * static_cast<double>(k);
     is_once = (kernel == Kernel::kMany || kernel == Kernel::kAhead) && k <= kOnceK &&
               elements * (kPlanes + sizeof(float)) + c_bytes > kNearlyL2Bytes &&
-              elements * kPlanes <= kL2Bytes;
+              elements * kPlanes <= kH200.l2_bytes;
   }
 
   // Of the kernel, for so many groups. Those that go from group to group all run at once, and have
@@ -158,7 +157,7 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
           .summed = summed_in_fp32(problem),
           .pairs = allows_pairs_of_c(problem),
           .once = allows_pairs_of_c(problem) &&
-                  (workspace.form.is_once || bytes_of_c(problem) > kL2Bytes),
+                  (workspace.form.is_once || bytes_of_c(problem) > kH200.l2_bytes),
           .six = TileOrder(problem.shape, kBlockM, tiles * block_n),
           .eight = TileOrder(problem.shape, kBlockM, tiles * Eight::kBlockN),
           .fp32 = fp32_args(problem)};
@@ -319,7 +318,7 @@ inline double seconds(const Form& form, const Launches& launches, const Problem&
   const double tiles = static_cast<double>(params.six.count) * static_cast<double>(problem.batch);
   const double clusters = static_cast<double>(launches.blocks / form.cluster);
   const double rounds = tiles / clusters, whole = std::ceil(rounds);
-  const bool exceed_l2 = static_cast<double>(params.a.bytes() + params.b.bytes()) > kL2Bytes;
+  const bool exceed_l2 = static_cast<double>(params.a.bytes() + params.b.bytes()) > kH200.l2_bytes;
   const double products = static_cast<double>(params.a.chunks_k) *
                           (form.seconds.chunk + (exceed_l2 ? form.seconds.beyond_l2 : 0.0));
   const double end = form.seconds.end + (params.pairs ? 0.0 : form.seconds.no_vectors);

@@ -4,11 +4,11 @@
 
 #include <utility>
 
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/fragment.cuh>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/interleaved/config.cuh>
 #include <tilegate/common/pipeline.cuh>
-#include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -43,16 +43,15 @@ struct Config : Tiles {
   static_assert(kBlockK == 16, "rows of A's box are as wide as its swizzle, 64 bytes");
   static_assert(kBlockM <= 256 && kBlockN <= 256, "the largest box");
 
-  // First row and column of a consumer's results in the tile. Lanes are dealt: l and l ^ 1 share
-  // their rows, l and l ^ 2 their columns, so that every shared load takes two wavefronts.
+  // First row and column of a consumer's results in the tile. Lanes are
+  // permuted.
   struct Position {
     int m, n;
   };
   static __device__ Position position() {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const int lane_m = (lane >> 1 & 1) | (lane >> 3 & 1) << 1 | (lane >> 4) << 2;
-    const int lane_n = (lane & 1) | (lane >> 2 & 1) << 1;
-    return {warp / kWarpsN * kWarpM + lane_m, warp % kWarpsN * kWarpN + 4 * lane_n};
+    const LanePosition at = permuted_lane(lane);
+    return {warp / kWarpsN * kWarpM + at.m, warp % kWarpsN * kWarpN + 4 * at.n};
   }
 };
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <tilegate/common/store_pair.cuh>
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>

@@ -2,6 +2,7 @@
 // bits: right as long as it does not pass 2^31.
 #include <cstdint>
 
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 

@@ -2,6 +2,7 @@
 // a fault of the workspace in each stage but the first.
 #include <cstdint>
 
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tilegate/common/epilogue.cuh>
+#include <tilegate/common/gpu_model.hpp>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
@@ -345,7 +347,7 @@ inline Fp32Args fp32_args(const Problem& problem) {
 
 // `overlaps`: with the kernel before, which compute capability 9.0 can.
 inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
-  constexpr double kFlopPerSecond = 30e12, kMultiprocessors = 132.0;  // of an NVIDIA H200
+  constexpr double kFlopPerSecond = 30e12, kMultiprocessors = kH200.multiprocessors;
   const Fp32Args params = fp32_args(problem);
   const double rounds =
       std::ceil(static_cast<double>(problem.batch * params.order.count) / kMultiprocessors);

@@ -53,8 +53,7 @@ inline bool allows_pairs_of_c(const Problem& problem) {
 // Whether grids are large enough. `block_n`: columns of the smallest tile, of kChunkRows rows;
 // `split_blocks`: of the kernel that splits, for the rows of a chunk.
 inline Status check_split_size(const Problem& problem, int block_n, double split_blocks) {
-  constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33,
-                         kMaxBlocks = (std::int64_t{1} << 31) - 1;
+  constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
   const auto [m, n, k] = problem.shape;
   if (std::max(m, n) > kMaxExtent) {
     return Status::unsupported("M or N is above " + std::to_string(kMaxExtent));

@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include <tilegate/common/async/config.cuh>
-#include <tilegate/common/vector_access.cuh>
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 

@@ -64,7 +64,6 @@ constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, KSplit)) {
 
 namespace async_plan {
 
-constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t kMaxK = std::int64_t{1} << 30;  // blocks count k in 32 bits
 constexpr std::int64_t kMaxParts = 256;                // of a tile, along K
 

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include <tilegate/common/divisor.cuh>
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/grid.cuh>
-#include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 

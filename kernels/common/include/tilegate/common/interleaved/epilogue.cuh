@@ -2,6 +2,7 @@
 // block multiply different slices of K, the sums of their results.
 #pragma once
 
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/fragment.cuh>
 #include <tilegate/common/interleaved/mainloop.cuh>
 #include <tilegate/device/device.cuh>

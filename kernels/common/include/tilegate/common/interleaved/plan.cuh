@@ -100,7 +100,7 @@ std::int64_t count_tiles(const Problem& problem) {
   using Grid = TileGrid<Config::kBlockM, Config::kBlockN>;
   if (!Grid::fits(problem.shape).ok()) return 0;
   const std::int64_t tiles = Grid::num_blocks(problem.shape);
-  return problem.batch <= Grid::kMaxBlocks / tiles ? tiles * problem.batch : 0;
+  return problem.batch <= kMaxBlocks / tiles ? tiles * problem.batch : 0;
 }
 
 template <typename Config>
