@@ -38,20 +38,20 @@ struct Tiles64x128x8 : Tiles128x256x16 {
 // `Order` is there to be part of the symbol.
 template <typename Config, typename Layout, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args, TileWalk walk) {
+    sgemm(KernelArgs args, TileScheduler scheduler) {
   device::wait_for_previous_kernel();
   device::launch_dependents();
   auto& smem = device::shared_storage<SharedStorage<Config, Layout>>();
-  const TileWalk::Place place = walk.place(blockIdx.x);
-  if (threadIdx.x == 0) smem.place = place;
+  const TileCoord tile = scheduler.tile(blockIdx.x);
+  if (threadIdx.x == 0) smem.tile = tile;
   float acc[Config::kThreadM][Config::kThreadN]{};
-  Loop<Config, Layout>(args, place, KTiles<Config>::all(args.shape.k)).multiply(acc);
+  Loop<Config, Layout>(args, tile, KTiles<Config>::all(args.shape.k)).multiply(acc);
   __syncthreads();  // the place is stored before anyone reads it
-  store_tile<Config, Layout>(from_tile<Config>(args, smem.place), acc);
+  store_tile<Config, Layout>(from_tile<Config>(args, smem.tile), acc);
 }
 
 template <typename Config>
-constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf<KernelArgs, TileWalk> {
+constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf<KernelArgs, TileScheduler> {
   if constexpr (Config::template kTakes<Layout>) {
     return {sgemm<Config, Layout, typename Config::Order>, sizeof(SharedStorage<Config, Layout>)};
   }
@@ -74,7 +74,7 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
   Choice choice{.configuration = Config::kName,
                 .rounding_chain = rounding_chain<Config>(problem.shape, k_tiles)};
   choice.enqueue = [=](const KernelArgs& args, Stream stream) {
-    return device::launch(launch, stream, kernel, args, walk_of<Config>(args.shape));
+    return device::launch(launch, stream, kernel, args, scheduler_of<Config>(args.shape));
   };
   Parts parts = cost::parts(problem, device, block_seconds<Config>(tiles, k_tiles, device),
                             allows_counted_vectors(problem), 0.0);

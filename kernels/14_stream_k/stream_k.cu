@@ -86,7 +86,7 @@ class Planner {
       return interleaved::rounding_chain<Config>(problem_.shape, k_tiles);
     };
     const std::int64_t tail = tiles_ - head;
-    const TailSplit split{.walk = interleaved::walk_of<Config>(problem_.shape),
+    const TailSplit split{.scheduler = interleaved::scheduler_of<Config>(problem_.shape),
                           .head = static_cast<unsigned>(head),
                           .tail = static_cast<unsigned>(tail),
                           .splits = static_cast<unsigned>(splits)};

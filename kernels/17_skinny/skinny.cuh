@@ -292,10 +292,10 @@ __device__ void multiply_tile(const KTile<Config>& tile, int first, const Lane<C
 // Which part of the task a block computes. Strips of the short extent come first, because they
 // share the big operand; then tiles of the long one, splits of K, and products.
 template <typename Config>
-struct Place {
+struct BlockTile {
   unsigned strip, tile, split, product;
 
-  __device__ explicit Place(const Task& task) {
+  __device__ explicit BlockTile(const Task& task) {
     const auto strips = static_cast<unsigned>(ceil_div(task.s, Config::kBlockS));
     const auto tiles = static_cast<unsigned>(ceil_div(task.x, Config::kBlockX));
     const auto splits = static_cast<unsigned>(task.splits);
@@ -343,12 +343,13 @@ __device__ void store_swapped(float* smem, const float* v) {
 
 // C ← the sums over the warps, first to last.
 template <typename Config>
-__device__ void store_tile(const Task& task, const Place<Config>& place, const Lane<Config>& lane,
+__device__ void store_tile(const Task& task, const BlockTile<Config>& block_tile,
+                           const Lane<Config>& lane,
                            const float (&acc)[Config::kThreadX][Config::kThreadS]) {
   constexpr int kVector = Config::kVectorS, kThreadS = Config::kThreadS, kSumS = Config::kSumS;
   auto& sums = device::shared_storage<WarpSums<Config>>().sums;
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  float* const c = task.c + place.product * task.product_c + place.split * task.split_c;
+  float* const c = task.c + block_tile.product * task.product_c + block_tile.split * task.split_c;
   // Neighbouring threads store to neighbouring words of C.
   const bool x_first = task.stride_x == 1;
 #pragma unroll
@@ -376,8 +377,8 @@ __device__ void store_tile(const Task& task, const Place<Config>& place, const L
 #pragma unroll
         for (int j = 0; j < kVector; ++j) sum[j] += next[j];
       }
-      const std::int64_t to_x = place.x() + x;
-      const std::int64_t to_s = place.s() + col / kSumS * kThreadS + first + col % kSumS;
+      const std::int64_t to_x = block_tile.x() + x;
+      const std::int64_t to_s = block_tile.s() + col / kSumS * kThreadS + first + col % kSumS;
 #pragma unroll
       for (int j = 0; j < kVector; ++j) {
         if (to_x >= task.x || to_s + j >= task.s) continue;
@@ -409,7 +410,7 @@ inline __device__ void wait_for_copies(int pending) {
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Task task) {
   KTile<Config>* const ring = &device::shared_storage<KTile<Config>>();  // task.depth of them
-  const Place<Config> place(task);
+  const BlockTile<Config> block_tile(task);
   const Lane<Config> lane;
   const int warp_k = static_cast<int>(threadIdx.x) / 32 * Config::kWarpK;
 
@@ -417,19 +418,19 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
   using SmallAlongK = SmallCopiesAlongK<Config>;
   using SmallAlongS = SmallCopiesAlongS<Config>;
   constexpr bool kBigAlongX = Config::kBigAlong == Along::kX;
-  const std::int64_t k_begin = place.k_begin(task);
-  const auto k_count = static_cast<int>(place.k_end(task) - k_begin);
+  const std::int64_t k_begin = block_tile.k_begin(task);
+  const auto k_count = static_cast<int>(block_tile.k_end(task) - k_begin);
   const std::int64_t ld_big = task.ld_big, ld_small = task.ld_small;
   const float* const big =
-      task.big + place.product * task.product_big +
-      (kBigAlongX ? k_begin * ld_big + place.x() : place.x() * ld_big + k_begin);
-  const float* const small =
-      task.small + place.product * task.product_small +
-      (task.small_along_k ? place.s() * ld_small + k_begin : k_begin * ld_small + place.s());
-  CopyPosition big_at = Big::start(big, ld_big, task.x - place.x());
+      task.big + block_tile.product * task.product_big +
+      (kBigAlongX ? k_begin * ld_big + block_tile.x() : block_tile.x() * ld_big + k_begin);
+  const float* const small = task.small + block_tile.product * task.product_small +
+                             (task.small_along_k ? block_tile.s() * ld_small + k_begin
+                                                 : k_begin * ld_small + block_tile.s());
+  CopyPosition big_at = Big::start(big, ld_big, task.x - block_tile.x());
   CopyPosition small_at = task.small_along_k
-                              ? SmallAlongK::start(small, ld_small, task.s - place.s())
-                              : SmallAlongS::start(small, ld_small, task.s - place.s());
+                              ? SmallAlongK::start(small, ld_small, task.s - block_tile.s())
+                              : SmallAlongS::start(small, ld_small, task.s - block_tile.s());
 
   constexpr int kBlockK = Config::kBlockK;
   constexpr auto kTileBytes = static_cast<unsigned>(sizeof(KTile<Config>));
@@ -466,7 +467,7 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
     multiply_tile<Config>(ring[slot], warp_k, lane, acc);
     slot = slot + 1 == depth ? 0 : slot + 1;
   }
-  store_tile<Config>(task, place, lane, acc);
+  store_tile<Config>(task, block_tile, lane, acc);
 }
 
 }  // namespace tilegate::skinny

@@ -21,8 +21,7 @@ template <typename T>
 struct StepShare {
   float row = 0.0F, col = 0.0F;
 
-  __device__ StepShare(const GemmParams& params, const TileOrder::Tile& tile, int warpgroup,
-                       int thread) {
+  __device__ StepShare(const GemmParams& params, const TileCoord& tile, int warpgroup, int thread) {
     const float* rows = params.steps_a + params.a.own(tile.product) * params.a.rows() +
                         std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2);
     const std::int64_t first_col = std::int64_t{tile.col} * T::kBlockN;
@@ -124,7 +123,7 @@ __device__ void fold_results(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 
 
 // What the tile's rows and columns are worth, by kStoreWarps warps.
 template <typename T>
-__device__ void fetch_steps(const GemmParams& params, const TileOrder::Tile& tile, int thread,
+__device__ void fetch_steps(const GemmParams& params, const TileCoord& tile, int thread,
                             Steps& steps) {
   const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
   const float* rows = params.steps_a + params.a.own(tile.product) * params.a.rows() +
@@ -137,9 +136,8 @@ __device__ void fetch_steps(const GemmParams& params, const TileOrder::Tile& til
 
 // Rows `first`, `first` + step, … before `end` of a tile, by a warp.
 template <typename T, int kUnroll>
-__device__ void store_rows(const KernelArgs& args, const GemmParams& params,
-                           const TileOrder::Tile& tile, int first, int end, int step,
-                           const Steps& steps, const float* folded) {
+__device__ void store_rows(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
+                           int first, int end, int step, const Steps& steps, const float* folded) {
   const int col = static_cast<int>(threadIdx.x) % 32 * 2;
   const std::int64_t row_of_c = std::int64_t{tile.row} * kBlockM,
                      col_of_c = std::int64_t{tile.col} * T::kBlockN + col;
@@ -179,12 +177,12 @@ struct TileEpilogue {
   StepShare<T> share;
   int warpgroup, thread;
 
-  __device__ TileEpilogue(const GemmParams& params, const TileOrder::Tile& tile, int warpgroup_,
+  __device__ TileEpilogue(const GemmParams& params, const TileCoord& tile, int warpgroup_,
                           int thread_)
       : share(params, tile, warpgroup_, thread_), warpgroup(warpgroup_), thread(thread_) {}
 
-  __device__ void store(const KernelArgs& args, const GemmParams& params,
-                        const TileOrder::Tile& tile, unsigned /*turn*/, bool /*is_last*/,
+  __device__ void store(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
+                        unsigned /*turn*/, bool /*is_last*/,
                         std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], GemmStorage& smem) {
     auto number = static_cast<unsigned>(thread);
     device::ordered::add(number, 0);  // what depends on it is found now, and not kept in registers
@@ -203,12 +201,12 @@ template <typename T>
 struct TileEpilogue<T, true> {
   int row, lane;  // of the tile, the warp's first of 16
 
-  __device__ TileEpilogue(const GemmParams& /*more*/, const TileOrder::Tile& /*tile*/,
-                          int warpgroup, int thread)
+  __device__ TileEpilogue(const GemmParams& /*more*/, const TileCoord& /*tile*/, int warpgroup,
+                          int thread)
       : row(warpgroup * (kBlockM / 2) + thread / 32 * 16), lane(thread % 32) {}
 
-  __device__ void store(const KernelArgs& args, const GemmParams& params,
-                        const TileOrder::Tile& tile, unsigned index, bool is_last,
+  __device__ void store(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
+                        unsigned index, bool is_last,
                         std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], GemmStorage& smem) {
     device::barrier_wait(smem.is_stored, (index % 2) ^ 1);  // the tile before
     fold_results<T>(acc, row, lane, smem.folded);
@@ -225,8 +223,8 @@ struct TileEpilogue<T, true> {
 // A tile's end, by kStoreWarps warps.
 template <typename T>
 __device__ void store_staged_tile(const KernelArgs& args, const GemmParams& params,
-                                  const TileOrder::Tile& tile, unsigned index, bool is_last,
-                                  int thread, GemmStorage& smem) {
+                                  const TileCoord& tile, unsigned index, bool is_last, int thread,
+                                  GemmStorage& smem) {
   Steps& steps = smem.steps[index % 2];
   fetch_steps<T>(params, tile, thread, steps);
   warp_arrive(smem.steps_ready);

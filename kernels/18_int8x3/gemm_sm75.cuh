@@ -97,7 +97,7 @@ __device__ void multiply_stage_by_warp(const std::byte* stage, int row, int col,
 
 template <int kLevels>
 __device__ void multiply_tile_by_warps(const KernelArgs& args, const GemmParams& params,
-                                       const TileOrder::Tile& tile, WarpsStorage& smem) {
+                                       const TileCoord& tile, WarpsStorage& smem) {
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;
   const int row = warp / 2 * kWarpTile, col = warp % 2 * kWarpTile;
   const std::int64_t first_row = std::int64_t{tile.row} * kBlockM,
@@ -161,7 +161,7 @@ inline __global__ void __launch_bounds__(kWarpsThreads, 1)
   } else if (path == Path::kEight) {
     multiply_by_warps<4>(args, params, smem);
   } else if (params.first_chunk == 0) {
-    const unsigned tiles = static_cast<unsigned>(args.batch) * params.fp32.order.count;
+    const unsigned tiles = static_cast<unsigned>(args.batch) * params.fp32.scheduler.count;
     for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
       multiply_fp32(args, params.fp32, index, static_cast<int>(threadIdx.x), smem.fp32);
     }

@@ -125,7 +125,7 @@ __device__ inline void signal_partial(const GemmParams& params, GemmStorage& sme
 
 // By the producer: those of block `block`.
 template <typename T>
-__device__ void load_partial(const GemmParams& params, unsigned block, Ring<T::kStages>& ring,
+__device__ void load_partial(const GemmParams& params, unsigned block, Pipeline<T::kStages>& ring,
                              GemmStorage& smem) {
   device::wait_for_flag(params.flags + block);
   const std::byte* from = params.sums + std::size_t{block} * kPartialBytes<T>;
@@ -140,7 +140,7 @@ __device__ void load_partial(const GemmParams& params, unsigned block, Ring<T::k
 
 // `release_stage(stage)`: by a warp that has read it.
 template <typename T, typename Release>
-__device__ void accumulate_partial(int thread, Ring<T::kStages>& ring, GemmStorage& smem,
+__device__ void accumulate_partial(int thread, Pipeline<T::kStages>& ring, GemmStorage& smem,
                                    std::int32_t (&acc)[T::kLevels][T::kBlockN / 2],
                                    Release release_stage) {
   constexpr int kInLevel = T::kBlockN / 2 / 4;
@@ -164,17 +164,17 @@ __device__ void accumulate_partial(int thread, Ring<T::kStages>& ring, GemmStora
 }
 
 // By one thread. A cluster's blocks have the rows of A in common: each fetches its share for all.
-template <typename T, unsigned kCluster, bool kStreams>
-__device__ void produce(const GemmParams& params, const TileOrder& order, unsigned count,
-                        GemmStorage& smem) {
+template <typename T, unsigned kCluster, bool kStreamK>
+__device__ void produce(const GemmParams& params, const PersistentTileScheduler& tiles,
+                        unsigned count, GemmStorage& smem) {
   constexpr unsigned kShare = kChunkBytes / kCluster;  // of A
   const unsigned first = kCluster > 1 ? device::cluster_rank() * kShare : 0;
-  Ring<T::kStages> ring;
+  Pipeline<T::kStages> ring;
+  const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;
-  for (unsigned index = 0; next_work<kCluster, kStreams>(params, order, count, index, work);
-       ++index) {
-    const TileOrder::Tile& tile = work.tile;
-    const std::int64_t first_chunk = params.first_chunk + work.first;
+  for (unsigned i = 0; scheduler.get(i, work); ++i) {
+    const TileCoord& tile = work.tile;
+    const std::int64_t first_chunk = params.first_chunk + work.first_chunk;
     const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
     const std::byte* a =
         params.planes_a + params.a.chunk(tile.product, tile.row, first_chunk) + first;
@@ -197,8 +197,8 @@ __device__ void produce(const GemmParams& params, const TileOrder& order, unsign
       b += kChunkBytes;
       ring.advance();
     }
-    if constexpr (kStreams) {
-      for (unsigned i = 1; i <= work.others; ++i) {
+    if constexpr (kStreamK) {
+      for (unsigned i = 1; i <= work.num_partials; ++i) {
         load_partial<T>(params, blockIdx.x - i * kCluster, ring, smem);
       }
     }
@@ -217,17 +217,17 @@ __device__ void consumer_release(device::Barrier& empty, int thread) {
 }
 
 // By each of the two warpgroups.
-template <typename T, unsigned kCluster, bool kStreams>
-__device__ void consume(const KernelArgs& args, const GemmParams& params, const TileOrder& order,
-                        unsigned count, GemmStorage& smem) {
-  Ring<T::kStages> ring;
+template <typename T, unsigned kCluster, bool kStreamK>
+__device__ void consume(const KernelArgs& args, const GemmParams& params,
+                        const PersistentTileScheduler& tiles, unsigned count, GemmStorage& smem) {
+  Pipeline<T::kStages> ring;
+  const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;
-  for (unsigned index = 0; next_work<kCluster, kStreams>(params, order, count, index, work);
-       ++index) {
-    const unsigned thread_idx = opaque<kStreams>(threadIdx.x), warp = thread_idx / 32;
+  for (unsigned i = 0; scheduler.get(i, work); ++i) {
+    const unsigned thread_idx = opaque<kStreamK>(threadIdx.x), warp = thread_idx / 32;
     const int warpgroup = static_cast<int>(thread_idx) / kWarpgroup - 1,
               thread = static_cast<int>(thread_idx) % kWarpgroup;
-    if constexpr (kStreams) {  // which keep it while the warps multiply
+    if constexpr (kStreamK) {  // which keep it while the warps multiply
       __syncwarp();            // the piece before has been read
       if (thread % 32 == 0) smem.work[warp] = work;
     }
@@ -247,15 +247,15 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params, const 
     consumer_release<kCluster>(smem.empty[previous_stage], thread);
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
-    if constexpr (kStreams) {
+    if constexpr (kStreamK) {
       __syncwarp();  // the piece is there
       work = smem.work[warp];
       const int consumer_thread = static_cast<int>(thread_idx) - kWarpgroup;
-      if (work.is_stored == 0) {
+      if (work.stores_tile == 0) {
         store_partial<T>(params, consumer_thread, acc, smem);
         continue;
       }
-      for (unsigned i = 0; i < work.others; ++i) {
+      for (unsigned i = 0; i < work.num_partials; ++i) {
         accumulate_partial<T>(consumer_thread, ring, smem, acc, [&](int stage) {
           consumer_release<kCluster>(smem.empty[stage], thread);
         });
@@ -266,13 +266,14 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params, const 
 }
 
 // By kStoreWarps warps, which tell of sums, too.
-template <typename T, unsigned kCluster, bool kStreams>
+template <typename T, unsigned kCluster, bool kStreamK>
 __device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
-                            const TileOrder& order, unsigned count, int thread, GemmStorage& smem) {
+                            const PersistentTileScheduler& tiles, unsigned count, int thread,
+                            GemmStorage& smem) {
+  const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;
-  for (unsigned index = 0; next_work<kCluster, kStreams>(params, order, count, index, work);
-       ++index) {
-    if (work.is_stored == 0) {
+  for (unsigned i = 0; scheduler.get(i, work); ++i) {
+    if (work.stores_tile == 0) {
       if (thread == 0) signal_partial(params, smem);
     } else if constexpr (T::kIsStaged) {
       store_staged_tile<T>(args, params, work.tile, work.index, work.is_last != 0, thread, smem);
@@ -280,7 +281,7 @@ __device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
   }
 }
 
-template <typename Six, unsigned kCluster, bool kStreams>
+template <typename Six, unsigned kCluster, bool kStreamK>
 __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, GemmParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   auto& smem = device::shared_storage<GemmStorage>();
@@ -311,18 +312,18 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     if (threadIdx.x == 0 && blockIdx.x == 0) *params.decision = path;
     if (threadIdx.x == 0) {
       if (path == Path::kSix) {
-        produce<Six, kCluster, kStreams>(params, params.six, products * params.six.count, smem);
+        produce<Six, kCluster, kStreamK>(params, params.six, products * params.six.count, smem);
       } else if (path == Path::kEight) {
         produce<Eight, kCluster, false>(params, params.eight, products * params.eight.count, smem);
       }
-    } else if ((Six::kIsStaged || kStreams) && threadIdx.x >= 32 && path == Path::kSix) {
-      store_tiles<Six, kCluster, kStreams>(args, params, params.six, products * params.six.count,
+    } else if ((Six::kIsStaged || kStreamK) && threadIdx.x >= 32 && path == Path::kSix) {
+      store_tiles<Six, kCluster, kStreamK>(args, params, params.six, products * params.six.count,
                                            static_cast<int>(threadIdx.x) - 32, smem);
     }
   } else {
     device::reg_alloc<kConsumerRegisters>();
     if (path == Path::kSix) {
-      consume<Six, kCluster, kStreams>(args, params, params.six, products * params.six.count, smem);
+      consume<Six, kCluster, kStreamK>(args, params, params.six, products * params.six.count, smem);
     } else if (path == Path::kEight) {
       consume<Eight, kCluster, false>(args, params, params.eight, products * params.eight.count,
                                       smem);

@@ -14,6 +14,7 @@
 #include <tilegate/stage.hpp>
 
 #include "digits.cuh"
+#include "scheduler.cuh"
 
 namespace tilegate::int8x3 {
 
@@ -120,16 +121,6 @@ struct Steps {
   float row[kBlockM], col[128];
 };
 
-// What a block computes of a tile. In whole words, and aligned as compilers copy it: by 8 bytes.
-struct alignas(8) Work {
-  TileOrder::Tile tile{};
-  unsigned first = 0, chunks = 0;  // of K
-  unsigned is_stored = 1;          // it has the tile's last chunk
-  unsigned others = 0;             // clusters before this one that have pieces of it, too
-  unsigned is_last = 0;            // of the block
-  unsigned index = 0;              // of those that the block stores
-};
-
 struct GemmStorage {
   union {
     std::byte ring[kRingBytes];
@@ -147,38 +138,6 @@ struct GemmStorage {
   Steps steps[2];               // of the warpgroups; staged: of this tile and of the one before
 };
 
-// Tiles that clusters share along K, once each has had `rounds` whole ones: a line of chunks, of
-// which all get as much.
-struct SharedTiles {
-  static constexpr unsigned kLeast = 4;  // chunks of a piece
-
-  unsigned tiles = 0, rounds = 0;
-  unsigned each = 0, rest = 0;  // chunks of a cluster's part; the first `rest` have one more
-  Divisor chunks;               // of a tile
-
-  SharedTiles() = default;
-  // With more than a tile each, nobody waits for another's sums.
-  SharedTiles(unsigned count, unsigned clusters, unsigned chunks_of_tile) : chunks(chunks_of_tile) {
-    rounds = count / clusters;
-    if (count % clusters == 0) return;
-    if (rounds > 0) --rounds;
-    tiles = count - rounds * clusters;
-    each = tiles * chunks_of_tile / clusters;
-    rest = tiles * chunks_of_tile % clusters;
-  }
-
-  // Where a cluster's part begins: where a tile does, if that is near.
-  __device__ unsigned begin(unsigned cluster) const {
-    const unsigned even = each * cluster + (cluster < rest ? cluster : rest);
-    const unsigned in_tile = chunks.remainder(even, chunks.quotient(even));
-    if (in_tile < kLeast) return even - in_tile;
-    return chunks.value() - in_tile < kLeast ? even - in_tile + chunks.value() : even;
-  }
-  __device__ bool is_at_tile(unsigned chunk) const {
-    return chunks.remainder(chunk, chunks.quotient(chunk)) == 0;
-  }
-};
-
 // Beside KernelArgs.
 struct GemmParams {
   Planes a, b;
@@ -193,8 +152,8 @@ struct GemmParams {
   std::int64_t first_chunk = 0, chunks = 0;  // of K
   bool pairs = false;                        // two neighbours of C are an aligned vector
   bool once = false;                         // they are, and C need not stay in L2
-  TileOrder six, eight;                      // of their tiles, a pair of blocks' counted as one
-  SharedTiles shared{};                      // of `six`
+  PersistentTileScheduler six, eight;        // of their tiles, a pair of blocks' counted as one
+  StreamKTiles stream_k{};                   // of `six`
   std::byte* sums = nullptr;                 // of each block: what it has of a tile of another
   unsigned* flags = nullptr;                 // of each block: raised once they are there
   Fp32Args fp32;

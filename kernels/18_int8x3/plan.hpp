@@ -158,8 +158,8 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
           .pairs = allows_pairs_of_c(problem),
           .once = allows_pairs_of_c(problem) &&
                   (workspace.form.is_once || bytes_of_c(problem) > kH200.l2_bytes),
-          .six = TileOrder(problem.shape, kBlockM, tiles * block_n),
-          .eight = TileOrder(problem.shape, kBlockM, tiles * Eight::kBlockN),
+          .six = PersistentTileScheduler(problem.shape, kBlockM, tiles * block_n),
+          .eight = PersistentTileScheduler(problem.shape, kBlockM, tiles * Eight::kBlockN),
           .fp32 = fp32_args(problem)};
 }
 
@@ -248,7 +248,7 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
   return {};
 }
 
-template <typename Six, unsigned kCluster, bool kStreams = false>
+template <typename Six, unsigned kCluster, bool kStreamK = false>
 Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream stream) {
   return enqueue_multiply(launches, args, stream,
                           {.kernel = "multiply digits",
@@ -257,7 +257,7 @@ Status enqueue_multiply(const Launches& launches, const KernelArgs& args, Stream
                            .shared_bytes = sizeof(GemmStorage),
                            .overlaps_previous = true,
                            .cluster = kCluster},
-                          multiply<Six, kCluster, kStreams>);
+                          multiply<Six, kCluster, kStreamK>);
 }
 
 inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs& args,
@@ -342,7 +342,7 @@ constexpr std::int64_t max_parts_of_tile(std::int64_t chunks) {
 inline void share_fp32_tiles(const Form& form, const Problem& problem, std::int64_t most,
                              Launches& launches) {
   const std::int64_t tiles =
-      ceil_div(problem.batch * launches.params.fp32.order.count, form.cluster);  // of a cluster
+      ceil_div(problem.batch * launches.params.fp32.scheduler.count, form.cluster);  // of a cluster
   Fp32Parts& parts = launches.params.fp32.parts;
   parts = Fp32Parts(problem.shape.k, tiles, form.streams ? launches.blocks / form.cluster : most);
   if (parts.count == 1 || form.streams) return;
@@ -365,9 +365,9 @@ inline Launches launches_of(const Form& form, const Problem& problem, const Devi
   const std::int64_t clusters = std::min(most, most_clusters);
   launches.blocks = form.cluster * clusters;
   if (form.streams) {
-    launches.params.shared =
-        SharedTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
-                    static_cast<unsigned>(workspace.a.chunks_k));
+    launches.params.stream_k =
+        StreamKTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
+                     static_cast<unsigned>(workspace.a.chunks_k));
     launches.workspace.add_sums(launches.blocks, kPartialBytes<Tiles<128, 6>>);
   }
   if (!form.by_warps) share_fp32_tiles(form, problem, most_clusters, launches);

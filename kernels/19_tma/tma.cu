@@ -150,7 +150,7 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
                          if (Status s = set_addresses(args, &maps); !s.ok()) return s;
                          return device::launch(
                              launch, stream, sgemm<Config, SourceOrder>, args, maps.a, maps.b,
-                             Output{interleaved::walk_of<Config>(args.shape), vectors});
+                             Output{interleaved::scheduler_of<Config>(args.shape), vectors});
                        }},
                   cost::total(parts, true),
                   parts});

@@ -67,7 +67,7 @@ struct SharedStorage {
   alignas(1024) KTile ring[Config::kStages];
   device::Barrier full[Config::kStages];   // the copies have arrived
   device::Barrier empty[Config::kStages];  // all consumer warps have read it
-  TileWalk::Place place;                   // of the block's tile: not in registers, which are few
+  TileCoord tile;                          // of the block's tile: not in registers, which are few
 };
 
 // The producer's half of the main loop: one thread has boxes of A and B copied to the ring, each
@@ -77,15 +77,15 @@ template <typename Config>
 __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
                         const KernelArgs& args, int k_tiles, SharedStorage<Config>& smem) {
   using KTile = typename SharedStorage<Config>::KTile;
-  const TileWalk::Place place = smem.place;
-  const auto row = static_cast<int>(place.row) * Config::kBlockM;
-  const auto col = static_cast<int>(place.col) * Config::kBlockN;
+  const TileCoord tile = smem.tile;
+  const auto row = static_cast<int>(tile.row) * Config::kBlockM;
+  const auto col = static_cast<int>(tile.col) * Config::kBlockN;
   // All products may share an operand, of which the map then has one matrix.
-  const int product_a = args.stride_a == 0 ? 0 : static_cast<int>(place.product);
-  const int product_b = args.stride_b == 0 ? 0 : static_cast<int>(place.product);
-  Ring<Config::kStages> ring;
-  for (int tile = 0; tile < k_tiles; ++tile) {
-    const int k = tile * Config::kBlockK;
+  const int product_a = args.stride_a == 0 ? 0 : static_cast<int>(tile.product);
+  const int product_b = args.stride_b == 0 ? 0 : static_cast<int>(tile.product);
+  Pipeline<Config::kStages> ring;
+  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+    const int k = k_tile * Config::kBlockK;
     device::barrier_wait(smem.empty[ring.stage], ring.phase ^ 1);
     device::Barrier& full = smem.full[ring.stage];
     KTile& to = smem.ring[ring.stage];
@@ -199,14 +199,14 @@ class Consumer {
   }
 
   float frag_a_[kM][4], frag_b_[2][kN];
-  Ring<Config::kStages> ring_;
+  Pipeline<Config::kStages> ring_;
   int rounds_left_ = 0;  // with this one
   device::SharedAddress read_a_, read_b_;
 };
 
 // Among the arguments of the kernel.
 struct Output {
-  TileWalk walk;
+  TileScheduler scheduler;
   bool vectors;  // rows of C consist of whole vectors
 };
 
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
           const __grid_constant__ device::TensorMap b, Output output) {
   auto& smem = device::shared_storage<SharedStorage<Config>>();
   if (threadIdx.x == 0) {
-    smem.place = output.walk.place(blockIdx.x);
+    smem.tile = output.scheduler.tile(blockIdx.x);
     for (int stage = 0; stage < Config::kStages; ++stage) {
       device::barrier_init(smem.full[stage], 1);
       device::barrier_init(smem.empty[stage], Config::kConsumers / 32);
@@ -251,7 +251,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   device::reg_alloc<Config::kRegisters>();
   float acc[Config::kThreadM][Config::kThreadN]{};
   Consumer<Config>().multiply(k_tiles, acc);
-  const KernelArgs to = interleaved::from_tile<Config>(args, smem.place);
+  const KernelArgs to = interleaved::from_tile<Config>(args, smem.tile);
   if (output.vectors) {
     store<Config, true>(to, acc);
   } else {

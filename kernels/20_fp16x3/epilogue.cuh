@@ -15,8 +15,7 @@ namespace tilegate::fp16x3 {
 
 // Each consumer fetches a step before the multiplications, the first 128 of a row, the others of a
 // column, and passes it on after them.
-__device__ inline float fetch_step(const GemmParams& params, const TileOrder::Tile& tile,
-                                   int consumer) {
+__device__ inline float fetch_step(const GemmParams& params, const TileCoord& tile, int consumer) {
   if (consumer < kBlockM) {
     return params.steps_a[params.a.own(tile.product) * params.a.rows() +
                           std::int64_t{tile.row} * kBlockM + consumer];

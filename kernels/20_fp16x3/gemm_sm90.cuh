@@ -33,9 +33,9 @@ __device__ inline int decide_path(const GemmParams& params, GemmStorage& smem) {
 
 // By one thread.
 __device__ inline void produce(const GemmParams& params, unsigned tiles, GemmStorage& smem) {
-  Ring<kStages> ring;
+  Pipeline<kStages> ring;
   for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const TileOrder::Tile tile = params.order.tile(index);
+    const TileCoord tile = params.scheduler.tile(index);
     const std::byte* a = params.planes_a + params.a.chunk(tile.product, tile.row, 0);
     const std::byte* b = params.planes_b + params.b.chunk(tile.product, tile.col, 0);
     for (std::int64_t chunk = 0; chunk < params.a.chunks_k; ++chunk) {
@@ -74,7 +74,7 @@ __device__ inline void multiply_stage(const std::byte* a, const std::byte* b, bo
 
 // acc ← the products of a run of `chunks` stages. The next stage's multiplications are queued
 // before this one's are done, so that the tensor cores never wait within a run.
-__device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0, Ring<kStages>& ring,
+__device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0, Pipeline<kStages>& ring,
                                GemmStorage& smem, float (&acc)[kBlockN / 2]) {
   int read = 0;  // the stage that is released next
   for (int chunk = 0; chunk < chunks; ++chunk, ring.advance()) {
@@ -97,7 +97,7 @@ __device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0, Ring<k
 // total ← the products of a tile, in runs of `run` chunks: the sum of sums of kRunsOfSum runs.
 // Errors grow with kRunsOfSum and with how many such sums there are, not with their product.
 __device__ inline void sum_tile(int chunks, int run, int warpgroup, bool is_lane_0,
-                                Ring<kStages>& ring, GemmStorage& smem,
+                                Pipeline<kStages>& ring, GemmStorage& smem,
                                 float (&total)[kBlockN / 2]) {
   while (chunks > 0) {
     float sums[kBlockN / 2]{}, acc[kBlockN / 2]{};
@@ -114,9 +114,9 @@ __device__ inline void sum_tile(int chunks, int run, int warpgroup, bool is_lane
 // By each of the consumers.
 __device__ inline void consume(const KernelArgs& args, const GemmParams& params, int run,
                                unsigned tiles, int consumer, GemmStorage& smem) {
-  Ring<kStages> ring;
+  Pipeline<kStages> ring;
   for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const TileOrder::Tile tile = params.order.tile(index);
+    const TileCoord tile = params.scheduler.tile(index);
     const float step = fetch_step(params, tile, consumer);
     float sums[kBlockN / 2]{};
     sum_tile(static_cast<int>(params.a.chunks_k), run, consumer / kWarpgroup, consumer % 32 == 0,
@@ -142,7 +142,7 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
   device::wait_for_previous_kernel();
   device::launch_dependents();
   const int run = decide_path(params, smem);
-  const unsigned tiles = static_cast<unsigned>(args.batch) * params.order.count;
+  const unsigned tiles = static_cast<unsigned>(args.batch) * params.scheduler.count;
   if (threadIdx.x < kWarpgroup) {
     device::reg_dealloc<kProducerRegisters>();
     if (threadIdx.x != 0) return;
@@ -154,7 +154,7 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
     if (run > 0) {
       consume(args, params, run, tiles, consumer, smem);
     } else {
-      const unsigned fp32_tiles = static_cast<unsigned>(args.batch) * params.fp32.order.count;
+      const unsigned fp32_tiles = static_cast<unsigned>(args.batch) * params.fp32.scheduler.count;
       for (unsigned index = blockIdx.x; index < fp32_tiles; index += gridDim.x) {
         multiply_fp32(args, params.fp32, index, consumer, smem.fp32);
       }

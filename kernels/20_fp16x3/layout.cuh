@@ -72,9 +72,9 @@ struct GemmParams {
   unsigned groups_a = 0, groups_b = 0;
   float rows_a = 1, rows_b = 1;  // that these are of
   Summed summed;
-  Path* decision = nullptr;  // what the device decided is left there
-  bool pairs = false;        // two neighbours of C are an aligned vector
-  TileOrder order;           // of the tiles of halves
+  Path* decision = nullptr;           // what the device decided is left there
+  bool pairs = false;                 // two neighbours of C are an aligned vector
+  PersistentTileScheduler scheduler;  // of the tiles of halves
   Fp32Args fp32;
 };
 

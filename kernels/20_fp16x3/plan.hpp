@@ -91,11 +91,11 @@ struct Launches {
     multiply.summed = {static_cast<float>(problem.shape.k), products_in_fp32(problem),
                        products_of_one_sign_in_fp32(problem)};
     multiply.pairs = allows_pairs_of_c(problem);
-    multiply.order = TileOrder(problem.shape, kBlockM, kBlockN);
+    multiply.scheduler = PersistentTileScheduler(problem.shape, kBlockM, kBlockN);
     multiply.fp32 = fp32_args(problem);
     // Tiles in FP32 are smaller, and more.
-    blocks =
-        std::min<std::int64_t>(problem.batch * multiply.fp32.order.count, device.multiprocessors);
+    blocks = std::min<std::int64_t>(problem.batch * multiply.fp32.scheduler.count,
+                                    device.multiprocessors);
   }
 
   Launches at(const KernelArgs& args) const {
@@ -158,7 +158,7 @@ inline Candidate candidate(const Problem& problem, const Device& device) {
        .decides_on_device = true,
        .enqueue = [launches](const KernelArgs& args,
                              Stream stream) { return enqueue(launches.at(args), args, stream); }},
-      seconds(problem, launches.multiply.order.count * problem.batch, device)};
+      seconds(problem, launches.multiply.scheduler.count * problem.batch, device)};
 }
 
 inline std::vector<Candidate> candidates(const Problem& problem, const Device& device) {

@@ -207,14 +207,14 @@ constexpr std::size_t kFp32PartialBytes = sizeof(Fp32Sums) * kFp32Threads;
 struct Fp32Args {
   bool a_along_k = false, b_along_k = false;
   int run = kFp32Run;
-  TileOrder order;
+  PersistentTileScheduler scheduler;
   Fp32Parts parts{};
 };
 
 // acc + total ← a tile's sums, over `k` from `first` on. This and the others: by kFp32Threads
 // threads, numbered `thread`.
 __device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& params,
-                                const TileOrder::Tile& tile, std::int64_t first, std::int64_t k,
+                                const TileCoord& tile, std::int64_t first, std::int64_t k,
                                 int thread, Fp32Storage& smem, Fp32Sums& acc, Fp32Sums& total) {
   const auto strided = [&](const float* data, std::int64_t stride, std::int64_t ld, bool along_k,
                            std::int64_t rows) {
@@ -229,7 +229,7 @@ __device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& params,
 }
 
 // `has_total`: there was more than one run.
-__device__ inline void store_fp32(KernelArgs args, const TileOrder::Tile& tile, bool has_total,
+__device__ inline void store_fp32(KernelArgs args, const TileCoord& tile, bool has_total,
                                   int thread, const Fp32Sums& acc, const Fp32Sums& total) {
   args.c += tile.product * args.stride_c;
   const std::int64_t row = std::int64_t{tile.row} * kFp32Rows + fp32_row(thread);
@@ -289,7 +289,7 @@ __device__ void accumulate_fp32_partials(const Fp32Parts& parts, unsigned block,
 // Tile `index` of the batch.
 __device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& params, unsigned index,
                                      int thread, Fp32Storage& smem) {
-  const TileOrder::Tile tile = params.order.tile(index);
+  const TileCoord tile = params.scheduler.tile(index);
   Fp32Sums acc{}, total{};
   sum_fp32(args, params, tile, 0, args.shape.k, thread, smem, acc, total);
   store_fp32(args, tile, args.shape.k > params.run, thread, acc, total);
@@ -301,13 +301,13 @@ __device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& par
 template <unsigned kCluster>
 __device__ void multiply_fp32_parts(const KernelArgs& args, const Fp32Args& params, int thread,
                                     Fp32Storage& smem) {
-  const unsigned tiles = static_cast<unsigned>(args.batch) * params.order.count;
+  const unsigned tiles = static_cast<unsigned>(args.batch) * params.scheduler.count;
   const unsigned count = params.parts.count, others = count - 1;
   for (unsigned block = blockIdx.x;; block += gridDim.x) {
     const unsigned cluster = block / kCluster, part = cluster % count;
     const unsigned index = cluster / count * kCluster + block % kCluster;
     if (index >= tiles) break;
-    const TileOrder::Tile tile = params.order.tile(index);
+    const TileCoord tile = params.scheduler.tile(index);
     const std::int64_t first = part * params.parts.k;
     Fp32Sums acc{}, total{};
     sum_fp32(args, params, tile, first, part < others ? params.parts.k : args.shape.k - first,
@@ -337,12 +337,13 @@ inline bool is_along_k(const Problem& problem, Operand operand) {
 }
 
 inline Fp32Args fp32_args(const Problem& problem) {
-  const TileOrder order(problem.shape, kFp32Rows, kFp32Cols);
-  const std::int64_t wide_tiles = TileOrder(problem.shape, kFp32Rows, 2 * kFp32Cols).count;
+  const PersistentTileScheduler scheduler(problem.shape, kFp32Rows, kFp32Cols);
+  const std::int64_t wide_tiles =
+      PersistentTileScheduler(problem.shape, kFp32Rows, 2 * kFp32Cols).count;
   const bool is_short =
       problem.shape.k <= kFp32ShortK && problem.batch * wide_tiles < kFp32FewTiles;
   return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
-          is_short ? kFp32ShortRun : kFp32Run, order};
+          is_short ? kFp32ShortRun : kFp32Run, scheduler};
 }
 
 // `overlaps`: with the kernel before, which compute capability 9.0 can.
@@ -350,14 +351,14 @@ inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
   constexpr double kFlopPerSecond = 30e12, kMultiprocessors = kH200.multiprocessors;
   const Fp32Args params = fp32_args(problem);
   const double rounds =
-      std::ceil(static_cast<double>(problem.batch * params.order.count) / kMultiprocessors);
+      std::ceil(static_cast<double>(problem.batch * params.scheduler.count) / kMultiprocessors);
   const double flop = 2.0 * kFp32Rows * kFp32Cols * static_cast<double>(problem.shape.k);
   return {{.configuration = "fp32",
            .rounding_chain = fp32_rounding_chain(problem.shape.k, params.run),
            .enqueue =
                [params, overlaps](const KernelArgs& args, Stream stream) {
                  return device::launch({.kernel = "plain product",
-                                        .blocks = args.batch * params.order.count,
+                                        .blocks = args.batch * params.scheduler.count,
                                         .threads_x = kFp32Threads,
                                         .shared_bytes = sizeof(Fp32Storage),
                                         .overlaps_previous = overlaps},

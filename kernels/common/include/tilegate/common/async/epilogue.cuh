@@ -56,10 +56,11 @@ __device__ __forceinline__ float4 sum_slices4(int row, int col) {
 template <typename Config>
 __device__ __forceinline__ float sum_slices(int row, int col) {
   auto& smem = device::shared_storage<typename Config::SharedStorage>();
-  const int place = Config::kSwapsNeighbours ? col ^ 1 : col;
-  float sum = smem.results[0][row][place];
+  const int swapped_col = Config::kSwapsNeighbours ? col ^ 1 : col;
+  float sum = smem.results[0][row][swapped_col];
 #pragma unroll
-  for (int slice = 1; slice < Config::kSlices; ++slice) sum += smem.results[slice][row][place];
+  for (int slice = 1; slice < Config::kSlices; ++slice)
+    sum += smem.results[slice][row][swapped_col];
   return sum;
 }
 

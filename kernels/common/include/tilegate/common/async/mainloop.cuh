@@ -71,7 +71,7 @@ class TileCopier {
     const float* tile = kAlongX ? data + k * ld + x : data + x * ld + k;
     next_ = reinterpret_cast<const char*>(tile + row * ld + col);
     bytes_per_pass_ = kBytes * kRows * ld;
-    to_ = static_cast<unsigned>(kBytes * place(row, col));
+    to_ = static_cast<unsigned>(kBytes * smem_index(row, col));
     const std::int64_t x_left = extent - x - (kAlongX ? col : row);
     x_left_ = static_cast<int>(x_left < kExtent ? x_left : kExtent);
     k_left_ = k_left - (kAlongX ? row : col);
@@ -87,7 +87,7 @@ class TileCopier {
     }
     const char* from = next_ + index / kChunks * bytes_per_pass_ + kBytes * col;
     device::copy_async<kBytes * kWords>(
-        smem + to_ + static_cast<unsigned>(kBytes * place(row, col)),
+        smem + to_ + static_cast<unsigned>(kBytes * smem_index(row, col)),
         reinterpret_cast<const float*>(from), inside);
   }
 
@@ -99,7 +99,7 @@ class TileCopier {
 
  private:
   // Word of the tile in shared memory; linear in row and column.
-  static constexpr __device__ int place(int row, int col) {
+  static constexpr __device__ int smem_index(int row, int col) {
     return kFeed == Feed::kTransposed ? col * kStride + row : row * kStride + col;
   }
   static __device__ int first_row() {

@@ -15,6 +15,7 @@
 
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -50,25 +51,6 @@ struct InterleavedTiles : Tiles {
   static __device__ int slice() { return static_cast<int>(threadIdx.x) / kSliceThreads; }
 };
 
-// The tiles of all products of a batch, numbered as blocks take them: kGroup rows of tiles at a
-// time, column by column, so that blocks that run together share rows of A and columns of B in L2.
-struct TileWalk {
-  static constexpr unsigned kGroup = 8;
-
-  unsigned tiles_m, tiles_n;  // of one product
-
-  struct Place {
-    unsigned product, row, col;  // row and column in tiles
-  };
-  __device__ Place place(unsigned tile) const {
-    const unsigned in_product = tile % (tiles_m * tiles_n);
-    const unsigned first_row = in_product / (kGroup * tiles_n) * kGroup;
-    const unsigned in_group = in_product - first_row * tiles_n;
-    const unsigned rows = min(kGroup, tiles_m - first_row);
-    return {tile / (tiles_m * tiles_n), first_row + in_group % rows, in_group / rows};
-  }
-};
-
 namespace interleaved {
 
 // k tiles [begin, end) of a problem's. Tile 0 is the one that may be partial: it has first_size
@@ -89,10 +71,10 @@ struct KTiles {
 
 // C from a tile's first element on, and what is left of it: what store4 needs to stay inside.
 template <typename Config>
-__device__ KernelArgs from_tile(KernelArgs args, const TileWalk::Place& place) {
-  const std::int64_t row = std::int64_t{place.row} * Config::kBlockM;
-  const std::int64_t col = std::int64_t{place.col} * Config::kBlockN;
-  args.c += place.product * args.stride_c + row * args.ldc + col;
+__device__ KernelArgs from_tile(KernelArgs args, const TileCoord& tile) {
+  const std::int64_t row = std::int64_t{tile.row} * Config::kBlockM;
+  const std::int64_t col = std::int64_t{tile.col} * Config::kBlockN;
+  args.c += tile.product * args.stride_c + row * args.ldc + col;
   args.shape.m -= row;
   args.shape.n -= col;
   return args;

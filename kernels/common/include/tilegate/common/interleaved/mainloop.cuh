@@ -194,7 +194,7 @@ struct SharedStorage {
     // After the loop: of each slice, four rows of each thread's results.
     float sums[Config::kSlices][4 * Config::kThreadN][Config::kSliceThreads];
   };
-  TileWalk::Place place;  // of the block's tile: not in registers, which the loop needs
+  TileCoord tile;  // of the block's tile: not in registers, which the loop needs
 };
 
 template <typename Config, typename Layout>
@@ -206,8 +206,8 @@ class Loop {
   using B = FeedB<Config, Layout>;
 
  public:
-  __device__ Loop(const KernelArgs& args, const TileWalk::Place& place, const KTiles<Config>& tiles)
-      : Loop(args, place, tiles, device::shared_storage<Shared>()) {}
+  __device__ Loop(const KernelArgs& args, const TileCoord& tile, const KTiles<Config>& tiles)
+      : Loop(args, tile, tiles, device::shared_storage<Shared>()) {}
 
   // acc += op(A)·op(B) over the tiles.
   __device__ void multiply(float (&acc)[kM][kN]) {
@@ -224,13 +224,13 @@ class Loop {
   }
 
  private:
-  __device__ Loop(const KernelArgs& args, const TileWalk::Place& place, const KTiles<Config>& tiles,
+  __device__ Loop(const KernelArgs& args, const TileCoord& tile, const KTiles<Config>& tiles,
                   Shared& smem)
-      : feed_a_(args.a, place.product * args.stride_a, args.lda, static_cast<int>(args.shape.m),
-                static_cast<int>(place.row) * Config::kBlockM, tiles.first_k(),
+      : feed_a_(args.a, tile.product * args.stride_a, args.lda, static_cast<int>(args.shape.m),
+                static_cast<int>(tile.row) * Config::kBlockM, tiles.first_k(),
                 device::shared_address(smem.stages[0].a)),
-        feed_b_(args.b, place.product * args.stride_b, args.ldb, static_cast<int>(args.shape.n),
-                static_cast<int>(place.col) * Config::kBlockN, tiles.first_k(),
+        feed_b_(args.b, tile.product * args.stride_b, args.ldb, static_cast<int>(args.shape.n),
+                static_cast<int>(tile.col) * Config::kBlockN, tiles.first_k(),
                 device::shared_address(smem.stages[0].b)),
         rounds_left_((tiles.end - tiles.begin) * kHalves),
         first_size_(tiles.begin == 0 ? tiles.first_size : Config::kBlockK) {

@@ -104,7 +104,7 @@ std::int64_t count_tiles(const Problem& problem) {
 }
 
 template <typename Config>
-TileWalk walk_of(const Shape& shape) {
+TileScheduler scheduler_of(const Shape& shape) {
   return {static_cast<unsigned>(ceil_div(shape.m, Config::kBlockM)),
           static_cast<unsigned>(ceil_div(shape.n, Config::kBlockN))};
 }
