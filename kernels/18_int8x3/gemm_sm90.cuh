@@ -86,7 +86,7 @@ struct StageMma<T, true> {
 };
 
 // What blocks have of a tile that they share: each leaves its sums in the workspace and raises its
-// flag, and the block that stores the tile gets them through the ring, as chunks come, and adds
+// flag, and the block that stores the tile gets them through the pipeline, as chunks come, and adds
 // them. They are integers, so that the bits do not depend on how K is shared.
 
 // A block's sums, in vectors of four: first one of each thread, then the next of each.
@@ -125,30 +125,29 @@ __device__ inline void signal_partial(const GemmParams& params, GemmStorage& sme
 
 // By the producer: those of block `block`.
 template <typename T>
-__device__ void load_partial(const GemmParams& params, unsigned block, Pipeline<T::kStages>& ring,
-                             GemmStorage& smem) {
+__device__ void load_partial(const GemmParams& params, unsigned block,
+                             Pipeline<T::kStages>& pipeline, GemmStorage& smem) {
   device::wait_for_flag(params.flags + block);
   const std::byte* from = params.sums + std::size_t{block} * kPartialBytes<T>;
   for (int i = 0; i < kPartialBytes<T>; i += T::kStageBytes) {
-    device::barrier_wait(smem.empty[ring.stage], ring.phase ^ 1);
-    device::Barrier& full = smem.full[ring.stage];
-    device::barrier_arrive_expect(full, T::kStageBytes);
-    device::copy_bulk(smem.ring + ring.stage * T::kStageBytes, from + i, T::kStageBytes, full);
-    ring.advance();
+    pipeline.producer_acquire(smem.empty);
+    device::Barrier& full = pipeline.producer_expect(smem.full, T::kStageBytes);
+    device::copy_bulk(smem.ring + pipeline.stage * T::kStageBytes, from + i, T::kStageBytes, full);
+    pipeline.advance();
   }
 }
 
 // `release_stage(stage)`: by a warp that has read it.
 template <typename T, typename Release>
-__device__ void accumulate_partial(int thread, Pipeline<T::kStages>& ring, GemmStorage& smem,
+__device__ void accumulate_partial(int thread, Pipeline<T::kStages>& pipeline, GemmStorage& smem,
                                    std::int32_t (&acc)[T::kLevels][T::kBlockN / 2],
                                    Release release_stage) {
   constexpr int kInLevel = T::kBlockN / 2 / 4;
 #pragma unroll
   for (int first = 0; first < kPartialVectors<T>; first += kVectorsPerStage<T>) {
-    device::barrier_wait(smem.full[ring.stage], ring.phase);
+    pipeline.consumer_wait(smem.full);
     const device::SharedAddress from =
-        device::shared_address(smem.ring + ring.stage * T::kStageBytes) + 16 * thread;
+        device::shared_address(smem.ring + pipeline.stage * T::kStageBytes) + 16 * thread;
 #pragma unroll
     for (int i = 0; i < kVectorsPerStage<T>; ++i) {
       float v[4];
@@ -158,8 +157,8 @@ __device__ void accumulate_partial(int thread, Pipeline<T::kStages>& ring, GemmS
       for (int j = 0; j < 4; ++j) sum[j] += static_cast<std::int32_t>(bits_of(v[j]));
     }
     __syncwarp();  // all lanes have read, and one releases the stage for them
-    release_stage(ring.stage);
-    ring.advance();
+    release_stage(pipeline.stage);
+    pipeline.advance();
   }
 }
 
@@ -169,7 +168,7 @@ __device__ void produce(const GemmParams& params, const PersistentTileScheduler&
                         unsigned count, GemmStorage& smem) {
   constexpr unsigned kShare = kChunkBytes / kCluster;  // of A
   const unsigned first = kCluster > 1 ? device::cluster_rank() * kShare : 0;
-  Pipeline<T::kStages> ring;
+  Pipeline<T::kStages> pipeline;
   const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;
   for (unsigned i = 0; scheduler.get(i, work); ++i) {
@@ -183,10 +182,9 @@ __device__ void produce(const GemmParams& params, const PersistentTileScheduler&
         params.b.chunk(tile.product, params.b.inside(col / kChunkRows), first_chunk) +
         col % kChunkRows * kRowBytes;
     for (unsigned chunk = 0; chunk < work.chunks; ++chunk) {
-      device::barrier_wait(smem.empty[ring.stage], ring.phase ^ 1);
-      device::Barrier& full = smem.full[ring.stage];
-      std::byte* stage = smem.ring + ring.stage * T::kStageBytes;
-      device::barrier_arrive_expect(full, T::kStageBytes);
+      pipeline.producer_acquire(smem.empty);
+      std::byte* stage = smem.ring + pipeline.stage * T::kStageBytes;
+      device::Barrier& full = pipeline.producer_expect(smem.full, T::kStageBytes);
       if constexpr (kCluster == 1) {
         device::copy_bulk(stage, a, kShare, full);
       } else {
@@ -195,11 +193,11 @@ __device__ void produce(const GemmParams& params, const PersistentTileScheduler&
       device::copy_bulk(stage + kChunkBytes, b, T::kBytesB, full);
       a += kChunkBytes;
       b += kChunkBytes;
-      ring.advance();
+      pipeline.advance();
     }
     if constexpr (kStreamK) {
       for (unsigned i = 1; i <= work.num_partials; ++i) {
-        load_partial<T>(params, blockIdx.x - i * kCluster, ring, smem);
+        load_partial<T>(params, blockIdx.x - i * kCluster, pipeline, smem);
       }
     }
   }
@@ -220,7 +218,7 @@ __device__ void consumer_release(device::Barrier& empty, int thread) {
 template <typename T, unsigned kCluster, bool kStreamK>
 __device__ void consume(const KernelArgs& args, const GemmParams& params,
                         const PersistentTileScheduler& tiles, unsigned count, GemmStorage& smem) {
-  Pipeline<T::kStages> ring;
+  Pipeline<T::kStages> pipeline;
   const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;
   for (unsigned i = 0; scheduler.get(i, work); ++i) {
@@ -236,12 +234,12 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
     StageMma<T> products;
     int previous_stage = -1;
     for (unsigned left = work.chunks; left > 0; --left) {
-      device::barrier_wait(smem.full[ring.stage], ring.phase);
-      const std::byte* stage = smem.ring + ring.stage * T::kStageBytes;
+      pipeline.consumer_wait(smem.full);
+      const std::byte* stage = smem.ring + pipeline.stage * T::kStageBytes;
       products.multiply(stage + warpgroup * (kChunkBytes / 2), stage + kChunkBytes, acc);
       if (previous_stage >= 0) consumer_release<kCluster>(smem.empty[previous_stage], thread);
-      previous_stage = ring.stage;
-      ring.advance();
+      previous_stage = pipeline.stage;
+      pipeline.advance();
     }
     device::warpgroup_wait<0>();
     consumer_release<kCluster>(smem.empty[previous_stage], thread);
@@ -256,7 +254,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
         continue;
       }
       for (unsigned i = 0; i < work.num_partials; ++i) {
-        accumulate_partial<T>(consumer_thread, ring, smem, acc, [&](int stage) {
+        accumulate_partial<T>(consumer_thread, pipeline, smem, acc, [&](int stage) {
           consumer_release<kCluster>(smem.empty[stage], thread);
         });
       }
@@ -286,11 +284,8 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   auto& smem = device::shared_storage<GemmStorage>();
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < kMaxStages; ++stage) {
-      device::barrier_init(smem.full[stage], 1);
-      // Each warp waits for its own multiplications.
-      device::barrier_init(smem.empty[stage], kCluster * kConsumers / 32);
-    }
+    init_pipeline(smem.full, smem.empty,
+                  kCluster * kConsumers / 32);  // each warp waits for its own multiplications
     device::barrier_init(smem.steps_ready, kStoreWarps);
     device::barrier_init(smem.results_ready, kConsumers / 32);
     device::barrier_init(smem.is_stored, kStoreWarps);

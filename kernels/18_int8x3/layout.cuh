@@ -7,6 +7,7 @@
 
 #include <tilegate/common/divisor.cuh>
 #include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>

@@ -65,9 +65,8 @@ struct SharedStorage {
   static_assert(sizeof(KTile) % 1024 == 0, "the swizzle begins anew with each k tile");
 
   alignas(1024) KTile ring[Config::kStages];
-  device::Barrier full[Config::kStages];   // the copies have arrived
-  device::Barrier empty[Config::kStages];  // all consumer warps have read it
-  TileCoord tile;                          // of the block's tile: not in registers, which are few
+  device::Barrier full[Config::kStages], empty[Config::kStages];
+  TileCoord tile;  // of the block's tile: not in registers, which are few
 };
 
 // The producer's half of the main loop: one thread has boxes of A and B copied to the ring, each
@@ -83,16 +82,15 @@ __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
   // All products may share an operand, of which the map then has one matrix.
   const int product_a = args.stride_a == 0 ? 0 : static_cast<int>(tile.product);
   const int product_b = args.stride_b == 0 ? 0 : static_cast<int>(tile.product);
-  Pipeline<Config::kStages> ring;
+  Pipeline<Config::kStages> pipeline;
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     const int k = k_tile * Config::kBlockK;
-    device::barrier_wait(smem.empty[ring.stage], ring.phase ^ 1);
-    device::Barrier& full = smem.full[ring.stage];
-    KTile& to = smem.ring[ring.stage];
-    device::barrier_arrive_expect(full, sizeof(KTile));
+    pipeline.producer_acquire(smem.empty);
+    KTile& to = smem.ring[pipeline.stage];
+    device::Barrier& full = pipeline.producer_expect(smem.full, sizeof(KTile));
     device::copy_tensor(to.a, a, k, row, product_a, full);
     device::copy_tensor(to.b, b, col, k, product_b, full);
-    ring.advance();
+    pipeline.advance();
   }
 }
 
@@ -122,7 +120,7 @@ class Consumer {
     // rows of a thread are a multiple of 8 apart, so that they have the same places.
     read_a_ = device::shared_address(&smem().ring[0].a[at.m][at.m / 2 % 4 * 4]);
     read_b_ = device::shared_address(&smem().ring[0].b[0][at.n]);
-    device::barrier_wait(smem().full[0], 0);
+    pipeline_.consumer_wait(smem().full);
 #pragma unroll
     for (int i = 0; i < kM - 1; ++i) load_a(i, read_a_);
     load_b(0);
@@ -189,17 +187,17 @@ class Consumer {
       return;
     }
     __syncwarp();  // all lanes have read the k tile before it may be overwritten
-    if (threadIdx.x % 32 == 0) device::barrier_arrive(smem().empty[ring_.stage]);
+    if (threadIdx.x % 32 == 0) device::barrier_arrive(smem().empty[pipeline_.stage]);
     constexpr unsigned kTile = sizeof(typename Shared::KTile), kRing = Config::kStages * kTile;
-    const unsigned step = ring_.stage == Config::kStages - 1 ? kTile - kRing : kTile;
+    const unsigned step = pipeline_.stage == Config::kStages - 1 ? kTile - kRing : kTile;
     read_a_ += step;
     read_b_ += step - kSteps * kRowB;
-    ring_.advance();
-    device::barrier_wait(smem().full[ring_.stage], ring_.phase);
+    pipeline_.advance();
+    pipeline_.consumer_wait(smem().full);
   }
 
   float frag_a_[kM][4], frag_b_[2][kN];
-  Pipeline<Config::kStages> ring_;
+  Pipeline<Config::kStages> pipeline_;
   int rounds_left_ = 0;  // with this one
   device::SharedAddress read_a_, read_b_;
 };
@@ -233,10 +231,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   auto& smem = device::shared_storage<SharedStorage<Config>>();
   if (threadIdx.x == 0) {
     smem.tile = output.scheduler.tile(blockIdx.x);
-    for (int stage = 0; stage < Config::kStages; ++stage) {
-      device::barrier_init(smem.full[stage], 1);
-      device::barrier_init(smem.empty[stage], Config::kConsumers / 32);
-    }
+    init_pipeline(smem.full, smem.empty, Config::kConsumers / 32);
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();

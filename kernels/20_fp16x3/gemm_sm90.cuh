@@ -33,21 +33,20 @@ __device__ inline int decide_path(const GemmParams& params, GemmStorage& smem) {
 
 // By one thread.
 __device__ inline void produce(const GemmParams& params, unsigned tiles, GemmStorage& smem) {
-  Pipeline<kStages> ring;
+  Pipeline<kStages> pipeline;
   for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
     const TileCoord tile = params.scheduler.tile(index);
     const std::byte* a = params.planes_a + params.a.chunk(tile.product, tile.row, 0);
     const std::byte* b = params.planes_b + params.b.chunk(tile.product, tile.col, 0);
     for (std::int64_t chunk = 0; chunk < params.a.chunks_k; ++chunk) {
-      device::barrier_wait(smem.empty[ring.stage], ring.phase ^ 1);
-      device::Barrier& full = smem.full[ring.stage];
-      std::byte* stage = smem.ring + ring.stage * kStageBytes;
-      device::barrier_arrive_expect(full, kStageBytes);
+      pipeline.producer_acquire(smem.empty);
+      std::byte* stage = smem.ring + pipeline.stage * kStageBytes;
+      device::Barrier& full = pipeline.producer_expect(smem.full, kStageBytes);
       device::copy_bulk(stage, a, kChunkBytes, full);
       device::copy_bulk(stage + kChunkBytes, b, kChunkBytes, full);
       a += kChunkBytes;
       b += kChunkBytes;
-      ring.advance();
+      pipeline.advance();
     }
   }
 }
@@ -74,12 +73,13 @@ __device__ inline void multiply_stage(const std::byte* a, const std::byte* b, bo
 
 // acc ← the products of a run of `chunks` stages. The next stage's multiplications are queued
 // before this one's are done, so that the tensor cores never wait within a run.
-__device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0, Pipeline<kStages>& ring,
-                               GemmStorage& smem, float (&acc)[kBlockN / 2]) {
+__device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0,
+                               Pipeline<kStages>& pipeline, GemmStorage& smem,
+                               float (&acc)[kBlockN / 2]) {
   int read = 0;  // the stage that is released next
-  for (int chunk = 0; chunk < chunks; ++chunk, ring.advance()) {
-    device::barrier_wait(smem.full[ring.stage], ring.phase);
-    const std::byte* stage = smem.ring + ring.stage * kStageBytes;
+  for (int chunk = 0; chunk < chunks; ++chunk, pipeline.advance()) {
+    pipeline.consumer_wait(smem.full);
+    const std::byte* stage = smem.ring + pipeline.stage * kStageBytes;
     device::warpgroup_arrive();
     multiply_stage(stage + warpgroup * (kPlaneBytes / 2), stage + kChunkBytes, chunk > 0, acc);
     device::warpgroup_commit();
@@ -87,7 +87,7 @@ __device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0, Pipeli
       device::warpgroup_wait<1>();
       if (is_lane_0) device::barrier_arrive(smem.empty[read]);
     }
-    read = ring.stage;
+    read = pipeline.stage;
   }
   device::warpgroup_wait<0>();
   device::warpgroup_results(acc);
@@ -97,12 +97,12 @@ __device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0, Pipeli
 // total ← the products of a tile, in runs of `run` chunks: the sum of sums of kRunsOfSum runs.
 // Errors grow with kRunsOfSum and with how many such sums there are, not with their product.
 __device__ inline void sum_tile(int chunks, int run, int warpgroup, bool is_lane_0,
-                                Pipeline<kStages>& ring, GemmStorage& smem,
+                                Pipeline<kStages>& pipeline, GemmStorage& smem,
                                 float (&total)[kBlockN / 2]) {
   while (chunks > 0) {
     float sums[kBlockN / 2]{}, acc[kBlockN / 2]{};
     for (int runs = 0; runs < kRunsOfSum && chunks > 0; ++runs, chunks -= run) {
-      sum_run(chunks < run ? chunks : run, warpgroup, is_lane_0, ring, smem, acc);
+      sum_run(chunks < run ? chunks : run, warpgroup, is_lane_0, pipeline, smem, acc);
 #pragma unroll
       for (int i = 0; i < kBlockN / 2; ++i) sums[i] += acc[i];
     }
@@ -114,13 +114,13 @@ __device__ inline void sum_tile(int chunks, int run, int warpgroup, bool is_lane
 // By each of the consumers.
 __device__ inline void consume(const KernelArgs& args, const GemmParams& params, int run,
                                unsigned tiles, int consumer, GemmStorage& smem) {
-  Pipeline<kStages> ring;
+  Pipeline<kStages> pipeline;
   for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
     const TileCoord tile = params.scheduler.tile(index);
     const float step = fetch_step(params, tile, consumer);
     float sums[kBlockN / 2]{};
     sum_tile(static_cast<int>(params.a.chunks_k), run, consumer / kWarpgroup, consumer % 32 == 0,
-             ring, smem, sums);
+             pipeline, smem, sums);
     pass_on_step(step, consumer, smem.steps);
     KernelArgs product = args;
     product.c += tile.product * args.stride_c;
@@ -133,10 +133,8 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
     multiply(KernelArgs args, GemmParams params) {
   auto& smem = device::shared_storage<GemmStorage>();
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < kStages; ++stage) {
-      device::barrier_init(smem.full[stage], 1);
-      device::barrier_init(smem.empty[stage], kConsumers / 32);  // each warp waits for its own
-    }
+    init_pipeline(smem.full, smem.empty,
+                  kConsumers / 32);  // each warp waits for its own multiplications
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();

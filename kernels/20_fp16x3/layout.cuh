@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>

@@ -8,38 +8,38 @@
 
 namespace tilegate {
 
-template <int kStages>
-struct PipelineBarriers {
-  device::Barrier full[kStages], empty[kStages];
-
-  // By one thread. `consumers`: arrivals that release a stage.
-  __device__ void init(unsigned consumers) {
-    for (int stage = 0; stage < kStages; ++stage) {
-      device::barrier_init(full[stage], 1);
-      device::barrier_init(empty[stage], consumers);
-    }
+// By one thread. `consumers`: arrivals that release a stage.
+template <int kBarriers>
+__device__ void init_pipeline(device::Barrier (&full)[kBarriers],
+                              device::Barrier (&empty)[kBarriers], unsigned consumers) {
+  for (int stage = 0; stage < kBarriers; ++stage) {
+    device::barrier_init(full[stage], 1);
+    device::barrier_init(empty[stage], consumers);
   }
-};
+}
 
-// Where a producer or a consumer is in the ring. It may have fewer stages than there are barriers.
+// Where a producer or a consumer is in the ring. There may be more barriers than stages.
 template <int kStages>
 struct Pipeline {
   int stage = 0;
   unsigned phase = 0;  // of the stage's barriers
 
-  // Waits until the stage is empty; copies of `bytes` are to arrive at the barrier that it returns.
+  // Waits until the consumers have released the stage.
   template <int kBarriers>
-  __device__ device::Barrier& producer_acquire(PipelineBarriers<kBarriers>& barriers,
-                                               unsigned bytes) const {
-    device::barrier_wait(barriers.empty[stage], phase ^ 1);
-    device::Barrier& full = barriers.full[stage];
-    device::barrier_arrive_expect(full, bytes);
-    return full;
+  __device__ void producer_acquire(device::Barrier (&empty)[kBarriers]) const {
+    device::barrier_wait(empty[stage], phase ^ 1);
+  }
+  // The barrier at which the stage's copies, of so many bytes, are to arrive.
+  template <int kBarriers>
+  __device__ device::Barrier& producer_expect(device::Barrier (&full)[kBarriers],
+                                              unsigned bytes) const {
+    device::barrier_arrive_expect(full[stage], bytes);
+    return full[stage];
   }
   // Waits until the stage's copies have arrived.
   template <int kBarriers>
-  __device__ void consumer_wait(PipelineBarriers<kBarriers>& barriers) const {
-    device::barrier_wait(barriers.full[stage], phase);
+  __device__ void consumer_wait(device::Barrier (&full)[kBarriers]) const {
+    device::barrier_wait(full[stage], phase);
   }
 
   __device__ void advance() {
