@@ -18,7 +18,7 @@ struct Tiles {
   static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 16;
   static constexpr int kWarpM = 32, kWarpN = 32;
   static constexpr int kBlocksPerSm = 4;
-  static constexpr bool kDealtLanes = true;
+  static constexpr bool kPermutedLanes = true;
 };
 using Config = WarpTiles<Tiles>;
 

@@ -21,20 +21,6 @@
 
 namespace tilegate::interleaved {
 
-// For little K, where C's stores take longer than the FFMA: four small blocks per multiprocessor,
-// of which some multiply while others store. 128 registers are too few to keep the order of the
-// source.
-struct Tiles64x128x8 : Tiles128x256x16 {
-  static constexpr const char* kName = "64x128x8";
-  static constexpr int kBlockM = 64, kBlockN = 128;
-  static constexpr int kThreadM = 8;
-  static constexpr int kHalves = 1, kBlocksPerSm = 4;
-  static constexpr cost::BlockCost kCost = {45.1, 0.8, {0.385, 0.81, 0.81, 1.0}};
-  using Order = CompilerOrder;
-  template <typename Layout>
-  static constexpr bool kTakes = Layout::kVector;
-};
-
 // `Order` is there to be part of the symbol.
 template <typename Config, typename Layout, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)

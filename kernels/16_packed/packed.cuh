@@ -32,7 +32,7 @@ struct Tiles128x128 {
   static constexpr int kWarpM = 64, kWarpN = 32, kSlices = 1;
   static constexpr int kStages = 3, kVectorBatches = 2;
   static constexpr int kBlocksPerSm = 2;
-  static constexpr bool kDealtLanes = false, kChecksEdges = false, kSwapsNeighbours = true;
+  static constexpr bool kPermutedLanes = false, kChecksEdges = false, kSwapsNeighbours = true;
   static constexpr cost::BlockCost kVectorCost = {55.9, 5.0};
 };
 
@@ -40,7 +40,7 @@ struct Tiles128x64 : Tiles128x128 {
   static constexpr const char* kName = "128x64x16";
   static constexpr int kBlockN = 64;
   static constexpr int kBlocksPerSm = 4;
-  static constexpr bool kDealtLanes = true;
+  static constexpr bool kPermutedLanes = true;
   static constexpr cost::BlockCost kVectorCost = {53.3, 3.2};
 };
 

@@ -16,8 +16,8 @@
 
 namespace tilegate::skinny {
 
-// What a block of Skinny's first kernel computes and what it holds. The extents of C go by their
-// length, whichever is M: x is the long one, s the short one.
+// Configuration of a block. The extents of C go by their length, whichever is M: x is the long one,
+// s the short one.
 //
 //   C(x, s) = sum over k of big(x, k)·small(k, s)
 
@@ -85,7 +85,7 @@ constexpr std::size_t shared_bytes(int depth) {
                   sizeof(WarpSums<Config>));
 }
 
-// What the first kernel computes: op(A), op(B) and C by role. Strides count elements.
+// The kernel's parameters: op(A), op(B) and C by role. Strides count elements.
 struct Task {
   std::int64_t x, s, k;
   const float* big;

@@ -1,8 +1,8 @@
-// A float as three signed digits of 8 bits, exactly, and back: what the split pass, the epilogue
-// and the tests share, on host and device.
+// A float as three signed 8-bit digits, exactly, and back (the Ozaki scheme): shared by split
+// kernels, epilogue and tests, on host and device.
 //
-// A row of op(A), or a column of op(B), is multiplied by one number and rounded to integers
-// x = hi·2^16 + mid·2^8 + lo with digits in [-128, 127]. So |x| <= 0x7F7F7F: from there on the top
+// A row of op(A), or a column of op(B), is multiplied by one number and rounded to integers x =
+// hi·2^16 + mid·2^8 + lo with digits in [-128, 127]. So |x| <= 0x7F7F7F: from there on the top
 // digit would be 128.
 #pragma once
 
@@ -34,7 +34,7 @@ __host__ __device__ inline std::int32_t round_to_int(float value) {
 // once to an integer, and the products of digits that are left out are up to 2^23 + 2^14 of 2^44.
 constexpr double kOperandError = 2 * 0x1p-22 + 0x1.01p-21;
 
-// What has been seen of a row.
+// Statistics of a row: they decide its scale, and which products the call takes.
 struct RowStats {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
   std::uint32_t bits = 0;            // of all elements, or-ed
@@ -52,7 +52,8 @@ struct RowStats {
   }
 };
 
-// What a row is multiplied by, and what its integers are worth, in units of the top digit.
+// The quantization of a row: its factor, and the dequantization step of its integers, in units of
+// the top digit.
 struct Scale {
   float to_integer = 0.0F, step = 0.0F;
 };

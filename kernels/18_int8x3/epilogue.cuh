@@ -1,4 +1,4 @@
-// The end of a tile: the three sums of each element become FP32, and are stored.
+// The epilogue: fold the levels of each element into FP32, scale, alpha and beta, store.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,9 @@
 
 namespace tilegate::int8x3 {
 
-// Each thread of a warpgroup fetches its share of the steps before the multiplications and passes
-// it on after them: loads between the stores of results would wait for memory again and again.
+// Each thread of a warpgroup loads its share of the dequantization steps before the main loop and
+// publishes it in shared memory after it: loads between the stores of results would wait for memory
+// again and again.
 template <typename T>
 struct StepShare {
   float row = 0.0F, col = 0.0F;
@@ -32,14 +33,14 @@ struct StepShare {
     if (thread < T::kBlockN) col = cols[thread];
   }
 
-  __device__ void pass_on(Steps& steps, int warpgroup, int thread) const {
-    sync(warpgroup);  // the steps of the tile before have been read
+  __device__ void publish(Steps& steps, int warpgroup, int thread) const {
+    sync(warpgroup);  // the previous tile's steps have been read
     if (thread < kBlockM / 2) steps.row[thread] = row;
     if (thread < T::kBlockN) steps.col[thread] = col;
-    sync(warpgroup);  // these are there
+    sync(warpgroup);  // these steps are stored before anyone reads them
   }
 
-  // Of the threads of a warpgroup.
+  // Barrier of a warpgroup.
   static __device__ void sync(int warpgroup) {
     if (warpgroup == 0) {
       device::named_barrier<2>(kWarpgroup);
@@ -49,7 +50,7 @@ struct StepShare {
   }
 };
 
-// The result whose sums have that index, unscaled.
+// The result of the accumulators with that index, unscaled.
 template <typename T>
 __device__ float fold_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], int index) {
   std::int32_t level[T::kLevels];
@@ -58,9 +59,9 @@ __device__ float fold_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 
   return fold(level);
 }
 
-// A warpgroup's results, or 16 rows of a warp's: thread t has pairs of columns of the rows t / 4
-// and t / 4 + 8 of each 16. `row`: of C, the first of theirs; `step_rows`, `step_cols`: of these
-// rows and columns.
+// Stores the results of a warpgroup, or of 16 rows of a warp. Thread t has pairs of columns of rows
+// t / 4 and t / 4 + 8 of each 16. `row`: of C, the first; `step_rows`, `step_cols`: the steps of
+// these rows and columns.
 template <typename T>
 __device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t row,
                               std::int64_t col, int thread, const float* step_rows,
@@ -93,19 +94,18 @@ __device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t r
   }
 }
 
-// The end of a tile: it is stored by those who multiplied, or, staged, beside the multiplications
-// of the next: those who multiplied leave its sums in shared memory, and the warps beside the
-// producer scale them and store them to C, whole rows at a time. A block's last tile, with nothing
-// beside it, is stored by those who multiplied, too.
+// Staged epilogue: consumers fold a tile into shared memory and go on with the next one, while the
+// store warps scale it and store whole rows to C. The consumers themselves store the last tile of a
+// block, as nothing runs beside it.
 
-// By a warp, for all of its lanes.
+// Barrier arrival of a whole warp.
 __device__ inline void warp_arrive(device::Barrier& barrier) {
-  __syncwarp();  // all lanes have done what it tells
+  __syncwarp();  // after the accesses of all lanes
   if (threadIdx.x % 32 == 0) device::barrier_arrive(barrier);
 }
 
-// A warp's 16 rows of the tile, from `row` on: lane t has pairs of columns of the rows t / 4 and
-// t / 4 + 8.
+// Consumer warp: folds its 16 rows of the tile, from `row` on. Lane t has pairs of columns of rows
+// t / 4 and t / 4 + 8.
 template <typename T>
 __device__ void fold_results(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], int row,
                              int lane, float* folded) {
@@ -121,7 +121,7 @@ __device__ void fold_results(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 
   }
 }
 
-// What the tile's rows and columns are worth, by kStoreWarps warps.
+// Store warps: load the dequantization steps of the tile.
 template <typename T>
 __device__ void fetch_steps(const GemmParams& params, const TileCoord& tile, int thread,
                             Steps& steps) {
@@ -134,7 +134,7 @@ __device__ void fetch_steps(const GemmParams& params, const TileCoord& tile, int
   for (int i = thread; i < T::kBlockN; i += 32 * kStoreWarps) steps.col[i] = cols[i];
 }
 
-// Rows `first`, `first` + step, … before `end` of a tile, by a warp.
+// One warp: stores rows `first`, `first` + step, … before `end` of a tile.
 template <typename T, int kUnroll>
 __device__ void store_rows(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
                            int first, int end, int step, const Steps& steps, const float* folded) {
@@ -171,7 +171,7 @@ __device__ void store_rows(const KernelArgs& args, const GemmParams& params, con
   }
 }
 
-// What a thread that multiplies does at the end of a tile. Made before the multiplications.
+// The epilogue of a consumer thread. Constructed before the main loop.
 template <typename T, bool kIsStaged = T::kIsStaged>
 struct TileEpilogue {
   StepShare<T> share;
@@ -185,10 +185,11 @@ struct TileEpilogue {
                         unsigned /*turn*/, bool /*is_last*/,
                         std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], GemmStorage& smem) {
     auto number = static_cast<unsigned>(thread);
-    device::ordered::add(number, 0);  // what depends on it is found now, and not kept in registers
+    device::ordered::add(number,
+                         0);  // opaque to the compiler: forces recomputation of what depends on it
     const int own = static_cast<int>(number);
     const Steps& steps = smem.steps[warpgroup];
-    share.pass_on(smem.steps[warpgroup], warpgroup, own);
+    share.publish(smem.steps[warpgroup], warpgroup, own);
     KernelArgs product = args;
     product.c += tile.product * args.stride_c;
     store_results<T>(product, params.pairs,
@@ -208,10 +209,10 @@ struct TileEpilogue<T, true> {
   __device__ void store(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
                         unsigned index, bool is_last,
                         std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], GemmStorage& smem) {
-    device::barrier_wait(smem.is_stored, (index % 2) ^ 1);  // the tile before
+    device::barrier_wait(smem.is_stored, (index % 2) ^ 1);  // the previous tile
     fold_results<T>(acc, row, lane, smem.folded);
     if (is_last) {
-      __syncwarp();  // the warp's rows are there
+      __syncwarp();  // the warp's rows are stored before anyone reads them
       device::barrier_wait(smem.steps_ready, index % 2);
       store_rows<T, 4>(args, params, tile, row, row + 16, 1, smem.steps[index % 2], smem.folded);
     } else {
@@ -220,7 +221,7 @@ struct TileEpilogue<T, true> {
   }
 };
 
-// A tile's end, by kStoreWarps warps.
+// Store warps: one staged tile.
 template <typename T>
 __device__ void store_staged_tile(const KernelArgs& args, const GemmParams& params,
                                   const TileCoord& tile, unsigned index, bool is_last, int thread,

@@ -1,6 +1,6 @@
-// The product of the digits where there is no wgmma: warps multiply 32×32 results each, from stages
-// that all threads of the block copy. The same digits, levels and fold as in gemm_sm90.cuh, and so
-// the same bits.
+// The GEMM kernel from compute capability 7.5 on: warps multiply 32×32 results each by mma, from
+// stages that all threads of the block copy. Digits, levels and fold are those of gemm_sm90.cuh,
+// and so are the bits.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,9 @@
-// The product of the digits: a producer warp has bulk copies bring chunks to a ring in shared
-// memory, two warpgroups multiply them on the tensor cores, each 64 rows of the tile, into one
-// int32 accumulator per level, and three more warps store wide tiles. Blocks are persistent: they
-// go from tile to tile, and may share the last ones along K.
+// The GEMM kernel for compute capability 9.0. A producer warp issues bulk copies of digits into a
+// ring of shared-memory stages. Two consumer warpgroups run wgmma on them, 64 rows of the tile
+// each, with one int32 accumulator per level. Three more warps store wide tiles to C. Blocks are
+// persistent; stream-K splits the last tiles along K.
+//
+// In order: one stage of the main loop, partial sums, producer, consumers, store warps, kernel.
 #pragma once
 
 #include <cstddef>
@@ -24,21 +26,20 @@
 
 namespace tilegate::int8x3 {
 
-// How a warpgroup multiplies what a stage holds: from shared memory, or with the digits of A in
-// registers.
+// Main loop: one stage
 
-// Of 8·n rows of a plane in a stage.
+// A descriptor of 8·n rows of a plane in a stage.
 __device__ inline device::MatrixDescriptor plane_descriptor(const std::byte* rows, int plane) {
   return device::matrix_descriptor(rows + plane * kNextPlane, device::Swizzle::k32Bytes, kSegment,
                                    kNextRows);
 }
 
-// What a warpgroup multiplies: `a`, `b`: its 64 rows of the stage and the tile's columns. When it
-// returns, nobody reads the stage before any more.
+// acc += the products of a stage, of the warpgroup's 64 rows at `a` and the tile's columns at `b`.
+// When it returns, the products of the previous stage are complete.
 template <typename T, bool kInRegisters = T::kBlockN == 128>
 struct StageMma {
-  __device__ void multiply(const std::byte* a, const std::byte* b,
-                           std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
+  __device__ void mma_stage(const std::byte* a, const std::byte* b,
+                            std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
     device::warpgroup_arrive();
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) {
@@ -56,15 +57,15 @@ struct StageMma {
 };
 
 // The same with the digits of A in registers: read from shared memory once, not for each product.
-// On an NVIDIA H200 wide tiles take 1 % less time by it, and tiles of 64 columns 4 % more (README).
-// The products of each plane of A are a group; the plane is overwritten once those of the stage
-// before are done.
+// On an NVIDIA H200 wide tiles take 1 % less time by it, and tiles of 64 columns 4 % more
+// (EXPERIMENTS.md). The products of each plane of A are a group; the plane is overwritten once
+// those of the previous stage are complete.
 template <typename T>
 struct StageMma<T, true> {
   std::uint32_t digits[kPlanes][4]{};
 
-  __device__ void multiply(const std::byte* a, const std::byte* b,
-                           std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
+  __device__ void mma_stage(const std::byte* a, const std::byte* b,
+                            std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
     const std::byte* row = a + offset_in_chunk(warp * 16 + lane % 16, lane / 16);
@@ -85,11 +86,11 @@ struct StageMma<T, true> {
   }
 };
 
-// What blocks have of a tile that they share: each leaves its sums in the workspace and raises its
-// flag, and the block that stores the tile gets them through the pipeline, as chunks come, and adds
-// them. They are integers, so that the bits do not depend on how K is shared.
+// Stream-K fix-up: a block that has not the last chunk of a tile stores its partial sums in the
+// workspace and raises its flag. The block with the last chunk loads them through the ring, as it
+// does chunks, and adds them. They are integers, so that the bits do not depend on how K is split.
 
-// A block's sums, in vectors of four: first one of each thread, then the next of each.
+// Partial sums of a block, in vectors of four: the first of each thread, then the second of each.
 template <typename T>
 constexpr int kPartialVectors = T::kLevels* T::kBlockN / 2 / 4;  // of a thread
 template <typename T>
@@ -100,14 +101,14 @@ template <typename T>
 constexpr int kVectorsPerStage = T::kStageBytes / (16 * kConsumers);
 static_assert(kPartialBytes<Tiles<128, 6>> % Tiles<128, 6>::kStageBytes == 0);
 
-// `thread`: of all that multiply.
+// Consumers. `thread`: among both warpgroups.
 template <typename T>
 __device__ void store_partial(const GemmParams& params, int thread,
                               const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2],
                               GemmStorage& smem) {
   constexpr int kInLevel = T::kBlockN / 2 / 4;  // vectors
   const std::size_t at = std::size_t{blockIdx.x} * kPartialBytes<T>;
-  float* to = reinterpret_cast<float*>(params.sums + at) + 4 * thread;
+  float* to = reinterpret_cast<float*>(params.partials + at) + 4 * thread;
 #pragma unroll
   for (int i = 0; i < kPartialVectors<T>; ++i) {
     const std::int32_t* sum = acc[i / kInLevel] + i % kInLevel * 4;
@@ -117,18 +118,19 @@ __device__ void store_partial(const GemmParams& params, int thread,
   warp_arrive(smem.partial_ready);
 }
 
-// By a thread that has no part in the multiplications, which need not wait for it.
+// Store warp, one thread: signals the partial sums, so that consumers need not wait for their
+// stores.
 __device__ inline void signal_partial(const GemmParams& params, GemmStorage& smem) {
   device::barrier_wait(smem.partial_ready, 0);
   device::raise_flag(params.flags + blockIdx.x);
 }
 
-// By the producer: those of block `block`.
+// Producer: loads the partial sums of block `block` into stages.
 template <typename T>
 __device__ void load_partial(const GemmParams& params, unsigned block,
                              Pipeline<T::kStages>& pipeline, GemmStorage& smem) {
   device::wait_for_flag(params.flags + block);
-  const std::byte* from = params.sums + std::size_t{block} * kPartialBytes<T>;
+  const std::byte* from = params.partials + std::size_t{block} * kPartialBytes<T>;
   for (int i = 0; i < kPartialBytes<T>; i += T::kStageBytes) {
     pipeline.producer_acquire(smem.empty);
     device::Barrier& full = pipeline.producer_expect(smem.full, T::kStageBytes);
@@ -137,7 +139,7 @@ __device__ void load_partial(const GemmParams& params, unsigned block,
   }
 }
 
-// `release_stage(stage)`: by a warp that has read it.
+// Consumers: acc += partial sums. `release_stage(stage)`: as consumer_release, for a warp.
 template <typename T, typename Release>
 __device__ void accumulate_partial(int thread, Pipeline<T::kStages>& pipeline, GemmStorage& smem,
                                    std::int32_t (&acc)[T::kLevels][T::kBlockN / 2],
@@ -162,7 +164,8 @@ __device__ void accumulate_partial(int thread, Pipeline<T::kStages>& pipeline, G
   }
 }
 
-// By one thread. A cluster's blocks have the rows of A in common: each fetches its share for all.
+// Producer, one thread. Blocks of a cluster share rows of A: each loads 1/kCluster of them and
+// multicasts it.
 template <typename T, unsigned kCluster, bool kStreamK>
 __device__ void produce(const GemmParams& params, const PersistentTileScheduler& tiles,
                         unsigned count, GemmStorage& smem) {
@@ -203,7 +206,7 @@ __device__ void produce(const GemmParams& params, const PersistentTileScheduler&
   }
 }
 
-// By a warp that has read a stage: to the producers of the cluster, which all write to it.
+// Consumer release: tells every producer of the cluster that this warp is done with the stage.
 template <unsigned kCluster>
 __device__ void consumer_release(device::Barrier& empty, int thread) {
   const auto lane = static_cast<unsigned>(thread % 32);
@@ -214,7 +217,7 @@ __device__ void consumer_release(device::Barrier& empty, int thread) {
   }
 }
 
-// By each of the two warpgroups.
+// Consumer warpgroups: main loop, fix-up, epilogue.
 template <typename T, unsigned kCluster, bool kStreamK>
 __device__ void consume(const KernelArgs& args, const GemmParams& params,
                         const PersistentTileScheduler& tiles, unsigned count, GemmStorage& smem) {
@@ -225,18 +228,18 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
     const unsigned thread_idx = opaque<kStreamK>(threadIdx.x), warp = thread_idx / 32;
     const int warpgroup = static_cast<int>(thread_idx) / kWarpgroup - 1,
               thread = static_cast<int>(thread_idx) % kWarpgroup;
-    if constexpr (kStreamK) {  // which keep it while the warps multiply
-      __syncwarp();            // the piece before has been read
+    if constexpr (kStreamK) {  // shared memory keeps it during the main loop
+      __syncwarp();            // all lanes have read the previous work
       if (thread % 32 == 0) smem.work[warp] = work;
     }
-    TileEpilogue<T> end(params, work.tile, warpgroup, thread);
+    TileEpilogue<T> epilogue(params, work.tile, warpgroup, thread);
     std::int32_t acc[T::kLevels][T::kBlockN / 2]{};
-    StageMma<T> products;
+    StageMma<T> stage_mma;
     int previous_stage = -1;
     for (unsigned left = work.chunks; left > 0; --left) {
       pipeline.consumer_wait(smem.full);
       const std::byte* stage = smem.ring + pipeline.stage * T::kStageBytes;
-      products.multiply(stage + warpgroup * (kChunkBytes / 2), stage + kChunkBytes, acc);
+      stage_mma.mma_stage(stage + warpgroup * (kChunkBytes / 2), stage + kChunkBytes, acc);
       if (previous_stage >= 0) consumer_release<kCluster>(smem.empty[previous_stage], thread);
       previous_stage = pipeline.stage;
       pipeline.advance();
@@ -246,7 +249,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
     if constexpr (kStreamK) {
-      __syncwarp();  // the piece is there
+      __syncwarp();  // the work is stored before anyone reads it
       work = smem.work[warp];
       const int consumer_thread = static_cast<int>(thread_idx) - kWarpgroup;
       if (work.stores_tile == 0) {
@@ -259,11 +262,11 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
         });
       }
     }
-    end.store(args, params, work.tile, work.index, work.is_last != 0, acc, smem);
+    epilogue.store(args, params, work.tile, work.index, work.is_last != 0, acc, smem);
   }
 }
 
-// By kStoreWarps warps, which tell of sums, too.
+// Store warps: staged tiles to C. They also signal when the partial sums of the block are ready.
 template <typename T, unsigned kCluster, bool kStreamK>
 __device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
                             const PersistentTileScheduler& tiles, unsigned count, int thread,
@@ -327,7 +330,8 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
                                     smem.fp32);
     }
   }
-  if constexpr (kCluster > 1) device::cluster_sync();  // nobody reaches into this block any more
+  if constexpr (kCluster > 1)
+    device::cluster_sync();  // until no other block accesses this one's shared memory
 #endif
 }
 

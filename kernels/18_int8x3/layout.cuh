@@ -1,5 +1,6 @@
-// Where the digits lie in the workspace: chunks of 128 rows × 32 k, three planes in each, as the
-// tensor cores want them in shared memory, so that a chunk comes with one bulk copy.
+// Data layouts: digits in the workspace, the arguments of the split kernels and of the GEMM, its
+// tiles and shared memory. Digits lie in chunks of 128 rows × 32 k, three planes in each, in the
+// order that wgmma reads from shared memory, so that one bulk copy loads a chunk.
 #pragma once
 
 #include <cstddef>
@@ -27,19 +28,18 @@ constexpr int kNextRows = 8 * kRowBytes;  // bytes from 8 rows to the next 8
 
 // So any multiple of 8 rows, with all of its planes, is contiguous.
 
-// Offset in a chunk of the 16 high digits of a row from k = 16·piece on. The two pieces of rows 4
-// to 7 of each 8 change places (the 32-byte swizzle), so that eight rows' pieces are in different
-// banks.
+// Offset in a chunk of the 16 high digits of a row from k = 16·segment on. The 32-byte swizzle
+// exchanges the two segments of rows 4 to 7 of each 8: it avoids bank conflicts between eight rows.
 __host__ __device__ inline int offset_in_chunk(int row, int segment) {
   return row / 8 * kNextRows + row % 8 * kChunkK + (segment ^ (row >> 2 & 1)) * kSegment;
 }
 
 using Planes = SplitChunks<kChunkBytes>;
 
-// What the split pass is given. It reads the rows of op(A) and the columns of op(B), here called
-// rows both, scales each by its largest element, and writes their digits to the workspace. There
-// are three kernels: split_block.cuh, whose blocks have all k of their rows, split_pipelined.cuh
-// and split_cluster.cuh, whose blocks share rows in clusters.
+// Arguments of the split kernels. They read the rows of op(A) and the columns of op(B), here both
+// called rows, scale each by its largest element, and write the digits to the workspace.
+// split_block: a block has all k of its rows. split_pipelined, split_cluster: the blocks of a
+// cluster share rows.
 
 constexpr int kMaxSplitCluster = 8;
 
@@ -62,19 +62,19 @@ struct SplitJobs {
   __host__ __device__ unsigned groups() const { return groups_of_first + groups_of_second; }
 };
 
-// As far as a block reaches: no memory holds 2^30 rows of more.
+// Clamped to what a block can reach: no memory holds 2^30 rows more.
 __device__ inline int clamped(std::int64_t count) {
   constexpr std::int64_t kMost = 1 << 30;
   return static_cast<int>(count < -kMost ? -kMost : count > kMost ? kMost : count);
 }
 
-// By all blocks, once the kernel before has ended.
+// One block clears the flags, once the previous kernel has ended.
 __device__ inline void clear_flags(const SplitJobs& jobs) {
   if (blockIdx.x > 0) return;
   for (unsigned i = threadIdx.x; i < jobs.num_flags; i += blockDim.x) jobs.flags[i] = 0;
 }
 
-// Of all lanes whose numbers differ from this one's in the bits from `first` to below `end`.
+// Reduces over all lanes whose numbers differ from this one's in bits `first` to below `end`.
 __device__ inline void reduce_lanes(RowStats& stats, int first, int end) {
 #pragma unroll
   for (int lanes = first; lanes < end; lanes *= 2) {
@@ -83,7 +83,7 @@ __device__ inline void reduce_lanes(RowStats& stats, int first, int end) {
   }
 }
 
-// What the second kernel consists of: the sizes of its tiles, its shared memory, its arguments.
+// The GEMM: tile sizes, shared memory, parameters.
 
 constexpr int kBlockM = 128;
 constexpr int kWarpgroup = 128;
@@ -100,8 +100,9 @@ constexpr int kStagedRingBytes = 147456;  // where results are staged behind it
 constexpr int kMaxStages = 12;
 constexpr int kFoldedRow = 128 + 8;  // words: the pairs of four rows are in different banks
 
-// Tiles of kBlockM×kN results from kProducts products of digits. Staged: a block's tile is stored
-// while the next is multiplied, from shared memory that else would hold three more stages.
+// Tiles of kBlockM×kN results from kProducts products of digits. Staged: the store warps store a
+// tile while the next is multiplied, from shared memory that would otherwise hold three more
+// stages.
 template <int kN, int kProducts, bool kStaged = false>
 struct Tiles {
   static constexpr int kBlockN = kN;
@@ -117,7 +118,7 @@ struct Tiles {
 };
 using Eight = Tiles<64, 8>;  // a fourth accumulator has room beside 64 columns only
 
-// What the integers are worth: of a tile's rows, or a warpgroup's, and of its columns.
+// Dequantization steps: of the rows of a tile, or of a warpgroup's rows, and of its columns.
 struct Steps {
   float row[kBlockM], col[128];
 };
@@ -139,7 +140,7 @@ struct GemmStorage {
   Steps steps[2];               // of the warpgroups; staged: of this tile and of the one before
 };
 
-// Beside KernelArgs.
+// Parameters of the GEMM beside KernelArgs.
 struct GemmParams {
   Planes a, b;
   const std::byte *planes_a = nullptr, *planes_b = nullptr;
@@ -155,14 +156,15 @@ struct GemmParams {
   bool once = false;                         // they are, and C need not stay in L2
   PersistentTileScheduler six, eight;        // of their tiles, a pair of blocks' counted as one
   StreamKTiles stream_k{};                   // of `six`
-  std::byte* sums = nullptr;                 // of each block: what it has of a tile of another
+  std::byte* partials = nullptr;             // of each block, of a tile that another one stores
   unsigned* flags = nullptr;                 // of each block: raised once they are there
   Fp32Args fp32;
 };
 
 // How all blocks of the second kernel come to the same decision.
 
-// By kThreads threads, who `sync` once.
+// The products that the call takes: every block reduces the same numbers in the same order. `sync`:
+// a barrier of kThreads threads.
 template <int kThreads, typename Meet>
 __device__ Path decide_path(const GemmParams& params, float (&sums)[kThreads / 32][2], Meet sync) {
   const auto widths =

@@ -1,12 +1,12 @@
-// Int8x3: FP32 operands as three digits of 8 bits, multiplied exactly on the tensor cores.
+// Int8x3: FP32 accuracy from INT8 tensor cores, by the Ozaki scheme.
 //
-// New against the rungs before: no FFMA. A first kernel scales each row of op(A) and column of
-// op(B) and splits it into signed digits (split_*.cuh); a second multiplies the digits, six
-// products of the nine, into int32 accumulators, and folds them into FP32 once (gemm_sm90.cuh). The
-// device decides from what the first kernel saw whether six products are as accurate as FP32, or
-// eight are, or neither; then it multiplies in FP32 (fp32_fallback.cuh). What limits it: the power
-// that the tensor cores take. Needs compute capability 7.5; on 9.0 it has kernels of its own, and
-// elsewhere warps multiply (gemm_sm75.cuh), to the same bits.
+// New against the rungs before: no FFMA. A split kernel scales each row of op(A) and column of
+// op(B) and splits it into three signed 8-bit digits (split_*.cuh). A GEMM multiplies the digits
+// exactly, six products of the nine, into int32 accumulators, and folds them into FP32 once
+// (gemm_sm90.cuh). The device decides from row statistics whether six products are as accurate as
+// FP32, or eight are, or neither; then it multiplies in FP32 (fp32_fallback.cuh). What limits it:
+// the power that the tensor cores take. Needs compute capability 7.5; on 9.0 it has kernels of its
+// own, and elsewhere warps multiply (gemm_sm75.cuh), with the same bits.
 #pragma once
 
 #include <algorithm>
@@ -105,7 +105,7 @@ inline double bytes_of_c(const Problem& problem) {
   return sizeof(float) * static_cast<double>(problem.batch * problem.shape.m * problem.shape.n);
 }
 
-// What lies where in the workspace, in bytes from its start. The decision comes first.
+// Offsets in the workspace, in bytes. The decision comes first.
 struct Workspace {
   Planes a, b;
   SplitForm form;
@@ -232,10 +232,10 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
   params.steps_a = reinterpret_cast<float*>(base + where.steps_a);
   params.steps_b = reinterpret_cast<float*>(base + where.steps_b);
   params.widths = reinterpret_cast<float*>(base + where.widths);
-  params.sums = base + where.sums;
+  params.partials = base + where.sums;
   params.flags = reinterpret_cast<unsigned*>(base + where.flags);
   params.decision = reinterpret_cast<Path*>(base);
-  params.fp32.parts.sums = reinterpret_cast<float*>(params.sums);
+  params.fp32.parts.sums = reinterpret_cast<float*>(params.partials);
   params.fp32.parts.flags = params.flags;
   for (params.first_chunk = 0; params.first_chunk < where.a.chunks_k;
        params.first_chunk += params.chunks) {
@@ -273,8 +273,8 @@ inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs&
 // Below it few operands are narrow enough for digits to be as accurate as FP32.
 constexpr std::int64_t kLeastK = 128;
 
-// What tiles of so many columns take, in seconds on an NVIDIA H200; by warps as the instructions
-// let expect: neither that nor another GPU was timed.
+// Expected times of a tile of so many columns, in seconds on an NVIDIA H200; of the warps' kernel
+// as its instructions suggest: neither it nor another GPU was timed.
 struct TileSeconds {
   double chunk;          // 32 k, with six products
   double end;            // to store it
@@ -307,8 +307,8 @@ constexpr Form kForms[] = {
 // Pairs of blocks: to start and to end; to store a tile while the next is multiplied, and what of
 // that nothing hides.
 constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
-// And what it takes that blocks share tiles: for all; for each block whose sums are added to
-// another's; and of the products' time, as with nobody idle the clock is lower.
+// Costs of stream-K: once; for each block whose partial sums another one adds; and the share of the
+// products' time that is lost, as full occupancy lowers the clock.
 constexpr double kShared = 6e-6, kSums = 4e-6, kBusier = 0.015;
 
 // On an NVIDIA H200: at 187 problems the one of five forms of which this expects least is 0.15 %
@@ -331,8 +331,8 @@ inline double seconds(const Form& form, const Launches& launches, const Problem&
          split_seconds(problem, 2.4e-12);
 }
 
-// Of a tile of so many chunks of K, where there are more blocks than tiles: fewer chunks are not
-// worth a piece, nor more pieces the sums that one block adds.
+// Parts of a tile of so many chunks of K, where there are more blocks than tiles: fewer chunks are
+// not worth a part, nor more parts the partial sums that one block adds.
 constexpr std::int64_t max_parts_of_tile(std::int64_t chunks) {
   return std::clamp<std::int64_t>(chunks / 16, 1, 8);
 }

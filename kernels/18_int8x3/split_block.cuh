@@ -1,4 +1,4 @@
-// The split pass for rows that a block can keep in shared memory, or nearly.
+// Split kernel for short rows: a block has all k of its rows, in shared memory as far as they fit.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace tilegate::int8x3 {
 
-// What blocks that have all k of their rows share: rows are settled once all of them has been seen,
-// and each thread writes the digits of pieces of them.
+// First pass: row statistics. Then their scales. Second pass: each thread writes the digits of
+// segments.
 
 static_assert(kSegment == kSegmentK, "a thread writes what lies together");
 
@@ -25,7 +25,8 @@ struct FinalizedRows {
   float width[Config::kRows];
 };
 
-// Stores each row's scale, and the sum of the block's widths, once all warps have seen their part.
+// Computes and stores each row's scale, and the sum of the block's widths, after the reduction over
+// all warps.
 template <typename Config>
 __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int64_t first_row,
                               std::int64_t product, unsigned group, FinalizedRows<Config>& smem) {
@@ -101,7 +102,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   }
   reduce_lanes(stats, Config::kRows, 32);
   if (lane < Config::kRows) smem.rows.stats[warp][row] = stats;
-  __syncthreads();  // what each warp has seen is there
+  __syncthreads();  // all warps have stored their statistics
   finalize_rows<Config>(job, pointers, first_row, product, block, smem.rows);
 
   const Scale scale = smem.rows.scale[row];

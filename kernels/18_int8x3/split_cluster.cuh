@@ -1,5 +1,5 @@
-// The split pass for rows that shared memory does not hold: clusters of blocks share rows, and
-// threads keep what they can in registers.
+// Split kernel for the longest rows: clusters of blocks share them, and threads keep what they can
+// in registers.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace tilegate::int8x3 {
 
-// What a thread of split_long keeps in registers: units of four elements, as memory has them,
-// read from the operand and written as digits.
+// Units of four elements, as in memory: a thread keeps them in registers, reads them from the
+// operand and writes their digits.
 
 constexpr int kUnits = 16;  // of four elements, that a thread keeps
 
@@ -139,8 +139,8 @@ struct LongStorage {
   float width[Config::kRows];
 };
 
-// What has been seen of each row, to all blocks of the cluster. `stats`: by this thread, of its row
-// or of its four.
+// Sends the statistics of each row to all blocks of the cluster. `stats`: of this thread, of its
+// row or of its four.
 template <typename Config, bool kAlongK>
 __device__ void send_stats(RowStats (&stats)[4], unsigned cluster, LongStorage<Config>& smem) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -155,7 +155,7 @@ __device__ void send_stats(RowStats (&stats)[4], unsigned cluster, LongStorage<C
       if (thread % 32 < 4) smem.stats[thread % 4 * 4 + i][thread / 32] = stats[i];
     }
   }
-  __syncthreads();  // what each warp has seen is there
+  __syncthreads();  // all warps have stored their statistics
   const int row = thread % Config::kRows;
   const auto to = static_cast<unsigned>(thread / Config::kRows);
   if (to < cluster) {
@@ -168,7 +168,7 @@ __device__ void send_stats(RowStats (&stats)[4], unsigned cluster, LongStorage<C
   }
 }
 
-// Every block of the cluster comes to the scales of all rows; the first stores them.
+// Every block of the cluster computes the scales of all rows; the first stores them.
 template <typename Config>
 __device__ void finalize_shared_rows(const Part& part, unsigned group, unsigned cluster,
                                      LongStorage<Config>& smem) {
@@ -198,7 +198,8 @@ __device__ void finalize_shared_rows(const Part& part, unsigned group, unsigned 
   }
 }
 
-// What the threads cannot keep they read again, the latest chunks first.
+// Two passes: statistics, then digits. Elements that do not fit in registers are read again, the
+// latest chunks first.
 template <typename Config, bool kAlongK>
 __device__ void split_part(const Part& part, unsigned group, unsigned cluster,
                            LongStorage<Config>& smem) {
@@ -207,7 +208,7 @@ __device__ void split_part(const Part& part, unsigned group, unsigned cluster,
   float4 units[kUnits];
   std::int64_t first = part.begin;
   load_units<Config, kAlongK>(part, share, first, units);
-  device::cluster_wait();  // all blocks have their barriers, and may be told
+  device::cluster_wait();  // all blocks have initialised their barriers
   for (; first < part.end; first += Config::kChunks) {
     if (first > part.begin) load_units<Config, kAlongK>(part, share, first, units);
 #pragma unroll

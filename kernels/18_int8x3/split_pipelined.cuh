@@ -1,6 +1,7 @@
-// The split pass for rows of more than 1024, and for many: clusters of blocks share groups of
-// rows and go from group to group. While a group is written as digits the next ones are copied to
-// shared memory, and while a group is seen one warp finds the scales of that before.
+// Split kernel for rows of 1,024 to 12,288 k, and for many shorter ones: clusters of blocks share
+// groups of rows and go from group to group. While digits of a group are written, copies of the
+// next groups are in flight; while statistics of a group are reduced, one warp computes the scales
+// of the previous one.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +18,10 @@
 
 namespace tilegate::int8x3 {
 
-// What a warp of split_ahead copies to shared memory ahead of its use, and how it lies there.
+// Asynchronous copies of a warp, and their layout in shared memory.
 
-// In one turn a warp has a slot: kRows rows with a chunk of their k. One more warp settles rows.
+// A slot: kRows rows with a chunk of their k, of one warp. One more warp, the finalizer, computes
+// scales.
 template <int kWarps_, int kSlots_, int kBlocksPerSm_>
 struct AheadConfig {
   static constexpr int kWarps = kWarps_, kSlots = kSlots_, kBlocksPerSm = kBlocksPerSm_;
@@ -32,8 +34,8 @@ struct AheadConfig {
   static constexpr int kMaxK = kMaxSplitCluster * kMaxChunks * kChunkK;
 };
 
-// Where an element is in a warp's slot, in words: as memory has it, so that it comes in vectors,
-// but for what goes elsewhere lest a warp's lanes meet in a bank when each reads its own k.
+// Word of an element in a warp's slot: as in memory, so that it is copied in vectors, but with an
+// XOR swizzle, which avoids bank conflicts when each lane reads its own k.
 template <typename Config, bool kAlongK>
 __device__ constexpr int word_of(int row, int k) {
   return kAlongK ? row * kChunkK + ((k / 4) ^ (row % 8)) * 4 + k % 4
@@ -221,7 +223,7 @@ __device__ inline float4 vector_of(const RowStats& stats) {
 }
 __device__ inline RowStats stats_of(const float4& v) { return {v.x, v.y, bits_of(v.z)}; }
 
-// By the warp that settles rows: what the block has seen of a group, to all of the cluster.
+// Finalizer: sends the block's statistics of a group to all blocks of the cluster.
 template <typename Config>
 __device__ void send_stats(int turn, unsigned cluster, AheadStorage<Config>& smem) {
   const unsigned lane = threadIdx.x % 32, row = lane % Config::kRows, first = lane / Config::kRows;
@@ -240,7 +242,8 @@ __device__ void send_stats(int turn, unsigned cluster, AheadStorage<Config>& sme
   }
 }
 
-// By the same warp, once all blocks have told; the first block stores what the second kernel wants.
+// Finalizer, once all blocks have sent theirs: scales are computed after the row reduction; the
+// first block stores them for the GEMM.
 template <typename Config>
 __device__ void finalize_group(const SplitJobs& jobs, const RowGroup<Config>& rows, int turn,
                                unsigned phase, AheadStorage<Config>& smem) {
@@ -266,7 +269,8 @@ __device__ void finalize_group(const SplitJobs& jobs, const RowGroup<Config>& ro
   if (lane == 0) rows.pointers(jobs).widths[rows.group(jobs)] = width;
 }
 
-// By a warp: what it has of a group's rows. `copied`: slots, from the first of these on.
+// One warp: reduces its part of a group's rows. `copied`: slots in flight, from the first of these
+// on.
 template <typename Config>
 __device__ void reduce_rows(bool along_k, int turn, int& slot, int turns, int copied,
                             AheadStorage<Config>& smem) {
@@ -285,7 +289,7 @@ __device__ void reduce_rows(bool along_k, int turn, int& slot, int turns, int co
   if (lane < Config::kRows) smem.stats[turn][warp][lane] = vector_of(stats);
 }
 
-// By a warp: the digits of its part of a group, from the slots that come to be copied to next.
+// One warp: writes the digits of its part of a group, and refills the slots.
 template <typename Config>
 __device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, int turn,
                            CopiesAhead<Config>& ahead, AheadStorage<Config>& smem) {
@@ -322,14 +326,14 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   device::wait_for_previous_kernel();
   device::launch_dependents();
   clear_flags(jobs);
-  RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // whose digits are written
+  RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // writing digits
   CopiesAhead<Config> ahead(jobs, rows, clusters);
   if (!is_finalizer) {
     for (int i = 0; i < Config::kSlots; ++i) ahead.begin_next(jobs, smem.slots);
   }
-  device::cluster_wait();  // all blocks have their barriers, and may be told
+  device::cluster_wait();  // all blocks have initialised their barriers
   int slot = 0;
-  unsigned group = rows.group_index;  // whose rows are seen
+  unsigned group = rows.group_index;  // reducing rows
   for (unsigned i = 0; i == 0 || rows.group_index < jobs.groups(); ++i, group += clusters) {
     const int turn = static_cast<int>(i % 2);
     const bool is_left = group < jobs.groups();

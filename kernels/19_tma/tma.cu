@@ -1,5 +1,5 @@
-// Tma: one warp has the copy engine bring boxes of A and B to a ring in shared memory, the other
-// warps do nothing but read them and multiply.
+// Tma: warp specialization. One producer warp issues TMA loads of boxes of A and B into a ring in
+// shared memory; the other warps only read them and multiply.
 //
 // New against AsyncCopy: no thread computes addresses of global memory, and no barrier stops all
 // threads of a block; each stage of the ring has two mbarriers instead, one that says that it is
@@ -48,19 +48,19 @@ struct Tiles64x128 : Tiles128x256 {
   static constexpr cost::BlockCost kCost = {52.4, 3.5, {0.93, 1.0, 1.0, 1.0}};
 };
 
-// For operands that no box can be copied of.
+// For operands that TMA cannot load.
 struct TilesOfWords {
   static constexpr const char* kName = "64x64x32s4";
   static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 32;
   static constexpr int kWarpM = 64, kWarpN = 32, kSlices = 4;
   static constexpr int kStages = 3, kVectorBatches = 2, kWordBatches = 4;
   static constexpr int kBlocksPerSm = 2;
-  static constexpr bool kDealtLanes = true, kChecksEdges = true, kSwapsNeighbours = true;
+  static constexpr bool kPermutedLanes = true, kChecksEdges = true, kSwapsNeighbours = true;
   static constexpr cost::BlockCost kVectorCost = {51.5, 1.3}, kWordCost = {46.9, 2.2};
 };
 
-// Of which operands boxes can be copied, and their tensor maps. A plan makes them; a call sets the
-// addresses in its copy, on the CPU alone: neither memory nor the GPU has part in it.
+// Tensor maps of the operands. A plan makes them; a call sets the addresses in its copy, on the CPU
+// alone.
 
 struct Maps {
   device::TensorMap a, b;
@@ -107,7 +107,7 @@ inline Status set_addresses(const KernelArgs& args, Maps* maps) {
   return device::set_tensor_data(const_cast<float*>(args.b), &maps->b);
 }
 
-// Whether there are boxes of the operand: see check() in device/tensor_map.cpp.
+// Whether TMA can load the operand: see check() in device/tensor_map.cpp.
 inline bool allows_boxes(const Problem& problem, Operand operand) {
   constexpr std::int64_t kMostWords = std::int64_t{1} << 38;  // from a row to the next
   const auto fits = [](std::int64_t words) { return words % 4 == 0 && words < kMostWords; };

@@ -1,5 +1,4 @@
-// The block's tile, and the ring of k tiles in shared memory between the producer and the
-// consumers.
+// Tma's kernel, in order: configuration, shared memory, producer, consumers, store.
 #pragma once
 
 #include <utility>
@@ -62,15 +61,15 @@ struct SharedStorage {
     float b[Config::kBlockK][Config::kBlockN];
   };
   static constexpr auto kSwizzleOfA = device::Swizzle::k64Bytes;
-  static_assert(sizeof(KTile) % 1024 == 0, "the swizzle begins anew with each k tile");
+  static_assert(sizeof(KTile) % 1024 == 0, "the swizzle pattern starts with each k tile");
 
   alignas(1024) KTile ring[Config::kStages];
   device::Barrier full[Config::kStages], empty[Config::kStages];
-  TileCoord tile;  // of the block's tile: not in registers, which are few
+  TileCoord tile;  // of the block: not in registers, which are few
 };
 
-// The producer's half of the main loop: one thread has boxes of A and B copied to the ring, each
-// when the consumers have done with what was in its stage.
+// Producer, one thread: issues TMA loads of boxes of A and B into the ring, each when the consumers
+// have released its stage.
 
 template <typename Config>
 __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
@@ -94,9 +93,9 @@ __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
   }
 }
 
-// The consumers' half of the main loop: they read fragments from the ring and multiply, and touch
-// neither global memory nor, but for the barriers of the ring, each other. Every instruction stands
-// where the source puts it, as in interleaved/mainloop.cuh.
+// Consumers: they read fragments from the ring and multiply. Apart from the barriers of the ring
+// they touch neither global memory nor each other. Every instruction stands where the source puts
+// it, as in interleaved/mainloop.cuh.
 
 // A is read as it lies, four k of a row per load: the registers of a row are replaced, once its
 // FFMA of the last of the four are done. B is read four columns per load, one k ahead.
@@ -175,9 +174,9 @@ class Consumer {
     for (int part = 0; part < kN / 4; ++part) load_b_part(k, part);
   }
 
-  // To the next round, in the last step of this one, once its first row is done: then all that was
-  // loaded from the k tile has been used, so that no load of it is on its way any more. In the very
-  // last, the loads that follow stay in this k tile; nobody uses them.
+  // Goes to the next round, in the last step of this one, after its first row: then all fragments
+  // of the k tile have been used, and no load of it is in flight. In the last round the loads that
+  // follow stay in this k tile; their results are not used.
   __device__ void next_round() {
     if (rounds_left_ == 1) return;
     const bool tile_done = rounds_left_ % Config::kRounds == 1;

@@ -1,4 +1,4 @@
-// The end of a tile: its sums get the scale of their rows and columns, and are stored.
+// The epilogue: scale by rows and columns, alpha and beta, store.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace tilegate::fp16x3 {
 
-// Each consumer fetches a step before the multiplications, the first 128 of a row, the others of a
-// column, and passes it on after them.
+// Each consumer loads a step before the main loop, the first 128 of a row, the others of a column,
+// and publishes it in shared memory after it.
 __device__ inline float fetch_step(const GemmParams& params, const TileCoord& tile, int consumer) {
   if (consumer < kBlockM) {
     return params.steps_a[params.a.own(tile.product) * params.a.rows() +
@@ -24,14 +24,14 @@ __device__ inline float fetch_step(const GemmParams& params, const TileCoord& ti
                         std::int64_t{tile.col} * kBlockN + consumer - kBlockM];
 }
 
-__device__ inline void pass_on_step(float step, int consumer, Steps& steps) {
-  device::named_barrier<1>(kConsumers);  // the steps of the tile before have been read
+__device__ inline void publish_step(float step, int consumer, Steps& steps) {
+  device::named_barrier<1>(kConsumers);  // the previous tile's steps have been read
   (consumer < kBlockM ? steps.row[consumer] : steps.col[consumer - kBlockM]) = step;
-  device::named_barrier<1>(kConsumers);  // these are there
+  device::named_barrier<1>(kConsumers);  // these steps are stored before anyone reads them
 }
 
-// A warpgroup's results: thread t has pairs of columns of the rows t / 4 and t / 4 + 8 of each 16.
-// `args`: of the tile's product; `row`, `col`: the first of the tile's.
+// Stores the results of a warpgroup. Thread t has pairs of columns of rows t / 4 and t / 4 + 8 of
+// each 16. `args`: of the tile's product; `row`, `col`: the first of the tile.
 __device__ inline void store_results(const KernelArgs& args, bool pairs, std::int64_t row,
                                      std::int64_t col, int consumer, const Steps& steps,
                                      const float (&sums)[kBlockN / 2]) {

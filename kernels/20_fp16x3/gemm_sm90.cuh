@@ -1,8 +1,9 @@
-// The product of the halves: a producer warp has bulk copies bring chunks to a ring in shared
-// memory, two warpgroups multiply them on the tensor cores, each 64 rows of the tile. After each
-// run of chunks they add what the tensor cores have summed to sums of their own: the tensor cores
-// cut off what they add, and over a long K that would be a bias. Blocks are persistent: they go
-// from tile to tile.
+// The GEMM kernel. A producer warp issues bulk copies of halves into a ring of shared-memory
+// stages; two consumer warpgroups run wgmma on them, 64 rows of the tile each. After each run of
+// chunks they add the tensor cores' sums to FP32 sums of their own: tensor cores truncate what they
+// add, and over a long K that would be a bias. Blocks are persistent.
+//
+// In order: decision, producer, main loop, consumers, kernel.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,8 @@
 
 namespace tilegate::fp16x3 {
 
-// The chunks of a run, 0 for FP32: the same in every block. All threads meet once: the barriers are
-// initialised, too.
+// The chunks of a run, or 0 for FP32: the same in every block. One barrier of all threads, which
+// also covers the initialisation of the mbarriers.
 __device__ inline int decide_path(const GemmParams& params, GemmStorage& smem) {
   const auto sums = sum_over_groups<kNumThreads, kNumStats>(
       params.stats, params.groups_a, params.groups_b, smem.stats, [] { __syncthreads(); });
@@ -31,7 +32,7 @@ __device__ inline int decide_path(const GemmParams& params, GemmStorage& smem) {
                 {sums.b[0] / params.rows_b, sums.b[1] / params.rows_b}, params.summed);
 }
 
-// By one thread.
+// Producer, one thread.
 __device__ inline void produce(const GemmParams& params, unsigned tiles, GemmStorage& smem) {
   Pipeline<kStages> pipeline;
   for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
@@ -111,7 +112,7 @@ __device__ inline void sum_tile(int chunks, int run, int warpgroup, bool is_lane
   }
 }
 
-// By each of the consumers.
+// Consumer warpgroups: main loop and epilogue of each tile.
 __device__ inline void consume(const KernelArgs& args, const GemmParams& params, int run,
                                unsigned tiles, int consumer, GemmStorage& smem) {
   Pipeline<kStages> pipeline;
@@ -121,7 +122,7 @@ __device__ inline void consume(const KernelArgs& args, const GemmParams& params,
     float sums[kBlockN / 2]{};
     sum_tile(static_cast<int>(params.a.chunks_k), run, consumer / kWarpgroup, consumer % 32 == 0,
              pipeline, smem, sums);
-    pass_on_step(step, consumer, smem.steps);
+    publish_step(step, consumer, smem.steps);
     KernelArgs product = args;
     product.c += tile.product * args.stride_c;
     store_results(product, params.pairs, std::int64_t{tile.row} * kBlockM,

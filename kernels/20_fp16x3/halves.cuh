@@ -51,7 +51,7 @@ __host__ __device__ inline float value_of_half(std::uint32_t half) {
 #endif
 }
 
-// What has been seen of a row.
+// Statistics of a row: they decide its scale, and how the call is computed.
 struct RowStats {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
   float signed_sum = 0.0F;
@@ -102,8 +102,8 @@ __host__ __device__ inline Halves split_element(float scaled) {
 // Which products a call took: three of halves, or FP32.
 enum class Path : std::int32_t { kHalves = 3, kFp32 = 32 };
 
-// What the tensor cores sum before it is added in FP32: so many chunks of K. A long run is quicker,
-// a short one more accurate.
+// A run: so many chunks of K that the tensor cores sum before the sum is added in FP32. A long run
+// is quicker, a short one more accurate.
 struct Run {
   int chunks;
   float least_k;
@@ -118,7 +118,7 @@ constexpr Run kShortRun = {1, 0.0F, 1.06e-7F, 0.86e-7F};
 // Runs that are added up before their sum is added to the total.
 constexpr int kRunsOfSum = 16;
 
-// Of an operand, on average over its rows.
+// Statistics of an operand, averaged over its rows.
 struct OperandStats {
   float counted = 0.0F;   // elements that count; Inf if a row cannot be scaled
   float one_sign = 0.0F;  // |sum| / sum of magnitudes: 1 where a row has one sign
@@ -128,8 +128,8 @@ __host__ __device__ inline float one_sign_of(const RowStats& stats) {
   return stats.sum > 0.0F ? std::fabs(stats.signed_sum) / stats.sum : 0.0F;
 }
 
-// What the plan knows: K, and how many products' errors cuBLAS has, where they have either sign,
-// and where all have one.
+// The plan's input: K, and how many products have cuBLAS's error, where they have either sign, and
+// where all have one.
 struct Summed {
   float k = 0.0F, either_sign = 0.0F, one_sign = 0.0F;
 };

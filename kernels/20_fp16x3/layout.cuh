@@ -1,6 +1,6 @@
-// Where the halves lie in the workspace: chunks of 128 rows × 32 k, in each two slices of 16 k, in
-// each both planes, as the tensor cores want them in shared memory, so that a chunk comes with one
-// bulk copy.
+// Data layouts: halves in the workspace, and the GEMM's tiles, shared memory and parameters. Halves
+// lie in chunks of 128 rows × 32 k, in each two slices of 16 k, in each both planes, in the order
+// that wgmma reads from shared memory, so that one bulk copy loads a chunk.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ __host__ __device__ inline int offset_in_plane(int row, int segment) {
 
 using Planes = SplitChunks<kChunkBytes>;
 
-// What the second kernel consists of: the size of its tiles, its shared memory, its arguments.
+// The GEMM: tile size, shared memory, parameters.
 
 constexpr int kBlockM = 128, kBlockN = 128;
 constexpr int kWarpgroup = 128;
@@ -48,7 +48,7 @@ constexpr int kStages = 6;
 
 constexpr int kNumStats = sizeof(OperandStats) / sizeof(float);
 
-// What one unit of a tile's rows, and of its columns, is worth.
+// Dequantization steps: of the rows of a tile, and of its columns.
 struct Steps {
   float row[kBlockM], col[kBlockN];
 };
@@ -63,7 +63,7 @@ struct GemmStorage {
   Steps steps;
 };
 
-// Beside KernelArgs.
+// Parameters of the GEMM beside KernelArgs.
 struct GemmParams {
   Planes a, b;
   const std::byte *planes_a = nullptr, *planes_b = nullptr;

@@ -1,9 +1,9 @@
-// Fp16x3: FP32 operands as sums of two FP16 numbers, multiplied on the tensor cores.
+// Fp16x3: FP32 accuracy from FP16 tensor cores, by splitting operands in two halves (Ootomo).
 //
-// New against Int8x3: parts that are floating-point numbers, so that small elements of a row keep
-// their precision down to 2^-16 of its largest, and three products instead of six. A first kernel
-// scales each row of op(A) and column of op(B) by a power of two and splits it (split.cuh); a
-// second multiplies the parts and keeps the sums in FP32 (gemm_sm90.cuh). Where NaN, Inf or numbers
+// New against Int8x3: the parts are floating-point numbers, so that small elements of a row keep
+// their precision down to 2^-16 of its largest, and three products suffice instead of six. A split
+// kernel scales each row of op(A) and column of op(B) by a power of two and splits it (split.cuh);
+// a GEMM multiplies the halves and accumulates in FP32 (gemm_sm90.cuh). Where NaN, Inf or numbers
 // near the ends of the range turn up, the device multiplies in FP32 (fp32_fallback.cuh). What
 // limits it: the power that the tensor cores take. Needs compute capability 9.0, and no other.
 #pragma once
@@ -49,7 +49,7 @@ constexpr std::int64_t rounding_chain(std::int64_t k) {
   return chain + 8 + 4;
 }
 
-// What lies where in the workspace, in bytes from its start. The decision comes first.
+// Offsets in the workspace, in bytes. The decision comes first.
 struct Workspace {
   Planes a, b;
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, stats = 0, bytes = 0;

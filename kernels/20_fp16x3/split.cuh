@@ -33,7 +33,7 @@ struct SplitStorage {
   KeptSegment<Config> kept[Config::kKept];
 };
 
-// Of all lanes whose numbers differ from this one's in the bits from `first` on.
+// Reduces over all lanes whose numbers differ from this one's in the bits from `first` on.
 __device__ inline void reduce_lanes(RowStats& stats, int first) {
 #pragma unroll
   for (int lanes = first; lanes < 32; lanes *= 2) {
@@ -42,7 +42,7 @@ __device__ inline void reduce_lanes(RowStats& stats, int first) {
   }
 }
 
-// Stores each row's step, once all warps have seen their part of it.
+// Computes and stores each row's step, after the reduction over all warps.
 template <typename Config>
 __device__ void finalize_rows(const SplitJob<Planes>& job, const SplitPointers& pointers,
                               std::int64_t first_row, std::int64_t product,
@@ -61,7 +61,7 @@ __device__ void finalize_rows(const SplitJob<Planes>& job, const SplitPointers& 
   __syncthreads();  // all steps are there
 }
 
-// What the block has seen of its rows; `counted`: by this thread.
+// Stores the statistics of the block's rows; `counted`: of this thread.
 template <typename Config>
 __device__ void store_seen(float counted, OperandStats* to, SplitStorage<Config>& smem) {
 #pragma unroll
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
   }
   reduce_lanes(stats, Config::kRows);
   if (lane < Config::kRows) smem.stats[warp][row] = stats;
-  __syncthreads();  // what each warp has seen is there
+  __syncthreads();  // all warps have stored their statistics
   finalize_rows<Config>(job, pointers, first_row, product, smem);
 
   const float step = smem.step[row];

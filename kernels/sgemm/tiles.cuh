@@ -20,14 +20,14 @@ struct Tiles128x64 {
   static constexpr int kBlockM = 128, kBlockN = 64, kBlockK = 8;
   static constexpr int kWarpM = 64, kWarpN = 32;
   static constexpr int kBlocksPerSm = 4;
-  static constexpr bool kDealtLanes = true;
+  static constexpr bool kPermutedLanes = true;
 };
 
 struct Tiles32x64 {
   static constexpr int kBlockM = 32, kBlockN = 64, kBlockK = 16;
   static constexpr int kWarpM = 32, kWarpN = 16;
   static constexpr int kBlocksPerSm = 6;
-  static constexpr bool kDealtLanes = true;
+  static constexpr bool kPermutedLanes = true;
 };
 
 template <typename Config, bool kVector, typename Order>

@@ -45,8 +45,8 @@ struct StridedOperand {
   std::int64_t x_stride, k_stride, rows;
 };
 
-// What a thread brings of a tile of kExtent rows or columns: words one after another along these
-// where they lie along k, else along k. So neighbours read what lies next to each other in memory.
+// A thread's share of a tile of kExtent rows or columns: words one after another along these where
+// they lie along k, else along k. So neighbours read neighbouring words of memory.
 template <int kExtent>
 struct TileShare {
   static constexpr int kWords = kExtent * kFp32K / kFp32Threads;
@@ -112,7 +112,7 @@ __device__ inline void multiply_fp32_step(const Fp32Tile<kFp32Rows>& a,
   }
 }
 
-// Of a + b, rounded to `sum`; nothing where that is NaN or Inf, and stays it.
+// The rounding error of a + b, rounded to `sum`; 0 where that is NaN or Inf.
 __device__ inline float lost(float a, float b, float sum) {
   return std::fabs(sum) < INFINITY ? b - (sum - a) : 0.0F;
 }
@@ -154,7 +154,8 @@ __device__ inline void sum_fp32_tile(const StridedOperand& a, const StridedOpera
   for (std::int64_t first = 0; first < k; first += kFp32K, buffer ^= 1) {
     share_a.keep(smem.a[buffer]);
     share_b.keep(smem.b[buffer]);
-    // These tiles are whole, and the others have been read: by whoever comes here next.
+    // These tiles are stored before anyone reads them, and the others have been read before anyone
+    // overwrites them.
     device::named_barrier<1>(kFp32Threads);
     const std::int64_t left = k - first - kFp32K;
     share_a.load(left);
@@ -264,7 +265,7 @@ __device__ inline void store_fp32_partial(const Fp32Parts& parts, unsigned block
   if (thread == 0) device::raise_flag(parts.flags + block);
 }
 
-// Adds to a block's sums those that blocks of the `others` clusters before have left, as runs.
+// Adds the partial sums of the `others` previous clusters to a block's sums, as runs.
 template <unsigned kCluster>
 __device__ void accumulate_fp32_partials(const Fp32Parts& parts, unsigned block, unsigned others,
                                          int thread, Fp32Sums& acc, Fp32Sums& total) {
@@ -295,9 +296,9 @@ __device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& par
   store_fp32(args, tile, args.shape.k > params.run, thread, acc, total);
 }
 
-// By all blocks: whole tiles in turn, or a part of one each, and that with the last k stores it.
-// The parts of a tile are in as many clusters: what waits for flags wants the others to have lower
-// numbers, and not to run beside it. Compute capability 9.0.
+// All blocks: whole tiles in turn, or one part of a tile each; the block with the last k stores the
+// tile. The parts of a tile are in different clusters: a block that waits for flags needs the
+// others to have lower numbers, and not to be in its cluster. Compute capability 9.0.
 template <unsigned kCluster>
 __device__ void multiply_fp32_parts(const KernelArgs& args, const Fp32Args& params, int thread,
                                     Fp32Storage& smem) {

@@ -1,10 +1,10 @@
-// What kernels that split operands are given, and how those read rows whose blocks have all of
-// their k. Rows of op(A) and columns of op(B) are called rows both. Such a kernel goes over its
-// rows twice: forwards to see their largest elements, and back to write the parts. What the first
-// pass cannot keep the second reads again, the latest first, from L2 where that still holds it.
+// Operand splitting: the layout of the parts, the arguments of split kernels, and how they read
+// rows. Rows of op(A) and columns of op(B) are both called rows. A split kernel goes over its rows
+// twice: forwards for their statistics, and back to write the parts. What the first pass cannot
+// keep the second reads again, the latest first, from L2 where that still holds it.
 //
-// The two loops stand in each kernel: called from here with what they do, they cost registers that
-// the kernels do not have (nvcc 13.0).
+// The two loops stand in each kernel: called from here with lambdas, they cost registers that the
+// kernels do not have (nvcc 13.0).
 #pragma once
 
 #include <cmath>
@@ -50,7 +50,7 @@ __host__ __device__ bool is_scalable(const RowStats& stats) {
 constexpr int kChunkRows = 128;  // of op(A), or columns of op(B)
 constexpr int kChunkK = 32;
 
-// Of one operand, all products of the batch.
+// One operand, all products of the batch.
 template <int kChunkBytes>
 struct SplitChunks {
   std::int64_t chunks_x = 0, chunks_k = 0;  // of one product
@@ -113,7 +113,7 @@ struct SplitRowsConfig {
   static_assert(kWarps >= kRows && kWarps <= 32, "a warp settles a row, a lane has a warp's part");
 };
 
-// What a thread has at one time, as it keeps it in shared memory: lanes next to each other.
+// A segment in shared memory: lanes next to each other.
 template <typename Config>
 using KeptSegment = float4[kSegmentK / 4][Config::kThreads];
 
@@ -187,8 +187,9 @@ struct GroupSums {
   float a[kNumbers], b[kNumbers];
 };
 
-// Of kNumbers of each of op(A)'s groups of rows, and of those of op(B), which follow; by kThreads
-// threads, who `sync` once.
+// Sums of kNumbers per group of rows: of op(A)'s groups, and of op(B)'s, which follow. Every block
+// adds the same numbers in the same order, so that all take the same decision. `sync`: a barrier of
+// kThreads threads.
 template <int kThreads, int kNumbers, typename Meet>
 __device__ GroupSums<kNumbers> sum_over_groups(const float* numbers, unsigned groups_a,
                                                unsigned groups_b,

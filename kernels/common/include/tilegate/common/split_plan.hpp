@@ -1,5 +1,5 @@
-// What rungs that split operands plan with: which problems they can do, what the kernel that splits
-// is given, and how long it takes.
+// Plans of rungs that split operands: which problems they can do, the arguments of split kernels,
+// and their expected time.
 #pragma once
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 //   kBlockM kBlockN kBlockK    the block's tile
 //   kWarpM kWarpN              the part of it that a warp computes
 //   kBlocksPerSm               limits registers
-//   kDealtLanes                lanes are permuted: see permuted_lane()
+//   kPermutedLanes                lanes are permuted: see permuted_lane()
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct WarpTiles : Tiles {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     LanePosition at{lane / kLanesN, lane % kLanesN};
-    if constexpr (Tiles::kDealtLanes) at = permuted_lane(lane);
+    if constexpr (Tiles::kPermutedLanes) at = permuted_lane(lane);
     return {warp / kWarpsN * kWarpM + at.m * kThreadM, warp % kWarpsN * kWarpN + at.n * kThreadN};
   }
 };
@@ -58,7 +58,7 @@ struct Tiles128x128 {
   static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 8;
   static constexpr int kWarpM = 64, kWarpN = 32;
   static constexpr int kBlocksPerSm = 2;
-  static constexpr bool kDealtLanes = false;
+  static constexpr bool kPermutedLanes = false;
 };
 
 // Where the edge cases of such tiles are: a stage's tile_sizes.

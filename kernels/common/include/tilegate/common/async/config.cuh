@@ -9,7 +9,7 @@
 //   kVectorBatches             in which the copies of a k tile start, if both operands come in
 //   kWordBatches               vectors, or not; see kCopyBatches
 //   kBlocksPerSm               limits registers
-//   kDealtLanes                lanes are permuted: see permuted_lane()
+//   kPermutedLanes                lanes are permuted: see permuted_lane()
 //   kChecksEdges               C may be smaller than the tile; see split_k.cuh
 //   kSwapsNeighbours           see epilogue.cuh
 #pragma once
@@ -86,7 +86,7 @@ struct AsyncConfig : Tiles {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32 % kWarpsPerSlice;
     LanePosition at{lane / kLanesN, lane % kLanesN};
-    if constexpr (Tiles::kDealtLanes) at = permuted_lane(lane);
+    if constexpr (Tiles::kPermutedLanes) at = permuted_lane(lane);
     return {warp / kWarpsN * kWarpM + (kKeepsA ? at.m : 4 * at.m),
             warp % kWarpsN * kWarpN + 4 * at.n,
             static_cast<int>(threadIdx.x) / 32 / kWarpsPerSlice};

@@ -287,7 +287,7 @@ __device__ __forceinline__ void multiply_tiles(
   }
 }
 
-// What a block with asynchronous copies does: its part of a tile, from the operands to C.
+// The block of a kernel with asynchronous copies: its part of a tile, from the operands to C.
 
 template <typename Config>
 __device__ __forceinline__ void compute_block(const KernelArgs& args, const KSplit& split) {

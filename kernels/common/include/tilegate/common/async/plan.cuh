@@ -1,4 +1,5 @@
-// Plans for the kernels with asynchronous copies.
+// Plans: which kernel, how its tiles are shared out among blocks, workspace, rounding chain,
+// launch.
 #pragma once
 
 #include <algorithm>

@@ -79,8 +79,8 @@ struct KSplit {
 
 namespace tilegate::split_sums {
 
-// The second kernel of a product whose tiles are split along K (KSplit): it adds the partial
-// sums of each tile, first part first, so that the same call gives the same bits.
+// The fix-up kernel: it adds the partial sums of each tile, first part first, so that the same call
+// gives the same bits.
 
 constexpr int kNumThreads = 256;
 

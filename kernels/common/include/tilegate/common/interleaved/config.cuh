@@ -1,5 +1,4 @@
-// Tiles of the interleaved loop (mainloop.cuh). A stage gives Tiles:
-//
+// Configurations of the interleaved kernels (mainloop.cuh). A stage gives Tiles:
 //   kBlockM kBlockN      the block's tile of C
 //   kThreadM kThreadN    a thread's results, in parts of 4×4
 //   kLanesM              lanes of a warp along M; 32 / kLanesM along N
@@ -8,13 +7,14 @@
 //   kBlocksPerSm         limits registers
 //   kSpread              stores and global loads stand between the FFMA, or one after another
 //   kCost                what the cost model knows of a block
-//   Order                who decides the order of the machine instructions
+//   Order                instruction order: the compiler's or the source's
 #pragma once
 
 #include <cstdint>
 
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/grid.cuh>
+#include <tilegate/common/instruction_order.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -52,6 +52,70 @@ struct InterleavedTiles : Tiles {
 };
 
 namespace interleaved {
+
+// For large C. One block per multiprocessor; a thread's 16×8 results need three quarters of what
+// shared memory gives in their time. Not where both operands lie along k: with rows of 8 of both it
+// is 0.7 % slower than the tile below at 4096³/NT, and with those of B alone, TT, 2 % faster.
+struct Tiles128x256x8 {
+  static constexpr const char* kName = "128x256x8";
+  static constexpr int kBlockM = 128, kBlockN = 256;
+  static constexpr int kThreadM = 16, kThreadN = 8, kLanesM = 8;
+  static constexpr int kSlices = 1, kHalves = 1, kBlocksPerSm = 1;
+  static constexpr cost::BlockCost kCost = {58.1, 4.8};
+  static constexpr bool kSpread = true;
+  using Order = SourceOrder;
+  template <typename Layout>
+  static constexpr bool kTakes = Layout::kVector && !(Layout::kAAlongK && Layout::kBAlongK);
+};
+
+// For NT: rows of 16 along k, in two halves that share the loop's code.
+struct Tiles128x256x16 : Tiles128x256x8 {
+  static constexpr const char* kName = "128x256x16";
+  static constexpr int kHalves = 2;
+  static constexpr cost::BlockCost kCost = {57.0, 4.8};
+  template <typename Layout>
+  static constexpr bool kTakes = Layout::kVector&& Layout::kAAlongK&& Layout::kBAlongK;
+};
+
+// For C of some dozens to hundreds of tiles: two slices are twice the warps for a tile.
+struct Tiles128x128x16s2 : Tiles128x256x16 {
+  static constexpr const char* kName = "128x128x16s2";
+  static constexpr int kBlockN = 128;
+  static constexpr int kSlices = 2, kHalves = 1;
+  static constexpr cost::BlockCost kCost = {56.0, 4.1};
+  template <typename Layout>
+  static constexpr bool kTakes = Layout::kVector;
+};
+
+// For smaller C yet, and for all operands without whole vectors: AsyncCopy is quicker with these,
+// so that one tile is enough here.
+struct Tiles64x128x32s4 : Tiles128x128x16s2 {
+  static constexpr const char* kName = "64x128x32s4";
+  static constexpr int kBlockM = 64, kLanesM = 4;
+  static constexpr int kSlices = 4;
+  static constexpr cost::BlockCost kCost = {53.0, 3.5};
+  template <typename Layout>
+  static constexpr bool kTakes = true;
+};
+
+// For little K, where C's stores take longer than the FFMA: four small blocks per multiprocessor,
+// of which some multiply while others store. 128 registers are too few to keep the order of the
+// source.
+struct Tiles64x128x8 : Tiles128x256x16 {
+  static constexpr const char* kName = "64x128x8";
+  static constexpr int kBlockM = 64, kBlockN = 128;
+  static constexpr int kThreadM = 8;
+  static constexpr int kHalves = 1, kBlocksPerSm = 4;
+  static constexpr cost::BlockCost kCost = {45.1, 0.8, {0.385, 0.81, 0.81, 1.0}};
+  using Order = CompilerOrder;
+  template <typename Layout>
+  static constexpr bool kTakes = Layout::kVector;
+};
+
+template <bool kAAlongK_, bool kBAlongK_, bool kVector_>
+struct Layout {
+  static constexpr bool kAAlongK = kAAlongK_, kBAlongK = kBAlongK_, kVector = kVector_;
+};
 
 // k tiles [begin, end) of a problem's. Tile 0 is the one that may be partial: it has first_size
 // steps.

@@ -1,7 +1,7 @@
-// The interleaved main loop: every instruction stands where the source puts it. Between the FFMA of
-// each k step, evenly spread, are the shared loads of the next one; in the last step but one also
-// the stores of the next tile, and there or in the last step the global loads of the tile after it,
-// which have nearly a whole round to arrive.
+// The interleaved main loop: every instruction stands where the source puts it. Spread evenly
+// between the FFMA of each k step are the shared loads of the next one; in the last step but one
+// also the stores of the next k tile, and there or in the last step the global loads of the k tile
+// after it, which have nearly a whole round to arrive.
 //
 // A round is 8 k steps of a thread: its slice of a k tile, or a half of it.
 #pragma once
@@ -260,7 +260,7 @@ class Loop {
     __syncthreads();  // the first tile is stored before anyone reads it
   }
 
-  // The last round stores once more and loads once more what nobody uses.
+  // The last round stores and loads once more what is not used.
   template <int... k>
   __device__ void multiply_steps(float (&acc)[kM][kN], std::integer_sequence<int, k...>) {
     (multiply_step<k>(acc), ...);  // not a loop: too large for what compilers unroll
@@ -332,10 +332,10 @@ class Loop {
     }
   }
 
-  // To the next round, in the last step of this one.
+  // Goes to the next round, in the last step of this one.
   __device__ void next_round() {
-    // What this round stored is there before anyone reads it, and what it read has been read before
-    // anyone overwrites it.
+    // This round's stores are complete before anyone reads them, and its reads before anyone
+    // overwrites them.
     __syncthreads();
     const bool stage_done = kHalves == 1 || second_half_;
     read_a_ += next_half(stage_done, to_other_stage_, half_a_);

@@ -1,5 +1,5 @@
-// What the stages with the interleaved loop share of a plan: sizes of tiles, limits, and the kernel
-// for the way in which the operands lie.
+// Plans for the interleaved kernels: limits, expected times, and the kernel for the layout of the
+// operands.
 #pragma once
 
 #include <algorithm>
@@ -14,56 +14,6 @@
 #include <tilegate/stage.hpp>
 
 namespace tilegate::interleaved {
-
-// For large C. One block per multiprocessor; a thread's 16×8 results need three quarters of what
-// shared memory gives in their time. Not where both operands lie along k: with rows of 8 of both it
-// is 0.7 % slower than the tile below at 4096³/NT, and with those of B alone, TT, 2 % faster.
-struct Tiles128x256x8 {
-  static constexpr const char* kName = "128x256x8";
-  static constexpr int kBlockM = 128, kBlockN = 256;
-  static constexpr int kThreadM = 16, kThreadN = 8, kLanesM = 8;
-  static constexpr int kSlices = 1, kHalves = 1, kBlocksPerSm = 1;
-  static constexpr cost::BlockCost kCost = {58.1, 4.8};
-  static constexpr bool kSpread = true;
-  using Order = SourceOrder;
-  template <typename Layout>
-  static constexpr bool kTakes = Layout::kVector && !(Layout::kAAlongK && Layout::kBAlongK);
-};
-
-// For NT: rows of 16 along k, in two halves that share the loop's code.
-struct Tiles128x256x16 : Tiles128x256x8 {
-  static constexpr const char* kName = "128x256x16";
-  static constexpr int kHalves = 2;
-  static constexpr cost::BlockCost kCost = {57.0, 4.8};
-  template <typename Layout>
-  static constexpr bool kTakes = Layout::kVector&& Layout::kAAlongK&& Layout::kBAlongK;
-};
-
-// For C of some dozens to hundreds of tiles: two slices are twice the warps for a tile.
-struct Tiles128x128x16s2 : Tiles128x256x16 {
-  static constexpr const char* kName = "128x128x16s2";
-  static constexpr int kBlockN = 128;
-  static constexpr int kSlices = 2, kHalves = 1;
-  static constexpr cost::BlockCost kCost = {56.0, 4.1};
-  template <typename Layout>
-  static constexpr bool kTakes = Layout::kVector;
-};
-
-// For smaller C yet, and for all operands without whole vectors: AsyncCopy is quicker with these,
-// so that one tile is enough here.
-struct Tiles64x128x32s4 : Tiles128x128x16s2 {
-  static constexpr const char* kName = "64x128x32s4";
-  static constexpr int kBlockM = 64, kLanesM = 4;
-  static constexpr int kSlices = 4;
-  static constexpr cost::BlockCost kCost = {53.0, 3.5};
-  template <typename Layout>
-  static constexpr bool kTakes = true;
-};
-
-template <bool kAAlongK_, bool kBAlongK_, bool kVector_>
-struct Layout {
-  static constexpr bool kAAlongK = kAAlongK_, kBAlongK = kBAlongK_, kVector = kVector_;
-};
 
 // All operands in whole vectors, A and B within reach of 32 bits that count vectors: 64 GB each.
 inline bool allows_counted_vectors(const Problem& problem) {
@@ -120,7 +70,7 @@ inline Status too_many_tiles() {
   return Status::unsupported("C needs more blocks than a CUDA grid has");
 }
 
-// What `count` blocks take that multiply `k_tiles` k tiles each.
+// Expected seconds of `count` blocks of `k_tiles` k tiles each.
 template <typename Config>
 double block_seconds(std::int64_t count, std::int64_t k_tiles, const Device& device) {
   const double flop =
@@ -129,7 +79,7 @@ double block_seconds(std::int64_t count, std::int64_t k_tiles, const Device& dev
                              Config::kBlocksPerSm, device);
 }
 
-// Of a plan with so many tiles and blocks.
+// Describes a plan with so many tiles and blocks.
 template <typename Config>
 void describe_blocks(const Problem& problem, const Device& device, std::int64_t tiles,
                      std::int64_t blocks, Parts& parts) {
