@@ -174,7 +174,7 @@ __device__ void produce(const GemmParams& params, const PersistentTileScheduler&
   Pipeline<T::kStages> pipeline;
   const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;
-  for (unsigned i = 0; scheduler.get(i, work); ++i) {
+  for (unsigned number = 0; scheduler.get(number, work); ++number) {
     const TileCoord& tile = work.tile;
     const std::int64_t first_chunk = params.first_chunk + work.first_chunk;
     const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
@@ -224,7 +224,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
   Pipeline<T::kStages> pipeline;
   const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;
-  for (unsigned i = 0; scheduler.get(i, work); ++i) {
+  for (unsigned number = 0; scheduler.get(number, work); ++number) {
     const unsigned thread_idx = opaque<kStreamK>(threadIdx.x), warp = thread_idx / 32;
     const int warpgroup = static_cast<int>(thread_idx) / kWarpgroup - 1,
               thread = static_cast<int>(thread_idx) % kWarpgroup;
@@ -273,7 +273,7 @@ __device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
                             GemmStorage& smem) {
   const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;
-  for (unsigned i = 0; scheduler.get(i, work); ++i) {
+  for (unsigned number = 0; scheduler.get(number, work); ++number) {
     if (work.stores_tile == 0) {
       if (thread == 0) signal_partial(params, smem);
     } else if constexpr (T::kIsStaged) {
