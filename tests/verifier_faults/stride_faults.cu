@@ -106,7 +106,7 @@ template <std::int64_t kMore>
 Choice choose_beyond(const Problem& problem, const Device& /*device*/) {
   const double blocks = static_cast<double>(ceil_div(problem.shape.m, kTileM)) *
                         static_cast<double>(ceil_div(problem.shape.n, kTileN));
-  if (blocks > static_cast<double>(StridedGrid::kMaxBlocks + kMore)) {
+  if (blocks > static_cast<double>(kMaxBlocks + kMore)) {
     return {.status = Status::unsupported("more blocks than a grid has")};
   }
   return {.rounding_chain = serial_rounding_chain(problem.shape),
