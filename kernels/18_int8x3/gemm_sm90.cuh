@@ -285,10 +285,10 @@ __device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
 template <typename Six, unsigned kCluster, bool kStreamK>
 __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, GemmParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  // Setup: barriers, then the products that the call takes.
   auto& smem = device::shared_storage<GemmStorage>();
   if (threadIdx.x == 0) {
-    init_pipeline(smem.full, smem.empty,
-                  kCluster * kConsumers / 32);  // each warp waits for its own multiplications
+    init_pipeline(smem.full, smem.empty, kCluster * kConsumers / 32);  // each warp releases a stage
     device::barrier_init(smem.steps_ready, kStoreWarps);
     device::barrier_init(smem.results_ready, kConsumers / 32);
     device::barrier_init(smem.is_stored, kStoreWarps);
@@ -305,7 +305,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     }
   });
   const auto products = static_cast<unsigned>(args.batch);
-  if (threadIdx.x < kWarpgroup) {
+  if (threadIdx.x < kWarpgroup) {  // producer warp and store warps
     device::reg_dealloc<kProducerRegisters>();
     if (threadIdx.x == 0 && blockIdx.x == 0) *params.decision = path;
     if (threadIdx.x == 0) {
@@ -318,7 +318,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
       store_tiles<Six, kCluster, kStreamK>(args, params, params.six, products * params.six.count,
                                            static_cast<int>(threadIdx.x) - 32, smem);
     }
-  } else {
+  } else {  // consumer warpgroups
     device::reg_alloc<kConsumerRegisters>();
     if (path == Path::kSix) {
       consume<Six, kCluster, kStreamK>(args, params, params.six, products * params.six.count, smem);
@@ -330,8 +330,7 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
                                     smem.fp32);
     }
   }
-  if constexpr (kCluster > 1)
-    device::cluster_sync();  // until no other block accesses this one's shared memory
+  if constexpr (kCluster > 1) device::cluster_sync();  // other blocks are done with this one
 #endif
 }
 
