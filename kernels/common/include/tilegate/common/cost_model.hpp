@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <tilegate/common/gpu_model.hpp>
 #include <tilegate/device.hpp>
@@ -52,6 +53,9 @@ inline double block_seconds(double count, const BlockWork& work, const BlockCost
   const double start = cost.microseconds * 1e-6;
   const double rest = on_busiest - full_rounds * per_sm;
   double seconds = full_rounds * (per_sm * per_block + start);
+  if (rest > static_cast<double>(cost.speed.size())) {
+    return std::numeric_limits<double>::infinity();  // not measured: such a plan is not taken
+  }
   if (rest > 0)
     seconds += rest * per_block / cost.speed[static_cast<std::size_t>(rest) - 1] + start;
   return seconds;
