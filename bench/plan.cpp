@@ -16,6 +16,10 @@ constexpr const char* kUsage =
     "usage: plan CASE...   as Sgemm/1000x1000x1000/TN: the configurations that the stage offers on "
     "an\n"
     "                      NVIDIA H200, the quickest by its cost model first, and which it takes\n"
+    "       plan --table PROBLEM...   as 1000x1000x1000/TN: a line for each plan of each stage on "
+    "two "
+    "GPUs,\n"
+    "                      to be compared with another build's\n"
     "\n"
     "rounds: blocks per place that the GPU has for them; tiles: the share of them that is of C.\n"
     "Microseconds: multiply, of all rounds; move, of each operand through memory, meanwhile; add, "
@@ -30,6 +34,15 @@ Device h200() {
           .compute_capability = 90,
           .multiprocessors = 132,
           .total_memory = std::size_t{141} << 30};
+}
+
+Device a100() {
+  return {.ordinal = -1,
+          .is_cuda = true,
+          .name = "NVIDIA A100-SXM4-80GB",
+          .compute_capability = 80,
+          .multiprocessors = 108,
+          .total_memory = std::size_t{80} << 30};
 }
 
 std::string cell(const char* form, double value) {
@@ -82,6 +95,34 @@ Status print(const std::string& name) {
   return {};
 }
 
+// What the stage's plan and all of its candidates say, bit for bit.
+void print_row(const Stage& stage, const Problem& problem, const std::string& name,
+               const Device& device) {
+  const Plan plan = stage.plan(problem, device);
+  if (plan.status().code() == Status::Code::kUnsupported) return;
+  std::printf("%s/%s on %s: '%s', %zu bytes, chain %lld, %a%s", std::string(stage.name).c_str(),
+              name.c_str(), device.name.c_str(), plan.configuration().c_str(),
+              plan.workspace_bytes(), static_cast<long long>(plan.rounding_chain()),
+              plan.operand_error(), plan.ok() ? "" : plan.status().message().c_str());
+  if (stage.candidates != nullptr && !problem.is_empty() && plan.ok()) {
+    for (const Candidate& candidate : stage.candidates(plan.problem(), device)) {
+      std::printf(" %s %a", candidate.choice.configuration.c_str(), candidate.seconds);
+    }
+  }
+  std::printf("\n");
+}
+
+Status print_table(std::span<char* const> names) {
+  for (const std::string name : names) {
+    NamedProblem named;
+    if (Status s = parse_named_problem("Stage/" + name, &named); !s.ok()) return s;
+    for (const Device& device : {h200(), a100()}) {
+      for (const Stage* stage : catalogue_stages()) print_row(*stage, named.problem, name, device);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -90,11 +131,16 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, names.empty() ? stderr : stdout);
     return names.empty() ? 2 : 0;
   }
+  const auto exit_code = [](const char* name, const Status& status) {
+    if (status.ok()) return 0;
+    std::fprintf(stderr, "plan: %s: %s\n", name, status.message().c_str());
+    return status.code() == Status::Code::kInvalidArgument ? 2 : 1;
+  };
+  if (std::string_view(names[0]) == "--table") {
+    return exit_code("--table", print_table(names.subspan(1)));
+  }
   for (const char* name : names) {
-    if (const Status status = print(name); !status.ok()) {
-      std::fprintf(stderr, "plan: %s: %s\n", name, status.message().c_str());
-      return status.code() == Status::Code::kInvalidArgument ? 2 : 1;
-    }
+    if (const int code = exit_code(name, print(name)); code != 0) return code;
   }
   return 0;
 }

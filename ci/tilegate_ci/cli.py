@@ -23,6 +23,7 @@ COMMANDS = {
     "report": "show verdicts and runs as text, Markdown, JUnit XML or one HTML page",
     "resources": "compare what the kernels take of the GPU, exactly",
     "counters": "compare what the kernels do to memory, exactly",
+    "kernels": "compare the kernels' code with another tree's, names ignored",
     "mutants": "plant small faults, and say which of them no test sees",
     "explain": "explain a rung by what its kernels do to memory",
     "profile": "profile rungs with Nsight Compute",

@@ -3,6 +3,7 @@
 // threadIdx.x walks down the rows of C, so the 32 lanes of a warp touch 32 different rows: every
 // load of A and every store of C touches 32 sectors, 1024 bytes, for 128 bytes of use. That is what
 // limits it.
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>

@@ -4,6 +4,7 @@
 // (4 sectors): 160 bytes per FMA of a warp, where Naive moves 1056. Also new: blocks of 32×32
 // threads, and the unrolled loop. Every multiply-add still takes two loads from the caches; that is
 // what limits it.
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>

@@ -4,6 +4,7 @@
 // once per thread that uses it: 32 times fewer loads. What limits it now: shared memory itself. For
 // four multiply-adds a thread reads four words of B, one wavefront of its warp each, and one vector
 // of A, two wavefronts, so that the FMA units wait for shared memory.
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
 #include <tilegate/device/device.cuh>

@@ -3,6 +3,7 @@
 // New against SharedMemory: a word of B that a thread has read stays in a register for 16
 // multiply-adds, and a block's tile of C grows to 64×64 with a quarter of the threads. What limits
 // it now: a word of A is still read for every multiply-add, one 128-bit load per four of them.
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
 #include <tilegate/device/device.cuh>

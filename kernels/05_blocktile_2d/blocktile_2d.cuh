@@ -6,6 +6,7 @@
 // reads of A along k occupy 32 registers.
 #pragma once
 
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
 #include <tilegate/device/device.cuh>

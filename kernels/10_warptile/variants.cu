@@ -4,7 +4,7 @@
 namespace tilegate::warptile {
 
 struct Dealt : Tiles128x128 {
-  static constexpr bool kDealtLanes = true;
+  static constexpr bool kPermutedLanes = true;
 };
 
 constexpr Stage kDealt = make_stage<Dealt>("Warptile.dealt");

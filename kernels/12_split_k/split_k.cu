@@ -7,6 +7,7 @@
 // traffic of the partial sums, 2·S·M·N words.
 #include <algorithm>
 
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/warp_tiles.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -17,7 +18,7 @@ struct Tiles {
   static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 16;
   static constexpr int kWarpM = 32, kWarpN = 32;
   static constexpr int kBlocksPerSm = 4;
-  static constexpr bool kDealtLanes = true;
+  static constexpr bool kPermutedLanes = true;
 };
 using Config = WarpTiles<Tiles>;
 

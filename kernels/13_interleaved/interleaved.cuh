@@ -1,10 +1,10 @@
 // Interleaved: every instruction of the main loop stands where the source puts it.
 //
 // New against InstructionOrder: not only the FFMA keep the order of the source. The loads and
-// stores that feed them are spread between them, one at a time (common/interleaved_loop.cuh). With
-// nothing bunched up a thread can hold 16×8 results, because A's fragment is replaced in place, and
-// one block of 128×256 per multiprocessor is enough. Takes all four forms of op(A) and op(B), and
-// batches. What limits it: tiles that do not divide evenly among the multiprocessors.
+// stores that feed them are spread between them, one at a time (common/interleaved/mainloop.cuh).
+// With nothing bunched up a thread can hold 16×8 results, because A's fragment is replaced in
+// place, and one block of 128×256 per multiprocessor is enough. Takes all four forms of op(A) and
+// op(B), and batches. What limits it: tiles that do not divide evenly among the multiprocessors.
 #pragma once
 
 #include <cstdint>
@@ -13,45 +13,31 @@
 
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/instruction_order.cuh>
-#include <tilegate/common/interleaved_loop.cuh>
-#include <tilegate/common/interleaved_plan.cuh>
-#include <tilegate/common/sliced_store.cuh>
+#include <tilegate/common/interleaved/epilogue.cuh>
+#include <tilegate/common/interleaved/mainloop.cuh>
+#include <tilegate/common/interleaved/plan.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
 namespace tilegate::interleaved {
 
-// For little K, where C's stores take longer than the FFMA: four small blocks per multiprocessor,
-// of which some multiply while others store. 128 registers are too few to keep the order of the
-// source.
-struct Tiles64x128x8 : Tiles128x256x16 {
-  static constexpr const char* kName = "64x128x8";
-  static constexpr int kBlockM = 64, kBlockN = 128;
-  static constexpr int kThreadM = 8;
-  static constexpr int kHalves = 1, kBlocksPerSm = 4;
-  static constexpr cost::BlockCost kCost = {45.1, 0.8, {0.385, 0.81, 0.81, 1.0}};
-  using Order = CompilerOrder;
-  template <typename Layout>
-  static constexpr bool kTakes = Layout::kVector;
-};
-
 // `Order` is there to be part of the symbol.
 template <typename Config, typename Layout, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args, TileWalk walk) {
+    sgemm(KernelArgs args, TileScheduler scheduler) {
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   auto& smem = device::shared_storage<SharedStorage<Config, Layout>>();
-  const TileWalk::Place place = walk.place(blockIdx.x);
-  if (threadIdx.x == 0) smem.place = place;
+  const TileCoord tile = scheduler.tile(blockIdx.x);
+  if (threadIdx.x == 0) smem.tile = tile;
   float acc[Config::kThreadM][Config::kThreadN]{};
-  Loop<Config, Layout>(args, place, KTiles<Config>::all(args.shape.k)).multiply(acc);
+  Loop<Config, Layout>(args, tile, KTiles<Config>::all(args.shape.k)).multiply(acc);
   __syncthreads();  // the place is stored before anyone reads it
-  store_tile<Config, Layout>(from_tile<Config>(args, smem.place), acc);
+  store_tile<Config, Layout>(from_tile<Config>(args, smem.tile), acc);
 }
 
 template <typename Config>
-constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf<KernelArgs, TileWalk> {
+constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf<KernelArgs, TileScheduler> {
   if constexpr (Config::template kTakes<Layout>) {
     return {sgemm<Config, Layout, typename Config::Order>, sizeof(SharedStorage<Config, Layout>)};
   }
@@ -74,7 +60,7 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
   Choice choice{.configuration = Config::kName,
                 .rounding_chain = rounding_chain<Config>(problem.shape, k_tiles)};
   choice.enqueue = [=](const KernelArgs& args, Stream stream) {
-    return device::launch(launch, stream, kernel, args, walk_of<Config>(args.shape));
+    return device::launch(launch, stream, kernel, args, scheduler_of<Config>(args.shape));
   };
   Parts parts = cost::parts(problem, device, block_seconds<Config>(tiles, k_tiles, device),
                             allows_counted_vectors(problem), 0.0);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <tilegate/common/cost_model.hpp>
-#include <tilegate/common/interleaved_plan.cuh>
+#include <tilegate/common/interleaved/plan.cuh>
 #include <tilegate/stage.hpp>
 
 #include "stream_k.cuh"
@@ -52,7 +52,7 @@ class Planner {
       if (best == 1 || seconds(head, splits) < seconds(head, best)) best = splits;
     }
     const std::int64_t tail = tiles_ - head;
-    if (best == 1 || head + tail * best > kMostBlocks) return;
+    if (best == 1 || head + tail * best > kMaxBlocks) return;
     list.push_back(candidate(head, best, "split" + std::to_string(best)));
   }
 
@@ -86,7 +86,7 @@ class Planner {
       return interleaved::rounding_chain<Config>(problem_.shape, k_tiles);
     };
     const std::int64_t tail = tiles_ - head;
-    const TailSplit split{.walk = interleaved::walk_of<Config>(problem_.shape),
+    const TailSplit split{.scheduler = interleaved::scheduler_of<Config>(problem_.shape),
                           .head = static_cast<unsigned>(head),
                           .tail = static_cast<unsigned>(tail),
                           .splits = static_cast<unsigned>(splits)};
@@ -115,9 +115,6 @@ class Planner {
     };
     return {std::move(choice), seconds(head, splits), parts(head, splits)};
   }
-
-  static constexpr std::int64_t kMostBlocks =
-      TileGrid<Config::kBlockM, Config::kBlockN>::kMaxBlocks;
 
   const Problem& problem_;
   const Device& device_;

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 
-#include <tilegate/common/interleaved_loop.cuh>
-#include <tilegate/common/interleaved_plan.cuh>
-#include <tilegate/common/sliced_store.cuh>
+#include <tilegate/common/epilogue.cuh>
+#include <tilegate/common/interleaved/epilogue.cuh>
+#include <tilegate/common/interleaved/mainloop.cuh>
+#include <tilegate/common/interleaved/plan.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -18,11 +19,11 @@ constexpr unsigned kInFlight = 8;  // partial sums that a thread loads at a time
 // all that begin at k tile 0, tile by tile, then those that go on, and so forth. Their partial sums
 // lie in this order in the workspace, each a whole tile.
 struct TailSplit {
-  TileWalk walk;
+  TileScheduler scheduler;
   unsigned head, tail, splits;
 
   __device__ bool is_partial(unsigned block) const { return block >= head; }
-  __device__ unsigned tile(unsigned block) const {
+  __device__ unsigned tile_index(unsigned block) const {
     return is_partial(block) ? head + (block - head) % tail : block;
   }
   template <typename Config>
@@ -41,9 +42,9 @@ constexpr std::int64_t kTileWords = std::int64_t{Config::kBlockM} * Config::kBlo
 
 // Where a block stores: in C, or, as its partial sum, in a tile of the workspace.
 template <typename Config>
-__device__ KernelArgs target(const KernelArgs& args, const TileWalk::Place& place,
-                             const TailSplit& split, unsigned block) {
-  if (!split.is_partial(block)) return interleaved::from_tile<Config>(args, place);
+__device__ KernelArgs target(const KernelArgs& args, const TileCoord& tile, const TailSplit& split,
+                             unsigned block) {
+  if (!split.is_partial(block)) return interleaved::from_tile<Config>(args, tile);
   KernelArgs to = args;
   to.c = static_cast<float*>(args.workspace) + (block - split.head) * kTileWords<Config>;
   to.ldc = Config::kBlockN;
@@ -58,15 +59,15 @@ template <typename Config, typename Layout, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args, TailSplit split) {
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   auto& smem = device::shared_storage<interleaved::SharedStorage<Config, Layout>>();
-  const TileWalk::Place place = split.walk.place(split.tile(blockIdx.x));
-  if (threadIdx.x == 0) smem.place = place;
+  const TileCoord tile = split.scheduler.tile(split.tile_index(blockIdx.x));
+  if (threadIdx.x == 0) smem.tile = tile;
   float acc[Config::kThreadM][Config::kThreadN]{};
-  interleaved::Loop<Config, Layout>(args, place, split.k_tiles<Config>(blockIdx.x, args.shape.k))
+  interleaved::Loop<Config, Layout>(args, tile, split.k_tiles<Config>(blockIdx.x, args.shape.k))
       .multiply(acc);
   __syncthreads();  // the place is stored before anyone reads it
-  interleaved::store_tile<Config, Layout>(target<Config>(args, smem.place, split, blockIdx.x), acc);
+  interleaved::store_tile<Config, Layout>(target<Config>(args, smem.tile, split, blockIdx.x), acc);
 }
 
 // C ← alpha·(sum of the partial sums, first part first) + beta·C in the tail; four columns per
@@ -77,7 +78,8 @@ __global__ void __launch_bounds__(kAddThreads) add(KernelArgs args, TailSplit sp
   const unsigned tile = blockIdx.x / kBlocksPerTile;
   const unsigned word = (blockIdx.x % kBlocksPerTile * kAddThreads + threadIdx.x) * 4;
   const unsigned row = word / Config::kBlockN, col = word % Config::kBlockN;
-  const KernelArgs to = interleaved::from_tile<Config>(args, split.walk.place(split.head + tile));
+  const KernelArgs to =
+      interleaved::from_tile<Config>(args, split.scheduler.tile(split.head + tile));
   if (row >= to.shape.m || col >= to.shape.n) return;
   const float* partial =
       static_cast<const float*>(args.workspace) + tile * kTileWords<Config> + word;

@@ -8,8 +8,8 @@
 // of 16.
 #include <vector>
 
-#include <tilegate/common/async_multiply.cuh>
-#include <tilegate/common/async_plan.cuh>
+#include <tilegate/common/async/mainloop.cuh>
+#include <tilegate/common/async/plan.cuh>
 #include <tilegate/common/instruction_order.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -29,7 +29,7 @@ struct Tiles32x32s4 {
   static constexpr int kWarpM = 32, kWarpN = 32, kSlices = 4;
   static constexpr int kStages = 4, kVectorBatches = 1, kWordBatches = 1;
   static constexpr int kBlocksPerSm = 4;
-  static constexpr bool kDealtLanes = true, kChecksEdges = true, kSwapsNeighbours = true;
+  static constexpr bool kPermutedLanes = true, kChecksEdges = true, kSwapsNeighbours = true;
   using Order = CompilerOrder;
   static constexpr cost::BlockCost kVectorCost = {34.6, 1.3}, kWordCost = {34.0, 1.6};
 };
@@ -83,7 +83,7 @@ struct Tiles64x64x8 : Tiles32x64s4 {
   static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 8;
   static constexpr int kWarpM = 32, kWarpN = 32, kSlices = 1;
   static constexpr int kBlocksPerSm = 6;
-  static constexpr bool kDealtLanes = true;
+  static constexpr bool kPermutedLanes = true;
   using Order = CompilerOrder;
   static constexpr cost::BlockCost kWordCost = {39.0, 1.9};
 };
@@ -101,7 +101,7 @@ struct Tiles64x128x8 : Tiles64x64x8 {
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args, KSplit split) {
-  multiply_part<Config>(args, split);
+  compute_block<Config>(args, split);
 }
 
 template <typename Tiles, Feed kFeedA, Feed kFeedB>

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include <tilegate/common/async_multiply.cuh>
-#include <tilegate/common/async_plan.cuh>
+#include <tilegate/common/async/mainloop.cuh>
+#include <tilegate/common/async/plan.cuh>
 #include <tilegate/common/instruction_order.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -32,7 +32,7 @@ struct Tiles128x128 {
   static constexpr int kWarpM = 64, kWarpN = 32, kSlices = 1;
   static constexpr int kStages = 3, kVectorBatches = 2;
   static constexpr int kBlocksPerSm = 2;
-  static constexpr bool kDealtLanes = false, kChecksEdges = false, kSwapsNeighbours = true;
+  static constexpr bool kPermutedLanes = false, kChecksEdges = false, kSwapsNeighbours = true;
   static constexpr cost::BlockCost kVectorCost = {55.9, 5.0};
 };
 
@@ -40,7 +40,7 @@ struct Tiles128x64 : Tiles128x128 {
   static constexpr const char* kName = "128x64x16";
   static constexpr int kBlockN = 64;
   static constexpr int kBlocksPerSm = 4;
-  static constexpr bool kDealtLanes = true;
+  static constexpr bool kPermutedLanes = true;
   static constexpr cost::BlockCost kVectorCost = {53.3, 3.2};
 };
 
@@ -62,7 +62,7 @@ struct Tiles64x64s4 : Tiles64x64s2 {
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args, KSplit split) {
-  multiply_part<Config>(args, split);
+  compute_block<Config>(args, split);
 }
 
 template <typename Tiles>
@@ -72,10 +72,11 @@ constexpr AsyncKernel kernel() {
 }
 
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
-                           const async_plan::Way& way, const Packings& packings) {
-  const KSplit split = async_plan::split_of(kernel, problem, way, packings.a.end, packings.b.end);
-  Candidate result =
-      async_plan::candidate(kernel, problem, device, way, split, /*is_first=*/!packings.packs());
+                           const async_plan::Partition& partition, const Packings& packings) {
+  const KSplit split =
+      async_plan::split_of(kernel, problem, partition, packings.a.end, packings.b.end);
+  Candidate result = async_plan::candidate(kernel, problem, device, partition, split,
+                                           /*is_first=*/!packings.packs());
   result.parts.pack = packings.seconds();
   result.seconds += packings.seconds();
   result.choice.workspace_bytes += packings.bytes();
@@ -96,8 +97,9 @@ inline std::vector<Candidate> candidates(std::span<const AsyncKernel> kernels,
     if (!async_plan::fits(kernel, problem, device) || !can_pack(problem)) continue;
     const Packings packings{packing_of(problem, Operand::kA, kernel.block_m),
                             packing_of(problem, Operand::kB, kernel.block_n)};
-    for (const async_plan::Way& way : async_plan::ways_of(kernel, problem, device)) {
-      all.push_back(candidate(kernel, problem, device, way, packings));
+    for (const async_plan::Partition& partition :
+         async_plan::partitions_of(kernel, problem, device)) {
+      all.push_back(candidate(kernel, problem, device, partition, packings));
     }
   }
   if (all.empty()) all.push_back({.choice = {.status = async_plan::no_kernel()}});

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/async_plan.cuh>
+#include <tilegate/common/async/plan.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -55,8 +55,7 @@ inline bool can_pack(const Problem& problem) {
   const double tiles_k = static_cast<double>(ceil_div(k, kTile));
   const double tiles_x = static_cast<double>(ceil_div(m, kTile)) +
                          static_cast<double>(ceil_div(n, kTile)) + 4.0;  // of padding
-  return tiles_x * tiles_k * static_cast<double>(problem.batch) <=
-         static_cast<double>(async_plan::kMaxBlocks);
+  return tiles_x * tiles_k * static_cast<double>(problem.batch) <= static_cast<double>(kMaxBlocks);
 }
 
 // Of both operands.

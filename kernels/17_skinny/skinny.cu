@@ -9,23 +9,21 @@
 #include <string>
 #include <vector>
 
-#include <tilegate/common/partial_sums.cuh>
+#include <tilegate/common/gpu_model.hpp>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "cost.hpp"
-#include "kernels.hpp"
-#include "roles.hpp"
+#include "partial_sums.cuh"
+#include "plan.hpp"
 
 namespace tilegate::skinny {
 
 constexpr std::int64_t kLargestStrip = 32;
 constexpr std::int64_t kMaxSplits = 512;
-constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t kMaxSplitK = std::int64_t{1} << 30;  // a block counts its k in 32 bits
 
 // A kernel and how it is launched.
-struct Way {
+struct Partition {
   const Kernel* kernel;
   std::int64_t tiles;    // of C, over all products
   std::int64_t k_tiles;  // of K
@@ -36,56 +34,59 @@ struct Way {
   std::int64_t block_k_tiles() const { return ceil_div(k_tiles, splits); }
 };
 
-Status enqueue(const KernelArgs& args, const Roles& roles, const Way& way, Stream stream) {
-  Status status =
-      device::launch({.kernel = "skinny",
-                      .blocks = way.tiles * way.splits,
-                      .threads_x = kNumThreads,
-                      .shared_bytes = way.kernel->shared_bytes(way.depth),
-                      .overlaps_previous = way.overlaps},
-                     stream, way.kernel->run, make_task(args, roles, way.splits, way.depth));
-  if (!status.ok() || way.splits == 1) return status;
-  return partial_sums::enqueue_add(args, way.splits, way.overlaps, stream);
+Status enqueue(const KernelArgs& args, const Roles& roles, const Partition& partition,
+               Stream stream) {
+  Status status = device::launch({.kernel = "skinny",
+                                  .blocks = partition.tiles * partition.splits,
+                                  .threads_x = kNumThreads,
+                                  .shared_bytes = partition.kernel->shared_bytes(partition.depth),
+                                  .overlaps_previous = partition.overlaps},
+                                 stream, partition.kernel->run,
+                                 make_task(args, roles, partition.splits, partition.depth));
+  if (!status.ok() || partition.splits == 1) return status;
+  return partial_sums::enqueue_add(args, partition.splits, partition.overlaps, stream);
 }
 
 // "rows4x128_split33": tiles of C of 4×128, K in 33 splits; "columns128x4": of 128×4, K not split.
-std::string name_of(const Way& way, const Roles& roles) {
-  const std::string s = std::to_string(way.kernel->tile.s), x = std::to_string(way.kernel->tile.x);
+std::string name_of(const Partition& partition, const Roles& roles) {
+  const std::string s = std::to_string(partition.kernel->tile.s),
+                    x = std::to_string(partition.kernel->tile.x);
   const std::string name = roles.short_is_m ? "rows" + s + "x" + x : "columns" + x + "x" + s;
-  return way.splits == 1 ? name : name + "_split" + std::to_string(way.splits);
+  return partition.splits == 1 ? name : name + "_split" + std::to_string(partition.splits);
 }
 
-std::int64_t rounding_chain(const Shape& shape, const Way& way) {
-  const std::int64_t warp_k = way.block_k_tiles() * (way.kernel->tile.k / kNumWarps);
+std::int64_t rounding_chain(const Shape& shape, const Partition& partition) {
+  const std::int64_t warp_k = partition.block_k_tiles() * (partition.kernel->tile.k / kNumWarps);
   // Zeros past the end of K do not round.
   const std::int64_t sum = std::min(warp_k + kNumWarps - 1, shape.k);
-  return sum + (way.splits > 1 ? partial_sums::rounding_chain(way.splits) : 0) + 2;
+  return sum + (partition.splits > 1 ? partial_sums::rounding_chain(partition.splits) : 0) + 2;
 }
 
 Candidate candidate(const Problem& problem, const Device& device, const Roles& roles,
-                    const Way& way) {
-  const Kernel& kernel = *way.kernel;
+                    const Partition& partition) {
+  const Kernel& kernel = *partition.kernel;
   const Shape& shape = problem.shape;
   const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n),
              k = static_cast<double>(shape.k), batch = static_cast<double>(problem.batch);
   const double row_words = static_cast<double>(std::min<std::int64_t>(kernel.tile.x, roles.x));
   const Work work{.bytes = sizeof(float) * batch * (m * k + k * n + m * n),
-                  .blocks = way.tiles * way.splits,
-                  .block_tiles = way.block_k_tiles(),
+                  .blocks = partition.tiles * partition.splits,
+                  .block_tiles = partition.block_k_tiles(),
                   .tile_bytes = sizeof(float) * row_words * kernel.tile.k,
                   .tile_ffma = double{1} * kernel.tile.s * kernel.tile.x * kernel.tile.k / 32,
                   .results = double{1} * kernel.tile.s * kernel.tile.x,
                   .wavefronts = wavefronts(kernel.tile),
                   .blocks_per_sm = kernel.tile.blocks_per_sm,
-                  .splits = way.splits,
+                  .splits = partition.splits,
                   .along = kernel.along,
                   .vector = kernel.vector};
-  Choice choice{.configuration = name_of(way, roles),
-                .rounding_chain = rounding_chain(shape, way),
-                .workspace_bytes = way.splits > 1 ? partial_sums::bytes(problem, way.splits) : 0,
-                .enqueue = [=](const KernelArgs& args, Stream stream) {
-                  return enqueue(args, roles, way, stream);
-                }};
+  Choice choice{
+      .configuration = name_of(partition, roles),
+      .rounding_chain = rounding_chain(shape, partition),
+      .workspace_bytes = partition.splits > 1 ? partial_sums::bytes(problem, partition.splits) : 0,
+      .enqueue = [=](const KernelArgs& args, Stream stream) {
+        return enqueue(args, roles, partition, stream);
+      }};
   return predicted(std::move(choice), work, device);
 }
 
@@ -104,11 +105,14 @@ std::vector<const Kernel*> useful_kernels(const Roles& roles) {
 }
 
 // Without a split, and with as many as fill the device once, twice, three or four times.
-std::vector<int> useful_splits(const Way& way, const Shape& shape, const Device& device) {
-  const std::int64_t slots = std::int64_t{device.multiprocessors} * way.kernel->tile.blocks_per_sm;
+std::vector<int> useful_splits(const Partition& partition, const Shape& shape,
+                               const Device& device) {
+  const std::int64_t slots =
+      std::int64_t{device.multiprocessors} * partition.kernel->tile.blocks_per_sm;
   std::vector<int> splits = {1};
   for (int rounds = 1; rounds <= 4; ++rounds) {
-    const std::int64_t wanted = std::min({rounds * slots / way.tiles, way.k_tiles, kMaxSplits});
+    const std::int64_t wanted =
+        std::min({rounds * slots / partition.tiles, partition.k_tiles, kMaxSplits});
     if (wanted > splits.back() && partial_sums::fits(shape)) {
       splits.push_back(static_cast<int>(wanted));
     }
@@ -117,9 +121,9 @@ std::vector<int> useful_splits(const Way& way, const Shape& shape, const Device&
 }
 
 // Ok if the kernel can count its blocks and each block its k.
-bool fits(const Way& way) {
-  return way.tiles <= kMaxBlocks / way.splits &&
-         way.block_k_tiles() <= kMaxSplitK / way.kernel->tile.k;
+bool fits(const Partition& partition) {
+  return partition.tiles <= kMaxBlocks / partition.splits &&
+         partition.block_k_tiles() <= kMaxSplitK / partition.kernel->tile.k;
 }
 
 // Tiles of C over all products; more than a grid has: one too many.
@@ -133,15 +137,15 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   const Roles roles = roles_of(problem);
   std::vector<Candidate> all;
   for (const Kernel* kernel : useful_kernels(roles)) {
-    Way way{.kernel = kernel,
-            .tiles = count_tiles(kernel->tile, roles, problem.batch),
-            .k_tiles = ceil_div(problem.shape.k, kernel->tile.k),
-            .splits = 1,
-            .depth = ring_depth(*kernel, device),
-            .overlaps = device.compute_capability >= 90};
-    for (const int splits : useful_splits(way, problem.shape, device)) {
-      way.splits = splits;
-      if (fits(way)) all.push_back(candidate(problem, device, roles, way));
+    Partition partition{.kernel = kernel,
+                        .tiles = count_tiles(kernel->tile, roles, problem.batch),
+                        .k_tiles = ceil_div(problem.shape.k, kernel->tile.k),
+                        .splits = 1,
+                        .depth = ring_depth(*kernel, device),
+                        .overlaps = device.compute_capability >= 90};
+    for (const int splits : useful_splits(partition, problem.shape, device)) {
+      partition.splits = splits;
+      if (fits(partition)) all.push_back(candidate(problem, device, roles, partition));
     }
   }
   if (all.empty()) {
@@ -154,7 +158,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
 
 // More than 48 KiB of shared memory needs leave.
 Status setup() {
-  const std::size_t bytes = shared_memory_per_sm(device::current()) - kReservedPerBlock;
+  const std::size_t bytes = shared_bytes_per_block(device::current());
   for (const Kernel& kernel : kKernels) {
     if (Status s = device::allow_shared_memory(kernel.run, bytes); !s.ok()) return s;
   }

@@ -5,24 +5,297 @@
 // added in order.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
+#include <tilegate/common/fragment.cuh>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/device/device.cuh>
 
-#include "config.cuh"
-#include "copy.cuh"
-#include "multiply.cuh"
-
 namespace tilegate::skinny {
+
+// Configuration of a block. The extents of C go by their length, whichever is M: x is the long one,
+// s the short one.
+//
+//   C(x, s) = sum over k of big(x, k)·small(k, s)
+
+// The index that runs along a row of the big operand in memory.
+enum class Along : std::uint8_t { kX, kK };
+
+inline constexpr int kNumWarps = 8;
+inline constexpr int kNumThreads = 32 * kNumWarps;
+inline constexpr int kMinDepth = 2, kMaxDepth = 10;  // of the ring, in k tiles
+
+// Made of a Tile (plan.hpp), where each number has a name; nvcc takes no structs here. A block
+// computes kBlockS×kBlockX of C and takes kBlockK of k at a time; kLanesS lanes of a warp lie side
+// by side along s, the others along x, the warps along k.
+template <int kBlockS_, int kBlockX_, int kBlockK_, int kLanesS_, int kBlocksPerSm_,
+          Along kBigAlong_, bool kVector_>
+struct Config {
+  static constexpr int kBlockS = kBlockS_, kBlockX = kBlockX_, kBlockK = kBlockK_;
+  static constexpr int kLanesS = kLanesS_, kBlocksPerSm = kBlocksPerSm_;
+  static constexpr Along kBigAlong = kBigAlong_;
+  static constexpr bool kVector = kVector_;  // 16 bytes per copy of the big operand, or 4
+
+  static constexpr int kLanesX = 32 / kLanesS;
+  static constexpr int kThreadS = kBlockS / kLanesS, kThreadX = kBlockX / kLanesX;
+  static constexpr int kVectorS = std::min(kThreadS, 4), kVectorX = std::min(kThreadX, 4);
+  static constexpr int kWarpK = kBlockK / kNumWarps;
+  static_assert(kBlockS % kLanesS == 0 && kBlockX % kLanesX == 0, "uncovered parts of the tile");
+  static_assert(kThreadS % kVectorS == 0 && kThreadX % kVectorX == 0, "torn vectors");
+  static_assert(kWarpK % 4 == 0, "an operand along k is read four elements at a time");
+
+  // The big operand lies in a k tile as it does in memory. Rows along k are padded by four words:
+  // lanes read vectors of neighbouring rows, which so fall into different banks.
+  static constexpr int kBigRows = kBigAlong == Along::kX ? kBlockK : kBlockX;
+  static constexpr int kBigCols = kBigAlong == Along::kX ? kBlockX : kBlockK;
+  static constexpr int kBigStride = kBigAlong == Along::kX ? kBlockX : kBlockK + 4;
+
+  // The small operand lies as [k][s] however it is stored. A power of two of columns lets each
+  // thread copy within one; the padding spreads the copies of a transposed operand over the banks.
+  static constexpr int kSmallCols = static_cast<int>(std::bit_ceil(unsigned{kBlockS}));
+  static constexpr int kSmallStride = kBlockS < 4 ? kSmallCols : kSmallCols + 4;
+
+  // Columns of a lane whose sums over the warps are formed at once. With two lanes along s not all
+  // of them: they would not fit into the 99 KiB that some GPUs have.
+  static constexpr int kSumS = kLanesS == 1 ? kThreadS : kVectorS;
+  static constexpr int kSumCols = kSumS * kLanesS;
+  static constexpr int kSumStride = kSumCols < 4 ? kSumCols : kSumCols + 4;
+  static_assert(kThreadS % kSumS == 0 && kSumS % kVectorS == 0, "torn sums");
+};
+
+template <typename Config>
+struct KTile {
+  alignas(16) float big[Config::kBigRows][Config::kBigStride];
+  alignas(16) float small[Config::kBlockK][Config::kSmallStride];
+};
+
+// The results of the warps, in the place of the ring once the last k tile is multiplied.
+template <typename Config>
+struct WarpSums {
+  alignas(16) float sums[kNumWarps][Config::kBlockX][Config::kSumStride];
+};
+
+// A block's shared memory: a ring of `depth` k tiles, then the warps' results.
+template <typename Config>
+constexpr std::size_t shared_bytes(int depth) {
+  return std::max(static_cast<std::size_t>(depth) * sizeof(KTile<Config>),
+                  sizeof(WarpSums<Config>));
+}
+
+// The kernel's parameters: op(A), op(B) and C by role. Strides count elements.
+struct Task {
+  std::int64_t x, s, k;
+  const float* big;
+  std::int64_t ld_big;
+  const float* small;
+  std::int64_t ld_small;
+  bool small_along_k;  // a row of the small operand runs along k, otherwise along s
+  float alpha, beta;
+  float* c;  // of the first split of the first product
+  std::int64_t stride_x, stride_s;
+  std::int64_t split_c;                                // from a split's C to the next split's
+  std::int64_t product_big, product_small, product_c;  // from a product of the batch to the next
+  int splits;
+  int depth;
+};
+
+// How the tiles of an operand get into the ring: each thread starts the same asynchronous copies
+// for every k tile. Outside the operand nothing is read and zeros arrive.
+
+// Where a thread's copies are; the rest of what they need is the same for all threads.
+struct CopyPosition {
+  const float* next;         // of the first copy
+  device::SharedAddress to;  // of the first copy, from the start of a k tile
+  int k;                     // of the first copy, from the tile's first; kNever: none is inside
+  int rows;                  // of the operand from the first copy on, where k does not count them
+
+  static constexpr int kNever = 1 << 30;
+};
+
+// Copies of kRows×kCols tiles as they are stored, kWidth columns each; k runs along the rows or
+// (kAlongK) along the columns. Element (row, col) goes to word row·kRowWords + col·kColWords.
+// Neighbouring threads copy neighbouring columns.
+template <int kRows, int kCols, int kWidth, bool kAlongK, int kRowWords, int kColWords>
+struct TileCopies {
+  static constexpr int kPerRow = kCols / kWidth;
+  static constexpr int kRowStep = kNumThreads / kPerRow;             // from a copy to the next
+  static constexpr int kCopies = (kRows + kRowStep - 1) / kRowStep;  // of one thread
+  static constexpr int kThreads = std::min(kNumThreads, kRows* kPerRow);
+  static constexpr int kBlockK = kAlongK ? kCols : kRows;
+  static_assert(kWidth == 1 || kColWords == 1, "only single words can be transposed");
+  static_assert(kNumThreads % kPerRow == 0, "threads would straddle rows");
+  static_assert(kCopies == 1 || kRows % kRowStep == 0, "the last copy would leave the tile");
+
+  // The first tile starts at `first`; from there on `left` of the extent that is not k is inside.
+  static __device__ CopyPosition start(const float* first, std::int64_t ld, std::int64_t left) {
+    const int row = static_cast<int>(threadIdx.x) / kPerRow;
+    const int col = static_cast<int>(threadIdx.x) % kPerRow * kWidth;
+    const int inside = static_cast<int>(min(left, std::int64_t{kAlongK ? kRows : kCols}));
+    CopyPosition at{.next = first + row * ld + col,
+                    .to = 4U * (row * kRowWords + col * kColWords),
+                    .k = col,
+                    .rows = inside - row};
+    if (!kAlongK) at.k = col < inside ? row : CopyPosition::kNever;
+    return at;
+  }
+
+  // The k tile at `at`, of whose k `k_left` are inside, to `tile`; then on to the next.
+  static __device__ void copy(CopyPosition& at, std::int64_t ld, device::SharedAddress tile,
+                              int k_left) {
+    const int rows = !kAlongK ? k_left - at.k : at.k < k_left ? at.rows : 0;
+    if (kThreads == kNumThreads || static_cast<int>(threadIdx.x) < kThreads) {
+#pragma unroll
+      for (int i = 0; i < kCopies; ++i) {
+        device::copy_async<4 * kWidth>(tile + at.to + 4U * i * kRowStep * kRowWords,
+                                       at.next + i * kRowStep * ld, i * kRowStep < rows);
+      }
+    }
+    at.next += kAlongK ? kBlockK : kBlockK * ld;
+  }
+};
+
+// The big operand as it lies in memory.
+template <typename C>
+using BigCopies = TileCopies<C::kBigRows, C::kBigCols, C::kVector ? 4 : 1,
+                             C::kBigAlong == Along::kK, C::kBigStride, 1>;
+
+// The small one as [k][s].
+template <typename C>
+using SmallCopiesAlongK = TileCopies<C::kSmallCols, C::kBlockK, 1, true, 1, C::kSmallStride>;
+template <typename C>
+using SmallCopiesAlongS = TileCopies<C::kBlockK, C::kSmallCols, 1, false, C::kSmallStride, 1>;
+
+// How a warp multiplies its part of a k tile.
+//
+// s is the inner loop everywhere: accumulators that are neighbours in s lie in both register banks
+// by turns, so that an FFMA never finds its three operands in one.
+
+// Where a lane's results are in the tile of its block.
+template <typename Config>
+class Lane {
+ public:
+  __device__ Lane()
+      : x_(static_cast<int>(threadIdx.x) % 32 / Config::kLanesS),
+        s_(static_cast<int>(threadIdx.x) % Config::kLanesS * Config::kThreadS) {}
+
+  // Its i-th x. Along x they come in vectors; along k each is a row, and neighbouring lanes take
+  // neighbouring rows.
+  __device__ int x(int i) const {
+    constexpr int kVector = Config::kVectorX;
+    if constexpr (Config::kBigAlong == Along::kK) return x_ + i * Config::kLanesX;
+    return (i / kVector * Config::kLanesX + x_) * kVector + i % kVector;
+  }
+  __device__ int s() const { return s_; }  // the first
+
+ private:
+  int x_, s_;
+};
+
+// v ← the kSize words from `smem` on, by one access.
+template <int kSize>
+__device__ void load_words(float* v, const float* smem) {
+  if constexpr (kSize == 4) {
+    const auto loaded = device::load_vector<float4>(smem);
+    v[0] = loaded.x;
+    v[1] = loaded.y;
+    v[2] = loaded.z;
+    v[3] = loaded.w;
+  } else if constexpr (kSize == 2) {
+    const auto loaded = device::load_vector<float2>(smem);
+    v[0] = loaded.x;
+    v[1] = loaded.y;
+  } else {
+    static_assert(kSize == 1, "the vectors that CUDA's float has");
+    v[0] = *smem;
+  }
+}
+
+// kSize columns from `s` on of row k of the small operand's tile.
+template <typename Config, int kSize>
+__device__ void load_small(float (&small)[kSize], const KTile<Config>& tile, int k, int s) {
+#pragma unroll
+  for (int i = 0; i < kSize; i += Config::kVectorS) {
+    load_words<Config::kVectorS>(&small[i], &tile.small[k][s + i]);
+  }
+}
+
+// acc += the k from `first` on that a warp takes of a tile, one after another; the fragments of the
+// next k are loaded before this one's are multiplied. The big operand lies along x.
+template <typename Config>
+__device__ void multiply_along_x(const KTile<Config>& tile, int first, const Lane<Config>& lane,
+                                 float (&acc)[Config::kThreadX][Config::kThreadS]) {
+  constexpr int kVector = Config::kVectorX;
+  float big[2][Config::kThreadX], small[2][Config::kThreadS];
+  const auto load = [&](int step) {
+#pragma unroll
+    for (int i = 0; i < Config::kThreadX; i += kVector) {
+      load_words<kVector>(&big[step % 2][i], &tile.big[first + step][lane.x(i)]);
+    }
+    load_small(small[step % 2], tile, first + step, lane.s());
+  };
+  load(0);
+#pragma unroll
+  for (int step = 0; step < Config::kWarpK; ++step) {
+    if (step + 1 < Config::kWarpK) load(step + 1);
+    multiply_fragments(big[step % 2], small[step % 2], acc);
+  }
+}
+
+// The same where it lies along k: four k of a row at a time, replaced as soon as they are used up.
+// They take more registers, and so only eight columns of the small operand are loaded ahead.
+template <typename Config>
+__device__ void multiply_along_k(const KTile<Config>& tile, int first, const Lane<Config>& lane,
+                                 float (&acc)[Config::kThreadX][Config::kThreadS]) {
+  constexpr int kThreadX = Config::kThreadX, kThreadS = Config::kThreadS;
+  constexpr int kParts = kThreadS % 8 == 0 ? kThreadS / 8 : 1, kPartS = kThreadS / kParts;
+  constexpr int kTurns = Config::kWarpK * kParts;
+  float quad[kThreadX][4], small[2][kPartS];
+  const auto load_quad = [&](int i, int step) {
+    load_words<4>(quad[i], &tile.big[lane.x(i)][first + step]);
+  };
+  const auto load_part = [&](int turn) {
+    load_small(small[turn % 2], tile, first + turn / kParts, lane.s() + turn % kParts * kPartS);
+  };
+#pragma unroll
+  for (int i = 0; i < kThreadX; ++i) load_quad(i, 0);
+  load_part(0);
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const int step = turn / kParts, part = turn % kParts;
+    if (turn + 1 < kTurns) load_part(turn + 1);
+#pragma unroll
+    for (int i = 0; i < kThreadX; ++i) {
+#pragma unroll
+      for (int j = 0; j < kPartS; ++j) {
+        const int s = i % 2 == 0 ? j : kPartS - 1 - j;  // as in multiply_fragments
+        acc[i][part * kPartS + s] += quad[i][step % 4] * small[turn % 2][s];
+      }
+      const bool used_up = step % 4 == 3 && part == kParts - 1;
+      if (used_up && step + 1 < Config::kWarpK) load_quad(i, step + 1);
+    }
+  }
+}
+
+template <typename Config>
+__device__ void multiply_tile(const KTile<Config>& tile, int first, const Lane<Config>& lane,
+                              float (&acc)[Config::kThreadX][Config::kThreadS]) {
+  if constexpr (Config::kBigAlong == Along::kX) {
+    multiply_along_x<Config>(tile, first, lane, acc);
+  } else {
+    multiply_along_k<Config>(tile, first, lane, acc);
+  }
+}
 
 // Which part of the task a block computes. Strips of the short extent come first, because they
 // share the big operand; then tiles of the long one, splits of K, and products.
 template <typename Config>
-struct Place {
+struct BlockTile {
   unsigned strip, tile, split, product;
 
-  __device__ explicit Place(const Task& task) {
+  __device__ explicit BlockTile(const Task& task) {
     const auto strips = static_cast<unsigned>(ceil_div(task.s, Config::kBlockS));
     const auto tiles = static_cast<unsigned>(ceil_div(task.x, Config::kBlockX));
     const auto splits = static_cast<unsigned>(task.splits);
@@ -70,12 +343,13 @@ __device__ void store_swapped(float* smem, const float* v) {
 
 // C ← the sums over the warps, first to last.
 template <typename Config>
-__device__ void store_tile(const Task& task, const Place<Config>& place, const Lane<Config>& lane,
+__device__ void store_tile(const Task& task, const BlockTile<Config>& block_tile,
+                           const Lane<Config>& lane,
                            const float (&acc)[Config::kThreadX][Config::kThreadS]) {
   constexpr int kVector = Config::kVectorS, kThreadS = Config::kThreadS, kSumS = Config::kSumS;
   auto& sums = device::shared_storage<WarpSums<Config>>().sums;
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  float* const c = task.c + place.product * task.product_c + place.split * task.split_c;
+  float* const c = task.c + block_tile.product * task.product_c + block_tile.split * task.split_c;
   // Neighbouring threads store to neighbouring words of C.
   const bool x_first = task.stride_x == 1;
 #pragma unroll
@@ -103,8 +377,8 @@ __device__ void store_tile(const Task& task, const Place<Config>& place, const L
 #pragma unroll
         for (int j = 0; j < kVector; ++j) sum[j] += next[j];
       }
-      const std::int64_t to_x = place.x() + x;
-      const std::int64_t to_s = place.s() + col / kSumS * kThreadS + first + col % kSumS;
+      const std::int64_t to_x = block_tile.x() + x;
+      const std::int64_t to_s = block_tile.s() + col / kSumS * kThreadS + first + col % kSumS;
 #pragma unroll
       for (int j = 0; j < kVector; ++j) {
         if (to_x >= task.x || to_s + j >= task.s) continue;
@@ -136,7 +410,7 @@ inline __device__ void wait_for_copies(int pending) {
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Task task) {
   KTile<Config>* const ring = &device::shared_storage<KTile<Config>>();  // task.depth of them
-  const Place<Config> place(task);
+  const BlockTile<Config> block_tile(task);
   const Lane<Config> lane;
   const int warp_k = static_cast<int>(threadIdx.x) / 32 * Config::kWarpK;
 
@@ -144,19 +418,19 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
   using SmallAlongK = SmallCopiesAlongK<Config>;
   using SmallAlongS = SmallCopiesAlongS<Config>;
   constexpr bool kBigAlongX = Config::kBigAlong == Along::kX;
-  const std::int64_t k_begin = place.k_begin(task);
-  const auto k_count = static_cast<int>(place.k_end(task) - k_begin);
+  const std::int64_t k_begin = block_tile.k_begin(task);
+  const auto k_count = static_cast<int>(block_tile.k_end(task) - k_begin);
   const std::int64_t ld_big = task.ld_big, ld_small = task.ld_small;
   const float* const big =
-      task.big + place.product * task.product_big +
-      (kBigAlongX ? k_begin * ld_big + place.x() : place.x() * ld_big + k_begin);
-  const float* const small =
-      task.small + place.product * task.product_small +
-      (task.small_along_k ? place.s() * ld_small + k_begin : k_begin * ld_small + place.s());
-  CopyPosition big_at = Big::start(big, ld_big, task.x - place.x());
+      task.big + block_tile.product * task.product_big +
+      (kBigAlongX ? k_begin * ld_big + block_tile.x() : block_tile.x() * ld_big + k_begin);
+  const float* const small = task.small + block_tile.product * task.product_small +
+                             (task.small_along_k ? block_tile.s() * ld_small + k_begin
+                                                 : k_begin * ld_small + block_tile.s());
+  CopyPosition big_at = Big::start(big, ld_big, task.x - block_tile.x());
   CopyPosition small_at = task.small_along_k
-                              ? SmallAlongK::start(small, ld_small, task.s - place.s())
-                              : SmallAlongS::start(small, ld_small, task.s - place.s());
+                              ? SmallAlongK::start(small, ld_small, task.s - block_tile.s())
+                              : SmallAlongS::start(small, ld_small, task.s - block_tile.s());
 
   constexpr int kBlockK = Config::kBlockK;
   constexpr auto kTileBytes = static_cast<unsigned>(sizeof(KTile<Config>));
@@ -177,7 +451,7 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
   };
 
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   const int depth = task.depth, k_ahead = (depth - 1) * kBlockK;
 #pragma unroll 1
   for (int slot = 0; slot < depth - 1; ++slot) copy(slot, k_count - slot * kBlockK);
@@ -193,7 +467,7 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
     multiply_tile<Config>(ring[slot], warp_k, lane, acc);
     slot = slot + 1 == depth ? 0 : slot + 1;
   }
-  store_tile<Config>(task, place, lane, acc);
+  store_tile<Config>(task, block_tile, lane, acc);
 }
 
 }  // namespace tilegate::skinny

@@ -1,15 +1,16 @@
-// A float as three signed digits of 8 bits, exactly, and back: what the split pass, the epilogue
-// and the tests share, on host and device.
+// A float as three signed 8-bit digits, exactly, and back (the Ozaki scheme): shared by split
+// kernels, epilogue and tests, on host and device.
 //
-// A row of op(A), or a column of op(B), is multiplied by one number and rounded to integers
-// x = hi·2^16 + mid·2^8 + lo with digits in [-128, 127]. So |x| <= 0x7F7F7F: from there on the top
+// A row of op(A), or a column of op(B), is multiplied by one number and rounded to integers x =
+// hi·2^16 + mid·2^8 + lo with digits in [-128, 127]. So |x| <= 0x7F7F7F: from there on the top
 // digit would be 128.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 
-#include <tilegate/common/split_scaling.cuh>
+#include <tilegate/common/cublas_error.hpp>
+#include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/device.cuh>
 
 namespace tilegate::int8x3 {
@@ -33,8 +34,8 @@ __host__ __device__ inline std::int32_t round_to_int(float value) {
 // once to an integer, and the products of digits that are left out are up to 2^23 + 2^14 of 2^44.
 constexpr double kOperandError = 2 * 0x1p-22 + 0x1.01p-21;
 
-// What has been seen of a row.
-struct Seen {
+// Statistics of a row: they decide its scale, and which products the call takes.
+struct RowStats {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
   std::uint32_t bits = 0;            // of all elements, or-ed
 
@@ -44,14 +45,15 @@ struct Seen {
     sum += magnitude;
     bits |= bits_of(value);
   }
-  __host__ __device__ void add(const Seen& other) {
+  __host__ __device__ void add(const RowStats& other) {
     largest = std::fmax(largest, other.largest);
     sum += other.sum;
     bits |= other.bits;
   }
 };
 
-// What a row is multiplied by, and what its integers are worth, in units of the top digit.
+// The quantization of a row: its factor, and the dequantization step of its integers, in units of
+// the top digit.
 struct Scale {
   float to_integer = 0.0F, step = 0.0F;
 };
@@ -60,18 +62,18 @@ struct Scale {
 // rounded. Any other row uses the digits to the full: a power of two would leave up to a bit of
 // each unused, and the products that are left out are as large as the digits allow. Its step has 12
 // bits, rounded up, so that the product of a row's and a column's is exact.
-__host__ __device__ inline Scale scale_of(const Seen& seen) {
-  if (seen.largest == 0.0F || !is_scalable(seen)) return {};
+__host__ __device__ inline Scale scale_of(const RowStats& stats) {
+  if (stats.largest == 0.0F || !is_scalable(stats)) return {};
   Scale scale;
-  if ((seen.bits & kShortBits) != 0) {
-    const std::uint32_t step = bits_of(seen.largest * (65536.0F / kFull));
+  if ((stats.bits & kShortBits) != 0) {
+    const std::uint32_t step = bits_of(stats.largest * (65536.0F / kFull));
     scale.step = float_of((step + kShortBits) & ~kShortBits);
     scale.to_integer = 65536.0F / scale.step;
   } else {
     // Of the largest: 22 bits before the point, or 21 where the top digit would be 128.
-    const std::uint32_t exponent = bits_of(seen.largest) >> 23;
+    const std::uint32_t exponent = bits_of(stats.largest) >> 23;
     scale.to_integer = float_of((127U + 127U + 22U - exponent) << 23);
-    if (round_to_int(seen.largest * scale.to_integer) > kLargest) scale.to_integer *= 0.5F;
+    if (round_to_int(stats.largest * scale.to_integer) > kLargest) scale.to_integer *= 0.5F;
     scale.step = 65536.0F / scale.to_integer;
   }
   return scale;
@@ -122,6 +124,49 @@ __host__ __device__ inline float fold(const std::int32_t (&level)[kLevels]) {
   if constexpr (kLevels == 4) low += (level[3] + 128) >> 8;
   low = level[1] + ((low + 128) >> 8);
   return static_cast<float>(level[0]) + static_cast<float>(low) * 0x1p-8F;
+}
+
+// Which products a call takes: decided on the device, from what the split pass has seen.
+//
+// With W = (largest / mean magnitude)² of a row of op(A) or a column of op(B), averaged over all of
+// them, six products have a relative error (Frobenius norm) of about
+//
+//   √(kLeftOut·W_A·W_B + kRounded·(W_A + W_B) + kFolded):
+//
+// the first term is of mid·lo and lo·mid, which are left out, the second of the rounding to
+// integers, which eight products have too, the third of the last steps in FP32. A serial sum of K
+// products in FP32 has about kCublasError·√K. The rung takes the fewest products whose error is
+// below that.
+
+enum class Path : std::int32_t { kSix = 6, kEight = 8, kFp32 = 32 };
+
+// For digits that are evenly distributed and elements that are normal, whose mean magnitude is
+// √(2/π) of their root mean square: hence the factors (2/π)² and 2/π of W. The standard deviation
+// of a digit is 73.9, of a rounding √(1/12).
+constexpr float kNormal = 0.6366F;
+constexpr float kLeftOut = 7.9e-16F * kNormal * kNormal;  // 2·(73.9 / 2^15 · 73.9 / 2^23)²
+constexpr float kLowest = 1.2e-20F;              // (73.9 / 2^23 · 73.9 / 2^23)², with margin
+constexpr float kRounded = 1.45e-15F * kNormal;  // (√(1/12) / 2^23)², and a quarter more for
+                                                 // the rounding to float before it
+constexpr float kFolded = 3.6e-15F;              // (1 / 2^24)²
+
+// W of a row; infinite where it cannot be scaled.
+__host__ __device__ inline float width_of(const RowStats& stats, const Scale& scale, float k) {
+  if (!is_scalable(stats)) return INFINITY;
+  if (stats.largest == 0.0F) return 0.0F;
+  const float ratio = scale.step * (kFull / 65536.0F) * k / stats.sum;
+  return ratio * ratio;
+}
+
+// Of the mean widths, to be as accurate as a sum of `summed` products in FP32. `least`: products
+// below which a variant does not go.
+__host__ __device__ inline Path decide(float width_a, float width_b, float summed, Path least) {
+  const float allowed = kCublasError * kCublasError * summed;
+  const float rounded = kRounded * (width_a + width_b) + kFolded;
+  const float product = width_a * width_b;
+  if (least == Path::kSix && kLeftOut * product + rounded <= allowed) return Path::kSix;
+  if (least != Path::kFp32 && kLowest * product + rounded <= allowed) return Path::kEight;
+  return Path::kFp32;  // also where a width is infinite, or a product of two is
 }
 
 }  // namespace tilegate::int8x3

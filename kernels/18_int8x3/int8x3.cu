@@ -1,5 +1,5 @@
-// Int8x3 as the ladder has it; the kernels are in int8x3.cuh.
-#include "int8x3.cuh"
+// Int8x3 as the ladder has it; the plan is in plan.hpp.
+#include "plan.hpp"
 
 namespace tilegate::int8x3 {
 

@@ -1,5 +1,5 @@
 // Int8x3 with other products than the device would choose, for comparison.
-#include "int8x3.cuh"
+#include "plan.hpp"
 
 namespace tilegate::int8x3 {
 

@@ -1,29 +1,28 @@
-// Tma: one warp has the copy engine bring boxes of A and B to a ring in shared memory, the other
-// warps do nothing but read them and multiply.
+// Tma: warp specialization. One producer warp issues TMA loads of boxes of A and B into a ring in
+// shared memory; the other warps only read them and multiply.
 //
 // New against AsyncCopy: no thread computes addresses of global memory, and no barrier stops all
 // threads of a block; each stage of the ring has two mbarriers instead, one that says that it is
 // full, one that it is empty. What limits it: issue slots, and whole tiles. Boxes need A and B
 // 16-byte aligned, pointers and rows; others take a kernel with the tiles and copies of AsyncCopy.
 // No transposed operands: the copy engine does not transpose. Needs compute capability 9.0.
+#include <array>
 #include <cstdint>
 #include <vector>
 
-#include <tilegate/common/async_multiply.cuh>
-#include <tilegate/common/async_plan.cuh>
+#include <tilegate/common/async/mainloop.cuh>
+#include <tilegate/common/async/plan.cuh>
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/instruction_order.cuh>
-#include <tilegate/common/interleaved_plan.cuh>
-#include <tilegate/common/interleaved_tiles.cuh>
+#include <tilegate/common/interleaved/config.cuh>
+#include <tilegate/common/interleaved/plan.cuh>
 #include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
+#include <tilegate/device/tensor_map.hpp>
 #include <tilegate/stage.hpp>
 
-#include "consumer.cuh"
-#include "maps.hpp"
-#include "producer.cuh"
-#include "ring.cuh"
+#include "tma.cuh"
 
 namespace tilegate::tma {
 
@@ -49,76 +48,77 @@ struct Tiles64x128 : Tiles128x256 {
   static constexpr cost::BlockCost kCost = {52.4, 3.5, {0.93, 1.0, 1.0, 1.0}};
 };
 
-// For operands that no box can be copied of.
+// For operands that TMA cannot load.
 struct TilesOfWords {
   static constexpr const char* kName = "64x64x32s4";
   static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 32;
   static constexpr int kWarpM = 64, kWarpN = 32, kSlices = 4;
   static constexpr int kStages = 3, kVectorBatches = 2, kWordBatches = 4;
   static constexpr int kBlocksPerSm = 2;
-  static constexpr bool kDealtLanes = true, kChecksEdges = true, kSwapsNeighbours = true;
+  static constexpr bool kPermutedLanes = true, kChecksEdges = true, kSwapsNeighbours = true;
   static constexpr cost::BlockCost kVectorCost = {51.5, 1.3}, kWordCost = {46.9, 2.2};
 };
 
-// Among the arguments of the kernel.
-struct Output {
-  TileWalk walk;
-  bool vectors;  // rows of C consist of whole vectors
+// Tensor maps of the operands. A plan makes them; a call sets the addresses in its copy, on the CPU
+// alone.
+
+struct Maps {
+  device::TensorMap a, b;
 };
 
-// C ← alpha·acc + beta·C in the consumer's part of the tile.
-template <typename Config, bool kVector>
-__device__ void store(const KernelArgs& to,
-                      const float (&acc)[Config::kThreadM][Config::kThreadN]) {
-  const auto at = Config::position();
-#pragma unroll
-  for (int i = 0; i < Config::kThreadM; ++i) {
-#pragma unroll
-    for (int j = 0; j < Config::kThreadN; j += 4) {
-      store4<kVector>(to, at.m + i * Config::kLanesM, at.n + j / 4 * Config::kStepN,
-                      make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
-    }
-  }
+// Rows of op(A) or op(B) of all products.
+inline Status make_map(const Problem& problem, Operand operand, std::array<unsigned, 3> box,
+                       device::Swizzle swizzle, device::TensorMap* map) {
+  const auto bytes = [](std::int64_t words) {
+    return static_cast<std::uint64_t>(words) * sizeof(float);
+  };
+  const auto size = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
+  const Extent extent = problem.extent(operand);
+  const std::int64_t ld = problem.ld(operand), stride = problem.stride(operand);
+  const bool is_shared = problem.batch == 1 || stride == 0;
+  constexpr std::uintptr_t kUnknown = 16;  // the address; a call's takes its place
+  return device::make_tensor_map(
+      {.data = reinterpret_cast<void*>(kUnknown),
+       .dimensions = 3,
+       .size = {size(extent.cols), size(extent.rows), is_shared ? 1 : size(problem.batch)},
+       .stride_bytes = {0, bytes(ld), is_shared ? bytes(ld) : bytes(stride)},
+       .box = box,
+       .swizzle = swizzle},
+      map);
 }
 
-// `Order` is there to be part of the symbol.
-template <typename Config, typename Order>
-__global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args, const __grid_constant__ device::TensorMap a,
-          const __grid_constant__ device::TensorMap b, Output output) {
-  auto& smem = device::shared_storage<SharedStorage<Config>>();
-  if (threadIdx.x == 0) {
-    smem.place = output.walk.place(blockIdx.x);
-    for (int stage = 0; stage < Config::kStages; ++stage) {
-      device::barrier_init(smem.full[stage], 1);
-      device::barrier_init(smem.empty[stage], Config::kConsumers / 32);
-    }
-    device::barrier_init_fence();
+// Without k nothing is copied, and A and B may be null.
+template <typename Config>
+Status make_maps(const Problem& problem, Maps* maps) {
+  if (problem.shape.k == 0) return {};
+  if (Status s = make_map(problem, Operand::kA, {Config::kBlockK, Config::kBlockM, 1},
+                          SharedStorage<Config>::kSwizzleOfA, &maps->a);
+      !s.ok()) {
+    return s;
   }
-  device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
-  __syncthreads();  // the barriers are made, and the place is stored, before anyone uses them
-  const auto k_tiles = static_cast<int>(ceil_div(args.shape.k, Config::kBlockK));
-  if (threadIdx.x >= Config::kConsumers) {
-    device::give_registers<Config::kProducerRegisters>();
-    if (threadIdx.x == Config::kConsumers) produce<Config>(a, b, args, k_tiles, smem);
-    return;
-  }
-  device::take_registers<Config::kRegisters>();
-  float acc[Config::kThreadM][Config::kThreadN]{};
-  Consumer<Config>().multiply(k_tiles, acc);
-  const KernelArgs to = interleaved::from_tile<Config>(args, smem.place);
-  if (output.vectors) {
-    store<Config, true>(to, acc);
-  } else {
-    store<Config, false>(to, acc);
-  }
+  return make_map(problem, Operand::kB, {Config::kBlockN, Config::kBlockK, 1},
+                  device::Swizzle::kNone, &maps->b);
+}
+
+// Those of a plan, of a call's operands.
+inline Status set_addresses(const KernelArgs& args, Maps* maps) {
+  if (args.shape.k == 0) return {};
+  if (Status s = device::set_tensor_data(const_cast<float*>(args.a), &maps->a); !s.ok()) return s;
+  return device::set_tensor_data(const_cast<float*>(args.b), &maps->b);
+}
+
+// Whether TMA can load the operand: see check() in device/tensor_map.cpp.
+inline bool allows_boxes(const Problem& problem, Operand operand) {
+  constexpr std::int64_t kMostWords = std::int64_t{1} << 38;  // from a row to the next
+  const auto fits = [](std::int64_t words) { return words % 4 == 0 && words < kMostWords; };
+  return problem.offset_bytes[static_cast<std::size_t>(operand)] % 16 == 0 &&
+         fits(problem.ld(operand)) && (problem.batch == 1 || fits(problem.stride(operand)));
 }
 
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm_of_words(KernelArgs args, KSplit split) {
-  multiply_part<Config>(args, split);
+  compute_block<Config>(args, split);
 }
 
 template <typename Tiles>
@@ -150,7 +150,7 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
                          if (Status s = set_addresses(args, &maps); !s.ok()) return s;
                          return device::launch(
                              launch, stream, sgemm<Config, SourceOrder>, args, maps.a, maps.b,
-                             Output{interleaved::walk_of<Config>(args.shape), vectors});
+                             Output{interleaved::scheduler_of<Config>(args.shape), vectors});
                        }},
                   cost::total(parts, true),
                   parts});

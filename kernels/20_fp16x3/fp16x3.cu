@@ -1,5 +1,5 @@
-// Fp16x3 as the ladder has it; the kernels are in fp16x3.cuh.
-#include "fp16x3.cuh"
+// Fp16x3 as the ladder has it; the plan is in plan.hpp.
+#include "plan.hpp"
 
 namespace tilegate::fp16x3 {
 

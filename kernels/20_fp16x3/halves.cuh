@@ -9,7 +9,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include <tilegate/common/split_scaling.cuh>
+#include <tilegate/common/cublas_error.hpp>
+#include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/device.cuh>
 
 namespace tilegate::fp16x3 {
@@ -50,8 +51,8 @@ __host__ __device__ inline float value_of_half(std::uint32_t half) {
 #endif
 }
 
-// What has been seen of a row.
-struct Seen {
+// Statistics of a row: they decide its scale, and how the call is computed.
+struct RowStats {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
   float signed_sum = 0.0F;
 
@@ -61,7 +62,7 @@ struct Seen {
     sum += magnitude;
     signed_sum += value;
   }
-  __host__ __device__ void add(const Seen& other) {
+  __host__ __device__ void add(const RowStats& other) {
     largest = std::fmax(largest, other.largest);
     sum += other.sum;
     signed_sum += other.signed_sum;
@@ -70,10 +71,10 @@ struct Seen {
 
 // The power of two that one unit of a scaled row is worth; 0 for a row that is zero, Inf for one
 // that cannot be scaled.
-__host__ __device__ inline float step_of(const Seen& seen) {
-  if (!is_scalable(seen)) return INFINITY;
-  if (seen.largest == 0.0F) return 0.0F;
-  return float_of(((bits_of(seen.largest) >> 23) - 14U) << 23);
+__host__ __device__ inline float step_of(const RowStats& stats) {
+  if (!is_scalable(stats)) return INFINITY;
+  if (stats.largest == 0.0F) return 0.0F;
+  return float_of(((bits_of(stats.largest) >> 23) - 14U) << 23);
 }
 
 // Scaled elements from here on, which are 2^-20 of their row's largest or more, count: smaller ones
@@ -88,6 +89,72 @@ struct Halves {
 __host__ __device__ inline Halves split_element(float scaled) {
   const std::uint32_t hi = half_of(scaled);
   return {hi, half_of(scaled - value_of_half(hi))};
+}
+
+// Which products a call takes: decided on the device, from what the split pass has seen.
+//
+// The relative error (Frobenius norm) of halves is that of a run, and of adding runs up. That of
+// cuBLAS in FP32 is small where it adds up few products one after another (cublas_error.hpp), and
+// smaller where most products do not count, or all have one sign. The rung takes halves where their
+// error is below that, in long runs where it is well below, and else multiplies in FP32, more
+// accurately than cuBLAS.
+
+// Which products a call took: three of halves, or FP32.
+enum class Path : std::int32_t { kHalves = 3, kFp32 = 32 };
+
+// A run: so many chunks of K that the tensor cores sum before the sum is added in FP32. A long run
+// is quicker, a short one more accurate.
+struct Run {
+  int chunks;
+  float least_k;
+  // Of a run, with normal operands, and with operands from 0 to 1, where what tensor cores cut off
+  // always makes a sum smaller. Computed with the executor's arithmetic, which has the bits of an
+  // NVIDIA H200.
+  float error, error_of_one_sign;
+};
+constexpr Run kLongRun = {2, 1024.0F, 2.35e-7F, 2.5e-7F};
+constexpr Run kShortRun = {1, 0.0F, 1.06e-7F, 0.86e-7F};
+
+// Runs that are added up before their sum is added to the total.
+constexpr int kRunsOfSum = 16;
+
+// Statistics of an operand, averaged over its rows.
+struct OperandStats {
+  float counted = 0.0F;   // elements that count; Inf if a row cannot be scaled
+  float one_sign = 0.0F;  // |sum| / sum of magnitudes: 1 where a row has one sign
+};
+
+__host__ __device__ inline float one_sign_of(const RowStats& stats) {
+  return stats.sum > 0.0F ? std::fabs(stats.signed_sum) / stats.sum : 0.0F;
+}
+
+// The plan's input: K, and how many products have cuBLAS's error, where they have either sign, and
+// where all have one.
+struct Summed {
+  float k = 0.0F, either_sign = 0.0F, one_sign = 0.0F;
+};
+
+// The chunks of a run; 0: multiply in FP32. The longer a run, the further its error, squared, has
+// to be below cuBLAS's. An element of C consists of a random part, and of `grown` times as much,
+// squared, that has grown with K, as all products had one sign.
+__host__ __device__ inline int decide(const OperandStats& a, const OperandStats& b,
+                                      const Summed& summed) {
+  const float share = a.counted * b.counted / (summed.k * summed.k);  // of products that count
+  if (!(share < INFINITY)) return 0;
+  const float one_sign = a.one_sign * b.one_sign;
+  // Of one sign, the mean product squared is about half of the mean squared product.
+  const float grown = 0.5F * one_sign * one_sign * summed.k;
+  constexpr float kSquared = kCublasError * kCublasError;
+  const float products = share * (summed.either_sign + grown * summed.one_sign);
+  for (const Run& run : {kLongRun, kShortRun}) {
+    const float runs = summed.k / static_cast<float>(kChunkK * run.chunks);
+    const float added = kSquared * ((runs < kRunsOfSum ? runs : kRunsOfSum) + runs / kRunsOfSum);
+    const float random = run.error * run.error + added;
+    const float biased = run.error_of_one_sign * run.error_of_one_sign + added * 2.0F / 3.0F;
+    const float least = static_cast<float>(run.chunks) * (random + grown * biased);
+    if (summed.k >= run.least_k && kSquared * products >= least) return run.chunks;
+  }
+  return 0;
 }
 
 }  // namespace tilegate::fp16x3

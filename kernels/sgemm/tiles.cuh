@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <tilegate/common/gpu_model.hpp>
 #include <tilegate/common/instruction_order.cuh>
 #include <tilegate/common/warp_tiles.cuh>
 #include <tilegate/device/device.cuh>
@@ -19,14 +20,14 @@ struct Tiles128x64 {
   static constexpr int kBlockM = 128, kBlockN = 64, kBlockK = 8;
   static constexpr int kWarpM = 64, kWarpN = 32;
   static constexpr int kBlocksPerSm = 4;
-  static constexpr bool kDealtLanes = true;
+  static constexpr bool kPermutedLanes = true;
 };
 
 struct Tiles32x64 {
   static constexpr int kBlockM = 32, kBlockN = 64, kBlockK = 16;
   static constexpr int kWarpM = 32, kWarpN = 16;
   static constexpr int kBlocksPerSm = 6;
-  static constexpr bool kDealtLanes = true;
+  static constexpr bool kPermutedLanes = true;
 };
 
 template <typename Config, bool kVector, typename Order>
@@ -55,7 +56,6 @@ inline Parts parts(const TileCost& tile, const Problem& problem, const Device& d
   // Of a k tile, from the load to the last multiply-add: operands in the L2 cache, in device
   // memory.
   constexpr double kWarmTile = 0.35e-6, kColdTile = 0.7e-6;
-  constexpr double kL2Bytes = 45e6;
   constexpr double kBandwidth = 2.2e12 / 132;  // bytes per second and multiprocessor
 
   const auto m = static_cast<double>(problem.shape.m), n = static_cast<double>(problem.shape.n),
@@ -68,7 +68,7 @@ inline Parts parts(const TileCost& tile, const Problem& problem, const Device& d
                           (allows_vectors(problem) ? 1.0 : kWithoutVectors);
   const double inputs = sizeof(float) * (m * k + k * n);
   const double wait = std::ceil(rounds / tile.blocks_per_sm) * std::ceil(k / tile.block_k) *
-                      (inputs < kL2Bytes ? kWarmTile : kColdTile);
+                      (inputs < kH200.warm_operand_bytes ? kWarmTile : kColdTile);
   const double outputs = sizeof(float) * m * n;
   const double move = (inputs + outputs) / (kBandwidth * multiprocessors);
   const double store = allows_vectors(problem) ? 0.0 : outputs / (kWordStores * multiprocessors);

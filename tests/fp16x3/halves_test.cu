@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include "20_fp16x3/decision.cuh"
 #include "20_fp16x3/halves.cuh"
 #include "models/fp16x3.hpp"
 #include "simt/device_array.hpp"
@@ -94,7 +93,7 @@ TEST(Halves, AddUpToTheElement) {
 TEST(Halves, TheLargestOfARowIsScaledIntoPlace) {
   std::mt19937_64 random(2);
   for (int turn = 0; turn < 100000; ++turn) {
-    Seen seen;
+    RowStats seen;
     seen.add(random_float(random, -56, 59));
     const float step = step_of(seen);
     ASSERT_EQ(step, model::split({&seen.largest, 1, 1, 1, 1}, 0).step) << seen.largest;
@@ -107,7 +106,7 @@ TEST(Halves, TheLargestOfARowIsScaledIntoPlace) {
 
 TEST(Halves, RowsThatCannotBeScaledAreSeen) {
   const auto is_fine = [](float value) {
-    Seen seen;
+    RowStats seen;
     seen.add(1.0F);
     seen.add(value);
     return is_scalable(seen);
@@ -118,13 +117,13 @@ TEST(Halves, RowsThatCannotBeScaledAreSeen) {
   EXPECT_FALSE(is_fine(0x1p61F));
   EXPECT_FALSE(is_fine(INFINITY));
   EXPECT_FALSE(is_fine(std::nanf("")));
-  Seen least, tiny;
+  RowStats least, tiny;
   least.add(-0x1p-56F);
   EXPECT_TRUE(is_scalable(least));
   tiny.add(std::nextafter(0x1p-56F, 0.0F));
   EXPECT_FALSE(is_scalable(tiny));
   EXPECT_EQ(step_of(tiny), INFINITY);
-  EXPECT_TRUE(is_scalable(Seen{}));
+  EXPECT_TRUE(is_scalable(RowStats{}));
 }
 
 constexpr int kLong = 2, kShort = 1, kFp32 = 0;  // chunks of a run
@@ -133,7 +132,7 @@ constexpr int kLong = 2, kShort = 1, kFp32 = 0;  // chunks of a run
 // and how many products' errors cuBLAS has.
 int decided(double share, double one_sign, const model::Summed& summed) {
   const auto seen = [&](double of_k) {
-    return SeenRows{static_cast<float>(of_k * summed.k), static_cast<float>(one_sign)};
+    return OperandStats{static_cast<float>(of_k * summed.k), static_cast<float>(one_sign)};
   };
   return decide(seen(share), seen(1.0),
                 {static_cast<float>(summed.k), static_cast<float>(summed.either_sign),
@@ -192,7 +191,7 @@ TEST(Decision, IsByRowsThatCannotBeScaled) {
 
 TEST(Decision, SignsAreSeen) {
   const auto seen = [](float first, float second) {
-    Seen of_one, of_both;
+    RowStats of_one, of_both;
     of_one.add(first);
     of_both.add(second);
     of_both.add(of_one);
@@ -201,7 +200,7 @@ TEST(Decision, SignsAreSeen) {
   EXPECT_EQ(seen(1.0F, 3.0F), 1.0F);
   EXPECT_EQ(seen(-1.0F, -3.0F), 1.0F);
   EXPECT_EQ(seen(1.0F, -3.0F), 0.5F);
-  EXPECT_EQ(one_sign_of(Seen{}), 0.0F);
+  EXPECT_EQ(one_sign_of(RowStats{}), 0.0F);
 }
 
 __global__ void split_all(const float* x, std::uint32_t* halves) {

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "20_fp16x3/fp16x3.cuh"
+#include "20_fp16x3/plan.hpp"
 #include "models/fp16x3.hpp"
 #include "models/layout.hpp"
 #include "simt/device_array.hpp"
@@ -50,8 +50,8 @@ std::array<Split, 2> split(const Operation& operation) {
     Split all{{first, first + of.bytes()}, std::vector<float>(of.step_bytes() / sizeof(float))};
     std::memcpy(all.steps.data(), &found[steps], of.step_bytes());
     for (std::size_t i = first_group; i < first_group + groups; ++i) {
-      SeenRows rows;
-      std::memcpy(&rows, &found[launches.where.seen + i * sizeof(rows)], sizeof(rows));
+      OperandStats rows;
+      std::memcpy(&rows, &found[launches.where.stats + i * sizeof(rows)], sizeof(rows));
       all.counted += rows.counted;
       all.one_sign += rows.one_sign;
     }

@@ -9,9 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tilegate/common/plain_product.cuh>
+#include <tilegate/common/fp32_fallback.cuh>
 
-#include "18_int8x3/decision.cuh"
 #include "18_int8x3/digits.cuh"
 #include "models/int8x3.hpp"
 #include "thorough.hpp"
@@ -21,8 +20,8 @@ namespace {
 
 namespace model = models::int8x3;
 
-Seen seen_of(const std::vector<float>& row) {
-  Seen seen;
+RowStats stats_of(const std::vector<float>& row) {
+  RowStats seen;
   for (const float value : row) seen.add(value);
   return seen;
 }
@@ -30,7 +29,7 @@ Seen seen_of(const std::vector<float>& row) {
 void expect_model(const std::vector<float>& values) {
   const auto k = static_cast<std::int64_t>(values.size());
   const model::Row expected = model::quantized({values.data(), 1, k, k, 1}, 0);
-  const Seen seen = seen_of(values);
+  const RowStats seen = stats_of(values);
   const Scale scale = scale_of(seen);
   ASSERT_EQ(bits_of(scale.step), bits_of(expected.step)) << seen.largest;
   const float width = width_of(seen, scale, static_cast<float>(k));
@@ -81,7 +80,7 @@ TEST(Digits, TheLargestOfARowFits) {
     for (std::uint32_t bits = 0; bits < (1U << 23); bits += exponent == 0 ? step : 1021) {
       const float largest = std::ldexp(float_of(0x3F800000U | bits), exponent);
       ASSERT_NO_FATAL_FAILURE(expect_model({-largest}));
-      const std::int32_t x = integer_of(largest, scale_of(seen_of({largest})));
+      const std::int32_t x = integer_of(largest, scale_of(stats_of({largest})));
       ASSERT_GE(x, (kLargest - 1) / 4) << largest;
     }
     for (std::uint32_t bits = 0; bits < (1U << 23); bits += 1U << 12) {
@@ -120,7 +119,7 @@ TEST(Digits, OfUnusualRowsAreThoseOfTheModel) {
 
 // So that C is rounded once less, also where elements are as small as they may be.
 TEST(Digits, ProductsOfScalesAreExact) {
-  const auto step_of = [](float largest) { return scale_of(seen_of({largest})).step; };
+  const auto step_of = [](float largest) { return scale_of(stats_of({largest})).step; };
   for (const float smallest : {kSmallestScaled, 1.0F, kLargestScaled / 2}) {
     for (std::uint32_t bits = 0; bits < (1U << 23); bits += 1U << 11) {  // short and long ones
       const float step = step_of(smallest * float_of(0x3F800000U | bits));
@@ -136,7 +135,7 @@ TEST(Digits, ShortSignificandsAreExact) {
   for (int turn = 0; turn < 2000; ++turn) {
     std::vector<float> row(16);
     for (float& value : row) value = static_cast<float>(static_cast<int>(random() % 8191) - 4095);
-    const Scale scale = scale_of(seen_of(row));
+    const Scale scale = scale_of(stats_of(row));
     for (const float value : row) {
       ASSERT_EQ(static_cast<float>(integer_of(value, scale)) * scale.step * 0x1p-16F, value);
     }
@@ -155,7 +154,7 @@ TEST(Digits, RoundToWhatTheBoundSays) {
       if (turn % 2 == 0) value = float_of(bits_of(value) & ~kShortBits);
     }
     ASSERT_NO_FATAL_FAILURE(expect_model(row));
-    const Seen seen = seen_of(row);
+    const RowStats seen = stats_of(row);
     ASSERT_TRUE(is_scalable(seen));
     const Scale scale = scale_of(seen);
     for (const float value : row) {
@@ -211,7 +210,7 @@ TEST(Digits, SumsOfTheLargestDigitsDoNotOverflow) {
 
 TEST(Decision, RowsOutsideTheRangeCannotBeScaled) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  const auto is_fine = [](float value) { return is_scalable(seen_of({0.0F, value, 0.0F})); };
+  const auto is_fine = [](float value) { return is_scalable(stats_of({0.0F, value, 0.0F})); };
   for (const float value : {kInf, -kInf, std::nanf(""), 0x1p61F, std::nextafter(0x1p60F, kInf),
                             0x1p-57F, std::nextafter(0x1p-56F, 0.0F), 0x1p-140F}) {
     EXPECT_FALSE(is_fine(value)) << value;

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "18_int8x3/launches.cuh"
+#include "18_int8x3/plan.hpp"
 #include "models/int8x3.hpp"
 #include "models/layout.hpp"
 #include "simt/device_array.hpp"

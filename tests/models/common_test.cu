@@ -6,11 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <tilegate/common/async/split_k.cuh>
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/divisor.cuh>
-#include <tilegate/common/interleaved_tiles.cuh>
-#include <tilegate/common/k_split.cuh>
-#include <tilegate/common/tile_order.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 
 #include "models/layout.hpp"
 #include "simt/device_array.hpp"
@@ -77,13 +76,13 @@ void for_all_grids(std::int64_t group, const Expect& expect) {
 
 models::Tile plain(unsigned product, unsigned row, unsigned col) { return {product, row, col}; }
 
-TEST(TileOrder, GoesThroughGroupsOfRowsColumnByColumn) {
+TEST(PersistentTileScheduler, GoesThroughGroupsOfRowsColumnByColumn) {
   for (const int block_m : {64, 128, 256}) {
     const std::int64_t group = 1536 / block_m;
     for_all_grids(group, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
       for (const std::int64_t ragged : {0, 1}) {
         const Shape shape{rows * block_m - ragged, cols * 64 - ragged * 63, 1};
-        const TileOrder order(shape, block_m, 64);
+        const PersistentTileScheduler order(shape, block_m, 64);
         const auto expected = models::tiles_in_order(products, rows, cols, group);
         ASSERT_EQ(order.count * products, static_cast<std::int64_t>(expected.size()));
         for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -95,22 +94,22 @@ TEST(TileOrder, GoesThroughGroupsOfRowsColumnByColumn) {
   }
 }
 
-__global__ void walk(TileWalk walk, unsigned count, unsigned* tiles) {
+__global__ void list_tiles(TileScheduler scheduler, unsigned count, unsigned* tiles) {
   for (unsigned i = 0; i < count; ++i) {
-    const TileWalk::Place place = walk.place(i);
-    tiles[3 * i] = place.product;
-    tiles[3 * i + 1] = place.row;
-    tiles[3 * i + 2] = place.col;
+    const TileCoord tile = scheduler.tile(i);
+    tiles[3 * i] = tile.product;
+    tiles[3 * i + 1] = tile.row;
+    tiles[3 * i + 2] = tile.col;
   }
 }
 
-TEST(TileWalk, GoesThroughGroupsOfRowsColumnByColumn) {
+TEST(TileScheduler, GoesThroughGroupsOfRowsColumnByColumn) {
   for_all_grids(8, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
     const auto expected = models::tiles_in_order(products, rows, cols, 8);
     const DeviceArray<unsigned> tiles(3 * expected.size());
     ASSERT_TRUE(
-        is_ok(device::launch({.kernel = "walk", .blocks = 1, .threads_x = 1}, nullptr, walk,
-                             TileWalk{static_cast<unsigned>(rows), static_cast<unsigned>(cols)},
+        is_ok(device::launch({.kernel = "list tiles", .blocks = 1, .threads_x = 1}, nullptr, list_tiles,
+                             TileScheduler{static_cast<unsigned>(rows), static_cast<unsigned>(cols)},
                              static_cast<unsigned>(expected.size()), tiles.data())));
     const std::vector<unsigned> found = tiles.to_host();
     for (std::size_t i = 0; i < expected.size(); ++i) {

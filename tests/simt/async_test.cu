@@ -36,7 +36,7 @@ __global__ void add_tiles(const float* tiles, float* out) {
   }
   __syncthreads();  // the barriers are made
   if (threadIdx.x >= kConsumers) {
-    device::give_registers<24>();
+    device::reg_dealloc<24>();
     if (threadIdx.x != kConsumers) return;
     for (int tile = 0; tile < kTiles; ++tile) {
       const int stage = tile % kStages;
@@ -49,7 +49,7 @@ __global__ void add_tiles(const float* tiles, float* out) {
       }
     }
   } else {
-    device::take_registers<240>();
+    device::reg_alloc<240>();
     float sum = 0.0F;
     for (int tile = 0; tile < kTiles; ++tile) {
       const int stage = tile % kStages;

@@ -158,7 +158,7 @@ TEST(Seam, OrderedInstructionsDoWhatTheySay) {
 
 __global__ void count_launch(float* data) {
   device::wait_for_previous_kernel();
-  device::let_next_kernel_start();
+  device::launch_dependents();
   data[blockIdx.x * 32 + threadIdx.x] += 1.0F;
 }
 

@@ -2,6 +2,7 @@
 // bits: right as long as it does not pass 2^31.
 #include <cstdint>
 
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -113,7 +114,7 @@ template <std::int64_t kMore>
 Choice choose_beyond(const Problem& problem, const Device& /*device*/) {
   const double blocks = static_cast<double>(ceil_div(problem.shape.m, kTileM)) *
                         static_cast<double>(ceil_div(problem.shape.n, kTileN));
-  if (blocks > static_cast<double>(StridedGrid::kMaxBlocks + kMore)) {
+  if (blocks > static_cast<double>(kMaxBlocks + kMore)) {
     return {.status = Status::unsupported("more blocks than a grid has")};
   }
   return {.rounding_chain = serial_rounding_chain(problem.shape),

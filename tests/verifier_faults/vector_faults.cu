@@ -13,7 +13,7 @@ struct SmallTiles {
   static constexpr int kBlockM = 32, kBlockN = 16, kBlockK = 8;
   static constexpr int kWarpM = 32, kWarpN = 16;
   static constexpr int kBlocksPerSm = 1;
-  static constexpr bool kDealtLanes = false;
+  static constexpr bool kPermutedLanes = false;
 };
 using Config = WarpTiles<SmallTiles>;
 

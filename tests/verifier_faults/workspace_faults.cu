@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 

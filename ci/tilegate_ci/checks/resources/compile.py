@@ -101,15 +101,11 @@ def compile_rung(
     said, objects = "", []
     variants = any(source.name == "variants.cu" for source in stage.sources)
     with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
-        # A stage that chooses among others is compiled without them: they have rows of their own.
-        for kind, header in (("choices", NO_CHOICES), ("tuned", NOTHING_TUNED)):
-            path = Path(folder, "tilegate", kind, f"{stage.word}.hpp")
-            path.parent.mkdir(parents=True)
-            path.write_text(header.format(word=stage.word), encoding="utf-8")
+        private_headers(Path(folder), stage)
         for source in stage.sources:
             made = str(Path(folder, f"{source.stem}.o"))
             compiling = [*targets, HOST_OF_KERNELS, "-Xptxas", "-v", f"-I{folder}"]
-            done = _nvcc(
+            done = run_nvcc(
                 toolkit, repository, [*compiling, "-c", str(repository / source), "-o", made]
             )
             said += done.stdout + done.stderr
@@ -119,7 +115,7 @@ def compile_rung(
         # In the same unit as what calls it, as reading the headers takes most of the time.
         core = [f"-include={repository / source}" for source in CORE]
         linking = [*defines, "-cudart", "none", str(LAUNCHES), *core, *objects]
-        _nvcc(toolkit, repository, [*linking, "-o", str(program)])
+        run_nvcc(toolkit, repository, [*linking, "-o", str(program)])
         found = {a: _launches(program, a) for a in architectures}
     usages = parse_ptxas(said)
     kernels = demangle({name for usage in usages.values() for name in usage}, stage.word)
@@ -130,6 +126,14 @@ def compile_rung(
         )
         for architecture, target in names.items()
     }
+
+
+def private_headers(folder: Path, stage: Stage) -> None:
+    """A stage that chooses among others is compiled without them: they have rows of their own."""
+    for kind, header in (("choices", NO_CHOICES), ("tuned", NOTHING_TUNED)):
+        path = folder / "tilegate" / kind / f"{stage.word}.hpp"
+        path.parent.mkdir(parents=True)
+        path.write_text(header.format(word=stage.word), encoding="utf-8")
 
 
 def target_of(capability: int, architecture: Architecture) -> str:
@@ -228,7 +232,7 @@ def _launches(program: Path, architecture: Architecture) -> dict[str, Launch]:
     return parse_launches(text)
 
 
-def _nvcc(
+def run_nvcc(
     toolkit: Toolkit, repository: Path, arguments: Sequence[str]
 ) -> subprocess.CompletedProcess[str]:
     includes = [f"-I{repository / folder}" for folder in INCLUDES]

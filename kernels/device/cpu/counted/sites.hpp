@@ -33,7 +33,7 @@ class Sites {
   Location at(std::uint32_t location) const;
   std::size_t size() const { return chains_.size(); }
 
-  // "kernels/common/…/tile_reader.cuh:77, called from kernels/06_vectorized/vectorized.cu:91, …"
+  // "kernels/common/…/tile_load.cuh:107, called from kernels/06_vectorized/vectorized.cu:91, …"
   std::string describe(std::uint32_t site) const;
 
  private:

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
+#include <tilegate/common/gpu_model.hpp>
 #include <tilegate/device.hpp>
 #include <tilegate/problem.hpp>
 #include <tilegate/stage.hpp>
@@ -25,9 +27,7 @@ struct BlockCost {
   std::array<double, 4> speed = {1.0, 1.0, 1.0, 1.0};
 };
 
-constexpr double kFittedMultiprocessors = 132.0;
 constexpr double kReadBandwidth = 2.2e12, kWriteBandwidth = 2.1e12;  // bytes per second
-constexpr double kL2Bytes = 45e6;
 constexpr double kShareFromL2 = 0.35;  // of the time to read, for operands that L2 holds
 constexpr double kPartialBandwidth = 6.4e12, kPartialSeconds = 2.0e-6;
 constexpr double kLaunchGap = 0.5e-6;  // between kernels that do not overlap
@@ -48,11 +48,14 @@ inline double block_seconds(double count, const BlockWork& work, const BlockCost
   const double on_busiest = std::ceil(count / device.multiprocessors);
   const double per_block =
       (work.flop / (cost.teraflops * 1e12) + work.word_bytes / kWordStoreBandwidth) *
-      kFittedMultiprocessors;
+      kH200.multiprocessors;
   const double full_rounds = std::floor(on_busiest / per_sm);
   const double start = cost.microseconds * 1e-6;
   const double rest = on_busiest - full_rounds * per_sm;
   double seconds = full_rounds * (per_sm * per_block + start);
+  if (rest > static_cast<double>(cost.speed.size())) {
+    return std::numeric_limits<double>::infinity();  // not measured: such a plan is not taken
+  }
   if (rest > 0)
     seconds += rest * per_block / cost.speed[static_cast<std::size_t>(rest) - 1] + start;
   return seconds;
@@ -67,9 +70,9 @@ inline double memory_seconds(const Problem& problem, const Device& device) {
   };
   const double read = bytes(m, k) + bytes(k, n);
   const double written = bytes(m, n) * (problem.beta == 0.0F ? 1.0 : 2.0);
-  return ((read > kL2Bytes ? 1.0 : kShareFromL2) * read / kReadBandwidth +
+  return ((read > kH200.warm_operand_bytes ? 1.0 : kShareFromL2) * read / kReadBandwidth +
           written / kWriteBandwidth) *
-         kFittedMultiprocessors / device.multiprocessors;
+         kH200.multiprocessors / device.multiprocessors;
 }
 
 // The times of a plan whose blocks take `block_seconds`; they write `partial_bytes` of partial

@@ -13,7 +13,7 @@
 
 #include <tilegate/common/fragment.cuh>
 #include <tilegate/common/grid.cuh>
-#include <tilegate/common/tile_reader.cuh>
+#include <tilegate/common/tile_load.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 

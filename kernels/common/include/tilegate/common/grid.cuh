@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include <tilegate/common/gpu_model.hpp>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -19,8 +20,6 @@ constexpr __host__ __device__ std::int64_t ceil_div(std::int64_t a, std::int64_t
 // C in tiles of kBlockM×kBlockN, one per block, row by row of tiles.
 template <int kBlockM, int kBlockN>
 struct TileGrid {
-  static constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
-
   static __host__ __device__ std::int64_t num_blocks(const Shape& shape) {
     return ceil_div(shape.m, kBlockM) * ceil_div(shape.n, kBlockN);
   }
@@ -57,13 +56,6 @@ Choice serial_choice(const Problem& problem,
   return {.status = Grid::fits(problem.shape),
           .rounding_chain = serial_rounding_chain(problem.shape),
           .enqueue = std::move(enqueue)};
-}
-
-// C(row, col) ← alpha·sum + beta·C(row, col); with beta == 0, C is not read.
-inline __device__ void store_element(const KernelArgs& args, std::int64_t row, std::int64_t col,
-                                     float sum) {
-  float* c = args.c + row * args.ldc + col;
-  *c = args.beta == 0.0F ? args.alpha * sum : args.alpha * sum + args.beta * *c;
 }
 
 }  // namespace tilegate

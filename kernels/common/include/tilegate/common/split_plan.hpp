@@ -1,5 +1,5 @@
-// What rungs that split operands plan with: which problems they can do, what the kernel that splits
-// is given, and how long it takes.
+// Plans of rungs that split operands: which problems they can do, the arguments of split kernels,
+// and their expected time.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string>
 
+#include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/grid.cuh>
-#include <tilegate/common/plain_plan.cuh>
-#include <tilegate/common/split_rows.cuh>
-#include <tilegate/common/tile_order.cuh>
+#include <tilegate/common/split_operands.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/problem.hpp>
 
 namespace tilegate {
@@ -57,8 +57,7 @@ constexpr std::int64_t kMaxSplitK = (std::int64_t{1} << 27) - 1;
 // Whether grids are large enough. `block_n`: columns of the smallest tile, of kChunkRows rows;
 // `split_blocks`: of the kernel that splits, for the rows of a chunk.
 inline Status check_split_size(const Problem& problem, int block_n, double split_blocks) {
-  constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33,
-                         kMaxBlocks = (std::int64_t{1} << 31) - 1;
+  constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
   const auto [m, n, k] = problem.shape;
   if (std::max(m, n) > kMaxExtent) {
     return Status::unsupported("M or N is above " + std::to_string(kMaxExtent));
@@ -67,10 +66,10 @@ inline Status check_split_size(const Problem& problem, int block_n, double split
   const auto tiles = [](std::int64_t extent, int tile) {
     return static_cast<double>(ceil_div(extent, tile));
   };
-  const double blocks =
-      static_cast<double>(problem.batch) *
-      std::max(tiles(m, kChunkRows) * tiles(n, block_n) * (TileOrder::kGroupRows / kChunkRows),
-               (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * split_blocks);
+  const double blocks = static_cast<double>(problem.batch) *
+                        std::max(tiles(m, kChunkRows) * tiles(n, block_n) *
+                                     (PersistentTileScheduler::kGroupRows / kChunkRows),
+                                 (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * split_blocks);
   if (blocks <= static_cast<double>(kMaxBlocks)) return {};
   return Status::unsupported("C needs more tiles than a CUDA grid has blocks");
 }

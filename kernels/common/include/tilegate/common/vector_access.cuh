@@ -32,28 +32,4 @@ __device__ float4 load4(const float* row, std::int64_t col, std::int64_t cols) {
   return v;
 }
 
-// C(row, col … col + 3) ← alpha·sum + beta·C, as far as that is inside C; col % 4 == 0. With
-// beta == 0, C is not read.
-template <bool kVector>
-__device__ void store4(const KernelArgs& args, std::int64_t row, std::int64_t col, float4 sum) {
-  if (row >= args.shape.m) return;
-  if constexpr (kVector) {
-    if (col >= args.shape.n) return;
-    float* c = args.c + row * args.ldc + col;
-    float4 v =
-        make_float4(args.alpha * sum.x, args.alpha * sum.y, args.alpha * sum.z, args.alpha * sum.w);
-    if (args.beta != 0.0F) {
-      const float4 old = device::load_vector<float4>(c);
-      v = make_float4(v.x + args.beta * old.x, v.y + args.beta * old.y, v.z + args.beta * old.z,
-                      v.w + args.beta * old.w);
-    }
-    device::store_vector(c, v);
-  } else {
-    if (col + 0 < args.shape.n) store_element(args, row, col + 0, sum.x);
-    if (col + 1 < args.shape.n) store_element(args, row, col + 1, sum.y);
-    if (col + 2 < args.shape.n) store_element(args, row, col + 2, sum.z);
-    if (col + 3 < args.shape.n) store_element(args, row, col + 3, sum.w);
-  }
-}
-
 }  // namespace tilegate

@@ -39,8 +39,8 @@
 //   copy_bulk_multicast(…, b, to)  as copy_bulk and copy_tensor, to the same place in each block
 //   copy_tensor_multicast(…, b, to)  whose bit of the mask is set; its bytes arrive at the barrier
 //                                  there
-//   take_registers<N>()            of each thread of a warpgroup, from those given back
-//   give_registers<N>()
+//   reg_alloc<N>()                 setmaxnreg: N registers per thread of this warpgroup, taken from
+//   reg_dealloc<N>()               the pool of the block, or given back to it
 //
 //   matrix_descriptor(smem, swizzle, leading_bytes, stride_bytes)
 //                                  a tile in shared memory, of lines along k, one for each row of a

@@ -15,7 +15,7 @@
 //   copy_async_wait<N>()           until at most the N youngest groups are pending
 //   wait_for_previous_kernel()     in kernels launched with `overlaps_previous`: before the first
 //                                  access to memory that an earlier kernel writes or reads
-//   let_next_kernel_start()        its blocks may take places; it waits as above
+//   launch_dependents()            the next kernel's blocks may take places; it waits as above
 //   add_products(c, a, b, ascending)  c[j] += a·b[j] for a row of registers, in either direction
 //   ordered::…                     instructions that the compiler keeps in the order of the source
 //

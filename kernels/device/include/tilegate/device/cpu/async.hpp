@@ -174,12 +174,12 @@ void named_barrier(unsigned threads, simt::Site site = simt::Site::current()) {
 }
 
 template <int kRegisters>
-void take_registers() {
+void reg_alloc() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256);
 }
 
 template <int kRegisters>
-void give_registers() {
+void reg_dealloc() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256);
 }
 

@@ -107,7 +107,7 @@ inline float* shared_pointer(SharedAddress address) {
 
 // Kernels run one after another; counted builds find accesses that do not wait for it.
 inline void wait_for_previous_kernel() { simt::executor::wait_for_previous_kernel(); }
-inline void let_next_kernel_start() {}
+inline void launch_dependents() {}
 
 }  // namespace tilegate::device
 

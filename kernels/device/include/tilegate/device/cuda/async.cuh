@@ -69,13 +69,13 @@ __device__ void named_barrier(unsigned threads) {
 #endif
 
 template <int kRegisters>
-__device__ void take_registers() {
+__device__ void reg_alloc() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256);
   TILEGATE_SETMAXNREG("inc", kRegisters);
 }
 
 template <int kRegisters>
-__device__ void give_registers() {
+__device__ void reg_dealloc() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256);
   TILEGATE_SETMAXNREG("dec", kRegisters);
 }

@@ -119,7 +119,7 @@ inline __device__ void wait_for_previous_kernel() {
 #endif
 }
 
-inline __device__ void let_next_kernel_start() {
+inline __device__ void launch_dependents() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif

@@ -1,0 +1,63 @@
+"""ci/gate kernels: compares the kernels' code with another tree's, names ignored. Needs nvcc and no
+GPU."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tilegate_ci.core.files import GateError
+from tilegate_ci.model import REPOSITORY
+from tilegate_ci.formats.stages import find_stages
+from tilegate_ci.checks.resources.bodies import Tree, differences
+from tilegate_ci.checks.resources.compile import find_toolkit
+from tilegate_ci.checks.resources.occupancy import ARCHITECTURES
+
+EXIT_CODES = {0: "the same code", 1: "code differs", 2: "error"}
+EXAMPLES = """examples:
+  git worktree add ../base main
+  ci/gate kernels ../base --arch 90a                  # PTX: what nvcc makes of the source
+  ci/gate kernels ../base --arch 90a --machine-code   # and what ptxas makes of that: minutes
+  ci/gate kernels ../base --rung Int8x3
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("base", metavar="TREE", type=Path, help="a checkout to compare with")
+    command.add_argument(
+        "--arch",
+        metavar="ARCH",
+        action="append",
+        choices=[*ARCHITECTURES],
+        help=f"only this architecture of {', '.join(ARCHITECTURES)}; may be repeated",
+    )
+    command.add_argument(
+        "--rung", metavar="RUNG", action="append", help="only this rung; may be repeated"
+    )
+    command.add_argument(
+        "--machine-code",
+        action="store_true",
+        help="compare SASS, registers and shared memory instead of PTX",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    toolkit = find_toolkit()
+    architectures = arguments.arch or [*ARCHITECTURES]
+    every = [stage for stage in find_stages() if not stage.yardstick and not stage.external]
+    stages = [stage for stage in every if stage.name in (arguments.rung or [stage.name])]
+    if not stages:
+        raise GateError(f"--rung: the rungs are {', '.join(stage.name for stage in every)}")
+    base, head = (
+        Tree(root.resolve(), toolkit, arguments.machine_code).bodies(stages, architectures)
+        for root in (arguments.base, REPOSITORY)
+    )
+    words = {stage.name: stage.word for stage in stages}
+    different = 0
+    for (name, architecture), bodies in head.items():
+        lines = differences(base[name, architecture], bodies, words[name])
+        different += bool(lines)
+        sys.stdout.writelines(f"{name} {architecture}: {line}\n" for line in lines)
+    kernels = sum(len(bodies) for bodies in head.values())
+    said = f"{different} differ" if different else "the same code"
+    sys.stdout.write(f"{kernels} kernels of {len(head)} pairs of rung and architecture: {said}\n")
+    return 1 if different else 0

@@ -1,0 +1,214 @@
+// The kernels that are compiled, and what they take on a device.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <tilegate/common/gpu_model.hpp>
+#include <tilegate/common/grid.cuh>
+#include <tilegate/common/instruction_order.cuh>
+#include <tilegate/common/vector_access.cuh>
+#include <tilegate/device.hpp>
+#include <tilegate/stage.hpp>
+
+#include "partial_sums.cuh"
+#include "skinny.cuh"
+
+namespace tilegate::skinny {
+
+// What a block computes of C, and how much of k it takes at a time; see Config.
+struct Tile {
+  int s, x, k;
+  int lanes_s = 1;
+  int blocks_per_sm = 1;
+};
+
+// Few, because within a few per cent most do as well (README.md). Up to 16 the big operand's part
+// of a k tile must be large, 16 or 32 KiB; from 24 on results per thread count, 8×12 and 8×16. The
+// narrow ones are for an x that has too few tiles.
+inline constexpr std::array kTiles = {
+    Tile{.s = 1, .x = 32, .k = 128},
+    Tile{.s = 4, .x = 64, .k = 64},
+    Tile{.s = 8, .x = 128, .k = 64},
+    Tile{.s = 16, .x = 64, .k = 64, .blocks_per_sm = 2},
+    Tile{.s = 16, .x = 128, .k = 64},
+    Tile{.s = 24, .x = 128, .k = 64, .lanes_s = 2},
+    Tile{.s = 32, .x = 64, .k = 64, .lanes_s = 2, .blocks_per_sm = 2},
+    Tile{.s = 32, .x = 128, .k = 64, .lanes_s = 2},
+};
+using AllTiles = std::make_index_sequence<kTiles.size()>;
+// For a big operand that does not consist of vectors: 4×64, 16×64, 24×128 and 32×128.
+using WordTiles = std::index_sequence<1, 3, 5, 7>;
+inline constexpr std::array<std::int64_t, 7> kTileSizes = {4, 8, 16, 24, 32, 64, 128};
+
+// Of shared memory, per FFMA of a warp: a lane's vectors of the big operand are its own, those of
+// the small one are shared and take two wavefronts each.
+constexpr double wavefronts(const Tile& tile) {
+  const double thread_x = tile.x * tile.lanes_s / 32.0,
+               thread_s = double{1} * tile.s / tile.lanes_s;
+  const double small = thread_s < 4 ? 1.0 : thread_s / 2;
+  return (thread_x / tile.lanes_s + small) / (thread_x * thread_s);
+}
+
+// A tile for one form of the big operand.
+struct Kernel {
+  Tile tile;
+  Along along;
+  bool vector;
+  void (*run)(Task);
+  std::size_t (*shared_bytes)(int depth);
+};
+
+template <std::size_t kIndex, Along kAlong, bool kVector>
+constexpr Kernel kernel() {
+  constexpr const Tile& kTile = kTiles[kIndex];
+  using C = Config<kTile.s, kTile.x, kTile.k, kTile.lanes_s, kTile.blocks_per_sm, kAlong, kVector>;
+  // Below four there is nothing to order: the loop waits for memory.
+  using Order = std::conditional_t<(kTile.s < 4), CompilerOrder, SourceOrder>;
+  return {kTile, kAlong, kVector, multiply<C, Order>, shared_bytes<C>};
+}
+
+template <std::size_t... kIndex, std::size_t... kWordIndex>
+constexpr auto all_kernels(std::index_sequence<kIndex...> /*of kTiles*/,
+                           std::index_sequence<kWordIndex...> /*of kTiles*/) {
+  return std::array{kernel<kIndex, Along::kX, true>()..., kernel<kIndex, Along::kK, true>()...,
+                    kernel<kWordIndex, Along::kX, false>()...,
+                    kernel<kWordIndex, Along::kK, false>()...};
+}
+inline constexpr auto kKernels = all_kernels(AllTiles{}, WordTiles{});
+
+// As many k tiles as fit beside the other blocks of the multiprocessor; at least two, even if that
+// leaves room for fewer blocks.
+constexpr int ring_depth(const Kernel& kernel, const Device& device) {
+  const std::size_t room =
+      shared_bytes_per_sm(device) / kernel.tile.blocks_per_sm - kReservedSharedBytes;
+  int depth = kMaxDepth;
+  while (depth > kMinDepth && kernel.shared_bytes(depth) > room) --depth;
+  return depth;
+}
+
+// Which operand is the big one, and the first kernel's task for a call.
+
+struct Roles {
+  bool short_is_m;
+  std::int64_t s, x;
+  Along along;         // of the big operand
+  bool vector;         // it consists of whole vectors
+  bool small_along_k;  // as in Task
+};
+
+inline Roles roles_of(const Problem& problem) {
+  const Shape& shape = problem.shape;
+  if (shape.m <= shape.n) {
+    return {.short_is_m = true,
+            .s = shape.m,
+            .x = shape.n,
+            .along = problem.op_b == Op::kN ? Along::kX : Along::kK,
+            .vector = allows_vectors(problem, Operand::kB),
+            .small_along_k = problem.op_a == Op::kN};
+  }
+  return {.short_is_m = false,
+          .s = shape.n,
+          .x = shape.m,
+          .along = problem.op_a == Op::kN ? Along::kK : Along::kX,
+          .vector = allows_vectors(problem, Operand::kA),
+          .small_along_k = problem.op_b == Op::kT};
+}
+
+// With more than one split the result is the partial sums.
+inline Task make_task(const KernelArgs& args, const Roles& roles, int splits, int depth) {
+  const bool rows = roles.short_is_m;
+  Task task{.x = roles.x,
+            .s = roles.s,
+            .k = args.shape.k,
+            .big = rows ? args.b : args.a,
+            .ld_big = rows ? args.ldb : args.lda,
+            .small = rows ? args.a : args.b,
+            .ld_small = rows ? args.lda : args.ldb,
+            .small_along_k = roles.small_along_k,
+            .alpha = args.alpha,
+            .beta = args.beta,
+            .c = args.c,
+            .stride_x = rows ? 1 : args.ldc,
+            .stride_s = rows ? args.ldc : 1,
+            .split_c = 0,
+            .product_big = rows ? args.stride_b : args.stride_a,
+            .product_small = rows ? args.stride_a : args.stride_b,
+            .product_c = args.stride_c,
+            .splits = splits,
+            .depth = depth};
+  if (splits > 1) {
+    task.alpha = 1.0F;
+    task.beta = 0.0F;
+    task.c = static_cast<float*>(args.workspace);
+    (rows ? task.stride_s : task.stride_x) = args.shape.n;
+    task.split_c = partial_sums::elements(args.shape);
+    task.product_c = splits * task.split_c;
+  }
+  return task;
+}
+
+// Expected time of a configuration.
+//
+// The constants are a fit to 257 measurements of its predecessors (tiles, depths and splits of this
+// kernel on 34 problems with min(M, N) <= 32, NVIDIA H200, driver 580.159.04, CUDA 13.0, operands
+// warm): half of the predictions are within 8 % of the measurement, nine in ten within 27 %; from
+// 20 microseconds on within 6 % and 15 %. Rates are per multiprocessor and stand for those of other
+// GPUs too.
+
+// One launch of the first kernel, as far as its time depends on it.
+struct Work {
+  double bytes;              // of all operands
+  std::int64_t blocks;       // of the grid
+  std::int64_t block_tiles;  // k tiles of the block with most of them
+  double tile_bytes;         // of the big operand, in a k tile
+  double tile_ffma;          // FFMA of warps, in a k tile
+  double results;            // elements of C in a tile
+  double wavefronts;         // of shared memory, per FFMA of a warp
+  int blocks_per_sm;
+  int splits;
+  Along along;
+  bool vector;  // the big operand is copied 16 bytes at a time
+};
+
+// The second kernel: its start, and what each split adds. The predecessors' kernel added the splits
+// one after another, 43 ns each; here eight warps share them.
+inline double add_seconds(int splits) { return splits == 1 ? 0.0 : 1.1e-6 + 0.043e-6 / 8 * splits; }
+
+inline Candidate predicted(Choice choice, const Work& work, const Device& device) {
+  const double memory_rate = work.along == Along::kX ? 32.9e9 : 28.7e9;  // 4.34, 3.79 TB/s
+  const double copy_rate = work.vector ? 33.5e9 : 31e9;  // the most of one multiprocessor
+  constexpr double kWordIssueRate = 58.5e9;  // of copies of single words, while no FFMA is issued
+  constexpr double kClock = 1.98e9;
+  constexpr double kStart = 2.1e-6;  // of the kernel
+  constexpr double kRound = 2.3e-6;  // to fill a ring and to add and store the sums
+  // Short problems in the smallest tiles take less than both: 34 later measurements.
+  constexpr double kShort = 6e-6, kShortSaves = 3.05e-6;
+  constexpr double kSmallestTile = 16 * 64;
+
+  const int multiprocessors = std::max(device.multiprocessors, 1);
+  const auto busiest = static_cast<double>(ceil_div(work.blocks, multiprocessors));
+  const auto rounds = static_cast<double>(
+      ceil_div(work.blocks, std::int64_t{multiprocessors} * work.blocks_per_sm));
+  const double tiles = busiest * static_cast<double>(work.block_tiles);
+  // Cycles per FFMA of a warp; 0.25 is the least.
+  const double multiply = tiles * work.tile_ffma * (0.30 + 0.63 * work.wavefronts) / kClock;
+  const double issue = work.vector ? 0.0 : tiles * work.tile_bytes / kWordIssueRate;
+  const double main_loop = std::max({work.bytes / (memory_rate * multiprocessors),
+                                     tiles * work.tile_bytes / copy_rate, multiply + issue});
+  const bool is_short = work.results <= kSmallestTile && main_loop < kShort;
+  const double seconds = kStart + rounds * kRound + main_loop + add_seconds(work.splits) -
+                         (is_short ? kShortSaves : 0.0);
+  const double places = static_cast<double>(multiprocessors) * work.blocks_per_sm;
+  const Parts parts{.rounds = static_cast<double>(work.blocks) / places,
+                    .multiply = multiply + issue,
+                    .move = work.bytes / (memory_rate * multiprocessors),
+                    .add = add_seconds(work.splits)};
+  return {std::move(choice), seconds, parts};
+}
+
+}  // namespace tilegate::skinny

@@ -1,0 +1,239 @@
+// The epilogue: fold the levels of each element into FP32, scale, alpha and beta, store.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/common/epilogue.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+#include "digits.cuh"
+#include "layout.cuh"
+
+namespace tilegate::int8x3 {
+
+// Each thread of a warpgroup loads its share of the dequantization steps before the main loop and
+// publishes it in shared memory after it: loads between the stores of results would wait for memory
+// again and again.
+template <typename T>
+struct StepShare {
+  float row = 0.0F, col = 0.0F;
+
+  __device__ StepShare(const GemmParams& params, const TileCoord& tile, int warpgroup, int thread) {
+    const float* rows = params.steps_a + params.a.own(tile.product) * params.a.rows() +
+                        std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2);
+    const std::int64_t first_col = std::int64_t{tile.col} * T::kBlockN;
+    const float* cols = params.steps_b + params.b.own(tile.product) * params.b.rows() +
+                        params.b.inside(first_col / kChunkRows) * kChunkRows +
+                        first_col % kChunkRows;
+    if (thread < kBlockM / 2) row = rows[thread];
+    if (thread < T::kBlockN) col = cols[thread];
+  }
+
+  __device__ void publish(Steps& steps, int warpgroup, int thread) const {
+    sync(warpgroup);  // the previous tile's steps have been read
+    if (thread < kBlockM / 2) steps.row[thread] = row;
+    if (thread < T::kBlockN) steps.col[thread] = col;
+    sync(warpgroup);  // these steps are stored before anyone reads them
+  }
+
+  // Barrier of a warpgroup.
+  static __device__ void sync(int warpgroup) {
+    if (warpgroup == 0) {
+      device::named_barrier<2>(kWarpgroup);
+    } else {
+      device::named_barrier<3>(kWarpgroup);
+    }
+  }
+};
+
+// The result of the accumulators with that index, unscaled.
+template <typename T>
+__device__ float fold_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], int index) {
+  std::int32_t level[T::kLevels];
+#pragma unroll
+  for (int i = 0; i < T::kLevels; ++i) level[i] = acc[i][index];
+  return fold(level);
+}
+
+// Stores the results of a warpgroup, or of 16 rows of a warp. Thread t has pairs of columns of rows
+// t / 4 and t / 4 + 8 of each 16. `row`: of C, the first; `step_rows`, `step_cols`: the steps of
+// these rows and columns.
+template <typename T>
+__device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t row,
+                              std::int64_t col, int thread, const float* step_rows,
+                              const float* step_cols,
+                              std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
+  const int in_row = thread / 32 * 16 + thread % 32 / 4, in_col = thread % 4 * 2;
+  const std::int64_t left = args.shape.n - col - in_col;
+  const int cols = left < T::kBlockN ? static_cast<int>(left) : T::kBlockN;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    if (row + in_row + 8 * half >= args.shape.m) continue;
+    float* c = args.c + (row + in_row + 8 * half) * args.ldc + col + in_col;
+    const float step_row = step_rows[in_row + 8 * half];
+#pragma unroll
+    for (int group = 0; group < T::kBlockN / 8; ++group) {
+      float sum[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        sum[i] = fold_result<T>(acc, 4 * group + 2 * half + i) *
+                 (step_row * step_cols[8 * group + in_col + i]);
+      }
+      if (8 * group >= cols) continue;
+      if (pairs) {
+        store_pair(args, c + 8 * group, sum[0], sum[1]);
+      } else {
+        store(args, c + 8 * group, sum[0]);
+        if (8 * group + 1 < cols) store(args, c + 8 * group + 1, sum[1]);
+      }
+    }
+  }
+}
+
+// Staged epilogue: consumers fold a tile into shared memory and go on with the next one, while the
+// store warps scale it and store whole rows to C. The consumers themselves store the last tile of a
+// block, as nothing runs beside it.
+
+// Barrier arrival of a whole warp.
+__device__ inline void warp_arrive(device::Barrier& barrier) {
+  __syncwarp();  // after the accesses of all lanes
+  if (threadIdx.x % 32 == 0) device::barrier_arrive(barrier);
+}
+
+// Consumer warp: folds its 16 rows of the tile, from `row` on. Lane t has pairs of columns of rows
+// t / 4 and t / 4 + 8.
+template <typename T>
+__device__ void fold_results(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], int row,
+                             int lane, float* folded) {
+  float* to = folded + (row + lane / 4) * kFoldedRow + lane % 4 * 2;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int group = 0; group < T::kBlockN / 8; ++group) {
+      const int index = 4 * group + 2 * half;
+      device::store_vector(to + 8 * half * kFoldedRow + 8 * group,
+                           make_float2(fold_result<T>(acc, index), fold_result<T>(acc, index + 1)));
+    }
+  }
+}
+
+// Store warps: load the dequantization steps of the tile.
+template <typename T>
+__device__ void fetch_steps(const GemmParams& params, const TileCoord& tile, int thread,
+                            Steps& steps) {
+  const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
+  const float* rows = params.steps_a + params.a.own(tile.product) * params.a.rows() +
+                      std::int64_t{tile.row} * kBlockM;
+  const float* cols = params.steps_b + params.b.own(tile.product) * params.b.rows() +
+                      params.b.inside(col / kChunkRows) * kChunkRows + col % kChunkRows;
+  for (int i = thread; i < kBlockM; i += 32 * kStoreWarps) steps.row[i] = rows[i];
+  for (int i = thread; i < T::kBlockN; i += 32 * kStoreWarps) steps.col[i] = cols[i];
+}
+
+// One warp: stores rows `first`, `first` + step, … before `end` of a tile.
+template <typename T, int kUnroll>
+__device__ void store_rows(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
+                           int first, int end, int step, const Steps& steps, const float* folded) {
+  const int col = static_cast<int>(threadIdx.x) % 32 * 2;
+  const std::int64_t row_of_c = std::int64_t{tile.row} * kBlockM,
+                     col_of_c = std::int64_t{tile.col} * T::kBlockN + col;
+  const std::int64_t rows_left = args.shape.m - row_of_c, cols_left = args.shape.n - col_of_c;
+  if (rows_left < end) end = static_cast<int>(rows_left);
+  const int cols = cols_left < 0 ? 0 : cols_left < 128 ? static_cast<int>(cols_left) : 128;
+  float* c = args.c + tile.product * args.stride_c + (row_of_c + first) * args.ldc + col_of_c;
+  float2 step_cols[T::kBlockN / 64];
+#pragma unroll
+  for (int i = 0; i < T::kBlockN / 64; ++i) {
+    step_cols[i] = device::load_vector<float2>(steps.col + 64 * i + col);
+  }
+#pragma unroll kUnroll
+  for (int row = first; row < end; row += step, c += step * args.ldc) {
+    const float step_row = steps.row[row];
+#pragma unroll
+    for (int i = 0; i < T::kBlockN / 64; ++i) {
+      const auto sums = device::load_vector<float2>(folded + row * kFoldedRow + 64 * i + col);
+      const float sum[2] = {sums.x * (step_row * step_cols[i].x),
+                            sums.y * (step_row * step_cols[i].y)};
+      if (64 * i >= cols) continue;
+      if (params.once) {
+        store_pair<true>(args, c + 64 * i, sum[0], sum[1]);
+      } else if (params.pairs) {
+        store_pair(args, c + 64 * i, sum[0], sum[1]);
+      } else {
+        store(args, c + 64 * i, sum[0]);
+        if (64 * i + 1 < cols) store(args, c + 64 * i + 1, sum[1]);
+      }
+    }
+  }
+}
+
+// The epilogue of a consumer thread. Constructed before the main loop.
+template <typename T, bool kIsStaged = T::kIsStaged>
+struct TileEpilogue {
+  StepShare<T> share;
+  int warpgroup, thread;
+
+  __device__ TileEpilogue(const GemmParams& params, const TileCoord& tile, int warpgroup_,
+                          int thread_)
+      : share(params, tile, warpgroup_, thread_), warpgroup(warpgroup_), thread(thread_) {}
+
+  __device__ void store(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
+                        unsigned /*turn*/, bool /*is_last*/,
+                        std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], GemmStorage& smem) {
+    auto number = static_cast<unsigned>(thread);
+    device::ordered::add(number,
+                         0);  // opaque to the compiler: forces recomputation of what depends on it
+    const int own = static_cast<int>(number);
+    const Steps& steps = smem.steps[warpgroup];
+    share.publish(smem.steps[warpgroup], warpgroup, own);
+    KernelArgs product = args;
+    product.c += tile.product * args.stride_c;
+    store_results<T>(product, params.pairs,
+                     std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
+                     std::int64_t{tile.col} * T::kBlockN, own, steps.row, steps.col, acc);
+  }
+};
+
+template <typename T>
+struct TileEpilogue<T, true> {
+  int row, lane;  // of the tile, the warp's first of 16
+
+  __device__ TileEpilogue(const GemmParams& /*more*/, const TileCoord& /*tile*/, int warpgroup,
+                          int thread)
+      : row(warpgroup * (kBlockM / 2) + thread / 32 * 16), lane(thread % 32) {}
+
+  __device__ void store(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
+                        unsigned index, bool is_last,
+                        std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], GemmStorage& smem) {
+    device::barrier_wait(smem.is_stored, (index % 2) ^ 1);  // the previous tile
+    fold_results<T>(acc, row, lane, smem.folded);
+    if (is_last) {
+      __syncwarp();  // the warp's rows are stored before anyone reads them
+      device::barrier_wait(smem.steps_ready, index % 2);
+      store_rows<T, 4>(args, params, tile, row, row + 16, 1, smem.steps[index % 2], smem.folded);
+    } else {
+      warp_arrive(smem.results_ready);
+    }
+  }
+};
+
+// Store warps: one staged tile.
+template <typename T>
+__device__ void store_staged_tile(const KernelArgs& args, const GemmParams& params,
+                                  const TileCoord& tile, unsigned index, bool is_last, int thread,
+                                  GemmStorage& smem) {
+  Steps& steps = smem.steps[index % 2];
+  fetch_steps<T>(params, tile, thread, steps);
+  warp_arrive(smem.steps_ready);
+  if (is_last) return;
+  device::barrier_wait(smem.steps_ready, index % 2);
+  device::barrier_wait(smem.results_ready, index % 2);
+  store_rows<T, 1>(args, params, tile, thread / 32, kBlockM, kStoreWarps, steps, smem.folded);
+  warp_arrive(smem.is_stored);
+}
+
+}  // namespace tilegate::int8x3

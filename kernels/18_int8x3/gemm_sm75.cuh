@@ -1,0 +1,171 @@
+// The GEMM kernel from compute capability 7.5 on: warps multiply 32×32 results each by mma, from
+// stages that all threads of the block copy. Digits, levels and fold are those of gemm_sm90.cuh,
+// and so are the bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/device/warp_mma.cuh>
+#include <tilegate/stage.hpp>
+
+#include "epilogue.cuh"
+#include "layout.cuh"
+
+namespace tilegate::int8x3 {
+
+constexpr int kWarpsThreads = 256;
+constexpr int kWarpTile = 32;           // rows, and columns, of a warp
+constexpr int kWarpsN = 2 * kWarpTile;  // columns of a block's tile, of kBlockM rows
+constexpr int kWarpsStageBytes = (kBlockM + kWarpsN) * kRowBytes;
+constexpr int kWarpsStages = 3;
+static_assert(kWarpsThreads / 32 * kWarpTile * kWarpTile == kBlockM * kWarpsN);
+static_assert(kWarpsThreads == kFp32Threads && kWarpsN == Eight::kBlockN);
+
+struct WarpsStorage {
+  union {
+    std::byte ring[kWarpsStages * kWarpsStageBytes];
+    Fp32Storage fp32;
+  };
+  float sums[kWarpsThreads / 32][2];
+  float row[kBlockM], col[kWarpsN];  // what the integers of the tile are worth
+};
+static_assert(sizeof(WarpsStorage) <= 64 * 1024, "compute capability 7.5 has no more");
+
+// A warp's results: 16 rows of them as store_results takes them.
+template <int kLevels_>
+struct WarpResults {
+  static constexpr int kLevels = kLevels_, kBlockN = kWarpTile;
+};
+
+// One group of copies: the digits of a chunk of A, and of the tile's columns of one of B.
+__device__ inline void copy_stage(const std::byte* a, const std::byte* b, std::byte* stage) {
+  const auto copy = [](std::byte* to, const std::byte* from) {
+    device::copy_async<kSegment>(reinterpret_cast<float*>(to),
+                                 reinterpret_cast<const float*>(from));
+  };
+  for (int at = static_cast<int>(threadIdx.x) * kSegment; at < kChunkBytes;
+       at += kWarpsThreads * kSegment) {
+    copy(stage + at, a + at);
+  }
+  for (int at = static_cast<int>(threadIdx.x) * kSegment; at < kWarpsN * kRowBytes;
+       at += kWarpsThreads * kSegment) {
+    copy(stage + kChunkBytes + at, b + at);
+  }
+}
+
+// acc += a warp's products of one stage; `row`, `col`: its first in the tile. Eight neighbouring
+// lanes read eight rows, whose pieces are in different banks.
+template <int kLevels>
+__device__ void multiply_stage_by_warp(const std::byte* stage, int row, int col, int lane,
+                                       std::int32_t (&acc)[2][kLevels][kWarpTile / 2]) {
+  std::uint32_t a[kPlanes][2][4], b[kPlanes][2][4];
+#pragma unroll
+  for (int plane = 0; plane < kPlanes; ++plane) {
+    const std::byte* from_a = stage + plane * kNextPlane;
+    const std::byte* from_b = stage + kChunkBytes + plane * kNextPlane;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      device::load_matrices(a[plane][i],
+                            from_a + offset_in_chunk(row + 16 * i + lane % 16, lane / 16));
+      device::load_matrices(
+          b[plane][i],
+          from_b + offset_in_chunk(col + 16 * i + lane / 16 * 8 + lane % 8, lane / 8 % 2));
+    }
+  }
+#pragma unroll
+  for (int level = 0; level < kLevels; ++level) {
+#pragma unroll
+    for (int plane = 0; plane < kPlanes; ++plane) {
+      const int other = level - plane;
+      if (other < 0 || other >= kPlanes) continue;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+#pragma unroll
+        for (int j = 0; j < kWarpTile / 8; ++j) {
+          const std::uint32_t(&cols)[4] = b[other][j / 2];
+          device::multiply_s8(&acc[i][level][4 * j], a[plane][i],
+                              {cols[j % 2 * 2], cols[j % 2 * 2 + 1]});
+        }
+      }
+    }
+  }
+}
+
+template <int kLevels>
+__device__ void multiply_tile_by_warps(const KernelArgs& args, const GemmParams& params,
+                                       const TileCoord& tile, WarpsStorage& smem) {
+  const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;
+  const int row = warp / 2 * kWarpTile, col = warp % 2 * kWarpTile;
+  const std::int64_t first_row = std::int64_t{tile.row} * kBlockM,
+                     first_col = std::int64_t{tile.col} * kWarpsN;
+  const std::byte* a = params.planes_a + params.a.chunk(tile.product, tile.row, params.first_chunk);
+  const std::byte* b = params.planes_b +
+                       params.b.chunk(tile.product, first_col / kChunkRows, params.first_chunk) +
+                       first_col % kChunkRows * kRowBytes;
+  __syncthreads();  // the stages and the steps of the tile before have been read
+  if (thread < kBlockM) {
+    smem.row[thread] =
+        params.steps_a[params.a.own(tile.product) * params.a.rows() + first_row + thread];
+  }
+  if (thread < kWarpsN) {
+    smem.col[thread] =
+        params.steps_b[params.b.own(tile.product) * params.b.rows() + first_col + thread];
+  }
+  const auto copy_chunk = [&](std::int64_t chunk) {
+    if (chunk < params.chunks) {
+      copy_stage(a + chunk * kChunkBytes, b + chunk * kChunkBytes,
+                 smem.ring + chunk % kWarpsStages * kWarpsStageBytes);
+    }
+    device::copy_async_commit();
+  };
+  for (int chunk = 0; chunk < kWarpsStages - 1; ++chunk) copy_chunk(chunk);
+  std::int32_t acc[2][kLevels][kWarpTile / 2]{};
+  for (std::int64_t chunk = 0; chunk < params.chunks; ++chunk) {
+    device::copy_async_wait<kWarpsStages - 2>();
+    __syncthreads();  // the chunk is there, and the one before has been read
+    copy_chunk(chunk + kWarpsStages - 1);
+    multiply_stage_by_warp<kLevels>(smem.ring + chunk % kWarpsStages * kWarpsStageBytes, row, col,
+                                    thread % 32, acc);
+  }
+  device::copy_async_wait<0>();
+  KernelArgs product = args;
+  product.c += tile.product * args.stride_c;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    store_results<WarpResults<kLevels>>(product, params.pairs, first_row + row + 16 * i,
+                                        first_col + col, thread % 32, smem.row + row + 16 * i,
+                                        smem.col + col, acc[i]);
+  }
+}
+
+template <int kLevels>
+__device__ void multiply_by_warps(const KernelArgs& args, const GemmParams& params,
+                                  WarpsStorage& smem) {
+  const unsigned tiles = static_cast<unsigned>(args.batch) * params.eight.count;
+  for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
+    multiply_tile_by_warps<kLevels>(args, params, params.eight.tile(index), smem);
+  }
+}
+
+inline __global__ void __launch_bounds__(kWarpsThreads, 1)
+    multiply_warps(KernelArgs args, GemmParams params) {
+  auto& smem = device::shared_storage<WarpsStorage>();
+  const Path path = decide_path<kWarpsThreads>(params, smem.sums, [] { __syncthreads(); });
+  if (threadIdx.x == 0 && blockIdx.x == 0) *params.decision = path;
+  if (path == Path::kSix) {
+    multiply_by_warps<3>(args, params, smem);
+  } else if (path == Path::kEight) {
+    multiply_by_warps<4>(args, params, smem);
+  } else if (params.first_chunk == 0) {
+    const unsigned tiles = static_cast<unsigned>(args.batch) * params.fp32.scheduler.count;
+    for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
+      multiply_fp32(args, params.fp32, index, static_cast<int>(threadIdx.x), smem.fp32);
+    }
+  }
+}
+
+}  // namespace tilegate::int8x3

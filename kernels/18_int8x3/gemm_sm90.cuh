@@ -1,0 +1,337 @@
+// The GEMM kernel for compute capability 9.0. A producer warp issues bulk copies of digits into a
+// ring of shared-memory stages. Two consumer warpgroups run wgmma on them, 64 rows of the tile
+// each, with one int32 accumulator per level. Three more warps store wide tiles to C. Blocks are
+// persistent; stream-K splits the last tiles along K.
+//
+// In order: one stage of the main loop, partial sums, producer, consumers, store warps, kernel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/pipeline.cuh>
+#include <tilegate/common/split_operands.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/device/flag.cuh>
+#include <tilegate/device/warp_mma.cuh>
+#include <tilegate/stage.hpp>
+
+#include "digits.cuh"
+#include "epilogue.cuh"
+#include "layout.cuh"
+#include "scheduler.cuh"
+
+namespace tilegate::int8x3 {
+
+// Main loop: one stage
+
+// A descriptor of 8·n rows of a plane in a stage.
+__device__ inline device::MatrixDescriptor plane_descriptor(const std::byte* rows, int plane) {
+  return device::matrix_descriptor(rows + plane * kNextPlane, device::Swizzle::k32Bytes, kSegment,
+                                   kNextRows);
+}
+
+// acc += the products of a stage, of the warpgroup's 64 rows at `a` and the tile's columns at `b`.
+// When it returns, the products of the previous stage are complete.
+template <typename T, bool kInRegisters = T::kBlockN == 128>
+struct StageMma {
+  __device__ void mma_stage(const std::byte* a, const std::byte* b,
+                            std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
+    device::warpgroup_arrive();
+#pragma unroll
+    for (int level = 0; level < T::kLevels; ++level) {
+#pragma unroll
+      for (int plane = 0; plane < kPlanes; ++plane) {
+        const int other = level - plane;
+        if (other < 0 || other >= kPlanes) continue;
+        device::warpgroup_mma_s8<T::kBlockN>(acc[level], plane_descriptor(a, plane),
+                                             plane_descriptor(b, other));
+      }
+    }
+    device::warpgroup_commit();
+    device::warpgroup_wait<1>();
+  }
+};
+
+// The same with the digits of A in registers: read from shared memory once, not for each product.
+// On an NVIDIA H200 wide tiles take 1 % less time by it, and tiles of 64 columns 4 % more
+// (EXPERIMENTS.md). The products of each plane of A are a group; the plane is overwritten once
+// those of the previous stage are complete.
+template <typename T>
+struct StageMma<T, true> {
+  std::uint32_t digits[kPlanes][4]{};
+
+  __device__ void mma_stage(const std::byte* a, const std::byte* b,
+                            std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
+    const std::byte* row = a + offset_in_chunk(warp * 16 + lane % 16, lane / 16);
+#pragma unroll
+    for (int plane = 0; plane < kPlanes; ++plane) {
+      device::warpgroup_wait<kPlanes - 1>();
+      device::warpgroup_results(digits[plane]);
+      device::load_matrices(digits[plane], row + plane * kNextPlane);
+      device::warpgroup_arrive();
+#pragma unroll
+      for (int other = 0; other < kPlanes && plane + other < T::kLevels; ++other) {
+        device::warpgroup_mma_s8<T::kBlockN>(acc[plane + other], digits[plane],
+                                             plane_descriptor(b, other));
+      }
+      device::warpgroup_commit();
+    }
+    __syncwarp();  // all lanes have read A's digits, and one releases the stage for them
+  }
+};
+
+// Stream-K fix-up: a block that has not the last chunk of a tile stores its partial sums in the
+// workspace and raises its flag. The block with the last chunk loads them through the ring, as it
+// does chunks, and adds them. They are integers, so that the bits do not depend on how K is split.
+
+// Partial sums of a block, in vectors of four: the first of each thread, then the second of each.
+template <typename T>
+constexpr int kPartialVectors = T::kLevels* T::kBlockN / 2 / 4;  // of a thread
+template <typename T>
+constexpr int kPartialBytes = kPartialVectors<T>* kConsumers * 16;
+
+// A stage brings whole vectors of all threads.
+template <typename T>
+constexpr int kVectorsPerStage = T::kStageBytes / (16 * kConsumers);
+static_assert(kPartialBytes<Tiles<128, 6>> % Tiles<128, 6>::kStageBytes == 0);
+
+// Consumers. `thread`: among both warpgroups.
+template <typename T>
+__device__ void store_partial(const GemmParams& params, int thread,
+                              const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2],
+                              GemmStorage& smem) {
+  constexpr int kInLevel = T::kBlockN / 2 / 4;  // vectors
+  const std::size_t at = std::size_t{blockIdx.x} * kPartialBytes<T>;
+  float* to = reinterpret_cast<float*>(params.partials + at) + 4 * thread;
+#pragma unroll
+  for (int i = 0; i < kPartialVectors<T>; ++i) {
+    const std::int32_t* sum = acc[i / kInLevel] + i % kInLevel * 4;
+    const auto word = [&](int j) { return float_of(static_cast<std::uint32_t>(sum[j])); };
+    device::store_vector(to + i * 4 * kConsumers, make_float4(word(0), word(1), word(2), word(3)));
+  }
+  warp_arrive(smem.partial_ready);
+}
+
+// Store warp, one thread: signals the partial sums, so that consumers need not wait for their
+// stores.
+__device__ inline void signal_partial(const GemmParams& params, GemmStorage& smem) {
+  device::barrier_wait(smem.partial_ready, 0);
+  device::raise_flag(params.flags + blockIdx.x);
+}
+
+// Producer: loads the partial sums of block `block` into stages.
+template <typename T>
+__device__ void load_partial(const GemmParams& params, unsigned block,
+                             Pipeline<T::kStages>& pipeline, GemmStorage& smem) {
+  device::wait_for_flag(params.flags + block);
+  const std::byte* from = params.partials + std::size_t{block} * kPartialBytes<T>;
+  for (int i = 0; i < kPartialBytes<T>; i += T::kStageBytes) {
+    pipeline.producer_acquire(smem.empty);
+    device::Barrier& full = pipeline.producer_expect(smem.full, T::kStageBytes);
+    device::copy_bulk(smem.ring + pipeline.stage * T::kStageBytes, from + i, T::kStageBytes, full);
+    pipeline.advance();
+  }
+}
+
+// Consumers: acc += partial sums. `release_stage(stage)`: as consumer_release, for a warp.
+template <typename T, typename Release>
+__device__ void accumulate_partial(int thread, Pipeline<T::kStages>& pipeline, GemmStorage& smem,
+                                   std::int32_t (&acc)[T::kLevels][T::kBlockN / 2],
+                                   Release release_stage) {
+  constexpr int kInLevel = T::kBlockN / 2 / 4;
+#pragma unroll
+  for (int first = 0; first < kPartialVectors<T>; first += kVectorsPerStage<T>) {
+    pipeline.consumer_wait(smem.full);
+    const device::SharedAddress from =
+        device::shared_address(smem.ring + pipeline.stage * T::kStageBytes) + 16 * thread;
+#pragma unroll
+    for (int i = 0; i < kVectorsPerStage<T>; ++i) {
+      float v[4];
+      device::ordered::load_shared(v, from + i * 16 * kConsumers);
+      std::int32_t* sum = acc[(first + i) / kInLevel] + (first + i) % kInLevel * 4;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) sum[j] += static_cast<std::int32_t>(bits_of(v[j]));
+    }
+    __syncwarp();  // all lanes have read, and one releases the stage for them
+    release_stage(pipeline.stage);
+    pipeline.advance();
+  }
+}
+
+// Producer, one thread. Blocks of a cluster share rows of A: each loads 1/kCluster of them and
+// multicasts it.
+template <typename T, unsigned kCluster, bool kStreamK>
+__device__ void produce(const GemmParams& params, const PersistentTileScheduler& tiles,
+                        unsigned count, GemmStorage& smem) {
+  constexpr unsigned kShare = kChunkBytes / kCluster;  // of A
+  const unsigned first = kCluster > 1 ? device::cluster_rank() * kShare : 0;
+  Pipeline<T::kStages> pipeline;
+  const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
+  Work work;
+  for (unsigned number = 0; scheduler.get(number, work); ++number) {
+    const TileCoord& tile = work.tile;
+    const std::int64_t first_chunk = params.first_chunk + work.first_chunk;
+    const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
+    const std::byte* a =
+        params.planes_a + params.a.chunk(tile.product, tile.row, first_chunk) + first;
+    const std::byte* b =
+        params.planes_b +
+        params.b.chunk(tile.product, params.b.inside(col / kChunkRows), first_chunk) +
+        col % kChunkRows * kRowBytes;
+    for (unsigned chunk = 0; chunk < work.chunks; ++chunk) {
+      pipeline.producer_acquire(smem.empty);
+      std::byte* stage = smem.ring + pipeline.stage * T::kStageBytes;
+      device::Barrier& full = pipeline.producer_expect(smem.full, T::kStageBytes);
+      if constexpr (kCluster == 1) {
+        device::copy_bulk(stage, a, kShare, full);
+      } else {
+        device::copy_bulk_multicast(stage + first, a, kShare, full, (1U << kCluster) - 1);
+      }
+      device::copy_bulk(stage + kChunkBytes, b, T::kBytesB, full);
+      a += kChunkBytes;
+      b += kChunkBytes;
+      pipeline.advance();
+    }
+    if constexpr (kStreamK) {
+      for (unsigned i = 1; i <= work.num_partials; ++i) {
+        load_partial<T>(params, blockIdx.x - i * kCluster, pipeline, smem);
+      }
+    }
+  }
+}
+
+// Consumer release: tells every producer of the cluster that this warp is done with the stage.
+template <unsigned kCluster>
+__device__ void consumer_release(device::Barrier& empty, int thread) {
+  const auto lane = static_cast<unsigned>(thread % 32);
+  if constexpr (kCluster == 1) {
+    if (lane == 0) device::barrier_arrive(empty);
+  } else {
+    if (lane < kCluster) device::barrier_arrive_remote(empty, lane);
+  }
+}
+
+// Consumer warpgroups: main loop, fix-up, epilogue.
+template <typename T, unsigned kCluster, bool kStreamK>
+__device__ void consume(const KernelArgs& args, const GemmParams& params,
+                        const PersistentTileScheduler& tiles, unsigned count, GemmStorage& smem) {
+  Pipeline<T::kStages> pipeline;
+  const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
+  Work work;
+  for (unsigned number = 0; scheduler.get(number, work); ++number) {
+    const unsigned thread_idx = opaque<kStreamK>(threadIdx.x), warp = thread_idx / 32;
+    const int warpgroup = static_cast<int>(thread_idx) / kWarpgroup - 1,
+              thread = static_cast<int>(thread_idx) % kWarpgroup;
+    if constexpr (kStreamK) {  // shared memory keeps it during the main loop
+      __syncwarp();            // all lanes have read the previous work
+      if (thread % 32 == 0) smem.work[warp] = work;
+    }
+    TileEpilogue<T> epilogue(params, work.tile, warpgroup, thread);
+    std::int32_t acc[T::kLevels][T::kBlockN / 2]{};
+    StageMma<T> stage_mma;
+    int previous_stage = -1;
+    for (unsigned left = work.chunks; left > 0; --left) {
+      pipeline.consumer_wait(smem.full);
+      const std::byte* stage = smem.ring + pipeline.stage * T::kStageBytes;
+      stage_mma.mma_stage(stage + warpgroup * (kChunkBytes / 2), stage + kChunkBytes, acc);
+      if (previous_stage >= 0) consumer_release<kCluster>(smem.empty[previous_stage], thread);
+      previous_stage = pipeline.stage;
+      pipeline.advance();
+    }
+    device::warpgroup_wait<0>();
+    consumer_release<kCluster>(smem.empty[previous_stage], thread);
+#pragma unroll
+    for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
+    if constexpr (kStreamK) {
+      __syncwarp();  // the work is stored before anyone reads it
+      work = smem.work[warp];
+      const int consumer_thread = static_cast<int>(thread_idx) - kWarpgroup;
+      if (work.stores_tile == 0) {
+        store_partial<T>(params, consumer_thread, acc, smem);
+        continue;
+      }
+      for (unsigned i = 0; i < work.num_partials; ++i) {
+        accumulate_partial<T>(consumer_thread, pipeline, smem, acc, [&](int stage) {
+          consumer_release<kCluster>(smem.empty[stage], thread);
+        });
+      }
+    }
+    epilogue.store(args, params, work.tile, work.index, work.is_last != 0, acc, smem);
+  }
+}
+
+// Store warps: staged tiles to C. They also signal when the partial sums of the block are ready.
+template <typename T, unsigned kCluster, bool kStreamK>
+__device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
+                            const PersistentTileScheduler& tiles, unsigned count, int thread,
+                            GemmStorage& smem) {
+  const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
+  Work work;
+  for (unsigned number = 0; scheduler.get(number, work); ++number) {
+    if (work.stores_tile == 0) {
+      if (thread == 0) signal_partial(params, smem);
+    } else if constexpr (T::kIsStaged) {
+      store_staged_tile<T>(args, params, work.tile, work.index, work.is_last != 0, thread, smem);
+    }
+  }
+}
+
+template <typename Six, unsigned kCluster, bool kStreamK>
+__global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, GemmParams params) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  // Setup: barriers, then the products that the call takes.
+  auto& smem = device::shared_storage<GemmStorage>();
+  if (threadIdx.x == 0) {
+    init_pipeline(smem.full, smem.empty, kCluster * kConsumers / 32);  // each warp releases a stage
+    device::barrier_init(smem.steps_ready, kStoreWarps);
+    device::barrier_init(smem.results_ready, kConsumers / 32);
+    device::barrier_init(smem.is_stored, kStoreWarps);
+    device::barrier_init(smem.partial_ready, kConsumers / 32);
+    device::barrier_init_fence();
+  }
+  device::wait_for_previous_kernel();
+  device::launch_dependents();
+  const Path path = decide_path<kNumThreads>(params, smem.sums, [] {
+    if constexpr (kCluster == 1) {
+      __syncthreads();
+    } else {
+      device::cluster_sync();
+    }
+  });
+  const auto products = static_cast<unsigned>(args.batch);
+  if (threadIdx.x < kWarpgroup) {  // producer warp and store warps
+    device::reg_dealloc<kProducerRegisters>();
+    if (threadIdx.x == 0 && blockIdx.x == 0) *params.decision = path;
+    if (threadIdx.x == 0) {
+      if (path == Path::kSix) {
+        produce<Six, kCluster, kStreamK>(params, params.six, products * params.six.count, smem);
+      } else if (path == Path::kEight) {
+        produce<Eight, kCluster, false>(params, params.eight, products * params.eight.count, smem);
+      }
+    } else if ((Six::kIsStaged || kStreamK) && threadIdx.x >= 32 && path == Path::kSix) {
+      store_tiles<Six, kCluster, kStreamK>(args, params, params.six, products * params.six.count,
+                                           static_cast<int>(threadIdx.x) - 32, smem);
+    }
+  } else {  // consumer warpgroups
+    device::reg_alloc<kConsumerRegisters>();
+    if (path == Path::kSix) {
+      consume<Six, kCluster, kStreamK>(args, params, params.six, products * params.six.count, smem);
+    } else if (path == Path::kEight) {
+      consume<Eight, kCluster, false>(args, params, params.eight, products * params.eight.count,
+                                      smem);
+    } else if (params.first_chunk == 0) {
+      multiply_fp32_parts<kCluster>(args, params.fp32, static_cast<int>(threadIdx.x) - kWarpgroup,
+                                    smem.fp32);
+    }
+  }
+  if constexpr (kCluster > 1) device::cluster_sync();  // other blocks are done with this one
+#endif
+}
+
+}  // namespace tilegate::int8x3

@@ -1,0 +1,120 @@
+// Which work a block gets: whole tiles in turn with the other clusters, and then, with stream-K,
+// its part of the tiles that are left over.
+//
+// The chunks of K of the left-over tiles form one line, tile after tile, and each cluster gets an
+// equal part of it, so that all end together. A block goes through its part from the end. First it
+// sums what it has of a tile that ends in a later cluster's part, and stores these partial sums in
+// the workspace; a tile that ends in its own part it stores to C, once it has added the partial
+// sums of the clusters before.
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/common/divisor.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+
+namespace tilegate::int8x3 {
+
+// What a block computes of a tile. In whole words, and aligned as compilers copy it: by 8 bytes.
+struct alignas(8) Work {
+  TileCoord tile{};
+  unsigned first_chunk = 0, chunks = 0;  // of K
+  unsigned stores_tile = 1;              // it has the tile's last chunk
+  unsigned num_partials = 0;             // clusters before this one that have parts of the tile
+  unsigned is_last = 0;                  // of the block
+  unsigned index = 0;                    // among the tiles that the block stores
+};
+
+// Stream-K: the tiles that clusters share along K, once each has had `full_rounds` whole ones.
+struct StreamKTiles {
+  static constexpr unsigned kLeastChunks = 4;  // of a part of a tile
+
+  unsigned count = 0, full_rounds = 0;
+  unsigned chunks_per_cluster = 0, extra = 0;  // the first `extra` clusters have one chunk more
+  Divisor chunks_per_tile;
+
+  StreamKTiles() = default;
+  // One whole round is shared, too: with more than a tile each, no cluster waits for partial sums.
+  StreamKTiles(unsigned tiles, unsigned clusters, unsigned chunks) : chunks_per_tile(chunks) {
+    full_rounds = tiles / clusters;
+    if (tiles % clusters == 0) return;
+    if (full_rounds > 0) --full_rounds;
+    count = tiles - full_rounds * clusters;
+    chunks_per_cluster = count * chunks / clusters;
+    extra = count * chunks % clusters;
+  }
+
+  // Where a cluster's part of the line begins: at the start of a tile, if that is near.
+  __device__ unsigned begin(unsigned cluster) const {
+    const unsigned even = chunks_per_cluster * cluster + (cluster < extra ? cluster : extra);
+    const unsigned in_tile = chunks_per_tile.remainder(even, chunks_per_tile.quotient(even));
+    if (in_tile < kLeastChunks) return even - in_tile;
+    return chunks_per_tile.value() - in_tile < kLeastChunks
+               ? even - in_tile + chunks_per_tile.value()
+               : even;
+  }
+  __device__ bool is_tile_start(unsigned chunk) const {
+    return chunks_per_tile.remainder(chunk, chunks_per_tile.quotient(chunk)) == 0;
+  }
+};
+
+// The same number, opaque to the compiler: forces recomputation of what depends on it, which would
+// else stay in registers. Beside the accumulators there are few.
+template <bool kStreamK>
+__device__ unsigned opaque(unsigned number) {
+  if constexpr (kStreamK) device::ordered::add(number, 0);
+  return number;
+}
+
+// Each warp that needs to know the block's work has a scheduler of its own. The blocks of a cluster
+// have tiles beside each other; the last may lie outside C.
+template <unsigned kCluster, bool kStreamK>
+class Scheduler {
+ public:
+  // `count` tiles of `chunks` each, over all products.
+  __device__ Scheduler(const PersistentTileScheduler& tiles, unsigned count,
+                       const std::int64_t& chunks, const StreamKTiles& stream_k)
+      : tiles_(tiles), count_(count), chunks_(chunks), stream_k_(stream_k) {}
+
+  // The block's work `number`, from 0 on, if there is so much.
+  __device__ bool get(unsigned number, Work& work) const {
+    const unsigned clusters = gridDim.x / kCluster;
+    const unsigned cluster = opaque<kStreamK>(blockIdx.x / kCluster);
+    unsigned tile = cluster + number * clusters;
+    work = {.chunks = static_cast<unsigned>(chunks_),
+            .is_last = tile + clusters >= count_ ? 1U : 0U,
+            .index = number};
+    if (!kStreamK || number < stream_k_.full_rounds) {
+      if (tile >= count_) return false;
+    } else {  // the cluster's part of the line, the last tile first
+      number -= stream_k_.full_rounds;
+      const unsigned begin = stream_k_.begin(cluster), end = stream_k_.begin(cluster + 1);
+      const unsigned last = stream_k_.chunks_per_tile.quotient(end - 1);
+      if (begin == end || number > last - stream_k_.chunks_per_tile.quotient(begin)) return false;
+      const unsigned in_line = last - number, from = in_line * work.chunks, to = from + work.chunks;
+      tile = stream_k_.full_rounds * clusters + in_line;
+      work.first_chunk = begin < from ? 0 : begin - from;
+      work.chunks = (end < to ? end : to) - from - work.first_chunk;
+      work.stores_tile = end >= to ? 1 : 0;
+      while (work.stores_tile != 0 && stream_k_.begin(cluster - work.num_partials) > from) {
+        ++work.num_partials;
+      }
+      work.is_last = begin >= from ? 1 : 0;
+      if (number > 0 && !stream_k_.is_tile_start(end)) --work.index;  // the first was not stored
+    }
+    // The last tile first: L2 still has what was split last.
+    work.tile = tiles_.tile(count_ - 1 - tile);
+    work.tile.col = work.tile.col * kCluster + (kCluster > 1 ? device::cluster_rank() : 0);
+    return true;
+  }
+
+ private:
+  const PersistentTileScheduler& tiles_;
+  unsigned count_;
+  const std::int64_t& chunks_;
+  const StreamKTiles& stream_k_;
+};
+
+}  // namespace tilegate::int8x3

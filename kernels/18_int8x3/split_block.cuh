@@ -1,0 +1,124 @@
+// Split kernel for short rows: a block has all k of its rows, in shared memory as far as they fit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/common/split_operands.cuh>
+#include <tilegate/device/device.cuh>
+
+#include "digits.cuh"
+#include "layout.cuh"
+
+namespace tilegate::int8x3 {
+
+// First pass: row statistics. Then their scales. Second pass: each thread writes the digits of
+// segments.
+
+static_assert(kSegment == kSegmentK, "a thread writes what lies together");
+
+// `stats`: by warps.
+template <typename Config>
+struct FinalizedRows {
+  RowStats stats[Config::kWarps][Config::kRows];
+  Scale scale[Config::kRows];
+  float width[Config::kRows];
+};
+
+// Computes and stores each row's scale, and the sum of the block's widths, after the reduction over
+// all warps.
+template <typename Config>
+__device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int64_t first_row,
+                              std::int64_t product, unsigned group, FinalizedRows<Config>& smem) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
+  if (row < Config::kRows) {
+    RowStats stats;
+    if (lane < Config::kWarps) stats = smem.stats[lane][row];
+    reduce_lanes(stats, 1, 32);
+    const Scale scale = scale_of(stats);
+    if (lane == 0) {
+      smem.scale[row] = scale;
+      smem.width[row] = width_of(stats, scale, static_cast<float>(job.k));
+      pointers.steps[product * job.planes.rows() + first_row + row] = scale.step;
+    }
+  }
+  __syncthreads();  // all scales and widths are there
+  if (threadIdx.x == 0) {
+    float sum = 0.0F;
+    for (const float width : smem.width) sum += width;
+    pointers.widths[group] = sum;
+  }
+}
+
+__device__ inline void store_segment(const float (&v)[kSegment], const Scale& scale,
+                                     std::byte* to) {
+  std::uint32_t biased[kSegment / 4][4];
+#pragma unroll
+  for (int i = 0; i < kSegment; ++i) biased[i / 4][i % 4] = biased_digits(integer_of(v[i], scale));
+#pragma unroll
+  for (int plane = 0; plane < kPlanes; ++plane) {
+    float words[kSegment / 4];  // bits in, bits out: vectors are of floats
+#pragma unroll
+    for (int i = 0; i < kSegment / 4; ++i) words[i] = float_of(pack_digits(biased[i], plane));
+    device::store_vector(reinterpret_cast<float*>(to + plane * kNextPlane),
+                         make_float4(words[0], words[1], words[2], words[3]));
+  }
+}
+
+using FewRows = SplitRowsConfig<512, 8>;
+using AnyRows = SplitRowsConfig<512, 8, 1>;  // for any K, in the shared memory that every GPU has
+
+template <typename Config>
+struct ShortStorage {
+  FinalizedRows<Config> rows;
+  KeptSegment<Config> kept[Config::kKept];
+};
+
+template <typename Config>
+__global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
+    split_short(SplitJobs jobs) {
+  auto& smem = device::shared_storage<ShortStorage<Config>>();
+  const bool second = blockIdx.x >= jobs.groups_of_first;
+  const Job& job = jobs.job[second];
+  const unsigned block = second ? blockIdx.x - jobs.groups_of_first : blockIdx.x;
+  const auto [product, first_row, first_k, row] = RowsOfBlock<Config>(job, block);
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const std::int64_t end_k = job.planes.chunks_k * kChunkK;
+  Pointers pointers = jobs.pointers[second];
+  pointers.from += product * pointers.stride;
+
+  device::wait_for_previous_kernel();
+  device::launch_dependents();
+  clear_flags(jobs);
+  RowStats stats;
+  float v[kSegment];
+  int turn = 0;
+  std::int64_t k = first_k;
+  for (; k < end_k; k += Config::kBlockK, ++turn) {
+    load_segment(job, pointers, first_row + row, k, v);
+    if (turn < Config::kKept) keep_segment<Config>(v, smem.kept[turn]);
+#pragma unroll
+    for (int i = 0; i < kSegment; ++i) stats.add(v[i]);
+  }
+  reduce_lanes(stats, Config::kRows, 32);
+  if (lane < Config::kRows) smem.rows.stats[warp][row] = stats;
+  __syncthreads();  // all warps have stored their statistics
+  finalize_rows<Config>(job, pointers, first_row, product, block, smem.rows);
+
+  const Scale scale = smem.rows.scale[row];
+  std::byte* planes = pointers.planes + job.planes.chunk(product, first_row / kChunkRows, 0) +
+                      offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row,
+                                      static_cast<int>(first_k % kChunkK) / kSegment);
+  for (bool is_latest = true; turn > 0; is_latest = false) {
+    --turn;
+    k -= Config::kBlockK;
+    if (turn < Config::kKept) {
+      restore_segment<Config>(smem.kept[turn], v);
+    } else if (!is_latest) {
+      load_segment(job, pointers, first_row + row, k, v);
+    }
+    store_segment(v, scale, planes + k / kChunkK * kChunkBytes);
+  }
+}
+
+}  // namespace tilegate::int8x3

@@ -1,0 +1,266 @@
+// Split kernel for the longest rows: clusters of blocks share them, and threads keep what they can
+// in registers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/common/grid.cuh>
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+
+#include "digits.cuh"
+#include "layout.cuh"
+
+namespace tilegate::int8x3 {
+
+// Units of four elements, as in memory: a thread keeps them in registers, reads them from the
+// operand and writes their digits.
+
+constexpr int kUnits = 16;  // of four elements, that a thread keeps
+
+// A cluster of blocks has kRows rows with all of their k; each thread keeps a share of them in
+// registers, so that device memory is read once.
+template <int kThreads_, int kBlocksPerSm_>
+struct LongConfig {
+  static constexpr int kThreads = kThreads_, kBlocksPerSm = kBlocksPerSm_;
+  static constexpr int kRows = 16;
+  static constexpr int kWarps = kThreads / 32;
+  static constexpr int kChunks = kThreads * kUnits * 4 / (kRows * kChunkK);  // of K, at a time
+  static_assert(kChunkRows % kRows == 0 && 32 % kWarps == 0 && kWarps % 4 == 0);
+};
+
+// A block's part of the rows that it shares.
+struct Part {
+  Job job;
+  Pointers pointers;
+  std::int64_t product = 0, first_row = 0;
+  std::int64_t begin = 0, end = 0;  // of K, in chunks
+  std::int64_t end_k = 0;           // inside the operand
+};
+
+// Where the units of a thread lie: along k of one row, or in four rows at one k, as memory has
+// them.
+template <typename Config, bool kAlongK>
+struct UnitShare {
+  int row, k;  // of unit 0, from the first of the block's rows and k
+
+  __device__ UnitShare() {
+    const int thread = static_cast<int>(threadIdx.x);
+    row = kAlongK ? thread / 8 % Config::kRows : thread % 4 * 4;
+    k = kAlongK ? thread / 128 * kChunkK + thread % 8 * 4 : thread / 4 * 4;
+  }
+  // Of a unit, from that of unit 0.
+  static constexpr __host__ __device__ int next_k(int unit) {
+    return kAlongK ? unit * (Config::kWarps / 4) * kChunkK
+                   : unit / 4 * Config::kWarps * kChunkK + unit % 4;
+  }
+};
+
+// Four words, zeros from the `inside`th on.
+__device__ inline float4 load_unit(const float* from, int inside, bool vector) {
+  if (vector && inside > 0) return device::load_vector<float4>(from);
+  float4 v = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
+  if (inside > 0) v.x = from[0];
+  if (inside > 1) v.y = from[1];
+  if (inside > 2) v.z = from[2];
+  if (inside > 3) v.w = from[3];
+  return v;
+}
+
+// The units of the chunks from `first` on, zeros outside the operand and beyond the part.
+template <typename Config, bool kAlongK>
+__device__ void load_units(const Part& part, const UnitShare<Config, kAlongK>& share,
+                           std::int64_t first, float4 (&units)[kUnits]) {
+  const std::int64_t row = part.first_row + share.row, k = first * kChunkK + share.k;
+  const std::int64_t ld = part.pointers.ld;
+  const int rows = clamped(part.job.rows - row), ks = clamped(part.end_k - k);
+  const float* from = part.pointers.from + (kAlongK ? row * ld + k : k * ld + row);
+#pragma unroll
+  for (int unit = 0; unit < kUnits; ++unit) {
+    const int left = ks - share.next_k(unit);
+    const int inside = kAlongK ? (rows > 0 ? left : 0) : (left > 0 ? rows : 0);
+    units[unit] = load_unit(kAlongK ? from + share.next_k(unit) : from, inside, part.job.vectors);
+    if constexpr (!kAlongK) from += (share.next_k(unit + 1) - share.next_k(unit)) * ld;
+  }
+}
+
+__device__ inline float element(const float4& of, int i) {
+  return i == 0 ? of.x : i == 1 ? of.y : i == 2 ? of.z : of.w;
+}
+
+// The digits of four elements along k, to the four bytes of each plane from `to` on.
+__device__ inline void store_digits(const float (&v)[4], const Scale& scale, std::byte* to) {
+  std::uint32_t biased[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) biased[i] = biased_digits(integer_of(v[i], scale));
+#pragma unroll
+  for (int plane = 0; plane < kPlanes; ++plane) {
+    *reinterpret_cast<std::uint32_t*>(to + plane * kNextPlane) = pack_digits(biased, plane);
+  }
+}
+
+// The digits of the units of the chunks from `first` on.
+template <typename Config, bool kAlongK>
+__device__ void store_units(const Part& part, const UnitShare<Config, kAlongK>& share,
+                            std::int64_t first, const float4 (&units)[kUnits],
+                            const Scale (&scales)[Config::kRows]) {
+  constexpr int kPer = kAlongK ? 1 : 4;  // units whose digits lie together
+  const int row = static_cast<int>(part.first_row % kChunkRows) + share.row;
+  const int chunk = share.k / kChunkK;
+  const int left = clamped(part.end - first - chunk);
+  std::byte* planes =
+      part.pointers.planes +
+      part.job.planes.chunk(part.product, part.first_row / kChunkRows, first + chunk) +
+      share.k % kSegment;
+#pragma unroll
+  for (int i = 0; i < kPer; ++i) {
+    const Scale scale = scales[share.row + i];
+    std::byte* to = planes + offset_in_chunk(row + i, share.k % kChunkK / kSegment);
+#pragma unroll
+    for (int unit = 0; unit < kUnits; unit += kPer) {
+      const float4* u = &units[unit];
+      const float v[4] = {element(u[0], kAlongK ? 0 : i),
+                          element(u[kAlongK ? 0 : 1], kAlongK ? 1 : i),
+                          element(u[kAlongK ? 0 : 2], kAlongK ? 2 : i),
+                          element(u[kAlongK ? 0 : 3], kAlongK ? 3 : i)};
+      const int next = share.next_k(unit) / kChunkK;
+      if (next < left) store_digits(v, scale, to + next * kChunkBytes);
+    }
+  }
+}
+
+template <typename Config>
+struct LongStorage {
+  RowStats stats[Config::kRows][Config::kWarps];        // by warps
+  float4 block_stats[Config::kRows][kMaxSplitCluster];  // of the cluster: RowStats, and nothing
+  device::Barrier stats_ready;
+  Scale scale[Config::kRows];
+  float width[Config::kRows];
+};
+
+// Sends the statistics of each row to all blocks of the cluster. `stats`: of this thread, of its
+// row or of its four.
+template <typename Config, bool kAlongK>
+__device__ void send_stats(RowStats (&stats)[4], unsigned cluster, LongStorage<Config>& smem) {
+  const int thread = static_cast<int>(threadIdx.x);
+  constexpr int kSeers = kAlongK ? Config::kWarps / 4 : Config::kWarps;  // of a row
+  if constexpr (kAlongK) {
+    reduce_lanes(stats[0], 1, 8);
+    if (thread % 8 == 0) smem.stats[thread / 8 % Config::kRows][thread / 128] = stats[0];
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      reduce_lanes(stats[i], 4, 32);
+      if (thread % 32 < 4) smem.stats[thread % 4 * 4 + i][thread / 32] = stats[i];
+    }
+  }
+  __syncthreads();  // all warps have stored their statistics
+  const int row = thread % Config::kRows;
+  const auto to = static_cast<unsigned>(thread / Config::kRows);
+  if (to < cluster) {
+    RowStats all;
+#pragma unroll
+    for (int i = 0; i < kSeers; ++i) all.add(smem.stats[row][i]);
+    device::store_remote(smem.block_stats[row][device::cluster_rank()],
+                         make_float4(all.largest, all.sum, float_of(all.bits), 0.0F),
+                         smem.stats_ready, to);
+  }
+}
+
+// Every block of the cluster computes the scales of all rows; the first stores them.
+template <typename Config>
+__device__ void finalize_shared_rows(const Part& part, unsigned group, unsigned cluster,
+                                     LongStorage<Config>& smem) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const bool is_first = device::cluster_rank() == 0;
+  if (thread < Config::kRows) {
+    device::barrier_wait(smem.stats_ready, 0);
+    RowStats stats;
+#pragma unroll 1  // the elements fill the registers
+    for (unsigned block = 0; block < cluster; ++block) {
+      const float4& v = smem.block_stats[thread][block];
+      stats.add({v.x, v.y, bits_of(v.z)});
+    }
+    const Scale scale = scale_of(stats);
+    smem.scale[thread] = scale;
+    smem.width[thread] = width_of(stats, scale, static_cast<float>(part.job.k));
+    if (is_first) {
+      part.pointers.steps[part.product * part.job.planes.rows() + part.first_row + thread] =
+          scale.step;
+    }
+  }
+  __syncthreads();  // all scales and widths are there
+  if (thread == 0 && is_first) {
+    float sum = 0.0F;
+    for (const float width : smem.width) sum += width;
+    part.pointers.widths[group] = sum;
+  }
+}
+
+// Two passes: statistics, then digits. Elements that do not fit in registers are read again, the
+// latest chunks first.
+template <typename Config, bool kAlongK>
+__device__ void split_part(const Part& part, unsigned group, unsigned cluster,
+                           LongStorage<Config>& smem) {
+  const UnitShare<Config, kAlongK> share;
+  RowStats stats[4];
+  float4 units[kUnits];
+  std::int64_t first = part.begin;
+  load_units<Config, kAlongK>(part, share, first, units);
+  device::cluster_wait();  // all blocks have initialised their barriers
+  for (; first < part.end; first += Config::kChunks) {
+    if (first > part.begin) load_units<Config, kAlongK>(part, share, first, units);
+#pragma unroll
+    for (int unit = 0; unit < kUnits; ++unit) {
+      stats[0].add(units[unit].x);
+      stats[kAlongK ? 0 : 1].add(units[unit].y);
+      stats[kAlongK ? 0 : 2].add(units[unit].z);
+      stats[kAlongK ? 0 : 3].add(units[unit].w);
+    }
+  }
+  send_stats<Config, kAlongK>(stats, cluster, smem);
+  finalize_shared_rows(part, group, cluster, smem);
+  for (bool is_latest = true; first > part.begin; is_latest = false) {
+    first -= Config::kChunks;
+    if (!is_latest) load_units<Config, kAlongK>(part, share, first, units);
+    store_units<Config, kAlongK>(part, share, first, units, smem.scale);
+  }
+}
+
+template <typename Config>
+__global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
+    split_long(SplitJobs jobs) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  auto& smem = device::shared_storage<LongStorage<Config>>();
+  const unsigned group_index = blockIdx.x / jobs.cluster;
+  const bool second = group_index >= jobs.groups_of_first;
+  const unsigned group = second ? group_index - jobs.groups_of_first : group_index;
+  Part part{.job = jobs.job[second], .pointers = jobs.pointers[second]};
+  const unsigned product = part.job.groups.quotient(group);
+  part.product = product;
+  part.first_row = std::int64_t{part.job.groups.remainder(group, product)} * Config::kRows;
+  part.pointers.from += product * part.pointers.stride;
+  part.begin = device::cluster_rank() * jobs.chunks;
+  part.end = part.begin + jobs.chunks;
+  if (part.end > part.job.planes.chunks_k) part.end = part.job.planes.chunks_k;
+  part.end_k = part.end * kChunkK < part.job.k ? part.end * kChunkK : part.job.k;
+
+  if (threadIdx.x == 0) {
+    device::barrier_init(smem.stats_ready, 1);
+    device::barrier_init_fence();
+    device::barrier_arrive_expect(smem.stats_ready, jobs.cluster * Config::kRows * sizeof(float4));
+  }
+  device::cluster_arrive();
+  device::wait_for_previous_kernel();
+  device::launch_dependents();
+  clear_flags(jobs);
+  if (part.job.along_k) {
+    split_part<Config, true>(part, group, jobs.cluster, smem);
+  } else {
+    split_part<Config, false>(part, group, jobs.cluster, smem);
+  }
+#endif
+}
+
+}  // namespace tilegate::int8x3

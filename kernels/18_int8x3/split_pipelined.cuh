@@ -1,0 +1,356 @@
+// Split kernel for rows of 1,024 to 12,288 k, and for many shorter ones: clusters of blocks share
+// groups of rows and go from group to group. While digits of a group are written, copies of the
+// next groups are in flight; while statistics of a group are reduced, one warp computes the scales
+// of the previous one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/common/divisor.cuh>
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/device/once.cuh>
+
+#include "digits.cuh"
+#include "layout.cuh"
+#include "split_block.cuh"
+
+namespace tilegate::int8x3 {
+
+// Asynchronous copies of a warp, and their layout in shared memory.
+
+// A slot: kRows rows with a chunk of their k, of one warp. One more warp, the finalizer, computes
+// scales.
+template <int kWarps_, int kSlots_, int kBlocksPerSm_>
+struct AheadConfig {
+  static constexpr int kWarps = kWarps_, kSlots = kSlots_, kBlocksPerSm = kBlocksPerSm_;
+  static constexpr int kThreads = (kWarps + 1) * 32;
+  static constexpr int kRows = 16;
+  static constexpr int kSlotWords = kRows * kChunkK;
+  static_assert(kSlotWords == 32 * kSegment && kChunkRows % kRows == 0);
+  // Of a block's part of a group, which is there until its digits are written, while the next is.
+  static constexpr int kMaxChunks = kWarps * (kSlots / 2);
+  static constexpr int kMaxK = kMaxSplitCluster * kMaxChunks * kChunkK;
+};
+
+// Word of an element in a warp's slot: as in memory, so that it is copied in vectors, but with an
+// XOR swizzle, which avoids bank conflicts when each lane reads its own k.
+template <typename Config, bool kAlongK>
+__device__ constexpr int word_of(int row, int k) {
+  return kAlongK ? row * kChunkK + ((k / 4) ^ (row % 8)) * 4 + k % 4
+                 : (k ^ (k / kSegment)) * Config::kRows + row;
+}
+
+// A group of rows, of all products and both operands. No memory holds 2^31 rows of so many k.
+template <typename Config>
+struct RowGroup {
+  unsigned group_index;
+  bool is_second;  // of the operands
+  unsigned product, first_row;
+
+  __device__ RowGroup(const SplitJobs& jobs, unsigned group_index_) : group_index(group_index_) {
+    find(jobs);
+  }
+
+  __device__ void find(const SplitJobs& jobs) {
+    is_second = group_index >= jobs.groups_of_first;
+    const Divisor& groups = job(jobs).groups;
+    product = groups.quotient(group(jobs));
+    first_row = groups.remainder(group(jobs), product) * Config::kRows;
+  }
+  // Whether it is of the same operand and product.
+  __device__ bool advance(const SplitJobs& jobs, unsigned by) {
+    group_index += by;
+    first_row += by * Config::kRows;
+    const bool is_same = first_row < static_cast<unsigned>(job(jobs).planes.rows());
+    if (!is_same) find(jobs);
+    return is_same;
+  }
+  __device__ const Job& job(const SplitJobs& jobs) const { return jobs.job[is_second]; }
+  __device__ const Pointers& pointers(const SplitJobs& jobs) const {
+    return jobs.pointers[is_second];
+  }
+  __device__ unsigned group(const SplitJobs& jobs) const {
+    return is_second ? group_index - jobs.groups_of_first : group_index;
+  }
+};
+
+// By a warp: a slot, each lane's copies `next` elements from each other, zeros from the `inside`th
+// row or k of the lane on.
+template <typename Config, int kWords, bool kAlongK>
+__device__ void copy_slot(const float* from, std::int64_t next, int inside,
+                          device::CachePolicy policy, float* slot) {
+  const int word = static_cast<int>(threadIdx.x) % 32 * kWords;
+  const int row = kAlongK ? word / kChunkK : word % Config::kRows;
+  const int k = kAlongK ? word % kChunkK : word / Config::kRows;
+  constexpr int kNext = 32 * kWords / (kAlongK ? kChunkK : Config::kRows);  // rows, or k
+#pragma unroll 4
+  for (int i = 0; i < kSegment / kWords; ++i, from += next) {
+    float* to = &slot[word_of<Config, kAlongK>(row + (kAlongK ? i * kNext : 0),
+                                               k + (kAlongK ? 0 : i * kNext))];
+    device::copy_async<4 * kWords>(to, from, i * kNext < inside, policy);
+  }
+}
+
+// v ← the thread's 16 elements of its warp's slot, along k.
+template <typename Config>
+__device__ void read_slot(const float* slot, bool along_k, float (&v)[kSegment]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int row = lane % Config::kRows, segment = lane / Config::kRows;
+  if (along_k) {
+#pragma unroll
+    for (int i = 0; i < kSegment; i += 4) {
+      const auto vector =
+          device::load_vector<float4>(slot + word_of<Config, true>(row, segment * kSegment + i));
+      v[i] = vector.x;
+      v[i + 1] = vector.y;
+      v[i + 2] = vector.z;
+      v[i + 3] = vector.w;
+    }
+  } else {
+    // word_of, as two addresses and what is known when this is compiled.
+    const float* even = slot + segment * (kSegment + 1) * Config::kRows + row;
+    const float* odd = even - 2 * segment * Config::kRows;
+#pragma unroll
+    for (int i = 0; i < kSegment; ++i) v[i] = (i % 2 == 0 ? even : odd)[i * Config::kRows];
+  }
+}
+
+// Until at most `pending` of the thread's copies, by slots, are under way.
+template <int kMost>
+__device__ void wait_for_copies(int pending) {
+  if constexpr (kMost > 0) {
+    if (pending < kMost) return wait_for_copies<kMost - 1>(pending);
+  }
+  device::copy_async_wait<kMost>();
+}
+
+// The slots of a warp, in turn, and what is copied next: its chunks of group after group.
+template <typename Config>
+struct CopiesAhead {
+  RowGroup<Config> rows;
+  unsigned clusters, groups;
+  int turns;  // chunks of a group that are the warp's
+  int turn = 0, slot = 0;
+  device::CachePolicy policy;
+  std::int64_t first_chunk;  // of the warp
+  // The thread's first element in the group, and how many elements after it the others are.
+  const float* from;
+  std::int64_t next_copy, next_turn, next_group;
+  int inside_rows, inside_k;  // from the first element on
+  bool along_k, vectors;
+
+  __device__ CopiesAhead(const SplitJobs& jobs, const RowGroup<Config>& first, unsigned clusters_)
+      : rows(first),
+        clusters(clusters_),
+        groups(jobs.groups()),
+        policy(jobs.once ? device::evict_first_policy() : device::evict_normal_policy()) {
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const std::int64_t begin = device::cluster_rank() * jobs.chunks;
+    const std::int64_t left = jobs.job[0].planes.chunks_k - begin;
+    const int chunks = static_cast<int>(left < jobs.chunks ? left : jobs.chunks);
+    first_chunk = begin + warp;
+    turns = chunks > warp ? (chunks - warp - 1) / Config::kWarps + 1 : 0;
+    find(jobs);
+  }
+
+  __device__ void find(const SplitJobs& jobs) {
+    const Job& job = rows.job(jobs);
+    const Pointers& pointers = rows.pointers(jobs);
+    along_k = job.along_k;
+    vectors = job.vectors;
+    const int words = vectors ? 4 : 1;
+    const int word = static_cast<int>(threadIdx.x) % 32 * words;
+    const std::int64_t x = rows.first_row + (along_k ? word / kChunkK : word % Config::kRows);
+    const std::int64_t k =
+        first_chunk * kChunkK + (along_k ? word % kChunkK : word / Config::kRows);
+    const std::int64_t next_x = along_k ? pointers.ld : 1, next_k = along_k ? 1 : pointers.ld;
+    from = pointers.from + rows.product * pointers.stride + x * next_x + k * next_k;
+    next_copy = 32 * words / (along_k ? kChunkK : Config::kRows) * pointers.ld;
+    next_turn = Config::kWarps * kChunkK * next_k;
+    next_group = clusters * Config::kRows * next_x;
+    inside_rows = clamped(job.rows - x);
+    inside_k = clamped(job.k - k);
+  }
+
+  __device__ void begin_next(const SplitJobs& jobs,
+                             float (&slots)[Config::kSlots][Config::kWarps][Config::kSlotWords]) {
+    if (rows.group_index < groups && turns > 0) {
+      float* to = slots[slot][threadIdx.x / 32];
+      const float* at = turn == 0 ? from : from + turn * next_turn;
+      const int k_left = inside_k - turn * Config::kWarps * kChunkK;
+      if (along_k) {
+        const int inside = k_left > 0 ? inside_rows : 0;
+        if (vectors) {
+          copy_slot<Config, 4, true>(at, next_copy, inside, policy, to);
+        } else {
+          copy_slot<Config, 1, true>(at, next_copy, inside, policy, to);
+        }
+      } else {
+        const int inside = inside_rows > 0 ? k_left : 0;
+        if (vectors) {
+          copy_slot<Config, 4, false>(at, next_copy, inside, policy, to);
+        } else {
+          copy_slot<Config, 1, false>(at, next_copy, inside, policy, to);
+        }
+      }
+      if (++turn == turns) {
+        turn = 0;
+        from += next_group;
+        inside_rows -= static_cast<int>(clusters * Config::kRows);
+        if (!rows.advance(jobs, clusters)) find(jobs);
+      }
+    }
+    slot = slot + 1 < Config::kSlots ? slot + 1 : 0;
+    device::copy_async_commit();
+  }
+};
+
+template <typename Config>
+struct AheadStorage {
+  float slots[Config::kSlots][Config::kWarps][Config::kSlotWords];
+  // Of two groups in turn. That is enough: before a block tells of a group it has heard of the one
+  // before from all blocks, and these had settled the one before that.
+  float4 stats[2][Config::kWarps][Config::kRows];  // by the block's warps: RowStats, and nothing
+  float4 block_stats[2][Config::kRows][kMaxSplitCluster];  // and by the cluster's blocks
+  Scale scale[2][Config::kRows];
+  device::Barrier stats_ready[2];
+};
+
+__device__ inline float4 vector_of(const RowStats& stats) {
+  return make_float4(stats.largest, stats.sum, float_of(stats.bits), 0.0F);
+}
+__device__ inline RowStats stats_of(const float4& v) { return {v.x, v.y, bits_of(v.z)}; }
+
+// Finalizer: sends the block's statistics of a group to all blocks of the cluster.
+template <typename Config>
+__device__ void send_stats(int turn, unsigned cluster, AheadStorage<Config>& smem) {
+  const unsigned lane = threadIdx.x % 32, row = lane % Config::kRows, first = lane / Config::kRows;
+  RowStats stats;
+#pragma unroll
+  for (unsigned warp = 0; warp < Config::kWarps; warp += 32 / Config::kRows) {
+    stats.add(stats_of(smem.stats[turn][warp + first][row]));
+  }
+  reduce_lanes(stats, Config::kRows, 32);
+  device::Barrier& stats_ready = smem.stats_ready[turn];
+  if (lane == 0)
+    device::barrier_arrive_expect(stats_ready, cluster * Config::kRows * sizeof(float4));
+  for (unsigned to = first; to < cluster; to += 32 / Config::kRows) {
+    device::store_remote(smem.block_stats[turn][row][device::cluster_rank()], vector_of(stats),
+                         stats_ready, to);
+  }
+}
+
+// Finalizer, once all blocks have sent theirs: scales are computed after the row reduction; the
+// first block stores them for the GEMM.
+template <typename Config>
+__device__ void finalize_group(const SplitJobs& jobs, const RowGroup<Config>& rows, int turn,
+                               unsigned phase, AheadStorage<Config>& smem) {
+  const unsigned lane = threadIdx.x % 32, row = lane % Config::kRows;
+  device::barrier_wait(smem.stats_ready[turn], phase % 2);
+  RowStats stats;
+#pragma unroll 2
+  for (unsigned block = 0; block < jobs.cluster; ++block) {
+    stats.add(stats_of(smem.block_stats[turn][row][block]));
+  }
+  const Scale scale = scale_of(stats);
+  if (lane < Config::kRows) smem.scale[turn][row] = scale;
+  if (device::cluster_rank() != 0) return;
+  float width = width_of(stats, scale, static_cast<float>(rows.job(jobs).k));
+#pragma unroll
+  for (int lanes = 1; lanes < Config::kRows; lanes *= 2) {
+    width += __shfl_xor_sync(~0U, width, lanes);
+  }
+  if (lane < Config::kRows) {
+    rows.pointers(jobs).steps[rows.product * rows.job(jobs).planes.rows() + rows.first_row + row] =
+        scale.step;
+  }
+  if (lane == 0) rows.pointers(jobs).widths[rows.group(jobs)] = width;
+}
+
+// One warp: reduces its part of a group's rows. `copied`: slots in flight, from the first of these
+// on.
+template <typename Config>
+__device__ void reduce_rows(bool along_k, int turn, int& slot, int turns, int copied,
+                            AheadStorage<Config>& smem) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  RowStats stats;
+  float v[kSegment];
+  wait_for_copies<Config::kSlots>(copied - turns);
+  __syncwarp();  // all lanes have waited for their copies
+  for (int i = 0; i < turns; ++i) {
+    read_slot<Config>(smem.slots[slot][warp], along_k, v);
+    slot = slot + 1 < Config::kSlots ? slot + 1 : 0;
+#pragma unroll
+    for (int j = 0; j < kSegment; ++j) stats.add(v[j]);
+  }
+  reduce_lanes(stats, Config::kRows, 32);
+  if (lane < Config::kRows) smem.stats[turn][warp][lane] = vector_of(stats);
+}
+
+// One warp: writes the digits of its part of a group, and refills the slots.
+template <typename Config>
+__device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, int turn,
+                           CopiesAhead<Config>& ahead, AheadStorage<Config>& smem) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const unsigned row = lane % Config::kRows;
+  const Scale scale = smem.scale[turn][row];
+  const bool along_k = rows.job(jobs).along_k;
+  std::byte* planes =
+      rows.pointers(jobs).planes +
+      rows.job(jobs).planes.chunk(rows.product, rows.first_row / kChunkRows, ahead.first_chunk) +
+      offset_in_chunk(static_cast<int>(rows.first_row % kChunkRows + row), lane / Config::kRows);
+  float v[kSegment];
+  for (int i = 0; i < ahead.turns; ++i, planes += Config::kWarps * kChunkBytes) {
+    read_slot<Config>(smem.slots[ahead.slot][warp], along_k, v);
+    __syncwarp();  // all lanes have read the slot
+    ahead.begin_next(jobs, smem.slots);
+    store_segment(v, scale, planes);
+  }
+}
+
+template <typename Config>
+__global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
+    split_ahead(SplitJobs jobs) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  auto& smem = device::shared_storage<AheadStorage<Config>>();
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const bool is_finalizer = warp == Config::kWarps;
+  const unsigned clusters = gridDim.x / jobs.cluster;
+  if (threadIdx.x % 32 == 0 && is_finalizer) {
+    for (device::Barrier& stats_ready : smem.stats_ready) device::barrier_init(stats_ready, 1);
+    device::barrier_init_fence();
+  }
+  device::cluster_arrive();
+  device::wait_for_previous_kernel();
+  device::launch_dependents();
+  clear_flags(jobs);
+  RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // writing digits
+  CopiesAhead<Config> ahead(jobs, rows, clusters);
+  if (!is_finalizer) {
+    for (int i = 0; i < Config::kSlots; ++i) ahead.begin_next(jobs, smem.slots);
+  }
+  device::cluster_wait();  // all blocks have initialised their barriers
+  int slot = 0;
+  unsigned group = rows.group_index;  // reducing rows
+  for (unsigned i = 0; i == 0 || rows.group_index < jobs.groups(); ++i, group += clusters) {
+    const int turn = static_cast<int>(i % 2);
+    const bool is_left = group < jobs.groups();
+    if (!is_finalizer && is_left) {
+      reduce_rows<Config>(jobs.job[group >= jobs.groups_of_first].along_k, turn, slot, ahead.turns,
+                          i == 0 ? Config::kSlots : Config::kSlots - ahead.turns, smem);
+    }
+    if (is_finalizer && i > 0) finalize_group(jobs, rows, 1 - turn, (i - 1) / 2, smem);
+    __syncthreads();  // what warps have seen of this group is there, and the scales of that before
+    if (is_finalizer) {
+      if (is_left) send_stats<Config>(turn, jobs.cluster, smem);
+    } else if (i > 0) {
+      write_rows(jobs, rows, 1 - turn, ahead, smem);
+    }
+    if (i > 0) rows.advance(jobs, clusters);
+  }
+#endif
+}
+
+}  // namespace tilegate::int8x3

@@ -1,0 +1,184 @@
+// Fp16x3: FP32 accuracy from FP16 tensor cores, by splitting operands in two halves (Ootomo).
+//
+// New against Int8x3: the parts are floating-point numbers, so that small elements of a row keep
+// their precision down to 2^-16 of its largest, and three products suffice instead of six. A split
+// kernel scales each row of op(A) and column of op(B) by a power of two and splits it (split.cuh);
+// a GEMM multiplies the halves and accumulates in FP32 (gemm_sm90.cuh). Where NaN, Inf or numbers
+// near the ends of the range turn up, the device multiplies in FP32 (fp32_fallback.cuh). What
+// limits it: the power that the tensor cores take. Needs compute capability 9.0, and no other.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <tilegate/common/cublas_error.hpp>
+#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/grid.cuh>
+#include <tilegate/common/split_plan.hpp>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+#include "gemm_sm90.cuh"
+#include "split.cuh"
+
+namespace tilegate::fp16x3 {
+
+constexpr std::int64_t kLeastK = 128;  // below it FP32 is more accurate
+
+// K up to which the split pass has more, smaller blocks. With longer rows there is one at a time on
+// a multiprocessor, so that caches hold what it has to read again.
+constexpr std::int64_t kFewRowsK = 2048;
+constexpr int split_rows(std::int64_t k) {
+  return k <= kFewRowsK ? FewRows::kRows : ManyRows::kRows;
+}
+
+// Roundings of an element, relative to (|A||B|)ij: a chunk of a run is 6 multiplications, each of
+// which cuts off up to 17 numbers at 2^-25 of the largest and the sum at 2^-23: 126 · 2^-25 in all.
+// The operands' halves are off by 2^-23 each, and 2^-22 is left out with lo·lo. Then come the sums
+// of the runs, and alpha and beta.
+constexpr std::int64_t rounding_chain(std::int64_t k) {
+  std::int64_t chain = 0;
+  for (const Run& run : {kLongRun, kShortRun}) {
+    if (static_cast<float>(k) < run.least_k) continue;
+    chain = std::max(chain, 63 * run.chunks + ceil_div(k, std::int64_t{run.chunks} * kChunkK));
+  }
+  return chain + 8 + 4;
+}
+
+// Offsets in the workspace, in bytes. The decision comes first.
+struct Workspace {
+  Planes a, b;
+  std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, stats = 0, bytes = 0;
+
+  explicit Workspace(const Problem& problem)
+      : a(split_chunks<Planes>(problem, Operand::kA)),
+        b(split_chunks<Planes>(problem, Operand::kB)) {
+    planes_a = aligned(sizeof(Path));
+    planes_b = planes_a + aligned(a.bytes());
+    steps_a = planes_b + aligned(b.bytes());
+    steps_b = steps_a + aligned(a.step_bytes());
+    stats = steps_b + aligned(b.step_bytes());
+    bytes = stats + sizeof(OperandStats) * static_cast<std::size_t>(split_blocks(problem.shape.k));
+  }
+
+  std::int64_t split_blocks(std::int64_t k) const {
+    return (a.products * a.rows() + b.products * b.rows()) / split_rows(k);
+  }
+};
+
+// All that a call's kernels get, but for the addresses.
+struct Launches {
+  Workspace where;
+  SplitJobs split;
+  GemmParams multiply;
+  std::int64_t blocks = 0;  // of the second kernel
+
+  Launches(const Problem& problem, const Device& device) : where(problem) {
+    const int rows = split_rows(problem.shape.k);
+    split.job[0] = split_job(problem, Operand::kA, where.a, rows);
+    split.job[1] = split_job(problem, Operand::kB, where.b, rows);
+    split.groups_of_first = static_cast<unsigned>(split.job[0].num_groups());
+    multiply.a = where.a;
+    multiply.b = where.b;
+    multiply.groups_a = split.groups_of_first;
+    multiply.groups_b = static_cast<unsigned>(split.job[1].num_groups());
+    multiply.rows_a = static_cast<float>(problem.shape.m * where.a.products);
+    multiply.rows_b = static_cast<float>(problem.shape.n * where.b.products);
+    multiply.summed = {static_cast<float>(problem.shape.k), products_in_fp32(problem),
+                       products_of_one_sign_in_fp32(problem)};
+    multiply.pairs = allows_pairs_of_c(problem);
+    multiply.scheduler = PersistentTileScheduler(problem.shape, kBlockM, kBlockN);
+    multiply.fp32 = fp32_args(problem);
+    // Tiles in FP32 are smaller, and more.
+    blocks = std::min<std::int64_t>(problem.batch * multiply.fp32.scheduler.count,
+                                    device.multiprocessors);
+  }
+
+  Launches at(const KernelArgs& args) const {
+    Launches placed = *this;
+    auto* base = static_cast<std::byte*>(args.workspace);
+    const auto floats = [&](std::size_t offset) { return reinterpret_cast<float*>(base + offset); };
+    placed.split.pointers[0] = {args.a, args.lda, args.stride_a, base + where.planes_a,
+                                floats(where.steps_a)};
+    placed.split.pointers[1] = {args.b, args.ldb, args.stride_b, base + where.planes_b,
+                                floats(where.steps_b)};
+    placed.split.stats = reinterpret_cast<OperandStats*>(base + where.stats);
+    placed.multiply.planes_a = base + where.planes_a;
+    placed.multiply.planes_b = base + where.planes_b;
+    placed.multiply.steps_a = floats(where.steps_a);
+    placed.multiply.steps_b = floats(where.steps_b);
+    placed.multiply.stats = floats(where.stats);
+    placed.multiply.decision = reinterpret_cast<Path*>(base);
+    return placed;
+  }
+};
+
+template <typename Config>
+Status enqueue_split(const Launches& launches, Stream stream) {
+  return device::launch({.kernel = "split",
+                         .blocks = launches.multiply.groups_a + launches.multiply.groups_b,
+                         .threads_x = Config::kThreads,
+                         .shared_bytes = sizeof(SplitStorage<Config>),
+                         .overlaps_previous = true},
+                        stream, split<Config>, launches.split);
+}
+
+inline Status enqueue(const Launches& launches, const KernelArgs& args, Stream stream) {
+  Status status = args.shape.k <= kFewRowsK ? enqueue_split<FewRows>(launches, stream)
+                                            : enqueue_split<ManyRows>(launches, stream);
+  if (!status.ok()) return status;
+  return device::launch({.kernel = "multiply halves",
+                         .blocks = launches.blocks,
+                         .threads_x = kNumThreads,
+                         .shared_bytes = sizeof(GemmStorage),
+                         .overlaps_previous = true},
+                        stream, multiply, args, launches.multiply);
+}
+
+// On an NVIDIA H200, where halves are taken: a block needs so long for 32 k of its tile.
+inline double seconds(const Problem& problem, std::int64_t tiles, const Device& device) {
+  constexpr double kChunkSeconds = 0.6e-6;
+  const std::int64_t rounds = ceil_div(tiles, std::int64_t{device.multiprocessors});
+  return static_cast<double>(rounds * ceil_div(problem.shape.k, kChunkK)) * kChunkSeconds +
+         split_seconds(problem, 3.5e-12);
+}
+
+inline Candidate candidate(const Problem& problem, const Device& device) {
+  const std::int64_t k = problem.shape.k;
+  const Launches launches(problem, device);
+  return {
+      {.configuration = "128x128",
+       .rounding_chain = std::max(rounding_chain(k), fp32_rounding_chain(k)),
+       .operand_error = kOperandError,
+       .workspace_bytes = launches.where.bytes,
+       .decides_on_device = true,
+       .enqueue = [launches](const KernelArgs& args,
+                             Stream stream) { return enqueue(launches.at(args), args, stream); }},
+      seconds(problem, launches.multiply.scheduler.count * problem.batch, device)};
+}
+
+inline std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
+  constexpr double kSplitBlocks = static_cast<double>(kChunkRows) / FewRows::kRows;  // at most
+  if (Status s = check_split_size(problem, kFp32Cols, kSplitBlocks); !s.ok()) {
+    return {{{.status = std::move(s)}}};
+  }
+  if (problem.shape.k < kLeastK) return {plain_candidate(problem)};
+  return {candidate(problem, device)};
+}
+
+inline Status setup() {
+  if (Status s = device::allow_shared_memory(multiply, sizeof(GemmStorage)); !s.ok()) return s;
+  if (Status s = device::allow_shared_memory(split<FewRows>, sizeof(SplitStorage<FewRows>));
+      !s.ok()) {
+    return s;
+  }
+  return device::allow_shared_memory(split<ManyRows>, sizeof(SplitStorage<ManyRows>));
+}
+
+inline constexpr std::int64_t kTileSizes[] = {8, 16, 32, 64, 128};
+
+}  // namespace tilegate::fp16x3

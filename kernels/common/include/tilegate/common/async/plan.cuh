@@ -1,0 +1,277 @@
+// Plans: which kernel, how its tiles are shared out among blocks, workspace, rounding chain,
+// launch.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tilegate/common/async/config.cuh>
+#include <tilegate/common/async/split_k.cuh>
+#include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/gpu_model.hpp>
+#include <tilegate/common/grid.cuh>
+#include <tilegate/common/vector_access.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate {
+
+// The kernels with asynchronous copies as plans see them: which of them can do a problem, how its
+// tiles can be shared out among blocks, and how long that should take.
+
+struct AsyncKernel {
+  const char* name;  // of its tile
+  int block_m, block_n, block_k, slices;
+  unsigned num_threads;
+  int blocks_per_sm;
+  bool checks_edges;
+  Feed feed_a, feed_b;
+  std::size_t shared_bytes;
+  cost::BlockCost cost;
+  void (*run)(KernelArgs, KSplit);
+};
+
+template <typename Config>
+constexpr cost::BlockCost cost_of() {
+  if constexpr (Config::kOnlyVectors) {
+    return Config::kVectorCost;
+  } else {
+    return Config::kWordCost;
+  }
+}
+
+template <typename Config>
+constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, KSplit)) {
+  return {.name = Config::kName,
+          .block_m = Config::kBlockM,
+          .block_n = Config::kBlockN,
+          .block_k = Config::kBlockK,
+          .slices = Config::kSlices,
+          .num_threads = Config::kNumThreads,
+          .blocks_per_sm = Config::kBlocksPerSm,
+          .checks_edges = Config::kChecksEdges,
+          .feed_a = Config::kFeedA,
+          .feed_b = Config::kFeedB,
+          .shared_bytes = sizeof(typename Config::SharedStorage),
+          .cost = cost_of<Config>(),
+          .run = run};
+}
+
+namespace async_plan {
+
+constexpr std::int64_t kMaxK = std::int64_t{1} << 30;  // blocks count k in 32 bits
+constexpr std::int64_t kMaxParts = 256;                // of a tile, along K
+
+// Whether the feed takes an operand whose rows run along k, or along x, of vectors or not.
+constexpr bool takes(Feed feed, bool along_k, bool vectors) {
+  switch (feed) {
+    case Feed::kVectors:
+      return !along_k && vectors;
+    case Feed::kWords:
+      return !along_k;
+    case Feed::kTransposed:
+      return along_k;
+    case Feed::kKept:
+      return along_k && vectors;
+  }
+  return false;
+}
+
+// Tiles over all products of the batch; in floating point, because their product may overflow.
+inline double count_tiles(const AsyncKernel& kernel, const Problem& problem) {
+  return static_cast<double>(ceil_div(problem.shape.m, kernel.block_m)) *
+         static_cast<double>(ceil_div(problem.shape.n, kernel.block_n)) *
+         static_cast<double>(problem.batch);
+}
+
+// Whether the kernel and a grid are large enough.
+inline bool fits(const AsyncKernel& kernel, const Problem& problem, const Device& device) {
+  return kernel.shared_bytes <= shared_bytes_per_block(device) && problem.shape.k <= kMaxK &&
+         count_tiles(kernel, problem) <= static_cast<double>(kMaxBlocks);
+}
+
+inline bool takes(const AsyncKernel& kernel, const Problem& problem) {
+  const Shape& shape = problem.shape;
+  return takes(kernel.feed_a, problem.op_a == Op::kN, allows_vectors(problem, Operand::kA)) &&
+         takes(kernel.feed_b, problem.op_b == Op::kT, allows_vectors(problem, Operand::kB)) &&
+         (kernel.checks_edges || (shape.m >= kernel.block_m && shape.n >= kernel.block_n));
+}
+
+// How the tiles of a problem are shared out: the first `whole` to one block each, the others to
+// `parts` blocks each.
+struct Partition {
+  std::int64_t tiles, k_tiles;
+  std::int64_t whole, parts;
+
+  std::int64_t split_tiles() const { return tiles - whole; }
+  std::int64_t blocks() const { return whole + split_tiles() * parts; }
+  std::int64_t longest_part() const { return ceil_div(k_tiles, parts); }
+};
+
+inline std::size_t partial_bytes(const AsyncKernel& kernel, const Partition& partition) {
+  return sizeof(float) * static_cast<std::size_t>(partition.split_tiles() * partition.parts) *
+         static_cast<std::size_t>(kernel.block_m * kernel.block_n);
+}
+
+inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Device& device,
+                   const Partition& partition) {
+  const double tile = static_cast<double>(kernel.block_m) * kernel.block_n;
+  const bool by_words = !allows_vectors(problem, Operand::kC);
+  const auto blocks = [&](std::int64_t count, std::int64_t k_tiles, bool stores_c) {
+    const cost::BlockWork work{.flop = 2.0 * tile * kernel.block_k * static_cast<double>(k_tiles),
+                               .word_bytes = stores_c && by_words ? sizeof(float) * tile : 0.0};
+    return cost::block_seconds(static_cast<double>(count), work, kernel.cost, kernel.blocks_per_sm,
+                               device);
+  };
+  Parts parts = cost::parts(
+      problem, device,
+      blocks(partition.whole, partition.k_tiles, true) +
+          blocks(partition.split_tiles() * partition.parts, partition.longest_part(), false),
+      true, static_cast<double>(partial_bytes(kernel, partition)));
+  parts.rounds = static_cast<double>(partition.blocks()) /
+                 (static_cast<double>(device.multiprocessors) * kernel.blocks_per_sm);
+  parts.tiles = cost::tile_share(problem, static_cast<double>(partition.tiles), kernel.block_m,
+                                 kernel.block_n);
+  return parts;
+}
+
+inline double seconds(const AsyncKernel& kernel, const Problem& problem, const Device& device,
+                      const Partition& partition) {
+  return cost::total(parts(kernel, problem, device, partition), partition.split_tiles() == 0);
+}
+
+// Without a split; with all tiles split; with whole rounds of the device and the rest split: of the
+// last two the number of parts that should be quickest.
+inline std::vector<Partition> partitions_of(const AsyncKernel& kernel, const Problem& problem,
+                                            const Device& device) {
+  const auto tiles = static_cast<std::int64_t>(count_tiles(kernel, problem));
+  const std::int64_t k_tiles = ceil_div(problem.shape.k, kernel.block_k);
+  const std::int64_t slots = std::int64_t{device.multiprocessors} * kernel.blocks_per_sm;
+  std::vector<Partition> partitions = {{tiles, k_tiles, tiles, 1}};
+  const auto add_quickest = [&](std::int64_t whole) {
+    const std::int64_t rest = tiles - whole;
+    if (rest == 0) return;
+    std::vector<Partition> tried;
+    const std::int64_t most = std::min({k_tiles, kMaxParts, 2 * slots / rest});
+    for (std::int64_t parts = 2; parts <= most; ++parts) {
+      tried.push_back({tiles, k_tiles, whole, parts});
+      if (tried.back().blocks() > kMaxBlocks) tried.pop_back();
+    }
+    if (tried.empty()) return;
+    partitions.push_back(*std::ranges::min_element(tried, {}, [&](const Partition& partition) {
+      return seconds(kernel, problem, device, partition);
+    }));
+  };
+  add_quickest(0);
+  if (tiles > slots) add_quickest(tiles / slots * slots);
+  return partitions;
+}
+
+}  // namespace async_plan
+
+}  // namespace tilegate
+
+namespace tilegate::async_plan {
+
+inline std::string name_of(const AsyncKernel& kernel, const Partition& partition) {
+  if (partition.split_tiles() == 0) return kernel.name;
+  return kernel.name + std::string(partition.whole == 0 ? "_split" : "_tail") +
+         std::to_string(partition.parts);
+}
+
+// A slice sums its share of the k of a tile, or of a part of one; the slices are added, then the
+// parts, then alpha and C come. Of zeros past the end of K no addition rounds.
+inline std::int64_t rounding_chain(const AsyncKernel& kernel, const Shape& shape,
+                                   const Partition& partition) {
+  const auto slices_of = [&](std::int64_t k_tiles) {
+    return k_tiles * (kernel.block_k / kernel.slices) + kernel.slices - 1;
+  };
+  const std::int64_t whole = partition.whole > 0 ? slices_of(partition.k_tiles) : 0;
+  const std::int64_t split =
+      partition.split_tiles() > 0 ? slices_of(partition.longest_part()) + partition.parts - 1 : 0;
+  return std::min(shape.k, std::max(whole, split)) + 2;
+}
+
+// Tiles of a kernel that checks no edges may read `end_m` rows of op(A) and `end_n` columns of
+// op(B).
+inline KSplit split_of(const AsyncKernel& kernel, const Problem& problem,
+                       const Partition& partition, std::int64_t end_m, std::int64_t end_n) {
+  const auto columns = static_cast<std::uint32_t>(ceil_div(problem.shape.n, kernel.block_n));
+  const auto tiles = static_cast<std::uint32_t>(partition.tiles / problem.batch);
+  return {.block_m = kernel.block_m,
+          .block_n = kernel.block_n,
+          .end_m = kernel.checks_edges ? KSplit::kReachesOut : end_m,
+          .end_n = kernel.checks_edges ? KSplit::kReachesOut : end_n,
+          .columns = Divisor(columns),
+          .tiles = Divisor(tiles),
+          .whole = static_cast<unsigned>(partition.whole),
+          .parts = Divisor(static_cast<std::uint32_t>(partition.parts)),
+          .k_tiles = static_cast<int>(partition.k_tiles),
+          .vectors = allows_vectors(problem, Operand::kC)};
+}
+
+inline Status enqueue(const AsyncKernel& kernel, const KernelArgs& args, const KSplit& split,
+                      const Partition& partition, bool overlaps, Stream stream) {
+  const Status status = device::launch({.kernel = kernel.name,
+                                        .blocks = partition.blocks(),
+                                        .threads_x = kernel.num_threads,
+                                        .shared_bytes = kernel.shared_bytes,
+                                        .overlaps_previous = overlaps},
+                                       stream, kernel.run, args, split);
+  if (!status.ok() || partition.split_tiles() == 0) return status;
+  return split_sums::enqueue(args, split, partition.split_tiles(), stream);
+}
+
+// `is_first`: no other kernel of the plan goes before.
+inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
+                           const Partition& partition, const KSplit& split, bool is_first = true) {
+  const bool overlaps = device.compute_capability >= 90 && partition.split_tiles() == 0 && is_first;
+  Choice choice{.configuration = name_of(kernel, partition),
+                .rounding_chain = rounding_chain(kernel, problem.shape, partition),
+                .workspace_bytes = partial_bytes(kernel, partition),
+                .enqueue = [=](const KernelArgs& args, Stream stream) {
+                  return enqueue(kernel, args, split, partition, overlaps, stream);
+                }};
+  return {std::move(choice), seconds(kernel, problem, device, partition),
+          parts(kernel, problem, device, partition)};
+}
+
+inline Status no_kernel() {
+  return Status::unsupported("C needs more blocks than a CUDA grid has, or K is above " +
+                             std::to_string(kMaxK));
+}
+
+// Those of the kernels that can do the problem. Kernels of one tile stand together, the quickest
+// first: the others are not asked.
+inline std::vector<Candidate> candidates(std::span<const AsyncKernel> kernels,
+                                         const Problem& problem, const Device& device) {
+  std::vector<Candidate> all;
+  std::string_view tile;
+  for (const AsyncKernel& kernel : kernels) {
+    if (kernel.name == tile || !takes(kernel, problem) || !fits(kernel, problem, device)) continue;
+    tile = kernel.name;
+    for (const Partition& partition : partitions_of(kernel, problem, device)) {
+      const KSplit split = split_of(kernel, problem, partition, problem.shape.m, problem.shape.n);
+      all.push_back(candidate(kernel, problem, device, partition, split));
+    }
+  }
+  if (all.empty()) all.push_back({.choice = {.status = no_kernel()}});
+  return all;
+}
+
+// More than 48 KiB of shared memory needs leave.
+inline Status allow_shared_memory(std::span<const AsyncKernel> kernels) {
+  for (const AsyncKernel& kernel : kernels) {
+    if (kernel.shared_bytes > shared_bytes_per_block(device::current())) continue;
+    if (Status s = device::allow_shared_memory(kernel.run, kernel.shared_bytes); !s.ok()) return s;
+  }
+  return {};
+}
+
+}  // namespace tilegate::async_plan

@@ -1,0 +1,61 @@
+// The epilogue of every kernel: C ← alpha·sum + beta·C, by elements, pairs and vectors of four.
+// With beta == 0, C is not read: it may hold NaN.
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/device/device.cuh>
+#include <tilegate/device/once.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate {
+
+__device__ inline void store(const KernelArgs& args, float* c, float sum) {
+  *c = args.beta == 0.0F ? args.alpha * sum : args.alpha * sum + args.beta * *c;
+}
+
+// C(row, col)
+__device__ inline void store_element(const KernelArgs& args, std::int64_t row, std::int64_t col,
+                                     float sum) {
+  store(args, args.c + row * args.ldc + col, sum);
+}
+
+// An element and the next, which are an aligned vector; kOnce: L2 evicts it first.
+template <bool kOnce = false>
+__device__ void store_pair(const KernelArgs& args, float* c, float first, float second) {
+  float2 v = make_float2(args.alpha * first, args.alpha * second);
+  if (args.beta != 0.0F) {
+    const auto old = device::load_vector<float2>(c);
+    v = make_float2(v.x + args.beta * old.x, v.y + args.beta * old.y);
+  }
+  if constexpr (kOnce) {
+    device::store_once(c, v);
+  } else {
+    device::store_vector(c, v);
+  }
+}
+
+// C(row, col … col + 3), as far as that is inside C; col % 4 == 0.
+template <bool kVector>
+__device__ void store4(const KernelArgs& args, std::int64_t row, std::int64_t col, float4 sum) {
+  if (row >= args.shape.m) return;
+  if constexpr (kVector) {
+    if (col >= args.shape.n) return;
+    float* c = args.c + row * args.ldc + col;
+    float4 v =
+        make_float4(args.alpha * sum.x, args.alpha * sum.y, args.alpha * sum.z, args.alpha * sum.w);
+    if (args.beta != 0.0F) {
+      const float4 old = device::load_vector<float4>(c);
+      v = make_float4(v.x + args.beta * old.x, v.y + args.beta * old.y, v.z + args.beta * old.z,
+                      v.w + args.beta * old.w);
+    }
+    device::store_vector(c, v);
+  } else {
+    if (col + 0 < args.shape.n) store_element(args, row, col + 0, sum.x);
+    if (col + 1 < args.shape.n) store_element(args, row, col + 1, sum.y);
+    if (col + 2 < args.shape.n) store_element(args, row, col + 2, sum.z);
+    if (col + 3 < args.shape.n) store_element(args, row, col + 3, sum.w);
+  }
+}
+
+}  // namespace tilegate

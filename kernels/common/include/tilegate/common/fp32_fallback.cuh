@@ -1,0 +1,371 @@
+// The plain FP32 product, for rungs that split operands: for calls whose operands are too wide for
+// their parts, hold NaN or Inf, or whose K is small.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/common/epilogue.cuh>
+#include <tilegate/common/gpu_model.hpp>
+#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/device/flag.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate {
+
+// The sums of a tile: 128×64 of them, 8×4 per thread. Runs of k are summed in
+// their order. What is lost when a run is added to the total goes into the next run (W. Kahan,
+// Further Remarks on Reducing Truncation Errors, 1965), so that rounding errors grow with the run,
+// not with K.
+
+constexpr int kFp32Threads = 256;
+constexpr int kFp32Rows = 128, kFp32Cols = 64, kFp32K = 16;
+constexpr int kFp32Step = 4;  // k between two looks whether a run ends
+constexpr int kFp32Run = 32;
+static_assert(kFp32K % kFp32Step == 0);
+
+// kFp32K k of kExtent rows of op(A), or columns of op(B).
+template <int kExtent>
+using Fp32Tile = float[kFp32K][kExtent + 4];
+
+// Two tiles each, one of which is multiplied while the other arrives.
+struct alignas(16) Fp32Storage {
+  Fp32Tile<kFp32Rows> a[2];
+  Fp32Tile<kFp32Cols> b[2];
+};
+
+// An operand: element (x, k) at data[x · x_stride + k · k_stride].
+struct StridedOperand {
+  const float* data;
+  std::int64_t x_stride, k_stride, rows;
+};
+
+// A thread's share of a tile of kExtent rows or columns: words one after another along these where
+// they lie along k, else along k. So neighbours read neighbouring words of memory.
+template <int kExtent>
+struct TileShare {
+  static constexpr int kWords = kExtent * kFp32K / kFp32Threads;
+  static constexpr int kNextX = kFp32Threads / kFp32K, kNextK = kFp32Threads / kExtent;
+  bool along_k;
+  int k, x;           // of the first word
+  std::int64_t rows;  // from there on
+  const float* word;  // the first, of the next tile
+  std::int64_t next;  // from word to word
+  float v[kWords];
+
+  __device__ TileShare(const StridedOperand& from, std::int64_t x0, int thread)
+      : along_k(from.k_stride == 1),
+        k(along_k ? thread % kFp32K : thread / kExtent),
+        x(along_k ? thread / kFp32K : thread % kExtent),
+        rows(from.rows - x0 - x),
+        word(from.data + (x0 + x) * from.x_stride + k * from.k_stride),
+        next(along_k ? kNextX * from.x_stride : kNextK * from.k_stride) {}
+
+  // From the next tile, zeros outside the operand, which ends `left` k from the tile's first on.
+  __device__ void load(std::int64_t left) {
+    left -= k;
+    const bool any = rows > 0 && left > 0;
+    const std::int64_t inside = along_k ? rows : left;
+    const int apart = along_k ? kNextX : kNextK;
+    const float* from = word;
+#pragma unroll
+    for (int i = 0; i < kWords; ++i, from += next) {
+      v[i] = any && i * apart < inside ? *from : 0.0F;
+    }
+    word = along_k ? word + kFp32K : from;
+  }
+
+  __device__ void keep(Fp32Tile<kExtent>& tile) const {
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      tile[k + (along_k ? 0 : i * kNextK)][x + (along_k ? i * kNextX : 0)] = v[i];
+    }
+  }
+};
+
+// A thread's results: four columns of each of two times four rows, half a tile apart.
+using Fp32Sums = float[8][4];
+__device__ inline int fp32_row(int thread) { return thread / 16 * 4; }
+__device__ inline int fp32_col(int thread) { return thread % 16 * 4; }
+
+// For kFp32Step k from `first` on.
+__device__ inline void multiply_fp32_step(const Fp32Tile<kFp32Rows>& a,
+                                          const Fp32Tile<kFp32Cols>& b, int first, int row, int col,
+                                          Fp32Sums& acc) {
+#pragma unroll
+  for (int k = first; k < first + kFp32Step; ++k) {
+    const auto top = device::load_vector<float4>(&a[k][row]);
+    const auto bottom = device::load_vector<float4>(&a[k][row + kFp32Rows / 2]);
+    const auto cols = device::load_vector<float4>(&b[k][col]);
+    const float va[8] = {top.x, top.y, top.z, top.w, bottom.x, bottom.y, bottom.z, bottom.w};
+    const float vb[4] = {cols.x, cols.y, cols.z, cols.w};
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) acc[i][j] += va[i] * vb[j];
+    }
+  }
+}
+
+// The rounding error of a + b, rounded to `sum`; 0 where that is NaN or Inf.
+__device__ inline float lost(float a, float b, float sum) {
+  return std::fabs(sum) < INFINITY ? b - (sum - a) : 0.0F;
+}
+
+// total ← total + acc, and acc ← what that lost.
+__device__ inline void add_run(Fp32Sums& total, Fp32Sums& acc) {
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const float sum = total[i][j] + acc[i][j];
+      acc[i][j] = lost(total[i][j], acc[i][j], sum);
+      total[i][j] = sum;
+    }
+  }
+}
+
+// sums ← sums + others.
+__device__ inline void add_sums(Fp32Sums& sums, const Fp32Sums& others) {
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) sums[i][j] += others[i][j];
+  }
+}
+
+// A tile's sums of `k` products each; rows and columns of the operands from `row` and `col` on. By
+// kFp32Threads threads, numbered `thread`, each of which gets its own.
+__device__ inline void sum_fp32_tile(const StridedOperand& a, const StridedOperand& b,
+                                     std::int64_t row, std::int64_t col, std::int64_t k, int run,
+                                     int thread, Fp32Storage& smem, Fp32Sums& acc,
+                                     Fp32Sums& total) {
+  const int thread_row = fp32_row(thread), thread_col = fp32_col(thread);
+  TileShare<kFp32Rows> share_a(a, row, thread);
+  TileShare<kFp32Cols> share_b(b, col, thread);
+  share_a.load(k);
+  share_b.load(k);
+  int buffer = 0;
+  for (std::int64_t first = 0; first < k; first += kFp32K, buffer ^= 1) {
+    share_a.keep(smem.a[buffer]);
+    share_b.keep(smem.b[buffer]);
+    // These tiles are stored before anyone reads them, and the others have been read before anyone
+    // overwrites them.
+    device::named_barrier<1>(kFp32Threads);
+    const std::int64_t left = k - first - kFp32K;
+    share_a.load(left);
+    share_b.load(left);
+#pragma unroll 1
+    for (int step = 0; step < kFp32K; step += kFp32Step) {
+      multiply_fp32_step(smem.a[buffer], smem.b[buffer], step, thread_row, thread_col, acc);
+      const int done = static_cast<int>(first) + step + kFp32Step;
+      const bool is_last = step + kFp32Step == kFp32K && left <= 0;
+      if (k > run && (done & (run - 1)) == 0 && !is_last) add_run(total, acc);
+    }
+  }
+  device::named_barrier<1>(kFp32Threads);  // the last tiles have been read: another may come
+}
+
+// For small K where C has few tiles: there cuBLAS sums in shorter chains, too.
+constexpr int kFp32ShortRun = 4;
+constexpr std::int64_t kFp32ShortK = 64;
+constexpr std::int64_t kFp32FewTiles = 16;  // of 128×128
+static_assert(kFp32ShortRun % kFp32Step == 0);
+static_assert((kFp32Run & (kFp32Run - 1)) == 0 && (kFp32ShortRun & (kFp32ShortRun - 1)) == 0);
+
+// Additions on the longest way of a product to C, the product's own rounding, and alpha and beta.
+constexpr std::int64_t fp32_rounding_chain(std::int64_t k, int run = kFp32Run) {
+  return (k < run ? k : run) + ceil_div(k, run) + 2;
+}
+
+// Where there are more blocks than tiles, these are shared along K, each in as many parts.
+struct Fp32Parts {
+  static constexpr std::int64_t kLeastK = 64, kMost = 16;
+
+  unsigned count = 1;
+  std::int64_t k = 0;         // of a part; the last may have less
+  float* sums = nullptr;      // of each block: kFp32PartialBytes
+  unsigned* flags = nullptr;  // of each block: raised once they are there
+
+  Fp32Parts() = default;
+  // `blocks`: or clusters, which take as many tiles as they have blocks, and count as one.
+  Fp32Parts(std::int64_t all_k, std::int64_t tiles, std::int64_t blocks) {
+    const std::int64_t most =
+        std::clamp<std::int64_t>(std::min(blocks / tiles, all_k / kLeastK), 1, kMost);
+    k = ceil_div(ceil_div(all_k, most), kFp32Run) * kFp32Run;
+    count = static_cast<unsigned>(ceil_div(all_k, k));
+  }
+};
+constexpr std::size_t kFp32PartialBytes = sizeof(Fp32Sums) * kFp32Threads;
+
+// Beside KernelArgs: whether the rows of op(A), and the columns of op(B), lie along k, the k of a
+// run, and the tiles.
+struct Fp32Args {
+  bool a_along_k = false, b_along_k = false;
+  int run = kFp32Run;
+  PersistentTileScheduler scheduler;
+  Fp32Parts parts{};
+};
+
+// acc + total ← a tile's sums, over `k` from `first` on. This and the others: by kFp32Threads
+// threads, numbered `thread`.
+__device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& params,
+                                const TileCoord& tile, std::int64_t first, std::int64_t k,
+                                int thread, Fp32Storage& smem, Fp32Sums& acc, Fp32Sums& total) {
+  const auto strided = [&](const float* data, std::int64_t stride, std::int64_t ld, bool along_k,
+                           std::int64_t rows) {
+    const std::int64_t next = along_k ? 1 : ld;
+    return StridedOperand{data + tile.product * stride + first * next, along_k ? ld : 1, next,
+                          rows};
+  };
+  sum_fp32_tile(strided(args.a, args.stride_a, args.lda, params.a_along_k, args.shape.m),
+                strided(args.b, args.stride_b, args.ldb, params.b_along_k, args.shape.n),
+                std::int64_t{tile.row} * kFp32Rows, std::int64_t{tile.col} * kFp32Cols, k,
+                params.run, thread, smem, acc, total);
+}
+
+// `has_total`: there was more than one run.
+__device__ inline void store_fp32(KernelArgs args, const TileCoord& tile, bool has_total,
+                                  int thread, const Fp32Sums& acc, const Fp32Sums& total) {
+  args.c += tile.product * args.stride_c;
+  const std::int64_t row = std::int64_t{tile.row} * kFp32Rows + fp32_row(thread);
+  const std::int64_t col = std::int64_t{tile.col} * kFp32Cols + fp32_col(thread);
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const std::int64_t to_row = row + i / 4 * (kFp32Rows / 2) + i % 4;
+      if (to_row < args.shape.m && col + j < args.shape.n) {
+        store_element(args, to_row, col + j, has_total ? total[i][j] + acc[i][j] : acc[i][j]);
+      }
+    }
+  }
+}
+
+// A block's sums, in vectors of four: first one of each thread, then the next of each.
+__device__ inline float* fp32_partial(const Fp32Parts& parts, unsigned block, int thread,
+                                      int vector) {
+  return parts.sums + block * (kFp32PartialBytes / sizeof(float)) +
+         (vector * kFp32Threads + thread) * 4;
+}
+
+__device__ inline void store_fp32_partial(const Fp32Parts& parts, unsigned block, int thread,
+                                          const Fp32Sums& sums) {
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    device::store_vector(fp32_partial(parts, block, thread, i),
+                         make_float4(sums[i][0], sums[i][1], sums[i][2], sums[i][3]));
+  }
+  device::named_barrier<1>(kFp32Threads);  // all have stored, and one tells for them
+  if (thread == 0) device::raise_flag(parts.flags + block);
+}
+
+// Adds the partial sums of the `others` previous clusters to a block's sums, as runs.
+template <unsigned kCluster>
+__device__ void accumulate_fp32_partials(const Fp32Parts& parts, unsigned block, unsigned others,
+                                         int thread, Fp32Sums& acc, Fp32Sums& total) {
+  const auto mine = static_cast<unsigned>(thread);
+  if (mine < others) device::wait_for_flag(parts.flags + block - (mine + 1) * kCluster);
+  device::named_barrier<1>(kFp32Threads);  // one has waited for each
+#pragma unroll 2
+  for (unsigned other = 1; other <= others; ++other) {
+    add_run(total, acc);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const auto v =
+          device::load_vector<float4>(fp32_partial(parts, block - other * kCluster, thread, i));
+      acc[i][0] += v.x;
+      acc[i][1] += v.y;
+      acc[i][2] += v.z;
+      acc[i][3] += v.w;
+    }
+  }
+}
+
+// Tile `index` of the batch.
+__device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& params, unsigned index,
+                                     int thread, Fp32Storage& smem) {
+  const TileCoord tile = params.scheduler.tile(index);
+  Fp32Sums acc{}, total{};
+  sum_fp32(args, params, tile, 0, args.shape.k, thread, smem, acc, total);
+  store_fp32(args, tile, args.shape.k > params.run, thread, acc, total);
+}
+
+// All blocks: whole tiles in turn, or one part of a tile each; the block with the last k stores the
+// tile. The parts of a tile are in different clusters: a block that waits for flags needs the
+// others to have lower numbers, and not to be in its cluster. Compute capability 9.0.
+template <unsigned kCluster>
+__device__ void multiply_fp32_parts(const KernelArgs& args, const Fp32Args& params, int thread,
+                                    Fp32Storage& smem) {
+  const unsigned tiles = static_cast<unsigned>(args.batch) * params.scheduler.count;
+  const unsigned count = params.parts.count, others = count - 1;
+  for (unsigned block = blockIdx.x;; block += gridDim.x) {
+    const unsigned cluster = block / kCluster, part = cluster % count;
+    const unsigned index = cluster / count * kCluster + block % kCluster;
+    if (index >= tiles) break;
+    const TileCoord tile = params.scheduler.tile(index);
+    const std::int64_t first = part * params.parts.k;
+    Fp32Sums acc{}, total{};
+    sum_fp32(args, params, tile, first, part < others ? params.parts.k : args.shape.k - first,
+             thread, smem, acc, total);
+    if (part < others) {
+      add_sums(total, acc);
+      store_fp32_partial(params.parts, block, thread, total);
+    } else {
+      if (others > 0)
+        accumulate_fp32_partials<kCluster>(params.parts, block, others, thread, acc, total);
+      store_fp32(args, tile, true, thread, acc, total);
+    }
+  }
+}
+
+// A tile per block.
+inline __global__ void __launch_bounds__(kFp32Threads, 1) plain(KernelArgs args, Fp32Args params) {
+  auto& smem = device::shared_storage<Fp32Storage>();
+  device::wait_for_previous_kernel();
+  multiply_fp32(args, params, blockIdx.x, static_cast<int>(threadIdx.x), smem);
+}
+
+// Plans for the plain FP32 product.
+
+inline bool is_along_k(const Problem& problem, Operand operand) {
+  return operand == Operand::kA ? problem.op_a == Op::kN : problem.op_b == Op::kT;
+}
+
+inline Fp32Args fp32_args(const Problem& problem) {
+  const PersistentTileScheduler scheduler(problem.shape, kFp32Rows, kFp32Cols);
+  const std::int64_t wide_tiles =
+      PersistentTileScheduler(problem.shape, kFp32Rows, 2 * kFp32Cols).count;
+  const bool is_short =
+      problem.shape.k <= kFp32ShortK && problem.batch * wide_tiles < kFp32FewTiles;
+  return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
+          is_short ? kFp32ShortRun : kFp32Run, scheduler};
+}
+
+// `overlaps`: with the kernel before, which compute capability 9.0 can.
+inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
+  constexpr double kFlopPerSecond = 30e12, kMultiprocessors = kH200.multiprocessors;
+  const Fp32Args params = fp32_args(problem);
+  const double rounds =
+      std::ceil(static_cast<double>(problem.batch * params.scheduler.count) / kMultiprocessors);
+  const double flop = 2.0 * kFp32Rows * kFp32Cols * static_cast<double>(problem.shape.k);
+  return {{.configuration = "fp32",
+           .rounding_chain = fp32_rounding_chain(problem.shape.k, params.run),
+           .enqueue =
+               [params, overlaps](const KernelArgs& args, Stream stream) {
+                 return device::launch({.kernel = "plain product",
+                                        .blocks = args.batch * params.scheduler.count,
+                                        .threads_x = kFp32Threads,
+                                        .shared_bytes = sizeof(Fp32Storage),
+                                        .overlaps_previous = overlaps},
+                                       stream, plain, args, params);
+               }},
+          rounds * flop * kMultiprocessors / kFlopPerSecond + 4e-6};
+}
+
+}  // namespace tilegate

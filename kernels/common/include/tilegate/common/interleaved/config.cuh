@@ -1,0 +1,149 @@
+// Configurations of the interleaved kernels (mainloop.cuh). A stage gives Tiles:
+//   kBlockM kBlockN      the block's tile of C
+//   kThreadM kThreadN    a thread's results, in parts of 4×4
+//   kLanesM              lanes of a warp along M; 32 / kLanesM along N
+//   kSlices              parts of each k tile that different threads of a block multiply
+//   kHalves              parts of each k tile that a thread multiplies in turn: 1 or 2
+//   kBlocksPerSm         limits registers
+//   kSpread              stores and global loads stand between the FFMA, or one after another
+//   kCost                what the cost model knows of a block
+//   Order                instruction order: the compiler's or the source's
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/grid.cuh>
+#include <tilegate/common/instruction_order.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate {
+
+template <typename Tiles>
+struct InterleavedTiles : Tiles {
+  using Tiles::kBlockM, Tiles::kBlockN, Tiles::kThreadM, Tiles::kThreadN;
+  using Tiles::kSlices, Tiles::kHalves, Tiles::kLanesM;
+  static constexpr int kSteps = 8;  // k steps of a thread in a round of the loop
+  static constexpr int kBlockK = kSteps * kSlices * kHalves;
+  static constexpr int kLanesN = 32 / kLanesM;
+  static constexpr int kPartStepM = 4 * kLanesM;  // rows from one part of a thread's to the next
+  static constexpr int kPartStepN = 4 * kLanesN;
+  static constexpr int kWarpM = kLanesM * kThreadM, kWarpN = kLanesN * kThreadN;
+  static constexpr int kWarpsN = kBlockN / kWarpN;
+  static constexpr int kSliceThreads = 32 * (kBlockM / kWarpM) * kWarpsN;
+  static constexpr int kNumThreads = kSliceThreads * kSlices;
+  static_assert(kThreadM % 4 == 0 && kThreadN % 4 == 0, "fragments are 128-bit loads");
+  static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0, "uncovered parts of the tile");
+  static_assert(kSlices == 1 || kHalves == 1, "a slice is 8 k steps in a row");
+
+  // First row and column of a thread's results in the tile: lanes in order, row by row.
+  struct Position {
+    int m, n;
+  };
+  static __device__ Position position() {
+    const int thread = static_cast<int>(threadIdx.x) % kSliceThreads;
+    const int lane = thread % 32, warp = thread / 32;
+    return {warp / kWarpsN * kWarpM + lane / kLanesN * 4,
+            warp % kWarpsN * kWarpN + lane % kLanesN * 4};
+  }
+  static __device__ int slice() { return static_cast<int>(threadIdx.x) / kSliceThreads; }
+};
+
+namespace interleaved {
+
+// For large C. One block per multiprocessor; a thread's 16×8 results need three quarters of what
+// shared memory gives in their time. Not where both operands lie along k: with rows of 8 of both it
+// is 0.7 % slower than the tile below at 4096³/NT, and with those of B alone, TT, 2 % faster.
+struct Tiles128x256x8 {
+  static constexpr const char* kName = "128x256x8";
+  static constexpr int kBlockM = 128, kBlockN = 256;
+  static constexpr int kThreadM = 16, kThreadN = 8, kLanesM = 8;
+  static constexpr int kSlices = 1, kHalves = 1, kBlocksPerSm = 1;
+  static constexpr cost::BlockCost kCost = {58.1, 4.8};
+  static constexpr bool kSpread = true;
+  using Order = SourceOrder;
+  template <typename Layout>
+  static constexpr bool kTakes = Layout::kVector && !(Layout::kAAlongK && Layout::kBAlongK);
+};
+
+// For NT: rows of 16 along k, in two halves that share the loop's code.
+struct Tiles128x256x16 : Tiles128x256x8 {
+  static constexpr const char* kName = "128x256x16";
+  static constexpr int kHalves = 2;
+  static constexpr cost::BlockCost kCost = {57.0, 4.8};
+  template <typename Layout>
+  static constexpr bool kTakes = Layout::kVector&& Layout::kAAlongK&& Layout::kBAlongK;
+};
+
+// For C of some dozens to hundreds of tiles: two slices are twice the warps for a tile.
+struct Tiles128x128x16s2 : Tiles128x256x16 {
+  static constexpr const char* kName = "128x128x16s2";
+  static constexpr int kBlockN = 128;
+  static constexpr int kSlices = 2, kHalves = 1;
+  static constexpr cost::BlockCost kCost = {56.0, 4.1};
+  template <typename Layout>
+  static constexpr bool kTakes = Layout::kVector;
+};
+
+// For smaller C yet, and for all operands without whole vectors: AsyncCopy is quicker with these,
+// so that one tile is enough here.
+struct Tiles64x128x32s4 : Tiles128x128x16s2 {
+  static constexpr const char* kName = "64x128x32s4";
+  static constexpr int kBlockM = 64, kLanesM = 4;
+  static constexpr int kSlices = 4;
+  static constexpr cost::BlockCost kCost = {53.0, 3.5};
+  template <typename Layout>
+  static constexpr bool kTakes = true;
+};
+
+// For little K, where C's stores take longer than the FFMA: four small blocks per multiprocessor,
+// of which some multiply while others store. 128 registers are too few to keep the order of the
+// source.
+struct Tiles64x128x8 : Tiles128x256x16 {
+  static constexpr const char* kName = "64x128x8";
+  static constexpr int kBlockM = 64, kBlockN = 128;
+  static constexpr int kThreadM = 8;
+  static constexpr int kHalves = 1, kBlocksPerSm = 4;
+  static constexpr cost::BlockCost kCost = {45.1, 0.8, {0.385, 0.81, 0.81, 1.0}};
+  using Order = CompilerOrder;
+  template <typename Layout>
+  static constexpr bool kTakes = Layout::kVector;
+};
+
+template <bool kAAlongK_, bool kBAlongK_, bool kVector_>
+struct Layout {
+  static constexpr bool kAAlongK = kAAlongK_, kBAlongK = kBAlongK_, kVector = kVector_;
+};
+
+// k tiles [begin, end) of a problem's. Tile 0 is the one that may be partial: it has first_size
+// steps.
+template <typename Config>
+struct KTiles {
+  int begin, end;
+  int first_size;
+
+  static __device__ KTiles all(std::int64_t k) {
+    const auto tiles = static_cast<int>(ceil_div(k, Config::kBlockK));
+    return {0, tiles, static_cast<int>(k - (tiles - 1) * std::int64_t{Config::kBlockK})};
+  }
+  __device__ std::int64_t first_k() const {
+    return begin == 0 ? 0 : first_size + (begin - 1) * std::int64_t{Config::kBlockK};
+  }
+};
+
+// C from a tile's first element on, and what is left of it: what store4 needs to stay inside.
+template <typename Config>
+__device__ KernelArgs from_tile(KernelArgs args, const TileCoord& tile) {
+  const std::int64_t row = std::int64_t{tile.row} * Config::kBlockM;
+  const std::int64_t col = std::int64_t{tile.col} * Config::kBlockN;
+  args.c += tile.product * args.stride_c + row * args.ldc + col;
+  args.shape.m -= row;
+  args.shape.n -= col;
+  return args;
+}
+
+}  // namespace interleaved
+
+}  // namespace tilegate

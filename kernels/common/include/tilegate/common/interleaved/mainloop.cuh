@@ -1,0 +1,369 @@
+// The interleaved main loop: every instruction stands where the source puts it. Spread evenly
+// between the FFMA of each k step are the shared loads of the next one; in the last step but one
+// also the stores of the next k tile, and there or in the last step the global loads of the k tile
+// after it, which have nearly a whole round to arrive.
+//
+// A round is 8 k steps of a thread: its slice of a k tile, or a half of it.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <tilegate/common/fragment.cuh>
+#include <tilegate/common/interleaved/config.cuh>
+#include <tilegate/common/vector_access.cuh>
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate {
+
+// One thread's share of the tiles of A or B, on their way from global memory through registers to
+// shared memory, one instruction at a time, so that a loop can spread them between its FFMA.
+
+// A tile is kExtent rows of op(A), or columns of op(B), and kBlockK steps along k: elements (x, k).
+// kAlongK: neighbours in k are neighbours in memory, (x, k) is at data[x·ld + k] and is stored
+// transposed; otherwise it is at data[k·ld + x]. In shared memory a row holds the kExtent elements
+// of one k. With two halves a thread loads and stores every other line of its share in a round of
+// the loop, and the others in the next one.
+//
+// No load of the loop needs a guard: x outside is clamped to the last x inside, whose results
+// nobody stores; the k tile that may be partial is the first one, which is filled with zeros; and
+// beyond the last tile the last one is loaded again.
+template <typename Config, int kExtent, bool kAlongK, bool kVector>
+class OperandFeed {
+  static constexpr int kBlockK = Config::kBlockK, kHalves = Config::kHalves;
+  static constexpr int kLines = kAlongK ? kExtent : kBlockK;  // of memory; a tile's part of each is
+  static constexpr int kVectors = (kAlongK ? kBlockK : kExtent) / 4;  // so many vectors
+  static constexpr int kLineStep = Config::kNumThreads / kVectors;    // between a thread's loads
+  static_assert(Config::kNumThreads % kVectors == 0, "threads would straddle lines");
+  static_assert(kLines % (kLineStep * kHalves) == 0, "the last load would leave the tile");
+
+ public:
+  static constexpr int kLoads = kLines / kLineStep / kHalves;
+  static constexpr int kStoresPerLoad = kAlongK ? 4 : 1;
+  static constexpr int kStores = kLoads * kStoresPerLoad;
+  // Stores of 4 rows apart fall into different banks: padding moves the k of a vector from those of
+  // the next by 16 banks, and more than two vectors a line are spread by `swizzle`.
+  static constexpr int kRow = kExtent + (kAlongK ? 4 : 0);
+  // What is XORed to x in row k. The same for the 8 steps that a thread multiplies in a round.
+  static constexpr __device__ int swizzle(int k) { return kAlongK ? k / 8 * (128 / kBlockK) : 0; }
+  static_assert(!kAlongK || kLineStep % 32 == 0, "the swizzle permutes words in groups of 32");
+  // From a half of the tile to the other, words: of what is stored in a round.
+  static constexpr int kHalfStored = kLineStep * (kAlongK ? 1 : kRow);
+
+  // For each load: its stores, and then the load that follows it.
+  static constexpr int kMovesPerLoad = kStoresPerLoad + 1;
+  static constexpr int kMoves = kLoads * kMovesPerLoad;
+
+  // Tiles from (x, k) on of an operand with `extent` rows of op(A) or columns of op(B), to a tile
+  // in shared memory at `smem`.
+  __device__ OperandFeed(const float* data, std::int64_t origin, std::int64_t ld, int extent, int x,
+                         std::int64_t k, device::SharedAddress smem)
+      : data_(data), ld_(static_cast<Offset>(ld / kUnit)) {
+    const int thread = static_cast<int>(threadIdx.x);
+    line_ = thread / kVectors;
+    col_ = thread % kVectors * 4;
+    cols_left_ = extent - x - col_;
+    const auto offset = [&](int line) {
+      return origin + (kAlongK
+                           ? min(x + line, extent - 1) * ld + k + col_
+                           : (k + line) * ld + (kVector ? min(x + col_, extent - 4) : x + col_));
+    };
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      const std::int64_t first = offset(line_ + lines_to(0, i));
+      const std::int64_t second = offset(line_ + lines_to(1, i));
+      at_[i] = static_cast<Offset>(first / kUnit);
+      if constexpr (kHalves == 2) step_[i] = static_cast<Offset>((second - first) / kUnit);
+    }
+    const int to = kAlongK ? col_ * kRow + (line_ ^ swizzle(col_)) : line_ * kRow + col_;
+    to_ = smem + 4 * static_cast<unsigned>(to);
+  }
+
+  // Loads a half of the first tile, of which `k_valid` steps exist; the others are zeros.
+  __device__ void load_first(int half, int k_valid) {
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      const int k = kAlongK ? col_ : line_ + lines_to(half, i);
+      const int valid = kAlongK ? k_valid - k : k < k_valid ? cols_left_ : 0;
+      registers_[i] = read(at_[i] + (half == 0 ? 0 : step_[i]), valid);
+    }
+  }
+
+  // From the first tile to the second. Without one, loads go to the operand's first vector, which
+  // exists, and are not used.
+  __device__ void advance_to_second(int k_valid, bool has_second) {
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      at_[i] = has_second ? at_[i] + (kAlongK ? k_valid / kUnit : k_valid * ld_) : 0;
+      if (kHalves == 2 && !has_second) step_[i] = 0;
+    }
+  }
+
+  // Loads the half that is next, if it `exists`, and goes to the one that follows it, if `more`.
+  __device__ void load(bool exists, bool more) {
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) load_one(i, exists, more);
+  }
+
+  __device__ void store() {
+#pragma unroll
+    for (int i = 0; i < kStores; ++i) store_one(i);
+  }
+
+  // Stores what was loaded, and loads what follows it, in kMoves instructions.
+  __device__ void move(int move, bool exists, bool more) {
+    if (move % kMovesPerLoad == kMovesPerLoad - 1) {
+      load_one(move / kMovesPerLoad, exists, more);
+    } else {
+      store_one(move / kMovesPerLoad * kStoresPerLoad + move % kMovesPerLoad);
+    }
+  }
+
+  // Load number i of a half.
+  __device__ void load_one(int i, bool exists, bool more) {
+    const Offset tile = kAlongK ? kBlockK / kUnit : static_cast<Offset>(kBlockK * ld_);
+    const Offset step = kHalves == 1 ? tile : step_[i];
+    if constexpr (kVector) {
+      device::ordered::load_global(registers_[i], data_, at_[i]);
+      device::ordered::add(at_[i], more ? step : 0);
+    } else {
+      if (exists) registers_[i] = read(at_[i], kAlongK ? 4 : cols_left_);
+      if (more) at_[i] += step;
+    }
+    if constexpr (kHalves == 2) step_[i] = tile - step;
+  }
+
+  // Store number `store` of a half.
+  __device__ void store_one(int store) {
+    const int i = store / kStoresPerLoad, word = store % kStoresPerLoad;
+    const float4& v = registers_[i];
+    if constexpr (kAlongK) {
+      const float value = word == 0 ? v.x : word == 1 ? v.y : word == 2 ? v.z : v.w;
+      device::ordered::store_shared(to_ + 4 * (word * kRow + lines_to(0, i)), value);
+    } else {
+      device::ordered::store_shared(to_ + 4 * (lines_to(0, i) * kRow), v);
+    }
+  }
+
+  // Stores go `bytes` further on from now on.
+  __device__ void shift(unsigned bytes) { to_ += bytes; }
+
+ private:
+  // Counted in vectors, 32 bits reach 64 GB and take half the registers of a pointer; without
+  // vectors, elements.
+  using Offset = std::conditional_t<kVector, unsigned, std::int64_t>;
+  static constexpr int kUnit = kVector ? 4 : 1;
+
+  // From a thread's first line to that of load number i of a half.
+  static constexpr __device__ int lines_to(int half, int i) {
+    return (i * kHalves + half) * kLineStep;
+  }
+
+  __device__ float4 read(Offset at, int valid) const {
+    return load4<kVector>(data_ + std::int64_t{at} * kUnit, 0, valid);
+  }
+
+  const float* data_;
+  Offset ld_;
+  Offset at_[kLoads];    // of the next load
+  Offset step_[kLoads];  // with two halves: from there to the load after it
+  int line_, col_, cols_left_;
+  device::SharedAddress to_;  // of the next store
+  float4 registers_[kLoads];
+};
+
+}  // namespace tilegate
+
+namespace tilegate::interleaved {
+
+template <typename Config, typename Layout>
+using FeedA = OperandFeed<Config, Config::kBlockM, Layout::kAAlongK, Layout::kVector>;
+template <typename Config, typename Layout>
+using FeedB = OperandFeed<Config, Config::kBlockN, Layout::kBAlongK, Layout::kVector>;
+
+template <typename Config, typename Layout>
+struct SharedStorage {
+  struct Stage {
+    alignas(16) float a[Config::kBlockK][FeedA<Config, Layout>::kRow];
+    alignas(16) float b[Config::kBlockK][FeedB<Config, Layout>::kRow];
+  };
+  union {
+    Stage stages[2];
+    // After the loop: of each slice, four rows of each thread's results.
+    float sums[Config::kSlices][4 * Config::kThreadN][Config::kSliceThreads];
+  };
+  TileCoord tile;  // of the block's tile: not in registers, which the loop needs
+};
+
+template <typename Config, typename Layout>
+class Loop {
+  static constexpr int kSteps = Config::kSteps, kHalves = Config::kHalves;
+  static constexpr int kM = Config::kThreadM, kN = Config::kThreadN;
+  using Shared = SharedStorage<Config, Layout>;
+  using A = FeedA<Config, Layout>;
+  using B = FeedB<Config, Layout>;
+
+ public:
+  __device__ Loop(const KernelArgs& args, const TileCoord& tile, const KTiles<Config>& tiles)
+      : Loop(args, tile, tiles, device::shared_storage<Shared>()) {}
+
+  // acc += op(A)·op(B) over the tiles.
+  __device__ void multiply(float (&acc)[kM][kN]) {
+    if (rounds_left_ <= 0) return;
+    fill();
+#pragma unroll
+    for (int q = 0; q < kM / 4 - 1; ++q) load_a(q, 0);
+#pragma unroll
+    for (int q = 0; q < kN / 4; ++q) load_b(q, 0);
+#pragma unroll 1
+    for (; rounds_left_ > 0; --rounds_left_) {
+      multiply_steps(acc, std::make_integer_sequence<int, kSteps>{});
+    }
+  }
+
+ private:
+  __device__ Loop(const KernelArgs& args, const TileCoord& tile, const KTiles<Config>& tiles,
+                  Shared& smem)
+      : feed_a_(args.a, tile.product * args.stride_a, args.lda, static_cast<int>(args.shape.m),
+                static_cast<int>(tile.row) * Config::kBlockM, tiles.first_k(),
+                device::shared_address(smem.stages[0].a)),
+        feed_b_(args.b, tile.product * args.stride_b, args.ldb, static_cast<int>(args.shape.n),
+                static_cast<int>(tile.col) * Config::kBlockN, tiles.first_k(),
+                device::shared_address(smem.stages[0].b)),
+        rounds_left_((tiles.end - tiles.begin) * kHalves),
+        first_size_(tiles.begin == 0 ? tiles.first_size : Config::kBlockK) {
+    const auto at = Config::position();
+    const int k = Config::slice() * kSteps;
+    read_a_ = device::shared_address(&smem.stages[0].a[k][at.m ^ A::swizzle(k)]);
+    read_b_ = device::shared_address(&smem.stages[0].b[k][at.n ^ B::swizzle(k)]);
+    half_a_ = 4U * static_cast<unsigned>(kSteps * A::kRow + (at.m ^ A::swizzle(kSteps)) - at.m);
+    half_b_ = 4U * static_cast<unsigned>(kSteps * B::kRow + (at.n ^ B::swizzle(kSteps)) - at.n);
+  }
+
+  // Stores the first tile; the half after it is on its way.
+  __device__ void fill() {
+#pragma unroll
+    for (int half = 0; half < kHalves; ++half) {
+      feed_a_.load_first(half, first_size_);
+      feed_b_.load_first(half, first_size_);
+      feed_a_.store();
+      feed_b_.store();
+      shift_stores(half == kHalves - 1, to_other_stage_);
+    }
+    const bool has_second = rounds_left_ > kHalves, has_third = rounds_left_ > kHalves + 1;
+    feed_a_.advance_to_second(first_size_, has_second);
+    feed_b_.advance_to_second(first_size_, has_second);
+    feed_a_.load(has_second, has_third);
+    feed_b_.load(has_second, has_third);
+    __syncthreads();  // the first tile is stored before anyone reads it
+  }
+
+  // The last round stores and loads once more what is not used.
+  template <int... k>
+  __device__ void multiply_steps(float (&acc)[kM][kN], std::integer_sequence<int, k...>) {
+    (multiply_step<k>(acc), ...);  // not a loop: too large for what compilers unroll
+  }
+
+  template <int k>
+  __device__ void multiply_step(float (&acc)[kM][kN]) {
+#pragma unroll
+    for (int i = 0; i < kM; ++i) {
+      // With two halves the serpentine begins with the last column; in the other order ptxas (CUDA
+      // 13.0) puts the other two operands of 49 FFMA into one bank of registers.
+      const bool ascending = is_ascending(i + kHalves - 1);
+      device::ordered::fma_row(acc[i], frag_a_[i], frag_b_[k % 2], ascending, [&](int n) {
+        if (k == kSteps - 1 && i == 1 && n == 0) next_round();
+        if (n == 1) load_fragments(k, i);
+        move_tiles(k, i * kN + n);
+      });
+    }
+  }
+
+  // In row i of a step. Four elements of A are loaded in place once they are used up, the last four
+  // of them in the next step; B's have a second set of registers. After turn() the next step is the
+  // next round's first.
+  __device__ void load_fragments(int k, int i) {
+    constexpr int kRowsPerB = 4 * kM / kN;  // from a load of B to the next
+    static_assert(kRowsPerB * kN == 4 * kM, "the loads of B would not be a whole row apart");
+    const int next = (k + 1) % kSteps;
+    if (i == 0) load_a(kM / 4 - 1, k);
+    if (i > 0 && i % 4 == 0) load_a(i / 4 - 1, next);
+    if (i >= 2 && (i - 2) % kRowsPerB == 0) load_b((i - 2) / kRowsPerB, next);
+  }
+
+  __device__ void load_a(int q, int k) {
+    device::ordered::load_shared(&frag_a_[4 * q],
+                                 read_a_ + 4 * (k * A::kRow + q * Config::kPartStepM));
+  }
+  __device__ void load_b(int q, int k) {
+    device::ordered::load_shared(&frag_b_[k % 2][4 * q],
+                                 read_b_ + 4 * (k * B::kRow + q * Config::kPartStepN));
+  }
+
+  // The stores and global loads of a round, in the last step but one; with two halves the loads are
+  // in the last step.
+  __device__ void move_tiles(int k, int slot) {
+    const bool exists = rounds_left_ > kHalves + 1, more = rounds_left_ > kHalves + 2;
+    if (kHalves == 1 && k == kSteps - 2) {
+      spread<A::kMoves, B::kMoves>(slot, [&](auto& feed, int i) { feed.move(i, exists, more); });
+    }
+    if (kHalves == 2 && k == kSteps - 2) {
+      spread<A::kStores, B::kStores>(slot, [](auto& feed, int i) { feed.store_one(i); });
+    }
+    if (kHalves == 2 && k == kSteps - 1) {
+      spread<A::kLoads, B::kLoads>(slot,
+                                   [&](auto& feed, int i) { feed.load_one(i, exists, more); });
+    }
+  }
+
+  // f(feed, i) for i < kOfA of A's feed, then for i < kOfB of B's, spread over a step.
+  template <int kOfA, int kOfB, typename F>
+  __device__ void spread(int slot, F f) {
+    constexpr int kGap = Config::kSpread ? kM * kN / (kOfA + kOfB + 1) : 1;
+    static_assert(kGap > 0, "more moves than FFMA");
+    const int i = slot / kGap;
+    if (slot % kGap != kGap / 2 || i >= kOfA + kOfB) return;
+    if (i < kOfA) {
+      f(feed_a_, i);
+    } else {
+      f(feed_b_, i - kOfA);
+    }
+  }
+
+  // Goes to the next round, in the last step of this one.
+  __device__ void next_round() {
+    // This round's stores are complete before anyone reads them, and its reads before anyone
+    // overwrites them.
+    __syncthreads();
+    const bool stage_done = kHalves == 1 || second_half_;
+    read_a_ += next_half(stage_done, to_other_stage_, half_a_);
+    read_b_ += next_half(stage_done, to_other_stage_, half_b_);
+    shift_stores(stage_done, 0U - to_other_stage_);
+    if (stage_done) to_other_stage_ = 0U - to_other_stage_;
+    second_half_ = kHalves == 2 && !second_half_;
+  }
+
+  __device__ void shift_stores(bool stage_done, unsigned to_other_stage) {
+    feed_a_.shift(next_half(stage_done, to_other_stage, 4 * A::kHalfStored));
+    feed_b_.shift(next_half(stage_done, to_other_stage, 4 * B::kHalfStored));
+  }
+
+  // Bytes from one half to the next, the first of the other stage where this one is done.
+  static __device__ unsigned next_half(bool stage_done, unsigned to_other_stage, unsigned half) {
+    return stage_done ? to_other_stage - (kHalves - 1) * half : half;
+  }
+
+  A feed_a_;
+  B feed_b_;
+  float frag_a_[kM], frag_b_[2][kN];
+  int rounds_left_;  // with this one
+  int first_size_;
+  bool second_half_ = false;                                  // in this round
+  device::SharedAddress read_a_, read_b_;                     // of this round
+  unsigned half_a_, half_b_;                                  // from half 0 to half 1, bytes
+  unsigned to_other_stage_ = sizeof(typename Shared::Stage);  // from the one that is read
+};
+
+}  // namespace tilegate::interleaved

@@ -1,0 +1,115 @@
+// Plans for the interleaved kernels: limits, expected times, and the kernel for the layout of the
+// operands.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/instruction_order.cuh>
+#include <tilegate/common/interleaved/config.cuh>
+#include <tilegate/common/vector_access.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate::interleaved {
+
+// All operands in whole vectors, A and B within reach of 32 bits that count vectors: 64 GB each.
+inline bool allows_counted_vectors(const Problem& problem) {
+  constexpr std::int64_t kReach = std::int64_t{4} << 32;
+  return allows_vectors(problem) && problem.span(Operand::kA) <= kReach &&
+         problem.span(Operand::kB) <= kReach;
+}
+
+// f(Layout<…>{}) for the operands of the problem.
+template <typename F>
+auto with_layout(const Problem& problem, F f) {
+  const auto with_vectors = [&]<bool kVector> {
+    const bool a_along_k = problem.op_a == Op::kN, b_along_k = problem.op_b == Op::kT;
+    if (a_along_k) {
+      return b_along_k ? f(Layout<true, true, kVector>{}) : f(Layout<true, false, kVector>{});
+    }
+    return b_along_k ? f(Layout<false, true, kVector>{}) : f(Layout<false, false, kVector>{});
+  };
+  return allows_counted_vectors(problem) ? with_vectors.template operator()<true>()
+                                         : with_vectors.template operator()<false>();
+}
+
+// Kernels count rows, columns, k tiles and blocks in 32 bits.
+inline Status check_extents(const Problem& problem) {
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max() - 256;  // a tile further: an int
+  const auto [m, n, k] = problem.shape;
+  if (std::max({m, n, k}) <= kMost) return {};
+  return Status::unsupported("M, N or K above " + std::to_string(kMost));
+}
+
+// How many tiles all products of the batch have; 0: more than a grid has blocks.
+template <typename Config>
+std::int64_t count_tiles(const Problem& problem) {
+  using Grid = TileGrid<Config::kBlockM, Config::kBlockN>;
+  if (!Grid::fits(problem.shape).ok()) return 0;
+  const std::int64_t tiles = Grid::num_blocks(problem.shape);
+  return problem.batch <= kMaxBlocks / tiles ? tiles * problem.batch : 0;
+}
+
+template <typename Config>
+TileScheduler scheduler_of(const Shape& shape) {
+  return {static_cast<unsigned>(ceil_div(shape.m, Config::kBlockM)),
+          static_cast<unsigned>(ceil_div(shape.n, Config::kBlockN))};
+}
+
+// The rounding chain of a block that multiplies `k_tiles` k tiles: a slice's share of them, the sum
+// of the slices, and then the scaling by alpha and the sum with C.
+template <typename Config>
+std::int64_t rounding_chain(const Shape& shape, std::int64_t k_tiles) {
+  return std::min(shape.k, k_tiles * Config::kBlockK / Config::kSlices) + Config::kSlices - 1 + 2;
+}
+
+inline Status too_many_tiles() {
+  return Status::unsupported("C needs more blocks than a CUDA grid has");
+}
+
+// Expected seconds of `count` blocks of `k_tiles` k tiles each.
+template <typename Config>
+double block_seconds(std::int64_t count, std::int64_t k_tiles, const Device& device) {
+  const double flop =
+      2.0 * Config::kBlockM * Config::kBlockN * Config::kBlockK * static_cast<double>(k_tiles);
+  return cost::block_seconds(static_cast<double>(count), {.flop = flop}, Config::kCost,
+                             Config::kBlocksPerSm, device);
+}
+
+// Describes a plan with so many tiles and blocks.
+template <typename Config>
+void describe_blocks(const Problem& problem, const Device& device, std::int64_t tiles,
+                     std::int64_t blocks, Parts& parts) {
+  parts.rounds = static_cast<double>(blocks) / (device.multiprocessors * Config::kBlocksPerSm);
+  parts.tiles =
+      cost::tile_share(problem, static_cast<double>(tiles), Config::kBlockM, Config::kBlockN);
+}
+
+// A kernel and the dynamic shared memory of its blocks; nullptr: none for these operands.
+template <typename... Parameters>
+struct KernelOf {
+  void (*kernel)(Parameters...);
+  std::size_t shared_bytes;
+};
+
+// Lets every kernel(Layout<…>{}), each a KernelOf, have its shared memory.
+template <typename Kernel>
+Status allow_shared_memory(Kernel kernel) {
+  for (const auto& [function, bytes] :
+       {kernel(Layout<false, false, false>{}), kernel(Layout<false, false, true>{}),
+        kernel(Layout<false, true, false>{}), kernel(Layout<false, true, true>{}),
+        kernel(Layout<true, false, false>{}), kernel(Layout<true, false, true>{}),
+        kernel(Layout<true, true, false>{}), kernel(Layout<true, true, true>{})}) {
+    if (function == nullptr) continue;
+    if (Status s = device::allow_shared_memory(function, bytes); !s.ok()) return s;
+  }
+  return {};
+}
+
+// Extents of all the tiles above, and where vectors end: a stage's tile_sizes.
+constexpr std::int64_t kTileSizes[] = {4, 8, 16, 32, 64, 128, 256};
+
+}  // namespace tilegate::interleaved

@@ -1,0 +1,99 @@
+// What each block of a streamed form computes, on the executor, against an enumeration.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "18_int8x3/layout.cuh"
+#include "18_int8x3/scheduler.cuh"
+#include "models/layout.hpp"
+#include "simt/device_array.hpp"
+
+namespace tilegate::int8x3 {
+namespace {
+
+constexpr unsigned kMostWork = 40;  // of a block
+
+// works[block · kMostWork + number], and how many they are.
+template <unsigned kCluster>
+__global__ void list_work(GemmParams params, unsigned tiles, Work* works, unsigned* counts) {
+  if (threadIdx.x > 0) return;
+  const Scheduler<kCluster, true> scheduler(params.six, tiles, params.chunks, params.stream_k);
+  unsigned number = 0;
+  for (Work work; number < kMostWork && scheduler.get(number, work); ++number) {
+    works[blockIdx.x * kMostWork + number] = work;
+  }
+  counts[blockIdx.x] = number;
+}
+
+// A problem of `products` products of rows×cols tiles; a pair of blocks has two columns of tiles.
+template <unsigned kCluster>
+void expect_work(std::int64_t products, std::int64_t rows, std::int64_t cols, unsigned clusters,
+                   unsigned chunks) {
+  SCOPED_TRACE(std::to_string(products) + " of " + std::to_string(rows) + "x" +
+               std::to_string(cols) + " tiles of " + std::to_string(chunks) + " chunks, " +
+               std::to_string(clusters) + " clusters of " + std::to_string(kCluster));
+  const auto tiles = static_cast<unsigned>(products * rows * cols);
+  GemmParams params{};
+  params.chunks = chunks;
+  params.six = PersistentTileScheduler({rows * kBlockM, cols * kCluster * 128, 1}, kBlockM, kCluster * 128);
+  params.stream_k = StreamKTiles(tiles, clusters, chunks);
+  const DeviceArray<Work> works(std::size_t{clusters} * kCluster * kMostWork);
+  const DeviceArray<unsigned> counts(std::size_t{clusters} * kCluster);
+  ASSERT_TRUE(is_ok(device::launch({.kernel = "list work",
+                                    .blocks = std::int64_t{clusters} * kCluster,
+                                    .threads_x = 32,
+                                    .cluster = kCluster},
+                                   nullptr, list_work<kCluster>, params, tiles, works.data(),
+                                   counts.data())));
+  const std::vector<Work> found = works.to_host();
+  const std::vector<unsigned> found_counts = counts.to_host();
+  const auto order = models::tiles_in_order(products, rows, cols, 12);
+  const auto expected = models::pieces_of_clusters(tiles, clusters, chunks);
+  for (unsigned block = 0; block < clusters * kCluster; ++block) {
+    const std::vector<models::Piece>& of_cluster = expected[block / kCluster];
+    ASSERT_EQ(found_counts[block], of_cluster.size()) << "block " << block;
+    for (std::size_t i = 0; i < of_cluster.size(); ++i) {
+      const Work& work = found[block * kMostWork + i];
+      const models::Piece& want = of_cluster[i];  // the last tile comes first
+      const models::Tile& tile = order[tiles - 1 - static_cast<std::size_t>(want.tile)];
+      const models::Piece as_found{want.tile,
+                                   work.first_chunk,
+                                   std::int64_t{work.first_chunk} + work.chunks,
+                                   work.stores_tile != 0,
+                                   work.num_partials,
+                                   work.is_last != 0,
+                                   work.index};
+      ASSERT_TRUE(as_found == want) << "work " << i << " of block " << block;
+      ASSERT_EQ(work.tile.product, tile.product);
+      ASSERT_EQ(work.tile.row, tile.row);
+      ASSERT_EQ(work.tile.col, tile.col * kCluster + block % kCluster);
+    }
+  }
+}
+
+// As many clusters as a plan takes at most: a tile is shared by no more than one for 16 chunks, nor
+// than 8.
+template <unsigned kCluster>
+void expect_work_of_all() {
+  for (const unsigned chunks : {4U, 5U, 16U, 31U, 33U, 100U}) {
+    for (const std::int64_t tiles : {1, 2, 3, 5, 13, 27}) {
+      for (const unsigned clusters : {1U, 2U, 3U, 5U, 8U, 13U}) {
+        const std::int64_t most = tiles * std::clamp<std::int64_t>(chunks / 16, 1, 8);
+        if (clusters > most || tiles / clusters > 12) continue;
+        ASSERT_NO_FATAL_FAILURE(expect_work<kCluster>(1, tiles, 1, clusters, chunks));
+      }
+    }
+  }
+  expect_work<kCluster>(2, 13, 2, 11, 40);
+  expect_work<kCluster>(3, 25, 3, 29, 17);
+}
+
+TEST(Scheduler, OfBlocksAreThoseOfTheModel) { expect_work_of_all<1>(); }
+TEST(Scheduler, OfPairsOfBlocksAreThoseOfTheModel) { expect_work_of_all<2>(); }
+
+}  // namespace
+}  // namespace tilegate::int8x3
