@@ -182,7 +182,7 @@ struct TileEpilogue {
       : share(params, tile, warpgroup_, thread_), warpgroup(warpgroup_), thread(thread_) {}
 
   __device__ void store(const KernelArgs& args, const GemmParams& params, const TileCoord& tile,
-                        unsigned /*turn*/, bool /*is_last*/,
+                        unsigned /*index*/, bool /*is_last*/,
                         std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], GemmStorage& smem) {
     auto number = static_cast<unsigned>(thread);
     device::ordered::add(number,
@@ -202,7 +202,7 @@ template <typename T>
 struct TileEpilogue<T, true> {
   int row, lane;  // of the tile, the warp's first of 16
 
-  __device__ TileEpilogue(const GemmParams& /*more*/, const TileCoord& /*tile*/, int warpgroup,
+  __device__ TileEpilogue(const GemmParams& /*params*/, const TileCoord& /*tile*/, int warpgroup,
                           int thread)
       : row(warpgroup * (kBlockM / 2) + thread / 32 * 16), lane(thread % 32) {}
 

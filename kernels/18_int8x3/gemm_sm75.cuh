@@ -58,7 +58,7 @@ __device__ inline void copy_stage(const std::byte* a, const std::byte* b, std::b
 }
 
 // acc += a warp's products of one stage; `row`, `col`: its first in the tile. Eight neighbouring
-// lanes read eight rows, whose pieces are in different banks.
+// lanes read eight rows, whose segments are in different banks.
 template <int kLevels>
 __device__ void multiply_stage_by_warp(const std::byte* stage, int row, int col, int lane,
                                        std::int32_t (&acc)[2][kLevels][kWarpTile / 2]) {

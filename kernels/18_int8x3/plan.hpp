@@ -110,7 +110,7 @@ struct Workspace {
   Planes a, b;
   SplitForm form;
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
-  std::size_t sums = 0, flags = 0;  // of a streamed form
+  std::size_t sums = 0, flags = 0;  // partial sums, and their flags
 
   Workspace() = default;
   // `by_warps`: for multiply_warps, on any GPU.

@@ -210,8 +210,8 @@ struct CopiesAhead {
 template <typename Config>
 struct AheadStorage {
   float slots[Config::kSlots][Config::kWarps][Config::kSlotWords];
-  // Of two groups in turn. That is enough: before a block tells of a group it has heard of the one
-  // before from all blocks, and these had settled the one before that.
+  // Two buffers suffice: before a block sends a group's statistics it has received those of the
+  // previous group from all blocks, and these had finalized the one before that.
   float4 stats[2][Config::kWarps][Config::kRows];  // by the block's warps: RowStats, and nothing
   float4 block_stats[2][Config::kRows][kMaxSplitCluster];  // and by the cluster's blocks
   Scale scale[2][Config::kRows];

@@ -24,8 +24,8 @@ constexpr int kChunkBytes = kSlices * kSliceBytes;
 constexpr int kSegmentBytes = 16;    // of a row that lie together
 constexpr int kGroupBytes = 8 * 32;  // 8 rows, after which the swizzle repeats
 
-// Offset in a plane of 8 halves of a row, from k = 8·piece on. The two pieces of rows 4 to 7 of
-// each 8 change places (the 32-byte swizzle), so that eight rows' pieces are in different banks.
+// Offset in a plane of 8 halves of a row, from k = 8·segment on. The two segments of rows 4 to 7 of
+// each 8 change places (the 32-byte swizzle), so that eight rows' segments are in different banks.
 __host__ __device__ inline int offset_in_plane(int row, int segment) {
   return row * 2 * kSegmentBytes + ((segment ^ (row >> 2 & 1)) * kSegmentBytes);
 }

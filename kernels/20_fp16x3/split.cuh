@@ -84,7 +84,7 @@ __device__ inline float count(const float (&v)[kSegmentK], float scale) {
   return counted;
 }
 
-// `to`: the first piece of the row in plane hi of the slice.
+// `to`: the first segment of the row in plane hi of the slice.
 __device__ inline void store_piece(const float (&v)[kSegmentK], float scale, std::byte* to,
                                    int to_second) {
 #pragma unroll

@@ -261,7 +261,7 @@ __device__ inline void store_fp32_partial(const Fp32Parts& parts, unsigned block
     device::store_vector(fp32_partial(parts, block, thread, i),
                          make_float4(sums[i][0], sums[i][1], sums[i][2], sums[i][3]));
   }
-  device::named_barrier<1>(kFp32Threads);  // all have stored, and one tells for them
+  device::named_barrier<1>(kFp32Threads);  // all have stored, and one signals for them
   if (thread == 0) device::raise_flag(parts.flags + block);
 }
 

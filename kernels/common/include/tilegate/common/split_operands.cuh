@@ -102,7 +102,7 @@ struct SplitPointers {
 constexpr int kSegmentK = 16;  // k that a thread takes at a time
 
 // Blocks of kRows rows each. Few rows make more blocks; many read more neighbours of a row of
-// memory at a time. A thread keeps kKept pieces in shared memory, and one in registers.
+// memory at a time. A thread keeps kKept segments in shared memory, and one in registers.
 template <int kThreads_, int kRows_, int kKept_ = 3>
 struct SplitRowsConfig {
   static constexpr int kThreads = kThreads_, kRows = kRows_, kKept = kKept_;
