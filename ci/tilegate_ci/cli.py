@@ -13,12 +13,10 @@ from tilegate_ci.core.progress import message
 
 COMMANDS = {
     "bench": "build, record every benchmark, judge by the committed baseline, report",
-    "run": "judge a change on a GPU: screen, then confirm",
-    "confirm": "measure base and head in turn, without a screen",
+    "run": "judge a change on a GPU: measure what differs from the base",
     "bisect": "find the commit that made a rung slower",
     "drift": "look for a creep over the accepted baselines",
-    "compare": "judge a run by a baseline",
-    "collect": "make a run of Google Benchmark's JSON files",
+    "compare": "judge a run by a baseline, or make a run of processes",
     "accept": "make a recorded run the baseline",
     "report": "show verdicts and runs as text, Markdown, JUnit XML or one HTML page",
     "resources": "compare what the kernels take of the GPU, exactly",
@@ -36,6 +34,11 @@ COMMANDS = {
     "replay": "replay the gate's rule and other tools' over recordings",
 }
 LAB = {"mutants", "problems", "tune", "record", "replay"}  # what only maintainers need
+
+ALIASES = {  # how commands were called before
+    "confirm": ["run", "--no-screen"],
+    "collect": ["compare", "--no-baseline"],
+}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -68,6 +71,15 @@ def main(argv: Sequence[str]) -> int:
     return 2
 
 
+def renamed(argv: Sequence[str]) -> list[str]:
+    """The command line in today's words."""
+    words = ALIASES.get(argv[0]) if argv else None
+    if words is None:
+        return list(argv)
+    message(f"{program()} {argv[0]} is now {program()} {' '.join(words)}")
+    return [*words, *argv[1:]]
+
+
 def joined(argv: Sequence[str]) -> list[str]:
     """argparse takes the -DX of `--cmake -DX` for an option of ours, unless it is --cmake=-DX."""
     words: list[str] = []
@@ -81,7 +93,7 @@ def joined(argv: Sequence[str]) -> list[str]:
 
 def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namespace:
     """Fills `arguments`; only the module of the command that is asked for is imported."""
-    argv = joined(argv)
+    argv = joined(renamed(argv))
     parser = argparse.ArgumentParser(
         prog=program(),
         description="Keeps SGEMM kernels from getting slower.",

@@ -28,7 +28,7 @@ def test_what_one_process_leaves_open_is_measured_again(with_baseline, gate_run)
     with_baseline.set("head", slow={"Warptile": 0.75})  # more than half of the margin
     done = gate_run("run")
     assert done.code == 0, done
-    assert "4 of 5 are not settled by one process" in done.err
+    assert "4 of 5 benchmarks need another process" in done.err
     again, first = ({*read_json(path)["readings"]} for path in with_baseline.processes())
     assert first - again == {"Naive/32x32x32"}
     assert processes_of_candidate(with_baseline) == {**dict.fromkeys(again, 2), "Naive/32x32x32": 1}
@@ -37,7 +37,7 @@ def test_what_one_process_leaves_open_is_measured_again(with_baseline, gate_run)
 def test_where_two_processes_disagree_there_is_a_third(with_baseline, gate_run):
     with_baseline.set("head", slow={"Warptile": 1.1})
     done = gate_run("run", "--filter", "^Warptile")
-    assert "3 of 4 are not settled by two processes" in done.err
+    assert "3 of 4 benchmarks need another process" in done.err
     found = processes_of_candidate(with_baseline)
     assert sorted(found.values()) == [2, 3, 3, 3]  # the canaries are measured along
     steps = {path.stem.partition("-")[2] for path in with_baseline.processes()}
@@ -134,7 +134,7 @@ def test_what_the_baseline_lacks_is_confirmed_at_once(with_baseline, gate_run):
 def test_without_a_baseline_everything_is_confirmed(world, gate_run):
     world.set("head", slow={"Naive": 3})
     done = gate_run("run")
-    assert "everything is confirmed" in done.err
+    assert "everything is measured in pairs" in done.err
     assert done.code == 1, done
     assert done.out.splitlines()[-1].startswith("5 judged: 1 regressed, 4 pass.")
 
@@ -268,7 +268,7 @@ def test_a_rung_that_left_is_an_error_until_the_base_has_lost_it_too(world, gate
     world.accept_baseline()
     world.gate("head", "benchmark\n", *RUNGS)
     done = gate_run("run")
-    assert (done.code, done.out.count("missing in the candidate")) == (2, 4), done
+    assert (done.code, done.out.count("missing in the head's suite")) == (2, 4), done
     world.gate("base", "benchmark\n", *RUNGS)
     assert gate_run("run").code == 0
 
@@ -301,7 +301,8 @@ def test_a_red_row_has_the_command_that_measures_its_pairs_again(world, gate_run
     world.set("head", slow={"Naive": 3})
     done = gate_run("run", "--json", "verdict.json", "--markdown", "summary.md")
     rows = {row.name: row.again for row in verdict_file.load("verdict.json").rows}
-    command = "ci/gate confirm --base base --head head --filter '^Naive/32x32x32$'"
+    sides = "--base base --head head"
+    command = f"ci/gate run --no-screen {sides} --filter '^Naive/32x32x32$'"
     assert (rows.pop("Naive/32x32x32"), {*rows.values()}) == (command, {""})
     assert command in done.out
     assert f"`{command}`" in Path("summary.md").read_text()
@@ -313,7 +314,7 @@ def test_a_red_row_has_the_command_that_measures_its_pairs_again(world, gate_run
 def test_a_dry_run_measures_nothing(world, gate_run):
     done = gate_run("run", "--dry-run")
     assert done.code == 0
-    assert "screen: a process of head, and up to 2 more of what it leaves open" in done.out
+    assert "screen, where most rungs differ: a process of head, and up to 2 more" in done.out
     assert "5 pairs of processes" in done.out
     assert not Path("work").exists()
 
@@ -321,7 +322,7 @@ def test_a_dry_run_measures_nothing(world, gate_run):
 @pytest.fixture
 def git(world, monkeypatch):
     """git in the head's folder, which becomes the repository, with one commit on main."""
-    monkeypatch.setattr("tilegate_ci.measure.job.REPOSITORY", world.folder / "head")
+    monkeypatch.setattr("tilegate_ci.measure.projects.REPOSITORY", world.folder / "head")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 
     def run(*words):
@@ -348,7 +349,8 @@ def test_a_branch_is_judged_by_the_commit_where_it_left_main(world, gate_run, gi
         done = gate_run("run", "--base", "main", "--head", head)
         assert done.code == 1, done
         assert "5 judged: 2 regressed, 3 pass." in done.out
-        assert "base: main, commit " in done.err
+    done = gate_run("run", "--base", "main", "--head", "branch", "--dry-run")
+    assert "base: main, commit " in done.out
     done = gate_run("confirm", "--base", "main", "--head", "branch")
     assert "5 judged: 3 regressed, 2 pass." in done.out
     done = gate_run("run", "--base", "main", "--head", "no-such-branch")
