@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any, NoReturn
 
 from tilegate_ci.console import program
 from tilegate_ci.core.files import GateError, WriteError, write_text
@@ -39,6 +40,18 @@ ALIASES = {  # how commands were called before
     "confirm": ["run", "--no-screen"],
     "collect": ["compare", "--no-baseline"],
 }
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong before the usage, which may be long; takes no abbreviations."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            **options, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}\n{self.format_usage()}")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -94,11 +107,10 @@ def joined(argv: Sequence[str]) -> list[str]:
 def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namespace:
     """Fills `arguments`; only the module of the command that is asked for is imported."""
     argv = joined(renamed(argv))
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=program(),
         description="Keeps SGEMM kernels from getting slower.",
         epilog="`ci/gate COMMAND --help` has examples and exit codes.\n",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, description in COMMANDS.items():
@@ -106,7 +118,6 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
             name,
             help=description,
             description=description[0].upper() + description[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if argv[:1] == [name]:
             package = "tilegate_ci.lab.commands" if name in LAB else "tilegate_ci.commands"

@@ -79,18 +79,25 @@ def test_errors_go_to_stderr_and_exit_2(gate, files):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["compare"], ["compare", "a.json"], ["check"], ["compare", "a.json", "b.json", "--no"]],
+    [[], ["compare"], ["chek"], ["compare", "a.json", "b.json", "--no"]],
 )
 def test_wrong_usage_is_exit_2(arguments, capsys):
     assert main(arguments) == 2
-    assert "usage: ci/gate" in capsys.readouterr().err
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert ": error: " in first
+    assert second.startswith("usage: ci/gate")
+
+
+def test_a_baseline_alone_is_exit_2(capsys):
+    assert main(["compare", "a.json"]) == 2
+    assert "a.json: only a baseline; give a candidate too" in capsys.readouterr().err
 
 
 def test_help_lists_every_command(capsys):
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     folder = REPOSITORY / "ci" / "tilegate_ci"
-    shared = {"__init__", "arguments", "project_options"}
+    shared = {"__init__", "arguments"}
     assert {path.stem for path in folder.glob("commands/*.py")} - shared == COMMANDS.keys() - LAB
     assert {path.stem for path in folder.glob("lab/commands/*.py")} - {"__init__"} == LAB
     assert all(f"\n    {name}" in out for name in COMMANDS)
@@ -142,7 +149,7 @@ def test_a_filter_from_the_command_line(files, capsys):
     arguments = ["compare", str(files[0]), str(files[1]), "--filter"]
     assert main([*arguments, "^Naive/"]) == 0
     assert main([*arguments, "^Warptile/"]) == 1
-    assert "1 judged (2 left out by --filter): 1 regressed." in capsys.readouterr().out
+    assert "1 judged (2 others not judged): 1 regressed." in capsys.readouterr().out
     assert main([*arguments, "Warptiel"]) == 2
     assert main([*arguments, "*"]) == 2
 

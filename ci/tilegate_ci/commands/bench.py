@@ -84,8 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     with locked(REPOSITORY / "build"):
         build = build_preset(preset, "bench/bench", REPOSITORY)
         folder = new_folder(REPOSITORY / "build" / "bench-results")
-        candidate = measure(build, folder, preset, commit, arguments)
         try:
+            candidate = measure(build, folder, preset, commit, arguments)
             found = judge(candidate, build, folder, base, arguments)
         except GateError as problem:
             verdict_file.write_error(folder / "verdict.json", str(problem))
@@ -168,8 +168,7 @@ def selection(binary: Path, preset: str, arguments: argparse.Namespace) -> list[
         shapes = [] if arguments.shapes is None else [f"--shapes={arguments.shapes}"]
         wanted = [] if arguments.filter is None else [f"--benchmark_filter={arguments.filter}"]
         return [*shapes, *wanted, *how, *arguments.extra]
-    listed = child.checked([str(binary), "--benchmark_list_tests"], "bench", cwd=REPOSITORY)
-    names = [canonical_name(line) for line in listed.splitlines()]
+    names = names_of(binary)
     if preset == "gpu":
         names += gated(binary.parent.parent)
         places = places_of(REPOSITORY / "bench" / "baselines")
@@ -177,6 +176,12 @@ def selection(binary: Path, preset: str, arguments: argparse.Namespace) -> list[
         how.append(f"--benchmark_min_time={MIN_TIME_S:g}")  # as `gate run` measures them
     names = matching(dict.fromkeys(names), arguments.filter)
     return [f"--shapes={shapes_of(names)}", f"--benchmark_filter={filter_of(names)}", *how]
+
+
+def names_of(binary: Path) -> list[str]:
+    """What bench runs by itself."""
+    listed = child.checked([str(binary), "--benchmark_list_tests"], "bench", cwd=REPOSITORY)
+    return [canonical_name(line) for line in listed.splitlines()]
 
 
 def judge(

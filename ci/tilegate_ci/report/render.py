@@ -82,7 +82,7 @@ def result(comparison: Comparison) -> str:
 def summary_line(comparison: Comparison) -> str:
     counts = Counter(row.verdict for row in comparison.rows)
     each = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-    left_out = f" ({comparison.left_out} left out by --filter)" if comparison.left_out else ""
+    left_out = f" ({comparison.left_out} others not judged)" if comparison.left_out else ""
     code = comparison.exit_code
     return f"{len(comparison.rows)} judged{left_out}: {each}. Exit {code}, {EXIT_MEANINGS[code]}"
 
