@@ -1,4 +1,4 @@
-"""The command line of ci/gate: which commands there are, and what becomes of their errors."""
+"""The command line of ci/gate: command registry and error handling."""
 
 import argparse
 import signal
@@ -80,7 +80,7 @@ def main(argv: Sequence[str]) -> int:
         where = problem.filename or "stdout or a file"
         _report_error(arguments, f"{where}: {problem.strerror}", problem.filename is None)
     except Exception:
-        message(f"a defect of the gate, please report it:\n{traceback.format_exc()}")
+        message(f"internal error, please report it:\n{traceback.format_exc()}")
     return 2
 
 

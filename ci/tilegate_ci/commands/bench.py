@@ -5,7 +5,6 @@ import itertools
 import os
 import re
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -26,7 +25,7 @@ from tilegate_ci.formats.collect import collect
 from tilegate_ci.formats.run_file import Role
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import Comparison, compare
-from tilegate_ci.measure import gate_run
+from tilegate_ci.measure import conditions, gate_run
 from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.measure.gate_run import Options, part_of, places_of
 from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher, launch
@@ -124,11 +123,7 @@ def measure(
 
 def detect_preset() -> str:
     """gpu where a GPU answers and nvcc can build for it."""
-    try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
-    except OSError:
-        return "cpu"
-    if "GPU " not in listed.stdout:
+    if not conditions.gpu_answers():
         return "cpu"
     if shutil.which("nvcc") is None:
         message("a GPU answers, but nvcc is not installed: measuring the SIMT executor instead")

@@ -131,5 +131,6 @@ def show(found: Comparison, markdown: str | None, json: str | Path | None) -> in
         verdict_file.write(Path(json), found)
     for warning in found.warnings:
         message(f"warning: {warning}")
-    sys.stdout.write(render.console(found))
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    sys.stdout.write(render.console(found, colour))
     return found.exit_code

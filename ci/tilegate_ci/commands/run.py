@@ -1,6 +1,8 @@
 """ci/gate run: judges a change on a GPU."""
 
 import argparse
+import math
+import os
 import sys
 from datetime import date
 from pathlib import Path
@@ -18,13 +20,15 @@ from tilegate_ci.commands.arguments import (
 from tilegate_ci.commands.compare import add_verdict_options, check_verdict_options, show
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.git import top_of
+from tilegate_ci.core.progress import message
 from tilegate_ci.judge import waivers
-from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
+from tilegate_ci.judge.compare import Comparison
+from tilegate_ci.judge.paired import MIN_PAIRS, MOST_PAIRS, PAIRS, pairs_needed
 from tilegate_ci.measure.builds import Project
 from tilegate_ci.measure.gate_run import Options, judged, prepare
 from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher
 from tilegate_ci.measure.projects import Foreign, Tilegate
-from tilegate_ci.model import EXIT_MEANINGS, MIN_DELTA, REPOSITORY
+from tilegate_ci.model import EXIT_MEANINGS, MIN_DELTA, OTHER, REPOSITORY, Verdict
 
 WORK = REPOSITORY / "build" / "gate-run"
 FOREIGN_WORK = ".gate"
@@ -56,7 +60,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--filter", metavar="REGEX", type=regex, help="only some benchmarks of the suite"
     )
     command.add_argument(
-        "--pairs", metavar="N", type=whole(MIN_PAIRS, 1000), default=PAIRS, help=f"default: {PAIRS}"
+        "--pairs",
+        metavar="N",
+        type=whole(MIN_PAIRS, MOST_PAIRS),
+        default=PAIRS,
+        help=f"default: {PAIRS}",
     )
     command.add_argument(
         "--no-screen",
@@ -112,7 +120,32 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         sys.stdout.write(job.plan())
         return 0
-    return show(waivers.apply(judged(job), accepted), arguments.markdown, arguments.json)
+    found = waivers.apply(judged(job), accepted)
+    code = show(found, arguments.markdown, arguments.json)
+    if code == 3:
+        message(advice(found, arguments.pairs))
+    return code
+
+
+def advice(found: Comparison, pairs: int) -> str:
+    """What to try where the pairs did not decide."""
+    undecided = [row for row in found.rows if row.verdict is Verdict.INCONCLUSIVE and row.pairs]
+    needed = max(
+        (
+            pairs_needed([math.log1p(value) for value in row.pairs], row.delta or MIN_DELTA)
+            for row in undecided
+        ),
+        default=0,
+    )
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    busy = f"the load is {load:.1f} on {cores} cores"
+    if needed >= MOST_PAIRS:
+        more = "no number of pairs would decide"
+    else:
+        more = f"about {needed} pairs would decide: --pairs {needed}"
+    other = found.candidate.device.kind == OTHER
+    longer = "--time cpu_time, or a --yardstick" if other else "a longer --min-time"
+    return f"inconclusive after {pairs} pairs; {more}; {busy}; or try a quiet machine, {longer}"
 
 
 def project_of(arguments: argparse.Namespace, work: str | None = None) -> Project:

@@ -71,6 +71,10 @@ class Project(ABC):
         """GateError where the folder does not hold such a project."""
 
     @abstractmethod
+    def ready(self) -> None:
+        """GateError where this machine cannot measure it: said before anything is built."""
+
+    @abstractmethod
     def check_process(self, process: Process, names: Sequence[str]) -> None:
         """GateError where it is not what was asked for."""
 

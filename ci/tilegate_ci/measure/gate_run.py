@@ -128,6 +128,7 @@ def judged(job: Job) -> Comparison:
     build_folder = (
         job.project.work.parent if isinstance(job.project, Tilegate) else job.project.work
     )
+    job.project.ready()
     make_folder(build_folder)
     with locked(build_folder), Steps() as steps:
         for side in (job.base, job.head):

@@ -15,6 +15,7 @@ from elftools.elf.elffile import ELFFile
 from tilegate_ci.core.files import GateError, make_folder, read_text, write_text
 from tilegate_ci.core.git import git
 from tilegate_ci.formats.reading import Declared, read_process
+from tilegate_ci.measure import conditions
 from tilegate_ci.measure.builds import Project, Side, digest_of_files
 from tilegate_ci.measure.launcher import PLACES, Launcher, bracketed
 from tilegate_ci.measure.suite import read_suite
@@ -52,6 +53,13 @@ class Tilegate(Project):
         if not suite.exists():
             raise GateError(f"{given}: no bench/gate.csv in it, which names the gated suite")
         read_suite([], suite)  # a malformed one is found before anything is built
+
+    def ready(self) -> None:
+        if not conditions.gpu_answers():
+            raise GateError(
+                "no GPU answers `nvidia-smi -L`, and the sources differ, so that benchmarks may "
+                "have to be measured: run this on a machine with an NVIDIA GPU"
+            )
 
     def measure(self, side: Side, names: Sequence[str]) -> Process:
         return self.launcher.run(side.build / "bench" / "bench", names)
@@ -108,6 +116,9 @@ class Foreign(Project):
 
     def check(self, folder: Path, given: str) -> None:
         """Nothing is known of it."""
+
+    def ready(self) -> None:
+        """Its commands know."""
 
     def check_process(self, process: Process, names: Sequence[str]) -> None:
         """Whatever it holds was asked for."""

@@ -226,7 +226,7 @@ def test_what_is_not_gated_is_information(machine, capfd):
         "Naive/64x64x64",
         "Swizzle/4x8x8/ld9x9x9",
     ]
-    assert "3 judged (2 others not judged)" in capfd.readouterr().out
+    assert "3 judged, 2 not: 3 pass." in capfd.readouterr().out
     measured = json.loads(machine.result("verdict.json").read_text())["candidate"]["measured"]
     assert "Swizzle/64x64x64" in measured
 
@@ -275,7 +275,7 @@ def test_shapes_chosen_by_hand_are_judged_by_themselves(machine, capfd):
     machine.accept()
     assert machine.run("--shapes", "8x8x8", "--placements", "8") == 0
     assert {"--shapes=8x8x8", "--placements=8"} <= set(machine.calls[-1])
-    assert "2 judged (4 others not judged): 2 new" in capfd.readouterr().out
+    assert "2 judged, 4 not: 2 new" in capfd.readouterr().out
 
 
 def test_what_stands_after_two_dashes_goes_to_bench(machine):

@@ -163,6 +163,7 @@ def test_a_step_is_a_gate_run_without_a_screen(history, find, monkeypatch):
     monkeypatch.setattr(bisect, "measured", MEASURED)
     monkeypatch.setattr("tilegate_ci.commands.run.WORK", history.folder / "work")
     monkeypatch.setattr("tilegate_ci.measure.gate_run.build", lambda *_: None)
+    monkeypatch.setattr("tilegate_ci.measure.conditions.gpu_answers", lambda: True)
     monkeypatch.setattr(gate_run.GateRun, "__init__", lambda _, job, steps: jobs.append(job))
     monkeypatch.setattr(gate_run.GateRun, "judged", lambda _: Judged())
     history.commits(0, 1)

@@ -116,6 +116,46 @@ def test_the_same_sources_are_built_once_and_other_ones_again(project):
     assert ("building" in err, "8 processes are there already" in err) == (False, True)
 
 
+PROGRAM = """
+#include <cassert>
+#include <cstdio>
+int main(int n, char** names) {{ assert(n == {n}); puts(names[1]); }}
+"""
+COMPILED = ("--build", "g++ -g -c main.cpp -o {build}/main.o && g++ {build}/main.o -o {build}/main")
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"README.md": "words"}, 0),
+        ({"main.cpp": "// a comment\n" + PROGRAM.format(n=2).removeprefix("\n")}, 0),
+        ({"main.cpp": PROGRAM.format(n=1)}, 2),
+        ({"input.txt": "more"}, 2),
+    ],
+)
+def test_equal_programs_are_identical(tmp_path, monkeypatch, capsys, changes, code):
+    """Whatever else differs, and nothing is measured; what `--run` names counts along."""
+    monkeypatch.chdir(tmp_path)
+    for side, files in (("base", {}), ("head", changes)):
+        Path(side).mkdir()
+        files = {"main.cpp": PROGRAM.format(n=2), "input.txt": "some", **files}
+        for name, content in files.items():
+            Path(side, name).write_text(content)
+    run = ("--run", "{build}/main input.txt > {out}")  # no JSON: measured, it would be an error
+    done = main(["run", "--base", "base", "--head", "head", *COMPILED, *run, "--json", "v.json"])
+    said = capsys.readouterr()
+    assert done == code, said
+    assert ("the same machine code: identical, nothing to measure" in said.err) is (code == 0)
+    if code == 0:
+        assert "1 judged: 1 identical. Exit 0" in said.out
+        assert main(["run", "--base", "base", "--head", "head", *COMPILED, *run, "--no-identity"])
+
+
+def test_equal_sources_are_identical_without_a_build(project):
+    code, out, err = project(google(TIMES), google(TIMES), command=("--run", "false {out}"))
+    assert (code, "1 judged: 1 identical. Exit 0" in out, "building" in err) == (0, True, False)
+
+
 @pytest.fixture
 def commits(tmp_path, monkeypatch):
     """Makes a repository here, with a commit for each slow-down in per cent."""

@@ -1,6 +1,7 @@
 """ci/gate run and confirm, with stand-ins for cmake and for the bench binary."""
 
 import json
+import re
 import shlex
 import statistics
 import subprocess
@@ -54,8 +55,8 @@ def test_a_slow_head_is_blocked(with_baseline, gate_run):
     with_baseline.set("head", slow={"Warptile": 3})
     done = gate_run("run", "--markdown", "summary.md", "--json", "verdict.json")
     assert done.code == 1, done
-    assert done.out.splitlines()[-1].startswith("5 judged: 2 regressed, 3 pass. Exit 1")
-    assert "  pairs" in done.out
+    assert done.out.splitlines()[1].startswith("5 judged: 2 regressed, 3 pass. Exit 1")
+    assert "measure the worst again: ci/gate run --no-screen --base base" in done.out
     assert "2 look slower: Warptile/" in done.err
     assert "min left" in done.err
     assert Path("summary.md").read_text().startswith("### Gate: regressed")
@@ -116,7 +117,7 @@ def test_what_drifted_in_the_baseline_is_confirmed(with_baseline, gate_run):
     done = gate_run("run")
     assert done.code == 1, done
     assert "1 drifted when the baseline was recorded: Naive/32x32x32" in done.err
-    assert done.out.splitlines()[-1].startswith("5 judged: 1 regressed, 4 pass.")
+    assert done.out.splitlines()[1].startswith("5 judged: 1 regressed, 4 pass.")
 
 
 def test_what_the_baseline_lacks_is_confirmed_at_once(with_baseline, gate_run):
@@ -128,7 +129,7 @@ def test_what_the_baseline_lacks_is_confirmed_at_once(with_baseline, gate_run):
     done = gate_run("run")
     assert done.code == 1, done
     assert "2 are not in the baseline: Naive/32x32x32, Warptile/64x64x64" in done.err
-    assert done.out.splitlines()[-1].startswith("6 judged: 1 regressed, 1 new, 4 pass.")
+    assert done.out.splitlines()[1].startswith("6 judged: 1 regressed, 1 new, 4 pass.")
 
 
 def test_without_a_baseline_everything_is_confirmed(world, gate_run):
@@ -136,14 +137,14 @@ def test_without_a_baseline_everything_is_confirmed(world, gate_run):
     done = gate_run("run")
     assert "everything is measured in pairs" in done.err
     assert done.code == 1, done
-    assert done.out.splitlines()[-1].startswith("5 judged: 1 regressed, 4 pass.")
+    assert done.out.splitlines()[1].startswith("5 judged: 1 regressed, 4 pass.")
 
 
 def test_confirm_judges_without_a_screen(world, gate_run):
     world.set("head", slow={"Warptile": 3})
     done = gate_run("confirm", "--filter", "^Warptile/64")
     assert done.code == 1, done
-    assert done.out.splitlines()[-1].startswith("3 judged: 1 regressed, 2 pass.")
+    assert done.out.splitlines()[1].startswith("3 judged: 1 regressed, 2 pass.")
     assert len(world.processes()) == 2 * 5
 
 
@@ -175,6 +176,16 @@ def test_noise_is_inconclusive_on_too_much_of_the_suite(world, gate_run):
     for side in ("base", "head"):
         world.set(side, noise=0.05, quiet=["Cublas"])
     assert gate_run("confirm").code == 3
+
+
+def test_exit_code_3_says_what_to_try(world, gate_run):
+    for side in ("base", "head"):
+        world.set(side, noise=0.05, quiet=["Cublas"])
+    done = gate_run("confirm")
+    assert done.code == 3
+    last = done.err.splitlines()[-1]
+    assert re.search(r"after 5 pairs; (about \d+ pairs would decide: --pairs \d+|no number)", last)
+    assert re.search(r"the load is \d+\.\d on \d+ cores; or try a quiet machine", last)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +220,7 @@ def test_what_neither_the_head_nor_the_baseline_has_is_an_error_too(with_baselin
     done = gate_run("run")
     assert done.code == 2
     assert "missing in the head's suite" in done.out
-    assert done.out.splitlines()[-1].startswith("6 judged: 1 error, 1 new, 4 pass.")
+    assert done.out.splitlines()[1].startswith("6 judged: 1 error, 1 new, 4 pass.")
 
 
 RUNGS = (stage("01_naive", "Naive"), stage("cublas", "Cublas"))
@@ -268,7 +279,7 @@ def test_a_rung_that_left_is_an_error_until_the_base_has_lost_it_too(world, gate
     world.accept_baseline()
     world.gate("head", "benchmark\n", *RUNGS)
     done = gate_run("run")
-    assert (done.code, done.out.count("missing in the head's suite")) == (2, 4), done
+    assert (done.code, done.out.count("\n    missing in the head's suite")) == (2, 4), done
     world.gate("base", "benchmark\n", *RUNGS)
     assert gate_run("run").code == 0
 
@@ -278,7 +289,7 @@ def test_what_looks_faster_is_confirmed_before_it_is_called_so(with_baseline, ga
         with_baseline.set(side, slow={"Warptile": -3})  # the session, not the change
     done = gate_run("run")
     assert (done.code, "2 look faster: Warptile/" in done.err) == (0, True), done
-    assert done.out.splitlines()[-1].startswith("5 judged: 5 pass.")
+    assert done.out.splitlines()[1].startswith("5 judged: 5 pass.")
     with_baseline.set("base", slow={"Warptile": 0})
     assert "2 improved" in gate_run("run", "--seed", 2).out
 
@@ -370,10 +381,15 @@ def test_commits_are_taken_from_git(world, gate_run, git):
     assert "'no-such-branch' is neither a folder nor a commit" in done.err
 
 
-def test_the_same_machine_code_is_identical_whatever_its_times(world, gate_run, monkeypatch):
+def same(monkeypatch, *rungs):
+    """These rungs have the same machine code in base and head."""
     monkeypatch.setattr(
-        "tilegate_ci.measure.gate_run.same_rungs", lambda base, head, rungs: {"Warptile"}
+        "tilegate_ci.measure.gate_run.same_rungs", lambda base, head, asked: {*rungs} & asked
     )
+
+
+def test_the_same_machine_code_is_identical_whatever_its_times(world, gate_run, monkeypatch):
+    same(monkeypatch, "Warptile")
     world.set("head", slow={"Warptile": 0.5, "Naive": 3})
     done = gate_run("confirm")
     assert done.code == 1, done
@@ -381,13 +397,79 @@ def test_the_same_machine_code_is_identical_whatever_its_times(world, gate_run, 
     assert gate_run("confirm", "--no-identity").out.count("identical") == 0
 
 
-def test_the_same_machine_code_throughout_takes_one_process(world, gate_run, monkeypatch):
-    monkeypatch.setattr(
-        "tilegate_ci.measure.gate_run.same_rungs", lambda base, head, rungs: set(rungs)
-    )
+def test_a_change_of_one_rung_takes_that_rung_s_pairs(with_baseline, gate_run, monkeypatch):
+    """And no screen: it is known which benchmarks differ before the GPU is used."""
+    monkeypatch.setattr("tilegate_ci.measure.gate_run.CONTROLS", 1)
+    same(monkeypatch, "Warptile")
+    with_baseline.set("head", slow={"Naive": 3, "Warptile": 0.5})
     done = gate_run("run")
+    assert done.code == 1, done
+    assert "5 judged: 1 regressed, 2 pass, 2 identical." in done.out
+    assert {path.stem.split("-")[1] for path in with_baseline.processes()} == {"pair"}
+    for path in with_baseline.processes():
+        rungs = sorted(name.split("/")[0] for name in read_json(path)["readings"])
+        assert rungs == ["Cublas", "Cublas", "Naive", "Warptile"]  # canaries, and a control
+
+
+def test_a_change_of_most_rungs_is_screened_first(with_baseline, gate_run, monkeypatch):
+    monkeypatch.setattr("tilegate_ci.measure.gate_run.CONTROLS", 0)
+    same(monkeypatch, "Naive")
+    with_baseline.set("head", slow={"Warptile": 3})
+    done = gate_run("run")
+    assert done.code == 1, done
+    assert "5 judged: 2 regressed, 2 pass, 1 identical." in done.out
+    first = read_json(next(with_baseline.folder.glob("work/run-*/process-screen-1.json")))
+    assert {name.split("/")[0] for name in first["readings"]} == {"Cublas", "Warptile"}
+
+
+def without_gpu(world):
+    (world.folder / "tools" / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
+
+
+def never(*_):
+    raise AssertionError("the GPU was used")
+
+
+@pytest.mark.parametrize("command", ["run", "confirm"])
+@pytest.mark.usefixtures("without_vega")
+def test_the_same_machine_code_throughout_measures_nothing(world, gate_run, monkeypatch, command):
+    same(monkeypatch, "Naive", "Warptile")
+    monkeypatch.setattr("tilegate_ci.measure.launcher._run", never)
+    done = gate_run(command, "--json", "verdict.json")
     assert done.code == 0, done
     assert "5 judged: 5 identical. Exit 0" in done.out
+    assert main(["report", "verdict.json", "--junit", "r.xml", "--html", "r.html"]) == 0
+
+
+def test_a_change_of_documents_needs_neither_a_build_nor_a_gpu(world, gate_run, monkeypatch):
+    without_gpu(world)
+    (world.folder / "tools" / "cmake").write_text("exit 1\n")
+    (world.folder / "head/kernels/rung.cu").write_text("// base\n")
+    for page in ("README.md", "kernels/README.md"):
+        (world.folder / "head" / page).write_text("# better words\n")
+    done = gate_run("run", "--markdown", "summary.md")
+    assert done.code == 0, done
+    assert "identical. Exit 0" in done.out
+    assert "the same sources: identical, nothing to measure" in done.err
+    assert gate_run("run", "--no-identity").code == 2
+
+
+def test_without_a_gpu_nothing_is_built(world, gate_run):
+    without_gpu(world)
+    done = gate_run("run")
+    assert (done.code, "building" in done.err) == (2, False), done
+    assert "no GPU answers `nvidia-smi -L`, and the sources differ" in done.err
+
+
+def test_a_rung_that_joins_is_measured_though_all_others_are_the_same(world, gate_run, monkeypatch):
+    same(monkeypatch, "Naive", "Cublas")
+    world.gate("base", "benchmark\n", *RUNGS)
+    world.gate("head", "benchmark\n", *RUNGS, MINE)
+    done = gate_run("run", "--json", "verdict.json")
+    assert done.code == 0, done
+    found = verdict_file.load("verdict.json")
+    assert sum(row.verdict is Verdict.NEW for row in found.rows) == 4
+    assert found.candidate.device.name == "NVIDIA H200"
 
 
 def test_a_build_that_fails_is_exit_2(world, gate_run):
