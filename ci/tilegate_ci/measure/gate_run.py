@@ -502,7 +502,8 @@ def places_of(baselines: Path) -> int:
     """At how many places in memory the GPUs' baselines in this folder were measured."""
     runs = [load(path, Role.BASELINE) for path in sorted(baselines.glob("nvidia-*.json"))]
     rows = [row for run in runs for row in run.benchmarks.values()]
-    return PLACES if any(row.placement_pct is not None for row in rows) else 1
+    at_one = rows and all(row.placement_pct is None for row in rows)
+    return 1 if at_one else PLACES
 
 
 def flagged_by(screening: Comparison, stored: RunFile, base: Container[str]) -> list[str]:

@@ -256,11 +256,11 @@ def test_a_filter_limits_what_runs_and_what_is_missing(machine):
 
 def test_it_measures_at_as_many_places_as_the_baseline(machine):
     machine.run()
-    assert "--placements=1" in machine.calls[-1]
-    machine.run("--placements", "8")
+    assert "--placements=8" in machine.calls[-1]  # as a baseline should be
+    machine.run("--placements", "1")
     machine.accept()
     machine.run()
-    assert "--placements=8" in machine.calls[-1]
+    assert "--placements=1" in machine.calls[-1]
 
 
 def test_the_gated_suite_is_measured_along(machine):
