@@ -50,6 +50,9 @@ class Parser(argparse.ArgumentParser):
             **options, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
         )
 
+    def has(self, option: str) -> bool:
+        return option in self._option_string_actions
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message}\n{self.format_usage()}")
 
@@ -112,6 +115,7 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
         description="Keeps SGEMM kernels from getting slower.",
         epilog="`ci/gate COMMAND --help` has examples and exit codes.\n",
     )
+    chosen = parser
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, description in COMMANDS.items():
         command = commands.add_parser(
@@ -127,9 +131,12 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
             command.epilog = "\n".join([module.EXAMPLES, "exit codes:", *lines])
             module.add_arguments(command)
             command.set_defaults(module=module)
+            chosen = command
     for word in argv[1 : argv.index("--") if "--" in argv else None]:
         if word.startswith("--") and word.endswith("=--"):  # argparse would make a list of it
             parser.error(f"argument {word.partition('=')[0]}: expected a value, not --")
+        if word.startswith("--") and not chosen.has(word.partition("=")[0]):
+            chosen.error(f"unrecognized arguments: {word}")  # before what is missing
     return parser.parse_args(argv, arguments)
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from gate_builders import NAIVE, REPOSITORY, WARPTILE, make_row, make_run, scaled, write
-from tilegate_ci.cli import COMMANDS, LAB, main
+from tilegate_ci.cli import ALIASES, COMMANDS, LAB, main
 
 
 @pytest.fixture
@@ -86,6 +86,19 @@ def test_wrong_usage_is_exit_2(arguments, capsys):
     first, second, *_ = capsys.readouterr().err.splitlines()
     assert ": error: " in first
     assert second.startswith("usage: ci/gate")
+
+
+def test_an_unknown_option_is_named_before_what_is_missing(capsys):
+    assert main(["run", "--nope"]) == 2
+    assert capsys.readouterr().err.startswith("ci/gate run: error: unrecognized arguments: --nope")
+
+
+@pytest.mark.parametrize(("old", "new"), ALIASES.items())
+def test_an_old_spelling_works_with_a_notice(old, new, capsys):
+    assert main([old, "--help"]) == 0
+    said = capsys.readouterr()
+    assert f"usage: ci/gate {new[0]} " in said.out
+    assert said.err == f"gate: ci/gate {old} is now ci/gate {' '.join(new)}\n"
 
 
 def test_a_baseline_alone_is_exit_2(capsys):

@@ -159,6 +159,10 @@ def project_of(arguments: argparse.Namespace, work: str | None = None) -> Projec
         ]
         if given:
             raise GateError(f"--{given[0]} is for another project's benchmarks: give --run CMD too")
+        if not (REPOSITORY / "bench" / "gate.csv").exists():
+            raise GateError(
+                f"{REPOSITORY}: no checkout of Tilegate; for any project give --run CMD"
+            )
         launcher = Launcher(min_time, getattr(arguments, "seed", 1), placements=PLACES)
         return Tilegate.at(Path(work or WORK).resolve(), arguments.cmake, launcher)
     if "{out}" not in arguments.run:
