@@ -21,13 +21,10 @@ from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
 from tilegate_ci.report.data import (
     Revision,
     Source,
-    commit_link,
-    conditions,
     history,
     load_profile,
     of_processes,
     pooled,
-    short,
 )
 from tilegate_ci.report.figures import (
     RATIO_NOTE,
@@ -42,6 +39,7 @@ from tilegate_ci.report.figures import (
     speed,
     speed_names,
 )
+from tilegate_ci.report.words import commit_link, conditions, short
 
 FEW, MANY = 12, 40  # benchmarks in the forest plot: where there are as many, and at most
 _UNREMARKABLE = (Verdict.PASS, Verdict.IDENTICAL)
