@@ -43,7 +43,7 @@ def report(tmp_path_factory):
         row["note"] = row["note"].replace("not verified", "<img src=x> & 'quotes'")
         if row["name"] == report_builder.SLOW:
             row |= {"lower": 0.05, "upper": 0.06, "p": 1e-9, "pairs": [0.05, 0.06, 0.05]}
-            row["again"] = f"ci/gate confirm --base {40 * 'a'} --head {40 * 'b'}"
+            row["again"] = f"ci/gate run --no-screen --base {40 * 'a'} --head {40 * 'b'}"
     write(verdict, document)
     page = folder / "report.html"
     arguments = ["report", verdict, base, "--html", page, "--repository", repository]
@@ -240,7 +240,7 @@ def test_a_benchmark_unfolds_into_its_pairs(page):
     until(page, f'document.querySelector("{ROW} .mark-symbol.role-mark path") !== null')
     assert count(page, f"{ROW} .mark-symbol.role-mark path") == 3
     assert report_builder.SLOW in text(page, f"{ROW} .chart")
-    assert text(page, f"{ROW} .detail p:last-of-type").startswith("ci/gate confirm")
+    assert text(page, f"{ROW} .detail p:last-of-type").startswith("ci/gate run --no-screen")
     page.run(f'document.querySelector("{ROW}").scrollIntoView()')
     screenshot(page, "detail")
     page.click(f"{ROW} .name")
