@@ -48,6 +48,7 @@ WORDS = {
     4: ("INCOMPARABLE", 33),
 }
 WIDTH = 80
+MOST_NEW = 5  # rows in the console; the other reports have all
 
 
 def console(comparison: Comparison, colour: bool = False) -> str:
@@ -65,7 +66,10 @@ def console(comparison: Comparison, colour: bool = False) -> str:
     shown = [
         row for row in comparison.rows if row.verdict not in QUIET or row.note not in QUIET_NOTES
     ]
+    new = [row for row in shown if row.verdict is Verdict.NEW][MOST_NEW:]
+    shown = [row for row in shown if row not in new]
     lines += ["", *_aligned([cells(row) for row in shown])] if shown else []
+    lines += [f"and {len(new)} more that are new"] if new else []
     again = next((row.again or row.rerun for row in shown if row.again or row.rerun), "")
     lines += ["", f"measure the worst again: {again}"] if again else []
     return "\n".join(lines) + "\n"

@@ -123,6 +123,8 @@ def test_the_command_reads_the_git_log_and_bisects(tmp_path, capsys, monkeypatch
     (asked,) = called
     assert asked == (f"{0:040x}", f"{5:040x}", f"^{WARPTILE}$")
     assert main(["drift", "--repository", str(tmp_path / "bench")]) == 0  # no baseline in it
+    assert main(["drift", "none.json", "--repository", str(tmp_path)]) == 2
+    assert "none.json: no committed baseline in" in capsys.readouterr().err
     assert main(["drift", "none.json", "--repository", "/"]) == 2
     assert (
         "none.json: its history cannot be read; git says: fatal: not a" in capsys.readouterr().err

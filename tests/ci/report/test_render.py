@@ -155,6 +155,16 @@ def test_a_table_has_80_columns():
         assert re.search(r"^regressed .* \+5.26 %", table, re.MULTILINE)
 
 
+def test_many_new_benchmarks_are_counted():
+    run = make_run(
+        {f"Naive/{n}x8x8": make_row(0.5, 1.0) for n in range(1, 9)} | make_run()["benchmarks"]
+    )
+    found = compare(parsed(make_run(), Role.BASELINE, "base.json"), parsed(run))
+    text = render.console(found)
+    assert text.count("not in the baseline") == 5
+    assert "\nand 3 more that are new\n" in text
+
+
 @pytest.mark.parametrize(
     ("case", "first"),
     [
