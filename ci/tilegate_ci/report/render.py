@@ -129,7 +129,10 @@ def markdown_error(message: str) -> str:
 
 
 def result(comparison: Comparison) -> str:
-    return EXIT_MEANINGS[comparison.exit_code].split(":")[0]
+    code, kind = comparison.exit_code, comparison.candidate.device.kind
+    if code == 0 and kind == "simt":
+        return "verified, not timed"
+    return EXIT_MEANINGS[code].split(":")[0]
 
 
 def summary_line(comparison: Comparison) -> str:

@@ -155,6 +155,13 @@ def test_a_table_has_80_columns():
         assert re.search(r"^regressed .* \+5.26 %", table, re.MULTILINE)
 
 
+def test_a_run_on_the_executor_is_verified_not_timed():
+    run = parsed(make_simt_run())
+    text = render.markdown(compare(parsed(make_simt_run(), Role.BASELINE, "simt.json"), run))
+    assert text.startswith("### Gate: verified, not timed\n")
+    assert "Results were verified on the executor; no time was judged." in text
+
+
 def test_many_new_benchmarks_are_counted():
     run = make_run(
         {f"Naive/{n}x8x8": make_row(0.5, 1.0) for n in range(1, 9)} | make_run()["benchmarks"]

@@ -325,7 +325,7 @@ def test_colours_have_contrast(page):
             0,
             0,
         ),
-        (make_simt_run(), "A run that nobody compared with another.", 1, 2),
+        (make_run({"Naive/8x8x8": make_row(None, 1.0)}), "A run that nobody compared", 1, 1),
         (make_run({"Naive/3x5x7/off4": make_row(None, 1.0)}), "A run that nobody compared", 0, 1),
     ],
 )
@@ -339,6 +339,17 @@ def test_a_page_of_little_says_what_it_lacks(page, tmp_path, document, headline,
     assert count(page, ".chart svg") == drawn
     assert count(page, "main > section:not(.result) > h2") == (5 if rows else 0)
     assert count(page, "main > section:not(.result) > .remark") >= (5 - drawn if rows else 0)
+
+
+def test_a_page_of_the_executor_shows_no_speeds(page, tmp_path):
+    path = write(tmp_path / "x.json", make_simt_run())
+    arguments = ["report", path, "--html", tmp_path / "x.html", "--repository", tmp_path]
+    report_builder.repository(tmp_path)
+    assert main([*map(str, arguments)]) == 0
+    show(page, tmp_path / "x.html")
+    assert len(shown_names(page)) == 2
+    assert count(page, ".chart svg") == 0
+    assert count(page, "main > section:not(.result) > h2") == 1
 
 
 def test_a_phone_shows_verdict_name_and_slow_down_at_once(phone):
