@@ -86,8 +86,8 @@ class Job:
         lines = [self.base.title, self.head.title]
         if isinstance(self.project, Tilegate):
             stages = stages_of(self.head.build) or newest_stages(self.head.source)
-            count = len(gated(self, self.head, stages))
-            lines += [f"{count} benchmarks" if stages else "benchmarks of the rungs of the build"]
+            count = len(gated(self, self.head, stages)) if stages else "some"
+            lines += [f"{count} benchmarks of the gated suite"]
             if self.options.screened:
                 lines += [
                     "screen, where most rungs differ: a process of head, and up to "
@@ -511,15 +511,15 @@ def flagged_by(screening: Comparison, stored: RunFile, base: Container[str]) -> 
     says little of, because it drifted."""
     flagged = []
     for verdict, reason in (
-        (Verdict.REGRESSED, "look slower"),
-        (Verdict.IMPROVED, "look faster"),
-        (Verdict.NEW, "are not in the baseline"),
+        (Verdict.REGRESSED, ("looks slower", "look slower")),
+        (Verdict.IMPROVED, ("looks faster", "look faster")),
+        (Verdict.NEW, ("is not in the baseline", "are not in the baseline")),
     ):
         names = [row.name for row in screening.rows if row.verdict is verdict]
         if verdict is Verdict.NEW:  # of those in head's suite only there is nothing to compare
             names = [name for name in names if name in base]
         if names:
-            message(f"{len(names)} {reason}: {', '.join(names)}")
+            message(_in_pairs(names, *reason))
         flagged += names
     passed = {row.name for row in screening.rows if row.verdict is Verdict.PASS}
     drifted = [
@@ -528,8 +528,14 @@ def flagged_by(screening: Comparison, stored: RunFile, base: Container[str]) -> 
         if name in passed and not is_canary(name) and row.drifts(row.decisive)
     ]
     if drifted:
-        message(f"{len(drifted)} drifted when the baseline was recorded: {', '.join(drifted)}")
+        why = "drifted when the baseline was recorded"
+        message(_in_pairs(drifted, why, why))
     return flagged + drifted
+
+
+def _in_pairs(names: Sequence[str], one: str, many: str) -> str:
+    what = f"benchmarks {many}, measuring them" if names[1:] else f"benchmark {one}, measuring it"
+    return f"{len(names)} {what} in pairs: {', '.join(names)}"
 
 
 def incomparable(screening: Comparison, reasons: Sequence[str]) -> Comparison:

@@ -57,7 +57,7 @@ def test_a_slow_head_is_blocked(with_baseline, gate_run):
     assert done.code == 1, done
     assert done.out.splitlines()[1].startswith("5 judged: 2 regressed, 3 pass. Exit 1")
     assert "measure the worst again: ci/gate run --no-screen --base base" in done.out
-    assert "2 look slower: Warptile/" in done.err
+    assert "2 benchmarks look slower, measuring them in pairs: Warptile/" in done.err
     assert "min left" in done.err
     assert Path("summary.md").read_text().startswith("### Gate: regressed")
     found = verdict_file.load("verdict.json")
@@ -116,7 +116,10 @@ def test_what_drifted_in_the_baseline_is_confirmed(with_baseline, gate_run):
     with_baseline.set("head", slow={"Naive": 3})
     done = gate_run("run")
     assert done.code == 1, done
-    assert "1 drifted when the baseline was recorded: Naive/32x32x32" in done.err
+    assert (
+        "1 benchmark drifted when the baseline was recorded, measuring it in pairs: Naive"
+        in done.err
+    )
     assert done.out.splitlines()[1].startswith("5 judged: 1 regressed, 4 pass.")
 
 
@@ -128,7 +131,10 @@ def test_what_the_baseline_lacks_is_confirmed_at_once(with_baseline, gate_run):
     with_baseline.set("head", slow={"Naive": 3})
     done = gate_run("run")
     assert done.code == 1, done
-    assert "2 are not in the baseline: Naive/32x32x32, Warptile/64x64x64" in done.err
+    assert (
+        "2 benchmarks are not in the baseline, measuring them in pairs: Naive/32x32x32, Warp"
+        in done.err
+    )
     assert done.out.splitlines()[1].startswith("6 judged: 1 regressed, 1 new, 4 pass.")
 
 
@@ -288,7 +294,10 @@ def test_what_looks_faster_is_confirmed_before_it_is_called_so(with_baseline, ga
     for side in ("base", "head"):
         with_baseline.set(side, slow={"Warptile": -3})  # the session, not the change
     done = gate_run("run")
-    assert (done.code, "2 look faster: Warptile/" in done.err) == (0, True), done
+    assert (
+        done.code,
+        "2 benchmarks look faster, measuring them in pairs: Warptile/" in done.err,
+    ) == (0, True), done
     assert done.out.splitlines()[1].startswith("5 judged: 5 pass.")
     with_baseline.set("base", slow={"Warptile": 0})
     assert "2 improved" in gate_run("run", "--seed", 2).out
@@ -320,6 +329,13 @@ def test_a_red_row_has_the_command_that_measures_its_pairs_again(world, gate_run
     words = shlex.split(command)[1:]
     assert main([*words, "--work", "work", "--pairs", "5"]) == 1
     assert "3 judged: 1 regressed" in capsys.readouterr().out  # and two canaries
+
+
+def test_a_dry_run_before_the_build_takes_any_filter(world, gate_run):
+    for side in ("base", "head"):
+        (world.folder / side / "bench" / "gate.csv").write_text("benchmark\n")
+    done = gate_run("run", "--dry-run", "--filter", "^Warptile")
+    assert (done.code, "some benchmarks of the gated suite" in done.out) == (0, True), done
 
 
 def test_a_dry_run_measures_nothing(world, gate_run):
