@@ -179,9 +179,10 @@ def judged_alone(screening: Comparison, stored: Run, candidate: Run) -> Comparis
 
 
 def boards(run: Run) -> set[object]:
-    """The boards that it was measured on, None where that is not known."""
-    known = (session.conditions or {} for session in run.sessions)
-    return {conditions.get("before", {}).get("board") or object() for conditions in known}
+    """The boards that it was measured on; one that is not known is like no other."""
+    before = [(session.conditions or {}).get("before") for session in run.sessions]
+    known = [side.get("board") if isinstance(side, dict) else None for side in before]
+    return {board if isinstance(board, str) else object() for board in known}
 
 
 def gated(job: Job, side: Side, stages: Sequence[Stage]) -> list[str]:
@@ -247,25 +248,20 @@ class PairedRun:
         return with_verdicts(compare(base, head), found)
 
     def saved(self, processes: Sequence[Process], side: Side, name: str) -> RunFile:
-        """The run that these processes make, kept beside them. Later ones may lack what was decided
-        before."""
+        """The run that these processes make, kept beside them."""
         path = self.job.folder / f"{name}.json"
         sessions = [
             Session(started=p.started, processes=1, conditions=p.conditions.model_dump())
             for p in processes
         ]
-        groups: dict[tuple[int, ...], list[str]] = {}
-        for row in dict.fromkeys(row for process in processes for row in process.readings):
-            where = tuple(at for at, p in enumerate(processes) if row in p.readings)
-            groups.setdefault(where, []).append(row)
-        runs = [
-            collect([only(names, processes[at]) for at in where], side.commit, sessions, str(path))
-            for where, names in groups.items()
-        ]
-        rows = {name: row for run in runs for name, row in run.benchmarks.items()}
-        run = runs[0].model_copy(update={"benchmarks": rows})
+        run = self.collected(processes, side.commit, sessions, str(path))
         write_text(path, dumps(run.fields) + "\n")
         return run
+
+    def collected(
+        self, processes: Sequence[Process], commit: str, sessions: Sequence[Session], path: str
+    ) -> RunFile:
+        return collect(processes, commit, sessions, path)
 
     def finished(self, found: Comparison) -> Comparison:
         """With what all rows say: the commits, and how a red one is measured again."""
@@ -353,6 +349,21 @@ class GateRun(PairedRun):
     def saved(self, processes: Sequence[Process], side: Side, name: str) -> RunFile:
         self.without_nvml |= any(not process.conditions.before for process in processes)
         return super().saved(processes, side, name)
+
+    def collected(
+        self, processes: Sequence[Process], commit: str, sessions: Sequence[Session], path: str
+    ) -> RunFile:
+        """Later processes lack what the earlier ones have decided."""
+        groups: dict[tuple[int, ...], list[str]] = {}
+        for row in dict.fromkeys(row for process in processes for row in process.readings):
+            where = tuple(at for at, p in enumerate(processes) if row in p.readings)
+            groups.setdefault(where, []).append(row)
+        runs = [
+            collect([only(names, processes[at]) for at in where], commit, sessions, path)
+            for where, names in groups.items()
+        ]
+        rows = {name: row for run in runs for name, row in run.benchmarks.items()}
+        return runs[0].model_copy(update={"benchmarks": rows})
 
     def judged(self) -> Comparison:
         job, same = self.job, self.identical()

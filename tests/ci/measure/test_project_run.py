@@ -101,6 +101,15 @@ def test_a_wrong_result_is_an_error_where_a_check_was_declared(project):
     assert project(google(TIMES, ok=1), google(TIMES, ok=1), "--verified", "ok")[0] == 0
 
 
+def test_a_benchmark_that_only_some_processes_have_is_an_error(project):
+    """Its pairs would be fewer than those that the verdict is by."""
+    some = "test -e {build}/ran && cp {build}/times.json {out} || cp {build}/less.json {out}"
+    build = "echo '" + text(google({"Reference/64": 1.0})) + "' >{build}/less.json"
+    command = ("--build", f"cp times.json {{build}}/; {build}", "--run", f"{some}; >{{build}}/ran")
+    code, _, err = project(google(TIMES), google(slower(5)), "--no-identity", command=command)
+    assert (code, "Kernel/128 is in" in err) == (2, True), err
+
+
 def test_what_was_skipped_is_told(project):
     head = google(TIMES)
     head["benchmarks"][0] |= {"skipped": True, "skip_message": "no tensor cores"}
