@@ -24,9 +24,19 @@ CONTEXT = {
     "multiprocessors": "132",
 }
 
+# What the bench of a base knows, which may be as old as the commit that a change is judged by.
+FLAGS = {
+    "alone", "benchmark_filter", "benchmark_list_tests", "benchmark_min_time", "benchmark_out",
+    "benchmark_out_format", "cold", "configurations", "placements", "plant", "samples", "seed",
+    "shapes", "variants",
+}  # fmt: skip
+
 
 def main(argv: list[str]) -> int:
     flags = dict(argument[2:].partition("=")[::2] for argument in argv[1:])
+    if unknown := flags.keys() - FLAGS:
+        sys.stderr.write(f"unknown argument {sorted(unknown)}\n")
+        return 2
     beside = Path(argv[0]).with_suffix(".json")
     settings = json.loads(beside.read_text()) if beside.exists() else {}
     counter = Path(argv[0]).with_suffix(".count")

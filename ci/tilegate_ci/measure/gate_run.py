@@ -208,7 +208,7 @@ def unmeasured(job: Job, why: str, names: Sequence[str]) -> Comparison:
 
     def run_of(side: Side) -> Run:
         run = Run(commit=side.commit, device=device, sessions=[], benchmarks={})
-        run._path = side.title
+        run._path = side.given
         return run
 
     message(f"{why}: identical, nothing to measure")
