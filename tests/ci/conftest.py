@@ -39,7 +39,9 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 @pytest.fixture
 def world(tmp_path, monkeypatch):
-    return enter(tmp_path, monkeypatch)
+    folder = tmp_path / "a folder with spaces, and é"
+    folder.mkdir()
+    return enter(folder, monkeypatch)
 
 
 def gate_command(command: str, *more: object) -> int:

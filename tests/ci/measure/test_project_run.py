@@ -21,7 +21,9 @@ COPY = ("--build", "cp times.json {build}/", "--run", "cp {build}/times.json {ou
 @pytest.fixture
 def project(tmp_path, monkeypatch, capsys):
     """Two folders without git; runs the gate on them."""
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "a folder with spaces, and é"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
 
     def run(base, head, *options, command=COPY):
         for side, document in (("base", base), ("head", head)):
