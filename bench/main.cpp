@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -126,6 +127,47 @@ std::ofstream open_samples(const std::string& path) {
   return file;
 }
 
+// Google Benchmark's JSON, and whether all of it was written.
+class CheckedJson : public benchmark::JSONReporter {
+ public:
+  void Finalize() override {
+    JSONReporter::Finalize();
+    written_ = GetOutputStream().flush().good();
+  }
+  bool written() const { return written_; }
+
+ private:
+  bool written_ = false;
+};
+
+// The value of a flag of Google Benchmark's; empty where it is not given.
+std::string passed_on(const Flags& flags, const std::string& name) {
+  std::string value;
+  for (const std::string& arg : flags.passed_on) {
+    if (arg.starts_with(name + "=")) value = arg.substr(name.size() + 1);
+  }
+  return value;
+}
+
+// Exits of Google Benchmark's own would say that a benchmark failed.
+void check_writable(const std::string& path) {
+  if (!path.empty() && !std::ofstream(path, std::ios::app)) {
+    throw UsageError("--benchmark_out: cannot write " + path);
+  }
+}
+
+std::size_t run_benchmarks(const std::string& out, const std::string& format) {
+  if (out.empty() || (!format.empty() && format != "json")) {
+    return benchmark::RunSpecifiedBenchmarks();
+  }
+  CheckedJson json;
+  const std::size_t matches = benchmark::RunSpecifiedBenchmarks(nullptr, &json);
+  if (matches != 0 && !json.written()) throw UsageError("--benchmark_out: cannot write " + out);
+  return matches;
+}
+
+bool stdout_took_it() { return std::cout.flush().good() && std::fflush(stdout) == 0; }
+
 // `program` is kept by Google Benchmark.
 void initialize_google_benchmark(char* program, std::vector<std::string> args) {
   std::vector<char*> argv{program};
@@ -146,7 +188,7 @@ int run(int argc, char** argv) {
     std::fputs(flags_help().c_str(), stdout);
     std::fflush(stdout);
     benchmark::PrintDefaultHelp();
-    return 0;
+    return stdout_took_it() ? 0 : complain("stdout: cannot be written", kBadUsage);
   }
   const std::vector<Problem> problems = chosen_problems(flags);
   initialize_google_benchmark(argv[0], flags.passed_on);
@@ -154,6 +196,8 @@ int run(int argc, char** argv) {
   if (flags.plant && find_in_catalogue(flags.plant->rung) == nullptr) {
     throw UsageError("--plant: no rung is called '" + flags.plant->rung + "'");
   }
+  const std::string out = passed_on(flags, "--benchmark_out");
+  if (!flags.list) check_writable(out);
   std::ofstream samples;
   if (!flags.samples.empty() && !flags.list) samples = open_samples(flags.samples);
 
@@ -172,15 +216,20 @@ int run(int argc, char** argv) {
     runner = std::make_unique<Runner>(settings);
   }
   register_benchmarks(runner.get(), problems, flags);
-  const std::size_t matches = benchmark::RunSpecifiedBenchmarks();
+  const std::size_t matches =
+      run_benchmarks(flags.list ? "" : out, passed_on(flags, "--benchmark_out_format"));
   if (matches == 0) {
     const std::string filter = benchmark::GetBenchmarkFilter();
     return complain("no benchmark matches --benchmark_filter=" + filter + ": " +
                         why_nothing_matches(filter, problems, flags),
-                    kFailed);
+                    kBadUsage);
+  }
+  if (!stdout_took_it()) return complain("stdout: cannot be written", kBadUsage);
+  if (samples.is_open() && !samples.flush()) {
+    return complain("--samples: cannot write " + flags.samples, kBadUsage);
   }
   if (runner != nullptr && runner->failed()) {
-    return complain("a benchmark is in error; its line above says why", kFailed);
+    return complain("a benchmark failed; its line above says why", kFailed);
   }
   return 0;
 }

@@ -76,11 +76,22 @@ tilegate_bench_test(plants_in_no_other_rung 0 "Coalesced/33x35x37[^\n]*verified=
   --benchmark_filter=Coalesced --shapes=33x35x37 --plant=Naive:40)
 tilegate_bench_test(plant_of_an_unknown_rung 2 "no rung is called 'Nave'" --plant=Nave:3)
 tilegate_bench_test(unwritable_samples 2 "cannot write no/such.csv" --samples=no/such.csv)
-tilegate_bench_test(filter_without_match 1 "no benchmark matches --benchmark_filter=NoSuchRung" DEVICE
+tilegate_bench_test(unwritable_report 2 "--benchmark_out: cannot write no/such.json"
+  --benchmark_out=no/such.json)
+foreach(flags IN ITEMS --help "--benchmark_list_tests --shapes=8x8x8")
+  string(MAKE_C_IDENTIFIER "bench.full_stdout${flags}" name)
+  string(REGEX REPLACE "^bench_" "bench." name ${name})
+  add_test(NAME ${name}
+    COMMAND sh -c "\"$0\" ${flags} >/dev/full; test $? = 2" $<TARGET_FILE:bench>)
+  set_tests_properties(${name} PROPERTIES LABELS bench)
+endforeach()
+tilegate_bench_test(full_disk 2 "--benchmark_out: cannot write /dev/full" DEVICE
+  --benchmark_filter=Naive --shapes=8x8x8 --benchmark_out=/dev/full)
+tilegate_bench_test(filter_without_match 2 "no benchmark matches --benchmark_filter=NoSuchRung" DEVICE
   --benchmark_filter=NoSuchRung)
 tilegate_bench_test(lists 0 "Naive/1024x1024x1024/ld1025x1027x1029/manual_time\n"
   --benchmark_list_tests --shapes=@${tables}/shapes.csv:unaligned)
-tilegate_bench_test(list_without_match 1 "no benchmark matches"
+tilegate_bench_test(list_without_match 2 "no benchmark matches"
   --benchmark_list_tests --benchmark_filter=NoSuchRung)
 tilegate_bench_test(help 0 "--shapes=.*--benchmark_filter" --help)
 tilegate_bench_test(malformed_shape 2 "--shapes: '12x' is not MxNxK" --shapes=12x)
@@ -93,7 +104,7 @@ if(TILEGATE_DEVICE STREQUAL "cuda")  # the CPU would take days
     "Sgemm/1536x1536x1536/ld1537x1536x1536/off12/manual_time .*verified=1" DEVICE
     --benchmark_filter=^Sgemm/ --shapes=@${tables}/shapes.csv --benchmark_min_time=0.001)
 else()
-  tilegate_bench_test(says_what_cannot_run 1 "Cublas does not run here"
+  tilegate_bench_test(says_what_cannot_run 2 "Cublas does not run here"
     --benchmark_filter=Cublas --shapes=8x8x8)
 endif()
 

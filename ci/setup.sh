@@ -43,6 +43,8 @@ missing_packages() {
 
 # Installs what missing_packages names for a preset. Nothing happens where nothing is missing.
 set_up_packages() {
+  mkdir -p "$root/build" 2>/dev/null && [[ -w $root/build ]] ||
+    die "$root/build cannot be written: is the checkout read-only?"
   local missing as_root=()
   mapfile -t missing < <(missing_packages "$1")
   if ((${#missing[@]} == 0)); then return; fi

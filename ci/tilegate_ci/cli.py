@@ -1,4 +1,4 @@
-"""The command line of ci/gate: which commands there are, and what becomes of their errors."""
+"""The command line of ci/gate: command registry and error handling."""
 
 import argparse
 import signal
@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any, NoReturn
 
 from tilegate_ci.console import program
 from tilegate_ci.core.files import GateError, WriteError, write_text
@@ -13,12 +14,10 @@ from tilegate_ci.core.progress import message
 
 COMMANDS = {
     "bench": "build, record every benchmark, judge by the committed baseline, report",
-    "run": "judge a change on a GPU: screen, then confirm",
-    "confirm": "measure base and head in turn, without a screen",
+    "run": "judge a change on a GPU: measure what differs from the base",
     "bisect": "find the commit that made a rung slower",
     "drift": "look for a creep over the accepted baselines",
-    "compare": "judge a run by a baseline",
-    "collect": "make a run of Google Benchmark's JSON files",
+    "compare": "judge a run by a baseline, or make a run of processes",
     "accept": "make a recorded run the baseline",
     "report": "show verdicts and runs as text, Markdown, JUnit XML or one HTML page",
     "resources": "compare what the kernels take of the GPU, exactly",
@@ -37,6 +36,26 @@ COMMANDS = {
     "replay": "replay the gate's rule and other tools' over recordings",
 }
 LAB = {"mutants", "problems", "tune", "record", "replay"}  # what only maintainers need
+
+ALIASES = {  # how commands were called before
+    "confirm": ["run", "--no-screen"],
+    "collect": ["compare", "--no-baseline"],
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong before the usage, which may be long; takes no abbreviations."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            **options, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+
+    def has(self, option: str) -> bool:
+        return option in self._option_string_actions
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}\n{self.format_usage()}")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -65,8 +84,17 @@ def main(argv: Sequence[str]) -> int:
         where = problem.filename or "stdout or a file"
         _report_error(arguments, f"{where}: {problem.strerror}", problem.filename is None)
     except Exception:
-        message(f"a defect of the gate, please report it:\n{traceback.format_exc()}")
+        message(f"internal error, please report it:\n{traceback.format_exc()}")
     return 2
+
+
+def renamed(argv: Sequence[str]) -> list[str]:
+    """The command line in today's words."""
+    words = ALIASES.get(argv[0]) if argv else None
+    if words is None:
+        return list(argv)
+    message(f"{program()} {argv[0]} is now {program()} {' '.join(words)}")
+    return [*words, *argv[1:]]
 
 
 def joined(argv: Sequence[str]) -> list[str]:
@@ -82,20 +110,19 @@ def joined(argv: Sequence[str]) -> list[str]:
 
 def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namespace:
     """Fills `arguments`; only the module of the command that is asked for is imported."""
-    argv = joined(argv)
-    parser = argparse.ArgumentParser(
+    argv = joined(renamed(argv))
+    parser = Parser(
         prog=program(),
         description="Keeps SGEMM kernels from getting slower.",
         epilog="`ci/gate COMMAND --help` has examples and exit codes.\n",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    chosen = parser
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, description in COMMANDS.items():
         command = commands.add_parser(
             name,
             help=description,
             description=description[0].upper() + description[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if argv[:1] == [name]:
             package = "tilegate_ci.lab.commands" if name in LAB else "tilegate_ci.commands"
@@ -105,9 +132,12 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
             command.epilog = "\n".join([module.EXAMPLES, "exit codes:", *lines])
             module.add_arguments(command)
             command.set_defaults(module=module)
+            chosen = command
     for word in argv[1 : argv.index("--") if "--" in argv else None]:
         if word.startswith("--") and word.endswith("=--"):  # argparse would make a list of it
             parser.error(f"argument {word.partition('=')[0]}: expected a value, not --")
+        if word.startswith("--") and not chosen.has(word.partition("=")[0]):
+            chosen.error(f"unrecognized arguments: {word}")  # before what is missing
     return parser.parse_args(argv, arguments)
 
 

@@ -28,6 +28,8 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     tools = folder / "tools"
     tools.mkdir(exist_ok=True)
     shutil.copy(HERE / "fake_cmake.sh", tools / "cmake")
+    (tools / "nvidia-smi").write_text("#!/bin/sh\necho 'GPU 0: NVIDIA H200'\n")
+    (tools / "nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{Path(sys.executable).parent}:/usr/bin:/bin")
     monkeypatch.chdir(folder)
     # A process of Python for each would take most of the test's time; one test has them.
@@ -37,7 +39,9 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 @pytest.fixture
 def world(tmp_path, monkeypatch):
-    return enter(tmp_path, monkeypatch)
+    folder = tmp_path / "a folder with spaces, and é"
+    folder.mkdir()
+    return enter(folder, monkeypatch)
 
 
 def gate_command(command: str, *more: object) -> int:

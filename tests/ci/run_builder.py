@@ -60,6 +60,8 @@ class World:
         """What the bench of this side does; its noise differs from the other side's."""
         path = self.folder / side / "bench.json"  # no source: the digest does not change
         path.write_text(json.dumps({"seed": f"{side}", **settings}))
+        for built in self.folder.glob("work/build-*/.built"):
+            built.unlink()  # or the bench that was built before would go on as it was
 
     def processes(self) -> list[Path]:
         return sorted(self.folder.glob("work/run-*/process-*.json"))
@@ -81,7 +83,7 @@ class World:
         path.write_text(json.dumps(document))
 
 
-def in_this_process(command: Sequence[str]) -> None:
+def in_this_process(command: Sequence[str], timeout_s: float | None) -> None:
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors):
         code = fake_bench.main([*command])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,8 @@ def in_a_shell(tmp_path, redirections: str, candidate, path: str = "") -> int:
     base, run = write(tmp_path / "base.json", make_run()), tmp_path / "run.json"
     if candidate is not None:
         write(run, candidate)
-    command = f"{sys.executable} -m tilegate_ci compare {base} {run} {redirections}"
+    words = [sys.executable, "-m", "tilegate_ci", "compare", str(base), str(run)]
+    command = f"{shlex.join(words)} {redirections}"
     environment = {**os.environ, "PYTHONPATH": f"{path}:{REPOSITORY / 'ci'}"}
     return subprocess.run(["sh", "-c", command], env=environment, check=False).returncode
 
@@ -40,8 +42,15 @@ def test_streams_that_are_full_or_closed(tmp_path, redirections, candidate, code
 def test_packages_that_are_broken(tmp_path):
     (tmp_path / "rich").mkdir()
     (tmp_path / "rich" / "__init__.py").write_text("raise OSError('a truncated wheel')")
-    assert in_a_shell(tmp_path, f"2>{tmp_path}/said", SLOW, str(tmp_path)) == 2
+    assert in_a_shell(tmp_path, f"2>'{tmp_path}/said'", SLOW, str(tmp_path)) == 2
     assert "a truncated wheel; if the packages of" in (tmp_path / "said").read_text()
+
+
+def test_a_link_to_a_wrapper(tmp_path):
+    link = tmp_path / "gate"
+    link.symlink_to(REPOSITORY / "ci" / "gate")
+    done = subprocess.run([link, "compare", "a", "b"], capture_output=True, text=True, check=False)
+    assert (done.returncode, "a: cannot be read" in done.stderr) == (2, True), done
 
 
 @pytest.mark.parametrize("wrapper", ["gate", "bench"])
@@ -54,7 +63,7 @@ def test_a_report_in_ascii_only(tmp_path, monkeypatch):
     run = make_run()
     run["device"]["name"] = "NVIDIA ÅÜ"
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    assert in_a_shell(tmp_path, f">{tmp_path}/said", run) == 4
+    assert in_a_shell(tmp_path, f">'{tmp_path}/said'", run) == 4
     assert r"NVIDIA \xc5\xdc" in (tmp_path / "said").read_text()
 
 

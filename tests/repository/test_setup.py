@@ -62,6 +62,14 @@ def test_nothing_is_installed_where_nothing_is_missing(bash):
     assert (done.stdout, done.returncode) == ("done\n", 0)
 
 
+def test_a_read_only_checkout_is_one_line(bash, tmp_path):
+    (tmp_path / "build").write_text("")  # root may write to any folder
+    done = bash(f'root="{tmp_path}"; set_up_packages cpu')
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.endswith("/build cannot be written: is the checkout read-only?\n")
+
+
 def test_root_installs_by_name(bash):
     done = bash(
         "missing_packages() { echo cmake; echo git; }; set_up_packages cpu",
@@ -181,8 +189,8 @@ def test_packages_come_from_a_folder_of_wheels_or_the_machine_without_an_index(
     borrowed = Path(pip.__file__).parents[1]
     python = f"""
 if [[ $1 == -c && $2 == *getsitepackages* ]]; then echo {tmp_path}/machine; exit; fi
-if [[ $2 != venv ]]; then exec {sys.executable} "$@"; fi
-{sys.executable} "$@" --without-pip
+if [[ $2 != venv ]]; then exec "{sys.executable}" "$@"; fi
+"{sys.executable}" "$@" --without-pip
 echo {borrowed} >"$(echo "$4"/lib/python*/site-packages)/pip.pth\""""
     script = (
         'take_wheels --wheels wheels --cpu; modules="tiny of_the_machine"; set_up_python tiny; '

@@ -9,6 +9,7 @@ from ladder_builder import REPOSITORY
 
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.formats.stages import find_ladder, find_stages
+from tilegate_ci.measure.launcher import PLACES, Launcher
 from tilegate_ci.measure.suite import read_suite
 
 RUNGS = find_ladder(REPOSITORY)
@@ -70,6 +71,17 @@ def build_of_this_run():
     pytest.fail(
         "no build of the preset cpu or gpu: cmake --preset cpu && cmake --build --preset cpu"
     )
+
+
+def test_bench_takes_what_the_gate_asks_of_it():
+    """The options that a process of base or head is started with, whichever of the two is older."""
+    names = ["Naive/33x35x37/ld38x36x39/off4", "Warptile/64x64x64"]
+    launcher = Launcher(seed=2, placements=PLACES)
+    command = launcher.command(build_of_this_run() / "bench" / "bench", names)
+    done = subprocess.run(
+        [*command, "--benchmark_list_tests"], check=True, capture_output=True, text=True
+    )
+    assert [canonical_name(name) for name in done.stdout.split()] == names
 
 
 def test_every_rung_has_every_suite_and_its_benchmarks():

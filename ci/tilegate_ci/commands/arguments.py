@@ -10,6 +10,7 @@ from pathlib import Path
 from tilegate_ci.core.documents import commit_digits
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.git import checkout_commit
+from tilegate_ci.formats.reading import Declared
 from tilegate_ci.model import REPOSITORY
 
 _AGAIN = "may be repeated"
@@ -34,6 +35,13 @@ def seconds(text: str) -> float:
     if not (math.isfinite(number) and number > 0):
         raise argparse.ArgumentTypeError(f"a finite number above zero, not {text}")
     return number
+
+
+def percent(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 100:
+        raise argparse.ArgumentTypeError(f"between 0 and 100, not {text}")
+    return number / 100
 
 
 def shape(text: str) -> str:
@@ -69,6 +77,34 @@ def checked_commit(text: str) -> str:
 
 def add_cmake(command: argparse.ArgumentParser) -> None:
     command.add_argument("--cmake", metavar="ARGUMENT", action="append", default=[], help=_AGAIN)
+
+
+def add_declared(group: argparse._ActionsContainer) -> None:
+    """What the owner of another project's benchmarks says of them."""
+    group.add_argument(
+        "--time",
+        metavar="NAME",
+        default="",
+        help="real_time (default) or cpu_time of Google Benchmark; a summary's tag of NVBench, "
+        "default nv/cold/time/gpu/mean",
+    )
+    group.add_argument(
+        "--yardstick",
+        metavar="PATTERN",
+        default="",
+        help="judge the time relative to this benchmark's, as Reference/*: * stands for the same "
+        "part of a name between slashes, at the end for the rest",
+    )
+    group.add_argument(
+        "--verified",
+        metavar="NAME",
+        default="",
+        help="the counter, or the summary, that is 1 where the result was checked and right",
+    )
+
+
+def declared_in(arguments: argparse.Namespace, pattern: str = "") -> Declared:
+    return Declared(arguments.time, arguments.yardstick, arguments.verified, pattern)
 
 
 def add_table_options(command: argparse.ArgumentParser, table: Path) -> None:

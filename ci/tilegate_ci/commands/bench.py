@@ -1,34 +1,35 @@
-"""ci/bench: builds, benchmarks in several processes, judges by the committed baseline, reports."""
+"""ci/bench: builds, benchmarks in several processes, judges what is gated, reports."""
 
 import argparse
 import itertools
-import json
 import os
 import re
-import shlex
 import shutil
-import subprocess
 import sys
-from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 from tilegate_ci.commands import report
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex
 from tilegate_ci.commands.compare import show
-from tilegate_ci.core import child
+from tilegate_ci.commands.run import WORK
+from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, dumps, make_folder, read_text, write_text
-from tilegate_ci.core.git import git, merge_base, said
+from tilegate_ci.core.git import merge_base, show_file
 from tilegate_ci.core.names import canonical_name, matching
 from tilegate_ci.core.outputs import locked
 from tilegate_ci.core.progress import message
-from tilegate_ci.formats.collect import collect, read_process
-from tilegate_ci.formats.run_file import Role, load
+from tilegate_ci.formats import run_file
+from tilegate_ci.formats.collect import collect
+from tilegate_ci.formats.run_file import Role
 from tilegate_ci.judge import verdict_file, waivers
-from tilegate_ci.judge.compare import compare
-from tilegate_ci.measure import conditions
+from tilegate_ci.judge.compare import Comparison, compare
+from tilegate_ci.measure import conditions, gate_run
 from tilegate_ci.measure.builds import build_preset
-from tilegate_ci.measure.launcher import MIN_TIME_S
+from tilegate_ci.measure.gate_run import Options, part_of, places_of
+from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher, launch
+from tilegate_ci.measure.projects import Tilegate
 from tilegate_ci.measure.suite import filter_of, read_suite, shapes_of, stages_of
 from tilegate_ci.model import EXIT_MEANINGS, REPOSITORY, RunFile, Session, baseline_path
 
@@ -36,14 +37,16 @@ PROCESSES = {"gpu": 3, "cpu": 1}
 
 EXIT_CODES = EXIT_MEANINGS
 EXAMPLES = """examples:
-  ci/bench                                   # all that the gate watches
+  ci/bench                                   # every benchmark; the gated ones are judged
   ci/bench --filter '^Warptile/'             # one rung
   ci/bench --processes 5                     # to accept as a baseline
   ci/bench --base origin/main                # judged by the baseline of the merge base
   ci/bench --shapes 1000x1000x1000 -- --cold # a measurement of its own, beside the gate
   ci/bench --wheels DIR                      # Python packages from a folder, without an index
 
-Without a baseline for this device it reports, says how to accept one, and exits 0.
+What is gated and differs from the baseline is measured again, in pairs with the baseline's commit,
+so that another board than the baseline's passes. Without a baseline for this device it reports,
+says how to accept one, and exits 0.
 """
 
 
@@ -61,7 +64,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add_commit(command)
     command.add_argument(
-        "--placements", metavar="N", type=count, help="of operands in memory; a baseline wants 8"
+        "--placements",
+        metavar="N",
+        type=count,
+        help="of operands in memory; default on a GPU: as the baseline was measured",
     )
     command.add_argument(
         "extra", metavar="-- OPTION", nargs="*", help="of build/<preset>/bench/bench"
@@ -75,42 +81,49 @@ def run(arguments: argparse.Namespace) -> int:
     base = merge_base(arguments.base, "HEAD", REPOSITORY) if arguments.base else None
     make_folder(REPOSITORY / "build")
     with locked(REPOSITORY / "build"):
-        collected, candidate = measure(preset, commit, arguments)
-    return judge(collected, candidate, base, accepted, arguments)
+        build = build_preset(preset, "bench/bench", REPOSITORY)
+        folder = new_folder(REPOSITORY / "build" / "bench-results")
+        try:
+            candidate = measure(build, folder, preset, commit, arguments)
+            found = judge(candidate, build, folder, base, arguments)
+        except GateError as problem:
+            verdict_file.write_error(folder / "verdict.json", str(problem))
+            _report(folder / "verdict.json")
+            raise
+    if found is None:
+        _without_baseline(candidate)
+        _report(Path(candidate.path))
+        return 0
+    verdict = folder / "verdict.json"
+    code = show(waivers.apply(found, accepted), None, verdict)
+    _report(verdict)
+    return code
 
 
-def measure(preset: str, commit: str, arguments: argparse.Namespace) -> tuple[RunFile, Path]:
-    """Builds, and runs the processes; what they come to, and the file that holds it."""
-    binary = build_preset(preset, "bench/bench", REPOSITORY) / "bench" / "bench"
-    folder = new_folder(REPOSITORY / "build" / "bench-results")
-
+def measure(
+    build: Path, folder: Path, preset: str, commit: str, arguments: argparse.Namespace
+) -> RunFile:
+    """Runs the processes; what they come to, kept in the folder."""
+    binary, processes = build / "bench" / "bench", []
+    command = [str(binary), *selection(binary, preset, arguments)]
     wanted = arguments.processes or PROCESSES[preset]
-    started = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    before = conditions.read()
-    chosen = selection(binary, preset, arguments)
-    files = []
     for number in range(1, wanted + 1):
         message(f"process {number} of {wanted}")
-        files.append(_run_process(binary, folder / f"process-{number}.json", chosen))
-    around = {"before": before, "after": conditions.read()}
-    session = Session(started=started, processes=wanted, conditions=around)
-    fields = session.model_dump(mode="json")
-    write_text(folder / "conditions.json", json.dumps([fields], indent=1) + "\n")
-
-    candidate = folder / "candidate.json"
-    processes = [read_process(_path(file)) for file in files]
-    collected = collect(processes, commit, [session], _path(candidate))
-    write_text(candidate, dumps(collected.fields) + "\n")
-    return collected, candidate
+        processes.append(launch(command, timeout_s=None))
+        text = documents.to_text(processes[-1])
+        write_text(folder / f"process-{number}.json", text)
+    first, last = processes[0], processes[-1]
+    around = {"before": first.conditions.before, "after": last.conditions.after}
+    session = Session(started=first.started, processes=wanted, conditions=around)
+    path = os.path.relpath(folder / "candidate.json")
+    found = collect(processes, commit, [session], path)
+    write_text(Path(path), dumps(found.fields) + "\n")
+    return found
 
 
 def detect_preset() -> str:
     """gpu where a GPU answers and nvcc can build for it."""
-    try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
-    except OSError:
-        return "cpu"
-    if "GPU " not in listed.stdout:
+    if not conditions.gpu_answers():
         return "cpu"
     if shutil.which("nvcc") is None:
         message("a GPU answers, but nvcc is not installed: measuring the SIMT executor instead")
@@ -133,114 +146,101 @@ def new_folder(parent: Path) -> Path:
     raise AssertionError
 
 
+def by_hand(arguments: argparse.Namespace) -> bool:
+    """Shapes or modes chosen by hand are a set of their own."""
+    return arguments.shapes is not None or bool(arguments.extra)
+
+
+def gated(build: Path) -> list[str]:
+    return read_suite(stages_of(build), REPOSITORY / "bench" / "gate.csv")
+
+
 def selection(binary: Path, preset: str, arguments: argparse.Namespace) -> list[str]:
     """The options that choose what bench runs: unless shapes or modes are given, what it runs by
     itself, and on a GPU the gated suite."""
     how = [f"--placements={arguments.placements}"] if arguments.placements else []
-    if arguments.shapes is not None or arguments.extra:
+    if by_hand(arguments):
         shapes = [] if arguments.shapes is None else [f"--shapes={arguments.shapes}"]
         wanted = [] if arguments.filter is None else [f"--benchmark_filter={arguments.filter}"]
         return [*shapes, *wanted, *how, *arguments.extra]
-    command = [str(binary), "--benchmark_list_tests"]
-    done = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise GateError(f"`{shlex.join(command)}` ended with exit code {done.returncode}")
-    names = [canonical_name(line) for line in done.stdout.splitlines()]
+    names = names_of(binary)
     if preset == "gpu":
-        stages = stages_of(REPOSITORY / "build" / preset)
-        names += read_suite(stages, REPOSITORY / "bench" / "gate.csv")
-        how.append(f"--benchmark_min_time={MIN_TIME_S:g}")  # as `gate run` will measure them
+        names += gated(binary.parent.parent)
+        places = places_of(REPOSITORY / "bench" / "baselines")
+        how = how or [f"--placements={places}"]
+        how.append(f"--benchmark_min_time={MIN_TIME_S:g}")  # as `gate run` measures them
     names = matching(dict.fromkeys(names), arguments.filter)
     return [f"--shapes={shapes_of(names)}", f"--benchmark_filter={filter_of(names)}", *how]
 
 
-def _run_process(binary: Path, out: Path, chosen: Sequence[str]) -> Path:
-    files = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
-    code = child.run([str(binary), *files, *chosen], cwd=REPOSITORY).returncode
-    if code:
-        raise GateError(f"{out.stem} ended with exit code {code}; nothing was judged")
-    return out
+def names_of(binary: Path) -> list[str]:
+    """What bench runs by itself."""
+    listed = child.checked([str(binary), "--benchmark_list_tests"], "bench", cwd=REPOSITORY)
+    return [canonical_name(line) for line in listed.splitlines()]
 
 
 def judge(
-    collected: RunFile,
-    candidate: Path,
+    candidate: RunFile,
+    build: Path,
+    folder: Path,
     base: str | None,
-    accepted: Sequence[waivers.Waiver],
     arguments: argparse.Namespace,
-) -> int:
-    """Judges a collected run, by the baseline of commit `base` if given, and writes the reports;
-    the exit code."""
-    folder, code, judged = candidate.parent, 0, candidate
-    baseline = baseline_path(collected.device)
-    if base:
-        baseline = _baseline_of(base, baseline, folder)
-    if baseline.exists():
-        judged = folder / "verdict.json"
-        try:
-            stored = load(_path(baseline), Role.BASELINE)
-            found = compare(stored, collected, judged_filter(collected, arguments))
-            code = show(waivers.apply(found, accepted), None, judged)
-        except GateError as problem:
-            verdict_file.write_error(judged, str(problem))
-            message(f"error: {problem}")
-            code = 2
-        if code == 1:
-            message("slower than a recording of another day, which alone proves nothing; to")
-            message("measure this tree and the one before your change: ci/gate run --base REV")
+) -> Comparison | None:
+    """The verdict by the committed baseline, or that of commit `base`; None without one."""
+    stored = stored_baseline(candidate, base)
+    if stored is None:
+        return None
+    if by_hand(arguments):
+        names = "|".join(re.escape(name) for name in sorted(candidate.benchmarks))
+        return compare(stored, candidate, f"^({names})$")
+    if candidate.device.kind == "simt":
+        return compare(stored, candidate, arguments.filter)
+    wanted = set(matching(gated(build), arguments.filter))
+    baseline, head = part_of(stored, wanted), part_of(candidate, wanted)
+    if baseline is None or head is None:
+        raise GateError(f"{stored.path}: none of the gated benchmarks in it")
+    screening = compare(baseline, head)
+    options = Options(arguments.filter or "", screened=False)
+    try:
+        project = Tilegate.at(WORK, (), Launcher(placements=PLACES))
+        out = folder / "pairs"
+        job = gate_run.prepare(project, base or stored.commit[:40], str(REPOSITORY), out, options)
+    except GateError as problem:
+        message(f"the baseline's commit cannot be measured beside this one: {problem}")
+        found = gate_run.judged_alone(screening, stored, candidate)
     else:
-        _without_baseline(collected, candidate, baseline)
-    markdown, page = folder / "report.md", folder / "report.html"
-    report.run(
-        argparse.Namespace(
-            files=[_path(judged)],
-            markdown=markdown,
-            html=page,
-            junit=None,
-            repository=REPOSITORY,
-        )
-    )
-    message(f"report: {_path(page)}, {_path(markdown)}")
+        job = replace(job, head=replace(job.head, build=build))
+        found = gate_run.judged_again(job, baseline, screening)
+    others = len({*stored.benchmarks, *candidate.benchmarks} - {row.name for row in found.rows})
+    return replace(found, baseline=stored, candidate=candidate, left_out=others)
+
+
+def stored_baseline(candidate: RunFile, base: str | None) -> RunFile | None:
+    path = baseline_path(candidate.device)
+    if base is None:
+        return run_file.load(os.path.relpath(path), Role.BASELINE) if path.exists() else None
+    name = path.relative_to(REPOSITORY).as_posix()
+    message(f"judged by {name} of {base[:12]}, the merge base with --base")
+    text = show_file(base, name, REPOSITORY)
+    return None if text is None else run_file.parse(text, f"{base[:12]}:{name}", Role.BASELINE)
+
+
+def _report(judged: Path) -> None:
+    """Beside the verdict, or the run that nothing could be compared with."""
+    markdown, page = judged.parent / "report.md", judged.parent / "report.html"
+    report.write([os.path.relpath(judged)], REPOSITORY, html=page, markdown=markdown)
+    message(f"report: {os.path.relpath(page)}, {os.path.relpath(markdown)}")
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
         with open(summary, "a", encoding="utf-8") as stream:
             stream.write(read_text(markdown))
-    return code
 
 
-def judged_filter(collected: RunFile, arguments: argparse.Namespace) -> str | None:
-    """Which rows of the baseline must be there. Shapes or modes chosen by hand are a set of their
-    own, so then only what ran is judged."""
-    if arguments.shapes is not None or arguments.extra:
-        names = "|".join(re.escape(name) for name in sorted(collected.benchmarks))
-        return f"^({names})$"
-    pattern: str | None = arguments.filter
-    return pattern
-
-
-def _baseline_of(commit: str, path: Path, folder: Path) -> Path:
-    """The baseline as it was at a commit; a path that does not exist where that had none."""
-    name = path.relative_to(REPOSITORY).as_posix()
-    listed = git(REPOSITORY, "ls-tree", "--name-only", commit, "--", name)
-    copy = folder / f"baseline-{commit[:12]}.json"
-    if listed.stdout:
-        stored = git(REPOSITORY, "show", f"{commit}:{name}")
-        if stored.returncode:
-            raise GateError(f"{name} of {commit} cannot be read{said(stored)}")
-        write_text(copy, stored.stdout)
-    message(f"judged by {name} of {commit[:12]}, the merge base with --base")
-    return copy
-
-
-def _without_baseline(collected: RunFile, candidate: Path, baseline: Path) -> None:
-    unverified = sorted(name for name, row in collected.benchmarks.items() if not row.verified)
+def _without_baseline(candidate: RunFile) -> None:
+    unverified = sorted(name for name, row in candidate.benchmarks.items() if not row.verified)
     if unverified:
         raise GateError(f"not verified: {', '.join(unverified)}")
-    message(f"no baseline for {collected.device.name} ({_path(baseline)}): nothing is judged")
+    baseline = os.path.relpath(baseline_path(candidate.device))
+    message(f"no baseline for {candidate.device.name} ({baseline}): nothing is judged")
     message("to make this run the baseline, look at its report, then:")
-    sys.stdout.write(f"ci/gate accept {_path(candidate)}\n")
-
-
-def _path(path: Path) -> str:
-    """As reports and messages show it."""
-    return os.path.relpath(path)
+    sys.stdout.write(f"ci/gate accept {candidate.path}\n")

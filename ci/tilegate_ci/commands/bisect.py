@@ -11,17 +11,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilegate_ci.commands import project_options as project
-from tilegate_ci.commands import run as gate_run_command
-from tilegate_ci.commands.arguments import add_cmake, regex
+from tilegate_ci.commands.arguments import regex
+from tilegate_ci.commands.run import INTERRUPTED, add_project_options, project_of
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.git import git, said
 from tilegate_ci.core.names import matching
 from tilegate_ci.core.progress import message
 from tilegate_ci.formats.stages import newest_stages
-from tilegate_ci.measure.project.sides import repository_at
+from tilegate_ci.measure import gate_run
+from tilegate_ci.measure.builds import Project
+from tilegate_ci.measure.gate_run import Options
+from tilegate_ci.measure.projects import Tilegate
 from tilegate_ci.measure.suite import parse_suite
-from tilegate_ci.model import REPOSITORY
+
+__all__ = ["EXAMPLES", "EXIT_CODES", "INTERRUPTED", "add_arguments", "run"]
 
 FOUND, UNDECIDED = 0, 3
 
@@ -30,7 +33,6 @@ EXIT_CODES = {
     2: "error: not two commits of which the first is an ancestor, interrupted, ...",
     UNDECIDED: "cannot tell",
 }
-INTERRUPTED = gate_run_command.INTERRUPTED
 EXAMPLES = """examples:
   ci/gate bisect v1.2 HEAD --filter '^Warptile/4096'
   ci/gate bisect origin/main~20 origin/main --filter '^Warptile/' --dry-run
@@ -39,10 +41,10 @@ of another project, from its own folder, with the options of gate run:
   gate bisect v1.2 HEAD --filter '^Kernel/' --build 'make BUILD={build}' \\
     --run '{build}/bench --benchmark_out={out}'
 
-Each step is that of `ci/gate confirm --base GOOD --head COMMIT`, or of `gate run` with these
-commands, beginning with BAD itself; waivers do not count. A commit that does not build, or whose
-times do not decide, is skipped. The checkout stays as it is. Run again after an interruption, the
-same command measures nothing twice.
+Each step is that of `ci/gate run --no-screen --base GOOD --head COMMIT`, or of `gate run` with
+these commands, beginning with BAD itself; waivers do not count. A commit that does not build, or
+whose times do not decide, is skipped. The checkout stays as it is. Run again after an interruption,
+the same command measures nothing twice.
 """
 
 
@@ -69,22 +71,23 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         required=True,
         help="the benchmarks that became slower",
     )
-    add_cmake(command)
     command.add_argument("--dry-run", action="store_true", help="say what would be run")
-    project.add_project_options(command)
+    add_project_options(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    of_project = project.is_project(arguments)
-    repository = repository_at(Path.cwd()) if of_project else REPOSITORY
-    span = _span(repository, arguments.good, arguments.bad)
-    if not of_project:
-        _check_filter(span, arguments.filter)
-    options = [f"--filter={arguments.filter}", *(f"--cmake={a}" for a in arguments.cmake)]
-    options += project.options_of(arguments)
-    if arguments.dry_run:
-        how = ["gate", "run"] if of_project else ["ci/gate", "confirm"]
-        shown = shlex.join([*how, "--base", span.good, *options, "--head"])
+    project = project_of(arguments)
+    return search(project, arguments.good, arguments.bad, arguments.filter, arguments.dry_run)
+
+
+def search(project: Project, good: str, bad: str, pattern: str, dry_run: bool = False) -> int:
+    """Finds the commit that made the benchmarks slower, and prints it; the exit code."""
+    span = _span(project.repository, good, bad)
+    if isinstance(project, Tilegate):
+        _check_filter(span, pattern)
+    if dry_run:
+        options = [f"--filter={pattern}", *project.options()]
+        shown = shlex.join([*project.command, "--base", span.good, *options, "--head"])
         sys.stdout.write(
             f"{span.commits} commits after {_title(span, span.good)}\n"
             f"up to {_title(span, span.bad)}\n"
@@ -92,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 0
     # Judges BAD first: git would take it for bad unseen, and so might blame it for nothing.
-    word = judged(span, span.bad, options)
+    word = judged(project, span, span.bad, pattern)
     if word != "bad":
         why = "is not slower than the good commit" if word == "good" else "cannot be judged itself"
         sys.stdout.write(f"cannot tell: {_title(span, span.bad)} {why}\n")
@@ -103,19 +106,19 @@ def run(arguments: argparse.Namespace) -> int:
         tempfile.TemporaryDirectory(prefix="tilegate-bisect-") as folder,
         _worktree(span, Path(folder, "tree")) as tree,
     ):
-        return _bisected(span, tree, options)
+        return _bisected(project, span, tree, pattern)
 
 
 def _check_filter(span: Span, pattern: str) -> None:
     """GateError where no benchmark of the gated suite matches."""
     suite = f"{span.bad}:bench/gate.csv"
-    stages = newest_stages(REPOSITORY)
+    stages = newest_stages(span.repository)
     names = parse_suite(_git(span.repository, "show", suite), suite, stages)
     if stages or names:  # without a build nobody knows which rungs there are
         matching(names, pattern)
 
 
-def _bisected(span: Span, tree: Path, options: list[str]) -> int:
+def _bisected(project: Project, span: Span, tree: Path, pattern: str) -> int:
     output = _git(tree, "bisect", "start", "--no-checkout", span.bad, span.good)
     while True:
         first = re.search(r"^([0-9a-f]{40,64}) is the first bad commit$", output, re.MULTILINE)
@@ -129,14 +132,14 @@ def _bisected(span: Span, tree: Path, options: list[str]) -> int:
             return UNDECIDED
         commit = _git(tree, "rev-parse", "--verify", "BISECT_HEAD")
         # Of git's exit codes 2 says that only skipped commits are left, as its output does.
-        output = git(tree, "bisect", judged(span, commit, options), commit).stdout
+        output = git(tree, "bisect", judged(project, span, commit, pattern), commit).stdout
 
 
-def judged(span: Span, commit: str, options: list[str]) -> str:
+def judged(project: Project, span: Span, commit: str, pattern: str) -> str:
     """What git is to be told of the commit: good, bad or skip."""
     message(f"bisect: measuring {_title(span, commit)}")
     try:
-        code = confirm(["--base", span.good, "--head", commit, *options])
+        code = measured(project, span.good, commit, pattern)
     except GateError as problem:
         message(f"error: {problem}")
         code = 2
@@ -146,14 +149,10 @@ def judged(span: Span, commit: str, options: list[str]) -> str:
     return word
 
 
-def confirm(argv: list[str]) -> int:
-    """The exit code of ci/gate confirm, or of gate run for another project, without waivers."""
-    parser = argparse.ArgumentParser()
-    gate_run_command.add_arguments(parser)
-    arguments = parser.parse_args(argv)
-    if project.is_project(arguments):
-        return gate_run_command.judged(project.prepare(arguments)).exit_code
-    return gate_run_command.judged(gate_run_command.prepare(arguments, screened=False)).exit_code
+def measured(project: Project, base: str, head: str, pattern: str) -> int:
+    """The exit code of a gate run without a screen, and without waivers."""
+    options = Options(pattern, screened=False)
+    return gate_run.judged(gate_run.prepare(project, base, head, None, options)).exit_code
 
 
 def _found(span: Span, commit: str) -> int:

@@ -1,17 +1,23 @@
-"""ci/gate compare: the screen alone, file against file."""
+"""ci/gate compare: file against file; makes a run of the JSON of several processes."""
 
 import argparse
+import os
 import sys
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from tilegate_ci.core.files import write_text
+from tilegate_ci.commands.arguments import add_declared, declared_in
+from tilegate_ci.core.files import GateError, dumps, read_text, write_text
 from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
+from tilegate_ci.formats import run_file
+from tilegate_ci.formats.collect import check_distinct, collect, read_sessions
+from tilegate_ci.formats.reading import read_any
 from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import Comparison, compare
-from tilegate_ci.model import EXIT_MEANINGS
+from tilegate_ci.model import EXIT_MEANINGS, RunFile
 from tilegate_ci.report import render
 
 EXIT_CODES = EXIT_MEANINGS
@@ -19,16 +25,34 @@ EXAMPLES = """examples:
   ci/gate compare bench/baselines/nvidia-h200.json run.json
   ci/gate compare bench/baselines/nvidia-h200.json run.json --filter '^Warptile/'
   ci/gate compare bench/baselines/nvidia-h200.json run.json --markdown summary.md
+  ci/gate compare before.json process_*.json --commit "$(git rev-parse HEAD)"
+
+without a baseline, a run of the JSON of several processes, which accept and report take:
+  build/gpu/bench/bench --benchmark_out=process_1.json --benchmark_out_format=json
+  ci/gate compare --no-baseline --out run.json --commit "$SHA" process_*.json
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("baseline", metavar="BASELINE")
-    command.add_argument("candidate", metavar="CANDIDATE")
+    command.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="the baseline, then the candidate: a run, or Google Benchmark's or NVBench's JSON of "
+        "its processes",
+    )
     command.add_argument(
         "--filter", metavar="REGEX", help="judge only benchmarks whose name contains a match"
     )
     add_verdict_options(command)
+    group = command.add_argument_group("of processes")
+    group.add_argument("--no-baseline", action="store_true", help="all files are processes")
+    group.add_argument("--out", metavar="FILE", help="write the run that they make")
+    group.add_argument("--commit", metavar="SHA", help="40 hex digits, -dirty after them if so")
+    group.add_argument(
+        "--conditions", metavar="FILE", help="a JSON list of sessions; default: one, unknown"
+    )
+    add_declared(command.add_argument_group("another project's benchmarks"))
 
 
 def add_verdict_options(command: argparse.ArgumentParser) -> None:
@@ -46,18 +70,57 @@ def add_verdict_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def check_verdict_options(arguments: argparse.Namespace, *inputs: str) -> None:
-    outputs = {"--markdown": arguments.markdown, "--json": arguments.json}
+def check_verdict_options(
+    arguments: argparse.Namespace, *inputs: str, out: str | None = None
+) -> None:
+    outputs = {"--markdown": arguments.markdown, "--json": arguments.json, "--out": out}
     check_outputs([*inputs, arguments.waivers], outputs)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    check_verdict_options(arguments, arguments.baseline, arguments.candidate)
+    paths, out = list(arguments.files), arguments.out
+    conditions = filter(None, [arguments.conditions])
+    check_verdict_options(arguments, *paths, *conditions, out=out)
+    if out and os.path.isfile(out) and is_report(read_text(out)):  # --out process_*.json
+        raise GateError(f"--out {out}: Google Benchmark wrote it; give the name of another file")
+    if arguments.no_baseline:
+        if not out:
+            raise GateError("--no-baseline: nothing to compare; give --out FILE for the run")
+        made = collected({path: read_text(path) for path in paths}, paths, arguments)
+        rows, count = len(made.benchmarks), len(paths)
+        sys.stdout.write(f"{out}: {rows} benchmarks, {count} processes\n")
+        return 0
+    if len(paths) < 2:
+        raise GateError(f"{paths[0]}: only a baseline; give a candidate too")
     accepted = waivers.load(Path(arguments.waivers), date.today())
-    found = compare(
-        load(arguments.baseline, Role.BASELINE), load(arguments.candidate), arguments.filter
-    )
+    baseline = load(paths[0], Role.BASELINE)
+    texts = {path: read_text(path) for path in paths[1:]}  # each once: it may be a pipe
+    if is_report(texts[paths[1]]) or paths[2:]:
+        candidate = collected(texts, paths[1:], arguments)
+    else:
+        candidate = run_file.parse(texts[paths[1]], paths[1])
+    found = compare(baseline, candidate, arguments.filter)
     return show(waivers.apply(found, accepted), arguments.markdown, arguments.json)
+
+
+def collected(texts: Mapping[str, str], paths: list[str], arguments: argparse.Namespace) -> RunFile:
+    """The run that these processes make, written where --out says."""
+    if arguments.commit is None:
+        raise GateError("--commit SHA: say which commit the processes measured")
+    sessions = read_sessions(arguments.conditions) if arguments.conditions else None
+    check_distinct(paths, texts)
+    declared = declared_in(arguments)
+    processes = [read_any(text, path, declared) for path, text in texts.items()]
+    made = collect(processes, arguments.commit, sessions, arguments.out or paths[0])
+    if arguments.out:
+        write_text(Path(arguments.out), dumps(made.fields) + "\n")
+    return made
+
+
+def is_report(text: str) -> bool:
+    """Whether it looks like what Google Benchmark writes, which begins with the context, or like
+    NVBench's."""
+    return text.lstrip("{ \n").startswith(('"context"', '"meta"', '"devices"'))
 
 
 def show(found: Comparison, markdown: str | None, json: str | Path | None) -> int:
@@ -68,5 +131,6 @@ def show(found: Comparison, markdown: str | None, json: str | Path | None) -> in
         verdict_file.write(Path(json), found)
     for warning in found.warnings:
         message(f"warning: {warning}")
-    sys.stdout.write(render.console(found))
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    sys.stdout.write(render.console(found, colour))
     return found.exit_code

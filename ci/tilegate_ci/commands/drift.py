@@ -1,13 +1,18 @@
 """ci/gate drift: looks for a creep over the accepted baselines, below the margin at each step."""
 
 import argparse
+import re
 import shlex
 import sys
 from pathlib import Path
 
 from tilegate_ci.commands import bisect
 from tilegate_ci.commands.arguments import add_repository
+from tilegate_ci.commands.run import WORK
+from tilegate_ci.core.files import GateError
 from tilegate_ci.judge.drift import Drift, accepted_baselines, drifts
+from tilegate_ci.measure.launcher import PLACES, Launcher
+from tilegate_ci.measure.projects import Tilegate
 from tilegate_ci.model import relative
 
 EXIT_CODES = {0: "no drift", 1: "a benchmark drifts", 2: "error"}
@@ -33,18 +38,19 @@ def run(arguments: argparse.Namespace) -> int:
     worst: Drift | None = None
     for name in arguments.baselines or [(folder / name).as_posix() for name in every]:
         history = accepted_baselines(name, repository)
+        if name in arguments.baselines and not history:
+            raise GateError(f"{name}: no committed baseline in {repository}")
         found = drifts([version.run for version in history])
         sys.stdout.write(f"{name}: {len(history)} versions, {len(found)} benchmarks drift\n")
         sys.stdout.write("".join(f"  {_line(drift)}\n" for drift in found))
         worst = max([*found, *([worst] if worst else [])], key=lambda d: d.slower, default=None)
     if worst is None:
         return 0
-    words = [worst.first[:40], worst.last[:40], "--filter", f"^{worst.name}$"]
-    sys.stdout.write(f"which commit began the worst: ci/gate bisect {shlex.join(words)}\n")
+    good, bad, pattern = worst.first[:40], worst.last[:40], f"^{re.escape(worst.name)}$"
+    words = shlex.join([good, bad, "--filter", pattern])
+    sys.stdout.write(f"which commit began the worst: ci/gate bisect {words}\n")
     if arguments.bisect:
-        parser = argparse.ArgumentParser()
-        bisect.add_arguments(parser)
-        bisect.run(parser.parse_args(words))
+        bisect.search(Tilegate.at(WORK, (), Launcher(placements=PLACES)), good, bad, pattern)
     return 1
 
 

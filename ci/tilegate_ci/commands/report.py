@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository
@@ -12,7 +13,7 @@ from tilegate_ci.model import OTHER, Run
 from tilegate_ci.report import render, templates
 from tilegate_ci.report.data import Source, load_source
 from tilegate_ci.report.figures import RATIO_NOTE, percent, share, speed, speed_names
-from tilegate_ci.report.junit import junit
+from tilegate_ci.report.junit import junit as junit_of
 
 EXIT_CODES = {0: "the reports were written", 2: "error"}
 EXAMPLES = """examples:
@@ -37,17 +38,35 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     outputs = {f"--{name}": getattr(arguments, name) for name in ("html", "junit", "markdown")}
     check_outputs(arguments.files, outputs)
-    sources = [load_source(path) for path in arguments.files]
-    if arguments.junit:
-        write_text(Path(arguments.junit), junit(sources))
-    if arguments.markdown:
-        text = "\n".join(markdown(source) for source in sources)
-        write_text(Path(arguments.markdown), text)
-    if arguments.html:
-        write_text(Path(arguments.html), _page(sources, arguments.repository.resolve()))
-    if not (arguments.html or arguments.junit or arguments.markdown):
+    paths = {name: Path(path) for name, path in outputs.items() if path}
+    sources = write(
+        arguments.files,
+        arguments.repository.resolve(),
+        paths.get("--html"),
+        paths.get("--junit"),
+        paths.get("--markdown"),
+    )
+    if not paths:
         sys.stdout.write("\n".join(console(source) for source in sources))
     return 0
+
+
+def write(
+    files: Sequence[str],
+    repository: Path,
+    html: Path | None = None,
+    junit: Path | None = None,
+    markdown: Path | None = None,
+) -> list[Source]:
+    """Writes these reports of the files; what is in them."""
+    sources = [load_source(path) for path in files]
+    if junit:
+        write_text(junit, junit_of(sources))
+    if markdown:
+        write_text(markdown, "\n".join(markdown_of(source) for source in sources))
+    if html:
+        write_text(html, _page(sources, repository))
+    return sources
 
 
 def console(source: Source) -> str:
@@ -64,7 +83,7 @@ def console(source: Source) -> str:
     return "\n".join([source.title, *lines]) + "\n"
 
 
-def markdown(source: Source) -> str:
+def markdown_of(source: Source) -> str:
     if source.comparison is not None:
         return render.markdown(source.comparison)
     if source.run is None:

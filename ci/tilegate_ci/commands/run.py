@@ -1,43 +1,55 @@
 """ci/gate run: judges a change on a GPU."""
 
 import argparse
+import math
+import os
 import sys
 from datetime import date
 from pathlib import Path
 
-from tilegate_ci.commands import project_options as project
-from tilegate_ci.commands.arguments import add_cmake, regex, seconds, seed, whole
+from tilegate_ci.commands.arguments import (
+    add_cmake,
+    add_declared,
+    declared_in,
+    percent,
+    regex,
+    seconds,
+    seed,
+    whole,
+)
 from tilegate_ci.commands.compare import add_verdict_options, check_verdict_options, show
-from tilegate_ci.core.files import make_folder
-from tilegate_ci.core.outputs import locked
+from tilegate_ci.core.files import GateError
+from tilegate_ci.core.git import top_of
+from tilegate_ci.core.progress import message
 from tilegate_ci.judge import waivers
 from tilegate_ci.judge.compare import Comparison
-from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
-from tilegate_ci.measure import gate_run
-from tilegate_ci.measure.job import Job, Options
-from tilegate_ci.measure.job import prepare as prepare_job
-from tilegate_ci.measure.launcher import MIN_TIME_S
-from tilegate_ci.measure.project.gate_run import ProjectJob
-from tilegate_ci.measure.project.gate_run import judged as of_project
-from tilegate_ci.model import EXIT_MEANINGS, REPOSITORY
+from tilegate_ci.judge.paired import MIN_PAIRS, MOST_PAIRS, PAIRS, pairs_needed
+from tilegate_ci.measure.builds import Project
+from tilegate_ci.measure.gate_run import Options, judged, prepare
+from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher
+from tilegate_ci.measure.projects import Foreign, Tilegate
+from tilegate_ci.model import EXIT_MEANINGS, MIN_DELTA, OTHER, REPOSITORY, Verdict
 
 WORK = REPOSITORY / "build" / "gate-run"
+FOREIGN_WORK = ".gate"
 
 EXIT_CODES = EXIT_MEANINGS
-INTERRUPTED = "every process that ended is kept, run again to go on"
+INTERRUPTED = "completed processes are kept, run again to continue"
 EXAMPLES = """examples:
   ci/gate run --base origin/main                       # the working tree against main
   ci/gate run --base origin/main --markdown summary.md --json verdict.json
   ci/gate run --base ../before --head ../after         # folders, where there is no git history
+  ci/gate run --base origin/main --no-screen --filter '^Warptile/'
   ci/gate run --base origin/main --dry-run
 
 of another project, from its own folder:
   gate run --base main --build 'make BUILD={build}' --run '{build}/bench --benchmark_out={out}'
   gate run --base main --run './bench.sh {out}' --yardstick 'Reference/*' --verified correct
 
-The base is the merge base. Screens against the baseline committed there, then measures base and
-head in turn for whatever looks slower. Without a baseline for this GPU everything is measured in
-turn. Run again after an interruption, the same command goes on where it stopped.
+The base is the merge base. Both sides are built and compared. Benchmarks whose machine code is the
+same are identical and not measured; the others are measured in pairs of base and head. Where most
+rungs differ, a screen against the committed baseline comes first. Run again after an interruption,
+the same command continues where it stopped.
 """
 
 
@@ -48,51 +60,127 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--filter", metavar="REGEX", type=regex, help="only some benchmarks of the suite"
     )
     command.add_argument(
-        "--pairs", metavar="N", type=whole(MIN_PAIRS, 1000), default=PAIRS, help=f"default: {PAIRS}"
+        "--pairs",
+        metavar="N",
+        type=whole(MIN_PAIRS, MOST_PAIRS),
+        default=PAIRS,
+        help=f"default: {PAIRS}",
+    )
+    command.add_argument(
+        "--no-screen",
+        action="store_true",
+        help="everything in pairs, and against the base itself, not the merge base",
     )
     command.add_argument(
         "--out", metavar="FOLDER", help="of the processes; default: build/gate-run/…"
     )
     command.add_argument("--work", metavar="FOLDER", help="to build in")
-    add_cmake(command)
     command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
     command.add_argument("--seed", metavar="N", type=seed, default=1)
     command.add_argument(
         "--no-identity", action="store_true", help="judge what has the same machine code too"
     )
     command.add_argument("--dry-run", action="store_true", help="say what would be run")
-    project.add_project_options(command)
+    add_project_options(command)
     add_verdict_options(command)
 
 
-def run(arguments: argparse.Namespace, screened: bool = True) -> int:
-    # It makes the folder .gate, where the reports may go.
-    other = project.prepare(arguments) if project.is_project(arguments) else None
+def add_project_options(command: argparse.ArgumentParser) -> None:
+    add_cmake(command)
+    group = command.add_argument_group("another project's benchmarks")
+    group.add_argument("--build", metavar="CMD", help="builds a side, in the folder {build}")
+    group.add_argument(
+        "--run", metavar="CMD", help="runs one process, which writes its JSON to the file {out}"
+    )
+    group.add_argument(
+        "--margin",
+        metavar="PERCENT",
+        type=percent,
+        help=f"the slow-down that passes; default: {100 * MIN_DELTA:g}",
+    )
+    add_declared(group)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    project = project_of(arguments, arguments.work)  # it makes the folder .gate, for the reports
     check_verdict_options(arguments)
     # The default file of waivers holds this repository's own.
-    none = other is not None and arguments.waivers == str(waivers.WAIVERS)
+    none = isinstance(project, Foreign) and arguments.waivers == str(waivers.WAIVERS)
     accepted = [] if none else waivers.load(Path(arguments.waivers), date.today())
-    job = other or prepare(arguments, screened)
+    options = Options(
+        arguments.filter or "",
+        arguments.pairs,
+        arguments.seed,
+        not arguments.no_screen,
+        not arguments.no_identity,
+    )
+    out = Path(arguments.out).resolve() if arguments.out else None
+    head = arguments.head or str(project.repository)
+    job = prepare(project, arguments.base, head, out, options)
     if arguments.dry_run:
         sys.stdout.write(job.plan())
         return 0
-    return show(waivers.apply(judged(job), accepted), arguments.markdown, arguments.json)
+    found = waivers.apply(judged(job), accepted)
+    code = show(found, arguments.markdown, arguments.json)
+    if code == 3:
+        message(advice(found, arguments.pairs))
+    return code
 
 
-def judged(job: Job | ProjectJob) -> Comparison:
-    """One command of a build folder measures at a time, or both would disturb each other."""
-    build = job.work if isinstance(job, ProjectJob) else job.work.parent
-    make_folder(build)
-    with locked(build):
-        return of_project(job) if isinstance(job, ProjectJob) else gate_run.judged(job)
+def advice(found: Comparison, pairs: int) -> str:
+    """What to try where the pairs did not decide."""
+    undecided = [row for row in found.rows if row.verdict is Verdict.INCONCLUSIVE and row.pairs]
+    needed = max(
+        (
+            pairs_needed([math.log1p(value) for value in row.pairs], row.delta or MIN_DELTA)
+            for row in undecided
+        ),
+        default=0,
+    )
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    busy = f"the load is {load:.1f} on {cores} cores"
+    if needed >= MOST_PAIRS:
+        more = "no number of pairs would decide"
+    else:
+        more = f"about {needed} pairs would decide: --pairs {needed}"
+    other = found.candidate.device.kind == OTHER
+    longer = "--time cpu_time, or a --yardstick" if other else "a longer --min-time"
+    return f"inconclusive after {pairs} pairs; {more}; {busy}; or try a quiet machine, {longer}"
 
 
-def prepare(arguments: argparse.Namespace, screened: bool) -> Job:
-    options = Options(
-        arguments.filter or "", arguments.pairs, arguments.min_time, arguments.seed, screened,
-        not arguments.no_identity, tuple(arguments.cmake),
-    )  # fmt: skip
-    work = Path(arguments.work or WORK).resolve()
-    out = Path(arguments.out).resolve() if arguments.out else None
-    head = arguments.head or str(REPOSITORY)
-    return prepare_job(arguments.base, head, work, out, options)
+def project_of(arguments: argparse.Namespace, work: str | None = None) -> Project:
+    """This repository, or with --run the project of the current folder."""
+    min_time = getattr(arguments, "min_time", MIN_TIME_S)
+    if arguments.run is None:
+        given = [
+            name
+            for name in ("time", "yardstick", "verified", "build", "margin")
+            if getattr(arguments, name)
+        ]
+        if given:
+            raise GateError(f"--{given[0]} is for another project's benchmarks: give --run CMD too")
+        if not (REPOSITORY / "bench" / "gate.csv").exists():
+            raise GateError(
+                f"{REPOSITORY}: no checkout of Tilegate; for any project give --run CMD"
+            )
+        launcher = Launcher(min_time, getattr(arguments, "seed", 1), placements=PLACES)
+        return Tilegate.at(Path(work or WORK).resolve(), arguments.cmake, launcher)
+    if "{out}" not in arguments.run:
+        raise GateError(
+            "--run: the command must name the file that it writes its JSON to: {out}, as in "
+            "--run '{build}/bench --benchmark_out={out}'"
+        )
+    if arguments.cmake or min_time != MIN_TIME_S:
+        raise GateError(
+            "--cmake and --min-time are for this repository's own benchmarks; with --run, say it "
+            "in --build and --run"
+        )
+    repository = top_of(Path.cwd())
+    return Foreign.at(
+        repository,
+        Path(work).resolve() if work else repository / FOREIGN_WORK,
+        arguments.build or "",
+        arguments.run,
+        declared_in(arguments, arguments.filter or ""),
+        arguments.margin or MIN_DELTA,
+    )

@@ -3,9 +3,12 @@ GPU busy under the next measurement."""
 
 import contextlib
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+from tilegate_ci.core.files import GateError
 
 _WATCHER = "read -r line; kill -KILL 0"  # ends its group once nobody holds its input any more
 
@@ -15,6 +18,37 @@ def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[s
     ends, however that ends."""
     with _group() as number:
         return subprocess.run(command, check=False, text=True, process_group=number, **options)
+
+
+def checked(
+    command: Sequence[str],
+    title: str,
+    shown: str = "",
+    timeout_s: float | None = None,
+    **options: Any,
+) -> str:
+    """What the program printed; GateError with the last of it where it fails. `title` says what it
+    was run for, `shown` is the command as the user knows it."""
+    shown = shown or shlex.join(command)
+    try:
+        done = run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            errors="replace",
+            timeout=timeout_s,
+            **options,
+        )
+    except OSError as problem:
+        raise GateError(f"{command[0]} cannot be run: {problem.strerror}") from problem
+    except subprocess.TimeoutExpired:
+        raise GateError(f"{title}: `{shown}`: not finished after {timeout_s:g} s") from None
+    if done.returncode:
+        last = "\n".join(done.stdout.splitlines()[-20:])
+        where = f"exit code {done.returncode} in {options.get('cwd', os.getcwd())}"
+        raise GateError(f"{title}: `{shown}` failed with {where}:\n{last}")
+    return done.stdout
 
 
 @contextlib.contextmanager

@@ -53,6 +53,22 @@ def checkout_commit(repository: Path) -> str:
     return head.stdout.strip() + ("-dirty" if changes.stdout.strip() else "")
 
 
+def show_file(commit: str, name: str, repository: Path) -> str | None:
+    """The file as it was at a commit; None where that had none."""
+    if not git(repository, "ls-tree", "--name-only", commit, "--", name).stdout:
+        return None
+    stored = git(repository, "show", f"{commit}:{name}")
+    if stored.returncode:
+        raise GateError(f"{name} of {commit} cannot be read{said(stored)}")
+    return stored.stdout
+
+
+def top_of(folder: Path) -> Path:
+    """The top of the repository that the folder is in; the folder, where it is in none."""
+    top = git(folder, "rev-parse", "--show-toplevel")
+    return Path(top.stdout.strip()) if top.returncode == 0 else folder
+
+
 def repository_url(repository: Path) -> str | None:
     """Where the repository can be read on the web, without a user or a password; None where git
     knows of no such place. A commit's page is below it: /commit/<SHA>."""

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from tilegate_ci.core import documents
-from tilegate_ci.core.documents import Open
+from tilegate_ci.core.documents import Open, validated
 from tilegate_ci.core.files import GateError, Place, fault
 from tilegate_ci.formats.timings import Timings
 
@@ -61,7 +60,7 @@ class NvbenchReport(Open):
 
 def read(text: str, path: str, time: str, verified: str) -> Timings:
     """`time` is the tag of a summary; `verified` of one that must be 1, or empty."""
-    report = documents.parse(NvbenchReport, text, path)
+    report = validated(NvbenchReport, text, path)
     found = Timings(path, _device(report, path))
     for index, benchmark in enumerate(report.benchmarks or ()):
         for number, state in enumerate(benchmark.states or ()):

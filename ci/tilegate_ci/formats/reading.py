@@ -1,4 +1,4 @@
-"""One process of another project: its times, or their ratio to a yardstick's."""
+"""One process, from whatever wrote it: bench, or another project's benchmarks."""
 
 import json
 import statistics
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tilegate_ci.core.documents import validated
 from tilegate_ci.core.files import GateError, parse_json
 from tilegate_ci.core.names import matching
-from tilegate_ci.formats import google, nvbench
+from tilegate_ci.formats import bench, google, nvbench
 from tilegate_ci.formats.timings import Timings
 from tilegate_ci.model import OTHER, OWN_RATIO, Device, OtherProcess, Process, Reading
 
@@ -24,9 +24,30 @@ class Declared:
     filter: str = ""
 
 
-def read_process(text: str, path: str, declared: Declared) -> OtherProcess:
-    """GateError where the text is of neither format, or lacks what was declared."""
+def read_any(text: str, path: str, declared: Declared) -> Process:
+    """Our own bench tells the kind of its device; whatever else there is is another project's.
+    What the gate kept of a process is taken too."""
     root = parse_json(text, path)
+    if isinstance(root, dict) and "readings" in root:
+        kind = root.get("device", {}).get("kind") if isinstance(root.get("device"), dict) else None
+        model = OtherProcess if kind == OTHER else Process
+        return validated(model, text, path).model_copy(update={"source": path})
+    context = root.get("context") if isinstance(root, dict) else None
+    if not (isinstance(context, dict) and "device_kind" in context):
+        return _other(root, text, path, declared)
+    if declared != Declared():
+        options = "--time, --yardstick and --verified"
+        raise GateError(f"{path}: {options} are for another project's benchmarks")
+    return bench.parse(text, path)
+
+
+def read_process(text: str, path: str, declared: Declared) -> OtherProcess:
+    """Of another project. GateError where the text is of no known format, or lacks what was
+    declared."""
+    return _other(parse_json(text, path), text, path, declared)
+
+
+def _other(root: object, text: str, path: str, declared: Declared) -> OtherProcess:
     keys = root.keys() if isinstance(root, dict) else ()
     if "benchmarks" not in keys or not {"context", "devices"} & {*keys}:
         raise GateError(

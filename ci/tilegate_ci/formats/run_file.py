@@ -32,7 +32,7 @@ def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
     root = parse_json(text, path)
     if isinstance(root, dict) and "context" in root and "schema" not in root:
         raise GateError(
-            f"{path}: Google Benchmark's own output; `ci/gate collect` makes a run of it"
+            f"{path}: Google Benchmark's own output; `compare --no-baseline` makes a run of it"
         )
     check_finite(root, path)
     device = root.get("device") if isinstance(root, dict) else None

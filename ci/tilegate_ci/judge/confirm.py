@@ -34,15 +34,17 @@ def judge_pairs(
     deltas: Mapping[str, float],
     wanted: int,
     screened_on: Device | None = None,
+    controls: Sequence[str] = (),
 ) -> Confirmed:
-    """Judges `names`, of which canaries and `identical` serve as controls. All of it, the screen
-    too where there was one, must be of one device. Fewer pairs than `wanted` are enough where the
-    rule looks at so many, and they decide all of it. What a look has decided the pairs after it
-    may lack."""
+    """Judges `names`, of which canaries, `identical` and `controls` are assumed unchanged. All of
+    it, the screen too where there was one, must be of one device. Fewer pairs than `wanted` are
+    enough where the rule looks at so many, and they decide all of it. What a look has decided the
+    pairs after it may lack."""
     names, same = list(names), set(identical)
     known = {name: deltas.get(name, MIN_DELTA) for name in names}
     kind = pairs[0][0].device.kind if pairs else OTHER
-    controls = [name for name in names if name in same or (is_canary(name) and kind != OTHER)]
+    same_time = {*same, *controls}
+    controls = [n for n in names if n in same_time or (is_canary(n) and kind != OTHER)]
     verdicts: dict[str, Verdict] = {}
     estimates: dict[str, paired.Estimate] = {}
     reasons: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from tilegate_ci.model import Verdict
 
 # Processes of the head alone, then pairs, of a gate run: at most.
 SCREEN, PAIRS = 3, 12
+MOST_PAIRS = 1000
 MIN_PAIRS = 4  # below that, a t quantile for many benchmarks says nothing
 # The evidence is looked at before all pairs are there. So many are the fewest that may block: fewer
 # would do for noise, but where a benchmark has two speeds, drawn anew by each process, 6 pairs that
@@ -93,6 +94,16 @@ def estimate(slowdowns: Sequence[float], delta: float, share: Share = WHOLE) -> 
         return float(slower <= delta)  # without any spread there is nothing to test
 
     return Estimate(mean, mean - reach, mean + reach, p_value(mean), p_value(-mean), count)
+
+
+def pairs_needed(slowdowns: Sequence[float], delta: float) -> int:
+    """About how many pairs would decide, if their mean and scatter stay as they are."""
+    distance = abs(statistics.fmean(slowdowns) - delta)
+    scatter = statistics.stdev(slowdowns)
+    if distance * 1e3 <= scatter:
+        return MOST_PAIRS
+    reach = 2.0 * scatter / distance  # t of a few dozen pairs, at UPPER with the last look's share
+    return min(MOST_PAIRS, max(len(slowdowns) + 1, math.ceil(reach**2)))
 
 
 def holm(p_values: Sequence[float], alpha: float = ALPHA) -> list[bool]:

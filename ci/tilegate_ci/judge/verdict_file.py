@@ -24,6 +24,10 @@ def _https(address: str) -> str:
     return address
 
 
+# Fields of a comparison that its file has as they are.
+_SHARED = ("rows", "differences", "left_out", "warnings", "base_commit", "repository")
+
+
 class VerdictRun(Model):
     """One of the runs; older gates left its sessions and evidence out."""
 
@@ -38,13 +42,13 @@ class VerdictFile(Document):
     kind: Literal["verdict"]  # a run's file has no kind
     baseline: VerdictRun
     candidate: VerdictRun
-    differences: list[Line]
-    warnings: list[Line]
+    differences: tuple[Line, ...]
+    warnings: tuple[Line, ...]
     left_out: Natural
     exit_code: int
     base_commit: Commit | None = None
     repository: Annotated[Line, AfterValidator(_https)] | None = None
-    rows: list[Row]
+    rows: tuple[Row, ...]
 
     @model_validator(mode="after")
     def _names_are_canonical(self) -> "VerdictFile":
@@ -63,7 +67,7 @@ class ErrorFile(Document):
 
 
 def write(path: Path, comparison: Comparison) -> None:
-    if comparison.candidate.device.kind != OTHER:
+    if comparison.repository is None and comparison.candidate.device.kind != OTHER:
         comparison = replace(comparison, repository=repository_url(REPOSITORY))
     write_text(path, documents.to_text(document(comparison)))
 
@@ -80,13 +84,8 @@ def document(comparison: Comparison) -> VerdictFile:
         kind="verdict",
         baseline=_part(comparison.baseline),
         candidate=_part(comparison.candidate),
-        differences=list(comparison.differences),
-        warnings=list(comparison.warnings),
-        left_out=comparison.left_out,
         exit_code=comparison.exit_code,
-        base_commit=comparison.base_commit,
-        repository=comparison.repository,
-        rows=list(comparison.rows),
+        **{name: getattr(comparison, name) for name in _SHARED},
     )
 
 
@@ -106,12 +105,7 @@ def parse(text: str, path: str) -> Comparison | Run | str:
     return Comparison(
         baseline=_run(found.baseline),
         candidate=_run(found.candidate),
-        rows=tuple(found.rows),
-        differences=tuple(found.differences),
-        left_out=found.left_out,
-        warnings=tuple(found.warnings),
-        base_commit=found.base_commit,
-        repository=found.repository,
+        **{name: getattr(found, name) for name in _SHARED},
     )
 
 

@@ -1,36 +1,29 @@
-"""Base and head, each a commit or a folder, built side by side."""
+"""Base and head, each a commit or a folder, and their builds, kept by the digest of the sources."""
 
 import hashlib
 import os
 import shlex
 import shutil
-import subprocess
 import tarfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core import child
-from tilegate_ci.core.files import GateError, make_folder
+from tilegate_ci.core.files import GateError, make_folder, read_text, write_text
 from tilegate_ci.core.git import checkout_commit, git, merge_base, said
 from tilegate_ci.core.outputs import locked
 from tilegate_ci.core.progress import message
-from tilegate_ci.model import REPOSITORY
+from tilegate_ci.model import REPOSITORY, Process
 
-_SOURCES = ("kernels", "bench", "tests/verifier", "cmake")
-_BASELINES = "bench/baselines"
-_RESULTS = {
-    _BASELINES,
-    *(f"bench/{name}" for name in ("plots", "profile", "recordings", "results")),
-}
-_TOP = ("CMakeLists.txt", "CMakePresets.json")
-_CONFIGURE = ("--preset", "gpu", "-DTILEGATE_BUILD_TESTS=OFF", "-DTILEGATE_INSTALL=OFF")
+TIMEOUT_S = 3600.0  # of one command of another project
 
 
 @dataclass(frozen=True)
 class Side:
-    """`digest` is of the sources: the same digest is the same build. `commit` is the digest too
-    where there is no git history."""
+    """`digest` is of the sources: the same digest and command are the same build. `commit` is the
+    digest too where there is no git history."""
 
     role: str
     given: str
@@ -38,14 +31,6 @@ class Side:
     digest: str
     source: Path
     build: Path
-
-    @property
-    def binary(self) -> Path:
-        return self.build / "bench" / "bench"
-
-    @property
-    def suite(self) -> Path:
-        return self.source / "bench" / "gate.csv"
 
     def again(self, repository: Path) -> str:
         """How a command names it again: on another machine, too, where it is a commit."""
@@ -58,25 +43,75 @@ class Side:
         return f"{self.role}: {self.given}, commit {self.commit[:12]}{self.commit[40:]}"
 
 
-def resolve(role: str, given: str, repository: Path, work: Path) -> Side:
-    """GateError where `given` is neither a folder with sources nor a commit of `repository`."""
-    folder = Path(given)
+@dataclass(frozen=True)
+class Project(ABC):
+    """How the sides of a project are built and measured. `build` is a shell command, run in the
+    folder of a side's sources; {build} in it is the folder that it builds in, below `work`."""
+
+    repository: Path
+    work: Path
+    build: str
+    process: type[Process]  # the model of its processes
+    command: tuple[str, ...]  # that judges it without a screen
+
+    @abstractmethod
+    def sources(self, folder: Path) -> Iterable[Path]:
+        """The files that a build or a process may read."""
+
+    @abstractmethod
+    def measure(self, side: Side, names: Sequence[str]) -> Process:
+        """Runs one process."""
+
+    @abstractmethod
+    def options(self) -> list[str]:
+        """What is to follow `command`, so that it measures the same."""
+
+    @abstractmethod
+    def check(self, folder: Path, given: str) -> None:
+        """GateError where the folder does not hold such a project."""
+
+    @abstractmethod
+    def ready(self) -> None:
+        """GateError where this machine cannot measure it: said before anything is built."""
+
+    @abstractmethod
+    def check_process(self, process: Process, names: Sequence[str]) -> None:
+        """GateError where it is not what was asked for."""
+
+    @property
+    def protocol(self) -> dict[str, object]:
+        """What makes its runs other ones, beside sides and options."""
+        return {"build": self.build}
+
+    def shell(self, command: str, side: Side, **places: Path) -> None:
+        """Runs a command in the side's sources; GateError where it fails."""
+        full = command
+        for name, path in {"build": side.build, **places}.items():
+            full = full.replace(f"{{{name}}}", shlex.quote(str(path)))
+        child.checked(["sh", "-ec", full], side.role, command, TIMEOUT_S, cwd=side.source)
+
+
+def resolve(project: Project, role: str, given: str) -> Side:
+    """GateError where `given` is neither a folder with sources nor a commit of the repository."""
+    folder, commit = Path(given), None
     if folder.is_dir():
-        source, commit = folder.resolve(), None
-        if (source / ".git").exists():
-            commit = commit_in(source)
+        source = folder.resolve()
+        commit = commit_in(source) if (source / ".git").exists() else None
+        if commit is None and source == project.repository:
+            commit = os.environ.get("TILEGATE_COMMIT")
     else:
-        commit = revision_of(given, repository)
-        source = work / f"source-{commit[:16]}"
-        extract(commit, repository, source)
-    if not (source / "bench" / "gate.csv").exists():
-        raise GateError(f"--{role} {given}: no bench/gate.csv in it, which names the gated suite")
-    digest = digest_of(source)
-    if commit is None and source == repository:
-        commit = os.environ.get("TILEGATE_COMMIT")
-    # CMake ties a build folder to its source folder, and two folders may hold the same sources.
-    place = hashlib.sha256(str(source).encode()).hexdigest()
-    build = work / f"build-{digest[:16]}-{place[:4]}"
+        commit = revision_of(given, project.repository)
+        source = project.work / f"source-{commit[:16]}"
+        extract(commit, project.repository, source)
+        if (source / ".gitmodules").exists():
+            raise GateError(
+                f"--{role} {given}: it has submodules, which git does not copy; check both commits "
+                "out, each in a folder with its submodules, and give the folders"
+            )
+    project.check(source, f"--{role} {given}")
+    digest = digest_of_files(source, project.sources(source))
+    built = hashlib.sha256(f"{digest}\n{project.build}".encode()).hexdigest()
+    build = project.work / f"build-{built[:16]}"
     return Side(role, given, commit or digest, digest, source, build)
 
 
@@ -89,31 +124,8 @@ def judged_by(base: str, head: str, repository: Path) -> str:
     return base if Path(base).is_dir() else merge_base(base, head, repository)
 
 
-def digest_of(source: Path) -> str:
-    """Of the files that a build or a run of bench may read, 40 hexadecimal digits."""
-    paths = [source / name for name in _TOP]
-    for folder in _SOURCES:
-        paths += (source / folder).rglob("*")
-    results = {source / name for name in _RESULTS}
-    return digest_of_files(source, [path for path in paths if results.isdisjoint(path.parents)])
-
-
-def digest_of_extra_stages(cmake: Sequence[str]) -> str:
-    """Of the rungs outside of the repository that CMake is told of, as digest_of."""
-    hashed = hashlib.sha256()
-    for argument in cmake:
-        name, _, folders = argument.removeprefix("-D").partition("=")
-        if name.partition(":")[0] == "TILEGATE_EXTRA_STAGES":
-            for folder in map(Path, folders.split(";")):
-                hashed.update(digest_of_files(folder, folder.rglob("*")).encode())
-    return hashed.hexdigest()[:40]
-
-
-def digest_of_baselines(source: Path) -> str:
-    return digest_of_files(source, (source / _BASELINES).glob("*"))
-
-
 def digest_of_files(source: Path, paths: Iterable[Path]) -> str:
+    """40 hexadecimal digits."""
     hashed = hashlib.sha256()
     for path in sorted(path for path in paths if path.is_file()):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -156,13 +168,19 @@ def extract(commit: str, repository: Path, folder: Path) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def build(side: Side, extra: Sequence[str]) -> None:
-    """Configures and builds bench and the list of its rungs, which older commits have no target of;
-    what is built already costs a look of the build tool."""
+def build(project: Project, side: Side) -> None:
+    """Builds a side, unless the same sources were built by the same command before."""
+    done, begun = side.build / ".built", side.build / ".source"
+    if done.exists():
+        return
     message(f"building {side.title}")
-    side.build.mkdir(parents=True, exist_ok=True)
-    run_cmake([*_CONFIGURE, "-B", str(side.build), *extra], side.source, side.title)
-    run_cmake(["--build", str(side.build)], side.source, side.title)
+    if begun.exists() and read_text(begun) != f"{side.source}\n":
+        shutil.rmtree(side.build)  # CMake ties a build folder to one folder of sources
+    make_folder(side.build)
+    write_text(begun, f"{side.source}\n")
+    if project.build:
+        project.shell(project.build, side)
+    write_text(done, f"{side.digest}\n")
 
 
 def build_preset(preset: str, target: str, repository: Path = REPOSITORY) -> Path:
@@ -179,17 +197,4 @@ def build_preset(preset: str, target: str, repository: Path = REPOSITORY) -> Pat
 
 
 def run_cmake(arguments: Sequence[str], folder: Path, title: str) -> None:
-    command = ["cmake", *arguments]
-    try:
-        done = child.run(
-            command,
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            errors="replace",
-        )
-    except OSError as problem:
-        raise GateError(f"cmake cannot be run: {problem.strerror}") from problem
-    if done.returncode:
-        last = "\n".join(done.stdout.splitlines()[-20:])
-        raise GateError(f"{title}: `{shlex.join(command)}` failed:\n{last}")
+    child.checked(["cmake", *arguments], title, cwd=folder)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +49,14 @@ def in_words(mask: int) -> list[str]:
     words = [word for bit, word in REASONS.items() if mask & bit]
     unknown = mask & ~sum(REASONS)
     return [*words, hex(unknown)] if unknown else words
+
+
+def gpu_answers() -> bool:
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
+    except OSError:
+        return False
+    return "GPU " in listed.stdout
 
 
 def read() -> dict[str, Any]:

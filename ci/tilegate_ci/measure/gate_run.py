@@ -1,14 +1,22 @@
-"""One gate run: two builds, a screen where there is a baseline, pairs for what it flags."""
+"""One gate run: two builds, compared; what differs is measured, by a screen or in pairs."""
 
+import hashlib
+import math
+import re
 import shlex
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Container, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
-from tilegate_ci.core.files import dumps, write_text
-from tilegate_ci.core.names import rerun_command, rung_of
+from tilegate_ci.core.files import GateError, dumps, make_folder, write_text
+from tilegate_ci.core.git import repository_url
+from tilegate_ci.core.names import matching, rerun_command, rung_of, search
+from tilegate_ci.core.outputs import locked
 from tilegate_ci.core.progress import Steps, message
 from tilegate_ci.formats.collect import collect
+from tilegate_ci.formats.reading import yardsticks_in
 from tilegate_ci.formats.run_file import Role, load
+from tilegate_ci.formats.stages import Stage, newest_stages
 from tilegate_ci.judge.compare import Comparison, Row, compare, judge, worst_first
 from tilegate_ci.judge.confirm import (
     Confirmed,
@@ -18,220 +26,537 @@ from tilegate_ci.judge.confirm import (
     throttled,
     with_verdicts,
 )
-from tilegate_ci.judge.paired import SCREEN
-from tilegate_ci.measure.builds import Side, build
+from tilegate_ci.judge.paired import PAIRS, SCREEN, undecided
+from tilegate_ci.judge.session import is_canary
+from tilegate_ci.measure import conditions
+from tilegate_ci.measure.builds import Project, Side, build, digest_of_files, judged_by, resolve
 from tilegate_ci.measure.identity import same_rungs
-from tilegate_ci.measure.job import Job
 from tilegate_ci.measure.journal import Journal
-from tilegate_ci.measure.launcher import PLACES, Launcher
-from tilegate_ci.measure.pairs import Bench, measure_pairs
-from tilegate_ci.measure.screen import (
-    flagged_by,
-    incomparable,
-    only,
-    places_of,
-    screen,
-    unsettled,
-    with_more,
+from tilegate_ci.measure.launcher import PLACES
+from tilegate_ci.measure.pairs import Bench
+from tilegate_ci.measure.projects import Foreign, Tilegate
+from tilegate_ci.measure.suite import CANARIES, keys, read_suite, stages_of
+from tilegate_ci.model import (
+    OTHER,
+    Device,
+    OtherProcess,
+    Process,
+    Run,
+    RunFile,
+    Session,
+    Verdict,
+    baseline_path,
+    log_slowdown,
 )
-from tilegate_ci.measure.suite import CANARIES, keys
-from tilegate_ci.measure.suites import Suites
-from tilegate_ci.model import REPOSITORY, Device, Process, RunFile, Session, Verdict, baseline_path
 
-CONTROLS = 4  # flagged benchmarks of the same machine code that are measured along
-NO_NVML = "NVML says nothing of the GPU, so that heat voids no process; is nvidia-ml-py installed?"
+CONTROLS = 4  # benchmarks of the same machine code that are measured along
+MOST_IN_PAIRS = 0.5  # of the suite: where more of it differs, a screen comes first
+MOST_PROCESS_S = 45.0
+FLAGGED = (Verdict.REGRESSED, Verdict.IMPROVED)
+BOARDS = 0.03  # two boards of one model may differ by so much in their ratio to cuBLAS
+BOARDS_NOTE = f"within {100 * BOARDS:g} %, by which two boards may differ"
+SAME_CODE = "the same machine code"
+SAME_SOURCES = "the same sources"
+CONTROL = "control, assumed unchanged"
+NO_NVML = "NVML is unavailable: thermal throttling cannot be detected; is nvidia-ml-py installed?"
+
+
+@dataclass(frozen=True)
+class Options:
+    filter: str = ""
+    pairs: int = PAIRS
+    seed: int = 1
+    screened: bool = True
+    identity: bool = True
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be measured. `folder` holds the finished processes, of `protocol` and no other."""
+
+    project: Project
+    base: Side
+    head: Side
+    folder: Path
+    options: Options
+    protocol: dict[str, object]
+
+    def plan(self) -> str:
+        pairs = f"up to {self.options.pairs} pairs of processes, base and head in turn"
+        lines = [self.base.title, self.head.title]
+        if isinstance(self.project, Tilegate):
+            stages = stages_of(self.head.build) or newest_stages(self.head.source)
+            count = len(gated(self, self.head, stages)) if stages else "some"
+            lines += [f"{count} benchmarks of the gated suite"]
+            if self.options.screened:
+                lines += [
+                    "screen, where most rungs differ: a process of head, and up to "
+                    f"{SCREEN - 1} more of what it leaves open"
+                ]
+            most = (SCREEN * self.options.screened + 2 * self.options.pairs) * MOST_PROCESS_S / 60
+            pairs += f"\nat most {MOST_PROCESS_S:g} s each, {most:.1f} min in all, and the builds"
+        there = len(list(self.folder.glob("process-*.json")))
+        lines += [pairs, f"{self.folder}: {there} processes are there already"]
+        return "\n".join(lines) + "\n"
+
+
+def prepare(project: Project, base: str, head: str, out: Path | None, options: Options) -> Job:
+    """`base` and `head` are revisions or folders, as on the command line."""
+    # A head that is not measured against any base alone is a change: what others did to its base
+    # since is not its fault.
+    revision = judged_by(base, head, project.repository) if options.screened else base
+    base_side = replace(resolve(project, "base", revision), given=base)
+    head_side = resolve(project, "head", head)
+    baselines = base_side.source / "bench" / "baselines"
+    protocol: dict[str, object] = {
+        "schema": 7,
+        "base": base_side.digest,
+        "head": head_side.digest,
+        "baselines": digest_of_files(base_side.source, baselines.glob("*")),
+        **asdict(options),
+        **project.protocol,
+    }
+    name = f"run-{hashlib.sha256(dumps(protocol).encode()).hexdigest()[:16]}"
+    return Job(project, base_side, head_side, out or project.work / name, options, protocol)
 
 
 def judged(job: Job) -> Comparison:
-    """Builds, measures and judges."""
+    """Builds, compares, measures what differs, and judges. One command measures at a time in a
+    checkout, or both would disturb each other."""
+    if job.options.identity and job.base.digest == job.head.digest:
+        return unmeasured(job, SAME_SOURCES, _known_names(job))
+    build_folder = (
+        job.project.work.parent if isinstance(job.project, Tilegate) else job.project.work
+    )
+    job.project.ready()
+    make_folder(build_folder)
+    with locked(build_folder), Steps() as steps:
+        for side in (job.base, job.head):
+            build(job.project, side)
+        run = GateRun(job, steps) if isinstance(job.project, Tilegate) else ForeignRun(job, steps)
+        return run.judged()
+
+
+def judged_again(job: Job, stored: RunFile, screening: Comparison) -> Comparison:
+    """The verdict on a screening of the job's head, which is built: what differs from `stored`, the
+    baseline, is measured in pairs with the base."""
+    off = moved_canaries(screening)
+    if screening.differences or off:
+        return incomparable(screening, off)
+    flagged = [row.name for row in screening.rows if row.verdict in FLAGGED]
+    if not flagged:
+        return screening
+    message(f"{len(flagged)} of {len(screening.rows)} benchmarks differ from the baseline")
+    if job.base.digest == job.head.digest:
+        return with_verdicts(screening, Confirmed(dict.fromkeys(flagged, Verdict.IDENTICAL)))
+    build(job.project, job.base)
     with Steps() as steps:
-        return GateRun(job, steps).judged()
+        run = GateRun(job, steps)
+        return run.finished(run.screened(stored, screening, run.identical()))
 
 
-class GateRun:
+def judged_alone(screening: Comparison, stored: Run, candidate: Run) -> Comparison:
+    """As judged_again, where there is no base to measure. Two boards of a model differ by more than
+    the margins, which then let nothing be told."""
+    off = moved_canaries(screening)
+    if screening.differences or off:
+        return incomparable(screening, off)
+    before, now = boards(stored), boards(candidate)
+    if before == now and len(now) == 1:
+        return screening
+    rows = [
+        replace(row, verdict=Verdict.PASS, note=BOARDS_NOTE)
+        if row.verdict in FLAGGED and abs(math.log1p(row.slowdown or 0)) <= BOARDS
+        else row
+        for row in screening.rows
+    ]
+    warning = (
+        f"judged by a recording of another board: up to {100 * BOARDS:g} % passes; a clone with "
+        "its history measures the baseline's commit beside this one"
+    )
+    rows.sort(key=worst_first)
+    return replace(screening, rows=tuple(rows), warnings=(*screening.warnings, warning))
+
+
+def boards(run: Run) -> set[object]:
+    """The boards that it was measured on; one that is not known is like no other."""
+    before = [(session.conditions or {}).get("before") for session in run.sessions]
+    known = [side.get("board") if isinstance(side, dict) else None for side in before]
+    return {board if isinstance(board, str) else object() for board in known}
+
+
+def gated(job: Job, side: Side, stages: Sequence[Stage]) -> list[str]:
+    """The suite of a side with these rungs, as far as the filter has it, and the canaries."""
+    every = read_suite(stages, side.source / "bench" / "gate.csv")
+    wanted = job.options.filter
+    if side is job.head:
+        chosen = matching(every, wanted or None)
+    else:
+        chosen = search(re.compile(wanted), every)
+    return chosen + [name for name in CANARIES if name in every and name not in chosen]
+
+
+def _known_names(job: Job) -> list[str]:
+    """Of a head that nobody built for this run: its suite, as far as any build tells."""
+    stages = newest_stages(job.head.source) if isinstance(job.project, Tilegate) else []
+    return gated(job, job.head, stages) if stages else []
+
+
+def unmeasured(job: Job, why: str, names: Sequence[str]) -> Comparison:
+    """What needs no measurement: all of it is identical."""
+    device = Device(kind=OTHER, name="not measured")
+
+    def run_of(side: Side) -> Run:
+        run = Run(commit=side.commit, device=device, sessions=[], benchmarks={})
+        run._path = side.given
+        return run
+
+    message(f"{why}: identical, nothing to measure")
+    rows = [Row(name, Verdict.IDENTICAL, why, "", False) for name in names or ["everything"]]
+    return Comparison(
+        run_of(job.base),
+        run_of(job.head),
+        tuple(rows),
+        differences=(),
+        left_out=0,
+        warnings=(),
+        base_commit=job.base.commit,
+        repository=repository_url(job.project.repository),
+    )
+
+
+class PairedRun:
+    """What the runs of all projects share: processes, kept as runs, and pairs of them."""
+
     def __init__(self, job: Job, steps: Steps) -> None:
         self.job = job
-        launcher = Launcher(job.options.min_time_s, job.options.seed, placements=PLACES)
-        journal = Journal(job.folder, job.protocol)
+        journal = Journal(job.folder, job.protocol, job.project.process)
         seed = f"{job.base.digest}:{job.head.digest}:{job.options.seed}"
-        self.bench = Bench(launcher, journal, steps, seed)
-        # The screen measures as its baseline was measured.
-        places = places_of(job.base.source / "bench" / "baselines")
-        self.screen = Bench(replace(launcher, placements=places), journal, steps, seed)
-        self.without_nvml = False
-
-    def judged(self) -> Comparison:
-        job, there = self.job, self.bench.journal.count()
-        if there:
+        self.bench = Bench(job.project, journal, steps, seed)
+        if there := journal.count():
             message(f"{job.folder}: {there} processes are there already")
-        build(job.head, job.options.cmake)
-        self.suites = Suites(job)
-        found = self._screened() if job.options.screened else self._unscreened()
-        if self.without_nvml:
-            found = replace(found, warnings=(*found.warnings, NO_NVML))
-        found = replace(found, base_commit=job.base.commit)
-        return self._with_suites(found)
 
-    def _screened(self) -> Comparison:
-        job = self.job
-        first = screen(self.screen, job.head.binary, self.suites.head, "screen")
-        if first is None:
-            return self._throttled_screen(0, 1)
-        stored = self._baseline(first.device)
-        if stored is None:
-            message(f"base has no baseline for {first.device.name}: everything is confirmed")
-            return self._unscreened()
-        screened, candidate = [first], self._saved([first], job.head, "candidate")
-        screening = compare(stored, candidate)
-        while not screening.differences:
-            names = unsettled(screening, candidate, self.suites.canaries)
-            if not names:
-                break
-            done = "one process" if len(screened) == 1 else "two processes"
-            message(f"{len(names)} of {len(self.suites.head)} are not settled by {done}")
-            again = screen(self.screen, job.head.binary, names, f"again-{len(screened)}")
-            if again is None:
-                return self._throttled_screen(len(screened), SCREEN)
-            screened.append(again)
-            candidate = with_more(candidate, self._saved(only(names, screened), job.head, "again"))
-            screening = compare(stored, candidate)
-        if any(row.verdict is Verdict.NEW for row in screening.rows):
-            self.suites.look_at_base(stored)  # to which it may be new as well
-        off = moved_canaries(screening)
-        if screening.differences or off:
-            return incomparable(screening, off)
-        flagged = flagged_by(screening, stored, self.suites.base)
-        identical = self._identical(flagged) if flagged else []
-        rest = [name for name in flagged if name not in identical]
-        found = Confirmed(dict.fromkeys(identical, Verdict.IDENTICAL))
-        if rest:
-            measured = {*rest, *identical[:CONTROLS], *self.suites.canaries}
-            confirmed, _ = self._confirmed(sorted(measured), identical, stored)
-            found = replace(confirmed, verdicts={**found.verdicts, **confirmed.verdicts})
-        return with_verdicts(screening, found)
-
-    def _throttled_screen(self, sound: int, wanted: int) -> Comparison:
-        shown = self.screen.process("screen-1", self.job.head.binary, self.suites.head, 0)
-        return self._throttled(shown, throttled(f"{sound} of {wanted} processes of the screen"))
-
-    def _unscreened(self) -> Comparison:
-        """Everything in pairs, what is identical as controls; if all of it is, nothing to judge."""
-        job = self.job
-        self.suites.look_at_base(None)
-        names = self.suites.names
-        identical = self._identical(names)
-        if all(name in identical or name in CANARIES for name in names):
-            message("the machine code is the same throughout; one process to show that it runs")
-            shown = self.bench.process("head", job.head.binary, self.suites.head, 0)
-            run = self._saved([shown], job.head, "head")
-            verdicts = dict.fromkeys(names, Verdict.IDENTICAL)
-            verdicts |= dict.fromkeys(self.suites.new, Verdict.NEW)
-            return with_verdicts(compare(run, run), Confirmed(verdicts))
-        measured = sorted({*names, *self.suites.canaries})
-        confirmed, pairs = self._confirmed(measured, identical, None)
-        if not pairs:
-            shown = self.bench.process("pair-1-head", job.head.binary, measured, 0)
-            return self._throttled(shown, *confirmed.reasons)
-        base = self._saved([pair[0] for pair in pairs], job.base, "base")
-        head = self._saved([pair[1] for pair in pairs], job.head, "head")
-        return with_verdicts(compare(base, head), confirmed)
-
-    def _confirmed(
-        self, names: list[str], identical: Iterable[str], stored: RunFile | None
+    def pairs(
+        self, names: Sequence[str], judge: Callable[[Sequence[Pair]], Confirmed]
     ) -> tuple[Confirmed, list[Pair]]:
-        job, wanted, screened = self.job, self.job.options.pairs, stored is not None
-        if not job.options.identity:  # else it was built to be looked at
-            build(job.base, job.options.cmake)
-        screened_on, rows = stored.device if stored else None, {}
-
-        def judged(pairs: Sequence[Pair]) -> Confirmed:
-            nonlocal stored, rows
-            if stored is None and pairs:
-                stored = self._baseline(pairs[0][1].device)
-            rows = stored.benchmarks if stored else {}
-            deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
-            return judge_pairs(pairs, names, identical, deltas, wanted, screened_on)
-
-        def still(pairs: Sequence[Pair]) -> Sequence[str]:
-            left = judged(pairs).open
-            return sorted(left) if screened else names if left else ()
-
-        binaries = (job.base.binary, job.head.binary)
-        pairs = measure_pairs(self.bench, *binaries, names, wanted, still)
-        found = judged(pairs)
-        marked = {name for name in rows if rows[name].key}
-        return replace(found, keys=keys(self.suites.head) | marked), pairs
-
-    def _identical(self, names: Sequence[str]) -> list[str]:
         job = self.job
-        if not job.options.identity:
-            return []
-        build(job.base, job.options.cmake)
-        same = same_rungs(job.base.build, job.head.build, {rung_of(name) for name in names})
-        return [name for name in names if rung_of(name) in same and name not in CANARIES]
+        return self.bench.pairs(job.base, job.head, names, job.options.pairs, judge)
 
-    def _baseline(self, device: Device) -> RunFile | None:
-        """That of the base, its rows outside the gated suite left out."""
-        path = self.job.base.source / "bench" / "baselines" / baseline_path(device).name
-        if not path.exists():
-            return None
-        run = load(path, Role.BASELINE)
-        if not self.suites.base:
-            self.suites.know_base(run)
-        names = {*self.suites.head, *self.suites.base}
-        rows = {name: row for name, row in run.benchmarks.items() if name in names}
-        return run.model_copy(update={"benchmarks": rows}) if rows else None
+    def of_pairs(self, pairs: Sequence[Pair], found: Confirmed) -> Comparison:
+        base = self.saved([pair[0] for pair in pairs], self.job.base, "base")
+        head = self.saved([pair[1] for pair in pairs], self.job.head, "head")
+        return with_verdicts(compare(base, head), found)
 
-    def _saved(self, processes: Sequence[Process], side: Side, name: str) -> RunFile:
+    def saved(self, processes: Sequence[Process], side: Side, name: str) -> RunFile:
         """The run that these processes make, kept beside them."""
-        self.without_nvml |= any(not process.conditions.before for process in processes)
+        path = self.job.folder / f"{name}.json"
         sessions = [
             Session(started=p.started, processes=1, conditions=p.conditions.model_dump())
             for p in processes
         ]
-        path = self.job.folder / f"{name}.json"
-        run = collect(processes, side.commit, sessions, str(path))
+        run = self.collected(processes, side.commit, sessions, str(path))
         write_text(path, dumps(run.fields) + "\n")
         return run
 
-    def _with_suites(self, comparison: Comparison) -> Comparison:
-        """With a row for all that only one of the suites has. What is new and has not been
-        measured is measured once, so that a rung that joins is seen to run."""
-        known, kind = {row.name for row in comparison.rows}, comparison.candidate.device.kind
-        rows = [replace(row, again=self._again(row)) for row in comparison.rows]
-        new = [name for name in self.suites.new if name not in known]
-        if new:
-            process = self.bench.process("new", self.job.head.binary, new, 0)
-            run = self._saved([process], self.job.head, "new")
-            rows += [
-                replace(
-                    judge(name, None, run.benchmarks[name], kind), note="not in the base's suite"
+    def collected(
+        self, processes: Sequence[Process], commit: str, sessions: Sequence[Session], path: str
+    ) -> RunFile:
+        return collect(processes, commit, sessions, path)
+
+    def finished(self, found: Comparison) -> Comparison:
+        """With what all rows say: the commits, and how a red one is measured again."""
+        return replace(
+            found,
+            rows=tuple(
+                sorted(
+                    (replace(row, again=self._again(row)) for row in found.rows), key=worst_first
                 )
-                for name in new
-            ]
-        rows += [
-            Row(
-                name, Verdict.ERROR, "missing in the head's suite", rerun_command(name, kind), False
-            )
-            for name in self.suites.gone
-            if name not in known
-        ]
-        return replace(comparison, rows=tuple(sorted(rows, key=worst_first)))
+            ),
+            base_commit=self.job.base.commit,
+            repository=repository_url(self.job.project.repository),
+        )
 
     def _again(self, row: Row) -> str:
-        """The command that measures the pairs of a row again that pairs judged, if it is red."""
+        """The command that measures the pairs of a red row again."""
         if not row.pairs or row.verdict not in (Verdict.REGRESSED, Verdict.INCONCLUSIVE):
             return ""
-        base, head = (side.again(REPOSITORY) for side in (self.job.base, self.job.head))
-        words = ["ci/gate", "confirm", "--base", base, "--head", head, "--filter", f"^{row.name}$"]
-        return shlex.join(words)
+        project = self.job.project
+        base, head = (side.again(project.repository) for side in (self.job.base, self.job.head))
+        sides = ["--base", base, "--head", head, *project.options()]
+        words = [*project.command, *sides, "--filter", f"^{re.escape(row.name)}$"]
+        command = shlex.join(words)
+        return command if command.isprintable() else ""  # of a command of several lines
+
+
+def only(names: Sequence[str], process: Process) -> Process:
+    """The process, as if it had run these benchmarks alone."""
+    readings = {name: process.readings[name] for name in names}
+    return process.model_copy(update={"readings": readings})
+
+
+class ForeignRun(PairedRun):
+    """Of any project: all that its processes hold, in pairs."""
+
+    def judged(self) -> Comparison:
+        job, project = self.job, self.job.project
+        assert isinstance(project, Foreign)
+        if job.options.identity and project.same_code(job.base, job.head):
+            return unmeasured(job, SAME_CODE, ())
+        found, pairs = self.pairs((), lambda pairs: self._judged(pairs, project.margin))
+        if not pairs:
+            raise GateError(throttled("no pairs"))
+        comparison = self.finished(self.of_pairs(pairs, found))
+        yardsticks, last = yardsticks_in(pairs[0][1]), pairs[0][1]
+        skipped = last.skipped if isinstance(last, OtherProcess) else {}
+        rows = [replace(r, note=CONTROL) if r.name in yardsticks else r for r in comparison.rows]
+        warnings = (f"{name} was skipped: {reason}" for name, reason in skipped.items())
+        return replace(comparison, rows=tuple(rows), warnings=(*comparison.warnings, *warnings))
+
+    def _judged(self, pairs: Sequence[Pair], margin: float) -> Confirmed:
+        """What the pairs say of the benchmarks that all of them have."""
+        processes = [process for pair in pairs for process in pair]
+        every = processes[0].readings if processes else ()
+        names = [n for n in every if all(n in p.readings for p in processes)]
+        deltas = dict.fromkeys(names, math.log1p(margin))
+        controls = [n for n in yardsticks_in(processes[0]) if n in names] if processes else []
+        return judge_pairs(pairs, names, (), deltas, self.job.options.pairs, controls=controls)
+
+
+class GateRun(PairedRun):
+    """Of this repository: the suites of both sides, rung by rung."""
+
+    def __init__(self, job: Job, steps: Steps) -> None:
+        """Both sides must be built."""
+        super().__init__(job, steps)
+        self.without_nvml = False
+        able, stages = conditions.compute_capability(), stages_of(job.head.build)
+        beyond = [s for s in stages if able is not None and s.compute_capability > able]
+        for stage in beyond:
+            message(
+                f"{stage.name} is left out: it needs compute capability "
+                f"{stage.compute_capability}, and this GPU has {able}"
+            )
+        unable = {stage.name for stage in beyond}
+        self.head, self.base = (
+            [n for n in gated(job, side, stages_of(side.build)) if rung_of(n) not in unable]
+            for side in (job.head, job.base)
+        )
+        if not self.head:
+            raise GateError(f"{job.head.build}: no rung in it, so that no benchmark is gated")
+        self.names = [name for name in self.head if name in self.base]
+        self.canaries = [name for name in CANARIES if name in self.names]
+
+    def saved(self, processes: Sequence[Process], side: Side, name: str) -> RunFile:
+        self.without_nvml |= any(not process.conditions.before for process in processes)
+        return super().saved(processes, side, name)
+
+    def collected(
+        self, processes: Sequence[Process], commit: str, sessions: Sequence[Session], path: str
+    ) -> RunFile:
+        """Later processes lack what the earlier ones have decided."""
+        groups: dict[tuple[int, ...], list[str]] = {}
+        for row in dict.fromkeys(row for process in processes for row in process.readings):
+            where = tuple(at for at, p in enumerate(processes) if row in p.readings)
+            groups.setdefault(where, []).append(row)
+        runs = [
+            collect([only(names, processes[at]) for at in where], commit, sessions, path)
+            for where, names in groups.items()
+        ]
+        rows = {name: row for run in runs for name, row in run.benchmarks.items()}
+        return runs[0].model_copy(update={"benchmarks": rows})
+
+    def judged(self) -> Comparison:
+        job, same = self.job, self.identical()
+        judged = [n for n in self.names if n not in self.canaries]
+        changed = [n for n in judged if n not in same]
+        measured = [n for n in self.names if n not in same[CONTROLS:]]
+        if not changed:
+            found = unmeasured(job, SAME_CODE, self.names)
+        elif job.options.screened and len(changed) > MOST_IN_PAIRS * len(judged):
+            found = self._screened(measured, same)
+        else:
+            found = self.in_pairs(measured, same)
+        return self.completed(found, same)
+
+    def completed(self, found: Comparison, same: Sequence[str]) -> Comparison:
+        """With a row for all that was not measured: what is identical, and what only one of the
+        suites has. What is new is measured once, so that a rung that joins is seen to run."""
+        known = {row.name for row in found.rows}
+        rows = [Row(n, Verdict.IDENTICAL, SAME_CODE, "", False) for n in same if n not in known]
+        new = [name for name in self.head if name not in self.base and name not in known]
+        if new:
+            run = self.saved([self.bench.process("new", self.job.head, new)], self.job.head, "new")
+            kind, note = run.device.kind, "not in the base's suite"
+            rows += [replace(judge(n, None, run.benchmarks[n], kind), note=note) for n in new]
+            if found.candidate.device.kind == OTHER:
+                found = replace(found, baseline=run, candidate=run)
+        kind, note = found.candidate.device.kind, "missing in the head's suite"
+        gone = sorted({*self.base} - {*self.head} - known)
+        rows += [Row(n, Verdict.ERROR, note, rerun_command(n, kind), False) for n in gone]
+        warnings = (*found.warnings, *[NO_NVML] * self.without_nvml)
+        return self.finished(replace(found, rows=(*found.rows, *rows), warnings=warnings))
+
+    def identical(self) -> list[str]:
+        """The benchmarks of both suites whose rung has the same machine code."""
+        if not self.job.options.identity:
+            return []
+        rungs = {rung_of(name) for name in self.names}
+        same = same_rungs(self.job.base.build, self.job.head.build, rungs)
+        return [name for name in self.names if rung_of(name) in same and name not in CANARIES]
+
+    def _screened(self, names: list[str], same: Sequence[str]) -> Comparison:
+        """A process of the head compared with the baseline; what that leaves open up to twice
+        more."""
+        job = self.job
+        # The screen measures as its baseline was measured.
+        assert isinstance(job.project, Tilegate)
+        launcher = replace(
+            job.project.launcher, placements=places_of(job.base.source / "bench" / "baselines")
+        )
+        bench = replace(self.bench, project=replace(job.project, launcher=launcher))
+        names = [*names, *(name for name in self.head if name not in self.base)]
+        processes: list[Process] = []
+        step, left = "screen", names
+        while True:
+            found = bench.sound(step, job.head, left)
+            if found is None:
+                sound = f"{len(processes)} of {SCREEN if processes else 1} processes of the screen"
+                return self._throttled(bench.process(f"{step}-1", job.head, left), throttled(sound))
+            processes.append(found)
+            stored = self.baseline(found.device, names)
+            if stored is None:
+                message(f"no baseline for {found.device.name}: everything is measured in pairs")
+                return self.in_pairs([n for n in names if n in self.base], same)
+            candidate = self.saved(processes, job.head, "candidate")
+            screening = compare(stored, candidate)
+            left = [] if screening.differences else self._unsettled(screening, candidate)
+            if not left:
+                return self.screened(stored, screening, same)
+            step = f"again-{len(processes)}"
+            message(f"{len(left)} of {len(names)} benchmarks need another process")
+
+    def _unsettled(self, screening: Comparison, candidate: RunFile) -> list[str]:
+        """What the candidate's processes leave open, with the canaries, if it is anything."""
+        names = []
+        for row in screening.rows:
+            if row.metric is not None and row.baseline is not None and row.delta is not None:
+                values = candidate.benchmarks[row.name].per_process[row.metric]
+                if undecided([log_slowdown(row.baseline, value) for value in values], row.delta):
+                    names.append(row.name)
+        return sorted({*names, *self.canaries}) if names else []
+
+    def screened(self, stored: RunFile, screening: Comparison, same: Sequence[str]) -> Comparison:
+        """The verdict on a screening: what it flags is measured in pairs."""
+        off = moved_canaries(screening)
+        if screening.differences or off:
+            return incomparable(screening, off)
+        flagged = [n for n in flagged_by(screening, stored, self.base) if n not in same]
+        found = Confirmed(dict.fromkeys(same, Verdict.IDENTICAL))
+        if flagged:
+            measured = sorted({*flagged, *same[:CONTROLS], *self.canaries})
+            confirmed, _ = self._confirmed(measured, same, stored)
+            verdicts = {**found.verdicts, **confirmed.verdicts}
+            found = replace(confirmed, verdicts=verdicts)
+        return with_verdicts(screening, found)
+
+    def in_pairs(self, names: Sequence[str], same: Sequence[str]) -> Comparison:
+        """Without a screen; what is identical among them serves as a control."""
+        found, pairs = self._confirmed(sorted({*names, *self.canaries}), same, None)
+        if not pairs:
+            shown = self.bench.process("pair-1-head", self.job.head, sorted({*names}))
+            return self._throttled(shown, *found.reasons)
+        return self.of_pairs(pairs, found)
+
+    def _confirmed(
+        self, names: list[str], same: Sequence[str], stored: RunFile | None
+    ) -> tuple[Confirmed, list[Pair]]:
+        wanted, screened_on = self.job.options.pairs, stored.device if stored else None
+        rows = stored.benchmarks if stored else {}
+
+        def judged(pairs: Sequence[Pair]) -> Confirmed:
+            nonlocal rows
+            if stored is None and pairs:
+                found = self.baseline(pairs[0][1].device, names)
+                rows = found.benchmarks if found else {}
+            deltas = {name: row.margin(row.decisive) for name, row in rows.items()}
+            return judge_pairs(pairs, names, same, deltas, wanted, screened_on)
+
+        found, pairs = self.pairs(names, judged)
+        marked = {name for name in rows if rows[name].key}
+        return replace(found, keys=keys(self.head) | marked), pairs
+
+    def baseline(self, device: Device, names: Container[str]) -> RunFile | None:
+        """That of the base, as far as `names` has it."""
+        path = self.job.base.source / "bench" / "baselines" / baseline_path(device).name
+        if not path.exists():
+            return None
+        return part_of(load(path, Role.BASELINE), names)
 
     def _throttled(self, process: Process, *reasons: str) -> Comparison:
         """Where too little of what was measured counts: one process shows what was asked for."""
-        run = self._saved([process], self.job.head, "throttled")
+        run = self.saved([process], self.job.head, "throttled")
         shown = compare(run, run)
         rows = tuple(
             replace(row, verdict=Verdict.INCOMPARABLE, note="not judged", slowdown=None)
             for row in shown.rows
         )
         return replace(shown, rows=rows, differences=reasons)
+
+
+def part_of(run: RunFile, names: Container[str]) -> RunFile | None:
+    """The run without other benchmarks."""
+    rows = {name: row for name, row in run.benchmarks.items() if name in names}
+    return run.model_copy(update={"benchmarks": rows}) if rows else None
+
+
+def places_of(baselines: Path) -> int:
+    """At how many places in memory the GPUs' baselines in this folder were measured."""
+    runs = [load(path, Role.BASELINE) for path in sorted(baselines.glob("nvidia-*.json"))]
+    rows = [row for run in runs for row in run.benchmarks.values()]
+    at_one = rows and all(row.placement_pct is None for row in rows)
+    return 1 if at_one else PLACES
+
+
+def flagged_by(screening: Comparison, stored: RunFile, base: Container[str]) -> list[str]:
+    """What looks slower or faster, what the baseline lacks although `base` can run it, and what it
+    says little of, because it drifted."""
+    flagged = []
+    for verdict, reason in (
+        (Verdict.REGRESSED, ("looks slower", "look slower")),
+        (Verdict.IMPROVED, ("looks faster", "look faster")),
+        (Verdict.NEW, ("is not in the baseline", "are not in the baseline")),
+    ):
+        names = [row.name for row in screening.rows if row.verdict is verdict]
+        if verdict is Verdict.NEW:  # of those in head's suite only there is nothing to compare
+            names = [name for name in names if name in base]
+        if names:
+            message(_in_pairs(names, *reason))
+        flagged += names
+    passed = {row.name for row in screening.rows if row.verdict is Verdict.PASS}
+    drifted = [
+        name
+        for name, row in stored.benchmarks.items()
+        if name in passed and not is_canary(name) and row.drifts(row.decisive)
+    ]
+    if drifted:
+        why = "drifted when the baseline was recorded"
+        message(_in_pairs(drifted, why, why))
+    return flagged + drifted
+
+
+def _in_pairs(names: Sequence[str], one: str, many: str) -> str:
+    what = f"benchmarks {many}, measuring them" if names[1:] else f"benchmark {one}, measuring it"
+    return f"{len(names)} {what} in pairs: {', '.join(names)}"
+
+
+def incomparable(screening: Comparison, reasons: Sequence[str]) -> Comparison:
+    """The screening of a session that cannot be judged: nothing in it is red."""
+    rows = [
+        replace(row, verdict=Verdict.INCOMPARABLE) if row.verdict in FLAGGED else row
+        for row in screening.rows
+    ]
+    return replace(
+        screening,
+        rows=tuple(sorted(rows, key=worst_first)),
+        differences=(*screening.differences, *reasons),
+    )

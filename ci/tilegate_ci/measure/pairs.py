@@ -3,78 +3,72 @@
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
 
-from tilegate_ci.core.files import GateError
 from tilegate_ci.core.progress import Steps, message
-from tilegate_ci.judge.confirm import Pair
+from tilegate_ci.judge.confirm import Confirmed, Pair
 from tilegate_ci.judge.session import void_reason
+from tilegate_ci.measure.builds import Project, Side
 from tilegate_ci.measure.journal import Journal
-from tilegate_ci.measure.launcher import Launcher
-from tilegate_ci.model import RATIO, Process
+from tilegate_ci.model import Process
 
-SPARES = 4  # pairs beyond those wanted, for void ones
-
-
-class Measures(Protocol):
-    """Runs a process, or has it already. `seed` draws the order of base and head."""
-
-    @property
-    def seed(self) -> str: ...
-
-    def process(self, key: str, binary: Path, names: Sequence[str], left: int) -> Process: ...
+SPARES = 4  # processes or pairs beyond those wanted, for void ones
 
 
 @dataclass(frozen=True)
 class Bench:
     """How processes are run, and where they are kept. `seed` draws the order of base and head."""
 
-    launcher: Launcher
+    project: Project
     journal: Journal
     steps: Steps
     seed: str
 
-    def process(self, key: str, binary: Path, names: Sequence[str], left: int) -> Process:
+    def process(self, key: str, side: Side, names: Sequence[str], left: int = 0) -> Process:
         """The process `key`, run unless the journal has it; `left` are those after it."""
         found = self.journal.load(key)
         if found is None:
-            found = self.journal.save(key, self.launcher.run(binary, names))
+            found = self.journal.save(key, self.project.measure(side, names))
             self.steps.done(key, found.wall_s, left, left * found.wall_s)
-        if set(found.readings) != set(names):
-            raise GateError(f"{found.source}: other benchmarks in it; give another --out")
-        if any(RATIO not in reading.summary for reading in found.readings.values()):
-            raise GateError(f"{found.source}: no time of cuBLAS; a gate run needs a GPU")
+        self.project.check_process(found, names)
         return found
 
+    def sound(self, step: str, side: Side, names: Sequence[str]) -> Process | None:
+        """A process alone; one that heat or a power brake voids is replaced, a few times."""
+        for number in range(1, SPARES + 2):
+            process = self.process(f"{step}-{number}", side, names)
+            reason = void_reason(process.conditions)
+            if not reason:
+                return process
+            message(f"{step}-{number} is void: {reason}")
+        return None
 
-def measure_pairs(
-    bench: Measures,
-    base: Path,
-    head: Path,
-    names: Sequence[str],
-    wanted: int,
-    still: Callable[[Sequence[Pair]], Sequence[str]],
-) -> list[Pair]:
-    """Pairs of a process of base and one of head, in an order drawn for each, until nothing is
-    `still` to be measured, or they are as many as `wanted`. Void ones are measured again, a few
-    times; the result may be shorter."""
-    found: list[Pair] = []
-    for number in range(1, wanted + SPARES + 1):
-        sides = [("base", base), ("head", head)]
-        random.Random(f"{bench.seed}:{number}").shuffle(sides)
-        pair = {}
-        for place, (side, binary) in enumerate(sides):
-            left = 2 * max(0, wanted - len(found)) - 1 - place
-            pair[side] = bench.process(f"pair-{number}-{side}", binary, names, left)
-        reasons = {void_reason(process.conditions) for process in pair.values()} - {None}
-        if reasons:
-            message(f"pair {number} is void: {', '.join(sorted(map(str, reasons)))}")
-        else:
+    def pairs(
+        self,
+        base: Side,
+        head: Side,
+        names: Sequence[str],
+        wanted: int,
+        judge: Callable[[Sequence[Pair]], Confirmed],
+    ) -> tuple[Confirmed, list[Pair]]:
+        """Pairs of a process of base and one of head, in an order drawn for each, until the verdict
+        leaves nothing open, or they are as many as `wanted`; what it has decided is not measured
+        on. Void ones are measured again, a few times; the result may be shorter."""
+        found: list[Pair] = []
+        verdict = judge(found)
+        for number in range(1, wanted + SPARES + 1):
+            order = [base, head]
+            random.Random(f"{self.seed}:{number}").shuffle(order)
+            pair = {}
+            for place, side in enumerate(order):
+                left = 2 * max(0, wanted - len(found)) - 1 - place
+                pair[side.role] = self.process(f"pair-{number}-{side.role}", side, names, left)
+            reasons = {void_reason(process.conditions) for process in pair.values()} - {None}
+            if reasons:
+                message(f"pair {number} is void: {', '.join(sorted(map(str, reasons)))}")
+                continue
             found.append((pair["base"], pair["head"]))
-            if len(found) == wanted:
+            verdict = judge(found)
+            if len(found) == wanted or not verdict.open:
                 break
-            names = still(found)
-            if not names:
-                break
-    return found
+            names = [name for name in names if name in verdict.open]
+        return verdict, found

@@ -25,6 +25,7 @@ from tilegate_ci.model import (
     slowdown,
 )
 from tilegate_ci.report.figures import measured
+from tilegate_ci.report.words import short
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,6 @@ class Pooled:
     slowdown: float
     lower: float | None
     upper: float | None
-
-
-def short(commit: str) -> str:
-    return commit[:12] + commit[40:]
-
-
-def commit_link(comparison: Comparison, commit: str) -> str | None:
-    """The page of the commit; of one with changes after it, of that commit."""
-    return f"{comparison.repository}/commit/{commit[:40]}" if comparison.repository else None
 
 
 def load_source(path: str) -> Source:
@@ -170,36 +162,3 @@ def _pool(name: str, rows: Sequence[Row]) -> Pooled:
     logs = [[math.log1p(value) for value in row.pairs] for row in rows]
     found = estimate([statistics.fmean(values) for values in zip(*logs)], 0.0)
     return Pooled(name, len(rows), relative(mean), relative(found.lower), relative(found.upper))
-
-
-@dataclass(frozen=True)
-class RunConditions:
-    """When a run was measured, and what NVML said of the GPU after each session; words."""
-
-    started: str
-    facts: tuple[str, ...]
-
-
-def conditions(run: Run) -> RunConditions:
-    """What is in a session's conditions is free, so whatever is not of our form is left out."""
-    days = sorted(session.started for session in run.sessions if session.started)
-    after = [session.conditions.get("after") for session in run.sessions if session.conditions]
-    known = [side for side in after if isinstance(side, Mapping)]
-    facts = [
-        f"{words} {_range(values)} {unit}"
-        for key, words, unit in (
-            ("clock_sm_mhz", "SM clock", "MHz"),
-            ("clock_mem_mhz", "memory clock", "MHz"),
-            ("power_w", "power", "W"),
-            ("temperature_c", "temperature", "°C"),
-        )
-        if (values := [v for side in known if isinstance(v := side.get(key), (int, float))])
-    ]
-    reasons = {str(r) for side in known for r in side.get("throttle_reasons") or ()}
-    facts += [f"throttled by {', '.join(sorted(reasons))}"] * bool(reasons)
-    return RunConditions(days[0] if days else "", tuple(facts))
-
-
-def _range(values: Sequence[float]) -> str:
-    low, high = f"{min(values):.0f}", f"{max(values):.0f}"
-    return low if low == high else f"{low} to {high}"

@@ -20,10 +20,10 @@ from tilegate_ci.model import (
     RATIO,
     Benchmark,
     Device,
-    Metric,
     Run,
     RunFile,
 )
+from tilegate_ci.report.words import duration
 
 # The device whose numbers the README shows.
 BASELINE = Path("bench") / "baselines" / "nvidia-h200.json"
@@ -42,15 +42,6 @@ RATIO_NOTE = (
     "Share of cuBLAS: cuBLAS's time divided by the rung's, each pair of launches timed in turn; "
     "the median of these ratios, not the quotient of two medians."
 )
-
-# What a value of each metric is, in words.
-METRIC_NAMES: Mapping[Metric | None, str] = {
-    RATIO: "of cuBLAS",
-    OWN_RATIO: "of the yardstick",
-    PER_SECOND: "time",
-    GFLOPS: "GFLOPS",
-    None: "GFLOPS, not gated",
-}
 
 _PLAIN = re.compile(r"(\w+)/(\d+)x(\d+)x(\d+)")
 
@@ -159,19 +150,6 @@ def tflops(row: Benchmark | None) -> str:
 
 def percent(ratio: float | None) -> str:
     return "-" if ratio is None else f"{100 * ratio:.1f} %"
-
-
-def duration(seconds: float) -> str:
-    """In the unit that leaves one to three digits before the point."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:#.4g} {unit}"
-    return f"{seconds / 1e-9:#.4g} ns"
-
-
-def signed(slowdown: float) -> str:
-    """A slow-down in per cent."""
-    return f"{100 * slowdown:+.2f}".replace("-0.00", "+0.00")
 
 
 def provenance(run: Run, rows: Iterable[Benchmark]) -> str:

@@ -15,19 +15,16 @@ from markupsafe import Markup
 from tilegate_ci.core.names import YARDSTICK, rerun_command
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.judge.compare import Comparison, Row
-from tilegate_ci.model import GFLOPS, OTHER, PER_SECOND, SEVERITY, Run, Verdict
+from tilegate_ci.model import GFLOPS, PER_SECOND, SEVERITY, Run, Verdict
 from tilegate_ci.report import palette, render, templates
 from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
 from tilegate_ci.report.data import (
     Revision,
     Source,
-    commit_link,
-    conditions,
     history,
     load_profile,
     of_processes,
     pooled,
-    short,
 )
 from tilegate_ci.report.figures import (
     RATIO_NOTE,
@@ -42,6 +39,7 @@ from tilegate_ci.report.figures import (
     speed,
     speed_names,
 )
+from tilegate_ci.report.words import commit_link, conditions, short
 
 FEW, MANY = 12, 40  # benchmarks in the forest plot: where there are as many, and at most
 _UNREMARKABLE = (Verdict.PASS, Verdict.IDENTICAL)
@@ -110,7 +108,7 @@ def _charts(
         means, others = pooled(rows), len(rows) - len(chosen)
         drawn["forest"] = lambda width: slowdowns.forest(chosen, means, processes, others, width)
         drawn["detail"] = lambda width: slowdowns.detail(rows, processes, width)
-    if run.device.kind == OTHER:  # the rest is of matrix multiplications
+    if run.device.kind != "cuda":  # the rest is of times of matrix multiplications
         return drawn
     found = measured(run, rungs, others=True)
     squares = at_common_sizes(found)
@@ -175,7 +173,7 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
         if rung.rows
     ]
     rest: dict[str, Any] = {"sizes": sizes, "share_size": share_size, "ladder": ladder}
-    rest |= {"of_matrices": run.device.kind != OTHER, "drawn": drawn}
+    rest |= {"of_matrices": run.device.kind == "cuda", "drawn": drawn}
     if comparison is None:
         facts = _facts("run", run, None)
         return View(

@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.model import GFLOPS, PER_SECOND, Run, Verdict
 from tilegate_ci.report import render
-from tilegate_ci.report.data import Source, conditions
+from tilegate_ci.report.data import Source
+from tilegate_ci.report.words import conditions
 
 _FAILURES = (Verdict.REGRESSED, Verdict.INCONCLUSIVE)
 # What XML 1.0 cannot hold at all, escaped or not.

@@ -15,32 +15,85 @@ from tilegate_ci.model import (
     relative,
 )
 from tilegate_ci.report import templates
-from tilegate_ci.report.data import commit_link, conditions, short
-from tilegate_ci.report.figures import METRIC_NAMES, duration, signed
+from tilegate_ci.report.words import (
+    METRIC_NAMES,
+    commit_link,
+    conditions,
+    duration,
+    short,
+    signed,
+)
 
+QUIET = frozenset({Verdict.PASS, Verdict.IDENTICAL})
+QUIET_NOTES = frozenset({"", "the same machine code", "the same sources"})
+CONSOLE = (
+    "verdict",
+    "benchmark",
+    "slow-down",
+    "margin",
+    "baseline",
+    "candidate",
+    "metric",
+    "interval",
+)
 NUMERIC = frozenset({"slow-down", "interval", "margin", "baseline", "candidate", "p", "pairs"})
 
 
-def console(comparison: Comparison) -> str:
-    """Every row that is not a pass ends in the command that reruns it."""
+# By exit code, with ANSI's number of a colour: green, red, yellow.
+WORDS = {
+    0: ("PASS", 32),
+    1: ("REGRESSED", 31),
+    2: ("ERROR", 31),
+    3: ("INCONCLUSIVE", 33),
+    4: ("INCOMPARABLE", 33),
+}
+WIDTH = 80
+MOST_NEW = 5  # rows in the console; the other reports have all
+
+
+def console(comparison: Comparison, colour: bool = False) -> str:
+    """The verdict first; below it what did not pass, as far as WIDTH has room, and the command that
+    measures the worst again."""
+    code = comparison.exit_code
+    word, number = WORDS[code]
+    first = f"{word}: {headline(comparison)}"
+    if colour:
+        first = f"\x1b[1;{number}m{first}\x1b[0m"
     runs = (("baseline", comparison.baseline), ("candidate", comparison.candidate))
-    lines = [f"{side}: {run.path}, commit {short(run.commit)}, {gpu(run)}" for side, run in runs]
+    lines = [first, summary_line(comparison)]
+    lines += [f"{side}: {run.path}, commit {short(run.commit)}, {gpu(run)}" for side, run in runs]
     lines += [f"incomparable: {difference}" for difference in comparison.differences]
-    lines += ["", *_aligned([cells(row) for row in comparison.rows])]
-    return "\n".join([*lines, "", summary_line(comparison)]) + "\n"
+    shown = [
+        row for row in comparison.rows if row.verdict not in QUIET or row.note not in QUIET_NOTES
+    ]
+    new = [row for row in shown if row.verdict is Verdict.NEW][MOST_NEW:]
+    shown = [row for row in shown if row not in new]
+    lines += ["", *_aligned([cells(row) for row in shown])] if shown else []
+    lines += [f"and {len(new)} more that are new"] if new else []
+    again = next((row.again or row.rerun for row in shown if row.again or row.rerun), "")
+    lines += ["", f"measure the worst again: {again}"] if again else []
+    return "\n".join(lines) + "\n"
 
 
 def _aligned(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    shown = columns(rows)
-    lines = [dict(zip(shown, shown)), *rows]
+    """The first columns that have room; notes below their rows."""
+    shown = [name for name in CONSOLE if any(row[name] for row in rows)]
+    lines = [dict(zip(shown, shown)), *({name: row[name] for name in shown} for row in rows)]
     width = {name: max(len(line[name]) for line in lines) for name in shown}
-    return [
-        "  ".join(
-            line[name].rjust(width[name]) if name in NUMERIC else line[name].ljust(width[name])
-            for name in shown
-        ).rstrip()
-        for line in lines
-    ]
+    while sum(width[name] + 2 for name in shown) - 2 > WIDTH and len(shown) > 3:
+        shown.pop()
+    if shown[-1] == "baseline":  # nothing beside it
+        shown.pop()
+    found = []
+    for line, row in zip(lines, [{}, *rows]):
+        found.append(
+            "  ".join(
+                line[name].rjust(width[name]) if name in NUMERIC else line[name].ljust(width[name])
+                for name in shown
+            ).rstrip()
+        )
+        found += [f"    {row['note']}"] if row.get("note") else []
+    return found
 
 
 def markdown(comparison: Comparison) -> str:
@@ -76,13 +129,16 @@ def markdown_error(message: str) -> str:
 
 
 def result(comparison: Comparison) -> str:
-    return EXIT_MEANINGS[comparison.exit_code].split(":")[0]
+    code, kind = comparison.exit_code, comparison.candidate.device.kind
+    if code == 0 and kind == "simt":
+        return "verified, not timed"
+    return EXIT_MEANINGS[code].split(":")[0]
 
 
 def summary_line(comparison: Comparison) -> str:
     counts = Counter(row.verdict for row in comparison.rows)
     each = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-    left_out = f" ({comparison.left_out} left out by --filter)" if comparison.left_out else ""
+    left_out = f", {comparison.left_out} not" if comparison.left_out else ""
     code = comparison.exit_code
     return f"{len(comparison.rows)} judged{left_out}: {each}. Exit {code}, {EXIT_MEANINGS[code]}"
 
@@ -91,27 +147,25 @@ def headline(comparison: Comparison) -> str:
     """What a reviewer must know, in a sentence or two."""
     if comparison.differences:
         return f"Nothing can be judged: {comparison.differences[0]}."
-    sentences = []
-    for verdict, one, many in (
-        (Verdict.ERROR, "could not be judged, first", "could not be judged, first"),
-        (
-            Verdict.REGRESSED,
-            "is slower by more than its margin,",
-            "are slower by more than their margins, worst",
-        ),
-        (Verdict.INCONCLUSIVE, "is too noisy to judge,", "are too noisy to judge, worst"),
+    rows, sentences = comparison.rows, []
+    for verdict, one, many, first in (
+        (Verdict.ERROR, "could not be judged", "could not be judged", "first"),
+        (Verdict.REGRESSED, "is slower than its margin", "are slower than their margins", "worst"),
+        (Verdict.INCONCLUSIVE, "is too noisy to judge", "are too noisy to judge", "worst"),
     ):
-        found = [row for row in comparison.rows if row.verdict is verdict]
+        found = [row for row in rows if row.verdict is verdict]
         if found:
-            of = f"{len(found)} of {len(comparison.rows)} benchmarks"
+            what = f"{len(found)} of {len(rows)} benchmarks {many if found[1:] else one}"
             why = found[0].note if verdict is Verdict.ERROR else _slower(found[0])
-            sentences.append(f"{of} {many if found[1:] else one} {found[0].name}: {why}.")
-    timed = [row for row in comparison.rows if row.slowdown is not None]
+            sentences.append(f"{what} ({first}: {found[0].name}, {why}).")
+    timed = [row for row in rows if row.slowdown is not None]
     if not sentences and timed:
         worst = max(timed, key=lambda row: row.slowdown or 0.0)
-        sentences = [
-            f"No benchmark is slower by more than its margin. Worst {worst.name}: {_slower(worst)}."
-        ]
+        return f"No benchmark is slower than its margin (worst: {worst.name}, {_slower(worst)})."
+    if not sentences and rows and all(row.verdict is Verdict.IDENTICAL for row in rows):
+        return f"Nothing had to be measured: {rows[0].note}."
+    if not sentences and comparison.candidate.device.kind == "simt":
+        return "Results were verified on the executor; no time was judged."
     return " ".join(sentences) or "No time was judged."
 
 

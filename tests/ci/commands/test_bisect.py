@@ -9,16 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from gate_builders import REPOSITORY
 from tilegate_ci.cli import main
 from tilegate_ci.commands import bisect
 from tilegate_ci.core.files import GateError
+from tilegate_ci.measure import gate_run
+from tilegate_ci.measure.builds import Project
 
 SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
 Warptile,4096,4096,4096,4096,4096,4096,0
 """
 FILTER = "^Warptile/4096"
-CONFIRM = bisect.confirm
+MEASURED = bisect.measured
+
+
+class Judged:
+    exit_code = 1
 
 
 class History:
@@ -27,7 +32,7 @@ class History:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.path = folder / "repository"
-        self.calls: list[list[str]] = []
+        self.calls: list[tuple[str, str, str]] = []
 
     def create(self) -> None:
         self.path.mkdir()
@@ -44,7 +49,8 @@ class History:
         """On an empty branch, all by one call of git; tagged c0, c1 and so on."""
         stream = []
         for position, speed in enumerate(speeds):
-            files = {"bench/gate.csv": SUITE, "speed": f"{speed}\n", "position": f"{position}\n"}
+            files = {"bench/gate.csv": SUITE, "speed": f"{speed}\n"}
+            files |= {"position": f"{position}\n", "kernels/rung.cu": f"// {position}\n"}
             message = f"change {position}"
             stream += ["commit refs/heads/main", f"committer Ada <a@b> {position} +0000"]
             stream += [f"data {len(message)}\n{message}"]
@@ -54,11 +60,11 @@ class History:
         self.git("fast-import", "--quiet", given="\n".join(stream))
         self.git("reset", "-q", "--hard")
 
-    def confirm(self, argv: list[str]) -> int:
+    def measured(self, project: Project, base: str, head: str, pattern: str) -> int:
         """What a commit's file `speed` says: an exit code, `crash` for a build that fails, or
         `wait` for a measurement that goes on until somebody ends it."""
-        self.calls.append(argv)
-        speed = self.git("show", f"{argv[3]}:speed")
+        self.calls.append((base, head, pattern))
+        speed = self.git("show", f"{head}:speed")
         if speed == "wait":
             (self.folder / "waiting").write_text("")
             time.sleep(60)
@@ -76,8 +82,8 @@ class History:
 def history(tmp_path, monkeypatch):
     made = History(tmp_path)
     made.create()
-    monkeypatch.setattr(bisect, "REPOSITORY", made.path)
-    monkeypatch.setattr(bisect, "confirm", made.confirm)
+    monkeypatch.setattr("tilegate_ci.measure.projects.REPOSITORY", made.path)
+    monkeypatch.setattr(bisect, "measured", made.measured)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     return made
@@ -110,8 +116,8 @@ def test_each_step_compares_with_the_good_commit(history, find):
     history.commits(0, 0, 0, 1, 1)
     find("c0", "main")
     good, bad = history.git("rev-parse", "c0"), history.git("rev-parse", "main")
-    assert history.calls[0] == ["--base", good, "--head", bad, f"--filter={FILTER}"]
-    assert {call[1] for call in history.calls} == {good}
+    assert history.calls[0] == (good, bad, FILTER)
+    assert {call[0] for call in history.calls} == {good}
 
 
 def test_two_neighbours(history, find):
@@ -152,13 +158,22 @@ def test_a_bad_commit_that_is_not_bad_blames_nobody(history, find, speed, messag
     assert len(history.calls) == 1
 
 
-def test_the_real_confirm_takes_these_arguments(history, find, monkeypatch):
-    monkeypatch.setattr(bisect, "confirm", CONFIRM)
-    history.commits(0, 1)  # of which its own repository knows nothing
-    code, _, err = find("c0", "c1", "--cmake=-DA=1")
-    assert code == 3
-    good = history.git("rev-parse", "c0")
-    assert f"{good!r} is neither a folder nor a commit of {REPOSITORY}" in err
+def test_a_step_is_a_gate_run_without_a_screen(history, find, monkeypatch):
+    jobs = []
+    monkeypatch.setattr(bisect, "measured", MEASURED)
+    monkeypatch.setattr("tilegate_ci.commands.run.WORK", history.folder / "work")
+    monkeypatch.setattr("tilegate_ci.measure.gate_run.build", lambda *_: None)
+    monkeypatch.setattr("tilegate_ci.measure.conditions.gpu_answers", lambda: True)
+    monkeypatch.setattr(gate_run.GateRun, "__init__", lambda _, job, steps: jobs.append(job))
+    monkeypatch.setattr(gate_run.GateRun, "judged", lambda _: Judged())
+    history.commits(0, 1)
+    assert find("c0", "c1", "--cmake=-DA=1")[0] == 0
+    (job,) = jobs
+    assert [side.commit for side in (job.base, job.head)] == [
+        history.git("rev-parse", commit) for commit in ("c0", "c1")
+    ]
+    assert job.options == gate_run.Options(filter=FILTER, screened=False)
+    assert "-DA=1" in job.project.build
 
 
 def test_a_bisection_of_the_user_s_own_goes_on(history, find):
@@ -186,7 +201,7 @@ def test_a_dry_run_measures_nothing(history, find):
     assert out.startswith("8 commits after ")
     assert "about 4 of them" in out
     good = history.git("rev-parse", "c0")
-    assert f"ci/gate confirm --base {good} '--filter={FILTER}' --cmake=-DA=1 --head" in out
+    assert f"ci/gate run --no-screen --base {good} '--filter={FILTER}' --cmake=-DA=1 --head" in out
     assert history.calls == []
 
 
@@ -263,6 +278,6 @@ def test_an_interruption_removes_the_worktree(history, speeds, number):
         time.sleep(0.01)
     os.kill(child, number)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
-    assert "interrupted; every process that ended is kept" in said.read_text()
+    assert "interrupted; completed processes are kept" in said.read_text()
     assert history.state() == before
     assert not list((history.folder / "tmp").iterdir())

@@ -157,7 +157,7 @@ def test_a_folder_without_git_is_no_commit_of_the_repository_around_it(tmp_path,
 
 def test_git_s_own_reason_is_told(tmp_path, world, gate_run, monkeypatch):
     (world.folder / ".git").write_text("gitdir: nowhere\n")
-    monkeypatch.setattr("tilegate_ci.measure.job.REPOSITORY", world.folder)
+    monkeypatch.setattr("tilegate_ci.measure.projects.REPOSITORY", world.folder)
     done = gate_run("confirm", "--base", "main")
     assert done.code == 2
     assert "of " + str(world.folder) + "; git says: fatal: not a git repository" in done.err

@@ -22,7 +22,9 @@ def out(tmp_path):
 
 def collected(out, *processes, commit=COMMIT, options=()):
     files = [str(process) for process in processes]
-    return main(["collect", "--out", str(out), "--commit", commit, *options, *files])
+    return main(
+        ["compare", "--no-baseline", "--out", str(out), "--commit", commit, *options, *files]
+    )
 
 
 def edited(tmp_path, source, change, name="edited.json"):

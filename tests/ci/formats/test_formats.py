@@ -36,7 +36,7 @@ FORMATS = {
     "profile": (ProfileFile, "bench/profile/<device>.json"),
     "recording": (RecordingFile, "bench/recordings/*.json.gz, unpacked"),
     "resources": (Table, "bench/baselines/resources.json"),
-    "run": (Run, "bench/baselines/<device>.json, and the candidates of ci/gate collect"),
+    "run": (Run, "bench/baselines/<device>.json, and the candidates of ci/gate compare"),
     "stages": (StagesFile, "build/<preset>/stages.json, written by the build"),
     "verdict": (VerdictFile | ErrorFile, "what ci/gate compare --json writes"),
     "waivers": (WaiversFile, "bench/waivers.json"),

@@ -68,7 +68,10 @@ def test_bytes_that_are_not_text(path):
         ('{"schema": true}', "schema: unknown schema True"),
         ('{"schema": 1.0}', "schema: unknown schema 1.0"),
         ('{"schema": 1, "schema": 1}', 'duplicate key "schema"'),
-        ('{"context": {}, "benchmarks": []}', "Google Benchmark's own output; `ci/gate collect`"),
+        (
+            '{"context": {}, "benchmarks": []}',
+            "Google Benchmark's own output; `compare --no-baseline`",
+        ),
     ],
 )
 def test_faults_of_the_text(path, text, expected):

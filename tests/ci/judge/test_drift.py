@@ -112,15 +112,19 @@ def test_the_command_reads_the_git_log_and_bisects(tmp_path, capsys, monkeypatch
         report_builder.git(tmp_path, "add", "-A")
         report_builder.git(tmp_path, "commit", "-q", "-m", "baseline")
     called = []
-    monkeypatch.setattr("tilegate_ci.commands.drift.bisect.run", called.append)
+    monkeypatch.setattr(
+        "tilegate_ci.commands.drift.bisect.search", lambda _, *asked: called.append(asked)
+    )
     assert main(["drift", "--repository", str(tmp_path), "--bisect"]) == 1
     out = capsys.readouterr().out
     assert "nvidia-h200.json: 6 versions, 1 benchmarks drift\n" in out
     assert f"  {WARPTILE}: +4.17 % over 6 recordings, margin 1.0 %, code, 000000000000 to" in out
     assert f"ci/gate bisect {0:040x} {5:040x} --filter '^{WARPTILE}$'" in out
     (asked,) = called
-    assert (asked.good, asked.bad, asked.filter) == (f"{0:040x}", f"{5:040x}", f"^{WARPTILE}$")
+    assert asked == (f"{0:040x}", f"{5:040x}", f"^{WARPTILE}$")
     assert main(["drift", "--repository", str(tmp_path / "bench")]) == 0  # no baseline in it
+    assert main(["drift", "none.json", "--repository", str(tmp_path)]) == 2
+    assert "none.json: no committed baseline in" in capsys.readouterr().err
     assert main(["drift", "none.json", "--repository", "/"]) == 2
     assert (
         "none.json: its history cannot be read; git says: fatal: not a" in capsys.readouterr().err

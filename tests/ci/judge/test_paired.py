@@ -1,6 +1,7 @@
 """The paired test, Holm, and what makes a session one that cannot be judged."""
 
 import math
+import statistics
 
 import pytest
 
@@ -13,6 +14,7 @@ from tilegate_ci.judge.paired import (
     holm,
     judge,
     looks,
+    pairs_needed,
     undecided,
 )
 from tilegate_ci.judge.session import moved, void_reason
@@ -162,3 +164,15 @@ def test_a_control_moves_either_way_but_only_for_certain():
 )
 def test_heat_and_power_brakes_void_a_process(before, after, reason):
     assert void_reason(Conditions(before=before, after=after)) == reason
+
+
+@pytest.mark.parametrize(("mean", "needed"), [(0.0, 16), (0.005, 64), (0.01, 1000)])
+def test_pairs_that_would_decide(mean, needed):
+    scatter = 0.02
+    measured = [mean - scatter, mean + scatter, mean - scatter / 2, mean + scatter / 2]
+    scaled = [mean + (value - mean) * scatter / statistics.stdev(measured) for value in measured]
+    assert pairs_needed(scaled, 0.01) == needed
+    if mean < 0.01:
+        last = Share(0.9, 0.8)
+        assert estimate(measured, 0.01, last).upper > 0.01
+        assert estimate(measured * (needed // 4), 0.01, last).upper < 0.01

@@ -9,7 +9,10 @@ from project_builder import google, nvbench, text
 
 from gate_builders import COMMIT, NAIVE, make_row, make_run, write
 from tilegate_ci.cli import main
-from tilegate_ci.measure.project import sides
+from tilegate_ci.core.files import GateError
+from tilegate_ci.formats.reading import Declared
+from tilegate_ci.measure import builds
+from tilegate_ci.measure.projects import Foreign
 
 TIMES = {"Kernel/64": 2.0, "Kernel/128": 8.0, "Reference/64": 1.0, "Reference/128": 6.0}
 COPY = ("--build", "cp times.json {build}/", "--run", "cp {build}/times.json {out}")
@@ -18,7 +21,9 @@ COPY = ("--build", "cp times.json {build}/", "--run", "cp {build}/times.json {ou
 @pytest.fixture
 def project(tmp_path, monkeypatch, capsys):
     """Two folders without git; runs the gate on them."""
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "a folder with spaces, and é"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
 
     def run(base, head, *options, command=COPY):
         for side, document in (("base", base), ("head", head)):
@@ -46,10 +51,11 @@ def test_a_slow_down_beyond_the_margin_is_blocked(project):
     code, out, _ = project(google(TIMES), google(slower(5)))
     assert (code, verdicts()["Kernel/64"]) == (1, "regressed")
     assert "2.000 µs   2.100 µs  time" in out
-    assert "gate run --base base --head head --build 'cp times.json {build}/'" in out
-    assert out.splitlines()[4].endswith("--filter '^Kernel/64$'")
+    command = "gate run --base base --head head '--build=cp times.json {build}/'"
+    copy = "'--run=cp {build}/times.json {out}'"
+    assert f"{command} {copy} --filter '^Kernel/64$'\n" in out
     _, out, _ = project(google(TIMES), google(slower(5)), "--margin", "2.5")
-    assert out.splitlines()[4].endswith("--filter '^Kernel/64$' --margin 2.5")
+    assert f"{command} {copy} --margin=2.5 --filter '^Kernel/64$'\n" in out
     assert project(google(TIMES), google(slower(5)), "--margin", "6")[0] == 0
     assert project(google(TIMES), google(slower(-5)))[0] == 0
     assert verdicts()["Kernel/64"] == "improved"
@@ -68,13 +74,16 @@ def test_a_yardstick_takes_the_machine_out(project):
     # A yardstick that is slower by itself is no measure of anything.
     code, out, _ = project(*both, "--yardstick", "Reference/*")
     assert (code, "Reference/64 changed in time by +100.00 %" in out) == (4, True)
-    assert set(verdicts().values()) == {"incomparable", "identical"}
+    assert set(verdicts().values()) == {"incomparable"}
     code, out, _ = project(google(TIMES), google(slower(2)), "--yardstick", "Reference/*")
-    assert (code, "50.00 %" in out, "of the yardstick" in out) == (1, True, True)
+    assert (code, "50.00 %" in out) == (1, True)
+    rows = json.loads(Path("verdict.json").read_text())["rows"]
+    assert [row["metric"] for row in rows[:2]] == ["ratio_to_yardstick"] * 2
     assert verdicts() == {
         "Kernel/64": "regressed", "Kernel/128": "pass",
-        "Reference/64": "identical", "Reference/128": "identical",
+        "Reference/64": "pass", "Reference/128": "pass",
     }  # fmt: skip
+    assert out.count("control, assumed unchanged") == 2
 
 
 def test_a_name_like_our_yardsticks_is_judged_like_any_other(project):
@@ -94,6 +103,15 @@ def test_a_wrong_result_is_an_error_where_a_check_was_declared(project):
     assert project(google(TIMES, ok=1), google(TIMES, ok=1), "--verified", "ok")[0] == 0
 
 
+def test_a_benchmark_that_only_some_processes_have_is_an_error(project):
+    """Its pairs would be fewer than those that the verdict is by."""
+    some = "test -e {build}/ran && cp {build}/times.json {out} || cp {build}/less.json {out}"
+    build = "echo '" + text(google({"Reference/64": 1.0})) + "' >{build}/less.json"
+    command = ("--build", f"cp times.json {{build}}/; {build}", "--run", f"{some}; >{{build}}/ran")
+    code, _, err = project(google(TIMES), google(slower(5)), "--no-identity", command=command)
+    assert (code, "Kernel/128 is in" in err) == (2, True), err
+
+
 def test_what_was_skipped_is_told(project):
     head = google(TIMES)
     head["benchmarks"][0] |= {"skipped": True, "skip_message": "no tensor cores"}
@@ -103,12 +121,52 @@ def test_what_was_skipped_is_told(project):
 
 
 def test_the_same_sources_are_built_once_and_other_ones_again(project):
-    _, _, err = project(google(TIMES), google(TIMES))
-    assert err.count("building") == 1
+    _, _, err = project(google(TIMES), google(slower(3)))
+    assert err.count("building") == 2
     _, _, err = project(google(TIMES), google(slower(5)))
     assert err.count("building") == 1  # the base is there already
     _, _, err = project(google(TIMES), google(slower(5)))
     assert ("building" in err, "8 processes are there already" in err) == (False, True)
+
+
+PROGRAM = """
+#include <cassert>
+#include <cstdio>
+int main(int n, char** names) {{ assert(n == {n}); puts(names[1]); }}
+"""
+COMPILED = ("--build", "g++ -g -c main.cpp -o {build}/main.o && g++ {build}/main.o -o {build}/main")
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"README.md": "words"}, 0),
+        ({"main.cpp": "// a comment\n" + PROGRAM.format(n=2).removeprefix("\n")}, 0),
+        ({"main.cpp": PROGRAM.format(n=1)}, 2),
+        ({"input.txt": "more"}, 2),
+    ],
+)
+def test_equal_programs_are_identical(tmp_path, monkeypatch, capsys, changes, code):
+    """Whatever else differs, and nothing is measured; what `--run` names counts along."""
+    monkeypatch.chdir(tmp_path)
+    for side, files in (("base", {}), ("head", changes)):
+        Path(side).mkdir()
+        files = {"main.cpp": PROGRAM.format(n=2), "input.txt": "some", **files}
+        for name, content in files.items():
+            Path(side, name).write_text(content)
+    run = ("--run", "{build}/main input.txt > {out}")  # no JSON: measured, it would be an error
+    done = main(["run", "--base", "base", "--head", "head", *COMPILED, *run, "--json", "v.json"])
+    said = capsys.readouterr()
+    assert done == code, said
+    assert ("the same machine code: identical, nothing to measure" in said.err) is (code == 0)
+    if code == 0:
+        assert "1 judged: 1 identical. Exit 0" in said.out
+        assert main(["run", "--base", "base", "--head", "head", *COMPILED, *run, "--no-identity"])
+
+
+def test_equal_sources_are_identical_without_a_build(project):
+    code, out, err = project(google(TIMES), google(TIMES), command=("--run", "false {out}"))
+    assert (code, "1 judged: 1 identical. Exit 0" in out, "building" in err) == (0, True, False)
 
 
 @pytest.fixture
@@ -173,8 +231,8 @@ def test_a_dry_run_measures_nothing(project):
         (("--build", "true"), "--build is for another project's benchmarks: give --run CMD too"),
         (("--yardstick", "A"), "--yardstick is for another project's benchmarks"),
         (("--margin", "3"), "--margin is for another project's benchmarks"),
-        (("--cmake=-DA=1", "--run", "{out}"), "--cmake, --min-time and --no-identity are for this"),
-        (("--no-identity", "--run", "{out}"), "with --run, say it in --build and --run"),
+        (("--cmake=-DA=1", "--run", "{out}"), "--cmake and --min-time are for this"),
+        (("--min-time=1", "--run", "{out}"), "with --run, say it in --build and --run"),
         (("--margin", "x", "--run", "{out}"), "argument --margin: "),
         (("--margin", "-1", "--run", "{out}"), "argument --margin: between 0 and 100"),
         (("--run", "true {out}"), "base: `true {out}` did not write {out}"),
@@ -185,20 +243,20 @@ def test_a_dry_run_measures_nothing(project):
     ],
 )
 def test_what_makes_no_sense_is_exit_2(project, monkeypatch, command, message):
-    monkeypatch.setattr(sides, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(builds, "TIMEOUT_S", 0.2)
     code, _, err = project(google(TIMES), google(slower(1)), command=command)
     assert code == 2
     assert message in err.replace("head: ", "base: ")
 
 
 def test_submodules_are_for_whoever_checks_them_out(tmp_path):
-    commands = sides.Commands("", "")
     (tmp_path / "source-0").mkdir()
     (tmp_path / "source-0" / ".gitmodules").write_text("")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sides, "revision_of", lambda *_: "0")
-        with pytest.raises(sides.GateError, match="it has submodules, which git does not copy"):
-            sides.resolve("base", "main", tmp_path, tmp_path, commands)
+        patch.setattr(builds, "revision_of", lambda *_: "0")
+        project = Foreign.at(tmp_path, tmp_path, "", "", Declared(), 0.01)
+        with pytest.raises(GateError, match="it has submodules, which git does not copy"):
+            builds.resolve(project, "base", "main")
 
 
 def test_recorded_runs_are_collected_compared_accepted_and_shown(tmp_path, capsys, monkeypatch):

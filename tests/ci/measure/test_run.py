@@ -1,6 +1,7 @@
 """ci/gate run and confirm, with stand-ins for cmake and for the bench binary."""
 
 import json
+import re
 import shlex
 import statistics
 import subprocess
@@ -28,7 +29,7 @@ def test_what_one_process_leaves_open_is_measured_again(with_baseline, gate_run)
     with_baseline.set("head", slow={"Warptile": 0.75})  # more than half of the margin
     done = gate_run("run")
     assert done.code == 0, done
-    assert "4 of 5 are not settled by one process" in done.err
+    assert "4 of 5 benchmarks need another process" in done.err
     again, first = ({*read_json(path)["readings"]} for path in with_baseline.processes())
     assert first - again == {"Naive/32x32x32"}
     assert processes_of_candidate(with_baseline) == {**dict.fromkeys(again, 2), "Naive/32x32x32": 1}
@@ -37,7 +38,7 @@ def test_what_one_process_leaves_open_is_measured_again(with_baseline, gate_run)
 def test_where_two_processes_disagree_there_is_a_third(with_baseline, gate_run):
     with_baseline.set("head", slow={"Warptile": 1.1})
     done = gate_run("run", "--filter", "^Warptile")
-    assert "3 of 4 are not settled by two processes" in done.err
+    assert "3 of 4 benchmarks need another process" in done.err
     found = processes_of_candidate(with_baseline)
     assert sorted(found.values()) == [2, 3, 3, 3]  # the canaries are measured along
     steps = {path.stem.partition("-")[2] for path in with_baseline.processes()}
@@ -54,9 +55,9 @@ def test_a_slow_head_is_blocked(with_baseline, gate_run):
     with_baseline.set("head", slow={"Warptile": 3})
     done = gate_run("run", "--markdown", "summary.md", "--json", "verdict.json")
     assert done.code == 1, done
-    assert done.out.splitlines()[-1].startswith("5 judged: 2 regressed, 3 pass. Exit 1")
-    assert "  pairs" in done.out
-    assert "2 look slower: Warptile/" in done.err
+    assert done.out.splitlines()[1].startswith("5 judged: 2 regressed, 3 pass. Exit 1")
+    assert "measure the worst again: ci/gate run --no-screen --base base" in done.out
+    assert "2 benchmarks look slower, measuring them in pairs: Warptile/" in done.err
     assert "min left" in done.err
     assert Path("summary.md").read_text().startswith("### Gate: regressed")
     found = verdict_file.load("verdict.json")
@@ -115,8 +116,11 @@ def test_what_drifted_in_the_baseline_is_confirmed(with_baseline, gate_run):
     with_baseline.set("head", slow={"Naive": 3})
     done = gate_run("run")
     assert done.code == 1, done
-    assert "1 drifted when the baseline was recorded: Naive/32x32x32" in done.err
-    assert done.out.splitlines()[-1].startswith("5 judged: 1 regressed, 4 pass.")
+    assert (
+        "1 benchmark drifted when the baseline was recorded, measuring it in pairs: Naive"
+        in done.err
+    )
+    assert done.out.splitlines()[1].startswith("5 judged: 1 regressed, 4 pass.")
 
 
 def test_what_the_baseline_lacks_is_confirmed_at_once(with_baseline, gate_run):
@@ -127,23 +131,26 @@ def test_what_the_baseline_lacks_is_confirmed_at_once(with_baseline, gate_run):
     with_baseline.set("head", slow={"Naive": 3})
     done = gate_run("run")
     assert done.code == 1, done
-    assert "2 are not in the baseline: Naive/32x32x32, Warptile/64x64x64" in done.err
-    assert done.out.splitlines()[-1].startswith("6 judged: 1 regressed, 1 new, 4 pass.")
+    assert (
+        "2 benchmarks are not in the baseline, measuring them in pairs: Naive/32x32x32, Warp"
+        in done.err
+    )
+    assert done.out.splitlines()[1].startswith("6 judged: 1 regressed, 1 new, 4 pass.")
 
 
 def test_without_a_baseline_everything_is_confirmed(world, gate_run):
     world.set("head", slow={"Naive": 3})
     done = gate_run("run")
-    assert "everything is confirmed" in done.err
+    assert "everything is measured in pairs" in done.err
     assert done.code == 1, done
-    assert done.out.splitlines()[-1].startswith("5 judged: 1 regressed, 4 pass.")
+    assert done.out.splitlines()[1].startswith("5 judged: 1 regressed, 4 pass.")
 
 
 def test_confirm_judges_without_a_screen(world, gate_run):
     world.set("head", slow={"Warptile": 3})
     done = gate_run("confirm", "--filter", "^Warptile/64")
     assert done.code == 1, done
-    assert done.out.splitlines()[-1].startswith("3 judged: 1 regressed, 2 pass.")
+    assert done.out.splitlines()[1].startswith("3 judged: 1 regressed, 2 pass.")
     assert len(world.processes()) == 2 * 5
 
 
@@ -175,6 +182,16 @@ def test_noise_is_inconclusive_on_too_much_of_the_suite(world, gate_run):
     for side in ("base", "head"):
         world.set(side, noise=0.05, quiet=["Cublas"])
     assert gate_run("confirm").code == 3
+
+
+def test_exit_code_3_says_what_to_try(world, gate_run):
+    for side in ("base", "head"):
+        world.set(side, noise=0.05, quiet=["Cublas"])
+    done = gate_run("confirm")
+    assert done.code == 3
+    last = done.err.splitlines()[-1]
+    assert re.search(r"after 5 pairs; (about \d+ pairs would decide: --pairs \d+|no number)", last)
+    assert re.search(r"the load is \d+\.\d on \d+ cores; or try a quiet machine", last)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +226,7 @@ def test_what_neither_the_head_nor_the_baseline_has_is_an_error_too(with_baselin
     done = gate_run("run")
     assert done.code == 2
     assert "missing in the head's suite" in done.out
-    assert done.out.splitlines()[-1].startswith("6 judged: 1 error, 1 new, 4 pass.")
+    assert done.out.splitlines()[1].startswith("6 judged: 1 error, 1 new, 4 pass.")
 
 
 RUNGS = (stage("01_naive", "Naive"), stage("cublas", "Cublas"))
@@ -268,7 +285,7 @@ def test_a_rung_that_left_is_an_error_until_the_base_has_lost_it_too(world, gate
     world.accept_baseline()
     world.gate("head", "benchmark\n", *RUNGS)
     done = gate_run("run")
-    assert (done.code, done.out.count("missing in the candidate")) == (2, 4), done
+    assert (done.code, done.out.count("\n    missing in the head's suite")) == (2, 4), done
     world.gate("base", "benchmark\n", *RUNGS)
     assert gate_run("run").code == 0
 
@@ -277,8 +294,11 @@ def test_what_looks_faster_is_confirmed_before_it_is_called_so(with_baseline, ga
     for side in ("base", "head"):
         with_baseline.set(side, slow={"Warptile": -3})  # the session, not the change
     done = gate_run("run")
-    assert (done.code, "2 look faster: Warptile/" in done.err) == (0, True), done
-    assert done.out.splitlines()[-1].startswith("5 judged: 5 pass.")
+    assert (
+        done.code,
+        "2 benchmarks look faster, measuring them in pairs: Warptile/" in done.err,
+    ) == (0, True), done
+    assert done.out.splitlines()[1].startswith("5 judged: 5 pass.")
     with_baseline.set("base", slow={"Warptile": 0})
     assert "2 improved" in gate_run("run", "--seed", 2).out
 
@@ -301,7 +321,8 @@ def test_a_red_row_has_the_command_that_measures_its_pairs_again(world, gate_run
     world.set("head", slow={"Naive": 3})
     done = gate_run("run", "--json", "verdict.json", "--markdown", "summary.md")
     rows = {row.name: row.again for row in verdict_file.load("verdict.json").rows}
-    command = "ci/gate confirm --base base --head head --filter '^Naive/32x32x32$'"
+    sides = "--base base --head head"
+    command = f"ci/gate run --no-screen {sides} --filter '^Naive/32x32x32$'"
     assert (rows.pop("Naive/32x32x32"), {*rows.values()}) == (command, {""})
     assert command in done.out
     assert f"`{command}`" in Path("summary.md").read_text()
@@ -310,10 +331,17 @@ def test_a_red_row_has_the_command_that_measures_its_pairs_again(world, gate_run
     assert "3 judged: 1 regressed" in capsys.readouterr().out  # and two canaries
 
 
+def test_a_dry_run_before_the_build_takes_any_filter(world, gate_run):
+    for side in ("base", "head"):
+        (world.folder / side / "bench" / "gate.csv").write_text("benchmark\n")
+    done = gate_run("run", "--dry-run", "--filter", "^Warptile")
+    assert (done.code, "some benchmarks of the gated suite" in done.out) == (0, True), done
+
+
 def test_a_dry_run_measures_nothing(world, gate_run):
     done = gate_run("run", "--dry-run")
     assert done.code == 0
-    assert "screen: a process of head, and up to 2 more of what it leaves open" in done.out
+    assert "screen, where most rungs differ: a process of head, and up to 2 more" in done.out
     assert "5 pairs of processes" in done.out
     assert not Path("work").exists()
 
@@ -321,7 +349,7 @@ def test_a_dry_run_measures_nothing(world, gate_run):
 @pytest.fixture
 def git(world, monkeypatch):
     """git in the head's folder, which becomes the repository, with one commit on main."""
-    monkeypatch.setattr("tilegate_ci.measure.job.REPOSITORY", world.folder / "head")
+    monkeypatch.setattr("tilegate_ci.measure.projects.REPOSITORY", world.folder / "head")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 
     def run(*words):
@@ -348,7 +376,8 @@ def test_a_branch_is_judged_by_the_commit_where_it_left_main(world, gate_run, gi
         done = gate_run("run", "--base", "main", "--head", head)
         assert done.code == 1, done
         assert "5 judged: 2 regressed, 3 pass." in done.out
-        assert "base: main, commit " in done.err
+    done = gate_run("run", "--base", "main", "--head", "branch", "--dry-run")
+    assert "base: main, commit " in done.out
     done = gate_run("confirm", "--base", "main", "--head", "branch")
     assert "5 judged: 3 regressed, 2 pass." in done.out
     done = gate_run("run", "--base", "main", "--head", "no-such-branch")
@@ -368,10 +397,15 @@ def test_commits_are_taken_from_git(world, gate_run, git):
     assert "'no-such-branch' is neither a folder nor a commit" in done.err
 
 
-def test_the_same_machine_code_is_identical_whatever_its_times(world, gate_run, monkeypatch):
+def same(monkeypatch, *rungs):
+    """These rungs have the same machine code in base and head."""
     monkeypatch.setattr(
-        "tilegate_ci.measure.gate_run.same_rungs", lambda base, head, rungs: {"Warptile"}
+        "tilegate_ci.measure.gate_run.same_rungs", lambda base, head, asked: {*rungs} & asked
     )
+
+
+def test_the_same_machine_code_is_identical_whatever_its_times(world, gate_run, monkeypatch):
+    same(monkeypatch, "Warptile")
     world.set("head", slow={"Warptile": 0.5, "Naive": 3})
     done = gate_run("confirm")
     assert done.code == 1, done
@@ -379,13 +413,79 @@ def test_the_same_machine_code_is_identical_whatever_its_times(world, gate_run, 
     assert gate_run("confirm", "--no-identity").out.count("identical") == 0
 
 
-def test_the_same_machine_code_throughout_takes_one_process(world, gate_run, monkeypatch):
-    monkeypatch.setattr(
-        "tilegate_ci.measure.gate_run.same_rungs", lambda base, head, rungs: set(rungs)
-    )
+def test_a_change_of_one_rung_takes_that_rung_s_pairs(with_baseline, gate_run, monkeypatch):
+    """And no screen: it is known which benchmarks differ before the GPU is used."""
+    monkeypatch.setattr("tilegate_ci.measure.gate_run.CONTROLS", 1)
+    same(monkeypatch, "Warptile")
+    with_baseline.set("head", slow={"Naive": 3, "Warptile": 0.5})
     done = gate_run("run")
+    assert done.code == 1, done
+    assert "5 judged: 1 regressed, 2 pass, 2 identical." in done.out
+    assert {path.stem.split("-")[1] for path in with_baseline.processes()} == {"pair"}
+    for path in with_baseline.processes():
+        rungs = sorted(name.split("/")[0] for name in read_json(path)["readings"])
+        assert rungs == ["Cublas", "Cublas", "Naive", "Warptile"]  # canaries, and a control
+
+
+def test_a_change_of_most_rungs_is_screened_first(with_baseline, gate_run, monkeypatch):
+    monkeypatch.setattr("tilegate_ci.measure.gate_run.CONTROLS", 0)
+    same(monkeypatch, "Naive")
+    with_baseline.set("head", slow={"Warptile": 3})
+    done = gate_run("run")
+    assert done.code == 1, done
+    assert "5 judged: 2 regressed, 2 pass, 1 identical." in done.out
+    first = read_json(next(with_baseline.folder.glob("work/run-*/process-screen-1.json")))
+    assert {name.split("/")[0] for name in first["readings"]} == {"Cublas", "Warptile"}
+
+
+def without_gpu(world):
+    (world.folder / "tools" / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
+
+
+def never(*_):
+    raise AssertionError("the GPU was used")
+
+
+@pytest.mark.parametrize("command", ["run", "confirm"])
+@pytest.mark.usefixtures("without_vega")
+def test_the_same_machine_code_throughout_measures_nothing(world, gate_run, monkeypatch, command):
+    same(monkeypatch, "Naive", "Warptile")
+    monkeypatch.setattr("tilegate_ci.measure.launcher._run", never)
+    done = gate_run(command, "--json", "verdict.json")
     assert done.code == 0, done
     assert "5 judged: 5 identical. Exit 0" in done.out
+    assert main(["report", "verdict.json", "--junit", "r.xml", "--html", "r.html"]) == 0
+
+
+def test_a_change_of_documents_needs_neither_a_build_nor_a_gpu(world, gate_run, monkeypatch):
+    without_gpu(world)
+    (world.folder / "tools" / "cmake").write_text("exit 1\n")
+    (world.folder / "head/kernels/rung.cu").write_text("// base\n")
+    for page in ("README.md", "kernels/README.md"):
+        (world.folder / "head" / page).write_text("# better words\n")
+    done = gate_run("run", "--markdown", "summary.md")
+    assert done.code == 0, done
+    assert "identical. Exit 0" in done.out
+    assert "the same sources: identical, nothing to measure" in done.err
+    assert gate_run("run", "--no-identity").code == 2
+
+
+def test_without_a_gpu_nothing_is_built(world, gate_run):
+    without_gpu(world)
+    done = gate_run("run")
+    assert (done.code, "building" in done.err) == (2, False), done
+    assert "no GPU answers `nvidia-smi -L`, and the sources differ" in done.err
+
+
+def test_a_rung_that_joins_is_measured_though_all_others_are_the_same(world, gate_run, monkeypatch):
+    same(monkeypatch, "Naive", "Cublas")
+    world.gate("base", "benchmark\n", *RUNGS)
+    world.gate("head", "benchmark\n", *RUNGS, MINE)
+    done = gate_run("run", "--json", "verdict.json")
+    assert done.code == 0, done
+    found = verdict_file.load("verdict.json")
+    assert sum(row.verdict is Verdict.NEW for row in found.rows) == 4
+    assert found.candidate.device.name == "NVIDIA H200"
 
 
 def test_a_build_that_fails_is_exit_2(world, gate_run):

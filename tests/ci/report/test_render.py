@@ -126,19 +126,65 @@ def test_the_headline_of_what_was_not_judged(change, words):
 
 
 def test_the_headline_of_one_and_of_none():
-    assert render.headline(all_pass()).startswith("No benchmark is slower by more than its margin.")
+    assert render.headline(all_pass()).startswith("No benchmark is slower than its margin (worst: ")
     rows = tuple(replace(row, verdict=Verdict.INCONCLUSIVE) for row in all_pass().rows)
     assert "2 of 2 benchmarks are too noisy" in render.headline(replace(all_pass(), rows=rows))
     assert "1 of 1 benchmarks is too noisy" in render.headline(replace(all_pass(), rows=rows[:1]))
 
 
-def test_each_row_that_is_no_pass_carries_its_rerun_command():
+def test_the_console_shows_what_did_not_pass_and_one_command():
     comparison = every_verdict()
-    lines = render.console(comparison).splitlines()
+    *lines, last = render.console(comparison).splitlines()
     for row in comparison.rows:
-        line = next(line for line in lines if f" {row.name} " in line)
-        command = f"--benchmark_filter='^{row.name}(/|$)'"
-        assert line.endswith(command) == (row.verdict is not Verdict.PASS)
+        shown = [line for line in lines[5:] if f" {row.name} " in line]
+        assert len(shown) == (row.verdict is not Verdict.PASS)
+    command = f"--benchmark_filter='^{comparison.rows[0].name}(/|$)'"
+    assert last.startswith("measure the worst again: build/gpu/bench/bench --shapes=")
+    assert last.endswith(command)
+
+
+def test_a_table_has_80_columns():
+    comparison = every_verdict()
+    rows = tuple(
+        replace(row, name=f"{row.name}/{'x' * 12}", lower=-0.1, upper=0.1)
+        for row in comparison.rows
+    )
+    for shown in (comparison, replace(comparison, rows=rows)):
+        table = render.console(shown).split("\n\n")[1]
+        assert max(map(len, table.splitlines())) <= 80
+        assert re.search(r"^regressed .* \+5.26 %", table, re.MULTILINE)
+
+
+def test_a_run_on_the_executor_is_verified_not_timed():
+    run = parsed(make_simt_run())
+    text = render.markdown(compare(parsed(make_simt_run(), Role.BASELINE, "simt.json"), run))
+    assert text.startswith("### Gate: verified, not timed\n")
+    assert "Results were verified on the executor; no time was judged." in text
+
+
+def test_many_new_benchmarks_are_counted():
+    run = make_run(
+        {f"Naive/{n}x8x8": make_row(0.5, 1.0) for n in range(1, 9)} | make_run()["benchmarks"]
+    )
+    found = compare(parsed(make_run(), Role.BASELINE, "base.json"), parsed(run))
+    text = render.console(found)
+    assert text.count("not in the baseline") == 5
+    assert "\nand 3 more that are new\n" in text
+
+
+@pytest.mark.parametrize(
+    ("case", "first"),
+    [
+        (every_verdict, "\x1b[1;31mERROR: 2 of 7 benchmarks could not be judged (first: "),
+        (all_pass, "\x1b[1;32mPASS: No benchmark is slower than its margin (worst: "),
+        (incomparable, "\x1b[1;33mINCOMPARABLE: Nothing can be judged: "),
+    ],
+)
+def test_the_verdict_comes_first_in_its_colour(case, first):
+    assert render.console(case(), colour=True).startswith(first)
+    plain = render.console(case())
+    assert plain.startswith(first.partition("m")[2])
+    assert "\x1b" not in plain
 
 
 @pytest.mark.parametrize(
@@ -153,9 +199,9 @@ def test_a_doctored_rerun_stays_in_its_cell(rerun, cell):
     assert [line.endswith(f" | {cell} |") for line in shown] == [True, True]
 
 
-def test_the_last_line_sums_up():
-    last = render.console(every_verdict()).splitlines()[-1]
-    assert last.startswith("7 judged: 2 error, 2 regressed, 1 new, 1 pass, 1 improved. Exit 2, ")
+def test_the_second_line_sums_up():
+    second = render.console(every_verdict()).splitlines()[1]
+    assert second.startswith("7 judged: 2 error, 2 regressed, 1 new, 1 pass, 1 improved. Exit 2, ")
 
 
 def test_markdown_tables_have_as_many_cells_in_each_row():

@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.sitting,
         commit_of(arguments),
         suite,
-        Launcher(arguments.min_time, arguments.seed, placements=PLACES),
+        Launcher(arguments.min_time, arguments.seed, placements=PLACES, replays=True),
         bench,
         dict(mutated),
     )

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     with locked(path.parent):
         known = rows.load(path)
         problems = _problems(arguments, known)
-        launcher = Launcher(arguments.min_time, arguments.seed, arguments.best)
+        launcher = Launcher(arguments.min_time, arguments.seed, arguments.best, replays=True)
         binary = arguments.build / "bench" / "bench"
         tuner = Tuner(binary, launcher, arguments.processes, commit_of(arguments), kernels)
         limit = arguments.time_limit

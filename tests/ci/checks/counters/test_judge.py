@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gate_builders import REPOSITORY
 from tilegate_ci.checks.counters.count import Counted, Frame, SourceLine, Sources
 from tilegate_ci.checks.counters.judge import judge
 from tilegate_ci.checks.counters.pattern import draw
@@ -160,7 +161,10 @@ def test_without_a_program_it_is_built_first(
         commands.append(command)
         return subprocess.CompletedProcess(command, 1, "clang: no such file")
 
-    monkeypatch.setattr("tilegate_ci.measure.builds.subprocess.run", run)
+    monkeypatch.setattr("tilegate_ci.core.child.subprocess.run", run)
     assert main(["counters"]) == 2
     assert commands == [["cmake", "--preset", "cpu"]]
-    assert "failed:\ngate: clang: no such file" in capsys.readouterr().err
+    assert (
+        f"failed with exit code 1 in {REPOSITORY}:\ngate: clang: no such file"
+        in capsys.readouterr().err
+    )
