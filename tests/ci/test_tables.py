@@ -35,7 +35,7 @@ def test_the_ladder_table(ladder, run):
         f"TFLOP/s, M = N = K. {RATIO_NOTE} "
         "NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, "
         "commits aaaaaaaaaaaa, bbbbbbbbbbbb, median of 3 processes. "
-        "More pictures: [Share of cuBLAS at 4096³](bench/plots/share.svg)."
+        "More pictures: [TFLOP/s over size](bench/plots/sizes.svg)."
     )
     assert lines[-1] == "rest"
 
@@ -45,7 +45,8 @@ def test_the_numbers_of_a_rung(ladder, run):
     assert run() == 0
     assert ladder.page("10_warptile").read_text() == (
         "text\n<!-- numbers:begin -->\n"
-        "![TFLOP/s over size, one line per rung](../../bench/plots/ladder.svg)\n\n"
+        "![TFLOP/s over size: Warptile, the rung before it and cuBLAS; the others in grey]"
+        "(../../bench/plots/10_warptile.svg)\n\n"
         "| M×N×K | TFLOP/s | of cuBLAS |\n|---|---:|---:|\n"  # noqa: RUF001
         "| 128×128×65536 | 25.63 | 95.0 % |\n"  # noqa: RUF001
         "| 512×512×512 | 25.63 | 95.0 % |\n"  # noqa: RUF001

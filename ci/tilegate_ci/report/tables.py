@@ -25,6 +25,8 @@ from tilegate_ci.report.figures import (
     read_profile,
     read_results,
     read_variants,
+    rung_picture,
+    rung_title,
     share,
     tflops,
 )
@@ -71,7 +73,7 @@ def documents(repository: Path) -> dict[Path, Page]:
         if rung.yardstick:
             continue
         if run is not None and rung.name in found:
-            numbers = numbers_block(run, found[rung.name], variants, profile, sustained)
+            numbers = numbers_block(run, rung, found[rung.name], variants, profile, sustained)
             pages[path] = Page(filled(path, "numbers", numbers), measured=True)
         elif path.exists() and begin("numbers") in read_text(path):
             missing = NO_BASELINE if run is None else f"{rung.name} is not in the baseline yet."
@@ -138,16 +140,18 @@ def ladder_block(
         )
         for rung, each in shown
     ]
-    others = {name: title for name, title in PICTURES.items() if name != "ladder.svg"}
+    others = dict(PICTURES)
+    first = next(iter(others))
+    picture = others.pop(first)
     if not has_profile:
         del others["roofline.svg"]
     made_on = provenance(run, [row for rung in found.values() for row in rung.rows.values()])
-    picture = PICTURES["ladder.svg"]
-    return _block("ladder", picture=picture, others=others, rows=rows, made_on=made_on)
+    return _block("ladder", first=first, picture=picture, others=others, rows=rows, made_on=made_on)
 
 
 def numbers_block(
     run: Run,
+    stage: Stage,
     rung: Measured,
     variants: Run | None,
     profile: ProfileFile | None,
@@ -161,7 +165,8 @@ def numbers_block(
     return _block(
         "numbers",
         name=rung.name,
-        picture=PICTURES["ladder.svg"],
+        picture=rung_title(stage),
+        picture_file=Markdown(rung_picture(stage)),
         rows=rows,
         made_on=provenance(run, rung.rows.values()),
         sustained=_sustained(sustained, rung.name),
