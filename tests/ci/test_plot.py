@@ -9,12 +9,13 @@ import xml.etree.ElementTree as ElementTree
 
 import ladder_builder
 import pytest
+from jsonschema import ValidationError
 from ladder_builder import REPOSITORY, STAGES
 from stage_builder import write_stages
 
 from tilegate_ci.cli import main
 from tilegate_ci.core.model import Benchmark
-from tilegate_ci.report import palette
+from tilegate_ci.report import palette, plot
 from tilegate_ci.report.charts import labels, roofline, speeds
 from tilegate_ci.report.data import Profile, load_profile
 from tilegate_ci.report.figures import (
@@ -286,6 +287,15 @@ def test_each_label_of_the_roofline_is_beside_its_own_dot(width):
         assert box[0] <= end[0] <= box[2]
         assert box[1] <= end[1] <= box[3]
         assert math.hypot(end[0] - x, end[1] - y) < 70
+
+
+def test_the_charts_are_valid(drawn):
+    found = plot.charts(drawn.path)
+    for name in PICTURES:
+        chart, _ = found[name]
+        chart.to_dict()  # checked by Vega-Lite's schema
+        with pytest.raises(ValidationError):
+            type(chart).validate({**chart.to_dict(), "title": {"text": {}}})
 
 
 def test_the_committed_pictures_are_up_to_date():

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import vl_convert
+from altair.utils import schemapi
 
 from tilegate_ci.core.stages import find_ladder
 from tilegate_ci.report.charts import base, roofline, speeds
@@ -29,6 +30,16 @@ _DIGITS = re.compile(r"(\.\d)\d+")
 
 def pictures(repository: Path) -> dict[str, str]:
     """Each picture's file name and SVG text; none without a baseline."""
+    # Altair would check each part by its schema, for half of the time; a test does it.
+    with schemapi.debug_mode(False):
+        return {
+            name: _svg(chart.to_dict(validate=False), title)
+            for name, (chart, title) in charts(repository).items()
+        }
+
+
+def charts(repository: Path) -> dict[str, tuple[base.Chart, str]]:
+    """Each picture's file name, its chart and its title."""
     run = read_baseline(repository)
     if run is None:
         return {}
@@ -39,21 +50,21 @@ def pictures(repository: Path) -> dict[str, str]:
     note = f"{provenance(run, run.benchmarks.values())}."
     profile = load_profile(run.device, repository)
     roof, width = split_roof(run.device), base.PICTURE
-    drawn = {
+    drawn: dict[str, base.Chart] = {
         "staircase.svg": speeds.staircase(squares, splits, note, width, roof),
         "sizes.svg": speeds.sizes(squares, splits, note, width),
     }
     if profile is not None:
         drawn["roofline.svg"] = roofline.roofline(found, profile, note, width, roof)
-    texts = {name: _svg(chart.to_dict(), PICTURES[name]) for name, chart in drawn.items()}
+    titled = {name: (chart, PICTURES[name]) for name, chart in drawn.items()}
     before: str | None = None
     for rung in rungs:
         if rung.yardstick or not any(each.rows for each in squares if each.name == rung.name):
             continue
         chart = speeds.one_rung(squares, rung.name, before, note, width)
-        texts[rung_picture(rung)] = _svg(chart.to_dict(), rung_title(rung))
+        titled[rung_picture(rung)] = (chart, rung_title(rung))
         before = rung.name
-    return texts
+    return titled
 
 
 def _svg(spec: dict[str, Any], title: str) -> str:
