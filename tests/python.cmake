@@ -24,7 +24,8 @@ set_tests_properties(gate PROPERTIES COST 50)
 set_tests_properties(gate_times PROPERTIES COST 20)
 tilegate_add_python_test(project NEEDS check_jsonschema,flit_core,ruamel.yaml PATHS tests/project)
 tilegate_add_python_test(commands PATHS
-  tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_setup.py)
+  tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_new_rung.py
+  tests/ci/test_setup.py)
 tilegate_add_python_test(tables PATHS
   tests/profile tests/ci/test_mutants.py tests/ci/test_pages.py tests/ci/test_passport.py
   tests/ci/test_random_problems.py tests/ci/test_shipped.py
