@@ -27,7 +27,7 @@ tilegate_add_python_test(commands PATHS
   tests/ci/test_bench.py tests/ci/test_conditions.py tests/ci/test_new_rung.py
   tests/ci/test_setup.py)
 tilegate_add_python_test(tables PATHS
-  tests/profile tests/ci/test_mutants.py tests/ci/test_pages.py tests/ci/test_passport.py
+  tests/profile tests/ci/test_ideas.py tests/ci/test_mutants.py tests/ci/test_pages.py tests/ci/test_passport.py
   tests/ci/test_random_problems.py tests/ci/test_shipped.py
   tests/ci/test_stages.py tests/ci/test_tables.py)
 tilegate_add_python_test(plots PATHS tests/ci/test_plot.py)

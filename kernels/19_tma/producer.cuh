@@ -21,6 +21,7 @@ __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
   const int product_a = args.stride_a == 0 ? 0 : static_cast<int>(place.product);
   const int product_b = args.stride_b == 0 ? 0 : static_cast<int>(place.product);
   Ring<Config::kStages> ring;
+  // idea:begin Tma
   for (int tile = 0; tile < k_tiles; ++tile) {
     const int k = tile * Config::kBlockK;
     device::barrier_wait(smem.empty[ring.stage], ring.phase ^ 1);
@@ -31,6 +32,7 @@ __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
     device::copy_tensor(to.b, b, col, k, product_b, full);
     ring.advance();
   }
+  // idea:end
 }
 
 }  // namespace tilegate::tma

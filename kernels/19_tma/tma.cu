@@ -99,6 +99,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   device::let_next_kernel_start();
   __syncthreads();  // the barriers are made, and the place is stored, before anyone uses them
   const auto k_tiles = static_cast<int>(ceil_div(args.shape.k, Config::kBlockK));
+  // idea:begin Tma
   if (threadIdx.x >= Config::kConsumers) {
     device::give_registers<Config::kProducerRegisters>();
     if (threadIdx.x == Config::kConsumers) produce<Config>(a, b, args, k_tiles, smem);
@@ -107,6 +108,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   device::take_registers<Config::kRegisters>();
   float acc[Config::kThreadM][Config::kThreadN]{};
   Consumer<Config>().multiply(k_tiles, acc);
+  // idea:end
   const KernelArgs to = interleaved::from_tile<Config>(args, smem.place);
   if (output.vectors) {
     store<Config, true>(to, acc);

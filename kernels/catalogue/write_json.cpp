@@ -55,8 +55,7 @@ std::string to_json(const CatalogueEntry& entry) {
          ", \"compute_capability\": " + number(stage.requirements.compute_capability) +
          ", \"not_on_simt\": " + quoted(stage.requirements.not_on_simt) +
          ",\n   \"splits\": " + flag(stage.math == tilegate::Math::fp32_split) +
-         ", \"yardstick\": " + flag(entry.yardstick) +
-         ", \"external\": " + flag(entry.external) +
+         ", \"yardstick\": " + flag(entry.yardstick) + ", \"external\": " + flag(entry.external) +
          ", \"variants\": " + to_list(entry.variants, name) + '}';
 }
 

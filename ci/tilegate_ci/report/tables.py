@@ -30,6 +30,7 @@ from tilegate_ci.report.figures import (
     share,
     tflops,
 )
+from tilegate_ci.report.ideas import excerpts, idea_block
 from tilegate_ci.report.templates import Markdown, escaped
 
 SIZES = (1024, 2048, 4096)
@@ -80,7 +81,23 @@ def documents(repository: Path) -> dict[Path, Page]:
             pages[path] = Page(filled(path, "numbers", missing), measured=False)
     if run is not None:
         pages |= shape_pages(repository, run, rungs, pages)
-    return pages | accuracy_pages(repository, rungs, pages)
+    pages |= accuracy_pages(repository, rungs, pages)
+    return pages | idea_pages(repository, rungs, pages)
+
+
+def idea_pages(
+    repository: Path, rungs: Sequence[Stage], pages: Mapping[Path, Page]
+) -> dict[Path, Page]:
+    """The pages that show the lines which are the rung's idea."""
+    found, filled_in = excerpts(repository / "kernels"), {}
+    for rung in rungs:
+        path = repository / rung.folder / "README.md"
+        if path in pages or path.exists():
+            text = pages[path].text if path in pages else read_text(path)
+            if begin("idea") in text:
+                block = idea_block(rung.name, found.get(rung.name, ()), path)
+                filled_in[path] = Page(with_block(text, "idea", block, path), measured=True)
+    return filled_in
 
 
 def accuracy_pages(
