@@ -13,7 +13,6 @@ from tilegate_ci.profile.format import ProfiledKernel, ProfileFile, SharedMemory
 from tilegate_ci.report import sgemm_page, templates
 from tilegate_ci.report.figures import (
     BASELINE,
-    PICTURES,
     RATIO_NOTE,
     SHARE_SIZE,
     Measured,
@@ -30,6 +29,7 @@ from tilegate_ci.report.figures import (
     share,
     tflops,
 )
+from tilegate_ci.report.headline import headline_block
 from tilegate_ci.report.ideas import excerpts, idea_block
 from tilegate_ci.report.templates import Markdown, escaped
 
@@ -64,11 +64,14 @@ def documents(repository: Path) -> dict[Path, Page]:
     rungs = find_ladder(repository)
     run = read_baseline(repository)
     found = {} if run is None else {rung.name: rung for rung in measured(run, rungs)}
-    top = repository / "README.md"
+    top, kernels = repository / "README.md", repository / "kernels" / "README.md"
     profile, variants = read_profile(repository), read_variants(repository)
     sustained = read_results(repository, "sustained")
-    ladder = ladder_block(run, rungs, found, profile is not None)
-    pages = {top: Page(filled(top, "ladder", ladder), measured=True)}
+    headline = NO_BASELINE if run is None else headline_block(repository, run, rungs, found)
+    pages = {
+        top: Page(filled(top, "headline", headline), measured=True),
+        kernels: Page(filled(kernels, "ladder", ladder_block(run, rungs, found)), measured=True),
+    }
     for rung in rungs:
         path = repository / rung.folder / "README.md"
         if rung.yardstick:
@@ -93,10 +96,11 @@ def idea_pages(
     for rung in rungs:
         path = repository / rung.folder / "README.md"
         if path in pages or path.exists():
-            text = pages[path].text if path in pages else read_text(path)
-            if begin("idea") in text:
+            page = pages.get(path) or Page(read_text(path), measured=True)
+            if begin("idea") in page.text:
                 block = idea_block(rung.name, found.get(rung.name, ()), path)
-                filled_in[path] = Page(with_block(text, "idea", block, path), measured=True)
+                text = with_block(page.text, "idea", block, path)
+                filled_in[path] = Page(text, page.measured)
     return filled_in
 
 
@@ -125,7 +129,7 @@ def shape_pages(
     unaligned = read_results(repository, "shapes")
     if unaligned is not None:
         text = with_block(
-            read_text(ladder), "unaligned", unaligned_block(run, unaligned, rungs), ladder
+            pages[ladder].text, "unaligned", unaligned_block(run, unaligned, rungs), ladder
         )
         found[ladder] = Page(text, measured=True)
     block = sgemm_page.block(repository)
@@ -141,29 +145,22 @@ def filled(path: Path, block: str, content: str) -> str:
     return with_block(read_text(path), block, content, path)
 
 
-def ladder_block(
-    run: Run | None, rungs: Sequence[Stage], found: Mapping[str, Measured], has_profile: bool
-) -> str:
-    """The picture and the table of the top README."""
+def ladder_block(run: Run | None, rungs: Sequence[Stage], found: Mapping[str, Measured]) -> str:
+    """The table of all rungs."""
     if run is None:
         return NO_BASELINE
     shown = [(rung, found[rung.name]) for rung in rungs if rung.name in found]
     rows = [
         (
-            Markdown(f"[{escaped(rung.title)}]({rung.folder})"),
+            Markdown(f"[{escaped(rung.title)}]({rung.folder.name}/README.md)"),
             rung.idea,
             [tflops(each.square(size)) for size in SIZES],
             percent(share(each.square(SHARE_SIZE))),
         )
         for rung, each in shown
     ]
-    others = dict(PICTURES)
-    first = next(iter(others))
-    picture = others.pop(first)
-    if not has_profile:
-        del others["roofline.svg"]
     made_on = provenance(run, [row for rung in found.values() for row in rung.rows.values()])
-    return _block("ladder", first=first, picture=picture, others=others, rows=rows, made_on=made_on)
+    return _block("ladder", rows=rows, made_on=made_on)
 
 
 def numbers_block(
