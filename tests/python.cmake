@@ -31,8 +31,8 @@ tilegate_add_python_test(tables PATHS
   tests/ci/test_random_problems.py tests/ci/test_shipped.py
   tests/ci/test_stages.py tests/ci/test_tables.py)
 tilegate_add_python_test(plots PATHS tests/ci/test_plot.py)
-tilegate_add_python_test(workflows NEEDS check_jsonschema,ruamel.yaml PATHS
-  tests/ci/test_workflows.py tests/ci/test_zizmor.py)
+tilegate_add_python_test(workflows NEEDS check_jsonschema,codespell_lib,ruamel.yaml PATHS
+  tests/ci/test_words.py tests/ci/test_workflows.py tests/ci/test_zizmor.py)
 
 # The HTML report in a real browser, which ci/test does not install.
 find_program(TILEGATE_BROWSER NAMES chromium chromium-browser google-chrome)

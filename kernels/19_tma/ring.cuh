@@ -56,7 +56,7 @@ struct SharedStorage {
     float b[Config::kBlockK][Config::kBlockN];
   };
   static constexpr auto kSwizzleOfA = device::Swizzle::k64Bytes;
-  static_assert(sizeof(KTile) % 1024 == 0, "the swizzle begins anew with each k tile");
+  static_assert(sizeof(KTile) % 1024 == 0, "the swizzle restarts with each k tile");
 
   alignas(1024) KTile ring[Config::kStages];
   device::Barrier full[Config::kStages];   // the copies have arrived

@@ -56,7 +56,7 @@ class History:
 
     def confirm(self, argv: list[str]) -> int:
         """What a commit's file `speed` says: an exit code, `crash` for a build that fails, or
-        `wait` for a measurement that goes on until somebody ends it."""
+        `wait` for a measurement that goes on until it is ended."""
         self.calls.append(argv)
         speed = self.git("show", f"{argv[3]}:speed")
         if speed == "wait":
