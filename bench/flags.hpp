@@ -8,7 +8,7 @@
 
 namespace tilegate::bench {
 
-// A slow-down put on one rung, to see whether whoever watches the times finds it.
+// A slow-down put on one rung, to see whether the gate finds it.
 struct Plant {
   std::string rung;
   double percent = 0.0;

@@ -53,7 +53,7 @@ set_up_packages() {
   command -v apt-get >/dev/null ||
     die "missing: ${missing[*]} (Debian's names); this machine has no apt-get, install them by hand"
   if [[ $(id -u) != 0 ]]; then
-    # A sudo that would ask for a password is of use only where somebody can answer.
+    # A sudo that would ask for a password needs a terminal.
     sudo -n true 2>/dev/null || { command -v sudo >/dev/null && [[ -t 0 ]]; } ||
       die "missing: ${missing[*]}; neither root nor sudo here, so run as root: $install"
     as_root=(sudo)

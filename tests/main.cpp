@@ -27,7 +27,7 @@ int fail(const char* message) {
   return kFailed;
 }
 
-// A crash prints which test ran; whoever handled the signal before takes over then.
+// A crash prints the name of the test that ran; the previous handler takes over then.
 class CrashReport : public testing::EmptyTestEventListener {
  public:
   CrashReport() {

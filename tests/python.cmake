@@ -31,9 +31,10 @@ set_tests_properties(measure PROPERTIES COST 20)
 set_tests_properties(replay PROPERTIES COST 25)
 
 # The same with tests/repository and `repository`; readme, below, builds.
-set(needs check_jsonschema,flit_core,ruamel.yaml)
+set(needs check_jsonschema,codespell_lib,flit_core,ruamel.yaml)
 set(workflows
-  tests/repository/test_action.py tests/repository/test_workflows.py tests/repository/test_zizmor.py)
+  tests/repository/test_action.py tests/repository/test_words.py
+  tests/repository/test_workflows.py tests/repository/test_zizmor.py)
 set(others ${workflows} tests/repository/test_guide.py tests/repository/test_readme.py)
 list(TRANSFORM others PREPEND --ignore=)
 tilegate_add_python_test(workflows NEEDS ${needs} PATHS ${workflows})

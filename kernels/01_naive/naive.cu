@@ -18,6 +18,7 @@ struct Config {
 
 __global__ void sgemm(KernelArgs args) {
   const auto origin = Config::Grid::origin(args.shape);
+  // idea:begin Naive
   const std::int64_t row = origin.row + threadIdx.x;
   const std::int64_t col = origin.col + threadIdx.y;
   if (row >= args.shape.m || col >= args.shape.n) return;
@@ -27,6 +28,7 @@ __global__ void sgemm(KernelArgs args) {
     sum += args.a[row * args.lda + k] * args.b[k * args.ldb + col];
   }
   store_element(args, row, col, sum);
+  // idea:end
 }
 
 Status enqueue(const KernelArgs& args, Stream stream) {

@@ -19,6 +19,7 @@ struct Config {
 
 __global__ void sgemm(KernelArgs args) {
   const auto origin = Config::Grid::origin(args.shape);
+  // idea:begin Coalesced
   const std::int64_t row = origin.row + threadIdx.y;
   const std::int64_t col = origin.col + threadIdx.x;
   if (row >= args.shape.m || col >= args.shape.n) return;
@@ -29,6 +30,7 @@ __global__ void sgemm(KernelArgs args) {
   for (std::int64_t k = 0; k < args.shape.k; ++k) {
     sum += args.a[row * args.lda + k] * args.b[k * args.ldb + col];
   }
+  // idea:end
   store_element(args, row, col, sum);
 }
 

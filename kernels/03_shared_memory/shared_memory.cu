@@ -56,6 +56,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   const int y = static_cast<int>(threadIdx.x / Config::kBlockN);
   const int x = static_cast<int>(threadIdx.x % Config::kBlockN);
 
+  // idea:begin SharedMemory
   float sum = 0.0F;
   for (std::int64_t k_left = shape.k; k_left > 0; k_left -= Config::kBlockK) {
     const int depth = clip<Config::kBlockK>(k_left);
@@ -67,6 +68,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     multiply_tile(smem, y, x, sum);
     __syncthreads();  // everyone has read this tile before anyone stores the next over it
   }
+  // idea:end
   if (y < rows && x < cols) store_element(args, origin.row + y, origin.col + x, sum);
 }
 

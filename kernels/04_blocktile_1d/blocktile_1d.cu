@@ -33,6 +33,7 @@ struct SharedStorage {
 // acc(i) += row m + i of the A tile · column n of the B tile
 __device__ void multiply_tile(const SharedStorage& smem, int m, int n,
                               float (&acc)[Config::kThreadM]) {
+  // idea:begin Blocktile1D
 #pragma unroll
   for (int k = 0; k < Config::kBlockK; k += 4) {
     const float b0 = smem.b[k + 0][n];
@@ -48,6 +49,7 @@ __device__ void multiply_tile(const SharedStorage& smem, int m, int n,
       acc[i] += a.w * b3;
     }
   }
+  // idea:end
 }
 
 __device__ void store_c_tile(const KernelArgs& args, std::int64_t row, std::int64_t col,

@@ -53,6 +53,7 @@ __device__ void multiply_tile(const SharedStorage<Config>& smem, int m, int n,
     }
 #pragma unroll
     for (int j = 0; j < Config::kThreadN; ++j) {
+      // idea:begin Blocktile2D
       const int col = n + j * Config::kThreadsN;
       const float b0 = smem.b[k + 0][col];
       const float b1 = smem.b[k + 1][col];
@@ -65,6 +66,7 @@ __device__ void multiply_tile(const SharedStorage<Config>& smem, int m, int n,
         acc[i][j] += frag_a[i].z * b2;
         acc[i][j] += frag_a[i].w * b3;
       }
+      // idea:end
     }
   }
 }

@@ -63,11 +63,13 @@ __device__ void load_tiles(SharedStorage<Config>& smem, ReaderA& reader_a, Reade
   }
   reader_b.read(b);
   reader_b.advance_rows(Config::kBlockK);
+  // idea:begin Vectorized
 #pragma unroll
   for (int slice = 0; slice < Config::kSlices; ++slice) {
     reader_a.store_transposed(smem.a[slice], a[slice], [](int row, int) { return row; });
   }
   reader_b.store(smem.b, b);
+  // idea:end
 }
 
 // acc += the thread's rows of the A tile · its columns of the B tile. Rows and columns are two
@@ -76,6 +78,7 @@ __device__ void load_tiles(SharedStorage<Config>& smem, ReaderA& reader_a, Reade
 template <typename Config>
 __device__ void multiply_tile(const SharedStorage<Config>& smem, int m, int n,
                               float (&acc)[Config::kThreadM][Config::kThreadN]) {
+  // idea:begin Vectorized
 #pragma unroll
   for (int k = 0; k < Config::kBlockK; ++k) {
     float frag_a[Config::kThreadM], frag_b[Config::kThreadN];
@@ -84,6 +87,7 @@ __device__ void multiply_tile(const SharedStorage<Config>& smem, int m, int n,
     load_fragment(frag_b, &smem.b[k][n], [](int j) { return j * Config::kBlockN / 2; });
     multiply_fragments(frag_a, frag_b, acc);
   }
+  // idea:end
 }
 
 template <typename Config, bool kVector>

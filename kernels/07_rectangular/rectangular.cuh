@@ -15,11 +15,13 @@
 namespace tilegate::rectangular {
 
 struct Tiles8x4 {
+  // idea:begin Rectangular
   static constexpr int kBlockM = 64, kBlockN = 64, kBlockK = 16;
   static constexpr int kThreadM = 8, kThreadN = 4;
   static constexpr int kSliceK = 8;       // columns of A that the block reads at a time
   static constexpr int kUnroll = 4;       // k steps
   static constexpr int kBlocksPerSm = 5;  // limits registers to 102
+  // idea:end
 };
 
 template <typename Tiles>
@@ -60,11 +62,13 @@ template <typename Config>
 struct Position {
   int m, n;  // first row and column
 
+  // idea:begin Rectangular
   __device__ Position() {
     const unsigned pair = threadIdx.x / 2;
     m = static_cast<int>(pair / Config::kThreadsN * 2 + threadIdx.x % 2) * 4;
     n = static_cast<int>(pair % Config::kThreadsN) * 4;
   }
+  // idea:end
 };
 
 // Reads the next tile of A and of B into shared memory.

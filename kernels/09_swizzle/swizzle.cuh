@@ -20,17 +20,21 @@ struct Tiles {
   static constexpr int kNumThreads = kBlockM / kFragmentM * (kBlockN / kFragmentN);
   static constexpr int kBlocksPerSm = 2;
   static constexpr int kPad = 0;
+  // idea:begin Swizzle
   // A row of A in a tile is kBlockK / 4 vectors; shifted by this many words against each other,
   // the stores of a warp fall into different banks.
   static constexpr int kSwizzleWords = 128 / kBlockK;
+  // idea:end
   static_assert(kSwizzleWords % 4 == 0, "the swizzle would tear 128-bit loads apart");
   static_assert(kBlockM % 32 == 0, "the swizzle permutes words within groups of 32");
   static_assert(kFragmentM == 8 && kFragmentN == 8, "fragments are two vectors, half a tile apart");
 
   using Grid = TileGrid<kBlockM, kBlockN>;
 
+  // idea:begin Swizzle
   // Column of A's element (m, k) in row k of the transposed tile.
   static __device__ int column(int m, int k) { return m ^ (k / 4 * kSwizzleWords); }
+  // idea:end
 };
 
 struct DealtLanes : Tiles {

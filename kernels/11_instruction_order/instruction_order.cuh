@@ -13,12 +13,14 @@
 
 namespace tilegate::instruction_order {
 
+// idea:begin InstructionOrder
 // `Order` is there to be part of the symbol.
 template <typename Config, bool kVector, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args) {
   double_buffered::multiply_block<Config, kVector>(args);
 }
+// idea:end
 
 template <typename Tiles>
 Choice choose(const Problem& problem, const Device& /*device*/) {

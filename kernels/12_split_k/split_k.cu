@@ -46,6 +46,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args, int splits) {
   const auto tiles = static_cast<unsigned>(Config::Grid::num_blocks(args.shape));
   const auto origin = Config::Grid::origin(args.shape, blockIdx.x % tiles);
+  // idea:begin SplitK
   const auto split = static_cast<int>(blockIdx.x / tiles);
   const auto at = Config::position();
   float acc[Config::kFragmentM][Config::kFragmentN]{};
@@ -56,6 +57,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
                                                      k_begin, origin.col);
   double_buffered::multiply_tiles<Config, kVector>(reader_a, reader_b, args.shape.k - k_begin, at,
                                                    acc, splits * Config::kBlockK);
+  // idea:end
 
   if (splits == 1) {
     store_parts<kVector>(args, origin.row + at.m, origin.col + at.n, Config::kSubWarpM,
@@ -78,11 +80,13 @@ __global__ void __launch_bounds__(kReduceThreads) reduce(KernelArgs args, int sp
   const std::int64_t element = (std::int64_t{blockIdx.x} * kReduceThreads + threadIdx.x) * 4;
   if (element >= args.shape.m * ld) return;
   const float* partial = static_cast<const float*>(args.workspace) + element;
+  // idea:begin SplitK
   float4 sum = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
   for (int split = 0; split < splits; ++split) {
     const auto v = device::load_vector<float4>(partial + split * args.shape.m * ld);
     sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
   }
+  // idea:end
   store4<kVector>(args, element / ld, element % ld, sum);
 }
 

@@ -26,6 +26,7 @@ struct TailSplit {
   __device__ unsigned tile_index(unsigned block) const {
     return is_partial(block) ? head + (block - head) % tail : block;
   }
+  // idea:begin StreamK
   template <typename Config>
   __device__ interleaved::KTiles<Config> k_tiles(unsigned block, std::int64_t k) const {
     auto tiles = interleaved::KTiles<Config>::all(k);
@@ -35,6 +36,7 @@ struct TailSplit {
     tiles.end = static_cast<int>(all * (part + 1) / splits);
     return tiles;
   }
+  // idea:end
 };
 
 template <typename Config>

@@ -87,6 +87,7 @@ inline __global__ void __launch_bounds__(kNumThreads) pack(Jobs jobs) {
     }
     return;
   }
+  // idea:begin Packed
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
 #pragma unroll
@@ -103,6 +104,7 @@ inline __global__ void __launch_bounds__(kNumThreads) pack(Jobs jobs) {
       }
     }
   }
+  // idea:end
 }
 
 inline Status enqueue_pack(const Jobs& jobs, Stream stream) {

@@ -228,6 +228,7 @@ template <typename Config>
 __device__ void multiply_along_x(const KTile<Config>& tile, int first, const Lane<Config>& lane,
                                  float (&acc)[Config::kThreadX][Config::kThreadS]) {
   constexpr int kVector = Config::kVectorX;
+  // idea:begin Skinny
   float big[2][Config::kThreadX], small[2][Config::kThreadS];
   const auto load = [&](int step) {
 #pragma unroll
@@ -242,6 +243,7 @@ __device__ void multiply_along_x(const KTile<Config>& tile, int first, const Lan
     if (step + 1 < Config::kWarpK) load(step + 1);
     multiply_fragments(big[step % 2], small[step % 2], acc);
   }
+  // idea:end
 }
 
 // The same where it lies along k: four k of a row at a time, replaced as soon as they are used up.

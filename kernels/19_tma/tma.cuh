@@ -82,6 +82,7 @@ __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
   const int product_a = args.stride_a == 0 ? 0 : static_cast<int>(tile.product);
   const int product_b = args.stride_b == 0 ? 0 : static_cast<int>(tile.product);
   Pipeline<Config::kStages> pipeline;
+  // idea:begin Tma
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     const int k = k_tile * Config::kBlockK;
     pipeline.producer_acquire(smem.empty);
@@ -91,6 +92,7 @@ __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
     device::copy_tensor(to.b, b, col, k, product_b, full);
     pipeline.advance();
   }
+  // idea:end
 }
 
 // Consumers: they read fragments from the ring and multiply. Apart from the barriers of the ring
@@ -150,7 +152,7 @@ class Consumer {
     }
   }
 
-  // After turn() the next step is the next round's first.
+  // After next_round() the next step is the next round's first.
   __device__ void load_fragments(int k, int slot) {
     const device::SharedAddress this_four = k < 4 ? read_a_ : read_a_ ^ kVector;
     const device::SharedAddress next_four = k < 4 ? read_a_ ^ kVector : read_a_;
@@ -237,6 +239,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   device::launch_dependents();
   __syncthreads();  // the barriers are made, and the place is stored, before anyone uses them
   const auto k_tiles = static_cast<int>(ceil_div(args.shape.k, Config::kBlockK));
+  // idea:begin Tma
   if (threadIdx.x >= Config::kConsumers) {
     device::reg_dealloc<Config::kProducerRegisters>();
     if (threadIdx.x == Config::kConsumers) produce<Config>(a, b, args, k_tiles, smem);
@@ -245,6 +248,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   device::reg_alloc<Config::kRegisters>();
   float acc[Config::kThreadM][Config::kThreadN]{};
   Consumer<Config>().multiply(k_tiles, acc);
+  // idea:end
   const KernelArgs to = interleaved::from_tile<Config>(args, smem.tile);
   if (output.vectors) {
     store<Config, true>(to, acc);

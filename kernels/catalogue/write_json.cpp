@@ -54,8 +54,8 @@ std::string to_json(const CatalogueEntry& entry) {
          ",\n   \"tile_sizes\": " + to_list(stage.tile_sizes, number) +
          ", \"compute_capability\": " + number(stage.requirements.compute_capability) +
          ", \"not_on_simt\": " + quoted(stage.requirements.not_on_simt) +
-         ",\n   \"yardstick\": " + flag(entry.yardstick) +
-         ", \"external\": " + flag(entry.external) +
+         ",\n   \"splits\": " + flag(stage.math == tilegate::Math::fp32_split) +
+         ", \"yardstick\": " + flag(entry.yardstick) + ", \"external\": " + flag(entry.external) +
          ", \"variants\": " + to_list(entry.variants, name) + '}';
 }
 

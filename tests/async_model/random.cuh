@@ -58,7 +58,7 @@ inline __device__ std::uint32_t checksum(const Storage& smem) {
 }
 
 // A tile of `rows` rows somewhere in shared memory. Half of the swizzled ones have their groups of
-// 8 rows where the pattern begins anew, as tiles have; the others anywhere.
+// 8 rows where the pattern restarts, as tiles have; the others anywhere.
 inline __device__ device::MatrixDescriptor random_tile(Storage& smem, Choices& choices,
                                                        unsigned rows, device::Swizzle swizzle) {
   const unsigned width = width_of(swizzle);

@@ -29,6 +29,10 @@ class Ladder:
         return self.path / "README.md"
 
     @property
+    def kernels(self) -> Path:
+        return self.path / "kernels" / "README.md"
+
+    @property
     def baseline(self) -> Path:
         return self.path / "bench" / "baselines" / "nvidia-h200.json"
 
@@ -49,8 +53,10 @@ class Ladder:
 def build(path: Path) -> Ladder:
     found = Ladder(path)
     found.readme.write_text(
-        "# Top\n\n<!-- ladder:begin -->\n<!-- ladder:end -->\n\nrest\n", "utf-8"
+        "# Top\n\n<!-- headline:begin -->\n<!-- headline:end -->\n\nrest\n", "utf-8"
     )
+    found.kernels.parent.mkdir()
+    found.kernels.write_text("<!-- ladder:begin -->\n<!-- ladder:end -->\n", "utf-8")
     write_stages(path / "build" / "cpu", *STAGES)
     for rung in STAGES[:-1]:
         page = path / rung["folder"] / "README.md"

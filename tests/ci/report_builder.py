@@ -49,7 +49,7 @@ def repository(root: Path, profile: bool = True) -> Path:
     if profile:
         document = json.loads((REPOSITORY / PROFILE).read_text())
         kernel = document["rungs"][0]["kernels"][0]
-        kernel |= {"flop": 100, "dram": {**kernel["dram"], "bytes": 4, **MEMORY}}
+        kernel |= {"dram": {**kernel["dram"], "bytes": 2**32, **MEMORY}}
         document["rungs"] = [{"name": name, "kernels": [kernel]} for name in RUNGS]
         (root / PROFILE).parent.mkdir()
         (root / PROFILE).write_text(json.dumps(document))

@@ -19,6 +19,7 @@ def stage(place: str, name: str, idea: str = "an idea", **changes: Any) -> dict[
         "tile_sizes": [4, 8],
         "compute_capability": 70,
         "not_on_simt": "",
+        "splits": False,
         "yardstick": not number.isdigit(),
         "external": False,
         "variants": [],

@@ -31,7 +31,7 @@ from synchronisation import (
     write_table,
 )
 
-from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.model import REPOSITORY
 
 HERE = Path(__file__).resolve().parent
 PAGE = REPOSITORY / "tests/mutants/README.md"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.model import REPOSITORY
 
 KERNELS = REPOSITORY / "kernels"
 TABLE = Path(__file__).with_name("synchronisation.json")

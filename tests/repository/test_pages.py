@@ -1,5 +1,6 @@
 """Links of all pages lead somewhere, and the commands that pages show exist."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -139,6 +140,14 @@ def test_unknown_options_are_seen(capsys):
     assert unknown_options("ci/gate compare A B --json C --nothing", capsys) == ["--nothing"]
     assert unknown_options("ci/test --gpu --nothing=1", capsys) == ["--nothing"]
     assert unknown_options("ci/bench --shapes 1x1x1 -- --cold", capsys) == []
+
+
+def test_the_presets_that_pages_name_exist():
+    listed = json.loads((REPOSITORY / "CMakePresets.json").read_text("utf-8"))
+    known = {preset["name"] for preset in listed["configurePresets"] if not preset.get("hidden")}
+    texts = "\n".join((REPOSITORY / name).read_text("utf-8") for name in pages())
+    named = set(re.findall(r"(?<!`)\bc(?:make|test) (?:--build )?--preset[ =]([a-z]+)", texts))
+    assert {"cpu", "gpu", "debug"} <= named <= known
 
 
 def test_the_page_of_the_commands_has_them_all():

@@ -133,7 +133,7 @@ def test_the_night_is_of_main_and_uploads_what_a_person_looks_at():
         "trend",
         "baseline-candidate",
     ]
-    # A red night is the one whose numbers somebody wants.
+    # The numbers of a red night are wanted most.
     assert all(step["if"] == "${{ !cancelled() }}" for step in job["steps"][2:])
 
 

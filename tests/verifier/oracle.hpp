@@ -14,7 +14,7 @@ enum class Inputs {
   kUniform,   // [-1, 1)
   // 24 significant bits in A and C, or in B and C. The other operand picks one of them for each
   // element of C, or none: there is one product that is not zero, or C is scaled, and both are
-  // exact. So whoever rounds an operand, or a sum, to fewer bits is wrong.
+  // exact. So a kernel that rounds an operand, or a sum, to fewer bits fails.
   kPicksFromA,
   kPicksFromB,
 };

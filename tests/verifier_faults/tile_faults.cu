@@ -14,7 +14,7 @@ enum class TileFault {
   kNoBarrierAfterLoad,      // multiplies what others have not yet loaded
   kNoBarrierAfterMultiply,  // loads over what others still multiply
   kDivergentBarrier,        // threads outside C leave before the barrier
-  kSumsInAnyOrder,          // right within the bound, but whoever writes last decides the order
+  kSumsInAnyOrder,          // right within the bound, but the last writer decides the order
 };
 
 struct TileStorage {

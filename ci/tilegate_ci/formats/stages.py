@@ -25,6 +25,7 @@ class Stage(Model):
     tile_sizes: list[Natural]
     compute_capability: Natural
     not_on_simt: str  # why the executor cannot run it; empty: it can
+    splits: bool  # operands, for tensor cores, whatever the problem allows
     yardstick: bool
     external: bool
     variants: list[Line]

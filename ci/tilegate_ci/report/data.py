@@ -55,7 +55,8 @@ class Revision:
 
 @dataclass(frozen=True)
 class Profile:
-    """Of one square size: FLOP per byte of device memory, by rung; the memory's peak in GB/s."""
+    """Of one square size: 2·M·N·K FLOP, however a rung computes them, per byte of device memory, by
+    rung; the memory's peak in GB/s."""
 
     path: str
     size: int
@@ -111,10 +112,9 @@ def load_profile(device: Device, repository: Path) -> Profile | None:
     m, n, k = map(int, found.shape.split("x"))
     intensity, peaks = {}, []
     for rung in found.rungs:
-        flop = sum(kernel.flop or 0 for kernel in rung.kernels)
         moved = sum(kernel.dram.bytes or 0 for kernel in rung.kernels)
-        if flop and moved:
-            intensity[rung.name] = flop / moved
+        if moved:
+            intensity[rung.name] = 2 * m * n * k / moved
         peaks += [_peak(kernel.dram) for kernel in rung.kernels]
     # Each kernel tells its rate and what share of the peak that is; the largest is most exact.
     share, peak = max(peaks, default=(0.0, 0.0))

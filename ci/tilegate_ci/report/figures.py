@@ -31,13 +31,17 @@ PROFILE = Path("bench") / "profile" / "nvidia-h200.json"
 VARIANTS = Path("bench") / "results" / "nvidia-h200-variants.json"
 ACCURACY = VARIANTS.with_name("nvidia-h200-accuracy.json")
 SHARE_SIZE = 4096
-# Each with its title, which is also the text for who does not see it. The README shows the first.
+# Each with its title, which is also the text for readers who do not see it. The README shows the
+# first.
 PICTURES = {
-    "ladder.svg": "TFLOP/s over size, one line per rung",
-    "share.svg": f"Share of cuBLAS at {SHARE_SIZE}³",
+    "staircase.svg": f"TFLOP/s and share of cuBLAS at {SHARE_SIZE}³, a bar per rung",
+    "sizes.svg": "TFLOP/s over size",
     "roofline.svg": f"Roofline at {SHARE_SIZE}³",
 }
-
+# Dense INT8 peak of the tensor cores in TOPS, by GPU. NVIDIA's data sheet of the H200 SXM: 3,958
+# with sparsity, which doubles it; the peak of FP16 is half of this one.
+INT8_PEAKS = {"NVIDIA H200": 1979.0}
+DIGIT_PRODUCTS = 6  # of Int8x3 per product in FP32
 RATIO_NOTE = (
     "Share of cuBLAS: cuBLAS's time divided by the rung's, each pair of launches timed in turn; "
     "the median of these ratios, not the quotient of two medians."
@@ -78,6 +82,24 @@ def at_common_sizes(found: Sequence[Measured]) -> list[Measured]:
         Measured(rung.name, {(s, s, s): row for s, row in rung.squares().items() if s in common})
         for rung in found
     ]
+
+
+def rung_picture(rung: Stage) -> str:
+    return f"{rung.folder.name}.svg"
+
+
+def rung_title(rung: Stage) -> str:
+    return f"TFLOP/s over size: {rung.name}, the rung before it and cuBLAS; the others in grey"
+
+
+def split_roof(device: Device) -> float:
+    """TFLOP/s in FP32 that tensor cores allow a rung which splits operands; 0 if not known."""
+    return INT8_PEAKS.get(device.name, 0.0) / DIGIT_PRODUCTS
+
+
+def split_roof_note(roof: float) -> str:
+    peak = f"{DIGIT_PRODUCTS * roof:,.0f} TOPS"
+    return f"the dense INT8 peak of the data sheet, {peak}, ÷ {DIGIT_PRODUCTS} digit products"
 
 
 def read_baseline(repository: Path) -> Run | None:

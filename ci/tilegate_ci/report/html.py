@@ -38,6 +38,7 @@ from tilegate_ci.report.figures import (
     share,
     speed,
     speed_names,
+    split_roof,
 )
 from tilegate_ci.report.words import commit_link, conditions, short
 
@@ -113,14 +114,16 @@ def _charts(
     found = measured(run, rungs, others=True)
     squares = at_common_sizes(found)
     note = f"{provenance(run, run.benchmarks.values())}."
+    splits = {rung.name for rung in rungs if rung.splits}
+    roof = split_roof(run.device)
     if any(rung.rows for rung in squares):
-        drawn["sizes"] = lambda width: speeds.sizes(squares, note, width)
+        drawn["sizes"] = lambda width: speeds.sizes(squares, splits, note, width)
+        drawn["ladder"] = lambda width: speeds.staircase(squares, splits, note, width, roof)
     if any(rung.shares() for rung in squares if rung.name != YARDSTICK):
         drawn["shares"] = lambda width: speeds.shares(squares, note, width)
-        drawn["ladder"] = lambda width: speeds.bars(squares, note, width)
     profile = load_profile(run.device, repository)
     if profile is not None and roofline.profiled(found, profile):
-        drawn["roofline"] = lambda width: roofline.roofline(found, profile, note, width)
+        drawn["roofline"] = lambda width: roofline.roofline(found, profile, note, width, roof)
     revisions = histories[run.device.name]
     if any(rung.shares() for rung in squares):
         drawn["history"] = lambda width: speeds.history(squares, revisions, run.commit, width)

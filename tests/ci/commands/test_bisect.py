@@ -62,7 +62,7 @@ class History:
 
     def measured(self, project: Project, base: str, head: str, pattern: str) -> int:
         """What a commit's file `speed` says: an exit code, `crash` for a build that fails, or
-        `wait` for a measurement that goes on until somebody ends it."""
+        `wait` for a measurement that goes on until it is ended."""
         self.calls.append((base, head, pattern))
         speed = self.git("show", f"{head}:speed")
         if speed == "wait":

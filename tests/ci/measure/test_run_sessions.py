@@ -115,7 +115,7 @@ def test_a_baseline_that_moved_makes_it_another_run(with_baseline, gate_run):
         ("kernels/shapes.json", True),
         ("bench/gate.csv", True),
         ("bench/recordings/s.json.gz", False),
-        ("bench/plots/ladder.svg", False),
+        ("bench/plots/staircase.svg", False),
         ("README.md", False),
         ("kernels/10_warptile/README.md", False),
     ],

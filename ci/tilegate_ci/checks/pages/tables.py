@@ -14,7 +14,6 @@ from tilegate_ci.model import GFLOPS, Benchmark, Run, RunFile
 from tilegate_ci.report import templates
 from tilegate_ci.report.figures import (
     BASELINE,
-    PICTURES,
     RATIO_NOTE,
     SHARE_SIZE,
     Measured,
@@ -26,9 +25,13 @@ from tilegate_ci.report.figures import (
     read_profile,
     read_results,
     read_variants,
+    rung_picture,
+    rung_title,
     share,
     tflops,
 )
+from tilegate_ci.report.headline import headline_block
+from tilegate_ci.report.ideas import excerpts, idea_block
 from tilegate_ci.report.templates import Markdown, escaped
 
 SIZES = (1024, 2048, 4096)
@@ -62,24 +65,44 @@ def documents(repository: Path) -> dict[Path, Page]:
     rungs = find_ladder(repository)
     run = read_baseline(repository)
     found = {} if run is None else {rung.name: rung for rung in measured(run, rungs)}
-    top = repository / "README.md"
+    top, kernels = repository / "README.md", repository / "kernels" / "README.md"
     profile, variants = read_profile(repository), read_variants(repository)
     sustained = read_results(repository, "sustained")
-    ladder = ladder_block(run, rungs, found, profile is not None)
-    pages = {top: Page(filled(top, "ladder", ladder), measured=True)}
+    headline = NO_BASELINE if run is None else headline_block(repository, run, rungs, found)
+    pages = {
+        top: Page(filled(top, "headline", headline), measured=True),
+        kernels: Page(filled(kernels, "ladder", ladder_block(run, rungs, found)), measured=True),
+    }
     for rung in rungs:
         path = repository / rung.folder / "README.md"
         if rung.yardstick:
             continue
         if run is not None and rung.name in found:
-            numbers = numbers_block(run, found[rung.name], variants, profile, sustained)
+            numbers = numbers_block(run, rung, found[rung.name], variants, profile, sustained)
             pages[path] = Page(filled(path, "numbers", numbers), measured=True)
         elif path.exists() and begin("numbers") in read_text(path):
             missing = NO_BASELINE if run is None else f"{rung.name} is not in the baseline yet."
             pages[path] = Page(filled(path, "numbers", missing), measured=False)
     if run is not None:
         pages |= shape_pages(repository, run, rungs, pages)
-    return pages | accuracy_pages(repository, rungs, pages)
+    pages |= accuracy_pages(repository, rungs, pages)
+    return pages | idea_pages(repository, rungs, pages)
+
+
+def idea_pages(
+    repository: Path, rungs: Sequence[Stage], pages: Mapping[Path, Page]
+) -> dict[Path, Page]:
+    """The pages that show the lines which are the rung's idea."""
+    found, filled_in = excerpts(repository / "kernels"), {}
+    for rung in rungs:
+        path = repository / rung.folder / "README.md"
+        if path in pages or path.exists():
+            page = pages.get(path) or Page(read_text(path), measured=True)
+            if begin("idea") in page.text:
+                block = idea_block(rung.name, found.get(rung.name, ()), path)
+                text = with_block(page.text, "idea", block, path)
+                filled_in[path] = Page(text, page.measured)
+    return filled_in
 
 
 def accuracy_pages(
@@ -107,7 +130,7 @@ def shape_pages(
     unaligned = read_results(repository, "shapes")
     if unaligned is not None:
         text = with_block(
-            read_text(ladder), "unaligned", unaligned_block(run, unaligned, rungs), ladder
+            pages[ladder].text, "unaligned", unaligned_block(run, unaligned, rungs), ladder
         )
         found[ladder] = Page(text, measured=True)
     block = sgemm_page.block(repository)
@@ -123,32 +146,27 @@ def filled(path: Path, block: str, content: str) -> str:
     return with_block(read_text(path), block, content, path)
 
 
-def ladder_block(
-    run: Run | None, rungs: Sequence[Stage], found: Mapping[str, Measured], has_profile: bool
-) -> str:
-    """The picture and the table of the top README."""
+def ladder_block(run: Run | None, rungs: Sequence[Stage], found: Mapping[str, Measured]) -> str:
+    """The table of all rungs."""
     if run is None:
         return NO_BASELINE
     shown = [(rung, found[rung.name]) for rung in rungs if rung.name in found]
     rows = [
         (
-            Markdown(f"[{escaped(rung.title)}]({rung.folder})"),
+            Markdown(f"[{escaped(rung.title)}]({rung.folder.name}/README.md)"),
             rung.idea,
             [tflops(each.square(size)) for size in SIZES],
             percent(share(each.square(SHARE_SIZE))),
         )
         for rung, each in shown
     ]
-    others = {name: title for name, title in PICTURES.items() if name != "ladder.svg"}
-    if not has_profile:
-        del others["roofline.svg"]
     made_on = provenance(run, [row for rung in found.values() for row in rung.rows.values()])
-    picture = PICTURES["ladder.svg"]
-    return _block("ladder", picture=picture, others=others, rows=rows, made_on=made_on)
+    return _block("ladder", rows=rows, made_on=made_on)
 
 
 def numbers_block(
     run: Run,
+    stage: Stage,
     rung: Measured,
     variants: Run | None,
     profile: ProfileFile | None,
@@ -162,7 +180,8 @@ def numbers_block(
     return _block(
         "numbers",
         name=rung.name,
-        picture=PICTURES["ladder.svg"],
+        picture=rung_title(stage),
+        picture_file=Markdown(rung_picture(stage)),
         rows=rows,
         made_on=provenance(run, rung.rows.values()),
         sustained=_sustained(sustained, rung.name),

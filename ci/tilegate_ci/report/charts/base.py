@@ -28,7 +28,8 @@ _PADDING = {"left": 14, "right": 14, "top": 8, "bottom": 8}
 LEFT, RIGHT = 70, 122  # room for the axis, and for names at the ends of lines
 
 Point = Mapping[str, Any]
-Chart: TypeAlias = alt.LayerChart
+Layers: TypeAlias = alt.LayerChart
+Chart: TypeAlias = alt.LayerChart | alt.HConcatChart | alt.VConcatChart
 
 
 def looks_of(found: Sequence[Measured]) -> tuple[Any, Any, Any]:
@@ -51,7 +52,7 @@ def tip(*lines: tuple[str, str, str]) -> list[alt.Tooltip]:
     return [alt.Tooltip(field, title=title, format=form) for field, title, form in lines]
 
 
-def layered(*layers: alt.Chart) -> Chart:
+def layered(*layers: alt.Chart) -> Layers:
     return alt.LayerChart(layer=list(layers))
 
 

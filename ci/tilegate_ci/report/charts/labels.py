@@ -7,7 +7,7 @@ from itertools import pairwise
 LINE, LETTER = 14, 6.2  # of text of 11 pixels
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 _PLACES = [
-    (reach, angle) for reach in range(10, 120, 6) for angle in (0, 180, 45, 315, 135, 225, 90, 270)
+    (reach, angle) for reach in range(10, 160, 6) for angle in (0, 180, 45, 315, 135, 225, 90, 270)
 ]
 
 
@@ -67,3 +67,9 @@ def hit(some: Sequence[Box], others: Sequence[Box]) -> bool:
 
 def _around(x: float, y: float, reach: float) -> Box:
     return x - reach, y - reach, x + reach, y + reach
+
+
+def round_values(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten between the two: the ticks of a log scale."""
+    ticks = [digit * 10.0**power for power in range(-9, 7) for digit in (1, 2, 5)]
+    return [tick for tick in ticks if low <= tick <= high]

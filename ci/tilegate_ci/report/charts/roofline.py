@@ -19,39 +19,51 @@ from tilegate_ci.report.charts.base import (
     looks_of,
     tip,
 )
-from tilegate_ci.report.charts.labels import LETTER, along, beside
+from tilegate_ci.report.charts.labels import LETTER, along, beside, round_values
 from tilegate_ci.report.data import Profile
-from tilegate_ci.report.figures import Measured
+from tilegate_ci.report.figures import Measured, split_roof_note
 from tilegate_ci.report.palette import AXIS, INK
 
 
 def profiled(found: Sequence[Measured], profile: Profile) -> list[dict[str, Any]]:
-    """What a roofline shows: rungs both profiled and measured at that size. Not those above what
-    memory gives: the profiler counts the operations of tensor cores on integers as no FLOP."""
+    """What a roofline shows: rungs both profiled and measured at that size."""
     return [
         {"rung": rung.name, "x": intensity, **row.summary}
         for rung in found
         if (intensity := profile.intensity.get(rung.name)) is not None
         and (row := rung.square(profile.size)) is not None
         and "pct_peak" in row.summary
-        and row.summary[GFLOPS] <= intensity * profile.memory_gb_per_s
     ]
 
 
-def roofline(found: Sequence[Measured], profile: Profile, note: str, width: int) -> Chart:
-    """TFLOP/s over the arithmetic intensity that the profiler counted, at the size it profiled."""
+def roofline(
+    found: Sequence[Measured], profile: Profile, note: str, width: int, split_roof: float = 0
+) -> Chart:
+    """TFLOP/s over FLOP per byte of device memory, at the size that was profiled. `split_roof` is
+    that of rungs which split operands for tensor cores; 0 where it is not known."""
     points = [{**p, "y": p[GFLOPS] / 1000} for p in profiled(found, profile)]
     peak = statistics.median(100 * p["y"] / p["pct_peak"] for p in points)
     bandwidth = profile.memory_gb_per_s / 1000
-    corner = peak / bandwidth
-    plot, height = width - LEFT - 14, 400
-    roof_name = f"{peak:.1f} TFLOP/s of FFMA"
-    left = min(corner, *(p["x"] for p in points)) / 1.6
-    right = max(corner, *(p["x"] for p in points))
+    names = {peak: f"{peak:.1f} TFLOP/s of FFMA"}
+    if split_roof:
+        names[split_roof] = f"{split_roof:.0f} TFLOP/s: INT8 tensor cores ÷ 6, FP16 ÷ 3"
+    roofs = sorted(names)
+    plot, height = width - LEFT - 14, 440
+    left = min(roofs[0] / bandwidth, *(p["x"] for p in points)) / 1.6
+    right = max(roofs[-1] / bandwidth, *(p["x"] for p in points))
     right *= (right / left) ** (90 / (plot - 90))  # room for a name
-    bottom, top = min(p["y"] for p in points) / 1.6, max(peak * 2, *(p["y"] * 1.3 for p in points))
+    bottom, top = min(p["y"] for p in points) / 1.6, 1.6 * max(*roofs, *(p["y"] for p in points))
     start = max(left, bottom / bandwidth)
-    roof = [{"x": start, "y": start * bandwidth}, {"x": corner, "y": peak}, {"x": right, "y": peak}]
+    below = (bottom / top) ** (10 / height)  # of a roof its name stands
+    corners = [
+        {"x": roof / bandwidth, "y": roof, "name": names[roof], "at": roof * below}
+        for roof in roofs
+    ]
+    lines = [
+        [{"x": start, "y": start * bandwidth}, corners[-1]],  # what memory allows
+        *([corner, {"x": right, "y": corner["y"]}] for corner in corners),
+    ]
+    roof = [{**end, "line": number} for number, line in enumerate(lines) for end in line]
 
     def pixel(point: Point) -> tuple[float, float]:
         return (
@@ -61,26 +73,35 @@ def roofline(found: Sequence[Measured], profile: Profile, note: str, width: int)
 
     points.sort(key=lambda p: -p["x"])
     dots = [(*pixel(p), label_of(p["rung"])) for p in points]
-    x, y = pixel(roof[1])
-    taken = [(x, y - 20, x + LETTER * len(roof_name), y), *along([pixel(p) for p in roof])]
+    taken = [box for line in lines for box in along([pixel(p) for p in line])]
+    for corner in corners:
+        x, y = pixel(corner)
+        taken.append((x, y, x + LETTER * len(corner["name"]), y + 20))
     for point, (box, end) in zip(points, beside(dots, taken, plot)):
         point["label"] = label_of(point["rung"])
         for key, x, y in (("at", box[0], (box[1] + box[3]) / 2), ("end", *end)):
             point[f"{key}_x"] = left * (right / left) ** (x / plot)
             point[f"{key}_y"] = top * (bottom / top) ** (y / height)
-    across = alt.X("x:Q", title="FLOP per byte of device memory, as the profiler counted them")
-    across = across.axis(values=_within(left, right), format="~r")
+    across = alt.X(
+        "x:Q",
+        title="FLOP of the product, 2·M·N·K, per byte of device memory",
+    )
+    across = across.axis(values=round_values(left, right), format="~r")
     across = across.scale(type="log", domain=[left, right], nice=False)
-    up = alt.Y("y:Q", title="TFLOP/s").axis(values=_within(bottom, top), format="~r", domain=False)
+    up = alt.Y("y:Q", title="TFLOP/s").axis(
+        values=round_values(bottom, top), format="~r", domain=False
+    )
     up = up.scale(type="log", domain=[bottom, top], nice=False)
     shown = tip(("rung:N", "rung", ""), ("y:Q", "TFLOP/s", ".2f"), ("x:Q", "FLOP per byte", ".1f"))
     colour, shape, _ = looks_of(found)
     drawn = alt.Chart(data_of(points))
     chart = layered(
-        alt.Chart(data_of(roof)).mark_line(color=INK, strokeWidth=2).encode(across, up),
-        alt.Chart(data_of(roof[1:2]))
-        .mark_text(align="left", dy=-9, color=AXIS, text=roof_name)
-        .encode(across, up),
+        alt.Chart(data_of(roof))
+        .mark_line(color=INK, strokeWidth=2)
+        .encode(across, up, detail="line:N"),
+        alt.Chart(data_of(corners))
+        .mark_text(align="left", dx=4, color=AXIS)
+        .encode(across, alt.Y("at:Q"), text=alt.Text("name:N")),
         drawn.mark_rule(strokeWidth=0.8).encode(
             across, up, colour, x2=alt.X2("end_x"), y2=alt.Y2("end_y")
         ),
@@ -91,13 +112,9 @@ def roofline(found: Sequence[Measured], profile: Profile, note: str, width: int)
             alt.X("at_x:Q"), alt.Y("at_y:Q"), colour, text=alt.Text("label:N")
         ),
     ).properties(width=plot, height=height)
-    words = [f"roof {roof_name} and {bandwidth:.2f} TB/s of device memory"]
+    words = [*(f"roof: {names[roof]}" for roof in roofs), f"{bandwidth:.2f} TB/s of device memory"]
     words += [f"{p['rung']}: {p['y']:.2f} at {p['x']:.1f} FLOP per byte" for p in points]
     notes = [f"Device memory: {bandwidth:.2f} TB/s, counted in {profile.path}.", note]
+    if split_roof:
+        notes.insert(0, f"Tensor cores: {split_roof_note(split_roof)}.")
     return finished(chart, width, f"Roofline at {profile.size}³", notes, words)
-
-
-def _within(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten between the two."""
-    ticks = [digit * 10.0**power for power in range(-6, 7) for digit in (1, 2, 5)]
-    return [tick for tick in ticks if low <= tick <= high]

@@ -1,15 +1,19 @@
-"""Speeds over sizes and over commits."""
+"""Speeds: a staircase of bars at one size, lines over sizes, lines over commits."""
 
+import math
+import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
+from tilegate_ci.model import GFLOPS
 from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.report.charts.base import (
     LEFT,
     RIGHT,
     Chart,
+    Layers,
     data_of,
     finished,
     label_of,
@@ -17,70 +21,124 @@ from tilegate_ci.report.charts.base import (
     looks_of,
     tip,
 )
-from tilegate_ci.report.charts.labels import LINE, apart
+from tilegate_ci.report.charts.labels import LINE, apart, round_values
 from tilegate_ci.report.data import Revision
-from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured
-from tilegate_ci.report.palette import ACCENT, AXIS, INK, PAPER
+from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured, split_roof_note
+from tilegate_ci.report.palette import ACCENT, AXIS, FAINT, INK, WARN
+
+FP32, SPLIT = "FP32 arithmetic", "Operands split for tensor cores"
+_TFLOPS = ("TFLOP/s", "~r", ".2f")
+_SHARE = ("share of cuBLAS", "%", ".1%")
 
 
-def sizes(found: Sequence[Measured], note: str, width: int) -> Chart:
-    """TFLOP/s over size."""
+def staircase(
+    found: Sequence[Measured], splits: Collection[str], note: str, width: int, split_roof: float = 0
+) -> Chart:
+    """TFLOP/s and share of cuBLAS, a bar per rung, at a size that can be chosen. Rungs that split
+    operands for tensor cores are a group with a scale of its own, where cuBLAS stands again.
+    `split_roof`: the TFLOP/s that tensor cores allow them; 0 where that is not known."""
+    shares_of = {each.name: each.shares() for each in found}
     points = _points(found, Measured.speeds)
-    words = [f"{p['rung']} at {p['x']}: {p['y']:.2f}" for p in points]
-    chart = _lines(points, "M = N = K", ("TFLOP/s", "d", ".2f"), found, width)
+    for point in points:
+        share = shares_of[point["rung"]].get(point["x"])
+        point["label"] = label_of(point["rung"])
+        point["speed"] = _three_digits(point["y"])
+        point["share"] = "" if share is None else f"{share:.0%}"
+    rows = [row.summary for each in found for row in each.squares().values()]
+    peaks = [row[GFLOPS] / 10 / row["pct_peak"] for row in rows if row.get("pct_peak")]
+    roofs = (statistics.median(peaks) if peaks else 0.0, split_roof)
+    size = _size_choice({p["x"] for p in points})
+    panels = [
+        _steps(title, names, [p for p in points if p["rung"] in names], roof, width)
+        for title, names, roof in _groups(found, splits, roofs)
+    ]
+    words = [f"{p['rung']} at {p['x']}: {p['y']:.2f}, {p['share'] or '-'}" for p in points]
+    chart = alt.VConcatChart(vconcat=panels, spacing=12).add_params(size)
+    lines = "Dashed: cuBLAS. Roofs: the FFMA peak that bench measures"
+    if split_roof:
+        lines += f"; {split_roof_note(split_roof)}"
+    title = alt.expr("'TFLOP/s at ' + size + '³'")
+    return finished(chart, width, title, [f"{lines}.", note], words)
+
+
+def _steps(
+    title: str, names: Sequence[str], points: Sequence[dict[str, Any]], roof: float, width: int
+) -> Layers:
+    """Bars, and two columns of numbers at their right."""
+    plot = width - 242
+    top = 1.03 * max(roof, *(p["y"] for p in points))
+    across = alt.X("y:Q", title=None).axis(format="~r", domain=False, tickCount=6)
+    across = across.scale(domain=[0, top], nice=False)
+    labels = [label_of(name) for name in names]
+    up = alt.Y("label:N", sort=labels, title=None).scale(domain=labels)
+    up = up.axis(ticks=False, domain=False, labelColor=INK, labelPadding=6, minExtent=104)
+    drawn = alt.Chart(data_of(points)).transform_filter("datum.x == size")
+    reference = drawn.transform_filter(alt.datum.rung == YARDSTICK)
+    shown = tip(("label:N", "rung", ""), ("y:Q", "TFLOP/s", ".2f"), ("share:N", "of cuBLAS", ""))
+    fill = alt.when(alt.datum.rung == YARDSTICK).then(alt.value(AXIS)).otherwise(alt.value(ACCENT))
+    layers = [
+        drawn.mark_bar(height=13).encode(across, up, alt.Color(**fill), tooltip=shown),
+        reference.mark_rule(color=AXIS, strokeDash=[4, 3]).encode(across),
+    ]
+    for field, right, head in (("speed", 52, "TFLOP/s"), ("share", 116, "of cuBLAS")):
+        at = alt.value(plot + right)
+        text = drawn.mark_text(align="right", color=INK)
+        layers.append(text.encode(alt.XValue(plot + right), up, text=alt.Text(f"{field}:N")))
+        heads = alt.Chart(data_of([{}])).mark_text(align="right", color=AXIS, text=head)
+        layers.append(heads.encode(x=at, y=alt.value(-9)))
+    if roof:
+        line = alt.Chart(data_of([{"y": roof}]))
+        words = f"{_three_digits(roof)} roof"
+        layers.append(line.mark_rule(color=INK, strokeWidth=1.5).encode(across))
+        name = line.mark_text(align="right", dx=-4, color=AXIS, text=words)
+        layers.append(name.encode(across, y=alt.value(-9)))
+    chart = layered(*layers).properties(width=plot, height=17 * len(names))
+    return chart.properties(title=_heading(title))
+
+
+def sizes(found: Sequence[Measured], splits: Collection[str], note: str, width: int) -> Chart:
+    """TFLOP/s over size: a few of the rungs in FP32, beside them those that split operands."""
+    side_by_side = width >= 600
+    groups = [
+        (title, _few([each for each in found if each.name in names], title == SPLIT))
+        for title, names, _ in _groups(found, splits, (0, 0))
+    ]
+    values = [y for _, rungs in groups for each in rungs for y in each.speeds().values()]
+    domain = (min(values) / 1.2, max(values) * 1.2)  # of all panels, so that heights compare
+    panel_width = width
+    if side_by_side and len(groups) > 1:  # 262: axes, names at the ends of lines, and the gap
+        panel_width = (width - 262) // 2 + LEFT + RIGHT
+    panels, words = [], []
+    for title, rungs in groups:
+        points = _points(rungs, Measured.speeds)
+        words += [f"{p['rung']} at {p['x']}: {p['y']:.2f}" for p in points]
+        panel = _lines(points, "M = N = K", _TFLOPS, found, panel_width, domain=domain)
+        panels.append(panel.properties(title=_heading(title)))
+    chart = alt.HConcatChart(hconcat=panels) if side_by_side else alt.VConcatChart(vconcat=panels)
     return finished(chart, width, "TFLOP/s over size", [note], words)
+
+
+def one_rung(
+    found: Sequence[Measured], name: str, before: str | None, note: str, width: int
+) -> Chart:
+    """TFLOP/s over size: a rung, the one before it and cuBLAS in colour, the others in grey."""
+    keen = {YARDSTICK: INK, **({before: WARN} if before else {}), name: ACCENT}
+    points = _points(found, Measured.speeds)
+    shown = [p for each in keen for p in points if p["rung"] == each]
+    for point in shown:
+        point["label"] = f"{label_of(point['rung'])} {_three_digits(point['y'])}"
+    grey = [p for p in points if p["rung"] not in keen]
+    chart = _lines(shown, "M = N = K", _TFLOPS, found, width, colours=keen, grey=grey)
+    words = [f"{p['rung']} at {p['x']}: {p['y']:.2f}" for p in shown]
+    return finished(chart, width, f"{label_of(name)}: TFLOP/s over size", [note], words)
 
 
 def shares(found: Sequence[Measured], note: str, width: int) -> Chart:
     """Share of cuBLAS over size."""
     points = _points(found, Measured.shares)
     words = [f"{p['rung']} at {p['x']}: {p['y']:.1%}" for p in points]
-    chart = _lines(points, "M = N = K", ("share of cuBLAS", "%", ".1%"), found, width)
+    chart = _lines(points, "M = N = K", _SHARE, found, width)
     return finished(chart, width, "Share of cuBLAS over size", [RATIO_NOTE, note], words)
-
-
-def bars(found: Sequence[Measured], note: str, width: int) -> Chart:
-    """Share of cuBLAS, a bar per rung, at a size that can be chosen."""
-    points = _points([rung for rung in found if rung.name != YARDSTICK], Measured.shares)
-    size = _size_choice({p["x"] for p in points})
-    names = list(dict.fromkeys(p["rung"] for p in points))
-    top = 1.12 * max(1.0, *(p["y"] for p in points))
-    plot = width - 136
-    lacking = [
-        {"rung": name, "x": size, "y": 0.0}
-        for size in {p["x"] for p in points}
-        for name in {*names} - {p["rung"] for p in points if p["x"] == size}
-    ]
-    base = alt.Chart(data_of(points)).transform_filter("datum.x == size")
-    across = alt.X("y:Q", title="share of cuBLAS").axis(format="%", domain=False, tickCount=6)
-    across = across.scale(domain=[0, top], nice=False)
-    up = alt.Y("rung:N", sort=names, title=None).scale(domain=names)
-    up = up.axis(ticks=False, domain=False, labelColor=INK, labelPadding=6)
-    shown = tip(("rung:N", "rung", ""), ("y:Q", "of cuBLAS", ".1%"))
-    text = base.encode(across, up, text=alt.Text("y:Q", format=".1%"))
-    # Inside the bar if it has room, and the line at 100 % does not run through it there.
-    room = top * 50 / plot  # of a text of 50 pixels
-    inside = f"datum.y > {room:.3f} && (datum.y <= 1 || datum.y > {1 + room:.3f})"
-    beside = f"datum.y < 1 && datum.y > {1 - room:.3f} ? 1 : datum.y"
-    full = alt.Chart(data_of([{"y": 1}])).mark_rule(color=INK, strokeDash=[5, 2], strokeWidth=1.5)
-    chart = layered(
-        base.mark_bar(color=ACCENT, height=16).encode(across, up, tooltip=shown),
-        text.transform_filter(inside).mark_text(align="right", dx=-5, color=PAPER),
-        text.transform_filter(f"!({inside})")
-        .transform_calculate(at=beside)
-        .mark_text(align="left", dx=5, color=INK)
-        .encode(alt.X("at:Q")),
-        full.encode(across),
-        alt.Chart(data_of(lacking))
-        .transform_filter("datum.x == size")
-        .transform_calculate(at=beside)
-        .mark_text(align="left", dx=5, color=AXIS, text="not measured")
-        .encode(alt.X("at:Q"), up),
-    )
-    chart = chart.properties(width=plot, height=23 * len(names)).add_params(size)
-    words = [f"{p['rung']} at {p['x']}: {p['y']:.1%}" for p in points]
-    title = alt.expr("'Share of cuBLAS at ' + size + '³'")
-    return finished(chart, width, title, [RATIO_NOTE, note], words)
 
 
 def history(
@@ -98,7 +156,7 @@ def history(
         if size in sizes
     ]
     choice = _size_choice({p["size"] for p in points})
-    chart = _lines(points, None, ("share of cuBLAS", "%", ".1%"), found, width, choice)
+    chart = _lines(points, None, _SHARE, found, width, choice)
     words = [f"{p['rung']} at {p['size']}, {p['x']}: {p['y']:.1%}" for p in points]
     title = alt.expr("'Share of cuBLAS at ' + size + '³ by commit'")
     return finished(chart, width, title, [RATIO_NOTE], words)
@@ -111,36 +169,48 @@ def _lines(
     found: Sequence[Measured],
     width: int,
     choice: alt.Parameter | None = None,
-) -> Chart:
-    """A line per rung with its name at the end, on a scale of log2 where x has a title, else one of
-    names. `points` have rung, x, y, and with a choice of sizes a size; `y` is the axis's title, its
-    format and that of the tooltip."""
+    domain: tuple[float, float] | None = None,
+    colours: Mapping[str, str] | None = None,
+    grey: Sequence[dict[str, Any]] = (),
+) -> Layers:
+    """A line per rung with its name at the end, over a scale of log2 where x has a title, else one
+    of names. `points` have rung, x, y, and with a choice of sizes a size; `y` is the axis's title,
+    its format and that of the tooltip, `domain` its ends. `colours` replaces those of the ladder.
+    `grey` has the points of lines in the background."""
     points.sort(key=lambda point: point["rung"] != YARDSTICK)  # the others are drawn over it
-    height, top = 380, 1.06 * max(point["y"] for point in points)
+    height = 340
+    values = [point["y"] for point in [*points, *grey]]
+    low, high = domain or (min(values) / 1.2, max(values) * 1.2)
+    step = (high / low) ** (LINE / height)  # from one label to the next
     ends: list[dict[str, Any]] = []
     for size in dict.fromkeys(point.get("size") for point in points):
         last = {point["rung"]: point for point in points if point.get("size") == size}
-        places = apart([point["y"] for point in last.values()], top * LINE / height, top)
+        logs = [math.log(point["y"]) for point in last.values()]
+        places = apart(logs, math.log(step), math.log(high))
         for point, place in zip(last.values(), places):
-            ends.append({**point, "label": label_of(point["rung"]), "at": place})
-    values = list(dict.fromkeys(point["x"] for point in points))
+            ends.append({"label": label_of(point["rung"]), **point, "at": math.exp(place)})
+    extents = list(dict.fromkeys(point["x"] for point in [*points, *grey]))
     if x_title is not None:
-        values.sort()
+        extents.sort()
         across = alt.X("x:Q", title=x_title).axis(
-            values=values, format="d", grid=False, labelFlush=False
+            values=extents, format="d", grid=False, labelFlush=False
         )
-        ends_at = [values[0], values[-1] if len(values) > 1 else 2 * values[0]]
+        ends_at = [extents[0], extents[-1] if len(extents) > 1 else 2 * extents[0]]
         across = across.scale(type="log", base=2, domain=ends_at, nice=False)
     else:
         across = alt.X("x:N", title=None, sort=None).axis(grid=False, labelAngle=-40)
-        across = across.scale(type="point", padding=0.1, domain=values)
-    up = alt.Y("y:Q", title=y[0]).axis(format=y[1], domain=False, tickCount=6)
-    up = up.scale(domain=[0, top], nice=False)
+        across = across.scale(type="point", padding=0.1, domain=extents)
+    up = alt.Y("y:Q", title=y[0]).axis(format=y[1], domain=False, values=round_values(low, high))
+    up = up.scale(type="log", domain=[low, high], nice=False)
     colour, shape, dash = looks_of(found)
-    width_of = alt.when(alt.datum.rung == YARDSTICK).then(alt.value(3)).otherwise(alt.value(1.6))
-    bold = alt.StrokeWidthValue(**width_of)
+    if colours is not None:
+        scale = {"domain": list(colours), "range": list(colours.values())}
+        colour = alt.Color("rung:N", legend=None).scale(**scale)
+        shape, dash = alt.ShapeValue("circle"), alt.StrokeDashValue([1, 0])
+    thick = alt.when(alt.datum.rung == YARDSTICK).then(alt.value(3)).otherwise(alt.value(1.6))
+    bold = alt.StrokeWidthValue(**thick)
     pointed = alt.selection_point(
-        name="pointed", fields=["rung"], on="pointerover", clear="pointerout"
+        name=f"pointed{len(points)}", fields=["rung"], on="pointerover", clear="pointerout"
     )
     faint = alt.OpacityValue(**alt.when(pointed).then(alt.value(1)).otherwise(alt.value(0.15)))
     at = ("x:Q", x_title, "") if x_title else ("x:N", "commit", "")
@@ -150,7 +220,9 @@ def _lines(
         shown += tip(("when:N", "of", ""))
         drawn = drawn.transform_filter("datum.size == size")
         named = named.transform_filter("datum.size == size")
-    chart = layered(
+    behind = alt.Chart(data_of(grey)).mark_line(color=FAINT, strokeWidth=1.2)
+    layers = [behind.encode(across, up, detail="rung:N")] if grey else []
+    layers += [
         drawn.mark_line().encode(across, up, colour, dash, strokeWidth=bold, opacity=faint),
         drawn.mark_point(filled=True, size=45, opacity=1)
         .encode(across, up, colour, shape, opacity=faint, tooltip=shown)
@@ -161,8 +233,42 @@ def _lines(
         named.mark_text(align="left", dx=20).encode(
             across, alt.Y("at:Q"), colour, text=alt.Text("label:N"), opacity=faint
         ),
-    ).properties(width=width - LEFT - RIGHT, height=height)
+    ]
+    chart = layered(*layers).properties(width=width - LEFT - RIGHT, height=height)
     return chart.add_params(choice) if choice is not None else chart
+
+
+def _groups(
+    found: Sequence[Measured], splits: Collection[str], roofs: tuple[float, float]
+) -> list[tuple[str, list[str], float]]:
+    """The rungs in FP32 and those that split operands, if there are any, each beside cuBLAS: a
+    title, the names, the roof."""
+    names = [each.name for each in found if each.rows]
+    yardstick = [name for name in names if name == YARDSTICK]
+    fp32 = [name for name in names if name not in splits]
+    split = [name for name in names if name in splits]
+    return [(FP32, fp32, roofs[0])] + [(SPLIT, [*split, *yardstick], roofs[1])] * bool(split)
+
+
+def _few(found: Sequence[Measured], every: bool) -> list[Measured]:
+    """Rungs that a chart has room for: each by half faster than the one before it, then the last;
+    and cuBLAS."""
+    chosen: list[Measured] = []
+    rungs = [each for each in found if each.name != YARDSTICK]
+    for each in rungs:
+        fastest = max(each.speeds().values())
+        before = max(chosen[-1].speeds().values()) if chosen else 0.0
+        if every or fastest >= 1.5 * before or each is rungs[-1]:
+            chosen.append(each)
+    return [*chosen, *(each for each in found if each.name == YARDSTICK)]
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:#.3g}".rstrip(".")
+
+
+def _heading(title: str) -> alt.TitleParams:
+    return alt.TitleParams(title, anchor="start", frame="bounds", fontSize=12, color=AXIS, offset=6)
 
 
 def _points(

@@ -122,7 +122,7 @@ std::uint64_t Executor::shuffle(unsigned mask, std::uint64_t bits, unsigned sour
   return current_->shuffle_result;
 }
 
-// For all lanes at once: whoever goes on first may offer its next value.
+// For all lanes at once: the first lane that goes on may offer its next value.
 void Executor::exchange(unsigned mask) {
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     if ((mask >> lane & 1) == 0) continue;

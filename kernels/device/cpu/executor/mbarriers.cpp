@@ -132,7 +132,7 @@ void Mbarriers::copy_to(unsigned rank, Transfer transfer, device::Barrier& state
 void Mbarriers::store_to(unsigned rank, std::size_t offset, const void* vector,
                          device::Barrier& state, const Site& site) {
   Mbarrier& barrier = find(rank, state, "store_remote", site);
-  observer::arrive(barrier.number);  // whoever waits for the store knows that this thread was there
+  observer::arrive(barrier.number);  // a thread that waits for the store sees this arrival
   start_copy(barrier, contiguous(offset, vector, kPieceBytes), site);
 }
 
@@ -141,7 +141,7 @@ void Mbarriers::start_copy(Mbarrier& barrier, Transfer transfer, const Site& sit
       executor_.current().number, {}, std::vector<std::byte>(transfer.size() * kPieceBytes)};
   std::byte* to = copy.bytes.data();
   for (const Piece& piece : transfer) {
-    // Read now: whoever may not read there is the thread that starts the copy.
+    // Read now: a fault belongs to the thread that starts the copy.
     if (piece.bytes > 0) std::memcpy(to, piece.gmem, piece.bytes);
     observer::start_bulk_copy(piece.offset, kPieceBytes, barrier.number, barrier.phase + 1, site);
     to += kPieceBytes;

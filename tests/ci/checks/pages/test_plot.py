@@ -9,14 +9,24 @@ import xml.etree.ElementTree as ElementTree
 
 import ladder_builder
 import pytest
-from ladder_builder import REPOSITORY
+from jsonschema import ValidationError
+from ladder_builder import REPOSITORY, STAGES
+from stage_builder import write_stages
 
 from tilegate_ci.cli import main
 from tilegate_ci.model import Benchmark
+from tilegate_ci.checks.pages import plot
 from tilegate_ci.report import palette
-from tilegate_ci.report.charts import labels, roofline
-from tilegate_ci.report.data import Profile
-from tilegate_ci.report.figures import PROFILE, Measured, at_common_sizes
+from tilegate_ci.report.charts import labels, roofline, speeds
+from tilegate_ci.report.data import Profile, load_profile
+from tilegate_ci.report.figures import (
+    PROFILE,
+    Measured,
+    at_common_sizes,
+    read_baseline,
+    split_roof,
+)
+from tilegate_ci.report.figures import measured as measured_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -44,7 +54,7 @@ def drawn(pictures, ladder):
     return ladder
 
 
-PICTURES = ("ladder.svg", "share.svg", "roofline.svg")
+PICTURES = ("staircase.svg", "sizes.svg", "roofline.svg", "10_warptile.svg")
 
 
 def texts(path):
@@ -55,7 +65,7 @@ def test_without_a_baseline_nothing_is_drawn(ladder, run, capsys):
     assert run() == 0
     assert run("--check") == 0
     assert "no baseline committed yet" in capsys.readouterr().out
-    assert not ladder.picture("ladder.svg").exists()
+    assert not ladder.picture("staircase.svg").exists()
 
 
 def test_without_a_profile_there_is_no_roofline(drawn, run):
@@ -65,24 +75,54 @@ def test_without_a_profile_there_is_no_roofline(drawn, run):
 
 
 def test_every_line_is_labelled_with_its_rung(drawn):
-    shown = texts(drawn.picture("ladder.svg"))
+    shown = texts(drawn.picture("sizes.svg"))
     assert {"Naive", "Swizzle", "Warptile", "cuBLAS"} < set(shown)
     assert {"512", "1024", "2048", "4096"} < set(shown)
 
 
-def test_every_bar_is_labelled_with_its_share(drawn):
-    shown = texts(drawn.picture("share.svg"))
-    assert {"Naive", "1.8%", "Swizzle", "88.0%", "Warptile", "95.0%"} < set(shown)
+def test_every_bar_of_the_staircase_has_its_speed_and_share(drawn):
+    shown = texts(drawn.picture("staircase.svg"))
+    assert {"Naive", "0.933", "2%", "Swizzle", "45.6", "88%", "cuBLAS", "51.9"} < set(shown)
     assert "Cublas" not in shown
+    assert "Operands split for tensor cores" not in shown
 
 
-def test_a_share_says_what_it_is_the_median_of(drawn):
-    words = " ".join(ElementTree.parse(drawn.picture("share.svg")).getroot().itertext()).split()
-    assert "the median of these ratios, not the quotient of two medians" in " ".join(words)
+def test_rungs_that_split_operands_are_a_group_of_their_own(drawn, run):
+    split = dict(STAGES[2], splits=True)
+    write_stages(drawn.path / "build" / "cpu", *STAGES[:2], split, STAGES[3])
+    assert run() == 0
+    for name in ("staircase.svg", "sizes.svg"):
+        shown = texts(drawn.picture(name))
+        first, second = (
+            shown.index(title) for title in ("FP32 arithmetic", "Operands split for tensor cores")
+        )
+        groups = (shown[:first], shown[first:second])  # a group's title comes last
+        assert [("Swizzle" in g, "Warptile" in g, "cuBLAS" in g) for g in groups] == [
+            (True, False, True),
+            (False, True, True),
+        ], name
+
+
+def test_the_page_of_a_rung_has_it_the_one_before_and_cublas_in_colour(drawn):
+    text = drawn.picture("10_warptile.svg").read_text("utf-8")
+    labels_of = [each for each in texts(drawn.picture("10_warptile.svg")) if "49." in each]
+    assert labels_of == ["Warptile 49.3"]
+    lines = re.findall(r'<path d="M[^"]*" stroke="(#\w+)" stroke-width="[\d.]+"', text)
+    three = (palette.ACCENT, palette.WARN, palette.INK)
+    assert [lines.count(colour) for colour in (palette.FAINT, *three)] == [1, 1, 1, 1]
+    assert {"Swizzle 45.6", "cuBLAS 51.9"} < set(texts(drawn.picture("10_warptile.svg")))
+    assert palette.WARN not in drawn.picture("01_naive.svg").read_text("utf-8")  # the first rung
+
+
+def test_a_chart_of_many_rungs_shows_a_few():
+    found = [measured(f"R{speed}", (64,), 1000.0 * speed) for speed in (1, 2, 2.5, 4, 4.5, 5)]
+    spec = speeds.sizes([*found, measured("Cublas", (64,))], set(), "", 860).to_dict()
+    shown = {row["rung"] for data in spec["datasets"].values() for row in data}
+    assert shown == {"R1", "R2", "R4", "R5", "Cublas"}  # each half as fast again; the last
 
 
 def test_the_data_are_told_in_words_too(drawn):
-    described = ElementTree.parse(drawn.picture("ladder.svg")).find(f"{SVG}desc").text
+    described = ElementTree.parse(drawn.picture("sizes.svg")).find(f"{SVG}desc").text
     assert "Warptile at 4096: 49.26" in described
 
 
@@ -97,14 +137,14 @@ def test_drawing_twice_gives_the_same_bytes(drawn, run):
 def test_check_fails_until_drawn_and_writes_nothing(ladder, run):
     ladder.write_baseline()
     assert run("--check") == 1
-    assert not ladder.picture("ladder.svg").exists()
+    assert not ladder.picture("staircase.svg").exists()
     assert run() == 0
     assert run("--check") == 0
 
 
 def test_check_sees_an_edited_picture(drawn, run):
-    path = drawn.picture("share.svg")
-    path.write_text(path.read_text("utf-8").replace("95.0%", "99.0%"), "utf-8")
+    path = drawn.picture("staircase.svg")
+    path.write_text(path.read_text("utf-8").replace("95%", "99%"), "utf-8")
     assert run("--check") == 1
 
 
@@ -121,7 +161,7 @@ def test_a_picture_of_no_baseline_is_removed(drawn, run):
     drawn.baseline.unlink()
     assert run("--check") == 1
     assert run() == 0
-    assert not drawn.picture("ladder.svg").exists()
+    assert not drawn.picture("staircase.svg").exists()
 
 
 @pytest.mark.parametrize("text", ["{", '{"rungs": [{}]}'])
@@ -143,11 +183,14 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+NO_TEXT = {palette.PAPER, palette.GRID, palette.FAINT}
+
+
 def test_contrast_itself():
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
 
 
-@pytest.mark.parametrize("colour", palette.DARK_OF.keys() - {palette.PAPER, palette.GRID})
+@pytest.mark.parametrize("colour", palette.DARK_OF.keys() - NO_TEXT)
 def test_text_and_lines_can_be_read_on_light_and_dark_paper(colour):
     assert contrast(colour, palette.PAPER) >= 4.5
     assert contrast(palette.DARK_OF[colour], palette.DARK_OF[palette.PAPER]) >= 4.5
@@ -173,7 +216,7 @@ def test_every_colour_in_the_file_has_a_dark_counterpart(drawn, name):
 def test_labels_at_the_ends_of_lines_do_not_overlap(drawn):
     places = [
         float(re.search(r",([\d.]+)\)", element.get("transform"))[1])
-        for element in ElementTree.parse(drawn.picture("ladder.svg")).iter(f"{SVG}text")
+        for element in ElementTree.parse(drawn.picture("sizes.svg")).iter(f"{SVG}text")
         if element.text in {"Naive", "Swizzle", "Warptile", "cuBLAS"}
     ]
     assert len(places) == 4
@@ -194,14 +237,29 @@ def test_rungs_are_drawn_at_the_sizes_that_half_of_them_have():
     assert [list(rung.squares()) for rung in found] == [[1], [2], [3]]  # else nothing would be left
 
 
-def test_the_dots_of_the_roofline_are_inside_of_it_and_below_the_roof_of_memory():
+@pytest.mark.parametrize(("roof", "roofs"), [(0, 1), (330.0, 2)])
+def test_the_dots_of_the_roofline_are_inside_of_it(roof, roofs):
     found = [measured("A", (64,)), measured("B", (64,), 170000.0), measured("C", (64,), 240000.0)]
-    profile = Profile("profile.json", 64, {"A": 100.0, "B": 300.0, "C": 0.3}, 4800.0)
-    spec = roofline.roofline(found, profile, "", 800).to_dict()
+    profile = Profile("profile.json", 64, {"A": 100.0, "B": 300.0}, 4800.0)
+    spec = roofline.roofline(found, profile, "", 800, roof).to_dict()
     low, high = spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
-    shown = [row for data in spec["datasets"].values() for row in data if "rung" in row]
+    rows = [row for data in spec["datasets"].values() for row in data]
+    shown = [row for row in rows if "rung" in row]
     assert {row["rung"] for row in shown} == {"A", "B"}
     assert all(low < row["y"] < high for row in shown)
+    assert len({row["name"] for row in rows if "name" in row}) == roofs
+
+
+def test_int8x3_and_fp16x3_are_below_their_roof():
+    """The committed roofline has both, and neither is faster than what tensor cores allow."""
+    run = read_baseline(REPOSITORY)
+    profile, found = load_profile(run.device, REPOSITORY), measured_of(run, (), others=True)
+    rows = {row["rung"]: row for row in roofline.profiled(found, profile)}
+    roof = split_roof(run.device)
+    assert roof == pytest.approx(3958 / 2 / 6)
+    for name in ("Int8x3", "Fp16x3"):
+        assert rows["Sgemm"]["gflops"] < rows[name]["gflops"] < 1000 * roof
+        assert rows[name]["x"] > roof / (profile.memory_gb_per_s / 1000)  # not limited by memory
 
 
 def test_labels_are_pushed_apart_and_stay_below_the_top():
@@ -230,6 +288,15 @@ def test_each_label_of_the_roofline_is_beside_its_own_dot(width):
         assert box[0] <= end[0] <= box[2]
         assert box[1] <= end[1] <= box[3]
         assert math.hypot(end[0] - x, end[1] - y) < 70
+
+
+def test_the_charts_are_valid(drawn):
+    found = plot.charts(drawn.path)
+    for name in PICTURES:
+        chart, _ = found[name]
+        chart.to_dict()  # checked by Vega-Lite's schema
+        with pytest.raises(ValidationError):
+            type(chart).validate({**chart.to_dict(), "title": {"text": {}}})
 
 
 def test_the_committed_pictures_are_up_to_date():

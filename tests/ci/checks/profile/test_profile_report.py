@@ -96,7 +96,7 @@ def test_another_schema_is_refused(profile):
 
 
 def test_the_recorded_pages_are_those_of_their_json():
-    """ci/gate profile --render bench/profile/<device>.json writes a page anew."""
+    """ci/gate profile --render bench/profile/<device>.json rewrites a page."""
     for path in sorted(RECORDED.glob("*.json")):
         written = path.with_suffix(".md").read_text(encoding="utf-8")
         assert written == markdown(documents.load(ProfileFile, path)), path

@@ -135,7 +135,7 @@ def test_every_part_is_drawn(untouched):
     assert count(untouched, MARKS.format("shares")) == 3 * 4
     assert count(untouched, MARKS.format("roofline")) == 3
     assert count(untouched, MARKS.format("history")) == 3 * 3  # two commits and this run
-    assert count(untouched, "[data-chart='0-ladder'] .mark-rect.role-mark path") == 2
+    assert count(untouched, "[data-chart='0-ladder'] .mark-rect.role-mark path") == 3
     assert len(shown_names(untouched)) == 13
     screenshot(untouched, "light")
 
@@ -325,7 +325,7 @@ def test_colours_have_contrast(page):
             0,
             0,
         ),
-        (make_run({"Naive/8x8x8": make_row(None, 1.0)}), "A run that nobody compared", 1, 1),
+        (make_simt_run(), "A run that nobody compared with another.", 2, 2),
         (make_run({"Naive/3x5x7/off4": make_row(None, 1.0)}), "A run that nobody compared", 0, 1),
     ],
 )

@@ -73,6 +73,7 @@ __device__ void multiply_tiles(ReaderA<Config, kVector>& reader_a,
   for (; k_left > 0; k_left -= step) {
     reader_a.advance_cols(step);
     reader_b.advance_rows(step);
+    // idea:begin Prefetch
     reader_a.read(next_a);  // zeros after the last tile
     reader_b.read(next_b);
 #pragma unroll
@@ -88,6 +89,7 @@ __device__ void multiply_tiles(ReaderA<Config, kVector>& reader_a,
     __syncthreads();
     frag[0].load(smem, buffer, 0, at);
     multiply_fragments(frag[1].a, frag[1].b, acc);
+    // idea:end
   }
 }
 

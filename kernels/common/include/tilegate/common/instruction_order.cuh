@@ -7,8 +7,10 @@ namespace tilegate {
 // that wants it takes the type as a template argument. NVIDIA does not document it; seen with CUDA
 // 13.0 (kernels/11_instruction_order/README.md). It changes how many registers a kernel takes. A
 // compiler that ignores the name compiles a correct kernel.
+// idea:begin InstructionOrder
 struct cutlass {};
 using SourceOrder = cutlass;
+// idea:end
 
 struct CompilerOrder {};
 

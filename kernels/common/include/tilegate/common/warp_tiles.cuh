@@ -19,6 +19,7 @@ namespace tilegate {
 template <typename Tiles>
 struct WarpTiles : Tiles {
   using Tiles::kBlockM, Tiles::kBlockN, Tiles::kBlockK, Tiles::kWarpM, Tiles::kWarpN;
+  // idea:begin Warptile
   static constexpr int kLanesM = 8, kLanesN = 4;
   static constexpr int kThreadM = 4, kThreadN = 4;      // one 128-bit access each way
   static constexpr int kSubWarpM = kLanesM * kThreadM;  // what a warp covers in one step
@@ -28,6 +29,7 @@ struct WarpTiles : Tiles {
   static constexpr int kStepM = kSubWarpM, kStepN = kSubWarpN;  // from one thread tile to the next
   static constexpr int kWarpsN = kBlockN / kWarpN;
   static constexpr int kNumThreads = 32 * (kBlockM / kWarpM) * kWarpsN;
+  // idea:end
   // A row of A in a tile is kBlockK / 4 vectors, whose transposed stores must fall into different
   // banks. With two vectors padding moves one of them by 16 banks. With four no padding does it and
   // keeps rows aligned to vectors, so their columns are XORed as in Swizzle.

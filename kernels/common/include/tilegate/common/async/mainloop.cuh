@@ -159,6 +159,7 @@ class RingWriter {
 };
 
 // Starts the copies of the first k tiles.
+// idea:begin AsyncCopy
 template <typename Config>
 __device__ __forceinline__ void fill_ring(RingWriter<Config>& writer) {
 #pragma unroll 1
@@ -168,6 +169,7 @@ __device__ __forceinline__ void fill_ring(RingWriter<Config>& writer) {
     writer.next();
   }
 }
+// idea:end
 
 // A thread's rows of A: of one k, while those of the next are being read.
 template <typename Config>
