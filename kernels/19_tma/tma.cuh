@@ -49,8 +49,9 @@ struct Config : Tiles {
   };
   static __device__ Position position() {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const LanePosition at = permuted_lane(lane);
-    return {warp / kWarpsN * kWarpM + at.m, warp % kWarpsN * kWarpN + 4 * at.n};
+    const int lane_m = (lane >> 1 & 1) | (lane >> 3 & 1) << 1 | (lane >> 4) << 2;
+    const int lane_n = (lane & 1) | (lane >> 2 & 1) << 1;
+    return {warp / kWarpsN * kWarpM + lane_m, warp % kWarpsN * kWarpN + 4 * lane_n};
   }
 };
 

@@ -23,17 +23,6 @@ __device__ void load_fragment(float (&frag)[kSize], const float* smem, Offset of
   }
 }
 
-// A lane's place among the 8×4 lanes of a warp, permuted: l and l ^ 1 are in one row, l and l ^ 2
-// in one column, so that every 128-bit shared load takes two wavefronts. In order, row by row, B's
-// take four.
-struct LanePosition {
-  int m, n;
-};
-__device__ inline LanePosition permuted_lane(int lane) {
-  return {(lane >> 1 & 1) | (lane >> 3 & 1) << 1 | (lane >> 4) << 2, (lane & 1) | (lane >> 2 & 1)
-                                                                                      << 1};
-}
-
 // Which way a row of products runs: every other one backwards, a serpentine, so that each
 // multiplication shares an operand with the one before it, at the turns too, and the register reuse
 // cache serves it.

@@ -4,13 +4,12 @@
 //   kBlockM kBlockN kBlockK    the block's tile
 //   kWarpM kWarpN              the part of it that a warp computes
 //   kBlocksPerSm               limits registers
-//   kPermutedLanes                lanes are permuted: see permuted_lane()
+//   kPermutedLanes                lanes are permuted: see position()
 #pragma once
 
 #include <cstdint>
 
 #include <tilegate/common/double_buffered.cuh>
-#include <tilegate/common/fragment.cuh>
 #include <tilegate/common/grid.cuh>
 #include <tilegate/device/device.cuh>
 
@@ -46,12 +45,18 @@ struct WarpTiles : Tiles {
   // Column of A's element (m, k) in row k of the transposed tile.
   static __device__ int column(int m, int k) { return m ^ (k / 4 * kSwizzleWords); }
 
+  // Lanes in order, row by row; or permuted: l and l ^ 1 share their rows, l and l ^ 2 their
+  // columns, so that every 128-bit shared load takes two wavefronts, where B's take four in order.
   static __device__ double_buffered::Position position() {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    LanePosition at{lane / kLanesN, lane % kLanesN};
-    if constexpr (Tiles::kPermutedLanes) at = permuted_lane(lane);
-    return {warp / kWarpsN * kWarpM + at.m * kThreadM, warp % kWarpsN * kWarpN + at.n * kThreadN};
+    int lane_m = lane / kLanesN, lane_n = lane % kLanesN;
+    if constexpr (Tiles::kPermutedLanes) {
+      lane_m = (lane >> 1 & 1) | (lane >> 3 & 1) << 1 | (lane >> 4) << 2;
+      lane_n = (lane & 1) | (lane >> 2 & 1) << 1;
+    }
+    return {warp / kWarpsN * kWarpM + lane_m * kThreadM,
+            warp % kWarpsN * kWarpN + lane_n * kThreadN};
   }
 };
 

@@ -9,7 +9,7 @@
 //   kVectorBatches             in which the copies of a k tile start, if both operands come in
 //   kWordBatches               vectors, or not; see kCopyBatches
 //   kBlocksPerSm               limits registers
-//   kPermutedLanes                lanes are permuted: see permuted_lane()
+//   kPermutedLanes                lanes are permuted: see position()
 //   kChecksEdges               C may be smaller than the tile; see split_k.cuh
 //   kSwapsNeighbours           see epilogue.cuh
 #pragma once
@@ -17,7 +17,6 @@
 #include <cstdint>
 
 #include <tilegate/common/async/split_k.cuh>
-#include <tilegate/common/fragment.cuh>
 #include <tilegate/device/device.cuh>
 
 namespace tilegate {
@@ -82,13 +81,18 @@ struct AsyncConfig : Tiles {
   struct Position {
     int m, n, slice;
   };
+  // Lanes in order, row by row; or permuted: l and l ^ 1 share their rows, l and l ^ 2 their
+  // columns, so that every 128-bit shared load takes two wavefronts, where B's take four in order.
   static __device__ Position position() {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32 % kWarpsPerSlice;
-    LanePosition at{lane / kLanesN, lane % kLanesN};
-    if constexpr (Tiles::kPermutedLanes) at = permuted_lane(lane);
-    return {warp / kWarpsN * kWarpM + (kKeepsA ? at.m : 4 * at.m),
-            warp % kWarpsN * kWarpN + 4 * at.n,
+    int lane_m = lane / kLanesN, lane_n = lane % kLanesN;
+    if constexpr (Tiles::kPermutedLanes) {
+      lane_m = (lane >> 1 & 1) | (lane >> 3 & 1) << 1 | (lane >> 4) << 2;
+      lane_n = (lane & 1) | (lane >> 2 & 1) << 1;
+    }
+    return {warp / kWarpsN * kWarpM + (kKeepsA ? lane_m : 4 * lane_m),
+            warp % kWarpsN * kWarpN + 4 * lane_n,
             static_cast<int>(threadIdx.x) / 32 / kWarpsPerSlice};
   }
   // From a thread's first row to its i-th: four neighbours, then the next part, as fragments are
