@@ -29,6 +29,7 @@ tilegate_add_python_test(tables PATHS
   tests/profile tests/ci/test_mutants.py tests/ci/test_pages.py tests/ci/test_passport.py
   tests/ci/test_random_problems.py tests/ci/test_shipped.py
   tests/ci/test_stages.py tests/ci/test_tables.py)
+tilegate_add_python_test(plain PATHS tests/plain)
 tilegate_add_python_test(plots PATHS tests/ci/test_plot.py)
 tilegate_add_python_test(workflows NEEDS check_jsonschema,ruamel.yaml PATHS
   tests/ci/test_workflows.py tests/ci/test_zizmor.py)
