@@ -73,7 +73,12 @@ std::vector<NamedProblem> chosen_configurations(const Stage& stage, const Proble
 void register_benchmarks(Runner* runner, const std::vector<Problem>& problems, const Flags& flags) {
   for (const Stage* stage : chosen_stages(flags.variants)) {
     if (!obstacle(*stage, runner != nullptr).empty()) continue;
+    std::string not_taken;
     for (const Problem& problem : problems) {
+      if (const Status taken = stage->restrictions.check(problem); !taken.ok()) {
+        not_taken += "\n  " + to_string(problem) + ": " + taken.message();
+        continue;
+      }
       for (const NamedProblem& named :
            chosen_configurations(*stage, problem, flags.configurations)) {
         auto* registered = benchmark::RegisterBenchmark(
@@ -81,6 +86,10 @@ void register_benchmarks(Runner* runner, const std::vector<Problem>& problems, c
             [=](benchmark::State& state) { runner->run(state, *stage, named); });
         registered->UseManualTime()->Unit(benchmark::kMicrosecond);
       }
+    }
+    if (!not_taken.empty()) {
+      std::fprintf(stderr, "Not applicable to %s:%s\n", std::string(stage->name).c_str(),
+                   not_taken.c_str());
     }
   }
 }
@@ -94,9 +103,11 @@ std::string why_nothing_matches(const std::string& filter, const std::vector<Pro
   }
   const std::unique_ptr<regex_t, void (*)(regex_t*)> freed(&pattern, regfree);
   for (const Stage* stage : chosen_stages(false)) {
-    const std::string reason = obstacle(*stage, !flags.list);
-    if (reason.empty()) continue;
+    const std::string unable = obstacle(*stage, !flags.list);
     for (const Problem& problem : problems) {
+      const std::string reason =
+          unable.empty() ? stage->restrictions.check(problem).message() : unable;
+      if (reason.empty()) continue;
       const std::string name =
           benchmark_name({.stage = std::string(stage->name), .problem = problem}, flags.cold);
       if (regexec(&pattern, name.c_str(), 0, nullptr, 0) == 0) {

@@ -72,11 +72,13 @@ void for_each_skipped(Visit visit) {
   }
 }
 
-// Why this device cannot run what the skipped test tests; empty: it is not why.
-std::string device_reason(const testing::TestInfo& test) {
+// Why neither this device nor the stage can run what the skipped test tests; empty: neither is why.
+std::string reason_of(const testing::TestInfo& test) {
   for (int i = 0; i < test.result()->test_property_count(); ++i) {
     const testing::TestProperty& property = test.result()->GetTestProperty(i);
-    if (std::strcmp(property.key(), tilegate::kNotOnThisDevice) == 0) return property.value();
+    for (const char* key : {tilegate::kNotOnThisDevice, tilegate::kNotApplicable}) {
+      if (std::strcmp(property.key(), key) == 0) return property.value();
+    }
   }
   return {};
 }
@@ -112,15 +114,15 @@ int main(int argc, char** argv) {
   const testing::UnitTest& tests = *testing::UnitTest::GetInstance();
   const int selected = tests.test_to_run_count();
   if (selected == 0) return fail(("The filter matches no test" + why_none(argv[0])).c_str());
-  int skipped = 0, for_the_device = 0;
+  int skipped = 0, with_reason = 0;
   std::set<std::string> reasons;
   for_each_skipped([&](const testing::TestInfo& test) {
-    const std::string reason = device_reason(test);
+    const std::string reason = reason_of(test);
     ++skipped;
-    if (!reason.empty()) ++for_the_device;
+    if (!reason.empty()) ++with_reason;
     reasons.insert(reason.empty() ? "single cases, which say why" : reason);
   });
-  if (skipped == selected && for_the_device < selected) {
+  if (skipped == selected && with_reason < selected) {
     return fail("Every selected test was skipped, and this device is not why.");
   }
   std::string why;

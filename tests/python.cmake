@@ -39,6 +39,7 @@ set(others ${workflows} tests/repository/test_guide.py tests/repository/test_rea
 list(TRANSFORM others PREPEND --ignore=)
 tilegate_add_python_test(workflows NEEDS ${needs} PATHS ${workflows})
 tilegate_add_python_test(guide NEEDS ${needs} PATHS tests/repository/test_guide.py)
+tilegate_add_python_test(plain PATHS tests/plain)
 tilegate_add_python_test(repository PATHS tests/repository ${others})
 
 # The HTML report in a real browser, which ci/test does not install.

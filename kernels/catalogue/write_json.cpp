@@ -1,5 +1,6 @@
 // write_catalogue FILE: the catalogue as JSON, build/<preset>/stages.json, which the commands below
 // ci/ read.
+#include <array>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -45,6 +46,7 @@ std::string sources_of(const CatalogueEntry& entry) {
 
 std::string to_json(const CatalogueEntry& entry) {
   const tilegate::Stage& stage = *entry.stage;
+  const tilegate::Shape& whole = stage.restrictions.multiple_of;
   const auto number = [](std::int64_t size) { return std::to_string(size); };
   const auto name = [](const tilegate::Stage* variant) { return quoted(variant->name); };
   const auto flag = [](bool value) { return std::string(value ? "true" : "false"); };
@@ -53,6 +55,7 @@ std::string to_json(const CatalogueEntry& entry) {
          ", \"library\": " + quoted(entry.library) + ", \"sources\": " + sources_of(entry) +
          ",\n   \"tile_sizes\": " + to_list(stage.tile_sizes, number) +
          ", \"compute_capability\": " + number(stage.requirements.compute_capability) +
+         ", \"multiple_of\": " + to_list(std::array{whole.m, whole.n, whole.k}, number) +
          ", \"not_on_simt\": " + quoted(stage.requirements.not_on_simt) +
          ",\n   \"splits\": " + flag(stage.math == tilegate::Math::fp32_split) +
          ", \"yardstick\": " + flag(entry.yardstick) + ", \"external\": " + flag(entry.external) +

@@ -101,6 +101,47 @@ Status check_device(const Requirements& requirements, const Device& device) {
   return {};
 }
 
+Status Restrictions::check(const Problem& problem) const {
+  const auto [m, n, k] = problem.shape;
+  const auto not_multiple = [](std::int64_t size, std::int64_t of) { return size % of != 0; };
+  if (not_multiple(m, multiple_of.m)) {
+    return Status::unsupported("takes M in multiples of " + std::to_string(multiple_of.m));
+  }
+  if (not_multiple(n, multiple_of.n)) {
+    return Status::unsupported("takes N in multiples of " + std::to_string(multiple_of.n));
+  }
+  if (not_multiple(k, multiple_of.k)) {
+    return Status::unsupported("takes K in multiples of " + std::to_string(multiple_of.k));
+  }
+  if (most_m > 0 && m > most_m) {
+    return Status::unsupported("takes no M above " + std::to_string(most_m));
+  }
+  if (most_n > 0 && n > most_n) {
+    return Status::unsupported("takes no N above " + std::to_string(most_n));
+  }
+  if (nonzero_k && !problem.reads_a_and_b()) {
+    return Status::unsupported("takes neither K nor alpha of 0");
+  }
+  for (const Operand operand : {Operand::kA, Operand::kB, Operand::kC}) {
+    const std::string name = name_of(operand);
+    const Extent extent = problem.extent(operand);
+    if (dense && extent.rows > 1 && problem.ld(operand) != extent.cols) {
+      return Status::unsupported("takes no ld" + name + " but the width of the rows");
+    }
+    const auto number = static_cast<std::size_t>(operand);
+    if (promised_alignment(problem.offset_bytes[number]) < alignment) {
+      return Status::unsupported("takes " + name + " at multiples of " + std::to_string(alignment) +
+                                 " bytes");
+    }
+    constexpr std::int64_t kMostOfInt = std::numeric_limits<std::int32_t>::max();
+    if (int_indices && problem.span(operand) > kMostOfInt) {
+      return Status::unsupported("takes no operand above " + std::to_string(kMostOfInt) +
+                                 " elements");
+    }
+  }
+  return {};
+}
+
 Status Stage::takes(const Problem& problem) const {
   const bool is_transposed = problem.op_a != Op::kN || problem.op_b != Op::kN;
   if (is_transposed && !takes_transposed) {
@@ -109,7 +150,8 @@ Status Stage::takes(const Problem& problem) const {
   if (problem.batch > 1 && !takes_batches) {
     return Status::unsupported(std::string(name) + " takes no batches");
   }
-  return {};
+  const Status status = problem.is_empty() ? Status() : restrictions.check(problem);
+  return status.ok() ? status : Status::unsupported(std::string(name) + " " + status.message());
 }
 
 Plan Stage::plan(const Problem& problem, const Device& device,

@@ -18,6 +18,7 @@ def stage(place: str, name: str, idea: str = "an idea", **changes: Any) -> dict[
         "sources": [f"kernels/{place}/{word}.cu"],
         "tile_sizes": [4, 8],
         "compute_capability": 70,
+        "multiple_of": [1, 1, 1],
         "not_on_simt": "",
         "splits": False,
         "yardstick": not number.isdigit(),

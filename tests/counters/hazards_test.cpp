@@ -97,6 +97,10 @@ INSTANTIATE_TEST_SUITE_P(PlantedMma, HazardsTest,
                          testing::ValuesIn(planted::mma_plants().begin(),
                                            planted::mma_plants().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
+INSTANTIATE_TEST_SUITE_P(PlantedPlain, HazardsTest,
+                         testing::ValuesIn(planted::plain_plants().begin(),
+                                           planted::plain_plants().end()),
+                         [](const auto& tested) { return std::string(tested.param.name); });
 INSTANTIATE_TEST_SUITE_P(PlantedAsync, HazardsTest,
                          testing::ValuesIn(planted::async_plants().begin(),
                                            planted::async_plants().end()),

@@ -31,6 +31,7 @@ std::span<const Plant> plants();
 std::span<const Plant> async_plants();
 std::span<const Plant> cluster_plants();
 std::span<const Plant> mma_plants();
+std::span<const Plant> plain_plants();  // tests/plain
 
 // Calls of a stage, as Plan::launch makes them.
 struct PlantedCall {

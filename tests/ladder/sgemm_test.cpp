@@ -33,7 +33,12 @@ class MemoryContractTest : public StageCaseTest {
  protected:
   void SetUp() override {
     StageCaseTest::SetUp();
-    if (IsSkipped() || !device::current().is_cuda) return;
+    if (IsSkipped()) return;
+    if (TILEGATE_ON_SIMT && is_long(test_case()) && stage().restrictions.int_indices) {
+      GTEST_SKIP() << record_not_applicable(Status::unsupported(
+          "has int indices, and the executor runs but a part of so large a grid"));
+    }
+    if (!device::current().is_cuda) return;
     if (stage().name == "Cublas") {  // it names what the library gets wrong; a rung may not
       const Status status = stage().plan(test_case().problem).status();
       if (status.code() == Status::Code::kUnsupported) GTEST_SKIP() << status.message();
@@ -124,7 +129,15 @@ INSTANTIATE_TEST_SUITE_P(Ladder, ConfigurationsTest,
                                                            configuration_cases)),
                          name_case);
 
-class RepeatableTest : public StageCaseTest {};
+class RepeatableTest : public StageCaseTest {
+ protected:
+  void SetUp() override {
+    StageCaseTest::SetUp();
+    const std::string why(stage().restrictions.not_repeatable);
+    if (IsSkipped() || why.empty()) return;
+    GTEST_SKIP() << record_not_applicable(Status::unsupported("not repeatable: " + why));
+  }
+};
 
 TEST_P(RepeatableTest, SameBits) {
   expect_right(std::array{Order::kForward, Order::kReverse, Order::kShuffled, Order::kForward});

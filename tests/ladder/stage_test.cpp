@@ -1,9 +1,12 @@
 #include "ladder/stage_test.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <ostream>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include <tilegate/catalogue.hpp>
 #include <tilegate/device.hpp>
@@ -13,6 +16,8 @@
 
 namespace tilegate::ladder {
 namespace {
+
+constexpr std::int64_t kMostRounded = 1 << 20;  // elements of C; more takes the executor seconds
 
 // What the pattern says before its first wildcard is the beginning of the name, or the name of it.
 bool may_match(std::string_view pattern, std::string_view name) {
@@ -62,19 +67,55 @@ void PrintTo(const StageCase& stage_case, std::ostream* out) {
 }
 
 std::string name_case(const testing::TestParamInfo<StageCase>& info) {
-  return test_name(*info.param.stage) + "_" + name_of(info.param.test_case);
+  const std::string& instead_of = info.param.instead_of;
+  return test_name(*info.param.stage) + "_" + (instead_of.empty() ? "" : instead_of + "_as_") +
+         name_of(info.param.test_case);
 }
 
 std::string name_stage(const testing::TestParamInfo<const Stage*>& info) {
   return test_name(*info.param);
 }
 
-std::vector<StageCase> for_every_stage(const std::string& suite,
-                                       std::vector<verifier::Case> (*table)(const Stage&)) {
+std::string record_not_applicable(const Status& taken) {
+  if (!taken.ok()) testing::Test::RecordProperty(kNotApplicable, taken.message());
+  return taken.message();
+}
+
+std::vector<StageCase> cases_of(const Stage& stage, Table table) {
+  const Restrictions& restrictions = stage.restrictions;
+  const auto up = [](std::int64_t size, std::int64_t unit) {
+    return (size + unit - 1) / unit * unit;
+  };
+  std::vector<StageCase> cases;
+  std::set<std::string> rounded_names;
+  for (verifier::Case& test_case : table(stage)) {
+    const Problem given = test_case.problem;
+    cases.push_back({&stage, test_case});
+    if (given.is_empty() || restrictions.check(given).ok()) continue;
+    const auto& [m, n, k] = given.shape;
+    const auto& [whole_m, whole_n, whole_k] = restrictions.multiple_of;
+    Problem& problem = test_case.problem;
+    problem = Problem::dense({up(m, whole_m), up(n, whole_n), up(k, whole_k)}, given.op_a,
+                             given.op_b, given.batch);
+    problem.alpha = given.alpha;
+    problem.beta = given.beta;
+    const bool slow = TILEGATE_ON_SIMT && problem.shape.m * problem.shape.n > kMostRounded;
+    const std::string instead_of = to_string(Problem::dense(given.shape));
+    if (slow || !restrictions.check(problem).ok() ||
+        !rounded_names.insert(instead_of + name_of(test_case)).second) {
+      continue;
+    }
+    cases.push_back({&stage, std::move(test_case), instead_of});
+  }
+  return cases;
+}
+
+std::vector<StageCase> for_every_stage(const std::string& suite, Table table) {
   std::vector<StageCase> all;
   for (const Stage* stage : catalogue_stages()) {
     if (!may_be_selected(suite, *stage)) continue;
-    for (verifier::Case& test_case : table(*stage)) all.push_back({stage, std::move(test_case)});
+    std::vector<StageCase> cases = cases_of(*stage, table);
+    std::move(cases.begin(), cases.end(), std::back_inserter(all));
   }
   return all;
 }
@@ -89,6 +130,12 @@ std::span<const verifier::Order> orders_of(const verifier::Case& test_case) {
 
 void StageCaseTest::SetUp() {
   if (const std::string why = record_cannot_run(stage()); !why.empty()) GTEST_SKIP() << why;
+  const Problem& problem = test_case().problem;
+  const Status taken = problem.is_empty() ? Status() : stage().restrictions.check(problem);
+  if (!taken.ok()) {
+    EXPECT_EQ(stage().plan(problem).status().code(), Status::Code::kUnsupported);
+    GTEST_SKIP() << record_not_applicable(taken);
+  }
 }
 
 void StageCaseTest::expect_right(const verifier::Case& test_case,

@@ -26,16 +26,25 @@ std::string record_cannot_run(const Stage& stage);
 struct StageCase {
   const Stage* stage;
   verifier::Case test_case;
+  std::string instead_of = {};  // the shape of a case that the stage does not take; see cases_of
 };
 void PrintTo(const StageCase& stage_case, std::ostream* out);
 // For INSTANTIATE_TEST_SUITE_P.
 std::string name_case(const testing::TestParamInfo<StageCase>& info);
 std::string name_stage(const testing::TestParamInfo<const Stage*>& info);
 
-// `table(stage)` for every stage and variant of this build whose tests in this suite the filter may
+// The cases of a table for a stage. Those that it does not take are skipped, and followed by the
+// next larger that it takes, `<stage>_<shape>_as_<case>`: extents rounded up, no padding, no
+// offsets.
+using Table = std::vector<verifier::Case> (*)(const Stage&);
+std::vector<StageCase> cases_of(const Stage& stage, Table table);
+
+// Skips the running test if the stage does not take the problem, and records why.
+std::string record_not_applicable(const Status& taken);
+
+// `cases_of` for every stage and variant of this build whose tests in this suite the filter may
 // select: making all cases takes longer than running many a suite of one stage.
-std::vector<StageCase> for_every_stage(const std::string& suite,
-                                       std::vector<verifier::Case> (*table)(const Stage&));
+std::vector<StageCase> for_every_stage(const std::string& suite, Table table);
 
 // The orders in which the executor runs a case: one of both, in turn. What depends on the order is
 // a race, which RepeatableTest and the tests labelled `watched` look for; TILEGATE_THOROUGH=1 runs

@@ -152,7 +152,7 @@ TEST(Wiring, EveryStageHasEveryCase) {
     stages.insert(stages.end(), entry.variants.begin(), entry.variants.end());
     for (const Stage* stage : stages) {
       for (const Suite& suite : kSuites) {
-        const std::size_t cases = suite.table(*stage).size();
+        const std::size_t cases = cases_of(*stage, suite.table).size();
         EXPECT_GE(cases, is_variant(*stage) ? suite.least_of_variant : suite.least)
             << suite.name << " of " << stage->name;
         expect(suite.name, stage, cases);

@@ -65,7 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
         if hazards:
             raise GateError("not written, because of hazards:\n  " + "\n  ".join(hazards))
         outside = {stage.name for stage in find_stages(repository) if stage.external}
-        kept = {name: case for name, case in cases.items() if rung_of(name) not in outside}
+        kept = {
+            name: case
+            for name, case in cases.items()
+            if rung_of(name) not in outside and not case.not_applicable
+        }
         write_text(path, to_text(kept, sources))
         for page, text in pages(repository, path).items():
             write_text(page, text)

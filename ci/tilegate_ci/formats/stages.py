@@ -24,6 +24,7 @@ class Stage(Model):
     sources: list[Path]
     tile_sizes: list[Natural]
     compute_capability: Natural
+    multiple_of: list[Natural] = [1, 1, 1]  # that it takes M, N and K in
     not_on_simt: str  # why the executor cannot run it; empty: it can
     splits: bool  # operands, for tensor cores, whatever the problem allows
     yardstick: bool

@@ -1,5 +1,6 @@
 """The gated suite: some benchmarks of every rung, which bench/gate.csv adds to and takes from."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,10 +25,13 @@ def squares(rung: str) -> list[str]:
 
 
 def defaults(stage: Stage) -> list[str]:
-    """What is gated of a rung of which the file says nothing: squares, and a problem whose extents
-    are just off the multiples of its largest tile, where its edge cases are."""
+    """What is gated of a rung of which the file says nothing: squares, and, if it takes such, a
+    problem whose extents are just off the multiples of its largest tile: its edge cases."""
     if stage.yardstick:
         return squares(stage.name)
+    if stage.multiple_of != [1, 1, 1]:
+        unit = math.lcm(*stage.multiple_of)
+        return [name for name, size in zip(squares(stage.name), SQUARES) if size % unit == 0]
     tile = max(stage.tile_sizes, default=1)
     edge = -(-EDGE // tile) * tile
     return [*squares(stage.name), f"{stage.name}/{edge - 1}x{edge + 1}x{edge + 3}"]

@@ -53,6 +53,23 @@ struct Requirements {
   std::string_view not_on_simt = {};  // why the CPU device cannot run it; empty: it can
 };
 
+// What a stage's kernels need of a problem, where they do not take every one: a plan of any other
+// is refused and says which of these it breaks. Tests of such problems are skipped, with that
+// reason.
+struct Restrictions {
+  Shape multiple_of = {1, 1, 1};        // of M, N and K
+  std::int64_t most_m = 0, most_n = 0;  // as their grids have limits; 0: none
+  bool nonzero_k = false;               // neither K nor alpha is 0
+  bool dense = false;                   // lda, ldb and ldc are the widths of the rows
+  std::int64_t alignment = 4;           // bytes, of A, B and C
+  bool int_indices = false;             // no operand has more than 2^31 - 1 elements
+  // Why the same call may give other bits; empty: it gives the same.
+  std::string_view not_repeatable = {};
+
+  // Ok, or the first that the problem breaks.
+  Status check(const Problem& problem) const;
+};
+
 // What a stage decides for one problem on one device.
 struct Choice {
   Status status = {};              // why the stage cannot do it
@@ -125,6 +142,7 @@ struct Stage {
   std::string_view name;       // "Warptile": how tests, benchmarks and baselines call the rung
   std::string_view idea = {};  // one line: what this rung adds
   Requirements requirements = {};
+  Restrictions restrictions = {};
   Math math = Math::fp32;  // fp32_split: it splits operands, whatever the problem says
 
   bool takes_transposed = false;  // op(A) and op(B) in all four forms
@@ -142,7 +160,7 @@ struct Stage {
   // One-time work on the current device: attributes, handles; nullptr: none.
   Status (*setup)() = nullptr;
 
-  // Ok if the stage takes such problems: transposed operands, batches.
+  // Ok if the stage takes such problems: transposed operands, batches, its restrictions.
   Status takes(const Problem& problem) const;
 
   // A plan that is not ok says why: negative sizes, short leading dimensions, extents past the

@@ -39,6 +39,14 @@ def test_every_rung_has_squares_and_a_problem_off_its_tiles():
     ]
 
 
+def test_a_rung_that_takes_whole_tiles_alone_has_the_squares_of_them():
+    whole = stages(stage("09_whole", "Whole", multiple_of=[128, 1536, 8]))
+    assert parse_suite("benchmark\n", "gate.csv", whole) == []
+    whole = stages(stage("09_whole", "Whole", multiple_of=[2048, 128, 8]))
+    names = ["Whole/2048x2048x2048", "Whole/4096x4096x4096"]
+    assert parse_suite("benchmark\n", "gate.csv", whole) == names
+
+
 def test_the_file_adds_any_form_of_a_problem_and_takes_away():
     text = "benchmark\n-Any/4096x4096x4096\nAny/64x64x64/TN/batch4\nLate/8x8x8\n-Gone/1x1x1\n"
     names = parse_suite(text, "gate.csv", RUNGS)

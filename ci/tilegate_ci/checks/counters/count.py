@@ -25,6 +25,8 @@ KINDS = (
     "bulk_load",  # by the copy engine
     "bulk_store",
     "shared_multiply",  # by a multiplication of a warpgroup
+    "global_atomic",
+    "shared_atomic",
 )
 SECTOR_BYTES = 32
 
@@ -63,12 +65,14 @@ class SourceLine:
 
 @dataclass(frozen=True)
 class Counted:
-    """One case. `error` is a hazard; then nothing is counted."""
+    """One case. `error` is a hazard, `not_applicable` why the rung does not take the problem; then
+    nothing is counted."""
 
     name: str
     counters: Mapping[str, int]
     lines: tuple[SourceLine, ...] = ()
     error: str = ""
+    not_applicable: str = ""
 
 
 class Sources:
@@ -160,6 +164,8 @@ def _parsed(program: Path, output: str) -> Counted:
 def _read(entry: Mapping[str, Any]) -> Counted:
     if "error" in entry:
         return Counted(entry["case"], {}, (), entry["error"])
+    if "not_applicable" in entry:
+        return Counted(entry["case"], {}, not_applicable=entry["not_applicable"])
     counters = {"barriers": entry["barriers"], "fma": entry["fma"]}
     for kind in KINDS:
         counters |= {f"{kind}.{key}": value for key, value in entry.get(kind, {}).items()}

@@ -34,6 +34,9 @@ def judge(
 ) -> Report:
     """`baseline` holds what the run was asked for, no more."""
     sections: list[str] = []
+    not_taken = [case for case in cases.values() if case.not_applicable]
+    sections += [f"NOT APPLICABLE {case.name}: {case.not_applicable}" for case in not_taken]
+    cases = {name: case for name, case in cases.items() if not case.not_applicable}
     hazards = [case for case in cases.values() if case.error]
     changed = []
     for name, counted in cases.items():
@@ -51,6 +54,7 @@ def judge(
         summary += f", {number} {word}" if number else ""
     summary += f", {len(new)} new" if new else ""
     summary += f", {len(missing)} missing" if missing else ""
+    summary += f", {len(not_taken)} not applicable" if not_taken else ""
     if changed:
         summary += "\nIf that is meant: ci/gate counters --update, and commit the table with it"
     code = 2 if missing else 1 if changed or hazards else 0

@@ -27,6 +27,10 @@ constexpr Named kNames[] = {
     {Kind::kBulkStore, "bulk_store.requests", "bulk_store.sectors", "bulk_store.excess_sectors"},
     {Kind::kSharedMultiply, "shared_multiply.requests", "shared_multiply.wavefronts",
      "shared_multiply.conflicts"},
+    {Kind::kGlobalAtomic, "global_atomic.requests", "global_atomic.sectors",
+     "global_atomic.excess_sectors"},
+    {Kind::kSharedAtomic, "shared_atomic.requests", "shared_atomic.wavefronts",
+     "shared_atomic.conflicts"},
 };
 
 }  // namespace

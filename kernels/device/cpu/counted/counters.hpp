@@ -19,12 +19,14 @@ enum class Kind : std::uint8_t {
   kBulkLoad,        // by a bulk or tensor copy from global memory
   kBulkStore,       // and to it
   kSharedMultiply,  // by a multiplication of a warpgroup
+  kGlobalAtomic,
+  kSharedAtomic,
 };
-constexpr std::size_t kKinds = 8;
+constexpr std::size_t kKinds = 10;
 
 constexpr bool is_shared(Kind kind) {
   return kind == Kind::kSharedLoad || kind == Kind::kSharedStore || kind == Kind::kSharedCopy ||
-         kind == Kind::kSharedMultiply;
+         kind == Kind::kSharedMultiply || kind == Kind::kSharedAtomic;
 }
 
 // Accesses of one kind.

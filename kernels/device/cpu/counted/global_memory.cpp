@@ -137,6 +137,15 @@ std::optional<std::string> GlobalMemory::access(unsigned thread, std::uintptr_t 
   return std::nullopt;
 }
 
+std::optional<std::string> GlobalMemory::update(unsigned thread, std::uintptr_t address,
+                                                unsigned bytes, std::uint32_t site) {
+  in_update_ = true;
+  auto problem = access(thread, address, bytes, false, site);
+  if (!problem) problem = access(thread, address, bytes, true, site);
+  in_update_ = false;
+  return problem;
+}
+
 // What earlier kernels of the call have stored in C, for one that adds to it.
 bool GlobalMemory::is_own_sum(const Region& region, std::int64_t element,
                               std::int64_t count) const {
@@ -163,8 +172,8 @@ std::optional<std::string> GlobalMemory::load(unsigned thread, Region& region, s
       region.other_loads[element].of_thread = word.load;
     }
   }
-  word.load = {order_.now(), order_.block(), site, static_cast<std::uint16_t>(thread),
-               order_.stamp_of(thread)};
+  word.load = {order_.now(), order_.block(),         site, static_cast<std::uint16_t>(thread),
+               in_update_,   order_.stamp_of(thread)};
   return std::nullopt;
 }
 
@@ -172,7 +181,8 @@ std::optional<std::string> GlobalMemory::store(unsigned thread, Region& region,
                                                std::int64_t element, std::uint32_t site) {
   Word& word = region.words[static_cast<std::size_t>(element)];
   const Epoch stored_since = adds_to_c_ ? order_.launch_began() : call_began_;
-  if (region.stored_once && word.store.epoch >= stored_since) {
+  const bool only_updates = in_update_ && word.store.is_update;
+  if (region.stored_once && word.store.epoch >= stored_since && !only_updates) {
     return "second store to " + name_of(region, element) + at(site) + "; " +
            name_of_thread(word.store) + " stored it" + at(word.store.site);
   }
@@ -188,14 +198,15 @@ std::optional<std::string> GlobalMemory::store(unsigned thread, Region& region,
       }
     }
   }
-  word.store = {order_.now(), order_.block(), site, static_cast<std::uint16_t>(thread),
-                order_.stamp_of(thread)};
+  word.store = {order_.now(), order_.block(),         site, static_cast<std::uint16_t>(thread),
+                in_update_,   order_.stamp_of(thread)};
   return std::nullopt;
 }
 
 // Does nothing order an earlier access and what the thread does now?
 bool GlobalMemory::is_race(unsigned thread, const Access& earlier) const {
   if (earlier.epoch < order_.launch_began()) return false;  // a launch ended since then
+  if (in_update_ && earlier.is_update) return false;
   if (earlier.epoch < order_.block_began()) {
     return !order_.is_flagged(earlier.block, earlier.epoch, earlier.thread, earlier.stamp, thread);
   }

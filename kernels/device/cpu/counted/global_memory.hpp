@@ -41,6 +41,9 @@ class GlobalMemory {
   // What is wrong with an access of `bytes` bytes, which it holds, or nothing.
   std::optional<std::string> access(unsigned thread, std::uintptr_t address, unsigned bytes,
                                     bool store, std::uint32_t site);
+  // The same of an atomic operation, which loads and stores.
+  std::optional<std::string> update(unsigned thread, std::uintptr_t address, unsigned bytes,
+                                    std::uint32_t site);
 
   // The same of a flag, which threads of all blocks may raise and wait for.
   std::optional<std::string> use_flag(unsigned thread, std::uintptr_t address, std::uint32_t site);
@@ -56,6 +59,7 @@ class GlobalMemory {
     std::uint32_t block = 0;
     std::uint32_t site = 0;
     std::uint16_t thread = 0;
+    bool is_update = false;
     Stamp stamp = 0;
   };
   struct Word {
@@ -104,6 +108,7 @@ class GlobalMemory {
   std::string name_of_thread(const Access& access) const;
 
   const Order& order_;
+  bool in_update_ = false;
   std::vector<Buffer> buffers_;
   std::size_t last_buffer_ = 0, last_region_ = 0;  // that an access hit
   bool in_call_ = false;

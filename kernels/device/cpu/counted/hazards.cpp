@@ -6,9 +6,7 @@
 
 namespace tilegate::simt::counted {
 
-std::string Hazards::at(std::uint64_t offset) {
-  return "byte " + std::to_string(offset) + " of shared memory";
-}
+std::string Hazards::at(std::uint64_t offset) const { return variables_.name_of(offset); }
 
 std::string Hazards::place(std::uint32_t site) { return Sites::all().describe(site); }
 
@@ -33,16 +31,15 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
   for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
     Word& word = words_[i];
     if (word.copy_pending) return check_pending(word, i * kWordBytes, site, "read");
-    if (word.write_epoch < order_.block_began() && !unwritten_read_) {
-      unwritten_read_ = {thread, "read of " + at(i * kWordBytes) +
-                                     ", which no thread of the block has written, at " +
-                                     place(site)};
-    }
+    check_written(thread, i, site);
     if (is_filled(word)) {
       if (auto problem = check_filled(thread, word, i * kWordBytes, "read", site)) return problem;
     } else if (word.write_epoch == order_.now() &&
                !order_.is_ordered(word.writer, word.write_stamp, thread)) {
       return race(word.writer, "wrote", word.write_site, thread, "reads", i * kWordBytes, site);
+    } else if (updates_in_other_warp(thread, word)) {
+      return race(word.other_update - 1U, "wrote", word.write_site, thread, "reads", i * kWordBytes,
+                  site);
     }
     if (word.read_epoch != order_.now()) {
       word.read_epoch = order_.now();
@@ -65,12 +62,15 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
 }
 
 std::optional<std::string> Hazards::check_write(unsigned thread, Word& word, std::uint64_t offset,
-                                                std::uint32_t site) {
+                                                std::uint32_t site, bool is_update) {
+  const bool only_updates = is_update && word.is_update && word.write_epoch == order_.now();
   if (is_filled(word)) {
     if (auto problem = check_filled(thread, word, offset, "write", site)) return problem;
-  } else if (word.write_epoch == order_.now() &&
+  } else if (!only_updates && word.write_epoch == order_.now() &&
              !order_.is_ordered(word.writer, word.write_stamp, thread)) {
     return race(word.writer, "wrote", word.write_site, thread, "writes", offset, site);
+  } else if (!only_updates && updates_in_other_warp(thread, word)) {
+    return race(word.other_update - 1U, "wrote", word.write_site, thread, "writes", offset, site);
   }
   if (word.read_epoch == order_.now()) {
     if (word.other_reader != 0 && word.read_warp == thread / kWarpSize) {
@@ -87,6 +87,11 @@ std::optional<std::string> Hazards::check_write(unsigned thread, Word& word, std
   if (!other_readers_.empty()) {
     if (auto problem = check_other_readers(thread, offset / kWordBytes, site)) return problem;
   }
+  if (!only_updates) word.other_update = 0;
+  if (only_updates && word.writer != thread) {
+    word.other_update = static_cast<std::uint16_t>(word.writer + 1);
+  }
+  word.is_update = is_update;
   word.filler = 0;
   word.write_epoch = order_.now();
   word.write_site = site;
@@ -102,6 +107,29 @@ std::optional<std::string> Hazards::write(unsigned thread, std::uint64_t offset,
     if (auto problem = check_write(thread, words_[i], i * kWordBytes, site)) return problem;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> Hazards::update(unsigned thread, std::uint64_t offset, unsigned bytes,
+                                           std::uint32_t site) {
+  for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
+    if (words_[i].copy_pending) return check_pending(words_[i], i * kWordBytes, site, "update");
+    check_written(thread, i, site);
+    if (auto problem = check_write(thread, words_[i], i * kWordBytes, site, true)) return problem;
+  }
+  return std::nullopt;
+}
+
+void Hazards::check_written(unsigned thread, std::uint64_t word, std::uint32_t site) {
+  if (words_[word].write_epoch >= order_.block_began() || unwritten_read_) return;
+  unwritten_read_ = {thread, "read of " + at(word * kWordBytes) +
+                                 ", which no thread of the block has written, at " + place(site)};
+}
+
+// Of the thread that updated the word before its writer: nothing but a barrier of the block orders
+// warps, or it is not known.
+bool Hazards::updates_in_other_warp(unsigned thread, const Word& word) const {
+  return word.other_update != 0 && word.write_epoch == order_.now() && !order_.orders_warps() &&
+         (word.other_update - 1U) / kWarpSize != thread / kWarpSize;
 }
 
 std::optional<std::string> Hazards::start_copy(unsigned thread, std::uint64_t offset,

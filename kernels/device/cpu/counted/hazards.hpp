@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "order.hpp"
+#include "shared_variables.hpp"
 
 namespace tilegate::simt::counted {
 
 class Hazards {
  public:
-  explicit Hazards(const Order& order) : order_(order) {}
+  Hazards(const Order& order, const SharedVariables& variables)
+      : order_(order), variables_(variables) {}
 
   void begin_launch(std::size_t shared_bytes);
   void begin_block();
@@ -35,6 +37,9 @@ class Hazards {
                                   std::uint32_t site);
   std::optional<std::string> write(unsigned thread, std::uint64_t offset, unsigned bytes,
                                    std::uint32_t site);
+  // An atomic operation: it reads and writes.
+  std::optional<std::string> update(unsigned thread, std::uint64_t offset, unsigned bytes,
+                                    std::uint32_t site);
   // An asynchronous copy writes at some time between its start and its end.
   std::optional<std::string> start_copy(unsigned thread, std::uint64_t offset, unsigned bytes,
                                         std::uint32_t site);
@@ -54,7 +59,7 @@ class Hazards {
 
  private:
   static constexpr unsigned kWordBytes = 4;
-  static std::string at(std::uint64_t offset);
+  std::string at(std::uint64_t offset) const;
   static std::string place(std::uint32_t site);
 
   // What a word saw.
@@ -63,6 +68,8 @@ class Hazards {
     std::uint32_t write_site = 0;
     std::uint16_t writer = 0;
     Stamp write_stamp = 0;
+    bool is_update = false;          // the write, and all others in its epoch
+    std::uint16_t other_update = 0;  // another thread that updated it in this epoch, plus one
     bool copy_pending = false;
     std::uint16_t filler = 0;  // if a bulk copy wrote it, its mbarrier, plus one,
     Stamp fill_phase = 0;      // and the phase that it completes in
@@ -85,6 +92,8 @@ class Hazards {
   bool is_filled(const Word& word) const {
     return word.filler != 0 && word.write_epoch >= order_.block_began();
   }
+  void check_written(unsigned thread, std::uint64_t word, std::uint32_t site);
+  bool updates_in_other_warp(unsigned thread, const Word& word) const;
   static void add(std::vector<Reader>* readers, const Reader& reader);
   void add_other_reader(unsigned thread, std::size_t word, std::uint32_t site);
   std::optional<std::string> check_other_readers(unsigned thread, std::size_t word,
@@ -92,7 +101,7 @@ class Hazards {
   std::optional<std::string> check_filled(unsigned thread, const Word& word, std::uint64_t offset,
                                           const char* verb, std::uint32_t site) const;
   std::optional<std::string> check_write(unsigned thread, Word& word, std::uint64_t offset,
-                                         std::uint32_t site);
+                                         std::uint32_t site, bool is_update = false);
   std::optional<std::string> check_pending(const Word& word, std::uint64_t offset,
                                            std::uint32_t site, const char* verb) const;
   std::string race(unsigned other, const char* other_verb, std::uint32_t other_site,
@@ -100,6 +109,7 @@ class Hazards {
                    std::uint32_t site) const;
 
   const Order& order_;
+  const SharedVariables& variables_;
   std::optional<Finding> unwritten_read_;
   bool copies_started_ = false;  // in this block
   std::vector<Word> words_;

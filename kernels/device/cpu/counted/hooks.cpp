@@ -1,4 +1,5 @@
 // What instrumented kernels and the executor call.
+#include <algorithm>
 #include <cstring>
 
 #include <tilegate/device/cpu/executor.hpp>
@@ -13,6 +14,8 @@ namespace {
 
 // The kernels' hot path: no check of initialisation, as in a function-local static.
 Recorder& recorder = Recorder::instance();
+
+constexpr unsigned kWordBytes = 4;
 
 template <typename V>
 V load(const float* p, unsigned site) {
@@ -49,6 +52,23 @@ float4 tilegate_counted_load_float4(const float* p, unsigned site) { return load
 void tilegate_counted_store_float2(float* p, float2 v, unsigned site) { store(p, v, site); }
 void tilegate_counted_store_float4(float* p, float4 v, unsigned site) { store(p, v, site); }
 
+// Structures that are copied or set as a whole, word by word. A kernel's parameters are copied so,
+// too, from wherever its launch has them.
+void tilegate_counted_copy(const void* to, const void* from, std::uint64_t bytes, unsigned site) {
+  for (std::uint64_t at = 0; at < bytes; at += kWordBytes) {
+    const auto word = static_cast<unsigned>(std::min<std::uint64_t>(kWordBytes, bytes - at));
+    const std::byte* const source = static_cast<const std::byte*>(from) + at;
+    if (recorder.holds(source)) recorder.access(source, word, false, site);
+    recorder.access(static_cast<const std::byte*>(to) + at, word, true, site);
+  }
+}
+void tilegate_counted_set(const void* to, std::uint64_t bytes, unsigned site) {
+  for (std::uint64_t at = 0; at < bytes; at += kWordBytes) {
+    const auto word = static_cast<unsigned>(std::min<std::uint64_t>(kWordBytes, bytes - at));
+    recorder.access(static_cast<const std::byte*>(to) + at, word, true, site);
+  }
+}
+
 void tilegate_counted_copy_async(float* smem, const float* gmem, unsigned bytes, unsigned site) {
   recorder.start_copy(smem, gmem, bytes, site);
   tilegate::simt::executor::copy_async(smem, gmem, bytes);
@@ -71,6 +91,12 @@ void stop_thread(unsigned number) { recorder.stop_thread(number); }
 void release_block_barrier(unsigned rank) { recorder.release_block_barrier(rank); }
 void release_cluster_barrier() { recorder.release_cluster_barrier(); }
 void reach_into(unsigned rank, const Site& site) { recorder.reach_into(rank, site); }
+void add_shared_variable(std::size_t offset, std::size_t bytes, const char* name) {
+  recorder.add_shared_variable(offset, bytes, name);
+}
+void access_atomically(const void* data, std::size_t bytes, const Site& site) {
+  recorder.access_atomically(data, static_cast<unsigned>(bytes), site);
+}
 void release_warp_barrier(unsigned warp, unsigned mask) {
   recorder.release_warp_barrier(warp, mask);
 }

@@ -6,16 +6,7 @@ if(NOT TILEGATE_CLANG)
   message(FATAL_ERROR "The counted kernels need clang++: install clang, or configure with "
                       "-DTILEGATE_BUILD_COUNTERS=OFF")
 endif()
-# find_package(Python3) starts the interpreter seven times. Its own path: `python3` may be a script
-# that looks for it.
-if(NOT DEFINED TILEGATE_PYTHON)
-  execute_process(
-    COMMAND python3 -c "import sys; print(sys.executable if sys.version_info >= (3, 9) else '')"
-    OUTPUT_VARIABLE python OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  if(python)
-    set(TILEGATE_PYTHON ${python} CACHE FILEPATH "The Python that instruments counted kernels")
-  endif()
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/../plain/plain.cmake)
 if(NOT TILEGATE_PYTHON)
   message(FATAL_ERROR "The counted kernels need Python 3.9 or newer: install python3, or configure "
                       "with -DTILEGATE_BUILD_COUNTERS=OFF")
@@ -24,12 +15,12 @@ endif()
 # Fixed, whatever the build type: counts must not depend on it. Vectors of the host would merge
 # accesses that are separate on a GPU. What a kernel keeps in registers must not become memory: every
 # `#pragma unroll` holds, however long the loop. More than -O1 would copy code, and so count an
-# instruction of a warp as two.
+# instruction of a warp as two. Loops that copy stay loops: a call of memcpy is one access to clang.
 set(TILEGATE_COUNTED_FLAGS
     -std=c++20 -O1 -gline-tables-only -ffp-contract=on -fno-vectorize -fno-slp-vectorize -fPIC
     -fvisibility=hidden -fsanitize-coverage=func,trace-loads,trace-stores -DTILEGATE_COUNTED
     -mllvm -inline-threshold=20000
-    -mllvm -pragma-unroll-threshold=1000000 -Wno-unknown-pragmas -Wno-pass-failed)
+    -mllvm -disable-loop-idiom-all -mllvm -pragma-unroll-threshold=1000000 -Wno-unknown-pragmas -Wno-pass-failed)
 
 set(TILEGATE_COUNTED_INCLUDES
     ${PROJECT_SOURCE_DIR}/kernels/include ${PROJECT_SOURCE_DIR}/kernels/common/include
@@ -43,9 +34,10 @@ function(tilegate_counted_object object source module)
   set(base ${CMAKE_CURRENT_BINARY_DIR}/${module}_${name})
   set(includes ${TILEGATE_COUNTED_INCLUDES})
   list(TRANSFORM includes PREPEND -I)
+  tilegate_plain_launcher(${source} launcher)
   add_custom_command(
     OUTPUT ${base}.o
-    COMMAND ${TILEGATE_CLANG} ${TILEGATE_COUNTED_FLAGS} ${includes} ${ARGN}
+    COMMAND ${launcher} ${TILEGATE_CLANG} ${TILEGATE_COUNTED_FLAGS} ${includes} ${ARGN}
             -MD -MT ${base}.o -MF ${base}.d -S -emit-llvm -x c++ ${source} -o ${base}.ll
     COMMAND ${TILEGATE_PYTHON} -B ${PROJECT_SOURCE_DIR}/kernels/device/cpu/counted/instrument.py
             ${base}.ll ${base}.counted.ll --module ${module} --root ${PROJECT_SOURCE_DIR}

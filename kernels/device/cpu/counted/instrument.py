@@ -19,12 +19,26 @@ _TRACED = re.compile(r"@__sanitizer_cov_(load|store)(\d+)\((.*)\)(?=, !dbg|$)")
 # Calls of the seam's accessors, whose last argument is the location, written as 0.
 _ACCESSOR = re.compile(r"(@tilegate_counted_\w+\(.*), i32 noundef 0\)")
 _DECLARED = re.compile(r"^declare void @__sanitizer_cov_(load|store)(\d+)\((\S+)\)")
-_FMA = re.compile(r"call .*@llvm\.fmuladd\.(?:f32|v(\d+)f32)\(")
+_FMA = re.compile(r"call .*@llvm\.(?:fma|fmuladd)\.(?:f32|v(\d+)f32)\(")
+# Structures are copied and set by these, which clang does not trace.
+_MEMORY = re.compile(
+    r"call void @llvm\.mem(?:cpy|move|set)(?:\.inline)?\.[\w.]+\((.*)\)(?=, !dbg|,? #\d+|$)"
+)
 _LABEL = re.compile(r"^[-\w$.]+:")
 _LOCATION_OF = re.compile(r"!dbg (!\d+)")
 
 # Stand between an access of the seam and the line that asks for it.
-_SEAM = ("device/cpu/counted_access.hpp", "device/cpu/ordered.hpp", "device/cpu/seam.hpp")
+_SEAM = (
+    "device/cpu/counted_access.hpp",
+    "device/cpu/ordered.hpp",
+    "device/cpu/plain.hpp",
+    "device/cpu/plain_vectors.hpp",
+    "device/cpu/seam.hpp",
+    "cpu/plain/include/cooperative_groups/memcpy_async.h",
+    "cpu/plain/include/cuda/barrier",
+    "cpu/plain/include/cuda/pipeline",
+    "cpu/plain/include/cuda_pipeline.h",
+)
 
 _NODE = re.compile(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
 _TO_ESCAPE = re.compile(rb"[^ !#-\[\]-~]")
@@ -89,6 +103,7 @@ class Instrumenter:
         self._first = module << 16
         self._locations = Locations(lines, root)
         self._count = 0
+        self._declared: set[str] = set()
         self._sites: dict[str, list[int]] = {}  # by location: unrolled loops have many of each
 
     def run(self) -> Iterator[str]:
@@ -111,6 +126,8 @@ class Instrumenter:
                 line = _TRACED.sub(
                     rf"@tilegate_counted_\1\2(\3, i32 {self._site(line)})", line, count=1
                 )
+            elif (moved := _memory(line)) and "@" not in moved[1]:  # nor of such a variable
+                yield self._moved(moved[1], line)
             elif "@tilegate_counted_" in line and _ACCESSOR.search(line):
                 line = _ACCESSOR.sub(rf"\1, i32 {self._site(line)})", line, count=1)
             yield line
@@ -127,6 +144,20 @@ class Instrumenter:
             if found:
                 counts[block] = counts.get(block, 0) + int(found[1] or 1)
         return counts
+
+    def _moved(self, arguments: str, line: str) -> str:
+        """The call that judges what `line` copies or sets."""
+        parts = re.split(r", (?=\S+ )", arguments)
+        place = _LOCATION_OF.search(line)
+        location = f", !dbg {place[1]}" if place else ""
+        pointers = parts[:1] if parts[1].startswith("i8 ") else parts[:2]
+        name = "copy" if len(pointers) == 2 else "set"
+        kinds = ", ".join(pointer.split(" ")[0] for pointer in pointers)
+        self._declared.add(f"declare void @tilegate_counted_{name}({kinds}, i64, i32)")
+        return (
+            f"  call void @tilegate_counted_{name}({', '.join(pointers)}, {parts[2]}, "
+            f"i32 {self._site(line)}){location}"
+        )
 
     def _site(self, line: str) -> int:
         location = _LOCATION_OF.search(line)
@@ -149,10 +180,15 @@ class Instrumenter:
                 f'c"{escaped}", section "tilegate_sites", align 1'
             )
         yield "declare void @tilegate_counted_fma(i32)"
+        yield from sorted(self._declared)
+
+
+def _memory(line: str) -> re.Match[str] | None:
+    return _MEMORY.search(line) if "call void @llvm.mem" in line else None
 
 
 def _fma(line: str) -> re.Match[str] | None:
-    return _FMA.search(line) if "@llvm.fmuladd" in line else None
+    return _FMA.search(line) if "@llvm.fm" in line else None
 
 
 def _starts_block(line: str) -> bool:

@@ -10,7 +10,8 @@ namespace tilegate::simt::counted {
 
 void Order::begin_launch(const device::LaunchConfig& config) {
   threads_x_ = config.threads_x;
-  block_threads_ = config.threads_x * config.threads_y;
+  threads_y_ = config.threads_y;
+  block_threads_ = config.block_threads();
   has_clusters_ = config.cluster > 1;
   const std::size_t threads = std::size_t{block_threads_} * config.cluster;
   overlaps_previous_ = config.overlaps_previous;
@@ -189,9 +190,10 @@ std::string Order::name_of_agent(unsigned agent) const {
 }
 
 std::string Order::name_of(unsigned thread) const {
-  const unsigned number = thread % block_threads_;
-  std::string index =
-      "(" + std::to_string(number % threads_x_) + "," + std::to_string(number / threads_x_) + ",0)";
+  const unsigned number = thread % block_threads_, row = number / threads_x_;
+  std::string index = "(" + std::to_string(number % threads_x_) + "," +
+                      std::to_string(row % threads_y_) + "," + std::to_string(row / threads_y_) +
+                      ")";
   if (!has_clusters_) return index;
   return index + " of block " + std::to_string(block_ + thread / block_threads_);
 }

@@ -85,7 +85,7 @@ class Order {
   Epoch epoch_ = 1;  // 0: never
   Epoch block_began_ = 1, launch_began_ = 1;
   unsigned block_ = 0;
-  unsigned threads_x_ = 1, block_threads_ = 1;
+  unsigned threads_x_ = 1, threads_y_ = 1, block_threads_ = 1;
   bool has_clusters_ = false;
   bool overlaps_previous_ = false;
   std::vector<bool> has_waited_;  // each thread of a block

@@ -54,13 +54,14 @@ std::string verb(bool store) { return store ? "store" : "load"; }
 void Recorder::begin_launch(const device::LaunchConfig& config, const std::byte* shared,
                             std::size_t shared_bytes) {
   cluster_ = config.cluster;
-  threads_ = config.threads_x * config.threads_y * cluster_;
+  threads_ = config.block_threads() * cluster_;
   shared_ = reinterpret_cast<std::uintptr_t>(shared);
   shared_bytes_ = shared_bytes;
   shared_stride_ = cluster_ == 1 ? 0 : (shared_bytes - config.shared_bytes) / (cluster_ - 1);
   if (is_counting_) warps_.assign((threads_ + kWarpSize - 1) / kWarpSize, Warp{});
   order_.begin_launch(config);
   hazards_.begin_launch(shared_bytes);
+  variables_.begin_launch(config.shared_bytes, cluster_ == 1 ? shared_bytes : 0);
   global_.begin_launch(config.adds_to_c);
   is_running_ = true;
 }
@@ -135,14 +136,44 @@ void Recorder::access(const void* pointer, unsigned bytes, bool store, std::uint
 void Recorder::record_shared(std::uint64_t offset, unsigned bytes, bool store, std::uint32_t site) {
   if (offset + bytes > shared_bytes_) check_foreign(shared_ + offset, bytes, store, site);
   if (offset % bytes != 0) {
-    executor::fail("misaligned " + std::to_string(bytes * 8) + "-bit " + verb(store) + " at byte " +
-                   std::to_string(offset) + " of shared memory, at " + Sites::all().describe(site));
+    executor::fail("misaligned " + std::to_string(bytes * 8) + "-bit " + verb(store) + " at " +
+                   variables_.name_of(offset) + ", at " + Sites::all().describe(site));
   }
+  check_variable(offset, bytes, store ? "store" : "load", site);
   const auto problem = store ? hazards_.write(thread_, offset, bytes, site)
                              : hazards_.read(thread_, offset, bytes, site);
   if (problem) executor::fail(*problem);
   if (cluster_ > 1) reach_into(static_cast<unsigned>(offset / shared_stride_), site);
   record(offset, bytes, store ? Kind::kSharedStore : Kind::kSharedLoad, site);
+}
+
+void Recorder::check_variable(std::uint64_t offset, unsigned bytes, const char* access,
+                              std::uint32_t site) {
+  if (variables_.holds(offset, bytes)) return;
+  executor::fail(std::to_string(bytes * 8) + "-bit " + access + " outside every __shared__ " +
+                 "variable, " + variables_.name_outside(offset) + ", at " +
+                 Sites::all().describe(site));
+}
+
+// One access that loads and stores. What other atomic operations do to the word is no race.
+void Recorder::access_atomically(const void* data, unsigned bytes, const Site& site) {
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  const std::uint32_t number = Sites::number_of(site);
+  if (address - shared_ < shared_bytes_) {
+    const std::uint64_t offset = address - shared_;
+    check_variable(offset, bytes, "atomic operation", number);
+    if (const auto problem = hazards_.update(thread_, offset, bytes, number)) {
+      executor::fail(*problem);
+    }
+    record(offset, bytes, Kind::kSharedAtomic, number);
+  } else if (global_.holds(address, bytes)) {
+    if (const auto problem = global_.update(thread_, address, bytes, number)) {
+      executor::fail(*problem);
+    }
+    record(address, bytes, Kind::kGlobalAtomic, number);
+  } else {
+    check_foreign(address, bytes, true, number);
+  }
 }
 
 void Recorder::start_copy(const float* smem, const float* gmem, unsigned bytes,
@@ -151,6 +182,7 @@ void Recorder::start_copy(const float* smem, const float* gmem, unsigned bytes,
   if (offset >= shared_bytes_ || offset + bytes > shared_bytes_) {
     check_foreign(shared_ + offset, bytes, true, site);
   }
+  check_variable(offset, bytes, "copy", site);
   if (gmem != nullptr) access(gmem, bytes, false, site, offset);
   if (const auto problem = hazards_.start_copy(thread_, offset, bytes, site)) {
     executor::fail(*problem);

@@ -16,6 +16,7 @@
 #include "global_memory.hpp"
 #include "hazards.hpp"
 #include "order.hpp"
+#include "shared_variables.hpp"
 
 namespace tilegate::simt::counted {
 
@@ -33,6 +34,11 @@ class Recorder {
   // From the instrumented code, before each access.
   void access(const void* pointer, unsigned bytes, bool store, std::uint32_t site,
               std::uint64_t other_end = kNoOtherEnd);  // see WarpAccess
+  // Is it shared memory, or global?
+  bool holds(const void* pointer) {
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    return address - shared_ < shared_bytes_ || global_.holds(address, 1);
+  }
   void start_copy(const float* smem, const float* gmem, unsigned bytes, std::uint32_t site);
   void count_fma(std::uint32_t count) { fma_ += count; }
   // A copy by the copy engine.
@@ -51,6 +57,10 @@ class Recorder {
   void release_block_barrier(unsigned rank);
   void release_cluster_barrier();
   void reach_into(unsigned rank, const Site& site);
+  void add_shared_variable(std::size_t offset, std::size_t bytes, const char* name) {
+    variables_.add(offset, bytes, name);
+  }
+  void access_atomically(const void* data, unsigned bytes, const Site& site);
   void release_warp_barrier(unsigned warp, unsigned mask) { order_.warp_barrier(warp, mask); }
   void wait_for_previous_launch() { order_.wait_for_previous_launch(thread_); }
   void raise_flag(const unsigned* flag, const Site& site);
@@ -131,6 +141,7 @@ class Recorder {
   void record(std::uint64_t address, unsigned bytes, Kind kind, std::uint32_t site,
               std::uint64_t other_end = kNoOtherEnd);
   void record_shared(std::uint64_t offset, unsigned bytes, bool store, std::uint32_t site);
+  void check_variable(std::uint64_t offset, unsigned bytes, const char* access, std::uint32_t site);
   void check_foreign(std::uintptr_t address, unsigned bytes, bool store, std::uint32_t site) const;
   void group(const Warp& warp);
   void group_diverged(const Warp& warp);
@@ -149,7 +160,8 @@ class Recorder {
   std::vector<std::vector<Registers>> taken_;  // of each thread, once there are any
   const std::vector<Registers>* taken_of_thread_ = nullptr;
   Order order_;
-  Hazards hazards_{order_};
+  SharedVariables variables_;
+  Hazards hazards_{order_, variables_};
   GlobalMemory global_{order_};
   std::vector<Reach> reaches_;  // in this cluster
   std::uint64_t fma_ = 0, barriers_ = 0;

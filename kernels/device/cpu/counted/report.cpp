@@ -8,9 +8,9 @@
 namespace tilegate::simt::counted {
 namespace {
 
-constexpr const char* kKindNames[kKinds] = {"global_load",  "global_store",   "shared_load",
-                                            "shared_store", "shared_copy",    "bulk_load",
-                                            "bulk_store",   "shared_multiply"};
+constexpr const char* kKindNames[kKinds] = {
+    "global_load", "global_store", "shared_load",     "shared_store",  "shared_copy",
+    "bulk_load",   "bulk_store",   "shared_multiply", "global_atomic", "shared_atomic"};
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";
@@ -72,7 +72,9 @@ std::string to_json(const std::string& name, const Outcome& outcome) {
   std::ostringstream out;
   out << "{\"case\":" << quoted(name);
   if (!outcome.status.ok()) {
-    out << ",\"error\":" << quoted(outcome.status.message()) << '}';
+    const bool unsupported = outcome.status.code() == Status::Code::kUnsupported;
+    out << (unsupported ? ",\"not_applicable\":" : ",\"error\":")
+        << quoted(outcome.status.message()) << '}';
     return out.str();
   }
   for (std::size_t i = 0; i < kKinds; ++i) {

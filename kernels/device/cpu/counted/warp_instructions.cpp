@@ -91,7 +91,7 @@ void Recorder::group_diverged(const Warp& warp) {
     const std::size_t begin = visits.size();
     for (const Access& access : warp.lanes[lane]) {
       const std::uint64_t key =
-          std::uint64_t{access.site} << 3 | static_cast<unsigned>(access.kind);
+          std::uint64_t{access.site} << 4 | static_cast<unsigned>(access.kind);
       visits.push_back({key << 28, lane, &access});
     }
     std::stable_sort(visits.begin() + static_cast<std::ptrdiff_t>(begin), visits.end(),
@@ -117,7 +117,7 @@ void Recorder::group_diverged(const Warp& warp) {
 
 void Recorder::count(const WarpAccess& access, Kind kind, std::uint32_t site) {
   const Cost cost = kind == Kind::kSharedCopy ? copy_wavefronts(access)
-                    : is_shared(kind)         ? wavefronts(access, kind == Kind::kSharedStore)
+                    : is_shared(kind)         ? wavefronts(access, kind != Kind::kSharedLoad)
                                               : sectors(access);
   Line& line = line_of(site, kind);
   line.traffic.add(cost, static_cast<unsigned>(std::popcount(access.mask)) * access.bytes);

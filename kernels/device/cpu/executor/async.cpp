@@ -102,9 +102,9 @@ std::size_t Executor::shared_offset(const void* data, std::size_t bytes, const c
                                     const Site& site) {
   const std::size_t offset =
       reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(shared_memory(0));
-  if (offset >= config_.shared_bytes || bytes > config_.shared_bytes - offset) {
+  if (offset >= shared_bytes() || bytes > shared_bytes() - offset) {
     fail(std::string(use) + " at " + to_string(site) + " of " + std::to_string(bytes) +
-         " bytes that are not in the " + std::to_string(config_.shared_bytes) +
+         " bytes that are not in the " + std::to_string(shared_bytes()) +
          " bytes of the block's shared memory");
   }
   return shared_base() + offset;

@@ -73,6 +73,10 @@ void barrier_init(device::Barrier& barrier, unsigned arrivals, const Site& site)
   this_executor().mbarriers().init(barrier, arrivals, site);
 }
 
+unsigned barrier_parity(device::Barrier& barrier, const Site& site) {
+  return this_executor().mbarriers().parity(barrier, site);
+}
+
 void barrier_init_fence() { this_executor().mbarriers().init_fence(); }
 
 void barrier_arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site) {

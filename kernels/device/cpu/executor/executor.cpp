@@ -109,9 +109,10 @@ void Executor::unwind_fibers() {
 
 void Executor::run_cluster(std::int64_t first_block) {
   first_block_ = first_block;
-  blockIdx = {static_cast<unsigned>(first_block), 0, 0};
-  // NaN in every word: a read of what nobody wrote shows in the result.
-  std::memset(shared_.get(), 0xFF, cluster_bytes());
+  const auto row = static_cast<unsigned>(first_block / config_.blocks);
+  blockIdx = {static_cast<unsigned>(first_block % config_.blocks), row % config_.blocks_y,
+              row / config_.blocks_y};
+  fill_shared_memory();
   num_waiting_ = num_done_ = 0;
   waiting_lanes_.assign((num_threads_ + kWarpSize - 1) / kWarpSize, 0);
   begin_async();
@@ -196,12 +197,52 @@ void Executor::yield() {
   if (unwinding_) throw ThreadFault{};
 }
 
+// NaN in every word: a read of what nobody wrote shows in the result.
+void Executor::fill_shared_memory() {
+  std::memset(shared_.get(), 0xFF, base_of(config_.cluster - 1) + config_.shared_bytes);
+  for (const SharedVariable& variable : shared_variables_) {
+    std::memset(shared_.get() + variable.offset, 0xFF, variable.bytes);
+  }
+}
+
 std::byte* Executor::shared_memory(std::size_t bytes) {
   if (bytes > config_.shared_bytes) {
     fail("needs " + std::to_string(bytes) + " bytes of shared memory, launched with " +
          std::to_string(config_.shared_bytes));
   }
   return executor::shared_of_block;
+}
+
+// Of the first thread of a launch that comes to the declaration.
+std::byte* Executor::shared_variable(const void* key, const char* name, std::size_t bytes,
+                                     std::size_t alignment) {
+  for (const SharedVariable& variable : shared_variables_) {
+    if (variable.key == key) return shared_.get() + variable.offset;
+  }
+  const auto up = [](std::size_t size, std::size_t unit) {
+    return (size + unit - 1) / unit * unit;
+  };
+  const std::size_t number = shared_variables_.size();
+  const std::size_t gaps = up(config_.shared_bytes, kSharedAlignment) + (number + 1) * kSharedGap;
+  std::size_t end = 0;  // as if there were no gaps
+  if (number > 0) {
+    const SharedVariable& last = shared_variables_.back();
+    end = last.offset + last.bytes - (gaps - kSharedGap);
+  }
+  const std::size_t begin = up(end, alignment);
+  if (number == kMaxSharedVariables || begin + bytes > kMaxStaticShared) {
+    fail("the __shared__ variable " + std::string(name) + " is number " +
+         std::to_string(number + 1) + " and ends at byte " + std::to_string(begin + bytes) +
+         ": a block has at most " + std::to_string(kMaxStaticShared) +
+         " bytes besides its dynamic shared memory, here in at most " +
+         std::to_string(kMaxSharedVariables) + " variables");
+  }
+  shared_variables_.push_back({key, begin + gaps, bytes});
+  std::byte* const variable = shared_.get() + begin + gaps;
+  device::set_accessible(variable, bytes, true);
+  std::memset(variable, 0xFF, bytes);
+  observer::add_shared_variable(begin + gaps, bytes, name);
+  return variable;
 }
 
 void Executor::abandon_current_thread() {

@@ -34,6 +34,16 @@ constexpr std::size_t kSharedAlignment = 1024;  // the pattern of the widest swi
 std::string to_string(const Index3& i);
 std::string to_string(const Site& site);
 
+// A __shared__ variable of a kernel. Those of a launch lie behind its dynamic shared memory, in the
+// order in which threads come to them, in the banks that they would have one after another, but
+// with gaps between them that belong to none: an index out of range is not another variable's.
+struct SharedVariable {
+  const void* key;  // of its declaration
+  std::size_t offset, bytes;
+};
+constexpr std::size_t kMaxSharedVariables = 32, kSharedGap = 1024;  // of the alignment, too
+constexpr std::size_t kMaxStaticShared = 48 * 1024;                 // bytes of a block, as in CUDA
+
 // Leaves the kernel; the fault is already recorded.
 struct ThreadFault {};
 
@@ -103,7 +113,13 @@ class Executor {
   std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned lane, const Site& site);
   void named_barrier(unsigned id, unsigned threads, const Site& site);
   std::byte* shared_memory(std::size_t bytes);
-  std::size_t shared_bytes() const { return config_.shared_bytes; }
+  std::byte* shared_variable(const void* key, const char* name, std::size_t bytes,
+                             std::size_t alignment);
+  std::size_t shared_bytes() const {
+    return config_.shared_bytes + (config_.has_shared_variables
+                                       ? kMaxStaticShared + (kMaxSharedVariables + 2) * kSharedGap
+                                       : 0);
+  }
   // Shared memory of all blocks of a cluster, and where in it the current block's begins.
   std::byte* cluster_memory() { return shared_.get(); }
   std::size_t shared_base() const { return current_ == nullptr ? 0 : base_of(rank_of(*current_)); }
@@ -150,6 +166,7 @@ class Executor {
   void make_fibers(unsigned count);
   void unwind_fibers();
   void run_cluster(std::int64_t first_block);
+  void fill_shared_memory();
   Thread* take_turn();
   void resume(Thread& thread);
   void switch_to(Thread& thread, ctx::fiber& from);
@@ -182,7 +199,7 @@ class Executor {
   }
   std::size_t base_of(unsigned rank) const { return rank * shared_stride_; }
   std::int64_t block_of(const Thread& thread) const { return first_block_ + rank_of(thread); }
-  std::size_t cluster_bytes() const { return base_of(config_.cluster - 1) + config_.shared_bytes; }
+  std::size_t cluster_bytes() const { return base_of(config_.cluster - 1) + shared_bytes(); }
 
   Schedule schedule_ = Schedule::forward();
   Coverage coverage_;
@@ -201,6 +218,7 @@ class Executor {
   std::size_t turn_ = 0;         // how many of them had theirs in this round
   std::unique_ptr<std::byte, void (*)(std::byte*)> shared_{
       nullptr, [](std::byte* p) { ::operator delete (p, std::align_val_t{kSharedAlignment}); }};
+  std::vector<SharedVariable> shared_variables_;
   std::vector<unsigned> waiting_lanes_;  // of each warp, at a warp barrier or a shuffle
   std::vector<NamedBarrier> named_barriers_;
   std::deque<Warpgroup> warpgroups_;  // whose threads wait in them while others are added

@@ -2,6 +2,8 @@
 #include <string>
 #include <utility>
 
+#include <tilegate/device/cpu/seam.hpp>
+
 #include "executor_impl.hpp"
 
 namespace tilegate::simt {
@@ -16,8 +18,10 @@ std::string to_string(const Site& site) {
 
 void Executor::record_fault(const std::string& what) {
   if (fault_) return;
-  fault_ = std::string(config_.kernel) + ": block " + std::to_string(block_of(*current_)) +
-           ", thread " + to_string(current_->index) + ": " + what;
+  const bool is_line = config_.blocks_y == 1 && config_.blocks_z == 1;
+  fault_ = std::string(config_.kernel) + ": block " +
+           (is_line ? std::to_string(block_of(*current_)) : to_string(blockIdx)) + ", thread " +
+           to_string(current_->index) + ": " + what;
 }
 
 void Executor::fail(const std::string& what) {

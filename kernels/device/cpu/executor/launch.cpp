@@ -11,6 +11,7 @@ namespace {
 
 constexpr unsigned kMaxCluster = 8;             // blocks, as is portable
 constexpr unsigned kMaxThreads = 1024;          // of a block, as in CUDA
+constexpr unsigned kMaxBlocksYz = 65535;        // along y or z, as in CUDA
 constexpr std::size_t kMaxShared = 227 * 1024;  // bytes of a block, as on compute capability 9.0
 
 }  // namespace
@@ -22,29 +23,36 @@ void Executor::begin_call(Stream stream) {
 
 Status Executor::run(const device::LaunchConfig& config, Stream stream,
                      const std::function<void()>& thread_body) {
-  const unsigned threads = config.threads_x * config.threads_y;
+  const unsigned threads = config.block_threads();
+  const bool is_grid = config.blocks >= 1 && config.blocks_y >= 1 && config.blocks_z >= 1 &&
+                       config.blocks_y <= kMaxBlocksYz && config.blocks_z <= kMaxBlocksYz;
+  const std::int64_t blocks = is_grid ? config.all_blocks() : 0;
   const unsigned cluster = config.cluster;
   const std::string kernel = config.kernel;
   if (is_running()) return Status::device_error(kernel + ": launched from inside a kernel");
-  if (config.blocks < 1 || config.blocks >= std::int64_t{1} << 31 || threads < 1 ||
-      threads > kMaxThreads || config.shared_bytes > kMaxShared) {
-    return Status::device_error(kernel + ": invalid launch of " + std::to_string(config.blocks) +
-                                " blocks of " + std::to_string(threads) + " threads with " +
+  if (blocks < 1 || blocks >= std::int64_t{1} << 31 || threads < 1 || threads > kMaxThreads ||
+      config.shared_bytes > kMaxShared) {
+    std::string grid = std::to_string(config.blocks);
+    if (config.blocks_y != 1 || config.blocks_z != 1) {
+      grid += "x" + std::to_string(config.blocks_y) + "x" + std::to_string(config.blocks_z);
+    }
+    return Status::device_error(kernel + ": invalid launch of " + grid + " blocks of " +
+                                std::to_string(threads) + " threads with " +
                                 std::to_string(config.shared_bytes) + " bytes of shared memory");
   }
-  if (cluster < 1 || cluster > kMaxCluster || config.blocks % cluster != 0 ||
+  if (cluster < 1 || cluster > kMaxCluster || blocks % cluster != 0 ||
       (cluster > 1 && threads % kWarpSize != 0)) {
     return Status::device_error(kernel + ": invalid clusters of " + std::to_string(cluster) +
                                 " blocks: they are 1 to 8, of whole warps, and divide the " +
-                                std::to_string(config.blocks) + " of the launch");
+                                std::to_string(blocks) + " of the launch");
   }
   if (in_call_ && stream != call_stream_) {
     return Status::device_error(kernel + ": launched on another stream than its call, which " +
                                 "nothing orders with the call's other kernels");
   }
-  coverage_ = {config.blocks, 0};
-  if (config.blocks < schedule_.least_) {
-    return Status::device_error(kernel + ": " + std::to_string(config.blocks) +
+  coverage_ = {blocks, 0};
+  if (blocks < schedule_.least_) {
+    return Status::device_error(kernel + ": " + std::to_string(blocks) +
                                 " blocks are too few to run a sample of them");
   }
 
@@ -56,23 +64,27 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
   make_fibers(num_threads_);
   for (auto& thread : all_threads()) {
     const unsigned number = thread->number % threads;
-    thread->index = {number % config.threads_x, number / config.threads_x, 0};
+    const unsigned row = number / config.threads_x;
+    thread->index = {number % config.threads_x, row % config.threads_y, row / config.threads_y};
   }
   shared_stride_ =
       (config.shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
+  shared_variables_.clear();
   shared_.reset(static_cast<std::byte*>(::operator new (std::max<std::size_t>(cluster_bytes(), 1),
                                                         std::align_val_t{kSharedAlignment})));
   executor::shared_of_block = shared_.get();
+  device::set_accessible(shared_.get() + config.shared_bytes, shared_bytes() - config.shared_bytes,
+                         false);
   order_.resize(num_threads_);
   std::iota(order_.begin(), order_.end(), 0U);
   if (schedule_.kind_ == Schedule::Kind::kReverse) std::reverse(order_.begin(), order_.end());
   random_.seed(schedule_.seed_);
-  blockDim = {config.threads_x, config.threads_y, 1};
-  gridDim = {static_cast<unsigned>(config.blocks), 1, 1};
+  blockDim = {config.threads_x, config.threads_y, config.threads_z};
+  gridDim = {static_cast<unsigned>(config.blocks), config.blocks_y, config.blocks_z};
 
   observer::begin_launch(config_, shared_.get(), cluster_bytes());
   const FaultSources sources;
-  const std::int64_t clusters = config.blocks / cluster;
+  const std::int64_t clusters = blocks / cluster;
   for (std::int64_t i = 0; i < clusters && !fault_; i = schedule_.next(i, clusters)) {
     coverage_.run += cluster;
     std::int64_t number = i;

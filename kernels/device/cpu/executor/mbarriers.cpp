@@ -120,6 +120,10 @@ void Mbarriers::wait(device::Barrier& state, unsigned parity, const Site& site) 
   executor_.wait_as(State::kAtMbarrier, site);
 }
 
+unsigned Mbarriers::parity(device::Barrier& state, const Site& site) {
+  return static_cast<unsigned>(find(executor_.rank(), state, "barrier_arrive", site).phase & 1);
+}
+
 void Mbarriers::copy_to(unsigned rank, Transfer transfer, device::Barrier& state,
                         const Site& site) {
   Mbarrier& barrier = find(rank, state, "copy to shared memory", site);

@@ -54,6 +54,8 @@ class Mbarriers {
   // At the same place in the block of `rank`.
   void arrive_at(unsigned rank, device::Barrier& state, const Site& site);
   void wait(device::Barrier& state, unsigned parity, const Site& site);
+  // Of the phase that is not complete.
+  unsigned parity(device::Barrier& state, const Site& site);
   // To the block of `rank`, and to the barrier at the same place there.
   void copy_to(unsigned rank, Transfer transfer, device::Barrier& state, const Site& site);
 

@@ -34,6 +34,10 @@ void release_block_barrier(unsigned rank);
 void release_cluster_barrier();
 // The current thread accesses shared memory of the block of `rank`.
 void reach_into(unsigned rank, const Site& site);
+// Shared memory of the block that a __shared__ variable of the launch takes.
+void add_shared_variable(std::size_t offset, std::size_t bytes, const char* name);
+// The current thread's atomic operation.
+void access_atomically(const void* data, std::size_t bytes, const Site& site);
 // The lanes of `mask` have met in __syncwarp.
 void release_warp_barrier(unsigned warp, unsigned mask);
 // The current thread has waited for the launch before.
@@ -96,6 +100,9 @@ inline void stop_thread(unsigned /*number*/) {}
 inline void release_block_barrier(unsigned /*rank*/) {}
 inline void release_cluster_barrier() {}
 inline void reach_into(unsigned /*rank*/, const Site& /*site*/) {}
+inline void add_shared_variable(std::size_t /*offset*/, std::size_t /*bytes*/,
+                                const char* /*name*/) {}
+inline void access_atomically(const void* /*data*/, std::size_t /*bytes*/, const Site& /*site*/) {}
 inline void release_warp_barrier(unsigned /*warp*/, unsigned /*mask*/) {}
 inline void wait_for_previous_launch() {}
 inline void raise_flag(const unsigned* /*flag*/, const Site& /*site*/) {}

@@ -1,6 +1,7 @@
 // What the seam calls from inside a kernel, and what reports its faults.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "executor_impl.hpp"
@@ -49,6 +50,23 @@ unsigned lane() { return this_executor().current().number % kWarpSize; }
 
 std::byte* shared_memory(std::size_t bytes) { return this_executor().shared_memory(bytes); }
 
+std::byte* shared_variable(const void* key, const char* name, std::size_t bytes,
+                           std::size_t alignment) {
+  return this_executor().shared_variable(key, name, bytes, alignment);
+}
+
+void atomic_load(const void* data, void* value, std::size_t bytes, const Site& site) {
+  check_alignment(data, bytes, "atomic operation");
+  observer::access_atomically(data, bytes, site);
+  std::memcpy(value, data, bytes);
+}
+
+void atomic_store(void* data, const void* value, std::size_t bytes) {
+  std::memcpy(data, value, bytes);
+}
+
+bool kernel_is_running() { return this_executor().is_running(); }
+
 void wait_for_previous_kernel() { observer::wait_for_previous_launch(); }
 
 void raise_flag(unsigned* flag, const Site& site) {
@@ -90,6 +108,19 @@ void copy_async_wait(int pending_groups) {
 void fail(const std::string& what) { this_executor().fail(what); }
 
 void report(unsigned thread, const std::string& what) { this_executor().report(thread, what); }
+
+[[noreturn]] void fail_assertion(const char* condition, const char* file, int line) {
+  const std::string what =
+      std::string("assertion failed: ") + condition + ", at " + file + ":" + std::to_string(line);
+  if (kernel_is_running()) fail(what);
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::abort();
+}
+
+[[noreturn]] void fail_copy(std::size_t bytes) {
+  fail("asynchronous copy of " + std::to_string(bytes) +
+       " bytes: the executor copies 4, 8 or 16, all of them or none");
+}
 
 void fail_misaligned(const void* address, std::size_t bytes, const char* access) {
   char text[32];

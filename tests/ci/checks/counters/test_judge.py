@@ -168,3 +168,12 @@ def test_without_a_program_it_is_built_first(
         f"failed with exit code 1 in {REPOSITORY}:\ngate: clang: no such file"
         in capsys.readouterr().err
     )
+
+
+def test_what_does_not_apply_is_said_and_no_change(tmp_path: Path, sources: Sources) -> None:
+    table = load(baseline(tmp_path, sources, counted(2)))
+    refused = Counted("Mine/9x9x9", {}, not_applicable="Mine takes M in multiples of 8")
+    report = judge(table, {"Rung/8x8x8": counted(2), refused.name: refused}, sources)
+    assert report.exit_code == 0
+    assert "NOT APPLICABLE Mine/9x9x9: Mine takes M in multiples of 8" in report.text
+    assert "1 cases as the baseline says, 1 not applicable" in report.text

@@ -5,7 +5,7 @@
 
 namespace tilegate::device {
 
-// The shape of one kernel launch; the grid is one-dimensional.
+// The shape of one kernel launch. The grids of our own kernels are one-dimensional: see grid.cuh.
 struct LaunchConfig {
   const char* kernel;            // what errors call it
   std::int64_t blocks;           // in [1, 2^31)
@@ -21,6 +21,14 @@ struct LaunchConfig {
   // The kernel adds to what earlier kernels of the call have stored in C: it loads and stores these
   // elements once more, also at beta 0. Without it each element of C is stored once per call.
   bool adds_to_c = false;
+  // Further dimensions, of kernels that were written without this header; see plain.cuh.
+  unsigned blocks_y = 1, blocks_z = 1;  // up to 65535 each; `blocks` are those along x
+  unsigned threads_z = 1;
+  // The kernel declares __shared__ variables, besides its dynamic shared memory.
+  bool has_shared_variables = false;
+
+  std::int64_t all_blocks() const { return blocks * blocks_y * blocks_z; }
+  unsigned block_threads() const { return threads_x * threads_y * threads_z; }
 };
 
 }  // namespace tilegate::device

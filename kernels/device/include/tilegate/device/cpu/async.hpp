@@ -27,6 +27,7 @@ namespace tilegate::simt::executor {
 
 void barrier_init(device::Barrier& barrier, unsigned arrivals, const Site& site);
 void barrier_init_fence();
+unsigned barrier_parity(device::Barrier& barrier, const Site& site);  // of its open phase
 void barrier_arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site);
 void barrier_wait(device::Barrier& barrier, unsigned parity, const Site& site);
 void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,

@@ -119,6 +119,14 @@ inline std::byte* shared_begin() { return shared_memory(0); }  // what a kernel 
 #else
 inline std::byte* shared_begin() { return shared_of_block; }
 #endif
+// Where in shared memory the __shared__ variable of that declaration is.
+std::byte* shared_variable(const void* key, const char* name, std::size_t bytes,
+                           std::size_t alignment);
+// An atomic operation on `data`: what is there, and then what is there after it. No other thread
+// runs between the two.
+void atomic_load(const void* data, void* value, std::size_t bytes, const Site& site);
+void atomic_store(void* data, const void* value, std::size_t bytes);
+bool kernel_is_running();
 void wait_for_previous_kernel();
 void raise_flag(unsigned* flag, const Site& site);
 void wait_for_flag(const unsigned* flag, const Site& site);

@@ -20,6 +20,7 @@
 using std::max;
 using std::min;
 
+#if !defined(TILEGATE_PLAIN)  // where kernels copy vectors as they are: see plain.hpp
 struct alignas(8) float2 {
   float x, y;
 };
@@ -28,6 +29,7 @@ struct alignas(16) float4 {
 };
 constexpr float2 make_float2(float x, float y) { return {x, y}; }
 constexpr float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+#endif
 
 extern constinit thread_local tilegate::simt::Index3 threadIdx;
 extern constinit thread_local tilegate::simt::Index3 blockIdx;
@@ -111,7 +113,9 @@ inline void launch_dependents() {}
 
 }  // namespace tilegate::device
 
-#if defined(TILEGATE_COUNTED)
+#if defined(TILEGATE_PLAIN)
+#include <tilegate/device/cpu/plain_vectors.hpp>
+#elif defined(TILEGATE_COUNTED)
 #include <tilegate/device/cpu/counted_access.hpp>
 #else
 
@@ -155,4 +159,6 @@ void copy_async_wait() {
 
 }  // namespace tilegate::device
 
+#if !defined(TILEGATE_PLAIN)
 #include <tilegate/device/cpu/ordered.hpp>
+#endif

@@ -20,8 +20,8 @@ template <typename... Parameters, typename... Args>
 Status launch(const LaunchConfig& config, Stream stream, void (*kernel)(Parameters...),
               Args&&... args) {
   cudaLaunchConfig_t cuda{};
-  cuda.gridDim = dim3(static_cast<unsigned>(config.blocks));
-  cuda.blockDim = dim3(config.threads_x, config.threads_y);
+  cuda.gridDim = dim3(static_cast<unsigned>(config.blocks), config.blocks_y, config.blocks_z);
+  cuda.blockDim = dim3(config.threads_x, config.threads_y, config.threads_z);
   cuda.dynamicSmemBytes = config.shared_bytes;
   cuda.stream = stream;
   cudaLaunchAttribute attributes[2]{};

@@ -1,0 +1,1 @@
+#error "the executor does not have <cuda_bf16.h>: 16-bit floating point"

@@ -1,0 +1,1 @@
+#error "the executor does not have <mma.h>: tensor cores of warps (wmma)"

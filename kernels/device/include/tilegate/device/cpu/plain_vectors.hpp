@@ -1,0 +1,136 @@
+// CUDA's vectors for kernels that join as they are (../plain.cuh): a copy of one is one access of
+// as many bytes, wherever it comes from and goes to, as `reinterpret_cast<float4*>(p)[0]` is on a
+// GPU. It is checked for its alignment and, in counted builds, judged and counted.
+#pragma once
+
+#include <cstring>
+
+#include <tilegate/device/cpu/executor.hpp>
+
+namespace tilegate::simt {
+
+// As the counters' functions pass vectors.
+struct alignas(8) Bits8 {
+  float words[2];
+};
+struct alignas(16) Bits16 {
+  float words[4];
+};
+
+}  // namespace tilegate::simt
+
+#if defined(TILEGATE_COUNTED)
+extern "C" {
+tilegate::simt::Bits8 tilegate_counted_load_float2(const void* p, unsigned site);
+tilegate::simt::Bits16 tilegate_counted_load_float4(const void* p, unsigned site);
+void tilegate_counted_store_float2(void* p, tilegate::simt::Bits8 v, unsigned site);
+void tilegate_counted_store_float4(void* p, tilegate::simt::Bits16 v, unsigned site);
+void tilegate_counted_copy_async(void* smem, const void* gmem, unsigned bytes, unsigned site);
+}
+#endif
+
+namespace tilegate::plain {
+
+#define TILEGATE_INLINE __attribute__((always_inline)) inline
+
+#if defined(TILEGATE_COUNTED)
+TILEGATE_INLINE void load(const void* from, simt::Bits8& bits) {
+  bits = tilegate_counted_load_float2(from, 0);
+}
+TILEGATE_INLINE void load(const void* from, simt::Bits16& bits) {
+  bits = tilegate_counted_load_float4(from, 0);
+}
+TILEGATE_INLINE void store(void* to, const simt::Bits8& bits) {
+  tilegate_counted_store_float2(to, bits, 0);
+}
+TILEGATE_INLINE void store(void* to, const simt::Bits16& bits) {
+  tilegate_counted_store_float4(to, bits, 0);
+}
+#else
+// Behind the compiler's back, which takes vectors for aligned.
+TILEGATE_INLINE void check_alignment(const void* p, std::size_t bytes, const char* access) {
+  asm("" : "+r"(p));
+  simt::executor::check_alignment(p, bytes, access);
+}
+template <typename Bits>
+TILEGATE_INLINE void load(const void* from, Bits& bits) {
+  check_alignment(from, sizeof(Bits), "load");
+  std::memcpy(&bits, from, sizeof(Bits));
+}
+template <typename Bits>
+TILEGATE_INLINE void store(void* to, const Bits& bits) {
+  check_alignment(to, sizeof(Bits), "store");
+  std::memcpy(to, &bits, sizeof(Bits));
+}
+#endif
+
+// What makes a structure of 8 or 16 bytes such a vector.
+#define TILEGATE_VECTOR_COPIES(name, Bits)                      \
+  name() = default;                                             \
+  TILEGATE_INLINE name(const name& other) {                     \
+    ::tilegate::simt::Bits bits;                                \
+    ::tilegate::plain::load(&other, bits);                      \
+    std::memcpy(static_cast<void*>(this), &bits, sizeof(bits)); \
+  }                                                             \
+  TILEGATE_INLINE name& operator=(const name& other) {          \
+    ::tilegate::simt::Bits bits;                                \
+    ::tilegate::plain::load(&other, bits);                      \
+    ::tilegate::plain::store(this, bits);                       \
+    return *this;                                               \
+  }
+
+}  // namespace tilegate::plain
+
+// CUDA's names and nothing else: kernels see all of it.
+namespace tilegate::cuda_names {
+
+#define TILEGATE_VECTORS_OF(T, name)                                     \
+  struct alignas(8) name##2 {                                            \
+    T x, y;                                                              \
+    constexpr name##2(T all_x, T all_y = {}) : x(all_x), y(all_y) {}     \
+    TILEGATE_VECTOR_COPIES(name##2, Bits8)                               \
+  };                                                                     \
+  struct name##3 {                                                       \
+    T x, y, z;                                                           \
+  };                                                                     \
+  struct alignas(16) name##4 {                                           \
+    T x, y, z, w;                                                        \
+    constexpr name##4(T all_x, T all_y = {}, T all_z = {}, T all_w = {}) \
+        : x(all_x), y(all_y), z(all_z), w(all_w) {}                      \
+    TILEGATE_VECTOR_COPIES(name##4, Bits16)                              \
+  };                                                                     \
+  constexpr name##2 make_##name##2(T x, T y) { return name##2(x, y); }   \
+  constexpr name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }  \
+  constexpr name##4 make_##name##4(T x, T y, T z, T w) { return name##4(x, y, z, w); }
+
+TILEGATE_VECTORS_OF(float, float)
+TILEGATE_VECTORS_OF(int, int)
+TILEGATE_VECTORS_OF(unsigned, uint)
+
+struct alignas(16) double2 {
+  double x, y;
+  constexpr double2(double all_x, double all_y = {}) : x(all_x), y(all_y) {}
+  TILEGATE_VECTOR_COPIES(double2, Bits16)
+};
+constexpr double2 make_double2(double x, double y) { return double2(x, y); }
+
+}  // namespace tilegate::cuda_names
+
+using namespace tilegate::cuda_names;
+
+namespace tilegate::device {
+
+template <int kBytes>
+TILEGATE_INLINE void copy_async(void* smem, const void* gmem, bool inside = true) {
+  static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "the sizes that cp.async knows");
+#if defined(TILEGATE_COUNTED)
+  tilegate_counted_copy_async(smem, inside ? gmem : nullptr, kBytes, 0);
+#else
+  simt::executor::check_alignment(smem, kBytes, "async copy");
+  if (inside) simt::executor::check_alignment(gmem, kBytes, "async copy");
+  simt::executor::copy_async(static_cast<float*>(smem),
+                             inside ? static_cast<const float*>(gmem) : nullptr, kBytes);
+#endif
+}
+
+}  // namespace tilegate::device

@@ -1,0 +1,131 @@
+// Kernels of other ladders join as they are: without the seam, in a source of their own that a
+// wrapper includes. The wrapper is the source of a stage:
+//
+//   #include <tilegate/device/plain.cuh>
+//   #include "sgemm_kernel.cuh"
+//
+//   namespace tilegate::mine {
+//
+//   void run(const plain::Call& p) {
+//     sgemm<128, 8><<<dim3(p.n / 128, p.m / 128), 256, 0, p.stream>>>(
+//         p.m, p.n, p.k, p.alpha, p.a, p.b, p.beta, p.c);
+//   }
+//
+//   extern const Stage stage;
+//   const Stage stage{
+//       .name = "Mine",
+//       .restrictions = {.multiple_of = {128, 128, 8}, .dense = true, .int_indices = true},
+//       .choose = plain::choose<run, plain::kReadsCAlways>,
+//   };
+//
+//   }  // namespace tilegate::mine
+//
+// What the executor knows of CUDA is in cpu/plain.hpp; kernels/plain.md has it in words.
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+#if !defined(__CUDACC__)
+#include <tilegate/device/cpu/plain.hpp>
+#endif
+
+namespace tilegate::plain {
+
+// A call as such kernels take it. A and B are not written, whatever their types say. With
+// `int_indices` among the restrictions all sizes fit an int.
+struct Call {
+  int m, n, k;
+  float alpha;
+  float* a;  // M×K
+  float* b;  // K×N
+  float beta;
+  float* c;  // M×N
+  int lda, ldb, ldc;
+  int batch;
+  std::int64_t stride_a, stride_b, stride_c;
+  void* workspace;
+  Stream stream;
+
+  Call(const KernelArgs& args, Stream on)
+      : m(static_cast<int>(args.shape.m)),
+        n(static_cast<int>(args.shape.n)),
+        k(static_cast<int>(args.shape.k)),
+        alpha(args.alpha),
+        a(const_cast<float*>(args.a)),
+        b(const_cast<float*>(args.b)),
+        beta(args.beta),
+        c(args.c),
+        lda(static_cast<int>(args.lda)),
+        ldb(static_cast<int>(args.ldb)),
+        ldc(static_cast<int>(args.ldc)),
+        batch(static_cast<int>(args.batch)),
+        stride_a(args.stride_a),
+        stride_b(args.stride_b),
+        stride_c(args.stride_c),
+        workspace(args.workspace),
+        stream(on) {}
+};
+
+#if defined(__CUDACC__)
+template <typename LaunchAll>
+Status status_of(LaunchAll launch_all) {
+  launch_all();
+  return device::to_status(cudaGetLastError(), "launch");
+}
+#endif
+
+// C ← beta·C, for kernels that add to it; a thread has a column of some rows. With beta 0, C is not
+// read.
+constexpr int kScaleThreads = 256, kScaleRows = 16;
+template <int kRows = kScaleRows>  // so that each source has it only where it is used
+__global__ void scale_c(float* c, std::int64_t m, std::int64_t n, std::int64_t ldc, float beta) {
+  const std::int64_t blocks_n = (n + kScaleThreads - 1) / kScaleThreads;
+  const std::int64_t col = blockIdx.x % blocks_n * kScaleThreads + threadIdx.x;
+  const std::int64_t first = blockIdx.x / blocks_n * kRows;
+  if (col >= n) return;
+  for (std::int64_t row = first; row < first + kRows && row < m; ++row) {
+    float& element = c[row * ldc + col];
+    element = beta == 0.0F ? 0.0F : beta * element;
+  }
+}
+
+inline Status scale(const KernelArgs& args, Stream stream) {
+  const auto& [m, n, k] = args.shape;
+  const std::int64_t blocks_n = (n + kScaleThreads - 1) / kScaleThreads;
+  const device::LaunchConfig launch{.kernel = "scale_c",
+                                    .blocks = (m + kScaleRows - 1) / kScaleRows * blocks_n,
+                                    .threads_x = kScaleThreads};
+  return device::launch(launch, stream, scale_c<>, args.c, m, n, args.ldc, args.beta);
+}
+
+// Extents of tiles, for Stage::tile_sizes.
+template <std::int64_t... kSizes>
+inline constexpr std::int64_t kTiles[] = {kSizes...};
+
+// What the kernels do to C.
+enum ReadsC {
+  kReadsCForBeta,  // read it where beta is not 0
+  kReadsCAlways,   // compute beta·C also where beta is 0: C is cleared first, which a launch takes
+  kAddsToC,        // add alpha·A·B: C is scaled first
+};
+
+// A stage that sums serially along K, or in several parts, of which each takes roundings more; see
+// Choice. `kRun` launches the kernels.
+template <auto kRun, ReadsC kReads = kReadsCForBeta, int kMoreRoundings = 0>
+Choice choose(const Problem& problem, const Device& /*device*/) {
+  Choice choice;
+  choice.rounding_chain = problem.shape.k + 2 + kMoreRoundings;
+  choice.enqueue = [](const KernelArgs& args, Stream stream) {
+    const bool scales = kReads == kReadsCAlways ? args.beta == 0.0F : kReads == kAddsToC;
+    if (scales) {
+      if (Status s = scale(args, stream); !s.ok()) return s;
+    }
+    return status_of([&] { kRun(Call(args, stream)); });
+  };
+  return choice;
+}
+
+}  // namespace tilegate::plain
