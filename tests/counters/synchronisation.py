@@ -18,14 +18,14 @@ from tilegate_ci.model import REPOSITORY
 KERNELS = REPOSITORY / "kernels"
 TABLE = Path(__file__).with_name("synchronisation.json")
 
-# What the seam has for it (device.cuh, async.cuh, flag.cuh). let_next_kernel_start is not among
+# What the seam has for it (device.cuh, async.cuh, flag.cuh). launch_dependents is not among
 # them: it lets others begin earlier, which wait as before.
 PRIMITIVES = (
     r"__syncthreads|__syncwarp|named_barrier|cluster_(?:sync|arrive|wait)"
     r"|barrier_(?:init|init_fence|arrive|arrive_expect|arrive_remote|wait)"
     r"|copy_async_(?:commit|wait)|store_(?:commit|wait)|fence_async_proxy"
     r"|warpgroup_(?:arrive|commit|wait|results)|wait_for_previous_kernel"
-    r"|raise_flag|wait_for_flag|lower_flags"
+    r"|raise_flag|wait_for_flag|clear_flags"
 )
 
 

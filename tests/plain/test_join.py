@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.model import REPOSITORY
 
 FOLDERS = ("92_plain_block_tile", "96_plain_split_k")
 

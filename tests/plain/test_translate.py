@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tilegate_ci.core.model import REPOSITORY
+from tilegate_ci.model import REPOSITORY
 
 TRANSLATE = REPOSITORY / "kernels" / "device" / "cpu" / "plain" / "translate.py"
 INCLUDES = [f"-I{REPOSITORY / 'kernels' / name}" for name in ("include", "device/include")]

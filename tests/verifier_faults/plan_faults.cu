@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <tilegate/common/interleaved_tiles.cuh>
+#include <tilegate/common/epilogue.cuh>
+#include <tilegate/common/gpu_model.hpp>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -35,7 +37,7 @@ constexpr int kThreadsOfSum = 64;
 
 // Beside KernelArgs: the elements of op(A) and op(B), as in verifier::Product.
 struct PlanArgs {
-  TileWalk walk{};
+  TileScheduler scheduler{};
   unsigned tiles = 0;  // of all products
   std::int64_t parts = 1;
   std::int64_t rows = 0;  // that are computed
@@ -51,14 +53,14 @@ struct PlanArgs {
 template <PlanFault kFault>
 __global__ void sum_parts(KernelArgs args, PlanArgs more) {
   const auto [m, n, k_end] = args.shape;
-  const TileWalk::Place place = more.walk.place(blockIdx.x % more.tiles);
+  const TileCoord tile = more.scheduler.tile(blockIdx.x % more.tiles);
   const std::int64_t part = blockIdx.x / more.tiles;
-  const std::int64_t row = std::int64_t{place.row} * kSide + threadIdx.x;
+  const std::int64_t row = std::int64_t{tile.row} * kSide + threadIdx.x;
   if (row >= more.rows) return;
-  const std::int64_t first_col = std::int64_t{place.col} * kSide;
-  const float* a = args.a + place.product * args.stride_a + row * more.a_row;
-  const float* b = args.b + place.product * args.stride_b;
-  auto* to = static_cast<float*>(args.workspace) + more.partial(args, part, place.product);
+  const std::int64_t first_col = std::int64_t{tile.col} * kSide;
+  const float* a = args.a + tile.product * args.stride_a + row * more.a_row;
+  const float* b = args.b + tile.product * args.stride_b;
+  auto* to = static_cast<float*>(args.workspace) + more.partial(args, part, tile.product);
   for (std::int64_t col = first_col; col < min(n, first_col + kSide); ++col) {
     float sum = 0.0F;
     for (std::int64_t k = k_end * part / more.parts; k < k_end * (part + 1) / more.parts; ++k) {
@@ -115,11 +117,11 @@ Choice choice_of_parts(const Problem& problem, std::int64_t parts) {
   auto tiles_m = static_cast<unsigned>(ceil_div(m, kSide));
   PlanArgs more{
       .tiles = static_cast<unsigned>(problem.batch) * tiles_m * tiles_n, .parts = parts, .rows = m};
-  constexpr unsigned kGroup = TileWalk::kGroup;
+  constexpr unsigned kGroup = TileScheduler::kGroup;
   if (kFault == PlanFault::kLastGroup && tiles_m > kGroup) {
     tiles_m = static_cast<unsigned>(ceil_div(tiles_m, kGroup)) * kGroup;
   }
-  more.walk = {tiles_m, tiles_n};
+  more.scheduler = {tiles_m, tiles_n};
   const auto steps = [](Op op, std::int64_t ld, std::int64_t& row, std::int64_t& col) {
     (op == Op::kN ? row : col) = ld;
     (op == Op::kN ? col : row) = 1;
@@ -144,7 +146,6 @@ Choice choice_of_parts(const Problem& problem, std::int64_t parts) {
 // The whole, which is expected to be quicker, and as many parts as the device has multiprocessors.
 template <PlanFault kFault>
 std::vector<Candidate> candidates_of_parts(const Problem& problem, const Device& device) {
-  constexpr std::int64_t kMaxBlocks = TileGrid<kSide, kSide>::kMaxBlocks;
   const std::int64_t most =
       kMaxBlocks + (kFault == PlanFault::kOneProductTooMany && problem.batch > 1 ? 1 : 0);
   const double tiles = static_cast<double>(ceil_div(problem.shape.m, kSide)) *
