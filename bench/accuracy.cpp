@@ -98,7 +98,7 @@ void measure(const std::string& name) {
     const auto errors = errors_of(shape, operands.a, operands.b, results, row_step, stream());
     std::cout << name << '\t' << kInputNames[i] << '\t' << decision_of(plan, operands) << '\t'
               << sample.rung_s << '\t' << sample.yardstick_s / sample.rung_s;
-    for (double Errors::*each :
+    for (double Errors::* each :
          {&Errors::frobenius, &Errors::weighted, &Errors::median, &Errors::largest}) {
       for (const Errors& of : errors) std::cout << '\t' << of.*each;
     }

@@ -69,6 +69,8 @@ std::string kind_of(const Failure& failure, const testing::TestInfo* test) {
 }  // namespace
 
 void FailurePrinter::OnTestPartResult(const testing::TestPartResult& part) {
+  const bool is_reason_known = test_ != nullptr && test_->result()->test_property_count() > 0;
+  if (part.skipped() && is_reason_known) return;  // main prints each once
   if (!part.failed()) return others_->OnTestPartResult(part);
   const Failure failure = failure_of(part, test_);
   const int seen = ++kinds_[kind_of(failure, test_)];

@@ -31,7 +31,7 @@ int fail(const char* message) {
 class CrashReport : public testing::EmptyTestEventListener {
  public:
   CrashReport() {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = on_crash;
     sigemptyset(&action.sa_mask);
     for (std::size_t i = 0; i < std::size(kSignals); ++i) {

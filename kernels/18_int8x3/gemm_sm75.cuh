@@ -86,7 +86,7 @@ __device__ void multiply_stage_by_warp(const std::byte* stage, int row, int col,
       for (int i = 0; i < 2; ++i) {
 #pragma unroll
         for (int j = 0; j < kWarpTile / 8; ++j) {
-          const std::uint32_t(&cols)[4] = b[other][j / 2];
+          const std::uint32_t (&cols)[4] = b[other][j / 2];
           device::multiply_s8(&acc[i][level][4 * j], a[plane][i],
                               {cols[j % 2 * 2], cols[j % 2 * 2 + 1]});
         }

@@ -92,9 +92,9 @@ struct StageMma<T, true> {
 
 // Partial sums of a block, in vectors of four: the first of each thread, then the second of each.
 template <typename T>
-constexpr int kPartialVectors = T::kLevels* T::kBlockN / 2 / 4;  // of a thread
+constexpr int kPartialVectors = T::kLevels * T::kBlockN / 2 / 4;  // of a thread
 template <typename T>
-constexpr int kPartialBytes = kPartialVectors<T>* kConsumers * 16;
+constexpr int kPartialBytes = kPartialVectors<T> * kConsumers * 16;
 
 // A stage brings whole vectors of all threads.
 template <typename T>

@@ -17,6 +17,7 @@
  *
  * A handle keeps the plans of its calls. It may be used by one thread at a time; different threads
  * use different handles. Scalars are in host memory. */
+/* NOLINTBEGIN(modernize-use-using, modernize-deprecated-headers): it is C. */
 #ifndef TILEGATE_H
 #define TILEGATE_H
 
@@ -108,3 +109,4 @@ tilegate_status tilegate_sgemm_strided_batched_workspace_bytes(
 #endif
 
 #endif
+/* NOLINTEND(modernize-use-using, modernize-deprecated-headers) */

@@ -112,10 +112,10 @@ Choice named(std::string configuration, std::int64_t chain) {
 }
 
 TEST(Plan, TakesTheQuickestCandidateOrTheOneThatIsNamed) {
-  const Stage stage{
-      .name = "Two", .candidates = [](const Problem&, const Device&) {
-        return std::vector<Candidate>{{named("slow", 1), 2.0}, {named("quick", 2), 1.0}};
-      }};
+  const Stage stage{.name = "Two", .candidates = [](const Problem&, const Device&) {
+                      return std::vector<Candidate>{{named("slow", 1), 2.0},
+                                                    {named("quick", 2), 1.0}};
+                    }};
   const Problem problem = Problem::dense({1, 1, 1});
   EXPECT_EQ(stage.plan(problem).configuration(), "quick");
   EXPECT_EQ(stage.plan(problem, device::current(), "slow").rounding_chain(), 1);

@@ -133,10 +133,9 @@ Status launch(float* memory) {
   return device::launch(config, nullptr, kKernel, memory);
 }
 
-#define PLANT(name, message) \
-  { #name, launch < name < true>>, launch < name < false>>, message }
+#define PLANT(name, message) {#name, launch<name<true>>, launch<name<false>>, message}
 #define PLANT_WITH_MORE(name, message) \
-  { #name, launch < name < true>, kMoreBytes>, launch < name < false>, kMoreBytes>, message }
+  {#name, launch<name<true>, kMoreBytes>, launch<name<false>, kMoreBytes>, message}
 
 constexpr Plant kPlants[] = {
     PLANT(read_after_write,

@@ -34,10 +34,10 @@ Status launch_warp(float* memory) {
 }
 
 #define PLANT(fault, shows, message) \
-  { &(#fault)[1], launch<pipeline<Fault::fault>>, launch<pipeline<Fault::kNone>>, message, shows }
+  {&(#fault)[1], launch<pipeline<Fault::fault>>, launch<pipeline<Fault::kNone>>, message, shows}
 
 #define PLANT_STORE(fault, shows, message) \
-  { &(#fault)[1], launch_store<StoreFault::fault>, launch_store<StoreFault::kNone>, message, shows }
+  {&(#fault)[1], launch_store<StoreFault::fault>, launch_store<StoreFault::kNone>, message, shows}
 
 #define PLANT_FLOAT(fault, shows, message)                                            \
   {"Floats_" #fault, launch_warpgroup<multiply_floats<FloatFault::fault, false>>,     \
@@ -47,11 +47,8 @@ Status launch_warp(float* memory) {
         launch_warpgroup<multiply_floats<FloatFault::kNone, true>>, message, shows    \
   }
 
-#define PLANT_KERNEL(kernel, shows, message)                                                   \
-  {                                                                                            \
-#kernel, launch_warpgroup < kernel < true>>, launch_warpgroup < kernel < false>>, message, \
-        shows                                                                                  \
-  }
+#define PLANT_KERNEL(kernel, shows, message) \
+  {#kernel, launch_warpgroup<kernel<true>>, launch_warpgroup<kernel<false>>, message, shows}
 
 // Where a plain build shows it.
 constexpr auto kStops = Shows::kStops;

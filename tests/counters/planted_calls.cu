@@ -44,17 +44,13 @@ Problem interleaved() {
 }
 
 #define PLANT(fault, problem, message) \
-  { &(#fault)[1], problem, enqueue<Fault::fault>, enqueue<Fault::kNone>, message }
-#define PLANT_THREE(fault, message)                               \
-  {                                                               \
-    &(#fault)[1], padded(), enqueue_three<WorkspaceFault::fault>, \
-        enqueue_three<WorkspaceFault::kNone>, message             \
-  }
-#define PLANT_FLAG(fault, message)                                                            \
-  {                                                                                           \
-    &(#fault)[1], padded(), enqueue_flags<FlagFault::fault>, enqueue_flags<FlagFault::kNone>, \
-        message                                                                               \
-  }
+  {&(#fault)[1], problem, enqueue<Fault::fault>, enqueue<Fault::kNone>, message}
+#define PLANT_THREE(fault, message)                              \
+  {&(#fault)[1], padded(), enqueue_three<WorkspaceFault::fault>, \
+   enqueue_three<WorkspaceFault::kNone>, message}
+#define PLANT_FLAG(fault, message)                                                           \
+  {&(#fault)[1], padded(), enqueue_flags<FlagFault::fault>, enqueue_flags<FlagFault::kNone>, \
+   message}
 
 }  // namespace
 }  // namespace calls

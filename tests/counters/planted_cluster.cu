@@ -31,9 +31,9 @@ Status launch_box(float* memory) {
 }
 
 #define PLANT(kernel, fault, shows, message) \
-  { &(#fault)[1], launch<kernel<Fault::fault>>, launch<kernel<Fault::kNone>>, message, shows }
+  {&(#fault)[1], launch<kernel<Fault::fault>>, launch<kernel<Fault::kNone>>, message, shows}
 #define PLANT_BOX(fault, shows, message) \
-  { &(#fault)[1], launch_box<Fault::fault>, launch_box<Fault::kNone>, message, shows }
+  {&(#fault)[1], launch_box<Fault::fault>, launch_box<Fault::kNone>, message, shows}
 
 constexpr Plant kPlants[] = {
     PLANT(read_peer, kReadsPeerTooEarly, Shows::kWrongForward,

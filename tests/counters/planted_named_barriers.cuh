@@ -10,7 +10,7 @@ namespace tilegate::planted::async {
 // Two warps exchange words; the others go their own way.
 template <bool kRace, bool kDeadlock, bool kOtherCount>
 __global__ void exchange(float* memory) {
-  auto& words = *reinterpret_cast<float(*)[64]>(&device::shared_storage<Storage>());
+  auto& words = *reinterpret_cast<float (*)[64]>(&device::shared_storage<Storage>());
   if (threadIdx.x >= 64) return;
   words[threadIdx.x] = memory[threadIdx.x];
   if (kDeadlock && threadIdx.x >= 32) {

@@ -139,7 +139,7 @@ __device__ void consume(Storage& smem, float* memory) {
       device::warpgroup_mma_s8<kN>(acc, a, b);
     }
     if (kFault == Fault::kMultipliesOtherShape) {
-      auto& wider = reinterpret_cast<std::int32_t(&)[kN]>(acc);
+      auto& wider = reinterpret_cast<std::int32_t (&)[kN]>(acc);
       device::warpgroup_mma_s8<2 * kN>(wider, a, b);
     }
     device::warpgroup_commit();

@@ -70,7 +70,7 @@ __global__ void pass_through(float* memory, const __grid_constant__ device::Tens
 // The last thread, which runs first in the reverse order, has a store read what the others write.
 template <bool kFaulty>
 __global__ void store_of_others(float* memory) {
-  auto& words = *reinterpret_cast<float(*)[kConsumers]>(&device::shared_storage<Storage>());
+  auto& words = *reinterpret_cast<float (*)[kConsumers]>(&device::shared_storage<Storage>());
   words[threadIdx.x] = memory[threadIdx.x];
   device::fence_async_proxy();
   __syncthreads();  // all have written
@@ -86,7 +86,7 @@ __global__ void store_of_others(float* memory) {
 // A store reads what a thread's own copy brings.
 template <bool kFaulty>
 __global__ void store_of_copy(float* memory) {
-  auto& words = *reinterpret_cast<float(*)[kConsumers]>(&device::shared_storage<Storage>());
+  auto& words = *reinterpret_cast<float (*)[kConsumers]>(&device::shared_storage<Storage>());
   if (threadIdx.x != 0) return;
   device::copy_async<16>(words + 4, memory);
   device::copy_async_commit();

@@ -51,7 +51,7 @@ def test_padding_removed(toolchain: Toolchain, mutant: Mutant) -> None:
     report = report_of(toolchain, mutant, source, "Vectorized", SHAPE)
     assert report.exit_code == 1
     assert "shared_store.conflicts: 0 -> 4096" in report.text
-    assert re.search(r"tile_reader\.cuh:\d+: smem\[tile_col_ \+ 0\]\[to\]", report.text)
+    assert re.search(r"tile_load\.cuh:\d+: smem\[tile_col_ \+ 0\]\[to\]", report.text)
     assert re.search(
         r"called from kernels/06_vectorized/vectorized\.cuh:\d+: reader_a", report.text
     )
@@ -63,7 +63,7 @@ def test_swizzle_removed(toolchain: Toolchain, mutant: Mutant) -> None:
     report = report_of(toolchain, mutant, "09_swizzle/swizzle.cu", "Swizzle", SHAPE)
     assert report.exit_code == 1
     assert "shared_store.conflicts: 0 -> " in report.text
-    assert re.search(r"tile_reader\.cuh:\d+: smem\[tile_col_", report.text)
+    assert re.search(r"tile_load\.cuh:\d+: smem\[tile_col_", report.text)
     assert re.search(
         r"called from kernels/common/\S+/double_buffered\.cuh:\d+: reader_a", report.text
     )

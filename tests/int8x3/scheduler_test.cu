@@ -32,14 +32,15 @@ __global__ void list_work(GemmParams params, unsigned tiles, Work* works, unsign
 // A problem of `products` products of rows×cols tiles; a pair of blocks has two columns of tiles.
 template <unsigned kCluster>
 void expect_work(std::int64_t products, std::int64_t rows, std::int64_t cols, unsigned clusters,
-                   unsigned chunks) {
+                 unsigned chunks) {
   SCOPED_TRACE(std::to_string(products) + " of " + std::to_string(rows) + "x" +
                std::to_string(cols) + " tiles of " + std::to_string(chunks) + " chunks, " +
                std::to_string(clusters) + " clusters of " + std::to_string(kCluster));
   const auto tiles = static_cast<unsigned>(products * rows * cols);
   GemmParams params{};
   params.chunks = chunks;
-  params.six = PersistentTileScheduler({rows * kBlockM, cols * kCluster * 128, 1}, kBlockM, kCluster * 128);
+  params.six =
+      PersistentTileScheduler({rows * kBlockM, cols * kCluster * 128, 1}, kBlockM, kCluster * 128);
   params.stream_k = StreamKTiles(tiles, clusters, chunks);
   const DeviceArray<Work> works(std::size_t{clusters} * kCluster * kMostWork);
   const DeviceArray<unsigned> counts(std::size_t{clusters} * kCluster);

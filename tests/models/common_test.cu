@@ -107,10 +107,10 @@ TEST(TileScheduler, GoesThroughGroupsOfRowsColumnByColumn) {
   for_all_grids(8, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
     const auto expected = models::tiles_in_order(products, rows, cols, 8);
     const DeviceArray<unsigned> tiles(3 * expected.size());
-    ASSERT_TRUE(
-        is_ok(device::launch({.kernel = "list tiles", .blocks = 1, .threads_x = 1}, nullptr, list_tiles,
-                             TileScheduler{static_cast<unsigned>(rows), static_cast<unsigned>(cols)},
-                             static_cast<unsigned>(expected.size()), tiles.data())));
+    ASSERT_TRUE(is_ok(
+        device::launch({.kernel = "list tiles", .blocks = 1, .threads_x = 1}, nullptr, list_tiles,
+                       TileScheduler{static_cast<unsigned>(rows), static_cast<unsigned>(cols)},
+                       static_cast<unsigned>(expected.size()), tiles.data())));
     const std::vector<unsigned> found = tiles.to_host();
     for (std::size_t i = 0; i < expected.size(); ++i) {
       ASSERT_EQ(plain(found[3 * i], found[3 * i + 1], found[3 * i + 2]), expected[i])

@@ -146,17 +146,15 @@ __global__ void planted(float* memory) {
 namespace tilegate::planted {
 namespace {
 
-#define PLANT(name, block, shared_bytes, message)                                     \
-  {                                                                                   \
-#name,                                                                              \
-        [](float* memory) {                                                             \
-          return plain::status_of([=] { name::planted<true><<<2, block, shared_bytes>>>(memory); });  \
-        },                                                                              \
-        [](float* memory) {                                                             \
-          return plain::status_of([=] { name::planted<false><<<2, block, shared_bytes>>>(memory); }); \
-        },                                                                              \
-        message \
-  }
+#define PLANT(name, block, shared_bytes, message)                                                \
+  {#name,                                                                                        \
+   [](float* memory) {                                                                           \
+     return plain::status_of([=] { name::planted<true><<<2, block, shared_bytes>>>(memory); });  \
+   },                                                                                            \
+   [](float* memory) {                                                                           \
+     return plain::status_of([=] { name::planted<false><<<2, block, shared_bytes>>>(memory); }); \
+   },                                                                                            \
+   message}
 
 constexpr Plant kPlants[] = {
     PLANT(

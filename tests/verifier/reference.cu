@@ -29,7 +29,7 @@ struct Float32 {  // of integers, exact as in float64; more than three times as 
 };
 
 template <typename Sums>
-constexpr int kBlock = kSide* Sums::kThread;  // rows and columns of C a block computes
+constexpr int kBlock = kSide * Sums::kThread;  // rows and columns of C a block computes
 
 // Already of the sums' type: converting each operand where it is used would take as long as the
 // arithmetic.

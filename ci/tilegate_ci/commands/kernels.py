@@ -5,12 +5,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError
-from tilegate_ci.model import REPOSITORY
-from tilegate_ci.formats.stages import find_stages
 from tilegate_ci.checks.resources.bodies import Tree, differences
 from tilegate_ci.checks.resources.compile import find_toolkit
 from tilegate_ci.checks.resources.occupancy import ARCHITECTURES
+from tilegate_ci.core.files import GateError
+from tilegate_ci.formats.stages import find_stages
+from tilegate_ci.model import REPOSITORY
 
 EXIT_CODES = {0: "the same code", 1: "code differs", 2: "error"}
 EXAMPLES = """examples:

@@ -4,10 +4,10 @@ that is, and how much of it lasts."""
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tilegate_ci.accuracy.format import AccuracyFile, above
-from tilegate_ci.model import GFLOPS, Run, RunFile
 from tilegate_ci.core.names import YARDSTICK
+from tilegate_ci.formats.accuracy import AccuracyFile, above
 from tilegate_ci.formats.stages import Stage
+from tilegate_ci.model import GFLOPS, Run, RunFile
 from tilegate_ci.report import templates
 from tilegate_ci.report.figures import (
     PICTURES,

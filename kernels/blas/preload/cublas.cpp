@@ -242,8 +242,8 @@ template <typename T>
 std::optional<T> attribute(cublasLtMatmulDesc_t of, cublasLtMatmulDescAttributes_t name) {
   T value{};
   std::size_t written = 0;
-  const auto status =
-      real_cublasLtMatmulDescGetAttribute.get()(of, name, &value, sizeof value, &written);
+  const auto status = real_cublasLtMatmulDescGetAttribute.get()(
+      of, name, static_cast<void*>(&value), sizeof value, &written);
   if (status != CUBLAS_STATUS_SUCCESS || written != sizeof value) return std::nullopt;
   return value;
 }
@@ -252,8 +252,8 @@ template <typename T>
 std::optional<T> attribute(cublasLtMatrixLayout_t of, cublasLtMatrixLayoutAttribute_t name) {
   T value{};
   std::size_t written = 0;
-  const auto status =
-      real_cublasLtMatrixLayoutGetAttribute.get()(of, name, &value, sizeof value, &written);
+  const auto status = real_cublasLtMatrixLayoutGetAttribute.get()(
+      of, name, static_cast<void*>(&value), sizeof value, &written);
   if (status != CUBLAS_STATUS_SUCCESS || written != sizeof value) return std::nullopt;
   return value;
 }
@@ -356,6 +356,7 @@ Read read_matmul(const Matmul& x) {
 
 using namespace tilegate::preload;
 
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): cuBLAS's own names differ.
 extern "C" {
 
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes) {
@@ -490,6 +491,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 }
 
 }  // extern "C"
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
 
 namespace tilegate::preload {
 
@@ -499,7 +501,7 @@ void* own_function(const char* name) {
     void* function;
   };
 #define TILEGATE_OWN(function) \
-  Own { #function, reinterpret_cast < void*>(function) }
+  Own { #function, reinterpret_cast<void*>(function) }
   static const std::array kOwn = {
       TILEGATE_OWN(cublasSetWorkspace_v2),
       TILEGATE_OWN(cublasSetStream_v2),

@@ -3,7 +3,7 @@
 #include <cuda_runtime.h>
 #include <stdio.h>
 
-#define CEIL_DIV(a, b) (((a) + (b)-1) / (b))
+#define CEIL_DIV(a, b) (((a) + (b) - 1) / (b))
 
 __global__ void sgemm_naive(int M, int N, int K, float alpha, const float* A, const float* B,
                             float beta, float* C) {

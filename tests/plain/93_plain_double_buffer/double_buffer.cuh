@@ -15,8 +15,8 @@ __global__ void sgemm_double_buffer(int M, int N, int K, float alpha, const floa
                                     const float* __restrict__ B, float beta,
                                     float* __restrict__ C) {
   extern __shared__ __align__(16) float smem[];
-  float(*As)[TILE][TILE + 4] = reinterpret_cast<float(*)[TILE][TILE + 4]>(smem);
-  float(*Bs)[TILE][TILE] = reinterpret_cast<float(*)[TILE][TILE]>(smem + 2 * TILE * (TILE + 4));
+  float (*As)[TILE][TILE + 4] = reinterpret_cast<float (*)[TILE][TILE + 4]>(smem);
+  float (*Bs)[TILE][TILE] = reinterpret_cast<float (*)[TILE][TILE]>(smem + 2 * TILE * (TILE + 4));
   const int row = threadIdx.y, col = threadIdx.x * 4;
   const float* a = A + (blockIdx.y * TILE + row) * K + col;
   const float* b = B + row * N + blockIdx.x * TILE + col;

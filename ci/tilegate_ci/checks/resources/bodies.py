@@ -13,8 +13,6 @@ from os import sched_getaffinity
 from pathlib import Path
 from typing import NamedTuple
 
-from tilegate_ci.core.files import make_folder, read_text, write_text
-from tilegate_ci.formats.stages import Stage
 from tilegate_ci.checks.resources.compile import (
     Toolkit,
     demangle,
@@ -24,6 +22,8 @@ from tilegate_ci.checks.resources.compile import (
 )
 from tilegate_ci.checks.resources.occupancy import Architecture, compute_capability
 from tilegate_ci.checks.resources.sources import sources_digest
+from tilegate_ci.core.files import make_folder, read_text, write_text
+from tilegate_ci.formats.stages import Stage
 
 # A word of a symbol that ptxas knows: it keeps the order of the source in such a kernel
 # (kernels/11_instruction_order/README.md). So it is a part of the code.

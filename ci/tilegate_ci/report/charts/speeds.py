@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from tilegate_ci.model import GFLOPS
 from tilegate_ci.core.names import YARDSTICK
+from tilegate_ci.model import GFLOPS
 from tilegate_ci.report.charts.base import (
     LEFT,
     RIGHT,

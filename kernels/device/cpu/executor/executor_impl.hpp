@@ -217,7 +217,7 @@ class Executor {
   std::vector<unsigned> order_;  // thread numbers, in the order of their turns
   std::size_t turn_ = 0;         // how many of them had theirs in this round
   std::unique_ptr<std::byte, void (*)(std::byte*)> shared_{
-      nullptr, [](std::byte* p) { ::operator delete (p, std::align_val_t{kSharedAlignment}); }};
+      nullptr, [](std::byte* p) { ::operator delete(p, std::align_val_t{kSharedAlignment}); }};
   std::vector<SharedVariable> shared_variables_;
   std::vector<unsigned> waiting_lanes_;  // of each warp, at a warp barrier or a shuffle
   std::vector<NamedBarrier> named_barriers_;

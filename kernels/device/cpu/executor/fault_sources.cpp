@@ -38,7 +38,7 @@ void on_address_report(const char* /*report*/) {
 }  // namespace
 
 FaultSources::FaultSources() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_memory_fault;
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
   sigemptyset(&action.sa_mask);

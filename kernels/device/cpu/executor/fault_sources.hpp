@@ -22,8 +22,8 @@ class FaultSources {
   FaultSources& operator=(const FaultSources&) = delete;
 
  private:
-  struct sigaction previous_segv_ {};
-  struct sigaction previous_bus_ {};
+  struct sigaction previous_segv_{};
+  struct sigaction previous_bus_{};
 };
 
 struct StackBounds {

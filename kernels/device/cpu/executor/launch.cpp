@@ -70,8 +70,8 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
   shared_stride_ =
       (config.shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
   shared_variables_.clear();
-  shared_.reset(static_cast<std::byte*>(::operator new (std::max<std::size_t>(cluster_bytes(), 1),
-                                                        std::align_val_t{kSharedAlignment})));
+  shared_.reset(static_cast<std::byte*>(::operator new(std::max<std::size_t>(cluster_bytes(), 1),
+                                                       std::align_val_t{kSharedAlignment})));
   executor::shared_of_block = shared_.get();
   device::set_accessible(shared_.get() + config.shared_bytes, shared_bytes() - config.shared_bytes,
                          false);

@@ -19,7 +19,7 @@ class Operand:
     name: str = ""
 
 
-class Unknown(Exception):
+class UnknownError(Exception):
     """What the executor does not have."""
 
 
@@ -73,12 +73,12 @@ def _instruction(line: str, values: Sequence[str], operands: Sequence[Operand]) 
     if local:
         kind = _TYPES.get(local[1])
         if kind is None:
-            raise Unknown(f"PTX '{line}': the executor does not have such registers")
+            raise UnknownError(f"PTX '{line}': the executor does not have such registers")
         names = ", ".join(f"ptx_{name.strip().lstrip('%')} = {{}}" for name in local[2].split(","))
         return f"{kind} {names}; "
     found = _INSTRUCTION.fullmatch(line)
     if not found:
-        raise Unknown(f"PTX '{line}': the executor does not have it")
+        raise UnknownError(f"PTX '{line}': the executor does not have it")
     negated, predicate, opcode, rest = found.groups()
     emit = next(
         (emit for name, emit in _EMIT.items() if opcode == name or opcode.startswith(name + ".")),
@@ -90,7 +90,7 @@ def _instruction(line: str, values: Sequence[str], operands: Sequence[Operand]) 
 
     done = emit(opcode.split("."), rest, value) if emit else None
     if done is None:
-        raise Unknown(f"PTX '{opcode}': the executor does not have it; it has {KNOWN}")
+        raise UnknownError(f"PTX '{opcode}': the executor does not have it; it has {KNOWN}")
     if predicate:
         return f"if ({'!' if negated else ''}{value(predicate)}) {{ {done}}} "
     return done

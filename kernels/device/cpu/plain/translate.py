@@ -1,8 +1,8 @@
 """Compiles a CUDA source for the executor: `translate.py COMPILER ARGUMENTS...`, as a launcher.
 
 What plain.hpp cannot give a C++ compiler is rewritten in the preprocessed source, of which every
-line stays where it is: `__shared__` variables, PTX in `asm`, `<<<...>>>`. What the executor does not
-have is an error that names the construct and its line.
+line stays where it is: `__shared__` variables, PTX in `asm`, `<<<...>>>`. What the executor does
+not have is an error that names the construct and its line.
 """
 
 from __future__ import annotations
@@ -41,7 +41,15 @@ _UNSUPPORTED = {
         "16-bit floating point",
     ),
     **dict.fromkeys(
-        ("cudaTextureObject_t", "tex1Dfetch", "tex1D", "tex2D", "tex3D", "surf2Dread", "surf2Dwrite"),
+        (
+            "cudaTextureObject_t",
+            "tex1Dfetch",
+            "tex1D",
+            "tex2D",
+            "tex3D",
+            "surf2Dread",
+            "surf2Dwrite",
+        ),
         "textures and surfaces",
     ),
     **dict.fromkeys(("__constant__", "__managed__"), "pass it to the kernel as an argument"),
@@ -57,10 +65,22 @@ _UNSUPPORTED = {
     **dict.fromkeys(("pipeline_shared_state",), "pipelines of a thread are: cuda::make_pipeline()"),
     **dict.fromkeys(
         (
-            "cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "cudaFree", "cudaFreeAsync",
-            "cudaMemcpy", "cudaMemcpyAsync", "cudaMemcpyToSymbol", "cudaMemset", "cudaMemsetAsync",
-            "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaLaunchKernel",
-            "cudaLaunchCooperativeKernel", "cublasCreate", "cublasSgemm",
+            "cudaMalloc",
+            "cudaMallocManaged",
+            "cudaMallocAsync",
+            "cudaFree",
+            "cudaFreeAsync",
+            "cudaMemcpy",
+            "cudaMemcpyAsync",
+            "cudaMemcpyToSymbol",
+            "cudaMemset",
+            "cudaMemsetAsync",
+            "cudaDeviceSynchronize",
+            "cudaStreamSynchronize",
+            "cudaLaunchKernel",
+            "cudaLaunchCooperativeKernel",
+            "cublasCreate",
+            "cublasSgemm",
         ),
         "a stage launches kernels and nothing else, with <<<...>>>",
     ),
@@ -68,7 +88,7 @@ _UNSUPPORTED = {
         ("__syncthreads_count", "__syncthreads_and", "__syncthreads_or"),
         "write the result to shared memory",
     ),
-}  # fmt: skip
+}
 
 
 @dataclass
@@ -79,7 +99,7 @@ class Token:
     line: int
 
 
-class Unsupported(Exception):
+class UnsupportedError(Exception):
     """A construct, where it is, and why."""
 
     def __init__(self, token: Token, message: str) -> None:
@@ -121,7 +141,7 @@ class Translator:
                 if not self._rewrite(token):
                     self._out.append(token)
                     self._at += 1
-            except Unsupported as problem:
+            except UnsupportedError as problem:
                 if not self.errors or self.errors[-1].split(": ")[0] != str(problem).split(": ")[0]:
                     self.errors.append(str(problem))  # the first of a line
                 self._at += 1
@@ -141,7 +161,7 @@ class Translator:
                 self._at += 1
                 return True
             if text in _UNSUPPORTED and self._before() not in (".", "->"):
-                raise Unsupported(
+                raise UnsupportedError(
                     token, f"the executor does not have {text}: {_UNSUPPORTED[text]}"
                 )
         elif token.kind == "operator":
@@ -185,7 +205,7 @@ class Translator:
                 depth -= 1
                 if depth == 0:
                     return i + 1
-        raise Unsupported(self._in[start], f"'{self._in[start].text}' is never closed")
+        raise UnsupportedError(self._in[start], f"'{self._in[start].text}' is never closed")
 
     def _end_of(self, start: int, end: str) -> int:
         """The place of `end` outside of all brackets."""
@@ -198,7 +218,7 @@ class Translator:
             if token.kind == "operator" and token.text == end:
                 return i
             i += 1
-        raise Unsupported(self._in[start], f"no '{end}' after it")
+        raise UnsupportedError(self._in[start], f"no '{end}' after it")
 
     def _put(self, at: Token, text: str) -> None:
         self._out.append(Token("rewritten", text, at.file, at.line))
@@ -220,7 +240,7 @@ class Translator:
         spaces = [t for t in head if not _is_code(t)]
         self._out += spaces
         if not any(self._scopes):
-            raise Unsupported(
+            raise UnsupportedError(
                 token, "__shared__ outside of a function: declare it in the kernel that uses it"
             )
         end = self._end_of(self._at, ";")
@@ -235,7 +255,7 @@ class Translator:
         while self._in[i].text in ("volatile", "__volatile__", "goto") or not _is_code(self._in[i]):
             i += 1
         if self._in[i].text != "(":
-            raise Unsupported(token, "asm without parentheses")
+            raise UnsupportedError(token, "asm without parentheses")
         end = self._group(i)
         parts: list[list[Token]] = [[]]
         depth = 0
@@ -251,9 +271,14 @@ class Translator:
         template = "".join(string_of(t.text) for t in parts[0])
         operands = [operand for part in parts[1:3] for operand in _operands(part)]
         try:
-            self._put(token, ptx.translate(template, operands, len(_operands(parts[1])) if len(parts) > 1 else 0))
-        except ptx.Unknown as problem:
-            raise Unsupported(token, str(problem)) from problem
+            self._put(
+                token,
+                ptx.translate(
+                    template, operands, len(_operands(parts[1])) if len(parts) > 1 else 0
+                ),
+            )
+        except ptx.UnknownError as problem:
+            raise UnsupportedError(token, str(problem)) from problem
         self._skip_to(end)
 
     # <<<...>>>
@@ -282,12 +307,12 @@ class Translator:
         kernel = self._out[start:]
         del self._out[start:]
         close = self._at + 1
-        while close < len(self._in) and not all(
-            t.text == ">" for t in self._in[close : close + 3]
-        ):
+        while close < len(self._in) and not all(t.text == ">" for t in self._in[close : close + 3]):
             t = self._in[close]
             close = self._group(close) if t.text in _CLOSING and t.kind == "operator" else close + 1
-        configuration = "".join(t.text for t in self._in[self._at + 1 : close] if t.kind != "marker")
+        configuration = "".join(
+            t.text for t in self._in[self._at + 1 : close] if t.kind != "marker"
+        )
         opening = close + 3
         while not _is_code(self._in[opening]):
             opening += 1
@@ -299,9 +324,9 @@ class Translator:
         has_arguments = any(_is_code(t) for t in self._in[opening + 1 : end - 1])
         self._put(
             token,
-            f"::tilegate::plain::Launch({' '.join(configuration.split())})(\"{name}\", "
-            f"[&](auto... tilegate_args) __attribute__((noinline)) {{ {called}(tilegate_args...); }}"
-            + (", " if has_arguments else ""),
+            f'::tilegate::plain::Launch({" ".join(configuration.split())})("{name}", '
+            "[&](auto... tilegate_args) __attribute__((noinline)) "
+            f"{{ {called}(tilegate_args...); }}" + (", " if has_arguments else ""),
         )
         self._skip_to(opening + 1)
 
@@ -390,15 +415,19 @@ def declare_shared(code: list[Token], at: Token) -> list[str]:
         stars = [*takewhile(lambda word: word in ("*", "const", "volatile"), declarator)]
         rest = declarator[len(stars) :]
         if not rest or "=" in rest or "{" in rest or not re.match(r"[A-Za-z_]", rest[0]):
-            raise Unsupported(at, "__shared__ " + " ".join([*kind, *declarator])
-                              + ": neither initialised nor anything but variables and arrays")
+            raise UnsupportedError(
+                at,
+                "__shared__ "
+                + " ".join([*kind, *declarator])
+                + ": neither initialised nor anything but variables and arrays",
+            )
         name, bounds = rest[0], rest[1:]
         of = " ".join([*kind, *stars, *bounds])
         if is_dynamic:
             out.append(f"auto& {name} = ::tilegate::plain::dynamic_shared<{of}>();")
         else:
             out.append(
-                f"auto& {name} = ::tilegate::plain::shared<{of}, {alignment}>([] {{}}, \"{name}\");"
+                f'auto& {name} = ::tilegate::plain::shared<{of}, {alignment}>([] {{}}, "{name}");'
             )
     out[-1] = out[-1].removesuffix(";")
     return out
@@ -471,7 +500,9 @@ def main(command: list[str]) -> int:
         sys.stderr.write("\n".join(translator.errors) + "\n")
         return 1
     Path(translated).write_text(text, encoding="utf-8", errors="surrogateescape")
-    arguments = iter([*command[:source], "-x", "c++-cpp-output", translated, *command[source + 1 :]])
+    arguments = iter(
+        [*command[:source], "-x", "c++-cpp-output", translated, *command[source + 1 :]]
+    )
     compiled: list[str] = []
     for word in arguments:
         if word in ("-MF", "-MT", "-MQ"):

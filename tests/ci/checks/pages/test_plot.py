@@ -13,9 +13,9 @@ from jsonschema import ValidationError
 from ladder_builder import REPOSITORY, STAGES
 from stage_builder import write_stages
 
+from tilegate_ci.checks.pages import plot
 from tilegate_ci.cli import main
 from tilegate_ci.model import Benchmark
-from tilegate_ci.checks.pages import plot
 from tilegate_ci.report import palette
 from tilegate_ci.report.charts import labels, roofline, speeds
 from tilegate_ci.report.data import Profile, load_profile

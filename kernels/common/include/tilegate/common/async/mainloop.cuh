@@ -224,7 +224,8 @@ struct FragmentsOfA {
   using Type = FragmentsOfK<Config>;
 };
 template <typename Config>
-requires Config::kKeepsA struct FragmentsOfA<Config> {
+  requires Config::kKeepsA
+struct FragmentsOfA<Config> {
   using Type = FragmentsOfRows<Config>;
 };
 

@@ -74,7 +74,7 @@ struct Tiles128x256x16 : Tiles128x256x8 {
   static constexpr int kHalves = 2;
   static constexpr cost::BlockCost kCost = {57.0, 4.8};
   template <typename Layout>
-  static constexpr bool kTakes = Layout::kVector&& Layout::kAAlongK&& Layout::kBAlongK;
+  static constexpr bool kTakes = Layout::kVector && Layout::kAAlongK && Layout::kBAlongK;
 };
 
 // For C of some dozens to hundreds of tiles: two slices are twice the warps for a tile.

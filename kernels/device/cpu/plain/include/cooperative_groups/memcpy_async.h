@@ -1,7 +1,8 @@
 // Asynchronous copies by a group: each thread copies every size()-th piece.
 #pragma once
-#include <cooperative_groups.h>
 #include <cuda/pipeline>
+
+#include <cooperative_groups.h>
 
 namespace cooperative_groups {
 

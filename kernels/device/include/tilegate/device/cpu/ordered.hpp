@@ -27,8 +27,9 @@ namespace ordered {
 template <int kCount, typename Before>
 __forceinline__ void fma_row(float (&c)[kCount], const float& a, const float (&b)[kCount],
                              bool ascending, Before before) {
-  [&]<int... i>(std::integer_sequence<int, i...>) { (before(i), ...); }
-  (std::make_integer_sequence<int, kCount>{});
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    (before(i), ...);
+  }(std::make_integer_sequence<int, kCount>{});
   add_products(c, a, b, ascending);
 }
 

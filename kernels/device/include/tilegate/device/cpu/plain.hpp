@@ -56,13 +56,13 @@ constexpr int warpSize = 32;
 
 // Of two integers CUDA takes the larger type, unsigned before signed, as an expression of both.
 template <typename A, typename B>
-requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
-         !std::is_same_v<A, B>) constexpr auto min(A a, B b) {
+  requires(std::is_arithmetic_v<A> && std::is_arithmetic_v<B> && !std::is_same_v<A, B>)
+constexpr auto min(A a, B b) {
   return b < a ? b : a;
 }
 template <typename A, typename B>
-requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
-         !std::is_same_v<A, B>) constexpr auto max(A a, B b) {
+  requires(std::is_arithmetic_v<A> && std::is_arithmetic_v<B> && !std::is_same_v<A, B>)
+constexpr auto max(A a, B b) {
   return a < b ? b : a;
 }
 
@@ -177,8 +177,7 @@ namespace tilegate::cuda_names {
 #define TILEGATE_ATOMIC(name, after)                                                        \
   template <typename T>                                                                     \
   T name(T* data, std::type_identity_t<T> value, simt::Site site = simt::Site::current()) { \
-    return plain::update(                                                                   \
-        data, [&](T before) { return static_cast<T>(after); }, site);                       \
+    return plain::update(data, [&](T before) { return static_cast<T>(after); }, site);      \
   }
 TILEGATE_ATOMIC(atomicAdd, before + value)
 TILEGATE_ATOMIC(atomicSub, before - value)
@@ -194,8 +193,7 @@ TILEGATE_ATOMIC(atomicDec, before == 0 || before > value ? value : before - 1)
 template <typename T>
 T atomicCAS(T* data, std::type_identity_t<T> compare, std::type_identity_t<T> value,
             simt::Site site = simt::Site::current()) {
-  return plain::update(
-      data, [&](T before) { return before == compare ? value : before; }, site);
+  return plain::update(data, [&](T before) { return before == compare ? value : before; }, site);
 }
 
 }  // namespace tilegate::cuda_names

@@ -90,9 +90,7 @@ namespace tilegate::cuda_names {
     constexpr name##2(T all_x, T all_y = {}) : x(all_x), y(all_y) {}     \
     TILEGATE_VECTOR_COPIES(name##2, Bits8)                               \
   };                                                                     \
-  struct name##3 {                                                       \
-    T x, y, z;                                                           \
-  };                                                                     \
+  struct name##3 { T x, y, z; };                                         \
   struct alignas(16) name##4 {                                           \
     T x, y, z, w;                                                        \
     constexpr name##4(T all_x, T all_y = {}, T all_z = {}, T all_w = {}) \
