@@ -1,4 +1,4 @@
-// What identifies a test to whoever reads that it failed.
+// What identifies a test to readers of its failure.
 #pragma once
 
 #include <filesystem>

@@ -79,7 +79,7 @@ def test_errors_go_to_stderr_and_exit_2(gate, files):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["compare"], ["chek"], ["compare", "a.json", "b.json", "--no"]],
+    [[], ["compare"], ["compares"], ["compare", "a.json", "b.json", "--no"]],
 )
 def test_wrong_usage_is_exit_2(arguments, capsys):
     assert main(arguments) == 2

@@ -46,7 +46,7 @@ def test_nothing_is_seen_where_nothing_is_removed(removals: Removals) -> None:
 
 def test_the_table_has_every_site_and_no_other() -> None:
     update = "PYTHONPATH=ci python3 tests/counters/removals.py"
-    assert set(TABLE) == {site.key for site in sites()}, f"make it anew: {update}"
+    assert set(TABLE) == {site.key for site in sites()}, f"make the table again: {update}"
 
 
 def test_what_nothing_sees_has_a_reason() -> None:

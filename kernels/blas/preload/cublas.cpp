@@ -502,7 +502,7 @@ void* own_function(const char* name) {
   };
 #define TILEGATE_OWN(function) \
   Own { #function, reinterpret_cast<void*>(function) }
-  static const std::array kOwn = {
+  static const std::array kFunctions = {
       TILEGATE_OWN(cublasSetWorkspace_v2),
       TILEGATE_OWN(cublasSetStream_v2),
       TILEGATE_OWN(cublasDestroy_v2),
@@ -517,7 +517,7 @@ void* own_function(const char* name) {
       Own{"cublasGemmStridedBatchedEx",
           reinterpret_cast<void*>(static_cast<GemmStridedBatchedEx*>(cublasGemmStridedBatchedEx))}};
 #undef TILEGATE_OWN
-  for (const Own& own : kOwn) {
+  for (const Own& own : kFunctions) {
     if (own.name == name) return own.function;
   }
   return nullptr;

@@ -126,7 +126,7 @@ void Multiplications::wait(Executor& executor, int pending_groups, const Site& s
   has_arrived_ = false;
 }
 
-// The compiler may have loaded the registers anew before the wait.
+// The compiler may have loaded the registers again before the wait.
 void Multiplications::use_share(Executor& executor, const UsedShare& share) {
   const auto used =
       std::find_if(used_shares_.begin(), used_shares_.end(),
