@@ -47,7 +47,7 @@ class Site:
 
     @property
     def kind(self) -> str:
-        return re.split(r"[<(]", self.call)[0]
+        return re.split(r"[<(]", self.call)[0].rpartition(".")[2]
 
 
 @cache
@@ -148,7 +148,7 @@ def _scope(head: str, in_function: bool) -> tuple[str, str]:
 def _calls(text: str, names: str) -> Iterator[tuple[str, int, int]]:
     """The function, begin and end of each call that is a statement."""
     functions = _functions(text)
-    pattern = rf"(?<![\w:.>])(?:device::)?(?:{names})\b(?:<[^;(){{}}]*>)?\("
+    pattern = rf"(?<![\w:.>])(?:device::|[a-z]\w*\.)?(?:{names})\b(?:<[^;(){{}}]*>)?\("
     for match in re.finditer(pattern, text):
         end = _closing(text, match.end() - 1) + 1
         before = text[: match.start()].rstrip()

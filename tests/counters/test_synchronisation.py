@@ -64,9 +64,9 @@ def test_every_call_is_a_site() -> None:
 
 
 def test_sites_are_known_by_their_function() -> None:
-    assert "int8x3::arrive_of_warp: __syncwarp()" in TABLE  # in a function
+    assert "int8x3::warp_arrive: __syncwarp()" in TABLE  # in a function
     assert "int8x3::store_partial: warp_arrive(smem.partial_ready)" in TABLE  # calls a wrapper
-    assert "int8x3::TileEnd::store: __syncwarp()" in TABLE  # in a class
+    assert "int8x3::TileEpilogue::store: __syncwarp()" in TABLE  # in a class
     assert "int8x3::multiply: __syncthreads()" in TABLE  # in a lambda
 
 
