@@ -1,4 +1,4 @@
-// The program that `ci/gate accuracy` runs: each case on every input of accuracy.hpp, beside cuBLAS
+// The program that `ci/gate check accuracy` runs: each case on every input of accuracy.hpp, beside cuBLAS
 // on the same operands. After lines on the device (name, tab, value) and an empty one, a line per
 // case and input, fields separated by tabs: kHeads.
 //

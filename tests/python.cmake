@@ -50,12 +50,12 @@ if(TILEGATE_BROWSER)
 endif()
 
 # What the kernels use of the GPU, against the committed table: here one architecture of the rungs
-# that have changed since it was made, everything with `ci/gate resources`. A table of another nvcc
+# that have changed since it was made, everything with `ci/gate check resources`. A table of another nvcc
 # release compares nothing, which is a skip.
 find_program(TILEGATE_NVCC nvcc PATH_SUFFIXES bin
   HINTS ENV CUDA_HOME /usr/local/cuda ${PROJECT_SOURCE_DIR}/build/nvcc/nvidia/cu13)
 if(TILEGATE_NVCC)
-  add_test(NAME resources COMMAND ${PROJECT_SOURCE_DIR}/ci/gate resources --changed --arch 90a)
+  add_test(NAME resources COMMAND ${PROJECT_SOURCE_DIR}/ci/gate check resources --changed --arch 90a)
   set_tests_properties(resources PROPERTIES SKIP_RETURN_CODE 4 LABELS resources COST 40)
 endif()
 

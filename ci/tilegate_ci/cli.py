@@ -20,18 +20,13 @@ COMMANDS = {
     "compare": "judge a run by a baseline, or make a run of processes",
     "accept": "make a recorded run the baseline",
     "report": "show verdicts and runs as text, Markdown, JUnit XML or one HTML page",
-    "resources": "compare what the kernels take of the GPU, exactly",
-    "counters": "compare what the kernels do to memory, exactly",
+    "check": "compare committed tables with what is computed now, or update them",
     "kernels": "compare the kernels' code with another tree's, names ignored",
     "mutants": "plant small faults, and say which of them no test sees",
     "explain": "explain a rung by what its kernels do to memory",
     "profile": "profile rungs with Nsight Compute",
-    "accuracy": "compare the errors of stages with cuBLAS's",
-    "passport": "compare how each rung rounds and sums with its committed passport",
     "problems": "print random problems for bench",
     "tune": "time Sgemm's configurations and make its table of choices",
-    "plot": "draw the pictures of the README from the committed baseline",
-    "tables": "fill the tables of the READMEs from the committed baseline",
     "record": "record processes as proof of the gate",
     "replay": "replay the gate's rule and other tools' over recordings",
 }
@@ -40,6 +35,12 @@ LAB = {"mutants", "problems", "tune", "record", "replay"}  # what only maintaine
 ALIASES = {  # how commands were called before
     "confirm": ["run", "--no-screen"],
     "collect": ["compare", "--no-baseline"],
+    "resources": ["check", "resources"],
+    "counters": ["check", "counters"],
+    "passport": ["check", "passport"],
+    "accuracy": ["check", "accuracy", "--update"],
+    "plot": ["check", "plot", "--update"],
+    "tables": ["check", "tables", "--update"],
 }
 
 

@@ -94,8 +94,8 @@ def committed() -> dict[str, Mapping[str, int]]:
 
 @pytest.fixture(scope="module")
 def counted() -> dict[str, Mapping[str, int]]:
-    """As committed; that the executor counts just this is what `ci/gate counters` sees to. Cases
-    that are not in its table are counted here."""
+    """As committed; that the executor counts just this, `ci/gate check counters` shows.
+    Cases that are not in its table are counted here."""
     table = committed()
     borders = count(read_toolchain().program, BORDERS)
     return table | {name: outcome.counters for name, outcome in borders.items()}

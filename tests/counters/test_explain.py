@@ -8,10 +8,11 @@ import pytest
 from mutant import read_toolchain
 from stage_builder import stage, write_stages
 
-from tilegate_ci.checks.counters.pages import pages
+from tilegate_ci.checks.counters.pages import blocks
 from tilegate_ci.checks.counters.table import BASELINE
 from tilegate_ci.cli import main
 from tilegate_ci.commands import explain
+from tilegate_ci.core.markdown import filled
 from tilegate_ci.formats.stages import find_stages
 from tilegate_ci.model import REPOSITORY
 
@@ -110,7 +111,7 @@ def test_a_list_of_rungs_that_cannot_be_read(
 
 
 def test_every_page_quotes_its_counters() -> None:
-    quoted = pages(REPOSITORY, REPOSITORY / BASELINE)
+    quoted = [block.page for block in blocks(REPOSITORY, REPOSITORY / BASELINE)]
     folders = sorted((REPOSITORY / "kernels").glob("[0-9]*/"))
     assert [path.parent for path in quoted] == folders
 
@@ -122,7 +123,7 @@ def test_a_page_with_other_numbers_is_rewritten(tmp_path: Path) -> None:
     (folder / "README.md").write_text(
         "a\n<!-- counters:begin -->\nold\n<!-- counters:end -->\nb\n", "utf-8"
     )
-    (text,) = pages(tmp_path, REPOSITORY / BASELINE).values()
+    (text,) = filled(blocks(tmp_path, REPOSITORY / BASELINE)).values()
     assert text.startswith("a\n<!-- counters:begin -->\n| | requests")
     assert "old" not in text
     assert text.endswith("<!-- counters:end -->\nb\n")

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from mutant import Mutant, Toolchain, read_toolchain
 
+from tilegate_ci.checks.committed import Report
 from tilegate_ci.checks.counters.count import Counted, Sources, count
-from tilegate_ci.checks.counters.judge import Report, judge
+from tilegate_ci.checks.counters.judge import judge
 from tilegate_ci.checks.counters.table import table_row
 from tilegate_ci.model import REPOSITORY
 

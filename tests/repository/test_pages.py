@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ladder_builder import REPOSITORY
 
-from tilegate_ci.cli import COMMANDS, main
+from tilegate_ci.cli import ALIASES, COMMANDS, main
 
 _NO_PAGES = (
     "ci/tilegate_ci/report/markdown/",
@@ -114,7 +114,7 @@ def help_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     of ci/gate's commands."""
     program = Path(words[0]).name
     command = words[1] if program == "gate" else program
-    if command not in COMMANDS:
+    if command not in COMMANDS.keys() | ALIASES.keys():
         return subprocess.run(
             [REPOSITORY / words[0], "--help"], capture_output=True, text=True, check=True
         ).stdout

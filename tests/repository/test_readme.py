@@ -182,7 +182,7 @@ def test_a_rung_is_added_by_the_steps_of_the_readme(copy):
     assert run("./program", copy).endswith(": 42\n")
     page = (copy / "kernels" / NEW_RUNG / "README.md").read_text("utf-8")
     assert "Mine is not in the baseline" in page
-    run("ci/gate tables --check", copy)
+    run("ci/gate check tables", copy)
 
 
 def test_a_rung_outside_of_the_repository_joins(copy, tmp_path_factory):

@@ -148,7 +148,7 @@ def test_every_pull_request_sees_resources_and_counters():
     assert workflow["on"]["pull_request"] is None  # no branch or path left out
     jobs = workflow["jobs"]
     commands = [step["run"] for name in jobs for step in jobs[name]["steps"] if "run" in step]
-    for command in ("ci/gate resources", "ci/gate counters"):
+    for command in ("ci/gate check resources", "ci/gate check counters"):
         assert any(text.startswith(command) for text in commands)
 
 

@@ -1,11 +1,37 @@
-"""The tables of an accuracy file."""
+"""Errors of stages beside cuBLAS's in FP32: measured on a GPU, committed, shown on their pages."""
 
+import argparse
+import os
 import statistics
 from collections.abc import Sequence
+from pathlib import Path
 
+from tilegate_ci.checks.committed import CommittedTable, Report, chosen
+from tilegate_ci.core import child, documents
+from tilegate_ci.core.files import make_folder, write_text
+from tilegate_ci.core.git import named_commit
 from tilegate_ci.core.markdown import table
-from tilegate_ci.formats.accuracy import AccuracyFile, AccuracyRow, ErrorPair, above
+from tilegate_ci.formats.accuracy import (
+    AccuracyFile,
+    AccuracyRow,
+    ErrorPair,
+    above,
+    merged,
+    parse_rows,
+)
+from tilegate_ci.formats.profile import parse_device
+from tilegate_ci.formats.stages import read_stages
+from tilegate_ci.measure.builds import build_preset
+from tilegate_ci.measure.conditions import check_gpu
+from tilegate_ci.model import REPOSITORY, Device, baseline_path
 from tilegate_ci.report.templates import code, escaped
+
+RESULTS = REPOSITORY / "bench" / "results"
+INNER = (16, 64, 128, 256, 512, 1024, 4096, 16384)
+SHAPES = [
+    f"{outer}x{k}" for outer in ("256x256", "1024x1024", "1023x1025", "2048x2048") for k in INNER
+]
+SHAPES += ["777x333x555", "1023x1025x1027", "2047x2049x2051", "4096x4096x4096", "8192x8192x8192"]
 
 _DECISIONS = {6: "six", 8: "eight", 3: "three", 32: "FP32"}
 _HEADS = (
@@ -28,6 +54,71 @@ _NOTE = (
 )
 
 
+class Accuracy(CommittedTable[AccuracyFile]):
+    name = "accuracy"
+    holds = "errors of the rungs of --rung beside cuBLAS's in FP32; needs a GPU"
+    exit_codes = {
+        0: "on no problem is the relative Frobenius error above cuBLAS's",
+        1: "on some it is; --update writes the file all the same",
+        2: "error: no GPU, a stage that is none, a build that fails, ...",
+    }
+    options = ("shape", "out", "commit")
+    partial = ()
+
+    def ready(self) -> None:
+        check_gpu()
+
+    def add_arguments(self, group: argparse._ArgumentGroup) -> None:
+        group.add_argument(
+            "--shape",
+            metavar="MxNxK",
+            action="append",
+            help=f"accuracy: instead of the {len(SHAPES)} of the protocol; may be repeated",
+        )
+        how = "accuracy: default: bench/results"
+        group.add_argument("--out", metavar="DIR", type=Path, help=how)
+
+    def compute(self, asked: argparse.Namespace) -> AccuracyFile:
+        commit = named_commit(asked.commit, REPOSITORY)
+        check_gpu()
+        build = build_preset("gpu", "accuracy", REPOSITORY)
+        stages = chosen(asked.rung, [stage.name for stage in read_stages(build)])
+        cases = [f"{stage}/{each}" for stage in stages for each in asked.shape or SHAPES]
+        return accuracy_file(child.output([str(build / "bench" / "accuracy"), *cases]), commit)
+
+    def compare(self, asked: argparse.Namespace, found: AccuracyFile) -> Report:
+        """With cuBLAS's errors in the same run: speeds and inputs differ between GPUs."""
+        return _judged(found, "not written")
+
+    def write(self, asked: argparse.Namespace, found: AccuracyFile) -> Report:
+        folder, device = asked.out or RESULTS, found.device
+        make_folder(folder)
+        of = Device(kind="cuda", name=device.name, cublas=device.cublas)
+        path = folder / f"{baseline_path(of).stem}-accuracy.json"
+        whole = merged(found, documents.load(AccuracyFile, path)) if path.exists() else found
+        write_text(path, documents.to_text(whole))
+        return _judged(found, os.path.relpath(path))
+
+
+def accuracy_file(output: str, commit: str) -> AccuracyFile:
+    """What bench/accuracy printed."""
+    device, _, lines = output.partition("\n\n")
+    rows = parse_rows(lines)
+    inputs = len({row.input for row in rows})
+    return AccuracyFile(
+        schema=1, commit=commit, device=parse_device(device), inputs=inputs, rows=rows
+    )
+
+
+def _judged(found: AccuracyFile, where: str) -> Report:
+    worse = above(found.rows)
+    lines = [
+        f"{row.case} {row.input}: {row.frobenius.ratio:.3f} times cuBLAS's error" for row in worse
+    ]
+    lines.append(f"{where}: {len(found.rows)} rows, {len(worse)} of them above cuBLAS's error")
+    return Report(int(bool(worse)), "\n".join(lines) + "\n")
+
+
 def accuracy_block(found: AccuracyFile, stage: str) -> str:
     """By input, and then each problem on which the stage is less accurate than cuBLAS."""
     rows = [row for row in found.rows if row.stage == stage]
@@ -35,7 +126,7 @@ def accuracy_block(found: AccuracyFile, stage: str) -> str:
     lines = table(_HEADS, [_summary(name, [r for r in rows if r.input == name]) for name in inputs])
     device, commit = found.device, rows[0].commit or found.commit
     made_on = (
-        f"`ci/gate accuracy` on {device.name}, driver {device.driver}, CUDA {device.cuda}, "
+        f"`ci/gate check accuracy` on {device.name}, driver {device.driver}, CUDA {device.cuda}, "
         f"cuBLAS {device.cublas}, commit {commit[:12]}{commit[40:]}."
     )
     return "\n".join([*lines, "", f"{_NOTE} {made_on}", "", *_exceptions(above(rows))])

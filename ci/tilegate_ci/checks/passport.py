@@ -1,13 +1,18 @@
 """Numerical passports: what tests/passport found of each rung, committed, and shown on its page."""
 
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from tilegate_ci.core import documents
+from tilegate_ci.checks.committed import CommittedTable, Report, chosen
+from tilegate_ci.core import child, documents
 from tilegate_ci.core.documents import Commit, Document, Finite, Given, Line, Model, Natural, Text
-from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.core.markdown import begin, table, with_block
+from tilegate_ci.core.files import write_text
+from tilegate_ci.core.git import named_commit
+from tilegate_ci.core.markdown import Block, table
 from tilegate_ci.formats.stages import find_ladder
+from tilegate_ci.measure.builds import build_preset
+from tilegate_ci.model import REPOSITORY
 
 FOLDER = Path("tests/passport")
 DEVICES = {"cpu": "simt", "gpu": "nvidia-h200"}  # the file of each preset's device
@@ -101,20 +106,83 @@ def load_all(repository: Path) -> dict[str, PassportFile]:
     }
 
 
-def pages(repository: Path) -> dict[Path, str]:
-    """The text that each page with such a block should have. A rung without a passport is its
-    author's work in progress."""
-    files = load_all(repository)
-    found = {}
+def blocks(repository: Path) -> list[Block]:
+    """Of the rungs that have a passport; a rung without one is its author's work in progress."""
+    files, found = load_all(repository), []
     for stage in find_ladder(repository):
-        path = repository / stage.folder / "README.md"
+        page = repository / stage.folder / "README.md"
         have = {preset: file for preset, file in files.items() if stage.name in file.stages}
-        if have and path.exists():
-            text = read_text(path)
-            if begin(BLOCK) not in text:
-                raise GateError(f"{path}: should hold {begin(BLOCK)}, for the rung's passport")
-            found[path] = with_block(text, BLOCK, _block(stage.name, have), path)
+        if have and page.exists():
+            found.append(Block(page, BLOCK, _block(stage.name, have)))
     return found
+
+
+class Passports(CommittedTable[Found]):
+    name = "passport"
+    holds = "how each rung sums and rounds, and what it does with NaN and Inf"
+    exit_codes = {0: "as committed", 1: "a passport, or a page, is not as committed", 2: "error"}
+    options = ("preset", "program", "recorded", "yardstick", "made_with", "commit")
+
+    def add_arguments(self, group: argparse._ArgumentGroup) -> None:
+        group.add_argument("--preset", choices=sorted(DEVICES), help="passport: default: cpu")
+        how = "passport: what make_passport printed elsewhere; other rungs' passports are kept"
+        group.add_argument("--recorded", type=Path, metavar="FILE", help=how)
+        how = "passport: what it printed of the yardstick's shapes"
+        group.add_argument("--yardstick", type=Path, metavar="FILE", help=how)
+        group.add_argument("--made-with", metavar="TEXT", help="passport: driver and CUDA")
+
+    def compute(self, asked: argparse.Namespace) -> Found:
+        if asked.recorded:
+            return documents.load(Found, asked.recorded)
+        preset = asked.preset or "cpu"
+        program = asked.program
+        if program is None:
+            program = build_preset(preset, "make_passport") / "tests" / "make_passport"
+        rungs = [
+            stage.name
+            for stage in find_ladder(asked.repository)
+            if preset == "gpu" or not (stage.yardstick or stage.not_on_simt)
+        ]
+        said = child.output([str(program), *chosen(asked.rung, rungs)])
+        return documents.parse(Found, said, str(program))
+
+    def compare(self, asked: argparse.Namespace, found: Found) -> Report:
+        committed = load_all(asked.repository).get(asked.preset or "cpu")
+        known = committed.stages if committed else {}
+        different = [name for name, each in found.stages.items() if known.get(name) != each]
+        lines = [
+            f"{name}: not as committed; {self.remedy} writes it, review the diff"
+            for name in different
+        ]
+        lines.append(f"{len(found.stages) - len(different)} passports as committed")
+        return Report(int(bool(different)), "\n".join(lines) + "\n")
+
+    def write(self, asked: argparse.Namespace, found: Found) -> Report:
+        preset, made_with = asked.preset or "cpu", asked.made_with or ""
+        committed = load_all(asked.repository).get(preset)
+        yardstick = committed.yardstick if committed else None
+        if asked.yardstick:
+            others = documents.load(FoundYardstick, asked.yardstick)
+            yardstick = next(iter(others.stages.values()))
+        stages, commits = found.stages, dict[str, str]()
+        if committed and asked.recorded and committed.made_with == made_with:
+            stages = {**committed.stages, **found.stages}
+            commits = {name: committed.commit_of(name) for name in {*stages} - {*found.stages}}
+        file = PassportFile(
+            schema=1,
+            device=found.device,
+            made_with=made_with,
+            commit=named_commit(asked.commit, REPOSITORY),
+            stages=stages,
+            commits=commits or None,
+            yardstick=yardstick,
+        )
+        path = path_of(asked.repository, preset)
+        write_text(path, documents.to_text(file))
+        return Report(0, f"{path}: {len(found.stages)} passports\n")
+
+    def blocks(self, repository: Path) -> list[Block]:
+        return blocks(repository)
 
 
 def _block(name: str, files: dict[str, PassportFile]) -> str:

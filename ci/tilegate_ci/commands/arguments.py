@@ -2,14 +2,11 @@
 
 import argparse
 import math
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 
-from tilegate_ci.core.documents import commit_digits
-from tilegate_ci.core.files import GateError
-from tilegate_ci.core.git import checkout_commit
+from tilegate_ci.core.git import named_commit
 from tilegate_ci.formats.reading import Declared
 from tilegate_ci.model import REPOSITORY
 
@@ -58,21 +55,13 @@ def regex(text: str) -> str:
     return text
 
 
-def add_commit(command: argparse.ArgumentParser) -> None:
+def add_commit(command: argparse._ActionsContainer) -> None:
     how = "where git cannot say it; default: $TILEGATE_COMMIT"
     command.add_argument("--commit", metavar="SHA", help=how)
 
 
 def commit_of(arguments: argparse.Namespace) -> str:
-    given: str | None = arguments.commit or os.environ.get("TILEGATE_COMMIT")
-    return checked_commit(given) if given else checkout_commit(REPOSITORY)
-
-
-def checked_commit(text: str) -> str:
-    try:
-        return commit_digits(text)
-    except ValueError as problem:
-        raise GateError(f"--commit, or $TILEGATE_COMMIT: {problem}") from problem
+    return named_commit(arguments.commit, REPOSITORY)
 
 
 def add_cmake(command: argparse.ArgumentParser) -> None:
@@ -107,19 +96,5 @@ def declared_in(arguments: argparse.Namespace, pattern: str = "") -> Declared:
     return Declared(arguments.time, arguments.yardstick, arguments.verified, pattern)
 
 
-def add_table_options(command: argparse.ArgumentParser, table: Path) -> None:
-    """Of a command that compares with a committed table."""
-    command.add_argument("--update", action="store_true", help=f"write {table.as_posix()}")
-    command.add_argument("--rung", metavar="NAME", action="append", help=f"only this; {_AGAIN}")
-    command.add_argument("--markdown", metavar="FILE", help="write the report there too")
-    add_repository(command)
-
-
 def add_repository(command: argparse.ArgumentParser) -> None:
     command.add_argument("--repository", type=Path, default=REPOSITORY, help=argparse.SUPPRESS)
-
-
-def add_check(command: argparse.ArgumentParser) -> None:
-    how = "write nothing; exit 1 when a file is not up to date"
-    command.add_argument("--check", action="store_true", help=how)
-    add_repository(command)

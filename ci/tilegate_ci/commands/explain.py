@@ -3,13 +3,14 @@ next; of Sgemm, what it chose for a problem, and why."""
 
 import argparse
 import math
-import subprocess
 import sys
 from pathlib import Path
 
+from tilegate_ci.checks.committed import chosen
+from tilegate_ci.checks.counters.check import add_program, program_of
 from tilegate_ci.checks.counters.count import Sources, count, list_rungs
 from tilegate_ci.checks.counters.explain import compare, describe, next_rung
-from tilegate_ci.commands.counters import add_program, program_of
+from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.names import Problem
 from tilegate_ci.formats.stages import find_stages
@@ -35,7 +36,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("rung", nargs="?", metavar="RUNG")
     command.add_argument("shape", nargs="?", metavar="MxNxK", default=DEFAULT_SHAPE)
     command.add_argument("--diff", nargs=2, metavar=("A", "B"), help="put two rungs side by side")
-    add_program(command)
+    add_program(command, "tilegate_count")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,13 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(choice(arguments.program, f"{rung}/{shape}"))
         if math.prod(Problem.parse(f"{rung}/{shape}").shape) > MOST_COUNTED:
             return 0
-    program = program_of(arguments)
+    program = program_of(arguments.program)
     counted = list_rungs(program)
     ladder = {stage.name: stage for stage in find_stages() if stage.name in counted}
-    asked = asked or [rung]
-    for name in asked:
-        if name not in counted:
-            raise GateError(f"no rung {name}; there are {', '.join(counted)}")
+    asked = chosen(asked or [rung], counted)
     if not arguments.diff:
         names = [*ladder]
         asked += names[names.index(rung) + 1 :][:1] if rung in ladder else []
@@ -73,7 +71,4 @@ def run(arguments: argparse.Namespace) -> int:
 def choice(program: Path | None, case: str) -> str:
     """What `plan`, beside the program that counts, says of the case."""
     plan = (program or build_preset("cpu", "bench/plan") / "bench" / "plan").with_name("plan")
-    done = subprocess.run([plan, case], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise GateError(done.stderr.strip() or f"{plan}: exit code {done.returncode}")
-    return done.stdout
+    return child.output([str(plan), case])

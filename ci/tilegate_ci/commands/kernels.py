@@ -5,10 +5,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from tilegate_ci.checks.committed import chosen
 from tilegate_ci.checks.resources.bodies import Tree, differences
 from tilegate_ci.checks.resources.compile import find_toolkit
 from tilegate_ci.checks.resources.occupancy import ARCHITECTURES
-from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.stages import find_stages
 from tilegate_ci.model import REPOSITORY
 
@@ -44,9 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
     toolkit = find_toolkit()
     architectures = arguments.arch or [*ARCHITECTURES]
     every = [stage for stage in find_stages() if not stage.yardstick and not stage.external]
-    stages = [stage for stage in every if stage.name in (arguments.rung or [stage.name])]
-    if not stages:
-        raise GateError(f"--rung: the rungs are {', '.join(stage.name for stage in every)}")
+    names = chosen(arguments.rung, [stage.name for stage in every])
+    stages = [stage for stage in every if stage.name in names]
     base, head = (
         Tree(root.resolve(), toolkit, arguments.machine_code).bodies(stages, architectures)
         for root in (arguments.base, REPOSITORY)

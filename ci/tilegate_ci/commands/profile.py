@@ -3,13 +3,11 @@
 import argparse
 import os
 import re
-import shlex
 import shutil
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
+from tilegate_ci.checks.committed import chosen
 from tilegate_ci.checks.profile.ncu import metric_names, parse_csv, read_kernel
 from tilegate_ci.checks.profile.report import markdown
 from tilegate_ci.commands.arguments import add_commit, commit_of, shape
@@ -17,14 +15,15 @@ from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.core.progress import message
 from tilegate_ci.formats.profile import (
-    ProfiledDevice,
     ProfiledKernel,
     ProfiledRung,
     ProfileFile,
     joined,
+    parse_device,
 )
-from tilegate_ci.formats.stages import Stage, read_stages
+from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.measure.builds import build_preset
+from tilegate_ci.measure.conditions import check_gpu
 from tilegate_ci.model import REPOSITORY, Device, baseline_path
 
 RECORD = REPOSITORY / "bench" / "profile"  # every rung at the default shape, committed
@@ -70,9 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     ncu, commit = find_tools(), commit_of(arguments)
     build = build_preset("gpu", "profile_target", REPOSITORY)
     target = build / "bench" / "profile_target"
-    names = arguments.rungs or [stage.name for stage in read_stages(build)]
-    check_names(names, read_stages(build))
-    device = parse_device(_output([str(target), "--device"]))
+    known = [stage.name for stage in read_stages(build)]
+    chosen([name.split(".")[0] for name in arguments.rungs], known)  # Rung.variant
+    names = arguments.rungs or known
+    device = parse_device(child.output([str(target), "--device"]))
     rungs = []
     for number, name in enumerate(names, 1):
         message(f"profiling {name} ({number} of {len(names)})")
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         schema=1,
         commit=commit,
         device=device,
-        ncu=ncu_version(_output([ncu, "--version"])),
+        ncu=ncu_version(child.output([ncu, "--version"])),
         shape=arguments.shape,
         rungs=rungs,
     )
@@ -97,26 +97,6 @@ def run(arguments: argparse.Namespace) -> int:
     return int(any(rung.error for rung in rungs))
 
 
-def check_names(names: Sequence[str], stages: Sequence[Stage]) -> None:
-    known = [stage.name for stage in stages]
-    unknown = [name for name in names if name.split(".")[0] not in known]  # Rung.variant
-    if unknown:
-        raise GateError(f"no rung {', '.join(unknown)}; there are {', '.join(known)}")
-
-
-def check_gpu() -> None:
-    """GateError where none answers."""
-    try:
-        listed = _output(["nvidia-smi", "-L"])
-    except GateError:
-        listed = ""
-    if "GPU " not in listed:
-        raise GateError(
-            "no GPU answers `nvidia-smi -L`: "
-            "run this on a machine with an NVIDIA GPU and its driver."
-        )
-
-
 def find_tools() -> str:
     """The path of ncu; GateError where it, a GPU or nvcc is not here."""
     check_gpu()
@@ -129,19 +109,6 @@ def find_tools() -> str:
             "(https://developer.nvidia.com/nsight-compute) and put its folder on PATH."
         )
     return ncu
-
-
-def parse_device(text: str) -> ProfiledDevice:
-    """The lines of `profile_target --device`."""
-    said = dict(line.split("\t", 1) for line in text.splitlines())
-    return ProfiledDevice(
-        name=said["device_name"],
-        driver=said["driver"],
-        cuda=said["cuda"],
-        cublas=said["cublas"],
-        compute_capability=int(said["compute_capability"]),
-        multiprocessors=int(said["multiprocessors"]),
-    )
 
 
 def ncu_version(text: str) -> str:
@@ -207,14 +174,3 @@ def _render(path: Path) -> None:
     page = path.with_suffix(".md")
     write_text(page, text)
     sys.stdout.write(f"{os.path.relpath(page)}\n")
-
-
-def _output(command: Sequence[str]) -> str:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as problem:
-        raise GateError(f"{command[0]}: cannot be run: {problem.strerror}") from problem
-    if done.returncode:
-        failed = f"`{shlex.join(command)}` ended with exit code {done.returncode}"
-        raise GateError((done.stderr.strip() or failed).removeprefix("profile_target: "))
-    return done.stdout

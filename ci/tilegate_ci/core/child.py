@@ -30,25 +30,35 @@ def checked(
     """What the program printed; GateError with the last of it where it fails. `title` says what it
     was run for, `shown` is the command as the user knows it."""
     shown = shown or shlex.join(command)
-    try:
-        done = run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            errors="replace",
-            timeout=timeout_s,
-            **options,
-        )
-    except OSError as problem:
-        raise GateError(f"{command[0]} cannot be run: {problem.strerror}") from problem
-    except subprocess.TimeoutExpired:
-        raise GateError(f"{title}: `{shown}`: not finished after {timeout_s:g} s") from None
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = finished(command, timeout_s, f"{title}: `{shown}`", **streams, **options)
     if done.returncode:
         last = "\n".join(done.stdout.splitlines()[-20:])
         where = f"exit code {done.returncode} in {options.get('cwd', os.getcwd())}"
         raise GateError(f"{title}: `{shown}` failed with {where}:\n{last}")
     return done.stdout
+
+
+def output(command: Sequence[str], timeout_s: float | None = None, **options: Any) -> str:
+    """What the program printed; GateError with its own message where it fails."""
+    done = finished(command, timeout_s, capture_output=True, **options)
+    if done.returncode:
+        name = os.path.basename(command[0])
+        said = done.stderr.strip().removeprefix(f"{name}: ")[:400]
+        raise GateError(f"{name}: {said or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def finished(
+    command: Sequence[str], timeout_s: float | None = None, shown: str = "", **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """As run; GateError where the program does not start, or does not end in time."""
+    try:
+        return run(command, errors="replace", timeout=timeout_s, **options)
+    except OSError as problem:
+        raise GateError(f"{command[0]} cannot be run: {problem.strerror}") from problem
+    except subprocess.TimeoutExpired:
+        raise GateError(f"{shown or command[0]}: not finished after {timeout_s:g} s") from None
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from tilegate_ci.core.documents import commit_digits
 from tilegate_ci.core.files import GateError
 
 _REMOTE = re.compile(r"(?:\w+://)?(?:[^@/]+@)?([\w.-]+\.\w+)(?::\d+)?[:/](.+?)(?:\.git)?/?")
@@ -51,6 +52,15 @@ def checkout_commit(repository: Path) -> str:
     if changes.returncode:
         raise GateError(f"git status: {changes.stderr.strip()}")
     return head.stdout.strip() + ("-dirty" if changes.stdout.strip() else "")
+
+
+def named_commit(given: str | None, repository: Path) -> str:
+    """The commit that --commit or $TILEGATE_COMMIT names, else that of the checkout."""
+    given = given or os.environ.get("TILEGATE_COMMIT")
+    try:
+        return commit_digits(given) if given else checkout_commit(repository)
+    except ValueError as problem:
+        raise GateError(f"--commit, or $TILEGATE_COMMIT: {problem}") from problem
 
 
 def show_file(commit: str, name: str, repository: Path) -> str | None:

@@ -176,6 +176,19 @@ class ProfiledDevice(Model):
     multiprocessors: Count
 
 
+def parse_device(text: str) -> ProfiledDevice:
+    """What profile_target and accuracy print: a name, a tab and a value on each line."""
+    said = dict(line.split("\t", 1) for line in text.splitlines())
+    return ProfiledDevice(
+        name=said["device_name"],
+        driver=said["driver"],
+        cuda=said["cuda"],
+        cublas=said["cublas"],
+        compute_capability=int(said["compute_capability"]),
+        multiprocessors=int(said["multiprocessors"]),
+    )
+
+
 class ProfileFile(Document):
     commit: str
     device: ProfiledDevice

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
+from tilegate_ci.core.files import GateError
+
 # Bits of NVML's clock event reasons (nvml.h, nvmlClocksEventReason*), in words.
 REASONS = {
     0x1: "idle",
@@ -57,6 +59,15 @@ def gpu_answers() -> bool:
     except OSError:
         return False
     return "GPU " in listed.stdout
+
+
+def check_gpu() -> None:
+    """GateError where no GPU answers."""
+    if not gpu_answers():
+        raise GateError(
+            "no GPU answers `nvidia-smi -L`: "
+            "run this on a machine with an NVIDIA GPU and its driver."
+        )
 
 
 def read() -> dict[str, Any]:

@@ -1,12 +1,11 @@
-"""ci/gate accuracy: what bench/accuracy prints becomes a file, and a table on the rung's page."""
+"""ci/gate check accuracy: what bench/accuracy prints becomes a file and a table."""
 
-import sys
+from argparse import Namespace
 
 import pytest
 
-from tilegate_ci.checks.accuracy import accuracy_block
+from tilegate_ci.checks.accuracy import Accuracy, accuracy_block, accuracy_file
 from tilegate_ci.cli import main
-from tilegate_ci.commands import accuracy
 from tilegate_ci.core.documents import load
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.accuracy import AccuracyFile, parse_rows
@@ -35,9 +34,15 @@ WORSE = (
 )
 
 
+def write(folder, rows, commit=COMMIT, device=DEVICE):
+    found = accuracy_file(f"{device}\n{HEADS}{rows}", commit)
+    report = Accuracy().write(Namespace(out=folder), found)
+    print(report.text)
+    return report.exit_code
+
+
 def written(tmp_path, rows):
-    code = accuracy.write(f"{DEVICE}\n{HEADS}{rows}", COMMIT, tmp_path)
-    return code, load(AccuracyFile, tmp_path / "nvidia-h200-accuracy.json")
+    return write(tmp_path, rows), load(AccuracyFile, tmp_path / "nvidia-h200-accuracy.json")
 
 
 def test_no_less_accurate_than_cublas(tmp_path, capsys):
@@ -72,14 +77,13 @@ def test_what_is_above_cublas_is_named(tmp_path, capsys):
 
 def test_other_stages_keep_their_rows_and_commit(tmp_path):
     written(tmp_path, WORSE)
-    accuracy.write(f"{DEVICE}\n{HEADS}{GOOD.replace('Int8x3', 'Fp16x3')}", "f" * 40, tmp_path)
-    accuracy.write(f"{DEVICE}\n{HEADS}{GOOD.replace('Int8x3', 'Fp16x3')}", "e" * 40, tmp_path)
+    write(tmp_path, GOOD.replace("Int8x3", "Fp16x3"), "f" * 40)
+    write(tmp_path, GOOD.replace("Int8x3", "Fp16x3"), "e" * 40)
     found = load(AccuracyFile, tmp_path / "nvidia-h200-accuracy.json")
     assert [row.stage for row in found.rows] == ["Int8x3"] * 4 + ["Fp16x3"] * 2
     assert f"commit {COMMIT[:12]}." in accuracy_block(found, "Int8x3")
     assert "commit eeeeeeeeeeee." in accuracy_block(found, "Fp16x3")
-    other = DEVICE.replace("580.1", "590.2")
-    accuracy.write(f"{other}\n{HEADS}{GOOD}", COMMIT, tmp_path)
+    write(tmp_path, GOOD, device=DEVICE.replace("580.1", "590.2"))
     assert len(load(AccuracyFile, tmp_path / "nvidia-h200-accuracy.json").rows) == 2
 
 
@@ -94,13 +98,16 @@ def test_a_line_that_makes_no_sense(row):
         parse_rows(HEADS + row)
 
 
-def test_a_program_that_fails():
-    fails = [sys.executable, "-c", "import sys; sys.exit('accuracy: no stage X')"]
-    with pytest.raises(GateError, match=r"^bench/accuracy: no stage X$"):
-        accuracy._output(fails)
+def test_nothing_is_written_unless_asked(tmp_path):
+    report = Accuracy().compare(
+        Namespace(out=tmp_path), accuracy_file(f"{DEVICE}\n{HEADS}{WORSE}", COMMIT)
+    )
+    assert report.exit_code == 1
+    assert "not written: 4 rows, 1 of them above cuBLAS's error" in report.text
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_a_gpu_nothing_is_built(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert main(["accuracy", "Int8x3", "--commit", COMMIT]) == 2
+    assert main(["check", "accuracy", "--rung", "Int8x3", "--commit", COMMIT]) == 2
     assert capsys.readouterr().err.startswith("gate: error: no GPU answers")

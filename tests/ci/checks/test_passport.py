@@ -1,4 +1,4 @@
-"""ci/gate passport: what is compared, and the pages. make_passport is a script here."""
+"""ci/gate check passport: what is compared, and the pages. make_passport is a script here."""
 
 import copy
 import json
@@ -6,9 +6,10 @@ import json
 import pytest
 from ladder_builder import REPOSITORY
 
-from tilegate_ci.checks.passport import load_all, pages
+from tilegate_ci.checks.passport import blocks, load_all
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import read_text
+from tilegate_ci.core.markdown import filled
 
 ERROR = {"of_bound": 0.25, "of_componentwise": 0.5, "bits": "00ff"}
 GRADED = {"of_bound": 0.125, "of_componentwise": 0.5, "bits": "00fe"}
@@ -52,7 +53,7 @@ def passports(ladder, tmp_path):
         program.write_text(f"#!/bin/sh\necho '{text}'\n")
         program.chmod(0o755)
         fixed = ["--repository", str(ladder.path), "--commit", "a" * 40]
-        return main(["passport", "--program", str(program), *fixed, *options])
+        return main(["check", "passport", "--program", str(program), *fixed, *options])
 
     return run
 
@@ -83,7 +84,7 @@ def test_a_change_is_red(ladder, passports, capsys):
     page = ladder.page("01_naive")
     page.write_text(page.read_text().replace("25.0 %", "24.0 %"))
     assert passports({"Naive": PASSPORT}) == 1
-    assert "README.md: not what the passports say" in capsys.readouterr().out
+    assert "README.md: not what the committed table says" in capsys.readouterr().out
 
 
 def test_two_devices_and_the_yardstick(ladder, passports, tmp_path):
@@ -125,7 +126,7 @@ def test_recorded_passports_join_those_of_the_same_software(ladder, passports, t
     ("options", "message"),
     [
         (("--rung", "None"), "no rung None; there are Naive, Swizzle, Warptile"),
-        (("--rung", "Naive", "--update"), "--update writes all passports; leave --rung out"),
+        (("--rung", "Naive", "--update"), "--update writes the whole table; leave --rung out"),
     ],
 )
 def test_errors(passports, capsys, options, message):
@@ -149,5 +150,5 @@ def test_a_page_without_a_place_for_it(ladder, passports, capsys):
 
 
 def test_committed_pages_show_committed_passports():
-    wrong = [path for path, text in pages(REPOSITORY).items() if read_text(path) != text]
-    assert wrong == [], "ci/gate passport --update writes them"
+    wrong = [path for path, text in filled(blocks(REPOSITORY)).items() if read_text(path) != text]
+    assert wrong == [], "ci/gate check passport --update writes them"

@@ -2,17 +2,16 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError
 from tilegate_ci.model import REPOSITORY
 
-PROGRAM = REPOSITORY / "build" / "cpu" / "bench" / "tilegate_count"
 TIMEOUT_S = 300
 
 KINDS = (
@@ -137,21 +136,7 @@ def _run(program: Path, arguments: Sequence[str]) -> str:
             f"{program}: not built; cmake --preset cpu && "
             "cmake --build --preset cpu --target tilegate_count"
         )
-    try:
-        done = subprocess.run(
-            [str(program), *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=TIMEOUT_S,
-        )
-    except OSError as problem:
-        raise GateError(f"{program}: cannot be run: {problem.strerror}") from problem
-    except subprocess.TimeoutExpired as problem:
-        raise GateError(f"{program}: not finished after {TIMEOUT_S} s") from problem
-    if done.returncode:
-        raise GateError(f"{program}: exit code {done.returncode}: {done.stderr.strip()[:400]}")
-    return done.stdout
+    return child.output([str(program), *arguments], TIMEOUT_S)
 
 
 def _parsed(program: Path, output: str) -> Counted:

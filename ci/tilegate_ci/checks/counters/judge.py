@@ -1,8 +1,8 @@
 """Counters against their baseline: what changed, and which lines of the kernels changed it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from tilegate_ci.checks.committed import Report
 from tilegate_ci.checks.counters.count import (
     Counted,
     SourceLine,
@@ -21,12 +21,6 @@ MEANINGS = {
 }
 
 _SHOWN_LINES = 4
-
-
-@dataclass(frozen=True)
-class Report:
-    exit_code: int
-    text: str
 
 
 def judge(
@@ -56,7 +50,9 @@ def judge(
     summary += f", {len(missing)} missing" if missing else ""
     summary += f", {len(not_taken)} not applicable" if not_taken else ""
     if changed:
-        summary += "\nIf that is meant: ci/gate counters --update, and commit the table with it"
+        summary += (
+            "\nIf that is intended: ci/gate check counters --update, and commit the table with it"
+        )
     code = 2 if missing else 1 if changed or hazards else 0
     return Report(code, "\n\n".join([*sections, summary]) + "\n")
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from tilegate_ci.checks.counters.count import SECTOR_BYTES, excess_of, kinds_of, total, unit_of
 from tilegate_ci.checks.counters.table import SHAPES, load
 from tilegate_ci.core import markdown
-from tilegate_ci.core.files import read_text
-from tilegate_ci.core.markdown import begin, with_block
+from tilegate_ci.core.markdown import Block, has_block
 from tilegate_ci.formats.stages import find_ladder
 
 _NAMES = {
@@ -22,25 +21,16 @@ _NAMES = {
 }
 
 
-def pages(repository: Path, baseline: Path) -> dict[Path, str]:
-    """The text that each page with such a block should have."""
+def blocks(repository: Path, baseline: Path) -> list[Block]:
+    """Of the pages that quote the counters."""
     table = load(baseline)
-    result = {}
+    found = []
     for stage in find_ladder(repository):
-        path = repository / stage.folder / "README.md"
-        name = f"{stage.name}/{SHAPES[0]}"
-        if name not in table or not path.exists():
-            continue
-        text = read_text(path)
-        if begin("counters") in text:
-            block = _block(stage.name, table[name].counters)
-            result[path] = with_block(text, "counters", block, path)
-    return result
-
-
-def stale(repository: Path, baseline: Path) -> list[Path]:
-    wanted = pages(repository, baseline)
-    return [path for path, text in wanted.items() if read_text(path) != text]
+        page = repository / stage.folder / "README.md"
+        case = table.get(f"{stage.name}/{SHAPES[0]}")
+        if case is not None and has_block(page, "counters"):
+            found.append(Block(page, "counters", _block(stage.name, case.counters)))
+    return found
 
 
 def _block(rung: str, counters: Mapping[str, int]) -> str:

@@ -1,13 +1,13 @@
 """The generated blocks of the READMEs, from the committed recordings."""
 
+import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.checks.accuracy import accuracy_block
+from tilegate_ci.checks.committed import CommittedTable, Report
 from tilegate_ci.checks.pages import sgemm_page
-from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.core.markdown import begin, table, with_block
+from tilegate_ci.core.markdown import Block, has_block, table
 from tilegate_ci.formats.profile import ProfiledKernel, ProfileFile, SharedMemory
 from tilegate_ci.formats.stages import Stage, find_ladder
 from tilegate_ci.model import GFLOPS, Benchmark, Run, RunFile
@@ -52,98 +52,54 @@ UNALIGNED = (
 NO_BASELINE = f"No baseline committed yet (`{BASELINE.as_posix()}`)."
 
 
-@dataclass(frozen=True)
-class Page:
-    """What a file with a generated block should hold. A rung that is not measured yet is its
-    author's work in progress, so its page is written but not insisted on."""
+class Tables(CommittedTable[None]):
+    name = "tables"
+    holds = "the tables of the READMEs, from the committed baseline and results"
+    exit_codes = {0: "up to date", 1: "a page is not up to date", 2: "error"}
 
-    text: str
-    measured: bool
+    def compute(self, asked: argparse.Namespace) -> None:
+        """The pages quote what is committed."""
 
+    def compare(self, asked: argparse.Namespace, found: None) -> Report:
+        return Report(0, "")
 
-def documents(repository: Path) -> dict[Path, Page]:
-    rungs = find_ladder(repository)
-    run = read_baseline(repository)
-    found = {} if run is None else {rung.name: rung for rung in measured(run, rungs)}
-    top, kernels = repository / "README.md", repository / "kernels" / "README.md"
-    profile, variants = read_profile(repository), read_variants(repository)
-    sustained = read_results(repository, "sustained")
-    headline = NO_BASELINE if run is None else headline_block(repository, run, rungs, found)
-    pages = {
-        top: Page(filled(top, "headline", headline), measured=True),
-        kernels: Page(filled(kernels, "ladder", ladder_block(run, rungs, found)), measured=True),
-    }
-    for rung in rungs:
-        path = repository / rung.folder / "README.md"
-        if rung.yardstick:
-            continue
-        if run is not None and rung.name in found:
-            numbers = numbers_block(run, rung, found[rung.name], variants, profile, sustained)
-            pages[path] = Page(filled(path, "numbers", numbers), measured=True)
-        elif path.exists() and begin("numbers") in read_text(path):
-            missing = NO_BASELINE if run is None else f"{rung.name} is not in the baseline yet."
-            pages[path] = Page(filled(path, "numbers", missing), measured=False)
-    if run is not None:
-        pages |= shape_pages(repository, run, rungs, pages)
-    pages |= accuracy_pages(repository, rungs, pages)
-    return pages | idea_pages(repository, rungs, pages)
+    def write(self, asked: argparse.Namespace, found: None) -> Report:
+        return Report(0, "")
 
-
-def idea_pages(
-    repository: Path, rungs: Sequence[Stage], pages: Mapping[Path, Page]
-) -> dict[Path, Page]:
-    """The pages that show the lines which are the rung's idea."""
-    found, filled_in = excerpts(repository / "kernels"), {}
-    for rung in rungs:
-        path = repository / rung.folder / "README.md"
-        if path in pages or path.exists():
-            page = pages.get(path) or Page(read_text(path), measured=True)
-            if begin("idea") in page.text:
-                block = idea_block(rung.name, found.get(rung.name, ()), path)
-                text = with_block(page.text, "idea", block, path)
-                filled_in[path] = Page(text, page.measured)
-    return filled_in
-
-
-def accuracy_pages(
-    repository: Path, rungs: Sequence[Stage], pages: Mapping[Path, Page]
-) -> dict[Path, Page]:
-    """The pages of the rungs whose errors were recorded."""
-    found, filled_in = read_accuracy(repository), {}
-    if found is None:
-        return {}
-    for rung in rungs:
-        if any(row.stage == rung.name for row in found.rows):
-            path = repository / rung.folder / "README.md"
-            text = pages[path].text if path in pages else read_text(path)
-            block = accuracy_block(found, rung.name)
-            filled_in[path] = Page(with_block(text, "accuracy", block, path), measured=True)
-    return filled_in
-
-
-def shape_pages(
-    repository: Path, run: Run, rungs: Sequence[Stage], pages: Mapping[Path, Page]
-) -> dict[Path, Page]:
-    """The pages that show other shapes than squares, where those were recorded."""
-    found = {}
-    ladder, sgemm = repository / "kernels" / "README.md", repository / "kernels/sgemm/README.md"
-    unaligned = read_results(repository, "shapes")
-    if unaligned is not None:
-        text = with_block(
-            pages[ladder].text, "unaligned", unaligned_block(run, unaligned, rungs), ladder
-        )
-        found[ladder] = Page(text, measured=True)
-    block = sgemm_page.block(repository)
-    if block:
-        found[sgemm] = Page(with_block(pages[sgemm].text, "shapes", block, sgemm), measured=True)
-    return found
-
-
-def filled(path: Path, block: str, content: str) -> str:
-    """The file's text with `content` between the block's markers."""
-    if not path.exists():
-        raise GateError(f"{path}: missing; it should hold {begin(block)}")
-    return with_block(read_text(path), block, content, path)
+    def blocks(self, repository: Path) -> list[Block]:
+        rungs, run = find_ladder(repository), read_baseline(repository)
+        found = {} if run is None else {rung.name: rung for rung in measured(run, rungs)}
+        top, kernels = repository / "README.md", repository / "kernels" / "README.md"
+        headline = NO_BASELINE if run is None else headline_block(repository, run, rungs, found)
+        blocks = [
+            Block(top, "headline", headline),
+            Block(kernels, "ladder", ladder_block(run, rungs, found)),
+        ]
+        profile, variants = read_profile(repository), read_variants(repository)
+        sustained, accuracy = read_results(repository, "sustained"), read_accuracy(repository)
+        marked = excerpts(repository / "kernels")
+        for rung in rungs:
+            page = repository / rung.folder / "README.md"
+            draft = not rung.yardstick and rung.name not in found
+            if run is not None and rung.name in found and not rung.yardstick:
+                numbers = numbers_block(run, rung, found[rung.name], variants, profile, sustained)
+                blocks.append(Block(page, "numbers", numbers))
+            elif draft and has_block(page, "numbers"):
+                missing = NO_BASELINE if run is None else f"{rung.name} is not in the baseline yet."
+                blocks.append(Block(page, "numbers", missing, draft))
+            if accuracy and any(row.stage == rung.name for row in accuracy.rows):
+                blocks.append(Block(page, "accuracy", accuracy_block(accuracy, rung.name)))
+            if has_block(page, "idea"):
+                idea = idea_block(rung.name, marked.get(rung.name, ()), page)
+                blocks.append(Block(page, "idea", idea, draft))
+        if run is not None:
+            unaligned, shapes = read_results(repository, "shapes"), sgemm_page.block(repository)
+            if unaligned is not None:
+                content = unaligned_block(run, unaligned, rungs)
+                blocks.append(Block(kernels, "unaligned", content))
+            if shapes:
+                blocks.append(Block(repository / "kernels/sgemm/README.md", "shapes", shapes))
+        return blocks
 
 
 def ladder_block(run: Run | None, rungs: Sequence[Stage], found: Mapping[str, Measured]) -> str:

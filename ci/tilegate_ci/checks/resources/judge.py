@@ -72,8 +72,8 @@ def judge(
     if committed.nvcc != found.nvcc:
         incomparable = (
             f"the committed table is of nvcc {committed.nvcc}, this is nvcc {found.nvcc}; "
-            "`ci/nvcc` fetches the one of this commit, `ci/gate resources --update` makes the "
-            "table anew"
+            "`ci/nvcc` fetches the one of this commit, `ci/gate check resources --update` makes a "
+            "new table"
         )
     spills = [
         _spill(place, row, committed.waivers)

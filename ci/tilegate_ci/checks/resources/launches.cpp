@@ -1,4 +1,4 @@
-// Prints how a rung launches its kernels: compiled by ci/gate resources together with the rung's
+// Prints how a rung launches its kernels: compiled by ci/gate check resources together with the rung's
 // own object files, in place of the CUDA runtime. It plans and launches the rung over shapes that
 // reach every tile size and both kinds of alignment, and what arrives at the runtime is the launch.
 // No GPU.

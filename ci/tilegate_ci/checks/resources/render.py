@@ -1,4 +1,4 @@
-"""Reports of `ci/gate resources`: text for a terminal, Markdown for a step summary."""
+"""Reports of `ci/gate check resources`: text for a terminal, Markdown for a step summary."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from tilegate_ci.checks.resources.table import Change, KernelRow
 from tilegate_ci.core.markdown import table
 from tilegate_ci.report.templates import escaped
 
-UPDATE = "ci/gate resources --update"
+UPDATE = "ci/gate check resources --update"
 OUTSIDE = "from outside the repository, whose table leaves it out; only its spills are judged"
 
 

@@ -83,7 +83,9 @@ class SpillWaiver(Debt):
 
 def _columns(columns: list[str]) -> list[str]:
     if columns != list(KernelRow._fields):
-        raise ValueError("not the columns of this gate; `ci/gate resources --update` renews them")
+        raise ValueError(
+            "not the columns of this gate; `ci/gate check resources --update` renews them"
+        )
     return columns
 
 
@@ -158,5 +160,7 @@ def changes(
 
 def load(path: Path) -> Table:
     if not path.exists():
-        raise GateError(f"{path}: there is no table yet; `ci/gate resources --update` writes one")
+        raise GateError(
+            f"{path}: there is no table yet; `ci/gate check resources --update` writes one"
+        )
     return documents.load(Table, path)

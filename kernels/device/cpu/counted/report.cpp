@@ -1,4 +1,4 @@
-// Outcomes as JSON, for ci/gate counters and ci/explain.
+// Outcomes as JSON, for ci/gate check counters and ci/explain.
 #include <cstdio>
 #include <sstream>
 

@@ -105,7 +105,7 @@ def test_a_program_that_does_not_count_is_an_error_in_the_report_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], program: str, message: str
 ) -> None:
     report = tmp_path / "summary.md"
-    assert main(["counters", "--program", program, "--markdown", str(report)]) == 2
+    assert main(["check", "counters", "--program", program, "--markdown", str(report)]) == 2
     error = capsys.readouterr().err
     assert error.startswith("gate: error: ")
     assert message in error
@@ -119,7 +119,7 @@ def test_a_part_of_the_table_is_not_written(
     program = tmp_path / "count"
     program.write_text("#!/bin/sh\necho New\n", encoding="utf-8")
     program.chmod(0o755)
-    assert main(["counters", "--update", "--program", str(program), *option]) == 2
+    assert main(["check", "counters", "--update", "--program", str(program), *option]) == 2
     assert f"the whole table; leave {option[0]} out" in capsys.readouterr().err
 
 
@@ -162,7 +162,7 @@ def test_without_a_program_it_is_built_first(
         return subprocess.CompletedProcess(command, 1, "clang: no such file")
 
     monkeypatch.setattr("tilegate_ci.core.child.subprocess.run", run)
-    assert main(["counters"]) == 2
+    assert main(["check", "counters"]) == 2
     assert commands == [["cmake", "--preset", "cpu"]]
     assert (
         f"failed with exit code 1 in {REPOSITORY}:\ngate: clang: no such file"

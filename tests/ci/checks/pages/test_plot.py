@@ -1,4 +1,4 @@
-"""ci/gate plot: the pictures, and the charts that they are drawn from."""
+"""ci/gate check plot: the pictures, and the charts that they are drawn from."""
 
 import itertools
 import json
@@ -33,7 +33,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 def run(ladder):
-    return lambda *options: main(["plot", *options, "--repository", str(ladder.path)])
+    return lambda option="--update": main(
+        ["check", "plot", *[option] * bool(option), "--repository", str(ladder.path)]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,7 @@ def pictures(tmp_path_factory):
     path = ladder.path / PROFILE
     path.parent.mkdir(parents=True)
     path.write_bytes((REPOSITORY / PROFILE).read_bytes())
-    assert main(["plot", "--repository", str(ladder.path)]) == 0
+    assert main(["check", "plot", "--update", "--repository", str(ladder.path)]) == 0
     return ladder.path
 
 
@@ -63,7 +65,7 @@ def texts(path):
 
 def test_without_a_baseline_nothing_is_drawn(ladder, run, capsys):
     assert run() == 0
-    assert run("--check") == 0
+    assert run("") == 0
     assert "no baseline committed yet" in capsys.readouterr().out
     assert not ladder.picture("staircase.svg").exists()
 
@@ -136,16 +138,16 @@ def test_drawing_twice_gives_the_same_bytes(drawn, run):
 
 def test_check_fails_until_drawn_and_writes_nothing(ladder, run):
     ladder.write_baseline()
-    assert run("--check") == 1
+    assert run("") == 1
     assert not ladder.picture("staircase.svg").exists()
     assert run() == 0
-    assert run("--check") == 0
+    assert run("") == 0
 
 
 def test_check_sees_an_edited_picture(drawn, run):
     path = drawn.picture("staircase.svg")
     path.write_text(path.read_text("utf-8").replace("95%", "99%"), "utf-8")
-    assert run("--check") == 1
+    assert run("") == 1
 
 
 def test_check_sees_other_numbers(drawn, run):
@@ -154,12 +156,12 @@ def test_check_sees_other_numbers(drawn, run):
     row["ratio_to_cublas"] = 0.5
     row["per_process"]["ratio_to_cublas"] = [0.5, 0.5, 0.5]
     drawn.write_baseline(benchmarks=rows)
-    assert run("--check") == 1
+    assert run("") == 1
 
 
 def test_a_picture_of_no_baseline_is_removed(drawn, run):
     drawn.baseline.unlink()
-    assert run("--check") == 1
+    assert run("") == 1
     assert run() == 0
     assert not drawn.picture("staircase.svg").exists()
 
@@ -300,4 +302,4 @@ def test_the_charts_are_valid(drawn):
 
 
 def test_the_committed_pictures_are_up_to_date():
-    assert main(["plot", "--check"]) == 0
+    assert main(["check", "plot"]) == 0

@@ -206,7 +206,7 @@ def test_variants_and_rungs_from_outside_are_stages_too(machine):
     stages = [stage("20_mine", "Cublas", **outside)]
     write_stages(machine / "build" / "gpu", *stages)
     assert run("Cublas") == 0
-    profile.check_names(["Cublas.other"], profile.read_stages(machine / "build" / "gpu"))
+    assert run("Cublas.other") == 1  # it is no rung that is unknown
 
 
 @pytest.mark.parametrize("shape", ["", "1024", "1x2", "1x2x3x4", "0x1x1", "1x-2x3", "ax1x1"])

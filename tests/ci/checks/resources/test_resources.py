@@ -1,4 +1,4 @@
-"""`ci/gate resources` as a command: with a stand-in for nvcc, and with nvcc where it is."""
+"""`ci/gate check resources` as a command: with a stand-in for nvcc, and with nvcc where it is."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def gate(repository, capsys):
     """Runs the command on the stand-in; gives exit code, stdout, stderr."""
 
     def run(*arguments):
-        code = main(["resources", "--repository", str(repository.root), *TWO, *arguments])
+        code = main(["check", "resources", "--repository", str(repository.root), *TWO, *arguments])
         return code, *capsys.readouterr()
 
     return run
@@ -80,7 +80,7 @@ def test_a_changed_source_is_compiled_again(repository, committed, gate, what):
 
 def test_only_what_has_changed_since_the_table(repository, gate):
     every = ("--repository", str(repository.root))
-    assert main(["resources", *every, "--update"]) == 0
+    assert main(["check", "resources", *every, "--update"]) == 0
     repository.say(SPILLED)
     shutil.rmtree(repository.root / "build/resources-cache")
     calls = repository.calls()
@@ -93,7 +93,7 @@ def test_only_what_has_changed_since_the_table(repository, gate):
 
 def test_a_table_of_some_architectures_vouches_for_no_sources(repository, gate):
     every = ("--repository", str(repository.root))
-    assert main(["resources", *every, "--update"]) == 0
+    assert main(["check", "resources", *every, "--update"]) == 0
     repository.edit()
     assert gate("--update")[0] == 0  # of two architectures
     calls = repository.calls()
@@ -124,7 +124,7 @@ def test_a_change_without_a_spill_is_exit_1(repository, committed, gate):
     code, out, _ = gate()
     assert code == 1
     assert "threads: 256 -> 512 (80, 90a)" in out
-    assert "ci/gate resources --update" in out
+    assert "ci/gate check resources --update" in out
 
 
 def write_waiver(repository, **fields):
@@ -290,7 +290,7 @@ def test_a_rung_that_the_table_has_not_is_new(repository, committed, gate, tmp_p
     repository.table.write_text(json.dumps(committed))
     code, out, _ = gate("--markdown", str(tmp_path / "r.md"))
     assert code == 0
-    assert "new: Swizzle: not in the committed table yet; ci/gate resources --update" in out
+    assert "new: Swizzle: not in the committed table yet; ci/gate check resources --update" in out
     assert "- new: Swizzle" in (tmp_path / "r.md").read_text()
     repository.say(SPILLED)
     repository.edit()
@@ -366,7 +366,7 @@ def test_a_truncated_table_is_refused(repository, gate, text):
 def test_without_a_table_it_says_how_to_make_one(gate):
     code, _, err = gate()
     assert code == 2
-    assert "there is no table yet; `ci/gate resources --update` writes one" in err
+    assert "there is no table yet; `ci/gate check resources --update` writes one" in err
 
 
 @pytest.mark.parametrize("option", [("--rung", "Nope"), ("--arch", "70"), ("--nope",)])

@@ -1,4 +1,4 @@
-"""`ci/gate resources` with the real nvcc, the committed table, and ci/nvcc, which fetches it."""
+"""`ci/gate check resources` with the real nvcc, the committed table, and ci/nvcc."""
 
 import os
 import re
@@ -8,10 +8,10 @@ import subprocess
 import pytest
 from resources_builder import REPOSITORY, copy_of_rung
 
+from tilegate_ci.checks.resources.check import TABLE
 from tilegate_ci.checks.resources.compile import find_toolkit
 from tilegate_ci.checks.resources.table import load
 from tilegate_ci.cli import main
-from tilegate_ci.commands.resources import TABLE
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.formats.stages import find_ladder
@@ -67,7 +67,7 @@ def test_nvcc_catches_a_forced_spill(tmp_path, capsys):
     )
     assert edits > 0
     rung.write_text(text)
-    assert main(["resources", "--repository", str(tmp_path), "--arch", "90a"]) == 2
+    assert main(["check", "resources", "--repository", str(tmp_path), "--arch", "90a"]) == 2
     out = capsys.readouterr().out
     assert re.search(r"error: Blocktile1D: sgemm: \d{2,} bytes of spill stores.*not waived", out)
     assert "registers: " in out

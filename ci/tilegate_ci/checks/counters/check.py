@@ -1,0 +1,73 @@
+"""The table of counters: what each kernel does to memory, counted by the SIMT executor."""
+
+import argparse
+from pathlib import Path
+
+from tilegate_ci.checks.committed import CommittedTable, Report, chosen
+from tilegate_ci.checks.counters.count import Counted, Sources, count, list_rungs
+from tilegate_ci.checks.counters.judge import MEANINGS, judge
+from tilegate_ci.checks.counters.pages import blocks
+from tilegate_ci.checks.counters.table import BASELINE, LARGE_SHAPES, cases_of, load, to_text
+from tilegate_ci.core.files import GateError, write_text
+from tilegate_ci.core.markdown import Block
+from tilegate_ci.core.names import rung_of
+from tilegate_ci.formats.stages import find_stages
+from tilegate_ci.measure.builds import build_preset
+
+
+def add_program(command: argparse._ActionsContainer, default: str) -> None:
+    command.add_argument(
+        "--program", type=Path, metavar="FILE", help=f"default: {default}, built first"
+    )
+
+
+def program_of(given: Path | None) -> Path:
+    """Built first, so that the sources as they are now are counted."""
+    return given or build_preset("cpu", "tilegate_count") / "bench" / "tilegate_count"
+
+
+class Counters(CommittedTable[dict[str, Counted]]):
+    name = "counters"
+    holds = "memory requests, sectors, wavefronts, bank conflicts, barriers and FMA of each kernel"
+    exit_codes = MEANINGS
+    options = ("quick", "program")
+    partial = ("rung", "quick")
+
+    def add_arguments(self, group: argparse._ArgumentGroup) -> None:
+        shapes = " and ".join(LARGE_SHAPES)
+        how = f"counters: leave out {shapes}, which take most of the time"
+        group.add_argument("--quick", action="store_true", help=how)
+
+    def compute(self, asked: argparse.Namespace) -> dict[str, Counted]:
+        program, path = program_of(asked.program), asked.repository / BASELINE
+        names = chosen(asked.rung, list_rungs(program))
+        table = load(path) if path.exists() or not asked.update else {}
+        if asked.quick:
+            table = {name: row for name, row in table.items() if not name.endswith(LARGE_SHAPES)}
+        return count(program, cases_of(names, table))
+
+    def compare(self, asked: argparse.Namespace, found: dict[str, Counted]) -> Report:
+        table = {
+            name: row
+            for name, row in load(asked.repository / BASELINE).items()
+            if not (asked.quick and name.endswith(LARGE_SHAPES))
+            and (not asked.rung or rung_of(name) in asked.rung)
+        }
+        return judge(table, found, Sources(asked.repository))
+
+    def write(self, asked: argparse.Namespace, found: dict[str, Counted]) -> Report:
+        hazards = [f"{name}: {case.error}" for name, case in found.items() if case.error]
+        if hazards:
+            raise GateError("not written, because of hazards:\n  " + "\n  ".join(hazards))
+        outside = {stage.name for stage in find_stages(asked.repository) if stage.external}
+        kept = {
+            name: case
+            for name, case in found.items()
+            if rung_of(name) not in outside and not case.not_applicable
+        }
+        path = asked.repository / BASELINE
+        write_text(path, to_text(kept, Sources(asked.repository)))
+        return Report(0, f"{path}: {len(kept)} cases\n")
+
+    def blocks(self, repository: Path) -> list[Block]:
+        return blocks(repository, repository / BASELINE)
