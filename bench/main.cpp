@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -138,9 +139,26 @@ std::ofstream open_samples(const std::string& path) {
   return file;
 }
 
-// Google Benchmark's JSON, and whether all of it was written.
+// Google Benchmark's JSON. A benchmark has the name that it was registered with, and M, N, K and the
+// batch as fields, so that no reader needs to parse it. Knows whether all of it was written.
 class CheckedJson : public benchmark::JSONReporter {
  public:
+  void ReportRuns(const std::vector<Run>& runs) override {
+    std::vector<Run> named = runs;
+    for (Run& run : named) {
+      const std::string name = run.run_name.function_name;
+      run.run_name = {};
+      run.run_name.function_name = name;
+      NamedProblem fields;
+      check(parse_named_problem(name.substr(0, name.rfind("/cold")), &fields));
+      const auto& [m, n, k] = fields.problem.shape;
+      for (const auto& [field, value] :
+           {std::pair("m", m), {"n", n}, {"k", k}, {"batch", fields.problem.batch}}) {
+        run.counters[field] = static_cast<double>(value);
+      }
+    }
+    JSONReporter::ReportRuns(named);
+  }
   void Finalize() override {
     JSONReporter::Finalize();
     written_ = GetOutputStream().flush().good();

@@ -21,6 +21,9 @@ endfunction()
 set(tables ${CMAKE_CURRENT_SOURCE_DIR})
 tilegate_bench_test(runs 0 "Naive/33x35x37.*GFLOPS=.*verified=1" DEVICE
   --benchmark_filter=Naive --shapes=33x35x37)
+tilegate_bench_test(writes_the_fields_of_a_name 0
+  "\"name\": \"Naive/33x35x37\",.*\"batch\": 1.*\"k\": 3.7.*\"m\": 3.3.*\"n\": 3.5" DEVICE
+  --benchmark_filter=Naive --shapes=33x35x37 --benchmark_out=/dev/stdout)
 tilegate_bench_test(verifies_every_rung 0 "Coalesced/33x35x37" DEVICE --shapes=33x35x37)
 tilegate_bench_test(runs_variants 0 "Warptile.dealt/33x35x37/manual_time .*verified=1" DEVICE
   --benchmark_filter=Warptile.dealt --shapes=33x35x37 --variants)

@@ -3,8 +3,8 @@
 
 Beside a copy of it called NAME.py, NAME.json may set: slow (rung to percent), noise (standard
 deviation of the log of a process), quiet (rungs without it), seed, context, verified, fail (text),
-fail_after (processes that still work), and of another board clock (percent by which all times are
-longer) and ratio (percent by which those of the rungs are longer than those of cuBLAS)."""
+fail_after (processes that still work), old (names as an older bench writes them), and of another
+board clock (percent by which all times are longer) and ratio (percent by which those of the rungs are longer than those of cuBLAS)."""
 
 import itertools
 import json
@@ -69,7 +69,8 @@ def main(argv: list[str]) -> int:
         ]
         replays += [f"{name},0,{rung_s!r},{cublas_s!r}" for rung_s, cublas_s in seconds]
         row = {
-            "name": name + "/manual_time",
+            "name": name + "/manual_time" * settings.get("old", False),
+            **({} if settings.get("old") else {"m": int(m), "n": int(n), "k": int(k)}),
             "run_type": "iteration",
             "GFLOPS": 2e-9 * int(m) * int(n) * int(k) / (1e-3 * factor * clock),
             "ratio_to_cublas": 1 / factor,

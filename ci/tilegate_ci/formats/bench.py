@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-import re
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,11 +12,10 @@ from pydantic import Field
 
 from tilegate_ci.core.documents import Finite, Given, Open, Positive, validated
 from tilegate_ci.core.files import GateError, fault, parse_json
-from tilegate_ci.core.names import canonical_name
+from tilegate_ci.core.names import benchmark_name
 from tilegate_ci.formats.google import GoogleReport, utc
 from tilegate_ci.model import METRICS, Device, Process, Reading
 
-_MIN_TIME = re.compile(r"/min_time:([0-9]+(?:\.[0-9]+)?)")
 _REPLAYS = ["benchmark", "place", "rung_s", "cublas_s"]
 
 
@@ -53,16 +51,13 @@ def parse(text: str, path: str) -> Process:
             reason = row.get("skip_message") or "without a message"
             raise fault(path, place, f"{written}: skipped: {reason}")
         try:
-            name = canonical_name(written)
+            name = benchmark_name(written)
         except ValueError as problem:
             raise fault(path, place, str(problem)) from problem
         if device.kind == "simt":  # where only GFLOPS mean anything
             row = {key: value for key, value in row.items() if key not in METRICS}
         found = validated(Repetition, json.dumps(row), path, place)
         repetitions.setdefault(name, []).append(found)
-        setting = _MIN_TIME.search(written)
-        if not min_time and setting:
-            min_time = float(setting.group(1))
     return Process(
         device=device,
         seed=int(_number(context, "seed", path)) if "seed" in context else None,
@@ -133,7 +128,7 @@ def with_replays(process: Process, path: Path) -> Process:
             rung, cublas = map(float, seconds)
             if not (0 < rung < math.inf and 0 <= cublas < math.inf):
                 raise ValueError(f"line {number}: no times: {', '.join(seconds)}")
-            replays.setdefault(canonical_name(name), []).append((int(place), rung, cublas))
+            replays.setdefault(benchmark_name(name), []).append((int(place), rung, cublas))
     except (OSError, ValueError) as problem:
         raise GateError(f"{path}: truncated or malformed: {problem}") from problem
     lacking = sorted(process.readings.keys() - replays.keys())

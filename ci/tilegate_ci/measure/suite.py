@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.core.names import Problem, canonical_name, rung_of
+from tilegate_ci.core.names import benchmark_name, rung_of, shape_of
 from tilegate_ci.formats.stages import FILE, Stage, read_stages
 from tilegate_ci.model import REPOSITORY
 
@@ -76,16 +76,15 @@ def keys(names: Iterable[str]) -> frozenset[str]:
     """Those that must not stay undecided: of each rung the largest square that is gated."""
     largest: dict[str, tuple[int, str]] = {}
     for name in names:
-        problem = Problem.parse(name)
-        size = problem.shape[0]
-        if name == f"{problem.rung}/{size}x{size}x{size}":  # of operands without padding
-            largest[problem.rung] = max(largest.get(problem.rung, (0, "")), (size, name))
+        rung, size = rung_of(name), shape_of(name)[0]
+        if name == f"{rung}/{size}x{size}x{size}":  # of operands without padding
+            largest[rung] = max(largest.get(rung, (0, "")), (size, name))
     return frozenset(name for _, name in largest.values())
 
 
 def _name(text: str, where: str) -> str:
     try:
-        return canonical_name(text)
+        return benchmark_name(text)
     except ValueError as problem:
         raise GateError(f"{where}: {problem}") from problem
 
@@ -95,7 +94,8 @@ def name_of(line: str, where: str = "") -> str:
     cells = line.split(",")
     try:
         m, n, k, lda, ldb, ldc, offset = (int(cell) for cell in cells[1:])
-        return canonical_name(f"{cells[0]}/{m}x{n}x{k}/ld{lda}x{ldb}x{ldc}/off{offset}")
+        padding = "" if (lda, ldb, ldc) == (k, n, n) else f"/ld{lda}x{ldb}x{ldc}"
+        return benchmark_name(f"{cells[0]}/{m}x{n}x{k}{padding}" + f"/off{offset}" * bool(offset))
     except ValueError as problem:
         raise GateError(f"{where}: {line!r}: {problem}") from problem
 

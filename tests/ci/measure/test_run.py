@@ -52,6 +52,7 @@ def processes_of_candidate(world):
 
 
 def test_a_slow_head_is_blocked(with_baseline, gate_run):
+    with_baseline.set("base", old=True)  # the bench of an older commit
     with_baseline.set("head", slow={"Warptile": 3})
     done = gate_run("run", "--markdown", "summary.md", "--json", "verdict.json")
     assert done.code == 1, done

@@ -36,7 +36,7 @@ from tilegate_ci.core.files import (
     read_bytes,
     write_bytes,
 )
-from tilegate_ci.core.names import Problem
+from tilegate_ci.core.names import shape_of
 from tilegate_ci.model import Conditions, Device, Process, Reading
 
 KEPT_SAMPLES = 24
@@ -74,7 +74,7 @@ class RecordedReading(Model):
         )
 
     def reading(self, name: str) -> Reading:
-        m, n, k = Problem.parse(name).shape
+        m, n, k = shape_of(name)
         median = math.exp(self.log[0])
         return Reading(
             gflops=2e-9 * m * n * k / median,
