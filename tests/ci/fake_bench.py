@@ -4,7 +4,8 @@
 Beside a copy of it called NAME.py, NAME.json may set: slow (rung to percent), noise (standard
 deviation of the log of a process), quiet (rungs without it), seed, context, verified, fail (text),
 fail_after (processes that still work), old (names as an older bench writes them), and of another
-board clock (percent by which all times are longer) and ratio (percent by which those of the rungs are longer than those of cuBLAS)."""
+board clock (percent by which all times are longer) and ratio (percent by which those of the rungs
+are longer than those of cuBLAS)."""
 
 import itertools
 import json

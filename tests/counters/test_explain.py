@@ -8,7 +8,7 @@ import pytest
 from mutant import read_toolchain
 from stage_builder import stage, write_stages
 
-from tilegate_ci.checks.counters.pages import blocks
+from tilegate_ci.checks.counters.check import blocks
 from tilegate_ci.checks.counters.table import BASELINE
 from tilegate_ci.cli import main
 from tilegate_ci.commands import explain

@@ -57,11 +57,6 @@ _NOTE = (
 class Accuracy(CommittedTable[AccuracyFile]):
     name = "accuracy"
     holds = "errors of the rungs of --rung beside cuBLAS's in FP32; needs a GPU"
-    exit_codes = {
-        0: "on no problem is the relative Frobenius error above cuBLAS's",
-        1: "on some it is; --update writes the file all the same",
-        2: "error: no GPU, a stage that is none, a build that fails, ...",
-    }
     options = ("shape", "out", "commit")
     partial = ()
 

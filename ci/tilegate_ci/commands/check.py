@@ -3,10 +3,9 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from tilegate_ci.checks.accuracy import Accuracy
-from tilegate_ci.checks.committed import CommittedTable, Report
+from tilegate_ci.checks.committed import Committed, Report
 from tilegate_ci.checks.counters.check import Counters, add_program
 from tilegate_ci.checks.pages.tables import Tables
 from tilegate_ci.checks.passport import Passports
@@ -19,7 +18,7 @@ from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
 from tilegate_ci.model import worst
 
-_CLASSES: tuple[type[CommittedTable[Any]], ...] = (
+_CLASSES: tuple[type[Committed], ...] = (
     Resources,
     Counters,
     Passports,
@@ -28,7 +27,7 @@ _CLASSES: tuple[type[CommittedTable[Any]], ...] = (
     Profiles,
     Accuracy,
 )
-TABLES: dict[str, CommittedTable[Any]] = {each.name: each() for each in _CLASSES}
+TABLES: dict[str, Committed] = {each.name: each() for each in _CLASSES}
 
 EXIT_CODES = {
     0: "as committed",
@@ -80,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     return worst(each.exit_code for each in reports)
 
 
-def _chosen(arguments: argparse.Namespace) -> list[CommittedTable[Any]]:
+def _chosen(arguments: argparse.Namespace) -> list[Committed]:
     """GateError where a word names neither a table nor a rung, or an option no chosen table."""
     names = [word for word in arguments.tables if word in TABLES]
     others = [word for word in arguments.tables if word not in TABLES]
@@ -103,7 +102,7 @@ def _chosen(arguments: argparse.Namespace) -> list[CommittedTable[Any]]:
     return able
 
 
-def _report(table: CommittedTable[Any], arguments: argparse.Namespace, alone: bool) -> Report:
+def _report(table: Committed, arguments: argparse.Namespace, alone: bool) -> Report:
     """Of several tables one that cannot be computed does not stop the others."""
     try:
         found = table.report(arguments)

@@ -84,7 +84,7 @@ def test_a_change_is_red(ladder, passports, capsys):
     page = ladder.page("01_naive")
     page.write_text(page.read_text().replace("25.0 %", "24.0 %"))
     assert passports({"Naive": PASSPORT}) == 1
-    assert "README.md: not what the committed table says" in capsys.readouterr().out
+    assert "README.md: out of date" in capsys.readouterr().out
 
 
 def test_two_devices_and_the_yardstick(ladder, passports, tmp_path):

@@ -1,17 +1,35 @@
 """The table of counters: what each kernel does to memory, counted by the SIMT executor."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 from tilegate_ci.checks.committed import CommittedTable, Report, chosen
-from tilegate_ci.checks.counters.count import Counted, Sources, count, list_rungs
-from tilegate_ci.checks.counters.judge import MEANINGS, judge
-from tilegate_ci.checks.counters.pages import blocks
-from tilegate_ci.checks.counters.table import BASELINE, LARGE_SHAPES, cases_of, load, to_text
+from tilegate_ci.checks.counters.count import (
+    SECTOR_BYTES,
+    Counted,
+    Sources,
+    count,
+    excess_of,
+    kinds_of,
+    list_rungs,
+    total,
+    unit_of,
+)
+from tilegate_ci.checks.counters.judge import judge
+from tilegate_ci.checks.counters.table import (
+    BASELINE,
+    LARGE_SHAPES,
+    SHAPES,
+    cases_of,
+    load,
+    to_text,
+)
+from tilegate_ci.core import markdown
 from tilegate_ci.core.files import GateError, write_text
-from tilegate_ci.core.markdown import Block
+from tilegate_ci.core.markdown import Block, has_block
 from tilegate_ci.core.names import rung_of
-from tilegate_ci.formats.stages import find_stages
+from tilegate_ci.formats.stages import find_ladder, find_stages
 from tilegate_ci.measure.builds import build_preset
 
 
@@ -29,7 +47,6 @@ def program_of(given: Path | None) -> Path:
 class Counters(CommittedTable[dict[str, Counted]]):
     name = "counters"
     holds = "memory requests, sectors, wavefronts, bank conflicts, barriers and FMA of each kernel"
-    exit_codes = MEANINGS
     options = ("quick", "program")
     partial = ("rung", "quick")
 
@@ -71,3 +88,48 @@ class Counters(CommittedTable[dict[str, Counted]]):
 
     def blocks(self, repository: Path) -> list[Block]:
         return blocks(repository, repository / BASELINE)
+
+
+_NAMES = {
+    "global_load": "global loads",
+    "global_store": "global stores",
+    "shared_load": "shared loads",
+    "shared_store": "shared stores",
+    "shared_copy": "stores of asynchronous copies",
+    "bulk_load": "loads of the copy engine",
+    "bulk_store": "stores of the copy engine",
+    "shared_multiply": "shared loads of tensor cores",
+}
+
+
+def blocks(repository: Path, baseline: Path) -> list[Block]:
+    """Of the pages that quote the counters."""
+    table = load(baseline)
+    found = []
+    for stage in find_ladder(repository):
+        page = repository / stage.folder / "README.md"
+        case = table.get(f"{stage.name}/{SHAPES[0]}")
+        if case is not None and has_block(page, "counters"):
+            found.append(Block(page, "counters", _block(stage.name, case.counters)))
+    return found
+
+
+def _block(rung: str, counters: Mapping[str, int]) -> str:
+    heads = ("", "requests", "sectors, wavefronts", "beyond the least")
+    rows = [
+        [_NAMES[kind], *(f"{counters[f'{kind}.{what}']:,}" for what in columns)]
+        for kind in kinds_of(counters)
+        if counters[f"{kind}.requests"]
+        for columns in [("requests", unit_of(kind), excess_of(kind))]
+    ]
+    wavefronts = total(counters, "wavefronts")
+    intensity = 2 * counters["fma"] / (SECTOR_BYTES * total(counters, "sectors"))
+    totals = [
+        f"{counters['barriers']:,} barriers, each counted once per block",
+        f"{counters['fma']:,} FMA",
+        f"counted intensity {intensity:.2f} FLOP per byte",
+    ]
+    if wavefronts:
+        totals.append(f"{32 * wavefronts / counters['fma']:.3f} shared wavefronts per warp FMA")
+    command = f"`ci/explain {rung} {SHAPES[0]}` shows the lines."
+    return "\n".join([*markdown.table(heads, rows), "", f"{'; '.join(totals)}. {command}"])

@@ -14,12 +14,6 @@ from tilegate_ci.checks.counters.count import (
 from tilegate_ci.checks.counters.pattern import LEGEND, draw
 from tilegate_ci.checks.counters.table import CountedCase
 
-MEANINGS = {
-    0: "every counter is what the baseline says",
-    1: "a counter changed, a kernel has a hazard, or a page quotes old counters",
-    2: "error: a case is missing, the counted kernels do not build, a file cannot be read",
-}
-
 _SHOWN_LINES = 4
 
 

@@ -1,13 +1,12 @@
 """The generated blocks of the READMEs, from the committed recordings."""
 
-import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from tilegate_ci.checks.accuracy import accuracy_block
-from tilegate_ci.checks.committed import CommittedTable, Report
+from tilegate_ci.checks.committed import GeneratedFiles
 from tilegate_ci.checks.pages import sgemm_page
-from tilegate_ci.core.markdown import Block, has_block, table
+from tilegate_ci.core.markdown import Block, filled, has_block, table
 from tilegate_ci.formats.profile import ProfiledKernel, ProfileFile, SharedMemory
 from tilegate_ci.formats.stages import Stage, find_ladder
 from tilegate_ci.model import GFLOPS, Benchmark, Run, RunFile
@@ -52,19 +51,13 @@ UNALIGNED = (
 NO_BASELINE = f"No baseline committed yet (`{BASELINE.as_posix()}`)."
 
 
-class Tables(CommittedTable[None]):
+class Tables(GeneratedFiles):
     name = "tables"
     holds = "the tables of the READMEs, from the committed baseline and results"
-    exit_codes = {0: "up to date", 1: "a page is not up to date", 2: "error"}
 
-    def compute(self, asked: argparse.Namespace) -> None:
-        """The pages quote what is committed."""
-
-    def compare(self, asked: argparse.Namespace, found: None) -> Report:
-        return Report(0, "")
-
-    def write(self, asked: argparse.Namespace, found: None) -> Report:
-        return Report(0, "")
+    def make(self, repository: Path) -> tuple[dict[Path, str], Collection[Path]]:
+        blocks = self.blocks(repository)
+        return filled(blocks), {block.page for block in blocks if block.draft}
 
     def blocks(self, repository: Path) -> list[Block]:
         rungs, run = find_ladder(repository), read_baseline(repository)

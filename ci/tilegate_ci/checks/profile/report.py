@@ -1,42 +1,29 @@
 """A profile as Markdown tables."""
 
-import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
 from pathlib import Path
 
-from tilegate_ci.checks.committed import CommittedTable, Report
+from tilegate_ci.checks.committed import GeneratedFiles
 from tilegate_ci.checks.profile.ncu import function_name
 from tilegate_ci.core import documents
-from tilegate_ci.core.files import read_text, write_text
 from tilegate_ci.core.markdown import table
 from tilegate_ci.formats.profile import ProfiledKernel, ProfiledRung, ProfileFile
 
 Column = tuple[str, Callable[[ProfiledKernel], str]]
 
 
-class Profiles(CommittedTable[dict[Path, str]]):
+class Profiles(GeneratedFiles):
     """The pages of bench/profile; `ci/gate profile` measures what they show."""
 
     name = "profile"
     holds = "the pages of bench/profile, from the committed profiles"
-    exit_codes = {0: "up to date", 1: "a page is not up to date", 2: "error"}
 
-    def compute(self, asked: argparse.Namespace) -> dict[Path, str]:
-        files = sorted((asked.repository / "bench" / "profile").glob("*.json"))
-        return {f.with_suffix(".md"): markdown(documents.load(ProfileFile, f)) for f in files}
-
-    def compare(self, asked: argparse.Namespace, found: dict[Path, str]) -> Report:
-        stale = [p for p, text in found.items() if not p.exists() or read_text(p) != text]
-        lines = [f"{path}: not what its profile says; {self.remedy} writes it" for path in stale]
-        lines.append(f"{len(found) - len(stale)} profiles as committed")
-        return Report(int(bool(stale)), "\n".join(lines) + "\n")
-
-    def write(self, asked: argparse.Namespace, found: dict[Path, str]) -> Report:
-        for path, text in found.items():
-            write_text(path, text)
-        return Report(0, f"{len(found)} profiles written\n")
+    def make(self, repository: Path) -> tuple[dict[Path, str], Collection[Path]]:
+        files = sorted((repository / "bench" / "profile").glob("*.json"))
+        pages = {f.with_suffix(".md"): markdown(documents.load(ProfileFile, f)) for f in files}
+        return pages, ()
 
 
 def markdown(profile: ProfileFile) -> str:

@@ -122,7 +122,7 @@ def test_check_writes_nothing_and_fails_until_the_files_are_written(ladder, run,
     assert run("") == 1
     assert ladder.readme.read_text() == before
     assert (
-        "README.md: not what the committed table says; `ci/gate check tables --update` writes it"
+        "README.md: out of date; `ci/gate check tables --update` writes it"
         in capsys.readouterr().out
     )
     assert run() == 0
