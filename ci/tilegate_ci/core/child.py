@@ -4,6 +4,7 @@ GPU busy under the next measurement."""
 import contextlib
 import os
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -56,9 +57,16 @@ def finished(
     try:
         return run(command, errors="replace", timeout=timeout_s, **options)
     except OSError as problem:
-        raise GateError(f"{command[0]} cannot be run: {problem.strerror}") from problem
+        raise GateError(f"{command[0]}: cannot be run: {problem.strerror}") from problem
     except subprocess.TimeoutExpired:
         raise GateError(f"{shown or command[0]}: not finished after {timeout_s:g} s") from None
+
+
+def find_cuda_tool(name: str, *first: str) -> str | None:
+    """Its path; of the folders those named come first, $CUDA_HOME and /usr/local/cuda last."""
+    homes = (os.environ.get("CUDA_HOME"), "/usr/local/cuda")
+    folders = [*first, os.environ.get("PATH", ""), *(f"{home}/bin" for home in homes if home)]
+    return shutil.which(name, path=os.pathsep.join(folders))
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """What a GPU was like around a measurement, as NVML tells it."""
 
+import contextlib
 import hashlib
 import os
 import subprocess
@@ -72,50 +73,36 @@ def check_gpu() -> None:
 
 def read() -> dict[str, Any]:
     """The conditions now of the GPU that CUDA calls device 0; {} where NVML does not answer."""
-    try:
-        import pynvml as nvml
-    except ImportError:
-        return {}
-    return read_with(nvml)
+    return _asked(_conditions) or {}
 
 
 def compute_capability() -> int | None:
     """90 for an H200; None where NVML does not answer."""
+    found = _asked(lambda nvml, gpu: nvml.nvmlDeviceGetCudaComputeCapability(gpu))
+    return 10 * found[0] + found[1] if found else None
+
+
+def _asked(query: Query) -> Any:
     try:
         import pynvml as nvml
     except ImportError:
         return None
-    return compute_capability_with(nvml)
-
-
-def compute_capability_with(nvml: Any) -> int | None:
     try:
         nvml.nvmlInit()
-        major, minor = nvml.nvmlDeviceGetCudaComputeCapability(_visible_gpu(nvml))
-        nvml.nvmlShutdown()
+        try:
+            return query(nvml, _visible_gpu(nvml))
+        finally:
+            nvml.nvmlShutdown()
     except nvml.NVMLError:
         return None
-    return int(10 * major + minor)
 
 
-def read_with(nvml: Any) -> dict[str, Any]:
-    try:
-        nvml.nvmlInit()
-    except nvml.NVMLError:
-        return {}
-    try:
-        gpu = _visible_gpu(nvml)
-        found = {}
-        for name, query in _QUERIES.items():
-            try:
-                found[name] = query(nvml, gpu)
-            except nvml.NVMLError:
-                continue  # not on this GPU
-        return found
-    except nvml.NVMLError:
-        return {}
-    finally:
-        nvml.nvmlShutdown()
+def _conditions(nvml: Any, gpu: Any) -> dict[str, Any]:
+    found = {}
+    for name, query in _QUERIES.items():
+        with contextlib.suppress(nvml.NVMLError):  # not on this GPU
+            found[name] = query(nvml, gpu)
+    return found
 
 
 def _visible_gpu(nvml: Any) -> Any:

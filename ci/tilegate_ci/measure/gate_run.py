@@ -31,9 +31,8 @@ from tilegate_ci.judge.session import is_canary
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.builds import Project, Side, build, digest_of_files, judged_by, resolve
 from tilegate_ci.measure.identity import same_rungs
-from tilegate_ci.measure.journal import Journal
+from tilegate_ci.measure.journal import Bench, Journal
 from tilegate_ci.measure.launcher import PLACES
-from tilegate_ci.measure.pairs import Bench
 from tilegate_ci.measure.projects import Foreign, Tilegate
 from tilegate_ci.measure.suite import CANARIES, keys, read_suite, stages_of
 from tilegate_ci.model import (

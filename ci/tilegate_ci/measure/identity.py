@@ -5,8 +5,6 @@ side the launches depend on: its instructions and constants, with the names that
 Strings, debug information and unwinding tables are left out: paths are in them."""
 
 import hashlib
-import os
-import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +15,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import Section
 
+from tilegate_ci.core.child import find_cuda_tool
 from tilegate_ci.core.progress import message
 from tilegate_ci.formats.stages import FILE, read_stages
 
@@ -104,18 +103,12 @@ def _references(section: RelocationSection, sections: list[Section]) -> str:
 
 
 def _device(path: Path, embedded: bytes) -> str:
-    tool = find_cuobjdump()
+    tool = find_cuda_tool("cuobjdump")
     if tool is not None:
         done = subprocess.run([tool, "-sass", str(path)], capture_output=True, check=False)
         if done.returncode == 0 and b"Function :" in done.stdout:
             return _digest(done.stdout)
     return _digest(embedded)
-
-
-def find_cuobjdump() -> str | None:
-    homes = (os.environ.get("CUDA_HOME"), "/usr/local/cuda")
-    folders = [os.environ.get("PATH", ""), *(f"{home}/bin" for home in homes if home)]
-    return shutil.which("cuobjdump", path=os.pathsep.join(folders))
 
 
 def _digest(content: bytes | str) -> str:

@@ -1,7 +1,6 @@
 """Runs the bench binary, one process at a time, and reads what it measured."""
 
 import shlex
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -80,12 +79,7 @@ def launch(
 
 
 def _run(command: Sequence[str], timeout_s: float | None) -> None:
-    try:
-        done = child.run(command, capture_output=True, timeout=timeout_s)
-    except OSError as problem:
-        raise GateError(f"{command[0]}: cannot be run: {problem.strerror}") from problem
-    except subprocess.TimeoutExpired as problem:
-        raise GateError(f"{command[0]}: not finished after {timeout_s:g} s") from problem
+    done = child.finished(command, timeout_s, capture_output=True)
     if done.returncode:
         errors = [line for line in done.stdout.splitlines() if "ERROR OCCURRED" in line]
         reasons = "\n".join([*errors, *done.stderr.strip().splitlines()[-3:]])

@@ -140,7 +140,7 @@ def test_a_program_that_fails(ladder, passports, tmp_path, capsys):
     assert passports({}, "--program", str(tmp_path / "broken")) == 2
     assert "out of luck" in capsys.readouterr().err
     assert passports({}, "--program", str(tmp_path / "none")) == 2
-    assert "none cannot be run" in capsys.readouterr().err
+    assert "none: cannot be run" in capsys.readouterr().err
 
 
 def test_a_page_without_a_place_for_it(ladder, passports, capsys):

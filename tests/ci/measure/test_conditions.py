@@ -59,18 +59,19 @@ class FakeNvml:
         return SimpleNamespace(violationTime=2_500_000)
 
 
-def test_the_compute_capability():
-    assert conditions.compute_capability_with(FakeNvml()) == 90
-
-    class Silent(FakeNvml):
-        def nvmlInit(self):  # noqa: N802
-            raise FakeError
-
-    assert conditions.compute_capability_with(Silent()) is None
+@pytest.fixture
+def nvml(monkeypatch):
+    fake = FakeNvml()
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    return fake
 
 
-def test_all_that_the_gpu_knows():
-    assert conditions.read_with(FakeNvml()) == {
+def test_the_compute_capability(nvml):
+    assert conditions.compute_capability() == 90
+
+
+def test_all_that_the_gpu_knows(nvml):
+    assert conditions.read() == {
         "board": conditions.board("GPU-1"),
         "clock_sm_mhz": 1980,
         "clock_mem_mhz": 3201,
@@ -84,26 +85,23 @@ def test_all_that_the_gpu_knows():
 
 def test_without_nvml_there_are_none(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert conditions.read() == {}
+    assert (conditions.read(), conditions.compute_capability()) == ({}, None)
 
 
-def test_without_a_driver_there_are_none():
-    nvml = FakeNvml()
-
+def test_without_a_driver_there_are_none(nvml):
     def fail():
         raise FakeError
 
     nvml.nvmlInit = fail
-    assert conditions.read_with(nvml) == {}
+    assert (conditions.read(), conditions.compute_capability()) == ({}, None)
 
 
 @pytest.mark.parametrize(
     ("visible", "asked_for"), [(None, 0), ("", 0), ("3,1", 3), ("GPU-8f2c,1", "GPU-8f2c")]
 )
-def test_the_gpu_is_the_one_that_cuda_sees_first(monkeypatch, visible, asked_for):
+def test_the_gpu_is_the_one_that_cuda_sees_first(monkeypatch, nvml, visible, asked_for):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    nvml = FakeNvml()
-    conditions.read_with(nvml)
+    conditions.read()
     assert nvml.asked_for == asked_for

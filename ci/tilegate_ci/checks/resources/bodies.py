@@ -2,8 +2,8 @@
 or renamed."""
 
 import hashlib
+import io
 import re
-import struct
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import sched_getaffinity
 from pathlib import Path
-from typing import NamedTuple
+
+from elftools.elf.elffile import ELFFile
 
 from tilegate_ci.checks.resources.compile import (
     Toolkit,
@@ -67,46 +68,16 @@ def ptx_bodies(text: str) -> list[Body]:
 def cubin_bodies(data: bytes) -> list[Body]:
     """Of the ELF file that `nvcc -cubin` writes: each kernel's instructions, registers, and bytes
     of shared and constant memory."""
-    sections = _sections(data)
+    sections = {section.name: section for section in ELFFile(io.BytesIO(data)).iter_sections()}
     bodies = []
     for name, section in sections.items():
-        if not name.startswith(".text."):
-            continue
-        kernel = name.removeprefix(".text.")
-        sizes = [
-            sections[other].size if other in sections else 0
-            for other in (f".nv.shared.{kernel}", f".nv.constant0.{kernel}")
-        ]
-        instructions = data[section.offset : section.offset + section.size]
-        bodies.append(_body(kernel, f"{section.info >> 24} {sizes} {instructions.hex()}"))
+        if name.startswith(".text."):
+            kernel = name.removeprefix(".text.")
+            others = (f".nv.shared.{kernel}", f".nv.constant0.{kernel}")
+            sizes = [sections[each]["sh_size"] if each in sections else 0 for each in others]
+            registers = section["sh_info"] >> 24
+            bodies.append(_body(kernel, f"{registers} {sizes} {section.data().hex()}"))
     return bodies
-
-
-class _Section(NamedTuple):
-    """A header of ELF64; `info` of a kernel's code has its registers in the highest byte."""
-
-    name: int
-    type: int
-    flags: int
-    address: int
-    offset: int
-    size: int
-    link: int
-    info: int
-
-
-def _sections(data: bytes) -> dict[str, _Section]:
-    (first,) = struct.unpack_from("<Q", data, 0x28)
-    size, count, names = struct.unpack_from("<HHH", data, 0x3A)
-    headers = [
-        _Section(*struct.unpack_from("<IIQQQQII", data, first + i * size)) for i in range(count)
-    ]
-
-    def name(header: _Section) -> str:
-        start = headers[names].offset + header.name
-        return data[start : data.index(0, start)].decode()
-
-    return {name(header): header for header in headers}
 
 
 def _body(name: str, code: str) -> Body:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tilegate_ci.checks.resources.occupancy import ARCHITECTURES, Architecture, compute_capability
 from tilegate_ci.checks.resources.sources import INCLUDES
+from tilegate_ci.core.child import find_cuda_tool
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.model import REPOSITORY
@@ -76,10 +77,7 @@ class Compiled:
 
 
 def find_toolkit() -> Toolkit:
-    homes = (os.environ.get("CUDA_HOME"), "/usr/local/cuda")
-    folders = [str(FETCHED), os.environ.get("PATH", "")]
-    folders += [f"{home}/bin" for home in homes if home]
-    nvcc = shutil.which("nvcc", path=os.pathsep.join(folders))
+    nvcc = find_cuda_tool("nvcc", str(FETCHED))
     if nvcc is None:
         raise GateError(
             "no nvcc in PATH, $CUDA_HOME/bin or /usr/local/cuda/bin: install the CUDA toolkit, "
