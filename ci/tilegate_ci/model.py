@@ -31,7 +31,7 @@ from tilegate_ci.core.documents import (
     Open,
     Positive,
 )
-from tilegate_ci.core.names import benchmark_name
+from tilegate_ci.core.names import canonical_name
 
 
 def _repository() -> Path:
@@ -274,7 +274,7 @@ class RunFile(Run, Document, Open):
         if not found:
             raise ValueError("no benchmark in it")
         if len(found) < len(rows):
-            ((name, _),) = Counter(map(benchmark_name, rows)).most_common(1)
+            ((name, _),) = Counter(map(canonical_name, rows)).most_common(1)
             raise ValueError(f"duplicate benchmark: {name} is there twice")
         return found
 

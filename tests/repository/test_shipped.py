@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from ladder_builder import REPOSITORY
 
-from tilegate_ci.core.names import benchmark_name
+from tilegate_ci.core.names import canonical_name
 from tilegate_ci.formats.stages import find_ladder, find_stages
 from tilegate_ci.measure.launcher import PLACES, Launcher
 from tilegate_ci.measure.suite import read_suite
@@ -81,7 +81,7 @@ def test_bench_takes_what_the_gate_asks_of_it():
     done = subprocess.run(
         [*command, "--benchmark_list_tests"], check=True, capture_output=True, text=True
     )
-    assert [benchmark_name(name) for name in done.stdout.split()] == names
+    assert [canonical_name(name) for name in done.stdout.split()] == names
 
 
 def test_every_rung_has_every_suite_and_its_benchmarks():
@@ -95,7 +95,7 @@ def test_every_rung_has_every_suite_and_its_benchmarks():
         capture_output=True,
         text=True,
     ).stdout.split()
-    benched = {benchmark_name(name).split("/")[0] for name in names}
+    benched = {canonical_name(name).split("/")[0] for name in names}
     for rung in RUNGS:
         for suite in SUITES:
             assert f"ladder.{rung.name}.{suite}\n" in listed

@@ -17,7 +17,7 @@ from tilegate_ci.commands.run import WORK
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, dumps, make_folder, read_text, write_text
 from tilegate_ci.core.git import merge_base, show_file
-from tilegate_ci.core.names import benchmark_name, matching
+from tilegate_ci.core.names import canonical_name, matching
 from tilegate_ci.core.outputs import locked
 from tilegate_ci.core.progress import message
 from tilegate_ci.formats import run_file
@@ -176,7 +176,7 @@ def selection(binary: Path, preset: str, arguments: argparse.Namespace) -> list[
 def names_of(binary: Path) -> list[str]:
     """What bench runs by itself."""
     listed = child.checked([str(binary), "--benchmark_list_tests"], "bench", cwd=REPOSITORY)
-    return [benchmark_name(line) for line in listed.splitlines()]
+    return [canonical_name(line) for line in listed.splitlines()]
 
 
 def judge(

@@ -12,7 +12,7 @@ from tilegate_ci.checks.counters.count import Sources, count, list_rungs
 from tilegate_ci.checks.counters.explain import compare, describe, next_rung
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.names import benchmark_name, shape_of
+from tilegate_ci.core.names import canonical_name, shape_of
 from tilegate_ci.formats.stages import find_stages
 from tilegate_ci.measure.builds import build_preset
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise GateError("name a rung, or two after --diff")
     if rung == CHOOSES:
         sys.stdout.write(choice(arguments.program, f"{rung}/{shape}"))
-        if math.prod(shape_of(benchmark_name(f"{rung}/{shape}"))) > MOST_COUNTED:
+        if math.prod(shape_of(canonical_name(f"{rung}/{shape}"))) > MOST_COUNTED:
             return 0
     program = program_of(arguments.program)
     counted = list_rungs(program)

@@ -37,7 +37,7 @@ _PRESET = {"cuda": "gpu", "simt": "cpu"}
 
 
 @cache
-def benchmark_name(text: str) -> str:
+def canonical_name(text: str) -> str:
     """Without what Google Benchmark appends; ValueError where the rest is not of the form FORM.
     Where bench has one spelling of a problem, others are other names."""
     name = _APPENDED.sub("", text)

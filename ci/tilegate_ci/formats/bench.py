@@ -12,7 +12,7 @@ from pydantic import Field
 
 from tilegate_ci.core.documents import Finite, Given, Open, Positive, validated
 from tilegate_ci.core.files import GateError, fault, parse_json
-from tilegate_ci.core.names import benchmark_name
+from tilegate_ci.core.names import canonical_name
 from tilegate_ci.formats.google import GoogleReport, utc
 from tilegate_ci.model import METRICS, Device, Process, Reading
 
@@ -51,7 +51,7 @@ def parse(text: str, path: str) -> Process:
             reason = row.get("skip_message") or "without a message"
             raise fault(path, place, f"{written}: skipped: {reason}")
         try:
-            name = benchmark_name(written)
+            name = canonical_name(written)
         except ValueError as problem:
             raise fault(path, place, str(problem)) from problem
         if device.kind == "simt":  # where only GFLOPS mean anything
@@ -128,7 +128,7 @@ def with_replays(process: Process, path: Path) -> Process:
             rung, cublas = map(float, seconds)
             if not (0 < rung < math.inf and 0 <= cublas < math.inf):
                 raise ValueError(f"line {number}: no times: {', '.join(seconds)}")
-            replays.setdefault(benchmark_name(name), []).append((int(place), rung, cublas))
+            replays.setdefault(canonical_name(name), []).append((int(place), rung, cublas))
     except (OSError, ValueError) as problem:
         raise GateError(f"{path}: truncated or malformed: {problem}") from problem
     lacking = sorted(process.readings.keys() - replays.keys())

@@ -10,7 +10,7 @@ from tilegate_ci.core import documents
 from tilegate_ci.core.documents import Commit, Document, Line, Model, Natural
 from tilegate_ci.core.files import parse_json, read_text, write_text
 from tilegate_ci.core.git import repository_url
-from tilegate_ci.core.names import benchmark_name
+from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.progress import printable
 from tilegate_ci.formats import run_file
 from tilegate_ci.judge.compare import Comparison, Row
@@ -55,7 +55,7 @@ class VerdictFile(Document):
         """Of our own benchmarks; another project's are called whatever they like."""
         if self.candidate.device.kind != OTHER:
             for name in (*self.candidate.measured, *(row.name for row in self.rows)):
-                benchmark_name(name)
+                canonical_name(name)
         return self
 
 

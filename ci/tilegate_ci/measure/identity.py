@@ -103,12 +103,16 @@ def _references(section: RelocationSection, sections: list[Section]) -> str:
 
 
 def _device(path: Path, embedded: bytes) -> str:
-    tool = find_cuda_tool("cuobjdump")
+    tool = find_cuobjdump()
     if tool is not None:
         done = subprocess.run([tool, "-sass", str(path)], capture_output=True, check=False)
         if done.returncode == 0 and b"Function :" in done.stdout:
             return _digest(done.stdout)
     return _digest(embedded)
+
+
+def find_cuobjdump() -> str | None:
+    return find_cuda_tool("cuobjdump")
 
 
 def _digest(content: bytes | str) -> str:

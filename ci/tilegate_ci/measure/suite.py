@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.core.names import benchmark_name, rung_of, shape_of
+from tilegate_ci.core.names import canonical_name, rung_of, shape_of
 from tilegate_ci.formats.stages import FILE, Stage, read_stages
 from tilegate_ci.model import REPOSITORY
 
@@ -84,7 +84,7 @@ def keys(names: Iterable[str]) -> frozenset[str]:
 
 def _name(text: str, where: str) -> str:
     try:
-        return benchmark_name(text)
+        return canonical_name(text)
     except ValueError as problem:
         raise GateError(f"{where}: {problem}") from problem
 
@@ -95,7 +95,7 @@ def name_of(line: str, where: str = "") -> str:
     try:
         m, n, k, lda, ldb, ldc, offset = (int(cell) for cell in cells[1:])
         padding = "" if (lda, ldb, ldc) == (k, n, n) else f"/ld{lda}x{ldb}x{ldc}"
-        return benchmark_name(f"{cells[0]}/{m}x{n}x{k}{padding}" + f"/off{offset}" * bool(offset))
+        return canonical_name(f"{cells[0]}/{m}x{n}x{k}{padding}" + f"/off{offset}" * bool(offset))
     except ValueError as problem:
         raise GateError(f"{where}: {line!r}: {problem}") from problem
 

@@ -323,7 +323,7 @@ def test_without_cmake_it_says_so_and_judges_nothing(machine, monkeypatch, capfd
     monkeypatch.setattr(bench, "build_preset", BUILD)
     monkeypatch.setenv("PATH", str(machine.path))
     assert machine.run() == 2
-    error = "gate: error: cmake cannot be run: No such file or directory\n"
+    error = "gate: error: cmake: cannot be run: No such file or directory\n"
     assert capfd.readouterr().err.endswith(error)
 
 

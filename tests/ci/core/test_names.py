@@ -4,7 +4,7 @@ import re
 import pytest
 
 from gate_builders import REPOSITORY
-from tilegate_ci.core.names import benchmark_filter, benchmark_name, rerun_command, shape_of
+from tilegate_ci.core.names import benchmark_filter, canonical_name, rerun_command, shape_of
 
 PLAIN = "Warptile/4096x4096x4096"
 with (REPOSITORY / "tests" / "problem" / "names.csv").open(encoding="utf-8") as stream:
@@ -16,11 +16,11 @@ ONLY_TOO_LARGE = ("Warptile/9223372036854775808x1x1", "Warptile/1x1x1/alpha1e39"
 @pytest.mark.parametrize(("text", "canonical"), TABLE)
 def test_the_table_that_the_c_plus_plus_parser_reads_too(text, canonical):
     if canonical:
-        assert benchmark_name(text) == text
-        assert benchmark_name(canonical) == canonical
+        assert canonical_name(text) == text
+        assert canonical_name(canonical) == canonical
     elif text not in ONLY_TOO_LARGE:
         with pytest.raises(ValueError, match="malformed"):
-            benchmark_name(text)
+            canonical_name(text)
 
 
 @pytest.mark.parametrize(
@@ -38,12 +38,12 @@ def test_the_table_that_the_c_plus_plus_parser_reads_too(text, canonical):
 )
 def test_the_gate_refuses_some_that_the_library_reads(text):
     with pytest.raises(ValueError, match="malformed"):
-        benchmark_name(text)
+        canonical_name(text)
 
 
 def test_the_shape_is_read():
     name = "Warptile.wide/64x32x16/TN/ld70x36x40/batch2s5000x600x0/off4x8x12/alpha-0.5/beta2/split"
-    assert shape_of(benchmark_name(name)) == (64, 32, 16)
+    assert shape_of(canonical_name(name)) == (64, 32, 16)
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_the_shape_is_read():
     ],
 )
 def test_google_benchmark_suffixes_are_stripped(name, suffix):
-    assert benchmark_name(name + suffix) == name
+    assert canonical_name(name + suffix) == name
 
 
 @pytest.mark.parametrize("suffix", ["\n", "_other", "/min_time:1.2.3", "/min_time:."])
 def test_other_suffixes_are_refused(suffix):
     with pytest.raises(ValueError, match="malformed benchmark name"):
-        benchmark_name(PLAIN + suffix)
+        canonical_name(PLAIN + suffix)
 
 
 def test_a_filter_finds_its_benchmark_with_suffixes_and_no_longer_size():

@@ -2,7 +2,7 @@
 
 from tilegate_ci.checks.pages.sgemm_page import tuned_lines
 from tilegate_ci.checks.tuning import choose, rows
-from tilegate_ci.core.names import benchmark_name
+from tilegate_ci.core.names import canonical_name
 from tilegate_ci.lab.random_problems import random_problems
 from tilegate_ci.model import REPOSITORY
 from tilegate_ci.report.figures import read_results
@@ -12,14 +12,14 @@ def test_the_same_seed_gives_the_same_problems():
     problems = random_problems(200, 20261121)
     assert problems == random_problems(200, 20261121) != random_problems(200, 1)
     assert len(set(problems)) == 200
-    assert all(benchmark_name(f"Sgemm/{problem}") for problem in problems)
+    assert all(canonical_name(f"Sgemm/{problem}") for problem in problems)
 
 
 def test_the_committed_run_is_of_the_default_problems():
     run = read_results(REPOSITORY, "random")
     recorded = {name.partition("/")[2] for name in run.benchmarks if name.startswith("Sgemm/")}
     assert recorded == {
-        benchmark_name(f"Sgemm/{problem}").partition("/")[2]
+        canonical_name(f"Sgemm/{problem}").partition("/")[2]
         for problem in random_problems(200, 20261121)
     }
 

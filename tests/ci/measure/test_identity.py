@@ -24,7 +24,7 @@ SHARED = "kernels/device/CMakeFiles/tilegate_device.dir/cuda/device.cpp"
 
 @pytest.fixture(autouse=True)
 def without_cuobjdump(monkeypatch):
-    monkeypatch.setattr(identity, "find_cuda_tool", lambda _: None)
+    monkeypatch.setattr(identity, "find_cuobjdump", lambda: None)
 
 
 def built(folder: Path, **changes: dict) -> Path:

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tilegate_ci.core.child import find_cuda_tool
 from tilegate_ci.core.files import GateError
+from tilegate_ci.measure.identity import find_cuobjdump
 
 _DIGITS = 12
 
 
 def kernels_in(build: Path) -> dict[str, str]:
     """The digest of each kernel of the rungs in a build, by its symbol."""
-    tool = find_cuda_tool("cuobjdump")
+    tool = find_cuobjdump()
     if tool is None:
         raise GateError(
             "cuobjdump is missing, without which machine code cannot be told apart: "

@@ -10,7 +10,7 @@ from pathlib import Path
 from tilegate_ci.checks.tuning.rows import STAGE, Timing
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.names import benchmark_name
+from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.progress import Steps, message
 from tilegate_ci.lab.tuning.code import code_of, is_current
 from tilegate_ci.measure.launcher import Launcher
@@ -51,7 +51,7 @@ class Tuner:
         ]
         found: list[Leading] = []
         for line in _output(command).splitlines():
-            stage, _, problem = benchmark_name(line).partition("/")
+            stage, _, problem = canonical_name(line).partition("/")
             rank = 1 + sum(1 for leading in found if leading.problem == problem)
             found.append(Leading(problem, stage.partition("@")[2], rank))
         return found
