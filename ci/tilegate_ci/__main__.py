@@ -9,7 +9,7 @@ import sys
 
 
 def _open_streams() -> None:
-    """Those that are closed lead nowhere, or the next file that is opened would be one of them."""
+    """Closed streams become /dev/null, or the next opened file would take their number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -52,7 +52,7 @@ def _run() -> int:
     except Exception as problem:
         _complain(
             f"{type(problem).__name__}: {problem}; if the packages of {sys.executable} are broken, "
-            "remove build/venv and run ci/test, which makes it anew"
+            "remove build/venv and run ci/test, which makes it again"
         )
     return 2
 

@@ -30,9 +30,9 @@ COMMANDS = {
     "record": "record processes as proof of the gate",
     "replay": "replay the gate's rule and other tools' over recordings",
 }
-LAB = {"mutants", "problems", "tune", "record", "replay"}  # what only maintainers need
+LAB = {"mutants", "problems", "tune", "record", "replay"}  # for maintainers
 
-ALIASES = {  # how commands were called before
+ALIASES = {  # old spellings
     "confirm": ["run", "--no-screen"],
     "collect": ["compare", "--no-baseline"],
     "resources": ["check", "resources"],
@@ -60,8 +60,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs one command and returns its exit code: 2 for whatever ends it early. Only an ImportError
-    gets out, which __main__ puts into words."""
+    """Runs one command and returns its exit code: 2 for every error. An ImportError is left to
+    __main__."""
     arguments = argparse.Namespace()
     for number in (signal.SIGTERM, signal.SIGHUP):  # these end a command like Ctrl-C
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
@@ -77,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
         module = getattr(arguments, "module", None)
         what = getattr(module, "INTERRUPTED", "nothing was judged")
         _report_error(arguments, f"interrupted; {what}")
-    except BrokenPipeError:  # whoever read our report has seen enough
+    except BrokenPipeError:  # the reader of the report has closed the pipe
         pass
     except ImportError:
         raise
@@ -143,8 +143,7 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
 
 
 def _report_error(arguments: argparse.Namespace, text: str, full: bool = False) -> None:
-    """In the reports that the command was to write too, where those of an older run may be; not on
-    a full disk."""
+    """Writes the error to the reports too, which may be of an older run; not on a full disk."""
     message(f"error: {text}")
     markdown, json = (getattr(arguments, name, None) for name in ("markdown", "json"))
     try:

@@ -1,4 +1,4 @@
-"""What is judged: a recorded run, its benchmarks and their margins, one process, the verdicts."""
+"""Runs, benchmarks and their margins, processes, verdicts."""
 
 import math
 import statistics
@@ -58,7 +58,7 @@ OTHER: Final = "other"  # the kind of device that other projects' benchmarks ran
 # The margin of a benchmark: the slow-down that passes, by how far the processes of its baseline
 # lie apart. Values are the logarithms of what they measured, in the order of the processes.
 MIN_DELTA = 0.01
-WANDERS = 0.6  # steps from process to process are so much less than the whole scatter
+WANDERS = 0.6  # a drift: steps between processes are below this share of the standard deviation
 
 
 def delta_of(per_process: Sequence[float]) -> float:
@@ -99,7 +99,7 @@ class Device(Open):
     name: Line
     driver: Given[str] = None
     cuda: Given[str] = None
-    cublas: Given[Line] = None  # without it nobody could tell whether two runs are comparable
+    cublas: Given[Line] = None  # needed to compare runs
     compute_capability: Given[Count] = None
     multiprocessors: Given[Count] = None
 
@@ -137,7 +137,7 @@ class Summary(Open):
     bytes: Given[Count] = None
     # By how much its slowest place in memory is slower than its quickest.
     placement_pct: Given[Annotated[Finite, Field(ge=0)]] = None
-    # Only true is: the timed launches' result was checked and right.
+    # Whether the result of the timed launches was checked and right.
     verified: Annotated[bool, BeforeValidator(lambda value: value is True)] = False
     # Of another project that did not declare how its results are checked.
     unchecked: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
@@ -152,7 +152,7 @@ class Summary(Open):
 
     @property
     def sound(self) -> bool:
-        """Nothing says that the result was wrong, and somebody looked who had to."""
+        """The result was verified, or the project declares no verification."""
         return self.verified or self.unchecked
 
     @property

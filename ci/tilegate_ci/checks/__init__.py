@@ -1,1 +1,1 @@
-"""What is committed and compared exactly: a table, or the pages and pictures made from it."""
+"""Committed tables, compared exactly, and the pages and pictures made from them."""

@@ -1,4 +1,4 @@
-"""Numerical passports: what tests/passport found of each rung, committed, and shown on its page."""
+"""Rounding reports (passports): found by tests/passport, committed, shown on each rung's page."""
 
 import argparse
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""The commands of ci/gate, a module each: its options, and what it does with them."""
+"""The commands of ci/gate, one module each."""

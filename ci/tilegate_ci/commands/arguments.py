@@ -1,4 +1,4 @@
-"""What several commands have on their command lines."""
+"""Options shared by several commands."""
 
 import argparse
 import math

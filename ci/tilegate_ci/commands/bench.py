@@ -75,7 +75,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # Whatever can be wrong with the arguments is found before anything is built or measured.
+    # Arguments are checked before anything is built or measured.
     accepted = waivers.load(waivers.WAIVERS, date.today())
     preset, commit = arguments.preset or detect_preset(), commit_of(arguments)
     base = merge_base(arguments.base, "HEAD", REPOSITORY) if arguments.base else None
@@ -147,7 +147,7 @@ def new_folder(parent: Path) -> Path:
 
 
 def by_hand(arguments: argparse.Namespace) -> bool:
-    """Shapes or modes chosen by hand are a set of their own."""
+    """Shapes or modes chosen by hand are a separate set."""
     return arguments.shapes is not None or bool(arguments.extra)
 
 

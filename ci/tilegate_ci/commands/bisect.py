@@ -94,7 +94,7 @@ def search(project: Project, good: str, bad: str, pattern: str, dry_run: bool = 
             f"about {span.steps} of them measured, each by\n{shown} COMMIT\n"
         )
         return 0
-    # Judges BAD first: git would take it for bad unseen, and so might blame it for nothing.
+    # BAD is judged first: git takes it for bad without measuring it.
     word = judged(project, span, span.bad, pattern)
     if word != "bad":
         why = "is not slower than the good commit" if word == "good" else "cannot be judged itself"
@@ -114,7 +114,7 @@ def _check_filter(span: Span, pattern: str) -> None:
     suite = f"{span.bad}:bench/gate.csv"
     stages = newest_stages(span.repository)
     names = parse_suite(_git(span.repository, "show", suite), suite, stages)
-    if stages or names:  # without a build nobody knows which rungs there are
+    if stages or names:  # without a build the rungs are unknown
         matching(names, pattern)
 
 
@@ -131,7 +131,7 @@ def _bisected(project: Project, span: Span, tree: Path, pattern: str) -> int:
                 sys.stdout.write(f"  {_title(span, commit)}\n")
             return UNDECIDED
         commit = _git(tree, "rev-parse", "--verify", "BISECT_HEAD")
-        # Of git's exit codes 2 says that only skipped commits are left, as its output does.
+        # git's exit code 2: only skipped commits are left, as its output says too.
         output = git(tree, "bisect", judged(project, span, commit, pattern), commit).stdout
 
 

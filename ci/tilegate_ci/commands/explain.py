@@ -1,5 +1,4 @@
-"""ci/gate explain: what a rung does to memory, where it conflicts, what limits it, what comes
-next; of Sgemm, what it chose for a problem, and why."""
+"""ci/gate explain: memory traffic and limits of a rung; Sgemm's choice for a problem."""
 
 import argparse
 import math

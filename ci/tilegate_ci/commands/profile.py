@@ -1,4 +1,4 @@
-"""ci/gate profile: runs rungs under Nsight Compute and writes what its counters say."""
+"""ci/gate profile: profiles rungs with Nsight Compute."""
 
 import argparse
 import os
@@ -27,7 +27,7 @@ from tilegate_ci.measure.conditions import check_gpu
 from tilegate_ci.model import REPOSITORY, Device, baseline_path
 
 RECORD = REPOSITORY / "bench" / "profile"  # every rung at the default shape, committed
-SCRATCH = REPOSITORY / "build" / "profile"  # what ncu printed, and profiles of another choice
+SCRATCH = REPOSITORY / "build" / "profile"  # output of ncu, and profiles of other choices
 SHAPE = "4096x4096x4096"
 
 EXIT_CODES = {
@@ -58,7 +58,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add_commit(command)
     command.add_argument(
-        "--render", metavar="JSON", type=Path, help="only write that profile's Markdown anew"
+        "--render", metavar="JSON", type=Path, help="only write that profile's Markdown again"
     )
 
 
@@ -119,7 +119,7 @@ def ncu_version(text: str) -> str:
 def ncu_command(ncu: str, target: Path, rung: str, shape: str) -> list[str]:
     return [
         ncu,
-        "--clock-control=none",  # the clocks are the machine's; its settings are left alone
+        "--clock-control=none",  # the machine's settings are left alone
         "--replay-mode=kernel",
         "--profile-from-start=off",
         "--csv",
@@ -159,7 +159,7 @@ def _profiled(ncu: str, target: Path, rung: str, shape: str) -> ProfiledRung:
 def read_output(returncode: int, output: str, errors: str) -> list[ProfiledKernel]:
     """The kernels that ncu printed."""
     if returncode:
-        # The program's own words say more than that it failed.
+        # The program's own message says more than its exit code.
         reasons = re.findall(r"^profile_target: (.*)$", errors, re.MULTILINE)
         reasons += re.findall(r"^==ERROR== (.*)$", output + "\n" + errors, re.MULTILINE)
         raise GateError(reasons[0] if reasons else f"ncu ended with exit code {returncode}")

@@ -1,1 +1,1 @@
-"""What all share: files and their models, names of benchmarks, processes, git, progress."""
+"""Shared by all: files and their models, names of benchmarks, processes, git, progress."""

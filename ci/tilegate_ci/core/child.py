@@ -1,5 +1,5 @@
-"""Programs that must not go on when whoever started them is gone: left alone, they would keep the
-GPU busy under the next measurement."""
+"""Child processes, which end with this one: otherwise they would keep the GPU busy during the next
+measurement."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from typing import Any
 
 from tilegate_ci.core.files import GateError
 
-_WATCHER = "read -r line; kill -KILL 0"  # ends its group once nobody holds its input any more
+_WATCHER = "read -r line; kill -KILL 0"  # ends its group when its input is closed
 
 
 def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:

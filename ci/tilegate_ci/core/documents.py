@@ -1,4 +1,4 @@
-"""What all file formats share: strict models, and one sentence for what is wrong with a file."""
+"""Strict models of file formats, and one sentence for each validation error."""
 
 import json
 import re

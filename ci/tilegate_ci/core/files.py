@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 Place = tuple[str | int, ...]
-MOST_BYTES = 2**28  # of any file that we read, unpacked: an endless one would take all memory
+MOST_BYTES = 2**28  # limit of an input file, after unpacking
 
 
 class GateError(Exception):
@@ -70,7 +70,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 def checked_size(data: bytes, path: str | Path) -> bytes:
     if len(data) > MOST_BYTES:
-        raise GateError(f"{path}: longer than {MOST_BYTES >> 20} MiB, and so no file of the gate")
+        raise GateError(f"{path}: larger than {MOST_BYTES >> 20} MiB, the limit of an input file")
     return data
 
 

@@ -1,4 +1,4 @@
-"""What the commands ask git."""
+"""Calls of git."""
 
 import os
 import re
@@ -28,8 +28,8 @@ def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """git's messages in English, and of no repository but the folder's own: none that a hook names
-    which called us, none that the folder happens to lie in."""
+    """Messages in English; only the folder's own repository, not one named by a calling hook or in
+    a parent folder."""
     named = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"}
     kept = {name: value for name, value in os.environ.items() if name not in named}
     return {**kept, "LC_ALL": "C", "GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}

@@ -31,7 +31,7 @@ _APPENDED = re.compile(
     r"(?:_(?:mean|median|stddev|cv|min|max|BigO|RMS))?\Z"
 )
 
-MOST_SEARCH_S = 2.0  # by a regular expression that somebody gave, over all names
+MOST_SEARCH_S = 2.0  # of a regular expression over all names
 YARDSTICK = "Cublas"  # the stage that all others are compared with
 _PRESET = {"cuda": "gpu", "simt": "cpu"}
 

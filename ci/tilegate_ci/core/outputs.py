@@ -1,4 +1,4 @@
-"""What a command is about to write: checked before anything is measured; one writer at a time."""
+"""Output files: checked before anything is measured; one writer at a time."""
 
 import contextlib
 import errno
@@ -43,14 +43,13 @@ def _identity(path: str | Path) -> object:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Of the processes that ask for this folder one goes on at a time. The lock ends with the
-    process, however that ends."""
+    """Processes that lock the same folder run one at a time. The lock ends with the process."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            message(f"{folder}: another command is at work there; waiting until it has ended")
+            message(f"{folder}: another command is running there; waiting for it to end")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:

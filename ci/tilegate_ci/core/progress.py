@@ -1,4 +1,4 @@
-"""What commands say on stderr while they work."""
+"""Messages and progress on stderr."""
 
 import contextlib
 import sys
@@ -9,9 +9,8 @@ from rich.progress import Progress
 
 
 def message(text: str) -> None:
-    """Each line after our name, without control characters: what a file holds shall neither end a
-    line of a workflow's log nor begin one with a command, as ::error. Where stderr takes nothing
-    there is nobody to tell."""
+    """Each line begins with our name and has no control characters, so that the contents of a file
+    cannot inject a workflow command such as ::error into a log."""
     lines = [f"gate: {printable(line)}\n" for line in text.splitlines() or [""]]
     with contextlib.suppress(OSError, ValueError):
         print("".join(lines), end="", file=sys.stderr, flush=True)
@@ -23,7 +22,7 @@ def printable(line: str) -> str:
 
 
 class Steps:
-    """Long work: a line for each step, and on a terminal a bar below them."""
+    """Progress of long work: a line per step, and a bar on a terminal."""
 
     def __init__(self) -> None:
         console = Console(stderr=True)

@@ -1,1 +1,1 @@
-"""Files, one reader each: what others and we measured becomes a process or a run."""
+"""One reader per file format; measurements become a Process or a Run."""

@@ -1,4 +1,4 @@
-"""One process, from whatever wrote it: bench, or another project's benchmarks."""
+"""One process, written by bench or by another project's benchmarks."""
 
 import json
 import statistics

@@ -1,4 +1,4 @@
-"""The stages of a build, as the build itself lists them: build/<preset>/stages.json."""
+"""The stages of a build, from build/<preset>/stages.json."""
 
 from pathlib import Path
 from typing import Literal
@@ -24,7 +24,7 @@ class Stage(Model):
     sources: list[Path]
     tile_sizes: list[Natural]
     compute_capability: Natural
-    multiple_of: list[Natural] = [1, 1, 1]  # that it takes M, N and K in
+    multiple_of: list[Natural] = [1, 1, 1]  # of M, N and K that it supports
     not_on_simt: str  # why the executor cannot run it; empty: it can
     splits: bool  # operands, for tensor cores, whatever the problem allows
     yardstick: bool

@@ -1,4 +1,4 @@
-"""What one file of another project says, whatever its format."""
+"""Times in a file of another project, independent of its format."""
 
 from dataclasses import dataclass, field
 from typing import TypeGuard

@@ -1,1 +1,1 @@
-"""Builds, launches the bench binary and records what it measured."""
+"""Builds, runs of the bench binary, and their results."""

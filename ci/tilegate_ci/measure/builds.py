@@ -17,7 +17,7 @@ from tilegate_ci.core.outputs import locked
 from tilegate_ci.core.progress import message
 from tilegate_ci.model import REPOSITORY, Process
 
-TIMEOUT_S = 3600.0  # of one command of another project
+TIMEOUT_S = 3600.0  # per command of another project
 
 
 @dataclass(frozen=True)

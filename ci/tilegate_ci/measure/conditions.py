@@ -1,4 +1,4 @@
-"""What a GPU was like around a measurement, as NVML tells it."""
+"""Clocks, power, temperature and throttle reasons of the GPU, from NVML."""
 
 import contextlib
 import hashlib
@@ -36,14 +36,14 @@ _QUERIES: dict[str, Query] = {
     "throttle_reasons": lambda nvml, gpu: in_words(
         nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)
     ),
-    # Counters since the driver was loaded: their difference tells what happened in between.
+    # Counters since the driver was loaded.
     "power_violation_ms": lambda nvml, gpu: _violation(nvml, gpu, nvml.NVML_PERF_POLICY_POWER),
     "thermal_violation_ms": lambda nvml, gpu: _violation(nvml, gpu, nvml.NVML_PERF_POLICY_THERMAL),
 }
 
 
 def board(uuid: str) -> str:
-    """Tells boards of one model apart, and nobody which they are."""
+    """An anonymous identifier of the board."""
     return hashlib.sha256(uuid.encode()).hexdigest()[:12]
 
 

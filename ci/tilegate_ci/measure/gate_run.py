@@ -48,11 +48,11 @@ from tilegate_ci.model import (
     log_slowdown,
 )
 
-CONTROLS = 4  # benchmarks of the same machine code that are measured along
-MOST_IN_PAIRS = 0.5  # of the suite: where more of it differs, a screen comes first
+CONTROLS = 4  # unchanged benchmarks that are measured as controls
+MOST_IN_PAIRS = 0.5  # share of the suite; if more differs, it is screened first
 MOST_PROCESS_S = 45.0
 FLAGGED = (Verdict.REGRESSED, Verdict.IMPROVED)
-BOARDS = 0.03  # two boards of one model may differ by so much in their ratio to cuBLAS
+BOARDS = 0.03  # by which the ratio to cuBLAS of two boards of one model may differ
 BOARDS_NOTE = f"within {100 * BOARDS:g} %, by which two boards may differ"
 SAME_CODE = "the same machine code"
 SAME_SOURCES = "the same sources"
@@ -101,8 +101,7 @@ class Job:
 
 def prepare(project: Project, base: str, head: str, out: Path | None, options: Options) -> Job:
     """`base` and `head` are revisions or folders, as on the command line."""
-    # A head that is not measured against any base alone is a change: what others did to its base
-    # since is not its fault.
+    # The merge base: what others have merged since is not part of the change.
     revision = judged_by(base, head, project.repository) if options.screened else base
     base_side = replace(resolve(project, "base", revision), given=base)
     head_side = resolve(project, "head", head)
@@ -225,7 +224,7 @@ def unmeasured(job: Job, why: str, names: Sequence[str]) -> Comparison:
 
 
 class PairedRun:
-    """What the runs of all projects share: processes, kept as runs, and pairs of them."""
+    """Shared by the runs of all projects: processes, pairs of them, and the runs they make."""
 
     def __init__(self, job: Job, steps: Steps) -> None:
         self.job = job
@@ -294,7 +293,7 @@ def only(names: Sequence[str], process: Process) -> Process:
 
 
 class ForeignRun(PairedRun):
-    """Of any project: all that its processes hold, in pairs."""
+    """Another project: all benchmarks, in pairs."""
 
     def judged(self) -> Comparison:
         job, project = self.job, self.job.project
@@ -322,7 +321,7 @@ class ForeignRun(PairedRun):
 
 
 class GateRun(PairedRun):
-    """Of this repository: the suites of both sides, rung by rung."""
+    """This repository: the suites of both sides, rung by rung."""
 
     def __init__(self, job: Job, steps: Steps) -> None:
         """Both sides must be built."""

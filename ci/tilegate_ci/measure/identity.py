@@ -34,7 +34,7 @@ def fingerprints(build: Path) -> dict[str, str]:
         if "/tilegate_" in place and path.name.endswith(".cu.o") and device:
             library = "tilegate_" + place.split("/tilegate_", 1)[1].split(".dir/")[0]
             libraries.setdefault(library, []).append(f"{path.name} {host} {device}")
-        else:  # whatever launches and times every rung
+        else:  # shared host code, which launches and times every rung
             shared.append(f"{place} {host} {device}")
     return {name: _digest("\n".join([*own, *shared])) for name, own in libraries.items()}
 

@@ -16,7 +16,7 @@ from tilegate_ci.measure.suite import filter_of, shapes_of
 from tilegate_ci.model import Conditions, Process
 
 TIMEOUT_S = 300.0
-PLACES = 8  # in memory, at which pairs time a benchmark: one of them alone is a coin toss
+PLACES = 8  # addresses at which pairs time a benchmark; the time depends on the address
 MIN_TIME_S = 0.02  # per benchmark, unless the command line says otherwise
 
 

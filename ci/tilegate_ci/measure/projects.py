@@ -1,4 +1,4 @@
-"""The two kinds of projects: this repository, and any other one, by commands of its owner."""
+"""The two kinds of projects: this repository, and another one by its own commands."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""The gated suite: some benchmarks of every rung, which bench/gate.csv adds to and takes from."""
+"""The gated suite: default benchmarks of every rung, as modified by bench/gate.csv."""
 
 import math
 import re
@@ -11,12 +11,12 @@ from tilegate_ci.formats.stages import FILE, Stage, read_stages
 from tilegate_ci.model import REPOSITORY
 
 SUITE = REPOSITORY / "bench" / "gate.csv"
-# Beside the benchmarks of a rung that is run alone: cuBLAS against itself, which no change moves.
+# cuBLAS against itself, measured beside the benchmarks of one rung: no change moves these.
 CANARIES = ("Cublas/1024x1024x1024", "Cublas/2048x2048x2048")
-SQUARES = (1024, 2048, 4096)  # they fill a GPU, and hardly scatter
+SQUARES = (1024, 2048, 4096)  # they fill a GPU and have little noise
 EDGE = 2048  # about the size of the problem off the multiples of a rung's tiles
 _HEADER = "benchmark"
-# The head of bench/shapes.csv; gate.csv had it too, when it held the whole suite.
+# The header of bench/shapes.csv, and of gate.csv in older commits, where it holds the whole suite.
 _TABLE = "set,m,n,k,lda,ldb,ldc,pointer_offset_bytes"
 
 

@@ -298,7 +298,7 @@ def test_of_two_at_once_the_second_waits_and_says_so(machine, monkeypatch):
         first.enter_context(locked(machine.path / "build"))
         assert machine.run("--processes", "1") == 0
     assert said == [
-        f"{machine.path}/build: another command is at work there; waiting until it has ended"
+        f"{machine.path}/build: another command is running there; waiting for it to end"
     ]
     assert len(machine.calls) == 1
 

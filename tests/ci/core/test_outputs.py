@@ -107,7 +107,7 @@ def test_the_second_waits_for_the_first(tmp_path, capsys):
         order.append("first")
     thread.join()
     assert order == ["first", "second"]
-    assert "another command is at work there" in capsys.readouterr().err
+    assert "another command is running there" in capsys.readouterr().err
 
 
 def test_an_endless_input_is_refused(monkeypatch, tmp_path):

@@ -1,1 +1,1 @@
-"""What each kernel does to memory, counted exactly, against the committed table."""
+"""Memory traffic of each kernel, counted exactly, against the committed table."""

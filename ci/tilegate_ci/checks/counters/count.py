@@ -1,4 +1,4 @@
-"""What the counted kernels do, case by case, as the program `tilegate_count` says."""
+"""Counters of a case, from the program `tilegate_count`."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a rung does to memory, where it conflicts, what limits it: as text, from its counters."""
+"""Memory traffic, bank conflicts and limits of a rung, as text."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ from tilegate_ci.checks.counters.count import (
 from tilegate_ci.checks.counters.judge import picture, places
 
 WAVEFRONT_BYTES = 128
-# Of one multiprocessor, per clock: four warps' multiply-adds beside one wavefront.
+# Per multiprocessor and clock: the FMA of four warps, and one wavefront.
 WAVEFRONTS_PER_WARP_FMA = 0.25
 _SHOWN_LINES = 3
 

@@ -1,4 +1,4 @@
-"""Counters against their baseline: what changed, and which lines of the kernels changed it."""
+"""Counters against the committed table: what changed, and which lines of the kernels changed it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""bench/baselines/counters.json: what the counted kernels did when it was committed."""
+"""bench/baselines/counters.json: the committed counters."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,8 +10,8 @@ from tilegate_ci.core.names import rung_of
 
 BASELINE = Path("bench") / "baselines" / "counters.json"
 
-# What every rung is counted on: whole tiles; ragged edges. A rung that the table does not have yet
-# also on enough tiles for all multiprocessors, as it may choose its configuration by their number.
+# Every rung is counted on whole tiles and on ragged edges, a new rung also on enough tiles for all
+# multiprocessors, since it may choose its configuration by their number.
 SHAPES = ("256x256x256/beta0.5", "129x65x17/beta0.5")
 LARGE_SHAPES = ("1024x1024x32", "2048x2048x32")
 

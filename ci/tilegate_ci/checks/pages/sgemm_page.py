@@ -1,5 +1,5 @@
-"""What Sgemm's page says of shapes: how it stands to cuBLAS, what its forms take, and how much of
-the quickest configuration's speed its choice keeps."""
+"""The shapes on Sgemm's page: speed beside cuBLAS, speed by form, and how close its choice comes to
+the quickest configuration."""
 
 import statistics
 from collections.abc import Mapping, Sequence

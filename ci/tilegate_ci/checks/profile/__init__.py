@@ -1,1 +1,1 @@
-"""What Nsight Compute says of each rung."""
+"""Nsight Compute's counters of each rung."""

@@ -1,4 +1,4 @@
-"""Reads the CSV of Nsight Compute: what it says about each kernel."""
+"""Reads Nsight Compute's CSV."""
 
 import csv
 import math
@@ -16,7 +16,7 @@ WARP_SIZE = 32
 TOP_STALLS = 3
 
 _STALL = re.compile(r"smsp__warp_issue_stalled_(\w+)_per_warp_active\.pct")
-# What a warp that did issue was counted as.
+# The state of a warp that did issue.
 _ISSUED = "selected"
 _STALL_REASONS = (
     "barrier",
@@ -55,7 +55,7 @@ _BUSY_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 
 
 def metric_names() -> list[str]:
-    """All that Nsight Compute is asked for."""
+    """All metrics that are requested."""
     measured = [metric["metric"] for _, metric, _ in _measured(ProfiledKernel)]
     busy = [name.format(op) for name in (_BUSY_WAVEFRONTS, _BUSY_CONFLICTS) for op in ("ld", "st")]
     derived = [_FFMA, _FADD, _FMUL, *_TENSOR_OPS, _L2_HITS, _L2_MISSES, *busy]

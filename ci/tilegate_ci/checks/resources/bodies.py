@@ -1,5 +1,4 @@
-"""The code of a rung's kernels without its names: what must not change where kernels are only moved
-or renamed."""
+"""The code of a rung's kernels without symbols, which moving and renaming must not change."""
 
 import hashlib
 import io

@@ -198,7 +198,7 @@ def _measure_rung(
     architectures: Sequence[Architecture],
     known_not_on: Mapping[Architecture, str],
 ) -> RungResources:
-    # What the rung's requirements exclude, and what somebody excluded for another reason.
+    # Architectures that the rung's requirements exclude, and those excluded by hand.
     not_on = {a: why for a, why in known_not_on.items() if not why.startswith(_BELOW)}
     for architecture in ARCHITECTURES:
         if compute_capability(architecture) < stage.compute_capability:

@@ -1,4 +1,4 @@
-"""What nvcc says of a rung's kernels, and how the rung launches them. Needs no GPU."""
+"""Resource usage of a rung's kernels, from nvcc, and how the rung launches them. Needs no GPU."""
 
 import os
 import re
@@ -127,7 +127,7 @@ def compile_rung(
 
 
 def private_headers(folder: Path, stage: Stage) -> None:
-    """A stage that chooses among others is compiled without them: they have rows of their own."""
+    """A stage that chooses among others is compiled without them: they have their own rows."""
     for kind, header in (("choices", NO_CHOICES), ("tuned", NOTHING_TUNED)):
         path = folder / "tilegate" / kind / f"{stage.word}.hpp"
         path.parent.mkdir(parents=True)
@@ -218,7 +218,7 @@ def _demangled(names: Sequence[str]) -> list[str]:
 
 
 def _launches(program: Path, architecture: Architecture) -> dict[str, Launch]:
-    """Over a small and a large device: what a rung launches can depend on what there is to fill."""
+    """On a small and on a large device: launches can depend on the number of multiprocessors."""
     capability = str(compute_capability(architecture))
     text = ""
     for multiprocessors in ARCHITECTURES[architecture].count:
@@ -243,7 +243,7 @@ def run_nvcc(
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    # nvcc takes flags from these too, and the table must not depend on who runs it.
+    # nvcc takes flags from these too; the table must not depend on the environment.
     hidden = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
     try:

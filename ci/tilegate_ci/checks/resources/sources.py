@@ -1,4 +1,4 @@
-"""The files that a rung's kernels are made of, found without the compiler."""
+"""The source files of a rung's kernels, found without the compiler."""
 
 import hashlib
 import re

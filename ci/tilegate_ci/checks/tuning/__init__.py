@@ -1,1 +1,1 @@
-"""What each configuration of Sgemm took on a GPU, and the table of choices that follows."""
+"""Measured times of Sgemm's configurations, and the table of choices made from them."""

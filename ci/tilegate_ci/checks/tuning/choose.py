@@ -1,4 +1,4 @@
-"""The table of choices that measurements lead to, and how good it is where nothing was measured."""
+"""The table of choices made from measurements, and how good it is on other problems."""
 
 import csv
 import io

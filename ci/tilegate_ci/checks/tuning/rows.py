@@ -1,4 +1,4 @@
-"""bench/tuning/*.csv: what each configuration took on each problem, a line each."""
+"""bench/tuning/*.csv: measured times, one line per configuration and problem."""
 
 import csv
 import io
