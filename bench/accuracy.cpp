@@ -1,6 +1,6 @@
-// The program that `ci/gate check accuracy` runs: each case on every input of accuracy.hpp, beside cuBLAS
-// on the same operands. After lines on the device (name, tab, value) and an empty one, a line per
-// case and input, fields separated by tabs: kHeads.
+// The program that `ci/gate check accuracy` runs: each case on every input of accuracy.hpp, beside
+// cuBLAS on the same operands. After lines on the device (name, tab, value) and an empty one, a
+// line per case and input, fields separated by tabs: kHeads.
 //
 //   build/gpu/bench/accuracy Int8x3/1024x1024x1024 Int8x3/777x333x555
 #include "accuracy.hpp"

@@ -139,8 +139,8 @@ std::ofstream open_samples(const std::string& path) {
   return file;
 }
 
-// Google Benchmark's JSON. A benchmark has the name that it was registered with, and M, N, K and the
-// batch as fields, so that no reader needs to parse it. Knows whether all of it was written.
+// Google Benchmark's JSON. A benchmark has the name that it was registered with, and M, N, K and
+// the batch as fields, so that no reader needs to parse it. Knows whether all of it was written.
 class CheckedJson : public benchmark::JSONReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {

@@ -70,7 +70,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 def checked_size(data: bytes, path: str | Path) -> bytes:
     if len(data) > MOST_BYTES:
-        raise GateError(f"{path}: larger than {MOST_BYTES >> 20} MiB, the limit of an input file")
+        raise GateError(f"{path}: longer than {MOST_BYTES >> 20} MiB, the limit of an input file")
     return data
 
 
