@@ -129,10 +129,17 @@ def accuracy_block(found: AccuracyFile, stage: str) -> str:
 
 def _summary(name: str, rows: Sequence[AccuracyRow]) -> list[str]:
     worst = max(rows, key=lambda row: row.frobenius.ratio)
+    # How often the device decided so, and the median speed where it did.
+    speeds = {n: [r.ratio_to_cublas for r in rows if r.decision == n] for n in _DECISIONS}
+    decided = ", ".join(
+        f"{_DECISIONS[number]} {len(of)} at {statistics.median(of):.2f}"
+        for number, of in speeds.items()
+        if of
+    )
     return [
         escaped(name),
         str(len(rows)),
-        ", ".join(_decided(number, rows) for number in _present(rows)) or "-",
+        decided or "-",
         f"{_ratio(worst.frobenius)} at {code(_shape(worst))}",
         str(len(above(rows))),
         _ratio(max((row.weighted for row in rows), key=lambda each: each.ratio)),
@@ -140,16 +147,6 @@ def _summary(name: str, rows: Sequence[AccuracyRow]) -> list[str]:
         _ratio(max((row.largest for row in rows), key=lambda each: each.ratio)),
         f"{statistics.median(row.ratio_to_cublas for row in rows):.2f}",
     ]
-
-
-def _present(rows: Sequence[AccuracyRow]) -> list[int]:
-    return [number for number in _DECISIONS if any(row.decision == number for row in rows)]
-
-
-def _decided(number: int, rows: Sequence[AccuracyRow]) -> str:
-    """How often the device decided so, and the median speed where it did."""
-    speeds = [row.ratio_to_cublas for row in rows if row.decision == number]
-    return f"{_DECISIONS[number]} {len(speeds)} at {statistics.median(speeds):.2f}"
 
 
 def _exceptions(rows: Sequence[AccuracyRow]) -> list[str]:

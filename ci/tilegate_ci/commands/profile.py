@@ -77,11 +77,12 @@ def run(arguments: argparse.Namespace) -> int:
     for number, name in enumerate(names, 1):
         message(f"profiling {name} ({number} of {len(names)})")
         rungs.append(_profiled(ncu, target, name, arguments.shape))
+    version = re.search(r"^Version (\S+)", child.output([ncu, "--version"]), re.MULTILINE)
     profile = ProfileFile(
         schema=1,
         commit=commit,
         device=device,
-        ncu=ncu_version(child.output([ncu, "--version"])),
+        ncu=version[1] if version else "unknown",
         shape=arguments.shape,
         rungs=rungs,
     )
@@ -109,11 +110,6 @@ def find_tools() -> str:
             "(https://developer.nvidia.com/nsight-compute) and put its folder on PATH."
         )
     return ncu
-
-
-def ncu_version(text: str) -> str:
-    match = re.search(r"^Version (\S+)", text, re.MULTILINE)
-    return match.group(1) if match else "unknown"
 
 
 def ncu_command(ncu: str, target: Path, rung: str, shape: str) -> list[str]:

@@ -122,7 +122,10 @@ def judged(job: Job) -> Comparison:
     """Builds, compares, measures what differs, and judges. One command measures at a time in a
     checkout, or both would disturb each other."""
     if job.options.identity and job.base.digest == job.head.digest:
-        return unmeasured(job, SAME_SOURCES, _known_names(job))
+        # As far as any build lists the rungs: none was built for this run.
+        ours = isinstance(job.project, Tilegate)
+        stages = newest_stages(job.head.source) if ours else []
+        return unmeasured(job, SAME_SOURCES, gated(job, job.head, stages) if stages else [])
     build_folder = (
         job.project.work.parent if isinstance(job.project, Tilegate) else job.project.work
     )
@@ -192,12 +195,6 @@ def gated(job: Job, side: Side, stages: Sequence[Stage]) -> list[str]:
     else:
         chosen = search(re.compile(wanted), every)
     return chosen + [name for name in CANARIES if name in every and name not in chosen]
-
-
-def _known_names(job: Job) -> list[str]:
-    """Of a head that nobody built for this run: its suite, as far as any build tells."""
-    stages = newest_stages(job.head.source) if isinstance(job.project, Tilegate) else []
-    return gated(job, job.head, stages) if stages else []
 
 
 def unmeasured(job: Job, why: str, names: Sequence[str]) -> Comparison:

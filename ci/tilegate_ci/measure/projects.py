@@ -114,15 +114,6 @@ class Foreign(Project):
         inside = self.work.is_relative_to(folder)
         return [p for p in folder.rglob("*") if not (inside and p.is_relative_to(self.work))]
 
-    def check(self, folder: Path, given: str) -> None:
-        """Nothing is known of it."""
-
-    def ready(self) -> None:
-        """Its commands know."""
-
-    def check_process(self, process: Process, names: Sequence[str]) -> None:
-        """Whatever it holds was asked for."""
-
     def measure(self, side: Side, names: Sequence[str]) -> Process:
         """GateError where it does not write what it was asked for."""
         with tempfile.TemporaryDirectory(prefix="gate-") as folder:

@@ -15,7 +15,7 @@ def check(ladder, *words):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["tabels"], "no table tabels; there are resources, counters, passport, tables, plot"),
+        (["Table"], "no table Table; there are resources, counters, passport, tables, plot"),
         (["Warptile"], "no table Warptile"),
         (["tables", "--arch", "90a"], "--arch is not an option of tables"),
         (["counters", "--made-with", "x"], "--made-with is not an option of counters"),

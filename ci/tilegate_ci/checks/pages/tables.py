@@ -7,7 +7,7 @@ from tilegate_ci.checks.accuracy import accuracy_block
 from tilegate_ci.checks.committed import GeneratedFiles
 from tilegate_ci.checks.pages import sgemm_page
 from tilegate_ci.core.markdown import Block, filled, has_block, table
-from tilegate_ci.formats.profile import ProfiledKernel, ProfileFile, SharedMemory
+from tilegate_ci.formats.profile import ProfiledKernel, ProfileFile
 from tilegate_ci.formats.stages import Stage, find_ladder
 from tilegate_ci.model import GFLOPS, Benchmark, Run, RunFile
 from tilegate_ci.report import templates
@@ -231,10 +231,6 @@ def _rate(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f} GB/s"
 
 
-def _shared_memory(memory: SharedMemory) -> str:
-    return f"{(memory.static_bytes or 0) + (memory.dynamic_bytes or 0)} bytes"
-
-
 _COUNTERS: Sequence[tuple[str, Callable[[ProfiledKernel], str]]] = (
     (
         "FMA pipe busy, issue slots busy",
@@ -242,7 +238,10 @@ _COUNTERS: Sequence[tuple[str, Callable[[ProfiledKernel], str]]] = (
     ),
     ("FFMA, share of instructions", lambda k: _shares(k.instructions.ffma_pct)),
     ("registers per thread", lambda k: str(k.registers)),
-    ("shared memory per block", lambda k: _shared_memory(k.shared_memory)),
+    (
+        "shared memory per block",
+        lambda k: f"{sum(value or 0 for _, value in k.shared_memory)} bytes",
+    ),
     (
         "occupancy, theoretical and achieved",
         lambda k: _shares(k.occupancy.theoretical_pct, k.occupancy.achieved_pct),

@@ -160,10 +160,10 @@ def markdown(judgement: Judgement) -> str:
         lines += ["", f"If that is intended: `{UPDATE}`, and commit the table."]
     rows = list(judgement.table.rows())
     lines += ["", f"<details><summary>All {len(rows)} rows</summary>", ""]
-    lines += _table(
-        ("rung", "kernel", "architecture", *KernelRow._fields),
-        ((place.rung, place.kernel, place.architecture, *_cells(row)) for place, row in rows),
+    cells = (
+        (*place, *("-" if value is None else str(value) for value in row)) for place, row in rows
     )
+    lines += _table(("rung", "kernel", "architecture", *KernelRow._fields), cells)
     return "\n".join([*lines, "", "</details>"]) + "\n"
 
 
@@ -179,10 +179,6 @@ def summary(judgement: Judgement) -> str:
         f"{spills['error']} spills at fault, {spills['waived']} waived, {spills['noted']} noted",
     ]
     return f"{', '.join(parts)}. Exit {code}, {MEANINGS[code]}"
-
-
-def _cells(row: KernelRow) -> list[str]:
-    return ["-" if value is None else str(value) for value in row]
 
 
 def _worst_first(spills: Iterable[Spill]) -> list[Spill]:

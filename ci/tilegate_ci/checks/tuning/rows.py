@@ -39,16 +39,12 @@ class Timing:
 
     @property
     def family(self) -> str:
-        return family_of(self.configuration)
+        """The configuration but for the number of parts, which the cost model finds for each
+        problem: "StreamK:128x256x8split9" is of "StreamK:128x256x8split*"."""
+        return re.sub(r"(split|tail)\d+$", r"\1*", self.configuration)
 
 
 _COLUMNS = [field.name for field in fields(Timing)]
-
-
-def family_of(configuration: str) -> str:
-    """The configuration but for the number of parts, which the cost model finds for each problem:
-    "StreamK:128x256x8split9" is of "StreamK:128x256x8split*"."""
-    return re.sub(r"(split|tail)\d+$", r"\1*", configuration)
 
 
 def load(path: Path) -> list[Timing]:
