@@ -30,7 +30,7 @@ COMMANDS = {
     "record": "record processes as proof of the gate",
     "replay": "replay the gate's rule and other tools' over recordings",
 }
-LAB = {"mutants", "problems", "tune", "record", "replay"}  # for maintainers
+LAB = {"kernels", "mutants", "problems", "tune", "record", "replay"}  # for maintainers
 
 ALIASES = {  # old spellings
     "confirm": ["run", "--no-screen"],

@@ -1,5 +1,5 @@
-"""ci/gate kernels: compares the kernels' code with another tree's, names ignored. Needs nvcc and no
-GPU."""
+"""ci/gate kernels: compares the kernels' code with another checkout's, symbols ignored. Needs nvcc
+and no GPU."""
 
 import argparse
 import sys
