@@ -1,7 +1,6 @@
 """ci/bench: builds, benchmarks in several processes, judges what is gated, reports."""
 
 import argparse
-import itertools
 import os
 import re
 import shutil
@@ -82,7 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
     make_folder(REPOSITORY / "build")
     with locked(REPOSITORY / "build"):
         build = build_preset(preset, "bench/bench", REPOSITORY)
-        folder = new_folder(REPOSITORY / "build" / "bench-results")
+        folder = REPOSITORY / "build" / "bench-results" / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
+        make_folder(folder)
         try:
             candidate = measure(build, folder, preset, commit, arguments)
             found = judge(candidate, build, folder, base, arguments)
@@ -129,21 +129,6 @@ def detect_preset() -> str:
         message("a GPU answers, but nvcc is not installed: measuring the SIMT executor instead")
         return "cpu"
     return "gpu"
-
-
-def new_folder(parent: Path) -> Path:
-    """A folder named after the time; two of the same second differ."""
-    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    for number in itertools.count(1):
-        folder = parent / (stamp if number == 1 else f"{stamp}-{number}")
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as problem:
-            raise GateError(f"{folder}: cannot be made: {problem.strerror}") from problem
-        return folder
-    raise AssertionError
 
 
 def by_hand(arguments: argparse.Namespace) -> bool:
