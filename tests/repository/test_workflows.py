@@ -161,8 +161,8 @@ def test_the_gate_takes_these_arguments():
     for command in commands:
         cli.parse(command, argparse.Namespace())
     assert [words[0] for words in commands] == [
-        "counters",
-        "resources",
+        "check",
+        "check",
         "run",
         "report",
         "report",
