@@ -60,6 +60,35 @@ def test_the_choice_of_sgemm(program: list[str], capsys: pytest.CaptureFixture[s
     assert "4x4" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["Warptile", "64x64x64/TN"], "Warptile/64x64x64/TN: Warptile takes no transposed"),
+        (["--diff", "Naive", "Warptile", "64x64x64/TN"], "takes no transposed"),
+        (["Warptile", "64x64"], "malformed benchmark name 'Warptile/64x64'"),
+        (["Warptile.nope", "64x64x64"], "no stage is called 'Warptile.nope'"),
+    ],
+)
+def test_what_cannot_be_counted_is_an_error(
+    program: list[str], capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    assert main(["explain", *words, *program]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_variant(program: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "Warptile.dealt", "64x64x64", *program]) == 0
+    assert capsys.readouterr().out.startswith("Warptile.dealt/64x64x64")
+
+
+def test_a_long_count_is_announced(
+    printing: Callable[[str], list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "Naive", "4096x4096x4096", *printing("")]) == 2
+    said = capsys.readouterr().err
+    assert "counting 6.9e+10 multiply-adds, about 344 s on a free core; 1024x1024x32" in said
+
+
 def test_unknown_rung(program: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "Nave", *program]) == 2
     assert "no rung Nave; there are Naive, " in capsys.readouterr().err

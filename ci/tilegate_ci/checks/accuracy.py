@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilegate_ci.checks.committed import CommittedTable, Report, chosen
+from tilegate_ci.checks.committed import CommittedTable, Report, chosen, shape
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import make_folder, write_text
 from tilegate_ci.core.git import named_commit
@@ -67,6 +67,7 @@ class Accuracy(CommittedTable[AccuracyFile]):
         group.add_argument(
             "--shape",
             metavar="MxNxK",
+            type=shape,
             action="append",
             help=f"accuracy: instead of the {len(SHAPES)} of the protocol; may be repeated",
         )

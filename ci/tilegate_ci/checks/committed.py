@@ -1,6 +1,7 @@
 """Committed tables: computed again, compared exactly, written by `ci/gate check --update`."""
 
 import argparse
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -129,3 +130,9 @@ def chosen(names: Sequence[str] | None, known: Iterable[str]) -> list[str]:
     if unknown:
         raise GateError(f"no rung {', '.join(unknown)}; there are {', '.join(every)}")
     return list(names or every)
+
+
+def shape(text: str) -> str:
+    if not re.fullmatch(r"[1-9]\d*x[1-9]\d*x[1-9]\d*", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not MxNxK, each at least 1")
+    return text

@@ -123,7 +123,9 @@ class Passports(CommittedTable[Found]):
     options = ("preset", "program", "recorded", "yardstick", "made_with", "commit")
 
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        group.add_argument("--preset", choices=sorted(DEVICES), help="passport: default: cpu")
+        group.add_argument(
+            "--preset", choices=sorted(DEVICES), help="passport: the build; default: cpu"
+        )
         how = "passport: what make_passport printed elsewhere; other rungs' passports are kept"
         group.add_argument("--recorded", type=Path, metavar="FILE", help=how)
         how = "passport: what it printed of the yardstick's shapes"

@@ -41,12 +41,6 @@ def percent(text: str) -> float:
     return number / 100
 
 
-def shape(text: str) -> str:
-    if not re.fullmatch(r"[1-9]\d*x[1-9]\d*x[1-9]\d*", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not MxNxK, each at least 1")
-    return text
-
-
 def regex(text: str) -> str:
     try:
         re.compile(text)

@@ -12,12 +12,14 @@ from tilegate_ci.checks.counters.explain import compare, describe, next_rung
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.names import canonical_name, shape_of
+from tilegate_ci.core.progress import message
 from tilegate_ci.formats.stages import find_stages
 from tilegate_ci.measure.builds import build_preset
 
 DEFAULT_SHAPE = "256x256x256"
 CHOOSES = "Sgemm"
-MOST_COUNTED = 2**25  # multiply-adds; a few seconds
+MOST_COUNTED = 2**25  # multiply-adds; less than a second
+FMA_PER_S = 2e8  # that the executor counts
 
 EXIT_CODES = {0: "no hazard", 1: "a rung has a hazard", 2: "error"}
 EXAMPLES = """examples:
@@ -32,8 +34,9 @@ be any problem that follows a rung in a benchmark's name, such as 256x256x256/be
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("rung", nargs="?", metavar="RUNG")
-    command.add_argument("shape", nargs="?", metavar="MxNxK", default=DEFAULT_SHAPE)
+    command.add_argument("rung", nargs="?", metavar="RUNG", help="or RUNG.variant")
+    how = f"the problem; default: {DEFAULT_SHAPE}"
+    command.add_argument("shape", nargs="?", metavar="MxNxK", default=DEFAULT_SHAPE, help=how)
     command.add_argument("--diff", nargs=2, metavar=("A", "B"), help="put two rungs side by side")
     add_program(command, "tilegate_count")
 
@@ -44,24 +47,35 @@ def run(arguments: argparse.Namespace) -> int:
         rung, shape = None, rung
     if bool(rung) == bool(asked):
         raise GateError("name a rung, or two after --diff")
+    try:
+        fma = math.prod(shape_of(canonical_name(f"{(asked or [rung])[0]}/{shape}")))
+    except ValueError as problem:
+        raise GateError(str(problem)) from problem
     if rung == CHOOSES:
         sys.stdout.write(choice(arguments.program, f"{rung}/{shape}"))
-        if math.prod(shape_of(canonical_name(f"{rung}/{shape}"))) > MOST_COUNTED:
+        if fma > MOST_COUNTED:
             return 0
     program = program_of(arguments.program)
     counted = list_rungs(program)
     ladder = {stage.name: stage for stage in find_stages() if stage.name in counted}
-    asked = chosen(asked or [rung], counted)
+    asked = asked or [rung]
+    chosen([name.split(".")[0] for name in asked], counted)  # Rung.variant
+    if fma > 5 * FMA_PER_S:
+        about = f"counting {fma:.1e} multiply-adds, about {fma / FMA_PER_S:.0f} s on a free core"
+        message(f"{about}; 1024x1024x32 takes a second and shows the same lines")
     if not arguments.diff:
         names = [*ladder]
         asked += names[names.index(rung) + 1 :][:1] if rung in ladder else []
     cases = list(count(program, [f"{name}/{shape}" for name in asked]).values())
+    for case in cases if arguments.diff else cases[:1]:
+        if case.not_applicable:
+            raise GateError(f"{case.name}: {case.not_applicable}")
     if arguments.diff:
         lines, shown = list(compare(cases[0], cases[1])), cases
     else:
         idea = ladder[rung].idea if rung in ladder else ""
         lines, shown = list(describe(cases[0], idea, Sources())), cases[:1]
-        if len(cases) > 1 and not cases[0].error and not cases[1].error:
+        if len(cases) > 1 and not any(case.error or case.not_applicable for case in cases):
             lines += next_rung(cases[0], cases[1], ladder[asked[1]].idea)
     sys.stdout.write("\n".join(lines) + "\n")
     return int(any(case.error for case in shown))
