@@ -20,7 +20,7 @@ from tilegate_ci.checks.resources.compile import (
     compile_rung,
     find_toolkit,
 )
-from tilegate_ci.checks.resources.judge import console, judge, markdown
+from tilegate_ci.checks.resources.judge import judge
 from tilegate_ci.checks.resources.occupancy import ARCHITECTURES, Architecture, compute_capability
 from tilegate_ci.checks.resources.sources import sources_digest
 from tilegate_ci.checks.resources.table import RungResources, Table, load, rung_rows
@@ -115,12 +115,9 @@ class Resources(CommittedTable[Compilation]):
         gone = {*found.committed.rungs} - {stage.name for stage in found.every}
         names = {rung.name for rung in found.stages} | (set() if asked.rung else gone)
         external = {stage.name for stage in found.stages if stage.external}
-        judgement = judge(
+        return judge(
             found.committed, found.found, names, found.architectures, found.errors, external
         )
-        for warning in judgement.warnings:
-            message(f"warning: {warning}")
-        return Report(judgement.exit_code, console(judgement), markdown(judgement))
 
 
 def _partial(found: Compilation) -> bool:
