@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tilegate_ci.checks.committed import CommittedTable, Report, chosen, shape
 from tilegate_ci.core import child, documents
-from tilegate_ci.core.files import make_folder, write_text
+from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.core.git import named_commit
 from tilegate_ci.core.markdown import table
 from tilegate_ci.formats.accuracy import (
@@ -61,7 +61,7 @@ class Accuracy(CommittedTable[AccuracyFile]):
     partial = ()
 
     def ready(self) -> None:
-        check_gpu()
+        raise GateError("it needs a GPU and --rung NAME; `ci/gate check accuracy` runs it")
 
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:
         group.add_argument(
@@ -76,6 +76,8 @@ class Accuracy(CommittedTable[AccuracyFile]):
 
     def compute(self, asked: argparse.Namespace) -> AccuracyFile:
         commit = named_commit(asked.commit, REPOSITORY)
+        if not asked.rung:
+            raise GateError("accuracy: give --rung NAME, whose accuracy is measured")
         check_gpu()
         build = build_preset("gpu", "accuracy", REPOSITORY)
         stages = chosen(asked.rung, [stage.name for stage in read_stages(build)])

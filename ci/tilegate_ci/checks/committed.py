@@ -30,7 +30,7 @@ class Committed(ABC):
     partial: Sequence[str] = ("rung",)  # options that choose a part, which --update does not take
 
     def ready(self) -> None:  # noqa: B027, few need something
-        """GateError where this machine cannot compute it."""
+        """GateError where it is left out unless it is named: this machine cannot compute it."""
 
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # noqa: B027
         """Adds `options`, unless another table does."""

@@ -6,6 +6,7 @@ import pytest
 
 from tilegate_ci.cli import main
 from tilegate_ci.commands.check import TABLES
+from tilegate_ci.core.files import GateError
 
 
 def check(ladder, *words):
@@ -18,6 +19,7 @@ def check(ladder, *words):
         (["Table"], "no table Table; there are resources, counters, passport, tables, plot"),
         (["Warptile"], "no table Warptile"),
         (["tables", "--arch", "90a"], "--arch is not an option of tables"),
+        (["accuracy", "--commit", "a" * 40], "accuracy: give --rung NAME, whose accuracy is"),
         (["counters", "--made-with", "x"], "--made-with is not an option of counters"),
         (["tables", "--rung", "Naive", "--update"], "the whole table; leave --rung out"),
     ],
@@ -38,14 +40,19 @@ def test_a_table_in_error_does_not_stop_the_others(ladder, capsys, tmp_path):
     assert "should hold <!-- ladder:begin -->" in report.read_text()
 
 
+def fail():
+    raise GateError("no nvcc")
+
+
 def test_without_a_name_all_that_this_machine_can_compute(ladder, monkeypatch, capsys):
-    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("tilegate_ci.checks.resources.check.find_toolkit", fail)
     monkeypatch.setattr("tilegate_ci.commands.check.TABLES", tables := {})
-    for name in ("plot", "accuracy"):
+    for name in ("resources", "plot", "accuracy"):
         tables[name] = TABLES[name]
     assert check(ladder) == 0
     said = capsys.readouterr()
-    assert "gate: accuracy is left out: no GPU answers" in said.err
+    assert "gate: accuracy is left out: it needs a GPU and --rung NAME" in said.err
+    assert "gate: resources is left out: no nvcc" in said.err
     assert "no baseline committed yet" in said.out
 
 
