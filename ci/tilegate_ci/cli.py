@@ -23,23 +23,30 @@ COMMANDS = {
     "resources": "compare what the kernels take of the GPU, exactly",
     "counters": "compare what the kernels do to memory, exactly",
     "kernels": "compare the kernels' code with another tree's, names ignored",
-    "mutants": "plant small faults, and say which of them no test sees",
     "explain": "explain a rung by what its kernels do to memory",
     "profile": "profile rungs with Nsight Compute",
     "accuracy": "compare the errors of stages with cuBLAS's",
     "passport": "compare how each rung rounds and sums with its committed passport",
-    "problems": "print random problems for bench",
-    "tune": "time Sgemm's configurations and make its table of choices",
+    "lab": "commands for maintainers: proof of the gate, mutants, tuning",
     "plot": "draw the pictures of the README from the committed baseline",
     "tables": "fill the tables of the READMEs from the committed baseline",
+}
+LAB = {  # commands for maintainers, after the word lab
     "record": "record processes as proof of the gate",
     "replay": "replay the gate's rule and other tools' over recordings",
+    "mutants": "plant small faults, and say which of them no test sees",
+    "tune": "time Sgemm's configurations and make its table of choices",
+    "problems": "print random problems for bench",
 }
-LAB = {"mutants", "problems", "tune", "record", "replay"}  # what only maintainers need
+
+LAB_HELP = (
+    "For maintainers: how often the gate is wrong, which faults no test sees, what Sgemm chooses."
+)
 
 ALIASES = {  # how commands were called before
     "confirm": ["run", "--no-screen"],
     "collect": ["compare", "--no-baseline"],
+    **{name: ["lab", name] for name in LAB},
 }
 
 
@@ -111,21 +118,23 @@ def joined(argv: Sequence[str]) -> list[str]:
 def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namespace:
     """Fills `arguments`; only the module of the command that is asked for is imported."""
     argv = joined(renamed(argv))
+    is_lab = argv[:1] == ["lab"]
+    argv = argv[1:] if is_lab else argv
     parser = Parser(
-        prog=program(),
-        description="Keeps SGEMM kernels from getting slower.",
-        epilog="`ci/gate COMMAND --help` has examples and exit codes.\n",
+        prog=f"{program()} lab" if is_lab else program(),
+        description=(LAB_HELP if is_lab else "Keeps SGEMM kernels from getting slower."),
+        epilog=f"`ci/gate {'lab ' * is_lab}COMMAND --help` has examples and exit codes.\n",
     )
     chosen = parser
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, description in COMMANDS.items():
+    package = "tilegate_ci.lab.commands" if is_lab else "tilegate_ci.commands"
+    for name, description in (LAB if is_lab else COMMANDS).items():
         command = commands.add_parser(
             name,
             help=description,
             description=description[0].upper() + description[1:] + ".",
         )
         if argv[:1] == [name]:
-            package = "tilegate_ci.lab.commands" if name in LAB else "tilegate_ci.commands"
             module = import_module(f"{package}.{name}")
             codes = getattr(module, "EXIT_CODES", {0: "done", 2: "error"})
             lines = [f"  {code}  {meaning}" for code, meaning in codes.items()]
