@@ -212,11 +212,17 @@ def test_a_sample_is_the_same_for_a_seed_and_of_each_class():
         find(REPOSITORY, "cpu", few, ["nought"])
 
 
-def test_files_with_the_rarest_classes_come_first():
-    common = [Mutant("a", line, "offset", "x", f"{line}") for line in range(9)]
-    rare = [Mutant("b", line, "phase", "x", f"{line}") for line in range(2)]
-    other = Mutant("b", 9, "offset", "x", "y")
-    assert draw([*common, *rare, other], "cpu", None, 1)[0].file == "b"
+def test_the_rarest_classes_come_first_and_no_file_fills_a_class():
+    def mutants(file: str, kind: str, count: int) -> list[Mutant]:
+        return [Mutant(file, line, kind, "x", f"{line}") for line in range(count)]
+
+    every = [m for file in "abcd" for m in mutants(file, "offset", 9)] + mutants("c", "phase", 3)
+    drawn = draw(every, "cpu", 8, 1)
+    assert drawn[0].file == "c"
+    assert Counter(each.kind for each in drawn) == {"phase": 3, "offset": 8}
+    assert {*Counter(each.file for each in drawn if each.kind == "offset").values()} == {2}
+    assert {*draw(every, "cpu", None, 1)} == {*every}
+    assert Counter(each.kind for each in draw(every, "cpu", 30, 1)) == {"phase": 3, "offset": 30}
 
 
 def test_every_group_has_files_of_its_own():

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
 from fnmatch import fnmatch
+from itertools import groupby
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository, commit_of, count, seconds, seed
@@ -138,23 +139,37 @@ def _files_below(repository: Path) -> list[str]:
 
 
 def draw(mutants: Sequence[Mutant], preset: str, sample: int | None, seed: int) -> list[Mutant]:
-    """Of each class all, or a sample; of plans and host code all of the aimed classes. Files with
-    the rarest classes come first."""
-    by_kind: dict[str, list[Mutant]] = {}
+    """All, or a sample of each class, the rarest class first. Files come in a random order, and of
+    each as many as a quarter of a class if others have more: to compile a file takes longer than
+    to try its mutants. Then all others that the aimed classes have in plans and host code."""
+    source = random.Random(seed)
+    files: dict[str, list[Mutant]] = {}
     for mutant in mutants:
-        by_kind.setdefault(mutant.kind, []).append(mutant)
-    drawn: set[Mutant] = set()
-    for kind, every in by_kind.items():
-        random.Random(f"{seed} {kind}").shuffle(every)
-        drawn |= {*every[:sample]}
+        files.setdefault(mutant.file, []).append(mutant)
+    order = sorted(files)
+    source.shuffle(order)
+    for file in order:
+        source.shuffle(files[file])
+    totals, taken = Counter(mutant.kind for mutant in mutants), Counter[object]()
+    most = sample or len(mutants)
+    drawn: dict[Mutant, None] = {}  # in this order
+    for most_of_file in (-(-most // 4), most):
+        for kind in sorted(totals, key=lambda kind: (totals[kind], kind)):
+            for file in order:
+                if taken[kind] == min(most, totals[kind]):
+                    break
+                if any(each.kind == kind and each not in drawn for each in files[file]):
+                    for mutant in files[file]:
+                        place = file, mutant.kind
+                        is_full = taken[mutant.kind] == most or taken[place] == most_of_file
+                        if not is_full and mutant not in drawn:
+                            drawn[mutant] = None
+                            taken.update([mutant.kind, place])
     for mutant in mutants:
         group = group_of(preset, mutant.file)
         if group and group.all_mutants and mutant.kind in AIMED:
-            drawn.add(mutant)
-    rarity: dict[str, float] = {}
-    for mutant in drawn:
-        rarity[mutant.file] = rarity.get(mutant.file, 0) + 1 / len(by_kind[mutant.kind])
-    return sorted(drawn, key=lambda each: (-rarity[each.file], each))
+            drawn.setdefault(mutant)
+    return [*drawn]
 
 
 def try_all(
@@ -170,9 +185,10 @@ def try_all(
     switches, file by file, then those that are compiled by themselves."""
     stages, baselines = read_stages(build.folder), Baselines()
     ends = math.inf if limit_s is None else time.monotonic() + limit_s
-    by_file: dict[str, list[Mutant]] = {}
-    for mutant in mutants:
-        by_file.setdefault(mutant.file, []).append(mutant)
+    batches = [
+        (file, [each for each in batch if each.switch])
+        for file, batch in groupby(mutants, lambda each: each.file)
+    ]
     alone = {mutant for mutant in mutants if not mutant.switch}
     make_folder(build.folder / "mutants")
     trials: queue.Queue[Trial] = queue.Queue()
@@ -197,8 +213,9 @@ def try_all(
         by = f" by {outcome.by}" if outcome.by else ""
         message(f"{mutant.file}:{mutant.line} {mutant.kind}: {outcome.outcome}{by}")
 
-    def try_file(file: str) -> None:
-        left = {mutant for mutant in by_file[file] if mutant.switch}
+    def try_together(batch: tuple[str, list[Mutant]]) -> None:
+        file, mutants = batch
+        left = {*mutants}
         with trial_of(file) as (trial, steps):
             began = time.monotonic()
             for mutant, outcome in trial.together([*left], steps) if began < ends else ():
@@ -215,7 +232,7 @@ def try_all(
             if began < ends:
                 keep(mutant, trial.alone(mutant, steps), began)
 
-    work_off(by_file, try_file, str, jobs=jobs, stop=kill_running)
+    work_off(batches, try_together, lambda batch: batch[0], jobs=jobs, stop=kill_running)
     order = [mutant for mutant in mutants if mutant in alone]
     work_off(order, try_alone, lambda mutant: mutant.file, jobs=jobs, stop=kill_running)
 
