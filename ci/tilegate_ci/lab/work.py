@@ -18,11 +18,9 @@ def work_off(
     limit_s: float | None = None,
     kind: Callable[[T], object] = lambda _: None,
     jobs: int = 1,
-    stop: Callable[[], None] = lambda: None,
 ) -> list[T]:
     """Does the parts in their order, `jobs` at a time; gives those that are left by the time limit.
-    None begins but the first that would end too late, as the slowest of its kind so far did.
-    `stop` ends what jobs wait for, after an interruption."""
+    None but the first begins that would end too late, as the slowest of its kind so far did."""
     waiting, began = deque(parts), time.monotonic()
     longest: dict[object, float] = {}
     problems: list[BaseException] = []
@@ -54,18 +52,12 @@ def work_off(
             problems.append(problem)
 
     with Steps() as steps:
-        if jobs == 1:
-            work()
-        else:
-            threads = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
-            try:
-                for thread in threads:
-                    thread.start()
-                for thread in threads:
-                    thread.join()
-            except KeyboardInterrupt as problem:
-                problems.append(problem)  # none begins another
-        if problems:
-            stop()
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(jobs - 1)]
+        for thread in threads:
+            thread.start()
+        work()
+        for thread in threads if not problems else ():
+            thread.join()
+        if problems:  # the others end with this process, and what they run with them
             raise problems[0]
     return [*waiting]

@@ -33,7 +33,7 @@ from tilegate_ci.lab.mutants.table import (
     known,
     update,
 )
-from tilegate_ci.lab.mutants.trial import Baselines, Outcome, Trial, kill_running
+from tilegate_ci.lab.mutants.trial import Baselines, Outcome, Trial
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.builds import run_cmake
 
@@ -232,9 +232,9 @@ def try_all(
             if began < ends:
                 keep(mutant, trial.alone(mutant, steps), began)
 
-    work_off(batches, try_together, lambda batch: batch[0], jobs=jobs, stop=kill_running)
+    work_off(batches, try_together, lambda batch: batch[0], jobs=jobs)
     order = [mutant for mutant in mutants if mutant in alone]
-    work_off(order, try_alone, lambda mutant: mutant.file, jobs=jobs, stop=kill_running)
+    work_off(order, try_alone, lambda mutant: mutant.file, jobs=jobs)
 
 
 def _report(repository: Path, records: list[Record], seed: int) -> int:

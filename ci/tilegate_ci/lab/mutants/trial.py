@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
@@ -19,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError
 from tilegate_ci.lab.mutants.build import Build, CTest, TrialStep
 from tilegate_ci.lab.mutants.rules import Mutant, plant, plant_switches
@@ -26,7 +26,6 @@ from tilegate_ci.lab.mutants.rules import Mutant, plant, plant_switches
 _COMPILE_S = 1200.0
 _MOST_SWITCHES = 1000  # of a file: removals.cpp has room for so many
 _SKIPPED = 77
-_running: set[int] = set()  # process groups
 _TELLING = re.compile(
     r"fails the check|HAZARD|additions|is no sum|[Ff]ailure|FAILED|error|Error|->"
 )
@@ -118,23 +117,10 @@ class Trial:
                         if outcome is not None:
                             yield left.pop(number), outcome
         for number in sorted(reached_by_any & left.keys()):
-            yield left[number], self._survivor(left[number], steps)
+            yield left[number], self.alone(left[number], steps, only_code=True)
 
-    def _survivor(self, mutant: Mutant, steps: Sequence[TrialStep]) -> Outcome:
-        """Of a mutant that was reached and not seen: whether its code is that of the original."""
-        with self._changed(mutant.file):
-            plant(self._tree, mutant)
-            compiled: dict[str, Path] = {}
-            for step in steps:
-                for name in step.objects:
-                    if name not in compiled:
-                        if not self._compile(name, compiled)[0]:
-                            return Outcome("does not compile")
-                        if not self._is_same(name, compiled[name]):
-                            return Outcome("survived")
-        return Outcome("same code")
-
-    def alone(self, mutant: Mutant, steps: Sequence[TrialStep]) -> Outcome:
+    def alone(self, mutant: Mutant, steps: Sequence[TrialStep], only_code: bool = False) -> Outcome:
+        """`only_code`: no test sees it, is its code that of the original?"""
         differs = not steps
         compiled: dict[str, Path] = {}
         with self._changed(mutant.file):
@@ -151,6 +137,8 @@ class Trial:
                 if not changed:
                     continue
                 differs = True
+                if only_code:
+                    break
                 program, said = self._link(step, changed)
                 if program is None:
                     return Outcome("does not compile", why=_telling(said))
@@ -307,37 +295,19 @@ def execute(
 ) -> tuple[int | None, str]:
     """Its status, None where it was not done in time, and what it printed."""
     variables = dict(word.split("=", 1) for word in test.environment) if test else {}
-    process = subprocess.Popen(
-        command,
-        cwd=test.folder if test else folder,
-        env={**os.environ, **variables, **(environment or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    _running.add(process.pid)
     try:
-        output, _ = process.communicate(timeout=limit)
-        return process.returncode, output
+        done = child.run(
+            command,
+            cwd=test.folder if test else folder,
+            env={**os.environ, **variables, **(environment or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            errors="replace",
+            timeout=limit,
+        )
     except subprocess.TimeoutExpired:
         return None, ""
-    finally:
-        _kill(process.pid)
-        process.wait()
-        _running.discard(process.pid)
-
-
-def kill_running() -> None:
-    """What other threads wait for, where the command ends before them."""
-    for group in list(_running):
-        _kill(group)
-
-
-def _kill(group: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
+    return done.returncode, done.stdout
 
 
 def fingerprint(path: Path) -> str:
