@@ -1,5 +1,5 @@
-// Included before a source in which mutants stand as switches (rules.txt). A constant expression has the
-// original, so that such mutants are compiled by themselves.
+// Included before a source in which mutants stand as switches (rules.txt). A constant expression
+// has the original, so that such mutants are compiled by themselves.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@ constexpr int planted(unsigned number) {
   return !std::is_constant_evaluated() && tilegate_removes(number) ? 1 : 0;
 }
 
-// `a < Less{n} > b` is `a < b`, and `a <= b` where mutant n is planted. Precedence is that of `<`; the
-// same holds for the others. `a == Equal{n} == b`.
+// `a < Less{n} > b` is `a < b`, and `a <= b` where mutant n is planted. Precedence is that of `<`;
+// the same holds for the others. `a == Equal{n} == b`.
 template <typename Original, typename Mutant>
 struct Comparison {
   unsigned number;
