@@ -27,21 +27,18 @@ COMMANDS = {
     "profile": "profile rungs with Nsight Compute",
     "accuracy": "compare the errors of stages with cuBLAS's",
     "passport": "compare how each rung rounds and sums with its committed passport",
-    "lab": "commands for maintainers: proof of the gate, mutants, tuning",
+    "lab": "for maintainers: error rates of the gate, mutation testing, autotuning",
     "plot": "draw the pictures of the README from the committed baseline",
     "tables": "fill the tables of the READMEs from the committed baseline",
 }
 LAB = {  # commands for maintainers, after the word lab
-    "record": "record processes as proof of the gate",
-    "replay": "replay the gate's rule and other tools' over recordings",
-    "mutants": "plant small faults, and say which of them no test sees",
-    "tune": "time Sgemm's configurations and make its table of choices",
-    "problems": "print random problems for bench",
+    "record": "record benchmark processes as evidence for the gate's error rates",
+    "replay": "apply the gate's rule, and other tools', to recordings",
+    "mutants": "run mutation tests of kernels, verifier and executor",
+    "tune": "autotune Sgemm: time its configurations and write its table of choices",
+    "problems": "print random problems for bench --shapes",
 }
-
-LAB_HELP = (
-    "For maintainers: how often the gate is wrong, which faults no test sees, what Sgemm chooses."
-)
+LAB_HELP = "For maintainers: error rates of the gate, mutation testing, autotuning of Sgemm."
 
 ALIASES = {  # how commands were called before
     "confirm": ["run", "--no-screen"],

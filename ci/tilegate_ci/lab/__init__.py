@@ -1,2 +1,1 @@
-"""For maintainers, `ci/gate lab …`: how often the gate is wrong, which faults no test sees, what
-Sgemm chooses."""
+"""`ci/gate lab …`, for maintainers: error rates of the gate, mutation testing, autotuning."""

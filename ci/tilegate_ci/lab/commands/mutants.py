@@ -1,5 +1,5 @@
-"""ci/gate lab mutants: plants small faults in kernels, verifier and executor, and says which of
-them no test sees. The working tree stays as it is: faults are planted in copies."""
+"""ci/gate lab mutants: mutation testing of kernels, verifier and executor. The working tree stays
+as it is: mutants are made in copies."""
 
 import argparse
 import contextlib
@@ -37,14 +37,14 @@ from tilegate_ci.lab.mutants.trial import Baselines, Outcome, Trial
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.builds import run_cmake
 
-EXIT_CODES = {0: "every mutant was seen", 1: "some survived", 2: "error"}
+EXIT_CODES = {0: "every mutant was killed", 1: "some survived", 2: "error"}
 INTERRUPTED = "the same command with --resume goes on from here"
 EXAMPLES = """examples:
   ci/gate lab mutants --rung Warptile                  # all of its own files
   ci/gate lab mutants --sample 60 --seed 1 --minutes 90 && ci/gate lab mutants --update
   ci/gate lab mutants --sample 60 --seed 1 --resume    # goes on from there
   ci/gate lab mutants --file 'tests/verifier/*' --class boundary --class limit
-  ci/gate lab mutants --survivors                      # again those that no test saw
+  ci/gate lab mutants --survivors                      # those of the journal again, with new tests
 
 The rarest classes come first. Of plans and host code all mutants of the classes are drawn.
 """
@@ -59,14 +59,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--file", metavar="GLOB", action="append", default=[], help=f"only these files; {again}"
     )
-    how = f"only this class; {again}; aimed: the rarest eight; default: all"
+    how = f"only this class of {RULES.as_posix()}; {again}; aimed: {', '.join(AIMED)}"
     command.add_argument("--class", metavar="NAME", dest="kinds", action="append", help=how)
-    command.add_argument("--sample", type=count, metavar="N", help="so many of each class")
-    how = "of the sample; default: the day's, so that each night draws others"
+    how = "mutants of each class, and all of plans and host code; default: all"
+    command.add_argument("--sample", type=count, metavar="N", help=how)
+    how = "of the sample; default: the day's, so that each night draws other mutants"
     command.add_argument("--seed", type=seed, default=date.today().toordinal(), help=how)
-    command.add_argument("--jobs", type=count, default=os.cpu_count(), help="default: one per core")
-    command.add_argument("--minutes", type=seconds, help="time limit")
-    command.add_argument("--resume", action="store_true", help="keep what the journal has")
+    command.add_argument(
+        "--jobs", type=count, default=os.cpu_count(), help="at a time; default: one per core"
+    )
+    command.add_argument("--minutes", type=seconds, help="no trial begins after so many")
+    command.add_argument("--resume", action="store_true", help="skip what the journal has")
     command.add_argument(
         "--survivors", action="store_true", help="try the journal's survivors again"
     )

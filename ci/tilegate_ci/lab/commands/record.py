@@ -1,4 +1,4 @@
-"""ci/gate lab record: records a sitting of processes as proof of the gate."""
+"""ci/gate lab record: records benchmark processes as evidence for the gate's error rates."""
 
 import argparse
 import hashlib
@@ -37,7 +37,7 @@ Run again after an interruption, the same command goes on where it stopped.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--sitting", metavar="NAME", required=True)
+    command.add_argument("--sitting", metavar="NAME", required=True, help="the recording's name")
     command.add_argument("--out", metavar="FILE.json.gz", required=True)
     command.add_argument("--processes", metavar="N", type=count, required=True)
     add_commit(command)
@@ -48,9 +48,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default=8,
         help="processes of each plant and mutation, and of its rung as it is (default: 8)",
     )
-    command.add_argument(
-        "--plant", metavar="RUNG=PERCENT", action="append", default=[], help="slow RUNG down"
-    )
+    how = "inject a slowdown into RUNG"
+    command.add_argument("--plant", metavar="RUNG=PERCENT", action="append", default=[], help=how)
     command.add_argument(
         "--mutation",
         metavar="RUNG:NAME=BENCH",

@@ -1,5 +1,4 @@
-"""The journal of a campaign, and the committed table: of each class and file, how many mutants a
-test saw."""
+"""The journal of a campaign, and the committed table: the mutation score of each class and file."""
 
 import threading
 from collections import Counter
@@ -34,7 +33,7 @@ class MutatedLine(Model):
 
 
 class Record(MutatedLine):
-    """A line of the journal. `by` is the test that saw the mutant, `why` what it said."""
+    """A line of the journal. `by` is the test that killed the mutant, `why` what it said."""
 
     line: Natural
     kind: Line
@@ -229,7 +228,7 @@ def page(repository: Path) -> str:
 
 
 def _campaign(campaign: Campaign) -> list[str]:
-    heads = ("mutants", "seen", "equivalent", "survived", "seen of the others")
+    heads = ("mutants", "killed", "equivalent", "survived", "score")
     kinds = {row.kind for row in campaign.files}
     order = [*(kind for kind in AIMED if kind in kinds), *sorted(kinds - {*AIMED})]
     classes = []
