@@ -2,6 +2,9 @@
 // has the original, so that such mutants are compiled by themselves.
 #pragma once
 
+// An index outside of an array ends the program, as under the address sanitizer.
+#define _GLIBCXX_ASSERTIONS
+
 #include <functional>
 #include <type_traits>
 
