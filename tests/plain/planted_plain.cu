@@ -159,18 +159,30 @@ __global__ void planted(float* memory) {
 }
 }  // namespace store_after_updates
 
-namespace update_of_copy {
-template <bool kFaulty>
-__global__ void planted(float* memory) {
+template <typename Change>
+__device__ void change_a_copy(float* memory, bool waits, Change change) {
   __shared__ float As[kThreads];
   const unsigned to = __cvta_generic_to_shared(&As[threadIdx.x]);
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(&memory[threadIdx.x]));
-  if (!kFaulty) asm volatile("cp.async.wait_all;");
-  atomicAdd(&As[threadIdx.x], 1.f);
+  if (waits) asm volatile("cp.async.wait_all;");
+  change(&As[threadIdx.x]);
   asm volatile("cp.async.wait_all;");
   memory[kThreads * (1 + blockIdx.x) + threadIdx.x] = As[threadIdx.x];
 }
+
+namespace update_of_copy {
+template <bool kFaulty>
+__global__ void planted(float* memory) {
+  change_a_copy(memory, !kFaulty, [](float* copied) { atomicAdd(copied, 1.f); });
+}
 }  // namespace update_of_copy
+
+namespace store_to_copy {
+template <bool kFaulty>
+__global__ void planted(float* memory) {
+  change_a_copy(memory, !kFaulty, [](float* copied) { *copied = 1.f; });
+}
+}  // namespace store_to_copy
 
 // Shared memory ends within a word.
 namespace last_byte {
@@ -229,6 +241,8 @@ constexpr Plant kPlants[] = {
           "\\(31,0,0\\) wrote at"),
     PLANT(update_of_copy, kThreads, 0,
           "thread \\(0,0,0\\): update of byte 0 of As .* before the wait of the async copy"),
+    PLANT(store_to_copy, kThreads, 0,
+          "thread \\(0,0,0\\): write of byte 0 of As .* before the wait of the async copy"),
     PLANT(last_byte, kThreads, kThreads + 1, "race at byte 64 of shared memory: "),
 };
 
