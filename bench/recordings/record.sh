@@ -84,6 +84,6 @@ if [[ -n $mutations ]]; then
 fi
 
 say "Recording"
-exec ci/gate record --sitting "$sitting" --out "$out/$sitting.json.gz" \
+exec ci/gate lab record --sitting "$sitting" --out "$out/$sitting.json.gz" \
   --processes "$processes" --rounds "$rounds" --bench "$work/base/bench" \
   --time-limit "$seconds" "${arguments[@]}"

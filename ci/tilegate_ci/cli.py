@@ -21,16 +21,19 @@ COMMANDS = {
     "accept": "make a recorded run the baseline",
     "report": "show verdicts and runs as text, Markdown, JUnit XML or one HTML page",
     "check": "compare committed tables with what is computed now, or update them",
-    "kernels": "compare the kernels' code with another tree's, names ignored",
-    "mutants": "plant small faults, and say which of them no test sees",
     "explain": "explain a rung by what its kernels do to memory",
     "profile": "profile rungs with Nsight Compute",
-    "problems": "print random problems for bench",
-    "tune": "time Sgemm's configurations and make its table of choices",
-    "record": "record processes as proof of the gate",
-    "replay": "replay the gate's rule and other tools' over recordings",
+    "lab": "for maintainers: error rates of the gate, mutation testing, autotuning",
 }
-LAB = {"kernels", "mutants", "problems", "tune", "record", "replay"}  # for maintainers
+LAB = {  # commands for maintainers, after the word lab
+    "kernels": "compare the kernels' code with another tree's, names ignored",
+    "record": "record benchmark processes as evidence for the gate's error rates",
+    "replay": "apply the gate's rule, and other tools', to recordings",
+    "mutants": "run mutation tests of kernels, verifier and executor",
+    "tune": "autotune Sgemm: time its configurations and write its table of choices",
+    "problems": "print random problems for bench --shapes",
+}
+LAB_HELP = "For maintainers: error rates of the gate, mutation testing, autotuning of Sgemm."
 
 ALIASES = {  # old spellings
     "confirm": ["run", "--no-screen"],
@@ -41,6 +44,7 @@ ALIASES = {  # old spellings
     "accuracy": ["check", "accuracy", "--update"],
     "plot": ["check", "plot", "--update"],
     "tables": ["check", "tables", "--update"],
+    **{name: ["lab", name] for name in LAB},
 }
 
 
@@ -112,21 +116,23 @@ def joined(argv: Sequence[str]) -> list[str]:
 def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namespace:
     """Fills `arguments`; only the module of the command that is asked for is imported."""
     argv = joined(renamed(argv))
+    is_lab = argv[:1] == ["lab"]
+    argv = argv[1:] if is_lab else argv
     parser = Parser(
-        prog=program(),
-        description="Keeps SGEMM kernels from getting slower.",
-        epilog="`ci/gate COMMAND --help` has examples and exit codes.\n",
+        prog=f"{program()} lab" if is_lab else program(),
+        description=(LAB_HELP if is_lab else "Keeps SGEMM kernels from getting slower."),
+        epilog=f"`ci/gate {'lab ' * is_lab}COMMAND --help` has examples and exit codes.\n",
     )
     chosen = parser
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, description in COMMANDS.items():
+    package = "tilegate_ci.lab.commands" if is_lab else "tilegate_ci.commands"
+    for name, description in (LAB if is_lab else COMMANDS).items():
         command = commands.add_parser(
             name,
             help=description,
             description=description[0].upper() + description[1:] + ".",
         )
         if argv[:1] == [name]:
-            package = "tilegate_ci.lab.commands" if name in LAB else "tilegate_ci.commands"
             module = import_module(f"{package}.{name}")
             codes = getattr(module, "EXIT_CODES", {0: "done", 2: "error"})
             lines = [f"  {code}  {meaning}" for code, meaning in codes.items()]

@@ -1,5 +1,6 @@
 // The checks that all stages share, each from both sides: what just fits is planned and launched,
 // one element, byte or device further is not.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -129,6 +130,44 @@ TEST(Plan, TakesTheWorkspaceThatItAsksForAndNoLess) {
       .a = address(0), .b = address(0), .c = address(1000), .workspace_bytes = kWorkspaceBytes};
   EXPECT_EQ(plan.launch(none).argument(), "workspace") << "a null pointer";
   EXPECT_TRUE(kNothing.plan(Problem::dense({4, 4, 4})).launch(none).ok()) << "needs none";
+}
+
+TEST(Plan, AWorkspaceThatIsNotNeededMayLieAnywhere) {
+  const Plan plan = kNothing.plan(Problem::dense({4, 4, 4}));
+  EXPECT_TRUE(plan.launch({.a = address(0),
+                           .b = address(0),
+                           .c = address(1000),
+                           .workspace = address(2001),
+                           .workspace_bytes = 4})
+                  .ok());
+}
+
+// The rows that stand alone are those of A and C where M is 1, and those of B where K is.
+TEST(Plan, KernelsSeeNoStrideOfARowThatStandsAlone) {
+  static Problem seen;
+  constexpr Stage kStage{.name = "Seen", .choose = [](const Problem& problem, const Device&) {
+                           seen = problem;
+                           return Choice{.rounding_chain = 1};
+                         }};
+  const auto strides = [&](const Shape& shape) {
+    Problem problem = Problem::dense(shape);
+    problem.lda = 1001, problem.ldb = 1002, problem.ldc = 1003;
+    EXPECT_TRUE(kStage.plan(problem).ok());
+    return std::array{seen.lda, seen.ldb, seen.ldc};
+  };
+  EXPECT_EQ(strides({1, 5, 3}), (std::array<std::int64_t, 3>{3, 1002, 5}));
+  EXPECT_EQ(strides({2, 5, 1}), (std::array<std::int64_t, 3>{1001, 5, 1003}));
+}
+
+TEST(Plan, OperandsEndWithTheAddressSpace) {
+  float* const last =
+      reinterpret_cast<float*>(std::numeric_limits<std::uintptr_t>::max() - 64 * sizeof(float) + 1);
+  const auto argument = [&](std::int64_t elements) {
+    const Plan plan = kNothing.plan(Problem::dense({1, 1, elements}));
+    return plan.launch({.a = last, .b = address(0), .c = address(1000)}).argument();
+  };
+  EXPECT_EQ(argument(63), "");
+  EXPECT_EQ(argument(64), "a");
 }
 
 TEST(Plan, RunsOnItsOwnDeviceAlone) {

@@ -64,7 +64,8 @@ TEST(Restrictions, Alignment) {
 
 TEST(Restrictions, IntIndices) {
   const Restrictions ints{.int_indices = true};
-  EXPECT_EQ(refusal(ints, "46340x46340x1"), "");
+  EXPECT_EQ(refusal(ints, "1x2147483647x1"), "");
+  EXPECT_EQ(refusal(ints, "1x2147483648x1"), "Made takes no operand above 2147483647 elements");
   EXPECT_EQ(refusal(ints, "65536x32768x1"), "Made takes no operand above 2147483647 elements");
 }
 

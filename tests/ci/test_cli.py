@@ -79,7 +79,15 @@ def test_errors_go_to_stderr_and_exit_2(gate, files):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["compare"], ["compares"], ["compare", "a.json", "b.json", "--no"]],
+    [
+        [],
+        ["compare"],
+        ["compares"],
+        ["compare", "a.json", "b.json", "--no"],
+        ["lab"],
+        ["lab", "mutant"],
+        ["lab", "tune", "--no"],
+    ],
 )
 def test_wrong_usage_is_exit_2(arguments, capsys):
     assert main(arguments) == 2
@@ -97,7 +105,7 @@ def test_an_unknown_option_is_named_before_what_is_missing(capsys):
 def test_an_old_spelling_works_with_a_notice(old, new, capsys):
     assert main([old, "--help"]) == 0
     said = capsys.readouterr()
-    assert f"usage: ci/gate {new[0]} " in said.out
+    assert f"usage: ci/gate {' '.join(new[: 1 + (new[0] == 'lab')])} " in said.out
     assert said.err == f"gate: ci/gate {old} is now ci/gate {' '.join(new)}\n"
 
 
@@ -111,14 +119,21 @@ def test_help_lists_every_command(capsys):
     out = capsys.readouterr().out
     folder = REPOSITORY / "ci" / "tilegate_ci"
     shared = {"__init__", "arguments"}
-    assert {path.stem for path in folder.glob("commands/*.py")} - shared == COMMANDS.keys() - LAB
-    assert {path.stem for path in folder.glob("lab/commands/*.py")} - {"__init__"} == LAB
+    assert {path.stem for path in folder.glob("commands/*.py")} - shared == COMMANDS.keys() - {
+        "lab"
+    }
+    assert {path.stem for path in folder.glob("lab/commands/*.py")} - {"__init__"} == LAB.keys()
     assert all(f"\n    {name}" in out for name in COMMANDS)
+    assert main(["lab", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n    {name}" in out for name in LAB)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [*(name for name in COMMANDS if name != "lab"), *(f"lab {name}" for name in LAB)]
+)
 def test_help_has_examples_and_exit_codes(command, capsys):
-    assert main([command, "--help"]) == 0
+    assert main([*command.split(), "--help"]) == 0
     out = capsys.readouterr().out
     assert f"usage: ci/gate {command} " in out
     assert "examples:\n  " in out

@@ -162,7 +162,7 @@ constexpr Plant kPlants[] = {
         kUnfenced, kNowhere,
         "reads byte 0 of shared memory, which thread .* did not fence_async_proxy\\(\\) before"),
     PLANT_FLOAT(kLoadsAccumulator, kForward,
-                "load of acc\\[1\\] at .* before the warpgroup_wait for the warpgroup_mma at"),
+                "load of acc\\[0\\] at .* before the warpgroup_wait for the warpgroup_mma at"),
     PLANT_FLOAT(kMultipliesBeyondTile, kForward,
                 "reads byte \\d+ of shared memory, which nothing in the block has written"),
     PLANT_FLOAT(kSkipsResults, kNowhere,

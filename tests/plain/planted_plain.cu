@@ -143,6 +143,58 @@ __global__ void planted(float* memory) {
 }
 }  // namespace third_dimension
 
+// The update before the last is of another warp's last lane.
+namespace store_after_updates {
+template <bool kFaulty>
+__global__ void planted(float* memory) {
+  __shared__ float sum;
+  if (threadIdx.x == 0) sum = 0.f;
+  __syncthreads();
+  if (threadIdx.x == 31 || threadIdx.x == 32) atomicAdd(&sum, 1.f);
+  __syncwarp();
+  if (!kFaulty) __syncthreads();
+  if (threadIdx.x == 33) sum = 2.f;
+  __syncthreads();
+  memory[blockIdx.x * kThreads + threadIdx.x] = sum;
+}
+}  // namespace store_after_updates
+
+template <typename Change>
+__device__ void change_a_copy(float* memory, bool waits, Change change) {
+  __shared__ float As[kThreads];
+  const unsigned to = __cvta_generic_to_shared(&As[threadIdx.x]);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(&memory[threadIdx.x]));
+  if (waits) asm volatile("cp.async.wait_all;");
+  change(&As[threadIdx.x]);
+  asm volatile("cp.async.wait_all;");
+  memory[kThreads * (1 + blockIdx.x) + threadIdx.x] = As[threadIdx.x];
+}
+
+namespace update_of_copy {
+template <bool kFaulty>
+__global__ void planted(float* memory) {
+  change_a_copy(memory, !kFaulty, [](float* copied) { atomicAdd(copied, 1.f); });
+}
+}  // namespace update_of_copy
+
+namespace store_to_copy {
+template <bool kFaulty>
+__global__ void planted(float* memory) {
+  change_a_copy(memory, !kFaulty, [](float* copied) { *copied = 1.f; });
+}
+}  // namespace store_to_copy
+
+// Shared memory ends within a word.
+namespace last_byte {
+template <bool kFaulty>
+__global__ void planted(float* memory) {
+  extern __shared__ char bytes[];
+  if (threadIdx.x == 0) bytes[kThreads] = 1;
+  if (!kFaulty) __syncthreads();
+  memory[blockIdx.x * kThreads + threadIdx.x] = bytes[kThreads];
+}
+}  // namespace last_byte
+
 namespace tilegate::planted {
 namespace {
 
@@ -184,6 +236,14 @@ constexpr Plant kPlants[] = {
     PLANT(copying_loop, kThreads, 0, "race at byte \\d+ of As: .*; thread .* (wrote|read) at"),
     PLANT(third_dimension, dim3(4, 4, 4), 0,
           "thread \\(0,0,3\\): race at byte 0 of As: .*; thread \\(0,0,0\\) wrote"),
+    PLANT(store_after_updates, kThreads, 0,
+          "thread \\(33,0,0\\): race at byte 0 of sum: this thread writes at .*; thread "
+          "\\(31,0,0\\) wrote at"),
+    PLANT(update_of_copy, kThreads, 0,
+          "thread \\(0,0,0\\): update of byte 0 of As .* before the wait of the async copy"),
+    PLANT(store_to_copy, kThreads, 0,
+          "thread \\(0,0,0\\): write of byte 0 of As .* before the wait of the async copy"),
+    PLANT(last_byte, kThreads, kThreads + 1, "race at byte 64 of shared memory: "),
 };
 
 }  // namespace

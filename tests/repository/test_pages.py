@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ladder_builder import REPOSITORY
 
-from tilegate_ci.cli import ALIASES, COMMANDS, main
+from tilegate_ci.cli import ALIASES, COMMANDS, LAB, main
 
 _NO_PAGES = (
     "ci/tilegate_ci/report/markdown/",
@@ -118,7 +118,8 @@ def help_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         return subprocess.run(
             [REPOSITORY / words[0], "--help"], capture_output=True, text=True, check=True
         ).stdout
-    assert main([command, "--help"]) == 0
+    of_lab = words[2:3] if command == "lab" else []
+    assert main([command, *of_lab, "--help"]) == 0
     return capsys.readouterr().out
 
 
@@ -138,6 +139,7 @@ def test_the_options_of_a_command_exist(command, capsys):
 
 def test_unknown_options_are_seen(capsys):
     assert unknown_options("ci/gate compare A B --json C --nothing", capsys) == ["--nothing"]
+    assert unknown_options("ci/gate lab mutants --rung A --nothing", capsys) == ["--nothing"]
     assert unknown_options("ci/test --gpu --nothing=1", capsys) == ["--nothing"]
     assert unknown_options("ci/bench --shapes 1x1x1 -- --cold", capsys) == []
 
@@ -153,7 +155,8 @@ def test_the_presets_that_pages_name_exist():
 def test_the_page_of_the_commands_has_them_all():
     page = (REPOSITORY / "ci" / "README.md").read_text("utf-8")
     table = page.partition("| command | does |")[2].partition("\n\n")[0]
-    assert {name for name in COMMANDS if f"`ci/gate {name}" not in table} == set()
+    names = [*COMMANDS, *(f"lab {name}" for name in LAB)]
+    assert {name for name in names if f"`ci/gate {name}" not in table} == set()
     scripts = {path.name for path in (REPOSITORY / "ci").iterdir() if path.is_file()}
     scripts = {name for name in scripts if "." not in name} - {"gate", "nvcc"}
     assert {name for name in scripts if f"`ci/{name}" not in table} == set()

@@ -1,1 +1,1 @@
-"""For maintainers: how often the gate is wrong, which faults no test sees, what Sgemm chooses."""
+"""`ci/gate lab …`, for maintainers: error rates of the gate, mutation testing, autotuning."""

@@ -1,6 +1,10 @@
-"""ci/gate mutants: the rules, what is compared, and the committed table. No compiler runs here."""
+"""ci/gate lab mutants: the rules, their switches, what is compared, and the committed table."""
 
 import json
+import os
+import shutil
+import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,24 +12,40 @@ from ladder_builder import REPOSITORY
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.lab.mutants.campaign import MutantJournal, draw, record_of
-from tilegate_ci.lab.mutants.ninja import CTest, in_tree
-from tilegate_ci.lab.mutants.reach import GROUPS, group_of
-from tilegate_ci.lab.mutants.rules import RULES, Mutant, apply, mutants_of, read_rules
+from tilegate_ci.lab.commands.mutants import draw, find
+from tilegate_ci.lab.mutants.build import GROUPS, CTest, group_of
+from tilegate_ci.lab.mutants.rules import (
+    RULES,
+    Mutant,
+    mutants_of,
+    plant,
+    plant_switches,
+    read_rules,
+)
 from tilegate_ci.lab.mutants.table import (
+    AIMED,
     KNOWN,
     PAGE,
     Campaign,
     FileRow,
     KnownFile,
     KnownMutant,
+    MutantJournal,
+    Record,
     Survivor,
     campaign_of,
     of_today,
     page,
     with_others,
 )
-from tilegate_ci.lab.mutants.trial import Baselines, execute, fingerprint
+from tilegate_ci.lab.mutants.trial import Baselines, _apart, execute, fingerprint, in_tree
+
+RULES_HERE = read_rules(REPOSITORY / RULES)
+
+
+def record(file: str, before: str, after: str, outcome: str, kind: str = "k") -> Record:
+    mutant = {"file": file, "before": before, "after": after, "kind": kind, "line": 1}
+    return Record(**mutant, outcome=outcome, preset="cpu", commit="a" * 40)
 
 
 @pytest.fixture
@@ -34,8 +54,7 @@ def mutants(tmp_path):
 
     def of(*lines: str) -> list[str]:
         (tmp_path / "file.cu").write_text("\n".join(lines) + "\n")
-        found = mutants_of(tmp_path, "file.cu", read_rules(REPOSITORY / RULES))
-        return [mutant.after for mutant in found]
+        return [mutant.after for mutant in mutants_of(tmp_path, "file.cu", RULES_HERE)]
 
     return of
 
@@ -48,6 +67,15 @@ def mutants(tmp_path):
         ("at = row * lda + col;", "at = row * (lda + 1) + col;"),
         ("if (row < shape.m) {", "if (row <= shape.m) {"),
         ("if (row < shape.m) {", "if (row < shape.n) {"),
+        ("if (k > kLimit) return;", "if (k > (kLimit * 3 / 2)) return;"),
+        ("if (ratio > 0.25F) return;", "if (ratio > (0.25F * 0.64F)) return;"),
+        ("rows = ceil_div(m, tile.m);", "rows = ((m) / (tile.m));"),
+        ("rows = (m + kRows - 1) / kRows;", "rows = (m + kRows - 0) / kRows;"),
+        ("end = std::min(end, k);", "end = std::max(end, k);"),
+        ("end = std::min(end, k);", "end = (std::min(end, k) + 1);"),
+        ("static constexpr int kMaxSplits = 9;", "static constexpr int kMaxSplits = 9 - 1;"),
+        ("device::barrier_wait(full, phase);", ";"),
+        ("device::barrier_wait(full, phase);", "device::barrier_wait(full, (phase ^ 1));"),
         ("buffer ^= 1;", "buffer ^= 0;"),
         ("c = alpha * sum + beta * c;", "c = beta * sum + beta * c;"),
         ("load4<kVector>(row, 0);", "load4<true>(row, 0);"),
@@ -68,38 +96,138 @@ def test_what_is_no_code_stays(mutants, line):
     assert all(after == ";" for after in mutants(line))
 
 
-def test_every_kind_of_fault_has_rules():
-    kinds = {rule.kind for rule in read_rules(REPOSITORY / RULES)}
-    wanted = "barrier index stride clip vector buffer scalar workspace comparison arithmetic"
-    assert {*wanted.split()} <= kinds
+def test_every_class_has_rules():
+    wanted = "width statement vector scalar condition arithmetic constant"
+    assert {rule.kind for rule in RULES_HERE} == {*AIMED, *wanted.split()}
 
 
-@pytest.mark.parametrize("text", ["[a]\n( ==> b\n", "a ==> b\n", "[a]\nno arrow\n"])
+def test_a_class_leaves_lines_alone(tmp_path):
+    (tmp_path / "f.cu").write_text("a = 2e-6 * n;\nseconds = 2e-6 * n;\n")
+    found = mutants_of(tmp_path, "f.cu", RULES_HERE)
+    assert [each.line for each in found if each.kind == "threshold"] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "text", ["[a]\n( ==> b\n", "a ==> b\n", "[a]\nno arrow\n", "[a !(]\n", "[a]\nb\n~~ c\n"]
+)
 def test_bad_rules(tmp_path, text):
     path = tmp_path / "rules.txt"
     path.write_text(text)
-    with pytest.raises(GateError, match=r"line [12]: "):
+    with pytest.raises(GateError, match=r"line [123]: "):
         read_rules(path)
 
 
 def test_a_mutant_is_one_line_of_a_copy(tmp_path):
     (tmp_path / "f.cu").write_text("a;\n  b < c;\n")
-    apply(tmp_path, Mutant("f.cu", 2, "comparison", "b < c;", "b <= c;"))
+    plant(tmp_path, Mutant("f.cu", 2, "boundary", "b < c;", "b <= c;"))
     assert (tmp_path / "f.cu").read_text() == "a;\n  b <= c;\n"
-    with pytest.raises(GateError, match=r"the line is 'b <= c;' now"):
-        apply(tmp_path, Mutant("f.cu", 2, "comparison", "b < c;", "b > c;"))
+    with pytest.raises(GateError, match=r"f\.cu:2: the line is 'b <= c;' now"):
+        plant(tmp_path, Mutant("f.cu", 2, "boundary", "b < c;", "b > c;"))
 
 
-def test_a_sample_is_the_same_for_a_seed_and_of_each_kind_of_file():
+SWITCHES = """#include <algorithm>
+#include <cstdio>
+int f(int a, int b, int* v) {
+  if (a < b + 1) v[a] = std::min(a * 3, b - 1);
+  int phase = a;
+  phase ^= 1;
+  v[0] += phase;
+  return v[a] + 1;
+}
+int main() {
+  for (int a = 0; a < 5; ++a) {
+    int v[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    std::printf("%d %d ", f(a, 3, v), v[0]);
+  }
+}
+"""
+
+
+def test_a_switch_is_what_the_mutant_is_alone(tmp_path):
+    """All mutants of a file in as few programs as they go into, against a program of each."""
+    compiler = shutil.which("c++") or pytest.skip("no C++ compiler")
+    source, program = tmp_path / "f.cpp", tmp_path / "f"
+
+    def printed(*options: object, **variables: str) -> str:
+        if options:
+            command = [compiler, "-std=c++20", "-w", source, *options, "-o", program]
+            subprocess.run(command, check=True)
+        return subprocess.run(
+            program, env=os.environ | variables, capture_output=True, text=True, check=True
+        ).stdout
+
+    source.write_text(SWITCHES)
+    original = printed("-O0")
+    left = {
+        each
+        for each in mutants_of(tmp_path, "f.cpp", RULES_HERE)
+        if each.switch and each.line < 9 and each.kind in {*AIMED, "arithmetic", "condition"}
+    }
+    assert len(left) > 12
+    alone = {}
+    for mutant in left:
+        plant(tmp_path, mutant)
+        alone[mutant] = printed("-O0")
+        source.write_text(SWITCHES)
+    assert original not in alone.values()
+    while left:
+        together = dict(enumerate(_apart(left)))
+        left -= {*together.values()}
+        source.write_text(SWITCHES)
+        plant_switches(tmp_path, "f.cpp", together.items())
+        header = REPOSITORY / "tests/mutants/planted.hpp"
+        removals = REPOSITORY / "tests/counters/removals.cpp"
+        assert printed("-O0", "-include", header, removals) == original
+        for number, mutant in together.items():
+            assert printed(TILEGATE_REMOVED=str(number)) == alone[mutant], mutant
+
+
+def test_switches_of_one_place_are_compiled_one_after_the_other():
+    def mutant(begin: int, end: int, after: str) -> Mutant:
+        return Mutant("f", 1, "k", "before", after, begin, end, ("", ""))
+
+    inner, outer, same, crossing = (
+        mutant(2, 4, "a"), mutant(1, 6, "b"), mutant(2, 4, "c"), mutant(3, 8, "d")
+    )  # fmt: skip
+    assert _apart({inner, outer}) == [outer, inner]
+    assert len(_apart({inner, same})) == 1
+    assert len(_apart({outer, crossing})) == 1
+
+
+def test_a_sample_is_the_same_for_a_seed_and_of_each_class():
     few = ["*/09_*", "*/common/*/s*", "*/core/s*", "*/executor/t*", "*/counted/s*", "tests/*/f*"]
-    drawn = [draw(REPOSITORY, "cpu", few, 3, seed) for seed in (1, 1, 2)]
+    every = find(REPOSITORY, "cpu", few, None)
+    drawn = [draw(every, "cpu", 3, seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
-    groups = [group_of("cpu", mutant.file) for mutant in drawn[0]]
-    assert {group: groups.count(group) for group in GROUPS["cpu"]} == dict.fromkeys(
-        GROUPS["cpu"], 3
-    )
+    sampled = [each for each in drawn[0] if not group_of("cpu", each.file).all_mutants]
+    counts = Counter(each.kind for each in sampled)
+    assert max(counts.values()) <= 3
+    assert counts.keys() >= {"boundary", "offset", "stride"}
+    host = [each for each in every if each.file.startswith("kernels/core") and each.kind in AIMED]
+    assert host
+    assert {*host} <= {*drawn[0]}  # all of host code
     with pytest.raises(GateError, match="no mutants: none"):
-        draw(REPOSITORY, "cpu", ["none"], 3, 1)
+        find(REPOSITORY, "cpu", ["none"], None)
+    with pytest.raises(GateError, match=r"no class nought in tests/mutants/rules\.txt"):
+        find(REPOSITORY, "cpu", few, ["nought"])
+
+
+def test_the_rarest_classes_come_first_and_no_file_fills_a_class():
+    def mutants(file: str, kind: str, count: int) -> list[Mutant]:
+        return [Mutant(file, line, kind, "x", f"{line}") for line in range(count)]
+
+    every = [m for file in "abcd" for m in mutants(file, "offset", 9)] + mutants("c", "phase", 3)
+    drawn = draw(every, "cpu", 8, 1)
+    assert drawn[0].file == "c"
+    assert Counter(each.kind for each in drawn) == {"phase": 3, "offset": 8}
+    assert {*Counter(each.file for each in drawn if each.kind == "offset").values()} == {2}
+    assert {*draw(every, "cpu", None, 1)} == {*every}
+    assert Counter(each.kind for each in draw(every, "cpu", 30, 1)) == {"phase": 3, "offset": 30}
+
+
+def test_every_group_has_files_of_its_own():
+    every = {group_of("cpu", each.file) for each in find(REPOSITORY, "cpu", [], ["boundary"])}
+    assert every == {*GROUPS}
 
 
 def test_commands_compile_the_copy():
@@ -108,6 +236,8 @@ def test_commands_compile_the_copy():
         "/usr/bin/c++ -ffile-prefix-map=/copy=/r -I/copy/kernels/include -I/r/build/x "
         "-c /copy/tests/a.cu -o a.o"
     )
+    header = in_tree(command, Path("/r"), Path("/copy"), Path("/copy/tests/h.hpp"))
+    assert header.startswith("/usr/bin/c++ -include /copy/tests/h.hpp -ffile-prefix-map")
 
 
 def test_a_red_test_without_a_mutant_ends_the_run():
@@ -128,21 +258,18 @@ def test_only_objects_have_a_fingerprint(tmp_path):
 
 def test_a_journal_survives_a_broken_line(tmp_path):
     journal = MutantJournal(tmp_path / "journal")
-    mutant = record_of(Mutant("f", 1, "k", "a", "b"))
-    journal.add(mutant | {"outcome": "survived"})
-    journal.add(mutant | {"outcome": "killed"})
+    journal.add(record("f", "a", "b", "survived"))
+    journal.add(record("f", "a", "b", "killed"))
     with journal.path.open("a") as stream:
         stream.write('{"file": "f')
-    assert [record["outcome"] for record in journal.read()] == ["killed"]
+    assert [each.outcome for each in journal.read()] == ["killed"]
 
 
 def test_the_table_counts():
     outcomes = ["killed", "killed", "survived", "survived", "same code", "does not compile"]
     file = "kernels/01_naive/naive.cu"
-    records = [
-        record_of(Mutant(file, 1, "k", "a", str(i))) | {"outcome": outcome, "commit": "a" * 40}
-        for i, outcome in enumerate(outcomes)
-    ]
+    records = [record(file, "a", str(i), outcome) for i, outcome in enumerate(outcomes)]
+    records.append(record(file, "a", "7", "killed", "phase"))
     explained = {"file": file, "before": "a", "reason": "because"}
     text = json.dumps(
         [
@@ -151,26 +278,28 @@ def test_the_table_counts():
         ]
     )
     known = documents.parse(KnownFile, f'{{"schema": 1, "known": {text}}}', "known")
-    campaign = campaign_of("cpu", records, known.known)
-    (row,) = campaign.files
+    campaign = campaign_of("cpu", records, known.known, {"k": 9})
+    row, phase = campaign.files
     assert (row.mutants, row.killed, row.equivalent, row.does_not_compile) == (5, 2, 2, 1)
+    assert (phase.kind, phase.mutants, phase.killed) == ("phase", 1, 1)
     assert [(each.after, each.reason) for each in campaign.survivors] == [("3", "because")]
 
 
 def test_lines_that_have_changed_are_no_longer_in_the_table(tmp_path):
     (tmp_path / "f.cu").write_text("  a;\n")
     places = (("f.cu", "a;"), ("f.cu", "b;"), ("g.cu", "a;"))
-    records = [record_of(Mutant(file, 1, "k", before, "")) for file, before in places]
+    records = [record(file, before, "", "killed") for file, before in places]
     kept = of_today(tmp_path, records)
-    assert [(record["file"], record["before"]) for record in kept] == [("f.cu", "a;")]
+    assert [(each.file, each.before) for each in kept] == [("f.cu", "a;")]
 
 
 def test_files_that_were_not_tried_again_stay_in_the_table(tmp_path):
     def row(file: str, mutants: int, killed: int) -> FileRow:
-        return FileRow(file=file, mutants=mutants, killed=killed, equivalent=0, does_not_compile=0)
+        counts = {"mutants": mutants, "killed": killed, "equivalent": 0, "does_not_compile": 0}
+        return FileRow(file=file, kind="k", **counts)
 
     def survivor(file: str, before: str) -> Survivor:
-        return Survivor(file=file, before=before, after="x", reason="")
+        return Survivor(file=file, before=before, after="x", kind="k", reason="")
 
     for file in ("again.cu", "kept.cu"):
         (tmp_path / file).write_text("  a;\n  b;\n")
@@ -178,14 +307,17 @@ def test_files_that_were_not_tried_again_stay_in_the_table(tmp_path):
     old = Campaign(
         preset="cpu",
         commits=["a" * 40],
+        possible={"k": 20},
         files=[row("again.cu", 3, 1), row("deleted.cu", 2, 2), row("kept.cu", 9, 6)],
         survivors=[survivor("again.cu", "a;"), survivor("again.cu", "b;"), *lost],
     )
-    new = Campaign(preset="cpu", commits=["b" * 40], files=[row("again.cu", 2, 2)], survivors=[])
+    new = old.model_copy(
+        update={"commits": ["b" * 40], "files": [row("again.cu", 2, 2)], "survivors": []}
+    )
     equivalent = KnownMutant(
         file="kept.cu", before="b;", after="x", equivalent=True, reason="because"
     )
-    drawn = [record_of(Mutant("again.cu", 1, "k", "a;", "x"))]
+    drawn = [record("again.cu", "a;", "x", "killed")]
     both = with_others(tmp_path, new, drawn, old, [equivalent])
     assert both.commits == ["a" * 40, "b" * 40]
     assert [(each.file, each.mutants, each.killed, each.equivalent) for each in both.files] == [
@@ -199,7 +331,9 @@ def test_files_that_were_not_tried_again_stay_in_the_table(tmp_path):
 
 
 def test_the_page_is_what_the_results_say():
-    assert read_text(REPOSITORY / PAGE) == page(REPOSITORY), "ci/gate mutants --update writes it"
+    assert read_text(REPOSITORY / PAGE) == page(REPOSITORY), (
+        "ci/gate lab mutants --update writes it"
+    )
 
 
 def test_known_mutants_are_of_lines_that_are_there():

@@ -1,6 +1,7 @@
-"""ci/gate replay: on made-up recordings, whose spreads are known, and on the committed ones."""
+"""ci/gate lab replay: on made-up recordings, whose spreads are known, and on the committed ones."""
 
 import subprocess
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,18 +9,13 @@ import numpy as np
 import pytest
 from recording_builder import SUITE, Maker
 
-from gate_builders import COMMIT, REPOSITORY
+from gate_builders import COMMIT, H200, REPOSITORY
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.markdown import with_block
 from tilegate_ci.judge import paired
 from tilegate_ci.lab.proof import recording
-from tilegate_ci.lab.proof.data import Count, Rate, Sitting, baseline, sittings, upper_bound
-from tilegate_ci.lab.proof.figures import figures
-from tilegate_ci.lab.proof.independent import independent
-from tilegate_ci.lab.proof.render import markdown
-from tilegate_ci.lab.proof.replay import Replay, replay
-from tilegate_ci.lab.proof.rules import (
+from tilegate_ci.lab.proof.others import (
     asv,
     compare_py,
     criterion,
@@ -27,15 +23,29 @@ from tilegate_ci.lab.proof.rules import (
     nvbench_newer,
     plain,
 )
+from tilegate_ci.lab.proof.rates import Count, Rate, upper_bound
+from tilegate_ci.lab.proof.render import markdown
+from tilegate_ci.lab.proof.replay import Replay, figures, replay
+from tilegate_ci.lab.proof.runs import (
+    SCREEN,
+    Baseline,
+    Sitting,
+    baseline,
+    first_of,
+    gate_run,
+    independent,
+    sittings,
+)
 from tilegate_ci.lab.proof.simulate import (
     SCENARIOS,
     Components,
     Scenario,
+    _judge,
     _margins,
     components,
     simulate,
 )
-from tilegate_ci.model import delta_of, drifts, steady_delta
+from tilegate_ci.model import Process, Verdict, delta_of, drifts, steady_delta
 
 PAGE = REPOSITORY / "ci" / "proof.md"
 
@@ -208,6 +218,40 @@ def test_the_simulation_has_the_margins_of_the_gate():
     assert 0 < wanders.sum() < wanders.size
 
 
+def process(slower: np.ndarray) -> Process:
+    """Whose benchmarks are slower by as much than at a log ratio of 0."""
+    readings = {
+        f"Naive/{n + 1}x1x1": {"gflops": 1.0, "ratio_to_cublas": ratio, "verified": True}
+        for n, ratio in enumerate(np.exp(-slower))
+    }
+    return Process.model_validate({"device": H200, "readings": readings})
+
+
+def test_the_simulation_judges_as_the_gate_does():
+    """Arrays of many runs by the simulation, each run by the gate's own functions."""
+    draw = np.random.default_rng(2)
+    runs, count = 60, 4
+    delta = draw.uniform(0.01, 0.02, (runs, count))
+    wanders = draw.random((runs, count)) < 0.2
+    shift = draw.choice([0.0, 0.01, 0.02, 0.05, -0.03], (runs, 1, count))
+    screens = shift + draw.normal(0, 0.004, (runs, SCREEN, count))
+    pairs = shift + draw.normal(0, 0.008, (runs, paired.PAIRS, count))
+    model = _judge(screens, pairs, delta, wanders)
+    names = [f"Naive/{n + 1}x1x1" for n in range(count)]
+    base, seen = process(np.zeros(count)), Counter()
+    for run in range(runs):
+        drifting = frozenset(name for name, off in zip(names, wanders[run]) if off)
+        stored = Baseline(dict.fromkeys(names, 0.0), dict(zip(names, delta[run])), drifting)
+        screen = [process(each) for each in screens[run]]
+        heads = [(base, process(each)) for each in pairs[run]]
+        found = gate_run(stored, first_of(screen), first_of(heads), paired.PAIRS)
+        for name, blocked, undecided in zip(names, model.blocked[run], model.undecided[run]):
+            seen[found.verdicts[name]] += 1
+            assert blocked == (found.verdicts[name] is Verdict.REGRESSED)
+            assert undecided == (found.verdicts[name] is Verdict.INCONCLUSIVE)
+    assert min(seen[v] for v in (Verdict.REGRESSED, Verdict.INCONCLUSIVE, Verdict.PASS)) >= 5
+
+
 def test_the_simulation_blocks_what_is_slow_and_little_else(quiet):
     model = simulate(quiet.simulation.components, (0.5, 3.0), seed=3, runs=300)
     assert model.false_blocks == 0
@@ -224,8 +268,8 @@ def test_the_upper_bound_is_clopper_and_pearsons():
 
 def test_an_interval_needs_two_sittings():
     draw = np.random.default_rng(1)
-    assert Rate((Count("a", 1, 2), Count("b", 0, 0))).interval(draw) is None
-    assert Rate((Count("a", 0, 2), Count("b", 2, 2))).interval(draw) == (0.0, 1.0)
+    assert Rate((Count(1, 2), Count(0, 0))).interval(draw) is None
+    assert Rate((Count(0, 2), Count(2, 2))).interval(draw) == (0.0, 1.0)
 
 
 BASE = np.linspace(0.999, 1.001, 24)
@@ -314,18 +358,18 @@ def test_the_command_fills_a_page(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("tilegate_ci.lab.proof.replay.replay", lambda _: once)  # it takes a second
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- replay:begin -->\nold\n<!-- replay:end -->\nafter\n")
-    assert main(["replay", *paths, "--check", str(page)]) == 1
+    assert main(["lab", "replay", *paths, "--check", str(page)]) == 1
     assert "not what the recordings say" in capsys.readouterr().err
-    assert main(["replay", *paths, "--into", str(page)]) == 0
+    assert main(["lab", "replay", *paths, "--into", str(page)]) == 0
     assert page.read_text().startswith("before\n<!-- replay:begin -->\nRecorded processes")
     assert (
         f"NVIDIA H200, driver 580.65.06, CUDA 13.0, cuBLAS 13.1.0, commit {COMMIT[:12]}."
         in page.read_text()
     )
     assert page.read_text().endswith("<!-- replay:end -->\nafter\n")
-    assert main(["replay", *paths, "--check", str(page)]) == 0
+    assert main(["lab", "replay", *paths, "--check", str(page)]) == 0
     page.write_text("nothing")
-    assert main(["replay", *paths, "--into", str(page)]) == 2
+    assert main(["lab", "replay", *paths, "--into", str(page)]) == 2
     assert "should hold <!-- replay:begin -->" in capsys.readouterr().err
 
 
@@ -354,5 +398,5 @@ def test_the_committed_recordings_hold_what_the_gate_promises():
     missed = {name for name, figure in found.items() if not figure.reached}
     assert missed == set(), "\n".join(map(str, found.values()))
     text = PAGE.read_text(encoding="utf-8")
-    stale = f"ci/gate replay --into {PAGE.relative_to(REPOSITORY)}"
+    stale = f"ci/gate lab replay --into {PAGE.relative_to(REPOSITORY)}"
     assert with_block(text, "replay", markdown(result), PAGE) == text, stale

@@ -1,4 +1,4 @@
-"""ci/gate tune: the table that measurements lead to, and which of them are made."""
+"""ci/gate lab tune: the table that measurements lead to, and which of them are made."""
 
 import re
 from dataclasses import replace
@@ -10,7 +10,7 @@ from tilegate_ci.checks.tuning import choose, rows
 from tilegate_ci.checks.tuning.rows import Timing
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
-from tilegate_ci.lab.tuning import code, measure
+from tilegate_ci.lab.commands import tune as command
 from tilegate_ci.measure.launcher import Launcher
 from tilegate_ci.model import Process
 
@@ -78,13 +78,13 @@ def test_files_come_back_as_they_were(tmp_path):
 
 def test_machine_code_is_told_apart_by_kernel():
     text = "\t\tFunction : one\n\tFFMA R0\n\t\tFunction : two\n\tFFMA R1\n"
-    found = code.digests(text)
-    changed = code.digests(text.replace("R1", "R2"))
+    found = command.digests(text)
+    changed = command.digests(text.replace("R1", "R2"))
     assert [name for name in found if found[name] != changed[name]] == ["two"]
-    both = code.code_of(["one", "two"], found, "A:1")
-    assert [code.is_current(both, build) for build in (found, changed)] == [True, False]
+    both = command.code_of(["one", "two"], found, "A:1")
+    assert [command.is_current(both, build) for build in (found, changed)] == [True, False]
     with pytest.raises(GateError, match="A:1: its kernels are not in the build: three"):
-        code.code_of(["three"], found, "A:1")
+        command.code_of(["three"], found, "A:1")
 
 
 class Bench:
@@ -121,7 +121,7 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
     fake = Bench()
-    monkeypatch.setattr(measure, "_output", fake.output)
+    monkeypatch.setattr(command, "_output", fake.output)
     monkeypatch.setattr(Launcher, "run", lambda *arguments: fake.run(*arguments))
     monkeypatch.setattr(rows, "GRID", tmp_path / "grid.csv")
     monkeypatch.setattr(rows, "OUTSIDE", tmp_path / "outside.csv")
@@ -133,14 +133,14 @@ def bench(tmp_path, monkeypatch):
 
 
 def tune(*arguments):
-    return main(["tune", "--commit", COMMIT, *arguments])
+    return main(["lab", "tune", "--commit", COMMIT, *arguments])
 
 
 def test_a_table_is_made(bench, capsys):
     assert tune() == 0
     assert bench.timed == 2 * ["Sgemm@A:1/64x64x64", "Sgemm@B:1/64x64x64"]  # two processes
     assert [(cell.family, cell.code) for cell in choose.load(choose.TABLE)] == [("B:1", "bb")]
-    assert "ci/gate tune --outside" in capsys.readouterr().out
+    assert "ci/gate lab tune --outside" in capsys.readouterr().out
     assert tune("--outside") == 0
     assert "the bare model keeps 83.3 %" in capsys.readouterr().out
     assert len(rows.load(rows.OUTSIDE)) == 400
@@ -158,7 +158,7 @@ def test_only_what_is_new_or_changed_is_timed(bench):
 
 
 def test_it_goes_on_after_a_time_limit(bench, capsys, monkeypatch):
-    monkeypatch.setattr(measure, "PROBLEMS_PER_PROCESS", 1)
+    monkeypatch.setattr(command, "PROBLEMS_PER_PROCESS", 1)
     both = ("--problems", "64x64x64,32x32x32")
     assert tune(*both, "--time-limit", "1e-9") == 3
     assert "1 problems left" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""ci/gate kernels: compares the kernels' code with another checkout's, symbols ignored. Needs nvcc
+"""ci/gate lab kernels: compares the kernels' code with another checkout's, symbols ignored. Needs nvcc
 and no GPU."""
 
 import argparse
@@ -15,9 +15,9 @@ from tilegate_ci.model import REPOSITORY
 EXIT_CODES = {0: "the same code", 1: "code differs", 2: "error"}
 EXAMPLES = """examples:
   git worktree add ../base main
-  ci/gate kernels ../base --arch 90a                  # PTX: what nvcc makes of the source
-  ci/gate kernels ../base --arch 90a --machine-code   # and what ptxas makes of that: minutes
-  ci/gate kernels ../base --rung Int8x3
+  ci/gate lab kernels ../base --arch 90a                  # PTX: what nvcc makes of the source
+  ci/gate lab kernels ../base --arch 90a --machine-code   # and what ptxas makes of that: minutes
+  ci/gate lab kernels ../base --rung Int8x3
 """
 
 

@@ -1,47 +1,57 @@
-"""ci/gate mutants: plants small faults in kernels, verifier and executor, one at a time, and says
-which of them no test sees. The working tree stays as it is: faults are planted in copies."""
+"""ci/gate lab mutants: mutation testing of kernels, verifier and executor. The working tree stays
+as it is: mutants are made in copies."""
 
 import argparse
+import contextlib
 import math
 import os
+import queue
+import random
 import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import date
+from fnmatch import fnmatch
+from itertools import groupby
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository, commit_of, count, seconds, seed
-from tilegate_ci.core import documents
-from tilegate_ci.core.files import GateError, write_text
+from tilegate_ci.core.files import GateError, make_folder
+from tilegate_ci.core.git import git
+from tilegate_ci.core.progress import message
 from tilegate_ci.formats.stages import read_stages
-from tilegate_ci.lab.mutants.campaign import MutantJournal, Record, draw, key_of, record_of, try_all
-from tilegate_ci.lab.mutants.ninja import Build
-from tilegate_ci.lab.mutants.reach import GROUPS
+from tilegate_ci.lab.mutants.build import Build, TrialStep, group_of, groups
+from tilegate_ci.lab.mutants.rules import RULES, Mutant, mutants_of, read_rules
 from tilegate_ci.lab.mutants.table import (
+    AIMED,
     DEVICES,
-    KNOWN,
     PAGE,
     RESULTS,
-    KnownFile,
-    KnownMutant,
-    ResultsFile,
-    campaign_of,
-    of_today,
-    page,
-    with_others,
+    MutantJournal,
+    Preset,
+    Record,
+    known,
+    update,
 )
+from tilegate_ci.lab.mutants.trial import Baselines, Outcome, Trial
+from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.builds import run_cmake
 
-EXIT_CODES = {0: "every mutant was seen", 1: "some survived", 2: "error"}
+EXIT_CODES = {0: "every mutant was killed", 1: "some survived", 2: "error"}
 INTERRUPTED = "the same command with --resume goes on from here"
 EXAMPLES = """examples:
-  ci/gate mutants --rung Warptile                  # all of its own files
-  ci/gate mutants --file 'tests/verifier/*' --sample 20
-  ci/gate mutants --sample 20 --seed 7 --minutes 90 && ci/gate mutants --update
-  ci/gate mutants --survivors                      # again those that no test saw
+  ci/gate lab mutants --rung Warptile                  # all of its own files
+  ci/gate lab mutants --sample 60 --seed 1 --minutes 90 && ci/gate lab mutants --update
+  ci/gate lab mutants --sample 60 --seed 1 --resume    # goes on from there
+  ci/gate lab mutants --file 'tests/verifier/*' --class boundary --class limit
+  ci/gate lab mutants --survivors                      # those of the journal again, with new tests
+
+The rarest classes come first. Of plans and host code all mutants of the classes are drawn.
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--preset", choices=sorted(GROUPS), default="cpu", help="default: cpu")
+    command.add_argument("--preset", choices=sorted(DEVICES), default="cpu", help="default: cpu")
     again = "may be repeated"
     command.add_argument(
         "--rung", metavar="NAME", action="append", default=[], help=f"only its files; {again}"
@@ -49,12 +59,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--file", metavar="GLOB", action="append", default=[], help=f"only these files; {again}"
     )
-    command.add_argument("--sample", type=count, metavar="N", help="so many of each kind of file")
-    how = "of the sample; default: the day's, so that each night draws others"
+    how = f"only this class of {RULES.as_posix()}; {again}; aimed: {', '.join(AIMED)}"
+    command.add_argument("--class", metavar="NAME", dest="kinds", action="append", help=how)
+    how = "mutants of each class, and all of plans and host code; default: all"
+    command.add_argument("--sample", type=count, metavar="N", help=how)
+    how = "of the sample; default: the day's, so that each night draws other mutants"
     command.add_argument("--seed", type=seed, default=date.today().toordinal(), help=how)
-    command.add_argument("--jobs", type=count, default=os.cpu_count(), help="default: one per core")
-    command.add_argument("--minutes", type=seconds, default=math.inf, help="begin none after these")
-    command.add_argument("--resume", action="store_true", help="keep what the journal has")
+    command.add_argument(
+        "--jobs", type=count, default=os.cpu_count(), help="at a time; default: one per core"
+    )
+    command.add_argument("--minutes", type=seconds, help="no trial begins after so many")
+    command.add_argument("--resume", action="store_true", help="skip what the journal has")
     command.add_argument(
         "--survivors", action="store_true", help="try the journal's survivors again"
     )
@@ -66,76 +81,183 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    began = time.monotonic()
     repository, preset = arguments.repository.resolve(), arguments.preset
     if arguments.update:
-        return _update(repository)
+        journals = {each: MutantJournal(_journal(repository, each)) for each in DEVICES}
+        found = Counter(mutant.kind for mutant in find(repository, "cpu", [], None))
+        update(repository, journals, dict(sorted(found.items())))
+        print(f"{RESULTS}, {PAGE}: written")
+        return 0
     journal = MutantJournal(arguments.journal or _journal(repository, preset))
     commit = commit_of(arguments)
-    programs = {name for group in GROUPS[preset] for name in group.programs}
+    programs = {name for group in groups(preset) for name in group.programs}
+    targets = ["--target", *sorted(programs), "stages_json"]
     run_cmake(["--preset", preset], repository, preset)
-    run_cmake(
-        ["--build", "--preset", preset, "--target", *sorted(programs), "stages_json"],
-        repository,
-        preset,
-    )
+    run_cmake(["--build", "--preset", preset, *targets], repository, preset)
     build = Build(repository, repository / "build" / preset)
     globs = [*arguments.file, *_globs_of(build, arguments.rung)]
-    mutants = draw(repository, preset, globs, arguments.sample, arguments.seed)
-    old = {key_of(record): record for record in journal.read()}
+    mutants = find(repository, preset, globs, arguments.kinds)
+    old = {record.key: record for record in journal.read()}
     if arguments.survivors:
-        survived = {key for key, record in old.items() if record["outcome"] == "survived"}
-        mutants = draw(repository, preset, globs, None, arguments.seed)
-        survived -= {each.key for each in _known(repository)}
-        mutants = [each for each in mutants if key_of(record_of(each)) in survived]
-    elif arguments.resume:
-        mutants = [each for each in mutants if key_of(record_of(each)) not in old]
+        lost = {key for key, record in old.items() if record.outcome == "survived"}
+        lost -= {each.key for each in known(repository)}
+        mutants = [each for each in mutants if each.key in lost]
     else:
-        journal.path.unlink(missing_ok=True)
-    try_all(build, preset, mutants, journal, arguments.jobs, commit, began + 60 * arguments.minutes)
+        mutants = draw(mutants, preset, arguments.sample, arguments.seed)
+        if arguments.resume:
+            mutants = [each for each in mutants if each.key not in old]
+        else:
+            journal.path.unlink(missing_ok=True)
+    minutes = arguments.minutes
+    try_all(build, preset, mutants, journal, arguments.jobs, commit, minutes and 60 * minutes)
     return _report(repository, journal.read(), arguments.seed)
 
 
+def find(
+    repository: Path, preset: str, globs: Sequence[str], kinds: Sequence[str] | None
+) -> list[Mutant]:
+    """All mutants of these files and classes."""
+    rules = read_rules(repository / RULES)
+    wanted = {name for kind in kinds or () for name in (AIMED if kind == "aimed" else [kind])}
+    unknown = wanted - {rule.kind for rule in rules}
+    if unknown:
+        raise GateError(f"no class {', '.join(sorted(unknown))} in {RULES}")
+    listed = git(repository, "ls-files", "kernels", "tests/verifier").stdout.splitlines()
+    files = [file for file in listed or _files_below(repository) if group_of(preset, file)]
+    files = [file for file in files if not globs or any(fnmatch(file, glob) for glob in globs)]
+    found = [mutant for file in files for mutant in mutants_of(repository, file, rules)]
+    found = [mutant for mutant in found if not wanted or mutant.kind in wanted]
+    if not found:
+        raise GateError(f"no mutants: {', '.join(globs) or 'the rules'} match no line of code")
+    return found
+
+
+def _files_below(repository: Path) -> list[str]:
+    """Where there is no git."""
+    return sorted(
+        path.relative_to(repository).as_posix()
+        for top in ("kernels", "tests/verifier")
+        for path in (repository / top).rglob("*.*")
+    )
+
+
+def draw(mutants: Sequence[Mutant], preset: str, sample: int | None, seed: int) -> list[Mutant]:
+    """All, or a sample of each class, the rarest class first. Files come in a random order, and of
+    each as many as a quarter of a class if others have more: to compile a file takes longer than
+    to try its mutants. Then all others that the aimed classes have in plans and host code."""
+    source = random.Random(seed)
+    files: dict[str, list[Mutant]] = {}
+    for mutant in mutants:
+        files.setdefault(mutant.file, []).append(mutant)
+    order = sorted(files)
+    source.shuffle(order)
+    for file in order:
+        source.shuffle(files[file])
+    totals, taken = Counter(mutant.kind for mutant in mutants), Counter[object]()
+    most = sample or len(mutants)
+    drawn: dict[Mutant, None] = {}  # in this order
+    for most_of_file in (-(-most // 4), most):
+        for kind in sorted(totals, key=lambda kind: (totals[kind], kind)):
+            for file in order:
+                if taken[kind] == min(most, totals[kind]):
+                    break
+                if any(each.kind == kind and each not in drawn for each in files[file]):
+                    for mutant in files[file]:
+                        place = file, mutant.kind
+                        is_full = taken[mutant.kind] == most or taken[place] == most_of_file
+                        if not is_full and mutant not in drawn:
+                            drawn[mutant] = None
+                            taken.update([mutant.kind, place])
+    for mutant in mutants:
+        group = group_of(preset, mutant.file)
+        if group and group.all_mutants and mutant.kind in AIMED:
+            drawn.setdefault(mutant)
+    return [*drawn]
+
+
+def try_all(
+    build: Build,
+    preset: Preset,
+    mutants: Sequence[Mutant],
+    journal: MutantJournal,
+    jobs: int,
+    commit: str,
+    limit_s: float | None,
+) -> None:
+    """The record of each mutant in the journal; no trial begins after the limit. First those with
+    switches, file by file, then those that are compiled by themselves."""
+    stages, baselines = read_stages(build.folder), Baselines()
+    ends = math.inf if limit_s is None else time.monotonic() + limit_s
+    batches = [
+        (file, [each for each in batch if each.switch])
+        for file, batch in groupby(mutants, lambda each: each.file)
+    ]
+    alone = {mutant for mutant in mutants if not mutant.switch}
+    make_folder(build.folder / "mutants")
+    trials: queue.Queue[Trial] = queue.Queue()
+    for number in range(min(jobs, len(mutants))):
+        trials.put(Trial(build, build.folder / "mutants" / f"job-{number}", baselines))
+
+    @contextlib.contextmanager
+    def trial_of(file: str) -> Iterator[tuple[Trial, list[TrialStep]]]:
+        group = group_of(preset, file)
+        assert group
+        trial = trials.get()
+        try:
+            yield trial, build.steps(stages, group, file)
+        finally:
+            trials.put(trial)
+
+    def keep(mutant: Mutant, outcome: Outcome, began: float) -> None:
+        fields = {name: getattr(mutant, name) for name in ("file", "line", "kind")}
+        fields |= {"before": mutant.before, "after": mutant.after, **vars(outcome)}
+        took = round(time.monotonic() - began, 1)
+        journal.add(Record(**fields, preset=preset, commit=commit, seconds=took))
+        by = f" by {outcome.by}" if outcome.by else ""
+        message(f"{mutant.file}:{mutant.line} {mutant.kind}: {outcome.outcome}{by}")
+
+    def try_together(batch: tuple[str, list[Mutant]]) -> None:
+        file, mutants = batch
+        left = {*mutants}
+        with trial_of(file) as (trial, steps):
+            began = time.monotonic()
+            for mutant, outcome in trial.together([*left], steps) if began < ends else ():
+                keep(mutant, outcome, began)
+                left.remove(mutant)
+                began = time.monotonic()
+                if began > ends:
+                    return
+        alone.update(left)
+
+    def try_alone(mutant: Mutant) -> None:
+        with trial_of(mutant.file) as (trial, steps):
+            began = time.monotonic()
+            if began < ends:
+                keep(mutant, trial.alone(mutant, steps), began)
+
+    work_off(batches, try_together, lambda batch: batch[0], jobs=jobs)
+    order = [mutant for mutant in mutants if mutant in alone]
+    work_off(order, try_alone, lambda mutant: mutant.file, jobs=jobs)
+
+
 def _report(repository: Path, records: list[Record], seed: int) -> int:
-    known = {each.key for each in _known(repository)}
-    outcomes = []
+    explained = {each.key for each in known(repository)}
+    outcomes = Counter[str]()
     for record in records:
-        outcome = record["outcome"]
-        if outcome == "survived" and key_of(record) in known:
+        outcome = str(record.outcome)
+        if outcome == "survived" and record.key in explained:
             outcome = "known to survive"
         elif outcome == "survived":
-            print(f"{record['file']}:{record['line']}: {record['before']}")
-            print(f"  survived as: {record['after']}")
-        outcomes.append(outcome)
-    counts = [f"{outcomes.count(each)} {each}" for each in sorted(set(outcomes))]
+            print(f"{record.file}:{record.line}: {record.before}")
+            print(f"  survived as: {record.after}")
+        outcomes[outcome] += 1
+    counts = [f"{outcomes[each]} {each}" for each in sorted(outcomes)]
     print(f"{', '.join(counts) or 'no mutants'}; seed {seed}")
-    return int("survived" in outcomes)
-
-
-def _known(repository: Path) -> list[KnownMutant]:
-    return documents.load(KnownFile, repository / KNOWN).known
+    return int(outcomes["survived"] > 0)
 
 
 def _journal(repository: Path, preset: str) -> Path:
     return repository / "build" / f"mutants-{preset}.jsonl"
-
-
-def _update(repository: Path) -> int:
-    listed = _known(repository)
-    campaigns = {
-        each.preset: each for each in documents.load(ResultsFile, repository / RESULTS).campaigns
-    }
-    for preset in DEVICES:
-        records = of_today(repository, MutantJournal(_journal(repository, preset)).read())
-        new = campaign_of(preset, records, listed)
-        campaigns[preset] = with_others(
-            repository, new, records, campaigns.get(preset, new), listed
-        )
-    results = ResultsFile(schema=1, campaigns=[*campaigns.values()])
-    write_text(repository / RESULTS, documents.to_text(results))
-    write_text(repository / PAGE, page(repository))
-    print(f"{RESULTS}, {PAGE}: written")
-    return 0
 
 
 def _globs_of(build: Build, names: list[str]) -> list[str]:

@@ -1,18 +1,24 @@
-"""ci/gate record: records a sitting of processes as proof of the gate."""
+"""ci/gate lab record: records benchmark processes as evidence for the gate's error rates."""
 
 import argparse
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex, seconds, seed
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core.files import GateError, read_bytes
 from tilegate_ci.core.names import matching, rung_of
 from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
-from tilegate_ci.lab.proof.recording import Arm
-from tilegate_ci.lab.proof.sitting import Header, plan, record, title
+from tilegate_ci.lab.proof import recording
+from tilegate_ci.lab.proof.recording import Arm, RecordedProcess, RecordedReading, Step
+from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher
-from tilegate_ci.measure.suite import SUITE, read_suite, stages_of
-from tilegate_ci.model import REPOSITORY
+from tilegate_ci.measure.suite import CANARIES, SUITE, read_suite, stages_of
+from tilegate_ci.model import REPOSITORY, Process
 
 BENCH = REPOSITORY / "build" / "gpu" / "bench" / "bench"
 UNFINISHED = 3
@@ -20,10 +26,10 @@ UNFINISHED = 3
 EXIT_CODES = {0: "complete", 2: "error", UNFINISHED: "processes are left by the time limit"}
 INTERRUPTED = "the recording holds every process that ended, run again to go on"
 EXAMPLES = """examples:
-  ci/gate record --sitting h200-1 --processes 20 --out bench/recordings/h200-1.json.gz
-  ci/gate record --sitting h200-1 --processes 20 --out bench/recordings/h200-1.json.gz \\
+  ci/gate lab record --sitting h200-1 --processes 20 --out bench/recordings/h200-1.json.gz
+  ci/gate lab record --sitting h200-1 --processes 20 --out bench/recordings/h200-1.json.gz \\
     --rounds 8 --plant Warptile=0.5 --plant Warptile=3
-  ci/gate record --sitting h200-2 --processes 20 --out bench/recordings/h200-2.json.gz \\
+  ci/gate lab record --sitting h200-2 --processes 20 --out bench/recordings/h200-2.json.gz \\
     --rounds 8 --mutation Vectorized:no_padding=mutants/no_padding/bench
 
 Run again after an interruption, the same command goes on where it stopped.
@@ -31,7 +37,7 @@ Run again after an interruption, the same command goes on where it stopped.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--sitting", metavar="NAME", required=True)
+    command.add_argument("--sitting", metavar="NAME", required=True, help="the recording's name")
     command.add_argument("--out", metavar="FILE.json.gz", required=True)
     command.add_argument("--processes", metavar="N", type=count, required=True)
     add_commit(command)
@@ -42,9 +48,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default=8,
         help="processes of each plant and mutation, and of its rung as it is (default: 8)",
     )
-    command.add_argument(
-        "--plant", metavar="RUNG=PERCENT", action="append", default=[], help="slow RUNG down"
-    )
+    how = "inject a slowdown into RUNG"
+    command.add_argument("--plant", metavar="RUNG=PERCENT", action="append", default=[], help=how)
     command.add_argument(
         "--mutation",
         metavar="RUNG:NAME=BENCH",
@@ -115,3 +120,133 @@ def _mutated(text: str, rungs: set[str]) -> tuple[Arm, Path]:
     if rung not in rungs or not name or not binary:
         raise GateError(f"--mutation {text!r}: not RUNG:NAME=BENCH with a rung of the suite")
     return Arm(rung, build=name), Path(binary)
+
+
+def title(arm: Arm) -> str:
+    what = f"{arm.rung} alone" if arm.rung else "the suite"
+    if arm.plant_percent:
+        what = f"{arm.rung}, {arm.plant_percent:g} % planted"
+    return f"{what}, {arm.build}" if arm.build else what
+
+
+def names_of(arm: Arm, suite: Sequence[str]) -> list[str]:
+    if arm.rung is None:
+        return list(suite)
+    return [name for name in suite if rung_of(name) == arm.rung or name in CANARIES]
+
+
+def plan(sitting: str, processes: int, arms: Sequence[Arm], rounds: int) -> list[Step]:
+    """`processes` of the suite, and `rounds` of each arm, one per round beside a suite process; the
+    order within a round is drawn anew each time, by the sitting's name."""
+    steps = []
+    for number in range(max(processes, rounds)):
+        here = [Step(number, arm) for arm in arms] if number < rounds else []
+        if number < processes:
+            here.append(Step(number, Arm()))
+        random.Random(f"{sitting}:{number}").shuffle(here)
+        steps += here
+    return steps
+
+
+@dataclass(frozen=True)
+class Header:
+    """What every process of a sitting shares. `mutants` are the binaries of the arms that do not
+    run the commit's own."""
+
+    sitting: str
+    commit: str
+    suite: Sequence[str]
+    launcher: Launcher
+    binary: Path
+    mutants: Mapping[Arm, Path]
+
+    def binary_of(self, arm: Arm) -> Path:
+        return self.mutants.get(arm, self.binary)
+
+    def fields(self, device: Any) -> dict[str, Any]:
+        return {
+            "schema": 1,
+            "sitting": self.sitting,
+            "commit": self.commit,
+            "device": device,
+            "protocol": {"min_time_s": self.launcher.min_time_s, "seed": self.launcher.seed},
+            "benchmarks": list(self.suite),
+            "processes": [],
+        }
+
+
+def record(
+    header: Header, steps: Sequence[Step], out: Path, time_limit_s: float | None = None
+) -> int:
+    """Runs the steps that `out` does not hold yet, and writes it after each; how many are left by
+    the time limit."""
+    old = recording.load(str(out)) if out.exists() else None
+    if old:
+        _check_goes_on(header, steps, old)
+    left = [step for step in steps if old is None or step not in old.processes]
+    if old:
+        message(f"{out}: {len(old.processes)} processes are there, {len(left)} to go")
+    fields = old.fields if old else {}
+
+    def do(step: Step) -> None:
+        process = _measured(header, step.arm)
+        if not fields:
+            fields.update(header.fields(process.device.fields))
+        if process.device.fields != fields["device"]:
+            raise GateError(f"{out}: another device: {process.device.fields}")
+        fields["processes"].append(_recorded(header, step, process))
+        recording.save(out, fields)
+
+    def arm_of(step: Step) -> Arm:
+        return step.arm
+
+    return len(work_off(left, do, lambda step: title(step.arm), time_limit_s, arm_of))
+
+
+def _check_goes_on(header: Header, steps: Sequence[Step], old: recording.Recording) -> None:
+    """GateError where the file is of another sitting, or of other binaries. Older recordings do
+    not say which binary it was."""
+    for key, value in header.fields(old.fields["device"]).items():
+        if key != "processes" and old.fields[key] != value:
+            raise GateError(
+                f"{old.path}: {key} is {old.fields[key]!r} there, {value!r} now; give another --out"
+            )
+    wanted = {*steps}
+    known = [p for p in old.file.processes if p.binary and Step(p.round, p.arm) in wanted]
+    now = {path: _digest(path) for path in {header.binary_of(process.arm) for process in known}}
+    for process in known:
+        binary = header.binary_of(process.arm)
+        if process.binary != now[binary]:
+            raise GateError(
+                f"{old.path}: {title(process.arm)}: recorded with another binary than {binary} is "
+                "now; give another --out"
+            )
+
+
+def _digest(binary: Path) -> str:
+    return hashlib.sha256(read_bytes(binary)).hexdigest()
+
+
+def _measured(header: Header, arm: Arm) -> Process:
+    binary = header.binary_of(arm)
+    plant = f"{arm.rung}:{arm.plant_percent:g}" if arm.plant_percent else None
+    process = header.launcher.run(binary, names_of(arm, header.suite), plant)
+    if process.plant != plant:
+        raise GateError(f"{binary}: planted {process.plant}, not {plant}")
+    for name, reading in process.readings.items():
+        if not all(seconds > 0 for seconds in reading.cublas_s):
+            raise GateError(f"{binary}: {name}: no time of cuBLAS; recordings need a GPU")
+    return process
+
+
+def _recorded(header: Header, step: Step, process: Process) -> dict[str, Any]:
+    recorded = RecordedProcess(
+        round=step.round,
+        **step.arm._asdict(),
+        binary=_digest(header.binary_of(step.arm)),
+        started=process.started or "",
+        wall_s=process.wall_s,
+        conditions=process.conditions,
+        rows={name: RecordedReading.of(reading) for name, reading in process.readings.items()},
+    )
+    return recorded.model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""ci/gate replay: the gate's rule and others' over the committed recordings."""
+"""ci/gate lab replay: the gate's rule and others' over the committed recordings."""
 
 import argparse
 import sys
@@ -15,10 +15,10 @@ RECORDINGS = REPOSITORY / "bench" / "recordings"
 
 EXIT_CODES = {0: "done", 1: "--check: the page holds other tables", 2: "error"}
 EXAMPLES = """examples:
-  ci/gate replay                                # bench/recordings/*.json.gz
-  ci/gate replay --into ci/proof.md             # between its replay markers
-  ci/gate replay --check ci/proof.md            # exit code 1 where it would write something else
-  ci/gate replay mine.json.gz --markdown table.md
+  ci/gate lab replay                                # bench/recordings/*.json.gz
+  ci/gate lab replay --into ci/proof.md             # between its replay markers
+  ci/gate lab replay --check ci/proof.md            # exit code 1 where the page differs
+  ci/gate lab replay mine.json.gz --markdown table.md
 
 Deterministic: the same recordings make the same tables.
 """
@@ -37,12 +37,12 @@ def run(arguments: argparse.Namespace) -> int:
     outputs = {"--markdown": arguments.markdown, "--into": arguments.into}
     check_outputs(paths, outputs)
     from tilegate_ci.lab.proof import (  # with scipy.stats, which takes a second to import
-        data,
         replay,
+        runs,
     )
     from tilegate_ci.lab.proof.render import markdown
 
-    text = markdown(replay.replay(data.sittings([recording.load(path) for path in paths])))
+    text = markdown(replay.replay(runs.sittings([recording.load(path) for path in paths])))
     if arguments.markdown:
         write_text(Path(arguments.markdown), text + "\n")
     page = arguments.into or arguments.check
@@ -58,7 +58,7 @@ def _page(path: Path, text: str, write: bool) -> int:
     if new == old:
         return 0
     if not write:
-        message(f"{path}: not what the recordings say; ci/gate replay --into {path}")
+        message(f"{path}: not what the recordings say; ci/gate lab replay --into {path}")
         return 1
     write_text(path, new)
     return 0

@@ -1,26 +1,37 @@
-"""ci/gate tune: times the configurations that Sgemm's cost models rank first, and makes the table
-of those that are quicker than the models think."""
+"""ci/gate lab tune: times the configurations that Sgemm's cost models rank first, and makes the
+table of those that are quicker than the models think."""
 
 import argparse
+import hashlib
+import re
+import statistics
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilegate_ci.checks.tuning import choose, rows
+from tilegate_ci.checks.tuning.rows import STAGE, Timing
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, seconds, seed, whole
-from tilegate_ci.core.files import make_folder, read_text
+from tilegate_ci.core import child
+from tilegate_ci.core.files import GateError, make_folder, read_text
+from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.outputs import locked
 from tilegate_ci.core.progress import message
-from tilegate_ci.lab.random_problems import random_problems
-from tilegate_ci.lab.tuning.code import is_current, kernels_in
-from tilegate_ci.lab.tuning.measure import Tuner
+from tilegate_ci.lab.commands.problems import random_problems
+from tilegate_ci.lab.work import work_off
+from tilegate_ci.measure.identity import find_cuobjdump
 from tilegate_ci.measure.launcher import Launcher
 from tilegate_ci.measure.suite import name_of
-from tilegate_ci.model import REPOSITORY
+from tilegate_ci.model import REPOSITORY, Process
 
 BUILD = REPOSITORY / "build" / "gpu"
 SHAPES = REPOSITORY / "bench" / "shapes.csv"
 UNFINISHED = 3
+PROBLEMS_PER_PROCESS = 10
+DIGITS = 12  # of a digest of machine code
 
 EXIT_CODES = {
     0: "complete; with --check, no cell of the table is stale",
@@ -30,10 +41,10 @@ EXIT_CODES = {
 }
 INTERRUPTED = "the file holds what was measured, run again to go on"
 EXAMPLES = """examples:
-  ci/gate tune                                     # what is in bench/tuning/grid.csv
-  ci/gate tune --problems 640x640x640,100x3000x50  # and these, from now on
-  ci/gate tune --outside                           # random problems, by which the table is judged
-  ci/gate tune --check                             # is any of the table stale?
+  ci/gate lab tune                                     # what is in bench/tuning/grid.csv
+  ci/gate lab tune --problems 640x640x640,100x3000x50  # and these, from now on
+  ci/gate lab tune --outside                           # random problems, which judge the table
+  ci/gate lab tune --check                             # is any of the table stale?
 
 Without a grid it begins with the shapes of bench/shapes.csv. It uses build/gpu as it is. What is
 measured already is not measured again, unless the machine code of its kernels has changed. Nothing
@@ -86,10 +97,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def statement(outside: Sequence[rows.Timing], table: Sequence[choose.Cell]) -> list[str]:
+def statement(outside: Sequence[Timing], table: Sequence[choose.Cell]) -> list[str]:
     """How good the choice is where nothing was tuned."""
     if not outside:
-        return ["no problems outside the grid were timed yet: ci/gate tune --outside"]
+        return ["no problems outside the grid were timed yet: ci/gate lab tune --outside"]
     by = {"the table": choose.kept(outside, table), "the bare model": choose.kept(outside, [])}
     return [
         f"{name} keeps {100 * of.mean:.1f} %, least {100 * of.least:.1f} % at {of.at}"
@@ -97,7 +108,7 @@ def statement(outside: Sequence[rows.Timing], table: Sequence[choose.Cell]) -> l
     ]
 
 
-def _problems(arguments: argparse.Namespace, known: Sequence[rows.Timing]) -> list[str]:
+def _problems(arguments: argparse.Namespace, known: Sequence[Timing]) -> list[str]:
     if arguments.outside:
         return random_problems(200, 20261121)
     more = arguments.problems.split(",") if arguments.problems else []
@@ -108,7 +119,7 @@ def _problems(arguments: argparse.Namespace, known: Sequence[rows.Timing]) -> li
 def shapes() -> list[str]:
     """Those of bench/shapes.csv, as problems."""
     lines = [line.split(",", 1)[1] for line in read_text(SHAPES).splitlines()[1:] if line]
-    return [name_of(f"{rows.STAGE},{line}").partition("/")[2] for line in lines]
+    return [name_of(f"{STAGE},{line}").partition("/")[2] for line in lines]
 
 
 def _check(kernels: dict[str, str]) -> int:
@@ -117,7 +128,177 @@ def _check(kernels: dict[str, str]) -> int:
     for cell in stale:
         message(f"{cell.gpu}, {cell.problem_class}: {cell.family} has other machine code now")
     if stale:
-        message("measure these anew: ci/gate tune")
+        message("measure these again: ci/gate lab tune")
         return 1
     sys.stdout.write(f"{len(table)} cells, none of them stale\n")
     return 0
+
+
+@dataclass(frozen=True)
+class Leading:
+    """A configuration among those that the cost models rank first for a problem."""
+
+    problem: str
+    configuration: str
+    rank: int
+
+    @property
+    def name(self) -> str:
+        return f"{STAGE}@{self.configuration}/{self.problem}"
+
+
+@dataclass(frozen=True)
+class Tuner:
+    binary: Path
+    launcher: Launcher  # with the number of configurations
+    processes: int
+    commit: str
+    kernels: dict[str, str]
+
+    def lead(self, problems: Sequence[str]) -> list[Leading]:
+        """As bench lists them, the quickest of each problem first."""
+        command = [
+            str(self.binary),
+            "--benchmark_list_tests",
+            f"--shapes={','.join(problems)}",
+            f"--configurations={self.launcher.configurations}",
+            f"--benchmark_filter=^{STAGE}@",
+        ]
+        found: list[Leading] = []
+        for line in _output(command).splitlines():
+            stage, _, problem = canonical_name(line).partition("/")
+            rank = 1 + sum(1 for leading in found if leading.problem == problem)
+            found.append(Leading(problem, stage.partition("@")[2], rank))
+        return found
+
+    def classes(self, problems: Sequence[str]) -> dict[str, str]:
+        """The class of each problem, as `plan` beside bench says."""
+        cases = [f"{STAGE}/{problem}" for problem in problems]
+        found = _output([str(self.binary.with_name("plan")), *cases])
+        classes = re.findall(r"^  class ([^\s:]+)", found, flags=re.MULTILINE)
+        if len(classes) != len(problems):
+            raise GateError(f"{self.binary.with_name('plan')}: it does not say the classes")
+        return dict(zip(problems, classes, strict=True))
+
+    def gpu(self) -> str:
+        """Its name, by a process that measures next to nothing."""
+        quick = replace(self.launcher, min_time_s=1e-3)
+        return quick.run(self.binary, [f"{STAGE}/64x64x64"]).device.name
+
+    def tune(
+        self,
+        problems: Sequence[str],
+        rows: Sequence[Timing],
+        save: Callable[[Sequence[Timing]], None],
+        time_limit_s: float | None,
+    ) -> int:
+        """Adds to `rows` what they lack, saved after each part of the work; rows of problems or
+        configurations that lead no more, and those of other machine code, are dropped. How many
+        problems are left by the time limit."""
+        gpu, leading, classes = self.gpu(), self.lead(problems), self.classes(problems)
+        known = {
+            row.name: row for row in rows if row.gpu == gpu and is_current(row.code, self.kernels)
+        }
+        others = [row for row in rows if row.gpu != gpu]
+        found = [
+            replace(known[each.name], rank=each.rank, problem_class=classes[each.problem])
+            for each in leading
+            if each.name in known
+        ]
+        missing = [each for each in leading if each.name not in known]
+        message(f"{gpu}: {len(found)} of {len(leading)} timings are there")
+        save([*others, *found])
+
+        def time_part(part: list[Leading]) -> None:
+            names = [each.name for each in part]
+            timed = [self.launcher.run(self.binary, names) for _ in range(self.processes)]
+            found.extend(self._timing(each, classes, timed) for each in part)
+            save([*others, *found])
+
+        left = work_off(
+            _parts(missing), time_part, lambda part: f"{part[0].problem} and others", time_limit_s
+        )
+        return len({each.problem for part in left for each in part})
+
+    def _timing(
+        self, leading: Leading, classes: dict[str, str], processes: Sequence[Process]
+    ) -> Timing:
+        readings = [process.readings[leading.name] for process in processes]
+        ratios = [reading.ratio_to_cublas or 0.0 for reading in readings]
+        if not all(ratios):
+            raise GateError(f"{leading.name}: no time of cuBLAS; tuning needs a GPU")
+        seconds = statistics.median(statistics.median(reading.rung_s) for reading in readings)
+        return Timing(
+            problem_class=classes[leading.problem],
+            problem=leading.problem,
+            configuration=leading.configuration,
+            rank=leading.rank,
+            code=code_of(readings[0].kernels.split(), self.kernels, leading.name),
+            gpu=processes[0].device.name,
+            microseconds=1e6 * seconds,
+            of_cublas=statistics.median(ratios),
+            spread=max(ratios) / min(ratios) - 1,
+            commit=self.commit,
+        )
+
+
+def _parts(missing: Sequence[Leading]) -> list[list[Leading]]:
+    problems = list(dict.fromkeys(each.problem for each in missing))
+    firsts = range(0, len(problems), PROBLEMS_PER_PROCESS)
+    chosen = [{*problems[first : first + PROBLEMS_PER_PROCESS]} for first in firsts]
+    return [[each for each in missing if each.problem in some] for some in chosen]
+
+
+def _output(command: Sequence[str]) -> str:
+    try:
+        done = child.run(command, capture_output=True)
+    except OSError as problem:
+        raise GateError(f"{command[0]}: cannot be run: {problem.strerror}") from problem
+    if done.returncode:
+        raise GateError(f"{command[0]}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
+def kernels_in(build: Path) -> dict[str, str]:
+    """The digest of each kernel of the rungs in a build, by its symbol."""
+    tool = find_cuobjdump()
+    if tool is None:
+        raise GateError(
+            "cuobjdump is missing, without which machine code cannot be told apart: "
+            "install the CUDA toolkit and put its bin folder on PATH."
+        )
+    libraries = sorted((build / "kernels").glob("libtilegate_*.a"))
+    libraries = [path for path in libraries if not path.stem.endswith("_variants")]
+    with ThreadPoolExecutor(4) as pool:
+        found = [*pool.map(lambda path: _disassembled(tool, path), libraries)]
+    return {symbol: digest for text in found for symbol, digest in digests(text).items()}
+
+
+def digests(sass: str) -> dict[str, str]:
+    """Of what `cuobjdump -sass` printed."""
+    parts = re.split(r"^\s*Function : (\S+)$", sass, flags=re.MULTILINE)
+    bodies = zip(parts[1::2], parts[2::2], strict=True)
+    return {symbol: hashlib.sha256(body.encode()).hexdigest()[:DIGITS] for symbol, body in bodies}
+
+
+def code_of(symbols: Iterable[str], kernels: dict[str, str], name: str) -> str:
+    """What a row keeps of the kernels that a configuration launches."""
+    unknown = sorted({*symbols} - {*kernels})
+    if unknown or not symbols:
+        raise GateError(f"{name}: its kernels are not in the build: {' '.join(unknown) or 'none'}")
+    return "+".join(sorted({kernels[symbol] for symbol in symbols}))
+
+
+def is_current(code: str, kernels: dict[str, str]) -> bool:
+    """Whether all of it is in the build."""
+    return {*code.split("+")} <= {*kernels.values()}
+
+
+def _disassembled(tool: str, library: Path) -> str:
+    done = subprocess.run(
+        [tool, "-sass", str(library)], capture_output=True, text=True, check=False
+    )
+    # A library without device code is no failure of the tool's.
+    if done.returncode and "does not contain device code" not in done.stderr:
+        raise GateError(f"{tool} -sass {library}: {done.stderr.strip()}")
+    return done.stdout

@@ -1,22 +1,25 @@
-"""The committed table: of each file, how many of its mutants a test saw."""
+"""The journal of a campaign, and the committed table: the mutation score of each class and file."""
 
+import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ValidationError
+
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import Commit, Document, Line, Model, Natural, Text
-from tilegate_ci.core.files import read_text
+from tilegate_ci.core.files import read_text, write_text
 from tilegate_ci.core.markdown import table, with_block
-from tilegate_ci.lab.mutants.campaign import Record, key_of
-from tilegate_ci.lab.mutants.reach import GROUPS, group_of
+from tilegate_ci.lab.mutants.build import group_of, groups
 
 FOLDER = Path("tests/mutants")
 PAGE, RESULTS, KNOWN = FOLDER / "README.md", FOLDER / "results.json", FOLDER / "known.json"
 BLOCK = "mutants"
 Preset = Literal["cpu", "gpu"]
 DEVICES: dict[Preset, str] = {"cpu": "On the executor", "gpu": "On a GPU"}
+AIMED = ("rounding", "phase", "fence", "stride", "limit", "threshold", "boundary", "offset")
 
 
 class MutatedLine(Model):
@@ -27,6 +30,42 @@ class MutatedLine(Model):
     @property
     def key(self) -> tuple[str, str, str]:
         return self.file, self.before, self.after
+
+
+class Record(MutatedLine):
+    """A line of the journal. `by` is the test that killed the mutant, `why` what it said."""
+
+    line: Natural
+    kind: Line
+    outcome: Literal["killed", "survived", "same code", "does not compile"]
+    by: str = ""
+    why: str = ""
+    preset: Preset
+    commit: Commit
+    seconds: float = 0
+
+
+class MutantJournal:
+    """A line of JSON per mutant; what a broken run has written is whole."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+
+    def read(self) -> list[Record]:
+        """The latest record of each mutant."""
+        found: dict[tuple[str, str, str], Record] = {}
+        for line in self.path.read_text("utf-8").splitlines() if self.path.exists() else ():
+            try:
+                record = Record.model_validate_json(line)
+            except ValidationError:  # the last line of a run that was killed
+                continue
+            found[record.key] = record
+        return list(found.values())
+
+    def add(self, record: Record) -> None:
+        with self._lock, self.path.open("a", encoding="utf-8") as stream:
+            stream.write(record.model_dump_json() + "\n")
 
 
 class KnownMutant(MutatedLine):
@@ -42,13 +81,15 @@ class KnownFile(Document):
 
 
 class Survivor(MutatedLine):
+    kind: Line
     reason: Text  # empty where nobody has said why
 
 
 class FileRow(Model):
-    """`mutants` are those that compile."""
+    """Of one class in one file. `mutants` are those that compile."""
 
     file: Line
+    kind: Line
     mutants: Natural
     killed: Natural
     equivalent: Natural
@@ -56,8 +97,11 @@ class FileRow(Model):
 
 
 class Campaign(Model):
+    """`possible`: how many mutants of each class the rules find."""
+
     preset: Preset
     commits: list[Commit]
+    possible: dict[Line, Natural]
     files: list[FileRow]
     survivors: list[Survivor]
 
@@ -66,46 +110,76 @@ class ResultsFile(Document):
     campaigns: list[Campaign]
 
 
+def known(repository: Path) -> list[KnownMutant]:
+    return documents.load(KnownFile, repository / KNOWN).known
+
+
+def update(
+    repository: Path, journals: dict[Preset, MutantJournal], possible: dict[str, int]
+) -> None:
+    """Writes the table and its page."""
+    listed = known(repository)
+    path = repository / RESULTS
+    campaigns = {each.preset: each for each in documents.load(ResultsFile, path).campaigns}
+    for preset, journal in journals.items():
+        records = of_today(repository, journal.read())
+        new = campaign_of(preset, records, listed, possible if preset == "cpu" else {})
+        old = campaigns.get(preset, new)
+        campaigns[preset] = with_others(repository, new, records, old, listed)
+    write_text(path, documents.to_text(ResultsFile(schema=1, campaigns=[*campaigns.values()])))
+    write_text(repository / PAGE, page(repository))
+
+
 def of_today(repository: Path, records: Sequence[Record]) -> list[Record]:
     """Without those whose line has changed since."""
-    files = {str(record["file"]) for record in records}
-    lines = {
-        file: {line.strip() for line in read_text(repository / file).splitlines()}
-        for file in files
-        if (repository / file).exists()
-    }
-    return [record for record in records if record["before"] in lines.get(str(record["file"]), ())]
+    lines = {file: _lines(repository / file) for file in {record.file for record in records}}
+    return [record for record in records if record.before in lines[record.file]]
+
+
+def _lines(path: Path) -> set[str]:
+    return {line.strip() for line in read_text(path).splitlines()} if path.exists() else set()
 
 
 def campaign_of(
-    preset: Preset, records: Sequence[Record], listed: Iterable[KnownMutant]
+    preset: Preset,
+    records: Sequence[Record],
+    listed: Iterable[KnownMutant],
+    possible: dict[str, int],
 ) -> Campaign:
-    known = {each.key: each for each in listed}
-    by_file: dict[str, Counter[str]] = {}
+    explained = {each.key: each for each in listed}
+    counts: dict[tuple[str, str], Counter[str]] = {}
     survivors = []
     for record in records:
-        outcome = str(record["outcome"])
-        explained = known.get(key_of(record))
-        if outcome == "same code" or (outcome == "survived" and explained and explained.equivalent):
+        outcome, reason = str(record.outcome), explained.get(record.key)
+        if outcome == "same code" or (outcome == "survived" and reason and reason.equivalent):
             outcome = "equivalent"
         elif outcome == "survived":
-            file, before, after = key_of(record)
-            reason = explained.reason if explained else ""
-            survivors.append(Survivor(file=file, before=before, after=after, reason=reason))
-        by_file.setdefault(str(record["file"]), Counter())[outcome] += 1
+            survivors.append(_survivor_of(record, record.kind, reason))
+        counts.setdefault((record.file, record.kind), Counter())[outcome] += 1
     rows = [
         FileRow(
             file=file,
+            kind=kind,
             mutants=found.total() - found["does not compile"],
             killed=found["killed"],
             equivalent=found["equivalent"],
             does_not_compile=found["does not compile"],
         )
-        for file, found in sorted(by_file.items())
+        for (file, kind), found in sorted(counts.items())
     ]
-    commits = sorted({str(record["commit"]) for record in records})
-    survivors.sort(key=lambda each: each.key)
-    return Campaign(preset=preset, commits=commits, files=rows, survivors=survivors)
+    return Campaign(
+        preset=preset,
+        commits=sorted({record.commit for record in records}),
+        possible=possible,
+        files=rows,
+        survivors=sorted(survivors, key=lambda each: each.key),
+    )
+
+
+def _survivor_of(line: MutatedLine, kind: str, known: KnownMutant | None) -> Survivor:
+    file, before, after = line.key
+    reason = known.reason if known else ""
+    return Survivor(file=file, before=before, after=after, kind=kind, reason=reason)
 
 
 def with_others(
@@ -115,34 +189,32 @@ def with_others(
     old: Campaign,
     listed: Iterable[KnownMutant],
 ) -> Campaign:
-    """Also the files of `old` of which none was `drawn` now, as they were then, and all survivors
+    """Also the rows of `old` of which none was `drawn` now, as they were then, and all survivors
     that were not drawn again. Of these go those whose line has changed."""
-    again, keys = {row.file for row in new.files}, {key_of(record) for record in drawn}
-    known = {each.key: each for each in listed}
-    rows = {row.file: row for row in (*old.files, *new.files)}
+    again, keys = {(row.file, row.kind) for row in new.files}, {record.key for record in drawn}
+    explained = {each.key: each for each in listed}
+    rows = {(row.file, row.kind): row for row in (*old.files, *new.files)}
     survivors = []
     for survivor in old.survivors:
+        place = survivor.file, survivor.kind
         if survivor.key in keys:
             continue
-        row, explained = rows[survivor.file], known.get(survivor.key)
+        row, reason = rows[place], explained.get(survivor.key)
         counts = {"mutants": row.mutants, "equivalent": row.equivalent}
-        path = repository / row.file
-        lines = read_text(path).splitlines() if path.exists() else []
-        if survivor.before not in [line.strip() for line in lines]:
-            counts["mutants"] -= row.file not in again
+        if survivor.before not in _lines(repository / row.file):
+            counts["mutants"] -= place not in again
         else:
-            counts["mutants"] += row.file in again
-            if explained and explained.equivalent:
+            counts["mutants"] += place in again
+            if reason and reason.equivalent:
                 counts["equivalent"] += 1
             else:
-                reason = explained.reason if explained else ""
-                survivors.append(survivor.model_copy(update={"reason": reason}))
-        rows[row.file] = row.model_copy(update=counts)
-    kept = [row for row in rows.values() if (repository / row.file).exists()]
+                survivors.append(_survivor_of(survivor, survivor.kind, reason))
+        rows[place] = row.model_copy(update=counts)
     return Campaign(
         preset=new.preset,
         commits=sorted({*new.commits, *old.commits}),
-        files=sorted(kept, key=lambda row: row.file),
+        possible={**old.possible, **new.possible},
+        files=[rows[place] for place in sorted(rows) if (repository / place[0]).exists()],
         survivors=sorted([*new.survivors, *survivors], key=lambda each: each.key),
     )
 
@@ -156,18 +228,27 @@ def page(repository: Path) -> str:
 
 
 def _campaign(campaign: Campaign) -> list[str]:
-    heads = ("", "mutants", "seen", "equivalent", "survived", "seen of the others")
-    rows = []
-    for group in GROUPS[campaign.preset]:
-        mine = [row for row in campaign.files if group_of(campaign.preset, row.file) == group]
+    heads = ("mutants", "killed", "equivalent", "survived", "score")
+    kinds = {row.kind for row in campaign.files}
+    order = [*(kind for kind in AIMED if kind in kinds), *sorted(kinds - {*AIMED})]
+    classes = []
+    for kind in order:
+        rows = [row for row in campaign.files if row.kind == kind]
+        classes.append([kind, str(campaign.possible.get(kind, "")), *_cells(rows)])
+    classes.append(["**all**", "", *_cells(campaign.files)])
+    files = []
+    for group in groups(campaign.preset):
+        mine = [r for r in campaign.files if group_of(campaign.preset, r.file) == group]
         if mine:
-            rows.append([f"**{group.title}**", *_cells(mine)])
-            rows += [[f"`{row.file}`", *_cells([row])] for row in mine]
-    rows.append(["**all**", *_cells(campaign.files)])
+            files.append([f"**{group.title}**", *_cells(mine)])
+            for file in dict.fromkeys(row.file for row in mine):
+                files.append([f"`{file}`", *_cells([row for row in mine if row.file == file])])
     commits = ", ".join(commit[:12] + commit[40:] for commit in campaign.commits)
-    lines = [f"### {DEVICES[campaign.preset]}", "", *table(heads, rows), "", f"At {commits}.", ""]
+    lines = [f"### {DEVICES[campaign.preset]}", "", *table(("class", "possible", *heads), classes)]
+    lines += ["", f"At {commits}.", "", "<details><summary>By file</summary>", ""]
+    lines += [*table(("", *heads), files), "", "</details>", ""]
     if campaign.survivors:
-        lines += ["Survivors:", "", *(_survivor(each) for each in campaign.survivors), ""]
+        lines += ["Survivors:", "", *map(_survivor, campaign.survivors), ""]
     return lines
 
 

@@ -1,4 +1,7 @@
-"""One mutant: compiled, linked and run in a folder of its own, until a test is red."""
+"""The mutants of one file: compiled, linked and run in a folder of their own, until a test is red.
+
+Those with a switch are compiled together, once: a test runs once to see which of them it reaches,
+and then once for each of these. The others are compiled one by one."""
 
 import contextlib
 import hashlib
@@ -6,30 +9,30 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError
-from tilegate_ci.lab.mutants.ninja import Build, CTest, in_tree
-from tilegate_ci.lab.mutants.reach import TrialStep
-from tilegate_ci.lab.mutants.rules import Mutant, apply
+from tilegate_ci.lab.mutants.build import Build, CTest, TrialStep
+from tilegate_ci.lab.mutants.rules import Mutant, plant, plant_switches
 
-_COMPILE_S = 600.0
-_running: set[int] = set()  # process groups
+_COMPILE_S = 1200.0
+_MOST_SWITCHES = 1000  # of a file: removals.cpp has room for so many
+_SKIPPED = 77
 _TELLING = re.compile(
     r"fails the check|HAZARD|additions|is no sum|[Ff]ailure|FAILED|error|Error|->"
 )
 
 
 @dataclass(frozen=True)
-class TrialOutcome:
+class Outcome:
     """`by` is the test that was red, `why` the first line that says so."""
 
     outcome: str  # killed, survived, same code, does not compile
@@ -41,78 +44,180 @@ class TrialOutcome:
 class Baselines:
     """How long each test takes without a mutant; GateError where it is red then."""
 
-    seconds: dict[str, float] = field(default_factory=dict)
     alone: threading.Lock = field(default_factory=threading.Lock)  # of tests that use much memory
+    _seconds: dict[str, float] = field(default_factory=dict)
     _locks: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
 
     def limit(self, test: CTest) -> float:
         with self._locks[test.name]:
-            if test.name not in self.seconds:
-                began = time.monotonic()
-                status, output = execute(test.command, 900, test)
-                if status not in (0, 77):
-                    tail = "\n".join(output.splitlines()[-5:])
-                    raise GateError(f"{test.name} is red without any mutant:\n{tail}")
-                self.seconds[test.name] = time.monotonic() - began
-            return 20 + 8 * self.seconds[test.name]
+            if test.name not in self._seconds:
+                self._seconds[test.name] = timed(test, test.command)
+            return limit_of(self._seconds[test.name])
+
+
+def limit_of(seconds: float) -> float:
+    return 20 + 8 * seconds
+
+
+def timed(test: CTest, command: Sequence[str], **environment: str) -> float:
+    """Seconds of the test without a mutant; GateError where it is red."""
+    began = time.monotonic()
+    status, output = execute(command, 900, test, environment=environment)
+    if status not in (0, _SKIPPED):
+        tail = "\n".join(output.splitlines()[-5:])
+        raise GateError(f"{test.name} is red without any mutant:\n{tail}")
+    return time.monotonic() - began
 
 
 class Trial:
-    """A scratch copy of the sources; one mutant is in it at a time."""
+    """A scratch copy of the sources, and what is compiled from it."""
 
     def __init__(self, build: Build, folder: Path, baselines: Baselines) -> None:
         self._build, self._folder, self._baselines = build, folder, baselines
-        self._tree = folder / "tree"
+        self._tree, self._made = folder / "tree", folder / "made"
         shutil.rmtree(folder, ignore_errors=True)
+        ignore = shutil.ignore_patterns("__pycache__")
         for name in ("kernels", "tests"):
-            ignore = shutil.ignore_patterns("__pycache__")
             shutil.copytree(build.repository / name, self._tree / name, ignore=ignore)
+        self._removals = folder / "removals.o"
 
-    def run(self, mutant: Mutant, steps: Sequence[TrialStep]) -> TrialOutcome:
-        path = self._tree / mutant.file
-        shutil.rmtree(self._folder / "made", ignore_errors=True)
-        (self._folder / "made").mkdir()
-        apply(self._tree, mutant)
-        try:
-            return self._outcome(steps)
-        finally:
-            shutil.copy2(self._build.repository / mutant.file, path)
+    def together(
+        self, mutants: Sequence[Mutant], steps: Sequence[TrialStep]
+    ) -> Iterator[tuple[Mutant, Outcome]]:
+        """Of mutants with switches in one file; of those only that a test reaches: the others may
+        be in a constant expression."""
+        left = set(mutants)
+        while left:
+            round_of = _apart(left)
+            left -= {*round_of}
+            yield from self._together(round_of, steps)
 
-    def _outcome(self, steps: Sequence[TrialStep]) -> TrialOutcome:
+    def _together(
+        self, mutants: Sequence[Mutant], steps: Sequence[TrialStep]
+    ) -> Iterator[tuple[Mutant, Outcome]]:
+        left = dict(enumerate(mutants))
+        reached_by_any = set[int]()
+        compiled: dict[str, Path] = {}
+        with self._changed(mutants[0].file):
+            for step in steps:
+                if not left or not self._compile_switches(left, compiled, step.objects):
+                    break
+                changed = {name: compiled[name] for name in step.objects}
+                program, said = self._link(step, changed, [self._removals_object()])
+                if program is None:
+                    raise GateError(f"{step.program} with switches cannot be linked: {said}")
+                for test in step.tests:
+                    if not left:
+                        return
+                    reached, limit = self._reached(step, test, program)
+                    reached_by_any |= reached
+                    for number in sorted(reached & left.keys()):
+                        removed = {"TILEGATE_REMOVED": str(number)}
+                        outcome = self._run_test(step, test, program, limit, removed)
+                        if outcome is not None:
+                            yield left.pop(number), outcome
+        for number in sorted(reached_by_any & left.keys()):
+            yield left[number], self.alone(left[number], steps, only_code=True)
+
+    def alone(self, mutant: Mutant, steps: Sequence[TrialStep], only_code: bool = False) -> Outcome:
+        """`only_code`: no test sees it, is its code that of the original?"""
         differs = not steps
         compiled: dict[str, Path] = {}
-        for step in steps:
-            for name in step.objects:
-                if name not in compiled and not self._compile(name, compiled):
-                    return TrialOutcome("does not compile")
-            changed = [name for name in step.objects if not self._is_same(name, compiled[name])]
-            if not changed:
-                continue
-            differs = True
-            outcome = self._run_tests(step, {name: compiled[name] for name in changed})
-            if outcome is not None:
-                return outcome
-        return TrialOutcome("survived" if differs else "same code")
+        with self._changed(mutant.file):
+            plant(self._tree, mutant)
+            for step in steps:
+                for name in step.objects:
+                    if name not in compiled and not self._compile(name, compiled)[0]:
+                        return Outcome("does not compile")
+                changed = {
+                    name: compiled[name]
+                    for name in step.objects
+                    if not self._is_same(name, compiled[name])
+                }
+                if not changed:
+                    continue
+                differs = True
+                if only_code:
+                    break
+                program, said = self._link(step, changed)
+                if program is None:
+                    return Outcome("does not compile", why=_telling(said))
+                for test in step.tests:
+                    limit = self._baselines.limit(test)
+                    outcome = self._run_test(step, test, program, limit)
+                    if outcome is not None:
+                        return outcome
+        return Outcome("survived" if differs else "same code")
 
-    def _compile(self, name: str, compiled: dict[str, Path]) -> bool:
-        base = self._folder / "made" / f"{len(compiled)}"
-        command = in_tree(self._build.command(name), self._build.repository, self._tree)
+    @contextlib.contextmanager
+    def _changed(self, file: str) -> Iterator[None]:
+        """Within it the copy of the file, and what is compiled from it, may be changed."""
+        shutil.rmtree(self._made, ignore_errors=True)
+        self._made.mkdir()
+        try:
+            yield
+        finally:
+            shutil.copy2(self._build.repository / file, self._tree / file)
+
+    def _compile_switches(
+        self, left: dict[int, Mutant], compiled: dict[str, Path], names: Sequence[str]
+    ) -> bool:
+        """Compiles what is missing of the objects. Where switches do not compile, as of an
+        expression that is no number, their mutants are dropped from `left` and all is compiled
+        again; False when that leaves none."""
+        file = next(iter(left.values())).file
+        header = self._tree / "tests/mutants/planted.hpp"
+        while True:
+            if not compiled:
+                shutil.copy2(self._build.repository / file, self._tree / file)
+                plant_switches(self._tree, file, left.items())
+            for name in names:
+                if name in compiled:
+                    continue
+                compiles, said = self._compile(name, compiled, header)
+                if not compiles:
+                    break
+            else:
+                return True
+            lines = {int(n) for n in re.findall(rf"{re.escape(file)}:(\d+)", said)}
+            wrong = [n for n, mutant in left.items() if mutant.line in lines]
+            compiled.clear()
+            for number in wrong or [*left]:
+                del left[number]
+            if not left:
+                return False
+
+    def _compile(
+        self, name: str, compiled: dict[str, Path], header: Path | None = None
+    ) -> tuple[bool, str]:
+        """Whether it does, and what the compiler said."""
+        base = self._made / f"{len(compiled)}"
+        command = in_tree(self._build.command(name), self._build.repository, self._tree, header)
         command = command.partition(" && /usr/bin/cmake -E cmake_transform_depfile")[0]
         stem = re.escape(name.removesuffix(".o"))
-        command = re.sub(
-            rf"(?:{re.escape(str(self._build.folder))}/)?{stem}(?=\.)", str(base), command
-        )
-        status, _ = execute(["sh", "-c", f"{command} -w" if " && " not in command else command],
-                            _COMPILE_S, folder=self._build.folder)  # fmt: skip
+        folder = self._build.folder
+        command = re.sub(rf"(?:{re.escape(str(folder))}/)?{stem}(?=\.)", str(base), command)
+        command = command if " && " in command else f"{command} -w"
         compiled[name] = base.with_suffix(".o")
-        return status == 0
+        status, said = execute(["sh", "-c", command], _COMPILE_S, folder=folder)
+        return status == 0, said
+
+    def _removals_object(self) -> Path:
+        if not self._removals.exists():
+            source = self._tree / "tests/counters/removals.cpp"
+            command = ["c++", "-std=c++20", "-O1", "-fPIC", "-c", source, "-o", self._removals]
+            _said(*map(str, command))
+        return self._removals
 
     def _is_same(self, name: str, made: Path) -> bool:
         return fingerprint(self._build.folder / name) == fingerprint(made)
 
-    def _run_tests(self, step: TrialStep, changed: dict[str, Path]) -> TrialOutcome | None:
-        program = self._folder / "made" / Path(step.program).name
-        words, objects = [], [str(path) for path in changed.values()]
+    def _link(
+        self, step: TrialStep, changed: Mapping[str, Path], more: Sequence[Path] = ()
+    ) -> tuple[Path | None, str]:
+        """The program; None and what the linker said where there is none."""
+        program = self._made / Path(step.program).name
+        words, objects = [], [*map(str, (*changed.values(), *more))]
         for word in shlex.split(self._build.command(step.program)):
             if word in changed:  # an object of the program itself
                 word = str(changed[word])
@@ -121,61 +226,88 @@ class Trial:
         at = words.index("-o")
         # First come, first linked: the archives' own objects are then left out.
         command = shlex.join([*words[:at], *objects, *words[at:]]).replace("'&&'", "&&")
-        status, output = execute(["sh", "-c", command], _COMPILE_S, folder=self._build.folder)
-        if status:
-            return TrialOutcome("does not compile", why=_telling(output))
+        status, said = execute(["sh", "-c", command], _COMPILE_S, folder=self._build.folder)
+        return (None if status else program), said
+
+    def _command(self, step: TrialStep, test: CTest, program: Path) -> list[str]:
         original = str(self._build.folder / step.program)
-        for test in step.tests:
-            alone = self._baselines.alone if test.locks else contextlib.nullcontext()
-            words = [str(program) if word == original else word for word in test.command]
-            if "--gtest_brief=1" in words:
-                words.append("--gtest_fail_fast")
-            with alone:
-                limit = self._baselines.limit(test)
-                status, output = execute(words, limit, test)
-            if status is None:
-                return TrialOutcome("killed", test.name, f"not done after {limit:.0f} s")
-            if status not in (0, 77):
-                return TrialOutcome("killed", test.name, _telling(output) or f"ended with {status}")
-        return None
+        words = [str(program) if word == original else word for word in test.command]
+        return [*words, "--gtest_fail_fast"] if "--gtest_brief=1" in words else words
+
+    def _reached(self, step: TrialStep, test: CTest, program: Path) -> tuple[set[int], float]:
+        """The numbers of the switches that a test reaches, and how long it may take."""
+        path = self._made / "reached"
+        path.write_text("")
+        with self._baselines.alone if test.locks else contextlib.nullcontext():
+            seconds = timed(test, self._command(step, test, program), TILEGATE_REACHED=str(path))
+        return {int(number) for number in path.read_text().split()}, limit_of(seconds)
+
+    def _run_test(
+        self, step: TrialStep, test: CTest, program: Path, limit: float,
+        environment: Mapping[str, str] | None = None,
+    ) -> Outcome | None:  # fmt: skip
+        """None where the test does not see the mutant."""
+        with self._baselines.alone if test.locks else contextlib.nullcontext():
+            command = self._command(step, test, program)
+            status, output = execute(command, limit, test, environment=environment)
+        if status is None:
+            return Outcome("killed", test.name, f"not done after {limit:.0f} s")
+        if status in (0, _SKIPPED):
+            return None
+        return Outcome("killed", test.name, _telling(output) or f"ended with {status}")
+
+
+def _apart(mutants: set[Mutant]) -> list[Mutant]:
+    """Those that can be switches in one source: no two change the same part of a line, and none
+    overlaps another but by holding it."""
+    found: list[Mutant] = []
+    for mutant in sorted(mutants, key=lambda each: (each.line, each.begin, -each.end)):
+        span = mutant.begin, mutant.end
+        here = [(each.begin, each.end) for each in found if each.line == mutant.line]
+        if len(found) < _MOST_SWITCHES and all(
+            end <= span[0] or (begin <= span[0] and span[1] <= end and (begin, end) != span)
+            for begin, end in here
+        ):
+            found.append(mutant)
+    return found
+
+
+def in_tree(command: str, repository: Path, tree: Path, header: Path | None = None) -> str:
+    """The command for the sources of another tree, with messages and records of lines as if they
+    were the repository's; `header` is included before the source."""
+    moved = re.sub(rf"{re.escape(str(repository))}/(?=kernels\b|tests\b)", f"{tree}/", command)
+    moved = re.sub(
+        r"(?<= )((?:\S*/)?(?:c\+\+|g\+\+|clang\+\+)(?:-\d+)?) ",
+        rf"\1 -ffile-prefix-map={tree}={repository} ",
+        f" {moved}",
+    )[1:]
+    if header is None:
+        return moved
+    return moved.replace(" -ffile-prefix-map", f" -include {header} -ffile-prefix-map", 1)
 
 
 def execute(
-    command: Sequence[str], limit: float, test: CTest | None = None, folder: Path | None = None
+    command: Sequence[str],
+    limit: float,
+    test: CTest | None = None,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> tuple[int | None, str]:
     """Its status, None where it was not done in time, and what it printed."""
     variables = dict(word.split("=", 1) for word in test.environment) if test else {}
-    process = subprocess.Popen(
-        command,
-        cwd=test.folder if test else folder,
-        env={**os.environ, **variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    _running.add(process.pid)
     try:
-        output, _ = process.communicate(timeout=limit)
-        return process.returncode, output
+        done = child.run(
+            command,
+            cwd=test.folder if test else folder,
+            env={**os.environ, **variables, **(environment or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            errors="replace",
+            timeout=limit,
+        )
     except subprocess.TimeoutExpired:
         return None, ""
-    finally:
-        _kill(process.pid)
-        process.wait()
-        _running.discard(process.pid)
-
-
-def kill_running() -> None:
-    """What other threads wait for, where the command ends before them."""
-    for group in list(_running):
-        _kill(group)
-
-
-def _kill(group: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
+    return done.returncode, done.stdout
 
 
 def fingerprint(path: Path) -> str:
@@ -201,5 +333,4 @@ def _said(*command: str) -> str:
 
 def _telling(output: str) -> str:
     lines = [line.strip() for line in output.splitlines()]
-    found = next((line for line in lines if _TELLING.search(line)), "")
-    return found[:200]
+    return next((line for line in lines if _TELLING.search(line)), "")[:200]

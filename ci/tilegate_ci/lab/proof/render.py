@@ -1,37 +1,31 @@
-"""The tables of `ci/gate replay`, as Markdown: what was recorded, the rules, the goals."""
+"""The tables of `ci/gate lab replay`, as Markdown: what was recorded, the rules, the goals."""
 
 import statistics
-from collections.abc import Sequence
 
 import numpy as np
 
 from tilegate_ci.core.markdown import table
 from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
-from tilegate_ci.lab.proof.data import Rate
-from tilegate_ci.lab.proof.figures import figures, found_narrow, percent
-from tilegate_ci.lab.proof.gate import SCREEN, SEED, pairs_of, screen_of
-from tilegate_ci.lab.proof.independent import Independent
+from tilegate_ci.lab.proof.rates import Rate, percent
 from tilegate_ci.lab.proof.recording import KEPT_SAMPLES
-from tilegate_ci.lab.proof.replay import SIZES, Mutation, Replay
-from tilegate_ci.lab.proof.simulate import Simulation
+from tilegate_ci.lab.proof.replay import SIZES, Replay, figures
+from tilegate_ci.lab.proof.runs import SCREEN, SEED, pairs_of, screen_of
 
 
 def markdown(replay: Replay) -> str:
     draw = np.random.default_rng(SEED)
-    return "\n".join(
-        [
-            *_recorded(replay),
-            "",
-            *_rules(replay, draw),
-            "",
-            *_figures(replay),
-            *(["", *_mutations(replay.mutations)] if replay.mutations else []),
-            "",
-            *_scenarios(replay.scenarios),
-            "",
-            *_components(replay),
-        ]
-    )
+    parts = [
+        _recorded(replay),
+        _independent(replay),
+        _rules(replay, draw),
+        _notes(replay),
+        [f"- {rule.name}: {rule.note}." for rule in replay.rules if rule.note],
+        _figures(replay),
+        _mutations(replay),
+        _scenarios(replay),
+        _components(replay),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
 def _recorded(replay: Replay) -> list[str]:
@@ -44,41 +38,38 @@ def _recorded(replay: Replay) -> list[str]:
     benchmarks = len(replay.sittings[0].names)
     made_on = "; ".join(dict.fromkeys(s.made_on for s in replay.sittings))
     sittings = "; ".join(parts)
-    return [
-        f"Recorded processes by sitting, {benchmarks} benchmarks each: {sittings}. {made_on}.",
-        "",
-        *_independent(replay.independent),
-    ]
+    return [f"Recorded processes by sitting, {benchmarks} benchmarks each: {sittings}. {made_on}."]
 
 
-def _independent(alone: Independent) -> list[str]:
-    sentences = [
+def _independent(replay: Replay) -> list[str]:
+    alone = replay.independent
+    text = (
         f"Independent gate runs on unchanged code: {alone.runs}, of {alone.processes} processes on "
         f"{alone.machines} machines; {alone.false_blocks} blocked something, {alone.confirmed} "
         f"needed pairs, {alone.incomparable} were incomparable. By these alone, at 95 %, at most "
-        f"{percent(alone.bound)} of gate runs block without a reason.",
-    ]
+        f"{percent(alone.bound)} of gate runs block without a reason."
+    )
     if alone.unfinished:
-        sentences.append(
-            f"Of {alone.unfinished} of them the sitting ended before the run did; the bound takes "
+        text += (
+            f" Of {alone.unfinished} of them the sitting ended before the run did; the bound takes "
             "them for false blocks."
         )
-    return [" ".join(sentences)]
+    return [text]
 
 
-def _scenarios(models: Sequence[Simulation]) -> list[str]:
+def _scenarios(replay: Replay) -> list[str]:
     heads = ["simulated", "false blocks", "2 % blocked, where the margin is 1 %"]
     heads += ["at any margin", "inconclusive", "processes of the suite that the screen takes"]
     rows = [
         (
             model.scenario.name,
             f"{model.false_blocks} of {model.runs}",
-            percent(found_narrow(model)),
+            percent(model.narrow_share),
             percent(model.detected_anywhere[2.0] / model.runs),
             percent(model.inconclusive),
             f"{model.screened:.2f}",
         )
-        for model in models
+        for model in replay.scenarios
     ]
     return table(heads, rows)
 
@@ -96,7 +87,7 @@ def _rules(replay: Replay, draw: np.random.Generator) -> list[str]:
     cells = ["*Tilegate, simulated*", percent(model.false_blocks / model.runs), str(model.runs)]
     cells += [percent(hit / total) if total else "-" for hit, total in model.detected.values()]
     rows.append([*cells, percent(model.inconclusive)])
-    return [*table(heads, rows), "", *_notes(replay)]
+    return table(heads, rows)
 
 
 def _notes(replay: Replay) -> list[str]:
@@ -141,8 +132,7 @@ def _notes(replay: Replay) -> list[str]:
     if gate.incomparable is not None and gate.incomparable.hits:
         share = f"{gate.incomparable.hits} of {gate.incomparable.total}"
         notes.append(f"Incomparable, as a canary had moved: {share} runs on identical code.")
-    rules = [f"- {rule.name}: {rule.note}." for rule in replay.rules if rule.note]
-    return [" ".join(notes), "", *rules]
+    return [" ".join(notes)]
 
 
 def _figures(replay: Replay) -> list[str]:
@@ -151,18 +141,18 @@ def _figures(replay: Replay) -> list[str]:
     return table(("figure", "to reach", "found", "reached"), rows, left=4)
 
 
-def _mutations(mutations: Sequence[Mutation]) -> list[str]:
+def _mutations(replay: Replay) -> list[str]:
     heads = ["mutation", "slow-down of the rung's benchmarks", "runs that block it"]
     heads += ["benchmarks blocked, of those slower by twice delta"]
     rows = []
-    for mutation in mutations:
+    for mutation in replay.mutations:
         slower = sorted(100 * np.expm1(value) for value in mutation.slowdowns.values())
         spread = "-"
         if slower:
             spread = f"{statistics.median(slower):+.1f} % ({slower[0]:+.1f} to {slower[-1]:+.1f})"
         name = f"{mutation.rung}: {mutation.name.replace('_', ' ')}"
         rows.append([name, spread, _rate(mutation.runs), _rate(mutation.benchmarks)])
-    return table(heads, rows, left=2)
+    return table(heads, rows, left=2) if rows else []
 
 
 def _components(replay: Replay) -> list[str]:

@@ -1,4 +1,5 @@
-"""Replays the gate's rule and other tools' over recordings."""
+"""Replays the gate's rule and other tools' over recordings, and the figures that the gate has to
+reach."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -9,22 +10,26 @@ import numpy as np
 
 from tilegate_ci.judge import paired
 from tilegate_ci.lab.proof import simulate
-from tilegate_ci.lab.proof.data import Rate, Sitting, by_sitting, seconds
-from tilegate_ci.lab.proof.gate import (
+from tilegate_ci.lab.proof.others import Rule, other_rules
+from tilegate_ci.lab.proof.rates import Rate, by_sitting, percent
+from tilegate_ci.lab.proof.recording import Arm
+from tilegate_ci.lab.proof.runs import (
     SCREEN,
     SEED,
+    Independent,
+    Sitting,
     baselines_for,
+    blocked,
     changed_code,
     identical_code,
+    independent,
     pairs_of,
 )
-from tilegate_ci.lab.proof.independent import Independent, independent
-from tilegate_ci.lab.proof.recording import Arm
-from tilegate_ci.lab.proof.rules import Rule, other_rules
 from tilegate_ci.model import MIN_DELTA, Verdict
 
 SCENARIO_RUNS = 1000
 SIZES = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+Counts = tuple[int, int, int]  # hits, total, independent
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,7 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
     widest = max(len(sitting.names) for sitting in recorded)
     everything = [sitting for sitting in recorded if len(sitting.names) == widest]
     found = simulate.components(everything)
-    walls = [p.wall_s for sitting in everything for p in sitting.suite]
-    slowest = max(walls)
+    slowest = max(p.wall_s for sitting in everything for p in sitting.suite)
     gate = [_gate(everything, screened) for screened in (True, False)]
     return Replay(
         everything,
@@ -91,43 +95,42 @@ def others_of(everything: Sequence[Sitting], sitting: Sitting) -> list[Sitting]:
     return [other for other in everything if other is not sitting] or [sitting]
 
 
-def narrow(sitting: Sitting) -> list[str]:
-    """The benchmarks whose delta is 1 %, by the sitting's own spread."""
+def _delta_share(sitting: Sitting) -> Counts:
+    """Whose delta is 1 %, by the sitting's own spread."""
     delta = sitting.baseline.delta
-    return [name for name in sitting.names if delta[name] <= MIN_DELTA]
+    return sum(delta[name] <= MIN_DELTA for name in sitting.names), len(sitting.names), 1
 
 
-def _delta_share(sitting: Sitting) -> tuple[int, int, int]:
-    return len(narrow(sitting)), len(sitting.names), 1
-
-
-def _gate(everything: Sequence[Sitting], screened: bool = True) -> RuleResult:
+def _gate(everything: Sequence[Sitting], screened: bool) -> RuleResult:
     clean = {s.name: identical_code(s, others_of(everything, s), screened) for s in everything}
 
-    def false_blocks(sitting: Sitting) -> tuple[int, int, int]:
-        outcomes = clean[sitting.name]
-        hits = sum(any(map(outcome.blocked, outcome.verdicts)) for outcome in outcomes)
-        used = SCREEN + 2 * pairs_of(len(sitting.suite))
-        return hits, len(outcomes), len(sitting.suite) // used if outcomes else 0
+    def false_blocks(sitting: Sitting) -> Counts:
+        runs, used = clean[sitting.name], SCREEN + 2 * pairs_of(len(sitting.suite))
+        return (
+            sum(map(bool, map(blocked, runs))),
+            len(runs),
+            len(sitting.suite) // used if runs else 0,
+        )
 
-    def inconclusive(sitting: Sitting) -> tuple[int, int, int]:
-        verdicts = [v for outcome in clean[sitting.name] for v in outcome.verdicts.values()]
+    def inconclusive(sitting: Sitting) -> Counts:
+        verdicts = [v for run in clean[sitting.name] for v in run.verdicts.values()]
         return sum(v is Verdict.INCONCLUSIVE for v in verdicts), len(verdicts), 0
 
-    def incomparable(sitting: Sitting) -> tuple[int, int, int]:
-        outcomes = clean[sitting.name]
-        return sum(outcome.incomparable for outcome in outcomes), len(outcomes), 0
+    def incomparable(sitting: Sitting) -> Counts:
+        return sum(bool(run.reasons) for run in clean[sitting.name]), len(clean[sitting.name]), 0
 
-    def detected(percent: float, sitting: Sitting) -> tuple[int, int, int]:
-        hits = total = independent = 0
+    def detected(percent: float, sitting: Sitting) -> Counts:
+        hits, planted = 0, list[str]()
         for arm in sitting.arms:
             if arm.plant_percent == percent and arm.build is None:
-                outcomes = changed_code(sitting, others_of(everything, sitting), arm, screened)
-                known = [(each, n) for each in outcomes for n in each.narrow(str(arm.rung))]
-                hits += sum(outcome.blocked(name) for outcome, name in known)
-                total += len(known)
-                independent += len({name for _, name in known})
-        return hits, total, independent
+                for run in changed_code(sitting, others_of(everything, sitting), arm, screened):
+                    narrow = {
+                        n for n in run.verdicts
+                        if n.startswith(f"{arm.rung}/") and run.deltas[n] <= MIN_DELTA
+                    }  # fmt: skip
+                    planted += narrow
+                    hits += len(narrow & {*blocked(run)})
+        return hits, len(planted), len({*planted})
 
     return RuleResult(
         "Tilegate, screen then confirm" if screened else "Tilegate, confirmation alone",
@@ -142,31 +145,24 @@ def _gate(everything: Sequence[Sitting], screened: bool = True) -> RuleResult:
 def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
     """A process against the next one; a planted one against the same round without the plant."""
 
-    def false_blocks(sitting: Sitting) -> tuple[int, int, int]:
-        suite = sitting.suite
-        pairs = list(zip(suite[::2], suite[1::2]))
-        hits = sum(
-            any(rule.blocks(seconds(base, n), seconds(head, n)) for n in sitting.names)
-            for base, head in pairs
-        )
+    def false_blocks(sitting: Sitting) -> Counts:
+        pairs = list(zip(sitting.suite[::2], sitting.suite[1::2]))
+        hits = sum(any(rule.sees(*pair, n) for n in sitting.names) for pair in pairs)
         return hits, len(pairs), len(pairs)
 
-    def detected(percent: float, sitting: Sitting) -> tuple[int, int, int]:
-        hits = total = 0
-        cells = set()
+    def detected(percent: float, sitting: Sitting) -> Counts:
+        hits, planted = 0, list[str]()
         for arm, rounds in sitting.arms.items():
             if arm.plant_percent != percent or arm.build is not None:
                 continue
             plain = sitting.arms.get(Arm(arm.rung), {})
             for stored in baselines_for(arm, others_of(everything, sitting)):
-                names = [n for n in sitting.names if n.startswith(f"{arm.rung}/")]
-                for name in (n for n in names if stored.delta[n] <= MIN_DELTA):
+                for name in sitting.of_rung(arm.rung):
                     for number in sorted(set(rounds) & set(plain)):
-                        base, head = plain[number], rounds[number]
-                        hits += rule.blocks(seconds(base, name), seconds(head, name))
-                        total += 1
-                        cells.add(name)
-        return hits, total, len(cells)
+                        if stored.delta[name] <= MIN_DELTA:
+                            hits += rule.sees(plain[number], rounds[number], name)
+                            planted.append(name)
+        return hits, len(planted), len({*planted})
 
     return RuleResult(
         rule.name,
@@ -186,18 +182,17 @@ def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
     runs, benchmarks = {}, {}
     for sitting in everything:
         plain, changed = sitting.arms.get(Arm(arm.rung), {}), sitting.arms.get(arm, {})
-        names = [name for name in sitting.names if name.startswith(f"{arm.rung}/")]
+        names = sitting.of_rung(arm.rung)
         for number in set(plain) & set(changed):
             for name in names:
                 before, after = plain[number].readings[name], changed[number].readings[name]
                 slower.setdefault(name, []).append(before.log_ratio - after.log_ratio)
-        outcomes = changed_code(sitting, others_of(everything, sitting), arm)
-        hits = sum(any(map(outcome.blocked, outcome.verdicts)) for outcome in outcomes)
-        runs[sitting.name] = (hits, len(outcomes), min(1, len(outcomes)))
+        found = [blocked(r) for r in changed_code(sitting, others_of(everything, sitting), arm)]
+        runs[sitting.name] = (sum(map(bool, found)), len(found), min(1, len(found)))
         delta = sitting.baseline.delta
         slow = [n for n in names if n in slower and statistics.median(slower[n]) > 2 * delta[n]]
-        blocked = sum(outcome.blocked(name) for outcome in outcomes for name in slow)
-        benchmarks[sitting.name] = (blocked, len(outcomes) * len(slow), len(slow))
+        hits = sum(name in names for names in found for name in slow)
+        benchmarks[sitting.name] = (hits, len(found) * len(slow), len(slow))
     return Mutation(
         str(arm.rung),
         str(arm.build),
@@ -205,3 +200,86 @@ def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
         by_sitting(everything, lambda sitting: runs[sitting.name]),
         by_sitting(everything, lambda sitting: benchmarks[sitting.name]),
     )
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that the gate has to reach. `reached` is None where nothing was recorded for it."""
+
+    name: str
+    goal: str
+    found: str
+    reached: bool | None
+
+
+def figures(replay: Replay) -> list[Figure]:
+    gate, model, alone = replay.rules[0], replay.simulation, replay.independent
+    false = gate.false_blocks
+    hard = min(
+        (each for each in replay.scenarios if each.scenario.places > 1),
+        key=lambda each: each.narrow_share,
+    )
+    assert gate.inconclusive is not None
+    return [
+        Figure(
+            "false blocks of a whole gate run on identical code",
+            "0",
+            f"{false.hits} of {false.total} runs",
+            false.hits == 0 if false.total else None,
+        ),
+        Figure(
+            "the same, by independent runs alone: 95 % upper bound",
+            "< 5 %",
+            f"{percent(alone.bound)} ({alone.false_blocks} of {alone.runs} runs)",
+            alone.bound < 0.05,
+        ),
+        Figure(
+            "the same, simulated with the recorded variance components: 95 % upper bound",
+            "≤ 1 %",
+            f"{percent(model.false_block_bound)} ({model.false_blocks} of {model.runs} runs)",
+            model.false_block_bound <= 0.01,
+        ),
+        Figure(
+            "planted 2 % blocked, simulated, in the hardest scenario",
+            "≥ 90 %",
+            f"{percent(hard.narrow_share)}: {hard.scenario.name}",
+            hard.narrow_share >= 0.90,
+        ),
+        Figure(
+            f"pairs that decide about a planted 2 %, of {paired.PAIRS}, simulated, median",
+            "≤ 8",
+            f"{model.pairs[2.0]:g}",
+            model.pairs[2.0] <= 8,
+        ),
+        _planted(gate, 2.0, least=0.90),
+        _planted(gate, 3.0, least=0.99),
+        _planted(gate, 5.0, least=1.0),
+        _planted(gate, 0.5, most=0.01),
+        _share("share of the suite whose delta is 1 %", replay.delta_share, least=0.90),
+        _share("inconclusive", gate.inconclusive, most=0.02),
+        Figure(
+            "one process over the gated suite, the slowest",
+            "≤ 15 s",
+            f"{replay.process_s:.1f} s",
+            replay.process_s <= 15,
+        ),
+        Figure(
+            "GPU time of a gate run that confirms the whole suite",
+            "≤ 10 min",
+            f"{replay.gate_s / 60:.1f} min",
+            replay.gate_s <= 600,
+        ),
+    ]
+
+
+def _planted(gate: RuleResult, size: float, least: float = 0.0, most: float = 1.0) -> Figure:
+    rate = gate.detected[size]
+    return _share(f"planted {size:g} % blocked", rate, least, most, f", {rate.independent} cells")
+
+
+def _share(name: str, rate: Rate, least: float = 0.0, most: float = 1.0, cells: str = "") -> Figure:
+    goal = f"≤ {100 * most:g} %" if most < 1 else f"≥ {100 * least:g} %" if least < 1 else "100 %"
+    if rate.share is None:
+        return Figure(name, goal, "not recorded", None)
+    found = f"{percent(rate.share)} ({rate.hits} of {rate.total}{cells})"
+    return Figure(name, goal, found, least <= rate.share <= most)

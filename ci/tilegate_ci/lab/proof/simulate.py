@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from tilegate_ci.judge import paired
-from tilegate_ci.lab.proof.data import Sitting, seconds, upper_bound
+from tilegate_ci.lab.proof.rates import upper_bound
+from tilegate_ci.lab.proof.runs import BASELINE, SCREEN, Sitting
 from tilegate_ci.measure.launcher import PLACES
 from tilegate_ci.model import MIN_DELTA, WANDERS
 
 Array = NDArray[np.float64]
 RUNS = 2000
-SCREEN = paired.SCREEN
-BASELINE = 5  # processes, as bench/README.md asks for
 MEDIAN_EFFICIENCY = 1.2533  # the standard error of a median over that of a mean
 
 
@@ -64,7 +63,7 @@ def components(everything: Sequence[Sitting]) -> Components:
 
 
 def _within(everything: Sequence[Sitting], name: str) -> float:
-    samples = [seconds(process, name) for sitting in everything for process in sitting.suite]
+    samples = [p.readings[name].rung_s for sitting in everything for p in sitting.suite]
     errors = [
         MEDIAN_EFFICIENCY * np.std(values, ddof=1) / np.median(values) / np.sqrt(len(values))
         for values in samples
@@ -114,6 +113,12 @@ class Simulation:
     @property
     def false_block_bound(self) -> float:
         return upper_bound(self.false_blocks, self.runs)
+
+    @property
+    def narrow_share(self) -> float:
+        """Of the planted 2 %: what was blocked, where the margin is 1 %."""
+        blocked, planted = self.detected[2.0]
+        return blocked / planted if planted else 0.0
 
 
 def simulate(

@@ -1,4 +1,4 @@
-"""`ci/gate kernels`: code is compared without names, but for the one that ptxas knows."""
+"""`ci/gate lab kernels`: code is compared without names, but for the one that ptxas knows."""
 
 import re
 

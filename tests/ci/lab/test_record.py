@@ -1,4 +1,4 @@
-"""ci/gate record: the order of a sitting, its file, interruptions."""
+"""ci/gate lab record: the order of a sitting, its file, interruptions."""
 
 import gzip
 import json
@@ -16,9 +16,9 @@ from gate_builders import COMMIT, REPOSITORY
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.stages import find_ladder
+from tilegate_ci.lab.commands.record import plan
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.lab.proof.recording import Arm, Step
-from tilegate_ci.lab.proof.sitting import plan
 from tilegate_ci.measure.suite import filter_of
 
 SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
@@ -47,7 +47,7 @@ def record(bench, tmp_path, monkeypatch, capsys):
 
     def run(*arguments):
         common = ("--sitting", "s", "--out", "s.json.gz", "--suite", "suite.csv", "--bench", bench)
-        common = ("record", *common, "--commit", COMMIT, "--processes", 2, *arguments)
+        common = ("lab", "record", *common, "--commit", COMMIT, "--processes", 2, *arguments)
         return Done(main([*map(str, common)]), capsys.readouterr().err)
 
     return run

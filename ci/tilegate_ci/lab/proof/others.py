@@ -1,4 +1,4 @@
-"""How other tools decide whether a benchmark got slower, for `ci/gate replay` to compare with.
+"""How other tools decide whether a benchmark got slower, for `ci/gate lab replay` to compare with.
 
 Each looks at one process of either side, at its repetitions, as the tool itself does."""
 
@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+
+from tilegate_ci.model import Process
 
 Seconds = NDArray[np.float64]
 Blocks = Callable[[Seconds, Seconds], bool]
@@ -23,6 +25,10 @@ class Rule:
     name: str
     blocks: Blocks
     note: str = ""
+
+    def sees(self, base: Process, head: Process, name: str) -> bool:
+        """By the replays that the recording kept."""
+        return self.blocks(*(np.asarray(p.readings[name].rung_s) for p in (base, head)))
 
 
 def other_rules(draw: np.random.Generator) -> tuple[Rule, ...]:

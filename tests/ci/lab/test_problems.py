@@ -3,7 +3,7 @@
 from tilegate_ci.checks.pages.sgemm_page import tuned_lines
 from tilegate_ci.checks.tuning import choose, rows
 from tilegate_ci.core.names import canonical_name
-from tilegate_ci.lab.random_problems import random_problems
+from tilegate_ci.lab.commands.problems import random_problems
 from tilegate_ci.model import REPOSITORY
 from tilegate_ci.report.figures import read_results
 

@@ -1,0 +1,314 @@
+"""Gate runs put together from recorded processes, and judged by the gate's own rule."""
+
+import random
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+from tilegate_ci.core.files import GateError
+from tilegate_ci.judge import paired
+from tilegate_ci.judge.confirm import Confirmed, Pair, judge_pairs
+from tilegate_ci.judge.session import is_canary, void_reason
+from tilegate_ci.lab.proof.rates import upper_bound
+from tilegate_ci.lab.proof.recording import Arm, Recording
+from tilegate_ci.model import MIN_DELTA, Process, Verdict, drifts, steady_delta
+from tilegate_ci.report.figures import machine
+
+SCREEN = paired.SCREEN  # processes of a gate run before the confirmation
+BASELINE = 5  # processes, as bench/README.md asks for
+SEED = 1
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a baseline file would hold of these processes."""
+
+    log_ratio: Mapping[str, float]
+    delta: Mapping[str, float]
+    drifting: frozenset[str] = frozenset()
+
+
+def baseline(processes: Sequence[Process]) -> Baseline:
+    values = {
+        name: [p.readings[name].log_ratio for p in processes if name in p.readings]
+        for name in processes[0].readings
+    }
+    wander = frozenset(name for name, logs in values.items() if drifts(logs))
+    return Baseline(
+        {name: statistics.median(logs) for name, logs in values.items()},
+        {
+            name: steady_delta(logs)
+            if name in wander
+            else max(MIN_DELTA, 3 * statistics.stdev(logs))
+            for name, logs in values.items()
+        },
+        wander,
+    )
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """`suite` and `arms` are without the processes that heat or a power brake voids; those of an
+    arm are by round."""
+
+    name: str
+    names: tuple[str, ...]  # the suite's benchmarks, canaries left out
+    suite: tuple[Process, ...]
+    arms: Mapping[Arm, Mapping[int, Process]]
+    void: int
+    made_on: str  # GPU, software, commit
+    board: str | None  # a name for the GPU itself, where the recording has one
+
+    @cached_property
+    def baseline(self) -> Baseline:
+        return baseline(self.suite)
+
+    def of_rung(self, rung: str | None) -> list[str]:
+        return [name for name in self.names if name.startswith(f"{rung}/")]
+
+
+def sittings(recordings: Sequence[Recording]) -> list[Sitting]:
+    if not recordings:
+        raise GateError("no recording given, and none in bench/recordings")
+    first = recordings[0]
+    for other in recordings[1:]:
+        for field in ("name", "cublas"):
+            here, there = (getattr(each.file.device, field) for each in (first, other))
+            if here != there:
+                raise GateError(
+                    f"{other.path}: device.{field}: {there!r}, but {here!r} in {first.path}; "
+                    "replay them apart"
+                )
+    names = [recording.file.sitting for recording in recordings]
+    if len(set(names)) < len(names):
+        raise GateError(f"the same sitting is there twice: {', '.join(sorted(names))}")
+    return [_sitting(recording) for recording in recordings]
+
+
+def _sitting(recording: Recording) -> Sitting:
+    sound = {
+        step: process
+        for step, process in recording.processes.items()
+        if void_reason(process.conditions) is None
+    }
+    arms: dict[Arm, dict[int, Process]] = {}
+    for step, process in sound.items():
+        arms.setdefault(step.arm, {})[step.round] = process
+    suite = tuple(arms.pop(Arm(), {}).values())
+    if len(suite) < 2:
+        raise GateError(f"{recording.path}: {len(suite)} processes of the suite; replay needs more")
+    names = set(suite[0].readings).intersection(*(process.readings for process in suite))
+    return Sitting(
+        recording.file.sitting,
+        tuple(n for n in recording.file.benchmarks if n in names and not is_canary(n)),
+        suite,
+        arms,
+        len(recording.processes) - len(sound),
+        f"{machine(recording.file.device.fields)}, commit {recording.file.commit[:12]}",
+        suite[0].conditions.before.get("board"),
+    )
+
+
+def gate_run(
+    stored: Baseline,
+    screen: Callable[[int], Sequence[Process]],
+    pairs: Callable[[int], Sequence[Pair]],
+    wanted: int,
+) -> Confirmed:
+    """Screen against the stored baseline, then confirm the flagged by as many pairs as `wanted`.
+    Both are asked for their first so many; where there is nothing to screen everything is
+    confirmed."""
+    screened = screen(1)
+    names = [n for n in (screened or [pairs(1)[0][1]])[0].readings if n in stored.log_ratio]
+    slower = {name: _slower(stored, screened, name) for name in names}
+    for count in range(2, SCREEN + 1):
+        if screened and any(paired.undecided(slower[name], stored.delta[name]) for name in names):
+            screened = screen(count)
+            slower = {name: _slower(stored, screened, name) for name in names}
+    off = [
+        name
+        for name in names
+        if screened and abs(statistics.median(slower[name])) > stored.delta[name]
+    ]
+    canaries = [name for name in names if is_canary(name)]
+    judged = [name for name in names if name not in canaries]
+    if moved := [name for name in canaries if name in off]:
+        verdicts = dict.fromkeys(judged, Verdict.INCOMPARABLE)
+        return Confirmed(verdicts, deltas=stored.delta, reasons=tuple(moved))
+    flagged = [n for n in judged if not screened or n in stored.drifting or n in off]
+    passed = dict.fromkeys(judged, Verdict.PASS)
+    if not flagged:
+        return Confirmed(passed, deltas=stored.delta)
+    used: list[Pair] = []
+    measured = {*flagged, *canaries}
+    for count in paired.looks(wanted):
+        used += [(_only(measured, base), _only(measured, head))
+                 for base, head in pairs(count)[len(used) :]]  # fmt: skip
+        found = judge_pairs(used, [*flagged, *canaries], (), stored.delta, wanted)
+        if not found.open:
+            break
+        measured = {*found.open}
+    confirmed = {name: found.verdicts[name] for name in flagged}
+    return Confirmed({**passed, **confirmed}, deltas=stored.delta, reasons=found.reasons)
+
+
+def _slower(stored: Baseline, screened: Sequence[Process], name: str) -> list[float]:
+    """By the first process alone where that settles it."""
+    slower = [stored.log_ratio[name] - p.readings[name].log_ratio for p in screened]
+    return slower[:1] if slower and paired.settled(slower[0], stored.delta[name]) else slower
+
+
+def _only(names: set[str], process: Process) -> Process:
+    readings = {name: each for name, each in process.readings.items() if name in names}
+    return process.model_copy(update={"readings": readings})
+
+
+def blocked(run: Confirmed) -> list[str]:
+    return [name for name, verdict in run.verdicts.items() if verdict is Verdict.REGRESSED]
+
+
+def pairs_of(processes: int) -> int:
+    return min(paired.PAIRS, (processes - SCREEN) // 2)
+
+
+def identical_code(
+    sitting: Sitting, others: Sequence[Sitting], screened: bool = True
+) -> list[Confirmed]:
+    """A gate run from each process of the sitting on, by each baseline."""
+    count, runs = pairs_of(len(sitting.suite)), []
+    for other in others if count >= paired.MIN_PAIRS else ():
+        for start in range(len(sitting.suite)):
+            turned = [*sitting.suite[start:], *sitting.suite[:start]]
+            draw = random.Random(f"{SEED}:{sitting.name}:{start}")
+            fresh = turned[SCREEN:]
+            pairs = [_in_turn(draw, fresh[2 * i], fresh[2 * i + 1]) for i in range(count)]
+            screen = turned[:SCREEN] if screened else []
+            runs.append(gate_run(other.baseline, first_of(screen), first_of(pairs), count))
+    return runs
+
+
+def changed_code(
+    sitting: Sitting, others: Sequence[Sitting], arm: Arm, screened: bool = True
+) -> list[Confirmed]:
+    """A gate run from each round of the arm on: some rounds to screen, fresh ones to confirm."""
+    plain = sitting.arms.get(Arm(arm.rung), {})
+    rounds = sorted(set(sitting.arms.get(arm, {})) & set(plain))
+    if len(rounds) < paired.MIN_PAIRS:
+        return []
+    screen, runs = screen_of(len(rounds)) if screened else 0, []
+    for stored in baselines_for(arm, others):
+        for start in range(len(rounds) if screen else 1):
+            turned = [*rounds[start:], *rounds[:start]]
+            heads = [sitting.arms[arm][n] for n in turned[: screen or None]] if screened else []
+            pairs = [(plain[n], sitting.arms[arm][n]) for n in turned[screen:]][: paired.PAIRS]
+            runs.append(gate_run(stored, first_of(heads), first_of(pairs), len(pairs)))
+    return runs
+
+
+def first_of(found: Sequence[T]) -> Callable[[int], Sequence[T]]:
+    return lambda count: found[:count]
+
+
+def _in_turn(draw: random.Random, one: Process, other: Process) -> Pair:
+    return (one, other) if draw.random() < 0.5 else (other, one)
+
+
+def baselines_for(arm: Arm, others: Sequence[Sitting]) -> list[Baseline]:
+    """Of the rung run alone, where another sitting has that, because the head was; the margins
+    are the suite's."""
+    alone = [list(other.arms.get(Arm(arm.rung), {}).values()) for other in others]
+    enough = [len(processes) >= SCREEN for processes in alone]
+    return [
+        replace(
+            other.baseline, log_ratio=(baseline(processes) if sound else other.baseline).log_ratio
+        )
+        for other, processes, sound in zip(others, alone, enough)
+        if sound or not any(enough)
+    ]
+
+
+def screen_of(rounds: int) -> int:
+    """How many of an arm's rounds screen: what the confirmation leaves, but one. A gate run has
+    more of both, so that this errs on the hard side. 0 where there are so few rounds that all of
+    them do both."""
+    return 0 if rounds <= paired.MIN_PAIRS else max(1, min(SCREEN, rounds - paired.PAIRS))
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Gate runs on unchanged code that share no process. Sittings of one suite share a baseline, as
+    gate runs do: the first processes of the first of them. A run then takes as many of those that
+    follow as the rule asks for. Eight pairs confirm, not twelve: a false block is likelier so.
+    `unfinished` are runs whose sitting ended before they did: what they would have said is unknown,
+    so the bound takes them for false blocks."""
+
+    runs: int
+    false_blocks: int
+    unfinished: int
+    incomparable: int
+    confirmed: int  # those that needed pairs
+    machines: int  # boards, or sittings where the recording does not name its board
+    processes: int
+
+    @property
+    def bound(self) -> float:
+        """Of the share of false blocks: one-sided, 95 %."""
+        return upper_bound(self.false_blocks + self.unfinished, max(1, self.runs))
+
+
+def independent(everything: Sequence[Sitting]) -> Independent:
+    found: list[Confirmed | None] = []
+    machines, pairs, processes = set(), 0, 0
+    for group in _groups(everything):
+        stored = baseline(group[0].suite[:BASELINE])
+        for sitting in group:
+            left = [*sitting.suite[BASELINE if sitting is group[0] else 0 :]]
+            machines.add(sitting.board or sitting.name)
+            while len(left) >= SCREEN:  # with fewer, what one process leaves open could not end
+                before = len(left)
+                found.append(_run(stored, left, random.Random(f"{SEED}:{sitting.name}:{before}")))
+                processes += before - len(left)
+                pairs += before - len(left) > SCREEN
+    known = [run for run in found if run is not None]
+    return Independent(
+        len(found),
+        sum(bool(blocked(run)) for run in known),
+        len(found) - len(known),
+        sum(bool(run.reasons) for run in known),
+        pairs,
+        len(machines),
+        processes,
+    )
+
+
+def _run(stored: Baseline, left: list[Process], draw: random.Random) -> Confirmed | None:
+    """The next run, whose processes leave `left`; None where that ends too early."""
+    screened: list[Process] = []
+    pairs: list[Pair] = []
+
+    def screen(count: int) -> list[Process]:
+        while len(screened) < count:
+            screened.append(left.pop(0))
+        return screened
+
+    def confirm(count: int) -> list[Pair]:
+        while len(pairs) < count:
+            pairs.append(_in_turn(draw, left.pop(0), left.pop(0)))
+        return pairs
+
+    try:
+        return gate_run(stored, screen, confirm, paired.EARLY)
+    except IndexError:
+        left.clear()
+        return None
+
+
+def _groups(everything: Sequence[Sitting]) -> list[list[Sitting]]:
+    """Sittings of the same binary and suite that have processes for a baseline, and those after."""
+    groups: dict[tuple[object, ...], list[Sitting]] = {}
+    for sitting in sorted(everything, key=lambda s: (-len(s.suite), s.name)):
+        groups.setdefault((sitting.made_on, sitting.names), []).append(sitting)
+    return [group for group in groups.values() if len(group[0].suite) > BASELINE]

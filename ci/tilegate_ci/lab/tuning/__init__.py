@@ -1,1 +1,0 @@
-"""Times Sgemm's configurations on a GPU."""
