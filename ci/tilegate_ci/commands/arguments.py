@@ -86,7 +86,8 @@ def add_declared(group: argparse._ActionsContainer) -> None:
         metavar="NAME",
         default="",
         help="real_time (default) or cpu_time of Google Benchmark; a summary's tag of NVBench, "
-        "default nv/cold/time/gpu/mean",
+        "default nv/cold/time/gpu/mean; a statistic of pytest-benchmark, default median; a column "
+        "of asv, default result, or of lines, default seconds",
     )
     group.add_argument(
         "--yardstick",
@@ -99,7 +100,8 @@ def add_declared(group: argparse._ActionsContainer) -> None:
         "--verified",
         metavar="NAME",
         default="",
-        help="the counter, or the summary, that is 1 where the result was checked and right",
+        help="the counter, summary, extra_info or column that is 1 where the result was checked "
+        "and right",
     )
 
 

@@ -13,7 +13,7 @@ from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
 from tilegate_ci.formats import run_file
 from tilegate_ci.formats.collect import check_distinct, collect, read_sessions
-from tilegate_ci.formats.reading import read_any
+from tilegate_ci.formats.reading import is_process, read_any
 from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import Comparison, compare
@@ -38,8 +38,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "files",
         metavar="FILE",
         nargs="+",
-        help="the baseline, then the candidate: a run, or Google Benchmark's or NVBench's JSON of "
-        "its processes",
+        help="the baseline, then the candidate: a run, or what its processes wrote: the JSON of "
+        "Google Benchmark, NVBench or pytest-benchmark, asv's results, lines of name,seconds",
     )
     command.add_argument(
         "--filter", metavar="REGEX", help="judge only benchmarks whose name contains a match"
@@ -81,8 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
     paths, out = list(arguments.files), arguments.out
     conditions = filter(None, [arguments.conditions])
     check_verdict_options(arguments, *paths, *conditions, out=out)
-    if out and os.path.isfile(out) and is_report(read_text(out)):  # --out process_*.json
-        raise GateError(f"--out {out}: Google Benchmark wrote it; give the name of another file")
+    if out and os.path.isfile(out) and is_process(read_text(out)):  # --out process_*.json
+        raise GateError(f"--out {out}: a benchmark wrote it; give the name of another file")
     if arguments.no_baseline:
         if not out:
             raise GateError("--no-baseline: nothing to compare; give --out FILE for the run")
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     accepted = waivers.load(Path(arguments.waivers), date.today())
     baseline = load(paths[0], Role.BASELINE)
     texts = {path: read_text(path) for path in paths[1:]}  # each once: it may be a pipe
-    if is_report(texts[paths[1]]) or paths[2:]:
+    if is_process(texts[paths[1]]) or paths[2:]:
         candidate = collected(texts, paths[1:], arguments)
     else:
         candidate = run_file.parse(texts[paths[1]], paths[1])
@@ -115,12 +115,6 @@ def collected(texts: Mapping[str, str], paths: list[str], arguments: argparse.Na
     if arguments.out:
         write_text(Path(arguments.out), dumps(made.fields) + "\n")
     return made
-
-
-def is_report(text: str) -> bool:
-    """Whether it looks like what Google Benchmark writes, which begins with the context, or like
-    NVBench's."""
-    return text.lstrip("{ \n").startswith(('"context"', '"meta"', '"devices"'))
 
 
 def show(found: Comparison, markdown: str | None, json: str | Path | None) -> int:
