@@ -11,7 +11,8 @@ from tilegate_ci.core.documents import commit_digits
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.git import checkout_commit
 from tilegate_ci.formats.reading import Declared
-from tilegate_ci.model import REPOSITORY
+from tilegate_ci.judge.compare import Margin
+from tilegate_ci.model import MIN_DELTA, REPOSITORY
 
 _AGAIN = "may be repeated"
 
@@ -38,10 +39,23 @@ def seconds(text: str) -> float:
 
 
 def percent(text: str) -> float:
-    number = float(text)
+    """1% or 1."""
+    number = float(text.removesuffix("%"))
     if not 0 < number < 100:
         raise argparse.ArgumentTypeError(f"between 0 and 100, not {text}")
     return number / 100
+
+
+def duration(text: str) -> float:
+    """Seconds of 2us, 150ns, 0.1ms or 1s."""
+    units = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+    unit = next((unit for unit in units if text.endswith(unit)), None)
+    number = float(text.removesuffix(unit)) if unit else 0.0
+    if unit is None or not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(
+            f"a time above zero with its unit, such as 2us, not {text}"
+        )
+    return number * units[unit]
 
 
 def shape(text: str) -> str:
@@ -125,3 +139,24 @@ def add_check(command: argparse.ArgumentParser) -> None:
     how = "write nothing; exit 1 when a file is not up to date"
     command.add_argument("--check", action="store_true", help=how)
     add_repository(command)
+
+
+def add_margins(group: argparse._ActionsContainer) -> None:
+    """A slow-down must exceed both."""
+    group.add_argument(
+        "--margin",
+        metavar="PERCENT",
+        type=percent,
+        help=f"the slow-down that passes, such as 3%%; default: {100 * MIN_DELTA:g}%%",
+    )
+    group.add_argument(
+        "--margin-abs",
+        metavar="TIME",
+        type=duration,
+        default=0.0,
+        help="and the increase in time that passes, such as 2us: what is slower must exceed both",
+    )
+
+
+def margin_in(arguments: argparse.Namespace, least: float = MIN_DELTA) -> Margin:
+    return Margin(arguments.margin or least, arguments.margin_abs)

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import add_declared, declared_in
+from tilegate_ci.commands.arguments import (
+    add_declared,
+    add_margins,
+    declared_in,
+    margin_in,
+)
 from tilegate_ci.core.files import GateError, dumps, read_text, write_text
 from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
@@ -44,6 +49,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--filter", metavar="REGEX", help="judge only benchmarks whose name contains a match"
     )
+    add_margins(command)
     add_verdict_options(command)
     group = command.add_argument_group("of processes")
     group.add_argument("--no-baseline", action="store_true", help="all files are processes")
@@ -99,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         candidate = collected(texts, paths[1:], arguments)
     else:
         candidate = run_file.parse(texts[paths[1]], paths[1])
-    found = compare(baseline, candidate, arguments.filter)
+    found = compare(baseline, candidate, arguments.filter, margin_in(arguments, 0.0))
     return show(waivers.apply(found, accepted), arguments.markdown, arguments.json)
 
 

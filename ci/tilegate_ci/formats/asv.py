@@ -61,4 +61,3 @@ def read(text: str, path: str, time: str, verified: str) -> Timings:
     if not (found.seconds or found.skipped):
         raise fault(path, ("results",), "no time_… benchmark in it")
     return found
-

@@ -1,5 +1,7 @@
 """Pairs the benchmarks of two runs by name and judges each pair."""
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -11,7 +13,9 @@ from tilegate_ci.core.names import matching, rerun_command
 from tilegate_ci.model import (
     DECISIVE,
     GFLOPS,
+    MIN_DELTA,
     SEVERITY,
+    Benchmark,
     Metric,
     Run,
     RunFile,
@@ -22,6 +26,27 @@ from tilegate_ci.model import (
     slowdown,
 )
 
+_SHAPE = re.compile(r"/(\d+)x(\d+)x(\d+)")
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The slow-down that passes. To be one, it must exceed both: the relative margin, 0.01 is 1 %,
+    and the absolute one."""
+
+    relative: float = MIN_DELTA
+    seconds: float = 0.0
+
+    def delta(self, base_s: float) -> float:
+        """As a log ratio, of a benchmark that takes so long at the base."""
+        return math.log1p(max(self.relative, self.seconds / base_s))
+
+    def absolute(self, base_s: float | None) -> float | None:
+        """The absolute one, where it decides because it is the wider one."""
+        return self.seconds if base_s and self.seconds / base_s > self.relative else None
+
+
+NO_MARGIN = Margin(0.0)  # beside that of the baseline
 MAX_INCONCLUSIVE = 0.02  # of the suite; a benchmark marked key is always too many
 
 
@@ -45,6 +70,7 @@ class Row:
     upper: Finite | None = None
     p: Finite | None = None
     pairs: tuple[Finite, ...] = ()
+    margin_s: Finite | None = None  # the absolute margin, where it is wider than the relative one
     placement: Finite | None = None  # how much slower its slowest place in memory is
     again: Text = ""  # the command that measures the pairs of a red row again
 
@@ -75,14 +101,20 @@ class Comparison:
         return exit_code(verdicts)
 
 
-def compare(baseline: RunFile, candidate: RunFile, pattern: str | None = None) -> Comparison:
-    """Judges the benchmarks whose name `pattern` is found in; the others are left out."""
+def compare(
+    baseline: RunFile,
+    candidate: RunFile,
+    pattern: str | None = None,
+    margin: Margin = NO_MARGIN,
+) -> Comparison:
+    """Judges the benchmarks whose name `pattern` is found in; the others are left out. `margin` may
+    widen those of the baseline."""
     names = sorted({*baseline.benchmarks, *candidate.benchmarks})
     chosen = matching(names, pattern)
     differences = tuple(baseline.device.differences(candidate.device))
     pairs = {n: (baseline.benchmarks.get(n), candidate.benchmarks.get(n)) for n in chosen}
     rows = [
-        judge(name, old, new, candidate.device.kind, comparable=not differences)
+        judge(name, old, new, candidate.device.kind, comparable=not differences, margin=margin)
         for name, (old, new) in pairs.items()
     ]
     return Comparison(
@@ -101,6 +133,7 @@ def judge(
     new: RunRow | None,
     device_kind: str,
     comparable: bool = True,
+    margin: Margin = NO_MARGIN,
 ) -> Row:
     """The verdict on one pair; either side, but not both, may be None."""
     metric = _metric(old, new, device_kind)
@@ -128,7 +161,23 @@ def judge(
         return replace(row, verdict=Verdict.INCOMPARABLE, note="other device or cuBLAS")
     if metric is None:
         return row
-    return _judge_time(row, old.summary[metric], new.summary[metric], old.margin(metric))
+    delta, base_s = old.margin(metric), seconds(name, old)
+    if base_s and margin.delta(base_s) > delta:
+        delta = margin.delta(base_s)
+        row = replace(row, margin_s=margin.absolute(base_s))
+    return _judge_time(row, old.summary[metric], new.summary[metric], delta)
+
+
+def seconds(name: str, row: Benchmark | None) -> float | None:
+    """Of one call; None where that is not known."""
+    shape = _SHAPE.search(name)
+    if row is None:
+        return None
+    if row.per_second is not None:
+        return 1 / row.per_second
+    if row.gflops is None or shape is None:
+        return None
+    return 2 * math.prod(map(int, shape.groups())) / row.gflops / 1e9
 
 
 def _placement(new: RunRow | None) -> float | None:

@@ -189,7 +189,7 @@ def cells(row: Row) -> dict[str, str]:
         "benchmark": row.name,
         "slow-down": "-" if row.slowdown is None else f"{signed(row.slowdown)} %",
         "interval": interval,
-        "margin": "-" if row.delta is None else f"{100 * relative(row.delta):.1f} %",
+        "margin": _margin(row),
         "baseline": _speed(row.baseline, row.metric),
         "candidate": _speed(row.candidate, row.metric),
         "metric": METRIC_NAMES[row.metric],
@@ -201,6 +201,14 @@ def cells(row: Row) -> dict[str, str]:
         "rerun": "" if row.verdict is Verdict.PASS else row.rerun,
         "pairs again": row.again,
     }
+
+
+def _margin(row: Row) -> str:
+    """With the absolute one, where that decides."""
+    if row.delta is None:
+        return "-"
+    absolute = "" if row.margin_s is None else f" ({duration(row.margin_s)})"
+    return f"{100 * relative(row.delta):.1f} %{absolute}"
 
 
 def _modes(row: Row) -> str:
