@@ -392,5 +392,9 @@ EXIT_MEANINGS = {
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:
-    codes = {_EXIT_CODES.get(verdict, 0) for verdict in verdicts}
-    return next((code for code in _PRECEDENCE if code in codes), 0)
+    return worst_code(_EXIT_CODES.get(verdict, 0) for verdict in verdicts)
+
+
+def worst_code(codes: Iterable[int]) -> int:
+    given = {*codes}
+    return next((code for code in _PRECEDENCE if code in given), 0)

@@ -69,6 +69,7 @@ class Row:
     lower: Finite | None = None
     upper: Finite | None = None
     p: Finite | None = None
+    share: Finite | None = None  # of the errors allowed, that the last look could use
     pairs: tuple[Finite, ...] = ()
     margin_s: Finite | None = None  # the absolute margin, where it is wider than the relative one
     placement: Finite | None = None  # how much slower its slowest place in memory is

@@ -13,6 +13,7 @@ from tilegate_ci.formats.profile import Dram, ProfileFile
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.judge.drift import accepted_baselines
+from tilegate_ci.judge.fleet import Fleet
 from tilegate_ci.judge.paired import estimate
 from tilegate_ci.model import (
     GFLOPS,
@@ -30,12 +31,15 @@ from tilegate_ci.report.words import short
 
 @dataclass(frozen=True)
 class Source:
-    """A file to report on: a verdict, an error in place of one, or a run that nobody compared."""
+    """A file to report on: a verdict, an error in place of one, or a run that nobody compared; of
+    a fleet the whole, and after it each model, of which `code` may say that it was not judged."""
 
     path: str
     run: Run | None
     comparison: Comparison | None = None
     error: str | None = None
+    code: int = 2
+    fleet: Fleet | None = None
 
     @property
     def title(self) -> str:
@@ -76,13 +80,29 @@ class Pooled:
     upper: float | None
 
 
-def load_source(path: str) -> Source:
+def load_sources(path: str) -> list[Source]:
     found = verdict_file.load(path)
     if isinstance(found, Run):
-        return Source(path, found)
+        return [Source(path, found)]
     if isinstance(found, str):
-        return Source(path, None, error=found)
-    return Source(path, found.candidate, found)
+        return [Source(path, None, error=found)]
+    if isinstance(found, Fleet):
+        return of_fleet(found)
+    return [Source(path, found.candidate, found)]
+
+
+def of_fleet(fleet: Fleet) -> list[Source]:
+    each = [
+        Source(
+            member.path,
+            member.comparison.candidate if member.comparison else None,
+            member.comparison,
+            member.error,
+            member.exit_code,
+        )
+        for member in fleet.members
+    ]
+    return [Source("all models", None, fleet=fleet), *each]
 
 
 def history(device: Device, repository: Path) -> list[Revision]:

@@ -15,8 +15,9 @@ from markupsafe import Markup
 from tilegate_ci.core.names import YARDSTICK, rerun_command
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.judge.compare import Comparison, Row
-from tilegate_ci.model import GFLOPS, PER_SECOND, SEVERITY, Run, Verdict
-from tilegate_ci.report import palette, render, templates
+from tilegate_ci.judge.fleet import Fleet
+from tilegate_ci.model import EXIT_MEANINGS, GFLOPS, PER_SECOND, SEVERITY, Run, Verdict
+from tilegate_ci.report import fleet, palette, render, templates
 from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
 from tilegate_ci.report.data import (
     Revision,
@@ -154,13 +155,16 @@ class View:
     share_size: int = SHARE_SIZE
     ladder: Sequence[tuple[str, str, Sequence[str], str]] = ()  # rung, idea, speeds, share
     drawn: set[str] = field(default_factory=set)
+    heading: str = ""  # of the table
     of_matrices: bool = False  # it has a ladder, sizes, a roofline and a history
 
 
 def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
     run, comparison = source.run, source.comparison
+    if source.fleet is not None:
+        return _fleet_view(source.title, source.fleet)
     if run is None:
-        return View(source.title, "error", source.error or "")
+        return View(source.title, "not judged" if source.code == 4 else "error", source.error or "")
     found = at_common_sizes(measured(run, rungs, others=True))
     sizes = sorted({size for rung in found for size in rung.squares()})
     share_size = SHARE_SIZE if SHARE_SIZE in sizes else max(sizes, default=SHARE_SIZE)
@@ -184,6 +188,7 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
             "not compared",
             "A run that nobody compared with another.",
             about=_about(run),
+            heading="Benchmarks",
             facts=facts,
             columns=("verdict", "benchmark", *speed_names(run.device)),
             rows=[_plain_row(name, run) for name in sorted(run.benchmarks)],
@@ -206,7 +211,29 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
         ],
         [n for n in render.columns([row["cells"] for row in rows]) if n not in _IN_DETAIL],
         rows,
+        heading="The regression",
         **rest,
+    )
+
+
+def _fleet_view(title: str, found: Fleet) -> View:
+    rows = [
+        {
+            "cells": {**fleet.cells(member), "benchmark": member.name, "rerun": ""},
+            "keys": {},
+            "timed": False,
+        }
+        for member in found.members
+    ]
+    return View(
+        title,
+        fleet.result(found),
+        fleet.headline(found),
+        f"Exit {found.exit_code}, {EXIT_MEANINGS[found.exit_code]}",
+        fleet.remarks(found),
+        columns=("verdict", "benchmark", *fleet.COLUMNS[2:]),
+        rows=rows,
+        heading="The models",
     )
 
 

@@ -54,11 +54,7 @@ MOST_NEW = 5  # rows in the console; the other reports have all
 def console(comparison: Comparison, colour: bool = False) -> str:
     """The verdict first; below it what did not pass, as far as WIDTH has room, and the command that
     measures the worst again."""
-    code = comparison.exit_code
-    word, number = WORDS[code]
-    first = f"{word}: {headline(comparison)}"
-    if colour:
-        first = f"\x1b[1;{number}m{first}\x1b[0m"
+    first = first_line(comparison.exit_code, headline(comparison), colour)
     runs = (("baseline", comparison.baseline), ("candidate", comparison.candidate))
     lines = [first, summary_line(comparison)]
     lines += [f"{side}: {run.path}, commit {short(run.commit)}, {gpu(run)}" for side, run in runs]
@@ -73,6 +69,12 @@ def console(comparison: Comparison, colour: bool = False) -> str:
     again = next((row.again or row.rerun for row in shown if row.again or row.rerun), "")
     lines += ["", f"measure the worst again: {again}"] if again else []
     return "\n".join(lines) + "\n"
+
+
+def first_line(code: int, text: str, colour: bool) -> str:
+    word, number = WORDS[code]
+    line = f"{word}: {text}"
+    return f"\x1b[1;{number}m{line}\x1b[0m" if colour else line
 
 
 def _aligned(rows: Sequence[Mapping[str, str]]) -> list[str]:
