@@ -54,7 +54,9 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def merged(folder, monkeypatch, capsys):
+    """Runs the command; without charts, which other tests look at."""
     monkeypatch.chdir(folder)
+    monkeypatch.setattr("tilegate_ci.report.html._charts", lambda *_: {})
 
     def run(*arguments):
         code = main(["report", "--merge", *arguments])
