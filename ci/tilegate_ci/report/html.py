@@ -121,13 +121,15 @@ def _charts(
         drawn["sizes"] = lambda width: speeds.sizes(squares, splits, note, width)
         drawn["ladder"] = lambda width: speeds.staircase(squares, splits, note, width, roof)
     if any(rung.shares() for rung in squares if rung.name != YARDSTICK):
-        drawn["shares"] = lambda width: speeds.shares(squares, note, width)
+        drawn["shares"] = lambda width: speeds.shares(squares, splits, note, width)
     profile = load_profile(run.device, repository)
     if profile is not None and roofline.profiled(found, profile):
         drawn["roofline"] = lambda width: roofline.roofline(found, profile, note, width, roof)
     revisions = histories[run.device.name]
     if any(rung.shares() for rung in squares):
-        drawn["history"] = lambda width: speeds.history(squares, revisions, run.commit, width)
+        drawn["history"] = lambda width: speeds.history(
+            squares, splits, revisions, run.commit, width
+        )
     return drawn
 
 
