@@ -392,9 +392,9 @@ EXIT_MEANINGS = {
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:
-    return worst_code(_EXIT_CODES.get(verdict, 0) for verdict in verdicts)
+    return worst(_EXIT_CODES.get(verdict, 0) for verdict in verdicts)
 
 
-def worst_code(codes: Iterable[int]) -> int:
-    given = {*codes}
-    return next((code for code in _PRECEDENCE if code in given), 0)
+def worst(codes: Iterable[int]) -> int:
+    found = {*codes}
+    return next((code for code in _PRECEDENCE if code in found), 0)

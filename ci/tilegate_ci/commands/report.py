@@ -8,7 +8,7 @@ from pathlib import Path
 from tilegate_ci.commands.arguments import add_repository
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.formats.stages import find_stages
+from tilegate_ci.formats.stages import newest_stages
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.fleet import Fleet
 from tilegate_ci.model import EXIT_MEANINGS, OTHER, Run
@@ -138,4 +138,4 @@ def _page(sources: list[Source], repository: Path) -> str:
     from tilegate_ci.report.html import html  # takes a second to import
 
     ours = any(source.run and source.run.device.kind != OTHER for source in sources)
-    return html(sources, find_stages(repository) if ours else [], repository)
+    return html(sources, newest_stages(repository) if ours else [], repository)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from tilegate_ci.core.files import GateError
 from tilegate_ci.judge.compare import Comparison, Row, worst_first
 from tilegate_ci.judge.paired import holm
-from tilegate_ci.model import Verdict, worst_code
+from tilegate_ci.model import Verdict, worst
 
 MISSING = "not judged: the file is not there"
 NOTE = "regressed by its own model's error budget, not by that of all models"
@@ -53,7 +53,7 @@ class Fleet:
 
     @property
     def exit_code(self) -> int:
-        return worst_code(member.exit_code for member in self.members)
+        return worst(member.exit_code for member in self.members)
 
 
 def merge(verdicts: Mapping[str, Comparison | str | None]) -> Fleet:
