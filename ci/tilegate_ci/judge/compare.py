@@ -23,7 +23,7 @@ from tilegate_ci.model import (
     Verdict,
     exit_code,
     log_slowdown,
-    slowdown,
+    relative,
 )
 
 _SHAPE = re.compile(r"/(\d+)x(\d+)x(\d+)")
@@ -148,7 +148,7 @@ def judge(
         metric=metric,
         baseline=old.summary.get(shown) if old is not None else None,
         candidate=new.summary.get(shown) if new is not None else None,
-        placement=_placement(new),
+        placement=new.placement_pct / 100 if new and new.placement_pct is not None else None,
     )
     if new is None:
         return replace(row, verdict=Verdict.ERROR, note="missing in the candidate")
@@ -166,7 +166,11 @@ def judge(
     if base_s and margin.delta(base_s) > delta:
         delta = margin.delta(base_s)
         row = replace(row, margin_s=margin.absolute(base_s))
-    return _judge_time(row, old.summary[metric], new.summary[metric], delta)
+    slower_by = log_slowdown(old.summary[metric], new.summary[metric])
+    verdict = Verdict.PASS
+    if abs(slower_by) > delta:
+        verdict = Verdict.REGRESSED if slower_by > 0 else Verdict.IMPROVED
+    return replace(row, verdict=verdict, slowdown=relative(slower_by), delta=delta)
 
 
 def seconds(name: str, row: Benchmark | None) -> float | None:
@@ -179,21 +183,6 @@ def seconds(name: str, row: Benchmark | None) -> float | None:
     if row.gflops is None or shape is None:
         return None
     return 2 * math.prod(map(int, shape.groups())) / row.gflops / 1e9
-
-
-def _placement(new: RunRow | None) -> float | None:
-    known = new.placement_pct if new is not None else None
-    return None if known is None else known / 100
-
-
-def _judge_time(row: Row, old: float, new: float, delta: float) -> Row:
-    slower_by = log_slowdown(old, new)
-    verdict = Verdict.PASS
-    if slower_by > delta:
-        verdict = Verdict.REGRESSED
-    elif slower_by < -delta:
-        verdict = Verdict.IMPROVED
-    return replace(row, verdict=verdict, slowdown=slowdown(old, new), delta=delta)
 
 
 def _metric(old: RunRow | None, new: RunRow | None, kind: str) -> Metric | None:

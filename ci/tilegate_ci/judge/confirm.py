@@ -1,7 +1,7 @@
 """The confirmation: what pairs of processes of base and head say of each benchmark."""
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilegate_ci.core.files import rounded
@@ -64,8 +64,13 @@ def judge_pairs(
         estimates |= found
         shares |= dict.fromkeys(judged, share.block)
         if count == wanted or not (reasons or Verdict.INCONCLUSIVE in verdicts.values()):
-            done = _confirmed(verdicts, estimates, known, reasons, controls, same, pairs)
-            return replace(done, shares=shares)
+            for name in controls:
+                verdicts[name] = Verdict.IDENTICAL if name in same else Verdict.PASS
+            if reasons:
+                kept = {name for name in verdicts if verdicts[name] is Verdict.IDENTICAL}
+                verdicts |= dict.fromkeys({*verdicts} - kept, Verdict.INCOMPARABLE)
+            slower = {n: _slower(pairs[: each.pairs], [n])[n] for n, each in estimates.items()}
+            return Confirmed(verdicts, estimates, known, reasons, pairs=slower, shares=shares)
     undecided = [n for n in names if verdicts.get(n, Verdict.INCONCLUSIVE) is Verdict.INCONCLUSIVE]
     left = tuple(names) if reasons else (*undecided, *(n for n in controls if n in verdicts))
     reason = throttled(f"{len(pairs)} of {wanted} pairs")
@@ -82,27 +87,6 @@ def _slower(pairs: Sequence[Pair], names: Iterable[str]) -> dict[str, list[float
         ]
         for name in there
     }
-
-
-def _confirmed(
-    verdicts: Mapping[str, Verdict],
-    estimates: Mapping[str, paired.Estimate],
-    deltas: Mapping[str, float],
-    reasons: tuple[str, ...],
-    controls: Iterable[str],
-    same: Container[str],
-    pairs: Sequence[Pair],
-) -> Confirmed:
-    final = dict(verdicts)
-    for name in controls:
-        final[name] = Verdict.IDENTICAL if name in same else Verdict.PASS
-    if reasons:
-        final = {
-            name: verdict if verdict is Verdict.IDENTICAL else Verdict.INCOMPARABLE
-            for name, verdict in final.items()
-        }
-    slower = {n: _slower(pairs[: each.pairs], [n])[n] for n, each in estimates.items()}
-    return Confirmed(final, estimates, deltas, reasons, pairs=slower)
 
 
 def throttled(sound: str) -> str:

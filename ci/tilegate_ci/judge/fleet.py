@@ -78,13 +78,10 @@ def _member(path: str, found: Comparison | str | None) -> Member:
         return Member(path, 4, error=MISSING)
     if isinstance(found, str):
         return Member(path, 2, error=found)
-    if any(row.pairs and row.share is None for row in found.rows if _red(row)):
+    red = [row for row in found.rows if row.verdict is Verdict.REGRESSED]
+    if any(row.pairs and row.share is None for row in red):
         return Member(path, 2, error="written by an older gate, without shares: judge again")
     return Member(path, found.exit_code, found)
-
-
-def _red(row: Row) -> bool:
-    return row.verdict is Verdict.REGRESSED
 
 
 def _check_alike(members: Sequence[Member]) -> None:
@@ -106,7 +103,7 @@ def _judged(member: Member, certain: Mapping[Test, bool]) -> Member:
         return member
     rows = [
         replace(row, verdict=Verdict.INCONCLUSIVE, note=NOTE)
-        if _red(row) and not certain.get((member.path, row.name), True)
+        if row.verdict is Verdict.REGRESSED and not certain.get((member.path, row.name), True)
         else row
         for row in member.rows
     ]

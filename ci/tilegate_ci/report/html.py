@@ -72,17 +72,12 @@ def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) ->
         ratio_note=RATIO_NOTE,
         numeric={*render.NUMERIC, "GFLOPS", "of cuBLAS", "time", "of the yardstick"},
         at_once={"verdict", "benchmark", "slow-down", "GFLOPS", "time"},  # on a phone
-        foldable=_foldable,
+        foldable=lambda name: Markup("<wbr>").join(re.split(r"(?<=/)|(?<=\dx)(?=\d)", name)),
         specs=Markup(text.replace("<", "\\u003c")),  # no name or note can end its element
         vega=_vega(),
         script=Markup(templates.part("page.js")),
         style=Markup(templates.part("page.css") + palette.dark_style()),
     )
-
-
-def _foldable(name: str) -> Markup:
-    """With places where a line may end: after a slash, and after an x between numbers."""
-    return Markup("<wbr>").join(re.split(r"(?<=/)|(?<=\dx)(?=\d)", name))
 
 
 @cache  # it takes longer than the rest of a page
@@ -106,7 +101,10 @@ def _charts(
     if comparison is not None and rows:
         rows.sort(key=lambda row: -(row.slowdown or 0.0))
         processes = {row.name: of_processes(row, comparison) for row in rows}
-        chosen = _remarkable(rows)
+        # What is not a mere pass, and some of those beside it.
+        keen = [row for row in rows if row.verdict not in _UNREMARKABLE][:MANY]
+        plain = [row for row in rows if row.verdict in _UNREMARKABLE][: max(0, FEW - len(keen))]
+        chosen = [row for row in rows if row in keen or row in plain]
         means, others = pooled(rows), len(rows) - len(chosen)
         drawn["forest"] = lambda width: slowdowns.forest(chosen, means, processes, others, width)
         drawn["detail"] = lambda width: slowdowns.detail(rows, processes, width)
@@ -131,13 +129,6 @@ def _charts(
             squares, splits, revisions, run.commit, width
         )
     return drawn
-
-
-def _remarkable(rows: Sequence[Row]) -> list[Row]:
-    """Of rows in order what is not a mere pass, and some of those beside it."""
-    keen = [row for row in rows if row.verdict not in _UNREMARKABLE][:MANY]
-    plain = [row for row in rows if row.verdict in _UNREMARKABLE][: max(0, FEW - len(keen))]
-    return [row for row in rows if row in keen or row in plain]
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,9 @@ def gpu(run: Run) -> str:
 
 def cells(row: Row) -> dict[str, str]:
     """A row of any table, by heading."""
-    interval = ""
+    interval, places = "", ""
+    if row.placement is not None and row.placement >= MIN_DELTA:
+        places = f"{100 * row.placement:.1f} % between places in memory"
     if row.lower is not None and row.upper is not None:
         interval = f"{signed(row.lower)} to {signed(row.upper)} %"
     return {
@@ -197,9 +199,7 @@ def cells(row: Row) -> dict[str, str]:
         "metric": METRIC_NAMES[row.metric],
         "p": "" if row.p is None else f"{row.p:.1g}",
         "pairs": str(len(row.pairs) or ""),
-        "note": ", ".join(
-            part for part in (row.note, "key" if row.key else "", _modes(row)) if part
-        ),
+        "note": ", ".join(part for part in (row.note, "key" if row.key else "", places) if part),
         "rerun": "" if row.verdict is Verdict.PASS else row.rerun,
         "pairs again": row.again,
     }
@@ -211,13 +211,6 @@ def _margin(row: Row) -> str:
         return "-"
     absolute = "" if row.margin_s is None else f" ({duration(row.margin_s)})"
     return f"{100 * relative(row.delta):.1f} %{absolute}"
-
-
-def _modes(row: Row) -> str:
-    """Speeds that differ by more than the least margin with where the operands lie."""
-    if row.placement is None or row.placement < MIN_DELTA:
-        return ""
-    return f"{100 * row.placement:.1f} % between places in memory"
 
 
 def columns(rows: Sequence[Mapping[str, str]]) -> list[str]:
