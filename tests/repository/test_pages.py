@@ -74,7 +74,14 @@ def dead_links(page: Path) -> list[str]:
 
 
 def test_there_are_pages():
-    names = ["README.md", "bench/README.md", "ci/README.md", "ci/REFERENCE.md", "ci/proof.md", "ci/runner.md"]
+    names = [
+        "README.md",
+        "bench/README.md",
+        "ci/README.md",
+        "ci/REFERENCE.md",
+        "ci/proof.md",
+        "ci/runner.md",
+    ]
     assert {*names, "kernels/README.md", "kernels/GLOSSARY.md", "tests/README.md"} <= set(pages())
 
 
