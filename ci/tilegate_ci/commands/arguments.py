@@ -58,6 +58,27 @@ def duration(text: str) -> float:
     return number * units[unit]
 
 
+def add_margins(group: argparse._ActionsContainer) -> None:
+    """A slow-down must exceed both."""
+    group.add_argument(
+        "--margin",
+        metavar="PERCENT",
+        type=percent,
+        help=f"the slow-down that passes, such as 3%%; default: {100 * MIN_DELTA:g}%%",
+    )
+    group.add_argument(
+        "--margin-abs",
+        metavar="TIME",
+        type=duration,
+        default=0.0,
+        help="and the increase in time that passes, such as 2us: what is slower must exceed both",
+    )
+
+
+def margin_in(arguments: argparse.Namespace, least: float = MIN_DELTA) -> Margin:
+    return Margin(arguments.margin or least, arguments.margin_abs)
+
+
 def shape(text: str) -> str:
     if not re.fullmatch(r"[1-9]\d*x[1-9]\d*x[1-9]\d*", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not MxNxK, each at least 1")
@@ -139,24 +160,3 @@ def add_check(command: argparse.ArgumentParser) -> None:
     how = "write nothing; exit 1 when a file is not up to date"
     command.add_argument("--check", action="store_true", help=how)
     add_repository(command)
-
-
-def add_margins(group: argparse._ActionsContainer) -> None:
-    """A slow-down must exceed both."""
-    group.add_argument(
-        "--margin",
-        metavar="PERCENT",
-        type=percent,
-        help=f"the slow-down that passes, such as 3%%; default: {100 * MIN_DELTA:g}%%",
-    )
-    group.add_argument(
-        "--margin-abs",
-        metavar="TIME",
-        type=duration,
-        default=0.0,
-        help="and the increase in time that passes, such as 2us: what is slower must exceed both",
-    )
-
-
-def margin_in(arguments: argparse.Namespace, least: float = MIN_DELTA) -> Margin:
-    return Margin(arguments.margin or least, arguments.margin_abs)

@@ -17,7 +17,6 @@ from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.compare import compare
 from tilegate_ci.judge.confirm import judge_pairs, with_verdicts
 from tilegate_ci.lab.proof import recording
-from tilegate_ci.lab.proof.data import sittings
 from tilegate_ci.lab.proof.recording import Arm
 from tilegate_ci.model import Session
 
@@ -41,9 +40,11 @@ def judged(pairs, model):
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fleet")
     path = REPOSITORY / "bench" / "recordings" / "h200-1.json.gz"
-    (sitting,) = sittings([recording.load(str(path))])
-    suite = sitting.suite[:16]
-    plain, planted = (sitting.arms[Arm("Warptile", percent)] for percent in (None, 5.0))
+    arms = {}
+    for step, process in recording.load(str(path)).processes.items():
+        arms.setdefault(step.arm, {})[step.round] = process
+    suite = list(arms[Arm()].values())[:16]
+    plain, planted = (arms[Arm("Warptile", percent)] for percent in (None, 5.0))
     same = judged(list(zip(suite[::2], suite[1::2])), "NVIDIA H200")
     slow = judged([(plain[n], planted[n]) for n in sorted(planted)], SECOND)
     verdict_file.write(folder / "h200.json", same)
