@@ -9,7 +9,7 @@ from tilegate_ci.model import REPOSITORY
 MODULE = """
 !1 = !DILocation(line: 26, column: 3, scope: !2)
 !2 = distinct !DISubprogram(name: "naive", scope: !3, file: !3, line: 20)
-!3 = !DIFile(filename: "kernels/na\\C3\\AFve \\22x\\22.cu", directory: "/tmp/a caf\\C3\\A9")
+!3 = !DIFile(filename: "kernels/x\\C3\\AFy \\22x\\22.cu", directory: "/tmp/a x \\C3\\A9")
 """
 
 
