@@ -50,4 +50,4 @@ def nvbench(times: dict[str, float], **more: str) -> dict[str, Any]:
 
 
 def text(document: object) -> str:
-    return json.dumps(document)
+    return document if isinstance(document, str) else json.dumps(document)

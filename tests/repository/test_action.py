@@ -85,12 +85,18 @@ def test_the_package_that_is_installed_is_this_one(runner):
 
 
 def test_each_input_is_an_option_and_the_step_fails_like_the_gate(runner, tmp_path):
-    assert STEPS[1]["env"] == {f"OPTION_{n.upper()}": f"${{{{ inputs.{n} }}}}" for n in inputs()}
+    names = {name: f"OPTION_{name.replace('-', '_').upper()}" for name in inputs()}
+    assert STEPS[1]["env"] == {names[n]: f"${{{{ inputs.{n} }}}}" for n in names}
     code, (name, *words) = runner(
-        STEPS[1], OPTION_BASE="main", OPTION_RUN="'a b' {out}", OPTION_PAIRS="5"
+        STEPS[1],
+        OPTION_BASE="main",
+        OPTION_RUN="'a b' {out}",
+        OPTION_PAIRS="5",
+        OPTION_MARGIN_ABS="2us",
     )
     assert (code, name) == (1, "gate")
-    assert words[:4] == ["run", "--base=main", "--pairs=5", "--run='a b' {out}"]
+    given = ["run", "--base=main", "--margin-abs=2us", "--pairs=5", "--run='a b' {out}"]
+    assert words[:5] == given
     arguments = cli.parse(words, cli.argparse.Namespace())
     assert arguments.json == str(tmp_path / "gate-report" / "verdict.json")
     code, words = runner(STEPS[2])

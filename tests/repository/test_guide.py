@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from ruamel.yaml import YAML
 
 from gate_builders import REPOSITORY
+from tilegate_ci.formats.reading import Declared, read_process
 
 GUIDE = (REPOSITORY / "ci" / "guide.md").read_text("utf-8")
 ACTION = REPOSITORY / ".github" / "actions" / "gate" / "action.yml"
@@ -82,6 +84,32 @@ def test_the_work_leaves_git_alone(followed):
     command = ["git", "status", "--porcelain"]
     done = subprocess.run(command, cwd=followed[0], capture_output=True, text=True, check=True)
     assert done.stdout == " M bench.cpp\n"
+
+
+def test_what_do_bench_measures_is_read(tmp_path, monkeypatch):
+    """The guide's program, with stand-ins for a GPU."""
+    fakes = {
+        "torch": SimpleNamespace(
+            randn=lambda *_, **__: 0,
+            softmax=lambda *_: 0,
+            allclose=lambda *_: True,
+            cuda=SimpleNamespace(get_device_name=lambda: "NVIDIA H200"),
+        ),
+        "triton": SimpleNamespace(testing=SimpleNamespace(do_bench=lambda *_, **__: 0.0125)),
+        "my_kernels": SimpleNamespace(softmax=lambda _: 0),
+    }
+    for name, fake in fakes.items():
+        monkeypatch.setitem(sys.modules, name, fake)
+    out = tmp_path / "out.csv"
+    monkeypatch.setattr(sys, "argv", ["bench.py", str(out)])
+    (program,) = blocks("python")
+    exec(compile(program, "bench.py", "exec"), {})
+    declared = Declared(yardstick="Reference/*", verified="right")
+    found = read_process(out.read_text(), "out.csv", declared)
+    assert found.device.name == "NVIDIA H200"
+    assert found.readings["Softmax/4096"].per_second == pytest.approx(80000)
+    assert found.readings["Softmax/4096"].ratio_to_yardstick == 1
+    assert all(row.verified for row in found.readings.values())
 
 
 def test_the_workflow_of_the_guide_gives_inputs_that_the_action_has():

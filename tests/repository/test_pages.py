@@ -74,7 +74,14 @@ def dead_links(page: Path) -> list[str]:
 
 
 def test_there_are_pages():
-    names = ["README.md", "bench/README.md", "ci/README.md", "ci/proof.md", "ci/runner.md"]
+    names = [
+        "README.md",
+        "bench/README.md",
+        "ci/README.md",
+        "ci/REFERENCE.md",
+        "ci/proof.md",
+        "ci/runner.md",
+    ]
     assert {*names, "kernels/README.md", "kernels/GLOSSARY.md", "tests/README.md"} <= set(pages())
 
 
@@ -153,7 +160,7 @@ def test_the_presets_that_pages_name_exist():
 
 
 def test_the_page_of_the_commands_has_them_all():
-    page = (REPOSITORY / "ci" / "README.md").read_text("utf-8")
+    page = (REPOSITORY / "ci" / "REFERENCE.md").read_text("utf-8")
     table = page.partition("| command | does |")[2].partition("\n\n")[0]
     names = [*COMMANDS, *(f"lab {name}" for name in LAB)]
     assert {name for name in names if f"`ci/gate {name}" not in table} == set()

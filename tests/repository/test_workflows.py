@@ -120,8 +120,22 @@ def test_a_gpu_runs_vetted_commits_only(name, events):
 
 def test_one_job_at_a_time_on_a_gpu_whichever_workflow_it_is_of():
     jobs = [job for path in FILES for job in load(path)["jobs"].values()]
-    groups = [job["concurrency"]["group"] for job in jobs if job["runs-on"] != HOSTED]
-    assert groups == ["gpu"] * 2
+    ours = [job for job in jobs if job["runs-on"] != HOSTED]
+    assert [job["concurrency"]["group"] for job in ours] == ["gpu-${{ matrix.model }}", "gpu-h200"]
+    assert [job["runs-on"][2] for job in ours] == ["${{ matrix.model }}", "h200"]
+
+
+def test_the_merged_verdict_is_on_every_model():
+    """And on it alone the required check depends."""
+    jobs = load(REPOSITORY / ".github/workflows/gpu.yml")["jobs"]
+    runs = [step["run"] for step in jobs["gpu"]["steps"] if "run" in step]
+    words = shlex.split(runs[-1].removeprefix("build/gate/bin/gate "))
+    arguments = cli.parse(words, argparse.Namespace())
+    models = jobs["judge"]["strategy"]["matrix"]["model"]
+    assert arguments.files == [f"build/gate-{model}/gate.json" for model in models]
+    assert arguments.merge
+    assert jobs["judge"]["steps"][-1]["with"]["name"] == "gate-${{ matrix.model }}"
+    assert "build/gate.*" in jobs["judge"]["steps"][-1]["with"]["path"]
 
 
 def test_the_night_is_of_main_and_uploads_what_a_person_looks_at():

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tilegate_ci.core.git import named_commit
 from tilegate_ci.formats.reading import Declared
-from tilegate_ci.model import REPOSITORY
+from tilegate_ci.judge.compare import Margin
+from tilegate_ci.model import MIN_DELTA, REPOSITORY
 
 _AGAIN = "may be repeated"
 
@@ -35,10 +36,44 @@ def seconds(text: str) -> float:
 
 
 def percent(text: str) -> float:
-    number = float(text)
+    """1% or 1."""
+    number = float(text.removesuffix("%"))
     if not 0 < number < 100:
         raise argparse.ArgumentTypeError(f"between 0 and 100, not {text}")
     return number / 100
+
+
+def duration(text: str) -> float:
+    """Seconds of 2us, 150ns, 0.1ms or 1s."""
+    units = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+    unit = next((unit for unit in units if text.endswith(unit)), None)
+    number = float(text.removesuffix(unit)) if unit else 0.0
+    if unit is None or not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(
+            f"a time above zero with its unit, such as 2us, not {text}"
+        )
+    return number * units[unit]
+
+
+def add_margins(group: argparse._ActionsContainer) -> None:
+    """A slow-down must exceed both."""
+    group.add_argument(
+        "--margin",
+        metavar="PERCENT",
+        type=percent,
+        help=f"the slow-down that passes, such as 3%%; default: {100 * MIN_DELTA:g}%%",
+    )
+    group.add_argument(
+        "--margin-abs",
+        metavar="TIME",
+        type=duration,
+        default=0.0,
+        help="and the increase in time that passes, such as 2us: what is slower must exceed both",
+    )
+
+
+def margin_in(arguments: argparse.Namespace, least: float = MIN_DELTA) -> Margin:
+    return Margin(arguments.margin or least, arguments.margin_abs)
 
 
 def regex(text: str) -> str:
@@ -69,7 +104,8 @@ def add_declared(group: argparse._ActionsContainer) -> None:
         metavar="NAME",
         default="",
         help="real_time (default) or cpu_time of Google Benchmark; a summary's tag of NVBench, "
-        "default nv/cold/time/gpu/mean",
+        "default nv/cold/time/gpu/mean; a statistic of pytest-benchmark, default median; a column "
+        "of asv, default result, or of lines, default seconds",
     )
     group.add_argument(
         "--yardstick",
@@ -82,7 +118,8 @@ def add_declared(group: argparse._ActionsContainer) -> None:
         "--verified",
         metavar="NAME",
         default="",
-        help="the counter, or the summary, that is 1 where the result was checked and right",
+        help="the counter, summary, extra_info or column that is 1 where the result was checked "
+        "and right",
     )
 
 

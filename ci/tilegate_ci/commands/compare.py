@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import add_declared, declared_in
+from tilegate_ci.commands.arguments import (
+    add_declared,
+    add_margins,
+    declared_in,
+    margin_in,
+)
 from tilegate_ci.core.files import GateError, dumps, read_text, write_text
 from tilegate_ci.core.outputs import check_outputs
 from tilegate_ci.core.progress import message
 from tilegate_ci.formats import run_file
 from tilegate_ci.formats.collect import check_distinct, collect, read_sessions
-from tilegate_ci.formats.reading import read_any
+from tilegate_ci.formats.reading import is_process, read_any
 from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import Comparison, compare
@@ -38,12 +43,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "files",
         metavar="FILE",
         nargs="+",
-        help="the baseline, then the candidate: a run, or Google Benchmark's or NVBench's JSON of "
-        "its processes",
+        help="the baseline, then the candidate: a run, or what its processes wrote: the JSON of "
+        "Google Benchmark, NVBench or pytest-benchmark, asv's results, lines of name,seconds",
     )
     command.add_argument(
         "--filter", metavar="REGEX", help="judge only benchmarks whose name contains a match"
     )
+    add_margins(command)
     add_verdict_options(command)
     group = command.add_argument_group("of processes")
     group.add_argument("--no-baseline", action="store_true", help="all files are processes")
@@ -81,8 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     paths, out = list(arguments.files), arguments.out
     conditions = filter(None, [arguments.conditions])
     check_verdict_options(arguments, *paths, *conditions, out=out)
-    if out and os.path.isfile(out) and is_report(read_text(out)):  # --out process_*.json
-        raise GateError(f"--out {out}: Google Benchmark wrote it; give the name of another file")
+    if out and os.path.isfile(out) and is_process(read_text(out)):  # --out process_*.json
+        raise GateError(f"--out {out}: a benchmark wrote it; give the name of another file")
     if arguments.no_baseline:
         if not out:
             raise GateError("--no-baseline: nothing to compare; give --out FILE for the run")
@@ -95,11 +101,11 @@ def run(arguments: argparse.Namespace) -> int:
     accepted = waivers.load(Path(arguments.waivers), date.today())
     baseline = load(paths[0], Role.BASELINE)
     texts = {path: read_text(path) for path in paths[1:]}  # each once: it may be a pipe
-    if is_report(texts[paths[1]]) or paths[2:]:
+    if is_process(texts[paths[1]]) or paths[2:]:
         candidate = collected(texts, paths[1:], arguments)
     else:
         candidate = run_file.parse(texts[paths[1]], paths[1])
-    found = compare(baseline, candidate, arguments.filter)
+    found = compare(baseline, candidate, arguments.filter, margin_in(arguments, 0.0))
     return show(waivers.apply(found, accepted), arguments.markdown, arguments.json)
 
 
@@ -115,12 +121,6 @@ def collected(texts: Mapping[str, str], paths: list[str], arguments: argparse.Na
     if arguments.out:
         write_text(Path(arguments.out), dumps(made.fields) + "\n")
     return made
-
-
-def is_report(text: str) -> bool:
-    """Whether it looks like what Google Benchmark writes, which begins with the context, or like
-    NVBench's."""
-    return text.lstrip("{ \n").startswith(('"context"', '"meta"', '"devices"'))
 
 
 def show(found: Comparison, markdown: str | None, json: str | Path | None) -> int:

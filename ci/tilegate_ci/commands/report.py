@@ -6,22 +6,32 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository
-from tilegate_ci.core.files import write_text
+from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.formats.stages import find_stages
-from tilegate_ci.model import OTHER, Run
+from tilegate_ci.formats.stages import newest_stages
+from tilegate_ci.judge import verdict_file
+from tilegate_ci.judge.fleet import Fleet
+from tilegate_ci.model import EXIT_MEANINGS, OTHER, Run
+from tilegate_ci.report import fleet as fleets
 from tilegate_ci.report import render, templates
-from tilegate_ci.report.data import Source, load_source
+from tilegate_ci.report.data import Source, load_sources, of_fleet
 from tilegate_ci.report.figures import RATIO_NOTE, percent, share, speed, speed_names
 from tilegate_ci.report.junit import junit as junit_of
 
-EXIT_CODES = {0: "the reports were written", 2: "error"}
+EXIT_CODES = {
+    0: "the reports were written; with --merge: no model regressed",
+    **{code: f"{meaning}; with --merge" for code, meaning in EXIT_MEANINGS.items() if code},
+    2: "error",
+}
 EXAMPLES = """examples:
   ci/gate compare bench/baselines/nvidia-h200.json run.json --json verdict.json
   ci/gate report verdict.json --html report.html --junit report.xml --markdown summary.md
   ci/gate report bench/baselines/nvidia-h200.json --html baseline.html
+  ci/gate report --merge h200.json h100.json --json fleet.json --html fleet.html
 
 The exit code says whether the reports were written: 0 or 2. The verdict is compare's and run's.
+With --merge it is the verdict on all models: the first of 2, 1, 4, 3 that a model has. A file that
+is not there counts as 4. The models share one budget of false alarms.
 """
 
 
@@ -29,6 +39,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "files", metavar="VERDICT-OR-RUN", nargs="+", help="verdict files, candidates or baselines"
     )
+    command.add_argument(
+        "--merge",
+        action="store_true",
+        help="one verdict on verdict files of several GPU models, one of which may be missing",
+    )
+    command.add_argument("--json", metavar="FILE", help="with --merge: the merged verdict")
     command.add_argument("--html", metavar="FILE", help="one page, which needs no network")
     command.add_argument("--junit", metavar="FILE", help="JUnit XML")
     command.add_argument("--markdown", metavar="FILE", help="as compare --markdown writes it")
@@ -36,8 +52,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    outputs = {f"--{name}": getattr(arguments, name) for name in ("html", "junit", "markdown")}
+    names = ("html", "junit", "markdown", "json")
+    outputs = {f"--{name}": getattr(arguments, name) for name in names}
     check_outputs(arguments.files, outputs)
+    if arguments.json and not arguments.merge:
+        raise GateError("--json writes a merged verdict: give --merge too")
+    fleet = verdict_file.merged(arguments.files) if arguments.merge else None
     paths = {name: Path(path) for name, path in outputs.items() if path}
     sources = write(
         arguments.files,
@@ -45,7 +65,13 @@ def run(arguments: argparse.Namespace) -> int:
         paths.get("--html"),
         paths.get("--junit"),
         paths.get("--markdown"),
+        fleet,
     )
+    if fleet is not None and arguments.json:
+        verdict_file.write_fleet(Path(arguments.json), fleet)
+    if fleet is not None:
+        sys.stdout.write(console(sources[0]))
+        return fleet.exit_code
     if not paths:
         sys.stdout.write("\n".join(console(source) for source in sources))
     return 0
@@ -57,9 +83,11 @@ def write(
     html: Path | None = None,
     junit: Path | None = None,
     markdown: Path | None = None,
+    fleet: Fleet | None = None,
 ) -> list[Source]:
-    """Writes these reports of the files; what is in them."""
-    sources = [load_source(path) for path in files]
+    """Writes these reports of the files, or of the fleet that they make; what is in them."""
+    sources = [source for path in files for source in load_sources(path)] if fleet is None else []
+    sources += of_fleet(fleet) if fleet is not None else []
     if junit:
         write_text(junit, junit_of(sources))
     if markdown:
@@ -70,6 +98,8 @@ def write(
 
 
 def console(source: Source) -> str:
+    if source.fleet is not None:
+        return fleets.console(source.fleet)
     if source.comparison is not None:
         return render.console(source.comparison)
     if source.run is None:
@@ -84,6 +114,8 @@ def console(source: Source) -> str:
 
 
 def markdown_of(source: Source) -> str:
+    if source.fleet is not None:
+        return fleets.markdown(source.fleet)
     if source.comparison is not None:
         return render.markdown(source.comparison)
     if source.run is None:
@@ -106,4 +138,4 @@ def _page(sources: list[Source], repository: Path) -> str:
     from tilegate_ci.report.html import html  # takes a second to import
 
     ours = any(source.run and source.run.device.kind != OTHER for source in sources)
-    return html(sources, find_stages(repository) if ours else [], repository)
+    return html(sources, newest_stages(repository) if ours else [], repository)

@@ -10,8 +10,9 @@ from pathlib import Path
 from tilegate_ci.commands.arguments import (
     add_cmake,
     add_declared,
+    add_margins,
     declared_in,
-    percent,
+    margin_in,
     regex,
     seconds,
     seed,
@@ -92,12 +93,7 @@ def add_project_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--run", metavar="CMD", help="runs one process, which writes its JSON to the file {out}"
     )
-    group.add_argument(
-        "--margin",
-        metavar="PERCENT",
-        type=percent,
-        help=f"the slow-down that passes; default: {100 * MIN_DELTA:g}",
-    )
+    add_margins(group)
     add_declared(group)
 
 
@@ -154,11 +150,12 @@ def project_of(arguments: argparse.Namespace, work: str | None = None) -> Projec
     if arguments.run is None:
         given = [
             name
-            for name in ("time", "yardstick", "verified", "build", "margin")
+            for name in ("time", "yardstick", "verified", "build", "margin", "margin_abs")
             if getattr(arguments, name)
         ]
         if given:
-            raise GateError(f"--{given[0]} is for another project's benchmarks: give --run CMD too")
+            option = given[0].replace("_", "-")
+            raise GateError(f"--{option} is for another project's benchmarks: give --run CMD too")
         if not (REPOSITORY / "bench" / "gate.csv").exists():
             raise GateError(
                 f"{REPOSITORY}: no checkout of Tilegate; for any project give --run CMD"
@@ -182,5 +179,5 @@ def project_of(arguments: argparse.Namespace, work: str | None = None) -> Projec
         arguments.build or "",
         arguments.run,
         declared_in(arguments, arguments.filter or ""),
-        arguments.margin or MIN_DELTA,
+        margin_in(arguments),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from tilegate_ci.core.documents import Open, validated
 from tilegate_ci.core.files import Place, fault, shown
-from tilegate_ci.formats.timings import Timings, is_time
+from tilegate_ci.formats.timings import Timings, counted, is_time
 
 TIME = "real_time"  # which is the manual time of a benchmark that has one
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -53,7 +53,7 @@ def read(text: str, path: str, time: str, verified: str) -> Timings:
         if row.get("skipped"):
             found.skip(name, str(row.get("skip_message") or ""), place)
             continue
-        sound = _counter(row, verified, name, path, place) == 1 if verified else None
+        sound = counted(row, verified, name, path, place)
         found.add(name, _seconds(row, time, name, path, place), sound, place)
     return found
 
@@ -65,9 +65,3 @@ def _seconds(row: Mapping[str, Any], time: str, name: str, path: str, place: Pla
     if not isinstance(unit, str) or unit not in _UNITS:
         raise fault(path, place, f"{name}: unknown time_unit {shown(unit)}")
     return value * _UNITS[unit] if is_time(value) else value
-
-
-def _counter(row: Mapping[str, Any], counter: str, name: str, path: str, place: Place) -> Any:
-    if counter not in row:
-        raise fault(path, place, f"{name}: no counter {counter}, which --verified names")
-    return row[counter]

@@ -4,13 +4,29 @@ import json
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from tilegate_ci.core.documents import validated
 from tilegate_ci.core.files import GateError, parse_json
 from tilegate_ci.core.names import matching
-from tilegate_ci.formats import bench, google, nvbench
+from tilegate_ci.formats import asv, bench, google, nvbench, plain, pytest_benchmark
 from tilegate_ci.formats.timings import Timings
 from tilegate_ci.model import OTHER, OWN_RATIO, Device, OtherProcess, Process, Reading
+
+
+class Reader(Protocol):
+    TIME: str  # the time that is taken unless --time names another
+
+    def read(self, text: str, path: str, time: str, verified: str) -> Timings: ...
+
+
+# By keys that a file has.
+_READERS: list[tuple[set[str], Reader]] = [
+    ({"benchmarks", "context"}, google),
+    ({"benchmarks", "devices"}, nvbench),
+    ({"benchmarks", "machine_info"}, pytest_benchmark),
+    ({"results", "result_columns"}, asv),
+]
 
 
 @dataclass(frozen=True)
@@ -27,7 +43,7 @@ class Declared:
 def read_any(text: str, path: str, declared: Declared) -> Process:
     """Our own bench tells the kind of its device; whatever else there is is another project's.
     What the gate kept of a process is taken too."""
-    root = parse_json(text, path)
+    root = _root(text, path)
     if isinstance(root, dict) and "readings" in root:
         kind = root.get("device", {}).get("kind") if isinstance(root.get("device"), dict) else None
         model = OtherProcess if kind == OTHER else Process
@@ -44,17 +60,31 @@ def read_any(text: str, path: str, declared: Declared) -> Process:
 def read_process(text: str, path: str, declared: Declared) -> OtherProcess:
     """Of another project. GateError where the text is of no known format, or lacks what was
     declared."""
-    return _other(parse_json(text, path), text, path, declared)
+    return _other(_root(text, path), text, path, declared)
+
+
+def is_process(text: str) -> bool:
+    """Whether a program wrote it that measures, as its first words tell; else it may be a run."""
+    begin = ('"context"', '"meta"', '"devices"', '"machine_info"', '"commit_hash"')
+    return plain.is_plain(text) or text.lstrip("{ \n").startswith(begin)
+
+
+def _root(text: str, path: str) -> Any:
+    """Of JSON its value; None where the text is of the plain form, or of none."""
+    lines = plain.is_plain(text) or not text.lstrip().startswith(("{", "["))
+    return None if lines and text.strip() else parse_json(text, path)
 
 
 def _other(root: object, text: str, path: str, declared: Declared) -> OtherProcess:
-    keys = root.keys() if isinstance(root, dict) else ()
-    if "benchmarks" not in keys or not {"context", "devices"} & {*keys}:
+    keys = {*root} if isinstance(root, dict) else set()
+    known = [reader for needs, reader in _READERS if needs <= keys]
+    if root is not None and not known:
         raise GateError(
             f"{path}: neither Google Benchmark's JSON, from --benchmark_out=FILE, nor NVBench's, "
-            "from --json FILE"
+            "from --json FILE, nor pytest-benchmark's, from --benchmark-json=FILE, nor asv's "
+            "results, nor lines of name,seconds"
         )
-    reader = google if "context" in keys else nvbench
+    reader = known[0] if known else plain
     found = reader.read(text, path, declared.time or reader.TIME, declared.verified)
     if not found.seconds:
         name, why = next(iter(found.skipped.items()))

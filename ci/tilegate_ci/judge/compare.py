@@ -1,5 +1,7 @@
 """Pairs the benchmarks of two runs by name and judges each pair."""
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -11,7 +13,9 @@ from tilegate_ci.core.names import matching, rerun_command
 from tilegate_ci.model import (
     DECISIVE,
     GFLOPS,
+    MIN_DELTA,
     SEVERITY,
+    Benchmark,
     Metric,
     Run,
     RunFile,
@@ -19,9 +23,30 @@ from tilegate_ci.model import (
     Verdict,
     exit_code,
     log_slowdown,
-    slowdown,
+    relative,
 )
 
+_SHAPE = re.compile(r"/(\d+)x(\d+)x(\d+)")
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The slow-down that passes. To be one, it must exceed both: the relative margin, 0.01 is 1 %,
+    and the absolute one."""
+
+    relative: float = MIN_DELTA
+    seconds: float = 0.0
+
+    def delta(self, base_s: float) -> float:
+        """As a log ratio, of a benchmark that takes so long at the base."""
+        return math.log1p(max(self.relative, self.seconds / base_s))
+
+    def absolute(self, base_s: float | None) -> float | None:
+        """The absolute one, where it decides because it is the wider one."""
+        return self.seconds if base_s and self.seconds / base_s > self.relative else None
+
+
+NO_MARGIN = Margin(0.0)  # beside that of the baseline
 MAX_INCONCLUSIVE = 0.02  # of the suite; a benchmark marked key is always too many
 
 
@@ -44,7 +69,9 @@ class Row:
     lower: Finite | None = None
     upper: Finite | None = None
     p: Finite | None = None
+    share: Finite | None = None  # of the errors allowed, that the last look could use
     pairs: tuple[Finite, ...] = ()
+    margin_s: Finite | None = None  # the absolute margin, where it is wider than the relative one
     placement: Finite | None = None  # how much slower its slowest place in memory is
     again: Text = ""  # the command that measures the pairs of a red row again
 
@@ -75,14 +102,20 @@ class Comparison:
         return exit_code(verdicts)
 
 
-def compare(baseline: RunFile, candidate: RunFile, pattern: str | None = None) -> Comparison:
-    """Judges the benchmarks whose name `pattern` is found in; the others are left out."""
+def compare(
+    baseline: RunFile,
+    candidate: RunFile,
+    pattern: str | None = None,
+    margin: Margin = NO_MARGIN,
+) -> Comparison:
+    """Judges the benchmarks whose name `pattern` is found in; the others are left out. `margin` may
+    widen those of the baseline."""
     names = sorted({*baseline.benchmarks, *candidate.benchmarks})
     chosen = matching(names, pattern)
     differences = tuple(baseline.device.differences(candidate.device))
     pairs = {n: (baseline.benchmarks.get(n), candidate.benchmarks.get(n)) for n in chosen}
     rows = [
-        judge(name, old, new, candidate.device.kind, comparable=not differences)
+        judge(name, old, new, candidate.device.kind, comparable=not differences, margin=margin)
         for name, (old, new) in pairs.items()
     ]
     return Comparison(
@@ -101,6 +134,7 @@ def judge(
     new: RunRow | None,
     device_kind: str,
     comparable: bool = True,
+    margin: Margin = NO_MARGIN,
 ) -> Row:
     """The verdict on one pair; either side, but not both, may be None."""
     metric = _metric(old, new, device_kind)
@@ -114,7 +148,7 @@ def judge(
         metric=metric,
         baseline=old.summary.get(shown) if old is not None else None,
         candidate=new.summary.get(shown) if new is not None else None,
-        placement=_placement(new),
+        placement=new.placement_pct / 100 if new and new.placement_pct is not None else None,
     )
     if new is None:
         return replace(row, verdict=Verdict.ERROR, note="missing in the candidate")
@@ -128,22 +162,27 @@ def judge(
         return replace(row, verdict=Verdict.INCOMPARABLE, note="other device or cuBLAS")
     if metric is None:
         return row
-    return _judge_time(row, old.summary[metric], new.summary[metric], old.margin(metric))
-
-
-def _placement(new: RunRow | None) -> float | None:
-    known = new.placement_pct if new is not None else None
-    return None if known is None else known / 100
-
-
-def _judge_time(row: Row, old: float, new: float, delta: float) -> Row:
-    slower_by = log_slowdown(old, new)
+    delta, base_s = old.margin(metric), seconds(name, old)
+    if base_s and margin.delta(base_s) > delta:
+        delta = margin.delta(base_s)
+        row = replace(row, margin_s=margin.absolute(base_s))
+    slower_by = log_slowdown(old.summary[metric], new.summary[metric])
     verdict = Verdict.PASS
-    if slower_by > delta:
-        verdict = Verdict.REGRESSED
-    elif slower_by < -delta:
-        verdict = Verdict.IMPROVED
-    return replace(row, verdict=verdict, slowdown=slowdown(old, new), delta=delta)
+    if abs(slower_by) > delta:
+        verdict = Verdict.REGRESSED if slower_by > 0 else Verdict.IMPROVED
+    return replace(row, verdict=verdict, slowdown=relative(slower_by), delta=delta)
+
+
+def seconds(name: str, row: Benchmark | None) -> float | None:
+    """Of one call; None where that is not known."""
+    shape = _SHAPE.search(name)
+    if row is None:
+        return None
+    if row.per_second is not None:
+        return 1 / row.per_second
+    if row.gflops is None or shape is None:
+        return None
+    return 2 * math.prod(map(int, shape.groups())) / row.gflops / 1e9
 
 
 def _metric(old: RunRow | None, new: RunRow | None, kind: str) -> Metric | None:

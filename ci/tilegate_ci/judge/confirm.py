@@ -1,7 +1,7 @@
 """The confirmation: what pairs of processes of base and head say of each benchmark."""
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilegate_ci.core.files import rounded
@@ -16,7 +16,8 @@ Pair = tuple[Process, Process]  # base, head
 @dataclass(frozen=True)
 class Confirmed:
     """`reasons` say why the session cannot be judged, if so; `keys` must not stay undecided.
-    `pairs` holds the log slow-down of each, `open` what further pairs should measure."""
+    `pairs` holds the log slow-down of each, `shares` the part of the false alarms allowed that the
+    last test of each could use, `open` what further pairs should measure."""
 
     verdicts: Mapping[str, Verdict]
     estimates: Mapping[str, paired.Estimate] = field(default_factory=dict)
@@ -24,6 +25,7 @@ class Confirmed:
     reasons: tuple[str, ...] = ()
     keys: frozenset[str] = frozenset()
     pairs: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
     open: tuple[str, ...] = ()
 
 
@@ -47,6 +49,7 @@ def judge_pairs(
     controls = [n for n in names if n in same_time or (is_canary(n) and kind != OTHER)]
     verdicts: dict[str, Verdict] = {}
     estimates: dict[str, paired.Estimate] = {}
+    shares: dict[str, float] = {}
     reasons: tuple[str, ...] = ()
     for count, share in paired.looks(wanted).items():
         if len(pairs) < count:
@@ -59,8 +62,15 @@ def judge_pairs(
         before = {name: verdict for name, verdict in verdicts.items() if name not in judged}
         verdicts |= paired.judge(judged, known, share, before)
         estimates |= found
+        shares |= dict.fromkeys(judged, share.block)
         if count == wanted or not (reasons or Verdict.INCONCLUSIVE in verdicts.values()):
-            return _confirmed(verdicts, estimates, known, reasons, controls, same, pairs)
+            for name in controls:
+                verdicts[name] = Verdict.IDENTICAL if name in same else Verdict.PASS
+            if reasons:
+                kept = {name for name in verdicts if verdicts[name] is Verdict.IDENTICAL}
+                verdicts |= dict.fromkeys({*verdicts} - kept, Verdict.INCOMPARABLE)
+            slower = {n: _slower(pairs[: each.pairs], [n])[n] for n, each in estimates.items()}
+            return Confirmed(verdicts, estimates, known, reasons, pairs=slower, shares=shares)
     undecided = [n for n in names if verdicts.get(n, Verdict.INCONCLUSIVE) is Verdict.INCONCLUSIVE]
     left = tuple(names) if reasons else (*undecided, *(n for n in controls if n in verdicts))
     reason = throttled(f"{len(pairs)} of {wanted} pairs")
@@ -77,27 +87,6 @@ def _slower(pairs: Sequence[Pair], names: Iterable[str]) -> dict[str, list[float
         ]
         for name in there
     }
-
-
-def _confirmed(
-    verdicts: Mapping[str, Verdict],
-    estimates: Mapping[str, paired.Estimate],
-    deltas: Mapping[str, float],
-    reasons: tuple[str, ...],
-    controls: Iterable[str],
-    same: Container[str],
-    pairs: Sequence[Pair],
-) -> Confirmed:
-    final = dict(verdicts)
-    for name in controls:
-        final[name] = Verdict.IDENTICAL if name in same else Verdict.PASS
-    if reasons:
-        final = {
-            name: verdict if verdict is Verdict.IDENTICAL else Verdict.INCOMPARABLE
-            for name, verdict in final.items()
-        }
-    slower = {n: _slower(pairs[: each.pairs], [n])[n] for n, each in estimates.items()}
-    return Confirmed(final, estimates, deltas, reasons, pairs=slower)
 
 
 def throttled(sound: str) -> str:
@@ -141,6 +130,7 @@ def _row(row: Row, found: Confirmed) -> Row:
         lower=relative(estimate.lower),
         upper=relative(estimate.upper),
         p=estimate.p,
+        share=found.shares.get(row.name),
         pairs=tuple(rounded(relative(value)) for value in found.pairs[row.name]),
     )
 

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilegate_ci.core.files import GateError
@@ -96,7 +96,7 @@ def judged(every: Iterable[Series]) -> list[Drift]:
     certain = holm([trend.p for trend in found], ALPHA)
     drifting = [trend for trend, fallen in zip(found, certain) if fallen]
     if len(drifting) > MOST_RUNGS * len(found):
-        drifting = [_as(trend, "machine") for trend in drifting]
+        drifting = [replace(trend, kind="machine") for trend in drifting]
     return sorted(drifting, key=lambda trend: -trend.slower)
 
 
@@ -144,7 +144,3 @@ def _trend(series: Series) -> Drift:
     if None not in (first.board, last.board) and first.board != last.board:
         kind = "machine"
     return Drift(series.name, slower, delta, p, len(points), first.commit, last.commit, kind)
-
-
-def _as(trend: Drift, kind: str) -> Drift:
-    return Drift(**{**vars(trend), "kind": kind})

@@ -1,5 +1,7 @@
 """The verdict file: what a comparison found, for `ci/gate report` to show in any form."""
 
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,13 +9,14 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, model_validator
 
 from tilegate_ci.core import documents
-from tilegate_ci.core.documents import Commit, Document, Line, Model, Natural
-from tilegate_ci.core.files import parse_json, read_text, write_text
+from tilegate_ci.core.documents import Commit, Document, Line, Model, Natural, Text
+from tilegate_ci.core.files import GateError, parse_json, read_text, write_text
 from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.progress import printable
 from tilegate_ci.formats import run_file
 from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.judge.fleet import Fleet, Member, merge
 from tilegate_ci.model import OTHER, REPOSITORY, Benchmark, Device, Run, Session
 
 
@@ -59,6 +62,31 @@ class VerdictFile(Document):
         return self
 
 
+class MemberPart(Model):
+    """A model of a fleet: its verdict as the fleet has it, or why there is none."""
+
+    path: Line
+    exit_code: Natural
+    alone: Natural  # the exit code of its own verdict
+    error: Text = ""
+    verdict: VerdictFile | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "MemberPart":
+        if (self.verdict is None) is (self.error == ""):
+            raise ValueError("must have a verdict, or an error in its place")
+        return self
+
+
+class FleetFile(Document):
+    """One verdict over several GPU models."""
+
+    kind: Literal["fleet"]
+    exit_code: Natural
+    tests: Natural
+    models: tuple[MemberPart, ...]
+
+
 class ErrorFile(Document):
     """In place of a comparison that could not be made."""
 
@@ -89,19 +117,63 @@ def document(comparison: Comparison) -> VerdictFile:
     )
 
 
-def load(path: str) -> Comparison | Run | str:
-    """The comparison; the error that there was instead; or, as reports take both, a run that
-    nobody compared."""
+def write_fleet(path: Path, fleet: Fleet) -> None:
+    models = tuple(
+        MemberPart(
+            path=member.path,
+            exit_code=member.exit_code,
+            alone=member.alone,
+            error=member.error,
+            verdict=document(member.comparison) if member.comparison else None,
+        )
+        for member in fleet.members
+    )
+    found = FleetFile(
+        schema=1, kind="fleet", exit_code=fleet.exit_code, tests=fleet.tests, models=models
+    )
+    write_text(path, documents.to_text(found))
+
+
+def load(path: str) -> Comparison | Fleet | Run | str:
+    """The comparison, or that of a fleet; the error that there was instead; or, as reports take
+    all, a run that nobody compared."""
     return parse(read_text(path), path)
 
 
-def parse(text: str, path: str) -> Comparison | Run | str:
+def parse(text: str, path: str) -> Comparison | Fleet | Run | str:
     root = parse_json(text, path)
     if not isinstance(root, dict) or "kind" not in root:
         return run_file.parse(text, path)
     if "error" in root:
         return documents.validated(ErrorFile, text, path).error
-    found = documents.validated(VerdictFile, text, path)
+    if root["kind"] == "fleet":
+        found = documents.validated(FleetFile, text, path)
+        return Fleet(tuple(map(_member, found.models)), found.tests)
+    return _comparison(documents.validated(VerdictFile, text, path))
+
+
+def merged(paths: Sequence[str]) -> Fleet:
+    """The fleet of these verdict files, of which some may be missing."""
+    found: dict[str, Comparison | str | None] = {}
+    for path in paths:
+        try:
+            verdict = load(path) if os.path.lexists(path) else None
+        except GateError as problem:
+            verdict = printable(str(problem))
+        if isinstance(verdict, Run | Fleet):
+            verdict = f"{path}: no verdict on one model"
+        if path in found:
+            raise GateError(f"{path} is given twice")
+        found[path] = verdict
+    return merge(found)
+
+
+def _member(part: MemberPart) -> Member:
+    found = _comparison(part.verdict) if part.verdict else None
+    return Member(part.path, part.alone, found, part.error)
+
+
+def _comparison(found: VerdictFile) -> Comparison:
     return Comparison(
         baseline=_run(found.baseline),
         candidate=_run(found.candidate),

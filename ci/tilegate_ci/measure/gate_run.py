@@ -4,6 +4,7 @@ import hashlib
 import math
 import re
 import shlex
+import statistics
 from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from tilegate_ci.formats.collect import collect
 from tilegate_ci.formats.reading import yardsticks_in
 from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.formats.stages import Stage, newest_stages
-from tilegate_ci.judge.compare import Comparison, Row, compare, judge, worst_first
+from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds, worst_first
 from tilegate_ci.judge.confirm import (
     Confirmed,
     Pair,
@@ -303,16 +304,29 @@ class ForeignRun(PairedRun):
         comparison = self.finished(self.of_pairs(pairs, found))
         yardsticks, last = yardsticks_in(pairs[0][1]), pairs[0][1]
         skipped = last.skipped if isinstance(last, OtherProcess) else {}
-        rows = [replace(r, note=CONTROL) if r.name in yardsticks else r for r in comparison.rows]
+        base = comparison.baseline.benchmarks
+        rows = [
+            replace(
+                row,
+                note=CONTROL if row.name in yardsticks else row.note,
+                margin_s=project.margin.absolute(seconds(row.name, base.get(row.name))),
+            )
+            for row in comparison.rows
+        ]
         warnings = (f"{name} was skipped: {reason}" for name, reason in skipped.items())
         return replace(comparison, rows=tuple(rows), warnings=(*comparison.warnings, *warnings))
 
-    def _judged(self, pairs: Sequence[Pair], margin: float) -> Confirmed:
+    def _judged(self, pairs: Sequence[Pair], margin: Margin) -> Confirmed:
         """What the pairs say of the benchmarks that all of them have."""
         processes = [process for pair in pairs for process in pair]
         every = processes[0].readings if processes else ()
         names = [n for n in every if all(n in p.readings for p in processes)]
-        deltas = dict.fromkeys(names, math.log1p(margin))
+        deltas = {
+            name: margin.delta(
+                statistics.median(1 / (base.readings[name].per_second or 1) for base, _ in pairs)
+            )
+            for name in names
+        }
         controls = [n for n in yardsticks_in(processes[0]) if n in names] if processes else []
         return judge_pairs(pairs, names, (), deltas, self.job.options.pairs, controls=controls)
 

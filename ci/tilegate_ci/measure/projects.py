@@ -15,6 +15,7 @@ from elftools.elf.elffile import ELFFile
 from tilegate_ci.core.files import GateError, make_folder, read_text, write_text
 from tilegate_ci.core.git import git
 from tilegate_ci.formats.reading import Declared, read_process
+from tilegate_ci.judge.compare import Margin
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.builds import Project, Side, digest_of_files
 from tilegate_ci.measure.launcher import PLACES, Launcher, bracketed
@@ -91,16 +92,16 @@ class Tilegate(Project):
 
 @dataclass(frozen=True)
 class Foreign(Project):
-    """Any project. `run` is a command as `build`; {out} in it is the JSON file that a process must
-    write. `margin` is the slow-down that passes: 0.01 is 1 %."""
+    """Any project. `run` is a command as `build`; {out} in it is the file that a process must
+    write."""
 
     run: str
     declared: Declared = field(default_factory=Declared)
-    margin: float = MIN_DELTA
+    margin: Margin = field(default_factory=Margin)
 
     @classmethod
     def at(
-        cls, repository: Path, work: Path, build: str, run: str, declared: Declared, margin: float
+        cls, repository: Path, work: Path, build: str, run: str, declared: Declared, margin: Margin
     ) -> "Foreign":
         make_folder(work)
         write_text(work / ".gitignore", "*\n")
@@ -130,7 +131,9 @@ class Foreign(Project):
     def options(self) -> list[str]:
         given = {"build": self.build, "run": self.run, "time": self.declared.time}
         given |= {"yardstick": self.declared.yardstick, "verified": self.declared.verified}
-        given |= {"margin": "" if self.margin == MIN_DELTA else f"{100 * self.margin:g}"}
+        relative, seconds = self.margin.relative, self.margin.seconds
+        given |= {"margin": "" if relative == MIN_DELTA else f"{100 * relative:g}"}
+        given |= {"margin-abs": f"{1e6 * seconds:g}us" if seconds else ""}
         return [f"--{name}={value}" for name, value in given.items() if value]
 
     @property

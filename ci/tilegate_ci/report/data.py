@@ -9,10 +9,11 @@ from pathlib import Path
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.names import YARDSTICK
-from tilegate_ci.formats.profile import Dram, ProfileFile
+from tilegate_ci.formats.profile import ProfileFile
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.judge.drift import accepted_baselines
+from tilegate_ci.judge.fleet import Fleet
 from tilegate_ci.judge.paired import estimate
 from tilegate_ci.model import (
     GFLOPS,
@@ -30,12 +31,15 @@ from tilegate_ci.report.words import short
 
 @dataclass(frozen=True)
 class Source:
-    """A file to report on: a verdict, an error in place of one, or a run that nobody compared."""
+    """A file to report on: a verdict, an error in place of one, or a run that nobody compared; of
+    a fleet the whole, and after it each model, of which `code` may say that it was not judged."""
 
     path: str
     run: Run | None
     comparison: Comparison | None = None
     error: str | None = None
+    code: int = 2
+    fleet: Fleet | None = None
 
     @property
     def title(self) -> str:
@@ -76,13 +80,29 @@ class Pooled:
     upper: float | None
 
 
-def load_source(path: str) -> Source:
+def load_sources(path: str) -> list[Source]:
     found = verdict_file.load(path)
     if isinstance(found, Run):
-        return Source(path, found)
+        return [Source(path, found)]
     if isinstance(found, str):
-        return Source(path, None, error=found)
-    return Source(path, found.candidate, found)
+        return [Source(path, None, error=found)]
+    if isinstance(found, Fleet):
+        return of_fleet(found)
+    return [Source(path, found.candidate, found)]
+
+
+def of_fleet(fleet: Fleet) -> list[Source]:
+    each = [
+        Source(
+            member.path,
+            member.comparison.candidate if member.comparison else None,
+            member.comparison,
+            member.error,
+            member.exit_code,
+        )
+        for member in fleet.members
+    ]
+    return [Source("all models", None, fleet=fleet), *each]
 
 
 def history(device: Device, repository: Path) -> list[Revision]:
@@ -110,21 +130,19 @@ def load_profile(device: Device, repository: Path) -> Profile | None:
         return None
     found = documents.load(ProfileFile, path)
     m, n, k = map(int, found.shape.split("x"))
-    intensity, peaks = {}, []
+    intensity: dict[str, float] = {}
+    peaks: list[tuple[float, float]] = []
     for rung in found.rungs:
         moved = sum(kernel.dram.bytes or 0 for kernel in rung.kernels)
         if moved:
             intensity[rung.name] = 2 * m * n * k / moved
-        peaks += [_peak(kernel.dram) for kernel in rung.kernels]
+        for dram in (kernel.dram for kernel in rung.kernels):
+            if dram.gb_per_s and dram.peak_pct and dram.peak_pct > 1:
+                peaks.append((dram.peak_pct, 100 * dram.gb_per_s / dram.peak_pct))
     # Each kernel tells its rate and what share of the peak that is; the largest is most exact.
     share, peak = max(peaks, default=(0.0, 0.0))
     name = path.relative_to(repository).as_posix()
     return Profile(name, m, intensity, peak) if share and m == n == k else None
-
-
-def _peak(dram: Dram) -> tuple[float, float]:
-    rate, share = dram.gb_per_s, dram.peak_pct
-    return (share, 100 * rate / share) if rate and share and share > 1 else (0.0, 0.0)
 
 
 def of_processes(row: Row, comparison: Comparison) -> dict[str, list[float]]:

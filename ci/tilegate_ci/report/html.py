@@ -15,8 +15,9 @@ from markupsafe import Markup
 from tilegate_ci.core.names import YARDSTICK, rerun_command
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.judge.compare import Comparison, Row
-from tilegate_ci.model import GFLOPS, PER_SECOND, SEVERITY, Run, Verdict
-from tilegate_ci.report import palette, render, templates
+from tilegate_ci.judge.fleet import Fleet
+from tilegate_ci.model import EXIT_MEANINGS, GFLOPS, PER_SECOND, SEVERITY, Run, Verdict
+from tilegate_ci.report import fleet, palette, render, templates
 from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
 from tilegate_ci.report.data import (
     Revision,
@@ -71,17 +72,12 @@ def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) ->
         ratio_note=RATIO_NOTE,
         numeric={*render.NUMERIC, "GFLOPS", "of cuBLAS", "time", "of the yardstick"},
         at_once={"verdict", "benchmark", "slow-down", "GFLOPS", "time"},  # on a phone
-        foldable=_foldable,
+        foldable=lambda name: Markup("<wbr>").join(re.split(r"(?<=/)|(?<=\dx)(?=\d)", name)),
         specs=Markup(text.replace("<", "\\u003c")),  # no name or note can end its element
         vega=_vega(),
         script=Markup(templates.part("page.js")),
         style=Markup(templates.part("page.css") + palette.dark_style()),
     )
-
-
-def _foldable(name: str) -> Markup:
-    """With places where a line may end: after a slash, and after an x between numbers."""
-    return Markup("<wbr>").join(re.split(r"(?<=/)|(?<=\dx)(?=\d)", name))
 
 
 @cache  # it takes longer than the rest of a page
@@ -105,7 +101,10 @@ def _charts(
     if comparison is not None and rows:
         rows.sort(key=lambda row: -(row.slowdown or 0.0))
         processes = {row.name: of_processes(row, comparison) for row in rows}
-        chosen = _remarkable(rows)
+        # What is not a mere pass, and some of those beside it.
+        keen = [row for row in rows if row.verdict not in _UNREMARKABLE][:MANY]
+        plain = [row for row in rows if row.verdict in _UNREMARKABLE][: max(0, FEW - len(keen))]
+        chosen = [row for row in rows if row in keen or row in plain]
         means, others = pooled(rows), len(rows) - len(chosen)
         drawn["forest"] = lambda width: slowdowns.forest(chosen, means, processes, others, width)
         drawn["detail"] = lambda width: slowdowns.detail(rows, processes, width)
@@ -120,21 +119,16 @@ def _charts(
         drawn["sizes"] = lambda width: speeds.sizes(squares, splits, note, width)
         drawn["ladder"] = lambda width: speeds.staircase(squares, splits, note, width, roof)
     if any(rung.shares() for rung in squares if rung.name != YARDSTICK):
-        drawn["shares"] = lambda width: speeds.shares(squares, note, width)
+        drawn["shares"] = lambda width: speeds.shares(squares, splits, note, width)
     profile = load_profile(run.device, repository)
     if profile is not None and roofline.profiled(found, profile):
         drawn["roofline"] = lambda width: roofline.roofline(found, profile, note, width, roof)
     revisions = histories[run.device.name]
     if any(rung.shares() for rung in squares):
-        drawn["history"] = lambda width: speeds.history(squares, revisions, run.commit, width)
+        drawn["history"] = lambda width: speeds.history(
+            squares, splits, revisions, run.commit, width
+        )
     return drawn
-
-
-def _remarkable(rows: Sequence[Row]) -> list[Row]:
-    """Of rows in order what is not a mere pass, and some of those beside it."""
-    keen = [row for row in rows if row.verdict not in _UNREMARKABLE][:MANY]
-    plain = [row for row in rows if row.verdict in _UNREMARKABLE][: max(0, FEW - len(keen))]
-    return [row for row in rows if row in keen or row in plain]
 
 
 @dataclass(frozen=True)
@@ -154,13 +148,16 @@ class View:
     share_size: int = SHARE_SIZE
     ladder: Sequence[tuple[str, str, Sequence[str], str]] = ()  # rung, idea, speeds, share
     drawn: set[str] = field(default_factory=set)
+    heading: str = ""  # of the table
     of_matrices: bool = False  # it has a ladder, sizes, a roofline and a history
 
 
 def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
     run, comparison = source.run, source.comparison
+    if source.fleet is not None:
+        return _fleet_view(source.title, source.fleet)
     if run is None:
-        return View(source.title, "error", source.error or "")
+        return View(source.title, "not judged" if source.code == 4 else "error", source.error or "")
     found = at_common_sizes(measured(run, rungs, others=True))
     sizes = sorted({size for rung in found for size in rung.squares()})
     share_size = SHARE_SIZE if SHARE_SIZE in sizes else max(sizes, default=SHARE_SIZE)
@@ -184,6 +181,7 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
             "not compared",
             "A run that nobody compared with another.",
             about=_about(run),
+            heading="Benchmarks",
             facts=facts,
             columns=("verdict", "benchmark", *speed_names(run.device)),
             rows=[_plain_row(name, run) for name in sorted(run.benchmarks)],
@@ -206,7 +204,29 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
         ],
         [n for n in render.columns([row["cells"] for row in rows]) if n not in _IN_DETAIL],
         rows,
+        heading="The regression",
         **rest,
+    )
+
+
+def _fleet_view(title: str, found: Fleet) -> View:
+    rows = [
+        {
+            "cells": {**fleet.cells(member), "benchmark": member.name, "rerun": ""},
+            "keys": {},
+            "timed": False,
+        }
+        for member in found.members
+    ]
+    return View(
+        title,
+        fleet.result(found),
+        fleet.headline(found),
+        f"Exit {found.exit_code}, {EXIT_MEANINGS[found.exit_code]}",
+        fleet.remarks(found),
+        columns=("verdict", "benchmark", *fleet.COLUMNS[2:]),
+        rows=rows,
+        heading="The models",
     )
 
 

@@ -1,12 +1,11 @@
 """Verdicts as JUnit XML: a suite per file, a case per benchmark, worst first."""
 
-import math
 import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from tilegate_ci.judge.compare import Comparison, Row
-from tilegate_ci.model import GFLOPS, PER_SECOND, Run, Verdict
+from tilegate_ci.judge.compare import Comparison, Row, seconds
+from tilegate_ci.model import Run, Verdict
 from tilegate_ci.report import render
 from tilegate_ci.report.data import Source
 from tilegate_ci.report.words import conditions
@@ -14,7 +13,6 @@ from tilegate_ci.report.words import conditions
 _FAILURES = (Verdict.REGRESSED, Verdict.INCONCLUSIVE)
 # What XML 1.0 cannot hold at all, escaped or not.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_SHAPE = re.compile(r"/(\d+)x(\d+)x(\d+)")
 
 
 def junit(sources: Sequence[Source]) -> str:
@@ -25,6 +23,8 @@ def junit(sources: Sequence[Source]) -> str:
     root = ElementTree.Element("testsuites", name="Tilegate gate")
     names: set[str] = set()
     for source in sources:
+        if source.fleet is not None:
+            continue  # its models have a suite each
         name = f"gate on {source.run.device.name}" if source.run else "gate"
         name += f", {source.path}" * (name in names)
         names.add(name)
@@ -87,20 +87,10 @@ def _add_row(suite: ElementTree.Element, row: Row, comparison: Comparison) -> No
 
 def _case(suite: ElementTree.Element, name: str, run: Run | None) -> ElementTree.Element:
     rung, _, rest = name.partition("/")
-    seconds = _seconds(name, run)
+    known = seconds(name, run.benchmarks.get(name)) if run else None
     return ElementTree.SubElement(
-        suite, "testcase", classname=_clean(rung), name=_clean(rest), time=f"{seconds:.9f}"
+        suite, "testcase", classname=_clean(rung), name=_clean(rest), time=f"{known or 0.0:.9f}"
     )
-
-
-def _seconds(name: str, run: Run | None) -> float:
-    """Of one call; 0 for what was not measured."""
-    row, shape = run.benchmarks.get(name) if run else None, _SHAPE.search(name)
-    if row is not None and PER_SECOND in row.summary:
-        return 1 / row.summary[PER_SECOND]
-    if row is None or shape is None:
-        return 0.0
-    return 2 * math.prod(map(int, shape.groups())) / row.summary[GFLOPS] / 1e9
 
 
 def _problem(case: ElementTree.Element, tag: str, kind: str, message: str, rerun: str) -> None:
@@ -116,8 +106,8 @@ def _count(element: ElementTree.Element) -> None:
     tags = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
     for attribute, tag in tags.items():
         element.set(attribute, str(sum(1 for _ in element.iter(tag))))
-    seconds = sum(float(case.get("time", 0)) for case in element.iter("testcase"))
-    element.set("time", f"{seconds:.9f}")
+    total = sum(float(case.get("time", 0)) for case in element.iter("testcase"))
+    element.set("time", f"{total:.9f}")
 
 
 def _clean(text: str) -> str:

@@ -54,11 +54,7 @@ MOST_NEW = 5  # rows in the console; the other reports have all
 def console(comparison: Comparison, colour: bool = False) -> str:
     """The verdict first; below it what did not pass, as far as WIDTH has room, and the command that
     measures the worst again."""
-    code = comparison.exit_code
-    word, number = WORDS[code]
-    first = f"{word}: {headline(comparison)}"
-    if colour:
-        first = f"\x1b[1;{number}m{first}\x1b[0m"
+    first = first_line(comparison.exit_code, headline(comparison), colour)
     runs = (("baseline", comparison.baseline), ("candidate", comparison.candidate))
     lines = [first, summary_line(comparison)]
     lines += [f"{side}: {run.path}, commit {short(run.commit)}, {gpu(run)}" for side, run in runs]
@@ -73,6 +69,12 @@ def console(comparison: Comparison, colour: bool = False) -> str:
     again = next((row.again or row.rerun for row in shown if row.again or row.rerun), "")
     lines += ["", f"measure the worst again: {again}"] if again else []
     return "\n".join(lines) + "\n"
+
+
+def first_line(code: int, text: str, colour: bool) -> str:
+    word, number = WORDS[code]
+    line = f"{word}: {text}"
+    return f"\x1b[1;{number}m{line}\x1b[0m" if colour else line
 
 
 def _aligned(rows: Sequence[Mapping[str, str]]) -> list[str]:
@@ -181,7 +183,9 @@ def gpu(run: Run) -> str:
 
 def cells(row: Row) -> dict[str, str]:
     """A row of any table, by heading."""
-    interval = ""
+    interval, places = "", ""
+    if row.placement is not None and row.placement >= MIN_DELTA:
+        places = f"{100 * row.placement:.1f} % between places in memory"
     if row.lower is not None and row.upper is not None:
         interval = f"{signed(row.lower)} to {signed(row.upper)} %"
     return {
@@ -189,25 +193,24 @@ def cells(row: Row) -> dict[str, str]:
         "benchmark": row.name,
         "slow-down": "-" if row.slowdown is None else f"{signed(row.slowdown)} %",
         "interval": interval,
-        "margin": "-" if row.delta is None else f"{100 * relative(row.delta):.1f} %",
+        "margin": _margin(row),
         "baseline": _speed(row.baseline, row.metric),
         "candidate": _speed(row.candidate, row.metric),
         "metric": METRIC_NAMES[row.metric],
         "p": "" if row.p is None else f"{row.p:.1g}",
         "pairs": str(len(row.pairs) or ""),
-        "note": ", ".join(
-            part for part in (row.note, "key" if row.key else "", _modes(row)) if part
-        ),
+        "note": ", ".join(part for part in (row.note, "key" if row.key else "", places) if part),
         "rerun": "" if row.verdict is Verdict.PASS else row.rerun,
         "pairs again": row.again,
     }
 
 
-def _modes(row: Row) -> str:
-    """Speeds that differ by more than the least margin with where the operands lie."""
-    if row.placement is None or row.placement < MIN_DELTA:
-        return ""
-    return f"{100 * row.placement:.1f} % between places in memory"
+def _margin(row: Row) -> str:
+    """With the absolute one, where that decides."""
+    if row.delta is None:
+        return "-"
+    absolute = "" if row.margin_s is None else f" ({duration(row.margin_s)})"
+    return f"{100 * relative(row.delta):.1f} %{absolute}"
 
 
 def columns(rows: Sequence[Mapping[str, str]]) -> list[str]:

@@ -19,7 +19,7 @@ from tilegate_ci.core.files import GateError, dumps
 from tilegate_ci.formats.accuracy import AccuracyFile
 from tilegate_ci.formats.profile import ProfileFile
 from tilegate_ci.formats.stages import StagesFile
-from tilegate_ci.judge.verdict_file import ErrorFile, VerdictFile
+from tilegate_ci.judge.verdict_file import ErrorFile, FleetFile, VerdictFile
 from tilegate_ci.judge.waivers import WaiversFile
 from tilegate_ci.lab.mutants.table import KnownFile, ResultsFile
 from tilegate_ci.lab.proof.recording import RecordingFile
@@ -30,6 +30,7 @@ FORMATS = {
     "accuracy": (AccuracyFile, "bench/results/<device>-accuracy.json"),
     "counters": (CountersFile, "bench/baselines/counters.json"),
     "mutants": (ResultsFile, "tests/mutants/results.json"),
+    "fleet": (FleetFile, "what ci/gate report --merge --json writes"),
     "known_mutants": (KnownFile, "tests/mutants/known.json"),
     "passport": (PassportFile, "tests/passport/<device>.json"),
     "process": (Process, "build/gate-run/run-*/process-*.json, one process of a gate run"),

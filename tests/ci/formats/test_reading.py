@@ -1,4 +1,4 @@
-"""Google Benchmark's and NVBench's JSON: names of their own, times, yardsticks, what is wrong."""
+"""What other projects' benchmarks write: names of their own, times, yardsticks, what is wrong."""
 
 import pytest
 from project_builder import NVBENCH, google, nvbench, text
@@ -66,6 +66,93 @@ def test_a_file_that_nvbench_wrote():
     assert process.device.name == "NVIDIA H200"
 
 
+def sample(name, **declared):
+    path = NVBENCH.with_name(name)
+    return read_process(path.read_text(), str(path), Declared(**declared))
+
+
+def test_a_file_that_pytest_benchmark_wrote():
+    process = sample("pytest_benchmark.json", verified="right")
+    of = "test_dot.py::test_product[{}]".format
+    assert seconds(process) == {
+        of("dot-64"): 7.000000096013537e-06,
+        of("dot-128"): 3.8768000081290666e-05,
+        of("einsum-64"): 4.746100000829756e-05,
+        of("einsum-128"): 0.00026608699999997043,
+    }
+    assert all(row.verified for row in process.readings.values())
+    assert process.started.startswith("2026-11-23T12:")
+    fastest = sample("pytest_benchmark.json", time="min", filter="dot-64")
+    assert seconds(fastest) == {of("dot-64"): 6.660000053670956e-06}
+
+
+def test_a_file_that_asv_wrote():
+    process = sample("asv.json")
+    assert seconds(process) == {
+        "dot.Product.time_product/64/'dot'": 7.360999973116122e-06,
+        "dot.Product.time_product/64/'einsum'": 4.9563999994006736e-05,
+        "dot.Product.time_product/128/'dot'": 3.8827999958357395e-05,
+        "dot.time_sort": 4.385613255020331e-06,
+    }
+    skipped = "dot.Product.time_product/128/'einsum'"
+    assert process.skipped == {skipped: "its setup raised NotImplementedError"}
+    assert process.device.name == "a-machine"
+    assert seconds(sample("asv.json", time="stats_q_25"))["dot.time_sort"] == 4.3193e-06
+
+
+def test_plain_lines():
+    """Each benchmark was measured twice: the median, of two the middle."""
+    csv, lines = sample("times.csv", verified="right"), sample("times.jsonl", verified="right")
+    assert list(csv.readings) == ["dot/64", "einsum/64", "dot/128", "einsum/128"]
+    assert csv.readings == lines.readings
+    assert all(row.verified for row in csv.readings.values())
+    assert csv.device.name == "an unnamed machine"
+    assert lines.device.name == "a-machine"
+    text = 'name, seconds ,p20\n"a,b",2e-6,1e-6\n\n"a,b",4e-6,3e-6\n'
+    assert seconds(read_process(text, "t.csv", Declared())) == {"a,b": 3e-6}
+    assert seconds(read_process(text, "t.csv", Declared(time="p20"))) == {"a,b": 2e-6}
+
+
+@pytest.mark.parametrize(
+    ("text", "declared", "message"),
+    [
+        ("kernel,time\na,1\n", {}, "t:1: no JSON, and the first line does not name the columns "),
+        ("name,name,seconds\n", {}, "t:1: no JSON, and the first line does not name"),
+        ("name,seconds\n", {}, "t: no benchmark in it, only the names of the columns"),
+        (
+            "name,seconds\na,1\nb,x\n",
+            {},
+            't:3: b: a time must be a finite number above zero, not "x"',
+        ),
+        ("name,seconds\na,0\n", {}, "t:2: a: a time must be a finite number above zero, not 0.0"),
+        ("name,seconds\na,nan\n", {}, "t:2: a: a time must be a finite number above zero"),
+        ("name,seconds\na,1,2\n", {}, "t:2: 3 values, but 2 columns: name,seconds"),
+        ("name,seconds\na,\n", {}, "t:2: seconds is missing"),
+        ("name,seconds\n,1\n", {}, "t:2: name is missing"),
+        ('name,seconds\n"a\nb",1\n', {}, "t:3: a name must be one line of printable text"),
+        ('name,seconds\na"b,1\n"a,1', {}, "t:3: malformed CSV: unexpected end of data"),
+        ("name,seconds\na,1\n", {"time": "p20"}, "t:2: p20 is missing"),
+        ("name,seconds\na,1\n", {"verified": "ok"}, "t:2: a: no counter ok, which --verified"),
+        ("name,seconds,device\na,1,x\nb,1,y\n", {}, "t:3: device 'y', but 'x' above"),
+        ('{"name": "a", "seconds": 1}\n{"name": "a"}\n', {}, "t:2: seconds is missing"),
+        ('{"name": "a", "seconds": 1}\n{"name\n', {}, "t:2: malformed JSON: "),
+        (
+            '{"name": "a", "seconds": 1}\n\n[1]\n',
+            {},
+            "t:3: must be an object with name and seconds",
+        ),
+        ('{"name": "a", "seconds": "1 ms"}\n', {}, "t:1: a: a time must be a finite number"),
+        ('{"name": "a", "seconds": true}\n', {}, "t:1: a: a time must be a finite number"),
+        ("", {}, "t: the file is empty"),
+    ],
+)
+def test_what_is_wrong_with_plain_lines_names_the_line(text, declared, message):
+    with pytest.raises(GateError) as caught:
+        read_process(text, "t", Declared(**declared))
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
 def test_nvbench_of_before_2021_is_refused():
     old = {"GPU Time": {"values": []}}  # summaries had no tags
     with pytest.raises(GateError, match="summaries: must be a list"):
@@ -126,6 +213,16 @@ def edited(document, **changes):
     return document
 
 
+def pytest_report(**changes):
+    row = {"fullname": "a", "stats": {"median": 1.0}, **changes}
+    return {"machine_info": {}, "benchmarks": [row]}
+
+
+def asv_results(values, **changes):
+    rows = {"a.time_b": [values, [["1", "2"]]]}
+    return {"params": {}, "result_columns": ["result", "params"], "results": rows, **changes}
+
+
 def state(**changes):
     document = nvbench({"1": 1.0})
     document["benchmarks"][0]["states"][0] |= changes
@@ -165,6 +262,24 @@ def state(**changes):
         ),
         (state(summaries=[]), {}, "no summary nv/cold/time/gpu/mean"),
         (state(summaries={}), {}, "benchmarks[0].states[0].summaries: must be a list"),
+        (
+            pytest_report(),
+            {"time": "p20"},
+            "benchmarks[0]: a: no statistic p20; --time takes median",
+        ),
+        (pytest_report(stats=3), {}, "benchmarks[0].stats: must be an object, not 3"),
+        (pytest_report(stats={"median": 0.0}), {}, "a: a time must be a finite number above zero"),
+        (pytest_report(), {"verified": "ok"}, "a: no counter ok, which --verified names"),
+        ({"machine_info": {}, "benchmarks": []}, {}, "benchmarks: no benchmark in it"),
+        (asv_results([1.0, None]), {}, "a.time_b/2 failed: it has no result"),
+        (asv_results(None), {}, '["a.time_b"]: a.time_b failed: it has no result'),
+        (asv_results([1.0]), {}, "1 values for 2 combinations of params"),
+        (asv_results([1.0, 0.0]), {}, "a.time_b/2: a time must be a finite number above zero"),
+        (asv_results([1.0], results={"a.time_b": [[1.0], ["x"]]}), {}, "must be a list of lists"),
+        (asv_results([], results={}), {}, "results: no time_… benchmark in it"),
+        (asv_results([float("nan")] * 2), {}, "every benchmark was skipped, first a.time_b/1: its"),
+        (asv_results([1.0, 1.0]), {"time": "x"}, "no column x; --time takes one of result"),
+        (asv_results([1.0, 1.0]), {"verified": "x"}, "asv keeps no counters"),
         (nvbench({"1": float("inf")}), {}, "a time must be a finite number above zero"),
         (nvbench({"1": 1.0}, my_check="yes"), {"verified": "my/check"}, "must be a number"),
     ],

@@ -11,6 +11,7 @@ from gate_builders import COMMIT, NAIVE, make_row, make_run, write
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.reading import Declared
+from tilegate_ci.judge.compare import Margin
 from tilegate_ci.measure import builds
 from tilegate_ci.measure.projects import Foreign
 
@@ -59,6 +60,65 @@ def test_a_slow_down_beyond_the_margin_is_blocked(project):
     assert project(google(TIMES), google(slower(5)), "--margin", "6")[0] == 0
     assert project(google(TIMES), google(slower(-5)))[0] == 0
     assert verdicts()["Kernel/64"] == "improved"
+
+
+def test_an_absolute_margin_must_be_exceeded_too(project):
+    """Of 2 µs, 5 % are 100 ns."""
+    both = google(TIMES), google(slower(5))
+    assert project(*both, "--margin", "1%", "--margin-abs", "90ns")[0] == 1
+    assert "margin 4.5 % (90.00 ns)" in project(*both, "--margin-abs", "90ns")[1]
+    code, out, _ = project(*both, "--margin-abs", "110ns")
+    assert (code, verdicts()["Kernel/64"]) == (0, "pass")
+    rows = json.loads(Path("verdict.json").read_text())["rows"]
+    widened = {row["name"]: row["margin_s"] for row in rows if row["margin_s"]}
+    assert widened == {name: pytest.approx(1.1e-7) for name in TIMES if TIMES[name] < 11}
+    code, out, _ = project(*both, "--margin", "4", "--margin-abs", "0.05us")
+    assert (code, "--margin=4 --margin-abs=0.05us --filter" in out) == (1, True)
+    assert "margin 4.0 %." in out.replace(")", "")
+
+
+def lines(times):
+    return "".join(["name,seconds\n", *(f"{n},{t * 1e-6}\n" for n, t in times.items())])
+
+
+def objects(times):
+    rows = ({"name": name, "seconds": time * 1e-6} for name, time in times.items())
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+def pytest_benchmark(times):
+    rows = [{"fullname": n, "stats": {"median": t * 1e-6}} for n, t in times.items()]
+    return {"machine_info": {}, "benchmarks": rows}
+
+
+def asv(times):
+    rows = {f"a.time_{n}": [[t * 1e-6], []] for n, t in times.items()}
+    return {"params": {}, "result_columns": ["result", "params"], "results": rows}
+
+
+@pytest.mark.parametrize("form", [lines, objects, pytest_benchmark, asv])
+def test_every_format_is_taken(project, form):
+    code, _, err = project(form(TIMES), form(slower(5)))
+    assert code == 1, err
+    assert [name for name, word in verdicts().items() if word == "regressed"] == [
+        "a.time_Kernel/64" if form is asv else "Kernel/64"
+    ]
+
+
+def test_lines_of_seconds_are_compared_as_files(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("old.csv").write_text(lines(TIMES))
+    Path("new.csv").write_text(lines(slower(5)))
+    make = ["compare", "--no-baseline", "--commit", COMMIT, "--out"]
+    assert main([*make, "old.json", "old.csv"]) == 0
+    assert main([*make, "old.csv", "new.csv"]) == 2  # --out is what a benchmark wrote
+    judge = ["compare", "old.json", "new.csv", "--commit", COMMIT]
+    assert main(judge) == 1
+    assert main([*judge, "--margin", "6%"]) == 0
+    assert main([*judge, "--margin-abs", "90ns"]) == 1
+    capsys.readouterr()
+    assert main([*judge, "--margin-abs", "110ns"]) == 0
+    assert "margin 5.5 % (110.0 ns)" in capsys.readouterr().out
 
 
 def test_nvbench_too(project):
@@ -235,10 +295,14 @@ def test_a_dry_run_measures_nothing(project):
         (("--min-time=1", "--run", "{out}"), "with --run, say it in --build and --run"),
         (("--margin", "x", "--run", "{out}"), "argument --margin: "),
         (("--margin", "-1", "--run", "{out}"), "argument --margin: between 0 and 100"),
+        (("--margin-abs", "2us"), "--margin-abs is for another project's benchmarks"),
+        (("--margin-abs", "2", "--run", "{out}"), "argument --margin-abs: a time above zero with"),
+        (("--margin-abs", "0ns", "--run", "{out}"), "argument --margin-abs: a time above zero"),
+        (("--margin-abs", "xus", "--run", "{out}"), "argument --margin-abs: invalid duration"),
         (("--run", "true {out}"), "base: `true {out}` did not write {out}"),
         (("--run", "echo no; exit 3 {out}"), "failed with exit code 3 in "),
         (("--build", "echo why; false", "--run", "{out}"), "base: `echo why; false` failed with"),
-        (("--run", "echo x > {out}"), "base: {out}: line 1 column 1: malformed JSON"),
+        (("--run", "echo x > {out}"), "base: {out}:1: no JSON, and the first line"),
         (("--run", "sleep 9; echo {out}"), "not finished after 0.2 s"),
     ],
 )
@@ -254,7 +318,7 @@ def test_submodules_are_for_whoever_checks_them_out(tmp_path):
     (tmp_path / "source-0" / ".gitmodules").write_text("")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builds, "revision_of", lambda *_: "0")
-        project = Foreign.at(tmp_path, tmp_path, "", "", Declared(), 0.01)
+        project = Foreign.at(tmp_path, tmp_path, "", "", Declared(), Margin())
         with pytest.raises(GateError, match="it has submodules, which git does not copy"):
             builds.resolve(project, "base", "main")
 

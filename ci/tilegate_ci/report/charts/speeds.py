@@ -98,24 +98,47 @@ def _steps(
 
 def sizes(found: Sequence[Measured], splits: Collection[str], note: str, width: int) -> Chart:
     """TFLOP/s over size: a few of the rungs in FP32, beside them those that split operands."""
+    panels, words = _panels(found, splits, Measured.speeds, _TFLOPS, width)
+    return finished(panels, width, "TFLOP/s over size", [note], words)
+
+
+def shares(found: Sequence[Measured], splits: Collection[str], note: str, width: int) -> Chart:
+    """Share of cuBLAS over size, likewise, the other rungs in grey."""
+    panels, words = _panels(found, splits, Measured.shares, _SHARE, width, grey=True)
+    return finished(panels, width, "Share of cuBLAS over size", [RATIO_NOTE, note], words)
+
+
+def _panels(
+    found: Sequence[Measured],
+    splits: Collection[str],
+    values: Callable[[Measured], Mapping[int, float]],
+    y: tuple[str, str, str],
+    width: int,
+    grey: bool = False,
+) -> tuple[Chart, list[str]]:
+    """Side by side where there is room, with one scale; and their data in words."""
     side_by_side = width >= 600
     groups = [
-        (title, _few([each for each in found if each.name in names], title == SPLIT))
+        (title, _few([each for each in found if each.name in names], title == SPLIT), names)
         for title, names, _ in _groups(found, splits, (0, 0))
     ]
-    values = [y for _, rungs in groups for each in rungs for y in each.speeds().values()]
-    domain = (min(values) / 1.2, max(values) * 1.2)  # of all panels, so that heights compare
+    drawn = found if grey else [each for _, rungs, _ in groups for each in rungs]
+    every = [value for each in drawn for value in values(each).values()]
+    domain = (min(every) / 1.2, max(every) * 1.2)
     panel_width = width
     if side_by_side and len(groups) > 1:  # 262: axes, names at the ends of lines, and the gap
         panel_width = (width - 262) // 2 + LEFT + RIGHT
     panels, words = [], []
-    for title, rungs in groups:
-        points = _points(rungs, Measured.speeds)
-        words += [f"{p['rung']} at {p['x']}: {p['y']:.2f}" for p in points]
-        panel = _lines(points, "M = N = K", _TFLOPS, found, panel_width, domain=domain)
+    for title, rungs, names in groups:
+        points = _points(rungs, values)
+        words += [f"{p['rung']} at {p['x']}: {format(p['y'], y[2])}" for p in points]
+        others = [each for each in found if each.name in names and each not in rungs]
+        behind = _points(others, values) if grey else ()
+        panel = _lines(points, "M = N = K", y, found, panel_width, domain=domain, grey=behind)
         panels.append(panel.properties(title=_heading(title)))
-    chart = alt.HConcatChart(hconcat=panels) if side_by_side else alt.VConcatChart(vconcat=panels)
-    return finished(chart, width, "TFLOP/s over size", [note], words)
+    if side_by_side:
+        return alt.HConcatChart(hconcat=panels), words
+    return alt.VConcatChart(vconcat=panels), words
 
 
 def one_rung(
@@ -133,18 +156,15 @@ def one_rung(
     return finished(chart, width, f"{label_of(name)}: TFLOP/s over size", [note], words)
 
 
-def shares(found: Sequence[Measured], note: str, width: int) -> Chart:
-    """Share of cuBLAS over size."""
-    points = _points(found, Measured.shares)
-    words = [f"{p['rung']} at {p['x']}: {p['y']:.1%}" for p in points]
-    chart = _lines(points, "M = N = K", _SHARE, found, width)
-    return finished(chart, width, "Share of cuBLAS over size", [RATIO_NOTE, note], words)
-
-
 def history(
-    found: Sequence[Measured], revisions: Sequence[Revision], commit: str, width: int
+    found: Sequence[Measured],
+    splits: Collection[str],
+    revisions: Sequence[Revision],
+    commit: str,
+    width: int,
 ) -> Chart:
-    """Share of cuBLAS over the commits of the baseline, and last in the present run."""
+    """Share of cuBLAS over the commits of the baseline, and last in the present run: of the rungs
+    that the other charts show, the others in grey."""
     runs = [(revision.commit[:7], revision.date, revision.shares) for revision in revisions]
     runs.append(("this run", commit[:7], {rung.name: rung.shares() for rung in found}))
     sizes = {size for rung in found for size in rung.shares()}
@@ -156,7 +176,11 @@ def history(
         if size in sizes
     ]
     choice = _size_choice({p["size"] for p in points})
-    chart = _lines(points, None, _SHARE, found, width, choice)
+    fp32 = [each for each in found if each.name not in splits]
+    few = {each.name for each in _few(fp32, False)} | {*splits}
+    shown = [p for p in points if p["rung"] in few]
+    grey = [p for p in points if p["rung"] not in few]
+    chart = _lines(shown, None, _SHARE, found, width, choice, grey=grey)
     words = [f"{p['rung']} at {p['size']}, {p['x']}: {p['y']:.1%}" for p in points]
     title = alt.expr("'Share of cuBLAS at ' + size + '³ by commit'")
     return finished(chart, width, title, [RATIO_NOTE], words)
@@ -221,6 +245,10 @@ def _lines(
         drawn = drawn.transform_filter("datum.size == size")
         named = named.transform_filter("datum.size == size")
     behind = alt.Chart(data_of(grey)).mark_line(color=FAINT, strokeWidth=1.2)
+    if choice is not None:
+        behind = behind.transform_filter("datum.size == size")
+    if colours is None:  # where a reader can ask which one a line is
+        behind = behind.encode(tooltip=shown)
     layers = [behind.encode(across, up, detail="rung:N")] if grey else []
     layers += [
         drawn.mark_line().encode(across, up, colour, dash, strokeWidth=bold, opacity=faint),
@@ -254,7 +282,7 @@ def _few(found: Sequence[Measured], every: bool) -> list[Measured]:
     """Rungs that a chart has room for: each by half faster than the one before it, then the last;
     and cuBLAS."""
     chosen: list[Measured] = []
-    rungs = [each for each in found if each.name != YARDSTICK]
+    rungs = [each for each in found if each.rows and each.name != YARDSTICK]
     for each in rungs:
         fastest = max(each.speeds().values())
         before = max(chosen[-1].speeds().values()) if chosen else 0.0

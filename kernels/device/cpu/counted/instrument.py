@@ -43,6 +43,13 @@ _SEAM = (
 _NODE = re.compile(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
 _TO_ESCAPE = re.compile(rb"[^ !#-\[\]-~]")
 _FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|[^,]+)')
+_ESCAPED = re.compile(rb"\\([0-9A-Fa-f]{2})")
+
+
+def _text(value: str) -> str:
+    """The value of a field; LLVM writes the bytes of a string that are not ASCII as \\C3\\A9."""
+    data = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), value.strip('"').encode())
+    return data.decode(errors="replace")
 
 
 class Locations:
@@ -55,7 +62,7 @@ class Locations:
         for line in lines:
             node = _NODE.match(line) if line.startswith("!") else None
             if node:
-                fields = {key: value.strip('"') for key, value in _FIELD.findall(node[3])}
+                fields = {key: _text(value) for key, value in _FIELD.findall(node[3])}
                 self._nodes[node[1]] = (node[2], fields)
 
     def chain(self, reference: str | None) -> list[tuple[str, int, int, str]]:

@@ -325,7 +325,7 @@ def test_colours_have_contrast(page):
             0,
             0,
         ),
-        (make_simt_run(), "A run that nobody compared with another.", 2, 2),
+        (make_simt_run(), "A run that nobody compared with another.", 0, 2),
         (make_run({"Naive/3x5x7/off4": make_row(None, 1.0)}), "A run that nobody compared", 0, 1),
     ],
 )
