@@ -38,9 +38,9 @@ ALIASES = {  # old spellings
     "resources": ["check", "resources"],
     "counters": ["check", "counters"],
     "passport": ["check", "passport"],
-    "accuracy": ["check", "accuracy", "--update"],
-    "plot": ["check", "plot", "--update"],
-    "tables": ["check", "tables", "--update"],
+    "accuracy": ["check", "--update", "accuracy"],
+    "plot": ["check", "--update", "plot"],
+    "tables": ["check", "--update", "tables"],
 }
 
 
