@@ -16,12 +16,12 @@ COMMANDS = {
     "bench": "build, record every benchmark, judge by the committed baseline, report",
     "run": "judge a change on a GPU: measure what differs from the base",
     "bisect": "find the commit that made a rung slower",
-    "drift": "look for a creep over the accepted baselines",
+    "drift": "find slow drifts over the accepted baselines",
     "compare": "judge a run by a baseline, or make a run of processes",
     "accept": "make a recorded run the baseline",
     "report": "show verdicts and runs as text, Markdown, JUnit XML or one HTML page",
     "check": "compare committed tables with what is computed now, or update them",
-    "explain": "explain a rung by what its kernels do to memory",
+    "explain": "explain a rung: memory traffic, bank conflicts, limits",
     "profile": "profile rungs with Nsight Compute",
     "lab": "for maintainers: error rates of the gate, mutation testing, autotuning",
 }
@@ -41,9 +41,9 @@ ALIASES = {  # old spellings
     "resources": ["check", "resources"],
     "counters": ["check", "counters"],
     "passport": ["check", "passport"],
-    "accuracy": ["check", "accuracy", "--update"],
-    "plot": ["check", "plot", "--update"],
-    "tables": ["check", "tables", "--update"],
+    "accuracy": ["check", "--update", "accuracy"],
+    "plot": ["check", "--update", "plot"],
+    "tables": ["check", "--update", "tables"],
     **{name: ["lab", name] for name in LAB},
 }
 

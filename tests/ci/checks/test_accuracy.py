@@ -111,3 +111,5 @@ def test_without_a_gpu_nothing_is_built(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["check", "accuracy", "--rung", "Int8x3", "--commit", COMMIT]) == 2
     assert capsys.readouterr().err.startswith("gate: error: no GPU answers")
+    assert main(["accuracy", "Int8x3", "Fp16x3", "--shape", "8x8x8", "--commit", COMMIT]) == 2
+    assert "gate: error: no GPU answers" in capsys.readouterr().err

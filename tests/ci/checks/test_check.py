@@ -75,4 +75,4 @@ def test_old_commands_write_unless_they_check(ladder, capsys):
     assert ladder.readme.read_text() == before
     assert main(["tables", "--repository", str(ladder.path)]) == 0
     assert ladder.readme.read_text() != before
-    assert "ci/gate tables is now ci/gate check tables --update" in capsys.readouterr().err
+    assert "ci/gate tables is now ci/gate check --update tables" in capsys.readouterr().err

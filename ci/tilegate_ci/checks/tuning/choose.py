@@ -1,7 +1,5 @@
 """The table of choices made from measurements, and how good it is on other problems."""
 
-import csv
-import io
 import math
 import statistics
 from collections import Counter
@@ -9,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilegate_ci.checks.tuning.rows import Timing
-from tilegate_ci.core.files import GateError, read_text, write_text
+from tilegate_ci.checks.tuning.rows import Timing, read_rows
+from tilegate_ci.core.files import write_text
 
 TABLE = Path("kernels/sgemm/table.csv")
 LEAST_GAIN = 0.01  # of a cell over the cost models' choice
@@ -107,16 +105,7 @@ def _neighbours(name: str) -> list[str]:
 
 
 def load(path: Path) -> list[Cell]:
-    """[] where there is no table."""
-    if not path.exists():
-        return []
-    lines = list(csv.reader(io.StringIO(read_text(path))))
-    if lines[:1] != [_COLUMNS]:
-        raise GateError(f"{path}:1: the first line must be {','.join(_COLUMNS)}")
-    try:
-        return [Cell(gpu, name, f, float(gain), code) for gpu, name, f, gain, code in lines[1:]]
-    except ValueError as problem:
-        raise GateError(f"{path}: malformed: {problem}") from problem
+    return read_rows(path, Cell, _COLUMNS)
 
 
 def save(table: Iterable[Cell], path: Path) -> None:

@@ -3,15 +3,17 @@
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 from tilegate_ci.core.files import GateError, read_text, rounded, write_text
 
 GRID = Path("bench/tuning/grid.csv")  # the problems that the table is made from
 OUTSIDE = GRID.with_name("outside.csv")  # those that it is judged by
 STAGE = "Sgemm"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -48,19 +50,21 @@ _COLUMNS = [field.name for field in fields(Timing)]
 
 
 def load(path: Path) -> list[Timing]:
-    """[] where there is no file yet."""
+    return read_rows(path, Timing, _COLUMNS)
+
+
+def read_rows(path: Path, made: type[T], columns: Sequence[str]) -> list[T]:
+    """A dataclass of each line, its fields in the order of the columns; [] without the file."""
     if not path.exists():
         return []
     lines = list(csv.reader(io.StringIO(read_text(path))))
-    if lines[:1] != [_COLUMNS]:
-        raise GateError(f"{path}:1: the first line must be {','.join(_COLUMNS)}")
+    if lines[:1] != [[*columns]]:
+        raise GateError(f"{path}:1: the first line must be {','.join(columns)}")
+    types: list[Any] = [field.type for field in fields(made)]  # type: ignore[arg-type]
     rows = []
     for number, cells in enumerate(lines[1:], start=2):
         try:
-            name, problem, configuration, rank, code, gpu, *numbers, commit = cells
-            microseconds, of_cublas, spread = map(float, numbers)
-            place = (name, problem, configuration, int(rank), code, gpu)
-            rows.append(Timing(*place, microseconds, of_cublas, spread, commit))
+            rows.append(made(*(kind(cell) for kind, cell in zip(types, cells, strict=True))))
         except ValueError as wrong:
             raise GateError(f"{path}:{number}: malformed: {wrong}") from wrong
     return rows
