@@ -8,7 +8,7 @@ from pathlib import Path
 from tilegate_ci.core.files import write_text
 from tilegate_ci.core.outputs import check_outputs, locked
 from tilegate_ci.formats.run_file import Role, load
-from tilegate_ci.judge.accept import accept, check_acceptable, check_same_device, report
+from tilegate_ci.judge.accept import accept, check_acceptable, check_same_device
 from tilegate_ci.model import baseline_path
 
 EXAMPLES = """examples:
@@ -44,8 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_outputs([arguments.candidate], {"--baseline": path})
     with locked(path.parent):  # or what another `accept` writes meanwhile would be lost
         old = load(path, Role.BASELINE) if path.exists() else None
-        accepted = accept(candidate, old, arguments.merge, arguments.reason)
+        text, lines = accept(candidate, old, arguments.merge, arguments.reason)
         check_same_device(candidate, old)
-        write_text(path, accepted.text)
-    sys.stdout.write(report(path, accepted, candidate, old))
+        write_text(path, text)
+    sys.stdout.write("".join(f"{path}: {line}\n" for line in lines))
     return 0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, check_finite, fault, parse_json, read_text
+from tilegate_ci.formats.reading import is_process
 from tilegate_ci.model import OTHER, OtherRunFile, RunFile, RunRow, delta_of
 
 # A summary is written with six digits of the median of numbers written with six digits.
@@ -29,11 +30,11 @@ def load(path: str | Path, role: Role = Role.CANDIDATE) -> RunFile:
 
 
 def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
-    root = parse_json(text, path)
-    if isinstance(root, dict) and "context" in root and "schema" not in root:
+    if is_process(text):
         raise GateError(
-            f"{path}: Google Benchmark's own output; `compare --no-baseline` makes a run of it"
+            f"{path}: written by a benchmark; `compare --no-baseline` makes a run of it"
         )
+    root = parse_json(text, path)
     check_finite(root, path)
     device = root.get("device") if isinstance(root, dict) else None
     other = isinstance(device, dict) and device.get("kind") == OTHER

@@ -1,8 +1,6 @@
 """Makes a baseline of a recorded run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tilegate_ci.core.files import GateError, dumps, rounded
@@ -12,31 +10,6 @@ from tilegate_ci.model import MIN_DELTA, RunFile, RunRow, delta_of, relative
 
 MIN_PROCESSES = 3
 MOST_DELTA = 0.03  # a margin that grows beyond it needs a reason
-
-
-@dataclass(frozen=True)
-class Grown:
-    """A margin that is wider than in the old baseline; `old` is None where that had no such row."""
-
-    name: str
-    old: float | None
-    new: float
-
-    def __str__(self) -> str:
-        before = "a new row" if self.old is None else f"{_percent(self.old)} before"
-        return f"margin of {self.name}: {_percent(self.new)}, {before}"
-
-
-@dataclass(frozen=True)
-class Accepted:
-    """The new baseline's text, and how its benchmarks differ from the old one's."""
-
-    text: str
-    new: tuple[str, ...]
-    removed: tuple[str, ...]
-    changed: tuple[str, ...]
-    unchanged: tuple[str, ...]
-    grown: tuple[Grown, ...]
 
 
 def check_acceptable(
@@ -79,9 +52,10 @@ def check_same_device(candidate: RunFile, old: RunFile | None) -> None:
 
 def accept(
     candidate: RunFile, old: RunFile | None, merge: bool = False, reason: str | None = None
-) -> Accepted:
-    """The baseline that `candidate` makes in the place of `old`, which may not exist yet. GateError
-    where a margin grows beyond MOST_DELTA without a reason, which the rows then keep."""
+) -> tuple[str, list[str]]:
+    """The baseline that `candidate` makes in the place of `old`, which may not exist yet, and what
+    is new in it. GateError where a margin grows beyond MOST_DELTA without a reason, which the rows
+    then keep."""
     old_rows = old.benchmarks if old is not None else {}
     before = {name: row.fields for name, row in old_rows.items()}
     after = {
@@ -89,40 +63,43 @@ def accept(
         for name, row in candidate.benchmarks.items()
     }
     grown = _grown(after, old_rows)
-    wide = [each for each in grown if _is_wide(each.new)]
+    wide = [name for name in grown if _is_wide(after[name]["delta"])]
     if wide and reason is None:
         raise GateError(
             f"{candidate.path}: {len(wide)} margins grow beyond {_percent(MOST_DELTA)}, so that "
-            f"slow-downs up to them would pass; first the {wide[0]}; record again on a quiet GPU, "
-            "or give --reason TEXT"
+            f"slow-downs up to them would pass; first the {grown[wide[0]]}; record again on a "
+            "quiet GPU, or give --reason TEXT"
         )
-    for each in wide:
-        after[each.name]["delta_reason"] = reason
+    for name in wide:
+        after[name]["delta_reason"] = reason
     document = {**_unknown(old), **candidate.fields, "benchmarks": after}
     if merge and old is not None:
         _merge(document, candidate, old)
     text = dumps(document) + "\n"
     run_file.parse(text, candidate.path, Role.BASELINE)
-    both = sorted(before.keys() & after.keys())
-    return Accepted(
-        text=text,
-        new=tuple(sorted(after.keys() - before.keys())),
-        removed=tuple(sorted(before.keys() - after.keys())),
-        changed=tuple(name for name in both if before[name] != after[name]),
-        unchanged=tuple(name for name in both if before[name] == after[name]),
-        grown=grown,
-    )
+    both = before.keys() & after.keys()
+    removed = sorted(before.keys() - after.keys())
+    changed = sum(before[name] != after[name] for name in both)
+    lines = [
+        f"{len(after) - len(both)} new, {len(removed)} removed, {changed} changed, "
+        f"{len(both) - changed} unchanged"
+    ]
+    if old is not None:
+        lines += [f"device {line}" for line in old.device.differences(candidate.device)]
+    return text, [*lines, *(f"removed {name}" for name in removed), *grown.values()]
 
 
-def _grown(after: Mapping[str, dict[str, Any]], old: Mapping[str, RunRow]) -> tuple[Grown, ...]:
-    """The widest first. Of a new row what is above the least margin."""
-    found = []
-    for name, row in after.items():
+def _grown(after: Mapping[str, dict[str, Any]], old: Mapping[str, RunRow]) -> dict[str, str]:
+    """The margins that are wider than before, in words, the widest first; of a new row what is
+    above the least margin."""
+    found = {}
+    for name in sorted(after, key=lambda name: -after[name].get("delta", 0.0)):  # none on simt
         before = old[name].margin(old[name].decisive) if name in old else None
-        delta = row.get("delta", 0.0)  # none on simt
+        delta = after[name].get("delta", 0.0)
         if delta > (before or MIN_DELTA) * (1 + AGREEMENT):
-            found.append(Grown(name, before, delta))
-    return tuple(sorted(found, key=lambda each: -each.new))
+            was = "a new row" if before is None else f"{_percent(before)} before"
+            found[name] = f"margin of {name}: {_percent(delta)}, {was}"
+    return found
 
 
 def _is_wide(delta: float) -> bool:
@@ -165,16 +142,3 @@ def _merge(document: dict[str, Any], candidate: RunFile, old: RunFile) -> None:
 def _unknown(source: RunFile | RunRow | None) -> dict[str, Any]:
     """The fields that the gate does not know."""
     return (source.model_extra or {}) if source is not None else {}
-
-
-def report(path: Path, accepted: Accepted, candidate: RunFile, old: RunFile | None) -> str:
-    counts = ", ".join(
-        f"{len(getattr(accepted, word))} {word}"
-        for word in ("new", "removed", "changed", "unchanged")
-    )
-    lines = [f"{path}: {counts}"]
-    if old is not None:
-        lines += [f"{path}: device {line}" for line in old.device.differences(candidate.device)]
-    lines += [f"{path}: removed {name}" for name in accepted.removed]
-    lines += [f"{path}: {each}" for each in accepted.grown]
-    return "\n".join(lines) + "\n"

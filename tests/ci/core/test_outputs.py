@@ -42,7 +42,7 @@ def here(tmp_path, monkeypatch):
         ("report run.json --html X --junit X", "--html writes it too"),
         ("report run.json --junit run.json", "it is read as run.json too"),
         ("accept run.json --baseline run.json", "it is read as run.json too"),
-        ("collect {data}/cuda_process_1.json --commit x --out {copy}", "Google Benchmark wrote it"),
+        ("collect {data}/cuda_process_1.json --commit x --out {copy}", "a benchmark wrote it"),
         ("compare base.json run.json --json loop", "Too many levels of symbolic links"),
         (f"compare base.json run.json --json {LONG}", "File name too long"),
         ("profile --render .", "Is a directory"),

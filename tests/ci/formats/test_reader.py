@@ -70,7 +70,7 @@ def test_bytes_that_are_not_text(path):
         ('{"schema": 1, "schema": 1}', 'duplicate key "schema"'),
         (
             '{"context": {}, "benchmarks": []}',
-            "Google Benchmark's own output; `compare --no-baseline`",
+            "written by a benchmark; `compare --no-baseline`",
         ),
     ],
 )

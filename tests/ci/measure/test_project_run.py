@@ -112,6 +112,9 @@ def test_lines_of_seconds_are_compared_as_files(tmp_path, monkeypatch, capsys):
     make = ["compare", "--no-baseline", "--commit", COMMIT, "--out"]
     assert main([*make, "old.json", "old.csv"]) == 0
     assert main([*make, "old.csv", "new.csv"]) == 2  # --out is what a benchmark wrote
+    assert main(["compare", "old.csv", "new.csv", "--commit", COMMIT]) == 2
+    message = "old.csv: written by a benchmark; `compare --no-baseline` makes a run of it"
+    assert message in capsys.readouterr().err
     judge = ["compare", "old.json", "new.csv", "--commit", COMMIT]
     assert main(judge) == 1
     assert main([*judge, "--margin", "6%"]) == 0
