@@ -14,7 +14,7 @@ from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.git import git
 from tilegate_ci.lab.commands.mutants import draw, files_below, find
-from tilegate_ci.lab.mutants.build import GROUPS, CTest, group_of
+from tilegate_ci.lab.mutants.build import CTest, group_of, groups
 from tilegate_ci.lab.mutants.rules import (
     RULES,
     Mutant,
@@ -235,7 +235,9 @@ def test_the_rarest_classes_come_first_and_no_file_fills_a_class():
 
 def test_every_group_has_files_of_its_own():
     files = git(REPOSITORY, "ls-files").stdout.split() or files_below(REPOSITORY)
-    assert {group_of("cpu", file) for file in files} - {None} == {*GROUPS}
+    for preset in ("cpu", "gpu"):
+        found = {group.title for file in files if (group := group_of(preset, file))}
+        assert found == {group.title for group in groups(preset)}
 
 
 def test_commands_compile_the_copy():
