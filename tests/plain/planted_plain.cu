@@ -240,9 +240,11 @@ constexpr Plant kPlants[] = {
           "thread \\(33,0,0\\): race at byte 0 of sum: this thread writes at .*; thread "
           "\\(31,0,0\\) wrote at"),
     PLANT(update_of_copy, kThreads, 0,
-          "thread \\(0,0,0\\): update of byte 0 of As .* before the wait of the async copy"),
+          "thread \\(0,0,0\\): update of byte 0 of As .* before the wait of the async copy "
+          "that thread \\(0,0,0\\) started at .*planted_plain"),
     PLANT(store_to_copy, kThreads, 0,
-          "thread \\(0,0,0\\): write of byte 0 of As .* before the wait of the async copy"),
+          "thread \\(0,0,0\\): write of byte 0 of As .* before the wait of the async copy "
+          "that thread \\(0,0,0\\) started at .*planted_plain"),
     PLANT(last_byte, kThreads, kThreads + 1, "race at byte 64 of shared memory: "),
 };
 

@@ -12,8 +12,9 @@ from ladder_builder import REPOSITORY
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.lab.commands.mutants import draw, find
-from tilegate_ci.lab.mutants.build import GROUPS, CTest, group_of
+from tilegate_ci.core.git import git
+from tilegate_ci.lab.commands.mutants import draw, files_below, find
+from tilegate_ci.lab.mutants.build import CTest, group_of, groups
 from tilegate_ci.lab.mutants.rules import (
     RULES,
     Mutant,
@@ -125,61 +126,68 @@ def test_a_mutant_is_one_line_of_a_copy(tmp_path):
         plant(tmp_path, Mutant("f.cu", 2, "boundary", "b < c;", "b > c;"))
 
 
-SWITCHES = """#include <algorithm>
-#include <cstdio>
-int f(int a, int b, int* v) {
+FUNCTION = """int f(int a, int b, int* v) {
   if (a < b + 1) v[a] = std::min(a * 3, b - 1);
   int phase = a;
   phase ^= 1;
   v[0] += phase;
   return v[a] + 1;
 }
-int main() {
+"""
+MAIN = """#include <algorithm>
+#include <cstdio>
+void print(int f(int, int, int*)) {
   for (int a = 0; a < 5; ++a) {
     int v[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-    std::printf("%d %d ", f(a, 3, v), v[0]);
+    const int result = f(a, 3, v);
+    std::printf("%d %d ", result, v[0]);
   }
+  std::puts("");
 }
 """
 
 
 def test_a_switch_is_what_the_mutant_is_alone(tmp_path):
-    """All mutants of a file in as few programs as they go into, against a program of each."""
+    """Of a function: a program of all mutants, against programs of switches."""
     compiler = shutil.which("c++") or pytest.skip("no C++ compiler")
     source, program = tmp_path / "f.cpp", tmp_path / "f"
 
-    def printed(*options: object, **variables: str) -> str:
-        if options:
-            command = [compiler, "-std=c++20", "-w", source, *options, "-o", program]
-            subprocess.run(command, check=True)
-        return subprocess.run(
-            program, env=os.environ | variables, capture_output=True, text=True, check=True
-        ).stdout
+    def compile_(text: str, *options: object) -> None:
+        source.write_text(text)
+        command = [compiler, "-std=c++20", "-w", *options, source, "-o", program]
+        subprocess.run(command, check=True)
 
-    source.write_text(SWITCHES)
-    original = printed("-O0")
-    left = {
-        each
-        for each in mutants_of(tmp_path, "f.cpp", RULES_HERE)
-        if each.switch and each.line < 9 and each.kind in {*AIMED, "arithmetic", "condition"}
-    }
-    assert len(left) > 12
-    alone = {}
-    for mutant in left:
+    def printed(**variables: str) -> list[str]:
+        done = subprocess.run(program, env=os.environ | variables, stdout=subprocess.PIPE)
+        return done.stdout.decode().splitlines()
+
+    source.write_text(FUNCTION)
+    kinds = {*AIMED, "arithmetic", "condition"}
+    every = [m for m in mutants_of(tmp_path, "f.cpp", RULES_HERE) if m.switch and m.kind in kinds]
+    assert len(every) > 12
+    parts = [MAIN]
+    for number, mutant in enumerate(every):
+        source.write_text(FUNCTION)
         plant(tmp_path, mutant)
-        alone[mutant] = printed("-O0")
-        source.write_text(SWITCHES)
-    assert original not in alone.values()
+        parts.append(f"namespace alone{number} {{\n{source.read_text()}}}\n")
+    calls = "".join(f"print(alone{number}::f);" for number in range(len(every)))
+    compile_("".join([*parts, FUNCTION, f"int main() {{ print(f); {calls} }}"]))
+    original, *alone = printed()
+    assert original not in alone
+    left = {*every}
     while left:
         together = dict(enumerate(_apart(left)))
         left -= {*together.values()}
-        source.write_text(SWITCHES)
+        source.write_text(FUNCTION)
         plant_switches(tmp_path, "f.cpp", together.items())
         header = REPOSITORY / "tests/mutants/planted.hpp"
         removals = REPOSITORY / "tests/counters/removals.cpp"
-        assert printed("-O0", "-include", header, removals) == original
+        text = f"{MAIN}{source.read_text()}int main() {{ print(f); }}"
+        compile_(text, "-include", header, removals)
+        assert printed() == [original]
         for number, mutant in together.items():
-            assert printed(TILEGATE_REMOVED=str(number)) == alone[mutant], mutant
+            found = printed(TILEGATE_REMOVED=str(number))
+            assert found == [alone[every.index(mutant)]], mutant
 
 
 def test_switches_of_one_place_are_compiled_one_after_the_other():
@@ -226,8 +234,10 @@ def test_the_rarest_classes_come_first_and_no_file_fills_a_class():
 
 
 def test_every_group_has_files_of_its_own():
-    every = {group_of("cpu", each.file) for each in find(REPOSITORY, "cpu", [], ["boundary"])}
-    assert every == {*GROUPS}
+    files = git(REPOSITORY, "ls-files").stdout.split() or files_below(REPOSITORY)
+    for preset in ("cpu", "gpu"):
+        found = {group.title for file in files if (group := group_of(preset, file))}
+        assert found == {group.title for group in groups(preset)}
 
 
 def test_commands_compile_the_copy():

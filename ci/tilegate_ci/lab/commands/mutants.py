@@ -123,7 +123,7 @@ def find(
     if unknown:
         raise GateError(f"no class {', '.join(sorted(unknown))} in {RULES}")
     listed = git(repository, "ls-files", "kernels", "tests/verifier").stdout.splitlines()
-    files = [file for file in listed or _files_below(repository) if group_of(preset, file)]
+    files = [file for file in listed or files_below(repository) if group_of(preset, file)]
     files = [file for file in files if not globs or any(fnmatch(file, glob) for glob in globs)]
     found = [mutant for file in files for mutant in mutants_of(repository, file, rules)]
     found = [mutant for mutant in found if not wanted or mutant.kind in wanted]
@@ -132,7 +132,7 @@ def find(
     return found
 
 
-def _files_below(repository: Path) -> list[str]:
+def files_below(repository: Path) -> list[str]:
     """Where there is no git."""
     return sorted(
         path.relative_to(repository).as_posix()

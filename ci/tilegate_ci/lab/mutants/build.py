@@ -5,14 +5,18 @@ import os
 import re
 import shlex
 import subprocess
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.formats.stages import Stage
+from tilegate_ci.model import REPOSITORY
+
+GROUPS = Path("tests/mutants/groups.toml")
 
 # A header that many rungs share is tried with so many of them, the first and the last included.
 _RUNGS_OF_SHARED = 3
@@ -20,118 +24,24 @@ _RUNGS_OF_SHARED = 3
 
 @dataclass(frozen=True)
 class Group:
-    """Files of one kind. `tests` are regular expressions of names in ctest, those that see most
-    faults in the least time first; RUNG stands for each rung in turn, and `name@RUNG` is the test
-    with `--rung RUNG` after its command. Of plans and host code all mutants are tried."""
+    """Of tests/mutants/groups.toml, which says what each field is."""
 
     title: str
-    files: tuple[str, ...]
-    tests: tuple[str, ...]
-    programs: tuple[str, ...]
+    files: Sequence[str]
+    tests: Sequence[str]
+    programs: Sequence[str]
     of_rungs: bool = False
     all_mutants: bool = False
+    gpu: Sequence[str] = ()
 
 
-_SHARED = "kernels/common/include/tilegate/common"
-_SHARED_PLANS = ("cost_model.hpp", "split_plan.hpp", "gpu_model.hpp", "grid.cuh", "*/plan.cuh")
-_EXECUTOR = "kernels/device/cpu"
-_LADDER = ("ladder_test", "api_test", "int8x3_test", "fp16x3_test", "models_test")
-_COUNTED = ("watched_test", "tilegate_count")
-_OF_RUNG = (
-    r"ladder\.RUNG\..*",
-    r"(int8x3|fp16x3|models)\..*|api\.Candidates",
-    r"watched\.RUNG",
-    r"counters\.baseline@RUNG",
-)
-GROUPS = (
-    Group(
-        "plans",
-        ("kernels/[0-9]*/plan.hpp", *(f"{_SHARED}/{name}" for name in _SHARED_PLANS)),
-        (r"api\.(Candidates|Split)", *_OF_RUNG),
-        (*_LADDER, *_COUNTED),
-        of_rungs=True,
-        all_mutants=True,
-    ),
-    Group(
-        "rungs",
-        ("kernels/[0-9]*/*.cu*", "kernels/[0-9]*/*.hpp", "kernels/sgemm/*.cu*"),
-        _OF_RUNG,
-        (*_LADDER, *_COUNTED),
-        of_rungs=True,
-    ),
-    Group(
-        "device code that rungs share",
-        (f"{_SHARED}/*",),
-        _OF_RUNG,
-        (*_LADDER, *_COUNTED),
-        of_rungs=True,
-    ),
-    Group(
-        "problems and checks",
-        ("kernels/core/*.cpp",),
-        (
-            r"api\..*",
-            r"ladder\.(SharedMemory|AsyncCopy|Sgemm)\.(ErrorsAreValues|BlasSemantics)",
-            r"ladder\.AsyncCopy\.MemoryContract",
-        ),
-        ("api_test", "ladder_test"),
-        all_mutants=True,
-    ),
-    Group(
-        "C API",
-        ("kernels/blas/*.cpp", "kernels/blas/*.hpp"),
-        (r"blas\.(Products|Errors)",),
-        ("blas_test",),
-        all_mutants=True,
-    ),
-    Group(
-        "CUDA's headers on the executor",
-        (f"{_EXECUTOR}/plain/include/*",),
-        (r"plain\..*", r"plain_watched\..*"),
-        ("plain_test", "plain_watched_test"),
-    ),
-    Group(
-        "verifier",
-        ("tests/verifier/*.c*", "tests/verifier/*.hpp"),
-        (r"verifier\..*", r"ladder_faults\..*"),
-        ("verifier_test", "ladder_faults_test", "ladder_test"),
-    ),
-    Group(
-        "counters and hazards",
-        (f"{_EXECUTOR}/counted/*pp",),
-        (
-            r"counters\.(hazards|usage)",
-            r"watched_faults\..*",
-            r"counters\.baseline@(Warptile|AsyncCopy)",
-            r"watched\.(Naive|SplitK|Tma)",
-        ),
-        ("counters_test", "watched_faults_test", *_COUNTED),
-    ),
-    Group(
-        "executor",
-        (
-            f"{_EXECUTOR}/executor/*",
-            f"{_EXECUTOR}/*.cpp",
-            "kernels/device/include/tilegate/device/cpu/*",
-        ),
-        (
-            r"simt\..*",
-            r"counters\.hazards",
-            r"verifier\..*",
-            r"ladder\.(SharedMemory|AsyncCopy)\.(ExactOnIntegers|MemoryContract|Repeatable)",
-            r"watched\.Naive",
-            r"ladder\.(Tma|Fp16x3|Int8x3)\.ExactOnIntegers",
-        ),
-        ("simt_test", "async_test", "counters_test", "verifier_test", *_LADDER[:1], *_COUNTED[:1]),
-    ),
-)
-_ON_GPU = (1, 2)  # of GROUPS, with the first two kinds of tests
-
-
-def groups(preset: str) -> list[Group]:
-    if preset == "cpu":
-        return [*GROUPS]
-    return [replace(GROUPS[i], tests=_OF_RUNG[:2], programs=_LADDER) for i in _ON_GPU]
+@cache
+def groups(preset: str) -> tuple[Group, ...]:
+    found = tomllib.loads(read_text(REPOSITORY / GROUPS))["group"]
+    every = [Group(**fields) for fields in found]
+    if preset == "gpu":
+        every = [replace(each, tests=each.gpu) for each in every if each.gpu]
+    return tuple(every)
 
 
 def group_of(preset: str, file: str) -> Group | None:
@@ -218,13 +128,12 @@ class Build:
         changed = {name for name in among if file in self.sources[name]}
         found = []
         for pattern in patterns:
-            pattern, _, rungs = pattern.partition("@")
+            pattern, _, rung = pattern.partition("@")
             tests = [t for t in self.tests() if t.program and re.fullmatch(pattern, t.name)]
-            if rungs:
+            if rung:
                 tests = [
                     replace(t, name=f"{t.name} of {rung}", command=(*t.command, "--rung", rung))
                     for t in tests
-                    for rung in re.findall(r"\w+", rungs)
                 ]
             for program in dict.fromkeys(test.program for test in tests):
                 objects = tuple(name for name in self.objects(program) if name in changed)
