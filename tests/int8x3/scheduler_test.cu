@@ -93,8 +93,8 @@ void expect_work_of_all() {
   expect_work<kCluster>(3, 25, 3, 29, 17);
 }
 
-TEST(Scheduler, OfBlocksAreThoseOfTheModel) { expect_work_of_all<1>(); }
-TEST(Scheduler, OfPairsOfBlocksAreThoseOfTheModel) { expect_work_of_all<2>(); }
+TEST(Int8Scheduler, MatchesModel) { expect_work_of_all<1>(); }
+TEST(Int8Scheduler, MatchesModelForClusters) { expect_work_of_all<2>(); }
 
 }  // namespace
 }  // namespace tilegate::int8x3

@@ -149,24 +149,30 @@ void expect_model(const SplitForm& form, std::int64_t k) {
 }
 
 // K such that each warp has a part of it, and some have more than one.
-TEST(Split, OnAnyGpuIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kAny), 1064); }
-TEST(Split, OfFewRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kFew), 1000); }
-TEST(Split, OfManyRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kMany, 2), 580); }
-TEST(Split, AheadIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kAhead, 2), 1124); }
-TEST(Split, OfLongRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kLong, 2), 580); }
+TEST(Int8Split, AnyRowsKernelMatchesModel) { expect_model(form_of(SplitForm::Kernel::kAny), 1064); }
+TEST(Int8Split, FewRowsKernelMatchesModel) { expect_model(form_of(SplitForm::Kernel::kFew), 1000); }
+TEST(Int8Split, ManyRowsKernelMatchesModel) {
+  expect_model(form_of(SplitForm::Kernel::kMany, 2), 580);
+}
+TEST(Int8Split, PipelinedKernelMatchesModel) {
+  expect_model(form_of(SplitForm::Kernel::kAhead, 2), 1124);
+}
+TEST(Int8Split, ClusterKernelMatchesModel) {
+  expect_model(form_of(SplitForm::Kernel::kLong, 2), 580);
+}
 
 // The threads of a block keep 1024 k, and read the others again.
-TEST(Split, OfRowsThatThreadsDoNotKeepIsThatOfTheModel) {
+TEST(Int8Split, RowsReadTwiceMatchModel) {
   expect_model(Operation(Problem::dense({3, 5, 2100})), form_of(SplitForm::Kernel::kLong, 2));
 }
 
 // One cluster goes through all groups of both operands, word by word; its last block has no k.
-TEST(Split, InLargeClustersIsThatOfTheModel) {
+TEST(Int8Split, LargeClustersMatchModel) {
   expect_model(Operation(Problem::dense({3, 5, 279}, Op::kT, Op::kT)),
                form_of(SplitForm::Kernel::kAhead, 4));
 }
 
-TEST(Split, SeesRowsThatCannotBeScaled) {
+TEST(Int8Split, ReportsRowsThatCannotBeScaled) {
   for (const auto kernel :
        {SplitForm::Kernel::kFew, SplitForm::Kernel::kAhead, SplitForm::Kernel::kLong}) {
     const bool is_few = kernel == SplitForm::Kernel::kFew;
@@ -180,7 +186,7 @@ TEST(Split, SeesRowsThatCannotBeScaled) {
 }
 
 // By rows and K, on a GPU of 132 multiprocessors.
-TEST(Split, IsByTheKernelThatWasFoundToBeFastest) {
+TEST(Int8Split, TakesTheFastestMeasuredKernel) {
   using Kernel = SplitForm::Kernel;
   const auto kernel = [](std::int64_t rows, std::int64_t k) {
     return SplitForm(rows / Long::kRows, k, 0.0, 132).kernel;
@@ -194,7 +200,7 @@ TEST(Split, IsByTheKernelThatWasFoundToBeFastest) {
   EXPECT_EQ(kernel(2048, 16384), Kernel::kLong);
 }
 
-TEST(Split, ReadsOperandsOnceWhereDigitsCanStayInL2) {
+TEST(Int8Split, EvictsOperandsWhereDigitsFitInL2) {
   const auto is_once = [](const Shape& shape) {
     return SplitForm((shape.m + shape.n) / Long::kRows, shape.k,
                      4.0 * static_cast<double>(shape.m * shape.n), 132)

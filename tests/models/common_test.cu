@@ -43,7 +43,7 @@ void expect_divides(std::uint32_t divisor, std::mt19937_64& random) {
 }
 
 // The error of the multiplier is largest for large numbers just below a multiple.
-TEST(Divisor, DividesLikeAnInteger) {
+TEST(Divisor, MatchesIntegerDivision) {
   std::mt19937_64 random(1);
   for (std::uint32_t divisor = 1; divisor < 3000; ++divisor) {
     ASSERT_NO_FATAL_FAILURE(expect_divides(divisor, random));
@@ -76,7 +76,7 @@ void for_all_grids(std::int64_t group, const Expect& expect) {
 
 models::Tile plain(unsigned product, unsigned row, unsigned col) { return {product, row, col}; }
 
-TEST(PersistentTileScheduler, GoesThroughGroupsOfRowsColumnByColumn) {
+TEST(PersistentTileScheduler, RastersGroupsOfRowsColumnByColumn) {
   for (const int block_m : {64, 128, 256}) {
     const std::int64_t group = 1536 / block_m;
     for_all_grids(group, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
@@ -103,7 +103,7 @@ __global__ void list_tiles(TileScheduler scheduler, unsigned count, unsigned* ti
   }
 }
 
-TEST(TileScheduler, GoesThroughGroupsOfRowsColumnByColumn) {
+TEST(TileScheduler, RastersGroupsOfRowsColumnByColumn) {
   for_all_grids(8, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
     const auto expected = models::tiles_in_order(products, rows, cols, 8);
     const DeviceArray<unsigned> tiles(3 * expected.size());
@@ -157,7 +157,7 @@ void expect_parts(const models::PartsOfTiles& of) {
 }
 
 // Every number of parts up to 17, with k tiles that go round and that do not.
-TEST(KSplit, DealsOutAllKTilesOfEachTile) {
+TEST(SplitK, CoversAllKTilesOfEachTile) {
   for (std::int64_t parts = 1; parts <= 17; ++parts) {
     for (const std::int64_t k_tiles : {parts, parts + 1, 2 * parts - 1, 5 * parts + 3}) {
       ASSERT_NO_FATAL_FAILURE(
@@ -169,7 +169,7 @@ TEST(KSplit, DealsOutAllKTilesOfEachTile) {
 }
 
 // On either side of each number of tiles and each K from which cuBLAS sums otherwise.
-TEST(CublasError, SumsAreAsLongAsInTheModel) {
+TEST(CublasError, SummationLengthMatchesModel) {
   const auto expect = [](const Problem& problem, std::int64_t tiles, bool vectors) {
     const std::int64_t k = problem.shape.k;
     const double part = models::summed_in_fp32(k, tiles, vectors);

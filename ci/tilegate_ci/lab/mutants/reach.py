@@ -28,7 +28,7 @@ class Group:
 # `name@RUNG`: the test with `--rung RUNG` after its command.
 _OF_RUNG = (
     r"ladder\.RUNG\..*",
-    r"(int8x3|fp16x3|models)\..*|api\.Candidates",
+    r"(int8x3|fp16x3|models|api)_test|Int8Gemm|Int8Decision|Fp16Gemm",
     r"watched\.RUNG",
     r"counters\.baseline@RUNG",
 )
@@ -57,7 +57,7 @@ GROUPS = {
             "problems and plans",
             ("kernels/core/*.cpp",),
             (
-                r"api\..*",
+                r"api_test",
                 r"ladder\.(SharedMemory|AsyncCopy|Sgemm)\.(ErrorsAreValues|BlasSemantics)",
                 r"ladder\.AsyncCopy\.MemoryContract",
             ),
@@ -67,7 +67,7 @@ GROUPS = {
             "verifier",
             "verifier",
             ("tests/verifier/*.c*", "tests/verifier/*.hpp"),
-            (r"verifier\..*", r"ladder_faults\..*"),
+            (r"verifier_test.*|(Skip|Failures)\..*", r"ladder_faults\..*"),
             ("verifier_test", "ladder_faults_test", "ladder_test"),
         ),
         Group(
@@ -75,7 +75,7 @@ GROUPS = {
             "counters and hazards",
             ("kernels/device/cpu/counted/*pp",),
             (
-                r"counters\.(hazards|usage)",
+                r"counters_test|counters\.usage",
                 r"watched_faults\..*",
                 r"counters\.baseline@Warptile",
                 r"counters\.baseline@AsyncCopy",
@@ -92,9 +92,7 @@ GROUPS = {
                 "kernels/device/include/tilegate/device/cpu/*",
             ),
             (
-                r"simt\..*",
-                r"counters\.hazards",
-                r"verifier\..*",
+                r"(simt|async|async_model|counters|verifier)_test",
                 r"ladder\.(SharedMemory|AsyncCopy)\.(ExactOnIntegers|MemoryContract|Repeatable)",
                 r"watched\.Naive",
             ),
