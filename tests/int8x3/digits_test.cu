@@ -266,25 +266,25 @@ TEST(Decision, TakesFp32ForAnInfiniteWidth) {
 }
 
 TEST(Fp32SplitK, UsesTheIdleBlocks) {
-  EXPECT_EQ(Fp32Parts(300, 1, 132).count, 4U);
-  EXPECT_EQ(Fp32Parts(300, 1, 132).k, 96);
-  EXPECT_EQ(Fp32Parts(4096, 42, 132).count, 3U);
-  EXPECT_EQ(Fp32Parts(16384, 1, 132).count, 16U);
-  EXPECT_EQ(Fp32Parts(127, 1, 132).count, 1U) << "short";
-  EXPECT_EQ(Fp32Parts(4096, 67, 132).count, 1U) << "more tiles than half of the blocks";
-  EXPECT_EQ(Fp32Parts(4096, 500, 132).count, 1U);
+  EXPECT_EQ(Fp32SplitK(300, 1, 132).count, 4U);
+  EXPECT_EQ(Fp32SplitK(300, 1, 132).k, 96);
+  EXPECT_EQ(Fp32SplitK(4096, 42, 132).count, 3U);
+  EXPECT_EQ(Fp32SplitK(16384, 1, 132).count, 16U);
+  EXPECT_EQ(Fp32SplitK(127, 1, 132).count, 1U) << "short";
+  EXPECT_EQ(Fp32SplitK(4096, 67, 132).count, 1U) << "more tiles than half of the blocks";
+  EXPECT_EQ(Fp32SplitK(4096, 500, 132).count, 1U);
 }
 
 TEST(Fp32SplitK, CoversK) {
   for (std::int64_t k = 1; k < 3000; k += k < 600 ? 1 : 61) {
     for (const std::int64_t tiles : {1, 2, 9, 66, 67, 500}) {
-      const Fp32Parts parts(k, tiles, 132);
-      ASSERT_EQ(parts.k % kFp32Run, 0) << k;
-      ASSERT_LE(parts.count * tiles, std::max<std::int64_t>(132, tiles)) << k;
-      ASSERT_GE(parts.count * parts.k, k) << tiles;
-      ASSERT_LT((parts.count - 1) * parts.k, k) << tiles;
-      if (parts.count > 1) {
-        ASSERT_GE(parts.k, 64) << k;
+      const Fp32SplitK split_k(k, tiles, 132);
+      ASSERT_EQ(split_k.k % kFp32Run, 0) << k;
+      ASSERT_LE(split_k.count * tiles, std::max<std::int64_t>(132, tiles)) << k;
+      ASSERT_GE(split_k.count * split_k.k, k) << tiles;
+      ASSERT_LT((split_k.count - 1) * split_k.k, k) << tiles;
+      if (split_k.count > 1) {
+        ASSERT_GE(split_k.k, 64) << k;
       }
     }
   }

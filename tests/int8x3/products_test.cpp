@@ -15,7 +15,7 @@ namespace tilegate::int8x3 {
 namespace {
 
 // Of wgmma, with whole tiles, and by warps.
-constexpr const char* kForms[] = {"128x128", "128x128pairs", "128x64", "128x64warps"};
+constexpr const char* kConfigurations[] = {"128x128", "128x128pairs", "128x64", "128x64warps"};
 
 // In each form, in turn: operands as they are and transposed, rows with vectors and without. The
 // split pass is tested for each of them by itself.
@@ -28,7 +28,7 @@ TEST_F(Int8Gemm, MatchesIntegerModel) {
     expect_model(by, Operation(problem), products, configuration);
   };
   int turn = 0;
-  for (const char* configuration : kForms) {
+  for (const char* configuration : kConfigurations) {
     for (int i = 0; i < 2; ++i, ++turn) {
       expect(stage, 6, configuration, turn);
       if (std::string(configuration) != "128x128") expect(eight(), 8, configuration, turn + 1);
@@ -172,7 +172,7 @@ TEST_F(Int8Gemm, SplitsKBeforeInt32Overflows) {
   const Operation operation = one_signed_operation(models::int8x3::kMostExactK + 1504);
   expect_model(eight(), operation, 8, "128x64");
   if (TILEGATE_ON_SIMT && !is_thorough()) return;  // the executor takes 2 s for each
-  for (const char* configuration : kForms) {
+  for (const char* configuration : kConfigurations) {
     expect_model(stage, operation, 6, configuration);
     expect_model(eight(), operation, 8, configuration);
   }

@@ -98,26 +98,26 @@ TEST(StreamKModel, CoversEachTileOnce) {
     for (const std::int64_t clusters : {1, 2, 7, 66, 132}) {
       for (std::int64_t tiles = 1; tiles <= 3 * clusters + 1; tiles += 1 + tiles / 4) {
         if (clusters > tiles * std::clamp<std::int64_t>(chunks / 16, 1, 8)) continue;
-        const auto all = pieces_of_clusters(tiles, clusters, chunks);
+        const auto all = work_of_clusters(tiles, clusters, chunks);
         std::vector<std::int64_t> covered(static_cast<std::size_t>(tiles)),
             left(static_cast<std::size_t>(tiles));
         for (std::int64_t cluster = 0; cluster < clusters; ++cluster) {
-          const auto& pieces = all[static_cast<std::size_t>(cluster)];
-          ASSERT_FALSE(pieces.empty());
-          for (const Piece& piece : pieces) {
-            const auto tile = static_cast<std::size_t>(piece.tile);
-            ASSERT_LT(piece.first, piece.end);
-            ASSERT_EQ(piece.first, covered[tile]) << "earlier clusters have what is before";
-            ASSERT_EQ(piece.is_stored, piece.end == chunks);
-            if (piece.is_stored) {
-              ASSERT_EQ(piece.others, left[tile]);
+          const auto& works = all[static_cast<std::size_t>(cluster)];
+          ASSERT_FALSE(works.empty());
+          for (const StreamKWork& work : works) {
+            const auto tile = static_cast<std::size_t>(work.tile);
+            ASSERT_LT(work.first, work.end);
+            ASSERT_EQ(work.first, covered[tile]) << "earlier clusters have what is before";
+            ASSERT_EQ(work.is_stored, work.end == chunks);
+            if (work.is_stored) {
+              ASSERT_EQ(work.partials, left[tile]);
             } else {
-              ASSERT_EQ(&piece, &pieces[pieces.size() > 1 && tiles > clusters
-                                            ? static_cast<std::size_t>(tiles / clusters - 1)
-                                            : 0])
+              ASSERT_EQ(&work, &works[works.size() > 1 && tiles > clusters
+                                          ? static_cast<std::size_t>(tiles / clusters - 1)
+                                          : 0])
                   << "the first that is not a whole tile in turn";
             }
-            covered[tile] = piece.end;
+            covered[tile] = work.end;
             ++left[tile];
           }
         }
