@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         for root in (arguments.base, REPOSITORY)
     )
     if not head:
-        raise GateError("no such rung is compiled for these architectures")
+        raise GateError("these rungs are not compiled for these architectures")
     words = {stage.name: stage.word for stage in stages}
     different = 0
     for (name, architecture), bodies in head.items():
