@@ -1,10 +1,10 @@
-// Naive: one thread per element of C, and nothing else.
+// Naive: one thread per element of C.
 //
-// threadIdx.x walks down the rows of C, so the 32 lanes of a warp touch 32 different rows: every
-// load of A and every store of C touches 32 sectors, 1024 bytes, for 128 bytes of use. That is what
+// threadIdx.x walks down the rows of C, so the 32 lanes of a warp access 32 different rows: every
+// load of A and every store of C touches 32 sectors, 1024 bytes, of which 128 bytes are used. That
 // limits it.
 #include <tilegate/common/epilogue.cuh>
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -12,7 +12,7 @@ namespace tilegate::naive {
 
 struct Config {
   static constexpr int kBlockM = 32;
-  static constexpr int kBlockN = 4;  // small blocks: the last ones keep fewer threads waiting
+  static constexpr int kBlockN = 4;  // small blocks: fewer idle threads in the last ones
   using Grid = TileGrid<kBlockM, kBlockN>;
 };
 

@@ -2,10 +2,10 @@
 //
 // The 32 lanes of a warp now read one element of A (one sector, broadcast) and 32 neighbours in B
 // (4 sectors): 160 bytes per FMA of a warp, where Naive moves 1056. Also new: blocks of 32×32
-// threads, and the unrolled loop. Every multiply-add still takes two loads from the caches; that is
-// what limits it.
+// threads, and the unrolled loop. What limits it now: every multiply-add still takes two loads from
+// the caches.
 #include <tilegate/common/epilogue.cuh>
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -25,7 +25,7 @@ __global__ void sgemm(KernelArgs args) {
   if (row >= args.shape.m || col >= args.shape.n) return;
 
   float sum = 0.0F;
-  // Unrolled, the loads of a row of A come together, while the sectors they share are in L1.
+  // Unrolled, the loads of a row of A are adjacent, while the sectors that they share are in L1.
 #pragma unroll 32
   for (std::int64_t k = 0; k < args.shape.k; ++k) {
     sum += args.a[row * args.lda + k] * args.b[k * args.ldb + col];

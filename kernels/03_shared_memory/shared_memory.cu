@@ -3,17 +3,17 @@
 // New against Coalesced: each element of A and B is loaded from global memory once per block, not
 // once per thread that uses it: 32 times fewer loads. What limits it now: shared memory itself. For
 // four multiply-adds a thread reads four words of B, one wavefront of its warp each, and one vector
-// of A, two wavefronts, so that the FMA units wait for shared memory.
+// of A, two wavefronts: the FMA units wait for shared memory.
 #include <tilegate/common/epilogue.cuh>
-#include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
 namespace tilegate::shared_memory {
 
 struct Config {
-  // Deep tiles: the barriers and the addresses of a step are shared by 128 multiply-adds.
+  // Deep tiles: 128 multiply-adds share the barriers and addresses of an iteration.
   static constexpr int kBlockM = 32, kBlockN = 32, kBlockK = 128;
   static constexpr int kNumThreads = kBlockM * kBlockN;
   static constexpr int kBlocksPerSm = 2;  // one computes while the other waits for its tiles
@@ -64,9 +64,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     b_tiles.load(smem.b, depth, cols);
     a_tiles.advance_cols();
     b_tiles.advance_rows();
-    __syncthreads();  // a tile is complete before anyone reads what others stored
+    __syncthreads();  // all threads have stored the tile before any thread reads it
     multiply_tile(smem, y, x, sum);
-    __syncthreads();  // everyone has read this tile before anyone stores the next over it
+    __syncthreads();  // all threads have read the tile before the next one overwrites it
   }
   // idea:end
   if (y < rows && x < cols) store_element(args, origin.row + y, origin.col + x, sum);

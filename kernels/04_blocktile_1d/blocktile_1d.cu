@@ -1,11 +1,11 @@
 // Blocktile1D: each thread computes a column of 16 elements of C instead of one.
 //
-// New against SharedMemory: a word of B that a thread has read stays in a register for 16
-// multiply-adds, and a block's tile of C grows to 64×64 with a quarter of the threads. What limits
-// it now: a word of A is still read for every multiply-add, one 128-bit load per four of them.
+// New against SharedMemory: a word of B stays in a register for 16 multiply-adds, and a block's
+// tile of C grows to 64×64 with a quarter of the threads. What limits it now: every multiply-add
+// still reads a word of A, one 128-bit load per four of them.
 #include <tilegate/common/epilogue.cuh>
-#include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -16,7 +16,7 @@ struct Config {
   static constexpr int kThreadM = 16;  // rows of C of one thread
   static constexpr int kNumThreads = kBlockM / kThreadM * kBlockN;
   static constexpr int kBlocksPerSm = 2;  // limits registers to 128
-  static_assert(kBlockM % kThreadM == 0, "rows of the tile without a thread");
+  static_assert(kBlockM % kThreadM == 0, "elements of the tile without a thread");
   static_assert(kBlockN % 32 == 0, "a warp would read several rows of A at once: no broadcast");
   static_assert(kBlockK % 4 == 0, "A is read four elements at a time");
 
@@ -80,9 +80,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     b_tiles.load(smem.b, depth, cols);
     a_tiles.advance_cols();
     b_tiles.advance_rows();
-    __syncthreads();  // a tile is complete before anyone reads what others stored
+    __syncthreads();  // all threads have stored the tile before any thread reads it
     multiply_tile(smem, m, n, acc);
-    __syncthreads();  // everyone has read this tile before anyone stores the next over it
+    __syncthreads();  // all threads have read the tile before the next one overwrites it
   }
   store_c_tile(args, origin.row + m, origin.col + n, acc);
 }

@@ -1,4 +1,4 @@
-// Blocktile2D as the ladder has it; the kernel is in blocktile_2d.cuh.
+// The stage Blocktile2D; the kernel is in blocktile_2d.cuh.
 #include "blocktile_2d.cuh"
 
 namespace tilegate::blocktile_2d {

@@ -7,8 +7,8 @@
 #pragma once
 
 #include <tilegate/common/epilogue.cuh>
-#include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -25,7 +25,7 @@ struct TileConfig : Tiles {
   using Tiles::kBlockM, Tiles::kBlockN, Tiles::kBlockK, Tiles::kThreadM, Tiles::kThreadN;
   static constexpr int kThreadsN = kBlockN / kThreadN;
   static constexpr int kNumThreads = kBlockM / kThreadM * kThreadsN;
-  static_assert(kBlockM % kThreadM == 0 && kBlockN % kThreadN == 0, "results without a thread");
+  static_assert(kBlockM % kThreadM == 0 && kBlockN % kThreadN == 0, "elements without a thread");
   static_assert(kBlockK % 4 == 0, "A is read four elements at a time");
 
   using Grid = TileGrid<kBlockM, kBlockN>;
@@ -105,9 +105,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     b_tiles.load(smem.b, depth, cols);
     a_tiles.advance_cols();
     b_tiles.advance_rows();
-    __syncthreads();  // a tile is complete before anyone reads what others stored
+    __syncthreads();  // all threads have stored the tile before any thread reads it
     multiply_tile<Config>(smem, m, n, acc);
-    __syncthreads();  // everyone has read this tile before anyone stores the next over it
+    __syncthreads();  // all threads have read the tile before the next one overwrites it
   }
   store_c_tile<Config>(args, origin.row + m, origin.col + n, acc);
 }

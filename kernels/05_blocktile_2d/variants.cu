@@ -8,7 +8,7 @@ struct Tiles128K16 : Tiles128 {
   static constexpr int kBlockK = 16;
 };
 
-// Four times as many blocks: for a C that 128×128 tiles do not spread over the GPU.
+// Four times as many blocks: for a C with too few tiles of 128×128 to fill the GPU.
 struct Tiles64 : Tiles128 {
   static constexpr int kBlockM = 64, kBlockN = 64;
   static constexpr int kBlocksPerSm = 8;

@@ -1,4 +1,4 @@
-// Vectorized as the ladder has it; the kernel is in vectorized.cuh.
+// The stage Vectorized; the kernel is in vectorized.cuh.
 #include "vectorized.cuh"
 
 namespace tilegate::vectorized {

@@ -1,15 +1,15 @@
-// Vectorized: 128-bit accesses wherever data moves: global memory, shared memory, fragments.
+// Vectorized: 128-bit accesses to global and shared memory.
 //
 // New against Blocktile2D, two ideas: tiles are loaded from global memory in a quarter of the
-// instructions; and A is transposed on its way into shared memory, so that a thread reads its 8 + 8
-// operands of one k as four vectors and holds no more (Vectorized.narrow_global has only this one).
-// What limits it now: a block computes nothing while its tile is on its way. Needs 16-byte aligned
-// rows of whole vectors; other operands take the same kernel with 32-bit global accesses.
+// instructions; and A is transposed when it is stored to shared memory, so that a thread reads its
+// 8 + 8 operands of one k as four vectors and holds no more (Vectorized.narrow_global has only this
+// one). What limits it now: a block computes nothing while its tile is loaded. Needs 16-byte
+// aligned rows of whole vectors; other operands take the same kernel with 32-bit global accesses.
 #pragma once
 
 #include <tilegate/common/fragment.cuh>
-#include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -33,8 +33,8 @@ struct TileConfig : Tiles {
   static constexpr int kSlices = kBlockK / kSliceK;
   static constexpr int kPad = 4;
   static_assert(kPad % 4 == 0, "rows of A must stay aligned to 128-bit loads");
-  static_assert(4 * (kBlockM + kPad) % 32 == 16, "the transposed stores would meet in banks");
-  static_assert(kBlockK % kSliceK == 0, "columns of A that nobody reads");
+  static_assert(4 * (kBlockM + kPad) % 32 == 16, "transposed stores have bank conflicts");
+  static_assert(kBlockK % kSliceK == 0, "columns of A without a read");
 
   using Grid = TileGrid<kBlockM, kBlockN>;
   template <bool kVector>
@@ -106,12 +106,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   float acc[Config::kThreadM][Config::kThreadN]{};
   for (std::int64_t k_left = shape.k; k_left > 0; k_left -= Config::kBlockK) {
     load_tiles<Config>(smem, reader_a, reader_b);
-    __syncthreads();  // a tile is complete before anyone reads what others stored
+    __syncthreads();  // all threads have stored the tile before any thread reads it
     multiply_tile<Config>(smem, m, n, acc);
-    __syncthreads();  // everyone has read this tile before anyone stores the next over it
+    __syncthreads();  // all threads have read the tile before the next one overwrites it
   }
-  store_parts<kVector>(args, origin.row + m, origin.col + n, Config::kBlockM / 2,
-                       Config::kBlockN / 2, acc);
+  store_thread_tiles<kVector>(args, origin.row + m, origin.col + n, Config::kBlockM / 2,
+                              Config::kBlockN / 2, acc);
 }
 
 template <typename Tiles, bool kVector>

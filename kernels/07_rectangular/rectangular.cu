@@ -1,4 +1,4 @@
-// Rectangular as the ladder has it; the kernel is in rectangular.cuh.
+// The stage Rectangular; the kernel is in rectangular.cuh.
 #include "rectangular.cuh"
 
 namespace tilegate::rectangular {

@@ -7,8 +7,8 @@
 #pragma once
 
 #include <tilegate/common/fragment.cuh>
-#include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -36,9 +36,9 @@ struct TileConfig : Tiles {
   static constexpr int kPad = 4;  // as in Vectorized
   static_assert(kThreadM % 4 == 0 && kThreadN % 4 == 0, "fragments are vectors");
   static_assert(kPad % 4 == 0, "rows of A must stay aligned to 128-bit loads");
-  static_assert(4 * (kBlockM + kPad) % 32 == 16, "the transposed stores would meet in banks");
-  static_assert(kBlockK % kSliceK == 0, "columns of A that nobody reads");
-  static_assert(kSliceK % kUnroll == 0, "k steps would be left over");
+  static_assert(4 * (kBlockM + kPad) % 32 == 16, "transposed stores have bank conflicts");
+  static_assert(kBlockK % kSliceK == 0, "columns of A without a read");
+  static_assert(kSliceK % kUnroll == 0, "the unrolled loop leaves k steps over");
 
   using Grid = TileGrid<kBlockM, kBlockN>;
   template <bool kVector>
@@ -56,11 +56,12 @@ struct SharedStorage {
   __device__ SliceA& slice_a(int i) { return reinterpret_cast<SliceA&>(a[i * Config::kSliceK]); }
 };
 
-// Where a thread works in its block's tile. Lanes l and l ^ 1 share their columns, l and l ^ 2
-// their rows: half a warp is then served at a time, where other orders take a quarter.
+// First row and column of a thread's results in the tile. Permuted lane layout: lanes l and l ^ 1
+// share columns, l and l ^ 2 share rows, so that a wavefront serves half a warp; with other layouts
+// it serves a quarter.
 template <typename Config>
 struct Position {
-  int m, n;  // first row and column
+  int m, n;
 
   // idea:begin Rectangular
   __device__ Position() {
@@ -119,12 +120,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   float acc[Config::kThreadM][Config::kThreadN]{};
   for (std::int64_t k_left = shape.k; k_left > 0; k_left -= Config::kBlockK) {
     load_tiles<Config>(smem, reader_a, reader_b);
-    __syncthreads();  // a tile is complete before anyone reads what others stored
+    __syncthreads();  // all threads have stored the tile before any thread reads it
     multiply_tile<Config>(smem, position, acc);
-    __syncthreads();  // everyone has read this tile before anyone stores the next over it
+    __syncthreads();  // all threads have read the tile before the next one overwrites it
   }
-  store_parts<kVector>(args, origin.row + position.m, origin.col + position.n, Config::kStepM,
-                       Config::kStepN, acc);
+  store_thread_tiles<kVector>(args, origin.row + position.m, origin.col + position.n,
+                              Config::kStepM, Config::kStepN, acc);
 }
 
 template <typename Tiles, bool kVector>

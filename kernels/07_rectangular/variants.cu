@@ -1,9 +1,9 @@
-// Rectangular with k unrolled otherwise and with square thread tiles, for comparison.
+// Rectangular with other unrolling and with square thread tiles, for comparison.
 #include "rectangular.cuh"
 
 namespace tilegate::rectangular {
 
-// k unrolled less or further.
+// Less or more unrolling.
 struct Unroll1 : Tiles8x4 {
   static constexpr int kUnroll = 1;
 };
@@ -13,7 +13,7 @@ struct Unroll2 : Tiles8x4 {
 struct Unroll8 : Tiles8x4 {
   static constexpr int kUnroll = 8;
 };
-// More warps still, of fewer registers.
+// More warps, with fewer registers each.
 struct Blocks6 : Unroll8 {
   static constexpr int kBlocksPerSm = 6;
 };

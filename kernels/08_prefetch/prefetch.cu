@@ -1,9 +1,9 @@
 // Prefetch: double buffering at two levels, so that memory and the FMA units work at the same time.
 //
-// New against Vectorized: the next tile travels global memory → registers → the other shared buffer
-// while this one is multiplied, and the next fragments travel shared memory → registers while these
-// are. One barrier per tile instead of two. The loop is in common/double_buffered.cuh, because
-// later rungs use it too. What limits it now: instructions that are not FFMA, and shared memory:
+// New against Vectorized: while a tile is multiplied, the next one moves from global memory through
+// registers to the other shared-memory buffer, and the next fragments move from shared memory to
+// registers. One barrier per tile instead of two. The loop is in common/double_buffered.cuh, as
+// later rungs use it, too. What limits it now: instructions that are not FFMA, and shared memory:
 // the loads of a warp take twelve wavefronts per k step, its FFMA sixteen cycles.
 #include <tilegate/common/double_buffered.cuh>
 #include <tilegate/device/device.cuh>
@@ -13,14 +13,14 @@ namespace tilegate::prefetch {
 
 struct Config {
   static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 8;
-  static constexpr int kFragmentM = 8, kFragmentN = 8;  // results of a thread: two vectors each way
+  static constexpr int kFragmentM = 8, kFragmentN = 8;  // results per thread: two vectors each way
   static constexpr int kStepM = kBlockM / 2, kStepN = kBlockN / 2;  // from one vector to the other
   static constexpr int kThreadsN = kBlockN / kFragmentN;
   static constexpr int kNumThreads = kBlockM / kFragmentM * kThreadsN;
-  // Limits registers to 128; the narrow path needs a few more for its conditions.
+  // Limits registers to 128; the narrow path needs more for its predicates.
   template <bool kVector>
   static constexpr int kBlocksPerSm = kVector ? 2 : 1;
-  static constexpr int kPad = 4;  // transposed stores of A: rows k and k + 4 fall 16 banks apart
+  static constexpr int kPad = 4;  // transposed stores of A: rows k and k + 4 are 16 banks apart
   static_assert(kFragmentM == 8 && kFragmentN == 8, "fragments are two vectors, half a tile apart");
 
   using Grid = TileGrid<kBlockM, kBlockN>;

@@ -1,4 +1,4 @@
-// Swizzle as the ladder has it; the kernel is in swizzle.cuh.
+// The stage Swizzle; the kernel is in swizzle.cuh.
 #include <tilegate/common/instruction_order.cuh>
 
 #include "swizzle.cuh"

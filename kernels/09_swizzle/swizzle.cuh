@@ -1,10 +1,10 @@
 // Swizzle: shared memory without padding and without bank conflicts.
 //
-// New against Prefetch, two ideas: the column of A's transposed tile is XORed with a pattern of k,
-// in place of padding, so that the scattered stores of a warp fall into 32 different banks
-// (Swizzle.stores_only has only this one); and the lanes of a warp are dealt to thread tiles so
-// that every 128-bit load takes two wavefronts, the least there is. What limits it now: issue
-// slots; one instruction in seven is not FFMA.
+// New against Prefetch, two ideas: an XOR swizzle instead of padding: the column of A's transposed
+// tile is XORed with a function of k, so that the scattered stores of a warp go to 32 different
+// banks (Swizzle.stores_only has only this one); and a permuted lane layout, with which every
+// 128-bit load takes two wavefronts, the minimum. What limits it now: issue slots; one instruction
+// in seven is not FFMA.
 #pragma once
 
 #include <tilegate/common/double_buffered.cuh>
@@ -15,14 +15,14 @@ namespace tilegate::swizzle {
 
 struct Tiles {
   static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 8;
-  static constexpr int kFragmentM = 8, kFragmentN = 8;  // results of a thread: two vectors each way
+  static constexpr int kFragmentM = 8, kFragmentN = 8;  // results per thread: two vectors each way
   static constexpr int kStepM = kBlockM / 2, kStepN = kBlockN / 2;  // from one vector to the other
   static constexpr int kNumThreads = kBlockM / kFragmentM * (kBlockN / kFragmentN);
   static constexpr int kBlocksPerSm = 2;
   static constexpr int kPad = 0;
   // idea:begin Swizzle
-  // A row of A in a tile is kBlockK / 4 vectors; shifted by this many words against each other,
-  // the stores of a warp fall into different banks.
+  // A row of A in a tile is kBlockK / 4 vectors. With this many words between their columns, the
+  // stores of a warp go to different banks.
   static constexpr int kSwizzleWords = 128 / kBlockK;
   // idea:end
   static_assert(kSwizzleWords % 4 == 0, "the swizzle would tear 128-bit loads apart");
@@ -38,15 +38,15 @@ struct Tiles {
 };
 
 struct DealtLanes : Tiles {
-  // A warp is 2×16 threads; lanes l and l ^ 1 share their rows, l and l ^ 2 their columns: then
-  // half a warp is served at a time.
+  // Permuted lane layout. A warp is 2×16 threads; lanes l and l ^ 1 share rows, l and l ^ 2 share
+  // columns, so that a wavefront serves half a warp.
   static __device__ double_buffered::Position position() {
     const int thread = static_cast<int>(threadIdx.x);
     return {(thread / 32 * 2 + (thread >> 1 & 1)) * 4, ((thread & 1) | (thread >> 2 & 7) << 1) * 4};
   }
 };
 
-// `Order` is there to be part of the symbol; see common/instruction_order.cuh.
+// `Order` becomes part of the symbol; see common/instruction_order.cuh.
 template <typename Config, bool kVector, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args) {

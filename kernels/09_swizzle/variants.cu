@@ -5,7 +5,7 @@
 
 namespace tilegate::swizzle {
 
-// Swizzled stores; lanes as in Prefetch, row by row.
+// Swizzled stores; row-major lane layout as in Prefetch.
 struct StoresOnly : Tiles {
   static __device__ double_buffered::Position position() {
     constexpr int kThreadsN = kBlockN / kFragmentN;

@@ -1,4 +1,4 @@
-// Warptile with the lanes of a warp dealt to thread tiles as in Swizzle, for comparison.
+// Warptile with the permuted lane layout of Swizzle, for comparison.
 #include "warptile.cuh"
 
 namespace tilegate::warptile {

@@ -1,4 +1,4 @@
-// Warptile as the ladder has it; the kernel is in warptile.cuh.
+// The stage Warptile; the kernel is in warptile.cuh.
 #include "warptile.cuh"
 
 namespace tilegate::warptile {

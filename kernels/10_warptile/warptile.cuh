@@ -1,9 +1,8 @@
-// Warptile: the tile of a block is split into warp tiles, these into sub-warp tiles, these into
-// thread tiles, all named in one place (common/warp_tiles.cuh).
+// Warptile: a hierarchy of block, warp, sub-warp and thread tiles (common/warp_tiles.cuh).
 //
-// New against Prefetch: a warp covers 64×32 of C, not 16×128, so that it reads 96 different words
-// of shared memory per k step, not 144. Padding, lanes in order and the loop are Prefetch's. What
-// limits it now: the order in which the compiler arranges the FFMA.
+// New against Prefetch: a warp tile is 64×32, not 16×128, so that a warp reads 96 different words
+// of shared memory per k step, not 144. Padding, row-major lane layout and main loop are
+// Prefetch's. What limits it now: the compiler's order of the FFMA.
 #pragma once
 
 #include <tilegate/common/warp_tiles.cuh>

@@ -1,4 +1,4 @@
-// InstructionOrder as the ladder has it; the kernel is in instruction_order.cuh.
+// The stage InstructionOrder; the kernel is in instruction_order.cuh.
 #include "instruction_order.cuh"
 
 namespace tilegate::instruction_order {

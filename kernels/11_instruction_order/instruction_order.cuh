@@ -1,9 +1,9 @@
-// InstructionOrder: the machine code keeps the order of the source.
+// InstructionOrder: machine code in the order of the source.
 //
-// New against Warptile: only a word in the kernel's symbol, which makes ptxas keep the FFMA of a
-// fragment in the order of the source, in which neighbours share operands (common/fragment.cuh), so
-// that the register reuse cache serves them. What limits it now: one instruction in eight is not
-// FFMA, and tiles do not divide evenly among the multiprocessors.
+// New against Warptile: only a word in the kernel's symbol, with which ptxas keeps the order of the
+// source. There neighbouring FFMA share an operand (common/fragment.cuh), which the register reuse
+// cache supplies. What limits it now: one instruction in eight is not FFMA, and the number of tiles
+// is no multiple of the number of multiprocessors.
 #pragma once
 
 #include <tilegate/common/instruction_order.cuh>
@@ -14,7 +14,7 @@
 namespace tilegate::instruction_order {
 
 // idea:begin InstructionOrder
-// `Order` is there to be part of the symbol.
+// `Order` becomes part of the symbol.
 template <typename Config, bool kVector, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args) {

@@ -1,4 +1,4 @@
-// InstructionOrder with the lanes of a warp dealt to thread tiles as in Swizzle, for comparison.
+// InstructionOrder with the permuted lane layout of Swizzle, for comparison.
 #include "instruction_order.cuh"
 
 namespace tilegate::instruction_order {

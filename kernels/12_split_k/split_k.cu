@@ -1,10 +1,11 @@
-// SplitK: K is split over blocks, because a small C has too few tiles to fill the device.
+// SplitK: several blocks share a tile of C along K, because a small C has too few tiles to fill the
+// device.
 //
-// New against Warptile: S blocks share a tile of C; split z takes the k tiles z, z + S, z + 2S, …
-// and writes its partial sum to the workspace. A second kernel adds the S partial sums in a fixed
-// order, so that the same call gives the same bits. S comes from the shape and the number of
-// multiprocessors; with S = 1 it is a Warptile of 64×64. What limits it: tiles of 64×64, and the
-// traffic of the partial sums, 2·S·M·N words.
+// New against Warptile: S blocks per tile; split z takes the k tiles z, z + S, z + 2S, … and writes
+// its partial sum to the workspace. A second kernel adds the S partial sums in a fixed order, so
+// that the same call gives the same bits. S depends on the shape and the number of multiprocessors;
+// with S = 1 it is a Warptile of 64×64. What limits it: tiles of 64×64, and the traffic of the
+// partial sums, 2·S·M·N words.
 #include <algorithm>
 
 #include <tilegate/common/epilogue.cuh>
@@ -22,28 +23,29 @@ struct Tiles {
 };
 using Config = WarpTiles<Tiles>;
 
-constexpr int kMinTilesPerSplit = 2;  // of K: less is not worth a partial sum
-constexpr std::int64_t kMaxSplits = 256;
+constexpr int kMinTilesPerSplit = 2;  // k tiles: fewer are not worth a partial sum
+constexpr std::int64_t kMaxKSplits = 256;
 constexpr int kReduceThreads = 256;
 
-// Rows of a partial sum are whole vectors, so that every access to the workspace is 128 bits wide.
+// Leading dimension of a partial sum: whole vectors, so that every access to the workspace is 128
+// bits wide.
 constexpr __host__ __device__ std::int64_t workspace_ld(const Shape& shape) {
   return ceil_div(shape.n, 4) * 4;
 }
 
 // Enough splits to fill the device once.
-int num_splits(const Shape& shape, const Device& device) {
+int num_k_splits(const Shape& shape, const Device& device) {
   const std::int64_t slots = std::int64_t{device.multiprocessors} * Config::kBlocksPerSm;
   const std::int64_t most = shape.k / (kMinTilesPerSplit * Config::kBlockK);
   const std::int64_t wanted = slots / Config::Grid::num_blocks(shape);
   return static_cast<int>(
-      std::clamp<std::int64_t>(wanted, 1, std::clamp<std::int64_t>(most, 1, kMaxSplits)));
+      std::clamp<std::int64_t>(wanted, 1, std::clamp<std::int64_t>(most, 1, kMaxKSplits)));
 }
 
-// One split of one tile: blockIdx.x counts tiles first, then splits.
+// One split of one tile; blockIdx.x = split · tiles + tile.
 template <bool kVector>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args, int splits) {
+    sgemm(KernelArgs args, int k_splits) {
   const auto tiles = static_cast<unsigned>(Config::Grid::num_blocks(args.shape));
   const auto origin = Config::Grid::origin(args.shape, blockIdx.x % tiles);
   // idea:begin SplitK
@@ -56,12 +58,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   double_buffered::ReaderB<Config, kVector> reader_b(args.b, args.ldb, args.shape.k, args.shape.n,
                                                      k_begin, origin.col);
   double_buffered::multiply_tiles<Config, kVector>(reader_a, reader_b, args.shape.k - k_begin, at,
-                                                   acc, splits * Config::kBlockK);
+                                                   acc, k_splits * Config::kBlockK);
   // idea:end
 
-  if (splits == 1) {
-    store_parts<kVector>(args, origin.row + at.m, origin.col + at.n, Config::kSubWarpM,
-                         Config::kSubWarpN, acc);
+  if (k_splits == 1) {
+    store_thread_tiles<kVector>(args, origin.row + at.m, origin.col + at.n, Config::kSubWarpM,
+                                Config::kSubWarpN, acc);
     return;
   }
   KernelArgs partial = args;
@@ -69,60 +71,59 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   partial.beta = 0.0F;
   partial.shape.n = partial.ldc = workspace_ld(args.shape);  // the last vector is filled with zeros
   partial.c = static_cast<float*>(args.workspace) + split * args.shape.m * partial.ldc;
-  store_parts<true>(partial, origin.row + at.m, origin.col + at.n, Config::kSubWarpM,
-                    Config::kSubWarpN, acc);
+  store_thread_tiles<true>(partial, origin.row + at.m, origin.col + at.n, Config::kSubWarpM,
+                           Config::kSubWarpN, acc);
 }
 
-// C ← alpha·(sum of the partial sums, first split first) + beta·C; four columns per thread.
+// C ← alpha·(sum of the partial sums, in order) + beta·C; four columns per thread.
 template <bool kVector>
-__global__ void __launch_bounds__(kReduceThreads) reduce(KernelArgs args, int splits) {
+__global__ void __launch_bounds__(kReduceThreads) reduce(KernelArgs args, int k_splits) {
   const std::int64_t ld = workspace_ld(args.shape);
   const std::int64_t element = (std::int64_t{blockIdx.x} * kReduceThreads + threadIdx.x) * 4;
   if (element >= args.shape.m * ld) return;
   const float* partial = static_cast<const float*>(args.workspace) + element;
   // idea:begin SplitK
   float4 sum = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
-  for (int split = 0; split < splits; ++split) {
-    const auto v = device::load_vector<float4>(partial + split * args.shape.m * ld);
-    sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+  for (int split = 0; split < k_splits; ++split) {
+    accumulate(sum, device::load_vector<float4>(partial + split * args.shape.m * ld));
   }
   // idea:end
   store4<kVector>(args, element / ld, element % ld, sum);
 }
 
 template <bool kVector>
-Status enqueue(const KernelArgs& args, int splits, Stream stream) {
+Status enqueue(const KernelArgs& args, int k_splits, Stream stream) {
   const device::LaunchConfig partial{
       .kernel = "split_k",
-      .blocks = Config::Grid::num_blocks(args.shape) * splits,
+      .blocks = Config::Grid::num_blocks(args.shape) * k_splits,
       .threads_x = Config::kNumThreads,
       .shared_bytes = sizeof(double_buffered::SharedStorage<Config>)};
-  Status status = device::launch(partial, stream, sgemm<kVector>, args, splits);
-  if (!status.ok() || splits == 1) return status;
+  Status status = device::launch(partial, stream, sgemm<kVector>, args, k_splits);
+  if (!status.ok() || k_splits == 1) return status;
   const device::LaunchConfig sum{
       .kernel = "split_k reduce",
       .blocks = ceil_div(args.shape.m * workspace_ld(args.shape), 4 * kReduceThreads),
       .threads_x = kReduceThreads};
-  return device::launch(sum, stream, reduce<kVector>, args, splits);
+  return device::launch(sum, stream, reduce<kVector>, args, k_splits);
 }
 
 Choice choose(const Problem& problem, const Device& device) {
   const Shape& shape = problem.shape;
   if (Status s = Config::Grid::fits(shape); !s.ok()) return {.status = s};
-  const int splits = num_splits(shape, device);
+  const int k_splits = num_k_splits(shape, device);
   const std::int64_t k_tiles = ceil_div(shape.k, Config::kBlockK);
   const std::int64_t longest_partial =
-      std::min(shape.k, ceil_div(k_tiles, splits) * Config::kBlockK);
-  Choice choice{.configuration = "split" + std::to_string(splits),
+      std::min(shape.k, ceil_div(k_tiles, k_splits) * Config::kBlockK);
+  Choice choice{.configuration = "split" + std::to_string(k_splits),
                 .rounding_chain = longest_partial + 2};
-  if (splits > 1) {
-    choice.rounding_chain += splits;
+  if (k_splits > 1) {
+    choice.rounding_chain += k_splits;
     choice.workspace_bytes =
-        static_cast<std::size_t>(splits * shape.m * workspace_ld(shape)) * sizeof(float);
+        static_cast<std::size_t>(k_splits * shape.m * workspace_ld(shape)) * sizeof(float);
   }
   const auto enqueue_split = allows_vectors(problem) ? enqueue<true> : enqueue<false>;
   choice.enqueue = [=](const KernelArgs& args, Stream stream) {
-    return enqueue_split(args, splits, stream);
+    return enqueue_split(args, k_splits, stream);
   };
   return choice;
 }

@@ -1,10 +1,10 @@
-// Interleaved: every instruction of the main loop stands where the source puts it.
+// Interleaved: every instruction of the main loop is where the source puts it.
 //
-// New against InstructionOrder: not only the FFMA keep the order of the source. The loads and
-// stores that feed them are spread between them, one at a time (common/interleaved/mainloop.cuh).
-// With nothing bunched up a thread can hold 16×8 results, because A's fragment is replaced in
-// place, and one block of 128×256 per multiprocessor is enough. Takes all four forms of op(A) and
-// op(B), and batches. What limits it: tiles that do not divide evenly among the multiprocessors.
+// New against InstructionOrder: not only the FFMA keep the order of the source. Loads and stores
+// are spread between them, one at a time (common/interleaved/mainloop.cuh). So A's fragment can be
+// replaced in place, a thread can hold 16×8 results, and one block of 128×256 per multiprocessor is
+// enough. Supports transposed operands and batches. What limits it: the number of tiles is no
+// multiple of the number of multiprocessors.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,6 @@
 
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/instruction_order.cuh>
-#include <tilegate/common/interleaved/epilogue.cuh>
 #include <tilegate/common/interleaved/mainloop.cuh>
 #include <tilegate/common/interleaved/plan.cuh>
 #include <tilegate/device/device.cuh>
@@ -21,7 +20,7 @@
 
 namespace tilegate::interleaved {
 
-// `Order` is there to be part of the symbol.
+// `Order` becomes part of the symbol.
 template <typename Config, typename Layout, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args, TileScheduler scheduler) {
@@ -32,7 +31,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   if (threadIdx.x == 0) smem.tile = tile;
   float acc[Config::kThreadM][Config::kThreadN]{};
   Loop<Config, Layout>(args, tile, KTiles<Config>::all(args.shape.k)).multiply(acc);
-  __syncthreads();  // the place is stored before anyone reads it
+  __syncthreads();  // smem.tile is stored before any thread reads it
   store_tile<Config, Layout>(from_tile<Config>(args, smem.tile), acc);
 }
 

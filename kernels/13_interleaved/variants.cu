@@ -1,5 +1,5 @@
-// Interleaved without one of its two ideas, with tiles of 128×256 only; for operands without whole
-// vectors the rung's tile for these.
+// Interleaved without one of its two ideas, with tiles of 128×256 only; operands without whole
+// vectors take the rung's tile for these.
 #include "interleaved.cuh"
 
 namespace tilegate::interleaved {

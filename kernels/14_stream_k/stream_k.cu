@@ -1,11 +1,12 @@
-// StreamK: no multiprocessor waits for the last tiles, because these are split along K.
+// StreamK: the tiles of the last, partial wave are split along K, so that no multiprocessor is idle
+// (M. Osama et al., Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
+// Multiplication on the GPU, PPoPP 2023).
 //
-// New against Interleaved: whole rounds of tiles are computed as before, a tile per block. The
-// tiles that are left would fill only part of the device; each of them is split along K over
-// several blocks, whose partial sums go to the workspace. A second kernel adds these in a fixed
-// order, so that the same call gives the same bits. Where C has fewer tiles than there are
-// multiprocessors, all of them are split. What limits it: the traffic of the partial sums, and the
-// second launch. The kernels are in stream_k.cuh; here is how a plan splits.
+// New against Interleaved: full waves of tiles are computed as before, one block per tile. Each
+// tile of the partial wave takes several blocks along K, whose partial sums go to the workspace. A
+// second kernel adds these in a fixed order, so that the same call gives the same bits. Where C has
+// fewer tiles than there are multiprocessors, all of them are split. What limits it: the traffic of
+// the partial sums, and the second launch. Here are the plans; the kernels are in stream_k.cuh.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -19,11 +20,10 @@
 
 namespace tilegate::stream_k {
 
-// Less is not worth a partial sum.
-constexpr std::int64_t kMinTilesPerPart = 4;  // of K
-constexpr std::int64_t kMostSplits = 16;      // where more would not be in one round
+constexpr std::int64_t kMinTilesPerSplit = 4;  // k tiles: fewer are not worth a partial sum
+constexpr std::int64_t kMostSplits = 16;       // unless one wave holds more
 
-// Of one size of tiles, the plan with the best number of splits.
+// Plans with one tile size: without a split, and with the fastest number of splits.
 template <typename Config>
 class Planner {
  public:
@@ -36,52 +36,53 @@ class Planner {
 
   void add_to(std::vector<Candidate>& list) const {
     if (launches_.kernel == nullptr || tiles_ == 0) return;
-    const std::int64_t places = std::int64_t{device_.multiprocessors} * Config::kBlocksPerSm;
-    const std::int64_t whole_rounds = tiles_ / places * places;
+    const std::int64_t slots = std::int64_t{device_.multiprocessors} * Config::kBlocksPerSm;
+    const std::int64_t full_waves = tiles_ / slots * slots;
     list.push_back(candidate(tiles_, 1, ""));
-    if (whole_rounds == tiles_) return;
-    const std::int64_t one_round = places / (tiles_ - whole_rounds);
-    add_best(whole_rounds, std::max(one_round, kMostSplits), list);
+    if (full_waves == tiles_) return;
+    const std::int64_t one_wave = slots / (tiles_ - full_waves);
+    add_best(full_waves, std::max(one_wave, kMostSplits), list);
   }
 
  private:
-  void add_best(std::int64_t head, std::int64_t most_splits, std::vector<Candidate>& list) const {
+  void add_best(std::int64_t head, std::int64_t most_k_splits, std::vector<Candidate>& list) const {
     std::int64_t best = 1;
-    for (std::int64_t splits = 2; splits <= std::min(most_splits, k_tiles_ / kMinTilesPerPart);
-         ++splits) {
-      if (best == 1 || seconds(head, splits) < seconds(head, best)) best = splits;
+    for (std::int64_t k_splits = 2;
+         k_splits <= std::min(most_k_splits, k_tiles_ / kMinTilesPerSplit); ++k_splits) {
+      if (best == 1 || seconds(head, k_splits) < seconds(head, best)) best = k_splits;
     }
     const std::int64_t tail = tiles_ - head;
     if (best == 1 || head + tail * best > kMaxBlocks) return;
     list.push_back(candidate(head, best, "split" + std::to_string(best)));
   }
 
-  std::size_t workspace_bytes(std::int64_t head, std::int64_t splits) const {
-    if (splits == 1) return 0;
-    return static_cast<std::size_t>((tiles_ - head) * splits * kTileWords<Config>) * sizeof(float);
+  std::size_t workspace_bytes(std::int64_t head, std::int64_t k_splits) const {
+    if (k_splits == 1) return 0;
+    return static_cast<std::size_t>((tiles_ - head) * k_splits * kTileWords<Config>) *
+           sizeof(float);
   }
 
-  // With one split no second kernel follows.
-  bool overlaps(std::int64_t splits) const {
-    return splits == 1 && device_.compute_capability >= 90;
+  // Programmatic dependent launch; not with two kernels.
+  bool overlaps(std::int64_t k_splits) const {
+    return k_splits == 1 && device_.compute_capability >= 90;
   }
 
-  Parts parts(std::int64_t head, std::int64_t splits) const {
+  Parts parts(std::int64_t head, std::int64_t k_splits) const {
     const double blocks = interleaved::block_seconds<Config>(head, k_tiles_, device_) +
-                          interleaved::block_seconds<Config>((tiles_ - head) * splits,
-                                                             ceil_div(k_tiles_, splits), device_);
+                          interleaved::block_seconds<Config>((tiles_ - head) * k_splits,
+                                                             ceil_div(k_tiles_, k_splits), device_);
     Parts parts =
         cost::parts(problem_, device_, blocks, interleaved::allows_counted_vectors(problem_),
-                    static_cast<double>(workspace_bytes(head, splits)));
-    const std::int64_t count = head + (tiles_ - head) * splits;
+                    static_cast<double>(workspace_bytes(head, k_splits)));
+    const std::int64_t count = head + (tiles_ - head) * k_splits;
     interleaved::describe_blocks<Config>(problem_, device_, tiles_, count, parts);
     return parts;
   }
-  double seconds(std::int64_t head, std::int64_t splits) const {
-    return cost::total(parts(head, splits), overlaps(splits));
+  double seconds(std::int64_t head, std::int64_t k_splits) const {
+    return cost::total(parts(head, k_splits), overlaps(k_splits));
   }
 
-  Candidate candidate(std::int64_t head, std::int64_t splits, const std::string& name) const {
+  Candidate candidate(std::int64_t head, std::int64_t k_splits, const std::string& name) const {
     const auto chain = [&](std::int64_t k_tiles) {
       return interleaved::rounding_chain<Config>(problem_.shape, k_tiles);
     };
@@ -89,12 +90,12 @@ class Planner {
     const TailSplit split{.scheduler = interleaved::scheduler_of<Config>(problem_.shape),
                           .head = static_cast<unsigned>(head),
                           .tail = static_cast<unsigned>(tail),
-                          .splits = static_cast<unsigned>(splits)};
+                          .k_splits = static_cast<unsigned>(k_splits)};
     const device::LaunchConfig multiply{.kernel = "stream_k",
-                                        .blocks = head + tail * splits,
+                                        .blocks = head + tail * k_splits,
                                         .threads_x = Config::kNumThreads,
                                         .shared_bytes = launches_.shared_bytes,
-                                        .overlaps_previous = overlaps(splits)};
+                                        .overlaps_previous = overlaps(k_splits)};
     const device::LaunchConfig sum{.kernel = "stream_k add",
                                    .blocks = tail * kTileWords<Config> / 4 / kAddThreads,
                                    .threads_x = kAddThreads};
@@ -103,17 +104,17 @@ class Planner {
         allows_vectors(problem_, Operand::kC) ? add<Config, true> : add<Config, false>;
     Choice choice{.configuration = Config::kName + name,
                   .rounding_chain = head == 0 ? 0 : chain(k_tiles_),
-                  .workspace_bytes = workspace_bytes(head, splits)};
+                  .workspace_bytes = workspace_bytes(head, k_splits)};
     if (tail > 0) {
       choice.rounding_chain =
-          std::max(choice.rounding_chain, chain(ceil_div(k_tiles_, splits)) + splits);
+          std::max(choice.rounding_chain, chain(ceil_div(k_tiles_, k_splits)) + k_splits);
     }
     choice.enqueue = [=](const KernelArgs& args, Stream stream) {
       Status status = device::launch(multiply, stream, kernel, args, split);
-      if (!status.ok() || splits == 1) return status;
+      if (!status.ok() || k_splits == 1) return status;
       return device::launch(sum, stream, add_kernel, args, split);
     };
-    return {std::move(choice), seconds(head, splits), parts(head, splits)};
+    return {std::move(choice), seconds(head, k_splits), parts(head, k_splits)};
   }
 
   const Problem& problem_;

@@ -1,10 +1,9 @@
-// StreamK's kernels: the tiles, some of them split along K, and the sums of their parts.
+// StreamK's kernels: tiles, some of them split along K, and the reduction of their partial sums.
 #pragma once
 
 #include <cstdint>
 
 #include <tilegate/common/epilogue.cuh>
-#include <tilegate/common/interleaved/epilogue.cuh>
 #include <tilegate/common/interleaved/mainloop.cuh>
 #include <tilegate/common/interleaved/plan.cuh>
 #include <tilegate/device/device.cuh>
@@ -15,12 +14,12 @@ namespace tilegate::stream_k {
 constexpr int kAddThreads = 256;
 constexpr unsigned kInFlight = 8;  // partial sums that a thread loads at a time
 
-// The first `head` tiles take a block each. Each of the `tail` others takes `splits` blocks: first
-// all that begin at k tile 0, tile by tile, then those that go on, and so forth. Their partial sums
-// lie in this order in the workspace, each a whole tile.
+// The first `head` tiles take one block each. Each of the `tail` others takes `k_splits` blocks:
+// block head + split · tail + tile. Partial sums are in that order in the workspace, each a whole
+// tile.
 struct TailSplit {
   TileScheduler scheduler;
-  unsigned head, tail, splits;
+  unsigned head, tail, k_splits;
 
   __device__ bool is_partial(unsigned block) const { return block >= head; }
   __device__ unsigned tile_index(unsigned block) const {
@@ -31,9 +30,9 @@ struct TailSplit {
   __device__ interleaved::KTiles<Config> k_tiles(unsigned block, std::int64_t k) const {
     auto tiles = interleaved::KTiles<Config>::all(k);
     if (!is_partial(block)) return tiles;
-    const std::int64_t all = tiles.end, part = (block - head) / tail;
-    tiles.begin = static_cast<int>(all * part / splits);
-    tiles.end = static_cast<int>(all * (part + 1) / splits);
+    const std::int64_t all = tiles.end, split = (block - head) / tail;
+    tiles.begin = static_cast<int>(all * split / k_splits);
+    tiles.end = static_cast<int>(all * (split + 1) / k_splits);
     return tiles;
   }
   // idea:end
@@ -42,7 +41,7 @@ struct TailSplit {
 template <typename Config>
 constexpr std::int64_t kTileWords = std::int64_t{Config::kBlockM} * Config::kBlockN;
 
-// Where a block stores: in C, or, as its partial sum, in a tile of the workspace.
+// The destination of a block: C, or, for a partial sum, a tile of the workspace.
 template <typename Config>
 __device__ KernelArgs target(const KernelArgs& args, const TileCoord& tile, const TailSplit& split,
                              unsigned block) {
@@ -56,7 +55,7 @@ __device__ KernelArgs target(const KernelArgs& args, const TileCoord& tile, cons
   return to;
 }
 
-// `Order` is there to be part of the symbol.
+// `Order` becomes part of the symbol.
 template <typename Config, typename Layout, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args, TailSplit split) {
@@ -68,12 +67,11 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   float acc[Config::kThreadM][Config::kThreadN]{};
   interleaved::Loop<Config, Layout>(args, tile, split.k_tiles<Config>(blockIdx.x, args.shape.k))
       .multiply(acc);
-  __syncthreads();  // the place is stored before anyone reads it
+  __syncthreads();  // smem.tile is stored before any thread reads it
   interleaved::store_tile<Config, Layout>(target<Config>(args, smem.tile, split, blockIdx.x), acc);
 }
 
-// C ← alpha·(sum of the partial sums, first part first) + beta·C in the tail; four columns per
-// thread.
+// C ← alpha·(sum of the partial sums, in order of k) + beta·C in the tail; four columns per thread.
 template <typename Config, bool kVector>
 __global__ void __launch_bounds__(kAddThreads) add(KernelArgs args, TailSplit split) {
   constexpr unsigned kBlocksPerTile = kTileWords<Config> / 4 / kAddThreads;
@@ -86,17 +84,17 @@ __global__ void __launch_bounds__(kAddThreads) add(KernelArgs args, TailSplit sp
   const float* partial =
       static_cast<const float*>(args.workspace) + tile * kTileWords<Config> + word;
   auto sum = device::load_vector<float4>(partial);
-  for (unsigned first = 1; first < split.splits; first += kInFlight) {
-    float4 v[kInFlight];  // all loads before the first sum: they are in flight together
+  for (unsigned first = 1; first < split.k_splits; first += kInFlight) {
+    float4 v[kInFlight];  // all loads before the first addition: they are in flight together
 #pragma unroll
     for (unsigned i = 0; i < kInFlight; ++i) {
       partial += split.tail * kTileWords<Config>;
-      if (first + i < split.splits) v[i] = device::load_vector<float4>(partial);
+      if (first + i < split.k_splits) v[i] = device::load_vector<float4>(partial);
     }
 #pragma unroll
     for (unsigned i = 0; i < kInFlight; ++i) {
-      if (first + i >= split.splits) break;
-      sum = make_float4(sum.x + v[i].x, sum.y + v[i].y, sum.z + v[i].z, sum.w + v[i].w);
+      if (first + i >= split.k_splits) break;
+      accumulate(sum, v[i]);
     }
   }
   store4<kVector>(to, row, col, sum);

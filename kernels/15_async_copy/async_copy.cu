@@ -1,11 +1,10 @@
-// AsyncCopy: asynchronous copies bring tiles to shared memory, several k tiles ahead.
+// AsyncCopy: asynchronous copies (cp.async) to shared memory, several k tiles ahead.
 //
-// New against StreamK: no registers hold a tile on its way. So a block can have several k tiles
-// under way, which small products need, whose blocks do nothing but wait; and an operand without
-// whole vectors, or one that has to be transposed, is copied word by word at little cost. Small
-// tiles are shared among warps that multiply different slices of K. Takes all four forms of op(A)
-// and op(B), and batches. What limits it: a copy of 4 bytes takes as many instructions as one
-// of 16.
+// New against StreamK: tiles in flight take no registers. So a block can have several k tiles in
+// flight, which hides latency in small problems; and operands that allow no vectors, or are
+// transposed, are copied word by word at little cost. In small tiles, warps multiply different
+// slices of K (sliced-K). Supports transposed operands and batches. What limits it: a copy of 4
+// bytes takes as many instructions as one of 16.
 #include <vector>
 
 #include <tilegate/common/async/mainloop.cuh>
@@ -22,7 +21,7 @@ namespace tilegate::async_copy {
 // 32x32x32s8, 32x64x32s4, 64x64x8 and 64x128x8 were fitted later, to 102 to 118 timings each, with
 // errors of 6 to 12 %.
 
-// For operands of whole vectors: the fewest copies, four blocks per multiprocessor.
+// For operands that allow vectors: the fewest copies, four blocks per multiprocessor.
 struct Tiles32x32s4 {
   static constexpr const char* kName = "32x32x32s4";
   static constexpr int kBlockM = 32, kBlockN = 32, kBlockK = 32;
@@ -34,7 +33,7 @@ struct Tiles32x32s4 {
   static constexpr cost::BlockCost kVectorCost = {34.6, 1.3}, kWordCost = {34.0, 1.6};
 };
 
-// For all operands: eight warps share a tile, because copies of words take them all.
+// For all operands: eight warps per tile, to issue the copies of words.
 struct Tiles32x32s8 : Tiles32x32s4 {
   static constexpr const char* kName = "32x32x32s8";
   static constexpr int kSlices = 8;
@@ -59,7 +58,7 @@ struct Tiles64x64s4 : Tiles32x64s4 {
   static constexpr cost::BlockCost kVectorCost = {51.5, 1.3}, kWordCost = {46.9, 2.2};
 };
 
-// For columns of which 64 would waste many; 4×12 results per thread.
+// For N with much waste in tiles of 64 columns; 4×12 results per thread.
 struct Tiles64x48s4 : Tiles64x64s4 {
   static constexpr const char* kName = "64x48x32s4";
   static constexpr int kBlockN = 48, kWarpM = 32, kWarpN = 48;
@@ -76,7 +75,7 @@ struct Tiles128x256 : Tiles64x64s4 {
   static constexpr cost::BlockCost kWordCost = {53.6, 4.3};
 };
 
-// For little K, where C's stores take longer than the FFMA: blocks are small, so that some store
+// For small K, where the stores of C take longer than the FFMA: small blocks, of which some store
 // while others multiply.
 struct Tiles64x64x8 : Tiles32x64s4 {
   static constexpr const char* kName = "64x64x8";
@@ -88,7 +87,7 @@ struct Tiles64x64x8 : Tiles32x64s4 {
   static constexpr cost::BlockCost kWordCost = {39.0, 1.9};
 };
 
-// For somewhat more of it.
+// For somewhat larger K.
 struct Tiles64x128x8 : Tiles64x64x8 {
   static constexpr const char* kName = "64x128x8";
   static constexpr int kBlockN = 128;
@@ -97,11 +96,11 @@ struct Tiles64x128x8 : Tiles64x64x8 {
   static constexpr cost::BlockCost kWordCost = {45.0, 3.4};
 };
 
-// `Order` is there to be part of the symbol.
+// `Order` becomes part of the symbol.
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args, KSplit split) {
-  compute_block<Config>(args, split);
+    sgemm(KernelArgs args, SplitK split_k) {
+  compute_block<Config>(args, split_k);
 }
 
 template <typename Tiles, Feed kFeedA, Feed kFeedB>

@@ -1,12 +1,12 @@
-// Packs operands: copies them to the workspace in rows of one k whose words are those of
-// consecutive x (m of A, n of B), aligned to vectors and filled up with zeros.
+// Packs operands: copies them to the workspace in rows of one k and consecutive x (m of A, n of B),
+// aligned to vectors and padded with zeros.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include <tilegate/common/divisor.cuh>
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -16,23 +16,23 @@ constexpr int kTile = 64;  // tiles of kTile×kTile, one per block
 constexpr int kNumThreads = 256;
 constexpr int kLane = 32;  // neighbouring words per warp and access
 constexpr int kWarps = kNumThreads / kLane;
-constexpr int kRows = kTile / kWarps;  // of a thread
+constexpr int kRows = kTile / kWarps;  // per thread
 constexpr int kCols = kTile / kLane;
-constexpr int kLine = 32;  // words of a line of the L2 cache; packed rows are lines
+constexpr int kLine = 32;  // words of an L2 cache line, to which packed rows are aligned
 
 // One operand, all products of the batch.
 struct Job {
-  bool transposes = false;          // rows run along k
-  std::int64_t rows = 0, cols = 0;  // as it lies in memory
-  std::int64_t packed_ld = 0;       // of the packed rows, of which there are K
+  bool transposes = false;          // rows lie along k
+  std::int64_t rows = 0, cols = 0;  // of the operand in memory
+  std::int64_t packed_ld = 0;       // leading dimension of the K packed rows
   std::int64_t packed_stride = 0;   // from one product to the next
-  std::int64_t products = 0;        // to pack: 1 if the batch shares the operand
-  Divisor tiles_cols, tiles;        // tiles of the operand: in a row, in a product
+  std::int64_t products = 0;        // matrices to pack: 1 if the batch shares the operand
+  Divisor tiles_cols, tiles;        // tiles per row of tiles, and per product
 
   std::int64_t blocks() const { return products * tiles.value(); }
 };
 
-// What lies where.
+// Addresses of an operand and of its packed copy.
 struct Source {
   const float* from = nullptr;
   std::int64_t ld = 0, stride = 0;
@@ -46,11 +46,10 @@ struct Jobs {
 };
 
 struct SharedStorage {
-  float tile[kTile][kTile + 1];  // a word more, so that a column falls into 32 banks
+  float tile[kTile][kTile + 1];  // padded by a word, so that a column is in 32 banks
 };
 
-// Tile by tile, and in each, row by row of the operand as it lies in memory; the words of padding
-// belong to the tiles beside them.
+// One tile of the operand per block; the last tile of a row also writes the padding.
 inline __global__ void __launch_bounds__(kNumThreads) pack(Jobs jobs) {
   auto& smem = device::shared_storage<SharedStorage>();
   const bool second = blockIdx.x >= jobs.blocks_of_first;
@@ -93,7 +92,7 @@ inline __global__ void __launch_bounds__(kNumThreads) pack(Jobs jobs) {
 #pragma unroll
     for (int j = 0; j < kCols; ++j) smem.tile[lane + kLane * j][warp + kWarps * i] = v[i][j];
   }
-  __syncthreads();  // the tile is stored before anyone reads it
+  __syncthreads();  // the tile is stored before any thread reads it
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
 #pragma unroll

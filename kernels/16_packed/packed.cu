@@ -1,4 +1,4 @@
-// Packed as the ladder has it; the kernels are in packed.cuh.
+// The stage Packed; the kernels are in packed.cuh.
 #include "packed.cuh"
 
 namespace tilegate::packed {

@@ -1,11 +1,10 @@
-// Packed: operands are brought into the form that is fastest to multiply before they are
-// multiplied.
+// Packed: operands are packed into the layout that is fastest to multiply.
 //
-// New against AsyncCopy: a first kernel copies an operand whose rows run along k, or that allows no
-// vectors, to the workspace, in aligned rows of one k; the second multiplies with 16-byte copies
-// alone, whatever form the operands had. That is worth it where each word is read often enough:
-// packing takes time in proportion to the operands, M·K and K·N, and multiplying to M·N·K. What
-// limits it: the pass over the operands, and the workspace for their copies.
+// New against AsyncCopy: a first kernel copies an operand whose rows lie along k, or that allows no
+// vectors, to the workspace, in aligned rows of one k; the second kernel then needs 16-byte copies
+// only. This pays where each word is read often enough: packing takes time in proportion to M·K and
+// K·N, multiplying in proportion to M·N·K. What limits it: the pass over the operands, and the
+// workspace for their copies.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +23,8 @@
 
 namespace tilegate::packed {
 
-// The costs were fitted to 24 to 36 timings of each kernel, with what packing took, on an NVIDIA
-// H200 (driver 580.159.04, CUDA 13.0); errors of 2 to 9 % (root mean square of the logarithm).
+// The costs were fitted to 24 to 36 timings of each kernel, packing included, on an NVIDIA H200
+// (driver 580.159.04, CUDA 13.0); errors of 2 to 9 % (root mean square of the logarithm).
 struct Tiles128x128 {
   static constexpr const char* kName = "128x128x16";
   static constexpr int kBlockM = 128, kBlockN = 128, kBlockK = 16;
@@ -44,7 +43,7 @@ struct Tiles128x64 : Tiles128x128 {
   static constexpr cost::BlockCost kVectorCost = {53.3, 3.2};
 };
 
-// Two slices of K: eight warps per multiprocessor even where there is one block for it.
+// Two slices of K: eight warps per multiprocessor even with one block.
 struct Tiles64x64s2 : Tiles128x64 {
   static constexpr const char* kName = "64x64x16s2";
   static constexpr int kBlockM = 64, kSlices = 2, kStages = 3;
@@ -58,11 +57,11 @@ struct Tiles64x64s4 : Tiles64x64s2 {
   static constexpr cost::BlockCost kVectorCost = {51.5, 1.8};
 };
 
-// `Order` is there to be part of the symbol.
+// `Order` becomes part of the symbol.
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args, KSplit split) {
-  compute_block<Config>(args, split);
+    sgemm(KernelArgs args, SplitK split_k) {
+  compute_block<Config>(args, split_k);
 }
 
 template <typename Tiles>
@@ -73,9 +72,9 @@ constexpr AsyncKernel kernel() {
 
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
                            const async_plan::Partition& partition, const Packings& packings) {
-  const KSplit split =
-      async_plan::split_of(kernel, problem, partition, packings.a.end, packings.b.end);
-  Candidate result = async_plan::candidate(kernel, problem, device, partition, split,
+  const SplitK split_k =
+      async_plan::split_k_of(kernel, problem, partition, packings.a.end, packings.b.end);
+  Candidate result = async_plan::candidate(kernel, problem, device, partition, split_k,
                                            /*is_first=*/!packings.packs());
   result.parts.pack = packings.seconds();
   result.seconds += packings.seconds();
@@ -89,7 +88,7 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
   return result;
 }
 
-// Of a stage with these kernels.
+// Candidates of a stage with these kernels.
 inline std::vector<Candidate> candidates(std::span<const AsyncKernel> kernels,
                                          const Problem& problem, const Device& device) {
   std::vector<Candidate> all;

@@ -1,5 +1,4 @@
-// What is packed of a problem's operands, how long that takes, and the call of the kernel that does
-// it.
+// Plan of packing: which operands, expected time, launch.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +15,10 @@ namespace tilegate::packed {
 
 constexpr double kPackSeconds = 2.5e-6, kPackBandwidth = 4.3e12;  // bytes read and written per s
 
-// What happens to one operand before it is multiplied by tiles of `block` x.
+// Packing of one operand.
 struct Packing {
   Job job;
-  std::int64_t end = 0;  // of the x that tiles may read
+  std::int64_t end = 0;  // x that tiles may read
 
   bool needed() const { return job.products > 0; }
   std::size_t bytes() const {
@@ -27,7 +26,7 @@ struct Packing {
   }
 };
 
-// An operand stays where it is if its rows run along x, consist of vectors, and fill a tile.
+// An operand is not packed if its rows lie along x, allow vectors, and fill a tile of `block` x.
 inline Packing packing_of(const Problem& problem, Operand operand, int block) {
   const bool along_k = operand == Operand::kA ? problem.op_a == Op::kN : problem.op_b == Op::kT;
   const std::int64_t x = operand == Operand::kA ? problem.shape.m : problem.shape.n;
@@ -49,7 +48,7 @@ inline Packing packing_of(const Problem& problem, Operand operand, int block) {
   return packing;
 }
 
-// Whether the grid of the first kernel is large enough, and its tiles can be counted.
+// Whether a CUDA grid has enough blocks for the tiles to pack.
 inline bool can_pack(const Problem& problem) {
   const auto [m, n, k] = problem.shape;
   const double tiles_k = static_cast<double>(ceil_div(k, kTile));
@@ -58,7 +57,7 @@ inline bool can_pack(const Problem& problem) {
   return tiles_x * tiles_k * static_cast<double>(problem.batch) <= static_cast<double>(kMaxBlocks);
 }
 
-// Of both operands.
+// Packing of both operands.
 struct Packings {
   Packing a, b;
 
@@ -69,7 +68,7 @@ struct Packings {
   }
 };
 
-// Enqueues the first kernel; what the second one gets is in `args` afterwards.
+// Enqueues the packing kernel; changes `args` to the operands of the second kernel.
 inline Status enqueue_packing(const Packings& packings, KernelArgs& args, Stream stream) {
   Jobs jobs{.job = {packings.a.job, packings.b.job},
             .source = {{args.a, args.lda, args.stride_a}, {args.b, args.ldb, args.stride_b}},
@@ -87,7 +86,7 @@ inline Status enqueue_packing(const Packings& packings, KernelArgs& args, Stream
   replace(packings.a, jobs.source[0], args.a, args.lda, args.stride_a);
   replace(packings.b, jobs.source[1], args.b, args.ldb, args.stride_b);
   args.workspace = workspace;
-  if (args.shape.k == 0) {  // nothing is read, but the addresses of vectors have to be aligned
+  if (args.shape.k == 0) {  // nothing is read, but addresses must be aligned
     args.a = args.b = nullptr;
     args.lda = args.ldb = args.stride_a = args.stride_b = 0;
   }

@@ -1,4 +1,4 @@
-// Packed with results stored as they stand in registers, for comparison.
+// Packed without the swap of neighbouring results, for comparison.
 #include "packed.cuh"
 
 namespace tilegate::packed {

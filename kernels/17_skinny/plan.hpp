@@ -1,4 +1,4 @@
-// The kernels that are compiled, and what they take on a device.
+// Skinny's kernels, and their expected time.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 #include <utility>
 
 #include <tilegate/common/gpu_model.hpp>
-#include <tilegate/common/grid.cuh>
 #include <tilegate/common/instruction_order.cuh>
-#include <tilegate/common/vector_access.cuh>
+#include <tilegate/common/tile_load.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device.hpp>
 #include <tilegate/stage.hpp>
 
@@ -20,16 +20,16 @@
 
 namespace tilegate::skinny {
 
-// What a block computes of C, and how much of k it takes at a time; see Config.
+// Tile of a block, s×x, and k tile; see Config.
 struct Tile {
   int s, x, k;
   int lanes_s = 1;
   int blocks_per_sm = 1;
 };
 
-// Few, because within a few per cent most do as well (README.md). Up to 16 the big operand's part
-// of a k tile must be large, 16 or 32 KiB; from 24 on results per thread count, 8×12 and 8×16. The
-// narrow ones are for an x that has too few tiles.
+// Few tiles, because most others are within a few per cent (README.md). Up to s = 16 the large
+// operand's k tile must be large, 16 or 32 KiB; from 24 on the results per thread matter, 8×12 and
+// 8×16. The narrow ones are for small x.
 inline constexpr std::array kTiles = {
     Tile{.s = 1, .x = 32, .k = 128},
     Tile{.s = 4, .x = 64, .k = 64},
@@ -41,12 +41,12 @@ inline constexpr std::array kTiles = {
     Tile{.s = 32, .x = 128, .k = 64, .lanes_s = 2},
 };
 using AllTiles = std::make_index_sequence<kTiles.size()>;
-// For a big operand that does not consist of vectors: 4×64, 16×64, 24×128 and 32×128.
+// For a large operand that allows no vectors: 4×64, 16×64, 24×128 and 32×128.
 using WordTiles = std::index_sequence<1, 3, 5, 7>;
 inline constexpr std::array<std::int64_t, 7> kTileSizes = {4, 8, 16, 24, 32, 64, 128};
 
-// Of shared memory, per FFMA of a warp: a lane's vectors of the big operand are its own, those of
-// the small one are shared and take two wavefronts each.
+// Wavefronts of shared memory per FFMA of a warp: lanes have different vectors of the large
+// operand; they share those of the small one, which take two wavefronts each.
 constexpr double wavefronts(const Tile& tile) {
   const double thread_x = tile.x * tile.lanes_s / 32.0,
                thread_s = double{1} * tile.s / tile.lanes_s;
@@ -54,7 +54,7 @@ constexpr double wavefronts(const Tile& tile) {
   return (thread_x / tile.lanes_s + small) / (thread_x * thread_s);
 }
 
-// A tile for one form of the big operand.
+// A kernel: a tile, for one layout of the large operand.
 struct Kernel {
   Tile tile;
   Along along;
@@ -67,7 +67,7 @@ template <std::size_t kIndex, Along kAlong, bool kVector>
 constexpr Kernel kernel() {
   constexpr const Tile& kTile = kTiles[kIndex];
   using C = Config<kTile.s, kTile.x, kTile.k, kTile.lanes_s, kTile.blocks_per_sm, kAlong, kVector>;
-  // Below four there is nothing to order: the loop waits for memory.
+  // Below s = 4 the order does not matter: the loop waits for memory.
   using Order = std::conditional_t<(kTile.s < 4), CompilerOrder, SourceOrder>;
   return {kTile, kAlong, kVector, multiply<C, Order>, shared_bytes<C>};
 }
@@ -81,8 +81,8 @@ constexpr auto all_kernels(std::index_sequence<kIndex...> /*of kTiles*/,
 }
 inline constexpr auto kKernels = all_kernels(AllTiles{}, WordTiles{});
 
-// As many k tiles as fit beside the other blocks of the multiprocessor; at least two, even if that
-// leaves room for fewer blocks.
+// Depth of the ring: as many k tiles as fit beside the multiprocessor's other blocks; at least two,
+// even if fewer blocks fit then.
 constexpr int ring_depth(const Kernel& kernel, const Device& device) {
   const std::size_t room =
       shared_bytes_per_sm(device) / kernel.tile.blocks_per_sm - kReservedSharedBytes;
@@ -91,13 +91,12 @@ constexpr int ring_depth(const Kernel& kernel, const Device& device) {
   return depth;
 }
 
-// Which operand is the big one, and the first kernel's task for a call.
-
+// Roles of the operands in a problem.
 struct Roles {
   bool short_is_m;
   std::int64_t s, x;
-  Along along;         // of the big operand
-  bool vector;         // it consists of whole vectors
+  Along along;         // of the large operand
+  bool vector;         // it allows vectors
   bool small_along_k;  // as in Task
 };
 
@@ -119,8 +118,8 @@ inline Roles roles_of(const Problem& problem) {
           .small_along_k = problem.op_b == Op::kT};
 }
 
-// With more than one split the result is the partial sums.
-inline Task make_task(const KernelArgs& args, const Roles& roles, int splits, int depth) {
+// The kernel's parameter; with more than one split the results are partial sums.
+inline Task make_task(const KernelArgs& args, const Roles& roles, int k_splits, int depth) {
   const bool rows = roles.short_is_m;
   Task task{.x = roles.x,
             .s = roles.s,
@@ -139,75 +138,76 @@ inline Task make_task(const KernelArgs& args, const Roles& roles, int splits, in
             .product_big = rows ? args.stride_b : args.stride_a,
             .product_small = rows ? args.stride_a : args.stride_b,
             .product_c = args.stride_c,
-            .splits = splits,
+            .k_splits = k_splits,
             .depth = depth};
-  if (splits > 1) {
+  if (k_splits > 1) {
     task.alpha = 1.0F;
     task.beta = 0.0F;
     task.c = static_cast<float*>(args.workspace);
     (rows ? task.stride_s : task.stride_x) = args.shape.n;
     task.split_c = partial_sums::elements(args.shape);
-    task.product_c = splits * task.split_c;
+    task.product_c = k_splits * task.split_c;
   }
   return task;
 }
 
 // Expected time of a configuration.
 //
-// The constants are a fit to 257 measurements of its predecessors (tiles, depths and splits of this
-// kernel on 34 problems with min(M, N) <= 32, NVIDIA H200, driver 580.159.04, CUDA 13.0, operands
-// warm): half of the predictions are within 8 % of the measurement, nine in ten within 27 %; from
-// 20 microseconds on within 6 % and 15 %. Rates are per multiprocessor and stand for those of other
-// GPUs too.
+// The constants were fitted to 257 measurements of its predecessors (tiles, depths and splits of
+// this kernel on 34 problems with min(M, N) <= 32, NVIDIA H200, driver 580.159.04, CUDA 13.0,
+// operands warm): half of the predictions are within 8 % of the measurement, nine in ten within 27
+// %; from 20 microseconds on within 6 % and 15 %. Rates are per multiprocessor, and used for other
+// GPUs, too.
 
-// One launch of the first kernel, as far as its time depends on it.
+// What the time of the first kernel depends on.
 struct Work {
   double bytes;              // of all operands
   std::int64_t blocks;       // of the grid
-  std::int64_t block_tiles;  // k tiles of the block with most of them
-  double tile_bytes;         // of the big operand, in a k tile
-  double tile_ffma;          // FFMA of warps, in a k tile
-  double results;            // elements of C in a tile
+  std::int64_t block_tiles;  // k tiles of the block that has most
+  double tile_bytes;         // of the large operand, per k tile
+  double tile_ffma;          // FFMA of warps, per k tile
+  double results;            // elements of a tile
   double wavefronts;         // of shared memory, per FFMA of a warp
   int blocks_per_sm;
-  int splits;
+  int k_splits;
   Along along;
-  bool vector;  // the big operand is copied 16 bytes at a time
+  bool vector;  // copies of the large operand have 16 bytes
 };
 
-// The second kernel: its start, and what each split adds. The predecessors' kernel added the splits
+// The second kernel: its start, and the time per split. The predecessors' kernel added the splits
 // one after another, 43 ns each; here eight warps share them.
-inline double add_seconds(int splits) { return splits == 1 ? 0.0 : 1.1e-6 + 0.043e-6 / 8 * splits; }
+inline double add_seconds(int k_splits) {
+  return k_splits == 1 ? 0.0 : 1.1e-6 + 0.043e-6 / 8 * k_splits;
+}
 
 inline Candidate predicted(Choice choice, const Work& work, const Device& device) {
   const double memory_rate = work.along == Along::kX ? 32.9e9 : 28.7e9;  // 4.34, 3.79 TB/s
-  const double copy_rate = work.vector ? 33.5e9 : 31e9;  // the most of one multiprocessor
+  const double copy_rate = work.vector ? 33.5e9 : 31e9;  // limit of one multiprocessor
   constexpr double kWordIssueRate = 58.5e9;  // of copies of single words, while no FFMA is issued
-  constexpr double kClock = 1.98e9;
-  constexpr double kStart = 2.1e-6;  // of the kernel
-  constexpr double kRound = 2.3e-6;  // to fill a ring and to add and store the sums
-  // Short problems in the smallest tiles take less than both: 34 later measurements.
+  constexpr double kStart = 2.1e-6;          // of the kernel
+  constexpr double kWave = 2.3e-6;           // fills the ring, adds and stores the sums
+  // Short problems with the smallest tiles take less time than that: 34 later measurements.
   constexpr double kShort = 6e-6, kShortSaves = 3.05e-6;
   constexpr double kSmallestTile = 16 * 64;
 
   const int multiprocessors = std::max(device.multiprocessors, 1);
   const auto busiest = static_cast<double>(ceil_div(work.blocks, multiprocessors));
-  const auto rounds = static_cast<double>(
+  const auto waves = static_cast<double>(
       ceil_div(work.blocks, std::int64_t{multiprocessors} * work.blocks_per_sm));
   const double tiles = busiest * static_cast<double>(work.block_tiles);
-  // Cycles per FFMA of a warp; 0.25 is the least.
-  const double multiply = tiles * work.tile_ffma * (0.30 + 0.63 * work.wavefronts) / kClock;
+  // Cycles per FFMA of a warp; the minimum is 0.25.
+  const double multiply = tiles * work.tile_ffma * (0.30 + 0.63 * work.wavefronts) / kH200.clock;
   const double issue = work.vector ? 0.0 : tiles * work.tile_bytes / kWordIssueRate;
   const double main_loop = std::max({work.bytes / (memory_rate * multiprocessors),
                                      tiles * work.tile_bytes / copy_rate, multiply + issue});
   const bool is_short = work.results <= kSmallestTile && main_loop < kShort;
-  const double seconds = kStart + rounds * kRound + main_loop + add_seconds(work.splits) -
+  const double seconds = kStart + waves * kWave + main_loop + add_seconds(work.k_splits) -
                          (is_short ? kShortSaves : 0.0);
-  const double places = static_cast<double>(multiprocessors) * work.blocks_per_sm;
-  const Parts parts{.rounds = static_cast<double>(work.blocks) / places,
+  const double slots = static_cast<double>(multiprocessors) * work.blocks_per_sm;
+  const Parts parts{.rounds = static_cast<double>(work.blocks) / slots,
                     .multiply = multiply + issue,
                     .move = work.bytes / (memory_rate * multiprocessors),
-                    .add = add_seconds(work.splits)};
+                    .add = add_seconds(work.k_splits)};
   return {std::move(choice), seconds, parts};
 }
 

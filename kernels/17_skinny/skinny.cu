@@ -1,10 +1,10 @@
-// Skinny: products with few rows or few columns, at the speed of memory.
+// Skinny: tall-skinny GEMM, with few rows or few columns, at the speed of device memory.
 //
-// New against SplitK: where C's short extent is at most 32, reading the big operand takes longer
+// New against SplitK: where C's short extent is at most 32, reading the large operand takes longer
 // than multiplying it. It is read once, by asynchronous copies that keep up to 160 KiB per
-// multiprocessor under way, and K is split until each multiprocessor has its share. What limits it:
-// device memory, and FFMA above 16 rows or columns. A larger C is cut into strips of 32, which is
-// correct and not fast.
+// multiprocessor in flight; split-K gives each multiprocessor a share. What limits it: device
+// memory, and FFMA above 16 rows or columns. A larger C is cut into strips of 32, which is correct
+// and slow.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,47 +19,47 @@
 namespace tilegate::skinny {
 
 constexpr std::int64_t kLargestStrip = 32;
-constexpr std::int64_t kMaxSplits = 512;
+constexpr std::int64_t kMaxKSplits = 512;
 constexpr std::int64_t kMaxSplitK = std::int64_t{1} << 30;  // a block counts its k in 32 bits
 
-// A kernel and how it is launched.
+// A kernel and its launch.
 struct Partition {
   const Kernel* kernel;
-  std::int64_t tiles;    // of C, over all products
-  std::int64_t k_tiles;  // of K
-  int splits;
-  int depth;
+  std::int64_t tiles;  // of all products
+  std::int64_t k_tiles;
+  int k_splits;
+  int depth;      // of the ring, in k tiles
   bool overlaps;  // programmatic dependent launch
 
-  std::int64_t block_k_tiles() const { return ceil_div(k_tiles, splits); }
+  std::int64_t block_k_tiles() const { return ceil_div(k_tiles, k_splits); }
 };
 
 Status enqueue(const KernelArgs& args, const Roles& roles, const Partition& partition,
                Stream stream) {
   Status status = device::launch({.kernel = "skinny",
-                                  .blocks = partition.tiles * partition.splits,
+                                  .blocks = partition.tiles * partition.k_splits,
                                   .threads_x = kNumThreads,
                                   .shared_bytes = partition.kernel->shared_bytes(partition.depth),
                                   .overlaps_previous = partition.overlaps},
                                  stream, partition.kernel->run,
-                                 make_task(args, roles, partition.splits, partition.depth));
-  if (!status.ok() || partition.splits == 1) return status;
-  return partial_sums::enqueue_add(args, partition.splits, partition.overlaps, stream);
+                                 make_task(args, roles, partition.k_splits, partition.depth));
+  if (!status.ok() || partition.k_splits == 1) return status;
+  return partial_sums::enqueue_add(args, partition.k_splits, partition.overlaps, stream);
 }
 
-// "rows4x128_split33": tiles of C of 4×128, K in 33 splits; "columns128x4": of 128×4, K not split.
+// "rows4x128_split33": tiles of 4×128, 33 splits of K; "columns128x4": tiles of 128×4, one split.
 std::string name_of(const Partition& partition, const Roles& roles) {
   const std::string s = std::to_string(partition.kernel->tile.s),
                     x = std::to_string(partition.kernel->tile.x);
   const std::string name = roles.short_is_m ? "rows" + s + "x" + x : "columns" + x + "x" + s;
-  return partition.splits == 1 ? name : name + "_split" + std::to_string(partition.splits);
+  return partition.k_splits == 1 ? name : name + "_split" + std::to_string(partition.k_splits);
 }
 
 std::int64_t rounding_chain(const Shape& shape, const Partition& partition) {
   const std::int64_t warp_k = partition.block_k_tiles() * (partition.kernel->tile.k / kNumWarps);
   // Zeros past the end of K do not round.
   const std::int64_t sum = std::min(warp_k + kNumWarps - 1, shape.k);
-  return sum + (partition.splits > 1 ? partial_sums::rounding_chain(partition.splits) : 0) + 2;
+  return sum + (partition.k_splits > 1 ? partial_sums::rounding_chain(partition.k_splits) : 0) + 2;
 }
 
 Candidate candidate(const Problem& problem, const Device& device, const Roles& roles,
@@ -70,27 +70,27 @@ Candidate candidate(const Problem& problem, const Device& device, const Roles& r
              k = static_cast<double>(shape.k), batch = static_cast<double>(problem.batch);
   const double row_words = static_cast<double>(std::min<std::int64_t>(kernel.tile.x, roles.x));
   const Work work{.bytes = sizeof(float) * batch * (m * k + k * n + m * n),
-                  .blocks = partition.tiles * partition.splits,
+                  .blocks = partition.tiles * partition.k_splits,
                   .block_tiles = partition.block_k_tiles(),
                   .tile_bytes = sizeof(float) * row_words * kernel.tile.k,
                   .tile_ffma = double{1} * kernel.tile.s * kernel.tile.x * kernel.tile.k / 32,
                   .results = double{1} * kernel.tile.s * kernel.tile.x,
                   .wavefronts = wavefronts(kernel.tile),
                   .blocks_per_sm = kernel.tile.blocks_per_sm,
-                  .splits = partition.splits,
+                  .k_splits = partition.k_splits,
                   .along = kernel.along,
                   .vector = kernel.vector};
-  Choice choice{
-      .configuration = name_of(partition, roles),
-      .rounding_chain = rounding_chain(shape, partition),
-      .workspace_bytes = partition.splits > 1 ? partial_sums::bytes(problem, partition.splits) : 0,
-      .enqueue = [=](const KernelArgs& args, Stream stream) {
-        return enqueue(args, roles, partition, stream);
-      }};
+  Choice choice{.configuration = name_of(partition, roles),
+                .rounding_chain = rounding_chain(shape, partition),
+                .workspace_bytes =
+                    partition.k_splits > 1 ? partial_sums::bytes(problem, partition.k_splits) : 0,
+                .enqueue = [=](const KernelArgs& args, Stream stream) {
+                  return enqueue(args, roles, partition, stream);
+                }};
   return predicted(std::move(choice), work, device);
 }
 
-// Of the kernels for the problem's big operand those whose tiles cover min(s, 32) with the least
+// Kernels for the layout of the large operand: those whose tiles cover min(s, 32) with the least
 // waste, and a narrower one that wastes up to half.
 std::vector<const Kernel*> useful_kernels(const Roles& roles) {
   std::vector<const Kernel*> kernels;
@@ -104,29 +104,29 @@ std::vector<const Kernel*> useful_kernels(const Roles& roles) {
   return kernels;
 }
 
-// Without a split, and with as many as fill the device once, twice, three or four times.
-std::vector<int> useful_splits(const Partition& partition, const Shape& shape,
-                               const Device& device) {
+// One split, and as many as give the device one, two, three or four waves.
+std::vector<int> useful_k_splits(const Partition& partition, const Shape& shape,
+                                 const Device& device) {
   const std::int64_t slots =
       std::int64_t{device.multiprocessors} * partition.kernel->tile.blocks_per_sm;
-  std::vector<int> splits = {1};
-  for (int rounds = 1; rounds <= 4; ++rounds) {
+  std::vector<int> k_splits = {1};
+  for (int waves = 1; waves <= 4; ++waves) {
     const std::int64_t wanted =
-        std::min({rounds * slots / partition.tiles, partition.k_tiles, kMaxSplits});
-    if (wanted > splits.back() && partial_sums::fits(shape)) {
-      splits.push_back(static_cast<int>(wanted));
+        std::min({waves * slots / partition.tiles, partition.k_tiles, kMaxKSplits});
+    if (wanted > k_splits.back() && partial_sums::fits(shape)) {
+      k_splits.push_back(static_cast<int>(wanted));
     }
   }
-  return splits;
+  return k_splits;
 }
 
-// Ok if the kernel can count its blocks and each block its k.
+// Whether the kernel's 32-bit counts of blocks, and of k per block, suffice.
 bool fits(const Partition& partition) {
-  return partition.tiles <= kMaxBlocks / partition.splits &&
+  return partition.tiles <= kMaxBlocks / partition.k_splits &&
          partition.block_k_tiles() <= kMaxSplitK / partition.kernel->tile.k;
 }
 
-// Tiles of C over all products; more than a grid has: one too many.
+// Tiles of all products; at most one more than a grid has blocks.
 std::int64_t count_tiles(const Tile& tile, const Roles& roles, std::int64_t batch) {
   const double tiles = static_cast<double>(ceil_div(roles.s, tile.s)) *
                        static_cast<double>(ceil_div(roles.x, tile.x)) * static_cast<double>(batch);
@@ -140,23 +140,23 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
     Partition partition{.kernel = kernel,
                         .tiles = count_tiles(kernel->tile, roles, problem.batch),
                         .k_tiles = ceil_div(problem.shape.k, kernel->tile.k),
-                        .splits = 1,
+                        .k_splits = 1,
                         .depth = ring_depth(*kernel, device),
                         .overlaps = device.compute_capability >= 90};
-    for (const int splits : useful_splits(partition, problem.shape, device)) {
-      partition.splits = splits;
+    for (const int k_splits : useful_k_splits(partition, problem.shape, device)) {
+      partition.k_splits = k_splits;
       if (fits(partition)) all.push_back(candidate(problem, device, roles, partition));
     }
   }
   if (all.empty()) {
     all.push_back({.choice = {.status = Status::unsupported(
-                                  "needs more blocks than a CUDA grid has, or more than 2^30 k in "
-                                  "one of them")}});
+                                  "needs more blocks than a CUDA grid has, or more than 2^30 k per "
+                                  "block")}});
   }
   return all;
 }
 
-// More than 48 KiB of shared memory needs leave.
+// Opts in to more than 48 KiB of shared memory per block.
 Status setup() {
   const std::size_t bytes = shared_bytes_per_block(device::current());
   for (const Kernel& kernel : kKernels) {
@@ -168,7 +168,7 @@ Status setup() {
 extern const Stage stage;
 const Stage stage{
     .name = "Skinny",
-    .idea = "few rows or columns: the big operand streams by once, K split over all blocks",
+    .idea = "tall-skinny GEMM: the large operand is read once, K split over all blocks",
     .requirements = {.compute_capability = 80, .not_on_simt = {}},
     .takes_transposed = true,
     .takes_batches = true,

@@ -1,8 +1,8 @@
-// The first kernel of Skinny: one tile of C, or the partial sum of one split of it, per block.
+// The first kernel of Skinny: one tile of C per block, or one split of its K.
 //
-// The big operand streams through a ring of k tiles in shared memory, read once and by nobody else
-// (where C has one strip). Each warp takes an eighth of every k tile; at the end their sums are
-// added in order.
+// The large operand streams through a ring of k tiles in shared memory; where C has one strip, each
+// element is read once. Each warp multiplies an eighth of every k tile (sliced-K); at the end the
+// warps' sums are added in order.
 #pragma once
 
 #include <algorithm>
@@ -11,55 +11,56 @@
 #include <cstdint>
 
 #include <tilegate/common/fragment.cuh>
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 
 namespace tilegate::skinny {
 
-// Configuration of a block. The extents of C go by their length, whichever is M: x is the long one,
-// s the short one.
+// Configuration of a block. Extents are named by length: x is the longer of M and N, s the shorter.
 //
 //   C(x, s) = sum over k of big(x, k)·small(k, s)
 
-// The index that runs along a row of the big operand in memory.
+// The index that varies along a row of the large operand in memory.
 enum class Along : std::uint8_t { kX, kK };
 
 inline constexpr int kNumWarps = 8;
 inline constexpr int kNumThreads = 32 * kNumWarps;
 inline constexpr int kMinDepth = 2, kMaxDepth = 10;  // of the ring, in k tiles
 
-// Made of a Tile (plan.hpp), where each number has a name; nvcc takes no structs here. A block
-// computes kBlockS×kBlockX of C and takes kBlockK of k at a time; kLanesS lanes of a warp lie side
-// by side along s, the others along x, the warps along k.
+// Made from a Tile (plan.hpp); nvcc does not support structs as template arguments here. A block
+// computes kBlockS×kBlockX of C in k tiles of kBlockK; a warp has kLanesS lanes along s and the
+// others along x; the warps are along k.
 template <int kBlockS_, int kBlockX_, int kBlockK_, int kLanesS_, int kBlocksPerSm_,
           Along kBigAlong_, bool kVector_>
 struct Config {
   static constexpr int kBlockS = kBlockS_, kBlockX = kBlockX_, kBlockK = kBlockK_;
   static constexpr int kLanesS = kLanesS_, kBlocksPerSm = kBlocksPerSm_;
   static constexpr Along kBigAlong = kBigAlong_;
-  static constexpr bool kVector = kVector_;  // 16 bytes per copy of the big operand, or 4
+  static constexpr bool kVector = kVector_;  // copies of the large operand have 16 bytes, or 4
 
   static constexpr int kLanesX = 32 / kLanesS;
   static constexpr int kThreadS = kBlockS / kLanesS, kThreadX = kBlockX / kLanesX;
   static constexpr int kVectorS = std::min(kThreadS, 4), kVectorX = std::min(kThreadX, 4);
   static constexpr int kWarpK = kBlockK / kNumWarps;
-  static_assert(kBlockS % kLanesS == 0 && kBlockX % kLanesX == 0, "uncovered parts of the tile");
+  static_assert(kBlockS % kLanesS == 0 && kBlockX % kLanesX == 0,
+                "elements of the tile without a thread");
   static_assert(kThreadS % kVectorS == 0 && kThreadX % kVectorX == 0, "torn vectors");
   static_assert(kWarpK % 4 == 0, "an operand along k is read four elements at a time");
 
-  // The big operand lies in a k tile as it does in memory. Rows along k are padded by four words:
-  // lanes read vectors of neighbouring rows, which so fall into different banks.
+  // A k tile has the large operand's layout in memory. Rows along k are padded by four words, so
+  // that vectors of neighbouring rows are in different banks.
   static constexpr int kBigRows = kBigAlong == Along::kX ? kBlockK : kBlockX;
   static constexpr int kBigCols = kBigAlong == Along::kX ? kBlockX : kBlockK;
   static constexpr int kBigStride = kBigAlong == Along::kX ? kBlockX : kBlockK + 4;
 
-  // The small operand lies as [k][s] however it is stored. A power of two of columns lets each
-  // thread copy within one; the padding spreads the copies of a transposed operand over the banks.
+  // The small operand has the layout (k, s) in a k tile, transposed or not. With a power of two of
+  // columns each thread copies within one column; the padding avoids bank conflicts of transposed
+  // copies.
   static constexpr int kSmallCols = static_cast<int>(std::bit_ceil(unsigned{kBlockS}));
   static constexpr int kSmallStride = kBlockS < 4 ? kSmallCols : kSmallCols + 4;
 
-  // Columns of a lane whose sums over the warps are formed at once. With two lanes along s not all
-  // of them: they would not fit into the 99 KiB that some GPUs have.
+  // Columns of a lane that are summed over the warps at a time. With two lanes along s not all of
+  // them, as they exceed the 99 KiB of shared memory per block that some GPUs have.
   static constexpr int kSumS = kLanesS == 1 ? kThreadS : kVectorS;
   static constexpr int kSumCols = kSumS * kLanesS;
   static constexpr int kSumStride = kSumCols < 4 ? kSumCols : kSumCols + 4;
@@ -72,64 +73,64 @@ struct KTile {
   alignas(16) float small[Config::kBlockK][Config::kSmallStride];
 };
 
-// The results of the warps, in the place of the ring once the last k tile is multiplied.
+// The warps' results, which overwrite the ring after the main loop.
 template <typename Config>
 struct WarpSums {
   alignas(16) float sums[kNumWarps][Config::kBlockX][Config::kSumStride];
 };
 
-// A block's shared memory: a ring of `depth` k tiles, then the warps' results.
+// Shared memory of a block in bytes: a ring of `depth` k tiles, or the warps' results.
 template <typename Config>
 constexpr std::size_t shared_bytes(int depth) {
   return std::max(static_cast<std::size_t>(depth) * sizeof(KTile<Config>),
                   sizeof(WarpSums<Config>));
 }
 
-// The kernel's parameters: op(A), op(B) and C by role. Strides count elements.
+// Kernel parameter: op(A), op(B) and C by role. Strides in elements.
 struct Task {
   std::int64_t x, s, k;
   const float* big;
   std::int64_t ld_big;
   const float* small;
   std::int64_t ld_small;
-  bool small_along_k;  // a row of the small operand runs along k, otherwise along s
+  bool small_along_k;  // rows of the small operand lie along k, otherwise along s
   float alpha, beta;
-  float* c;  // of the first split of the first product
+  float* c;  // first split of the first product
   std::int64_t stride_x, stride_s;
-  std::int64_t split_c;                                // from a split's C to the next split's
-  std::int64_t product_big, product_small, product_c;  // from a product of the batch to the next
-  int splits;
+  std::int64_t split_c;                                // stride from one split's C to the next
+  std::int64_t product_big, product_small, product_c;  // strides of the batch
+  int k_splits;
   int depth;
 };
 
-// How the tiles of an operand get into the ring: each thread starts the same asynchronous copies
-// for every k tile. Outside the operand nothing is read and zeros arrive.
+// Copies to the ring: each thread issues the same asynchronous copies for every k tile. Outside the
+// operand zeros are written and nothing is read.
 
-// Where a thread's copies are; the rest of what they need is the same for all threads.
+// State of a thread's copies.
 struct CopyPosition {
-  const float* next;         // of the first copy
-  device::SharedAddress to;  // of the first copy, from the start of a k tile
-  int k;                     // of the first copy, from the tile's first; kNever: none is inside
-  int rows;                  // of the operand from the first copy on, where k does not count them
+  const float* next;         // source of the first copy
+  device::SharedAddress to;  // its destination, relative to the k tile
+  int k;                     // its k, relative to the k tile; kNever: outside the operand
+  int rows;                  // rows of the operand from the first copy on, if rows are not k
 
   static constexpr int kNever = 1 << 30;
 };
 
-// Copies of kRows×kCols tiles as they are stored, kWidth columns each; k runs along the rows or
-// (kAlongK) along the columns. Element (row, col) goes to word row·kRowWords + col·kColWords.
-// Neighbouring threads copy neighbouring columns.
+// Copies tiles of kRows×kCols, kWidth columns per copy; k is the row, or with kAlongK the column.
+// Element (row, col) goes to word row·kRowWords + col·kColWords. Neighbouring threads copy
+// neighbouring columns.
 template <int kRows, int kCols, int kWidth, bool kAlongK, int kRowWords, int kColWords>
 struct TileCopies {
   static constexpr int kPerRow = kCols / kWidth;
-  static constexpr int kRowStep = kNumThreads / kPerRow;             // from a copy to the next
-  static constexpr int kCopies = (kRows + kRowStep - 1) / kRowStep;  // of one thread
+  static constexpr int kRowStep = kNumThreads / kPerRow;             // rows from copy to copy
+  static constexpr int kCopies = (kRows + kRowStep - 1) / kRowStep;  // per thread
   static constexpr int kThreads = std::min(kNumThreads, kRows* kPerRow);
   static constexpr int kBlockK = kAlongK ? kCols : kRows;
   static_assert(kWidth == 1 || kColWords == 1, "only single words can be transposed");
   static_assert(kNumThreads % kPerRow == 0, "threads would straddle rows");
   static_assert(kCopies == 1 || kRows % kRowStep == 0, "the last copy would leave the tile");
 
-  // The first tile starts at `first`; from there on `left` of the extent that is not k is inside.
+  // `first`: the first tile; `left`: x or s of the operand from there on.
   static __device__ CopyPosition start(const float* first, std::int64_t ld, std::int64_t left) {
     const int row = static_cast<int>(threadIdx.x) / kPerRow;
     const int col = static_cast<int>(threadIdx.x) % kPerRow * kWidth;
@@ -142,7 +143,7 @@ struct TileCopies {
     return at;
   }
 
-  // The k tile at `at`, of whose k `k_left` are inside, to `tile`; then on to the next.
+  // Copies the k tile at `at`, which has `k_left` k, to `tile`; moves `at` to the next.
   static __device__ void copy(CopyPosition& at, std::int64_t ld, device::SharedAddress tile,
                               int k_left) {
     const int rows = !kAlongK ? k_left - at.k : at.k < k_left ? at.rows : 0;
@@ -157,23 +158,22 @@ struct TileCopies {
   }
 };
 
-// The big operand as it lies in memory.
+// The large operand in its layout in memory.
 template <typename C>
 using BigCopies = TileCopies<C::kBigRows, C::kBigCols, C::kVector ? 4 : 1,
                              C::kBigAlong == Along::kK, C::kBigStride, 1>;
 
-// The small one as [k][s].
+// The small operand to (k, s).
 template <typename C>
 using SmallCopiesAlongK = TileCopies<C::kSmallCols, C::kBlockK, 1, true, 1, C::kSmallStride>;
 template <typename C>
 using SmallCopiesAlongS = TileCopies<C::kBlockK, C::kSmallCols, 1, false, C::kSmallStride, 1>;
 
-// How a warp multiplies its part of a k tile.
-//
-// s is the inner loop everywhere: accumulators that are neighbours in s lie in both register banks
-// by turns, so that an FFMA never finds its three operands in one.
+// The multiplication of a warp's slice of a k tile. s is the inner loop: accumulators that are
+// neighbours in s alternate between both register banks, so that the three operands of an FFMA are
+// never in one bank.
 
-// Where a lane's results are in the tile of its block.
+// Rows and columns of a lane's results in the tile.
 template <typename Config>
 class Lane {
  public:
@@ -181,7 +181,7 @@ class Lane {
       : x_(static_cast<int>(threadIdx.x) % 32 / Config::kLanesS),
         s_(static_cast<int>(threadIdx.x) % Config::kLanesS * Config::kThreadS) {}
 
-  // Its i-th x. Along x they come in vectors; along k each is a row, and neighbouring lanes take
+  // Its i-th x. With rows along x, x come in vectors; with rows along k, neighbouring lanes have
   // neighbouring rows.
   __device__ int x(int i) const {
     constexpr int kVector = Config::kVectorX;
@@ -194,7 +194,7 @@ class Lane {
   int x_, s_;
 };
 
-// v ← the kSize words from `smem` on, by one access.
+// v ← kSize words at `smem`, by one access.
 template <int kSize>
 __device__ void load_words(float* v, const float* smem) {
   if constexpr (kSize == 4) {
@@ -208,12 +208,12 @@ __device__ void load_words(float* v, const float* smem) {
     v[0] = loaded.x;
     v[1] = loaded.y;
   } else {
-    static_assert(kSize == 1, "the vectors that CUDA's float has");
+    static_assert(kSize == 1, "CUDA has float, float2 and float4");
     v[0] = *smem;
   }
 }
 
-// kSize columns from `s` on of row k of the small operand's tile.
+// small ← kSize columns from `s` on of row k of the small operand's tile.
 template <typename Config, int kSize>
 __device__ void load_small(float (&small)[kSize], const KTile<Config>& tile, int k, int s) {
 #pragma unroll
@@ -222,8 +222,8 @@ __device__ void load_small(float (&small)[kSize], const KTile<Config>& tile, int
   }
 }
 
-// acc += the k from `first` on that a warp takes of a tile, one after another; the fragments of the
-// next k are loaded before this one's are multiplied. The big operand lies along x.
+// acc += the products of the warp's slice of a k tile, from k `first` on; the fragments of the next
+// k are loaded before those of this k are multiplied. Rows of the large operand lie along x.
 template <typename Config>
 __device__ void multiply_along_x(const KTile<Config>& tile, int first, const Lane<Config>& lane,
                                  float (&acc)[Config::kThreadX][Config::kThreadS]) {
@@ -246,36 +246,36 @@ __device__ void multiply_along_x(const KTile<Config>& tile, int first, const Lan
   // idea:end
 }
 
-// The same where it lies along k: four k of a row at a time, replaced as soon as they are used up.
-// They take more registers, and so only eight columns of the small operand are loaded ahead.
+// The same with rows along k: four k of a row per load, replaced after their last use. These take
+// more registers, so that only eight columns of the small operand are loaded ahead.
 template <typename Config>
 __device__ void multiply_along_k(const KTile<Config>& tile, int first, const Lane<Config>& lane,
                                  float (&acc)[Config::kThreadX][Config::kThreadS]) {
   constexpr int kThreadX = Config::kThreadX, kThreadS = Config::kThreadS;
-  constexpr int kParts = kThreadS % 8 == 0 ? kThreadS / 8 : 1, kPartS = kThreadS / kParts;
-  constexpr int kTurns = Config::kWarpK * kParts;
-  float quad[kThreadX][4], small[2][kPartS];
+  constexpr int kGroups = kThreadS % 8 == 0 ? kThreadS / 8 : 1, kGroupS = kThreadS / kGroups;
+  constexpr int kLoads = Config::kWarpK * kGroups;
+  float quad[kThreadX][4], small[2][kGroupS];
   const auto load_quad = [&](int i, int step) {
     load_words<4>(quad[i], &tile.big[lane.x(i)][first + step]);
   };
-  const auto load_part = [&](int turn) {
-    load_small(small[turn % 2], tile, first + turn / kParts, lane.s() + turn % kParts * kPartS);
+  const auto load_group = [&](int i) {
+    load_small(small[i % 2], tile, first + i / kGroups, lane.s() + i % kGroups * kGroupS);
   };
 #pragma unroll
   for (int i = 0; i < kThreadX; ++i) load_quad(i, 0);
-  load_part(0);
+  load_group(0);
 #pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int step = turn / kParts, part = turn % kParts;
-    if (turn + 1 < kTurns) load_part(turn + 1);
+  for (int load = 0; load < kLoads; ++load) {
+    const int step = load / kGroups, group = load % kGroups;
+    if (load + 1 < kLoads) load_group(load + 1);
 #pragma unroll
     for (int i = 0; i < kThreadX; ++i) {
 #pragma unroll
-      for (int j = 0; j < kPartS; ++j) {
-        const int s = i % 2 == 0 ? j : kPartS - 1 - j;  // as in multiply_fragments
-        acc[i][part * kPartS + s] += quad[i][step % 4] * small[turn % 2][s];
+      for (int j = 0; j < kGroupS; ++j) {
+        const int s = i % 2 == 0 ? j : kGroupS - 1 - j;  // serpentine, as in multiply_fragments
+        acc[i][group * kGroupS + s] += quad[i][step % 4] * small[load % 2][s];
       }
-      const bool used_up = step % 4 == 3 && part == kParts - 1;
+      const bool used_up = step % 4 == 3 && group == kGroups - 1;
       if (used_up && step + 1 < Config::kWarpK) load_quad(i, step + 1);
     }
   }
@@ -291,8 +291,8 @@ __device__ void multiply_tile(const KTile<Config>& tile, int first, const Lane<C
   }
 }
 
-// Which part of the task a block computes. Strips of the short extent come first, because they
-// share the big operand; then tiles of the long one, splits of K, and products.
+// The work of a block. blockIdx.x counts strips of the short extent first, because they share the
+// large operand; then tiles of the long extent, splits of K, and products.
 template <typename Config>
 struct BlockTile {
   unsigned strip, tile, split, product;
@@ -300,17 +300,17 @@ struct BlockTile {
   __device__ explicit BlockTile(const Task& task) {
     const auto strips = static_cast<unsigned>(ceil_div(task.s, Config::kBlockS));
     const auto tiles = static_cast<unsigned>(ceil_div(task.x, Config::kBlockX));
-    const auto splits = static_cast<unsigned>(task.splits);
+    const auto k_splits = static_cast<unsigned>(task.k_splits);
     strip = blockIdx.x % strips;
     tile = blockIdx.x / strips % tiles;
-    split = blockIdx.x / strips / tiles % splits;
-    product = blockIdx.x / strips / tiles / splits;
+    split = blockIdx.x / strips / tiles % k_splits;
+    product = blockIdx.x / strips / tiles / k_splits;
   }
 
   __device__ std::int64_t s() const { return std::int64_t{strip} * Config::kBlockS; }  // the first
   __device__ std::int64_t x() const { return std::int64_t{tile} * Config::kBlockX; }
 
-  // The split's range of k: whole tiles, as evenly as possible.
+  // The split's range of k: whole k tiles, as evenly as possible.
   __device__ std::int64_t k_begin(const Task& task) const { return k_boundary(task, split); }
   __device__ std::int64_t k_end(const Task& task) const {
     return min(k_boundary(task, split + 1), task.k);
@@ -318,7 +318,7 @@ struct BlockTile {
 
  private:
   static __device__ std::int64_t k_boundary(const Task& task, unsigned split) {
-    return ceil_div(task.k, Config::kBlockK) * split / task.splits * Config::kBlockK;
+    return ceil_div(task.k, Config::kBlockK) * split / task.k_splits * Config::kBlockK;
   }
 };
 
@@ -329,9 +329,9 @@ inline __device__ void store(const Task& task, float* c, std::int64_t x, std::in
   *c = task.beta == 0.0F ? task.alpha * sum : task.alpha * sum + task.beta * *c;
 }
 
-// v: kVectorS sums. Those with an even s change places with their neighbours: a vector in registers
-// is aligned, and so would have accumulators and the small operand's fragment, vectors both, of one
-// s in one register bank. This way they are in different ones.
+// Stores a vector of sums with neighbours swapped. Vectors in registers are aligned, so that an
+// accumulator and the small operand's element of the same s would be in one register bank. Swapped,
+// they are in different banks.
 template <int kSize>
 __device__ void store_swapped(float* smem, const float* v) {
   if constexpr (kSize == 4) {
@@ -343,7 +343,7 @@ __device__ void store_swapped(float* smem, const float* v) {
   }
 }
 
-// C ← the sums over the warps, first to last.
+// C ← alpha·(sum over the warps, in order) + beta·C.
 template <typename Config>
 __device__ void store_tile(const Task& task, const BlockTile<Config>& block_tile,
                            const Lane<Config>& lane,
@@ -352,11 +352,12 @@ __device__ void store_tile(const Task& task, const BlockTile<Config>& block_tile
   auto& sums = device::shared_storage<WarpSums<Config>>().sums;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   float* const c = task.c + block_tile.product * task.product_c + block_tile.split * task.split_c;
-  // Neighbouring threads store to neighbouring words of C.
+  // Neighbouring threads store neighbouring words of C.
   const bool x_first = task.stride_x == 1;
 #pragma unroll
   for (int first = 0; first < kThreadS; first += kSumS) {  // of the lane's columns
-    __syncthreads();  // the last k tile, or the last sums, are read before these overwrite them
+    __syncthreads();  // the last k tile, or the last sums, have been read before they are
+                      // overwritten
 #pragma unroll
     for (int i = 0; i < Config::kThreadX; ++i) {
 #pragma unroll
@@ -365,7 +366,7 @@ __device__ void store_tile(const Task& task, const BlockTile<Config>& block_tile
                                &acc[i][first + s]);
       }
     }
-    __syncthreads();  // all sums are stored before anyone adds them
+    __syncthreads();  // all sums are stored before any thread adds them
     constexpr int kVectors = Config::kSumCols / kVector;
     for (int e = static_cast<int>(threadIdx.x); e < kVectors * Config::kBlockX; e += kNumThreads) {
       const int x = x_first ? e % Config::kBlockX : e / kVectors;
@@ -390,8 +391,8 @@ __device__ void store_tile(const Task& task, const BlockTile<Config>& block_tile
   }
 }
 
-// Waits until at most `pending` of the thread's groups of copies are in flight; rounded down to
-// what there is an instruction for.
+// Waits until at most `pending` of the thread's groups of copies are in flight; above 4 rounded
+// down to 8 or 4.
 inline __device__ void wait_for_copies(int pending) {
   if (pending >= 8) {
     device::copy_async_wait<8>();
@@ -408,7 +409,7 @@ inline __device__ void wait_for_copies(int pending) {
   }
 }
 
-// `Order` is there to be part of the symbol.
+// `Order` becomes part of the symbol.
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Task task) {
   KTile<Config>* const ring = &device::shared_storage<KTile<Config>>();  // task.depth of them
@@ -438,7 +439,7 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
   constexpr auto kTileBytes = static_cast<unsigned>(sizeof(KTile<Config>));
   constexpr auto kSmallOffset = static_cast<unsigned>(sizeof(KTile<Config>::big));
   const device::SharedAddress ring_begin = device::shared_address(ring);
-  // The next k tile, of whose k `left` are inside; after the last one, an empty group.
+  // Copies the next k tile, which has `left` k; after the last one commits an empty group.
   const auto copy = [&](int slot, int left) {
     if (left > 0) {
       const device::SharedAddress to = ring_begin + slot * kTileBytes;
@@ -462,8 +463,8 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
 #pragma unroll 1
   for (int k_left = k_count; k_left > 0; k_left -= kBlockK) {
     wait_for_copies(depth - 2);
-    // The slot's copies are complete for all threads before anyone reads it, and the slot before it
-    // is read by all before the next copies overwrite it.
+    // All threads' copies to this slot are complete before any thread reads it, and all threads
+    // have read the previous slot before the next copies overwrite it.
     __syncthreads();
     copy(slot == 0 ? depth - 1 : slot - 1, k_left - k_ahead);
     multiply_tile<Config>(ring[slot], warp_k, lane, acc);

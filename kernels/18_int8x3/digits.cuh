@@ -1,9 +1,8 @@
-// A float as three signed 8-bit digits, exactly, and back (the Ozaki scheme): shared by split
-// kernels, epilogue and tests, on host and device.
+// The Ozaki scheme in INT8 (citations: README.md): a float as three signed 8-bit digits, the fold
+// of digit products, and the decision how many products a call needs. For host and device.
 //
-// A row of op(A), or a column of op(B), is multiplied by one number and rounded to integers x =
-// hi·2^16 + mid·2^8 + lo with digits in [-128, 127]. So |x| <= 0x7F7F7F: from there on the top
-// digit would be 128.
+// Each row of op(A) and column of op(B) is scaled and rounded to integers x = hi·2^16 + mid·2^8 +
+// lo with digits in [-128, 127]. So |x| <= 0x7F7F7F: above it the top digit would be 128.
 #pragma once
 
 #include <cmath>
@@ -16,11 +15,11 @@
 namespace tilegate::int8x3 {
 
 constexpr int kPlanes = 3;                   // hi, mid, lo
-constexpr std::int32_t kLargest = 0x7F7F7F;  // that three digits hold
-constexpr float kFull = 8355700.0F;          // and with what rounding adds, stays below it
-constexpr std::uint32_t kShortBits = 0xFFF;  // of a significand: not set in short ones
+constexpr std::int32_t kLargest = 0x7F7F7F;  // largest integer of three digits
+constexpr float kFull = 8355700.0F;  // the scaled largest element: rounded, it is below that
+constexpr std::uint32_t kShortBits = 0xFFF;  // bits of a significand that are 0 in a short one
 
-// To the nearest integer, to the even one of two.
+// Rounds to the nearest integer, ties to even.
 __host__ __device__ inline std::int32_t round_to_int(float value) {
 #if defined(__CUDA_ARCH__)
   return __float2int_rn(value);
@@ -29,15 +28,15 @@ __host__ __device__ inline std::int32_t round_to_int(float value) {
 #endif
 }
 
-// How far a product of two elements may be off, in units of the largest element of the row times
-// the largest of the column: each operand is rounded to 2^-22 of the largest, once to float and
-// once to an integer, and the products of digits that are left out are up to 2^23 + 2^14 of 2^44.
+// Error bound of a product of two elements, relative to the row's largest element times the
+// column's: each operand is rounded to 2^-22 of its largest, once to float and once to an integer;
+// the digit products that are left out sum to 2^23 + 2^14 of 2^44 at most.
 constexpr double kOperandError = 2 * 0x1p-22 + 0x1.01p-21;
 
-// Statistics of a row: they decide its scale, and which products the call takes.
+// Statistics of a row, from which its scale and the decision are computed.
 struct RowStats {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
-  std::uint32_t bits = 0;            // of all elements, or-ed
+  std::uint32_t bits = 0;            // bitwise or of all elements
 
   __host__ __device__ void add(float value) {
     const float magnitude = std::fabs(value);
@@ -52,16 +51,16 @@ struct RowStats {
   }
 };
 
-// The quantization of a row: its factor, and the dequantization step of its integers, in units of
-// the top digit.
+// Quantization of a row: the factor from elements to integers, and the dequantization step, in
+// units of the top digit.
 struct Scale {
   float to_integer = 0.0F, step = 0.0F;
 };
 
-// Rows of short significands, as integers below 4096 have, take a power of two, so that nothing is
-// rounded. Any other row uses the digits to the full: a power of two would leave up to a bit of
-// each unused, and the products that are left out are as large as the digits allow. Its step has 12
-// bits, rounded up, so that the product of a row's and a column's is exact.
+// Rows with short significands, such as integers below 4096, take a power of two: nothing is
+// rounded. Other rows use the full range of the digits: with a power of two up to one bit would be
+// unused, and the products that are left out are as large as the digits allow. The step is rounded
+// up to 12 bits, so that the product of a row's and a column's step is exact.
 __host__ __device__ inline Scale scale_of(const RowStats& stats) {
   if (stats.largest == 0.0F || !is_scalable(stats)) return {};
   Scale scale;
@@ -70,7 +69,7 @@ __host__ __device__ inline Scale scale_of(const RowStats& stats) {
     scale.step = float_of((step + kShortBits) & ~kShortBits);
     scale.to_integer = 65536.0F / scale.step;
   } else {
-    // Of the largest: 22 bits before the point, or 21 where the top digit would be 128.
+    // The largest element takes 22 bits before the point, or 21 where the top digit would be 128.
     const std::uint32_t exponent = bits_of(stats.largest) >> 23;
     scale.to_integer = float_of((127U + 127U + 22U - exponent) << 23);
     if (round_to_int(stats.largest * scale.to_integer) > kLargest) scale.to_integer *= 0.5F;
@@ -83,12 +82,12 @@ __host__ __device__ inline std::int32_t integer_of(float value, const Scale& sca
   return round_to_int(value * scale.to_integer);
 }
 
-// The digits of x, each plus 128, as the three low bytes of a word: no carry is left to propagate.
+// The digits of x, each plus 128, in the three low bytes of a word: then no carries propagate.
 __host__ __device__ inline std::uint32_t biased_digits(std::int32_t x) {
   return static_cast<std::uint32_t>(x) + 0x808080U;
 }
 
-// Four bytes of the eight of `low` and `high`, as the selector's four low digits number them.
+// PTX prmt: four of the eight bytes of `low` and `high`, selected by the selector's hex digits.
 __host__ __device__ inline std::uint32_t select_bytes(std::uint32_t low, std::uint32_t high,
                                                       std::uint32_t selector) {
 #if defined(__CUDA_ARCH__)
@@ -103,21 +102,21 @@ __host__ __device__ inline std::uint32_t select_bytes(std::uint32_t low, std::ui
 #endif
 }
 
-// Digit `plane` of four integers, side by side as int8, the first in the low byte.
+// Digit `plane` of four integers as four int8, the first in the low byte.
 __host__ __device__ inline std::uint32_t pack_digits(const std::uint32_t (&biased)[4], int plane) {
-  // The upper two digits of two integers come together.
+  // One prmt selects the upper two digits of two integers.
   const std::uint32_t of_two = plane == kPlanes - 1 ? 0x0040 : 0x6251;
   return select_bytes(select_bytes(biased[0], biased[1], of_two),
                       select_bytes(biased[2], biased[3], of_two), plane == 0 ? 0x7632 : 0x5410) ^
          0x80808080U;
 }
 
-// Σ hi·hi, Σ (hi·mid + mid·hi), Σ (hi·lo + mid·mid + lo·hi), and, of eight products,
-// Σ (mid·lo + lo·mid): exact in int32 for K up to kMaxExactK, also once they are folded.
+// Levels: Σ hi·hi, Σ (hi·mid + mid·hi), Σ (hi·lo + mid·mid + lo·hi), and, with eight products,
+// Σ (mid·lo + lo·mid). Exact in int32 for K up to kMaxExactK, the fold included.
 constexpr std::int64_t kMaxExactK = (std::int64_t{1} << 31) / (3 * 128 * 128 + 128 + 1) / 32 * 32;
 
-// The sum of the levels, in units of hi·hi. The lower two are added as integers first, rounded to
-// the unit of level 1: what that loses is 2^-9 of a hi·hi, once.
+// The sum of the levels, in units of hi·hi. The lower levels are added as integers first, rounded
+// to the unit of level 1: an error of 2^-9 units, once.
 template <int kLevels>
 __host__ __device__ inline float fold(const std::int32_t (&level)[kLevels]) {
   std::int32_t low = level[2];
@@ -126,23 +125,24 @@ __host__ __device__ inline float fold(const std::int32_t (&level)[kLevels]) {
   return static_cast<float>(level[0]) + static_cast<float>(low) * 0x1p-8F;
 }
 
-// Which products a call takes: decided on the device, from what the split pass has seen.
+// The decision: the device chooses the products of a call from the row statistics of the split
+// pass.
 //
-// With W = (largest / mean magnitude)² of a row of op(A) or a column of op(B), averaged over all of
-// them, six products have a relative error (Frobenius norm) of about
+// Let W = (largest / mean magnitude)² of a row, averaged over the rows of op(A) or the columns of
+// op(B). Six products have a relative error (Frobenius norm) of about
 //
 //   √(kLeftOut·W_A·W_B + kRounded·(W_A + W_B) + kFolded):
 //
-// the first term is of mid·lo and lo·mid, which are left out, the second of the rounding to
-// integers, which eight products have too, the third of the last steps in FP32. A serial sum of K
-// products in FP32 has about kCublasError·√K. The rung takes the fewest products whose error is
-// below that.
+// the first term is the error of leaving out mid·lo and lo·mid, the second that of rounding to
+// integers, which eight products have, too, the third that of the last steps in FP32. A serial sum
+// of K products in FP32 has an error of about kCublasError·√K. The decision is the fewest products
+// whose error is below that.
 
 enum class Path : std::int32_t { kSix = 6, kEight = 8, kFp32 = 32 };
 
-// For digits that are evenly distributed and elements that are normal, whose mean magnitude is
+// For uniformly distributed digits and normally distributed elements, whose mean magnitude is
 // √(2/π) of their root mean square: hence the factors (2/π)² and 2/π of W. The standard deviation
-// of a digit is 73.9, of a rounding √(1/12).
+// of a digit is 73.9, that of a rounding error √(1/12).
 constexpr float kNormal = 0.6366F;
 constexpr float kLeftOut = 7.9e-16F * kNormal * kNormal;  // 2·(73.9 / 2^15 · 73.9 / 2^23)²
 constexpr float kLowest = 1.2e-20F;              // (73.9 / 2^23 · 73.9 / 2^23)², with margin
@@ -158,15 +158,15 @@ __host__ __device__ inline float width_of(const RowStats& stats, const Scale& sc
   return ratio * ratio;
 }
 
-// Of the mean widths, to be as accurate as a sum of `summed` products in FP32. `least`: products
-// below which a variant does not go.
+// The decision for mean widths W. `summed`: the FP32 sum to compare with adds so many products;
+// `least`: the fewest products that a variant takes.
 __host__ __device__ inline Path decide(float width_a, float width_b, float summed, Path least) {
   const float allowed = kCublasError * kCublasError * summed;
   const float rounded = kRounded * (width_a + width_b) + kFolded;
   const float product = width_a * width_b;
   if (least == Path::kSix && kLeftOut * product + rounded <= allowed) return Path::kSix;
   if (least != Path::kFp32 && kLowest * product + rounded <= allowed) return Path::kEight;
-  return Path::kFp32;  // also where a width is infinite, or a product of two is
+  return Path::kFp32;  // also where a width, or the product of both, is infinite
 }
 
 }  // namespace tilegate::int8x3

@@ -1,4 +1,4 @@
-// The epilogue: fold the levels of each element into FP32, scale, alpha and beta, store.
+// Epilogue: fold the levels of each element into FP32, scale, alpha and beta, store.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 namespace tilegate::int8x3 {
 
 // Each thread of a warpgroup loads its share of the dequantization steps before the main loop and
-// publishes it in shared memory after it: loads between the stores of results would wait for memory
-// again and again.
+// stores it to shared memory after it: loads between the stores of results would each wait for
+// memory.
 template <typename T>
 struct StepShare {
   float row = 0.0F, col = 0.0F;
@@ -50,7 +50,7 @@ struct StepShare {
   }
 };
 
-// The result of the accumulators with that index, unscaled.
+// The result of accumulators `index` of all levels, unscaled.
 template <typename T>
 __device__ float fold_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], int index) {
   std::int32_t level[T::kLevels];
@@ -59,9 +59,9 @@ __device__ float fold_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 
   return fold(level);
 }
 
-// Stores the results of a warpgroup, or of 16 rows of a warp. Thread t has pairs of columns of rows
-// t / 4 and t / 4 + 8 of each 16. `row`: of C, the first; `step_rows`, `step_cols`: the steps of
-// these rows and columns.
+// Stores the results of a warpgroup, or of 16 rows of a warp. In each 16 rows thread t has pairs of
+// columns of rows t / 4 and t / 4 + 8 (accumulator layout of wgmma and mma). (row, col): the first
+// element in C; `step_rows`, `step_cols`: steps of these rows and columns.
 template <typename T>
 __device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t row,
                               std::int64_t col, int thread, const float* step_rows,
@@ -185,8 +185,8 @@ struct TileEpilogue {
                         unsigned /*index*/, bool /*is_last*/,
                         std::int32_t (&acc)[T::kLevels][T::kBlockN / 2], GemmStorage& smem) {
     auto number = static_cast<unsigned>(thread);
-    device::ordered::add(number,
-                         0);  // opaque to the compiler: forces recomputation of what depends on it
+    // Opaque to the compiler: forces recomputation of what depends on the thread index.
+    device::ordered::add(number, 0);
     const int own = static_cast<int>(number);
     const Steps& steps = smem.steps[warpgroup];
     share.publish(smem.steps[warpgroup], warpgroup, own);
@@ -200,7 +200,7 @@ struct TileEpilogue {
 
 template <typename T>
 struct TileEpilogue<T, true> {
-  int row, lane;  // of the tile, the warp's first of 16
+  int row, lane;  // row: the warp's first of 16 in the tile
 
   __device__ TileEpilogue(const GemmParams& /*params*/, const TileCoord& /*tile*/, int warpgroup,
                           int thread)
@@ -212,7 +212,7 @@ struct TileEpilogue<T, true> {
     device::barrier_wait(smem.is_stored, (index % 2) ^ 1);  // the previous tile
     fold_results<T>(acc, row, lane, smem.folded);
     if (is_last) {
-      __syncwarp();  // the warp's rows are stored before anyone reads them
+      __syncwarp();  // the warp's rows are stored before any lane reads them
       device::barrier_wait(smem.steps_ready, index % 2);
       store_rows<T, 4>(args, params, tile, row, row + 16, 1, smem.steps[index % 2], smem.folded);
     } else {

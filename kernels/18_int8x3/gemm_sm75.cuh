@@ -1,6 +1,6 @@
-// The GEMM kernel from compute capability 7.5 on: warps multiply 32×32 results each by mma, from
-// stages that all threads of the block copy. Digits, levels and fold are those of gemm_sm90.cuh,
-// and so are the bits.
+// GEMM kernel for compute capability 7.5 and later: each warp computes 32×32 results with mma from
+// a ring of stages that all threads of the block copy. Digits, levels and fold are those of
+// gemm_sm90.cuh, and so are the bits.
 #pragma once
 
 #include <cstddef>
@@ -31,17 +31,17 @@ struct WarpsStorage {
     Fp32Storage fp32;
   };
   float sums[kWarpsThreads / 32][2];
-  float row[kBlockM], col[kWarpsN];  // what the integers of the tile are worth
+  float row[kBlockM], col[kWarpsN];  // dequantization steps
 };
-static_assert(sizeof(WarpsStorage) <= 64 * 1024, "compute capability 7.5 has no more");
+static_assert(sizeof(WarpsStorage) <= 64 * 1024, "compute capability 7.5 has 64 KiB");
 
-// A warp's results: 16 rows of them as store_results takes them.
+// The tile of store_results: 16 rows of a warp's results.
 template <int kLevels_>
 struct WarpResults {
   static constexpr int kLevels = kLevels_, kBlockN = kWarpTile;
 };
 
-// One group of copies: the digits of a chunk of A, and of the tile's columns of one of B.
+// Copies the digits of a stage: a chunk of A, and the tile's columns of a chunk of B.
 __device__ inline void copy_stage(const std::byte* a, const std::byte* b, std::byte* stage) {
   const auto copy = [](std::byte* to, const std::byte* from) {
     device::copy_async<kSegment>(reinterpret_cast<float*>(to),
@@ -57,8 +57,8 @@ __device__ inline void copy_stage(const std::byte* a, const std::byte* b, std::b
   }
 }
 
-// acc += a warp's products of one stage; `row`, `col`: its first in the tile. Eight neighbouring
-// lanes read eight rows, whose segments are in different banks.
+// acc += a warp's products of one stage. (row, col): the warp's first element in the tile. Eight
+// neighbouring lanes of ldmatrix read eight rows, whose segments are in different banks.
 template <int kLevels>
 __device__ void multiply_stage_by_warp(const std::byte* stage, int row, int col, int lane,
                                        std::int32_t (&acc)[2][kLevels][kWarpTile / 2]) {
@@ -106,7 +106,7 @@ __device__ void multiply_tile_by_warps(const KernelArgs& args, const GemmParams&
   const std::byte* b = params.planes_b +
                        params.b.chunk(tile.product, first_col / kChunkRows, params.first_chunk) +
                        first_col % kChunkRows * kRowBytes;
-  __syncthreads();  // the stages and the steps of the tile before have been read
+  __syncthreads();  // the previous tile's stages and steps have been read
   if (thread < kBlockM) {
     smem.row[thread] =
         params.steps_a[params.a.own(tile.product) * params.a.rows() + first_row + thread];
@@ -126,7 +126,8 @@ __device__ void multiply_tile_by_warps(const KernelArgs& args, const GemmParams&
   std::int32_t acc[2][kLevels][kWarpTile / 2]{};
   for (std::int64_t chunk = 0; chunk < params.chunks; ++chunk) {
     device::copy_async_wait<kWarpsStages - 2>();
-    __syncthreads();  // the chunk is there, and the one before has been read
+    __syncthreads();  // all threads' copies of this chunk are done; the previous chunk has been
+                      // read
     copy_chunk(chunk + kWarpsStages - 1);
     multiply_stage_by_warp<kLevels>(smem.ring + chunk % kWarpsStages * kWarpsStageBytes, row, col,
                                     thread % 32, acc);

@@ -1,6 +1,6 @@
-// The GEMM kernel for compute capability 9.0. A producer warp issues bulk copies of digits into a
-// ring of shared-memory stages. Two consumer warpgroups run wgmma on them, 64 rows of the tile
-// each, with one int32 accumulator per level. Three more warps store wide tiles to C. Blocks are
+// GEMM kernel for compute capability 9.0. A producer warp issues bulk copies of digits into a ring
+// of shared-memory stages. Two consumer warpgroups run wgmma on them, 64 rows of the tile each,
+// with one int32 accumulator per level. Three store warps write wide tiles to C. Blocks are
 // persistent; stream-K splits the last tiles along K.
 //
 // In order: one stage of the main loop, partial sums, producer, consumers, store warps, kernel.
@@ -28,19 +28,20 @@ namespace tilegate::int8x3 {
 
 // Main loop: one stage
 
-// A descriptor of 8·n rows of a plane in a stage.
+// wgmma descriptor of 8·n rows of a plane in a stage.
 __device__ inline device::MatrixDescriptor plane_descriptor(const std::byte* rows, int plane) {
   return device::matrix_descriptor(rows + plane * kNextPlane, device::Swizzle::k32Bytes, kSegment,
                                    kNextRows);
 }
 
-// acc += the products of a stage, of the warpgroup's 64 rows at `a` and the tile's columns at `b`.
-// When it returns, the products of the previous stage are complete.
+// acc += the digit products of a stage, for the warpgroup's 64 rows at `a` and the tile's columns
+// at `b`. On return, the wgmma of the previous stage are complete.
 template <typename T, bool kInRegisters = T::kBlockN == 128>
 struct StageMma {
   __device__ void mma_stage(const std::byte* a, const std::byte* b,
                             std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
     device::warpgroup_arrive();
+    // idea:begin Int8x3
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) {
 #pragma unroll
@@ -51,15 +52,16 @@ struct StageMma {
                                              plane_descriptor(b, other));
       }
     }
+    // idea:end
     device::warpgroup_commit();
     device::warpgroup_wait<1>();
   }
 };
 
-// The same with the digits of A in registers: read from shared memory once, not for each product.
-// On an NVIDIA H200 wide tiles take 1 % less time by it, and tiles of 64 columns 4 % more
-// (EXPERIMENTS.md). The products of each plane of A are a group; the plane is overwritten once
-// those of the previous stage are complete.
+// The same with the digits of A in registers: shared memory is read once, not for each product. On
+// an NVIDIA H200 wide tiles take 1 % less time, tiles of 64 columns 4 % more (EXPERIMENTS.md). The
+// wgmma of each plane of A are a group; a plane's registers are overwritten after the previous
+// stage's group is complete.
 template <typename T>
 struct StageMma<T, true> {
   std::uint32_t digits[kPlanes][4]{};
@@ -82,26 +84,26 @@ struct StageMma<T, true> {
       }
       device::warpgroup_commit();
     }
-    __syncwarp();  // all lanes have read A's digits, and one releases the stage for them
+    __syncwarp();  // all lanes have read A's digits before one releases the stage
   }
 };
 
-// Stream-K fix-up: a block that has not the last chunk of a tile stores its partial sums in the
-// workspace and raises its flag. The block with the last chunk loads them through the ring, as it
-// does chunks, and adds them. They are integers, so that the bits do not depend on how K is split.
+// Stream-K fix-up: a block without the last chunk of a tile stores its partial sums in the
+// workspace and raises its flag. The block with the last chunk loads them through the ring, like
+// chunks, and adds them. They are integers, so that the bits do not depend on the split of K.
 
-// Partial sums of a block, in vectors of four: the first of each thread, then the second of each.
+// Partial sums of a block: (vector, thread, 4).
 template <typename T>
-constexpr int kPartialVectors = T::kLevels * T::kBlockN / 2 / 4;  // of a thread
+constexpr int kPartialVectors = T::kLevels * T::kBlockN / 2 / 4;  // per thread
 template <typename T>
 constexpr int kPartialBytes = kPartialVectors<T> * kConsumers * 16;
 
-// A stage brings whole vectors of all threads.
+// Vectors of each thread in a stage of the ring.
 template <typename T>
 constexpr int kVectorsPerStage = T::kStageBytes / (16 * kConsumers);
 static_assert(kPartialBytes<Tiles<128, 6>> % Tiles<128, 6>::kStageBytes == 0);
 
-// Consumers. `thread`: among both warpgroups.
+// Consumers. `thread`: index among both warpgroups.
 template <typename T>
 __device__ void store_partial(const GemmParams& params, int thread,
                               const std::int32_t (&acc)[T::kLevels][T::kBlockN / 2],
@@ -118,8 +120,7 @@ __device__ void store_partial(const GemmParams& params, int thread,
   warp_arrive(smem.partial_ready);
 }
 
-// Store warp, one thread: signals the partial sums, so that consumers need not wait for their
-// stores.
+// Store warp, one thread: raises the flag, so that consumers need not wait for their stores.
 __device__ inline void signal_partial(const GemmParams& params, GemmStorage& smem) {
   device::barrier_wait(smem.partial_ready, 0);
   device::raise_flag(params.flags + blockIdx.x);
@@ -139,7 +140,7 @@ __device__ void load_partial(const GemmParams& params, unsigned block,
   }
 }
 
-// Consumers: acc += partial sums. `release_stage(stage)`: as consumer_release, for a warp.
+// Consumers: acc += partial sums. `release_stage(stage)`: consumer_release of the warp.
 template <typename T, typename Release>
 __device__ void accumulate_partial(int thread, Pipeline<T::kStages>& pipeline, GemmStorage& smem,
                                    std::int32_t (&acc)[T::kLevels][T::kBlockN / 2],
@@ -158,7 +159,7 @@ __device__ void accumulate_partial(int thread, Pipeline<T::kStages>& pipeline, G
 #pragma unroll
       for (int j = 0; j < 4; ++j) sum[j] += static_cast<std::int32_t>(bits_of(v[j]));
     }
-    __syncwarp();  // all lanes have read, and one releases the stage for them
+    __syncwarp();  // all lanes have read before one releases the stage
     release_stage(pipeline.stage);
     pipeline.advance();
   }
@@ -169,7 +170,7 @@ __device__ void accumulate_partial(int thread, Pipeline<T::kStages>& pipeline, G
 template <typename T, unsigned kCluster, bool kStreamK>
 __device__ void produce(const GemmParams& params, const PersistentTileScheduler& tiles,
                         unsigned count, GemmStorage& smem) {
-  constexpr unsigned kShare = kChunkBytes / kCluster;  // of A
+  constexpr unsigned kShare = kChunkBytes / kCluster;  // bytes of A per block
   const unsigned first = kCluster > 1 ? device::cluster_rank() * kShare : 0;
   Pipeline<T::kStages> pipeline;
   const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
@@ -228,7 +229,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
     const unsigned thread_idx = opaque<kStreamK>(threadIdx.x), warp = thread_idx / 32;
     const int warpgroup = static_cast<int>(thread_idx) / kWarpgroup - 1,
               thread = static_cast<int>(thread_idx) % kWarpgroup;
-    if constexpr (kStreamK) {  // shared memory keeps it during the main loop
+    if constexpr (kStreamK) {  // shared memory holds the work during the main loop
       __syncwarp();            // all lanes have read the previous work
       if (thread % 32 == 0) smem.work[warp] = work;
     }
@@ -249,7 +250,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
 #pragma unroll
     for (int level = 0; level < T::kLevels; ++level) device::warpgroup_results(acc[level]);
     if constexpr (kStreamK) {
-      __syncwarp();  // the work is stored before anyone reads it
+      __syncwarp();  // the work is stored before any lane reads it
       work = smem.work[warp];
       const int consumer_thread = static_cast<int>(thread_idx) - kWarpgroup;
       if (work.stores_tile == 0) {
@@ -285,10 +286,10 @@ __device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
 template <typename Six, unsigned kCluster, bool kStreamK>
 __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, GemmParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  // Setup: barriers, then the products that the call takes.
+  // Setup: barriers, then the decision.
   auto& smem = device::shared_storage<GemmStorage>();
   if (threadIdx.x == 0) {
-    init_pipeline(smem.full, smem.empty, kCluster * kConsumers / 32);  // each warp releases a stage
+    init_pipeline(smem.full, smem.empty, kCluster * kConsumers / 32);  // each warp releases stages
     device::barrier_init(smem.steps_ready, kStoreWarps);
     device::barrier_init(smem.results_ready, kConsumers / 32);
     device::barrier_init(smem.is_stored, kStoreWarps);
@@ -326,11 +327,12 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
       consume<Eight, kCluster, false>(args, params, params.eight, products * params.eight.count,
                                       smem);
     } else if (params.first_chunk == 0) {
-      multiply_fp32_parts<kCluster>(args, params.fp32, static_cast<int>(threadIdx.x) - kWarpgroup,
-                                    smem.fp32);
+      multiply_fp32_split_k<kCluster>(args, params.fp32, static_cast<int>(threadIdx.x) - kWarpgroup,
+                                      smem.fp32);
     }
   }
-  if constexpr (kCluster > 1) device::cluster_sync();  // other blocks are done with this one
+  if constexpr (kCluster > 1)
+    device::cluster_sync();  // no block accesses this one's memory any more
 #endif
 }
 

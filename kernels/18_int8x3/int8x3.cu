@@ -1,4 +1,4 @@
-// Int8x3 as the ladder has it; the plan is in plan.hpp.
+// The stage Int8x3; the plan is in plan.hpp.
 #include "plan.hpp"
 
 namespace tilegate::int8x3 {

@@ -1,12 +1,12 @@
 // Int8x3: FP32 accuracy from INT8 tensor cores, by the Ozaki scheme.
 //
 // New against the rungs before: no FFMA. A split kernel scales each row of op(A) and column of
-// op(B) and splits it into three signed 8-bit digits (split_*.cuh). A GEMM multiplies the digits
-// exactly, six products of the nine, into int32 accumulators, and folds them into FP32 once
-// (gemm_sm90.cuh). The device decides from row statistics whether six products are as accurate as
-// FP32, or eight are, or neither; then it multiplies in FP32 (fp32_fallback.cuh). What limits it:
-// the power that the tensor cores take. Needs compute capability 7.5; on 9.0 it has kernels of its
-// own, and elsewhere warps multiply (gemm_sm75.cuh), with the same bits.
+// op(B) and splits it into three signed 8-bit digits (split_*.cuh). A GEMM computes six of the nine
+// digit products exactly in int32 accumulators, and folds them into FP32 once (gemm_sm90.cuh). The
+// device decides from row statistics whether six products are as accurate as FP32, or eight are, or
+// neither; then it multiplies in FP32 (fp32_fallback.cuh). What limits it: the power of the tensor
+// cores. Needs compute capability 7.5; 9.0 has its own kernels, all others take gemm_sm75.cuh, with
+// the same bits.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,7 @@
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/gpu_model.hpp>
-#include <tilegate/common/grid.cuh>
-#include <tilegate/common/split_plan.hpp>
+#include <tilegate/common/split_operands.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/device/flag.cuh>
@@ -35,23 +34,23 @@
 
 namespace tilegate::int8x3 {
 
-// Which kernel splits a problem's rows, and how many of its blocks.
+// The split kernel of a problem.
 
 using Long = LongConfig<256, 2>;
 using Ahead = AheadConfig<16, 6, 1>;
 using Many = AheadConfig<8, 6, 2>;
 
-// How a problem's rows are split: by which kernel, and by how many blocks for a group of rows.
-struct SplitForm {
-  // kAny: on any GPU, not only on those with clusters and much shared memory.
+// Split kernel, and blocks per group of rows.
+struct SplitPlan {
+  // kAny: for GPUs without clusters or with less shared memory.
   enum class Kernel : std::uint8_t { kAny, kFew, kMany, kAhead, kLong } kernel = Kernel::kAny;
-  int rows = AnyRows::kRows;  // of a group
+  int rows = AnyRows::kRows;  // per group
   unsigned cluster = 1;
-  bool is_once = false;  // operands need not stay in L2
+  bool is_once = false;  // operands are read with L2 priority evict_first
 
-  SplitForm() = default;
-  // `groups`: of Long::kRows rows; `c_bytes`: of all of C.
-  SplitForm(std::int64_t groups, std::int64_t k, double c_bytes, int multiprocessors)
+  SplitPlan() = default;
+  // `groups`: groups of Long::kRows rows; `c_bytes`: size of C.
+  SplitPlan(std::int64_t groups, std::int64_t k, double c_bytes, int multiprocessors)
       : kernel(kernel_for(groups, k, multiprocessors)),
         rows(kernel == Kernel::kFew ? FewRows::kRows : Long::kRows) {
     if (kernel == Kernel::kLong) cluster = kMaxSplitCluster;
@@ -65,33 +64,32 @@ struct SplitForm {
               elements * kPlanes <= kH200.l2_bytes;
   }
 
-  // Of the kernel, for so many groups. Those that go from group to group all run at once, and have
-  // as many of them.
+  // Blocks for `groups` groups. Persistent blocks are all resident, with equal numbers of groups.
   std::int64_t blocks(std::int64_t groups, int multiprocessors) const {
     if (kernel != Kernel::kAhead && kernel != Kernel::kMany) return groups * cluster;
-    const std::int64_t places = kernel == Kernel::kMany
-                                    ? multiprocessors * Many::kBlocksPerSm
-                                    : multiprocessors - (cluster > 2 ? kLeftOver : 0);
-    const std::int64_t clusters = std::max<std::int64_t>(places / cluster, 1);
+    const std::int64_t slots = kernel == Kernel::kMany
+                                   ? multiprocessors * Many::kBlocksPerSm
+                                   : multiprocessors - (cluster > 2 ? kLeftOver : 0);
+    const std::int64_t clusters = std::max<std::int64_t>(slots / cluster, 1);
     return ceil_div(groups, ceil_div(groups, clusters)) * cluster;
   }
 
-  // Multiprocessors that clusters of more than two blocks do not fill. Found on an NVIDIA H200, as
-  // is what is below.
+  // Multiprocessors that clusters of more than two blocks do not fill. Measured on an NVIDIA H200,
+  // as are the thresholds below.
   static constexpr std::int64_t kLeftOver = 12;
 
  private:
   static constexpr std::int64_t kFewRowsK = 1024, kManyK = 1408, kOnceK = 2560;
   static_assert(kManyK <= 2 * Many::kMaxChunks * kChunkK);
-  // Elements above which clusters go from group to group; a row costs as much as so many of them.
+  // Elements above which the persistent kernel is faster, and the cost of a row in elements.
   static constexpr std::int64_t kManyElements = 2'500'000, kRowElements = 300;
-  // What the operands, their digits and C must exceed so that some of it is lost. Where the digits
-  // alone fit, they are what should stay: they are read next.
+  // Operands, digits and C above this size do not all stay in L2. Where the digits alone fit, they
+  // should stay, as the GEMM reads them next.
   static constexpr double kNearlyL2Bytes = 36e6;
 
   static Kernel kernel_for(std::int64_t groups, std::int64_t k, int multiprocessors) {
     if (k > Ahead::kMaxK) return Kernel::kLong;
-    if (k > kFewRowsK) {  // kMany has twice as many clusters at a time as kAhead
+    if (k > kFewRowsK) {  // kMany has twice as many resident clusters as kAhead
       return k <= kManyK && 2 * groups > multiprocessors ? Kernel::kMany : Kernel::kAhead;
     }
     return groups * Long::kRows * (k + kRowElements) >= kManyElements ? Kernel::kMany
@@ -99,7 +97,7 @@ struct SplitForm {
   }
 };
 
-// The kernels of a call: what is where in the workspace, and what each of them gets.
+// The kernels of a call: workspace and parameters.
 
 inline double bytes_of_c(const Problem& problem) {
   return sizeof(float) * static_cast<double>(problem.batch * problem.shape.m * problem.shape.n);
@@ -108,42 +106,42 @@ inline double bytes_of_c(const Problem& problem) {
 // Offsets in the workspace, in bytes. The decision comes first.
 struct Workspace {
   Planes a, b;
-  SplitForm form;
+  SplitPlan split;
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
-  std::size_t sums = 0, flags = 0;  // partial sums, and their flags
+  std::size_t partials = 0, flags = 0;
 
   Workspace() = default;
-  // `by_warps`: for multiply_warps, on any GPU.
+  // `by_warps`: for multiply_warps.
   Workspace(const Problem& problem, const Device& device, bool by_warps)
       : a(split_chunks<Planes>(problem, Operand::kA)),
         b(split_chunks<Planes>(problem, Operand::kB)) {
     if (!by_warps) {
-      form = SplitForm((a.products * a.rows() + b.products * b.rows()) / Long::kRows,
-                       problem.shape.k, bytes_of_c(problem), device.multiprocessors);
+      split = SplitPlan((a.products * a.rows() + b.products * b.rows()) / Long::kRows,
+                        problem.shape.k, bytes_of_c(problem), device.multiprocessors);
     }
     planes_a = aligned(sizeof(Path));
     planes_b = planes_a + aligned(a.bytes());
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
     widths = steps_b + aligned(b.step_bytes());
-    const std::int64_t blocks = (a.products * a.rows() + b.products * b.rows()) / form.rows;
+    const std::int64_t blocks = (a.products * a.rows() + b.products * b.rows()) / split.rows;
     bytes = widths + sizeof(float) * static_cast<std::size_t>(blocks);
   }
 
-  // For the sums that blocks leave for others.
-  void add_sums(std::int64_t blocks, std::size_t block_bytes) {
-    sums = aligned(bytes);
-    flags = sums + static_cast<std::size_t>(blocks) * block_bytes;
+  // Adds room for partial sums and their flags.
+  void add_partials(std::int64_t blocks, std::size_t block_bytes) {
+    partials = aligned(bytes);
+    flags = partials + static_cast<std::size_t>(blocks) * block_bytes;
     bytes = flags + sizeof(unsigned) * static_cast<std::size_t>(blocks);
   }
 };
 
-// All but the addresses. `block_n`: columns of a tile of six products; `cluster`: blocks that have
-// tiles beside each other.
+// Parameters of the GEMM without addresses. `block_n`: columns of a tile with six products;
+// `cluster`: blocks per cluster, which have neighbouring tiles.
 inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace, int block_n,
                               unsigned cluster, Path least) {
   const auto blocks = [&](const Planes& p) {
-    return static_cast<unsigned>(p.products * p.rows() / workspace.form.rows);
+    return static_cast<unsigned>(p.products * p.rows() / workspace.split.rows);
   };
   const auto [m, n, k] = problem.shape;
   const int tiles = static_cast<int>(cluster);
@@ -157,7 +155,7 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
           .summed = summed_in_fp32(problem),
           .pairs = allows_pairs_of_c(problem),
           .once = allows_pairs_of_c(problem) &&
-                  (workspace.form.is_once || bytes_of_c(problem) > kH200.l2_bytes),
+                  (workspace.split.is_once || bytes_of_c(problem) > kH200.l2_bytes),
           .six = PersistentTileScheduler(problem.shape, kBlockM, tiles * block_n),
           .eight = PersistentTileScheduler(problem.shape, kBlockM, tiles * Eight::kBlockN),
           .fp32 = fp32_args(problem)};
@@ -167,7 +165,7 @@ struct Launches {
   Workspace workspace;
   Job a, b;
   GemmParams params;
-  std::int64_t split_blocks = 0, blocks = 0;  // of the first kernel, and of the second
+  std::int64_t split_blocks = 0, blocks = 0;  // of the split kernel, and of the GEMM
 };
 
 template <typename Storage>
@@ -177,7 +175,7 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
   auto* base = static_cast<std::byte*>(args.workspace);
   const auto floats = [&](std::size_t at) { return reinterpret_cast<float*>(base + at); };
   const std::int64_t groups_a = launches.a.num_groups();
-  const unsigned cluster = where.form.cluster;
+  const unsigned cluster = where.split.cluster;
   const SplitJobs jobs{.job = {launches.a, launches.b},
                        .pointers = {{args.a, args.lda, args.stride_a, base + where.planes_a,
                                      floats(where.steps_a), floats(where.widths)},
@@ -185,7 +183,7 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
                                      floats(where.steps_b), floats(where.widths) + groups_a}},
                        .groups_of_first = static_cast<unsigned>(groups_a),
                        .groups_of_second = static_cast<unsigned>(launches.b.num_groups()),
-                       .once = where.form.is_once,
+                       .once = where.split.is_once,
                        .flags = reinterpret_cast<unsigned*>(base + where.flags),
                        .num_flags = where.flags == 0 ? 0 : static_cast<unsigned>(launches.blocks),
                        .cluster = cluster,
@@ -194,33 +192,33 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
                          .blocks = launches.split_blocks,
                          .threads_x = static_cast<unsigned>(threads),
                          .shared_bytes = sizeof(Storage),
-                         .overlaps_previous = where.form.kernel != SplitForm::Kernel::kAny,
+                         .overlaps_previous = where.split.kernel != SplitPlan::Kernel::kAny,
                          .cluster = cluster},
                         stream, kernel, jobs);
 }
 
 inline Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream) {
-  switch (launches.workspace.form.kernel) {
-    case SplitForm::Kernel::kFew:
+  switch (launches.workspace.split.kernel) {
+    case SplitPlan::Kernel::kFew:
       return enqueue_split<ShortStorage<FewRows>>(launches, args, stream, FewRows::kThreads,
                                                   split_short<FewRows>);
-    case SplitForm::Kernel::kMany:
+    case SplitPlan::Kernel::kMany:
       return enqueue_split<AheadStorage<Many>>(launches, args, stream, Many::kThreads,
                                                split_ahead<Many>);
-    case SplitForm::Kernel::kAhead:
+    case SplitPlan::Kernel::kAhead:
       return enqueue_split<AheadStorage<Ahead>>(launches, args, stream, Ahead::kThreads,
                                                 split_ahead<Ahead>);
-    case SplitForm::Kernel::kLong:
+    case SplitPlan::Kernel::kLong:
       return enqueue_split<LongStorage<Long>>(launches, args, stream, Long::kThreads,
                                               split_long<Long>);
-    case SplitForm::Kernel::kAny:
+    case SplitPlan::Kernel::kAny:
       break;
   }
   return enqueue_split<ShortStorage<AnyRows>>(launches, args, stream, AnyRows::kThreads,
                                               split_short<AnyRows>);
 }
 
-// `launch` has what the kernel wants of a launch.
+// Enqueues the GEMM: one launch per kMaxExactK of K.
 inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream,
                                device::LaunchConfig launch,
                                void (*kernel)(KernelArgs, GemmParams)) {
@@ -232,18 +230,18 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
   params.steps_a = reinterpret_cast<float*>(base + where.steps_a);
   params.steps_b = reinterpret_cast<float*>(base + where.steps_b);
   params.widths = reinterpret_cast<float*>(base + where.widths);
-  params.partials = base + where.sums;
+  params.partials = base + where.partials;
   params.flags = reinterpret_cast<unsigned*>(base + where.flags);
   params.decision = reinterpret_cast<Path*>(base);
-  params.fp32.parts.sums = reinterpret_cast<float*>(params.partials);
-  params.fp32.parts.flags = params.flags;
+  params.fp32.split_k.partials = reinterpret_cast<float*>(params.partials);
+  params.fp32.split_k.flags = params.flags;
   for (params.first_chunk = 0; params.first_chunk < where.a.chunks_k;
        params.first_chunk += params.chunks) {
     params.chunks = std::min(where.a.chunks_k - params.first_chunk, kMaxExactK / kChunkK);
     Status status = where.flags > 0 ? device::launch_in_order(launch, stream, kernel, args, params)
                                     : device::launch(launch, stream, kernel, args, params);
     if (!status.ok()) return status;
-    args.beta = 1.0F;  // what exceeds the exact sums is added in FP32
+    args.beta = 1.0F;  // results of further launches are added in FP32
     launch.adds_to_c = true;
   }
   return {};
@@ -271,32 +269,32 @@ inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs&
                           multiply_warps);
 }
 
-// Below it few operands are narrow enough for digits to be as accurate as FP32.
+// For smaller K few operands have a dynamic range with which digits are as accurate as FP32.
 constexpr std::int64_t kLeastK = 128;
 
-// Expected times of a tile of so many columns, in seconds on an NVIDIA H200; of the warps' kernel
-// as its instructions suggest: neither it nor another GPU was timed.
+// Expected seconds of a tile on an NVIDIA H200. Those of gemm_sm75.cuh are estimated from its
+// instructions: neither that kernel nor another GPU was timed.
 struct TileSeconds {
-  double chunk;          // 32 k, with six products
-  double end;            // to store it
-  double no_vectors;     // longer where C allows none
-  double beyond_l2 = 0;  // a chunk, longer where the digits exceed L2
+  double chunk;          // per 32 k, with six products
+  double end;            // epilogue
+  double no_vectors;     // additional, where C allows no vectors
+  double beyond_l2 = 0;  // additional per chunk, where the digits exceed L2
 };
 constexpr TileSeconds kWide{0.45e-6, 3.4e-6, 6e-6}, kWidePairs{0.446e-6, 3.4e-6, 6e-6},
     kSharedPairs{0.452e-6, 3.4e-6, 6e-6}, kNarrow{0.218e-6, 2.1e-6, 2.7e-6, 0.016e-6},
     kByWarps{0.7e-6, 2.1e-6, 2.7e-6};
 
-// One way to multiply the digits.
-struct Form {
+// Configuration of the GEMM.
+struct GemmConfig {
   const char* name;
   int block_n;
   unsigned cluster;  // blocks that share rows of A
-  bool streams;      // blocks share the last tiles along K
-  bool by_warps;
+  bool stream_k;
+  bool by_warps;  // gemm_sm75.cuh
   TileSeconds seconds;
   Status (*enqueue)(const Launches& launches, const KernelArgs& args, Stream stream);
 };
-constexpr Form kForms[] = {
+constexpr GemmConfig kGemmConfigs[] = {
     {"128x128", 128, 1, false, false, kWide, enqueue_multiply<Tiles<128, 6>, 1>},
     {"128x128streamk", 128, 1, true, false, kWide, enqueue_multiply<Tiles<128, 6>, 1, true>},
     {"128x128pairs", 128, 2, false, false, kWidePairs, enqueue_multiply<Tiles<128, 6, true>, 2>},
@@ -305,90 +303,92 @@ constexpr Form kForms[] = {
     {"128x64", 64, 1, false, false, kNarrow, enqueue_multiply<Tiles<64, 6>, 1>},
     {"128x64warps", kWarpsN, 1, false, true, kByWarps, enqueue_multiply_warps}};
 
-// Pairs of blocks: to start and to end; to store a tile while the next is multiplied, and what of
-// that nothing hides.
+// Clusters of two blocks: start and end; the staged epilogue of a tile, and its share that the next
+// tile does not hide.
 constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
-// Costs of stream-K: once; for each block whose partial sums another one adds; and the share of the
-// products' time that is lost, as full occupancy lowers the clock.
+// Costs of stream-K: once; per block whose partial sums another one adds; and as a share of the
+// products' time, because full occupancy lowers the clock.
 constexpr double kShared = 6e-6, kSums = 4e-6, kBusier = 0.015;
 
-// On an NVIDIA H200: at 187 problems the one of five forms of which this expects least is 0.15 %
-// slower than the fastest in the mean, and 5.5 % at most.
-inline double seconds(const Form& form, const Launches& launches, const Problem& problem) {
+// Expected seconds on an NVIDIA H200. Of five configurations, the one with the least is 0.15 %
+// slower than the fastest in the mean of 187 problems, 5.5 % at most.
+inline double seconds(const GemmConfig& config, const Launches& launches, const Problem& problem) {
   const GemmParams& params = launches.params;
   const double tiles = static_cast<double>(params.six.count) * static_cast<double>(problem.batch);
-  const double clusters = static_cast<double>(launches.blocks / form.cluster);
+  const double clusters = static_cast<double>(launches.blocks / config.cluster);
   const double rounds = tiles / clusters, whole = std::ceil(rounds);
   const bool exceed_l2 = static_cast<double>(params.a.bytes() + params.b.bytes()) > kH200.l2_bytes;
   const double products = static_cast<double>(params.a.chunks_k) *
-                          (form.seconds.chunk + (exceed_l2 ? form.seconds.beyond_l2 : 0.0));
-  const double end = form.seconds.end + (params.pairs ? 0.0 : form.seconds.no_vectors);
-  const double before = form.cluster > 1 ? std::max(kLeastStaged, kStaged - products) : end;
+                          (config.seconds.chunk + (exceed_l2 ? config.seconds.beyond_l2 : 0.0));
+  const double end = config.seconds.end + (params.pairs ? 0.0 : config.seconds.no_vectors);
+  const double before = config.cluster > 1 ? std::max(kLeastStaged, kStaged - products) : end;
   double multiply = whole * products;
-  if (form.streams) {
+  if (config.stream_k) {
     multiply = rounds * products * (1 + kBusier) + kShared + std::ceil(1 / rounds) * kSums;
   }
-  return multiply + (whole - 1) * before + end + (form.cluster > 1 ? kPairs : 0.0) +
+  return multiply + (whole - 1) * before + end + (config.cluster > 1 ? kPairs : 0.0) +
          split_seconds(problem, 2.4e-12);
 }
 
-// Parts of a tile of so many chunks of K, where there are more blocks than tiles: fewer chunks are
-// not worth a part, nor more parts the partial sums that one block adds.
-constexpr std::int64_t max_parts_of_tile(std::int64_t chunks) {
+// Most splits of a tile with `chunks` chunks of K, where there are more blocks than tiles: at least
+// 16 chunks each, and at most 8, as one block adds their partial sums.
+constexpr std::int64_t max_splits_of_tile(std::int64_t chunks) {
   return std::clamp<std::int64_t>(chunks / 16, 1, 8);
 }
 
-// Tiles in FP32 are smaller than those of digits; where there are more blocks still, these share
-// them. `most`: clusters that run at once. Streamed forms have room for sums already.
-inline void share_fp32_tiles(const Form& form, const Problem& problem, std::int64_t most,
-                             Launches& launches) {
-  const std::int64_t tiles =
-      ceil_div(problem.batch * launches.params.fp32.scheduler.count, form.cluster);  // of a cluster
-  Fp32Parts& parts = launches.params.fp32.parts;
-  parts = Fp32Parts(problem.shape.k, tiles, form.streams ? launches.blocks / form.cluster : most);
-  if (parts.count == 1 || form.streams) return;
-  launches.blocks = std::max(launches.blocks, tiles * parts.count * form.cluster);
-  launches.workspace.add_sums(launches.blocks, kFp32PartialBytes);
+// Split-K of the FP32 fallback, where there are more blocks than its tiles, which are smaller.
+// `most`: resident clusters. With stream-K the workspace has room for partial sums already.
+inline void split_k_of_fp32(const GemmConfig& config, const Problem& problem, std::int64_t most,
+                            Launches& launches) {
+  const std::int64_t tiles = ceil_div(problem.batch * launches.params.fp32.scheduler.count,
+                                      config.cluster);  // of a cluster
+  Fp32SplitK& split_k = launches.params.fp32.split_k;
+  split_k =
+      Fp32SplitK(problem.shape.k, tiles, config.stream_k ? launches.blocks / config.cluster : most);
+  if (split_k.count == 1 || config.stream_k) return;
+  launches.blocks = std::max(launches.blocks, tiles * split_k.count * config.cluster);
+  launches.workspace.add_partials(launches.blocks, kFp32PartialBytes);
 }
 
-inline Launches launches_of(const Form& form, const Problem& problem, const Device& device,
+inline Launches launches_of(const GemmConfig& config, const Problem& problem, const Device& device,
                             Path least) {
-  const Workspace workspace(problem, device, form.by_warps);
-  const int rows = workspace.form.rows;
+  const Workspace workspace(problem, device, config.by_warps);
+  const int rows = workspace.split.rows;
   Launches launches{workspace, split_job(problem, Operand::kA, workspace.a, rows),
                     split_job(problem, Operand::kB, workspace.b, rows),
-                    gemm_params(problem, workspace, form.block_n, form.cluster, least)};
+                    gemm_params(problem, workspace, config.block_n, config.cluster, least)};
   const std::int64_t groups = launches.a.num_groups() + launches.b.num_groups();
-  launches.split_blocks = workspace.form.blocks(groups, device.multiprocessors);
+  launches.split_blocks = workspace.split.blocks(groups, device.multiprocessors);
   const std::int64_t tiles = problem.batch * launches.params.six.count;
-  const std::int64_t most = tiles * (form.streams ? max_parts_of_tile(workspace.a.chunks_k) : 1);
-  const std::int64_t most_clusters = device.multiprocessors / form.cluster;
+  const std::int64_t most =
+      tiles * (config.stream_k ? max_splits_of_tile(workspace.a.chunks_k) : 1);
+  const std::int64_t most_clusters = device.multiprocessors / config.cluster;
   const std::int64_t clusters = std::min(most, most_clusters);
-  launches.blocks = form.cluster * clusters;
-  if (form.streams) {
+  launches.blocks = config.cluster * clusters;
+  if (config.stream_k) {
     launches.params.stream_k =
         StreamKTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
                      static_cast<unsigned>(workspace.a.chunks_k));
-    launches.workspace.add_sums(launches.blocks, kPartialBytes<Tiles<128, 6>>);
+    launches.workspace.add_partials(launches.blocks, kPartialBytes<Tiles<128, 6>>);
   }
-  if (!form.by_warps) share_fp32_tiles(form, problem, most_clusters, launches);
+  if (!config.by_warps) split_k_of_fp32(config, problem, most_clusters, launches);
   return launches;
 }
 
-inline Candidate candidate(const Form& form, const Problem& problem, const Device& device,
+inline Candidate candidate(const GemmConfig& config, const Problem& problem, const Device& device,
                            Path least) {
-  const Launches launches = launches_of(form, problem, device, least);
-  return {{.configuration = form.name,
+  const Launches launches = launches_of(config, problem, device, least);
+  return {{.configuration = config.name,
            .rounding_chain = fp32_rounding_chain(problem.shape.k),
            .operand_error = kOperandError,
            .workspace_bytes = launches.workspace.bytes,
            .decides_on_device = true,
            .enqueue =
-               [launches, multiply = form.enqueue](const KernelArgs& args, Stream stream) {
+               [launches, multiply = config.enqueue](const KernelArgs& args, Stream stream) {
                  if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
                  return multiply(launches, args, stream);
                }},
-          seconds(form, launches, problem)};
+          seconds(config, launches, problem)};
 }
 
 // Whether the device has wgmma, clusters and bulk copies; the executor has.
@@ -396,23 +396,23 @@ inline bool has_warpgroups(const Device& device) {
   return check_device({.compute_capability = 90, .no_later = true}, device).ok();
 }
 
-// The split pass has up to 16 blocks for a chunk's rows; where rows are long, up to 64.
+// The split kernel has up to 16 blocks per chunk of rows; for long rows up to 64.
 inline Status check_size(const Problem& problem) {
   return check_split_size(problem, Eight::kBlockN,
                           problem.shape.k > Ahead::kMaxK ? 8.0 * kMaxSplitCluster : 16.0);
 }
 
-// With at least so many products.
+// Candidates with at least kLeast products.
 template <Path kLeast>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   if (Status s = check_size(problem); !s.ok()) return {{{.status = std::move(s)}}};
   const bool warpgroups = has_warpgroups(device);
   if (problem.shape.k < kLeastK) return {plain_candidate(problem, warpgroups)};
   std::vector<Candidate> all;
-  for (const Form& form : kForms) {
-    if (static_cast<unsigned>(device.multiprocessors) < form.cluster) continue;
-    if (form.streams && (kLeast != Path::kSix || problem.shape.k > kMaxExactK)) continue;
-    if (form.by_warps || warpgroups) all.push_back(candidate(form, problem, device, kLeast));
+  for (const GemmConfig& config : kGemmConfigs) {
+    if (static_cast<unsigned>(device.multiprocessors) < config.cluster) continue;
+    if (config.stream_k && (kLeast != Path::kSix || problem.shape.k > kMaxExactK)) continue;
+    if (config.by_warps || warpgroups) all.push_back(candidate(config, problem, device, kLeast));
   }
   return all;
 }

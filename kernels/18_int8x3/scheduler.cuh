@@ -1,11 +1,11 @@
-// Which work a block gets: whole tiles in turn with the other clusters, and then, with stream-K,
-// its part of the tiles that are left over.
+// Persistent and stream-K scheduling (M. Osama et al., Stream-K: Work-centric Parallel
+// Decomposition for Dense Matrix-Matrix Multiplication on the GPU, PPoPP 2023). Clusters first
+// compute whole tiles, one per round; with stream-K they share the remaining tiles along K.
 //
-// The chunks of K of the left-over tiles form one line, tile after tile, and each cluster gets an
-// equal part of it, so that all end together. A block goes through its part from the end. First it
-// sums what it has of a tile that ends in a later cluster's part, and stores these partial sums in
-// the workspace; a tile that ends in its own part it stores to C, once it has added the partial
-// sums of the clusters before.
+// The chunks of K of the remaining tiles form one line, tile after tile. Each cluster gets an equal
+// range of it, so that all finish together, and processes its range from the end. If the range ends
+// within a tile, the cluster stores partial sums of that tile to the workspace. For each tile that
+// ends in its range, it adds the partial sums of previous clusters and stores the tile to C.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,26 @@
 
 namespace tilegate::int8x3 {
 
-// What a block computes of a tile. In whole words, and aligned as compilers copy it: by 8 bytes.
+// The work of a block on a tile. Whole words, aligned to 8 bytes, as compilers copy it.
 struct alignas(8) Work {
   TileCoord tile{};
-  unsigned first_chunk = 0, chunks = 0;  // of K
-  unsigned stores_tile = 1;              // it has the tile's last chunk
-  unsigned num_partials = 0;             // clusters before this one that have parts of the tile
-  unsigned is_last = 0;                  // of the block
+  unsigned first_chunk = 0, chunks = 0;  // chunks of K
+  unsigned stores_tile = 1;              // the work includes the tile's last chunk
+  unsigned num_partials = 0;             // previous clusters with chunks of the tile
+  unsigned is_last = 0;                  // the block's last work
   unsigned index = 0;                    // among the tiles that the block stores
 };
 
-// Stream-K: the tiles that clusters share along K, once each has had `full_rounds` whole ones.
+// Stream-K: the `count` tiles that clusters share along K, after `full_rounds` whole tiles each.
 struct StreamKTiles {
-  static constexpr unsigned kLeastChunks = 4;  // of a part of a tile
+  static constexpr unsigned kLeastChunks = 4;  // fewest chunks of a split tile
 
   unsigned count = 0, full_rounds = 0;
   unsigned chunks_per_cluster = 0, extra = 0;  // the first `extra` clusters have one chunk more
   Divisor chunks_per_tile;
 
   StreamKTiles() = default;
-  // One whole round is shared, too: with more than a tile each, no cluster waits for partial sums.
+  // One full round is shared, too: with more than a tile per cluster, none waits for partial sums.
   StreamKTiles(unsigned tiles, unsigned clusters, unsigned chunks) : chunks_per_tile(chunks) {
     full_rounds = tiles / clusters;
     if (tiles % clusters == 0) return;
@@ -46,7 +46,7 @@ struct StreamKTiles {
     extra = count * chunks % clusters;
   }
 
-  // Where a cluster's part of the line begins: at the start of a tile, if that is near.
+  // First chunk of a cluster's range, moved to the start of a tile if that is near.
   __device__ unsigned begin(unsigned cluster) const {
     const unsigned even = chunks_per_cluster * cluster + (cluster < extra ? cluster : extra);
     const unsigned in_tile = chunks_per_tile.remainder(even, chunks_per_tile.quotient(even));
@@ -60,25 +60,25 @@ struct StreamKTiles {
   }
 };
 
-// The same number, opaque to the compiler: forces recomputation of what depends on it, which would
-// else stay in registers. Beside the accumulators there are few.
+// The same number, opaque to the compiler: forces recomputation of what depends on it. Otherwise it
+// would stay in registers, which the accumulators need.
 template <bool kStreamK>
 __device__ unsigned opaque(unsigned number) {
   if constexpr (kStreamK) device::ordered::add(number, 0);
   return number;
 }
 
-// Each warp that needs to know the block's work has a scheduler of its own. The blocks of a cluster
-// have tiles beside each other; the last may lie outside C.
+// Each warp that needs the block's work has its own scheduler. The blocks of a cluster have
+// neighbouring tiles of a row; the last one may lie outside C.
 template <unsigned kCluster, bool kStreamK>
 class Scheduler {
  public:
-  // `count` tiles of `chunks` each, over all products.
+  // `count` tiles of all products, of `chunks` chunks each.
   __device__ Scheduler(const PersistentTileScheduler& tiles, unsigned count,
                        const std::int64_t& chunks, const StreamKTiles& stream_k)
       : tiles_(tiles), count_(count), chunks_(chunks), stream_k_(stream_k) {}
 
-  // The block's work `number`, from 0 on, if there is so much.
+  // Work `number` of the block, from 0 on; false after the last one.
   __device__ bool get(unsigned number, Work& work) const {
     const unsigned clusters = gridDim.x / kCluster;
     const unsigned cluster = opaque<kStreamK>(blockIdx.x / kCluster);
@@ -88,7 +88,7 @@ class Scheduler {
             .index = number};
     if (!kStreamK || number < stream_k_.full_rounds) {
       if (tile >= count_) return false;
-    } else {  // the cluster's part of the line, the last tile first
+    } else {  // the cluster's range of the line, last tile first
       number -= stream_k_.full_rounds;
       const unsigned begin = stream_k_.begin(cluster), end = stream_k_.begin(cluster + 1);
       const unsigned last = stream_k_.chunks_per_tile.quotient(end - 1);
@@ -102,9 +102,9 @@ class Scheduler {
         ++work.num_partials;
       }
       work.is_last = begin >= from ? 1 : 0;
-      if (number > 0 && !stream_k_.is_tile_start(end)) --work.index;  // the first was not stored
+      if (number > 0 && !stream_k_.is_tile_start(end)) --work.index;  // the range ends in a partial
     }
-    // The last tile first: L2 still has what was split last.
+    // Last tile first: L2 still holds the digits that were written last.
     work.tile = tiles_.tile(count_ - 1 - tile);
     work.tile.col = work.tile.col * kCluster + (kCluster > 1 ? device::cluster_rank() : 0);
     return true;

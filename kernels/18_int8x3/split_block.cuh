@@ -1,4 +1,6 @@
-// Split kernel for short rows: a block has all k of its rows, in shared memory as far as they fit.
+// Split kernel for short rows: a block has all k of its rows, and keeps what fits in shared memory.
+// First pass: row statistics; then the scales; second pass: each thread writes the digits of
+// segments.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +14,8 @@
 
 namespace tilegate::int8x3 {
 
-// First pass: row statistics. Then their scales. Second pass: each thread writes the digits of
-// segments.
+static_assert(kSegment == kSegmentK, "a thread writes contiguous bytes");
 
-static_assert(kSegment == kSegmentK, "a thread writes what lies together");
-
-// `stats`: by warps.
 template <typename Config>
 struct FinalizedRows {
   RowStats stats[Config::kWarps][Config::kRows];
@@ -25,8 +23,8 @@ struct FinalizedRows {
   float width[Config::kRows];
 };
 
-// Computes and stores each row's scale, and the sum of the block's widths, after the reduction over
-// all warps.
+// Reduces each row's statistics over the warps; computes and stores its scale, and the sum of the
+// block's widths.
 template <typename Config>
 __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int64_t first_row,
                               std::int64_t product, unsigned group, FinalizedRows<Config>& smem) {
@@ -42,7 +40,7 @@ __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int
       pointers.steps[product * job.planes.rows() + first_row + row] = scale.step;
     }
   }
-  __syncthreads();  // all scales and widths are there
+  __syncthreads();  // all scales and widths are stored
   if (threadIdx.x == 0) {
     float sum = 0.0F;
     for (const float width : smem.width) sum += width;
@@ -57,7 +55,7 @@ __device__ inline void store_segment(const float (&v)[kSegment], const Scale& sc
   for (int i = 0; i < kSegment; ++i) biased[i / 4][i % 4] = biased_digits(integer_of(v[i], scale));
 #pragma unroll
   for (int plane = 0; plane < kPlanes; ++plane) {
-    float words[kSegment / 4];  // bits in, bits out: vectors are of floats
+    float words[kSegment / 4];  // bit patterns: store_vector takes floats
 #pragma unroll
     for (int i = 0; i < kSegment / 4; ++i) words[i] = float_of(pack_digits(biased[i], plane));
     device::store_vector(reinterpret_cast<float*>(to + plane * kNextPlane),
@@ -66,7 +64,7 @@ __device__ inline void store_segment(const float (&v)[kSegment], const Scale& sc
 }
 
 using FewRows = SplitRowsConfig<512, 8>;
-using AnyRows = SplitRowsConfig<512, 8, 1>;  // for any K, in the shared memory that every GPU has
+using AnyRows = SplitRowsConfig<512, 8, 1>;  // for any K, in 48 KiB of shared memory
 
 template <typename Config>
 struct ShortStorage {
@@ -92,11 +90,11 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   clear_flags(jobs);
   RowStats stats;
   float v[kSegment];
-  int turn = 0;
+  int step = 0;
   std::int64_t k = first_k;
-  for (; k < end_k; k += Config::kBlockK, ++turn) {
+  for (; k < end_k; k += Config::kBlockK, ++step) {
     load_segment(job, pointers, first_row + row, k, v);
-    if (turn < Config::kKept) keep_segment<Config>(v, smem.kept[turn]);
+    if (step < Config::kKept) keep_segment<Config>(v, smem.kept[step]);
 #pragma unroll
     for (int i = 0; i < kSegment; ++i) stats.add(v[i]);
   }
@@ -109,11 +107,11 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   std::byte* planes = pointers.planes + job.planes.chunk(product, first_row / kChunkRows, 0) +
                       offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row,
                                       static_cast<int>(first_k % kChunkK) / kSegment);
-  for (bool is_latest = true; turn > 0; is_latest = false) {
-    --turn;
+  for (bool is_latest = true; step > 0; is_latest = false) {
+    --step;
     k -= Config::kBlockK;
-    if (turn < Config::kKept) {
-      restore_segment<Config>(smem.kept[turn], v);
+    if (step < Config::kKept) {
+      restore_segment<Config>(smem.kept[step], v);
     } else if (!is_latest) {
       load_segment(job, pointers, first_row + row, k, v);
     }

@@ -1,11 +1,11 @@
-// Split kernel for the longest rows: clusters of blocks share them, and threads keep what they can
+// Split kernel for the longest rows: the blocks of a cluster share rows, and threads keep elements
 // in registers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 
@@ -14,24 +14,21 @@
 
 namespace tilegate::int8x3 {
 
-// Units of four elements, as in memory: a thread keeps them in registers, reads them from the
-// operand and writes their digits.
+constexpr int kUnits = 16;  // units of four neighbouring elements that a thread keeps in registers
 
-constexpr int kUnits = 16;  // of four elements, that a thread keeps
-
-// A cluster of blocks has kRows rows with all of their k; each thread keeps a share of them in
-// registers, so that device memory is read once.
+// A cluster has kRows rows with all of their k. Up to the size of the registers, device memory is
+// read once.
 template <int kThreads_, int kBlocksPerSm_>
 struct LongConfig {
   static constexpr int kThreads = kThreads_, kBlocksPerSm = kBlocksPerSm_;
   static constexpr int kRows = 16;
   static constexpr int kWarps = kThreads / 32;
-  static constexpr int kChunks = kThreads * kUnits * 4 / (kRows * kChunkK);  // of K, at a time
+  static constexpr int kChunks = kThreads * kUnits * 4 / (kRows * kChunkK);  // chunks per pass
   static_assert(kChunkRows % kRows == 0 && 32 % kWarps == 0 && kWarps % 4 == 0);
 };
 
-// A block's part of the rows that it shares.
-struct Part {
+// A block's range of k of its cluster's rows.
+struct RowRange {
   Job job;
   Pointers pointers;
   std::int64_t product = 0, first_row = 0;
@@ -39,25 +36,24 @@ struct Part {
   std::int64_t end_k = 0;           // inside the operand
 };
 
-// Where the units of a thread lie: along k of one row, or in four rows at one k, as memory has
-// them.
+// The units of a thread: along k of one row, or in four rows at one k, as in memory.
 template <typename Config, bool kAlongK>
 struct UnitShare {
-  int row, k;  // of unit 0, from the first of the block's rows and k
+  int row, k;  // of unit 0, relative to the block's first row and k
 
   __device__ UnitShare() {
     const int thread = static_cast<int>(threadIdx.x);
     row = kAlongK ? thread / 8 % Config::kRows : thread % 4 * 4;
     k = kAlongK ? thread / 128 * kChunkK + thread % 8 * 4 : thread / 4 * 4;
   }
-  // Of a unit, from that of unit 0.
+  // k of a unit, relative to unit 0.
   static constexpr __host__ __device__ int next_k(int unit) {
     return kAlongK ? unit * (Config::kWarps / 4) * kChunkK
                    : unit / 4 * Config::kWarps * kChunkK + unit % 4;
   }
 };
 
-// Four words, zeros from the `inside`th on.
+// Loads four words, of which `inside` are in the operand; zeros for the others.
 __device__ inline float4 load_unit(const float* from, int inside, bool vector) {
   if (vector && inside > 0) return device::load_vector<float4>(from);
   float4 v = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
@@ -68,19 +64,19 @@ __device__ inline float4 load_unit(const float* from, int inside, bool vector) {
   return v;
 }
 
-// The units of the chunks from `first` on, zeros outside the operand and beyond the part.
+// Loads the units of the chunks from `first` on; zeros outside the operand and the range.
 template <typename Config, bool kAlongK>
-__device__ void load_units(const Part& part, const UnitShare<Config, kAlongK>& share,
+__device__ void load_units(const RowRange& range, const UnitShare<Config, kAlongK>& share,
                            std::int64_t first, float4 (&units)[kUnits]) {
-  const std::int64_t row = part.first_row + share.row, k = first * kChunkK + share.k;
-  const std::int64_t ld = part.pointers.ld;
-  const int rows = clamped(part.job.rows - row), ks = clamped(part.end_k - k);
-  const float* from = part.pointers.from + (kAlongK ? row * ld + k : k * ld + row);
+  const std::int64_t row = range.first_row + share.row, k = first * kChunkK + share.k;
+  const std::int64_t ld = range.pointers.ld;
+  const int rows = clamped(range.job.rows - row), ks = clamped(range.end_k - k);
+  const float* from = range.pointers.from + (kAlongK ? row * ld + k : k * ld + row);
 #pragma unroll
   for (int unit = 0; unit < kUnits; ++unit) {
     const int left = ks - share.next_k(unit);
     const int inside = kAlongK ? (rows > 0 ? left : 0) : (left > 0 ? rows : 0);
-    units[unit] = load_unit(kAlongK ? from + share.next_k(unit) : from, inside, part.job.vectors);
+    units[unit] = load_unit(kAlongK ? from + share.next_k(unit) : from, inside, range.job.vectors);
     if constexpr (!kAlongK) from += (share.next_k(unit + 1) - share.next_k(unit)) * ld;
   }
 }
@@ -89,7 +85,7 @@ __device__ inline float element(const float4& of, int i) {
   return i == 0 ? of.x : i == 1 ? of.y : i == 2 ? of.z : of.w;
 }
 
-// The digits of four elements along k, to the four bytes of each plane from `to` on.
+// Stores the digits of four elements along k: four bytes of each plane, from `to` on.
 __device__ inline void store_digits(const float (&v)[4], const Scale& scale, std::byte* to) {
   std::uint32_t biased[4];
 #pragma unroll
@@ -100,18 +96,18 @@ __device__ inline void store_digits(const float (&v)[4], const Scale& scale, std
   }
 }
 
-// The digits of the units of the chunks from `first` on.
+// Stores the digits of the units of the chunks from `first` on.
 template <typename Config, bool kAlongK>
-__device__ void store_units(const Part& part, const UnitShare<Config, kAlongK>& share,
+__device__ void store_units(const RowRange& range, const UnitShare<Config, kAlongK>& share,
                             std::int64_t first, const float4 (&units)[kUnits],
                             const Scale (&scales)[Config::kRows]) {
-  constexpr int kPer = kAlongK ? 1 : 4;  // units whose digits lie together
-  const int row = static_cast<int>(part.first_row % kChunkRows) + share.row;
+  constexpr int kPer = kAlongK ? 1 : 4;  // units whose digits are contiguous
+  const int row = static_cast<int>(range.first_row % kChunkRows) + share.row;
   const int chunk = share.k / kChunkK;
-  const int left = clamped(part.end - first - chunk);
+  const int left = clamped(range.end - first - chunk);
   std::byte* planes =
-      part.pointers.planes +
-      part.job.planes.chunk(part.product, part.first_row / kChunkRows, first + chunk) +
+      range.pointers.planes +
+      range.job.planes.chunk(range.product, range.first_row / kChunkRows, first + chunk) +
       share.k % kSegment;
 #pragma unroll
   for (int i = 0; i < kPer; ++i) {
@@ -132,19 +128,20 @@ __device__ void store_units(const Part& part, const UnitShare<Config, kAlongK>& 
 
 template <typename Config>
 struct LongStorage {
-  RowStats stats[Config::kRows][Config::kWarps];        // by warps
-  float4 block_stats[Config::kRows][kMaxSplitCluster];  // of the cluster: RowStats, and nothing
+  RowStats stats[Config::kRows][Config::kWarps];  // per warp
+  float4 block_stats[Config::kRows]
+                    [kMaxSplitCluster];  // per block of the cluster: RowStats, unused
   device::Barrier stats_ready;
   Scale scale[Config::kRows];
   float width[Config::kRows];
 };
 
-// Sends the statistics of each row to all blocks of the cluster. `stats`: of this thread, of its
-// row or of its four.
+// Sends the statistics of each row to all blocks of the cluster. `stats`: the thread's, of its row
+// or its four rows.
 template <typename Config, bool kAlongK>
 __device__ void send_stats(RowStats (&stats)[4], unsigned cluster, LongStorage<Config>& smem) {
   const int thread = static_cast<int>(threadIdx.x);
-  constexpr int kSeers = kAlongK ? Config::kWarps / 4 : Config::kWarps;  // of a row
+  constexpr int kRowWarps = kAlongK ? Config::kWarps / 4 : Config::kWarps;  // warps per row
   if constexpr (kAlongK) {
     reduce_lanes(stats[0], 1, 8);
     if (thread % 8 == 0) smem.stats[thread / 8 % Config::kRows][thread / 128] = stats[0];
@@ -161,7 +158,7 @@ __device__ void send_stats(RowStats (&stats)[4], unsigned cluster, LongStorage<C
   if (to < cluster) {
     RowStats all;
 #pragma unroll
-    for (int i = 0; i < kSeers; ++i) all.add(smem.stats[row][i]);
+    for (int i = 0; i < kRowWarps; ++i) all.add(smem.stats[row][i]);
     device::store_remote(smem.block_stats[row][device::cluster_rank()],
                          make_float4(all.largest, all.sum, float_of(all.bits), 0.0F),
                          smem.stats_ready, to);
@@ -170,47 +167,47 @@ __device__ void send_stats(RowStats (&stats)[4], unsigned cluster, LongStorage<C
 
 // Every block of the cluster computes the scales of all rows; the first stores them.
 template <typename Config>
-__device__ void finalize_shared_rows(const Part& part, unsigned group, unsigned cluster,
+__device__ void finalize_shared_rows(const RowRange& range, unsigned group, unsigned cluster,
                                      LongStorage<Config>& smem) {
   const int thread = static_cast<int>(threadIdx.x);
   const bool is_first = device::cluster_rank() == 0;
   if (thread < Config::kRows) {
     device::barrier_wait(smem.stats_ready, 0);
     RowStats stats;
-#pragma unroll 1  // the elements fill the registers
+#pragma unroll 1  // elements take most registers
     for (unsigned block = 0; block < cluster; ++block) {
       const float4& v = smem.block_stats[thread][block];
       stats.add({v.x, v.y, bits_of(v.z)});
     }
     const Scale scale = scale_of(stats);
     smem.scale[thread] = scale;
-    smem.width[thread] = width_of(stats, scale, static_cast<float>(part.job.k));
+    smem.width[thread] = width_of(stats, scale, static_cast<float>(range.job.k));
     if (is_first) {
-      part.pointers.steps[part.product * part.job.planes.rows() + part.first_row + thread] =
+      range.pointers.steps[range.product * range.job.planes.rows() + range.first_row + thread] =
           scale.step;
     }
   }
-  __syncthreads();  // all scales and widths are there
+  __syncthreads();  // all scales and widths are stored
   if (thread == 0 && is_first) {
     float sum = 0.0F;
     for (const float width : smem.width) sum += width;
-    part.pointers.widths[group] = sum;
+    range.pointers.widths[group] = sum;
   }
 }
 
-// Two passes: statistics, then digits. Elements that do not fit in registers are read again, the
+// Two passes: statistics, then digits. Elements that do not fit in registers are loaded again,
 // latest chunks first.
 template <typename Config, bool kAlongK>
-__device__ void split_part(const Part& part, unsigned group, unsigned cluster,
-                           LongStorage<Config>& smem) {
+__device__ void split_range(const RowRange& range, unsigned group, unsigned cluster,
+                            LongStorage<Config>& smem) {
   const UnitShare<Config, kAlongK> share;
   RowStats stats[4];
   float4 units[kUnits];
-  std::int64_t first = part.begin;
-  load_units<Config, kAlongK>(part, share, first, units);
+  std::int64_t first = range.begin;
+  load_units<Config, kAlongK>(range, share, first, units);
   device::cluster_wait();  // all blocks have initialised their barriers
-  for (; first < part.end; first += Config::kChunks) {
-    if (first > part.begin) load_units<Config, kAlongK>(part, share, first, units);
+  for (; first < range.end; first += Config::kChunks) {
+    if (first > range.begin) load_units<Config, kAlongK>(range, share, first, units);
 #pragma unroll
     for (int unit = 0; unit < kUnits; ++unit) {
       stats[0].add(units[unit].x);
@@ -220,11 +217,11 @@ __device__ void split_part(const Part& part, unsigned group, unsigned cluster,
     }
   }
   send_stats<Config, kAlongK>(stats, cluster, smem);
-  finalize_shared_rows(part, group, cluster, smem);
-  for (bool is_latest = true; first > part.begin; is_latest = false) {
+  finalize_shared_rows(range, group, cluster, smem);
+  for (bool is_latest = true; first > range.begin; is_latest = false) {
     first -= Config::kChunks;
-    if (!is_latest) load_units<Config, kAlongK>(part, share, first, units);
-    store_units<Config, kAlongK>(part, share, first, units, smem.scale);
+    if (!is_latest) load_units<Config, kAlongK>(range, share, first, units);
+    store_units<Config, kAlongK>(range, share, first, units, smem.scale);
   }
 }
 
@@ -236,15 +233,15 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   const unsigned group_index = blockIdx.x / jobs.cluster;
   const bool second = group_index >= jobs.groups_of_first;
   const unsigned group = second ? group_index - jobs.groups_of_first : group_index;
-  Part part{.job = jobs.job[second], .pointers = jobs.pointers[second]};
-  const unsigned product = part.job.groups.quotient(group);
-  part.product = product;
-  part.first_row = std::int64_t{part.job.groups.remainder(group, product)} * Config::kRows;
-  part.pointers.from += product * part.pointers.stride;
-  part.begin = device::cluster_rank() * jobs.chunks;
-  part.end = part.begin + jobs.chunks;
-  if (part.end > part.job.planes.chunks_k) part.end = part.job.planes.chunks_k;
-  part.end_k = part.end * kChunkK < part.job.k ? part.end * kChunkK : part.job.k;
+  RowRange range{.job = jobs.job[second], .pointers = jobs.pointers[second]};
+  const unsigned product = range.job.groups.quotient(group);
+  range.product = product;
+  range.first_row = std::int64_t{range.job.groups.remainder(group, product)} * Config::kRows;
+  range.pointers.from += product * range.pointers.stride;
+  range.begin = device::cluster_rank() * jobs.chunks;
+  range.end = range.begin + jobs.chunks;
+  if (range.end > range.job.planes.chunks_k) range.end = range.job.planes.chunks_k;
+  range.end_k = range.end * kChunkK < range.job.k ? range.end * kChunkK : range.job.k;
 
   if (threadIdx.x == 0) {
     device::barrier_init(smem.stats_ready, 1);
@@ -255,10 +252,10 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   device::wait_for_previous_kernel();
   device::launch_dependents();
   clear_flags(jobs);
-  if (part.job.along_k) {
-    split_part<Config, true>(part, group, jobs.cluster, smem);
+  if (range.job.along_k) {
+    split_range<Config, true>(range, group, jobs.cluster, smem);
   } else {
-    split_part<Config, false>(part, group, jobs.cluster, smem);
+    split_range<Config, false>(range, group, jobs.cluster, smem);
   }
 #endif
 }

@@ -1,7 +1,7 @@
-// Split kernel for rows of 1,024 to 12,288 k, and for many shorter ones: clusters of blocks share
-// groups of rows and go from group to group. While digits of a group are written, copies of the
-// next groups are in flight; while statistics of a group are reduced, one warp computes the scales
-// of the previous one.
+// Split kernel for rows of 1,024 to 12,288 k, and for many shorter ones. Persistent: clusters of
+// blocks share groups of rows and loop over groups. While digits of a group are written, copies of
+// the next groups are in flight; while statistics of a group are reduced, one warp computes the
+// scales of the previous group.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,7 @@
 
 namespace tilegate::int8x3 {
 
-// Asynchronous copies of a warp, and their layout in shared memory.
-
-// A slot: kRows rows with a chunk of their k, of one warp. One more warp, the finalizer, computes
+// A slot holds a chunk of k of kRows rows, for one warp. One more warp, the finalizer, computes
 // scales.
 template <int kWarps_, int kSlots_, int kBlocksPerSm_>
 struct AheadConfig {
@@ -29,20 +27,22 @@ struct AheadConfig {
   static constexpr int kRows = 16;
   static constexpr int kSlotWords = kRows * kChunkK;
   static_assert(kSlotWords == 32 * kSegment && kChunkRows % kRows == 0);
-  // Of a block's part of a group, which is there until its digits are written, while the next is.
+  // Half of the slots hold a block's range of this group until its digits are written, the other
+  // half that of the next group.
   static constexpr int kMaxChunks = kWarps * (kSlots / 2);
   static constexpr int kMaxK = kMaxSplitCluster * kMaxChunks * kChunkK;
 };
 
-// Word of an element in a warp's slot: as in memory, so that it is copied in vectors, but with an
-// XOR swizzle, which avoids bank conflicts when each lane reads its own k.
+// Word of an element in a warp's slot. The layout is that in memory, so that it is copied in
+// vectors, with an XOR swizzle that avoids bank conflicts when each lane reads its own k.
 template <typename Config, bool kAlongK>
 __device__ constexpr int word_of(int row, int k) {
   return kAlongK ? row * kChunkK + ((k / 4) ^ (row % 8)) * 4 + k % 4
                  : (k ^ (k / kSegment)) * Config::kRows + row;
 }
 
-// A group of rows, of all products and both operands. No memory holds 2^31 rows of so many k.
+// A group of rows, counted over both operands and all products. 32 bits suffice: no memory holds
+// 2^31 rows of at least 1,024 k.
 template <typename Config>
 struct RowGroup {
   unsigned group_index;
@@ -59,7 +59,7 @@ struct RowGroup {
     product = groups.quotient(group(jobs));
     first_row = groups.remainder(group(jobs), product) * Config::kRows;
   }
-  // Whether it is of the same operand and product.
+  // Moves on by `by` groups; whether operand and product are the same.
   __device__ bool advance(const SplitJobs& jobs, unsigned by) {
     group_index += by;
     first_row += by * Config::kRows;
@@ -76,8 +76,8 @@ struct RowGroup {
   }
 };
 
-// By a warp: a slot, each lane's copies `next` elements from each other, zeros from the `inside`th
-// row or k of the lane on.
+// One warp: copies a slot. A lane's copies are `next` elements apart; zeros from the lane's row or
+// k `inside` on.
 template <typename Config, int kWords, bool kAlongK>
 __device__ void copy_slot(const float* from, std::int64_t next, int inside,
                           device::CachePolicy policy, float* slot) {
@@ -109,7 +109,7 @@ __device__ void read_slot(const float* slot, bool along_k, float (&v)[kSegment])
       v[i + 3] = vector.w;
     }
   } else {
-    // word_of, as two addresses and what is known when this is compiled.
+    // word_of, as two addresses and constants.
     const float* even = slot + segment * (kSegment + 1) * Config::kRows + row;
     const float* odd = even - 2 * segment * Config::kRows;
 #pragma unroll
@@ -117,7 +117,7 @@ __device__ void read_slot(const float* slot, bool along_k, float (&v)[kSegment])
   }
 }
 
-// Until at most `pending` of the thread's copies, by slots, are under way.
+// Waits until copies of at most `pending` slots are in flight.
 template <int kMost>
 __device__ void wait_for_copies(int pending) {
   if constexpr (kMost > 0) {
@@ -126,19 +126,19 @@ __device__ void wait_for_copies(int pending) {
   device::copy_async_wait<kMost>();
 }
 
-// The slots of a warp, in turn, and what is copied next: its chunks of group after group.
+// A warp's ring of slots, and the position of its next copy: chunk after chunk, group after group.
 template <typename Config>
 struct CopiesAhead {
   RowGroup<Config> rows;
   unsigned clusters, groups;
-  int turns;  // chunks of a group that are the warp's
-  int turn = 0, slot = 0;
+  int chunks_per_group;  // of the warp
+  int chunk = 0, slot = 0;
   device::CachePolicy policy;
   std::int64_t first_chunk;  // of the warp
-  // The thread's first element in the group, and how many elements after it the others are.
+  // The thread's first element in the group, and strides from there.
   const float* from;
-  std::int64_t next_copy, next_turn, next_group;
-  int inside_rows, inside_k;  // from the first element on
+  std::int64_t next_copy, next_chunk, next_group;
+  int inside_rows, inside_k;  // of the operand, from the first element on
   bool along_k, vectors;
 
   __device__ CopiesAhead(const SplitJobs& jobs, const RowGroup<Config>& first, unsigned clusters_)
@@ -151,7 +151,7 @@ struct CopiesAhead {
     const std::int64_t left = jobs.job[0].planes.chunks_k - begin;
     const int chunks = static_cast<int>(left < jobs.chunks ? left : jobs.chunks);
     first_chunk = begin + warp;
-    turns = chunks > warp ? (chunks - warp - 1) / Config::kWarps + 1 : 0;
+    chunks_per_group = chunks > warp ? (chunks - warp - 1) / Config::kWarps + 1 : 0;
     find(jobs);
   }
 
@@ -168,7 +168,7 @@ struct CopiesAhead {
     const std::int64_t next_x = along_k ? pointers.ld : 1, next_k = along_k ? 1 : pointers.ld;
     from = pointers.from + rows.product * pointers.stride + x * next_x + k * next_k;
     next_copy = 32 * words / (along_k ? kChunkK : Config::kRows) * pointers.ld;
-    next_turn = Config::kWarps * kChunkK * next_k;
+    next_chunk = Config::kWarps * kChunkK * next_k;
     next_group = clusters * Config::kRows * next_x;
     inside_rows = clamped(job.rows - x);
     inside_k = clamped(job.k - k);
@@ -176,10 +176,10 @@ struct CopiesAhead {
 
   __device__ void begin_next(const SplitJobs& jobs,
                              float (&slots)[Config::kSlots][Config::kWarps][Config::kSlotWords]) {
-    if (rows.group_index < groups && turns > 0) {
+    if (rows.group_index < groups && chunks_per_group > 0) {
       float* to = slots[slot][threadIdx.x / 32];
-      const float* at = turn == 0 ? from : from + turn * next_turn;
-      const int k_left = inside_k - turn * Config::kWarps * kChunkK;
+      const float* at = chunk == 0 ? from : from + chunk * next_chunk;
+      const int k_left = inside_k - chunk * Config::kWarps * kChunkK;
       if (along_k) {
         const int inside = k_left > 0 ? inside_rows : 0;
         if (vectors) {
@@ -195,8 +195,8 @@ struct CopiesAhead {
           copy_slot<Config, 1, false>(at, next_copy, inside, policy, to);
         }
       }
-      if (++turn == turns) {
-        turn = 0;
+      if (++chunk == chunks_per_group) {
+        chunk = 0;
         from += next_group;
         inside_rows -= static_cast<int>(clusters * Config::kRows);
         if (!rows.advance(jobs, clusters)) find(jobs);
@@ -211,9 +211,9 @@ template <typename Config>
 struct AheadStorage {
   float slots[Config::kSlots][Config::kWarps][Config::kSlotWords];
   // Two buffers suffice: before a block sends a group's statistics it has received those of the
-  // previous group from all blocks, and these had finalized the one before that.
-  float4 stats[2][Config::kWarps][Config::kRows];  // by the block's warps: RowStats, and nothing
-  float4 block_stats[2][Config::kRows][kMaxSplitCluster];  // and by the cluster's blocks
+  // previous group from all blocks, which had finalized the group before that.
+  float4 stats[2][Config::kWarps][Config::kRows];          // per warp: RowStats, unused
+  float4 block_stats[2][Config::kRows][kMaxSplitCluster];  // per block of the cluster
   Scale scale[2][Config::kRows];
   device::Barrier stats_ready[2];
 };
@@ -225,37 +225,37 @@ __device__ inline RowStats stats_of(const float4& v) { return {v.x, v.y, bits_of
 
 // Finalizer: sends the block's statistics of a group to all blocks of the cluster.
 template <typename Config>
-__device__ void send_stats(int turn, unsigned cluster, AheadStorage<Config>& smem) {
+__device__ void send_stats(int buffer, unsigned cluster, AheadStorage<Config>& smem) {
   const unsigned lane = threadIdx.x % 32, row = lane % Config::kRows, first = lane / Config::kRows;
   RowStats stats;
 #pragma unroll
   for (unsigned warp = 0; warp < Config::kWarps; warp += 32 / Config::kRows) {
-    stats.add(stats_of(smem.stats[turn][warp + first][row]));
+    stats.add(stats_of(smem.stats[buffer][warp + first][row]));
   }
   reduce_lanes(stats, Config::kRows, 32);
-  device::Barrier& stats_ready = smem.stats_ready[turn];
+  device::Barrier& stats_ready = smem.stats_ready[buffer];
   if (lane == 0)
     device::barrier_arrive_expect(stats_ready, cluster * Config::kRows * sizeof(float4));
   for (unsigned to = first; to < cluster; to += 32 / Config::kRows) {
-    device::store_remote(smem.block_stats[turn][row][device::cluster_rank()], vector_of(stats),
+    device::store_remote(smem.block_stats[buffer][row][device::cluster_rank()], vector_of(stats),
                          stats_ready, to);
   }
 }
 
-// Finalizer, once all blocks have sent theirs: scales are computed after the row reduction; the
-// first block stores them for the GEMM.
+// Finalizer: computes the scales of a group from the statistics of all blocks; the first block
+// stores them for the GEMM.
 template <typename Config>
-__device__ void finalize_group(const SplitJobs& jobs, const RowGroup<Config>& rows, int turn,
+__device__ void finalize_group(const SplitJobs& jobs, const RowGroup<Config>& rows, int buffer,
                                unsigned phase, AheadStorage<Config>& smem) {
   const unsigned lane = threadIdx.x % 32, row = lane % Config::kRows;
-  device::barrier_wait(smem.stats_ready[turn], phase % 2);
+  device::barrier_wait(smem.stats_ready[buffer], phase % 2);
   RowStats stats;
 #pragma unroll 2
   for (unsigned block = 0; block < jobs.cluster; ++block) {
-    stats.add(stats_of(smem.block_stats[turn][row][block]));
+    stats.add(stats_of(smem.block_stats[buffer][row][block]));
   }
   const Scale scale = scale_of(stats);
-  if (lane < Config::kRows) smem.scale[turn][row] = scale;
+  if (lane < Config::kRows) smem.scale[buffer][row] = scale;
   if (device::cluster_rank() != 0) return;
   float width = width_of(stats, scale, static_cast<float>(rows.job(jobs).k));
 #pragma unroll
@@ -269,40 +269,40 @@ __device__ void finalize_group(const SplitJobs& jobs, const RowGroup<Config>& ro
   if (lane == 0) rows.pointers(jobs).widths[rows.group(jobs)] = width;
 }
 
-// One warp: reduces its part of a group's rows. `copied`: slots in flight, from the first of these
-// on.
+// One warp: statistics of its range of a group's rows. `copied`: slots in flight, from the group's
+// first on.
 template <typename Config>
-__device__ void reduce_rows(bool along_k, int turn, int& slot, int turns, int copied,
+__device__ void reduce_rows(bool along_k, int buffer, int& slot, int chunks_per_group, int copied,
                             AheadStorage<Config>& smem) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   RowStats stats;
   float v[kSegment];
-  wait_for_copies<Config::kSlots>(copied - turns);
+  wait_for_copies<Config::kSlots>(copied - chunks_per_group);
   __syncwarp();  // all lanes have waited for their copies
-  for (int i = 0; i < turns; ++i) {
+  for (int i = 0; i < chunks_per_group; ++i) {
     read_slot<Config>(smem.slots[slot][warp], along_k, v);
     slot = slot + 1 < Config::kSlots ? slot + 1 : 0;
 #pragma unroll
     for (int j = 0; j < kSegment; ++j) stats.add(v[j]);
   }
   reduce_lanes(stats, Config::kRows, 32);
-  if (lane < Config::kRows) smem.stats[turn][warp][lane] = vector_of(stats);
+  if (lane < Config::kRows) smem.stats[buffer][warp][lane] = vector_of(stats);
 }
 
-// One warp: writes the digits of its part of a group, and refills the slots.
+// One warp: writes the digits of its range of a group, and refills the slots.
 template <typename Config>
-__device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, int turn,
+__device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, int buffer,
                            CopiesAhead<Config>& ahead, AheadStorage<Config>& smem) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const unsigned row = lane % Config::kRows;
-  const Scale scale = smem.scale[turn][row];
+  const Scale scale = smem.scale[buffer][row];
   const bool along_k = rows.job(jobs).along_k;
   std::byte* planes =
       rows.pointers(jobs).planes +
       rows.job(jobs).planes.chunk(rows.product, rows.first_row / kChunkRows, ahead.first_chunk) +
       offset_in_chunk(static_cast<int>(rows.first_row % kChunkRows + row), lane / Config::kRows);
   float v[kSegment];
-  for (int i = 0; i < ahead.turns; ++i, planes += Config::kWarps * kChunkBytes) {
+  for (int i = 0; i < ahead.chunks_per_group; ++i, planes += Config::kWarps * kChunkBytes) {
     read_slot<Config>(smem.slots[ahead.slot][warp], along_k, v);
     __syncwarp();  // all lanes have read the slot
     ahead.begin_next(jobs, smem.slots);
@@ -326,27 +326,28 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   device::wait_for_previous_kernel();
   device::launch_dependents();
   clear_flags(jobs);
-  RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // writing digits
+  RowGroup<Config> rows(jobs, blockIdx.x / jobs.cluster);  // the group whose digits are written
   CopiesAhead<Config> ahead(jobs, rows, clusters);
   if (!is_finalizer) {
     for (int i = 0; i < Config::kSlots; ++i) ahead.begin_next(jobs, smem.slots);
   }
   device::cluster_wait();  // all blocks have initialised their barriers
   int slot = 0;
-  unsigned group = rows.group_index;  // reducing rows
+  unsigned group = rows.group_index;  // the group whose statistics are reduced
   for (unsigned i = 0; i == 0 || rows.group_index < jobs.groups(); ++i, group += clusters) {
-    const int turn = static_cast<int>(i % 2);
+    const int buffer = static_cast<int>(i % 2);
     const bool is_left = group < jobs.groups();
     if (!is_finalizer && is_left) {
-      reduce_rows<Config>(jobs.job[group >= jobs.groups_of_first].along_k, turn, slot, ahead.turns,
-                          i == 0 ? Config::kSlots : Config::kSlots - ahead.turns, smem);
+      reduce_rows<Config>(jobs.job[group >= jobs.groups_of_first].along_k, buffer, slot,
+                          ahead.chunks_per_group,
+                          i == 0 ? Config::kSlots : Config::kSlots - ahead.chunks_per_group, smem);
     }
-    if (is_finalizer && i > 0) finalize_group(jobs, rows, 1 - turn, (i - 1) / 2, smem);
-    __syncthreads();  // what warps have seen of this group is there, and the scales of that before
+    if (is_finalizer && i > 0) finalize_group(jobs, rows, 1 - buffer, (i - 1) / 2, smem);
+    __syncthreads();  // this group's statistics and the previous group's scales are stored
     if (is_finalizer) {
-      if (is_left) send_stats<Config>(turn, jobs.cluster, smem);
+      if (is_left) send_stats<Config>(buffer, jobs.cluster, smem);
     } else if (i > 0) {
-      write_rows(jobs, rows, 1 - turn, ahead, smem);
+      write_rows(jobs, rows, 1 - buffer, ahead, smem);
     }
     if (i > 0) rows.advance(jobs, clusters);
   }

@@ -1,4 +1,4 @@
-// Int8x3 with other products than the device would choose, for comparison.
+// Int8x3 with more products than the device would choose, or in FP32, for comparison.
 #include "plan.hpp"
 
 namespace tilegate::int8x3 {

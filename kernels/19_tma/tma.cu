@@ -1,11 +1,11 @@
 // Tma: warp specialization. One producer warp issues TMA loads of boxes of A and B into a ring in
-// shared memory; the other warps only read them and multiply.
+// shared memory; consumer warps multiply.
 //
 // New against AsyncCopy: no thread computes addresses of global memory, and no barrier stops all
-// threads of a block; each stage of the ring has two mbarriers instead, one that says that it is
-// full, one that it is empty. What limits it: issue slots, and whole tiles. Boxes need A and B
-// 16-byte aligned, pointers and rows; others take a kernel with the tiles and copies of AsyncCopy.
-// No transposed operands: the copy engine does not transpose. Needs compute capability 9.0.
+// threads of a block; each stage of the ring has two mbarriers instead, full and empty. What limits
+// it: issue slots, and whole tiles. TMA needs pointers and rows of A and B aligned to 16 bytes;
+// other operands take a kernel with the tiles and copies of AsyncCopy. No transposed operands: TMA
+// does not transpose. Needs compute capability 9.0.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -16,7 +16,7 @@
 #include <tilegate/common/instruction_order.cuh>
 #include <tilegate/common/interleaved/config.cuh>
 #include <tilegate/common/interleaved/plan.cuh>
-#include <tilegate/common/vector_access.cuh>
+#include <tilegate/common/tile_load.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/device/tensor_map.hpp>
@@ -59,14 +59,13 @@ struct TilesOfWords {
   static constexpr cost::BlockCost kVectorCost = {51.5, 1.3}, kWordCost = {46.9, 2.2};
 };
 
-// Tensor maps of the operands. A plan makes them; a call sets the addresses in its copy, on the CPU
-// alone.
-
+// Tensor maps of the operands. A plan encodes them; a call sets the addresses in its copy, on the
+// host.
 struct Maps {
   device::TensorMap a, b;
 };
 
-// Rows of op(A) or op(B) of all products.
+// Encodes the tensor map of an operand, all products of the batch.
 inline Status make_map(const Problem& problem, Operand operand, std::array<unsigned, 3> box,
                        device::Swizzle swizzle, device::TensorMap* map) {
   const auto bytes = [](std::int64_t words) {
@@ -76,7 +75,7 @@ inline Status make_map(const Problem& problem, Operand operand, std::array<unsig
   const Extent extent = problem.extent(operand);
   const std::int64_t ld = problem.ld(operand), stride = problem.stride(operand);
   const bool is_shared = problem.batch == 1 || stride == 0;
-  constexpr std::uintptr_t kUnknown = 16;  // the address; a call's takes its place
+  constexpr std::uintptr_t kUnknown = 16;  // address, replaced in each call
   return device::make_tensor_map(
       {.data = reinterpret_cast<void*>(kUnknown),
        .dimensions = 3,
@@ -87,7 +86,7 @@ inline Status make_map(const Problem& problem, Operand operand, std::array<unsig
       map);
 }
 
-// Without k nothing is copied, and A and B may be null.
+// With K = 0 nothing is copied, and A and B may be null.
 template <typename Config>
 Status make_maps(const Problem& problem, Maps* maps) {
   if (problem.shape.k == 0) return {};
@@ -100,7 +99,7 @@ Status make_maps(const Problem& problem, Maps* maps) {
                   device::Swizzle::kNone, &maps->b);
 }
 
-// Those of a plan, of a call's operands.
+// Sets the addresses of a call's operands.
 inline Status set_addresses(const KernelArgs& args, Maps* maps) {
   if (args.shape.k == 0) return {};
   if (Status s = device::set_tensor_data(const_cast<float*>(args.a), &maps->a); !s.ok()) return s;
@@ -109,7 +108,7 @@ inline Status set_addresses(const KernelArgs& args, Maps* maps) {
 
 // Whether TMA can load the operand: see check() in device/tensor_map.cpp.
 inline bool allows_boxes(const Problem& problem, Operand operand) {
-  constexpr std::int64_t kMostWords = std::int64_t{1} << 38;  // from a row to the next
+  constexpr std::int64_t kMostWords = std::int64_t{1} << 38;  // stride limit
   const auto fits = [](std::int64_t words) { return words % 4 == 0 && words < kMostWords; };
   return problem.offset_bytes[static_cast<std::size_t>(operand)] % 16 == 0 &&
          fits(problem.ld(operand)) && (problem.batch == 1 || fits(problem.stride(operand)));
@@ -117,8 +116,8 @@ inline bool allows_boxes(const Problem& problem, Operand operand) {
 
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm_of_words(KernelArgs args, KSplit split) {
-  compute_block<Config>(args, split);
+    sgemm_of_words(KernelArgs args, SplitK split_k) {
+  compute_block<Config>(args, split_k);
 }
 
 template <typename Tiles>
@@ -189,7 +188,7 @@ constexpr std::int64_t kTileSizes[] = {4, 16, 32, 64, 128, 256};
 extern const Stage stage;
 const Stage stage{
     .name = "Tma",
-    .idea = "a warp that has boxes copied, and others that only multiply",
+    .idea = "warp specialization: a producer warp issues TMA loads",
     .requirements = {.compute_capability = 90, .not_on_simt = {}},
     .takes_batches = true,
     .tile_sizes = kTileSizes,

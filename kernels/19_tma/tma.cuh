@@ -5,45 +5,44 @@
 
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/fragment.cuh>
-#include <tilegate/common/grid.cuh>
 #include <tilegate/common/interleaved/config.cuh>
 #include <tilegate/common/pipeline.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
 namespace tilegate::tma {
 
-// From the numbers that a stage gives as Tiles, what the kernel needs:
+// The configuration, from a stage's Tiles:
 //
-//   kBlockM kBlockN kBlockK  the block's tile
-//   kThreadM kThreadN        a thread's results: rows kLanesM apart, columns in parts of 4
+//   kBlockM kBlockN kBlockK  block tile
+//   kThreadM kThreadN        results per thread: rows kLanesM apart, vectors of 4 columns
 //   kStages                  k tiles in shared memory
 //   kBlocksPerSm             limits registers
-//   kRegisters, kProducerRegisters  of a thread, once producers have given back what they do not
-//                            need: as many together as all had at first
+//   kRegisters, kProducerRegisters  per thread, after setmaxnreg: the sum over all threads is that
+//                            of the launch
 template <typename Tiles>
 struct Config : Tiles {
   using Tiles::kBlockM, Tiles::kBlockN, Tiles::kBlockK, Tiles::kThreadM, Tiles::kThreadN;
   static constexpr int kLanesM = 8, kLanesN = 4;
-  static constexpr int kStepN = 4 * kLanesN;  // columns from one part of a thread's to the next
+  static constexpr int kStepN = 4 * kLanesN;  // columns from one vector of a thread to the next
   static constexpr int kWarpM = kLanesM * kThreadM, kWarpN = kLanesN * kThreadN;
   static constexpr int kWarpsN = kBlockN / kWarpN;
   static constexpr int kConsumers = 32 * (kBlockM / kWarpM) * kWarpsN;  // threads
-  // And a warpgroup for the producer, though it is one thread: registers change hands by
-  // warpgroups.
+  // The producer is one thread, but setmaxnreg applies to whole warpgroups.
   static constexpr int kProducers = 128;
   static constexpr int kNumThreads = kConsumers + kProducers;
-  static constexpr int kSteps = 8;                  // of k, in a round
-  static constexpr int kRounds = kBlockK / kSteps;  // in a k tile
-  static_assert(kConsumers % 128 == 0, "the producers' warpgroup follows whole ones");
+  static constexpr int kSteps = 8;                  // k steps per iteration
+  static constexpr int kRounds = kBlockK / kSteps;  // iterations per k tile
+  static_assert(kConsumers % 128 == 0, "the producer's warpgroup is not aligned");
   static_assert(kThreadN % 4 == 0, "fragments of B are 128-bit loads");
-  static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0, "uncovered parts of the tile");
-  static_assert(kBlockK == 16, "rows of A's box are as wide as its swizzle, 64 bytes");
-  static_assert(kBlockM <= 256 && kBlockN <= 256, "the largest box");
+  static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0,
+                "elements of the tile without a thread");
+  static_assert(kBlockK == 16, "rows of A's box are not as wide as the swizzle, 64 bytes");
+  static_assert(kBlockM <= 256 && kBlockN <= 256, "larger than the largest box");
 
-  // First row and column of a consumer's results in the tile. Lanes are
-  // permuted.
+  // First row and column of a consumer's results in the tile. Permuted lane layout.
   struct Position {
     int m, n;
   };
@@ -58,7 +57,7 @@ struct Config : Tiles {
 template <typename Config>
 struct SharedStorage {
   struct KTile {
-    float a[Config::kBlockM][Config::kBlockK];  // as in memory, but for the swizzle
+    float a[Config::kBlockM][Config::kBlockK];  // swizzled
     float b[Config::kBlockK][Config::kBlockN];
   };
   static constexpr auto kSwizzleOfA = device::Swizzle::k64Bytes;
@@ -66,12 +65,10 @@ struct SharedStorage {
 
   alignas(1024) KTile ring[Config::kStages];
   device::Barrier full[Config::kStages], empty[Config::kStages];
-  TileCoord tile;  // of the block: not in registers, which are few
+  TileCoord tile;  // not in registers, which the main loop needs
 };
 
-// Producer, one thread: issues TMA loads of boxes of A and B into the ring, each when the consumers
-// have released its stage.
-
+// Producer, one thread: issues TMA loads of boxes of A and B into the ring.
 template <typename Config>
 __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
                         const KernelArgs& args, int k_tiles, SharedStorage<Config>& smem) {
@@ -79,7 +76,7 @@ __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
   const TileCoord tile = smem.tile;
   const auto row = static_cast<int>(tile.row) * Config::kBlockM;
   const auto col = static_cast<int>(tile.col) * Config::kBlockN;
-  // All products may share an operand, of which the map then has one matrix.
+  // An operand that the batch shares has one matrix in its map.
   const int product_a = args.stride_a == 0 ? 0 : static_cast<int>(tile.product);
   const int product_b = args.stride_b == 0 ? 0 : static_cast<int>(tile.product);
   Pipeline<Config::kStages> pipeline;
@@ -96,12 +93,12 @@ __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
   // idea:end
 }
 
-// Consumers: they read fragments from the ring and multiply. Apart from the barriers of the ring
-// they touch neither global memory nor each other. Every instruction stands where the source puts
-// it, as in interleaved/mainloop.cuh.
-
-// A is read as it lies, four k of a row per load: the registers of a row are replaced, once its
-// FFMA of the last of the four are done. B is read four columns per load, one k ahead.
+// Consumers: they read fragments from the ring and multiply. They access no global memory and
+// synchronize through the ring's mbarriers only. Every instruction is where the source puts it, as
+// in interleaved/mainloop.cuh.
+//
+// A is not transposed: a load reads four k of a row and overwrites the row's registers after the
+// FFMA of the last k. B is read four columns per load, one k ahead.
 template <typename Config>
 class Consumer {
   static constexpr int kM = Config::kThreadM, kN = Config::kThreadN;
@@ -110,16 +107,16 @@ class Consumer {
   static constexpr unsigned kRowA = sizeof(float) * Config::kBlockK;
   static constexpr unsigned kRowB = sizeof(float) * Config::kBlockN;
   static constexpr unsigned kVector = 4 * sizeof(float);
-  static constexpr unsigned kPartB = sizeof(float) * Config::kStepN;
+  static constexpr unsigned kStepB = sizeof(float) * Config::kStepN;
 
  public:
-  // acc += the product of so many k tiles.
+  // acc += the products of `k_tiles` k tiles.
   __device__ void multiply(int k_tiles, float (&acc)[kM][kN]) {
     rounds_left_ = k_tiles * Config::kRounds;
     if (rounds_left_ == 0) return;
     const auto at = Config::position();
-    // Rows of A are 64 bytes; with the swizzle, vector v of row r is at place v ^ (r / 2 % 4). All
-    // rows of a thread are a multiple of 8 apart, so that they have the same places.
+    // 64-byte swizzle: vector v of row r of A is at position v ^ (r / 2 % 4). The rows of a thread
+    // are multiples of 8 apart, so that their positions are the same.
     read_a_ = device::shared_address(&smem().ring[0].a[at.m][at.m / 2 % 4 * 4]);
     read_b_ = device::shared_address(&smem().ring[0].b[0][at.n]);
     pipeline_.consumer_wait(smem().full);
@@ -137,7 +134,7 @@ class Consumer {
 
   template <int... k>
   __device__ void multiply_steps(float (&acc)[kM][kN], std::integer_sequence<int, k...>) {
-    (multiply_step<k>(acc), ...);  // not a loop: too large for what compilers unroll
+    (multiply_step<k>(acc), ...);  // not a loop: too large for compilers to unroll
   }
 
   template <int k>
@@ -153,42 +150,42 @@ class Consumer {
     }
   }
 
-  // After next_round() the next step is the next round's first.
+  // After next_round() the next step is the first of the next iteration.
   __device__ void load_fragments(int k, int slot) {
     const device::SharedAddress this_four = k < 4 ? read_a_ : read_a_ ^ kVector;
     const device::SharedAddress next_four = k < 4 ? read_a_ ^ kVector : read_a_;
     if (k % 4 == 0 && slot == 1) load_a(kM - 1, this_four);
     if (k % 4 == 3 && slot > kN && slot % kN == 1) load_a(slot / kN - 1, next_four);
-    constexpr int kParts = kN / 4, kGap = (kM - 2) * kN / kParts;
-    const int after_turn = slot - kN - 3;
-    if (after_turn >= 0 && after_turn % kGap == 0 && after_turn / kGap < kParts) {
-      load_b_part((k + 1) % kSteps, after_turn / kGap);
+    constexpr int kVectors = kN / 4, kGap = (kM - 2) * kN / kVectors;
+    const int since_advance = slot - kN - 3;
+    if (since_advance >= 0 && since_advance % kGap == 0 && since_advance / kGap < kVectors) {
+      load_b_vector((k + 1) % kSteps, since_advance / kGap);
     }
   }
 
   __device__ void load_a(int i, device::SharedAddress four) {
     device::ordered::load_shared(frag_a_[i], four + i * Config::kLanesM * kRowA);
   }
-  __device__ void load_b_part(int k, int part) {
-    device::ordered::load_shared(&frag_b_[k % 2][4 * part], read_b_ + k * kRowB + part * kPartB);
+  __device__ void load_b_vector(int k, int i) {
+    device::ordered::load_shared(&frag_b_[k % 2][4 * i], read_b_ + k * kRowB + i * kStepB);
   }
   __device__ void load_b(int k) {
 #pragma unroll
-    for (int part = 0; part < kN / 4; ++part) load_b_part(k, part);
+    for (int i = 0; i < kN / 4; ++i) load_b_vector(k, i);
   }
 
-  // Goes to the next round, in the last step of this one, after its first row: then all fragments
-  // of the k tile have been used, and no load of it is in flight. In the last round the loads that
-  // follow stay in this k tile; their results are not used.
+  // Moves to the next iteration, in the last step of this one, after its first row: then all
+  // fragments of the k tile have been used, and no load of it is in flight. In the last iteration
+  // the loads that follow stay in this k tile; their results are not used.
   __device__ void next_round() {
     if (rounds_left_ == 1) return;
     const bool tile_done = rounds_left_ % Config::kRounds == 1;
-    read_a_ ^= 2 * kVector;  // to the other half of the rows, and back
+    read_a_ ^= 2 * kVector;  // the other half of the rows
     if (!tile_done) {
       read_b_ += kSteps * kRowB;
       return;
     }
-    __syncwarp();  // all lanes have read the k tile before it may be overwritten
+    __syncwarp();  // all lanes have read the k tile before one releases it
     if (threadIdx.x % 32 == 0) device::barrier_arrive(smem().empty[pipeline_.stage]);
     constexpr unsigned kTile = sizeof(typename Shared::KTile), kRing = Config::kStages * kTile;
     const unsigned step = pipeline_.stage == Config::kStages - 1 ? kTile - kRing : kTile;
@@ -200,17 +197,17 @@ class Consumer {
 
   float frag_a_[kM][4], frag_b_[2][kN];
   Pipeline<Config::kStages> pipeline_;
-  int rounds_left_ = 0;  // with this one
+  int rounds_left_ = 0;  // iterations, this one included
   device::SharedAddress read_a_, read_b_;
 };
 
-// Among the arguments of the kernel.
+// Kernel parameter.
 struct Output {
   TileScheduler scheduler;
-  bool vectors;  // rows of C consist of whole vectors
+  bool vectors;  // C allows 128-bit accesses
 };
 
-// C ← alpha·acc + beta·C in the consumer's part of the tile.
+// Epilogue of a consumer: C ← alpha·acc + beta·C.
 template <typename Config, bool kVector>
 __device__ void store(const KernelArgs& to,
                       const float (&acc)[Config::kThreadM][Config::kThreadN]) {
@@ -225,7 +222,7 @@ __device__ void store(const KernelArgs& to,
   }
 }
 
-// `Order` is there to be part of the symbol.
+// `Order` becomes part of the symbol.
 template <typename Config, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args, const __grid_constant__ device::TensorMap a,
@@ -238,7 +235,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   }
   device::wait_for_previous_kernel();
   device::launch_dependents();
-  __syncthreads();  // the barriers are made, and the place is stored, before anyone uses them
+  __syncthreads();  // barriers are initialised and smem.tile is stored before any thread uses them
   const auto k_tiles = static_cast<int>(ceil_div(args.shape.k, Config::kBlockK));
   // idea:begin Tma
   if (threadIdx.x >= Config::kConsumers) {

@@ -1,4 +1,4 @@
-// The epilogue: scale by rows and columns, alpha and beta, store.
+// Epilogue: scale by rows and columns, alpha and beta, store.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace tilegate::fp16x3 {
 
-// Each consumer loads a step before the main loop, the first 128 of a row, the others of a column,
-// and publishes it in shared memory after it.
+// Each consumer thread loads one dequantization step before the main loop, the first 128 those of
+// rows, the others those of columns, and stores it to shared memory after it.
 __device__ inline float fetch_step(const GemmParams& params, const TileCoord& tile, int consumer) {
   if (consumer < kBlockM) {
     return params.steps_a[params.a.own(tile.product) * params.a.rows() +
@@ -30,8 +30,9 @@ __device__ inline void publish_step(float step, int consumer, Steps& steps) {
   device::named_barrier<1>(kConsumers);  // these steps are stored before anyone reads them
 }
 
-// Stores the results of a warpgroup. Thread t has pairs of columns of rows t / 4 and t / 4 + 8 of
-// each 16. `args`: of the tile's product; `row`, `col`: the first of the tile.
+// Stores the results of a warpgroup. In each 16 rows thread t has pairs of columns of rows t / 4
+// and t / 4 + 8 (accumulator layout of wgmma). `args`: C of the tile's product; (row, col): the
+// tile's first element.
 __device__ inline void store_results(const KernelArgs& args, bool pairs, std::int64_t row,
                                      std::int64_t col, int consumer, const Steps& steps,
                                      const float (&sums)[kBlockN / 2]) {

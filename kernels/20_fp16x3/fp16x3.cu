@@ -1,4 +1,4 @@
-// Fp16x3 as the ladder has it; the plan is in plan.hpp.
+// The stage Fp16x3; the plan is in plan.hpp.
 #include "plan.hpp"
 
 namespace tilegate::fp16x3 {

@@ -1,7 +1,8 @@
-// The GEMM kernel. A producer warp issues bulk copies of halves into a ring of shared-memory
-// stages; two consumer warpgroups run wgmma on them, 64 rows of the tile each. After each run of
-// chunks they add the tensor cores' sums to FP32 sums of their own: tensor cores truncate what they
-// add, and over a long K that would be a bias. Blocks are persistent.
+// GEMM kernel for compute capability 9.0. A producer warp issues bulk copies of halves into a ring
+// of shared-memory stages; two consumer warpgroups run wgmma on them, 64 rows of the tile each.
+// After each run of chunks they add the accumulators to FP32 sums in registers, because tensor
+// cores truncate: over a long K that would be a bias (Ootomo and Yokota; citation:
+// 18_int8x3/README.md). Blocks are persistent.
 //
 // In order: decision, producer, main loop, consumers, kernel.
 #pragma once
@@ -23,8 +24,8 @@
 
 namespace tilegate::fp16x3 {
 
-// The chunks of a run, or 0 for FP32: the same in every block. One barrier of all threads, which
-// also covers the initialisation of the mbarriers.
+// The decision: chunks per run, or 0 for FP32; the same in every block. One barrier of all threads,
+// which also covers the initialisation of the mbarriers.
 __device__ inline int decide_path(const GemmParams& params, GemmStorage& smem) {
   const auto sums = sum_over_groups<kNumThreads, kNumStats>(
       params.stats, params.groups_a, params.groups_b, smem.stats, [] { __syncthreads(); });
@@ -52,14 +53,16 @@ __device__ inline void produce(const GemmParams& params, unsigned tiles, GemmSto
   }
 }
 
-// acc ← the products of one stage, added to acc if `adds`, the small ones first: what tensor cores
-// cut off is as large as the sum so far. `a`: the warpgroup's rows of plane hi of the first slice.
+// acc ← the products of one stage, added to acc if `adds`. Small products first: the truncation
+// error of a tensor core grows with its accumulator. `a`: the warpgroup's rows of plane hi, first
+// slice.
 __device__ inline void multiply_stage(const std::byte* a, const std::byte* b, bool adds,
                                       float (&acc)[kBlockN / 2]) {
   const auto from = [](const std::byte* operand, int slice, int plane) {
     return device::matrix_descriptor(operand + slice * kSliceBytes + plane * kPlaneBytes,
                                      device::Swizzle::k32Bytes, kSegmentBytes, kGroupBytes);
   };
+  // idea:begin Fp16x3
 #pragma unroll
   for (int slice = 0; slice < kSlices; ++slice) {
     device::warpgroup_mma_f16<kBlockN>(acc, from(a, slice, 0), from(b, slice, 1),
@@ -70,10 +73,11 @@ __device__ inline void multiply_stage(const std::byte* a, const std::byte* b, bo
   for (int slice = 0; slice < kSlices; ++slice) {
     device::warpgroup_mma_f16<kBlockN>(acc, from(a, slice, 0), from(b, slice, 0));
   }
+  // idea:end
 }
 
-// acc ← the products of a run of `chunks` stages. The next stage's multiplications are queued
-// before this one's are done, so that the tensor cores never wait within a run.
+// acc ← the products of a run of `chunks` stages. The next stage's wgmma are issued before those of
+// this stage are complete, so that the tensor cores never wait within a run.
 __device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0,
                                Pipeline<kStages>& pipeline, GemmStorage& smem,
                                float (&acc)[kBlockN / 2]) {
@@ -95,8 +99,9 @@ __device__ inline void sum_run(int chunks, int warpgroup, bool is_lane_0,
   if (is_lane_0) device::barrier_arrive(smem.empty[read]);
 }
 
-// total ← the products of a tile, in runs of `run` chunks: the sum of sums of kRunsOfSum runs.
-// Errors grow with kRunsOfSum and with how many such sums there are, not with their product.
+// total ← the products of a tile, in runs of `run` chunks. Two-level summation: kRunsOfSum runs are
+// added to a sum, and these sums to the total, so that errors grow with the lengths of both levels,
+// not with their product.
 __device__ inline void sum_tile(int chunks, int run, int warpgroup, bool is_lane_0,
                                 Pipeline<kStages>& pipeline, GemmStorage& smem,
                                 float (&total)[kBlockN / 2]) {
@@ -135,7 +140,7 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
   auto& smem = device::shared_storage<GemmStorage>();
   if (threadIdx.x == 0) {
     init_pipeline(smem.full, smem.empty,
-                  kConsumers / 32);  // each warp waits for its own multiplications
+                  kConsumers / 32);  // each warp releases stages
     device::barrier_init_fence();
   }
   device::wait_for_previous_kernel();

@@ -1,11 +1,12 @@
-// Fp16x3: FP32 accuracy from FP16 tensor cores, by splitting operands in two halves (Ootomo).
+// Fp16x3: FP32 accuracy from FP16 tensor cores, by splitting operands into two halves (Ootomo and
+// Yokota; citation: 18_int8x3/README.md).
 //
-// New against Int8x3: the parts are floating-point numbers, so that small elements of a row keep
-// their precision down to 2^-16 of its largest, and three products suffice instead of six. A split
-// kernel scales each row of op(A) and column of op(B) by a power of two and splits it (split.cuh);
-// a GEMM multiplies the halves and accumulates in FP32 (gemm_sm90.cuh). Where NaN, Inf or numbers
-// near the ends of the range turn up, the device multiplies in FP32 (fp32_fallback.cuh). What
-// limits it: the power that the tensor cores take. Needs compute capability 9.0, and no other.
+// New against Int8x3: halves are floating-point numbers, so that small elements of a row keep their
+// precision down to 2^-16 of its largest, and three products suffice instead of six. A split kernel
+// scales each row of op(A) and column of op(B) by a power of two and splits it (split.cuh); a GEMM
+// multiplies the halves and accumulates in FP32 (gemm_sm90.cuh). For NaN, Inf and numbers near the
+// ends of the range the device multiplies in FP32 (fp32_fallback.cuh). What limits it: the power of
+// the tensor cores. Needs compute capability 9.0, no later one.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,8 @@
 
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
-#include <tilegate/common/grid.cuh>
-#include <tilegate/common/split_plan.hpp>
+#include <tilegate/common/split_operands.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -27,19 +28,19 @@
 
 namespace tilegate::fp16x3 {
 
-constexpr std::int64_t kLeastK = 128;  // below it FP32 is more accurate
+constexpr std::int64_t kLeastK = 128;  // for smaller K FP32 is more accurate
 
-// K up to which the split pass has more, smaller blocks. With longer rows there is one at a time on
-// a multiprocessor, so that caches hold what it has to read again.
+// K up to which the split kernel has more, smaller blocks. For longer rows a multiprocessor has one
+// resident block, so that caches hold what it reads again.
 constexpr std::int64_t kFewRowsK = 2048;
 constexpr int split_rows(std::int64_t k) {
   return k <= kFewRowsK ? FewRows::kRows : ManyRows::kRows;
 }
 
-// Roundings of an element, relative to (|A||B|)ij: a chunk of a run is 6 multiplications, each of
-// which cuts off up to 17 numbers at 2^-25 of the largest and the sum at 2^-23: 126 · 2^-25 in all.
-// The operands' halves are off by 2^-23 each, and 2^-22 is left out with lo·lo. Then come the sums
-// of the runs, and alpha and beta.
+// Rounding chain, in units of 2^-24 relative to (|A||B|)ij. A chunk of a run is 6 wgmma, each of
+// which truncates up to 17 numbers at 2^-25 of the largest and the sum at 2^-23: 126 · 2^-25 in
+// all. The halves have errors of 2^-23 each, lo·lo is 2^-22. Then come the sums of the runs, alpha
+// and beta.
 constexpr std::int64_t rounding_chain(std::int64_t k) {
   std::int64_t chain = 0;
   for (const Run& run : {kLongRun, kShortRun}) {
@@ -70,12 +71,12 @@ struct Workspace {
   }
 };
 
-// All that a call's kernels get, but for the addresses.
+// Parameters of a call's kernels, without addresses.
 struct Launches {
   Workspace where;
   SplitJobs split;
   GemmParams multiply;
-  std::int64_t blocks = 0;  // of the second kernel
+  std::int64_t blocks = 0;  // of the GEMM
 
   Launches(const Problem& problem, const Device& device) : where(problem) {
     const int rows = split_rows(problem.shape.k);
@@ -93,7 +94,7 @@ struct Launches {
     multiply.pairs = allows_pairs_of_c(problem);
     multiply.scheduler = PersistentTileScheduler(problem.shape, kBlockM, kBlockN);
     multiply.fp32 = fp32_args(problem);
-    // Tiles in FP32 are smaller, and more.
+    // Tiles of the FP32 fallback are smaller, so that there are more.
     blocks = std::min<std::int64_t>(problem.batch * multiply.fp32.scheduler.count,
                                     device.multiprocessors);
   }
@@ -139,9 +140,9 @@ inline Status enqueue(const Launches& launches, const KernelArgs& args, Stream s
                         stream, multiply, args, launches.multiply);
 }
 
-// On an NVIDIA H200, where halves are taken: a block needs so long for 32 k of its tile.
+// Expected seconds with halves on an NVIDIA H200.
 inline double seconds(const Problem& problem, std::int64_t tiles, const Device& device) {
-  constexpr double kChunkSeconds = 0.6e-6;
+  constexpr double kChunkSeconds = 0.6e-6;  // per 32 k of a tile
   const std::int64_t rounds = ceil_div(tiles, std::int64_t{device.multiprocessors});
   return static_cast<double>(rounds * ceil_div(problem.shape.k, kChunkK)) * kChunkSeconds +
          split_seconds(problem, 3.5e-12);

@@ -1,5 +1,5 @@
-// The split pass: reads the rows of op(A) and the columns of op(B), here called rows both, scales
-// each by its largest element, and writes its halves to the workspace.
+// Split kernel: reads rows of op(A) and columns of op(B), both called rows here, scales each by its
+// largest element, and writes its halves to the workspace.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@ using ManyRows = SplitRowsConfig<1024, 16>;
 struct SplitJobs {
   SplitJob<Planes> job[2];
   SplitPointers pointers[2];
-  OperandStats* stats = nullptr;  // of each block: sums over its rows
+  OperandStats* stats = nullptr;  // one per block: sums over its rows
   unsigned groups_of_first = 0;
 };
 
@@ -33,7 +33,7 @@ struct SplitStorage {
   KeptSegment<Config> kept[Config::kKept];
 };
 
-// Reduces over all lanes whose numbers differ from this one's in the bits from `first` on.
+// Reduces over the lanes whose indices differ in the bits from `first` on.
 __device__ inline void reduce_lanes(RowStats& stats, int first) {
 #pragma unroll
   for (int lanes = first; lanes < 32; lanes *= 2) {
@@ -42,7 +42,7 @@ __device__ inline void reduce_lanes(RowStats& stats, int first) {
   }
 }
 
-// Computes and stores each row's step, after the reduction over all warps.
+// Reduces each row's statistics over the warps; computes and stores its step.
 template <typename Config>
 __device__ void finalize_rows(const SplitJob<Planes>& job, const SplitPointers& pointers,
                               std::int64_t first_row, std::int64_t product,
@@ -58,20 +58,20 @@ __device__ void finalize_rows(const SplitJob<Planes>& job, const SplitPointers& 
       pointers.steps[product * job.planes.rows() + first_row + row] = smem.step[row];
     }
   }
-  __syncthreads();  // all steps are there
+  __syncthreads();  // all steps are stored
 }
 
-// Stores the statistics of the block's rows; `counted`: of this thread.
+// Stores the statistics of the block's rows. `counted`: the thread's.
 template <typename Config>
-__device__ void store_seen(float counted, OperandStats* to, SplitStorage<Config>& smem) {
+__device__ void store_stats(float counted, OperandStats* to, SplitStorage<Config>& smem) {
 #pragma unroll
   for (int lanes = 16; lanes > 0; lanes /= 2) counted += __shfl_xor_sync(~0U, counted, lanes);
   if (threadIdx.x % 32 == 0) smem.counted[threadIdx.x / 32] = counted;
   __syncthreads();  // all warps have counted
   if (threadIdx.x == 0) {
     OperandStats rows;
-    for (const float of_warp : smem.counted) rows.counted += of_warp;
-    for (const float of_row : smem.one_sign) rows.one_sign += of_row;
+    for (const float counted_of_warp : smem.counted) rows.counted += counted_of_warp;
+    for (const float one_sign : smem.one_sign) rows.one_sign += one_sign;
     to[blockIdx.x] = rows;
   }
 }
@@ -84,12 +84,13 @@ __device__ inline float count(const float (&v)[kSegmentK], float scale) {
   return counted;
 }
 
-// `to`: the first segment of the row in plane hi of the slice.
-__device__ inline void store_piece(const float (&v)[kSegmentK], float scale, std::byte* to,
-                                   int to_second) {
+// Splits a segment and stores its halves. `to`: the row's first 16 bytes in plane hi of the slice;
+// `to_second`: offset of the other 16 bytes.
+__device__ inline void store_segment(const float (&v)[kSegmentK], float scale, std::byte* to,
+                                     int to_second) {
 #pragma unroll
   for (int segment = 0; segment < 2; ++segment) {
-    float hi[4], lo[4];  // bits in, bits out: vectors are of floats
+    float hi[4], lo[4];  // bit patterns: store_vector takes floats
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const Halves even = split_element(v[8 * segment + 2 * i] * scale);
@@ -120,11 +121,11 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
   device::launch_dependents();
   RowStats stats;
   float v[kSegmentK];
-  int turn = 0;
+  int index = 0;
   std::int64_t k = first_k;
-  for (; k < end_k; k += Config::kBlockK, ++turn) {
+  for (; k < end_k; k += Config::kBlockK, ++index) {
     load_segment(job, pointers, first_row + row, k, v);
-    if (turn < Config::kKept) keep_segment<Config>(v, smem.kept[turn]);
+    if (index < Config::kKept) keep_segment<Config>(v, smem.kept[index]);
 #pragma unroll
     for (int i = 0; i < kSegmentK; ++i) stats.add(v[i]);
   }
@@ -141,18 +142,18 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
   const int to_second = offset_in_plane(in_chunk, 1) - first_segment;
   std::byte* planes =
       pointers.planes + job.planes.chunk(product, first_row / kChunkRows, 0) + first_segment;
-  for (bool is_latest = true; turn > 0; is_latest = false) {
-    --turn;
+  for (bool is_latest = true; index > 0; is_latest = false) {
+    --index;
     k -= Config::kBlockK;
-    if (turn < Config::kKept) {
-      restore_segment<Config>(smem.kept[turn], v);
+    if (index < Config::kKept) {
+      restore_segment<Config>(smem.kept[index], v);
     } else if (!is_latest) {
       load_segment(job, pointers, first_row + row, k, v);
     }
     counted += count(v, scale);
-    store_piece(v, scale, planes + k / kSliceK * kSliceBytes, to_second);
+    store_segment(v, scale, planes + k / kSliceK * kSliceBytes, to_second);
   }
-  store_seen<Config>(counted, jobs.stats, smem);
+  store_stats<Config>(counted, jobs.stats, smem);
 }
 
 }  // namespace tilegate::fp16x3

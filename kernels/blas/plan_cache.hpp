@@ -1,4 +1,4 @@
-// Sgemm's plans, kept by problem and device.
+// Cache of Sgemm's plans, by problem and device.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace tilegate {
 
-// For one thread at a time.
+// Not thread-safe.
 class PlanCache {
  public:
-  // The plan of the problem on the current device, new or kept. Valid until the next call.
+  // The plan of the problem on the current device, new or cached. Valid until the next call.
   const Plan& find(const Problem& problem) {
     const Device& device = device::current();
     const Key key{problem, device.ordinal};
@@ -23,7 +23,7 @@ class PlanCache {
     return plans_.emplace(key, sgemm::stage.plan(problem, device)).first->second;
   }
 
-  // Once per device before the first launch there; may be called again.
+  // Call once per device before the first launch there; may be called again.
   Status prepare() {
     const int device = device::current().ordinal;
     if (prepared_.contains(device)) return {};
@@ -66,8 +66,7 @@ class PlanCache {
   std::set<int> prepared_;
 };
 
-// What a pointer promises to kernels: its bytes past a 16-byte boundary, which is the widest
-// access.
+// Offset of a pointer from a 16-byte boundary, the alignment of the widest access.
 inline std::int64_t offset_of(const float* pointer) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(pointer) % 16);
 }

@@ -1,4 +1,4 @@
-// The C API over the stage Sgemm. Nothing that C++ throws leaves it.
+// The C API over the stage Sgemm. No C++ exception leaves it.
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -50,7 +50,7 @@ tilegate_status code_of(const Status& status) {
   return TILEGATE_INTERNAL_ERROR;
 }
 
-// Runs `body(context)`, keeps its message, and turns exceptions into codes.
+// Runs `body(context)`, stores its message in the context, and turns exceptions into status codes.
 template <typename Body>
 tilegate_status guarded(tilegate_handle handle, Body body) noexcept {
   if (handle == nullptr) return TILEGATE_INVALID_ARGUMENT;
@@ -66,7 +66,7 @@ tilegate_status guarded(tilegate_handle handle, Body body) noexcept {
   }
 }
 
-// A call as its caller has written it.
+// The arguments of a call.
 struct Call {
   tilegate_order order;
   tilegate_op op_a, op_b;
@@ -84,7 +84,7 @@ struct Call {
 
 bool is_op(tilegate_op op) { return op == TILEGATE_NO_TRANS || op == TILEGATE_TRANS; }
 
-// `width`: elements of a row of the stored matrix, or of a column where the order is by columns.
+// `width`: elements of a stored row, or with column-major order of a stored column.
 Status check_ld(const char* name, std::int64_t ld, tilegate_order order, std::int64_t width) {
   if (ld >= width) return {};
   return Status::invalid_argument(name, std::string(name) + " = " + std::to_string(ld) +
@@ -93,8 +93,8 @@ Status check_ld(const char* name, std::int64_t ld, tilegate_order order, std::in
                                             " of " + std::to_string(width) + " elements");
 }
 
-// What a problem's own check cannot say in the caller's words, as it sees operands swapped where
-// the order is by columns.
+// Checks that need the caller's argument names: Problem::check sees swapped operands for
+// column-major order.
 Status check(const Call& call) {
   if (call.order != TILEGATE_ROW_MAJOR && call.order != TILEGATE_COL_MAJOR) {
     return Status::invalid_argument("order",
@@ -137,8 +137,7 @@ Status check_pointers(const Call& call) {
   return {};
 }
 
-// By columns, C is the transpose of a matrix by rows: Cᵀ = op(B)ᵀ·op(A)ᵀ, so that the operands
-// change places and nothing moves.
+// A column-major C is a row-major Cᵀ = op(B)ᵀ·op(A)ᵀ: the operands are swapped, and no data moves.
 Call by_rows(const Call& call) {
   if (call.order == TILEGATE_ROW_MAJOR) return call;
   return {.order = TILEGATE_ROW_MAJOR,
@@ -179,7 +178,7 @@ Problem problem_of(const Call& call, Math math) {
           .math = math};
 }
 
-// Where the order is by columns, a message of a plan speaks of the operands as they were swapped.
+// Translates a plan's message: for column-major order it names the swapped operands.
 Status in_words_of(const Call& call, Status status) {
   if (status.ok() || call.order == TILEGATE_ROW_MAJOR) return status;
   const std::string message = "with a and b swapped, as by rows: " + status.message();
@@ -193,7 +192,7 @@ Status in_words_of(const Call& call, Status status) {
   }
 }
 
-// The handle's plan of the call, new or kept.
+// The handle's plan for the call, new or cached.
 const Plan& plan_of(tilegate_context& context, const Call& call) {
   return context.plans.find(problem_of(by_rows(call), context.math));
 }

@@ -15,8 +15,8 @@
  * captured into a CUDA graph. A failed call leaves C as it was, except after
  * TILEGATE_DEVICE_ERROR; tilegate_message says what is wrong.
  *
- * A handle keeps the plans of its calls. It may be used by one thread at a time; different threads
- * use different handles. Scalars are in host memory. */
+ * A handle caches the plans of its calls. One thread at a time may use it; concurrent threads need
+ * handles of their own. Scalars are in host memory. */
 /* NOLINTBEGIN(modernize-use-using, modernize-deprecated-headers): it is C. */
 #ifndef TILEGATE_H
 #define TILEGATE_H
@@ -33,7 +33,7 @@ struct CUstream_st; /* cudaStream_t and CUstream are pointers to it */
 typedef enum tilegate_status {
   TILEGATE_SUCCESS = 0,
   TILEGATE_INVALID_ARGUMENT = 1, /* the message names the argument */
-  TILEGATE_UNSUPPORTED = 2,      /* valid, but this device cannot do it */
+  TILEGATE_UNSUPPORTED = 2,      /* valid, but not supported on this device */
   TILEGATE_DEVICE_ERROR = 3,     /* CUDA or the SIMT executor reported an error */
   TILEGATE_OUT_OF_MEMORY = 4,    /* of the host */
   TILEGATE_INTERNAL_ERROR = 5
@@ -44,7 +44,7 @@ typedef enum tilegate_order { TILEGATE_ROW_MAJOR = 101, TILEGATE_COL_MAJOR = 102
 typedef enum tilegate_op { TILEGATE_NO_TRANS = 111, TILEGATE_TRANS = 112 } tilegate_op;
 
 /* FP32: products and sums in FP32. FP32_SPLIT: operands may be split for tensor cores, where that
- * is expected to be faster; a result is then as accurate as one in FP32, not the same bits. */
+ * is expected to be faster; results are then as accurate as in FP32, but have different bits. */
 typedef enum tilegate_math { TILEGATE_MATH_FP32 = 0, TILEGATE_MATH_FP32_SPLIT = 1 } tilegate_math;
 
 typedef struct tilegate_context* tilegate_handle;
@@ -62,10 +62,10 @@ const char* tilegate_status_string(tilegate_status status);
 /* A new handle: the default stream, FP32, no workspace. */
 tilegate_status tilegate_create(tilegate_handle* handle);
 
-/* Null does nothing. Enqueued work does not need its handle any more. */
+/* Null does nothing. Enqueued work does not need the handle. */
 void tilegate_destroy(tilegate_handle handle);
 
-/* What was wrong in the handle's last call; "" after a success. Valid until its next call. */
+/* The error of the handle's last call; "" after a success. Valid until its next call. */
 const char* tilegate_message(tilegate_handle handle);
 
 tilegate_status tilegate_set_stream(tilegate_handle handle, struct CUstream_st* stream);
@@ -81,8 +81,8 @@ tilegate_status tilegate_sgemm(tilegate_handle handle, tilegate_order order, til
                                const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
                                float* c, int64_t ldc);
 
-/* `batch` products, the operands of one `stride_x` elements behind those of the one before; a
- * stride of 0 shares A or B. */
+/* `batch` products; strides in elements from one product's operands to the next; a stride of 0
+ * shares A or B. */
 tilegate_status tilegate_sgemm_strided_batched(tilegate_handle handle, tilegate_order order,
                                                tilegate_op op_a, tilegate_op op_b, int64_t m,
                                                int64_t n, int64_t k, float alpha, const float* a,
@@ -90,8 +90,8 @@ tilegate_status tilegate_sgemm_strided_batched(tilegate_handle handle, tilegate_
                                                int64_t ldb, int64_t stride_b, float beta, float* c,
                                                int64_t ldc, int64_t stride_c, int64_t batch);
 
-/* The workspace, in bytes, that the call with these arguments needs. Of the pointers only their
- * alignment counts; null stands for 16-byte aligned. */
+/* Workspace of the call with these arguments, in bytes. Only the alignment of the pointers matters;
+ * null counts as 16-byte aligned. */
 tilegate_status tilegate_sgemm_workspace_bytes(tilegate_handle handle, tilegate_order order,
                                                tilegate_op op_a, tilegate_op op_b, int64_t m,
                                                int64_t n, int64_t k, float alpha, const float* a,

@@ -1,5 +1,5 @@
-// write_catalogue FILE: the catalogue as JSON, build/<preset>/stages.json, which the commands below
-// ci/ read.
+// write_catalogue FILE: writes the catalogue as JSON, build/<preset>/stages.json, for the commands
+// in ci/.
 #include <array>
 #include <fstream>
 #include <iostream>

@@ -1,5 +1,4 @@
-// Problems: the memory that they take, whether they are valid, and their text form; see
-// problem.hpp.
+// Problems: memory extents, validity, and text form; see problem.hpp.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -24,7 +23,7 @@ std::string triple(const Triple& values) {
   return number(values[0]) + "x" + number(values[1]) + "x" + number(values[2]);
 }
 
-// Takes parts of a text from its front.
+// Parses fields from the front of a text.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -45,7 +44,7 @@ class Reader {
     return true;
   }
 
-  // A count: not negative.
+  // A non-negative integer.
   bool take_count(std::int64_t& value) { return take(value) && value >= 0; }
 
   bool take_triple(Triple& values) {
@@ -127,8 +126,8 @@ Status malformed(std::string_view text, std::string_view form) {
 
 constexpr std::int64_t kMaxElements = std::numeric_limits<std::int64_t>::max() / sizeof(float);
 
-// Elements from the first to one past the last of `count` runs of `length` elements that start
-// `stride` apart; nullopt: no address space holds them.
+// Elements from the first to one past the last of `count` runs of `length` elements, `stride`
+// apart; nullopt: they exceed the address space.
 std::optional<std::int64_t> span_of(std::int64_t count, std::int64_t stride, std::int64_t length) {
   std::int64_t span = 0;
   if (count == 0 || length == 0) return 0;
@@ -143,7 +142,7 @@ std::optional<std::int64_t> span_of(const Problem& problem, Operand operand) {
   return one ? span_of(problem.batch, problem.stride(operand), *one) : std::nullopt;
 }
 
-// Whether the results of a batch lie apart, or side by side in common rows.
+// Whether the results of a batch are disjoint: one after another, or interleaved by rows.
 bool has_own_results(const Problem& problem) {
   const auto [m, n, k] = problem.shape;
   const std::int64_t stride = problem.stride_c;
@@ -297,7 +296,7 @@ bool allows_vectors(const Problem& problem, Operand operand) {
 }
 
 std::string problem_class(const Problem& problem) {
-  const auto power = [](std::int64_t value) {  // of two, the nearest one
+  const auto power = [](std::int64_t value) {  // log2, rounded
     return number(std::lround(std::log2(static_cast<double>(std::max<std::int64_t>(value, 1)))));
   };
   const auto [m, n, k] = problem.shape;

@@ -1,4 +1,4 @@
-// What every stage shares: the checks of a problem before a plan, and of operands before a launch.
+// Common to all stages: checks of the problem before planning, and of operands before a launch.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -15,7 +15,7 @@ constexpr std::int64_t kWidestAccess = 16;  // bytes; no kernel uses a larger al
 
 const char* name_of(Operand operand) { return kOperandNames[static_cast<std::size_t>(operand)]; }
 
-// The stage's own choice, or the candidate of that name.
+// The stage's choice, or the candidate with that name.
 Choice pick(const Stage& stage, const Problem& problem, const Device& device,
             std::string_view configuration) {
   std::vector<Candidate> candidates;
@@ -37,8 +37,8 @@ Choice pick(const Stage& stage, const Problem& problem, const Device& device,
   return std::move(std::ranges::min_element(candidates, {}, order)->choice);
 }
 
-// alpha == 0 and K == 0 mean the same. A stride that leads to no second row may be any number, and
-// kernels form addresses with it that they do not use: past the edge of a tile they would overflow.
+// alpha == 0 and K == 0 are equivalent. The leading dimension of a single row may be any number,
+// but kernels compute unused addresses with it, beyond the edge of a tile, which could overflow.
 Problem normalised(const Problem& problem) {
   Problem result = problem;
   if (!problem.reads_a_and_b()) {
@@ -55,7 +55,7 @@ Problem normalised(const Problem& problem) {
   return result;
 }
 
-// Bytes that a pointer at `offset` is sure to be a multiple of, as far as kernels care.
+// Alignment in bytes of a pointer at `offset` from a 256-byte boundary, up to kWidestAccess.
 std::int64_t promised_alignment(std::int64_t offset) {
   return offset % kWidestAccess == 0 ? kWidestAccess : offset & -offset;
 }

@@ -1,13 +1,13 @@
-// Cublas: the yardstick. The library's SGEMM in FP32, TF32 off, behind the interface of a rung.
+// Cublas: the yardstick. cuBLAS SGEMM in FP32, TF32 off, behind the interface of a rung.
 //
-// cuBLAS counts matrices column by column; a row-major product is its transpose, B'·A' = (A·B)'.
+// cuBLAS is column-major: a row-major product is computed as its transpose, B'·A' = (A·B)'.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
 #include <string>
 
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -19,7 +19,7 @@ namespace tilegate::cublas {
 
 #if defined(__CUDACC__)
 
-constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // what cuBLAS asks for on sm_90
+constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // cuBLAS's recommendation for sm_90
 
 // One handle per device, made by `setup` and kept until the process ends.
 struct Context {
@@ -54,7 +54,7 @@ Status enqueue(const KernelArgs& args, Stream stream) {
   const Context& context = current_context();
   if (context.handle == nullptr) return Status::unsupported("Cublas needs prepare() first");
   if (Status s = to_status(cublasSetStream(context.handle, stream)); !s.ok()) return s;
-  // cublasSetStream has put the handle's own workspace back.
+  // cublasSetStream resets the workspace.
   if (Status s = to_status(cublasSetWorkspace(context.handle, context.workspace, kWorkspaceBytes));
       !s.ok()) {
     return s;
@@ -91,14 +91,15 @@ std::function<Status(const KernelArgs&, Stream)> enqueue_for(const Problem& /*pr
 Choice choose(const Problem& problem, const Device& /*device*/) {
   // cuBLAS 13.1 returns NaN for some finite sums times an infinite alpha.
   if (!std::isfinite(problem.alpha)) {
-    return {.status = Status::unsupported(
-                "cuBLAS does not promise anything for an alpha that is not finite")};
+    return {.status =
+                Status::unsupported("cuBLAS defines no result for an alpha that is not finite")};
   }
   // cuBLAS 13.1 sums wrong elements of B, or faults, from ldb = 2^28 on (4x8x20, op N).
   constexpr std::int64_t kGreatest = (std::int64_t{1} << 28) - 1;
   if (std::max(problem.lda, problem.ldb) > kGreatest) {
-    return {.status = Status::unsupported("cuBLAS errs at leading dimensions of A and B above " +
-                                          std::to_string(kGreatest))};
+    return {.status = Status::unsupported(
+                "cuBLAS computes wrong results with leading dimensions of A and B above " +
+                std::to_string(kGreatest))};
   }
   return {.rounding_chain = serial_rounding_chain(problem.shape), .enqueue = enqueue_for(problem)};
 }

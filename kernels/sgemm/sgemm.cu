@@ -1,10 +1,9 @@
-// Sgemm: the rung that suits the problem, and of it the configuration.
+// Sgemm: chooses the rung and its configuration for each problem.
 //
-// Each of the stages in kChoices (kernels/CMakeLists.txt: CHOOSES_FROM) offers its configurations
-// with the time that it expects each to take; a plan is the quickest of all, or what table.csv has
-// for such problems on this GPU model, from measurements. Three tiles of Sgemm's own are among
-// them, for devices and problems that no other takes. Stages that split operands are asked only
-// where the problem allows it (Math::fp32_split).
+// The stages in kChoices (kernels/CMakeLists.txt: CHOOSES_FROM) offer their configurations with
+// expected times. A plan takes the fastest one, or the one that table.csv has for the problem class
+// on this GPU, from measurements. Sgemm has three tiles of its own, for devices and problems that
+// no other stage supports. Stages that split operands take part only with Math::fp32_split.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -29,7 +28,7 @@ constexpr auto kStages = [] {
   return stages;
 }();
 
-// Whether the configuration is of the family: the same, but for the number that a '*' stands for.
+// Whether the configuration belongs to the family, in which a '*' at the end stands for a number.
 bool is_of_family(std::string_view configuration, std::string_view family) {
   if (!family.ends_with('*')) return configuration == family;
   family.remove_suffix(1);
@@ -37,7 +36,7 @@ bool is_of_family(std::string_view configuration, std::string_view family) {
          configuration.find_first_not_of("0123456789", family.size()) == std::string_view::npos;
 }
 
-// Marks what was measured to be the quickest of such problems on such a device, operands not split.
+// Marks the candidates of the tuned table: the fastest measured for the problem class on this GPU.
 void mark_tuned(const Problem& problem, const Device& device, std::vector<Candidate>& all) {
   if (problem.math != Math::fp32) return;
   for (const TunedCell& cell : kTuned) {
@@ -48,7 +47,7 @@ void mark_tuned(const Problem& problem, const Device& device, std::vector<Candid
   }
 }
 
-// Ok if the stage can be asked.
+// Ok if the stage supports the device and the problem.
 Status check(const Stage& stage, const Problem& problem, const Device& device) {
   if (stage.math == Math::fp32_split && problem.math == Math::fp32) {
     return Status::unsupported("splits operands, which needs Math::fp32_split");
@@ -57,13 +56,14 @@ Status check(const Stage& stage, const Problem& problem, const Device& device) {
   return status.ok() ? stage.takes(problem) : status;
 }
 
-// Named "StreamK:128x256x8": configuration 128x256x8 of StreamK.
+// Candidates of all stages, named like "StreamK:128x256x8": configuration 128x256x8 of StreamK.
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   std::vector<Candidate> all;
-  std::string reasons;  // of those who cannot do it
+  std::string reasons;  // why stages are unsupported
   const auto add_reason = [&](const Stage* stage, const Status& status) {
     reasons += "; " + std::string(stage->name) + ": " + status.message();
   };
+  // idea:begin Sgemm
   for (const Stage* stage : kStages) {
     if (const Status status = check(*stage, problem, device); !status.ok()) {
       add_reason(stage, status);
@@ -79,14 +79,16 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
       all.push_back(std::move(candidate));
     }
   }
+  // idea:end
   if (all.empty()) {
-    all.push_back({.choice = {.status = Status::unsupported("no rung can do it" + reasons)}});
+    all.push_back(
+        {.choice = {.status = Status::unsupported("no kernel supports this problem" + reasons)}});
   }
   mark_tuned(problem, device, all);
   return all;
 }
 
-// Of the stages that the current device can run.
+// Prepares the stages that the current device can run.
 Status setup() {
   for (const Stage* stage : kStages) {
     if (!check_device(stage->requirements, device::current()).ok()) continue;
@@ -95,7 +97,7 @@ Status setup() {
   return {};
 }
 
-// Of all stages, each once.
+// Union over all stages.
 std::span<const std::int64_t> tile_sizes() {
   static const auto kSizes = [] {
     std::set<std::int64_t> sizes;
@@ -110,7 +112,7 @@ std::span<const std::int64_t> tile_sizes() {
 extern const Stage stage;
 const Stage stage{
     .name = "Sgemm",
-    .idea = "the rung that suits the problem",
+    .idea = "the fastest rung for each problem",
     .takes_transposed = true,
     .takes_batches = true,
     .tile_sizes = tile_sizes(),

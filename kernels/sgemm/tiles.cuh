@@ -1,5 +1,5 @@
-// The tiles of Sgemm's own: three sizes of InstructionOrder's kernel, which needs nothing that a
-// device of compute capability 7.0 does not have.
+// Sgemm's own tiles: three sizes of InstructionOrder's kernel, for compute capability 7.0 and
+// later.
 #pragma once
 
 #include <algorithm>
@@ -41,22 +41,23 @@ struct TileCost {
   std::int64_t (*num_blocks)(const Shape& shape);
   double block_m, block_n, block_k;
   double blocks_per_sm;
-  double throughput;  // where it fills the device, relative to the best tile: NVIDIA H200, 4096³
+  double throughput;  // at full occupancy, relative to the best tile: NVIDIA H200, 4096³
 };
 
-// The constants are a fit to 41 measurements of these kernels, from 1×4096×4096 to 8192³
-// (bench/baselines, bench/results: NVIDIA H200, commits 15ea019b821f and 470c303640fe), which it
-// meets within 16 % (root mean square).
+// Expected times. The constants were fitted to 41 measurements of these kernels, from 1×4096×4096
+// to 8192³ (bench/baselines, bench/results: NVIDIA H200, commits 15ea019b821f and 470c303640fe),
+// with an error of 16 % (root mean square).
 inline Parts parts(const TileCost& tile, const Problem& problem, const Device& device) {
   constexpr double kStart = 2.0e-6;
-  constexpr double kFlops = 53e12 / 132;  // per second, of a multiprocessor with the best tile
-  constexpr double kAlone = 0.88;         // the share of them that a block alone has
+  // Per multiprocessor and second: operations with the best tile, bytes, bytes of 32-bit stores
+  // that are four words apart.
+  constexpr double kFlops = 53e12 / kH200.multiprocessors;
+  constexpr double kBandwidth = 2.2e12 / kH200.multiprocessors;
+  constexpr double kWordStores = 0.65e12 / kH200.multiprocessors;
+  constexpr double kAlone = 0.88;  // the share of kFlops that a single block reaches
   constexpr double kWithoutVectors = 0.85;
-  constexpr double kWordStores = 0.65e12 / 132;  // bytes per second: threads store four words apart
-  // Of a k tile, from the load to the last multiply-add: operands in the L2 cache, in device
-  // memory.
+  // Latency of a k tile, from the load to the last multiply-add: operands in L2, in device memory.
   constexpr double kWarmTile = 0.35e-6, kColdTile = 0.7e-6;
-  constexpr double kBandwidth = 2.2e12 / 132;  // bytes per second and multiprocessor
 
   const auto m = static_cast<double>(problem.shape.m), n = static_cast<double>(problem.shape.n),
              k = static_cast<double>(problem.shape.k);

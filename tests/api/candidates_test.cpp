@@ -33,7 +33,7 @@ bool offers(const Problem& problem, const Device& device, const std::string& run
   return false;
 }
 
-TEST(Candidates, HaveNamesOfTheirOwnAndTimes) {
+TEST(Candidates, HaveUniqueNamesAndExpectedTimes) {
   for (const Stage* stage : catalogue_stages()) {
     if (stage->candidates == nullptr) continue;
     for (const Problem& problem : kProblems) {
@@ -51,7 +51,7 @@ TEST(Candidates, HaveNamesOfTheirOwnAndTimes) {
   }
 }
 
-TEST(Sgemm, TakesTheRungThatSuits) {
+TEST(Sgemm, TakesTheExpectedRung) {
   const auto rung_of = [](const Problem& problem) {
     const std::string name = sgemm::stage.plan(problem, gpu(90)).configuration();
     return name.substr(0, name.find(':'));
@@ -60,7 +60,7 @@ TEST(Sgemm, TakesTheRungThatSuits) {
   EXPECT_NE(rung_of(Problem::dense({4096, 4096, 4096})), "Skinny");
 }
 
-TEST(ProblemClass, TellsSizeFormVectorsAndBatch) {
+TEST(ProblemClass, EncodesSizeOpsVectorsAndBatch) {
   EXPECT_EQ(problem_class(Problem::dense({4096, 5000, 60}, Op::kN, Op::kT)), "12x12x6/NT/vvv");
   EXPECT_EQ(problem_class(Problem::dense({1, 7, 8}, Op::kN, Op::kN, 8)), "0x3x3/NN/v--/b3");
   Problem off = Problem::dense({64, 64, 64});
@@ -81,7 +81,7 @@ Problem of_class(const std::string& name) {
   return problem;
 }
 
-TEST(Sgemm, TakesWhatTheTableSaysOfTheGpuModel) {
+TEST(Sgemm, FollowsTheTunedTableOfTheGpu) {
   for (const auto& cell : sgemm::kTuned) {
     const Problem problem = of_class(std::string(cell.problem_class));
     ASSERT_EQ(problem_class(problem), cell.problem_class);
@@ -100,7 +100,7 @@ TEST(Sgemm, TakesWhatTheTableSaysOfTheGpuModel) {
   }
 }
 
-TEST(Sgemm, HasTheEdgeCasesOfEachRung) {
+TEST(Sgemm, HasTheTileSizesOfEachRung) {
   for (const Stage* rung : sgemm::kChoices) {
     for (const std::int64_t size : rung->tile_sizes) {
       EXPECT_NE(std::ranges::find(sgemm::stage.tile_sizes, size), sgemm::stage.tile_sizes.end())
@@ -109,14 +109,14 @@ TEST(Sgemm, HasTheEdgeCasesOfEachRung) {
   }
 }
 
-TEST(Sgemm, LeavesOutWhatTheDeviceCannotRun) {
+TEST(Sgemm, SkipsRungsThatTheDeviceCannotRun) {
   const Problem problem = Problem::dense({4, 4096, 4096});
   EXPECT_TRUE(offers(problem, gpu(80), "Skinny"));
   EXPECT_FALSE(offers(problem, gpu(75), "Skinny"));
   EXPECT_TRUE(offers(problem, gpu(75), "Tiles"));
 }
 
-TEST(Sgemm, SaysWhyNoRungCanDoIt) {
+TEST(Sgemm, SaysWhyNoRungSupportsTheProblem) {
   const Problem problem = Problem::dense({std::int64_t{1} << 32, 1, 1}, Op::kT);
   const Status status = sgemm::stage.plan(problem, gpu(75)).status();
   EXPECT_EQ(status.code(), Status::Code::kUnsupported);

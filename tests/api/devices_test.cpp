@@ -60,7 +60,7 @@ std::string use_device(int ordinal) {
   return wrong;
 }
 
-TEST(Devices, AllAtOnceFromSeveralThreads) {
+TEST(Devices, RunConcurrentlyFromSeveralThreads) {
   int devices = 0;
   ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
   std::vector<std::string> wrong(static_cast<std::size_t>(devices * kThreadsPerDevice));
@@ -77,7 +77,7 @@ TEST(Devices, AllAtOnceFromSeveralThreads) {
 }
 
 // A graph of a plan that splits operands gives the bits of the plan itself.
-TEST(Devices, ASplitPlanCanBeCaptured) {
+TEST(Devices, SplitPlanIsCapturedInAGraph) {
   Problem problem = Problem::dense({1024, 1024, 1024});
   problem.math = Math::fp32_split;
   ASSERT_TRUE(sgemm::stage.prepare().ok());
@@ -101,7 +101,7 @@ TEST(Devices, ASplitPlanCanBeCaptured) {
   cudaStreamDestroy(stream);
 }
 
-TEST(Devices, APlanRunsOnItsOwnDevice) {
+TEST(Devices, PlanRunsOnItsOwnDevice) {
   int devices = 0;
   ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
   if (devices < 2) GTEST_SKIP() << "needs two GPUs";

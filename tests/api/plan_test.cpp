@@ -50,7 +50,7 @@ std::string refused(const Problem& problem, std::int64_t a, std::int64_t b, std:
   return plan.launch({.a = address(a), .b = address(b), .c = address(c)}).argument();
 }
 
-TEST(Plan, COverlapsAnInputUpToTheLastProduct) {
+TEST(Plan, RejectsCThatOverlapsAnInput) {
   constexpr std::int64_t kFar = 1000;
   const Problem problem = padded_batch();
   EXPECT_EQ(refused(problem, kSpanOfC, kFar, 0), "");
@@ -64,7 +64,7 @@ TEST(Plan, COverlapsAnInputUpToTheLastProduct) {
   EXPECT_EQ(refused(problem, kFar, kFar, 0), "") << "A and B may be one";
 }
 
-TEST(Plan, ResultsOfABatchLieApartOrSideBySide) {
+TEST(Plan, AcceptsDisjointOrInterleavedBatchResults) {
   const auto takes = [](const Shape& shape, std::int64_t ldc, std::int64_t stride,
                         std::int64_t batch) {
     Problem problem = Problem::dense(shape, Op::kN, Op::kN, batch);
@@ -84,7 +84,7 @@ TEST(Plan, ResultsOfABatchLieApartOrSideBySide) {
   EXPECT_TRUE(takes({4, 5, 1}, 8, 0, 1)) << "one product has no stride";
 }
 
-TEST(Plan, ExtentsFillTheAddressSpaceAndNoMore) {
+TEST(Plan, RejectsExtentsBeyondTheAddressSpace) {
   const auto argument = [](const Problem& problem) { return problem.check().argument(); };
   for (const std::int64_t more : {0, 1}) {
     const auto expected = [&](const char* name) { return more == 0 ? "" : name; };
@@ -111,7 +111,7 @@ TEST(Plan, ExtentsFillTheAddressSpaceAndNoMore) {
   }
 }
 
-TEST(Plan, TakesTheWorkspaceThatItAsksForAndNoLess) {
+TEST(Plan, RejectsASmallerWorkspaceThanItAsksFor) {
   const Plan plan = kNothing.plan(Problem::dense({4, 4, 5}));
   const auto accepts = [&](std::int64_t element, std::size_t bytes) {
     const Status status = plan.launch({.a = address(0),
@@ -170,7 +170,7 @@ TEST(Plan, OperandsEndWithTheAddressSpace) {
   EXPECT_EQ(argument(64), "a");
 }
 
-TEST(Plan, RunsOnItsOwnDeviceAlone) {
+TEST(Plan, RejectsAnotherDevice) {
   for (const int step : {-1, 0, 1}) {
     Device device = device::current();
     device.ordinal += step;

@@ -12,7 +12,7 @@ namespace {
 
 // The examples that the commands' parser is tested on too: a text and its canonical form, which is
 // empty where the text is invalid.
-TEST(Problem, ReadsAndPrintsTheSharedExamples) {
+TEST(Problem, RoundTripsTheSharedExamples) {
   std::ifstream file(TILEGATE_SOURCE_DIR "/tests/problem/names.csv");
   std::string line;
   ASSERT_TRUE(std::getline(file, line));
@@ -41,7 +41,7 @@ TEST(Problem, ReadsAndPrintsTheSharedExamples) {
   EXPECT_GT(rows, 2);
 }
 
-TEST(Problem, AConfigurationFollowsTheStage) {
+TEST(Problem, ParsesTheConfigurationAfterTheStage) {
   NamedProblem named;
   ASSERT_TRUE(parse_named_problem("StreamK@128x256x8/3x5x7", &named).ok());
   EXPECT_EQ(named.stage, "StreamK");
@@ -57,7 +57,7 @@ Problem parsed(const std::string& text) {
   return problem;
 }
 
-TEST(Problem, DenseFollowsTheOps) {
+TEST(Problem, DenseLeadingDimensionsFollowTheOps) {
   EXPECT_EQ(parsed("3x5x7"), Problem::dense({3, 5, 7}));
   const Problem transposed = parsed("3x5x7/TT/batch4");
   EXPECT_EQ(transposed, Problem::dense({3, 5, 7}, Op::kT, Op::kT, 4));
@@ -71,7 +71,7 @@ TEST(Problem, DenseFollowsTheOps) {
   EXPECT_EQ(Problem::dense({1 << 20, 1, 1 << 20}).stride_a, std::int64_t{1} << 40);
 }
 
-TEST(Problem, EveryPartArrives) {
+TEST(Problem, ParsesEveryField) {
   const Problem problem =
       parsed("3x5x7/NT/ld8x9x10/batch2s0x100x64/off4x8x12/alpha-0.5/beta2/split");
   EXPECT_EQ(problem.op_a, Op::kN);
@@ -86,7 +86,7 @@ TEST(Problem, EveryPartArrives) {
   EXPECT_EQ(problem.math, Math::fp32_split);
 }
 
-TEST(Problem, NumbersComeBackBitForBit) {
+TEST(Problem, RoundTripsFloatsBitForBit) {
   Problem problem = Problem::dense({1, 1, 1});
   for (const float value :
        {0.1F, 1.0F / 3.0F, 1e-30F, -3.4e38F, 1e-45F, std::numeric_limits<float>::infinity()}) {
@@ -95,7 +95,7 @@ TEST(Problem, NumbersComeBackBitForBit) {
   }
 }
 
-TEST(Problem, OutOfOrderIsNoProblem) {
+TEST(Problem, RejectsFieldsOutOfOrder) {
   Problem problem;
   for (const char* text :
        {"", "3x5", "3x5x7/", "3x5x7/off4/ld8x9x10", "3x5x7/NX", "3x5x7/beta", "3x5x7/split/beta1",

@@ -17,7 +17,7 @@ namespace {
 // The longest K that the benchmarks and the tests use.
 constexpr Shape kLongest{16, 16, 1 << 20};
 
-TEST(Catalogue, IsTheLadderAndThenTheYardstick) {
+TEST(Catalogue, ListsTheLadderThenTheYardstick) {
   std::vector<const Stage*> listed;
   for (const CatalogueEntry& entry : catalogue()) {
     if (!entry.yardstick) listed.push_back(entry.stage);
@@ -58,7 +58,7 @@ TEST(Catalogue, DescriptorsAreComplete) {
   }
 }
 
-TEST(Catalogue, FindsEachStageByItsName) {
+TEST(Catalogue, FindsEachStageByName) {
   for (const Stage* stage : catalogue_stages()) EXPECT_EQ(find_in_catalogue(stage->name), stage);
   for (const Stage* stage : stages()) EXPECT_EQ(find_stage(stage->name), stage);
   for (const char* name : {"", "naive", "NoSuchStage"}) {
@@ -69,7 +69,7 @@ TEST(Catalogue, FindsEachStageByItsName) {
 }
 
 // What is skipped as a stage that cannot run here is one whose descriptor says so.
-TEST(Plan, StagesRunWhereTheirDescriptorsSay) {
+TEST(Plan, ChecksTheRequirementsOfTheStage) {
   const Device& here = device::current();
   for (const Stage* stage : catalogue_stages()) {
     const Requirements& needs = stage->requirements;
@@ -82,7 +82,7 @@ TEST(Plan, StagesRunWhereTheirDescriptorsSay) {
   }
 }
 
-TEST(Plan, AStageMayNeedOneComputeCapabilityAlone) {
+TEST(Plan, ChecksForOneComputeCapability) {
   const Requirements only{.compute_capability = 90, .no_later = true};
   const auto gpu = [](int has) {
     return Device{.ordinal = 0, .is_cuda = true, .name = "a GPU", .compute_capability = has};
@@ -94,7 +94,7 @@ TEST(Plan, AStageMayNeedOneComputeCapabilityAlone) {
   EXPECT_TRUE(check_device({.compute_capability = 90}, gpu(100)).ok());
 }
 
-TEST(Plan, RoundingChainsBoundSomething) {
+TEST(Plan, RejectsRoundingChainsThatBoundNothing) {
   for (const Stage* stage : catalogue_stages()) {
     if (!cannot_run(*stage).empty()) continue;
     for (const Shape& shape : {Shape{1, 1, 0}, Shape{1, 1, 1}, Shape{100, 100, 100}, kLongest}) {
@@ -111,7 +111,7 @@ Choice named(std::string configuration, std::int64_t chain) {
   return {.configuration = std::move(configuration), .rounding_chain = chain};
 }
 
-TEST(Plan, TakesTheQuickestCandidateOrTheOneThatIsNamed) {
+TEST(Plan, TakesTheFastestOrTheNamedCandidate) {
   const Stage stage{.name = "Two", .candidates = [](const Problem&, const Device&) {
                       return std::vector<Candidate>{{named("slow", 1), 2.0},
                                                     {named("quick", 2), 1.0}};
@@ -125,7 +125,7 @@ TEST(Plan, TakesTheQuickestCandidateOrTheOneThatIsNamed) {
   EXPECT_EQ(stage.plan(Problem::dense({0, 5, 3})).problem().shape.n, 5) << "also of what is empty";
 }
 
-TEST(Status, DefaultIsOkAndTheOthersSayWhy) {
+TEST(Status, IsOkByDefaultAndHasAMessageOtherwise) {
   EXPECT_TRUE(Status().ok());
   const Status invalid = Status::invalid_argument("lda", "too short");
   EXPECT_FALSE(invalid.ok());

@@ -41,7 +41,7 @@ TEST(Restrictions, LargestExtents) {
   EXPECT_EQ(refusal(most, "100x201x1"), "Made takes no N above 200");
 }
 
-TEST(Restrictions, ProductsOfNothing) {
+TEST(Restrictions, EmptyProblems) {
   const Restrictions nonzero{.nonzero_k = true};
   EXPECT_EQ(refusal(nonzero, "4x4x4"), "");
   EXPECT_EQ(refusal(nonzero, "4x4x0"), "Made takes neither K nor alpha of 0");

@@ -20,7 +20,7 @@ bool splits_operands(const std::string& configuration) {
   return configuration.starts_with("Int8x3:") || configuration.starts_with("Fp16x3:");
 }
 
-TEST(Split, IsNeverTakenUnlessAsked) {
+TEST(Fp32Split, IsTakenOnlyOnRequest) {
   for (const Problem& problem :
        {Problem::dense({4096, 4096, 4096}), Problem::dense({1000, 1001, 1002}, Op::kT)}) {
     for (const Candidate& candidate : sgemm::stage.candidates(problem, gpu(90))) {
@@ -31,7 +31,7 @@ TEST(Split, IsNeverTakenUnlessAsked) {
   }
 }
 
-TEST(Split, TakesTensorCoresWhereTheyAreQuicker) {
+TEST(Fp32Split, TakesTensorCoresWhereTheyAreFaster) {
   const Plan plan = sgemm::stage.plan(split(Problem::dense({4096, 4096, 4096})), gpu(90));
   EXPECT_TRUE(plan.configuration().starts_with("Int8x3:")) << plan.configuration();
   EXPECT_GT(plan.operand_error(), 0.0);
@@ -41,7 +41,7 @@ TEST(Split, TakesTensorCoresWhereTheyAreQuicker) {
 }
 
 // For few results, for short sums, and where the device has no such tensor cores.
-TEST(Split, PlansAsFp32Elsewhere) {
+TEST(Fp32Split, PlansAsFp32Elsewhere) {
   const auto expect_same = [](const Problem& problem, const Device& device) {
     const Plan plan = sgemm::stage.plan(split(problem), device);
     EXPECT_TRUE(plan.ok()) << plan.status().message();
@@ -55,7 +55,7 @@ TEST(Split, PlansAsFp32Elsewhere) {
   expect_same(Problem::dense({4096, 4096, 4096}), gpu(70));
 }
 
-TEST(Split, TakesWarpsWhereThereAreNoWarpgroups) {
+TEST(Fp32Split, TakesWarpMmaWithoutWgmma) {
   for (const int capability : {75, 80, 86, 89, 100, 120}) {
     const Problem problem = split(Problem::dense({4096, 4096, 4096}));
     EXPECT_EQ(sgemm::stage.plan(problem, gpu(capability)).configuration(), "Int8x3:128x64warps");
@@ -63,7 +63,7 @@ TEST(Split, TakesWarpsWhereThereAreNoWarpgroups) {
 }
 
 // Within the bound that the plan declares, by each way to split and by Sgemm's own choice.
-TEST(Split, KeepsTheBoundOfItsPlan) {
+TEST(Fp32Split, KeepsTheBoundOfItsPlan) {
   if (!check_device({.compute_capability = 90, .no_later = true}, device::current()).ok()) {
     GTEST_SKIP() << "needs compute capability 9.0";
   }

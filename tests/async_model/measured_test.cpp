@@ -71,7 +71,7 @@ class Measured : public Async {
 };
 
 // A line has the sum of kSummed checksums, each times its place.
-TEST_F(Measured, CopiesOnAnH200) {
+TEST_F(Measured, CopiesMatchAnH200) {
   constexpr std::uint32_t kSummed = 80;
   const bool all = device::current().is_cuda || is_thorough();
   const std::size_t step = all ? 1 : 5;
@@ -87,17 +87,17 @@ TEST_F(Measured, CopiesOnAnH200) {
   }
 }
 
-TEST_F(Measured, MulticastsOnAnH200) {
+TEST_F(Measured, MulticastsMatchAnH200) {
   const bool is_cuda = device::current().is_cuda;
   EXPECT_EQ(expect_as_measured("multicasts.txt", is_cuda ? 100 : 1), is_cuda ? 10000U : 100U);
 }
 
-TEST_F(Measured, FloatsOnAnH200) {
+TEST_F(Measured, FloatMmaMatchesAnH200) {
   const bool is_cuda = device::current().is_cuda;
   EXPECT_EQ(expect_as_measured("floats.txt", is_cuda ? 100 : 1), is_cuda ? 60000U : 600U);
 }
 
-TEST_F(Measured, FloatsWithLinesAlongTheRowsOnAnH200) {
+TEST_F(Measured, TransposedFloatMmaMatchesAnH200) {
   const bool is_cuda = device::current().is_cuda;
   EXPECT_EQ(expect_as_measured("transposed.txt", is_cuda ? 100 : 1), is_cuda ? 40000U : 400U);
 }

@@ -16,12 +16,12 @@
 namespace tilegate::async_model {
 namespace {
 
-class Starts : public Async {};
+class SwizzleStarts : public Async {};
 
 constexpr device::Swizzle kSwizzles[] = {device::Swizzle::k32Bytes, device::Swizzle::k64Bytes,
                                          device::Swizzle::k128Bytes};
 
-TEST_F(Starts, OfCopiedBoxes) {
+TEST_F(SwizzleStarts, OfCopiedBoxes) {
   const Bytes before = shared_before(false);
   for (const device::Swizzle swizzle : kSwizzles) {
     const unsigned width = width_of(swizzle);
@@ -38,7 +38,7 @@ TEST_F(Starts, OfCopiedBoxes) {
   }
 }
 
-TEST_F(Starts, OfStoredBoxes) {
+TEST_F(SwizzleStarts, OfStoredBoxes) {
   const Bytes before = shared_before(false);
   for (const device::Swizzle swizzle : kSwizzles) {
     const unsigned width = width_of(swizzle);
@@ -53,7 +53,7 @@ TEST_F(Starts, OfStoredBoxes) {
   }
 }
 
-TEST_F(Starts, OfTilesAlongK) {
+TEST_F(SwizzleStarts, OfKMajorTiles) {
   const Bytes before = shared_before(false);
   for (const device::Swizzle swizzle : kSwizzles) {
     const unsigned width = width_of(swizzle);
@@ -91,7 +91,7 @@ float value_of(std::uint16_t half) {
   return value;
 }
 
-TEST_F(Starts, OfTilesAlongTheRows) {
+TEST_F(SwizzleStarts, OfMnMajorTiles) {
   const Bytes before = shared_before(true);
   for (const device::Swizzle swizzle : kSwizzles) {
     const unsigned width = width_of(swizzle);

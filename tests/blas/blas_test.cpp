@@ -122,11 +122,11 @@ constexpr const char* kProblems[] = {
     "130x70x300/split",
 };
 
-TEST(BlasProducts, AreRightByRows) {
+TEST(BlasGemm, MatchesReferenceInRowMajor) {
   for (const char* text : kProblems) expect_right<TILEGATE_ROW_MAJOR>(text);
 }
 
-TEST(BlasProducts, AreRightByColumns) {
+TEST(BlasGemm, MatchesReferenceInColumnMajor) {
   for (const char* text : kProblems) expect_right<TILEGATE_COL_MAJOR>(text);
 }
 
@@ -165,7 +165,7 @@ class BlasErrors : public testing::Test {
   float* floats_ = reinterpret_cast<float*>(memory_.data());
 };
 
-TEST_F(BlasErrors, NameTheArgumentInTheCallersWords) {
+TEST_F(BlasErrors, NameTheArgument) {
   EXPECT_EQ(run(valid()), TILEGATE_SUCCESS) << tilegate_message(handle_);
   EXPECT_STREQ(tilegate_message(handle_), "");
   Call call = valid();
@@ -192,7 +192,7 @@ TEST_F(BlasErrors, NameTheArgumentInTheCallersWords) {
   EXPECT_EQ(run(call), TILEGATE_SUCCESS) << tilegate_message(handle_);
 }
 
-TEST_F(BlasErrors, RefusePointersThatCannotBe) {
+TEST_F(BlasErrors, RejectInvalidPointers) {
   Call call = valid();
   call.a = nullptr;
   expect_refused(call, "a is a null pointer");
@@ -211,7 +211,7 @@ TEST_F(BlasErrors, RefusePointersThatCannotBe) {
   expect_refused(call, "with a and b swapped, as by rows: c overlaps a");
 }
 
-TEST_F(BlasErrors, RefuseValuesThatAreNoEnumerators) {
+TEST_F(BlasErrors, RejectInvalidEnumerators) {
   Call call = valid();
   call.order = std::bit_cast<tilegate_order>(0);
   expect_refused(call, "order is neither TILEGATE_ROW_MAJOR nor TILEGATE_COL_MAJOR");
@@ -221,7 +221,7 @@ TEST_F(BlasErrors, RefuseValuesThatAreNoEnumerators) {
   EXPECT_EQ(tilegate_set_math(handle_, std::bit_cast<tilegate_math>(7)), TILEGATE_INVALID_ARGUMENT);
 }
 
-TEST_F(BlasErrors, NameTheWorkspaceThatIsMissing) {
+TEST_F(BlasErrors, NameTheMissingWorkspace) {
   tilegate_set_math(handle_, TILEGATE_MATH_FP32_SPLIT);
   const device::Buffer operands(3 * 512 * 512 * sizeof(float));
   Call call = valid();
@@ -253,7 +253,7 @@ TEST(BlasHandle, MayBeNull) {
   tilegate_destroy(nullptr);
 }
 
-TEST(BlasHandle, HasATextForEveryStatus) {
+TEST(BlasHandle, HasAStringForEveryStatus) {
   for (int status = TILEGATE_SUCCESS; status <= TILEGATE_INTERNAL_ERROR; ++status) {
     EXPECT_STRNE(tilegate_status_string(static_cast<tilegate_status>(status)), "unknown status");
   }
@@ -261,7 +261,7 @@ TEST(BlasHandle, HasATextForEveryStatus) {
 }
 
 // Of more problems than a handle keeps plans of, each is still computed.
-TEST(BlasHandle, ForgetsPlansAndGoesOn) {
+TEST(BlasHandle, EvictsCachedPlans) {
   const Handle handle;
   const device::Buffer memory(3 * 256);
   auto* floats = reinterpret_cast<float*>(memory.data());

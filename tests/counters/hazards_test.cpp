@@ -31,12 +31,12 @@ using planted::Plant;
 using planted::PlantedCall;
 using simt::Schedule;
 
-class HazardsTest : public testing::TestWithParam<Plant> {
+class Hazards : public testing::TestWithParam<Plant> {
  protected:
-  HazardsTest() : memory_(planted::kWords * sizeof(float)) {
+  Hazards() : memory_(planted::kWords * sizeof(float)) {
     for (std::size_t i = 0; i < planted::kWords; ++i) memory()[i] = static_cast<float>(i);
   }
-  ~HazardsTest() override { simt::executor::set_schedule(Schedule::forward()); }
+  ~Hazards() override { simt::executor::set_schedule(Schedule::forward()); }
 
   float* memory() const { return reinterpret_cast<float*>(memory_.data()); }
 
@@ -44,7 +44,7 @@ class HazardsTest : public testing::TestWithParam<Plant> {
   device::Buffer memory_;
 };
 
-TEST_P(HazardsTest, IsCaught) {
+TEST_P(Hazards, IsCaught) {
   const Status status = GetParam().faulty(memory());
   ASSERT_EQ(status.code(), Status::Code::kDeviceError);
   std::cout << GetParam().name << ": " << status.message() << '\n';
@@ -56,14 +56,14 @@ TEST_P(HazardsTest, IsCaught) {
 }
 
 // The order in which threads run decides whether a fault does harm, not whether it is one.
-TEST_P(HazardsTest, IsCaughtUnderEverySchedule) {
+TEST_P(Hazards, IsCaughtUnderEverySchedule) {
   for (const Schedule schedule : {Schedule::reverse(), Schedule::shuffled(7)}) {
     simt::executor::set_schedule(schedule);
     EXPECT_FALSE(GetParam().faulty(memory()).ok());
   }
 }
 
-TEST_P(HazardsTest, CleanTwinPasses) {
+TEST_P(Hazards, CleanTwinPasses) {
   for (const Schedule schedule :
        {Schedule::forward(), Schedule::reverse(), Schedule::shuffled(7)}) {
     simt::executor::set_schedule(schedule);
@@ -73,7 +73,7 @@ TEST_P(HazardsTest, CleanTwinPasses) {
 }
 
 // Two blocks whose half-warps store in turn, with barriers between.
-TEST(Recorder, ABlockBarrierEndsInstructionsOfWarps) {
+TEST(Recorder, BlockBarrierEndsWarpInstructions) {
   const auto plants = planted::plants();
   const auto in_turns = std::find_if(plants.begin(), plants.end(), [](const Plant& plant) {
     return plant.name == "store_in_turns"s;
@@ -86,30 +86,30 @@ TEST(Recorder, ABlockBarrierEndsInstructionsOfWarps) {
   EXPECT_EQ(Recorder::instance().end_counting().of(Kind::kSharedStore).requests, 2U * 4U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Planted, HazardsTest,
+INSTANTIATE_TEST_SUITE_P(Planted, Hazards,
                          testing::ValuesIn(planted::plants().begin(), planted::plants().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
-INSTANTIATE_TEST_SUITE_P(PlantedCluster, HazardsTest,
+INSTANTIATE_TEST_SUITE_P(PlantedCluster, Hazards,
                          testing::ValuesIn(planted::cluster_plants().begin(),
                                            planted::cluster_plants().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
-INSTANTIATE_TEST_SUITE_P(PlantedMma, HazardsTest,
+INSTANTIATE_TEST_SUITE_P(PlantedMma, Hazards,
                          testing::ValuesIn(planted::mma_plants().begin(),
                                            planted::mma_plants().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
-INSTANTIATE_TEST_SUITE_P(PlantedPlain, HazardsTest,
+INSTANTIATE_TEST_SUITE_P(PlantedPlain, Hazards,
                          testing::ValuesIn(planted::plain_plants().begin(),
                                            planted::plain_plants().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
-INSTANTIATE_TEST_SUITE_P(PlantedAsync, HazardsTest,
+INSTANTIATE_TEST_SUITE_P(PlantedAsync, Hazards,
                          testing::ValuesIn(planted::async_plants().begin(),
                                            planted::async_plants().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 // Every way to break the contract of a call, whatever the schedule; no clean twin does.
-class ContractTest : public testing::TestWithParam<PlantedCall> {
+class AccessContract : public testing::TestWithParam<PlantedCall> {
  protected:
-  ~ContractTest() override { simt::executor::set_schedule(Schedule::forward()); }
+  ~AccessContract() override { simt::executor::set_schedule(Schedule::forward()); }
 
   Status call(Status (*enqueue)(const KernelArgs& args, Stream stream)) const {
     constexpr std::size_t kGuard = 16;  // elements before and after each operand
@@ -153,7 +153,7 @@ class ContractTest : public testing::TestWithParam<PlantedCall> {
   }
 };
 
-TEST_P(ContractTest, IsCaughtUnderEverySchedule) {
+TEST_P(AccessContract, IsCaughtUnderEverySchedule) {
   for (const Schedule schedule :
        {Schedule::forward(), Schedule::reverse(), Schedule::shuffled(7)}) {
     simt::executor::set_schedule(schedule);
@@ -164,7 +164,7 @@ TEST_P(ContractTest, IsCaughtUnderEverySchedule) {
   }
 }
 
-TEST_P(ContractTest, CleanTwinPasses) {
+TEST_P(AccessContract, CleanTwinPasses) {
   for (const Schedule schedule :
        {Schedule::forward(), Schedule::reverse(), Schedule::shuffled(7)}) {
     simt::executor::set_schedule(schedule);
@@ -173,7 +173,7 @@ TEST_P(ContractTest, CleanTwinPasses) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Planted, ContractTest,
+INSTANTIATE_TEST_SUITE_P(Planted, AccessContract,
                          testing::ValuesIn(planted::planted_calls().begin(),
                                            planted::planted_calls().end()),
                          [](const auto& tested) {
@@ -187,7 +187,7 @@ const PlantedCall& leaves_element() {
 }
 
 // No launch of the call fails; only its end tells.
-TEST(Count, SaysWhatTheEndOfACallFinds) {
+TEST(Count, ReportsFindingsAtTheEndOfACall) {
   const Stage stage{.name = "Planted", .choose = [](const Problem&, const Device&) {
                       return Choice{.rounding_chain = 1, .enqueue = leaves_element().faulty};
                     }};

@@ -134,7 +134,7 @@ std::vector<Case> path_cases(const Stage& stage) {
 }
 
 // Whatever a stage may choose is among its paths.
-TEST(Paths, HaveTheTilesOfEveryConfiguration) {
+TEST(PathCases, CoverEveryConfiguration) {
   for (const Stage* stage : catalogue_stages()) {
     if (stage->candidates == nullptr || is_variant(*stage)) continue;
     std::set<std::string> tiles;
@@ -152,12 +152,12 @@ TEST(Paths, HaveTheTilesOfEveryConfiguration) {
   }
 }
 
-class PathsTest : public StageCaseTest {};
+class Paths : public StageCaseTest {};
 
-TEST_P(PathsTest, HaveNoHazard) { expect_right(std::array{verifier::Order::kForward}); }
+TEST_P(Paths, HaveNoHazard) { expect_right(std::array{verifier::Order::kForward}); }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, PathsTest,
-                         testing::ValuesIn(for_every_stage("PathsTest", path_cases)), name_case);
+INSTANTIATE_TEST_SUITE_P(Ladder, Paths, testing::ValuesIn(for_every_stage("Paths", path_cases)),
+                         name_case);
 
 }  // namespace
 }  // namespace tilegate::ladder

@@ -77,7 +77,7 @@ def test_vector_loads_removed(toolchain: Toolchain, mutant: Mutant) -> None:
         "const float* p = smem + offset(i); const float4 v = make_float4(p[0], p[1], p[2], p[3]);",
     )
     from_global = mutant.replace(
-        "common/include/tilegate/common/vector_access.cuh",
+        "common/include/tilegate/common/tile_load.cuh",
         r"v = device::load_vector<float4>\(row \+ col\);",
         "v = make_float4(row[col], row[col + 1], row[col + 2], row[col + 3]);",
     )
@@ -86,4 +86,4 @@ def test_vector_loads_removed(toolchain: Toolchain, mutant: Mutant) -> None:
     assert re.search(r"shared_load\.requests: (\d+) -> \d+ \(\+29\d\.\d %\)", report.text)
     assert f"fragment.cuh:{from_shared}: const float* p" in report.text
     assert re.search(r"global_load\.requests: (\d+) -> \d+ \(\+", report.text)
-    assert f"vector_access.cuh:{from_global}: " in report.text
+    assert f"tile_load.cuh:{from_global}: " in report.text

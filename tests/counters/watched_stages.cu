@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include <tilegate/catalogue.hpp>
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 

@@ -25,7 +25,7 @@ float random_float(std::mt19937_64& random, int first, int last) {
   return float_of((bits & 0x807F'FFFFU) | exponent << 23);
 }
 
-TEST(Halves, EveryFp16IsItself) {
+TEST(Halves, RoundTripEveryFp16) {
   for (std::uint32_t half = 0; half < 0x7C00U; ++half) {
     ASSERT_EQ(half_of(value_of_half(half)), half);
     ASSERT_EQ(half_of(-value_of_half(half)), half | 0x8000U);
@@ -51,7 +51,7 @@ void expect_halves(const std::vector<float>& values) {
   }
 }
 
-TEST(Halves, AreThoseOfTheModel) {
+TEST(Halves, MatchModel) {
   std::mt19937_64 random(4);
   for (int turn = 0; turn < 100; ++turn) {
     std::vector<float> row(1000);
@@ -77,7 +77,7 @@ TEST(Halves, RoundTiesToEven) {
   expect_halves(row);
 }
 
-TEST(Halves, AddUpToTheElement) {
+TEST(Halves, SumToTheElement) {
   std::mt19937_64 random(1);
   for (int turn = 0; turn < 100000; ++turn) {
     const float x = random_float(random, -40, 14);
@@ -90,7 +90,7 @@ TEST(Halves, AddUpToTheElement) {
   }
 }
 
-TEST(Halves, TheLargestOfARowIsScaledIntoPlace) {
+TEST(Halves, ScaleTheLargestElementOfARow) {
   std::mt19937_64 random(2);
   for (int turn = 0; turn < 100000; ++turn) {
     RowStats seen;
@@ -104,7 +104,7 @@ TEST(Halves, TheLargestOfARowIsScaledIntoPlace) {
   }
 }
 
-TEST(Halves, RowsThatCannotBeScaledAreSeen) {
+TEST(Halves, ReportRowsThatCannotBeScaled) {
   const auto is_fine = [](float value) {
     RowStats seen;
     seen.add(1.0F);
@@ -166,7 +166,7 @@ void expect_threshold(int run, double k, double share, double one_sign, double e
 }
 
 // Each with another constant that makes up most of the error.
-TEST(Decision, IsThatOfTheModelAtItsThresholds) {
+TEST(Decision, MatchesModelAtItsThresholds) {
   expect_threshold(kLong, 1024, 1.0, 0.0);  // of a run
   expect_threshold(kShort, 256, 1.0, 0.0);
   expect_threshold(kLong, 4096, 1.0, 1.0);  // of one whose products have one sign
@@ -179,17 +179,17 @@ TEST(Decision, IsThatOfTheModelAtItsThresholds) {
 }
 
 // Up to there the bound of errors does not count on long runs.
-TEST(Decision, IsForShortRunsBelowK1024) {
+TEST(Decision, TakesShortRunsBelowK1024) {
   EXPECT_EQ(decide({1024.0F, 0.0F}, {1024.0F, 0.0F}, {1024.0F, 1024.0F, 12.0F}), kLong);
   EXPECT_EQ(decide({1023.0F, 0.0F}, {1023.0F, 0.0F}, {1023.0F, 1023.0F, 12.0F}), kShort);
 }
 
-TEST(Decision, IsByRowsThatCannotBeScaled) {
+TEST(Decision, TakesFp32ForRowsThatCannotBeScaled) {
   EXPECT_EQ(decided(INFINITY, 0.0, {2048.0, 2048.0, 12.0}), kFp32);
   EXPECT_EQ(decide({INFINITY, 0.0F}, {}, {2048.0F, 2048.0F, 2048.0F}), kFp32);
 }
 
-TEST(Decision, SignsAreSeen) {
+TEST(Decision, DependsOnSigns) {
   const auto seen = [](float first, float second) {
     RowStats of_one, of_both;
     of_one.add(first);
@@ -209,7 +209,7 @@ __global__ void split_all(const float* x, std::uint32_t* halves) {
   halves[i] = split.hi | split.lo << 16;
 }
 
-TEST(Halves, AreTheSameOnTheDevice) {
+TEST(Halves, DeviceMatchesHost) {
   std::mt19937_64 random(3);
   std::vector<float> x(128 * 64);
   for (float& value : x) value = random_float(random, -40, 14);

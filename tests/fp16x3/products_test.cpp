@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kHalves = 3, kFp32 = 32;  // decisions
 
-class Fp16Products : public testing::Test {
+class Fp16Gemm : public testing::Test {
  protected:
   void SetUp() override {
     const std::string why = check_device(stage.requirements, device::current()).message();
@@ -69,7 +69,7 @@ void expect_model(const Operation& operation, int run_chunks, Result* result = n
 
 // Odd numbers of chunks and runs, several tiles, more rows than a block of the split pass keeps;
 // the last with long runs.
-TEST_F(Fp16Products, HaveTheBitsOfAnH200AndOfTheModel) {
+TEST_F(Fp16Gemm, MatchesModelAndAnH200) {
   const auto bits = [](const Problem& problem, int run_chunks = 1) {
     Result result;
     expect_model(Operation(problem), run_chunks, &result);
@@ -84,7 +84,7 @@ TEST_F(Fp16Products, HaveTheBitsOfAnH200AndOfTheModel) {
 
 // Scales at both ends of the range, elements far smaller than the largest, zeros; scaled by alpha
 // and added to beta·C.
-TEST_F(Fp16Products, OfUnusualRowsAreThoseOfTheModel) {
+TEST_F(Fp16Gemm, MatchesModelForEdgeValues) {
   constexpr std::int64_t k = 250;
   Problem problem = Problem::dense({14, 9, k}, Op::kN, Op::kT);
   set_alpha_and_beta(problem);
@@ -109,7 +109,7 @@ TEST_F(Fp16Products, OfUnusualRowsAreThoseOfTheModel) {
 }
 
 // 16 runs make a sum: one fewer, one more, and one more of a second sum; of one chunk, and of two.
-TEST_F(Fp16Products, OfRunsBesideASumAreThoseOfTheModel) {
+TEST_F(Fp16Gemm, MatchesModelForSumsOfRuns) {
   for (const std::int64_t k : {480, 513, 1056}) {
     expect_model(Operation(Problem::dense({2, 3, k}, Op::kN, Op::kT)), 1);
   }
@@ -143,7 +143,7 @@ void expect_threshold(const Problem& problem, Operand operand, std::int64_t prod
   }
 }
 
-TEST_F(Fp16Products, AreDecidedByAllRows) {
+TEST_F(Fp16Gemm, DecisionDependsOnEveryRow) {
   const Problem problem = Problem::dense({3, 2, 250});
   expect_threshold(problem, Operand::kA, 0, 2);
   expect_threshold(problem, Operand::kB, 0, 1);
@@ -151,7 +151,7 @@ TEST_F(Fp16Products, AreDecidedByAllRows) {
 
 // The last of a whole chunk, and one alone in its chunk, of whose statistics the second warp takes
 // notice.
-TEST_F(Fp16Products, AreInFp32WhereAnyRowCannotBeScaled) {
+TEST_F(Fp16Gemm, TakesFp32WhereARowCannotBeScaled) {
   for (const std::int64_t rows : {128, 257}) {
     Operation wide_row(Problem::dense({rows, 3, 130}, Op::kN, Op::kN));
     wide_row.a.back() = 0x1p61F;
@@ -162,7 +162,7 @@ TEST_F(Fp16Products, AreInFp32WhereAnyRowCannotBeScaled) {
   }
 }
 
-TEST_F(Fp16Products, AreDecidedByAllProductsOfABatch) {
+TEST_F(Fp16Gemm, DecisionDependsOnEveryMatrixOfABatch) {
   Problem batch = Problem::dense({2, 2, 250}, Op::kT, Op::kT, 2);
   expect_threshold(batch, Operand::kA, 1, 1);
   batch.stride_b = 0;
@@ -170,7 +170,7 @@ TEST_F(Fp16Products, AreDecidedByAllProductsOfABatch) {
   expect_threshold(batch, Operand::kB, 0, 1);
 }
 
-TEST_F(Fp16Products, AreNotTakenForSmallK) {
+TEST_F(Fp16Gemm, IsNotTakenForSmallK) {
   const auto taken = [](const Shape& shape) {
     return stage.plan(Problem::dense(shape)).configuration();
   };
@@ -178,7 +178,7 @@ TEST_F(Fp16Products, AreNotTakenForSmallK) {
   EXPECT_EQ(taken({2048, 2048, 127}), "fp32");
 }
 
-TEST_F(Fp16Products, AreDecidedByTheDevice) {
+TEST_F(Fp16Gemm, DecisionDependsOnTheOperands) {
   const auto decided = [](const std::function<void(Operation&)>& change) {
     Operation operation(Problem::dense({9, 8, 800}));
     change(operation);
@@ -204,7 +204,7 @@ TEST_F(Fp16Products, AreDecidedByTheDevice) {
 }
 
 // By the same kernel: zero times infinity is NaN, and rows without either are as they were.
-TEST_F(Fp16Products, FallBackToFp32WhereOperandsAreNotFinite) {
+TEST_F(Fp16Gemm, TakesFp32ForNonFiniteOperands) {
   Operation operation(Problem::dense({130, 70, 600}));
   operation.a[5] = std::numeric_limits<float>::infinity();
   operation.b[5 * 70 + 3] = 0.0F;
@@ -218,7 +218,7 @@ TEST_F(Fp16Products, FallBackToFp32WhereOperandsAreNotFinite) {
 
 // What tensor cores cut off, and what is lost when a run is added, does not grow with K: 1.1e-7 of
 // the product, where 32 runs that are simply added are off by 1.8e-7.
-TEST_F(Fp16Products, AreAsAccurateWhereKIsLong) {
+TEST_F(Fp16Gemm, IsAsAccurateForLongK) {
   constexpr std::int64_t m = 24, n = 40, k = 1024;
   const Operation operation(Problem::dense({m, n, k}));
   const Result result = run(stage, operation);
@@ -236,7 +236,7 @@ TEST_F(Fp16Products, AreAsAccurateWhereKIsLong) {
 }
 
 // Elements of 2^-12 beside one of 1 keep 23 bits: with three digits of 8 they would keep 11.
-TEST_F(Fp16Products, KeepSmallElementsBesideLargeOnes) {
+TEST_F(Fp16Gemm, KeepsSmallElementsBesideLargeOnes) {
   constexpr std::int64_t k = 512;
   Operation operation(Problem::dense({1, 1, k}));
   double expected = 0.0, magnitudes = 0.0;

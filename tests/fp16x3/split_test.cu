@@ -127,7 +127,7 @@ Operation of_unlike_rows(const Problem& problem) {
 }
 
 // Along k (A) and across it (B), with vectors and without, more than a block keeps.
-TEST(Fp16Split, IsThatOfTheModel) {
+TEST(Fp16Split, MatchesModel) {
   expect_model(of_unlike_rows(Problem::dense({20, 12, 580})));
   expect_model(of_unlike_rows(Problem::dense({9, 131, 165})));
   Problem batch = Problem::dense({3, 5, 131}, Op::kT, Op::kT, 2);
@@ -135,11 +135,11 @@ TEST(Fp16Split, IsThatOfTheModel) {
   expect_model(of_unlike_rows(batch));
 }
 
-TEST(Fp16Split, OfLongRowsIsThatOfTheModel) {
+TEST(Fp16Split, MatchesModelForLongRows) {
   expect_model(of_unlike_rows(Problem::dense({18, 3, 2100})));
 }
 
-TEST(Fp16Split, SeesRowsThatCannotBeScaled) {
+TEST(Fp16Split, ReportsRowsThatCannotBeScaled) {
   Operation operation(Problem::dense({20, 3, 130}));
   operation.a[19 * 130 + 129] = INFINITY;
   operation.b[1] = 0x1p61F;

@@ -17,7 +17,7 @@
 namespace tilegate::int8x3 {
 namespace {
 
-TEST_F(Products, AreDecidedByTheDevice) {
+TEST_F(Int8Decision, DependsOnTheOperands) {
   const auto decided = [](const std::function<void(Operation&)>& change) {
     Operation operation(Problem::dense({9, 8, 400}));
     change(operation);
@@ -88,7 +88,7 @@ void expect_threshold(const Problem& problem, const RowAt& wide, int products, i
 
 // The last of a whole chunk, and one alone in its chunk, of whose statistics the second warp takes
 // notice.
-TEST_F(Products, AreDecidedByAllRows) {
+TEST_F(Int8Decision, DependsOnEveryRow) {
   expect_threshold(Problem::dense({128, 4, 144}), {Operand::kA, 0, 127}, 6, 8);
   expect_threshold(Problem::dense({4, 128, 144}, Op::kT), {Operand::kB, 0, 127}, 6, 8);
   expect_threshold(Problem::dense({257, 5, 144}, Op::kN, Op::kT), {Operand::kA, 0, 256}, 6, 8);
@@ -96,13 +96,13 @@ TEST_F(Products, AreDecidedByAllRows) {
 }
 
 // There are more statistics than threads.
-TEST_F(Products, AreDecidedByAllOfVeryManyRows) {
+TEST_F(Int8Decision, DependsOnEachOfManyRows) {
   Operation operation(Problem::dense({3080, 1, 128}));
   operation.a.back() = 0x1p61F;
   EXPECT_EQ(run(stage, operation).decision, 32);
 }
 
-TEST_F(Products, AreDecidedByAllProductsOfABatch) {
+TEST_F(Int8Decision, DependsOnEveryMatrixOfABatch) {
   const Problem batch = Problem::dense({3, 4, 144}, Op::kT, Op::kN, 2);
   expect_threshold(batch, {Operand::kA, 0, 2}, 6, 8);
   expect_threshold(batch, {Operand::kA, 1, 0}, 6, 8);
@@ -110,7 +110,7 @@ TEST_F(Products, AreDecidedByAllProductsOfABatch) {
 }
 
 // The rows of a shared operand count once, and those of the other all.
-TEST_F(Products, AreDecidedByOperandsThatABatchShares) {
+TEST_F(Int8Decision, DependsOnSharedOperandsOfABatch) {
   Problem batch = Problem::dense({4, 6, 144}, Op::kN, Op::kN, 2);
   batch.stride_b = 0;
   expect_threshold(batch, {Operand::kA, 1, 3}, 6, 8);
@@ -120,7 +120,7 @@ TEST_F(Products, AreDecidedByOperandsThatABatchShares) {
   expect_threshold(batch, {Operand::kA, 0, 3}, 6, 8);
 }
 
-TEST_F(Products, AreInFp32WhereEightAreNotAccurateEnough) {
+TEST_F(Int8Decision, TakesFp32WhereEightProductsAreInaccurate) {
   const Problem problem = Problem::dense({4, 5, 144});
   expect_threshold(problem, {Operand::kA, 0, 3}, 8, 32);
   expect_threshold(problem, {Operand::kB, 0, 0}, 8, 32);
@@ -148,12 +148,12 @@ void expect_fallback_to_fp32(const Shape& shape, const char* configuration) {
   }
 }
 
-TEST_F(Products, FallBackToFp32WhereOperandsAreNotFinite) {
+TEST_F(Int8Decision, TakesFp32ForNonFiniteOperands) {
   expect_fallback_to_fp32({130, 70, 300}, "128x64");
 }
 
 // Blocks without a tile take a part of K, in every kind of form.
-TEST_F(Products, InFp32AreSharedWhereTilesAreFew) {
+TEST_F(Int8Decision, SplitsKOfFp32TilesWhereTheyAreFew) {
   expect_fallback_to_fp32({3, 5, 300}, "128x64");
   expect_fallback_to_fp32({3, 70, 140}, "128x128pairs");
   expect_fallback_to_fp32({3, 5, 1540}, "128x128streamk");

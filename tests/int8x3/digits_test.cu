@@ -58,7 +58,7 @@ void expect_digits(std::int32_t x) {
   }
 }
 
-TEST(Digits, AreThoseOfEveryInteger) {
+TEST(Digits, SumToEveryInteger) {
   for (std::int32_t x = -kLargest + 1; x <= kLargest; x += is_thorough() ? 5 : 97) {
     ASSERT_NO_FATAL_FAILURE(expect_digits(x));
   }
@@ -74,7 +74,7 @@ TEST(Digits, AreThoseOfEveryInteger) {
 
 // Every significand, and for short ones every one that they have, at both ends of the exponents.
 // At night of every significand.
-TEST(Digits, TheLargestOfARowFits) {
+TEST(Digits, HoldTheLargestElementOfARow) {
   const std::uint32_t step = is_thorough() ? 1 : 61;
   for (const int exponent : {-56, 0, 59}) {
     for (std::uint32_t bits = 0; bits < (1U << 23); bits += exponent == 0 ? step : 1021) {
@@ -107,7 +107,7 @@ TEST(Digits, RoundTiesToEven) {
 }
 
 // Zeros, numbers that vanish beside the largest, equal elements, both ends of the range.
-TEST(Digits, OfUnusualRowsAreThoseOfTheModel) {
+TEST(Digits, MatchModelForEdgeValues) {
   expect_model({0.0F, -0.0F});
   expect_model({-0x1p-149F, 0x1p-56F, 0x1p-126F, -0x1p-79F, 0x3p-80F});
   expect_model({0x1.FFFFFEp-56F, 0x1p-149F, -0x1.FFFFFEp-56F});
@@ -143,7 +143,7 @@ TEST(Digits, ShortSignificandsAreExact) {
 }
 
 // Random bit patterns of any sign and significand, over 2^30 of exponents.
-TEST(Digits, RoundToWhatTheBoundSays) {
+TEST(Digits, RoundingErrorIsWithinTheBound) {
   std::mt19937_64 random(2);
   for (int turn = 0; turn < (is_thorough() ? 200000 : 5000); ++turn) {
     std::vector<float> row(16);
@@ -172,7 +172,7 @@ void expect_fold(const std::int32_t (&level)[4]) {
       << level[0] << " " << level[1] << " " << level[2] << " " << level[3];
 }
 
-TEST(Digits, FoldLikeTheModel) {
+TEST(Digits, FoldMatchesModel) {
   std::mt19937_64 random(3);
   for (int turn = 0; turn < 100000; ++turn) {
     const auto draw = [&](std::int64_t products) {
@@ -186,7 +186,7 @@ TEST(Digits, FoldLikeTheModel) {
 
 // Where a level is half of a unit of the one above, or beside it, and the sum half of a unit of the
 // float.
-TEST(Digits, FoldTiesLikeTheModel) {
+TEST(Digits, FoldOfTiesMatchesModel) {
   for (const std::int32_t top : {0, 1, -1, 127 * 127, (1 << 24) - 1, 1 << 24, (1 << 24) + 1,
                                  -(1 << 24) - 3, (1 << 25) + 2, -(1 << 29) - 32}) {
     for (const std::int32_t middle : {0, -1, 128, -128, (1 << 24) + 1, -(1 << 24) - 1}) {
@@ -208,7 +208,7 @@ TEST(Digits, SumsOfTheLargestDigitsDoNotOverflow) {
   static_assert(3 * most * (k + 256) > kInt, "nor is K split earlier than it must be");
 }
 
-TEST(Decision, RowsOutsideTheRangeCannotBeScaled) {
+TEST(Decision, RejectsRowsOutsideTheRange) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const auto is_fine = [](float value) { return is_scalable(stats_of({0.0F, value, 0.0F})); };
   for (const float value : {kInf, -kInf, std::nanf(""), 0x1p61F, std::nextafter(0x1p60F, kInf),
@@ -228,7 +228,7 @@ double as_accurate(int products, double width_a, double width_b) {
 
 // Of either side of each threshold, 1 % away from it; the widths are such that one constant after
 // another makes up most of the error.
-TEST(Decision, IsThatOfTheModelAtItsThresholds) {
+TEST(Decision, MatchesModelAtItsThresholds) {
   const auto decided = [](double width_a, double width_b, double summed) {
     return static_cast<int>(decide(static_cast<float>(width_a), static_cast<float>(width_b),
                                    static_cast<float>(summed), Path::kSix));
@@ -253,38 +253,38 @@ TEST(Decision, IsThatOfTheModelAtItsThresholds) {
   expect_threshold(4, 4);  // evenly distributed elements
 }
 
-TEST(Decision, IsForNoFewerProductsThanAVariantWants) {
+TEST(Decision, TakesAtLeastTheProductsOfTheVariant) {
   EXPECT_EQ(decide(16, 16, 1024, Path::kEight), Path::kEight);
   EXPECT_EQ(decide(16, 16, 1024, Path::kFp32), Path::kFp32);
 }
 
-TEST(Decision, IsForFp32WhereAWidthIsInfinite) {
+TEST(Decision, TakesFp32ForAnInfiniteWidth) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   EXPECT_EQ(decide(kInf, 16, 4096, Path::kSix), Path::kFp32);
   EXPECT_EQ(decide(kInf, 0, 4096, Path::kSix), Path::kFp32) << "infinity times zero";
   EXPECT_EQ(decide(0, kInf, 4096, Path::kEight), Path::kFp32);
 }
 
-TEST(Fp32Parts, AreAsManyAsBlocksAreLeftAndWorthIt) {
-  EXPECT_EQ(Fp32Parts(300, 1, 132).count, 4U);
-  EXPECT_EQ(Fp32Parts(300, 1, 132).k, 96);
-  EXPECT_EQ(Fp32Parts(4096, 42, 132).count, 3U);
-  EXPECT_EQ(Fp32Parts(16384, 1, 132).count, 16U);
-  EXPECT_EQ(Fp32Parts(127, 1, 132).count, 1U) << "short";
-  EXPECT_EQ(Fp32Parts(4096, 67, 132).count, 1U) << "more tiles than half of the blocks";
-  EXPECT_EQ(Fp32Parts(4096, 500, 132).count, 1U);
+TEST(Fp32SplitK, UsesTheIdleBlocks) {
+  EXPECT_EQ(Fp32SplitK(300, 1, 132).count, 4U);
+  EXPECT_EQ(Fp32SplitK(300, 1, 132).k, 96);
+  EXPECT_EQ(Fp32SplitK(4096, 42, 132).count, 3U);
+  EXPECT_EQ(Fp32SplitK(16384, 1, 132).count, 16U);
+  EXPECT_EQ(Fp32SplitK(127, 1, 132).count, 1U) << "short";
+  EXPECT_EQ(Fp32SplitK(4096, 67, 132).count, 1U) << "more tiles than half of the blocks";
+  EXPECT_EQ(Fp32SplitK(4096, 500, 132).count, 1U);
 }
 
-TEST(Fp32Parts, CoverK) {
+TEST(Fp32SplitK, CoversK) {
   for (std::int64_t k = 1; k < 3000; k += k < 600 ? 1 : 61) {
     for (const std::int64_t tiles : {1, 2, 9, 66, 67, 500}) {
-      const Fp32Parts parts(k, tiles, 132);
-      ASSERT_EQ(parts.k % kFp32Run, 0) << k;
-      ASSERT_LE(parts.count * tiles, std::max<std::int64_t>(132, tiles)) << k;
-      ASSERT_GE(parts.count * parts.k, k) << tiles;
-      ASSERT_LT((parts.count - 1) * parts.k, k) << tiles;
-      if (parts.count > 1) {
-        ASSERT_GE(parts.k, 64) << k;
+      const Fp32SplitK split_k(k, tiles, 132);
+      ASSERT_EQ(split_k.k % kFp32Run, 0) << k;
+      ASSERT_LE(split_k.count * tiles, std::max<std::int64_t>(132, tiles)) << k;
+      ASSERT_GE(split_k.count * split_k.k, k) << tiles;
+      ASSERT_LT((split_k.count - 1) * split_k.k, k) << tiles;
+      if (split_k.count > 1) {
+        ASSERT_GE(split_k.k, 64) << k;
       }
     }
   }

@@ -15,11 +15,11 @@ namespace tilegate::int8x3 {
 namespace {
 
 // Of wgmma, with whole tiles, and by warps.
-constexpr const char* kForms[] = {"128x128", "128x128pairs", "128x64", "128x64warps"};
+constexpr const char* kConfigurations[] = {"128x128", "128x128pairs", "128x64", "128x64warps"};
 
 // In each form, in turn: operands as they are and transposed, rows with vectors and without. The
 // split pass is tested for each of them by itself.
-TEST_F(Products, AreThoseOfTheModelInEveryForm) {
+TEST_F(Int8Gemm, MatchesIntegerModel) {
   const auto expect = [](const Stage& by, int products, const char* configuration, int turn) {
     Problem problem = Problem::dense(turn % 2 == 0 ? Shape{131, 67, 133} : Shape{20, 140, 128},
                                      turn / 2 % 2 == 0 ? Op::kN : Op::kT,
@@ -28,7 +28,7 @@ TEST_F(Products, AreThoseOfTheModelInEveryForm) {
     expect_model(by, Operation(problem), products, configuration);
   };
   int turn = 0;
-  for (const char* configuration : kForms) {
+  for (const char* configuration : kConfigurations) {
     for (int i = 0; i < 2; ++i, ++turn) {
       expect(stage, 6, configuration, turn);
       if (std::string(configuration) != "128x128") expect(eight(), 8, configuration, turn + 1);
@@ -36,7 +36,7 @@ TEST_F(Products, AreThoseOfTheModelInEveryForm) {
   }
 }
 
-TEST_F(Products, AreThoseOfTheModelInBatches) {
+TEST_F(Int8Gemm, MatchesIntegerModelForBatches) {
   for (const bool shares_b : {false, true}) {
     Problem problem = Problem::dense({40, 70, 130}, Op::kN, Op::kT, 3);
     if (shares_b) problem.stride_b = 0;
@@ -46,7 +46,7 @@ TEST_F(Products, AreThoseOfTheModelInBatches) {
 }
 
 // More rings of stages than one, and more rows than a block of the split pass keeps.
-TEST_F(Products, AreThoseOfTheModelForLongRows) {
+TEST_F(Int8Gemm, MatchesIntegerModelForLongRows) {
   for (const std::int64_t k : {1500, 2500}) {
     expect_model(stage, Operation(Problem::dense({3, 5, k})), 6);
   }
@@ -54,7 +54,7 @@ TEST_F(Products, AreThoseOfTheModelForLongRows) {
 
 // Clusters of blocks go from group to group of rows, along k and across it, with vectors and
 // without.
-TEST_F(Products, AreThoseOfTheModelWhereRowsAreCopiedAhead) {
+TEST_F(Int8Gemm, MatchesIntegerModelWithPipelinedSplit) {
   for (const Op op : {Op::kN, Op::kT}) {
     for (const Shape& shape : {Shape{8, 4, 1092}, Shape{8, 5, 1091}}) {
       expect_model(stage, Operation(Problem::dense(shape, op, op == Op::kN ? Op::kT : Op::kN)), 6);
@@ -63,7 +63,7 @@ TEST_F(Products, AreThoseOfTheModelWhereRowsAreCopiedAhead) {
 }
 
 // More tiles than blocks, which go from one to the next; and very many rows of little K.
-TEST_F(Products, AreThoseOfTheModelInManyTiles) {
+TEST_F(Int8Gemm, MatchesIntegerModelWithPersistentBlocks) {
   for (const std::int64_t n : {3, 4}) {  // rows of C with pairs of neighbours, and without
     const Operation operation(
         Problem::dense({260, n, 128}, Op::kN, Op::kN, device::current().multiprocessors));
@@ -78,14 +78,14 @@ std::string taken(const Shape& shape) {
 }
 
 // Storing a tile beside the next pays where that one's products take longer.
-TEST(Forms, OfLittleKStoreTheirTilesThemselves) {
+TEST(Int8Plan, DoesNotStageTilesOfSmallK) {
   EXPECT_EQ(taken({2048, 2048, 128}), "128x128");
   EXPECT_EQ(taken({8192, 8192, 512}), "128x128");
   EXPECT_EQ(taken({4096, 4096, 1024}), "128x128pairs");
 }
 
 // Where whole tiles would leave many multiprocessors idle for long.
-TEST(Forms, ShareTilesWhereThatPays) {
+TEST(Int8Plan, TakesStreamKForAPartialWave) {
   EXPECT_EQ(taken({2048, 2048, 2048}), "128x64");
   EXPECT_EQ(taken({4096, 4096, 4096}), "128x128pairs");
   EXPECT_EQ(taken({3000, 3000, 3000}), "128x128streamk");
@@ -95,7 +95,7 @@ TEST(Forms, ShareTilesWhereThatPays) {
   EXPECT_EQ(taken({8192, 8192, 65536}), "128x128pairs");  // the sums of so much K are not exact
 }
 
-TEST(Forms, ShareTilesUpToTheLargestKOfExactSums) {
+TEST(Int8Plan, TakesStreamKUpToTheLargestExactK) {
   const auto can_share = [](std::int64_t k) {
     return stage.plan(Problem::dense({512, 512, k}), device::current(), "128x128streamk").ok();
   };
@@ -103,13 +103,13 @@ TEST(Forms, ShareTilesUpToTheLargestKOfExactSums) {
   EXPECT_FALSE(can_share(models::int8x3::kMostExactK + 1));
 }
 
-TEST(Forms, OfDigitsBeginAtK128) {
+TEST(Int8Plan, TakesTensorCoresFromK128) {
   EXPECT_EQ(taken({2048, 2048, 127}), "fp32");
   EXPECT_EQ(taken({2048, 2048, 128}), "128x128");
 }
 
 // The last tiles in pieces of K: of two blocks, of which each has a whole one, too, and of three.
-TEST_F(Products, AreThoseOfTheModelWhereBlocksShareTiles) {
+TEST_F(Int8Gemm, MatchesIntegerModelWithStreamK) {
   const int blocks = device::current().multiprocessors;
   expect_model(stage, Operation(Problem::dense({3, 2, 256}, Op::kN, Op::kN, blocks + 1)), 6,
                "128x128streamk");
@@ -120,7 +120,7 @@ TEST_F(Products, AreThoseOfTheModelWhereBlocksShareTiles) {
 
 // Rows that end and begin within an octave, at its ends, and at those of the range; zeros; equal
 // elements; numbers that are far smaller than the largest.
-TEST_F(Products, OfUnusualRowsAreThoseOfTheModel) {
+TEST_F(Int8Gemm, MatchesIntegerModelForEdgeValues) {
   constexpr std::int64_t k = 160;
   Operation operation(Problem::dense({24, 10, k}, Op::kN, Op::kT));
   for (std::vector<float>* values : {&operation.a, &operation.b}) {
@@ -168,11 +168,11 @@ Operation one_signed_operation(std::int64_t k) {
 }
 
 // Level 2 sums to 48640 per k. One part of K fills int32, what is left is added in FP32.
-TEST_F(Products, OfOneSignAreSplitAlongKBeforeSumsOverflow) {
+TEST_F(Int8Gemm, SplitsKBeforeInt32Overflows) {
   const Operation operation = one_signed_operation(models::int8x3::kMostExactK + 1504);
   expect_model(eight(), operation, 8, "128x64");
   if (TILEGATE_ON_SIMT && !is_thorough()) return;  // the executor takes 2 s for each
-  for (const char* configuration : kForms) {
+  for (const char* configuration : kConfigurations) {
     expect_model(stage, operation, 6, configuration);
     expect_model(eight(), operation, 8, configuration);
   }
@@ -181,7 +181,7 @@ TEST_F(Products, OfOneSignAreSplitAlongKBeforeSumsOverflow) {
   expect_model(stage, shared, 6, "128x128pairsstreamk");
 }
 
-TEST_F(Products, OfARowDoNotDependOnOtherRows) {
+TEST_F(Int8Gemm, RowsAreIndependent) {
   const Operation all(Problem::dense({130, 9, 200}));
   Operation last(Problem::dense({1, 9, 200}));
   last.a.assign(all.a.end() - 200, all.a.end());

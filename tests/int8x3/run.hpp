@@ -36,7 +36,7 @@ inline void expect_model(const Stage& by, const Operation& operation, int produc
   expect_same_bits(result.c, expected(operation, products));
 }
 
-class Products : public testing::Test {
+class Int8Test : public testing::Test {
  protected:
   void SetUp() override {
     const std::string why = check_device(stage.requirements, device::current()).message();
@@ -45,5 +45,7 @@ class Products : public testing::Test {
     GTEST_SKIP() << why;
   }
 };
+class Int8Gemm : public Int8Test {};
+class Int8Decision : public Int8Test {};
 
 }  // namespace tilegate::int8x3

@@ -53,21 +53,21 @@ void expect_work(std::int64_t products, std::int64_t rows, std::int64_t cols, un
   const std::vector<Work> found = works.to_host();
   const std::vector<unsigned> found_counts = counts.to_host();
   const auto order = models::tiles_in_order(products, rows, cols, 12);
-  const auto expected = models::pieces_of_clusters(tiles, clusters, chunks);
+  const auto expected = models::work_of_clusters(tiles, clusters, chunks);
   for (unsigned block = 0; block < clusters * kCluster; ++block) {
-    const std::vector<models::Piece>& of_cluster = expected[block / kCluster];
+    const std::vector<models::StreamKWork>& of_cluster = expected[block / kCluster];
     ASSERT_EQ(found_counts[block], of_cluster.size()) << "block " << block;
     for (std::size_t i = 0; i < of_cluster.size(); ++i) {
       const Work& work = found[block * kMostWork + i];
-      const models::Piece& want = of_cluster[i];  // the last tile comes first
+      const models::StreamKWork& want = of_cluster[i];  // the last tile comes first
       const models::Tile& tile = order[tiles - 1 - static_cast<std::size_t>(want.tile)];
-      const models::Piece as_found{want.tile,
-                                   work.first_chunk,
-                                   std::int64_t{work.first_chunk} + work.chunks,
-                                   work.stores_tile != 0,
-                                   work.num_partials,
-                                   work.is_last != 0,
-                                   work.index};
+      const models::StreamKWork as_found{want.tile,
+                                         work.first_chunk,
+                                         std::int64_t{work.first_chunk} + work.chunks,
+                                         work.stores_tile != 0,
+                                         work.num_partials,
+                                         work.is_last != 0,
+                                         work.index};
       ASSERT_TRUE(as_found == want) << "work " << i << " of block " << block;
       ASSERT_EQ(work.tile.product, tile.product);
       ASSERT_EQ(work.tile.row, tile.row);
@@ -93,8 +93,8 @@ void expect_work_of_all() {
   expect_work<kCluster>(3, 25, 3, 29, 17);
 }
 
-TEST(Scheduler, OfBlocksAreThoseOfTheModel) { expect_work_of_all<1>(); }
-TEST(Scheduler, OfPairsOfBlocksAreThoseOfTheModel) { expect_work_of_all<2>(); }
+TEST(Int8Scheduler, MatchesModel) { expect_work_of_all<1>(); }
+TEST(Int8Scheduler, MatchesModelForClusters) { expect_work_of_all<2>(); }
 
 }  // namespace
 }  // namespace tilegate::int8x3

@@ -27,17 +27,17 @@ struct Split {
 };
 
 // Of op(A) and op(B).
-std::array<Split, 2> split(const Operation& operation, const SplitForm& form) {
+std::array<Split, 2> split(const Operation& operation, const SplitPlan& plan) {
   const Problem& problem = operation.problem;
   Workspace where(problem, device::current(), true);
-  where.form = form;
+  where.split = plan;
   Launches launches{where,
-                    split_job(problem, Operand::kA, where.a, form.rows),
-                    split_job(problem, Operand::kB, where.b, form.rows),
+                    split_job(problem, Operand::kA, where.a, plan.rows),
+                    split_job(problem, Operand::kB, where.b, plan.rows),
                     {}};
   const std::int64_t groups_a = launches.a.num_groups();
   const std::int64_t groups = groups_a + launches.b.num_groups();
-  launches.split_blocks = form.blocks(groups, 1);
+  launches.split_blocks = plan.blocks(groups, 1);
   const DeviceArray<float> a(operation.a), b(operation.b);
   const std::size_t size = where.widths + static_cast<std::size_t>(groups) * sizeof(float);
   const DeviceArray<std::byte> workspace(size, std::byte{0xA5});  // whatever was there before
@@ -95,9 +95,9 @@ Split expected(const std::vector<models::Rows>& products) {
   return all;
 }
 
-void expect_model(const Operation& operation, const SplitForm& form) {
+void expect_model(const Operation& operation, const SplitPlan& plan) {
   SCOPED_TRACE(to_string(operation.problem));
-  const std::array<Split, 2> found = split(operation, form);
+  const std::array<Split, 2> found = split(operation, plan);
   for (const Operand operand : {Operand::kA, Operand::kB}) {
     const Split& of = found[static_cast<std::size_t>(operand)];
     const Split model = expected(operation.all_rows(operand));
@@ -107,13 +107,13 @@ void expect_model(const Operation& operation, const SplitForm& form) {
   }
 }
 
-SplitForm form_of(SplitForm::Kernel kernel, unsigned cluster = 1) {
-  SplitForm form;
-  form.kernel = kernel;
-  const bool is_short = kernel == SplitForm::Kernel::kAny || kernel == SplitForm::Kernel::kFew;
-  form.rows = is_short ? FewRows::kRows : Long::kRows;
-  form.cluster = cluster;
-  return form;
+SplitPlan plan_of(SplitPlan::Kernel kernel, unsigned cluster = 1) {
+  SplitPlan plan;
+  plan.kernel = kernel;
+  const bool is_short = kernel == SplitPlan::Kernel::kAny || kernel == SplitPlan::Kernel::kFew;
+  plan.rows = is_short ? FewRows::kRows : Long::kRows;
+  plan.cluster = cluster;
+  return plan;
 }
 
 // Rows with scales of their own: of short significands, of zeros, and far from 1.
@@ -140,50 +140,56 @@ Operation of_unlike_rows(const Problem& problem) {
 
 // Along k (A) and across it (B), with vectors and without, K and rows beside a multiple of what a
 // block takes, a batch that shares an operand.
-void expect_model(const SplitForm& form, std::int64_t k) {
-  expect_model(of_unlike_rows(Problem::dense({20, 12, k})), form);
-  expect_model(of_unlike_rows(Problem::dense({9, 131, k + 1})), form);
+void expect_model(const SplitPlan& plan, std::int64_t k) {
+  expect_model(of_unlike_rows(Problem::dense({20, 12, k})), plan);
+  expect_model(of_unlike_rows(Problem::dense({9, 131, k + 1})), plan);
   Problem batch = Problem::dense({3, 5, 279}, Op::kT, Op::kT, 2);
   batch.stride_a = 0;
-  expect_model(of_unlike_rows(batch), form);
+  expect_model(of_unlike_rows(batch), plan);
 }
 
 // K such that each warp has a part of it, and some have more than one.
-TEST(Split, OnAnyGpuIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kAny), 1064); }
-TEST(Split, OfFewRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kFew), 1000); }
-TEST(Split, OfManyRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kMany, 2), 580); }
-TEST(Split, AheadIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kAhead, 2), 1124); }
-TEST(Split, OfLongRowsIsThatOfTheModel) { expect_model(form_of(SplitForm::Kernel::kLong, 2), 580); }
+TEST(Int8Split, AnyRowsKernelMatchesModel) { expect_model(plan_of(SplitPlan::Kernel::kAny), 1064); }
+TEST(Int8Split, FewRowsKernelMatchesModel) { expect_model(plan_of(SplitPlan::Kernel::kFew), 1000); }
+TEST(Int8Split, ManyRowsKernelMatchesModel) {
+  expect_model(plan_of(SplitPlan::Kernel::kMany, 2), 580);
+}
+TEST(Int8Split, PipelinedKernelMatchesModel) {
+  expect_model(plan_of(SplitPlan::Kernel::kAhead, 2), 1124);
+}
+TEST(Int8Split, ClusterKernelMatchesModel) {
+  expect_model(plan_of(SplitPlan::Kernel::kLong, 2), 580);
+}
 
 // The threads of a block keep 1024 k, and read the others again.
-TEST(Split, OfRowsThatThreadsDoNotKeepIsThatOfTheModel) {
-  expect_model(Operation(Problem::dense({3, 5, 2100})), form_of(SplitForm::Kernel::kLong, 2));
+TEST(Int8Split, RowsReadTwiceMatchModel) {
+  expect_model(Operation(Problem::dense({3, 5, 2100})), plan_of(SplitPlan::Kernel::kLong, 2));
 }
 
 // One cluster goes through all groups of both operands, word by word; its last block has no k.
-TEST(Split, InLargeClustersIsThatOfTheModel) {
+TEST(Int8Split, LargeClustersMatchModel) {
   expect_model(Operation(Problem::dense({3, 5, 279}, Op::kT, Op::kT)),
-               form_of(SplitForm::Kernel::kAhead, 4));
+               plan_of(SplitPlan::Kernel::kAhead, 4));
 }
 
-TEST(Split, SeesRowsThatCannotBeScaled) {
+TEST(Int8Split, ReportsRowsThatCannotBeScaled) {
   for (const auto kernel :
-       {SplitForm::Kernel::kFew, SplitForm::Kernel::kAhead, SplitForm::Kernel::kLong}) {
-    const bool is_few = kernel == SplitForm::Kernel::kFew;
+       {SplitPlan::Kernel::kFew, SplitPlan::Kernel::kAhead, SplitPlan::Kernel::kLong}) {
+    const bool is_few = kernel == SplitPlan::Kernel::kFew;
     Operation operation(Problem::dense({20, 3, 130}));
     operation.a[19 * 130 + 129] = INFINITY;
     operation.b[1] = 0x1p61F;
-    const std::array<Split, 2> found = split(operation, form_of(kernel, is_few ? 1 : 2));
+    const std::array<Split, 2> found = split(operation, plan_of(kernel, is_few ? 1 : 2));
     EXPECT_EQ(found[0].width, INFINITY);
     EXPECT_EQ(found[1].width, INFINITY);
   }
 }
 
 // By rows and K, on a GPU of 132 multiprocessors.
-TEST(Split, IsByTheKernelThatWasFoundToBeFastest) {
-  using Kernel = SplitForm::Kernel;
+TEST(Int8Split, TakesTheFastestMeasuredKernel) {
+  using Kernel = SplitPlan::Kernel;
   const auto kernel = [](std::int64_t rows, std::int64_t k) {
-    return SplitForm(rows / Long::kRows, k, 0.0, 132).kernel;
+    return SplitPlan(rows / Long::kRows, k, 0.0, 132).kernel;
   };
   EXPECT_EQ(kernel(2048, 768), Kernel::kFew);
   EXPECT_EQ(kernel(2048, 1024), Kernel::kMany);
@@ -194,9 +200,9 @@ TEST(Split, IsByTheKernelThatWasFoundToBeFastest) {
   EXPECT_EQ(kernel(2048, 16384), Kernel::kLong);
 }
 
-TEST(Split, ReadsOperandsOnceWhereDigitsCanStayInL2) {
+TEST(Int8Split, EvictsOperandsWhereDigitsFitInL2) {
   const auto is_once = [](const Shape& shape) {
-    return SplitForm((shape.m + shape.n) / Long::kRows, shape.k,
+    return SplitPlan((shape.m + shape.n) / Long::kRows, shape.k,
                      4.0 * static_cast<double>(shape.m * shape.n), 132)
         .is_once;
   };

@@ -13,15 +13,15 @@ namespace {
 constexpr const char* kWarps = "128x64warps";
 
 // Rows of which a block of the split pass keeps a part only.
-TEST(Warps, TakeEightProductsOfLongRows) {
+TEST(Int8WarpGemm, MatchesIntegerModelForLongRows) {
   expect_model(eight(), Operation(Problem::dense({3, 5, 2100})), 8, kWarps);
 }
 
-TEST(Warps, TakeBatches) {
+TEST(Int8WarpGemm, MatchesIntegerModelForBatches) {
   expect_model(stage, Operation(Problem::dense({10, 20, 130}, Op::kN, Op::kT, 2)), 6, kWarps);
 }
 
-TEST(Warps, FallBackToFp32) {
+TEST(Int8WarpGemm, FallsBackToFp32) {
   Operation operation(Problem::dense({30, 20, 300}));
   operation.a[5] = std::numeric_limits<float>::infinity();
   const Result result = run(stage, operation, kWarps);
@@ -30,7 +30,7 @@ TEST(Warps, FallBackToFp32) {
   EXPECT_TRUE(std::isfinite(result.c[20]));
 }
 
-TEST(Warps, AreTakenWhereThereAreNoWarpgroups) {
+TEST(Int8WarpGemm, IsTakenWithoutWgmma) {
   const Problem problem = Problem::dense({4096, 4096, 4096});
   for (const int capability : {75, 80, 86, 89, 90, 100, 120}) {
     const Device device{.is_cuda = true,

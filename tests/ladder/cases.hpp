@@ -14,9 +14,10 @@ namespace tilegate::ladder {
 using verifier::Case;
 
 // Shapes: 0 and 1 in every place, 2 … 17, every tile size and its neighbours, primes, skinny ones;
-// alpha, beta, padding and offsets take turns. Each with integers and with uniform inputs, on the
+// alpha, beta, padding and offsets take turns. Each with integer and with uniform inputs, on the
 // executor large ones with one of them. A variant has no small shapes.
-std::vector<Case> shape_cases(const Stage& stage);
+std::vector<Case> integer_shape_cases(const Stage& stage);
+std::vector<Case> uniform_shape_cases(const Stage& stage);
 
 // Base offsets of 0, 4, 8 and 12 bytes in all combinations, paddings, operands past 2^31 elements,
 // and 2 100 000 rows or columns: more than 65535 blocks along one side. Batches whose products

@@ -24,7 +24,7 @@ constexpr float kUntouched = 42.0F;
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 
 // A valid call of 16×12×8 with room for each operand to be larger than it is.
-class ErrorsAreValuesTest : public testing::TestWithParam<const Stage*> {
+class ErrorsAreValues : public testing::TestWithParam<const Stage*> {
  protected:
   void SetUp() override {
     if (const std::string why = record_cannot_run(stage()); !why.empty()) GTEST_SKIP() << why;
@@ -92,7 +92,7 @@ class ErrorsAreValuesTest : public testing::TestWithParam<const Stage*> {
   device::Buffer workspace_{1 << 20};
 };
 
-TEST_P(ErrorsAreValuesTest, ValidCallIsAccepted) {
+TEST_P(ErrorsAreValues, ValidCallIsAccepted) {
   ASSERT_LE(stage().plan(valid().problem).workspace_bytes(), workspace_.size());
   const Status status = launch(valid());
   EXPECT_TRUE(status.ok()) << status.message();
@@ -101,32 +101,32 @@ TEST_P(ErrorsAreValuesTest, ValidCallIsAccepted) {
   EXPECT_TRUE(c_.changed_element()) << "so the other tests could not fail";
 }
 
-TEST_P(ErrorsAreValuesTest, NegativeSizes) {
+TEST_P(ErrorsAreValues, NegativeSizes) {
   expect_no_plan("m", [](Problem& problem) { problem.shape.m = -1; });
   expect_no_plan("n", [](Problem& problem) { problem.shape.n = -1; });
   expect_no_plan("k", [](Problem& problem) { problem.shape.k = -kHuge; });
   expect_no_plan("batch", [](Problem& problem) { problem.batch = -1; });
 }
 
-TEST_P(ErrorsAreValuesTest, ShortLeadingDimensions) {
+TEST_P(ErrorsAreValues, ShortLeadingDimensions) {
   expect_no_plan("lda", [](Problem& problem) { problem.lda = 7; });
   expect_no_plan("ldb", [](Problem& problem) { problem.ldb = 11; });
   expect_no_plan("ldc", [](Problem& problem) { problem.ldc = 11; });
   expect_no_plan("ldc", [](Problem& problem) { problem.ldc = -12; });
 }
 
-TEST_P(ErrorsAreValuesTest, ShortLeadingDimensionsOfEmptyProducts) {
+TEST_P(ErrorsAreValues, ShortLeadingDimensionsOfEmptyProblems) {
   expect_no_plan("ldb", [](Problem& problem) { problem.shape.m = 0, problem.ldb = 11; });
   expect_no_plan("m", [](Problem& problem) { problem.shape.n = 0, problem.shape.m = -1; });
 }
 
-TEST_P(ErrorsAreValuesTest, OffsetsThatNoFloatHas) {
+TEST_P(ErrorsAreValues, OffsetsWithinAFloat) {
   expect_no_plan("a", [](Problem& problem) { problem.offset_bytes[0] = 2; });
   expect_no_plan("b", [](Problem& problem) { problem.offset_bytes[1] = -4; });
   expect_no_plan("c", [](Problem& problem) { problem.offset_bytes[2] = 5; });
 }
 
-TEST_P(ErrorsAreValuesTest, WhatTheStageDoesNotDo) {
+TEST_P(ErrorsAreValues, UnsupportedProblems) {
   for (const char* text : {"16x12x8/TN", "16x12x8/NT", "16x12x8/batch2"}) {
     Problem problem;
     ASSERT_TRUE(parse_problem(text, &problem).ok());
@@ -136,12 +136,12 @@ TEST_P(ErrorsAreValuesTest, WhatTheStageDoesNotDo) {
   }
 }
 
-TEST_P(ErrorsAreValuesTest, ResultsOfABatchThatOverlap) {
+TEST_P(ErrorsAreValues, OverlappingBatchResults) {
   expect_no_plan("stride_c", [](Problem& problem) { problem.batch = 2, problem.stride_c = 191; });
   expect_no_plan("stride_a", [](Problem& problem) { problem.batch = 2, problem.stride_a = -1; });
 }
 
-TEST_P(ErrorsAreValuesTest, NullPointers) {
+TEST_P(ErrorsAreValues, NullPointers) {
   expect_refused("a", [](Call& call) { call.operands.a = nullptr; });
   expect_refused("b", [](Call& call) { call.operands.b = nullptr; });
   expect_refused("c", [](Call& call) { call.operands.c = nullptr; });
@@ -154,13 +154,13 @@ T* bytes_on(T* p, int bytes) {
                               static_cast<std::uintptr_t>(bytes));
 }
 
-TEST_P(ErrorsAreValuesTest, MisalignedPointers) {
+TEST_P(ErrorsAreValues, MisalignedPointers) {
   expect_refused("a", [](Call& call) { call.operands.a = bytes_on(call.operands.a, 1); });
   expect_refused("b", [](Call& call) { call.operands.b = bytes_on(call.operands.b, 1); });
   expect_refused("c", [](Call& call) { call.operands.c = bytes_on(call.operands.c, 1); });
 }
 
-TEST_P(ErrorsAreValuesTest, PointersLessAlignedThanTheProblemPromises) {
+TEST_P(ErrorsAreValues, PointersBelowThePromisedAlignment) {
   expect_refused("a", [](Call& call) { call.operands.a = bytes_on(call.operands.a, 8); });
   expect_refused("b", [](Call& call) {
     call.problem.offset_bytes[1] = 8;
@@ -171,7 +171,7 @@ TEST_P(ErrorsAreValuesTest, PointersLessAlignedThanTheProblemPromises) {
   EXPECT_TRUE(launch(call).ok()) << "better aligned than promised";
 }
 
-TEST_P(ErrorsAreValuesTest, ExtentsPastTheAddressSpace) {
+TEST_P(ErrorsAreValues, ExtentsBeyondTheAddressSpace) {
   expect_no_plan("a", [](Problem& problem) { problem.lda = kHuge; });
   expect_no_plan("a", [](Problem& p) { p.shape.k = p.lda = std::int64_t{1} << 61; });
   expect_no_plan("b", [](Problem& problem) { problem.ldb = kHuge / 4; });
@@ -182,7 +182,7 @@ TEST_P(ErrorsAreValuesTest, ExtentsPastTheAddressSpace) {
       "c", [](Call& call) { call.operands.c = reinterpret_cast<float*>(~std::uintptr_t{0} - 15); });
 }
 
-TEST_P(ErrorsAreValuesTest, MoreBlocksThanAGridHas) {
+TEST_P(ErrorsAreValues, GridTooLarge) {
   if (stage().name == "Cublas") GTEST_SKIP() << "the library has its own limits";
   // Fits the address space of a pointer, if not any memory.
   Problem problem = Problem::dense({std::int64_t{1} << 40, std::int64_t{1} << 18, 0});
@@ -191,7 +191,7 @@ TEST_P(ErrorsAreValuesTest, MoreBlocksThanAGridHas) {
 
 // The most rows, and the most columns, that the stage takes are tiles of it, one per block; or it
 // names a limit of its own, and takes that.
-TEST_P(ErrorsAreValuesTest, MostBlocksOfAGrid) {
+TEST_P(ErrorsAreValues, LargestGrid) {
   if (stage().name == "Cublas") GTEST_SKIP() << "the library has its own limits";
   constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
   const auto expect_limit = [&](const char* side, const auto& shape_of) {
@@ -239,7 +239,7 @@ constexpr Limits kLimits[] = {
     {"Fp16x3", (1 << 27) - 1, kMostInGrid / 32},
 };
 
-TEST_P(ErrorsAreValuesTest, LongestKAndLargestBatch) {
+TEST_P(ErrorsAreValues, LongestKAndLargestBatch) {
   if (stage().name == "Cublas") GTEST_SKIP() << "the library has its own limits";
   if (stage().restrictions.int_indices) GTEST_SKIP() << "int indices limit whole operands";
   Limits limits{.rung = stage().name, .k = kNoLimit, .batch = kMostInGrid};
@@ -260,7 +260,7 @@ TEST_P(ErrorsAreValuesTest, LongestKAndLargestBatch) {
   EXPECT_FALSE(takes_batch(limits.batch + 1));
 }
 
-TEST_P(ErrorsAreValuesTest, ResultsOfABatchMayLieSideBySide) {
+TEST_P(ErrorsAreValues, InterleavedBatchResultsAreAccepted) {
   if (!stage().takes_batches) return;  // WhatTheStageDoesNotDo
   constexpr std::int64_t kPerRow = 3 * 12 + 1;
   Call call = valid();
@@ -277,7 +277,7 @@ TEST_P(ErrorsAreValuesTest, ResultsOfABatchMayLieSideBySide) {
   }
 }
 
-TEST_P(ErrorsAreValuesTest, COverlapsAnInput) {
+TEST_P(ErrorsAreValues, COverlapsAnInput) {
   expect_refused("c", [](Call& call) { call.operands.a = call.operands.c; });
   expect_refused("c", [](Call& call) { call.operands.b = call.operands.c; });
   // By one element: the first of A, or of B, is the last of C, and the other way round.
@@ -297,7 +297,7 @@ TEST_P(ErrorsAreValuesTest, COverlapsAnInput) {
   });
 }
 
-TEST_P(ErrorsAreValuesTest, NeighboursDoNotOverlap) {
+TEST_P(ErrorsAreValues, AdjacentBuffersAreAccepted) {
   Call call = valid();
   call.operands.a = call.operands.c + 16 * 12;
   EXPECT_TRUE(launch(call).ok()) << launch(call).message();
@@ -307,7 +307,7 @@ TEST_P(ErrorsAreValuesTest, NeighboursDoNotOverlap) {
   EXPECT_TRUE(device::synchronize().ok());
 }
 
-TEST_P(ErrorsAreValuesTest, StrideOfASingleRowMayBeAnything) {
+TEST_P(ErrorsAreValues, LeadingDimensionOfASingleRowIsUnused) {
   Call call = valid();
   call.problem.shape = {1, 12, 1};
   call.problem.lda = call.problem.ldb = call.problem.ldc = std::int64_t{1} << 60;
@@ -316,7 +316,7 @@ TEST_P(ErrorsAreValuesTest, StrideOfASingleRowMayBeAnything) {
   EXPECT_TRUE(device::synchronize().ok());
 }
 
-TEST_P(ErrorsAreValuesTest, WorkspaceTooSmall) {
+TEST_P(ErrorsAreValues, WorkspaceTooSmall) {
   const device::Buffer a(16 * 2048 * sizeof(float));
   const device::Buffer b(2048 * 12 * sizeof(float));
   const Plan plan = stage().plan(Problem::dense({16, 12, 2048}));
@@ -339,7 +339,7 @@ TEST_P(ErrorsAreValuesTest, WorkspaceTooSmall) {
   refused(large.data() + 8, needed);
 }
 
-TEST_P(ErrorsAreValuesTest, PlanForAnotherDevice) {
+TEST_P(ErrorsAreValues, PlanForAnotherDevice) {
   for (const int step : {-1, 1}) {
     Device other = device::current();
     other.ordinal += step;  // made up, for planning alone
@@ -353,7 +353,7 @@ TEST_P(ErrorsAreValuesTest, PlanForAnotherDevice) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, ErrorsAreValuesTest, testing::ValuesIn(catalogue_stages()),
+INSTANTIATE_TEST_SUITE_P(Ladder, ErrorsAreValues, testing::ValuesIn(catalogue_stages()),
                          name_stage);
 
 }  // namespace

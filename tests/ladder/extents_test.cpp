@@ -86,7 +86,7 @@ class Ends {
   float* data_;
 };
 
-class HugeExtentsTest : public testing::TestWithParam<const Stage*> {
+class HugeExtents : public testing::TestWithParam<const Stage*> {
  protected:
   void SetUp() override {
     if (const std::string why = record_cannot_run(stage()); !why.empty()) GTEST_SKIP() << why;
@@ -150,15 +150,15 @@ class HugeExtentsTest : public testing::TestWithParam<const Stage*> {
   std::optional<MemoryTurn> turn_;  // on a GPU
 };
 
-TEST_P(HugeExtentsTest, Rows) {
+TEST_P(HugeExtents, Rows) {
   for (const std::int64_t offset : {0, 1}) expect_right({kLongExtent, 4, 4}, offset);
 }
 
-TEST_P(HugeExtentsTest, Columns) {
+TEST_P(HugeExtents, Columns) {
   for (const std::int64_t offset : {0, 1}) expect_right({4, kLongExtent, 4}, offset);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, HugeExtentsTest, testing::ValuesIn(stages_with_huge_extents()),
+INSTANTIATE_TEST_SUITE_P(Ladder, HugeExtents, testing::ValuesIn(stages_with_huge_extents()),
                          name_stage);
 
 }  // namespace

@@ -19,20 +19,19 @@
 namespace tilegate::ladder {
 namespace {
 
-class FullSignificandsTest : public StageCaseTest {};
+class FullSignificands : public StageCaseTest {};
 
-TEST_P(FullSignificandsTest, AreKept) { expect_right(); }
+TEST_P(FullSignificands, AreKept) { expect_right(); }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, FullSignificandsTest,
-                         testing::ValuesIn(for_every_stage("FullSignificandsTest",
-                                                           significand_cases)),
+INSTANTIATE_TEST_SUITE_P(Ladder, FullSignificands,
+                         testing::ValuesIn(for_every_stage("FullSignificands", significand_cases)),
                          name_case);
 
 bool is_plain(const Problem& problem) {
   return problem.op_a == Op::kN && problem.op_b == Op::kN && problem.batch == 1;
 }
 
-class SummationTest : public StageCaseTest {
+class Summation : public StageCaseTest {
  protected:
   // For the stage's own choice: where a sum in the order of K is deepest, its first product; and
   // others for the plain problem, on the executor by day only where C is small.
@@ -59,7 +58,7 @@ class SummationTest : public StageCaseTest {
   }
 };
 
-TEST_P(SummationTest, IsNoDeeperThanDeclared) {
+TEST_P(Summation, IsNoDeeperThanDeclared) {
   constexpr std::int64_t kOtherRoundings = 3;  // the product, alpha, beta
   for (const std::string& configuration : configurations()) {
     const Plan plan = stage().plan(test_case().problem, device::current(), configuration);
@@ -78,8 +77,8 @@ TEST_P(SummationTest, IsNoDeeperThanDeclared) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, SummationTest,
-                         testing::ValuesIn(for_every_stage("SummationTest", summation_cases)),
+INSTANTIATE_TEST_SUITE_P(Ladder, Summation,
+                         testing::ValuesIn(for_every_stage("Summation", summation_cases)),
                          name_case);
 
 }  // namespace

@@ -22,14 +22,24 @@ namespace {
 
 using verifier::Order;
 
-class SgemmTest : public StageCaseTest {};
+class ExactOnIntegers : public StageCaseTest {};
 
-TEST_P(SgemmTest, MatchesReference) { expect_right(); }
+TEST_P(ExactOnIntegers, MatchesReference) { expect_right(); }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, SgemmTest,
-                         testing::ValuesIn(for_every_stage("SgemmTest", shape_cases)), name_case);
+INSTANTIATE_TEST_SUITE_P(Ladder, ExactOnIntegers,
+                         testing::ValuesIn(for_every_stage("ExactOnIntegers", integer_shape_cases)),
+                         name_case);
 
-class MemoryContractTest : public StageCaseTest {
+class WithinForwardErrorBound : public StageCaseTest {};
+
+TEST_P(WithinForwardErrorBound, MatchesReference) { expect_right(); }
+
+INSTANTIATE_TEST_SUITE_P(Ladder, WithinForwardErrorBound,
+                         testing::ValuesIn(for_every_stage("WithinForwardErrorBound",
+                                                           uniform_shape_cases)),
+                         name_case);
+
+class MemoryContract : public StageCaseTest {
  protected:
   void SetUp() override {
     StageCaseTest::SetUp();
@@ -57,7 +67,7 @@ class MemoryContractTest : public StageCaseTest {
   std::optional<MemoryTurn> turn_;
 };
 
-TEST_P(MemoryContractTest, Holds) {
+TEST_P(MemoryContract, Holds) {
   try {
     if (is_long(test_case())) {
       // With a workspace all blocks run, those of a second kernel, too.
@@ -75,11 +85,11 @@ TEST_P(MemoryContractTest, Holds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, MemoryContractTest,
-                         testing::ValuesIn(for_every_stage("MemoryContractTest", memory_cases)),
+INSTANTIATE_TEST_SUITE_P(Ladder, MemoryContract,
+                         testing::ValuesIn(for_every_stage("MemoryContract", memory_cases)),
                          name_case);
 
-class BlasSemanticsTest : public StageCaseTest {
+class BlasSemantics : public StageCaseTest {
  protected:
   void SetUp() override {
     StageCaseTest::SetUp();
@@ -89,14 +99,14 @@ class BlasSemanticsTest : public StageCaseTest {
   }
 };
 
-TEST_P(BlasSemanticsTest, Hold) { expect_right(); }
+TEST_P(BlasSemantics, Hold) { expect_right(); }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, BlasSemanticsTest,
-                         testing::ValuesIn(for_every_stage("BlasSemanticsTest", semantics_cases)),
+INSTANTIATE_TEST_SUITE_P(Ladder, BlasSemantics,
+                         testing::ValuesIn(for_every_stage("BlasSemantics", semantics_cases)),
                          name_case);
 
 // A plan takes the quickest configuration; here are the others.
-class ConfigurationsTest : public StageCaseTest {
+class Configurations : public StageCaseTest {
  protected:
   std::vector<std::string> configurations() const {
     if (stage().candidates == nullptr) return {""};
@@ -114,7 +124,7 @@ class ConfigurationsTest : public StageCaseTest {
   }
 };
 
-TEST_P(ConfigurationsTest, MatchReference) {
+TEST_P(Configurations, MatchReference) {
   std::set<std::string> seen;
   for (const std::string& configuration : configurations()) {
     EXPECT_TRUE(seen.insert(configuration).second) << configuration << " is there twice";
@@ -124,12 +134,11 @@ TEST_P(ConfigurationsTest, MatchReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, ConfigurationsTest,
-                         testing::ValuesIn(for_every_stage("ConfigurationsTest",
-                                                           configuration_cases)),
+INSTANTIATE_TEST_SUITE_P(Ladder, Configurations,
+                         testing::ValuesIn(for_every_stage("Configurations", configuration_cases)),
                          name_case);
 
-class RepeatableTest : public StageCaseTest {
+class Repeatable : public StageCaseTest {
  protected:
   void SetUp() override {
     StageCaseTest::SetUp();
@@ -139,25 +148,24 @@ class RepeatableTest : public StageCaseTest {
   }
 };
 
-TEST_P(RepeatableTest, SameBits) {
+TEST_P(Repeatable, SameBits) {
   expect_right(std::array{Order::kForward, Order::kReverse, Order::kShuffled, Order::kForward});
 }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, RepeatableTest,
-                         testing::ValuesIn(for_every_stage("RepeatableTest", repeat_cases)),
-                         name_case);
+INSTANTIATE_TEST_SUITE_P(Ladder, Repeatable,
+                         testing::ValuesIn(for_every_stage("Repeatable", repeat_cases)), name_case);
 
-class RandomSweepTest : public StageCaseTest {
+class RandomSweep : public StageCaseTest {
  protected:
   static void SetUpTestSuite() {
     std::printf("TILEGATE_SWEEP_SEED=%llu\n", static_cast<unsigned long long>(sweep_seed()));
   }
 };
 
-TEST_P(RandomSweepTest, MatchesReference) { expect_right(verifier::kBothOrders); }
+TEST_P(RandomSweep, MatchesReference) { expect_right(verifier::kBothOrders); }
 
-INSTANTIATE_TEST_SUITE_P(Ladder, RandomSweepTest,
-                         testing::ValuesIn(for_every_stage("RandomSweepTest", random_cases)),
+INSTANTIATE_TEST_SUITE_P(Ladder, RandomSweep,
+                         testing::ValuesIn(for_every_stage("RandomSweep", random_cases)),
                          name_case);
 
 }  // namespace

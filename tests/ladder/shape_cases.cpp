@@ -138,9 +138,7 @@ std::vector<Shape> edges_of_forms(const Stage& stage) {
   return edges;
 }
 
-}  // namespace
-
-std::vector<Case> shape_cases(const Stage& stage) {
+std::vector<Case> shape_cases(const Stage& stage, Inputs inputs) {
   ShapeCases cases;
   if (!is_variant(stage)) add_small(cases);
   for (const std::int64_t tile : stage.tile_sizes) add_tile_neighbours(tile, cases);
@@ -163,7 +161,19 @@ std::vector<Case> shape_cases(const Stage& stage) {
       if (tile <= kLargestRepeated) cases.add_aligned({tile, tile, tile});
     }
   }
-  return cases.take();
+  std::vector<Case> all = cases.take();
+  std::erase_if(all, [&](const Case& test_case) { return test_case.inputs != inputs; });
+  return all;
+}
+
+}  // namespace
+
+std::vector<Case> integer_shape_cases(const Stage& stage) {
+  return shape_cases(stage, Inputs::kIntegers);
+}
+
+std::vector<Case> uniform_shape_cases(const Stage& stage) {
+  return shape_cases(stage, Inputs::kUniform);
 }
 
 }  // namespace tilegate::ladder

@@ -47,7 +47,7 @@ std::string record_not_applicable(const Status& taken);
 std::vector<StageCase> for_every_stage(const std::string& suite, Table table);
 
 // The orders in which the executor runs a case: one of both, in turn. What depends on the order is
-// a race, which RepeatableTest and the tests labelled `watched` look for; TILEGATE_THOROUGH=1 runs
+// a race, which Repeatable and the tests labelled `watched` look for; TILEGATE_THOROUGH=1 runs
 // each case in both, and so does a GPU, which keeps its own.
 std::span<const verifier::Order> orders_of(const verifier::Case& test_case);
 

@@ -43,7 +43,7 @@ void expect_divides(std::uint32_t divisor, std::mt19937_64& random) {
 }
 
 // The error of the multiplier is largest for large numbers just below a multiple.
-TEST(Divisor, DividesLikeAnInteger) {
+TEST(Divisor, MatchesIntegerDivision) {
   std::mt19937_64 random(1);
   for (std::uint32_t divisor = 1; divisor < 3000; ++divisor) {
     ASSERT_NO_FATAL_FAILURE(expect_divides(divisor, random));
@@ -76,7 +76,7 @@ void for_all_grids(std::int64_t group, const Expect& expect) {
 
 models::Tile plain(unsigned product, unsigned row, unsigned col) { return {product, row, col}; }
 
-TEST(PersistentTileScheduler, GoesThroughGroupsOfRowsColumnByColumn) {
+TEST(PersistentTileScheduler, RastersGroupsOfRowsColumnByColumn) {
   for (const int block_m : {64, 128, 256}) {
     const std::int64_t group = 1536 / block_m;
     for_all_grids(group, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
@@ -103,7 +103,7 @@ __global__ void list_tiles(TileScheduler scheduler, unsigned count, unsigned* ti
   }
 }
 
-TEST(TileScheduler, GoesThroughGroupsOfRowsColumnByColumn) {
+TEST(TileScheduler, RastersGroupsOfRowsColumnByColumn) {
   for_all_grids(8, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
     const auto expected = models::tiles_in_order(products, rows, cols, 8);
     const DeviceArray<unsigned> tiles(3 * expected.size());
@@ -119,57 +119,61 @@ TEST(TileScheduler, GoesThroughGroupsOfRowsColumnByColumn) {
   });
 }
 
-__global__ void list_parts(KSplit split, unsigned count, std::int64_t* numbers) {
+__global__ void list_work(SplitK split_k, unsigned count, std::int64_t* numbers) {
   for (unsigned block = 0; block < count; ++block, numbers += 8) {
-    const KSplit::Part part = split.part(block, numbers);
+    const SplitK::WorkTile work = split_k.work_tile(block, numbers);
     const float* none = reinterpret_cast<const float*>(numbers);
     const std::int64_t all[] = {
-        part.product, part.row,
-        part.col,     part.own_row,
-        part.own_col, part.first_k_tile,
-        part.k_tiles, part.partial == nullptr ? -1 : (part.partial - none) / split.partial_size()};
+        work.product,
+        work.row,
+        work.col,
+        work.own_row,
+        work.own_col,
+        work.first_k_tile,
+        work.k_tiles,
+        work.partial == nullptr ? -1 : (work.partial - none) / split_k.partial_size()};
     for (int i = 0; i < 8; ++i) numbers[i] = all[i];
   }
 }
 
-void expect_parts(const models::PartsOfTiles& of) {
-  const bool reaches_out = of.end_m >= of.rows * of.block_m && of.end_n >= of.cols * of.block_n;
-  const KSplit split{.block_m = static_cast<int>(of.block_m),
-                     .block_n = static_cast<int>(of.block_n),
-                     .end_m = reaches_out ? KSplit::kReachesOut : of.end_m,
-                     .end_n = reaches_out ? KSplit::kReachesOut : of.end_n,
-                     .columns = Divisor(static_cast<std::uint32_t>(of.cols)),
-                     .tiles = Divisor(static_cast<std::uint32_t>(of.rows * of.cols)),
-                     .whole = static_cast<unsigned>(of.whole),
-                     .parts = Divisor(static_cast<std::uint32_t>(of.parts)),
-                     .k_tiles = static_cast<int>(of.k_tiles)};
-  const std::vector<models::Part> expected = models::parts_in_order(of);
+void expect_work(const models::SplitK& of) {
+  const bool has_end = of.end_m < of.rows * of.block_m || of.end_n < of.cols * of.block_n;
+  const SplitK split_k{.block_m = static_cast<int>(of.block_m),
+                       .block_n = static_cast<int>(of.block_n),
+                       .end_m = has_end ? of.end_m : SplitK::kNoEnd,
+                       .end_n = has_end ? of.end_n : SplitK::kNoEnd,
+                       .columns = Divisor(static_cast<std::uint32_t>(of.cols)),
+                       .tiles = Divisor(static_cast<std::uint32_t>(of.rows * of.cols)),
+                       .whole = static_cast<unsigned>(of.whole),
+                       .k_splits = Divisor(static_cast<std::uint32_t>(of.k_splits)),
+                       .k_tiles = static_cast<int>(of.k_tiles)};
+  const std::vector<models::SplitKWork> expected = models::work_in_order(of);
   const DeviceArray<std::int64_t> numbers(8 * expected.size());
-  ASSERT_TRUE(is_ok(device::launch({.kernel = "list parts", .blocks = 1, .threads_x = 1}, nullptr,
-                                   list_parts, split, static_cast<unsigned>(expected.size()),
-                                   numbers.data())));
+  ASSERT_TRUE(
+      is_ok(device::launch({.kernel = "list work", .blocks = 1, .threads_x = 1}, nullptr, list_work,
+                           split_k, static_cast<unsigned>(expected.size()), numbers.data())));
   const std::vector<std::int64_t> found = numbers.to_host();
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const std::int64_t* n = &found[8 * i];
-    ASSERT_TRUE((models::Part{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]} == expected[i]))
-        << "part " << i << " of " << of.parts << ", " << of.k_tiles << " k tiles";
+    ASSERT_TRUE((models::SplitKWork{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]} == expected[i]))
+        << "block " << i << ", " << of.k_splits << " splits of " << of.k_tiles << " k tiles";
   }
 }
 
-// Every number of parts up to 17, with k tiles that go round and that do not.
-TEST(KSplit, DealsOutAllKTilesOfEachTile) {
-  for (std::int64_t parts = 1; parts <= 17; ++parts) {
-    for (const std::int64_t k_tiles : {parts, parts + 1, 2 * parts - 1, 5 * parts + 3}) {
+// Up to 17 splits, of k tiles that they divide and of others.
+TEST(SplitK, CoversAllKTilesOfEachTile) {
+  for (std::int64_t splits = 1; splits <= 17; ++splits) {
+    for (const std::int64_t k_tiles : {splits, splits + 1, 2 * splits - 1, 5 * splits + 3}) {
       ASSERT_NO_FATAL_FAILURE(
-          expect_parts({2, 3, 2, 128, 64, 3 * 128, 2 * 64, parts % 13, parts, k_tiles}));
-      // The last tiles reach back.
-      ASSERT_NO_FATAL_FAILURE(expect_parts({2, 2, 3, 64, 256, 65, 515, 2, parts, k_tiles}));
+          expect_work({2, 3, 2, 128, 64, 3 * 128, 2 * 64, splits % 13, splits, k_tiles}));
+      // The last tiles are shifted back.
+      ASSERT_NO_FATAL_FAILURE(expect_work({2, 2, 3, 64, 256, 65, 515, 2, splits, k_tiles}));
     }
   }
 }
 
 // On either side of each number of tiles and each K from which cuBLAS sums otherwise.
-TEST(CublasError, SumsAreAsLongAsInTheModel) {
+TEST(CublasError, SummationLengthMatchesModel) {
   const auto expect = [](const Problem& problem, std::int64_t tiles, bool vectors) {
     const std::int64_t k = problem.shape.k;
     const double part = models::summed_in_fp32(k, tiles, vectors);

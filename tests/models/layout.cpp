@@ -39,8 +39,8 @@ std::vector<Tile> tiles_in_order(std::int64_t products, std::int64_t rows, std::
 }
 
 std::int64_t swizzled(std::int64_t address, int width) {
-  const std::int64_t line = address / 128, pieces = width / 16;
-  return address ^ (line % pieces * 16);
+  const std::int64_t line = address / 128, segments = width / 16;
+  return address ^ (line % segments * 16);
 }
 
 std::int64_t whole_chunks(std::int64_t rows) { return ceil_div(rows, kRows) * kRows; }
@@ -71,46 +71,46 @@ std::int64_t bytes_of_halves(std::int64_t rows, std::int64_t k, std::int64_t pro
   return count_chunks(rows, k, products) * 2 * 2 * kRows * kK;
 }
 
-std::vector<std::vector<Piece>> pieces_of_clusters(std::int64_t tiles, std::int64_t clusters,
-                                                   std::int64_t chunks) {
-  // Whole tiles in turn, as many as go round, but for the last round: with what does not go round
-  // that is one line of chunks, of which each cluster gets as many, or one more.
+std::vector<std::vector<StreamKWork>> work_of_clusters(std::int64_t tiles, std::int64_t clusters,
+                                                       std::int64_t chunks) {
+  // Full rounds of whole tiles, but for the last one. The tiles of that round and of the partial
+  // round form one line of chunks, of which each cluster gets an equal part, or one chunk more.
   std::int64_t rounds = tiles / clusters;
   const bool are_shared = tiles % clusters != 0;
   if (are_shared && rounds > 0) --rounds;
   const std::int64_t first_shared = rounds * clusters;
   const std::int64_t line = are_shared ? (tiles - first_shared) * chunks : 0;
   const auto begin = [&](std::int64_t cluster) {
-    constexpr std::int64_t kNear = 4;  // chunks: a tile that begins or ends so near is not cut
+    constexpr std::int64_t kNear = 4;  // chunks: no cut so near to the start or end of a tile
     const std::int64_t even = line / clusters * cluster + std::min(cluster, line % clusters);
     const std::int64_t since = even % chunks, until = chunks - since;
     return since < kNear ? even - since : until < kNear ? even + until : even;
   };
-  std::vector<std::vector<Piece>> all(static_cast<std::size_t>(clusters));
+  std::vector<std::vector<StreamKWork>> all(static_cast<std::size_t>(clusters));
   for (std::int64_t cluster = 0; cluster < clusters; ++cluster) {
     auto& list = all[static_cast<std::size_t>(cluster)];
-    std::int64_t turn = 0;
-    for (std::int64_t round = 0; round < rounds; ++round, ++turn) {
+    std::int64_t index = 0;
+    for (std::int64_t round = 0; round < rounds; ++round, ++index) {
       list.push_back({.tile = round * clusters + cluster,
                       .first = 0,
                       .end = chunks,
                       .is_stored = true,
-                      .turn = turn});
+                      .index = index});
     }
     // From the end of the cluster's part to its beginning.
     for (std::int64_t end = begin(cluster + 1); end > begin(cluster);) {
       const std::int64_t tile = (end - 1) / chunks, from = tile * chunks;
       const std::int64_t first = std::max(begin(cluster), from);
-      Piece piece{.tile = first_shared + tile,
-                  .first = first - from,
-                  .end = end - from,
-                  .is_stored = end == from + chunks,
-                  .turn = turn};
-      if (piece.is_stored) {
-        while (begin(cluster - piece.others) > from) ++piece.others;
-        ++turn;
+      StreamKWork work{.tile = first_shared + tile,
+                       .first = first - from,
+                       .end = end - from,
+                       .is_stored = end == from + chunks,
+                       .index = index};
+      if (work.is_stored) {
+        while (begin(cluster - work.partials) > from) ++work.partials;
+        ++index;
       }
-      list.push_back(piece);
+      list.push_back(work);
       end = first;
     }
     if (!list.empty()) list.back().is_last = true;
@@ -118,29 +118,30 @@ std::vector<std::vector<Piece>> pieces_of_clusters(std::int64_t tiles, std::int6
   return all;
 }
 
-std::vector<Part> parts_in_order(const PartsOfTiles& of) {
-  std::vector<Part> all;
+std::vector<SplitKWork> work_in_order(const SplitK& of) {
+  std::vector<SplitKWork> all;
   std::int64_t left = of.whole, partials = 0;
   // Rows of tiles are groups of one row.
   for (const Tile& tile : tiles_in_order(of.products, of.rows, of.cols, 1)) {
-    Part part{.product = tile.product,
-              .row = std::min(tile.row * of.block_m, of.end_m - of.block_m),
-              .col = std::min(tile.col * of.block_n, of.end_n - of.block_n)};
-    part.own_row = tile.row * of.block_m - part.row;
-    part.own_col = tile.col * of.block_n - part.col;
+    SplitKWork work{.product = tile.product,
+                    .row = std::min(tile.row * of.block_m, of.end_m - of.block_m),
+                    .col = std::min(tile.col * of.block_n, of.end_n - of.block_n)};
+    work.own_row = tile.row * of.block_m - work.row;
+    work.own_col = tile.col * of.block_n - work.col;
     if (left-- > 0) {
-      part.count = of.k_tiles;
-      all.push_back(part);
+      work.count = of.k_tiles;
+      all.push_back(work);
       continue;
     }
-    // As if dealt out one by one.
-    std::vector<std::int64_t> counts(static_cast<std::size_t>(of.parts));
-    for (std::int64_t i = 0; i < of.k_tiles; ++i) ++counts[static_cast<std::size_t>(i % of.parts)];
+    // One k tile after another to each split in turn.
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(of.k_splits));
+    for (std::int64_t i = 0; i < of.k_tiles; ++i)
+      ++counts[static_cast<std::size_t>(i % of.k_splits)];
     for (const std::int64_t count : counts) {
-      part.count = count;
-      part.partial = partials++;
-      all.push_back(part);
-      part.first += count;
+      work.count = count;
+      work.partial = partials++;
+      all.push_back(work);
+      work.first += count;
     }
   }
   return all;
@@ -163,17 +164,15 @@ double summed_in_fp32(std::int64_t k, std::int64_t tiles, bool vectors) {
   return static_cast<double>(std::max<std::int64_t>(summed, 64));
 }
 
-double products_in_fp32(std::int64_t k, double part) {
-  return part + static_cast<double>(k) / part;
+double products_in_fp32(std::int64_t k, double length) {
+  return length + static_cast<double>(k) / length;
 }
 
-double products_of_one_sign_in_fp32(std::int64_t k, double part) {
+double products_of_one_sign_in_fp32(std::int64_t k, double length) {
   const auto all = static_cast<double>(k);
-  const auto error = [&](double length) {
-    return 2.0 / 3.0 * (length * length / all + all / length);
-  };
-  double least = error(part);
-  for (double length = part; length < all; length *= 1.0001) least = std::min(least, error(length));
+  const auto error = [&] { return 2.0 / 3.0 * (length * length / all + all / length); };
+  double least = error();
+  for (; length < all; length *= 1.0001) least = std::min(least, error());
   return least;
 }
 

@@ -1,5 +1,5 @@
-// Which tile of C is whose, and where parts of split operands lie: by enumeration, or by formulas
-// in plain integers.
+// The order of tiles and of stream-K work, and the layout of split operands: by enumeration, or by
+// formulas in plain integers.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct Tile {
 std::vector<Tile> tiles_in_order(std::int64_t products, std::int64_t rows, std::int64_t cols,
                                  std::int64_t group);
 
-// A byte address in shared memory after the swizzle of so many bytes (32, 64 or 128): bits from 4
-// on are XORed with those from 7 on.
+// A byte address in shared memory after the swizzle of `width` bytes (32, 64 or 128): bits from 4
+// on are XORed with bits from 7 on.
 std::int64_t swizzled(std::int64_t address, int width);
 
-// Parts of operands lie in chunks of 128 rows × 32 k, and rows up to a whole chunk have scales.
+// Planes of operands consist of chunks of 128 rows × 32 k; all rows of a chunk have scales.
 std::int64_t whole_chunks(std::int64_t rows);
 
-// Bytes from the start of an operand's digits: plane 0, 1, 2 is hi, mid, lo. `rows`: of a product.
+// Offset of a digit in bytes: plane 0, 1, 2 is hi, mid, lo. `rows`: rows of a product.
 std::int64_t offset_of_digit(std::int64_t rows, std::int64_t k, std::int64_t product,
                              std::int64_t row, std::int64_t of_k, int plane);
 std::int64_t bytes_of_digits(std::int64_t rows, std::int64_t k, std::int64_t products);
@@ -34,47 +34,47 @@ std::int64_t offset_of_half(std::int64_t rows, std::int64_t k, std::int64_t prod
                             std::int64_t row, std::int64_t of_k, int plane);
 std::int64_t bytes_of_halves(std::int64_t rows, std::int64_t k, std::int64_t products);
 
-// What a cluster of blocks computes of a tile: chunks [first, end) of K.
-struct Piece {
-  std::int64_t tile = 0;  // counted in the order of work
+// The work of a cluster of blocks on a tile: chunks [first, end) of K.
+struct StreamKWork {
+  std::int64_t tile = 0;  // index in the order of work
   std::int64_t first = 0, end = 0;
-  bool is_stored = false;   // by this cluster: it has the last chunk
-  std::int64_t others = 0;  // clusters before it that have pieces of the tile
-  bool is_last = false;     // of the cluster
-  std::int64_t turn = 0;    // number among those that the cluster stores
-  friend bool operator==(const Piece&, const Piece&) = default;
+  bool is_stored = false;     // this cluster stores the tile: it has the last chunk
+  std::int64_t partials = 0;  // previous clusters with chunks of the tile
+  bool is_last = false;       // the cluster's last work
+  std::int64_t index = 0;     // among the tiles that the cluster stores
+  friend bool operator==(const StreamKWork&, const StreamKWork&) = default;
 };
 
-// Stream-K: what each of the clusters computes, in order, of `tiles` tiles of `chunks` chunks each.
-std::vector<std::vector<Piece>> pieces_of_clusters(std::int64_t tiles, std::int64_t clusters,
-                                                   std::int64_t chunks);
+// Stream-K: the work of each cluster, in order, for `tiles` tiles of `chunks` chunks each.
+std::vector<std::vector<StreamKWork>> work_of_clusters(std::int64_t tiles, std::int64_t clusters,
+                                                       std::int64_t chunks);
 
-// Split-K: what a block computes of a tile, in k tiles; elements of C from which on it reads and
-// from which on it stores.
-struct Part {
+// Split-K: the work of a block on a tile: `count` k tiles from `first` on. (row, col): the tile's
+// first element in C; (own_row, own_col): the first one that it stores.
+struct SplitKWork {
   std::int64_t product = 0, row = 0, col = 0, own_row = 0, own_col = 0;
   std::int64_t first = 0, count = 0;
-  std::int64_t partial = -1;  // number of its partial sum; -1: it has all k tiles
-  friend bool operator==(const Part&, const Part&) = default;
+  std::int64_t partial = -1;  // index of the partial sum; -1: a whole tile
+  friend bool operator==(const SplitKWork&, const SplitKWork&) = default;
 };
 
-// One part after another, of tiles row by row: the first `whole` tiles are not split, the others
-// are in `parts` each, of which the first may have one k tile more. `end_m`, `end_n`: where rows
-// and columns end that may be read; a tile that would reach beyond begins earlier.
-struct PartsOfTiles {
+// Tiles in row-major order: the first `whole` are not split, the others have `k_splits` splits
+// each, the first of which may have one k tile more. `end_m`, `end_n`: rows and columns that may be
+// read; a tile that exceeds them begins earlier.
+struct SplitK {
   std::int64_t products = 1, rows = 1, cols = 1;  // tiles
   std::int64_t block_m = 1, block_n = 1, end_m = 0, end_n = 0;
-  std::int64_t whole = 0, parts = 1, k_tiles = 0;
+  std::int64_t whole = 0, k_splits = 1, k_tiles = 0;
 };
-std::vector<Part> parts_in_order(const PartsOfTiles& of);
+std::vector<SplitKWork> work_in_order(const SplitK& of);
 
-// How many products a sum of cuBLAS in FP32 adds one after another, as the rungs that split
-// operands assume: `tiles` tiles of 128×128 in all; whether rows of A and B are whole vectors.
+// Products that cuBLAS in FP32 adds one after another, as rungs that split operands assume: `tiles`
+// tiles of 128×128 in all; whether A and B allow vectors.
 double summed_in_fp32(std::int64_t k, std::int64_t tiles, bool vectors);
-// As many as have the error of parts of K that are added up in turn: where products have either
-// sign, and where all have one. Then the length of a part is not known, but that it is `part` at
-// least, and the error the least that any length has.
-double products_in_fp32(std::int64_t k, double part);
-double products_of_one_sign_in_fp32(std::int64_t k, double part);
+// Effective number of products in the error of a sum of partial sums of `length` products each,
+// with products of either sign, and of one sign: then the minimum over all lengths from `length`
+// on.
+double products_in_fp32(std::int64_t k, double length);
+double products_of_one_sign_in_fp32(std::int64_t k, double length);
 
 }  // namespace tilegate::models

@@ -23,7 +23,7 @@ namespace {
 
 std::uint32_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
 
-TEST(Models, IncludeNothingButEachOtherAndTheStandardLibrary) {
+TEST(Models, IncludeOnlyTheStandardLibrary) {
   int files = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(TILEGATE_SOURCE_DIR "/tests/models")) {
@@ -62,7 +62,7 @@ float random_float(std::mt19937_64& random, float beside) {
   }
 }
 
-TEST(Float32, RoundsLikeTheProcessor) {
+TEST(Float32, MatchesTheProcessor) {
   std::mt19937_64 random(1);
   float a = 1.0F;
   for (int turn = 0; turn < 300000; ++turn) {
@@ -93,31 +93,31 @@ TEST(Float32, RoundsTiesToEven) {
 
 // Each chunk of each tile once; the block with the last chunk adds what each block with another
 // chunk of the tile has left, all of them before it without a gap.
-TEST(PiecesModel, CoversEachTileOnce) {
+TEST(StreamKModel, CoversEachTileOnce) {
   for (const std::int64_t chunks : {4, 16, 17, 33, 128, 1361}) {
     for (const std::int64_t clusters : {1, 2, 7, 66, 132}) {
       for (std::int64_t tiles = 1; tiles <= 3 * clusters + 1; tiles += 1 + tiles / 4) {
         if (clusters > tiles * std::clamp<std::int64_t>(chunks / 16, 1, 8)) continue;
-        const auto all = pieces_of_clusters(tiles, clusters, chunks);
+        const auto all = work_of_clusters(tiles, clusters, chunks);
         std::vector<std::int64_t> covered(static_cast<std::size_t>(tiles)),
             left(static_cast<std::size_t>(tiles));
         for (std::int64_t cluster = 0; cluster < clusters; ++cluster) {
-          const auto& pieces = all[static_cast<std::size_t>(cluster)];
-          ASSERT_FALSE(pieces.empty());
-          for (const Piece& piece : pieces) {
-            const auto tile = static_cast<std::size_t>(piece.tile);
-            ASSERT_LT(piece.first, piece.end);
-            ASSERT_EQ(piece.first, covered[tile]) << "earlier clusters have what is before";
-            ASSERT_EQ(piece.is_stored, piece.end == chunks);
-            if (piece.is_stored) {
-              ASSERT_EQ(piece.others, left[tile]);
+          const auto& works = all[static_cast<std::size_t>(cluster)];
+          ASSERT_FALSE(works.empty());
+          for (const StreamKWork& work : works) {
+            const auto tile = static_cast<std::size_t>(work.tile);
+            ASSERT_LT(work.first, work.end);
+            ASSERT_EQ(work.first, covered[tile]) << "earlier clusters have what is before";
+            ASSERT_EQ(work.is_stored, work.end == chunks);
+            if (work.is_stored) {
+              ASSERT_EQ(work.partials, left[tile]);
             } else {
-              ASSERT_EQ(&piece, &pieces[pieces.size() > 1 && tiles > clusters
-                                            ? static_cast<std::size_t>(tiles / clusters - 1)
-                                            : 0])
+              ASSERT_EQ(&work, &works[works.size() > 1 && tiles > clusters
+                                          ? static_cast<std::size_t>(tiles / clusters - 1)
+                                          : 0])
                   << "the first that is not a whole tile in turn";
             }
-            covered[tile] = piece.end;
+            covered[tile] = work.end;
             ++left[tile];
           }
         }
@@ -127,7 +127,7 @@ TEST(PiecesModel, CoversEachTileOnce) {
   }
 }
 
-TEST(LayoutModel, HasAPlaceForEachElement) {
+TEST(LayoutModel, IsABijection) {
   for (const std::int64_t rows : {1, 130}) {
     for (const std::int64_t k : {1, 33, 64}) {
       std::vector<int> of_digits(static_cast<std::size_t>(bytes_of_digits(rows, k, 2)));
@@ -152,14 +152,14 @@ TEST(LayoutModel, HasAPlaceForEachElement) {
   }
 }
 
-TEST(LayoutModel, SwizzlesLikeTheHardware) {
+TEST(LayoutModel, SwizzlesAsDocumented) {
   EXPECT_EQ(swizzled(128 + 16, 32), 128);
   EXPECT_EQ(swizzled(3 * 128 + 16, 64), 3 * 128 + 32);
   EXPECT_EQ(swizzled(13 * 128 + 7, 128), 13 * 128 + 5 * 16 + 7);
   EXPECT_EQ(swizzled(8 * 128 + 16, 128), 8 * 128 + 16);
 }
 
-TEST(Int8x3Model, DigitsAreTheInteger) {
+TEST(Int8x3Model, DigitsSumToTheInteger) {
   for (const std::int32_t x :
        {0, 127, 128, 255, 256, -128, -129, 32639, 32640, -32896, -32897, 0x7F7F7F, -0x7F7F7F}) {
     const auto [hi, mid, lo] = int8x3::digits(x);
@@ -171,7 +171,7 @@ TEST(Int8x3Model, DigitsAreTheInteger) {
   }
 }
 
-TEST(Fp16x3Model, HalvesAreThoseOfIeee754) {
+TEST(Fp16x3Model, HalvesMatchIeee754) {
   using fp16x3::half_of;
   EXPECT_EQ(half_of(1.0F), 0x3C00);
   EXPECT_EQ(half_of(-1.5F), 0xBE00);

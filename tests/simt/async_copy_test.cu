@@ -74,7 +74,7 @@ __global__ void copy_by_address(const float* in, float* out) {
   for (int i = 0; i < 4; ++i) out[4 * thread + i] = mine[i];
 }
 
-TEST(AsyncCopy, ByAddressWithZerosOutside) {
+TEST(AsyncCopy, FillsZerosOutside) {
   const DeviceArray<float> in = iota(4 * kThreads);
   const DeviceArray<float> out(4 * kThreads);
   const device::LaunchConfig config{.kernel = "copy_by_address",

@@ -45,7 +45,7 @@ class AsyncFault : public testing::TestWithParam<Plant> {
   }
 };
 
-TEST_P(AsyncFault, Shows) {
+TEST_P(AsyncFault, ChangesTheResult) {
   const Plant& plant = GetParam();
   const Outcome clean = run(plant.clean, Schedule::forward());
   ASSERT_TRUE(is_ok(clean.status));
@@ -70,7 +70,7 @@ TEST_P(AsyncFault, Shows) {
   }
 }
 
-TEST_P(AsyncFault, CleanTwinIsRightUnderEverySchedule) {
+TEST_P(AsyncFault, CleanTwinPassesUnderEverySchedule) {
   const std::vector<float> memory = run(GetParam().clean, Schedule::forward()).memory;
   for (const Schedule schedule :
        {Schedule::reverse(), Schedule::shuffled(1), Schedule::shuffled(2)}) {

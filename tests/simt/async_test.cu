@@ -84,7 +84,7 @@ void expect_tiles_added() {
 }
 
 TEST_F(Async, ProducerAndConsumers) { expect_tiles_added<true>(); }
-TEST_F(Async, ProducerAndWarpsOfConsumers) { expect_tiles_added<false>(); }
+TEST_F(Async, ProducerAndConsumerWarps) { expect_tiles_added<false>(); }
 
 // Two pairs of warps exchange words apart from each other, round after round.
 __global__ void exchange_in_pairs(unsigned* out) {
@@ -108,7 +108,7 @@ __global__ void exchange_in_pairs(unsigned* out) {
   out[thread] = value;
 }
 
-TEST_F(Async, NamedBarriersAreOfSomeThreads) {
+TEST_F(Async, NamedBarriersSynchronizeASubset) {
   for_each_schedule([&] {
     const DeviceArray<unsigned> out(128);
     const device::LaunchConfig config{.kernel = "exchange_in_pairs",

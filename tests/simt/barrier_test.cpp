@@ -56,7 +56,7 @@ __global__ void expect_twice(const float* in, float* out) {
   out[threadIdx.x] = shared.words[0][threadIdx.x % 8];
 }
 
-TEST(Barrier, ExpectsTheBytesOfAllItsArrivals) {
+TEST(Barrier, ExpectsTheBytesOfAllArrivals) {
   for (const unsigned cluster : {1U, 2U}) {  // of a cluster each block copies for itself
     const Outcome outcome = run(expect_twice, Schedule::forward(), cluster);
     ASSERT_TRUE(is_ok(outcome.status));
@@ -79,7 +79,7 @@ __global__ void read_before_its_wait(const float* in, float* out) {
   device::barrier_wait(shared.full[0], 0);
 }
 
-TEST(Barrier, BringsNoCopyThatNobodyWaitsForYet) {
+TEST(Barrier, CopyIsInvisibleBeforeItsWait) {
   EXPECT_TRUE(std::isnan(run(read_before_its_wait).out[0]));
 }
 
@@ -97,7 +97,7 @@ __global__ void read_and_overwrite_early(const float* in, float* out) {
   device::store_wait<0>();
 }
 
-TEST(Barrier, ShuffledWorkIsEarlyOrLate) {
+TEST(Barrier, ShuffledScheduleCompletesCopiesEarlyOrLate) {
   unsigned early_copies = 0, late_reads = 0;
   for (unsigned seed = 0; seed < 16; ++seed) {
     const std::vector<float> out = run(read_and_overwrite_early, Schedule::shuffled(seed)).out;
@@ -148,7 +148,7 @@ __global__ void named_barrier_of(const float*, float*) {
   device::named_barrier<1>(kCount);
 }
 
-TEST(Barrier, MisusesAreRefused) {
+TEST(Barrier, RejectsMisuse) {
   expect_fault(wait_for_first_phase_only, "no thread has waited for phase 1", Schedule::reverse());
   expect_fault(expect_one_of_two, "expects 16 bytes, and copies of 32 were started");
   expect_fault(fence_for_others, "before barrier_init_fence() by the thread that made it");
@@ -165,7 +165,7 @@ __global__ void reverse_block(const float* in, float* out) {
   out[blockIdx.x * kThreads + threadIdx.x] = words[kThreads - 1 - threadIdx.x];
 }
 
-TEST(Barrier, NamedOneIsOfOneBlockOfACluster) {
+TEST(Barrier, NamedBarrierBelongsToOneBlockOfACluster) {
   for (unsigned seed = 0; seed < 8; ++seed) {  // who comes last reads at once
     const Outcome outcome = run(reverse_block, Schedule::shuffled(seed), /*cluster=*/2);
     ASSERT_TRUE(is_ok(outcome.status));
@@ -187,7 +187,7 @@ __global__ void read_peer_without_thread_5(const float* in, float* out) {
   device::cluster_sync();
 }
 
-TEST(Barrier, ABlockOfAClusterWithoutOneOfItsThreads) {
+TEST(Barrier, ClusterBarrierMissesAThread) {
   const Outcome outcome = run(read_peer_without_thread_5, Schedule::forward(), /*cluster=*/2);
   ASSERT_TRUE(is_ok(outcome.status));
   EXPECT_EQ(outcome.out[7], 8.0F);

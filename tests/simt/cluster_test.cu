@@ -45,7 +45,7 @@ __global__ void pass_to_peer(unsigned* out) {
 #endif
 }
 
-TEST_F(Async, BlocksOfAClusterShareMemory) {
+TEST_F(Async, ClusterBlocksShareMemory) {
   for_each_schedule([&] {
     const DeviceArray<unsigned> out(kBlocks * kThreads);
     ASSERT_TRUE(is_ok(device::launch(config_of("pass_to_peer", kThreads * sizeof(unsigned)),
@@ -90,7 +90,7 @@ __global__ void tell_all(float* out) {
 #endif
 }
 
-TEST_F(Async, VectorsArriveAtTheBarriersOfOtherBlocks) {
+TEST_F(Async, RemoteStoresCompleteAtRemoteBarriers) {
   for_each_schedule([&] {
     const DeviceArray<float> out(kBlocks * kThreads);
     ASSERT_TRUE(
@@ -104,7 +104,7 @@ TEST_F(Async, VectorsArriveAtTheBarriersOfOtherBlocks) {
 }
 
 #if !defined(__CUDACC__)
-TEST_F(Async, VectorsNeedACluster) {
+TEST_F(Async, RemoteStoresNeedACluster) {
   const DeviceArray<float> out(kThreads);
   device::LaunchConfig config = config_of("tell_all", sizeof(Told));
   config.blocks = config.cluster = 1;
@@ -175,7 +175,7 @@ void expect_tiles_shared() {
   });
 }
 
-TEST_F(Async, CopiesReachAllBlocksOfACluster) { expect_tiles_shared<true>(); }
-TEST_F(Async, ABlockArrivesAtAllOfItsCluster) { expect_tiles_shared<false>(); }
+TEST_F(Async, MulticastReachesEveryBlockOfTheCluster) { expect_tiles_shared<true>(); }
+TEST_F(Async, RemoteArrivalsReachEveryBlockOfTheCluster) { expect_tiles_shared<false>(); }
 
 }  // namespace tilegate::cluster_test

@@ -213,7 +213,7 @@ __global__ void throw_while_others_wait() {
   __syncthreads();
 }
 
-TEST(Fault, ExceptionUnwindsEveryThread) {
+TEST(Fault, ExceptionsUnwindEveryThread) {
   expect_fault(
       device::launch(config_of("throw_while_others_wait"), nullptr, throw_while_others_wait),
       {"throw_while_others_wait", "block 0", "thread (31,1,0)", "thrown by a kernel"});

@@ -105,7 +105,7 @@ std::uint32_t bits_of(float value) {
   return std::isnan(value) ? 0x7FFF'FFFF : bits;  // the NaN of tensor cores
 }
 
-TEST_F(Async, AddsFloatsAsDocumented) {
+TEST_F(Async, FloatMmaAddsAsDocumented) {
   const device::LaunchConfig config{
       .kernel = "add_products", .blocks = 1, .threads_x = 128, .shared_bytes = sizeof(Storage)};
   for (const Sum& sum : kSums) {

@@ -22,7 +22,7 @@ __global__ void read_then_write(const float* in, float* out) {
   shared.values[threadIdx.x] = in[threadIdx.x];
 }
 
-TEST(SharedMemory, IsNanBeforeEveryBlock) {
+TEST(SharedMemory, IsNanBeforeEachBlock) {
   for (const float value : run(read_then_write, Schedule::forward(), 3)) {
     EXPECT_TRUE(std::isnan(value));
   }
@@ -45,7 +45,7 @@ __global__ void read_stack(const float* in, float* out) {
   out[blockIdx.x * kThreads + threadIdx.x] = exchange_on_stack(in[threadIdx.x]);
 }
 
-TEST(Stack, IsNanBeforeEveryThread) {
+TEST(Stack, IsNanBeforeEachThread) {
   for (const float value : run(read_stack, Schedule::forward(), 3)) {
     EXPECT_TRUE(std::isnan(value));
   }
@@ -59,7 +59,7 @@ __global__ void copy_without_wait(const float* in, float* out) {
   out[threadIdx.x] = shared.values[threadIdx.x];
 }
 
-TEST(SharedMemory, HasNoAsyncCopyBeforeItsWait) {
+TEST(SharedMemory, AsyncCopyIsInvisibleBeforeItsWait) {
   for (const float value : run(copy_without_wait, Schedule::forward())) {
     EXPECT_TRUE(std::isnan(value));
   }
@@ -75,7 +75,7 @@ __global__ void leave_copy_behind(const float* in, float* out) {
   out[blockIdx.x * kThreads + threadIdx.x] = shared.values[threadIdx.x];
 }
 
-TEST(SharedMemory, HasNoCopyOfTheBlockBefore) {
+TEST(SharedMemory, CopiesOfThePreviousBlockAreDropped) {
   for (const float value : run(leave_copy_behind, Schedule::forward(), 2)) {
     EXPECT_TRUE(std::isnan(value));
   }
@@ -95,7 +95,7 @@ __global__ void wait_for_too_few(const float* in, float* out) {
   out[threadIdx.x] = shared.values[threadIdx.x];
 }
 
-TEST(SharedMemory, HasOnlyTheGroupsThatTheWaitCovers) {
+TEST(SharedMemory, WaitCoversOnlyItsGroups) {
   const std::vector<float> found = run(wait_for_too_few, Schedule::forward());
   for (int i = 0; i < kThreads; ++i) {
     EXPECT_EQ(std::isnan(found[static_cast<std::size_t>(i)]), i >= kThreads / 2) << i;
@@ -109,7 +109,7 @@ __global__ void copy_without_commit(const float* in, float* out) {
   out[threadIdx.x] = shared.values[threadIdx.x];
 }
 
-TEST(SharedMemory, HasNoCopyOfAnOpenGroup) {
+TEST(SharedMemory, CopyOfAnUncommittedGroupIsInvisible) {
   for (const float value : run(copy_without_commit, Schedule::forward())) {
     EXPECT_TRUE(std::isnan(value));
   }

@@ -99,7 +99,7 @@ void expect_multiplies() {
   }
 }
 
-TEST_F(Async, MultipliesInt8) {
+TEST_F(Async, Int8MmaMatchesIntegers) {
   expect_multiplies<64>();
   expect_multiplies<128>();
 }
@@ -133,7 +133,7 @@ __global__ void multiply_registers(const std::uint32_t* a, const std::int8_t* b,
 #endif
 }
 
-TEST_F(Async, MultipliesInt8FromRegisters) {
+TEST_F(Async, Int8MmaReadsAFromRegisters) {
   const Int8Matrix a(64, 32, 1);
   const Int8Matrix b(kColsOfB, 32, 2);
   const std::vector<std::int8_t> rows = a.as_tile(device::Swizzle::kNone);  // halves of 16 bytes
@@ -159,7 +159,7 @@ TEST_F(Async, MultipliesInt8FromRegisters) {
 }
 
 #if !defined(__CUDACC__)
-TEST_F(Async, MultipliesInt8OfEveryWidth) {
+TEST_F(Async, Int8MmaSupportsEveryWidth) {
   expect_multiplies<8>();
   expect_multiplies<24>();
   expect_multiplies<256>();

@@ -15,7 +15,7 @@ struct TooLarge {
 };
 __global__ void take_too_much() { device::shared_storage<TooLarge>().values[0] = 1.0F; }
 
-TEST(Launch, SharedStorageLargerThanLaunchedWith) {
+TEST(Launch, RejectsSharedStorageBeyondTheLaunch) {
   expect_fault(device::launch(config_of("take_too_much"), nullptr, take_too_much),
                {"take_too_much", "needs 260 bytes of shared memory, launched with 256"});
 }
@@ -25,14 +25,14 @@ __global__ void launch_from_inside(Status* status) {
   *status = device::launch(config_of("nothing"), nullptr, nothing);
 }
 
-TEST(Launch, FromInsideAKernelIsRefused) {
+TEST(Launch, RejectsALaunchInsideAKernel) {
   Status status;
   ASSERT_TRUE(
       is_ok(device::launch(config_of("launch_from_inside"), nullptr, launch_from_inside, &status)));
   expect_fault(status, {"nothing", "from inside a kernel"});
 }
 
-TEST(Launch, MayTakeAnotherStreamOnceItsCallHasEnded) {
+TEST(Launch, MayChangeStreamsAfterACall) {
   int other = 0;
   auto* const stream = reinterpret_cast<Stream>(&other);
   simt::executor::begin_call({}, {}, nullptr);
@@ -41,7 +41,7 @@ TEST(Launch, MayTakeAnotherStreamOnceItsCallHasEnded) {
   EXPECT_TRUE(is_ok(device::launch(config_of("nothing"), stream, nothing)));
 }
 
-TEST(Launch, BeyondTheLimitsIsRefused) {
+TEST(Launch, RejectsConfigurationsBeyondTheLimits) {
   const auto launch_with = [](auto change) {
     device::LaunchConfig config = config_of("nothing");
     change(config);

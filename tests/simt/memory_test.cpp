@@ -13,7 +13,7 @@
 namespace tilegate {
 namespace {
 
-TEST(Seam, CopiesWithPitch) {
+TEST(Device, CopiesWithPitch) {
   const std::vector<float> host = {1, 2, 3, 4, 5, 6};  // 3 rows of 2
   const DeviceArray<float> device(3 * 4, -1.0F);       // 3 rows, 4 apart
   constexpr std::size_t kFloat = sizeof(float);
@@ -26,7 +26,7 @@ TEST(Seam, CopiesWithPitch) {
   EXPECT_EQ(back, host);
 }
 
-TEST(Seam, BuffersAreAlignedAndMove) {
+TEST(Device, BuffersAreAlignedAndMovable) {
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{1000}, std::size_t{1} << 20}) {
     device::Buffer buffer(bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 256, 0U);
@@ -37,7 +37,7 @@ TEST(Seam, BuffersAreAlignedAndMove) {
   }
 }
 
-TEST(Seam, PropertiesDescribeTheDevice) {
+TEST(Device, PropertiesDescribeTheDevice) {
   const Device& current = device::current();
   EXPECT_EQ(current.is_cuda, !TILEGATE_ON_SIMT);
   EXPECT_EQ(current.ordinal, 0);

@@ -30,7 +30,7 @@ __global__ void read_one(const volatile float* p, std::int64_t index, float* out
   if (blockIdx.x == 1 && threadIdx.x == 3 && threadIdx.y == 1) out[0] = p[index];
 }
 
-TEST_F(Sanitizer, CatchesOneElementOutside) {
+TEST_F(Sanitizer, CatchesAccessOneElementOutside) {
   const DeviceArray<float> data(100);
   const DeviceArray<float> out(1);
   const auto read = [&](std::int64_t index) {

@@ -22,7 +22,7 @@ __global__ void racy_neighbour(const float* in, float* out) {
   out[threadIdx.x] = shared.values[threadIdx.x == 0 ? 0 : threadIdx.x - 1];
 }
 
-TEST(Schedule, ForwardHidesAndReverseShowsARace) {
+TEST(Schedule, ReverseShowsARaceThatForwardHides) {
   const std::vector<float> forward = run(racy_neighbour, Schedule::forward());
   const std::vector<float> reverse = run(racy_neighbour, Schedule::reverse());
   EXPECT_EQ(forward[10], 9.0F);
@@ -40,7 +40,7 @@ __global__ void last_block(const float* /*in*/, float* out) {
   out[0] = static_cast<float>(blockIdx.x);
 }
 
-TEST(Schedule, OrdersBlocksToo) {
+TEST(Schedule, OrdersBlocks) {
   EXPECT_EQ(run(last_block, Schedule::forward(), 5)[0], 4.0F);
   EXPECT_EQ(run(last_block, Schedule::reverse(), 5)[0], 0.0F);
   EXPECT_NE(run(last_block, Schedule::shuffled(1), 5)[0],
@@ -63,7 +63,7 @@ __global__ void sign_block(const float* /*in*/, float* out) {
   out[blockIdx.x * kThreads + threadIdx.x] = 1.0F;
 }
 
-TEST(Schedule, SampleRunsBothEndsAndEveryFewBlocks) {
+TEST(Schedule, SampleRunsBothEndsAndABlockOfEachStride) {
   const auto blocks_that_run = [](std::int64_t ends, std::int64_t stride) {
     const std::vector<float> out = run(sign_block, Schedule::sample(ends, stride), 20);
     std::vector<int> ran;
@@ -80,7 +80,7 @@ TEST(Schedule, SampleRunsBothEndsAndEveryFewBlocks) {
   EXPECT_EQ(blocks_that_run(50, 7).size(), 20U);
 }
 
-TEST(Schedule, SampleRefusesTooFewBlocks) {
+TEST(Schedule, SampleRejectsTooFewBlocks) {
   simt::executor::set_schedule(Schedule::sample(2, 0, 21));
   const device::LaunchConfig config{.kernel = "few", .blocks = 20, .threads_x = kThreads};
   const Status status = device::launch(config, nullptr, sign_block, nullptr, nullptr);
@@ -101,7 +101,7 @@ __global__ void with_barriers(const float* in, float* out) {
   out[threadIdx.x] = sum;
 }
 
-TEST(Schedule, DoesNotMatterToARightKernel) {
+TEST(Schedule, DoesNotChangeACorrectKernel) {
   const std::vector<float> forward = run(with_barriers, Schedule::forward());
   EXPECT_EQ(run(with_barriers, Schedule::reverse()), forward);
   EXPECT_EQ(run(with_barriers, Schedule::shuffled(3)), forward);
@@ -116,7 +116,7 @@ __global__ void shuffle_from_outside(const float* in, float* out) {
   out[threadIdx.x] = value;
 }
 
-TEST(Schedule, AShuffleFromOutsideItsMaskGetsNothing) {
+TEST(Schedule, ShuffleFromOutsideItsMaskIsUndefined) {
   const std::vector<float> found = run(shuffle_from_outside, Schedule::reverse());
   for (int i = 0; i < kThreads; ++i) {
     EXPECT_EQ(std::isnan(found[static_cast<std::size_t>(i)]), i % 32 < 16) << i;

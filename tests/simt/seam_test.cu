@@ -21,7 +21,7 @@ __global__ void record_place(Place* places) {
                                                              blockDim.x,  blockDim.y,  gridDim.x};
 }
 
-TEST(Seam, IndicesOfTwoDimensionalBlocks) {
+TEST(Device, IndicesOfTwoDimensionalBlocks) {
   constexpr unsigned kBlocks = 3;
   constexpr unsigned kX = 5;
   constexpr unsigned kY = 7;
@@ -55,7 +55,7 @@ __global__ void reverse_blocks(float* data) {
   mine[threadIdx.x] = shared.values[kThreads - 1 - static_cast<int>(threadIdx.x)];
 }
 
-TEST(Seam, BlockBarrierAndSharedMemory) {
+TEST(Device, BlockBarrierAndSharedMemory) {
   constexpr int kThreads = 96;
   constexpr int kBlocks = 4;
   const DeviceArray<float> data = iota(kThreads * kBlocks);
@@ -71,7 +71,7 @@ TEST(Seam, BlockBarrierAndSharedMemory) {
   }
 }
 
-TEST(Seam, SharedMemoryAbove48KiB) {
+TEST(Device, SharedMemoryAbove48KiB) {
   constexpr int kThreads = 256;
   const DeviceArray<float> data = iota(kThreads);
   const device::LaunchConfig config{
@@ -110,9 +110,9 @@ void expect_adds_one() {
   for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(found[i], static_cast<float>(i) + 1.0F);
 }
 
-TEST(Seam, VectorsOfTwo) { expect_adds_one<float2>(); }
+TEST(Device, VectorsOfTwo) { expect_adds_one<float2>(); }
 
-TEST(Seam, VectorsOfFour) { expect_adds_one<float4>(); }
+TEST(Device, VectorsOfFour) { expect_adds_one<float4>(); }
 
 // Twice 4 × 32 words in reverse, through shared memory by the instructions that keep their order.
 __global__ void ordered_reverse(const float* in, float* out, float one) {
@@ -143,7 +143,7 @@ __global__ void ordered_reverse(const float* in, float* out, float one) {
   for (int i = 0; i < 4; ++i) out[4 * thread + static_cast<unsigned>(i)] = result[i];
 }
 
-TEST(Seam, OrderedInstructionsDoWhatTheySay) {
+TEST(Device, OrderedInstructionsComputeTheSame) {
   const DeviceArray<float> in = iota(128);
   const DeviceArray<float> out(128);
   const device::LaunchConfig config{.kernel = "ordered_reverse",
@@ -162,7 +162,7 @@ __global__ void count_launch(float* data) {
   data[blockIdx.x * 32 + threadIdx.x] += 1.0F;
 }
 
-TEST(Seam, KernelsThatOverlapWaitForEachOther) {
+TEST(Device, KernelsThatOverlapWaitForEachOther) {
   if (device::current().is_cuda && device::current().compute_capability < 90) {
     GTEST_SKIP() << "needs compute capability 90";
   }

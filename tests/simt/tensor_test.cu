@@ -135,7 +135,7 @@ void expect_copies(std::array<unsigned, 3> box, device::Swizzle swizzle, Place p
 constexpr Place kPlaces[] = {{0, 0, 0},   {4, 3, 1},   {-4, 2, -1},
                              {28, -5, 0}, {32, 18, 4}, {88, 0, 2}};
 
-TEST_F(Async, CopiesBoxesOfMatrices) {
+TEST_F(Async, TmaLoadsBoxesOfMatrices) {
   for (const Place place : kPlaces) {
     for_each_schedule([&] {
       expect_copies<2>({64, 8, 1}, device::Swizzle::kNone, place);
@@ -147,7 +147,7 @@ TEST_F(Async, CopiesBoxesOfMatrices) {
   }
 }
 
-TEST_F(Async, CopiesBoxesOfThreeDimensions) {
+TEST_F(Async, TmaLoadsBoxesOfThreeDimensions) {
   for (const Place place : kPlaces) {
     for_each_schedule([&] {
       expect_copies<3>({16, 8, 4}, device::Swizzle::kNone, place);
@@ -156,7 +156,7 @@ TEST_F(Async, CopiesBoxesOfThreeDimensions) {
   }
 }
 
-TEST(TensorMap, RefusesWhatTheHardwareCannotCopy) {
+TEST(TensorMap, RejectsWhatTheHardwareCannotCopy) {
   const Tensor tensor{37, 21, 5, 40};
   const auto refusal = [&](auto change) {
     device::TensorLayout layout = tensor.layout(3, {32, 4, 4}, device::Swizzle::k128Bytes);
@@ -180,7 +180,7 @@ TEST(TensorMap, RefusesWhatTheHardwareCannotCopy) {
 }
 
 // As a plan makes it, before the operands are known.
-TEST_F(Async, AMapMayMove) {
+TEST_F(Async, TensorMapMayMove) {
   const Tensor from{32, 16, 1, 32}, to{32, 16, 1, 32};
   device::TensorLayout layout = from.layout(2, {32, 16, 1}, device::Swizzle::kNone);
   layout.data = reinterpret_cast<void*>(16);

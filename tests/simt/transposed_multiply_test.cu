@@ -146,7 +146,7 @@ void expect_multiplies(device::Swizzle swizzle) {
   });
 }
 
-TEST_F(Async, MultipliesTransposedTiles) {
+TEST_F(Async, MmaReadsTransposedTiles) {
   expect_multiplies<Major::kK, Major::kK>(device::Swizzle::k32Bytes);
   for (const auto swizzle : {device::Swizzle::kNone, device::Swizzle::k32Bytes,
                              device::Swizzle::k64Bytes, device::Swizzle::k128Bytes}) {

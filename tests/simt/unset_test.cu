@@ -21,7 +21,7 @@ __global__ void sum_without_a_start(float* out) {
 }
 
 // GCC's pattern is -1.7e38, clang's a NaN.
-TEST(Unset, VariablesHoldAPatternThatShows) {
+TEST(UninitializedVariables, HoldAPattern) {
   const DeviceArray<float> out(kThreads);
   const device::LaunchConfig config{
       .kernel = "sum_without_a_start", .blocks = 1, .threads_x = kThreads};

@@ -41,7 +41,7 @@ __global__ void xor_sum(float* out) {
   out[thread_number()] = sum;
 }
 
-TEST(Warp, XorShufflesAddUpAWarp) {
+TEST(Warp, XorShufflesReduceAWarp) {
   const std::vector<float> found = run(xor_sum, 64);
   for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(found[i], i < 32 ? 496.0F : 1520.0F);
 }

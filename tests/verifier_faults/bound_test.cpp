@@ -50,7 +50,7 @@ std::vector<Case> bound_cases() {
   return cases;
 }
 
-TEST(Bound, TwiceIsRejectedAnywhereAndHalfIsNot) {
+TEST(Bound, RejectsTwiceAndAcceptsHalfAnywhere) {
   int half = 0, twice = 0;
   for (const Stage& stage : rounding_faults()) {
     const bool is_half = stage.name.starts_with("HalfTheBound");
@@ -72,7 +72,7 @@ TEST(Bound, TwiceIsRejectedAnywhereAndHalfIsNot) {
 }
 
 // Otherwise a rung could make its bound as wide as it likes.
-TEST(Bound, AChainLongerThanKAndAFewIsRefused) {
+TEST(Bound, RejectsAChainMuchLongerThanK) {
   for (const Stage& stage : rounding_faults()) {
     const Verdict verdict = verify(stage, {.problem = Problem::dense({5, 7, 9})}, kOneOrder);
     if (stage.name == "DeclaresLongChain") {
@@ -91,7 +91,7 @@ Choice choose_huge_chain(const Problem& problem, const Device& device) {
   return choice;
 }
 
-TEST(Bound, AChainOfMoreThan32BitsIsRefused) {
+TEST(Bound, RejectsAChainBeyond32Bits) {
   Stage stage = rounding_faults().front();
   stage.choose = choose_huge_chain;
   const Verdict verdict = verify(stage, {.problem = Problem::dense({5, 7, 9})}, kOneOrder);
@@ -153,7 +153,7 @@ Choice choose_rounding_operands(const Problem& problem, const Device& device) {
   return choice;
 }
 
-TEST(Bound, OfRoundedOperandsIsThatOfTheRowAndTheColumn) {
+TEST(Bound, OfRoundedOperandsUsesTheLargestOfRowAndColumn) {
   Stage stage = rounding_faults().front();
   stage.name = "RoundsOperands";
   stage.choose = choose_rounding_operands;
@@ -177,7 +177,7 @@ TEST(Bound, OfRoundedOperandsIsThatOfTheRowAndTheColumn) {
 }
 
 // What others launch afterwards runs whole and in the usual order.
-TEST(Bound, TheOrderOfARunEndsWithIt) {
+TEST(Bound, ScheduleEndsWithTheRun) {
   constexpr std::array kSample = {verifier::Order::kSample};
   const Case test_case{.problem = Problem::dense({65, 64, 3})};
   EXPECT_TRUE(verify(rounding_faults().front(), test_case, kSample).ok);
@@ -191,7 +191,7 @@ TEST(Bound, TheOrderOfARunEndsWithIt) {
 }
 
 // Of every element: here there is only one.
-TEST(Summation, CountsTheAdditionsOfEachElement) {
+TEST(SummationTree, CountsTheAdditionsOfEachElement) {
   const Stage& stage = rounding_faults().front();
   const Plan plan = stage.plan(Problem::dense({1, 1, 9}));
   const std::array<std::int64_t, 2> products = {0, 8};
@@ -202,7 +202,7 @@ TEST(Summation, CountsTheAdditionsOfEachElement) {
 }
 
 // Of two products each is added once, and the other one tells: no pair is left out.
-TEST(Summation, AsksEveryOtherProduct) {
+TEST(SummationTree, ProbesEveryOtherProduct) {
   const Stage& stage = rounding_faults().front();
   const Plan plan = stage.plan(Problem::dense({1, 1, 2}));
   for (const std::int64_t product : {0, 1}) {
@@ -210,7 +210,7 @@ TEST(Summation, AsksEveryOtherProduct) {
   }
 }
 
-TEST(Summation, SeesEveryElementOfEveryMatrix) {
+TEST(SummationTree, ProbesEveryElementOfEveryMatrix) {
   const auto stages = rounding_faults();
   const Stage& stage = *std::find_if(stages.begin(), stages.end(), [](const Stage& each) {
     return each.name == "AddsOneProductTwice";  // in the last element of the last matrix

@@ -36,13 +36,13 @@ TEST(Within, ExactMeansEqual) {
   EXPECT_FALSE(within(1.0F, 1.0 + 1e-12, 100.0, {})) << "not even where float32 cannot tell";
 }
 
-TEST(Within, ZerosOfEitherSignAreEqual) {
+TEST(Within, SignedZerosAreEqual) {
   EXPECT_TRUE(within(-0.0F, 0.0, 0.0, {}));
   EXPECT_TRUE(within(0.0F, -0.0, 0.0, {}));
   EXPECT_FALSE(within(std::numeric_limits<float>::denorm_min(), 0.0, 0.0, {}));
 }
 
-TEST(Within, NanNeverPassesForANumber) {
+TEST(Within, NanIsNeverANumber) {
   for (const double bound : {0.0, 1e300, kBigInf}) {
     EXPECT_FALSE(within(kNan, 1.0, 1.0, {.gamma = bound, .underflow = 0.0}));
     EXPECT_FALSE(within(kInf, 1.0, 1.0, {.gamma = bound, .underflow = 0.0}));
@@ -71,24 +71,24 @@ TEST(ForwardError, IsGammaOfTheChain) {
   EXPECT_LT(tolerance.underflow, 1e-40);
 }
 
-TEST(Within, OperandsCountWithTheLargestOfRowAndColumn) {
+TEST(Within, OperandErrorScalesWithTheLargestOfRowAndColumn) {
   EXPECT_TRUE(within(1.5F, 1.0, 0.0, {.operands = 0.25}, 2.0));
   EXPECT_FALSE(within(1.5F, 1.0, 0.0, {.operands = 0.25}, 1.9));
 }
 
-TEST(ForwardError, HasThatOfTheOperandsForEachProduct) {
+TEST(ForwardError, AddsTheOperandErrorOfEachProduct) {
   const Padded padded{.shape = {1, 1, 100}, .alpha = -2.0F};
   EXPECT_EQ(forward_error(5, padded, 0.25).operands, 50.0);
   EXPECT_EQ(forward_error(5, padded).operands, 0.0);
 }
 
-TEST(ForwardError, ForgetsAlphaThatIsNotUsed) {
+TEST(ForwardError, IgnoresAlphaThatIsNotUsed) {
   const Tolerance tolerance = forward_error(2, Padded{.shape = {1, 1, 0}, .alpha = kNan});
   EXPECT_TRUE(std::isfinite(tolerance.underflow));
 }
 
 // A matrix whose guards, padding and elements are all there.
-class GuardedMatrixTest : public testing::Test {
+class MatrixGuards : public testing::Test {
  protected:
   static constexpr std::int64_t kRows = 3;
   static constexpr std::int64_t kCols = 5;
@@ -118,9 +118,9 @@ class GuardedMatrixTest : public testing::Test {
   GuardedMatrix matrix_{"x", {.rows = kRows, .cols = kCols, .ld = kLd, .offset = 4}, kNan};
 };
 
-TEST_F(GuardedMatrixTest, IsUnchangedAfterARoundTrip) { expect_changed(false, false, false, 0); }
+TEST_F(MatrixGuards, IsUnchangedAfterARoundTrip) { expect_changed(false, false, false, 0); }
 
-TEST_F(GuardedMatrixTest, SeesEveryElementAlone) {
+TEST_F(MatrixGuards, DetectsAChangeOfAnyElement) {
   constexpr std::int64_t kExtent = (kRows - 1) * kLd + kCols;
   for (std::int64_t at = -GuardedMatrix::kGuard; at < kExtent + GuardedMatrix::kGuard; ++at) {
     const bool in_guard = at < 0 || at >= kExtent;
@@ -132,7 +132,7 @@ TEST_F(GuardedMatrixTest, SeesEveryElementAlone) {
   expect_changed(false, false, false, 0);
 }
 
-TEST_F(GuardedMatrixTest, SaysWhatChangedWhere) {
+TEST_F(MatrixGuards, ReportsWhatChangedWhere) {
   flip(-1);
   flip(2 * kLd + 3);
   ASSERT_TRUE(matrix_.download().ok());
@@ -140,7 +140,7 @@ TEST_F(GuardedMatrixTest, SaysWhatChangedWhere) {
   EXPECT_NE(matrix_.changed_element()->find("row 2, column 3: was 19"), std::string::npos);
 }
 
-TEST(GuardedBatch, TellsElementsFromRowsBetweenMatrices) {
+TEST(BatchGuards, DistinguishesElementsFromRowsBetweenMatrices) {
   GuardedMatrix matrix("x", {.rows = 2, .cols = 3, .ld = 4, .batch = 2, .period = 3}, 0.0F);
   ASSERT_TRUE(matrix.upload().ok());
   // Two matrices of two rows, a row of padding between them; the last ends with its element.
@@ -159,7 +159,7 @@ TEST(GuardedBatch, TellsElementsFromRowsBetweenMatrices) {
   EXPECT_NE(matrix.changed_element()->find("matrix 1, row 0, column 1"), std::string::npos);
 }
 
-TEST(CaseName, SpellsEveryPart) {
+TEST(CaseName, HasEveryField) {
   EXPECT_EQ(name_of({.problem = Padded{.shape = {129, 65, 17}}}), "129x65x17");
   EXPECT_EQ(name_of({.problem = Padded{.shape = {1, 2, 3},
                                        .pad = {0, 1, 2},
@@ -176,7 +176,7 @@ TEST(CaseName, SpellsEveryPart) {
             "0x0x0_at_Rung_64x64_cc90");
 }
 
-TEST(CaseName, TellsNeighbouringNumbersApart) {
+TEST(CaseName, DistinguishesNeighbouringNumbers) {
   std::set<std::string> names;
   float alpha = 0.1F;
   for (int i = 0; i < 100; ++i, alpha = std::nextafter(alpha, 1.0F)) {

@@ -75,7 +75,7 @@ std::optional<Catch> first_catch(const Stage& stage, std::span<const Order> orde
   return std::nullopt;
 }
 
-class PlantedFaultTest : public testing::TestWithParam<const PlantedFault*> {
+class InjectedFault : public testing::TestWithParam<const PlantedFault*> {
  protected:
   static void SetUpTestSuite() { table() = "fault -> check that caught it -> case\n"; }
   static void TearDownTestSuite() { std::printf("%s", table().c_str()); }
@@ -105,7 +105,7 @@ class PlantedFaultTest : public testing::TestWithParam<const PlantedFault*> {
   }
 };
 
-TEST_P(PlantedFaultTest, IsRejected) {
+TEST_P(InjectedFault, IsRejected) {
   const Needs needs = GetParam()->needs;
   if (needs == Needs::kSanitizer && !kHasAddressSanitizer)
     GTEST_SKIP() << "only in the asan preset";
@@ -129,7 +129,7 @@ std::string name_fault(const testing::TestParamInfo<const PlantedFault*>& info) 
   return std::string(info.param->stage.name);
 }
 
-INSTANTIATE_TEST_SUITE_P(Verifier, PlantedFaultTest, testing::ValuesIn(all_faults()), name_fault);
+INSTANTIATE_TEST_SUITE_P(Verifier, InjectedFault, testing::ValuesIn(all_faults()), name_fault);
 
 const Stage& find_fault(std::string_view name) {
   for (const PlantedFault* fault : all_faults()) {
@@ -139,7 +139,7 @@ const Stage& find_fault(std::string_view name) {
 }
 
 // Why every shape runs on integers too.
-TEST(LongSums, TheBoundAloneMissesADroppedTerm) {
+TEST(LongSums, BoundAloneMissesADroppedTerm) {
   const Stage& stage = find_fault("DropsTermOfLongSum");
   EXPECT_TRUE(verify(stage, {.problem = kLongSum}).ok);
   EXPECT_EQ(verify(stage, {.problem = kLongSum, .inputs = Inputs::kIntegers}).check, "exact");
@@ -158,12 +158,12 @@ TEST(Report, BeginsWithTheElementAndListsEight) {
   EXPECT_EQ(verdict.report.find("(1, 1)"), std::string::npos) << verdict.report;
 }
 
-TEST(Report, RefusesIntegersThatMayNotBeExact) {
+TEST(Report, RejectsIntegersThatMayNotBeExact) {
   const Case too_long{.problem = Problem::dense({1, 1, 2'000'000}), .inputs = Inputs::kIntegers};
   EXPECT_EQ(verify(find_fault("RightTiles"), too_long).check, "exact");
 }
 
-TEST(Report, RefusesARoundingChainThatBoundsNothing) {
+TEST(Report, RejectsARoundingChainThatBoundsNothing) {
   Stage stage = find_fault("RightTiles");
   stage.choose = [](const Problem&, const Device&) {
     return Choice{.rounding_chain = std::int64_t{1} << 24};
@@ -173,7 +173,7 @@ TEST(Report, RefusesARoundingChainThatBoundsNothing) {
   EXPECT_EQ(verify(stage, {.problem = Problem::dense({4, 4, 4})}).check, "bound");
 }
 
-TEST(Report, RefusesAnotherDecision) {
+TEST(Report, RejectsAnotherDecision) {
   Stage stage = workspace_faults().front();
   Case test_case{.problem = Problem::dense({4, 4, 4})};
   EXPECT_TRUE(verify(stage, test_case).ok);

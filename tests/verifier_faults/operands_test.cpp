@@ -27,7 +27,7 @@ std::vector<float> elements_of(const Case& test_case, Operand operand) {
 }
 
 // No two elements are alike, in whatever operand, matrix or row, and with whatever seed.
-TEST(Operands, AreOfTheSeedTheOperandTheMatrixAndTheRow) {
+TEST(Operands, DependOnSeedOperandMatrixAndRow) {
   std::set<float> values;
   std::size_t count = 0;
   for (const std::uint64_t seed : {1, 2}) {
@@ -73,7 +73,7 @@ Picks picks_in(const Case& test_case, std::int64_t index) {
   return picks;
 }
 
-TEST(Operands, PickEveryKWithEveryFactor) {
+TEST(Operands, MasksPickEveryKWithEveryFactor) {
   for (const Inputs inputs : {Inputs::kPicksFromA, Inputs::kPicksFromB}) {
     for (const Op op : {Op::kN, Op::kT}) {
       for (const float beta : {0.0F, 1.0F}) {
@@ -94,7 +94,7 @@ TEST(Operands, PickEveryKWithEveryFactor) {
   }
 }
 
-TEST(Operands, PicksOfABatchBeginWithDifferentK) {
+TEST(Operands, MasksOfABatchBeginAtDifferentK) {
   const Case test_case{.problem = Padded{.shape = {1, 1, 9}, .batch = 9},
                        .inputs = Inputs::kPicksFromA};
   std::set<std::int64_t> first;
@@ -104,7 +104,7 @@ TEST(Operands, PicksOfABatchBeginWithDifferentK) {
   EXPECT_EQ(first.size(), 9U);
 }
 
-TEST(Operands, OnesThatMustNotBeReadAreNan) {
+TEST(Operands, UnreadOperandsAreNan) {
   Case test_case{.problem = Padded{.shape = {3, 4, 5}, .pad = {2, 2, 2}, .beta = 1.0F}};
   for (const Operand operand : kOperands) {
     const GuardedMatrix matrix = make_operand(test_case, operand);
@@ -118,7 +118,7 @@ TEST(Operands, OnesThatMustNotBeReadAreNan) {
   for (const float c : elements_of(test_case, Operand::kC)) EXPECT_TRUE(std::isnan(c));
 }
 
-TEST(Operands, AWorkspaceHoldsLeftoversAndIsAlignedTo16BytesAlone) {
+TEST(Operands, WorkspaceIsDirtyAndAlignedTo16Bytes) {
   const Stage stage{.name = "Planted", .choose = [](const Problem&, const Device&) {
                       return Choice{.rounding_chain = 1, .workspace_bytes = 20};
                     }};
@@ -136,7 +136,7 @@ TEST(Operands, AWorkspaceHoldsLeftoversAndIsAlignedTo16BytesAlone) {
   EXPECT_FALSE(leftovers.contains(0));
 }
 
-TEST(Operands, PlantsAreWhereTheySay) {
+TEST(Operands, InjectedValuesAreInPlace) {
   for (const Operand operand : kOperands) {
     const Problem problem = Padded{.shape = {3, 4, 5}, .beta = 1.0F};
     const GuardedMatrix matrix = make_operand(

@@ -18,7 +18,7 @@ namespace {
 
 constexpr float kQuietNan = std::numeric_limits<float>::quiet_NaN();
 
-TEST(Fill, DeviceEqualsHost) {
+TEST(Fill, DeviceMatchesHost) {
   for (const Inputs inputs : {Inputs::kIntegers, Inputs::kUniform}) {
     for (const std::size_t count : {1U, 255U, 4096U, 4097U, 100003U}) {
       const DeviceArray<float> data(count + 1, -99.0F);
@@ -31,7 +31,7 @@ TEST(Fill, DeviceEqualsHost) {
   EXPECT_TRUE(is_ok(fill(nullptr, 0, Inputs::kUniform, 1, nullptr)));
 }
 
-TEST(Fill, ValuesAreWhatTheInputsSay) {
+TEST(Fill, ValuesFollowTheInputs) {
   std::set<float> integers;
   double sum = 0.0;
   constexpr std::uint64_t kCount = 10000;
@@ -45,7 +45,7 @@ TEST(Fill, ValuesAreWhatTheInputsSay) {
   EXPECT_LT(std::fabs(sum / kCount), 0.03);
 }
 
-TEST(Fill, PickedValuesNeedAllBits) {
+TEST(Fill, MaskedValuesNeedAllBits) {
   constexpr int kCount = 10000;
   std::set<float> values;
   int negative = 0;
@@ -61,7 +61,7 @@ TEST(Fill, PickedValuesNeedAllBits) {
   EXPECT_NEAR(negative, kCount / 2, kCount / 20);
 }
 
-TEST(Fill, SeedsAndIndicesMakeDifferentStreams) {
+TEST(Fill, SeedsAndIndicesGiveDifferentStreams) {
   std::set<float> values;
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     for (std::uint64_t i = 0; i < 30; ++i) values.insert(input_value(Inputs::kUniform, seed, i));
@@ -121,7 +121,7 @@ struct Call {
   std::size_t count;
 };
 
-TEST(Reference, IsTheDefinition) {
+TEST(Reference, MatchesTheDefinition) {
   const Call product({2, 2, 3}, 1, 2.0F, -1.0F, Inputs::kIntegers);
   const auto reference = product.host_reference();
   const auto& [a, b, c] = std::tie(product.a, product.b, product.c);
@@ -139,7 +139,7 @@ TEST(Reference, IsTheDefinition) {
   }
 }
 
-TEST(Reference, DeviceEqualsHost) {
+TEST(Reference, DeviceMatchesHost) {
   for (const Inputs inputs : {Inputs::kIntegers, Inputs::kUniform}) {
     for (const Shape& shape : {Shape{1, 1, 1}, Shape{5, 3, 0}, Shape{63, 65, 17}, Shape{64, 64, 16},
                                Shape{130, 67, 33}, Shape{3, 200, 100}, Shape{0, 4, 4}}) {
@@ -160,7 +160,7 @@ TEST(Reference, DeviceEqualsHost) {
   }
 }
 
-TEST(Reference, OfIntegersOnTheDeviceEqualsHost) {
+TEST(Reference, IntegersOnTheDeviceMatchHost) {
   for (const Shape& shape : {Shape{1, 1, 1}, Shape{5, 3, 0}, Shape{130, 129, 17}, Shape{0, 4, 4}}) {
     for (const float beta : {0.0F, 2.0F}) {
       const Call product(shape, 3, -0.5F, beta, Inputs::kIntegers);
@@ -171,7 +171,7 @@ TEST(Reference, OfIntegersOnTheDeviceEqualsHost) {
   }
 }
 
-TEST(Reference, OfEveryThirdRow) {
+TEST(Reference, SkipsRows) {
   Call product({8, 5, 3}, 2, 1.0F, 2.0F, Inputs::kUniform);
   const auto whole = product.host_reference();
   product.on_host = every_nth_row(product.on_host, 3);
@@ -184,7 +184,7 @@ TEST(Reference, OfEveryThirdRow) {
   EXPECT_EQ(every_nth_row({.shape = {0, 5, 3}}, 3).shape.m, 0);
 }
 
-TEST(Reference, TransposesAndStridesAsTheProblemSays) {
+TEST(Reference, FollowsOpsAndStrides) {
   // A is stored 3×2 and B 4×3; the second product of a batch that shares B.
   Problem problem = Problem::dense({2, 4, 3}, Op::kT, Op::kT, 2);
   problem.stride_b = 0;
@@ -204,7 +204,7 @@ TEST(Reference, TransposesAndStridesAsTheProblemSays) {
   }
 }
 
-TEST(Reference, LeavesAloneWhatBlasDoesNotRead) {
+TEST(Reference, DoesNotReadWhatBlasDoesNotRead) {
   Call product({4, 4, 4}, 0, 0.0F, 0.0F, Inputs::kUniform);
   product.on_host.a = product.on_host.b = nullptr;
   product.c.assign(product.c.size(), kQuietNan);
@@ -241,37 +241,37 @@ class Compare : public testing::Test {
   Call product_{{kRows, kCols, 5}, 3, 1.0F, 0.0F, Inputs::kIntegers};
 };
 
-TEST_F(Compare, PassesARightResult) {
+TEST_F(Compare, AcceptsACorrectResult) {
   const Comparison result = compare({}, 1.0F, {});
   EXPECT_EQ(result.mismatches, 0);
   EXPECT_EQ(result.first_row, -1);
   EXPECT_EQ(result.first_col, -1);
 }
 
-TEST_F(Compare, CountsAndFindsTheFirst) {
+TEST_F(Compare, CountsErrorsAndFindsTheFirst) {
   const Comparison result = compare({kRows * kCols - 1, 70 * kCols + 13, 90 * kCols}, 1.0F, {});
   EXPECT_EQ(result.mismatches, 3);
   EXPECT_EQ(result.first_row, 70);
   EXPECT_EQ(result.first_col, 13);
 }
 
-TEST_F(Compare, SeesEachCornerAndNan) {
+TEST_F(Compare, DetectsErrorsInCornersAndNan) {
   for (const std::size_t i : {std::size_t{0}, kCols - 1, (kRows - 1) * kCols, kRows * kCols - 1}) {
     EXPECT_EQ(compare({i}, kQuietNan, {.gamma = 1e6, .underflow = 1e6}).mismatches, 1) << i;
     EXPECT_EQ(compare({i}, 1.0F, {}).mismatches, 1) << i;
   }
 }
 
-TEST_F(Compare, SeesWhatEachThreadOfABlockSees) {
+TEST_F(Compare, DetectsErrorsOfEachThread) {
   for (std::size_t i = 0; i < 256; ++i) EXPECT_EQ(compare({i}, 1.0F, {}).mismatches, 1) << i;
 }
 
-TEST_F(Compare, AgreesWithTheHostOnTheTolerance) {
+TEST_F(Compare, MatchesTheHostTolerance) {
   EXPECT_EQ(compare({7}, 1.0F, {.gamma = 0.0, .underflow = 1.0}).mismatches, 0);
   EXPECT_EQ(compare({7}, 1.0F, {.gamma = 0.0, .underflow = 0.99}).mismatches, 1);
 }
 
-TEST_F(Compare, AllowsWhatAPlanSaysOfItsOperands) {
+TEST_F(Compare, AllowsTheOperandErrorOfThePlan) {
   std::vector<double> largest(kRows + kCols);
   largest_on_host(product_.on_host, largest.data());
   for (const double each : largest) EXPECT_TRUE(each >= 1.0 && each <= 3.0) << each;
@@ -285,7 +285,7 @@ TEST_F(Compare, AllowsWhatAPlanSaysOfItsOperands) {
   }
 }
 
-TEST_F(Compare, PassesAnEmptyResult) {
+TEST_F(Compare, AcceptsAnEmptyResult) {
   Comparison result{.mismatches = 5};
   EXPECT_TRUE(is_ok(compare_on_device({.shape = {0, 5, 5}}, nullptr, nullptr, {}, &result)));
   EXPECT_EQ(result.mismatches, 0);

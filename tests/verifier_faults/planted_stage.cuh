@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/stage.hpp>
 
 namespace tilegate::faults {

@@ -97,7 +97,7 @@ void expect_rejected(const Case& test_case, Operand operand, std::int64_t word, 
 }
 
 // A batch of five with padding after the rows and between the matrices.
-TEST(Words, OfEveryOperandAreCompared) {
+TEST(WordComparison, CoversEveryOperand) {
   const Case test_case{
       .problem = Padded{.shape = {2, 3, 2}, .pad = {1, 2, 1}, .beta = 1.0F, .batch = 5, .gap = 1},
       .inputs = Inputs::kIntegers};
@@ -112,7 +112,7 @@ TEST(Words, OfEveryOperandAreCompared) {
   }
 }
 
-TEST(Words, OfLongPaddingAreCompared) {
+TEST(WordComparison, CoversLongPadding) {
   const Case test_case{
       .problem = Padded{.shape = {2, 1, 2}, .pad = {100, 100, 100}, .beta = 1.0F, .batch = 2},
       .inputs = Inputs::kIntegers};
@@ -124,7 +124,7 @@ TEST(Words, OfLongPaddingAreCompared) {
   }
 }
 
-TEST(Words, AroundTheWorkspaceAreCompared) {
+TEST(WordComparison, CoversTheWorkspaceGuards) {
   const Problem problem = Problem::dense({2, 3, 2});
   constexpr std::int64_t kWords = 2 * 2 * 3;  // a partial sum of each half for each element
   for (std::int64_t word = -kGuard; word < kWords + kGuard; ++word) {
@@ -138,7 +138,7 @@ TEST(Words, AroundTheWorkspaceAreCompared) {
 }
 
 // A later run gives the same bits, not only the same values, and not only values within the bound.
-TEST(Words, OfALaterRunHaveTheSameBits) {
+TEST(WordComparison, RequiresTheSameBitsInLaterRuns) {
   constexpr std::uint32_t kSign = 1U << 31;
   constexpr std::array kOneRun = {Order::kForward};
   Padded zeros{.shape = {2, 3, 2}};
@@ -151,7 +151,7 @@ TEST(Words, OfALaterRunHaveTheSameBits) {
 }
 
 // A shuffled order is that of the case's seed.
-TEST(Words, AShuffledOrderIsOfTheSeed) {
+TEST(WordComparison, ShuffledOrderDependsOnTheSeed) {
   if (device::current().is_cuda) GTEST_SKIP() << "a GPU has its own order";
   const auto last_thread_stays = [](const KernelArgs& args, int, Stream stream) {
     return store_by_all_threads(args.c, stream);

@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 
 #include "bias.hpp"
@@ -13,7 +13,7 @@ constexpr std::int64_t kMostRowBlocks = 1024;
 
 }  // namespace
 
-// One thread per column; blocks along y share the rows.
+// One thread per column; blocks along y divide the rows.
 __global__ void fill_rows(const float* bias, std::int64_t rows, std::int64_t cols, float* c,
                           std::int64_t ldc, std::int64_t row_blocks) {
   const std::int64_t col_blocks = (cols + kThreads - 1) / kThreads;

@@ -1,4 +1,4 @@
-// A bias, as the first summand of a product.
+// A bias, added as the first summand of a product.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tilegate::preload {
 
-// Each of `rows` rows of C, `ldc` elements apart, becomes the `cols` elements of `bias`.
+// Copies the `cols` elements of `bias` to each of `rows` rows of C, which are `ldc` elements apart.
 Status enqueue_bias(const float* bias, std::int64_t rows, std::int64_t cols, float* c,
                     std::int64_t ldc, Stream stream);
 

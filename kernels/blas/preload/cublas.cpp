@@ -1,10 +1,10 @@
-// LD_PRELOAD=libtilegate_cublas.so: computes the FP32 products that a program asks cuBLAS for, and
-// passes everything else on.
+// LD_PRELOAD=libtilegate_cublas.so: computes the FP32 products that a program requests from cuBLAS,
+// and passes all other calls on.
 //
-//   TILEGATE_MATH=fp32|fp32_split   how (default: fp32)
-//   TILEGATE_LOG=1                  says per call what was done, and why, on stderr
+//   TILEGATE_MATH=fp32|fp32_split   arithmetic (default: fp32)
+//   TILEGATE_LOG=1                  logs each call and its outcome on stderr
 //
-// Each function here has the name of one of cuBLAS's, which the dynamic linker then finds first.
+// Each function here has the name of a cuBLAS function; the dynamic linker finds this one first.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -25,7 +25,7 @@
 namespace tilegate::preload {
 namespace {
 
-// True while this thread is inside one of our functions: what cuBLAS calls there is its own affair.
+// True while this thread is inside one of our functions: nested calls of cuBLAS are passed on.
 thread_local bool is_inside = false;
 
 class Inside {
@@ -34,7 +34,7 @@ class Inside {
   ~Inside() { is_inside = false; }
 };
 
-// The workspace that a program has given to a handle. cuBLAS does not tell.
+// The workspace that a program has set for a handle; cuBLAS has no query for it.
 class HandleWorkspaces {
  public:
   struct Block {
@@ -85,7 +85,7 @@ TILEGATE_REAL(cublasLtMatmulDescGetAttribute);
 TILEGATE_REAL(cublasLtMatrixLayoutGetAttribute);
 TILEGATE_REAL(cublasLtMatmul);
 #undef TILEGATE_REAL
-// The headers overload these two in C++.
+// cuBLAS's headers overload these two in C++.
 using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
                               const void*, const void*, cudaDataType, int, const void*,
                               cudaDataType, int, const void*, void*, cudaDataType, int,
@@ -125,8 +125,8 @@ bool is_known_cublaslt() {
   return kIsKnown;
 }
 
-// A GEMM as cuBLAS's functions have it. Scalars are pointers still: where they point depends on the
-// handle.
+// Arguments of a cuBLAS GEMM. Scalars are pointers, to host or device memory, as the handle's
+// pointer mode says.
 struct Gemm {
   cublasOperation_t op_a, op_b;
   std::int64_t m, n, k;
@@ -141,14 +141,14 @@ struct Gemm {
   std::int64_t batch;
 };
 
-// The transpose is the conjugate transpose of real numbers.
+// For real numbers the conjugate transpose is the transpose.
 std::optional<bool> is_transposed(cublasOperation_t op) {
   if (op == CUBLAS_OP_N) return false;
   if (op == CUBLAS_OP_T || op == CUBLAS_OP_C) return true;
   return std::nullopt;
 }
 
-// The product that is asked for, or why it is cuBLAS's.
+// The requested product, or why cuBLAS must compute it.
 struct Read {
   std::optional<Product> product;
   std::string reason;
@@ -199,7 +199,7 @@ Read read_product(cublasHandle_t handle, const Gemm& gemm) {
           {}};
 }
 
-// Computes what `read` finds, else calls `pass_on`, which calls cuBLAS.
+// Computes the product that `read` returns, or calls `pass_on`, which calls cuBLAS.
 template <typename ReadProduct, typename PassOn>
 cublasStatus_t take_over(const char* function, ReadProduct read, PassOn pass_on) {
   if (is_inside) return pass_on();
@@ -237,7 +237,7 @@ bool is_fp32(cudaDataType_t a, cudaDataType_t b, cudaDataType_t c, cublasCompute
   return a == CUDA_R_32F && b == CUDA_R_32F && c == CUDA_R_32F && compute == CUBLAS_COMPUTE_32F;
 }
 
-// An attribute of a descriptor of cublasLt; nothing where it has none.
+// An attribute of a cublasLt descriptor; nullopt where it is not set.
 template <typename T>
 std::optional<T> attribute(cublasLtMatmulDesc_t of, cublasLtMatmulDescAttributes_t name) {
   T value{};
@@ -262,7 +262,7 @@ struct Layout {
   std::int64_t rows, cols, ld, batch, stride;
 };
 
-// A matrix of FP32 by columns, or a batch of them.
+// A column-major FP32 matrix, or a batch of them.
 std::optional<Layout> layout_of(cublasLtMatrixLayout_t layout) {
   const auto type = attribute<std::uint32_t>(layout, CUBLASLT_MATRIX_LAYOUT_TYPE);
   const auto order = attribute<std::int32_t>(layout, CUBLASLT_MATRIX_LAYOUT_ORDER);
@@ -277,7 +277,7 @@ std::optional<Layout> layout_of(cublasLtMatrixLayout_t layout) {
                 *stride};
 }
 
-// A bias costs a pass over C here, which is not worth it where a product is short.
+// A bias takes an additional pass over C, which does not pay for small products.
 constexpr std::int64_t kLeastKOfBias = 1024;
 
 struct Matmul {
@@ -365,7 +365,7 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, siz
   return status;
 }
 
-// Takes the workspace from the handle, too.
+// Also resets the handle's workspace.
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   handle_workspaces().forget(handle);
   return call(real_cublasSetStream_v2, handle, stream);

@@ -1,9 +1,9 @@
-// The functions of cuBLAS that the preload takes over.
+// The cuBLAS functions that the preload replaces.
 #pragma once
 
 namespace tilegate::preload {
 
-// Ours of that name, or nullptr.
+// Our function of that name, or nullptr.
 void* own_function(const char* name);
 
 }  // namespace tilegate::preload

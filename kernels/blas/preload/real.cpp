@@ -1,9 +1,9 @@
-// Finds cuBLAS's own functions, and hands out ours to a program that asks dlsym for one of them.
+// Finds cuBLAS's own functions, and returns ours to programs that look one up by dlsym.
 //
-// A library that a program links is searched after the preloaded ones, so that our functions are
-// found first, and cuBLAS's by RTLD_NEXT. A Python extension's libraries are not in that search:
-// cuBLAS is then found among the loaded objects by its file name. A program that opens cuBLAS
-// itself asks dlsym, with a handle; so dlsym is ours, too.
+// The dynamic linker searches preloaded libraries before those that a program links: it finds our
+// functions first, and RTLD_NEXT finds cuBLAS's. Libraries of Python extensions are not in that
+// search order: there cuBLAS is found among the loaded objects by its file name. A program that
+// opens cuBLAS itself calls dlsym with a handle; so dlsym is replaced, too.
 #include "real.hpp"
 
 #include <cstring>
@@ -59,7 +59,7 @@ void* find_real(const char* name) {
   return search.found;
 }
 
-// Ends in a call in tail position, as dlsym(RTLD_NEXT, …) goes by the address to which it returns.
+// Ends in a tail call, as dlsym(RTLD_NEXT, …) depends on its return address.
 extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) {
   if (handle != RTLD_NEXT && handle != RTLD_DEFAULT && std::strncmp(name, "cublas", 6) == 0) {
     void* const ours = own_function(name);

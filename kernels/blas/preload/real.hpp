@@ -1,15 +1,15 @@
-// cuBLAS's own functions, behind ours of the same names.
+// cuBLAS's own functions, which ours of the same names hide.
 #pragma once
 
 #include <atomic>
 
 namespace tilegate::preload {
 
-// The function `name` of the library that the program has loaded, or nullptr. Not through our own
+// The function `name` of the library that the program has loaded, or nullptr. Does not call our
 // dlsym.
 void* find_real(const char* name);
 
-// A function of cuBLAS by its name, looked up at the first call.
+// A cuBLAS function, looked up by name at the first call.
 template <typename Function>
 class Real {
  public:

@@ -20,7 +20,7 @@
 namespace tilegate::preload {
 namespace {
 
-// What TILEGATE_MATH asks for; nothing where it is no word that we know.
+// The value of TILEGATE_MATH; nullopt where it is not valid.
 std::optional<Math> read_math() {
   const char* text = std::getenv("TILEGATE_MATH");
   const std::string_view word = text == nullptr ? "fp32" : text;
@@ -37,12 +37,12 @@ std::optional<Math> math() {
   return kMath;
 }
 
-// A workspace per device and stream, so that calls of different streams do not share one. It grows
-// outside of captures alone. One that a graph was captured with stays for ever, as the graph may be
+// One workspace per device and stream, as concurrent streams cannot share one. It grows outside of
+// captures only. A workspace that a captured graph uses is never freed, as the graph may be
 // launched at any time.
 class Workspaces {
  public:
-  // At least so many bytes, or nullptr where there is no room, or in a capture not enough.
+  // A workspace of at least `bytes`, or nullptr: out of memory, or too small during a capture.
   void* get(int device, cudaStream_t stream, bool is_capturing, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     Block& block = blocks_[{device, stream}];
@@ -50,7 +50,7 @@ class Workspaces {
       if (is_capturing) return nullptr;
       void* memory = nullptr;
       if (cudaMallocAsync(&memory, bytes, stream) != cudaSuccess) {
-        cudaGetLastError();  // so that the program does not find it
+        cudaGetLastError();  // clears the error, so that the program does not see it
         return nullptr;
       }
       if (block.memory != nullptr && !block.is_captured) {
@@ -88,7 +88,7 @@ Workspaces& workspaces() {
   return all;
 }
 
-// By rows, the transpose of what cuBLAS computes by columns: A and B change places.
+// Row-major, the transpose of cuBLAS's column-major product: A and B are swapped.
 Problem problem_of(const Product& p, Math math) {
   return {.shape = {p.n, p.m, p.k},
           .op_a = p.transposed_b ? Op::kT : Op::kN,
@@ -153,7 +153,7 @@ std::string compute(const Product& product) {
 
 namespace {
 
-// What was computed here and what was passed on, by function and reason.
+// Counts of computed and passed-on calls, by function and reason.
 class Summary {
  public:
   void add(const std::string& line) {
@@ -174,7 +174,7 @@ class Summary {
   std::map<std::string, std::size_t> calls_;
 };
 
-// The summary that is printed at exit, or nullptr where no log is asked for.
+// The summary that is printed at exit, or nullptr without TILEGATE_LOG.
 Summary* summary() {
   static Summary* const kSummary = []() -> Summary* {
     const char* text = std::getenv("TILEGATE_LOG");

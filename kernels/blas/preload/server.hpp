@@ -1,4 +1,4 @@
-// Computes a product in place of cuBLAS, or says why not.
+// Computes a product instead of cuBLAS, or says why not.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tilegate::preload {
 
-// A product as cuBLAS has it: by columns, op(A) is m x k, op(B) is k x n, C is m x n.
+// A cuBLAS product: column-major, op(A) is m x k, op(B) is k x n, C is m x n.
 struct Product {
   bool transposed_a, transposed_b;
   std::int64_t m, n, k;
@@ -22,18 +22,18 @@ struct Product {
   float* c;
   std::int64_t ldc, stride_c;
   std::int64_t batch;
-  const float* bias;  // m elements, added to each column of C, in place of beta·C; nullptr: none
+  const float* bias;  // m elements, added to each column of C instead of beta·C; nullptr: none
   cudaStream_t stream;
   void* workspace;  // the handle's own
   std::size_t workspace_bytes;
 };
 
-// Enqueues the product on its stream. What is returned says why cuBLAS has to compute it, and is
-// empty where nothing is left to do.
+// Enqueues the product on its stream. Returns why cuBLAS must compute it, or an empty string on
+// success.
 std::string compute(const Product& product);
 
-// What TILEGATE_LOG asks for: a line per call on stderr, and a summary at exit. `function` is the
-// call's; `reason` is empty where the product was computed here.
+// With TILEGATE_LOG: logs the call on stderr, and a summary at exit. `function`: the cuBLAS
+// function; `reason`: empty where the product was computed here.
 void log_call(const char* function, const Product* product, const std::string& reason);
 
 }  // namespace tilegate::preload

@@ -1,5 +1,5 @@
-// The device of this build as host code sees it: a CUDA GPU, or the CPU with the SIMT executor.
-// The header needs no CUDA.
+// The device of this build, for host code: a CUDA GPU, or the CPU with the SIMT executor. The
+// header needs no CUDA.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,10 @@ namespace tilegate {
 // A cudaStream_t; nullptr is the default stream. The CPU device ignores it and runs synchronously.
 using Stream = CUstream_st*;
 
-// What plans are made for. A made-up one is fine for planning, but no plan for it can be launched.
+// A device to plan for. Plans can be made for any values, but launched on a device of this machine
+// only.
 struct Device {
-  int ordinal = -1;  // as CUDA counts; 0 on the CPU; -1: none
+  int ordinal = -1;  // CUDA's; 0 on the CPU; -1: none
   bool is_cuda = false;
   std::string name = "none";   // "NVIDIA H200", or "simt"
   int compute_capability = 0;  // 10·major + minor; 0 on the CPU
@@ -26,14 +27,14 @@ struct Device {
 
 namespace device {
 
-// Ok if the device of this build answers; otherwise one sentence that says what to do.
+// Ok if the device of this build is usable; otherwise the message says what to do.
 Status available();
 
 // The current device of the calling thread; its properties are read once per device. Without one,
 // a Device with ordinal -1.
 const Device& current();
 
-// Waits for all enqueued work of the current device; reports what went wrong in it.
+// Waits for all enqueued work of the current device; returns its errors.
 Status synchronize();
 
 // Owns device memory, 256-byte aligned and not initialised. Memory that is never touched costs
@@ -55,8 +56,8 @@ class Buffer {
   std::size_t bytes_ = 0;
 };
 
-// Copies between host and device; synchronous. `rows` rows of `width` bytes, row starts `*_pitch`
-// bytes apart; a plain copy is one row.
+// Synchronous copies between host and device: `rows` rows of `width` bytes, `*_pitch` bytes from
+// row to row.
 Status copy_to_device(void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
                       std::size_t width, std::size_t rows);
 Status copy_to_host(void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
@@ -69,8 +70,8 @@ inline Status copy_to_host(void* dst, const void* src, std::size_t bytes) {
   return copy_to_host(dst, bytes, src, bytes, bytes, 1);
 }
 
-// Declares memory off limits to kernels, or open again. Only the CPU device under the address
-// sanitizer can enforce it, at a granularity of 8 bytes; elsewhere it does nothing.
+// Forbids or allows kernels to access memory. Only the CPU device under the address sanitizer
+// enforces it, at a granularity of 8 bytes; elsewhere it does nothing.
 void set_accessible(const void* memory, std::size_t bytes, bool accessible);
 
 }  // namespace device

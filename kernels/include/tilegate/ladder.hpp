@@ -1,4 +1,4 @@
-// Every rung of the ladder, for programs that choose one by its name.
+// Every rung of the ladder, for programs that choose one by name.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace tilegate {
 
-// In ladder order.
+// All rungs, in the ladder's order.
 std::span<const Stage* const> stages();
 
 // The rung of that name, or nullptr.

@@ -1,9 +1,8 @@
-// What is computed, all but the addresses and the values:
+// A GEMM problem without addresses and values:
 //
 //   C ← alpha·op(A)·op(B) + beta·C, row-major float32: op(A) is M×K, op(B) is K×N, C is M×N,
 //
-// for each product of a batch. A problem has one text form, which benchmarks, tests, the counted
-// kernels and the commands print and read.
+// for each product of a batch. Its text form is the same in benchmarks, tests and commands.
 #pragma once
 
 #include <array>
@@ -24,20 +23,19 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// What may be done to the operands on the way. Only Sgemm asks: every other stage is a choice of
-// its own.
+// Arithmetic. Only Sgemm reads it: every other stage has one arithmetic.
 //
-//   fp32        nothing: products and sums of float32.
-//   fp32_split  they may be split into short parts for tensor cores, several times as fast where C
-//               and K are large. Plan::rounding_chain() and Plan::operand_error() give the error
-//               bound (see Choice). Where the operands turn out to be too wide for that to be as
-//               accurate as FP32, or not finite, the device multiplies in FP32 after all, and says
-//               so: Plan::decides_on_device(). Needs compute capability 7.5, and was timed on 9.0
-//               alone; elsewhere, and where FP32 should be quicker, the plan is as with fp32.
-//               Plan::configuration() names what was chosen.
+//   fp32        products and sums of float32.
+//   fp32_split  operands may be split into low-precision planes for tensor cores, several times as
+//               fast for large C and K. Plan::rounding_chain() and Plan::operand_error() give the
+//               error bound (see Choice). For operands whose dynamic range is too wide for FP32
+//               accuracy, or that are not finite, the device multiplies in FP32 and reports it:
+//               Plan::decides_on_device(). Needs compute capability 7.5, and was timed on 9.0 only;
+//               on other devices, and where FP32 is expected to be faster, the plan is as with
+//               fp32. Plan::configuration() names the choice.
 enum class Math : std::uint8_t { fp32, fp32_split };
 
-// How an operand is stored: as it is used, or transposed.
+// Whether an operand is stored transposed.
 enum class Op : std::uint8_t { kN, kT };
 
 // The operands, and the index of each in arrays of three.
@@ -49,67 +47,68 @@ struct Extent {
   std::int64_t rows, cols;
 };
 
-// Leading dimensions count elements from a row to the next. With `batch` products, stride_x counts
-// elements from the x of one product to the x of the next; 0 shares an input. Inputs may overlap.
-// Results may not: they lie one after another, or side by side in rows of C that hold all of them.
+// Leading dimensions and strides are in elements: from row to row, and from one product of the
+// batch to the next. A stride of 0 shares an input. Inputs may overlap. Results may not: they are
+// one after another, or interleaved by rows with an ldc that holds all of them.
 struct Problem {
   Shape shape;
   Op op_a = Op::kN, op_b = Op::kN;
   std::int64_t lda = 0, ldb = 0, ldc = 0;
   std::int64_t batch = 1;
   std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;
-  // Of A, B and C past a 256-byte boundary; multiples of 4. What matters is what they promise: a
-  // pointer at 0, 16, 32, … is 16-byte aligned, at 8 it is 8-byte aligned, at 4 4-byte aligned.
+  // Offsets of A, B and C from a 256-byte boundary, in bytes; multiples of 4. They promise
+  // alignment: with 0, 16, 32, … a pointer is 16-byte aligned, with 8 8-byte aligned, with 4 4-byte
+  // aligned.
   std::array<std::int64_t, 3> offset_bytes = {0, 0, 0};
   float alpha = 1.0F;  // 0: A and B are not read
   float beta = 0.0F;   // 0: C is not read
   Math math = Math::fp32;
 
-  // Without padding, aligned, alpha 1 and beta 0.
+  // No padding, aligned, alpha 1, beta 0.
   static Problem dense(const Shape& shape, Op op_a = Op::kN, Op op_b = Op::kN,
                        std::int64_t batch = 1);
 
   Extent extent(Operand operand) const;
   std::int64_t ld(Operand operand) const;
   std::int64_t stride(Operand operand) const;
-  // Elements from the first to one past the last of the whole batch, which is not empty.
+  // Elements from the first to one past the last, over the whole batch; the problem is not empty.
   std::int64_t span(Operand operand) const;
   bool reads_a_and_b() const { return alpha != 0.0F && shape.k != 0; }
   bool is_empty() const { return shape.m == 0 || shape.n == 0 || batch == 0; }
 
-  // Ok, or which field is wrong: negative sizes, short leading dimensions, results of a batch that
-  // overlap, extents past the address space, offsets that no float has.
+  // Ok, or the wrong field: negative sizes, short leading dimensions, overlapping results of a
+  // batch, extents beyond the address space, offsets that are no multiple of 4.
   Status check() const;
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-// True if every row of the operand consists of whole vectors: four elements, 16-byte aligned.
+// Whether each row of the operand consists of aligned 16-byte vectors.
 bool allows_vectors(const Problem& problem, Operand operand);
 
-// What a tuned choice goes by: extents to the nearest power of two, the operands' forms, which of
-// A, B and C allow vectors, and the size of a batch: "12x12x6/NT/vv-/b3" is about 4096×4096×64, C
-// is without vectors, and there are about eight products.
+// Key of a tuned choice: log2 of the extents, rounded, op(A) and op(B), which of A, B and C allow
+// vectors, and log2 of the batch: "12x12x6/NT/vv-/b3" is about 4096×4096×64, C allows no vectors,
+// and there are about eight products.
 std::string problem_class(const Problem& problem);
 
-// What parse_problem reads, for messages.
+// The text form, for messages.
 inline constexpr std::string_view kProblemForm =
     "MxNxK[/<opA><opB>][/ld<lda>x<ldb>x<ldc>][/batch<count>[s<a>x<b>x<c>]]"
     "[/off<bytes>[x<bytes>x<bytes>]][/alpha<value>][/beta<value>][/split]";
 
-// "1024x1024x1024/TN/ld1025x1027x1029/off4/beta0.5": each part only where it is not the default,
-// which is that of Problem::dense. "/split" is Math::fp32_split.
+// "1024x1024x1024/TN/ld1025x1027x1029/off4/beta0.5": fields that differ from Problem::dense.
+// "/split" is Math::fp32_split.
 std::string to_string(const Problem& problem);
 
-// The inverse of to_string. Parts may be spelt out although they are the default, but not out of
-// order. What is read is well-formed, not yet valid: Problem::check judges that.
+// The inverse of to_string. Fields may be given although they are the default, but in that order.
+// The result is well-formed; Problem::check says whether it is valid.
 Status parse_problem(std::string_view text, Problem* problem);
 
-// "Warptile/1024x1024x1024": a problem of a stage, as benchmarks are called; of one of its
-// configurations, "StreamK@128x256x8/1024x1024x1024".
+// The name of a benchmark: "Warptile/1024x1024x1024", a stage and a problem, or with a
+// configuration "StreamK@128x256x8/1024x1024x1024".
 struct NamedProblem {
   std::string stage;
-  std::string configuration = {};  // empty: the stage's own choice
+  std::string configuration = {};  // empty: the stage's choice
   Problem problem = {};
 };
 std::string to_string(const NamedProblem& named);

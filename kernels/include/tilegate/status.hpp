@@ -1,4 +1,4 @@
-// The outcome of a call: success, or what is wrong in words.
+// The outcome of a call: success, or an error with a message.
 #pragma once
 
 #include <string>
@@ -6,13 +6,14 @@
 
 namespace tilegate {
 
-// A failed call has not touched C, except for `kDeviceError`, which the device raised while it ran.
+// A failed call has not written C, except after `kDeviceError`, which the device raised while it
+// ran.
 class [[nodiscard]] Status {
  public:
   enum class Code {
     kOk,
     kInvalidArgument,  // `argument()` names the field of Problem or Operands
-    kUnsupported,      // valid, but this stage or this device cannot do it
+    kUnsupported,      // valid, but this stage or this device does not support it
     kDeviceError,      // CUDA or the SIMT executor reported an error
   };
 

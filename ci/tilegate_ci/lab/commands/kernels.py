@@ -3,13 +3,18 @@ and no GPU."""
 
 import argparse
 import sys
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 from tilegate_ci.checks.committed import chosen
-from tilegate_ci.checks.resources.bodies import Tree, differences
+from tilegate_ci.checks.resources.bodies import Body, Tree, differences
 from tilegate_ci.checks.resources.compile import find_toolkit
-from tilegate_ci.checks.resources.occupancy import ARCHITECTURES
-from tilegate_ci.formats.stages import find_stages
+from tilegate_ci.checks.resources.occupancy import ARCHITECTURES, Architecture
+from tilegate_ci.checks.resources.table import RungResources, load
+from tilegate_ci.checks.resources.check import TABLE
+from tilegate_ci.core.files import GateError
+from tilegate_ci.formats.stages import Stage, find_stages
 from tilegate_ci.model import REPOSITORY
 
 EXIT_CODES = {0: "the same code", 1: "code differs", 2: "error"}
@@ -47,9 +52,11 @@ def run(arguments: argparse.Namespace) -> int:
     names = chosen(arguments.rung, [stage.name for stage in every])
     stages = [stage for stage in every if stage.name in names]
     base, head = (
-        Tree(root.resolve(), toolkit, arguments.machine_code).bodies(stages, architectures)
+        _bodies(Tree(root.resolve(), toolkit, arguments.machine_code), stages, architectures)
         for root in (arguments.base, REPOSITORY)
     )
+    if not head:
+        raise GateError("these rungs are not compiled for these architectures")
     words = {stage.name: stage.word for stage in stages}
     different = 0
     for (name, architecture), bodies in head.items():
@@ -60,3 +67,18 @@ def run(arguments: argparse.Namespace) -> int:
     said = f"{different} differ" if different else "the same code"
     sys.stdout.write(f"{kernels} kernels of {len(head)} pairs of rung and architecture: {said}\n")
     return 1 if different else 0
+
+
+def _bodies(
+    tree: Tree, stages: Sequence[Stage], architectures: Sequence[Architecture]
+) -> dict[tuple[str, Architecture], list[Body]]:
+    """The bodies of each rung, on the architectures that the table of resources has it on."""
+    rungs = load(REPOSITORY / TABLE).rungs
+    groups = defaultdict(list)
+    for stage in stages:
+        not_on = rungs.get(stage.name, RungResources()).not_on
+        groups[tuple(a for a in architectures if a not in not_on)].append(stage)
+    found = {}
+    for supported, group in groups.items():
+        found.update(tree.bodies(group, supported))
+    return found

@@ -1,5 +1,5 @@
-// Every stage of a build, with where it comes from: for the programs that test, time and count
-// stages, not for those that use them.
+// Every stage of a build, with its folder and sources: for programs that test, time and count
+// stages, not for their users.
 #pragma once
 
 #include <span>
@@ -14,14 +14,14 @@ struct CatalogueEntry {
   const Stage* stage;
   // Other configurations of the rung, for comparison: stages named `<Rung>.<word>`.
   std::span<const Stage* const> variants;
-  std::string_view folder;   // from the root of the repository; absolute where it lies outside
+  std::string_view folder;   // relative to the repository; absolute for a folder outside it
   std::string_view library;  // the CMake target
   std::string_view sources;  // of `folder`, separated by spaces
-  bool yardstick;            // what the ladder is measured against, no rung of it
+  bool yardstick;            // reference of the ladder, not a rung
   bool external;             // from TILEGATE_EXTRA_STAGES
 };
 
-// The ladder in its order, external rungs, the yardstick Cublas.
+// The ladder in order, then external rungs, then the yardstick Cublas.
 std::span<const CatalogueEntry> catalogue();
 
 // Every stage of the catalogue, each followed by its variants.

@@ -25,7 +25,7 @@ class Sites {
   // Of all instrumented code in this program.
   static const Sites& all();
 
-  // Of a place that only the seam names.
+  // Of a place that only the portability layer names.
   static std::uint32_t number_of(const Site& site);
 
   // Copies of one place, such as the rounds of an unrolled loop, have one number here.
@@ -42,7 +42,7 @@ class Sites {
 
   std::vector<std::vector<std::uint32_t>> modules_;
   std::vector<std::string_view> chains_;  // of each location, as instrument.py wrote it
-  std::deque<std::string> texts_;         // of those that only the seam names
+  std::deque<std::string> texts_;         // of those that only the portability layer names
 };
 
 }  // namespace tilegate::simt::counted

@@ -9,7 +9,7 @@
 
 namespace tilegate::simt::counted {
 
-// Places that only the seam names are known once they are reached.
+// Places that only the portability layer names are known once they are reached.
 Line& Recorder::line_of(std::uint32_t site, Kind kind) {
   const std::size_t number = Sites::all().location(site) * kKinds + static_cast<std::size_t>(kind);
   if (number >= lines_.size()) lines_.resize(Sites::all().size() * kKinds);

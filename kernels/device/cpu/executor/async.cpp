@@ -1,5 +1,5 @@
-// Asynchronous work of the running block: when it is done, what the seam calls, and what it means
-// that nothing goes on.
+// Asynchronous work of the running block: when it is done, what the portability layer calls, and
+// what it means that nothing goes on.
 #include <algorithm>
 
 #include "executor_impl.hpp"

@@ -1,4 +1,4 @@
-// What the seam for asynchronous hardware calls from inside a kernel.
+// What the interface to asynchronous hardware calls from inside a kernel.
 #include <algorithm>
 #include <cstring>
 #include <utility>

@@ -1,5 +1,5 @@
 // The executor itself: launches (launch.cpp), fibers and their turns (executor.cpp), their barriers
-// (barriers.cpp), their faults (faults.cpp) and what the seam calls (seam.cpp).
+// (barriers.cpp), their faults (faults.cpp) and what the portability layer calls (seam.cpp).
 #pragma once
 
 #include <cstddef>

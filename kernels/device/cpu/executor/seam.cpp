@@ -1,4 +1,4 @@
-// What the seam calls from inside a kernel, and what reports its faults.
+// What the portability layer calls from inside a kernel, and what reports its faults.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

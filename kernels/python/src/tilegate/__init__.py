@@ -20,7 +20,7 @@ def matmul(a: Any, b: Any, *, math: Math = "fp32") -> Any:
     where that is faster; results are then as accurate as in FP32, not the same bits.
 
     Raises TypeError for another type than float32, ValueError for shapes that do not fit,
-    TilegateError for what the library refuses."""
+    TilegateError for problems that the library does not support."""
     if _is_tensor(a) or _is_tensor(b):
         from tilegate import _torch
 

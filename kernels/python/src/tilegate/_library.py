@@ -17,12 +17,12 @@ _ALIGNMENT = 16  # bytes; what a plan depends on
 
 
 class TilegateError(RuntimeError):
-    """The library refused a call, or the device failed."""
+    """The library rejected a call, or the device failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A matrix, or a batch of them, in memory: by rows, or transposed."""
+    """Layout of a matrix, or a batch of them, in memory: row-major, or transposed."""
 
     pointer: int
     transposed: bool
@@ -72,7 +72,7 @@ def device_name() -> str:
 
 
 class _Thread(threading.local):
-    """A handle per thread, what it was last told, and the workspaces that problems need."""
+    """A thread's handle, its current settings, and the workspace sizes of problems."""
 
     def __init__(self) -> None:
         self.handle = ctypes.c_void_p()

@@ -13,6 +13,7 @@ from tilegate_ci.checks.resources.bodies import (
     ptx_bodies,
 )
 from tilegate_ci.checks.resources.compile import find_toolkit, run_nvcc
+from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
 
 PTX = """\
@@ -111,3 +112,9 @@ def test_ptxas_keeps_the_order_of_the_source_by_the_name_cutlass(tmp_path):
     codes = [{body.code for body in machine_code(renamed(name))} for name in ("other", "another")]
     assert codes[0] == codes[1]
     assert codes[0].isdisjoint(body.code for body in machine_code(text))
+
+
+def test_rungs_that_are_not_on_an_architecture_are_not_compiled_for_it(capsys, monkeypatch):
+    monkeypatch.setattr("tilegate_ci.commands.kernels.find_toolkit", lambda: None)
+    assert main(["kernels", str(REPOSITORY), "--rung", "Fp16x3", "--arch", "100"]) == 2
+    assert "not compiled for these architectures" in capsys.readouterr().err

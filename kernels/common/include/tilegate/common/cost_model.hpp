@@ -1,10 +1,9 @@
-// How long a plan of tiles should take.
+// Cost model of FFMA kernels: the expected time of a plan, in seconds.
 //
-// Fitted to 884 timings of the interleaved kernels on one NVIDIA H200 (132 multiprocessors, 1980
-// MHz, driver 580.159.04, CUDA 13.0), 39 shapes from 64³ to 16384³, with an error of 12 % (root
-// mean square of the logarithm); then corrected by the shapes of bench/shapes.csv. Other GPUs are
-// taken for an H200 with another number of multiprocessors, so that the numbers rank plans there
-// and no more.
+// Fitted to 884 timings of the interleaved kernels on one NVIDIA H200 (driver 580.159.04, CUDA
+// 13.0), 39 shapes from 64³ to 16384³, with an error of 12 % (root mean square of the logarithm);
+// then corrected by the shapes of bench/shapes.csv. Any other GPU is modelled as an H200 with its
+// own number of multiprocessors: there the numbers rank plans, and are no predictions.
 #pragma once
 
 #include <algorithm>
@@ -19,30 +18,30 @@
 
 namespace tilegate::cost {
 
-// Of a kernel's blocks.
+// Speed of a kernel's blocks.
 struct BlockCost {
-  double teraflops;     // of an H200 full of such blocks
-  double microseconds;  // to start and to end, of all blocks that a multiprocessor runs at a time
-  // The share of that speed with 1, 2, 3, 4 blocks on a multiprocessor; where fewer fit, 1.
+  double teraflops;     // of an H200 at full occupancy
+  double microseconds;  // prologue and epilogue of the blocks that a multiprocessor runs at a time
+  // The share of that speed with 1, 2, 3, 4 resident blocks; 1 where fewer blocks fit.
   std::array<double, 4> speed = {1.0, 1.0, 1.0, 1.0};
 };
 
 constexpr double kReadBandwidth = 2.2e12, kWriteBandwidth = 2.1e12;  // bytes per second
-constexpr double kShareFromL2 = 0.35;  // of the time to read, for operands that L2 holds
+constexpr double kShareFromL2 = 0.35;  // of the time to read operands, where L2 holds them
 constexpr double kPartialBandwidth = 6.4e12, kPartialSeconds = 2.0e-6;
 constexpr double kLaunchGap = 0.5e-6;  // between kernels that do not overlap
 constexpr double kNarrowSpeed = 0.80;  // without vectors: 2048×2048×2048/off4 against 2048³
-// Bytes per second that a warp stores word by word, in neighbouring words: 570 timings of AsyncCopy
-// on 134 shapes whose C has no whole vectors.
+// Bytes per second of coalesced 32-bit stores: 570 timings of AsyncCopy on 134 shapes whose C has
+// no whole vectors.
 constexpr double kWordStoreBandwidth = 4.0e12;
 
-// What each of a plan's blocks does; outside of C, too.
+// Work of one block, tile elements outside C included.
 struct BlockWork {
   double flop;
-  double word_bytes = 0.0;  // of C that it stores word by word
+  double word_bytes = 0.0;  // of C, stored by 32-bit stores
 };
 
-// `count` blocks, of which the device runs `per_sm` on a multiprocessor at a time.
+// Seconds of `count` blocks at an occupancy of `per_sm` blocks per multiprocessor.
 inline double block_seconds(double count, const BlockWork& work, const BlockCost& cost, int per_sm,
                             const Device& device) {
   const double on_busiest = std::ceil(count / device.multiprocessors);
@@ -54,14 +53,14 @@ inline double block_seconds(double count, const BlockWork& work, const BlockCost
   const double rest = on_busiest - full_rounds * per_sm;
   double seconds = full_rounds * (per_sm * per_block + start);
   if (rest > static_cast<double>(cost.speed.size())) {
-    return std::numeric_limits<double>::infinity();  // not measured: such a plan is not taken
+    return std::numeric_limits<double>::infinity();  // not measured: the plan is never chosen
   }
   if (rest > 0)
     seconds += rest * per_block / cost.speed[static_cast<std::size_t>(rest) - 1] + start;
   return seconds;
 }
 
-// Each operand moved once.
+// Seconds to move each operand once between L2 or device memory and the multiprocessors.
 inline double memory_seconds(const Problem& problem, const Device& device) {
   const auto [m, n, k] = problem.shape;
   const auto bytes = [&](std::int64_t rows, std::int64_t cols) {
@@ -75,8 +74,8 @@ inline double memory_seconds(const Problem& problem, const Device& device) {
          kH200.multiprocessors / device.multiprocessors;
 }
 
-// The times of a plan whose blocks take `block_seconds`; they write `partial_bytes` of partial
-// sums, which another kernel adds.
+// Expected times of a plan whose blocks take `block_seconds` and write `partial_bytes` of partial
+// sums, which a second kernel reduces. `vectors`: all operands allow 128-bit accesses.
 inline Parts parts(const Problem& problem, const Device& device, double block_seconds, bool vectors,
                    double partial_bytes) {
   return {.multiply = vectors ? block_seconds : block_seconds / kNarrowSpeed,
@@ -84,11 +83,12 @@ inline Parts parts(const Problem& problem, const Device& device, double block_se
           .add = partial_bytes > 0 ? kPartialSeconds + 2 * partial_bytes / kPartialBandwidth : 0.0};
 }
 
+// Seconds of the whole plan. `overlaps_previous`: by programmatic dependent launch.
 inline double total(const Parts& parts, bool overlaps_previous) {
   return std::max(parts.multiply, parts.move) + parts.add + (overlaps_previous ? 0.0 : kLaunchGap);
 }
 
-// Of `count` tiles of C's products, the share of their elements that are of C.
+// The share of the elements of `count` tiles that lie inside C.
 inline double tile_share(const Problem& problem, double count, double block_m, double block_n) {
   return static_cast<double>(problem.shape.m) * static_cast<double>(problem.shape.n) *
          static_cast<double>(problem.batch) / (count * block_m * block_n);

@@ -1,5 +1,5 @@
-// Division by a number that is the same for a whole kernel, without the instructions of a division:
-// the host turns it into a multiplication and a shift.
+// Division by a kernel argument: the host computes a multiplier and a shift, so that the kernel
+// needs no division instructions (CUTLASS: FastDivmod).
 #pragma once
 
 #include <bit>

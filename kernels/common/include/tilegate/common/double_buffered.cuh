@@ -1,19 +1,19 @@
-// The double-buffered main loop: while a tile is multiplied, the next tile travels from global
-// memory through registers to the other shared buffer, and the next fragments from shared memory to
-// registers. What its users differ in, it takes from their Config:
+// Double-buffered main loop: while a k tile is multiplied, the next one moves from global memory
+// through registers to the other shared-memory buffer, and the next fragments move from shared
+// memory to registers. A rung's Config has
 //
 //   kBlockM kBlockN kBlockK kNumThreads   the block's tile and threads
-//   kFragmentM kFragmentN                 a thread's results, in parts of 4×4
-//   kStepM kStepN                         rows and columns from one part to the next
+//   kFragmentM kFragmentN                 results per thread, in 4×4 thread tiles
+//   kStepM kStepN                         rows and columns from one thread tile to the next
 //   kPad                                  words of padding after each row of A in shared memory
-//   column(m, k)                          where A's element (m, k) is in row k there
+//   column(m, k)                          column of A's element (m, k) in row k of shared memory
 #pragma once
 
 #include <cstdint>
 
 #include <tilegate/common/fragment.cuh>
-#include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_load.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
@@ -48,8 +48,8 @@ struct Fragments {
   }
 };
 
-// acc += A·B over k tiles, beginning where the readers are, one tile every `step` columns of A;
-// `k_left` columns are left.
+// acc += A·B over the k tiles from the readers' position on. `k_left`: columns of A from there on;
+// `step`: columns from one k tile to the next.
 template <typename Config, bool kVector>
 __device__ void multiply_tiles(ReaderA<Config, kVector>& reader_a,
                                ReaderB<Config, kVector>& reader_b, std::int64_t k_left,
@@ -66,7 +66,7 @@ __device__ void multiply_tiles(ReaderA<Config, kVector>& reader_a,
   reader_b.read(next_b);
   reader_a.store_transposed(smem.a[0], next_a, Config::column);
   reader_b.store(smem.b[0], next_b);
-  __syncthreads();  // the first tile is stored before anyone reads it
+  __syncthreads();  // the first k tile is stored before any thread reads it
   frag[0].load(smem, 0, 0, at);
 
   int buffer = 0;
@@ -84,8 +84,8 @@ __device__ void multiply_tiles(ReaderA<Config, kVector>& reader_a,
     buffer ^= 1;
     reader_a.store_transposed(smem.a[buffer], next_a, Config::column);
     reader_b.store(smem.b[buffer], next_b);
-    // The next tile is stored before anyone reads it, and this one is read before the next round
-    // overwrites it.
+    // The next k tile is stored before any thread reads it, and this one has been read before the
+    // next iteration overwrites it.
     __syncthreads();
     frag[0].load(smem, buffer, 0, at);
     multiply_fragments(frag[1].a, frag[1].b, acc);
@@ -93,7 +93,7 @@ __device__ void multiply_tiles(ReaderA<Config, kVector>& reader_a,
   }
 }
 
-// A block's whole tile of C, for kernels whose blocks sum all of K.
+// One tile of C, over all of K.
 template <typename Config, bool kVector>
 __device__ void multiply_block(const KernelArgs& args) {
   const Shape& shape = args.shape;
@@ -103,12 +103,12 @@ __device__ void multiply_block(const KernelArgs& args) {
   ReaderB<Config, kVector> reader_b(args.b, args.ldb, shape.k, shape.n, 0, origin.col);
   float acc[Config::kFragmentM][Config::kFragmentN]{};
   multiply_tiles<Config, kVector>(reader_a, reader_b, shape.k, at, acc);
-  store_parts<kVector>(args, origin.row + at.m, origin.col + at.n, Config::kStepM, Config::kStepN,
-                       acc);
+  store_thread_tiles<kVector>(args, origin.row + at.m, origin.col + at.n, Config::kStepM,
+                              Config::kStepN, acc);
 }
 
-// The choice of a stage whose kernels are `multiply_block`: `wide` where all operands consist of
-// whole vectors, else `narrow`.
+// The choice of a stage whose kernels call `multiply_block`: `wide` where all operands allow
+// 128-bit accesses, else `narrow`.
 template <typename Config>
 Choice choose(const char* name, const Problem& problem, void (*wide)(KernelArgs),
               void (*narrow)(KernelArgs)) {

@@ -1,5 +1,5 @@
-// The epilogue of every kernel: C ← alpha·sum + beta·C, by elements, pairs and vectors of four.
-// With beta == 0, C is not read: it may hold NaN.
+// Epilogue: C ← alpha·sum + beta·C, by elements, pairs and vectors of four. With beta == 0 C is not
+// read: it may hold NaN.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,11 @@
 #include <tilegate/stage.hpp>
 
 namespace tilegate {
+
+// sum += v, the step of every reduction of partial sums.
+__device__ inline void accumulate(float4& sum, const float4& v) {
+  sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+}
 
 __device__ inline void store(const KernelArgs& args, float* c, float sum) {
   *c = args.beta == 0.0F ? args.alpha * sum : args.alpha * sum + args.beta * *c;
@@ -20,7 +25,8 @@ __device__ inline void store_element(const KernelArgs& args, std::int64_t row, s
   store(args, args.c + row * args.ldc + col, sum);
 }
 
-// An element and the next, which are an aligned vector; kOnce: L2 evicts it first.
+// Two neighbouring elements, which must be an aligned vector. kOnce: with L2 eviction priority
+// evict_first.
 template <bool kOnce = false>
 __device__ void store_pair(const KernelArgs& args, float* c, float first, float second) {
   float2 v = make_float2(args.alpha * first, args.alpha * second);
@@ -35,7 +41,7 @@ __device__ void store_pair(const KernelArgs& args, float* c, float first, float 
   }
 }
 
-// C(row, col … col + 3), as far as that is inside C; col % 4 == 0.
+// C(row, col … col + 3), elements outside C excluded; col % 4 == 0.
 template <bool kVector>
 __device__ void store4(const KernelArgs& args, std::int64_t row, std::int64_t col, float4 sum) {
   if (row >= args.shape.m) return;

@@ -1,5 +1,5 @@
-// The plain FP32 product, for rungs that split operands: for calls whose operands are too wide for
-// their parts, hold NaN or Inf, or whose K is small.
+// FP32 GEMM on CUDA cores, the fallback of rungs that split operands: for operands whose dynamic
+// range is too wide, for NaN and Inf, and for small K.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,6 @@
 
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/gpu_model.hpp>
-#include <tilegate/common/grid.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
@@ -18,44 +17,43 @@
 
 namespace tilegate {
 
-// The sums of a tile: 128×64 of them, 8×4 per thread. Runs of k are summed in
-// their order. What is lost when a run is added to the total goes into the next run (W. Kahan,
-// Further Remarks on Reducing Truncation Errors, 1965), so that rounding errors grow with the run,
-// not with K.
+// A tile of 128×64 sums, 8×4 per thread. A run of k is summed serially; the rounding error of
+// adding it to the total is added to the next run (compensated summation: W. Kahan, Further Remarks
+// on Reducing Truncation Errors, CACM 1965). So rounding errors grow with the run, not with K.
 
 constexpr int kFp32Threads = 256;
 constexpr int kFp32Rows = 128, kFp32Cols = 64, kFp32K = 16;
-constexpr int kFp32Step = 4;  // k between two looks whether a run ends
+constexpr int kFp32Step = 4;  // k between two checks whether a run ends
 constexpr int kFp32Run = 32;
 static_assert(kFp32K % kFp32Step == 0);
 
-// kFp32K k of kExtent rows of op(A), or columns of op(B).
+// (kFp32K, kExtent), kExtent rows of op(A) or columns of op(B).
 template <int kExtent>
 using Fp32Tile = float[kFp32K][kExtent + 4];
 
-// Two tiles each, one of which is multiplied while the other arrives.
+// Double buffers: one tile is multiplied while the other is loaded.
 struct alignas(16) Fp32Storage {
   Fp32Tile<kFp32Rows> a[2];
   Fp32Tile<kFp32Cols> b[2];
 };
 
-// An operand: element (x, k) at data[x · x_stride + k · k_stride].
+// An operand, transposed or not: element (x, k) at data[x · x_stride + k · k_stride].
 struct StridedOperand {
   const float* data;
   std::int64_t x_stride, k_stride, rows;
 };
 
-// A thread's share of a tile of kExtent rows or columns: words one after another along these where
-// they lie along k, else along k. So neighbours read neighbouring words of memory.
+// A thread's share of the loads of a tile. Neighbouring threads load neighbouring words of memory:
+// along k if the operand's rows lie along k, else along x.
 template <int kExtent>
 struct TileShare {
   static constexpr int kWords = kExtent * kFp32K / kFp32Threads;
   static constexpr int kNextX = kFp32Threads / kFp32K, kNextK = kFp32Threads / kExtent;
   bool along_k;
-  int k, x;           // of the first word
-  std::int64_t rows;  // from there on
-  const float* word;  // the first, of the next tile
-  std::int64_t next;  // from word to word
+  int k, x;           // of the thread's first word
+  std::int64_t rows;  // of the operand from the first word on
+  const float* word;  // first word, in the next tile
+  std::int64_t next;  // from a word to the thread's next one
   float v[kWords];
 
   __device__ TileShare(const StridedOperand& from, std::int64_t x0, int thread)
@@ -66,7 +64,7 @@ struct TileShare {
         word(from.data + (x0 + x) * from.x_stride + k * from.k_stride),
         next(along_k ? kNextX * from.x_stride : kNextK * from.k_stride) {}
 
-  // From the next tile, zeros outside the operand, which ends `left` k from the tile's first on.
+  // Loads the next tile, which has `left` k; zeros outside the operand.
   __device__ void load(std::int64_t left) {
     left -= k;
     const bool any = rows > 0 && left > 0;
@@ -80,7 +78,7 @@ struct TileShare {
     word = along_k ? word + kFp32K : from;
   }
 
-  __device__ void keep(Fp32Tile<kExtent>& tile) const {
+  __device__ void store(Fp32Tile<kExtent>& tile) const {
 #pragma unroll
     for (int i = 0; i < kWords; ++i) {
       tile[k + (along_k ? 0 : i * kNextK)][x + (along_k ? i * kNextX : 0)] = v[i];
@@ -88,12 +86,12 @@ struct TileShare {
   }
 };
 
-// A thread's results: four columns of each of two times four rows, half a tile apart.
+// A thread's results: 4×4 in each half of the tile's rows.
 using Fp32Sums = float[8][4];
 __device__ inline int fp32_row(int thread) { return thread / 16 * 4; }
 __device__ inline int fp32_col(int thread) { return thread % 16 * 4; }
 
-// For kFp32Step k from `first` on.
+// acc += the products of kFp32Step k from `first` on.
 __device__ inline void multiply_fp32_step(const Fp32Tile<kFp32Rows>& a,
                                           const Fp32Tile<kFp32Cols>& b, int first, int row, int col,
                                           Fp32Sums& acc) {
@@ -112,19 +110,19 @@ __device__ inline void multiply_fp32_step(const Fp32Tile<kFp32Rows>& a,
   }
 }
 
-// The rounding error of a + b, rounded to `sum`; 0 where that is NaN or Inf.
-__device__ inline float lost(float a, float b, float sum) {
+// Rounding error of sum = a + b; 0 where the sum is NaN or Inf.
+__device__ inline float rounding_error(float a, float b, float sum) {
   return std::fabs(sum) < INFINITY ? b - (sum - a) : 0.0F;
 }
 
-// total ← total + acc, and acc ← what that lost.
+// total ← total + acc; acc ← the rounding errors.
 __device__ inline void add_run(Fp32Sums& total, Fp32Sums& acc) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const float sum = total[i][j] + acc[i][j];
-      acc[i][j] = lost(total[i][j], acc[i][j], sum);
+      acc[i][j] = rounding_error(total[i][j], acc[i][j], sum);
       total[i][j] = sum;
     }
   }
@@ -139,8 +137,8 @@ __device__ inline void add_sums(Fp32Sums& sums, const Fp32Sums& others) {
   }
 }
 
-// A tile's sums of `k` products each; rows and columns of the operands from `row` and `col` on. By
-// kFp32Threads threads, numbered `thread`, each of which gets its own.
+// acc + total ← a tile's sums over `k`. The tile begins at `row` of op(A) and `col` of op(B).
+// Called by kFp32Threads threads; `thread` is the index among them.
 __device__ inline void sum_fp32_tile(const StridedOperand& a, const StridedOperand& b,
                                      std::int64_t row, std::int64_t col, std::int64_t k, int run,
                                      int thread, Fp32Storage& smem, Fp32Sums& acc,
@@ -152,10 +150,10 @@ __device__ inline void sum_fp32_tile(const StridedOperand& a, const StridedOpera
   share_b.load(k);
   int buffer = 0;
   for (std::int64_t first = 0; first < k; first += kFp32K, buffer ^= 1) {
-    share_a.keep(smem.a[buffer]);
-    share_b.keep(smem.b[buffer]);
-    // These tiles are stored before anyone reads them, and the others have been read before anyone
-    // overwrites them.
+    share_a.store(smem.a[buffer]);
+    share_b.store(smem.b[buffer]);
+    // These tiles are stored before any thread reads them, and the other buffers have been read
+    // before the next iteration overwrites them.
     device::named_barrier<1>(kFp32Threads);
     const std::int64_t left = k - first - kFp32K;
     share_a.load(left);
@@ -168,33 +166,33 @@ __device__ inline void sum_fp32_tile(const StridedOperand& a, const StridedOpera
       if (k > run && (done & (run - 1)) == 0 && !is_last) add_run(total, acc);
     }
   }
-  device::named_barrier<1>(kFp32Threads);  // the last tiles have been read: another may come
+  device::named_barrier<1>(kFp32Threads);  // the last tiles have been read: the next may be stored
 }
 
-// For small K where C has few tiles: there cuBLAS sums in shorter chains, too.
+// Shorter runs for small K where C has few tiles: there cuBLAS sums in shorter chains, too.
 constexpr int kFp32ShortRun = 4;
 constexpr std::int64_t kFp32ShortK = 64;
 constexpr std::int64_t kFp32FewTiles = 16;  // of 128×128
 static_assert(kFp32ShortRun % kFp32Step == 0);
 static_assert((kFp32Run & (kFp32Run - 1)) == 0 && (kFp32ShortRun & (kFp32ShortRun - 1)) == 0);
 
-// Additions on the longest way of a product to C, the product's own rounding, and alpha and beta.
+// Rounding chain: the product, the run's additions, those of the runs, alpha and beta.
 constexpr std::int64_t fp32_rounding_chain(std::int64_t k, int run = kFp32Run) {
   return (k < run ? k : run) + ceil_div(k, run) + 2;
 }
 
-// Where there are more blocks than tiles, these are shared along K, each in as many parts.
-struct Fp32Parts {
+// Split-K: with more blocks than tiles, `count` blocks share each tile along K.
+struct Fp32SplitK {
   static constexpr std::int64_t kLeastK = 64, kMost = 16;
 
   unsigned count = 1;
-  std::int64_t k = 0;         // of a part; the last may have less
-  float* sums = nullptr;      // of each block: kFp32PartialBytes
-  unsigned* flags = nullptr;  // of each block: raised once they are there
+  std::int64_t k = 0;         // per block; the last may have less
+  float* partials = nullptr;  // kFp32PartialBytes per block
+  unsigned* flags = nullptr;  // one per block: its partial sums are ready
 
-  Fp32Parts() = default;
-  // `blocks`: or clusters, which take as many tiles as they have blocks, and count as one.
-  Fp32Parts(std::int64_t all_k, std::int64_t tiles, std::int64_t blocks) {
+  Fp32SplitK() = default;
+  // A cluster of blocks counts as one block and one tile.
+  Fp32SplitK(std::int64_t all_k, std::int64_t tiles, std::int64_t blocks) {
     const std::int64_t most =
         std::clamp<std::int64_t>(std::min(blocks / tiles, all_k / kLeastK), 1, kMost);
     k = ceil_div(ceil_div(all_k, most), kFp32Run) * kFp32Run;
@@ -203,17 +201,15 @@ struct Fp32Parts {
 };
 constexpr std::size_t kFp32PartialBytes = sizeof(Fp32Sums) * kFp32Threads;
 
-// Beside KernelArgs: whether the rows of op(A), and the columns of op(B), lie along k, the k of a
-// run, and the tiles.
+// Parameters beside KernelArgs.
 struct Fp32Args {
-  bool a_along_k = false, b_along_k = false;
+  bool a_along_k = false, b_along_k = false;  // rows of op(A), columns of op(B) lie along k
   int run = kFp32Run;
   PersistentTileScheduler scheduler;
-  Fp32Parts parts{};
+  Fp32SplitK split_k{};
 };
 
-// acc + total ← a tile's sums, over `k` from `first` on. This and the others: by kFp32Threads
-// threads, numbered `thread`.
+// acc + total ← a tile's sums over `k` from `first` on.
 __device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& params,
                                 const TileCoord& tile, std::int64_t first, std::int64_t k,
                                 int thread, Fp32Storage& smem, Fp32Sums& acc, Fp32Sums& total) {
@@ -247,38 +243,38 @@ __device__ inline void store_fp32(KernelArgs args, const TileCoord& tile, bool h
   }
 }
 
-// A block's sums, in vectors of four: first one of each thread, then the next of each.
-__device__ inline float* fp32_partial(const Fp32Parts& parts, unsigned block, int thread,
+// Partial sums of a block, (vector, thread, 4).
+__device__ inline float* fp32_partial(const Fp32SplitK& split_k, unsigned block, int thread,
                                       int vector) {
-  return parts.sums + block * (kFp32PartialBytes / sizeof(float)) +
+  return split_k.partials + block * (kFp32PartialBytes / sizeof(float)) +
          (vector * kFp32Threads + thread) * 4;
 }
 
-__device__ inline void store_fp32_partial(const Fp32Parts& parts, unsigned block, int thread,
+__device__ inline void store_fp32_partial(const Fp32SplitK& split_k, unsigned block, int thread,
                                           const Fp32Sums& sums) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    device::store_vector(fp32_partial(parts, block, thread, i),
+    device::store_vector(fp32_partial(split_k, block, thread, i),
                          make_float4(sums[i][0], sums[i][1], sums[i][2], sums[i][3]));
   }
-  device::named_barrier<1>(kFp32Threads);  // all have stored, and one signals for them
-  if (thread == 0) device::raise_flag(parts.flags + block);
+  device::named_barrier<1>(kFp32Threads);  // all threads have stored before one raises the flag
+  if (thread == 0) device::raise_flag(split_k.flags + block);
 }
 
-// Adds the partial sums of the `others` previous clusters to a block's sums, as runs.
+// Adds the partial sums of the `others` previous clusters, each as a run.
 template <unsigned kCluster>
-__device__ void accumulate_fp32_partials(const Fp32Parts& parts, unsigned block, unsigned others,
+__device__ void accumulate_fp32_partials(const Fp32SplitK& split_k, unsigned block, unsigned others,
                                          int thread, Fp32Sums& acc, Fp32Sums& total) {
-  const auto mine = static_cast<unsigned>(thread);
-  if (mine < others) device::wait_for_flag(parts.flags + block - (mine + 1) * kCluster);
-  device::named_barrier<1>(kFp32Threads);  // one has waited for each
+  const auto index = static_cast<unsigned>(thread);
+  if (index < others) device::wait_for_flag(split_k.flags + block - (index + 1) * kCluster);
+  device::named_barrier<1>(kFp32Threads);  // each flag has been waited for by one thread
 #pragma unroll 2
   for (unsigned other = 1; other <= others; ++other) {
     add_run(total, acc);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const auto v =
-          device::load_vector<float4>(fp32_partial(parts, block - other * kCluster, thread, i));
+          device::load_vector<float4>(fp32_partial(split_k, block - other * kCluster, thread, i));
       acc[i][0] += v.x;
       acc[i][1] += v.y;
       acc[i][2] += v.z;
@@ -287,7 +283,7 @@ __device__ void accumulate_fp32_partials(const Fp32Parts& parts, unsigned block,
   }
 }
 
-// Tile `index` of the batch.
+// Computes tile `index` of the batch, over all of K.
 __device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& params, unsigned index,
                                      int thread, Fp32Storage& smem) {
   const TileCoord tile = params.scheduler.tile(index);
@@ -296,42 +292,43 @@ __device__ inline void multiply_fp32(const KernelArgs& args, const Fp32Args& par
   store_fp32(args, tile, args.shape.k > params.run, thread, acc, total);
 }
 
-// All blocks: whole tiles in turn, or one part of a tile each; the block with the last k stores the
-// tile. The parts of a tile are in different clusters: a block that waits for flags needs the
-// others to have lower numbers, and not to be in its cluster. Compute capability 9.0.
+// Persistent blocks: each loops over whole tiles, or computes one split of a tile's K; the block
+// with the last k adds the others' partial sums and stores the tile. The splits of a tile are in
+// different clusters: a block may wait only for blocks with lower indices outside its cluster.
+// Compute capability 9.0.
 template <unsigned kCluster>
-__device__ void multiply_fp32_parts(const KernelArgs& args, const Fp32Args& params, int thread,
-                                    Fp32Storage& smem) {
+__device__ void multiply_fp32_split_k(const KernelArgs& args, const Fp32Args& params, int thread,
+                                      Fp32Storage& smem) {
   const unsigned tiles = static_cast<unsigned>(args.batch) * params.scheduler.count;
-  const unsigned count = params.parts.count, others = count - 1;
+  const unsigned count = params.split_k.count, others = count - 1;
   for (unsigned block = blockIdx.x;; block += gridDim.x) {
-    const unsigned cluster = block / kCluster, part = cluster % count;
+    const unsigned cluster = block / kCluster, split = cluster % count;
     const unsigned index = cluster / count * kCluster + block % kCluster;
     if (index >= tiles) break;
     const TileCoord tile = params.scheduler.tile(index);
-    const std::int64_t first = part * params.parts.k;
+    const std::int64_t first = split * params.split_k.k;
     Fp32Sums acc{}, total{};
-    sum_fp32(args, params, tile, first, part < others ? params.parts.k : args.shape.k - first,
+    sum_fp32(args, params, tile, first, split < others ? params.split_k.k : args.shape.k - first,
              thread, smem, acc, total);
-    if (part < others) {
+    if (split < others) {
       add_sums(total, acc);
-      store_fp32_partial(params.parts, block, thread, total);
+      store_fp32_partial(params.split_k, block, thread, total);
     } else {
       if (others > 0)
-        accumulate_fp32_partials<kCluster>(params.parts, block, others, thread, acc, total);
+        accumulate_fp32_partials<kCluster>(params.split_k, block, others, thread, acc, total);
       store_fp32(args, tile, true, thread, acc, total);
     }
   }
 }
 
-// A tile per block.
+// One tile per block.
 inline __global__ void __launch_bounds__(kFp32Threads, 1) plain(KernelArgs args, Fp32Args params) {
   auto& smem = device::shared_storage<Fp32Storage>();
   device::wait_for_previous_kernel();
   multiply_fp32(args, params, blockIdx.x, static_cast<int>(threadIdx.x), smem);
 }
 
-// Plans for the plain FP32 product.
+// Plans.
 
 inline bool is_along_k(const Problem& problem, Operand operand) {
   return operand == Operand::kA ? problem.op_a == Op::kN : problem.op_b == Op::kT;
@@ -347,7 +344,8 @@ inline Fp32Args fp32_args(const Problem& problem) {
           is_short ? kFp32ShortRun : kFp32Run, scheduler};
 }
 
-// `overlaps`: with the kernel before, which compute capability 9.0 can.
+// The kernel `plain` as a candidate. `overlaps`: programmatic dependent launch, compute capability
+// 9.0.
 inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
   constexpr double kFlopPerSecond = 30e12, kMultiprocessors = kH200.multiprocessors;
   const Fp32Args params = fp32_args(problem);

@@ -1,4 +1,4 @@
-// What a thread holds in registers: fragments of A and B, their products, and its part of C.
+// Register fragments of A and B, their outer product, and the thread tiles of C.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,8 @@ __device__ void load_fragment(float (&frag)[kSize], const float* smem, Offset of
   }
 }
 
-// Which way a row of products runs: every other one backwards, a serpentine, so that each
-// multiplication shares an operand with the one before it, at the turns too, and the register reuse
-// cache serves it.
+// Serpentine order: every other row of products runs backwards. Each FFMA then shares an operand
+// with the previous one, also where a row ends, and the register reuse cache supplies it.
 constexpr __device__ bool is_ascending(int row) { return row % 2 == 0; }
 
 // acc(i, j) += a(i)·b(j).
@@ -36,11 +35,11 @@ __device__ void multiply_fragments(const float (&a)[kM], const float (&b)[kN],
   for (int i = 0; i < kM; ++i) device::add_products(acc[i], a[i], b, is_ascending(i));
 }
 
-// C ← alpha·acc + beta·C for 4×4 parts of a thread's tile: part (p, q) starts at
+// C ← alpha·acc + beta·C for a thread's 4×4 tiles: tile (p, q) starts at
 // (row + p·row_step, col + q·col_step).
 template <bool kVector, int kM, int kN>
-__device__ void store_parts(const KernelArgs& args, std::int64_t row, std::int64_t col,
-                            int row_step, int col_step, const float (&acc)[kM][kN]) {
+__device__ void store_thread_tiles(const KernelArgs& args, std::int64_t row, std::int64_t col,
+                                   int row_step, int col_step, const float (&acc)[kM][kN]) {
 #pragma unroll
   for (int i = 0; i < kM; ++i) {
 #pragma unroll

@@ -1,5 +1,5 @@
-// A ring of stages in shared memory that a producer fills and consumers empty, as in CUTLASS. Each
-// stage has two mbarriers: `full` completes when its copies have arrived, `empty` when all
+// Producer-consumer pipeline over a ring of stages in shared memory (CUTLASS: PipelineTmaAsync).
+// Each stage has two mbarriers: `full` completes when its copies have arrived, `empty` when all
 // consumers have released it.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace tilegate {
 
-// By one thread. `consumers`: arrivals that release a stage.
+// One thread initialises the barriers. `consumers`: number of arrivals that release a stage.
 template <int kBarriers>
 __device__ void init_pipeline(device::Barrier (&full)[kBarriers],
                               device::Barrier (&empty)[kBarriers], unsigned consumers) {
@@ -18,7 +18,7 @@ __device__ void init_pipeline(device::Barrier (&full)[kBarriers],
   }
 }
 
-// Where a producer or a consumer is in the ring. There may be more barriers than stages.
+// State of a producer or a consumer: its stage in the ring. There may be more barriers than stages.
 template <int kStages>
 struct Pipeline {
   int stage = 0;
@@ -29,7 +29,7 @@ struct Pipeline {
   __device__ void producer_acquire(device::Barrier (&empty)[kBarriers]) const {
     device::barrier_wait(empty[stage], phase ^ 1);
   }
-  // The barrier at which the stage's copies, of so many bytes, are to arrive.
+  // Announces copies of `bytes` bytes; returns the barrier at which they must arrive.
   template <int kBarriers>
   __device__ device::Barrier& producer_expect(device::Barrier (&full)[kBarriers],
                                               unsigned bytes) const {

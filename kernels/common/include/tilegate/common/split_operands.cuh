@@ -1,25 +1,28 @@
-// Operand splitting: the layout of the parts, the arguments of split kernels, and how they read
-// rows. Rows of op(A) and columns of op(B) are both called rows. A split kernel goes over its rows
-// twice: forwards for their statistics, and back to write the parts. What the first pass cannot
-// keep the second reads again, the latest first, from L2 where that still holds it.
+// Operand splitting (Ozaki, Ootomo: see 18_int8x3/README.md): each FP32 element is written as a sum
+// of low-precision planes (hi, lo, …) that tensor cores multiply. Here: layout of the planes,
+// arguments of split kernels, loads of rows, plans. Rows of op(A) and columns of op(B) are both
+// called rows.
 //
-// The two loops stand in each kernel: called from here with lambdas, they cost registers that the
-// kernels do not have (nvcc 13.0).
+// A split kernel passes over its rows twice: forwards for their statistics, backwards to write the
+// planes. The second pass reloads what shared memory does not hold, latest first, so that L2 still
+// holds it. Each kernel contains both loops: called from here with lambdas, they take registers
+// that the kernels do not have (nvcc 13.0).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #include <tilegate/common/divisor.cuh>
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/fp32_fallback.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
+#include <tilegate/problem.hpp>
 
 namespace tilegate {
-
-// Which rows of an operand can be scaled before they are split, and the bits of a float, on host
-// and device.
 
 __host__ __device__ inline std::uint32_t bits_of(float value) {
   std::uint32_t bits;
@@ -33,28 +36,27 @@ __host__ __device__ inline float float_of(std::uint32_t bits) {
   return value;
 }
 
-// From the smallest on, the product of two scales of Int8x3 is exact: it is no subnormal number.
+// Range of a row's largest element. From the lower end on, the product of two scales of Int8x3 is
+// exact: it is not subnormal.
 constexpr float kSmallestScaled = 0x1p-56F, kLargestScaled = 0x1p60F;
 
-// Whether a row can be scaled at all: zero, or far from the ends of float's range. `stats` has the
-// largest magnitude, and the sum of all, which is NaN or Inf where an element is.
+// Whether a row can be scaled: it is zero, or its largest element is in that range. `stats.sum` is
+// NaN or Inf where an element is.
 template <typename RowStats>
 __host__ __device__ bool is_scalable(const RowStats& stats) {
   return stats.sum < INFINITY && (stats.largest == 0.0F || (stats.largest >= kSmallestScaled &&
                                                             stats.largest <= kLargestScaled));
 }
 
-// Where the parts of a split operand lie in the workspace: in chunks of 128 rows × 32 k, each in
-// the order in which the tensor cores want it in shared memory, so that it comes with one bulk
-// copy. Columns of op(B) are called rows, too.
-
-constexpr int kChunkRows = 128;  // of op(A), or columns of op(B)
+// Layout of the planes in the workspace: chunks of 128 rows × 32 k, each in the order in which
+// wgmma reads shared memory, so that one bulk copy loads a chunk.
+constexpr int kChunkRows = 128;
 constexpr int kChunkK = 32;
 
-// One operand, all products of the batch.
+// The planes of one operand, for all products of the batch.
 template <int kChunkBytes>
 struct SplitChunks {
-  std::int64_t chunks_x = 0, chunks_k = 0;  // of one product
+  std::int64_t chunks_x = 0, chunks_k = 0;  // per product
   std::int64_t products = 0;                // 1 if the batch shares the operand
 
   SplitChunks() = default;
@@ -67,27 +69,28 @@ struct SplitChunks {
   }
   std::size_t step_bytes() const { return static_cast<std::size_t>(products * rows()) * 4; }
 
-  // Bytes from the start of the planes to a chunk; `product` as the batch counts.
+  // Offset of a chunk in bytes; `product`: index in the batch.
   __host__ __device__ std::int64_t chunk(std::int64_t product, std::int64_t x,
                                          std::int64_t k) const {
     return ((own(product) * chunks_x + x) * chunks_k + k) * kChunkBytes;
   }
-  // Of chunks along x, the last for those beyond it.
+  // `x` clamped to the last chunk.
   __host__ __device__ std::int64_t inside(std::int64_t x) const {
     return x < chunks_x ? x : chunks_x - 1;
   }
+  // Index of the product's operand: 0 if the batch shares it.
   __host__ __device__ std::int64_t own(std::int64_t product) const {
     return products == 1 ? 0 : product;
   }
 };
 
-// One operand. Element (row, k) is at from[row · ld + k], or at from[k · ld + row].
+// Split of one operand. Element (row, k) is at from[row · ld + k], or at from[k · ld + row].
 template <typename Chunks>
 struct SplitJob {
   Chunks planes;
   bool along_k = false, vectors = false;
   std::int64_t rows = 0, k = 0;
-  Divisor groups;  // of rows, of one product
+  Divisor groups;  // groups of rows per product
 
   std::int64_t num_groups() const { return planes.products * groups.value(); }
 };
@@ -96,25 +99,26 @@ struct SplitPointers {
   const float* from = nullptr;
   std::int64_t ld = 0, stride = 0;
   std::byte* planes = nullptr;
-  float* steps = nullptr;  // of each row: what one unit of its parts is worth
+  float* steps = nullptr;  // dequantization step per row
 };
 
-constexpr int kSegmentK = 16;  // k that a thread takes at a time
+constexpr int kSegmentK = 16;  // k of a segment: a thread's unit of work
 
-// Blocks of kRows rows each. Few rows make more blocks; many read more neighbours of a row of
-// memory at a time. A thread keeps kKept segments in shared memory, and one in registers.
+// Split kernels whose blocks have kRows rows each. Fewer rows give more blocks, more rows longer
+// contiguous accesses. A thread keeps kKept segments in shared memory, and one in registers.
 template <int kThreads_, int kRows_, int kKept_ = 3>
 struct SplitRowsConfig {
   static constexpr int kThreads = kThreads_, kRows = kRows_, kKept = kKept_;
   static constexpr int kWarps = kThreads / 32;
-  static constexpr int kWarpK = 32 / kRows * kSegmentK;  // k of a warp at a time
+  static constexpr int kWarpK = 32 / kRows * kSegmentK;  // k of a warp per iteration
   static constexpr int kBlockK = kWarps * kWarpK;
   static constexpr int kBlocksPerSm = 1024 / kThreads;
   static_assert(kChunkRows % kRows == 0 && 32 % kRows == 0);
-  static_assert(kWarps >= kRows && kWarps <= 32, "a warp settles a row, a lane has a warp's part");
+  static_assert(kWarps >= kRows && kWarps <= 32,
+                "a warp reduces a row, a lane holds a warp's share");
 };
 
-// A segment in shared memory: lanes next to each other.
+// A segment of each thread in shared memory, (vector, thread).
 template <typename Config>
 using KeptSegment = float4[kSegmentK / 4][Config::kThreads];
 
@@ -163,12 +167,12 @@ __device__ void restore_segment(const KeptSegment<Config>& from, float (&v)[kSeg
   }
 }
 
-// A block's rows, and where its thread begins in one of them.
+// A block's rows, and the thread's first segment.
 template <typename Config>
 struct RowsOfBlock {
   unsigned product;
   std::int64_t first_row, first_k;
-  int row;  // of the thread, from the first
+  int row;  // of the thread, from first_row on
 
   template <typename Job>
   __device__ RowsOfBlock(const Job& job, unsigned group)
@@ -180,22 +184,19 @@ struct RowsOfBlock {
   }
 };
 
-// How all blocks of a kernel come to the same decision: each adds the same numbers in the same
-// order.
-
 template <int kNumbers>
 struct GroupSums {
   float a[kNumbers], b[kNumbers];
 };
 
-// Sums of kNumbers per group of rows: of op(A)'s groups, and of op(B)'s, which follow. Every block
-// adds the same numbers in the same order, so that all take the same decision. `sync`: a barrier of
-// kThreads threads.
-template <int kThreads, int kNumbers, typename Meet>
+// Sums kNumbers statistics over op(A)'s groups of rows, and over op(B)'s, which follow in memory.
+// Every block adds the same numbers in the same order, so that all blocks take the same decision.
+// `sync`: a barrier of kThreads threads.
+template <int kThreads, int kNumbers, typename Sync>
 __device__ GroupSums<kNumbers> sum_over_groups(const float* numbers, unsigned groups_a,
                                                unsigned groups_b,
                                                float (&sums)[kThreads / 32][2 * kNumbers],
-                                               Meet sync) {
+                                               Sync sync) {
   const unsigned thread = threadIdx.x;
   GroupSums<kNumbers> sum{};
 #pragma unroll
@@ -214,7 +215,7 @@ __device__ GroupSums<kNumbers> sum_over_groups(const float* numbers, unsigned gr
       sums[thread / 32][2 * n + 1] = sum.b[n];
     }
   }
-  sync();  // all warps have added theirs
+  sync();  // all warps have stored their sums
 #pragma unroll
   for (int n = 0; n < kNumbers; ++n) {
     sum.a[n] = sum.b[n] = 0.0F;
@@ -224,6 +225,81 @@ __device__ GroupSums<kNumbers> sum_over_groups(const float* numbers, unsigned gr
     }
   }
   return sum;
+}
+
+// Plans.
+
+// Matrices to split: 1 if the batch shares the operand.
+inline std::int64_t split_products(const Problem& problem, Operand operand) {
+  return problem.batch > 1 && problem.stride(operand) == 0 ? 1 : problem.batch;
+}
+
+inline std::int64_t split_extent(const Problem& problem, Operand operand) {
+  return operand == Operand::kA ? problem.shape.m : problem.shape.n;
+}
+
+template <typename Chunks>
+Chunks split_chunks(const Problem& problem, Operand operand) {
+  return {split_extent(problem, operand), problem.shape.k, split_products(problem, operand)};
+}
+
+// `rows`: rows per group.
+template <typename Chunks>
+SplitJob<Chunks> split_job(const Problem& problem, Operand operand, const Chunks& chunks,
+                           int rows) {
+  return {.planes = chunks,
+          .along_k = is_along_k(problem, operand),
+          .vectors = allows_vectors(problem, operand),
+          .rows = split_extent(problem, operand),
+          .k = problem.shape.k,
+          .groups = Divisor(static_cast<std::uint32_t>(chunks.rows() / rows))};
+}
+
+// Alignment of the workspace's regions.
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+// Whether pairs of neighbouring elements of C are aligned vectors.
+inline bool allows_pairs_of_c(const Problem& problem) {
+  return problem.shape.n % 2 == 0 && problem.ldc % 2 == 0 && problem.offset_bytes[2] % 8 == 0 &&
+         (problem.batch == 1 || problem.stride_c % 2 == 0);
+}
+
+// Limit of K: the workspace's size stays below 2^63 bytes with 2^34 rows and 4 bytes per element.
+// At the limit a chunk of rows takes 100 GB.
+constexpr std::int64_t kMaxSplitK = (std::int64_t{1} << 27) - 1;
+
+// Ok if the problem's grids are within CUDA's limits. `block_n`: columns of the smallest tile,
+// which has kChunkRows rows; `split_blocks`: blocks of the split kernel per chunk of rows.
+inline Status check_split_size(const Problem& problem, int block_n, double split_blocks) {
+  constexpr std::int64_t kMaxExtent = std::int64_t{1} << 33;
+  const auto [m, n, k] = problem.shape;
+  if (std::max(m, n) > kMaxExtent) {
+    return Status::unsupported("M or N is above " + std::to_string(kMaxExtent));
+  }
+  if (k > kMaxSplitK) return Status::unsupported("K is above " + std::to_string(kMaxSplitK));
+  const auto tiles = [](std::int64_t extent, int tile) {
+    return static_cast<double>(ceil_div(extent, tile));
+  };
+  const double blocks = static_cast<double>(problem.batch) *
+                        std::max(tiles(m, kChunkRows) * tiles(n, block_n) *
+                                     (PersistentTileScheduler::kGroupRows / kChunkRows),
+                                 (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * split_blocks);
+  if (blocks <= static_cast<double>(kMaxBlocks)) return {};
+  return Status::unsupported("C has more tiles than a CUDA grid has blocks");
+}
+
+// Expected seconds of the split kernel and of both launches, on an NVIDIA H200. `per_element`:
+// seconds per element of an operand that allows vectors.
+inline double split_seconds(const Problem& problem, double per_element) {
+  constexpr double kLaunches = 2.7e-6, kPerWord = 3.5e-12;
+  double seconds = kLaunches;
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    const auto [rows, cols] = problem.extent(operand);
+    const double elements = static_cast<double>(rows) * static_cast<double>(cols) *
+                            static_cast<double>(split_products(problem, operand));
+    seconds += elements * (per_element + (allows_vectors(problem, operand) ? 0.0 : kPerWord));
+  }
+  return seconds;
 }
 
 }  // namespace tilegate

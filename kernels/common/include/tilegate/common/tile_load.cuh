@@ -1,15 +1,15 @@
-// Loads tiles of an operand into shared memory, one element at a time: for the rungs that do not
-// use vectors.
+// Loads tiles of an operand from global to shared memory: TileLoader by 32-bit accesses, TileReader
+// by 128-bit accesses through registers.
 #pragma once
 
 #include <cstdint>
 
-#include <tilegate/common/vector_access.cuh>
 #include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
 
 namespace tilegate {
 
-// How much of a tile of kExtent rows or columns is inside a matrix with `left` from its start on.
+// Rows or columns of a tile of kExtent that lie inside a matrix which has `left` from there on.
 template <int kExtent>
 __device__ int clip(std::int64_t left) {
   return left < kExtent ? static_cast<int>(left) : kExtent;
@@ -53,7 +53,27 @@ class TileLoader {
   std::int64_t ld_;
 };
 
-// Tiles of an operand on their way from global memory through registers to shared memory.
+// Whether all three operands allow 128-bit accesses. Kernels are compiled for both cases, and the
+// plan chooses.
+inline bool allows_vectors(const Problem& problem) {
+  return allows_vectors(problem, Operand::kA) && allows_vectors(problem, Operand::kB) &&
+         allows_vectors(problem, Operand::kC);
+}
+
+// Columns col … col + 3 of the row that starts at `row`, zeros from column `cols` on; col % 4 == 0.
+template <bool kVector>
+__device__ float4 load4(const float* row, std::int64_t col, std::int64_t cols) {
+  float4 v = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
+  if constexpr (kVector) {
+    if (col < cols) v = device::load_vector<float4>(row + col);
+  } else {
+    if (col + 0 < cols) v.x = row[col + 0];
+    if (col + 1 < cols) v.y = row[col + 1];
+    if (col + 2 < cols) v.z = row[col + 2];
+    if (col + 3 < cols) v.w = row[col + 3];
+  }
+  return v;
+}
 
 // One thread's share of a kRows×kCols tile that a block of kNumThreads reads together, four
 // columns at a time; neighbouring threads read neighbouring columns. Elements outside the matrix
@@ -98,7 +118,7 @@ class TileReader {
     cols_left_ -= cols;
   }
 
-  // The tile as it is: element (row, col) to smem[row][col].
+  // Not transposed: element (row, col) to smem[row][col].
   template <int kStride>
   __device__ void store(float (&smem)[kRows][kStride], const Registers& values) const {
 #pragma unroll
@@ -107,8 +127,8 @@ class TileReader {
     }
   }
 
-  // The tile transposed: element (row, col) to smem[col][column(row, col)]. `column` must not
-  // tell the four columns of a vector apart.
+  // Transposed: element (row, col) to smem[col][column(row, col)]. `column` must be the same for
+  // the four columns of a vector.
   template <int kStride, typename Column>
   __device__ void store_transposed(float (&smem)[kCols][kStride], const Registers& values,
                                    Column column) const {

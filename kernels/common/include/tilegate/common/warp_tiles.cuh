@@ -1,16 +1,16 @@
-// A hierarchy of tiles: of a block, of a warp, of a sub-warp step, of a thread. From the numbers
-// that a stage gives as Tiles, WarpTiles derives what the double-buffered main loop needs:
+// Hierarchy of tiles: block, warp, sub-warp, thread. WarpTiles derives the Config of the
+// double-buffered main loop from a stage's Tiles:
 //
-//   kBlockM kBlockN kBlockK    the block's tile
-//   kWarpM kWarpN              the part of it that a warp computes
+//   kBlockM kBlockN kBlockK    block tile
+//   kWarpM kWarpN              warp tile
 //   kBlocksPerSm               limits registers
-//   kPermutedLanes                lanes are permuted: see position()
+//   kPermutedLanes             permuted lane layout: see position()
 #pragma once
 
 #include <cstdint>
 
 #include <tilegate/common/double_buffered.cuh>
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 
 namespace tilegate {
@@ -21,22 +21,24 @@ struct WarpTiles : Tiles {
   // idea:begin Warptile
   static constexpr int kLanesM = 8, kLanesN = 4;
   static constexpr int kThreadM = 4, kThreadN = 4;      // one 128-bit access each way
-  static constexpr int kSubWarpM = kLanesM * kThreadM;  // what a warp covers in one step
+  static constexpr int kSubWarpM = kLanesM * kThreadM;  // tile of a warp in one step
   static constexpr int kSubWarpN = kLanesN * kThreadN;
-  static constexpr int kFragmentM = kWarpM / kLanesM;  // of a thread, over all sub-warp steps
+  static constexpr int kFragmentM = kWarpM / kLanesM;  // per thread, over all sub-warp steps
   static constexpr int kFragmentN = kWarpN / kLanesN;
   static constexpr int kStepM = kSubWarpM, kStepN = kSubWarpN;  // from one thread tile to the next
   static constexpr int kWarpsN = kBlockN / kWarpN;
   static constexpr int kNumThreads = 32 * (kBlockM / kWarpM) * kWarpsN;
   // idea:end
-  // A row of A in a tile is kBlockK / 4 vectors, whose transposed stores must fall into different
-  // banks. With two vectors padding moves one of them by 16 banks. With four no padding does it and
-  // keeps rows aligned to vectors, so their columns are XORed as in Swizzle.
+  // A row of A in a k tile is kBlockK / 4 vectors, whose transposed stores must go to different
+  // banks. With two vectors, padding moves one of them by 16 banks. With four, no padding does so
+  // and keeps rows aligned to vectors, so columns have the XOR swizzle of rung Swizzle.
   static constexpr int kPad = kBlockK == 8 ? 4 : 0;
   static constexpr int kSwizzleWords = kPad == 0 ? 128 / kBlockK : 0;
   static_assert(kLanesM * kLanesN == 32, "a warp has 32 lanes");
-  static_assert(kWarpM % kSubWarpM == 0 && kWarpN % kSubWarpN == 0, "uncovered parts of the tile");
-  static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0, "uncovered parts of the tile");
+  static_assert(kWarpM % kSubWarpM == 0 && kWarpN % kSubWarpN == 0,
+                "elements of the tile without a thread");
+  static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0,
+                "elements of the tile without a thread");
   static_assert(kSwizzleWords % kThreadM == 0, "the swizzle would tear 128-bit loads apart");
   static_assert(kBlockM % 32 == 0, "the swizzle permutes words within groups of 32");
 
@@ -45,8 +47,8 @@ struct WarpTiles : Tiles {
   // Column of A's element (m, k) in row k of the transposed tile.
   static __device__ int column(int m, int k) { return m ^ (k / 4 * kSwizzleWords); }
 
-  // Lanes in order, row by row; or permuted: l and l ^ 1 share their rows, l and l ^ 2 their
-  // columns, so that every 128-bit shared load takes two wavefronts, where B's take four in order.
+  // Lane layout: row-major; or permuted: l and l ^ 1 share rows, l and l ^ 2 share columns, so that
+  // every 128-bit shared load takes two wavefronts, where B's take four in row-major layout.
   static __device__ double_buffered::Position position() {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -68,7 +70,7 @@ struct Tiles128x128 {
   static constexpr bool kPermutedLanes = false;
 };
 
-// Where the edge cases of such tiles are: a stage's tile_sizes.
+// A stage's tile_sizes: the extents at which its kernels have edge cases.
 template <typename... Tiles>
 constexpr std::int64_t kWarpTileSizes[] = {4,
                                            Tiles::kBlockK...,

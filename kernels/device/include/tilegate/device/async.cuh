@@ -1,15 +1,15 @@
-// The seam for asynchronous hardware, compute capability 9.0: copies by the copy engine, barriers
-// in shared memory, tensor cores. Beyond device.cuh, in namespace tilegate::device,
+// Asynchronous hardware of compute capability 9.0: bulk and tensor copies (TMA), mbarriers,
+// clusters, wgmma. Beyond device.cuh, in namespace tilegate::device,
 //
-//   Barrier                        an mbarrier, in shared memory: its phase is complete when as
-//                                  many arrivals and bytes have come as it expects; then the next
-//                                  begins
-//   barrier_init(b, arrivals)      by one thread, which calls
-//   barrier_init_fence()           after it, before the __syncthreads that tells the others
+//   Barrier                        mbarrier in shared memory: a phase completes when all expected
+//                                  arrivals and bytes have come; then the next phase begins
+//   barrier_init(b, arrivals)      one thread, which then calls
+//   barrier_init_fence()           before the __syncthreads that publishes the barrier
 //   barrier_arrive(b)
-//   barrier_arrive_expect(b, bytes)  and expects so many bytes more in this phase
-//   barrier_wait(b, parity)        until the phase of this parity is complete; that of parity 1
-//                                  before the first phase counts as complete
+//   barrier_arrive_expect(b, bytes)  arrives, and expects `bytes` more in this phase
+//   barrier_wait(b, parity)        waits until the phase of this parity is complete; before the
+//   first
+//                                  phase, parity 1 counts as complete
 //   copy_bulk(smem, gmem, bytes, b)  by one thread; its bytes arrive at b; multiples of 16 bytes
 //   copy_tensor(smem, map, x, y, [z,] b)  by one thread; the box that begins at column x, row y,
 //                                  matrix z; what lies outside the tensor becomes zeros, whose

@@ -1,5 +1,5 @@
-// The seam: everything a kernel may use of CUDA beyond the language itself. One kernel source,
-// built by nvcc for a GPU or by a host compiler for the SIMT executor.
+// Portability layer: all that a kernel may use of CUDA beyond the language. The same kernel source
+// is compiled by nvcc for a GPU, or by a host compiler for the SIMT executor.
 //
 // Inside a kernel, on both devices: threadIdx, blockIdx, blockDim, gridDim; __syncthreads(),
 // __syncwarp(mask), __shfl_sync, __shfl_xor_sync, __shfl_down_sync; float2, float4; and, in
@@ -8,16 +8,17 @@
 //   shared_storage<T>()            the block's dynamic shared memory, as a T
 //   load_vector<float4>(p)         one access of sizeof(V) bytes; p aligned to it
 //   store_vector(p, v)
-//   shared_address(p)              where p is in shared memory, in bytes: 32 bits, unlike a pointer
+//   shared_address(p)              address of p in shared memory, in bytes: 32 bits
 //   copy_async<Bytes>(to, gmem, inside)  4, 8 or 16 bytes to a pointer or address in shared memory,
 //                                  zeros where not `inside`; complete after the wait that covers it
 //   copy_async_commit()            closes a group of copies
-//   copy_async_wait<N>()           until at most the N youngest groups are pending
+//   copy_async_wait<N>()           waits until at most the N youngest groups are pending
 //   wait_for_previous_kernel()     in kernels launched with `overlaps_previous`: before the first
 //                                  access to memory that an earlier kernel writes or reads
-//   launch_dependents()            the next kernel's blocks may take places; it waits as above
-//   add_products(c, a, b, ascending)  c[j] += a·b[j] for a row of registers, in either direction
-//   ordered::…                     instructions that the compiler keeps in the order of the source
+//   launch_dependents()            allows the next kernel's blocks to start; that kernel waits as
+//   above add_products(c, a, b, ascending)  c[j] += a·b[j] for a row of registers, in either
+//   direction ordered::…                     instructions that the compiler keeps in the order of
+//   the source
 //
 // From the host:
 //

@@ -1,16 +1,16 @@
-// The seam for blocks that wait for others of their launch, by flags in global memory, which an
-// earlier kernel has set to 0. In namespace tilegate::device,
+// Flags in global memory, by which blocks of a launch wait for other blocks. An earlier kernel sets
+// them to 0. In namespace tilegate::device,
 //
-//   raise_flag(flag)      by a thread, for itself and for those that it has met at barriers since
-//                         they stored
-//   wait_for_flag(flag)   what came before the flag was raised comes before what the thread does
-//                         now, copies of the copy engine too. Compute capability 9.0
+//   raise_flag(flag)      one thread: release, also of stores of threads that it has met at a
+//   barrier wait_for_flag(flag)   acquire: orders the thread's later accesses, bulk copies
+//   included.
+//                         Compute capability 9.0
 //
-//   launch_in_order(…)    as launch, of blocks that wait for flags
+//   launch_in_order(…)    as launch, for kernels that wait for flags
 //
-// A block may wait for blocks of lower numbers alone, which start before it. The executor runs
-// block after block, in order under every schedule: there a flag that those before have not raised
-// ends the launch.
+// A block may wait only for blocks with lower indices, which start before it. The executor runs
+// blocks one after another, in order under every schedule: a wait for a flag that no earlier block
+// has raised ends the launch with an error.
 #pragma once
 
 #include <utility>

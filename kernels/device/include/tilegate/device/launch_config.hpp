@@ -5,21 +5,21 @@
 
 namespace tilegate::device {
 
-// The shape of one kernel launch. The grids of our own kernels are one-dimensional: see grid.cuh.
+// The configuration of a kernel launch. Our own kernels have one-dimensional grids: see
+// common/tile_scheduler.cuh.
 struct LaunchConfig {
   const char* kernel;            // what errors call it
   std::int64_t blocks;           // in [1, 2^31)
   unsigned threads_x;            // threads of a block along x, which varies fastest in a warp
   unsigned threads_y = 1;        // threads along y
   std::size_t shared_bytes = 0;  // dynamic shared memory of a block
-  // Blocks may start while the kernel before drains (programmatic dependent launch); the kernel
+  // Programmatic dependent launch: blocks may start while the previous kernel drains; the kernel
   // calls wait_for_previous_kernel(). Compute capability 9.0.
   bool overlaps_previous = false;
-  // So many consecutive blocks run together and reach each other's shared memory: up to 8, and
-  // `blocks` is a multiple. Compute capability 9.0.
+  // Blocks per cluster, up to 8; `blocks` is a multiple. Compute capability 9.0.
   unsigned cluster = 1;
-  // The kernel adds to what earlier kernels of the call have stored in C: it loads and stores these
-  // elements once more, also at beta 0. Without it each element of C is stored once per call.
+  // The kernel adds to elements of C that earlier kernels of the call have stored, also with beta
+  // 0. Otherwise each element of C is stored once per call.
   bool adds_to_c = false;
   // Further dimensions, of kernels that were written without this header; see plain.cuh.
   unsigned blocks_y = 1, blocks_z = 1;  // up to 65535 each; `blocks` are those along x

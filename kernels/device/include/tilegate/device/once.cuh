@@ -1,4 +1,4 @@
-// The seam for what nobody needs again soon: L2 gives it up first. In namespace tilegate::device,
+// L2 eviction priorities, for data that is accessed once. In namespace tilegate::device,
 //
 //   copy_async<Bytes>(to, gmem, inside, policy)  as copy_async; the policy is one of
 //   evict_first_policy(), evict_normal_policy()

@@ -1,5 +1,5 @@
-// Kernels of other ladders join as they are: without the seam, in a source of their own that a
-// wrapper includes. The wrapper is the source of a stage:
+// Plain CUDA kernels join the ladder unchanged, in a source of their own that a wrapper includes.
+// The wrapper is the source of a stage:
 //
 //   #include <tilegate/device/plain.cuh>
 //   #include "sgemm_kernel.cuh"

@@ -1,6 +1,6 @@
-// Tensors in global memory, of which asynchronous copies move boxes; see async.cuh. Made on the
-// host, once per plan; a launch sets the address in its copy. A kernel takes one as
-// `const __grid_constant__ TensorMap`.
+// TMA tensor maps (CUtensorMap): tensors in global memory, of which asynchronous copies move boxes;
+// see async.cuh. The host encodes one per plan; a launch sets the address in its copy. The kernel
+// parameter is a `const __grid_constant__ TensorMap`.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace tilegate::device {
 
-// How the pieces of 16 bytes of a row change places in shared memory: the row is that wide.
+// Swizzle of the 16-byte segments of a row in shared memory; the row has that width.
 enum class Swizzle { kNone, k32Bytes, k64Bytes, k128Bytes };
 
 constexpr unsigned kMaxTensorDimensions = 3;
@@ -34,8 +34,8 @@ struct alignas(128) TensorMap {  // as CUtensorMap of CUDA 13; of CUDA 12: 64
 
 Status make_tensor_map(const TensorLayout& layout, TensorMap* map);
 
-// The same tensor at another address, a multiple of 16. Works on the CPU alone, allocates nothing,
-// and so may be part of a launch that is captured.
+// Sets the tensor's address, a multiple of 16. Host only, allocates nothing: may be part of a
+// launch that is captured.
 Status set_tensor_data(void* data, TensorMap* map);
 
 }  // namespace tilegate::device

@@ -1,5 +1,5 @@
-// The seam for tensor cores as warps use them, compute capability 7.5 and later. Beyond device.cuh,
-// in namespace tilegate::device, by all 32 lanes of a warp together:
+// Tensor-core instructions of a warp (ldmatrix, mma), compute capability 7.5 and later. In
+// namespace tilegate::device, executed by all 32 lanes:
 //
 //   load_matrices(v, row)          four matrices of 8 rows × 16 bytes in shared memory; lane l
 //   gives

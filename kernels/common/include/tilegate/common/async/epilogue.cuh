@@ -1,13 +1,13 @@
-// The results of a block on their way from registers through shared memory to C, or to the
-// workspace. In shared memory they lie as in the tile, so that neighbouring threads store
-// neighbouring columns; and there the slices meet.
+// Epilogue with staging: results move from registers through shared memory to C, or to the
+// workspace. In shared memory they have the layout of the tile, so that neighbouring threads store
+// neighbouring columns; there the slices of K are added, too.
 //
-// Neighbours are swapped on the way. A vector store takes its four words from four registers in
-// order, the first of them even: if acc[i][0 … 3] went into one vector, acc[i][j] would be in a
-// register of the parity of j for the whole kernel, and so are the fragments, which come from
-// vector loads. Register files have two banks, even and odd, and an FFMA that finds its three
-// sources in one of them takes longer. With acc[i][1], acc[i][0], acc[i][3], acc[i][2] in a vector,
-// acc[i][j] has never the parity of b[j].
+// Neighbouring columns are swapped in shared memory, because of register banks. Register files have
+// two banks, even and odd, and an FFMA whose three sources are in one bank takes longer. A vector
+// store takes four registers in order, the first of them even: with acc[i][0 … 3] in one vector,
+// acc[i][j] would be in a register of j's parity for the whole kernel, as are the fragments, which
+// are loaded as vectors. With acc[i][1], acc[i][0], acc[i][3], acc[i][2] in a vector, acc[i][j] and
+// b[j] are in different banks.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,14 @@
 
 namespace tilegate {
 
+// Registers to shared memory.
 template <typename Config>
 __device__ __forceinline__ void stage_results(
     const typename Config::Position& at,
     const float (&acc)[Config::kFragmentM][Config::kFragmentN]) {
   auto& smem = device::shared_storage<typename Config::SharedStorage>();
   device::copy_async_wait<0>();
-  __syncthreads();  // the ring is read, and no copy is on its way, before results overwrite it
+  __syncthreads();  // the ring has been read, and no copy is in flight, before results overwrite it
 #pragma unroll
   for (int i = 0; i < Config::kFragmentM; ++i) {
 #pragma unroll
@@ -37,18 +38,17 @@ __device__ __forceinline__ void stage_results(
                                    : make_float4(v[0], v[1], v[2], v[3]));
     }
   }
-  __syncthreads();  // all results are there before anyone reads them
+  __syncthreads();  // all results are stored before any thread reads them
 }
 
-// Sum of the slices, first slice first, of row `row` and columns col … col + 3.
+// Sum over the slices, in order, of row `row` and columns col … col + 3.
 template <typename Config>
 __device__ __forceinline__ float4 sum_slices4(int row, int col) {
   auto& smem = device::shared_storage<typename Config::SharedStorage>();
   float4 sum = device::load_vector<float4>(&smem.results[0][row][col]);
 #pragma unroll
   for (int slice = 1; slice < Config::kSlices; ++slice) {
-    const auto v = device::load_vector<float4>(&smem.results[slice][row][col]);
-    sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+    accumulate(sum, device::load_vector<float4>(&smem.results[slice][row][col]));
   }
   return Config::kSwapsNeighbours ? make_float4(sum.y, sum.x, sum.w, sum.z) : sum;
 }
@@ -64,7 +64,7 @@ __device__ __forceinline__ float sum_slices(int row, int col) {
   return sum;
 }
 
-// All of the tile, row by row.
+// Stores the whole tile to the workspace, in row-major order.
 template <typename Config>
 __device__ __forceinline__ void store_partial(float* partial) {
   static_assert(Config::kBlockM * Config::kBlockN % (4 * Config::kNumThreads) == 0,
@@ -77,8 +77,8 @@ __device__ __forceinline__ void store_partial(float* partial) {
   }
 }
 
-// C ← alpha·sum + beta·C, for a `target` whose C begins with the tile and has target.shape rows and
-// columns from there on; rows and columns before the own ones are left to others.
+// C ← alpha·sum + beta·C. `target`: C from the tile's first element on, and the shape of what is
+// left of it. Elements before (own_row, own_col) belong to other tiles.
 template <typename Config>
 __device__ __forceinline__ void store_results(const KernelArgs& target, int own_row, int own_col,
                                               bool vectors) {
@@ -95,8 +95,8 @@ __device__ __forceinline__ void store_results(const KernelArgs& target, int own_
   } else {
     const auto rows = static_cast<int>(min(target.shape.m, std::int64_t{Config::kBlockM}));
     const auto cols = static_cast<int>(min(target.shape.n, std::int64_t{Config::kBlockN}));
-    // Where rows are long, each store of a warp is a whole line of 128 bytes: the first begins
-    // before the row does. Short ones would lose more to the stores that are cut off.
+    // In wide tiles each store of a warp is an aligned line of 128 bytes; the first one begins
+    // before the row. Narrow tiles would lose more to the additional, partial stores.
     constexpr bool kWholeLines = Config::kBlockN >= 128;
     constexpr int kStores = (Config::kBlockN + (kWholeLines ? 62 : 31)) / 32;
     for (int row = own_row + thread / 32; row < rows; row += Config::kNumThreads / 32) {

@@ -1,5 +1,5 @@
-// The main loop with asynchronous copies: shared memory holds a ring of k tiles; while one is
-// multiplied, the next ones are on their way. One barrier per k tile.
+// Main loop with asynchronous copies (cp.async): shared memory holds a ring of k tiles; while one
+// is multiplied, copies of the next ones are in flight. One barrier per k tile.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,23 @@
 
 namespace tilegate {
 
-// One thread's share of the asynchronous copies that bring an operand's k tiles to shared memory.
-
-// Tiles of kExtent x and kBlockK k; in shared memory rows of one k, or of one x if they are kept,
-// kStride words apart. Outside the operand nothing is read and zeros are written: along k always,
-// because Inf·0 would be NaN; along x only with kChecksEdges. Without, the caller keeps the tile
-// inside.
+// One thread's share of the copies of an operand's k tiles.
+//
+// Tiles have kExtent x and kBlockK k. In shared memory a row holds one k, or with kKept one x; rows
+// are kStride words apart. Outside the operand zeros are written and nothing is read: along k
+// always, because Inf·0 would be NaN; along x only with kChecksEdges, else tiles must lie inside.
 template <Feed kFeed, int kExtent, int kBlockK, int kStride, int kNumThreads, bool kChecksEdges>
 class TileCopier {
   static constexpr bool kAlongX = kFeed == Feed::kVectors || kFeed == Feed::kWords;
   static constexpr bool kVector = kFeed == Feed::kVectors || kFeed == Feed::kKept;
-  static constexpr int kWords = kVector ? 4 : 1;                 // of one copy
-  static constexpr int kBytes = sizeof(float);                   // of a word
-  static constexpr int kRowWords = kAlongX ? kExtent : kBlockK;  // of the tile in memory
+  static constexpr int kWords = kVector ? 4 : 1;                 // per copy
+  static constexpr int kBytes = sizeof(float);                   // per word
+  static constexpr int kRowWords = kAlongX ? kExtent : kBlockK;  // of the tile in global memory
   static constexpr int kAllRows = kAlongX ? kBlockK : kExtent;
 
-  // Vectors: a row's by neighbouring threads. Words: a warp takes 32 neighbours from a row, or as
-  // many as it has; if rows run along k, 8 neighbours from each of 4 rows. Together the threads
-  // take kRows rows at a time, and from each a thread takes kChunks times kWords words, kChunk
-  // apart.
+  // Vectors: neighbouring threads copy neighbours of a row. Words: a warp copies 32 neighbours of a
+  // row, or all it has; if rows lie along k, 8 neighbours of each of 4 rows. All threads together
+  // copy kRows rows per pass; a thread copies kChunks times kWords words of a row, kChunk apart.
   static constexpr int kWidth = kExtent % 32 == 0 ? 32 : 16;
   static constexpr int kTeams = kNumThreads / kWidth;
   static constexpr int kTeamRows = kTeams < kBlockK ? kTeams : kBlockK;
@@ -44,16 +42,16 @@ class TileCopier {
                                          : kNumThreads / kChunk;
   static constexpr int kPasses = (kAllRows + kRows - 1) / kRows;
   static_assert(!kVector || kRows * (kRowWords / kWords) == kNumThreads,
-                "a thread would not keep its column");
+                "a thread's column changes from pass to pass");
   static_assert(kFeed != Feed::kWords || kWidth * kChunks * kTeamsPerRow == kExtent, "uncovered x");
-  static_assert(!kAlongX || kPasses * kRows == kBlockK, "a k tile is so many passes on");
+  static_assert(!kAlongX || kPasses * kRows == kBlockK, "passes do not divide a k tile");
   static_assert(kChunk * kChunks == kRowWords || kFeed == Feed::kWords, "uncovered k");
 
  public:
-  static constexpr int kCopies = kPasses * kChunks;  // of a thread, for a tile
+  static constexpr int kCopies = kPasses * kChunks;  // per thread and tile
 
   // Starts at the tile whose first element is (x, k). The operand has `extent` x, and `k_left` k
-  // from there on.
+  // from the tile on.
   __device__ __forceinline__ TileCopier(const float* data, std::int64_t ld, std::int64_t extent,
                                         std::int64_t x, std::int64_t k, int k_left) {
     const int thread = static_cast<int>(threadIdx.x);
@@ -91,14 +89,14 @@ class TileCopier {
         reinterpret_cast<const float*>(from), inside);
   }
 
-  // To the next k tile.
+  // Moves to the next k tile.
   __device__ __forceinline__ void advance() {
     next_ += kAlongX ? kPasses * bytes_per_pass_ : kBytes * kBlockK;
     k_left_ -= kBlockK;
   }
 
  private:
-  // Word of the tile in shared memory; linear in row and column.
+  // Index of an element in shared memory, in words; linear in row and column.
   static constexpr __device__ int smem_index(int row, int col) {
     return kFeed == Feed::kTransposed ? col * kStride + row : row * kStride + col;
   }
@@ -108,10 +106,10 @@ class TileCopier {
     return kAlongX ? thread / kWidth % kTeamRows : thread / kChunk;
   }
 
-  const char* next_;  // the thread's first element; steps are in bytes, ready to be added
+  const char* next_;  // the thread's first element; strides are in bytes
   std::int64_t bytes_per_pass_;
-  unsigned to_;          // that element's place in the tile in shared memory, in bytes
-  int x_left_, k_left_;  // from that element on; not positive: it is outside
+  unsigned to_;          // offset of that element in the shared-memory tile, in bytes
+  int x_left_, k_left_;  // from that element on; not positive: outside
 };
 
 template <typename Config>
@@ -121,7 +119,7 @@ template <typename Config>
 using CopierB = TileCopier<Config::kFeedB, Config::kBlockN, Config::kBlockK, Config::kStrideB,
                            Config::kNumThreads, Config::kChecksEdges>;
 
-// Copies k tiles one after another into the ring; past the end of K, zeros.
+// Copies k tile after k tile into the ring; zeros past the end of K.
 template <typename Config>
 class RingWriter {
  public:
@@ -140,7 +138,7 @@ class RingWriter {
     }
   }
 
-  // All copies of this k tile are under way; on to the next.
+  // Commits the copies of this k tile and moves to the next.
   __device__ __forceinline__ void next() {
     device::copy_async_commit();
     a_.advance();
@@ -171,7 +169,7 @@ __device__ __forceinline__ void fill_ring(RingWriter<Config>& writer) {
 }
 // idea:end
 
-// A thread's rows of A: of one k, while those of the next are being read.
+// A thread's fragment of A for one k, double-buffered.
 template <typename Config>
 class FragmentsOfK {
  public:
@@ -193,7 +191,7 @@ class FragmentsOfK {
   float frag_[2][Config::kFragmentM];
 };
 
-// A thread's rows of A where shared memory keeps them: four k of each, replaced in place.
+// A thread's fragment of A with kKept: four k of each row, replaced in place.
 template <typename Config>
 class FragmentsOfRows {
  public:
@@ -246,7 +244,7 @@ __device__ __forceinline__ void multiply_tiles(
 
   auto& smem = device::shared_storage<typename Config::SharedStorage>();
   using A = typename FragmentsOfA<Config>::Type;
-  // Where the thread reads in the k tile.
+  // The thread's first elements in the k tile.
   const float* tile_a = A::first(&smem.ring[0].a[0][0], at);
   const float* tile_b = &smem.ring[0].b[at.slice * Config::kSliceK][at.n];
   int stage = 0;
@@ -258,7 +256,7 @@ __device__ __forceinline__ void multiply_tiles(
   };
 
   device::copy_async_wait<Config::kStages - 2>();
-  __syncthreads();  // everyone's copies of the first k tile are done before anyone reads it
+  __syncthreads();  // all threads' copies of the first k tile are done before any thread reads it
   frag_a.load_first(tile_a);
   load_b(0);
 #pragma unroll 1
@@ -274,8 +272,8 @@ __device__ __forceinline__ void multiply_tiles(
         tile_a += step;
         tile_b += step;
         device::copy_async_wait<Config::kStages - 2>();
-        // Everyone's copies of the next k tile are done before anyone reads it, and everyone has
-        // read this one before the next round's copies overwrite it.
+        // All threads' copies of the next k tile are done before any thread reads it, and all
+        // threads have read this k tile before the next iteration's copies overwrite it.
         __syncthreads();
       }
       frag_a.load_next(k, tile_a);
@@ -290,42 +288,41 @@ __device__ __forceinline__ void multiply_tiles(
   }
 }
 
-// The block of a kernel with asynchronous copies: its part of a tile, from the operands to C.
-
+// The kernel: main loop and epilogue of a block's work.
 template <typename Config>
-__device__ __forceinline__ void compute_block(const KernelArgs& args, const KSplit& split) {
+__device__ __forceinline__ void compute_block(const KernelArgs& args, const SplitK& split_k) {
   auto& smem = device::shared_storage<typename Config::SharedStorage>();
   const auto at = Config::position();
   float acc[Config::kFragmentM][Config::kFragmentN]{};
   {
-    const KSplit::Part part = split.part(blockIdx.x, args.workspace);
-    if (threadIdx.x == 0) smem.part = part;
-    const std::int64_t k = std::int64_t{part.first_k_tile} * Config::kBlockK;
-    const std::int64_t k_end = k + std::int64_t{part.k_tiles} * Config::kBlockK;
+    const SplitK::WorkTile work = split_k.work_tile(blockIdx.x, args.workspace);
+    if (threadIdx.x == 0) smem.work = work;
+    const std::int64_t k = std::int64_t{work.first_k_tile} * Config::kBlockK;
+    const std::int64_t k_end = k + std::int64_t{work.k_tiles} * Config::kBlockK;
     const auto k_left = static_cast<int>((k_end < args.shape.k ? k_end : args.shape.k) - k);
 
     device::wait_for_previous_kernel();  // which may still write A, B and C
     device::launch_dependents();
 
-    const CopierA<Config> a(args.a + part.product * args.stride_a, args.lda, args.shape.m, part.row,
+    const CopierA<Config> a(args.a + work.product * args.stride_a, args.lda, args.shape.m, work.row,
                             k, k_left);
-    const CopierB<Config> b(args.b + part.product * args.stride_b, args.ldb, args.shape.n, part.col,
+    const CopierB<Config> b(args.b + work.product * args.stride_b, args.ldb, args.shape.n, work.col,
                             k, k_left);
     RingWriter<Config> writer(a, b);
     fill_ring(writer);
-    multiply_tiles<Config>(writer, part.k_tiles, at, acc);
+    multiply_tiles<Config>(writer, work.k_tiles, at, acc);
   }
   stage_results<Config>(at, acc);
 
-  const KSplit::Part& part = smem.part;
-  if (part.partial != nullptr) {
-    store_partial<Config>(part.partial);
+  const SplitK::WorkTile& work = smem.work;
+  if (work.partial != nullptr) {
+    store_partial<Config>(work.partial);
   } else {
     KernelArgs target = args;
-    target.c += part.product * args.stride_c + part.row * args.ldc + part.col;
-    target.shape.m -= part.row;
-    target.shape.n -= part.col;
-    store_results<Config>(target, part.own_row, part.own_col, split.vectors);
+    target.c += work.product * args.stride_c + work.row * args.ldc + work.col;
+    target.shape.m -= work.row;
+    target.shape.n -= work.col;
+    store_results<Config>(target, work.own_row, work.own_col, split_k.vectors);
   }
 }
 

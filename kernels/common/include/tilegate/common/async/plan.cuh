@@ -1,5 +1,5 @@
-// Plans: which kernel, how its tiles are shared out among blocks, workspace, rounding chain,
-// launch.
+// Plans of the kernels with asynchronous copies: kernel, split of K, workspace, rounding chain,
+// expected time, launch.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,16 @@
 #include <tilegate/common/async/split_k.cuh>
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/gpu_model.hpp>
-#include <tilegate/common/grid.cuh>
-#include <tilegate/common/vector_access.cuh>
+#include <tilegate/common/tile_load.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
 namespace tilegate {
 
-// The kernels with asynchronous copies as plans see them: which of them can do a problem, how its
-// tiles can be shared out among blocks, and how long that should take.
-
+// A kernel as plans see it.
 struct AsyncKernel {
-  const char* name;  // of its tile
+  const char* name;  // of the tile
   int block_m, block_n, block_k, slices;
   unsigned num_threads;
   int blocks_per_sm;
@@ -34,7 +32,7 @@ struct AsyncKernel {
   Feed feed_a, feed_b;
   std::size_t shared_bytes;
   cost::BlockCost cost;
-  void (*run)(KernelArgs, KSplit);
+  void (*run)(KernelArgs, SplitK);
 };
 
 template <typename Config>
@@ -47,7 +45,7 @@ constexpr cost::BlockCost cost_of() {
 }
 
 template <typename Config>
-constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, KSplit)) {
+constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, SplitK)) {
   return {.name = Config::kName,
           .block_m = Config::kBlockM,
           .block_n = Config::kBlockN,
@@ -66,9 +64,10 @@ constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, KSplit)) {
 namespace async_plan {
 
 constexpr std::int64_t kMaxK = std::int64_t{1} << 30;  // blocks count k in 32 bits
-constexpr std::int64_t kMaxParts = 256;                // of a tile, along K
+constexpr std::int64_t kMaxKSplits = 256;              // per tile
 
-// Whether the feed takes an operand whose rows run along k, or along x, of vectors or not.
+// Whether the feed supports an operand whose rows lie along k, or along x, and allow vectors or
+// not.
 constexpr bool takes(Feed feed, bool along_k, bool vectors) {
   switch (feed) {
     case Feed::kVectors:
@@ -83,14 +82,14 @@ constexpr bool takes(Feed feed, bool along_k, bool vectors) {
   return false;
 }
 
-// Tiles over all products of the batch; in floating point, because their product may overflow.
+// Tiles of all products of the batch; in floating point, as the product may overflow.
 inline double count_tiles(const AsyncKernel& kernel, const Problem& problem) {
   return static_cast<double>(ceil_div(problem.shape.m, kernel.block_m)) *
          static_cast<double>(ceil_div(problem.shape.n, kernel.block_n)) *
          static_cast<double>(problem.batch);
 }
 
-// Whether the kernel and a grid are large enough.
+// Whether the device has enough shared memory, and a grid enough blocks.
 inline bool fits(const AsyncKernel& kernel, const Problem& problem, const Device& device) {
   return kernel.shared_bytes <= shared_bytes_per_block(device) && problem.shape.k <= kMaxK &&
          count_tiles(kernel, problem) <= static_cast<double>(kMaxBlocks);
@@ -103,19 +102,18 @@ inline bool takes(const AsyncKernel& kernel, const Problem& problem) {
          (kernel.checks_edges || (shape.m >= kernel.block_m && shape.n >= kernel.block_n));
 }
 
-// How the tiles of a problem are shared out: the first `whole` to one block each, the others to
-// `parts` blocks each.
+// Blocks of a problem's tiles: one for each of the first `whole`, `k_splits` for each other.
 struct Partition {
   std::int64_t tiles, k_tiles;
-  std::int64_t whole, parts;
+  std::int64_t whole, k_splits;
 
   std::int64_t split_tiles() const { return tiles - whole; }
-  std::int64_t blocks() const { return whole + split_tiles() * parts; }
-  std::int64_t longest_part() const { return ceil_div(k_tiles, parts); }
+  std::int64_t blocks() const { return whole + split_tiles() * k_splits; }
+  std::int64_t longest_split() const { return ceil_div(k_tiles, k_splits); }
 };
 
 inline std::size_t partial_bytes(const AsyncKernel& kernel, const Partition& partition) {
-  return sizeof(float) * static_cast<std::size_t>(partition.split_tiles() * partition.parts) *
+  return sizeof(float) * static_cast<std::size_t>(partition.split_tiles() * partition.k_splits) *
          static_cast<std::size_t>(kernel.block_m * kernel.block_n);
 }
 
@@ -132,7 +130,7 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
   Parts parts = cost::parts(
       problem, device,
       blocks(partition.whole, partition.k_tiles, true) +
-          blocks(partition.split_tiles() * partition.parts, partition.longest_part(), false),
+          blocks(partition.split_tiles() * partition.k_splits, partition.longest_split(), false),
       true, static_cast<double>(partial_bytes(kernel, partition)));
   parts.rounds = static_cast<double>(partition.blocks()) /
                  (static_cast<double>(device.multiprocessors) * kernel.blocks_per_sm);
@@ -146,21 +144,21 @@ inline double seconds(const AsyncKernel& kernel, const Problem& problem, const D
   return cost::total(parts(kernel, problem, device, partition), partition.split_tiles() == 0);
 }
 
-// Without a split; with all tiles split; with whole rounds of the device and the rest split: of the
-// last two the number of parts that should be quickest.
+// Without a split; with all tiles split; with full waves and the partial wave split. For the last
+// two, the number of splits with the least expected time.
 inline std::vector<Partition> partitions_of(const AsyncKernel& kernel, const Problem& problem,
                                             const Device& device) {
   const auto tiles = static_cast<std::int64_t>(count_tiles(kernel, problem));
   const std::int64_t k_tiles = ceil_div(problem.shape.k, kernel.block_k);
   const std::int64_t slots = std::int64_t{device.multiprocessors} * kernel.blocks_per_sm;
   std::vector<Partition> partitions = {{tiles, k_tiles, tiles, 1}};
-  const auto add_quickest = [&](std::int64_t whole) {
+  const auto add_fastest = [&](std::int64_t whole) {
     const std::int64_t rest = tiles - whole;
     if (rest == 0) return;
     std::vector<Partition> tried;
-    const std::int64_t most = std::min({k_tiles, kMaxParts, 2 * slots / rest});
-    for (std::int64_t parts = 2; parts <= most; ++parts) {
-      tried.push_back({tiles, k_tiles, whole, parts});
+    const std::int64_t most = std::min({k_tiles, kMaxKSplits, 2 * slots / rest});
+    for (std::int64_t k_splits = 2; k_splits <= most; ++k_splits) {
+      tried.push_back({tiles, k_tiles, whole, k_splits});
       if (tried.back().blocks() > kMaxBlocks) tried.pop_back();
     }
     if (tried.empty()) return;
@@ -168,8 +166,8 @@ inline std::vector<Partition> partitions_of(const AsyncKernel& kernel, const Pro
       return seconds(kernel, problem, device, partition);
     }));
   };
-  add_quickest(0);
-  if (tiles > slots) add_quickest(tiles / slots * slots);
+  add_fastest(0);
+  if (tiles > slots) add_fastest(tiles / slots * slots);
   return partitions;
 }
 
@@ -182,61 +180,63 @@ namespace tilegate::async_plan {
 inline std::string name_of(const AsyncKernel& kernel, const Partition& partition) {
   if (partition.split_tiles() == 0) return kernel.name;
   return kernel.name + std::string(partition.whole == 0 ? "_split" : "_tail") +
-         std::to_string(partition.parts);
+         std::to_string(partition.k_splits);
 }
 
-// A slice sums its share of the k of a tile, or of a part of one; the slices are added, then the
-// parts, then alpha and C come. Of zeros past the end of K no addition rounds.
+// A slice sums its share of a k tile's k; then the slices are added, the partial sums, alpha and C.
+// Adding zeros past the end of K does not round.
 inline std::int64_t rounding_chain(const AsyncKernel& kernel, const Shape& shape,
                                    const Partition& partition) {
   const auto slices_of = [&](std::int64_t k_tiles) {
     return k_tiles * (kernel.block_k / kernel.slices) + kernel.slices - 1;
   };
   const std::int64_t whole = partition.whole > 0 ? slices_of(partition.k_tiles) : 0;
-  const std::int64_t split =
-      partition.split_tiles() > 0 ? slices_of(partition.longest_part()) + partition.parts - 1 : 0;
+  const std::int64_t split = partition.split_tiles() > 0
+                                 ? slices_of(partition.longest_split()) + partition.k_splits - 1
+                                 : 0;
   return std::min(shape.k, std::max(whole, split)) + 2;
 }
 
-// Tiles of a kernel that checks no edges may read `end_m` rows of op(A) and `end_n` columns of
-// op(B).
-inline KSplit split_of(const AsyncKernel& kernel, const Problem& problem,
-                       const Partition& partition, std::int64_t end_m, std::int64_t end_n) {
+// The kernel's parameter. Tiles of a kernel that checks no edges may read `end_m` rows of op(A) and
+// `end_n` columns of op(B).
+inline SplitK split_k_of(const AsyncKernel& kernel, const Problem& problem,
+                         const Partition& partition, std::int64_t end_m, std::int64_t end_n) {
   const auto columns = static_cast<std::uint32_t>(ceil_div(problem.shape.n, kernel.block_n));
   const auto tiles = static_cast<std::uint32_t>(partition.tiles / problem.batch);
   return {.block_m = kernel.block_m,
           .block_n = kernel.block_n,
-          .end_m = kernel.checks_edges ? KSplit::kReachesOut : end_m,
-          .end_n = kernel.checks_edges ? KSplit::kReachesOut : end_n,
+          .end_m = kernel.checks_edges ? SplitK::kNoEnd : end_m,
+          .end_n = kernel.checks_edges ? SplitK::kNoEnd : end_n,
           .columns = Divisor(columns),
           .tiles = Divisor(tiles),
           .whole = static_cast<unsigned>(partition.whole),
-          .parts = Divisor(static_cast<std::uint32_t>(partition.parts)),
+          .k_splits = Divisor(static_cast<std::uint32_t>(partition.k_splits)),
           .k_tiles = static_cast<int>(partition.k_tiles),
           .vectors = allows_vectors(problem, Operand::kC)};
 }
 
-inline Status enqueue(const AsyncKernel& kernel, const KernelArgs& args, const KSplit& split,
+inline Status enqueue(const AsyncKernel& kernel, const KernelArgs& args, const SplitK& split_k,
                       const Partition& partition, bool overlaps, Stream stream) {
   const Status status = device::launch({.kernel = kernel.name,
                                         .blocks = partition.blocks(),
                                         .threads_x = kernel.num_threads,
                                         .shared_bytes = kernel.shared_bytes,
                                         .overlaps_previous = overlaps},
-                                       stream, kernel.run, args, split);
+                                       stream, kernel.run, args, split_k);
   if (!status.ok() || partition.split_tiles() == 0) return status;
-  return split_sums::enqueue(args, split, partition.split_tiles(), stream);
+  return split_sums::enqueue(args, split_k, partition.split_tiles(), stream);
 }
 
-// `is_first`: no other kernel of the plan goes before.
+// `is_first`: the plan launches no other kernel before.
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
-                           const Partition& partition, const KSplit& split, bool is_first = true) {
+                           const Partition& partition, const SplitK& split_k,
+                           bool is_first = true) {
   const bool overlaps = device.compute_capability >= 90 && partition.split_tiles() == 0 && is_first;
   Choice choice{.configuration = name_of(kernel, partition),
                 .rounding_chain = rounding_chain(kernel, problem.shape, partition),
                 .workspace_bytes = partial_bytes(kernel, partition),
                 .enqueue = [=](const KernelArgs& args, Stream stream) {
-                  return enqueue(kernel, args, split, partition, overlaps, stream);
+                  return enqueue(kernel, args, split_k, partition, overlaps, stream);
                 }};
   return {std::move(choice), seconds(kernel, problem, device, partition),
           parts(kernel, problem, device, partition)};
@@ -247,8 +247,8 @@ inline Status no_kernel() {
                              std::to_string(kMaxK));
 }
 
-// Those of the kernels that can do the problem. Kernels of one tile stand together, the quickest
-// first: the others are not asked.
+// Candidates of the kernels that support the problem. Kernels with the same tile are neighbours in
+// `kernels`, the fastest first; of these only the first that supports the problem is used.
 inline std::vector<Candidate> candidates(std::span<const AsyncKernel> kernels,
                                          const Problem& problem, const Device& device) {
   std::vector<Candidate> all;
@@ -257,15 +257,16 @@ inline std::vector<Candidate> candidates(std::span<const AsyncKernel> kernels,
     if (kernel.name == tile || !takes(kernel, problem) || !fits(kernel, problem, device)) continue;
     tile = kernel.name;
     for (const Partition& partition : partitions_of(kernel, problem, device)) {
-      const KSplit split = split_of(kernel, problem, partition, problem.shape.m, problem.shape.n);
-      all.push_back(candidate(kernel, problem, device, partition, split));
+      const SplitK split_k =
+          split_k_of(kernel, problem, partition, problem.shape.m, problem.shape.n);
+      all.push_back(candidate(kernel, problem, device, partition, split_k));
     }
   }
   if (all.empty()) all.push_back({.choice = {.status = no_kernel()}});
   return all;
 }
 
-// More than 48 KiB of shared memory needs leave.
+// Opts in to more than 48 KiB of shared memory per block, where the device has it.
 inline Status allow_shared_memory(std::span<const AsyncKernel> kernels) {
   for (const AsyncKernel& kernel : kernels) {
     if (kernel.shared_bytes > shared_bytes_per_block(device::current())) continue;

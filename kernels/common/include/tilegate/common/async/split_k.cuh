@@ -1,6 +1,6 @@
-// How the tiles of a batch of products are shared out among blocks: the first ones to a block each,
-// the others, which would keep part of the device waiting, to several blocks along K. Their partial
-// sums go to the workspace, and a second kernel adds them (below).
+// Split-K of the kernels with asynchronous copies: the first `whole` tiles of a batch take one
+// block each; each of the others, a partial wave, takes `k_splits` blocks along K. These store
+// partial sums in the workspace, which a second kernel reduces (below).
 #pragma once
 
 #include <cstdint>
@@ -8,40 +8,40 @@
 
 #include <tilegate/common/divisor.cuh>
 #include <tilegate/common/epilogue.cuh>
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
 namespace tilegate {
 
-// Among the arguments of kernels.
-struct KSplit {
-  // The last tiles of a row or column may reach back instead of out, so that all of them is inside:
-  // what two blocks then compute, the one stores to which it belongs. With kReachesOut they reach
-  // out.
-  static constexpr std::int64_t kReachesOut = std::numeric_limits<std::int64_t>::max();
+// Kernel parameter: the tiles, and their splits.
+struct SplitK {
+  // Kernels that check no edges shift the last tile of a row or column back, so that it lies
+  // inside. It overlaps the previous tile there and stores only its own elements. kNoEnd: no tile
+  // is shifted.
+  static constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
   int block_m = 1, block_n = 1;
-  std::int64_t end_m = kReachesOut, end_n = kReachesOut;  // rows and columns that tiles may read
-  Divisor columns, tiles;                                 // of tiles: in a row, and of one product
-  unsigned whole = 0;  // of the batch's tiles, those that are not split
-  Divisor parts;       // blocks for each of the others
+  std::int64_t end_m = kNoEnd, end_n = kNoEnd;  // rows and columns that tiles may read
+  Divisor columns, tiles;                       // tiles per row of tiles, and per product
+  unsigned whole = 0;                           // tiles of the batch that are not split
+  Divisor k_splits;                             // blocks for each of the others
   int k_tiles = 0;
-  bool vectors = false;  // rows of C consist of whole vectors
+  bool vectors = false;  // C allows 128-bit accesses
 
-  // Part of a tile: what one block computes.
-  struct Part {
+  // A tile, or one split of its K: the work of one block.
+  struct WorkTile {
     unsigned product;
-    std::int64_t row, col;  // of C's element at the tile's start
-    int own_row, own_col;   // of the tile: where what belongs to it begins
+    std::int64_t row, col;  // of the tile's first element in C
+    int own_row, own_col;   // the tile's first own element, counted from there
     int first_k_tile, k_tiles;
-    float* partial;  // of the tile, in the workspace; nullptr: it is whole
+    float* partial;  // partial sum in the workspace; nullptr for a whole tile
   };
 
-  // Elements of a partial sum: a whole tile, row by row, whatever of it belongs to C.
+  // Elements of a partial sum: a whole tile in row-major order, elements outside C included.
   __host__ __device__ std::int64_t partial_size() const { return std::int64_t{block_m} * block_n; }
 
-  __device__ Part tile(unsigned index) const {
+  __device__ WorkTile tile(unsigned index) const {
     const unsigned product = tiles.quotient(index);
     const unsigned in_product = tiles.remainder(index, product);
     const unsigned tile_row = columns.quotient(in_product);
@@ -60,18 +60,18 @@ struct KSplit {
             .partial = nullptr};
   }
 
-  __device__ Part part(unsigned block, void* workspace) const {
+  __device__ WorkTile work_tile(unsigned block, void* workspace) const {
     if (block < whole) return tile(block);
-    const unsigned split = parts.quotient(block - whole);
-    Part part = tile(whole + split);
-    // The first k_tiles % parts of them get one more.
-    const int index = static_cast<int>(parts.remainder(block - whole, split));
-    const int least = static_cast<int>(parts.quotient(static_cast<unsigned>(k_tiles)));
-    const int extra = k_tiles - least * static_cast<int>(parts.value());
-    part.first_k_tile = index * least + (index < extra ? index : extra);
-    part.k_tiles = least + (index < extra ? 1 : 0);
-    part.partial = static_cast<float*>(workspace) + (block - whole) * partial_size();
-    return part;
+    const unsigned split_tile = k_splits.quotient(block - whole);
+    WorkTile work = tile(whole + split_tile);
+    // The first k_tiles % k_splits blocks get one k tile more.
+    const int index = static_cast<int>(k_splits.remainder(block - whole, split_tile));
+    const int least = static_cast<int>(k_splits.quotient(static_cast<unsigned>(k_tiles)));
+    const int extra = k_tiles - least * static_cast<int>(k_splits.value());
+    work.first_k_tile = index * least + (index < extra ? index : extra);
+    work.k_tiles = least + (index < extra ? 1 : 0);
+    work.partial = static_cast<float*>(workspace) + (block - whole) * partial_size();
+    return work;
   }
 };
 
@@ -79,54 +79,53 @@ struct KSplit {
 
 namespace tilegate::split_sums {
 
-// The fix-up kernel: it adds the partial sums of each tile, first part first, so that the same call
+// The reduction kernel: adds the partial sums of each tile in order of k, so that the same call
 // gives the same bits.
 
 constexpr int kNumThreads = 256;
 
-// C ← alpha·(sum of the partial sums) + beta·C for the tiles that are split; a vector of C, or a
-// word, per thread.
+// C ← alpha·(sum of the partial sums) + beta·C for the split tiles; one thread per vector of C, or
+// per element.
 template <bool kVectors>
-__global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, KSplit split) {
+__global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, SplitK split_k) {
   constexpr int kWords = kVectors ? 4 : 1;
-  const auto size = static_cast<unsigned>(split.partial_size());
+  const auto size = static_cast<unsigned>(split_k.partial_size());
   const unsigned blocks = size / (kNumThreads * kWords);  // per tile
   const unsigned tile = blockIdx.x / blocks;
   const unsigned word = (blockIdx.x % blocks * kNumThreads + threadIdx.x) * kWords;
-  const auto row = static_cast<int>(word / split.block_n);
-  const auto col = static_cast<int>(word % split.block_n);
-  const KSplit::Part part = split.tile(split.whole + tile);
-  if (row < part.own_row || col < part.own_col) return;
-  if (row >= args.shape.m - part.row || col >= args.shape.n - part.col) return;
+  const auto row = static_cast<int>(word / split_k.block_n);
+  const auto col = static_cast<int>(word % split_k.block_n);
+  const SplitK::WorkTile work = split_k.tile(split_k.whole + tile);
+  if (row < work.own_row || col < work.own_col) return;
+  if (row >= args.shape.m - work.row || col >= args.shape.n - work.col) return;
 
-  const unsigned parts = split.parts.value();
+  const unsigned k_splits = split_k.k_splits.value();
   const float* partial =
-      static_cast<const float*>(args.workspace) + std::int64_t{tile} * parts * size + word;
-  args.c += part.product * args.stride_c;
+      static_cast<const float*>(args.workspace) + std::int64_t{tile} * k_splits * size + word;
+  args.c += work.product * args.stride_c;
   if constexpr (kVectors) {
     float4 sum = device::load_vector<float4>(partial);
 #pragma unroll 8
-    for (unsigned i = 1; i < parts; ++i) {
-      const auto v = device::load_vector<float4>(partial + std::int64_t{i} * size);
-      sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+    for (unsigned i = 1; i < k_splits; ++i) {
+      accumulate(sum, device::load_vector<float4>(partial + std::int64_t{i} * size));
     }
-    store4<true>(args, part.row + row, part.col + col, sum);
+    store4<true>(args, work.row + row, work.col + col, sum);
   } else {
     float sum = *partial;
 #pragma unroll 8
-    for (unsigned i = 1; i < parts; ++i) sum += partial[std::int64_t{i} * size];
-    store_element(args, part.row + row, part.col + col, sum);
+    for (unsigned i = 1; i < k_splits; ++i) sum += partial[std::int64_t{i} * size];
+    store_element(args, work.row + row, work.col + col, sum);
   }
 }
 
-// Of `tiles` tiles; the kernel of the parts has been enqueued before.
-inline Status enqueue(const KernelArgs& args, const KSplit& split, std::int64_t tiles,
+// `tiles`: number of split tiles. Enqueued after the kernel that computes the partial sums.
+inline Status enqueue(const KernelArgs& args, const SplitK& split_k, std::int64_t tiles,
                       Stream stream) {
-  const int words = split.vectors ? 4 : 1;
+  const int words = split_k.vectors ? 4 : 1;
   return device::launch({.kernel = "add partial sums",
-                         .blocks = tiles * (split.partial_size() / (kNumThreads * words)),
+                         .blocks = tiles * (split_k.partial_size() / (kNumThreads * words)),
                          .threads_x = kNumThreads},
-                        stream, split.vectors ? add<true> : add<false>, args, split);
+                        stream, split_k.vectors ? add<true> : add<false>, args, split_k);
 }
 
 }  // namespace tilegate::split_sums

@@ -1,19 +1,18 @@
-// Configurations of the interleaved kernels (mainloop.cuh). A stage gives Tiles:
-//   kBlockM kBlockN      the block's tile of C
-//   kThreadM kThreadN    a thread's results, in parts of 4×4
+// Configurations of the interleaved kernels (mainloop.cuh). A stage's Tiles have
+//   kBlockM kBlockN      block tile of C
+//   kThreadM kThreadN    results per thread, in 4×4 thread tiles
 //   kLanesM              lanes of a warp along M; 32 / kLanesM along N
-//   kSlices              parts of each k tile that different threads of a block multiply
-//   kHalves              parts of each k tile that a thread multiplies in turn: 1 or 2
+//   kSlices              slices of each k tile, for different warps of a block (CUTLASS: sliced-K)
+//   kHalves              halves of each k tile that a thread multiplies one after another: 1 or 2
 //   kBlocksPerSm         limits registers
-//   kSpread              stores and global loads stand between the FFMA, or one after another
-//   kCost                what the cost model knows of a block
+//   kSpread              stores and global loads are spread between the FFMA, or bunched
+//   kCost                the cost model's constants
 //   Order                instruction order: the compiler's or the source's
 #pragma once
 
 #include <cstdint>
 
 #include <tilegate/common/cost_model.hpp>
-#include <tilegate/common/grid.cuh>
 #include <tilegate/common/instruction_order.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
@@ -25,20 +24,21 @@ template <typename Tiles>
 struct InterleavedTiles : Tiles {
   using Tiles::kBlockM, Tiles::kBlockN, Tiles::kThreadM, Tiles::kThreadN;
   using Tiles::kSlices, Tiles::kHalves, Tiles::kLanesM;
-  static constexpr int kSteps = 8;  // k steps of a thread in a round of the loop
+  static constexpr int kSteps = 8;  // k steps of a thread per iteration of the main loop
   static constexpr int kBlockK = kSteps * kSlices * kHalves;
   static constexpr int kLanesN = 32 / kLanesM;
-  static constexpr int kPartStepM = 4 * kLanesM;  // rows from one part of a thread's to the next
+  static constexpr int kPartStepM = 4 * kLanesM;  // rows from one thread tile to the next
   static constexpr int kPartStepN = 4 * kLanesN;
   static constexpr int kWarpM = kLanesM * kThreadM, kWarpN = kLanesN * kThreadN;
   static constexpr int kWarpsN = kBlockN / kWarpN;
   static constexpr int kSliceThreads = 32 * (kBlockM / kWarpM) * kWarpsN;
   static constexpr int kNumThreads = kSliceThreads * kSlices;
   static_assert(kThreadM % 4 == 0 && kThreadN % 4 == 0, "fragments are 128-bit loads");
-  static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0, "uncovered parts of the tile");
+  static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0,
+                "elements of the tile without a thread");
   static_assert(kSlices == 1 || kHalves == 1, "a slice is 8 k steps in a row");
 
-  // First row and column of a thread's results in the tile: lanes in order, row by row.
+  // First row and column of a thread's results in the tile. Row-major lane layout.
   struct Position {
     int m, n;
   };
@@ -53,9 +53,9 @@ struct InterleavedTiles : Tiles {
 
 namespace interleaved {
 
-// For large C. One block per multiprocessor; a thread's 16×8 results need three quarters of what
-// shared memory gives in their time. Not where both operands lie along k: with rows of 8 of both it
-// is 0.7 % slower than the tile below at 4096³/NT, and with those of B alone, TT, 2 % faster.
+// For large C. One block per multiprocessor; a thread's 16×8 results take three quarters of the
+// bandwidth of shared memory. Not where both operands lie along k: at 4096³/NT it is 0.7 % slower
+// than the tile below, at 4096³/TT 2 % faster.
 struct Tiles128x256x8 {
   static constexpr const char* kName = "128x256x8";
   static constexpr int kBlockM = 128, kBlockN = 256;
@@ -68,7 +68,7 @@ struct Tiles128x256x8 {
   static constexpr bool kTakes = Layout::kVector && !(Layout::kAAlongK && Layout::kBAlongK);
 };
 
-// For NT: rows of 16 along k, in two halves that share the loop's code.
+// For NT: rows of 16 along k, in two halves that share the code of the main loop.
 struct Tiles128x256x16 : Tiles128x256x8 {
   static constexpr const char* kName = "128x256x16";
   static constexpr int kHalves = 2;
@@ -77,7 +77,7 @@ struct Tiles128x256x16 : Tiles128x256x8 {
   static constexpr bool kTakes = Layout::kVector && Layout::kAAlongK && Layout::kBAlongK;
 };
 
-// For C of some dozens to hundreds of tiles: two slices are twice the warps for a tile.
+// For C of some dozens to hundreds of tiles: two slices double the warps per tile.
 struct Tiles128x128x16s2 : Tiles128x256x16 {
   static constexpr const char* kName = "128x128x16s2";
   static constexpr int kBlockN = 128;
@@ -87,8 +87,8 @@ struct Tiles128x128x16s2 : Tiles128x256x16 {
   static constexpr bool kTakes = Layout::kVector;
 };
 
-// For smaller C yet, and for all operands without whole vectors: AsyncCopy is quicker with these,
-// so that one tile is enough here.
+// For smaller C, and for all operands without whole vectors. One tile is enough for these, as
+// AsyncCopy is faster.
 struct Tiles64x128x32s4 : Tiles128x128x16s2 {
   static constexpr const char* kName = "64x128x32s4";
   static constexpr int kBlockM = 64, kLanesM = 4;
@@ -98,9 +98,8 @@ struct Tiles64x128x32s4 : Tiles128x128x16s2 {
   static constexpr bool kTakes = true;
 };
 
-// For little K, where C's stores take longer than the FFMA: four small blocks per multiprocessor,
-// of which some multiply while others store. 128 registers are too few to keep the order of the
-// source.
+// For small K, where the stores of C take longer than the FFMA: of four small blocks per
+// multiprocessor some multiply while others store. 128 registers are too few for SourceOrder.
 struct Tiles64x128x8 : Tiles128x256x16 {
   static constexpr const char* kName = "64x128x8";
   static constexpr int kBlockM = 64, kBlockN = 128;
@@ -117,8 +116,7 @@ struct Layout {
   static constexpr bool kAAlongK = kAAlongK_, kBAlongK = kBAlongK_, kVector = kVector_;
 };
 
-// k tiles [begin, end) of a problem's. Tile 0 is the one that may be partial: it has first_size
-// steps.
+// A range [begin, end) of the problem's k tiles. k tile 0 may be partial: it has first_size k.
 template <typename Config>
 struct KTiles {
   int begin, end;
@@ -133,7 +131,7 @@ struct KTiles {
   }
 };
 
-// C from a tile's first element on, and what is left of it: what store4 needs to stay inside.
+// `args` with C from the tile's first element on, and the shape of what is left of it.
 template <typename Config>
 __device__ KernelArgs from_tile(KernelArgs args, const TileCoord& tile) {
   const std::int64_t row = std::int64_t{tile.row} * Config::kBlockM;

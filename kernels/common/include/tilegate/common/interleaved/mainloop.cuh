@@ -1,40 +1,40 @@
-// The interleaved main loop: every instruction stands where the source puts it. Spread evenly
-// between the FFMA of each k step are the shared loads of the next one; in the last step but one
-// also the stores of the next k tile, and there or in the last step the global loads of the k tile
-// after it, which have nearly a whole round to arrive.
+// Interleaved main loop and its epilogue: every instruction is where the source puts it. The shared
+// loads of the next k step are spread evenly between the FFMA of this one. So are, in the last step
+// but one, the shared stores of the next k tile, and, there or in the last step, the global loads
+// of the k tile after it, which then have nearly a whole iteration to arrive.
 //
-// A round is 8 k steps of a thread: its slice of a k tile, or a half of it.
+// An iteration is 8 k steps of a thread: its slice of a k tile, or a half of it.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/fragment.cuh>
 #include <tilegate/common/interleaved/config.cuh>
-#include <tilegate/common/vector_access.cuh>
+#include <tilegate/common/tile_load.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
 namespace tilegate {
 
-// One thread's share of the tiles of A or B, on their way from global memory through registers to
-// shared memory, one instruction at a time, so that a loop can spread them between its FFMA.
-
-// A tile is kExtent rows of op(A), or columns of op(B), and kBlockK steps along k: elements (x, k).
-// kAlongK: neighbours in k are neighbours in memory, (x, k) is at data[x·ld + k] and is stored
-// transposed; otherwise it is at data[k·ld + x]. In shared memory a row holds the kExtent elements
-// of one k. With two halves a thread loads and stores every other line of its share in a round of
-// the loop, and the others in the next one.
+// One thread's share of the tiles of A or B, from global memory through registers to shared memory,
+// one instruction at a time, so that a loop can spread them between its FFMA.
 //
-// No load of the loop needs a guard: x outside is clamped to the last x inside, whose results
-// nobody stores; the k tile that may be partial is the first one, which is filled with zeros; and
-// beyond the last tile the last one is loaded again.
+// A tile has kExtent rows of op(A), or columns of op(B), and kBlockK k: elements (x, k). kAlongK:
+// (x, k) is at data[x·ld + k] and is stored transposed; otherwise it is at data[k·ld + x]. A row of
+// shared memory holds the kExtent elements of one k. With two halves a thread loads and stores
+// every other line of its share in one iteration, and the other lines in the next.
+//
+// No load of the main loop needs a guard: x is clamped to the operand, and results of clamped x are
+// not stored; the k tile that may be partial is the first one, which is filled up with zeros; and
+// after the last tile the last one is loaded again.
 template <typename Config, int kExtent, bool kAlongK, bool kVector>
 class OperandFeed {
   static constexpr int kBlockK = Config::kBlockK, kHalves = Config::kHalves;
-  static constexpr int kLines = kAlongK ? kExtent : kBlockK;  // of memory; a tile's part of each is
-  static constexpr int kVectors = (kAlongK ? kBlockK : kExtent) / 4;  // so many vectors
+  static constexpr int kLines = kAlongK ? kExtent : kBlockK;          // rows in global memory
+  static constexpr int kVectors = (kAlongK ? kBlockK : kExtent) / 4;  // per line of the tile
   static constexpr int kLineStep = Config::kNumThreads / kVectors;    // between a thread's loads
   static_assert(Config::kNumThreads % kVectors == 0, "threads would straddle lines");
   static_assert(kLines % (kLineStep * kHalves) == 0, "the last load would leave the tile");
@@ -43,21 +43,21 @@ class OperandFeed {
   static constexpr int kLoads = kLines / kLineStep / kHalves;
   static constexpr int kStoresPerLoad = kAlongK ? 4 : 1;
   static constexpr int kStores = kLoads * kStoresPerLoad;
-  // Stores of 4 rows apart fall into different banks: padding moves the k of a vector from those of
-  // the next by 16 banks, and more than two vectors a line are spread by `swizzle`.
+  // Stores 4 rows apart go to different banks: padding moves the k of one vector from those of the
+  // next by 16 banks; with more than two vectors per line `swizzle` does.
   static constexpr int kRow = kExtent + (kAlongK ? 4 : 0);
-  // What is XORed to x in row k. The same for the 8 steps that a thread multiplies in a round.
+  // XORed to x in row k; the same for the 8 k steps of an iteration.
   static constexpr __device__ int swizzle(int k) { return kAlongK ? k / 8 * (128 / kBlockK) : 0; }
   static_assert(!kAlongK || kLineStep % 32 == 0, "the swizzle permutes words in groups of 32");
-  // From a half of the tile to the other, words: of what is stored in a round.
+  // Words from one half of the tile to the other, in shared memory.
   static constexpr int kHalfStored = kLineStep * (kAlongK ? 1 : kRow);
 
-  // For each load: its stores, and then the load that follows it.
+  // Moves: for each load the stores of its data, then the next load.
   static constexpr int kMovesPerLoad = kStoresPerLoad + 1;
   static constexpr int kMoves = kLoads * kMovesPerLoad;
 
-  // Tiles from (x, k) on of an operand with `extent` rows of op(A) or columns of op(B), to a tile
-  // in shared memory at `smem`.
+  // Starts at the tile whose first element is (x, k) of an operand with `extent` x. `origin`:
+  // offset of the product's matrix; `smem`: the first tile in shared memory.
   __device__ OperandFeed(const float* data, std::int64_t origin, std::int64_t ld, int extent, int x,
                          std::int64_t k, device::SharedAddress smem)
       : data_(data), ld_(static_cast<Offset>(ld / kUnit)) {
@@ -81,7 +81,7 @@ class OperandFeed {
     to_ = smem + 4 * static_cast<unsigned>(to);
   }
 
-  // Loads a half of the first tile, of which `k_valid` steps exist; the others are zeros.
+  // Loads a half of the first tile, which has `k_valid` k; zeros beyond.
   __device__ void load_first(int half, int k_valid) {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
@@ -91,8 +91,8 @@ class OperandFeed {
     }
   }
 
-  // From the first tile to the second. Without one, loads go to the operand's first vector, which
-  // exists, and are not used.
+  // Moves from the first tile to the second. Without a second tile, loads go to the operand's first
+  // vector and are not used.
   __device__ void advance_to_second(int k_valid, bool has_second) {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
@@ -101,7 +101,7 @@ class OperandFeed {
     }
   }
 
-  // Loads the half that is next, if it `exists`, and goes to the one that follows it, if `more`.
+  // Loads the next half, if it `exists`, and moves to the one after it, if there are `more`.
   __device__ void load(bool exists, bool more) {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) load_one(i, exists, more);
@@ -112,7 +112,7 @@ class OperandFeed {
     for (int i = 0; i < kStores; ++i) store_one(i);
   }
 
-  // Stores what was loaded, and loads what follows it, in kMoves instructions.
+  // Move number `move` of kMoves.
   __device__ void move(int move, bool exists, bool more) {
     if (move % kMovesPerLoad == kMovesPerLoad - 1) {
       load_one(move / kMovesPerLoad, exists, more);
@@ -147,16 +147,16 @@ class OperandFeed {
     }
   }
 
-  // Stores go `bytes` further on from now on.
+  // Moves the address of stores by `bytes`.
   __device__ void shift(unsigned bytes) { to_ += bytes; }
 
  private:
-  // Counted in vectors, 32 bits reach 64 GB and take half the registers of a pointer; without
-  // vectors, elements.
+  // Offsets in vectors: 32 bits reach 64 GB and take half the registers of a pointer. Without
+  // vectors, in elements.
   using Offset = std::conditional_t<kVector, unsigned, std::int64_t>;
   static constexpr int kUnit = kVector ? 4 : 1;
 
-  // From a thread's first line to that of load number i of a half.
+  // Lines from the thread's first line to load i of a half.
   static constexpr __device__ int lines_to(int half, int i) {
     return (i * kHalves + half) * kLineStep;
   }
@@ -167,10 +167,10 @@ class OperandFeed {
 
   const float* data_;
   Offset ld_;
-  Offset at_[kLoads];    // of the next load
-  Offset step_[kLoads];  // with two halves: from there to the load after it
+  Offset at_[kLoads];    // next load
+  Offset step_[kLoads];  // with two halves: from the next load to the one after it
   int line_, col_, cols_left_;
-  device::SharedAddress to_;  // of the next store
+  device::SharedAddress to_;  // next store
   float4 registers_[kLoads];
 };
 
@@ -191,10 +191,10 @@ struct SharedStorage {
   };
   union {
     Stage stages[2];
-    // After the loop: of each slice, four rows of each thread's results.
+    // After the main loop: four rows of each thread's results, (slice, word, thread).
     float sums[Config::kSlices][4 * Config::kThreadN][Config::kSliceThreads];
   };
-  TileCoord tile;  // of the block's tile: not in registers, which the loop needs
+  TileCoord tile;  // not in registers, which the main loop needs
 };
 
 template <typename Config, typename Layout>
@@ -242,7 +242,7 @@ class Loop {
     half_b_ = 4U * static_cast<unsigned>(kSteps * B::kRow + (at.n ^ B::swizzle(kSteps)) - at.n);
   }
 
-  // Stores the first tile; the half after it is on its way.
+  // Stores the first tile and starts the loads of the next half.
   __device__ void fill() {
 #pragma unroll
     for (int half = 0; half < kHalves; ++half) {
@@ -257,21 +257,22 @@ class Loop {
     feed_b_.advance_to_second(first_size_, has_second);
     feed_a_.load(has_second, has_third);
     feed_b_.load(has_second, has_third);
-    __syncthreads();  // the first tile is stored before anyone reads it
+    __syncthreads();  // the first tile is stored before any thread reads it
   }
 
-  // The last round stores and loads once more what is not used.
+  // The last iteration stores and loads data that is not used.
   template <int... k>
   __device__ void multiply_steps(float (&acc)[kM][kN], std::integer_sequence<int, k...>) {
-    (multiply_step<k>(acc), ...);  // not a loop: too large for what compilers unroll
+    (multiply_step<k>(acc), ...);  // not a loop: too large for compilers to unroll
   }
 
   template <int k>
   __device__ void multiply_step(float (&acc)[kM][kN]) {
+    // idea:begin Interleaved
 #pragma unroll
     for (int i = 0; i < kM; ++i) {
-      // With two halves the serpentine begins with the last column; in the other order ptxas (CUDA
-      // 13.0) puts the other two operands of 49 FFMA into one bank of registers.
+      // With two halves the serpentine begins with the last column; otherwise ptxas (CUDA 13.0)
+      // puts two operands of 49 FFMA into one register bank.
       const bool ascending = is_ascending(i + kHalves - 1);
       device::ordered::fma_row(acc[i], frag_a_[i], frag_b_[k % 2], ascending, [&](int n) {
         if (k == kSteps - 1 && i == 1 && n == 0) next_round();
@@ -279,14 +280,15 @@ class Loop {
         move_tiles(k, i * kN + n);
       });
     }
+    // idea:end
   }
 
-  // In row i of a step. Four elements of A are loaded in place once they are used up, the last four
-  // of them in the next step; B's have a second set of registers. After turn() the next step is the
-  // next round's first.
+  // Row i of a step. Four elements of A are loaded in place after their last use, the last four of
+  // them in the next step; B's fragment is double-buffered. After next_round() the next step is the
+  // first one of the next iteration.
   __device__ void load_fragments(int k, int i) {
-    constexpr int kRowsPerB = 4 * kM / kN;  // from a load of B to the next
-    static_assert(kRowsPerB * kN == 4 * kM, "the loads of B would not be a whole row apart");
+    constexpr int kRowsPerB = 4 * kM / kN;  // rows from one load of B to the next
+    static_assert(kRowsPerB * kN == 4 * kM, "loads of B are not whole rows apart");
     const int next = (k + 1) % kSteps;
     if (i == 0) load_a(kM / 4 - 1, k);
     if (i > 0 && i % 4 == 0) load_a(i / 4 - 1, next);
@@ -302,8 +304,8 @@ class Loop {
                                  read_b_ + 4 * (k * B::kRow + q * Config::kPartStepN));
   }
 
-  // The stores and global loads of a round, in the last step but one; with two halves the loads are
-  // in the last step.
+  // Shared stores and global loads of an iteration: in the last step but one; with two halves the
+  // loads are in the last step.
   __device__ void move_tiles(int k, int slot) {
     const bool exists = rounds_left_ > kHalves + 1, more = rounds_left_ > kHalves + 2;
     if (kHalves == 1 && k == kSteps - 2) {
@@ -318,7 +320,8 @@ class Loop {
     }
   }
 
-  // f(feed, i) for i < kOfA of A's feed, then for i < kOfB of B's, spread over a step.
+  // Calls f(feed, i) for i < kOfA with A's feed, then for i < kOfB with B's, spread over a step's
+  // FFMA.
   template <int kOfA, int kOfB, typename F>
   __device__ void spread(int slot, F f) {
     constexpr int kGap = Config::kSpread ? kM * kN / (kOfA + kOfB + 1) : 1;
@@ -332,10 +335,10 @@ class Loop {
     }
   }
 
-  // Goes to the next round, in the last step of this one.
+  // Moves to the next iteration, in the last step of this one.
   __device__ void next_round() {
-    // This round's stores are complete before anyone reads them, and its reads before anyone
-    // overwrites them.
+    // This iteration's stores are complete before any thread reads them, and its reads before any
+    // thread overwrites them.
     __syncthreads();
     const bool stage_done = kHalves == 1 || second_half_;
     read_a_ += next_half(stage_done, to_other_stage_, half_a_);
@@ -350,7 +353,7 @@ class Loop {
     feed_b_.shift(next_half(stage_done, to_other_stage, 4 * B::kHalfStored));
   }
 
-  // Bytes from one half to the next, the first of the other stage where this one is done.
+  // Bytes from one half to the next: the first half of the other stage after this stage's last.
   static __device__ unsigned next_half(bool stage_done, unsigned to_other_stage, unsigned half) {
     return stage_done ? to_other_stage - (kHalves - 1) * half : half;
   }
@@ -358,12 +361,54 @@ class Loop {
   A feed_a_;
   B feed_b_;
   float frag_a_[kM], frag_b_[2][kN];
-  int rounds_left_;  // with this one
+  int rounds_left_;  // iterations, this one included
   int first_size_;
-  bool second_half_ = false;                                  // in this round
-  device::SharedAddress read_a_, read_b_;                     // of this round
-  unsigned half_a_, half_b_;                                  // from half 0 to half 1, bytes
-  unsigned to_other_stage_ = sizeof(typename Shared::Stage);  // from the one that is read
+  bool second_half_ = false;                                  // this iteration's
+  device::SharedAddress read_a_, read_b_;                     // fragments of this iteration
+  unsigned half_a_, half_b_;                                  // bytes from half 0 to half 1
+  unsigned to_other_stage_ = sizeof(typename Shared::Stage);  // bytes from the stage that is read
 };
+
+// Epilogue: C ← alpha·acc + beta·C for the tile at `to`. The slices are summed in order through
+// shared memory, four rows of each thread at a time.
+template <typename Config, typename Layout>
+__device__ void store_tile(const KernelArgs& to,
+                           const float (&acc)[Config::kThreadM][Config::kThreadN]) {
+  constexpr int kN = Config::kThreadN, kSlices = Config::kSlices;
+  const auto at = Config::position();
+  if constexpr (kSlices == 1) {
+    store_thread_tiles<Layout::kVector>(to, at.m, at.n, Config::kPartStepM, Config::kPartStepN,
+                                        acc);
+  } else {
+    static_assert(kN % kSlices == 0, "each slice sums the same number of vectors");
+    auto& sums = device::shared_storage<SharedStorage<Config, Layout>>().sums;
+    const int slice = Config::slice();
+    const int thread = static_cast<int>(threadIdx.x) % Config::kSliceThreads;
+#pragma unroll
+    for (int part = 0; part < Config::kThreadM / 4; ++part) {
+      __syncthreads();  // the tiles, or the previous rows, have been read before they are
+                        // overwritten
+#pragma unroll
+      for (int word = 0; word < 4 * kN; ++word) {
+        sums[slice][word][thread] = acc[4 * part + word / kN][word % kN];
+      }
+      __syncthreads();  // all slices are stored before any thread adds them
+#pragma unroll
+      for (int vector = 0; vector < kN; vector += kSlices) {
+        float sum[4];
+        const int word = 4 * (vector + slice);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          sum[i] = sums[0][word + i][thread];
+#pragma unroll
+          for (int s = 1; s < kSlices; ++s) sum[i] += sums[s][word + i][thread];
+        }
+        store4<Layout::kVector>(to, at.m + part * Config::kPartStepM + word / kN,
+                                at.n + word % kN / 4 * Config::kPartStepN,
+                                make_float4(sum[0], sum[1], sum[2], sum[3]));
+      }
+    }
+  }
+}
 
 }  // namespace tilegate::interleaved

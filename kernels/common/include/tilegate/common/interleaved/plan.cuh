@@ -1,5 +1,5 @@
-// Plans for the interleaved kernels: limits, expected times, and the kernel for the layout of the
-// operands.
+// Plans of the interleaved kernels: limits, expected times, and the kernel for the operands'
+// layout.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,13 @@
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/instruction_order.cuh>
 #include <tilegate/common/interleaved/config.cuh>
-#include <tilegate/common/vector_access.cuh>
+#include <tilegate/common/tile_load.cuh>
 #include <tilegate/stage.hpp>
 
 namespace tilegate::interleaved {
 
-// All operands in whole vectors, A and B within reach of 32 bits that count vectors: 64 GB each.
+// Whether all operands allow vectors, and 32-bit offsets in vectors reach all of A and B: 64 GB
+// each.
 inline bool allows_counted_vectors(const Problem& problem) {
   constexpr std::int64_t kReach = std::int64_t{4} << 32;
   return allows_vectors(problem) && problem.span(Operand::kA) <= kReach &&
@@ -36,15 +37,15 @@ auto with_layout(const Problem& problem, F f) {
                                          : with_vectors.template operator()<false>();
 }
 
-// Kernels count rows, columns, k tiles and blocks in 32 bits.
+// Ok if 32-bit counts of rows, columns and k tiles suffice.
 inline Status check_extents(const Problem& problem) {
-  constexpr std::int64_t kMost = std::numeric_limits<int>::max() - 256;  // a tile further: an int
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max() - 256;  // plus a tile: fits an int
   const auto [m, n, k] = problem.shape;
   if (std::max({m, n, k}) <= kMost) return {};
-  return Status::unsupported("M, N or K above " + std::to_string(kMost));
+  return Status::unsupported("M, N or K is above " + std::to_string(kMost));
 }
 
-// How many tiles all products of the batch have; 0: more than a grid has blocks.
+// Tiles of all products of the batch; 0 if a grid has fewer blocks.
 template <typename Config>
 std::int64_t count_tiles(const Problem& problem) {
   using Grid = TileGrid<Config::kBlockM, Config::kBlockN>;
@@ -59,15 +60,15 @@ TileScheduler scheduler_of(const Shape& shape) {
           static_cast<unsigned>(ceil_div(shape.n, Config::kBlockN))};
 }
 
-// The rounding chain of a block that multiplies `k_tiles` k tiles: a slice's share of them, the sum
-// of the slices, and then the scaling by alpha and the sum with C.
+// Rounding chain of a block with `k_tiles` k tiles: a slice's share of them, the sum of the slices,
+// alpha and C.
 template <typename Config>
 std::int64_t rounding_chain(const Shape& shape, std::int64_t k_tiles) {
   return std::min(shape.k, k_tiles * Config::kBlockK / Config::kSlices) + Config::kSlices - 1 + 2;
 }
 
 inline Status too_many_tiles() {
-  return Status::unsupported("C needs more blocks than a CUDA grid has");
+  return Status::unsupported("C has more tiles than a CUDA grid has blocks");
 }
 
 // Expected seconds of `count` blocks of `k_tiles` k tiles each.
@@ -79,7 +80,7 @@ double block_seconds(std::int64_t count, std::int64_t k_tiles, const Device& dev
                              Config::kBlocksPerSm, device);
 }
 
-// Describes a plan with so many tiles and blocks.
+// Fills in the waves of a plan, and the share of its tiles inside C.
 template <typename Config>
 void describe_blocks(const Problem& problem, const Device& device, std::int64_t tiles,
                      std::int64_t blocks, Parts& parts) {
@@ -88,14 +89,14 @@ void describe_blocks(const Problem& problem, const Device& device, std::int64_t 
       cost::tile_share(problem, static_cast<double>(tiles), Config::kBlockM, Config::kBlockN);
 }
 
-// A kernel and the dynamic shared memory of its blocks; nullptr: none for these operands.
+// A kernel and its dynamic shared memory in bytes; nullptr: none for this layout.
 template <typename... Parameters>
 struct KernelOf {
   void (*kernel)(Parameters...);
   std::size_t shared_bytes;
 };
 
-// Lets every kernel(Layout<…>{}), each a KernelOf, have its shared memory.
+// Opts in to the shared memory of every kernel(Layout<…>{}).
 template <typename Kernel>
 Status allow_shared_memory(Kernel kernel) {
   for (const auto& [function, bytes] :
@@ -109,7 +110,7 @@ Status allow_shared_memory(Kernel kernel) {
   return {};
 }
 
-// Extents of all the tiles above, and where vectors end: a stage's tile_sizes.
+// A stage's tile_sizes: extents of all the tiles, and of a vector.
 constexpr std::int64_t kTileSizes[] = {4, 8, 16, 32, 64, 128, 256};
 
 }  // namespace tilegate::interleaved

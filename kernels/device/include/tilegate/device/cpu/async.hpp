@@ -1,4 +1,4 @@
-// The seam for asynchronous hardware on the CPU; see async.cuh. `site` is where the kernel calls,
+// async.cuh on the CPU. `site` is where the kernel calls,
 // for error messages.
 #pragma once
 

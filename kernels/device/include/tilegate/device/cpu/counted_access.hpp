@@ -1,4 +1,4 @@
-// The seam's accesses in counted builds. Each is one call of the counters
+// The portability layer's accesses in counted builds. Each is one call of the counters
 // (kernels/device/cpu/counted), so that a vector stays one access; the last argument is the place
 // in the source, which instrument.py fills in.
 #pragma once

@@ -107,7 +107,7 @@ Status run(const device::LaunchConfig& config, Stream stream,
 // While it is set, blocks run forward under every schedule.
 extern constinit thread_local bool in_order;
 
-// What the seam calls from inside a kernel.
+// What the portability layer calls from inside a kernel.
 void block_barrier(const Site& site);
 void warp_barrier(unsigned mask, const Site& site);
 std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, const Site& site);

@@ -1,5 +1,5 @@
-// The seam's accesses by shared-memory address, and the instructions that a GPU's compiler keeps in
-// order: on the CPU plain accesses, counted as those of the line that calls.
+// The portability layer's accesses by shared-memory address, and the instructions that a GPU's
+// compiler keeps in order: on the CPU plain accesses, counted as those of the line that calls.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// The seam on the CPU; see device.cuh. CUDA's names are declared here as a host compiler needs
+// device.cuh on the CPU. CUDA's names are declared here as a host compiler needs
 // them; the executor (executor.hpp) gives them meaning.
 #pragma once
 

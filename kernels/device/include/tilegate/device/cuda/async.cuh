@@ -1,5 +1,4 @@
-// The seam for asynchronous hardware on CUDA; see async.cuh. Barriers and copies are of compute
-// capability 9.0 and later, multiplications by warpgroups of 9.0a alone.
+// async.cuh on CUDA. Barriers and copies need compute capability 9.0 or later, wgmma 9.0a.
 #pragma once
 
 #include <cstdint>
@@ -58,8 +57,8 @@ __device__ void named_barrier(unsigned threads) {
   asm volatile("bar.sync %0, %1;" ::"n"(kId), "r"(threads) : "memory");
 }
 
-// setmaxnreg is of targets with features of their own, as 90a, or of their family, as 100f.
-// Elsewhere threads keep the registers that they have.
+// setmaxnreg exists for architecture-specific targets, such as 90a, and family-specific ones, such
+// as 100f. For others the register count does not change.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_SPECIFIC__) || \
     defined(__CUDA_ARCH_FAMILY_SPECIFIC__)
 #define TILEGATE_SETMAXNREG(direction, registers) \
@@ -106,8 +105,7 @@ __device__ void warpgroup_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// Empty, but the compiler may neither move a read of the registers before it, nor give them to
-// another value until then.
+// No instruction. The compiler neither reads the registers before it nor reuses them until then.
 template <typename T, int kSize>
 __device__ void warpgroup_results(T (&registers)[kSize]) {
 #pragma unroll

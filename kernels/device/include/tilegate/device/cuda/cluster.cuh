@@ -1,4 +1,4 @@
-// Blocks of a cluster, on CUDA; see async.cuh. Instructions of compute capability 9.0.
+// Clusters on CUDA; see async.cuh. Compute capability 9.0.
 #pragma once
 
 #include <tilegate/device/cuda/async.cuh>

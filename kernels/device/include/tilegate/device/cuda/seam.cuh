@@ -1,4 +1,4 @@
-// The seam on CUDA; see device.cuh.
+// device.cuh on CUDA.
 #pragma once
 
 #include <string>
@@ -76,8 +76,8 @@ inline __device__ SharedAddress shared_address(const void* smem) {
   return static_cast<SharedAddress>(__cvta_generic_to_shared(smem));
 }
 
-// Not marked as touching memory: nobody reads what it writes before the wait, which is, and so the
-// compiler may move shared loads past it.
+// No memory clobber: its destination is read only after the wait, which has one. So the compiler
+// may move shared loads past it.
 template <int kBytes>
 __device__ void copy_async(SharedAddress to, const float* gmem, bool inside = true) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "the sizes that cp.async knows");
@@ -142,7 +142,7 @@ inline __device__ void fma(float& c, float a, float b) {
   asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(c) : "f"(a), "f"(b));
 }
 
-// before(i) and then the i-th of c[j] += a·b[j], for j in either direction.
+// Calls before(i) and then computes product i of c[j] += a·b[j], for j in either direction.
 template <int kCount, typename Before>
 __device__ __forceinline__ void fma_row(float (&c)[kCount], const float& a,
                                         const float (&b)[kCount], bool ascending, Before before) {
@@ -172,7 +172,7 @@ inline __device__ void store_shared(SharedAddress to, const float4& v) {
                : "memory");
 }
 
-// v ← vector number `vector` of `base`, counted in float4.
+// v ← base[vector], as float4.
 inline __device__ void load_global(float4& v, const float* base, unsigned vector) {
   asm volatile(
       "{\n.reg .b64 from;\nmad.wide.u32 from, %4, 16, %5;\n"

@@ -1,5 +1,4 @@
-// Copies of boxes and copies from shared memory, on CUDA; see async.cuh. Instructions of compute
-// capability 9.0.
+// TMA loads and stores of boxes, and bulk stores, on CUDA; see async.cuh. Compute capability 9.0.
 #pragma once
 
 #include <tilegate/device/cuda/async.cuh>

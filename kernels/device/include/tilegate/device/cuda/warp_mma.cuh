@@ -1,4 +1,4 @@
-// Tensor cores as warps use them, on CUDA; see ../warp_mma.cuh.
+// warp_mma.cuh on CUDA.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// The multiplications of warpgroups on CUDA; see async.cuh. Instructions of compute capability
-// 9.0a.
+// wgmma on CUDA; see async.cuh. Compute capability 9.0a.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +7,8 @@
 
 namespace tilegate::device {
 
-// The operands of an instruction with 32 or 64 accumulators per thread: their places in its text,
-// and the registers.
+// Operands of an instruction with 32 or 64 accumulators per thread: their placeholders, and the
+// registers.
 #define TILEGATE_PLACES_32                                                 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -67,8 +66,7 @@ __device__ void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], const std::uint32_
   }
 }
 
-// acc ← a·bᵀ, to which acc is added if `adds`. Nothing is negated; `majors`: the directions of a
-// and b, where the instruction leaves a choice.
+// acc ← a·bᵀ, plus acc if `adds`. `majors`: major-ness of a and b, for 16-bit types.
 #define TILEGATE_FLOAT_MMA_64(types, majors)                                         \
   asm volatile(                                                                      \
       "{\n.reg .pred adds;\nsetp.ne.s32 adds, %34, 0;\n"                             \
