@@ -49,23 +49,18 @@ struct Outcome {
 };
 
 Outcome multiply_without(Omitted omitted, const Layout& layout, bool hides = false) {
-  Problem whole = Problem::dense({12, 10, 8});
-  whole.op_a = Op::kT;  // a column-parallel rank packs its rows before it sends them
-  whole.lda = whole.shape.m;
-  std::vector<float> a(12 * 8), b(8 * 10), c(12 * 10);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    a[i] = verifier::input_value(verifier::Inputs::kIntegers, 1, i);
+  Whole whole{.problem = Problem::dense({12, 10, 8}, Op::kT)};  // packed before it is sent
+  for (std::vector<float>* operand : {&whole.a, &whole.b}) {
+    for (std::uint64_t i = 0; i < 12 * 8; ++i) {
+      operand->push_back(verifier::input_value(verifier::Inputs::kIntegers, 1, i));
+    }
   }
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    b[i] = verifier::input_value(verifier::Inputs::kIntegers, 2, i);
-  }
+  whole.c.resize(12 * 10);
   const Wrap wrap = [&](std::unique_ptr<Transport> transport) {
     return std::make_unique<ForgetfulTransport>(std::move(transport), omitted, hides);
   };
-  Outcome outcome;
-  outcome.status = multiply(layout, whole, a.data(), b.data(), c.data(), wrap);
-  outcome.c = std::move(c);
-  return outcome;
+  Status status = multiply(layout, whole, wrap);
+  return {std::move(status), std::move(whole.c)};
 }
 
 TEST(DistributedRaces, PlantedOnesAreFoundAndTheirTwinsPass) {

@@ -20,8 +20,8 @@
 
 #include <tilegate/device.hpp>
 #include <tilegate/distributed/sgemm.hpp>
-#include <tilegate/distributed/threads.hpp>
 
+#include "distributed/group.hpp"
 #include "verifier/case.hpp"
 #include "verifier/guarded_matrix.hpp"
 
@@ -101,30 +101,30 @@ class Shard {
         whole_ld_ - whole.extent(operand).cols, 0, 16);
     ld_ = (is_transposed_ ? rows : cols) + padding;
     offset_ = whole.offset_bytes[static_cast<std::size_t>(operand)];
-    elements_ = ld_ * (is_transposed_ ? cols : rows);
-    buffer_ = device::Buffer(static_cast<std::size_t>(offset_) +
-                             static_cast<std::size_t>(elements_) * sizeof(float));
-    data_ = reinterpret_cast<float*>(buffer_.data() + offset_);
-    std::fill_n(data_, elements_, operand == Operand::kC
-                                      ? verifier::kSentinel
-                                      : std::numeric_limits<float>::quiet_NaN());
+    image_.resize(static_cast<std::size_t>(ld_ * (is_transposed_ ? cols : rows)),
+                  operand == Operand::kC ? verifier::kSentinel
+                                         : std::numeric_limits<float>::quiet_NaN());
+    buffer_ = device::Buffer(static_cast<std::size_t>(offset_) + bytes());
   }
 
-  float* data() const { return data_; }
+  float* data() const { return reinterpret_cast<float*>(buffer_.data() + offset_); }
   std::int64_t ld() const { return ld_; }
   std::int64_t offset() const { return offset_; }
 
-  void copy_from(const float* whole) {
-    for_each([&](float& element, std::int64_t at) { element = whole[at]; });
+  Status copy_from(const std::vector<float>& whole) {
+    for_each([&](float& element, std::size_t at) { element = whole[at]; });
+    return device::copy_to_device(data(), image_.data(), bytes());
   }
-  void copy_to(float* whole) {
-    for_each([&](float& element, std::int64_t at) { whole[at] = element; });
+  Status copy_to(std::vector<float>& whole) {
+    Status status = device::copy_to_host(image_.data(), data(), bytes());
+    for_each([&](float& element, std::size_t at) { whole[at] = element; });
+    return status;
   }
-  // Only of C.
-  bool padding_is_untouched() const {
+  // Of C, as it was copied to the whole.
+  bool padding_is_untouched() {
     for (std::int64_t row = 0; row < rows_; ++row) {
       for (std::int64_t col = cols_; col < ld_; ++col) {
-        if (data_[row * ld_ + col] != verifier::kSentinel) return false;
+        if (at(row, col) != verifier::kSentinel) return false;
       }
     }
     return true;
@@ -136,17 +136,23 @@ class Shard {
     for (std::int64_t row = 0; row < rows_; ++row) {
       for (std::int64_t col = 0; col < cols_; ++col) {
         const std::int64_t of_row = first_row_ + row, of_col = first_col_ + col;
-        visit(data_[is_transposed_ ? col * ld_ + row : row * ld_ + col],
-              is_transposed_ ? of_col * whole_ld_ + of_row : of_row * whole_ld_ + of_col);
+        visit(is_transposed_ ? at(col, row) : at(row, col),
+              static_cast<std::size_t>(is_transposed_ ? of_col * whole_ld_ + of_row
+                                                      : of_row * whole_ld_ + of_col));
       }
     }
   }
+  // As it is stored.
+  float& at(std::int64_t row, std::int64_t col) {
+    return image_[static_cast<std::size_t>(row * ld_ + col)];
+  }
+  std::size_t bytes() const { return image_.size() * sizeof(float); }
 
   bool is_transposed_;
   std::int64_t first_row_, first_col_, rows_, cols_, whole_ld_;
-  std::int64_t ld_ = 0, offset_ = 0, elements_ = 0;
+  std::int64_t ld_ = 0, offset_ = 0;
+  std::vector<float> image_;  // on the host
   device::Buffer buffer_;
-  float* data_ = nullptr;
 };
 
 // The shards of a rank, and its memory for the launch.
@@ -212,45 +218,7 @@ class ForwardingTransport : public Transport {
   Transport& transport_;
 };
 
-// Runs `body(rank)` in threads that stay: an executor takes long to start.
-inline void for_each_rank(int ranks, const std::function<void(int)>& body);
-
-// Wraps a rank's transport, to plant faults; may be null.
-using Wrap = std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)>;
-
-// C ← alpha·op(A)·op(B) + beta·C of whole operands over ranks; the first error of a rank.
-inline Status multiply(const Layout& layout, const Problem& whole, const float* a, const float* b,
-                       float* c, const Wrap& wrap = nullptr) {
-  const DistributedProblem shared = distributed(layout, whole);
-  ThreadGroup group(layout.ranks, kPatience);
-  std::vector<Status> statuses(static_cast<std::size_t>(layout.ranks));
-  for_each_rank(layout.ranks, [&](int number) {
-    Rank rank = Rank::make(shared, whole, number);
-    if (whole.reads_a_and_b()) {
-      rank.a.copy_from(a);
-      rank.b.copy_from(b);
-    }
-    rank.c.copy_from(c);
-    // Another order of blocks and threads on each rank.
-    verifier::set_order(number % 2 == 0 ? verifier::Order::kForward : verifier::Order::kReverse);
-    std::unique_ptr<Transport> transport = group.join(number);
-    if (wrap) transport = wrap(std::move(transport));
-    DistributedSgemm sgemm(*transport, rank.problem);
-    rank.workspace = device::Buffer(sgemm.workspace_bytes());
-    Status status = sgemm.launch(rank.operands());
-    if (status.ok()) status = transport->synchronize(nullptr);
-    if (status.ok() && !rank.c.padding_is_untouched()) {
-      status = Status::device_error("rank " + std::to_string(number) + " wrote between rows of C");
-    }
-    if (status.ok()) rank.c.copy_to(c);
-    statuses[static_cast<std::size_t>(number)] = std::move(status);
-  });
-  for (const Status& status : statuses) {
-    if (!status.ok()) return status;
-  }
-  return {};
-}
-
+// Threads that stay: an executor takes long to start.
 class RankThreads {
  public:
   ~RankThreads() {
@@ -277,6 +245,7 @@ class RankThreads {
 
  private:
   void work(int rank) {
+    use_device_of(rank);
     std::unique_lock lock(mutex_);
     std::uint64_t& done = turns_[static_cast<std::size_t>(rank)];
     while (true) {
@@ -301,9 +270,56 @@ class RankThreads {
   std::vector<std::jthread> threads_;
 };
 
+// Runs `body(rank)` for all ranks at the same time, each on its device.
 inline void for_each_rank(int ranks, const std::function<void(int)>& body) {
   static RankThreads threads;
   threads.run(ranks, body);
+}
+
+// Wraps a rank's transport, to plant faults; may be null.
+using Wrap = std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)>;
+
+// Operands in host memory, laid out as the problem says.
+struct Whole {
+  Problem problem;
+  std::vector<float> a = {}, b = {}, c = {};
+};
+
+// The rank's part of the product below.
+inline Status multiply_on(Transport& transport, const DistributedProblem& shared, Whole& whole) {
+  Rank rank = Rank::make(shared, whole.problem, transport.rank());
+  Status status = rank.c.copy_from(whole.c);
+  if (whole.problem.reads_a_and_b()) {
+    if (status.ok()) status = rank.a.copy_from(whole.a);
+    if (status.ok()) status = rank.b.copy_from(whole.b);
+  }
+  // Another order of blocks and threads on each rank.
+  verifier::set_order(transport.rank() % 2 == 0 ? verifier::Order::kForward
+                                                : verifier::Order::kReverse);
+  DistributedSgemm sgemm(transport, rank.problem);
+  rank.workspace = device::Buffer(sgemm.workspace_bytes());
+  if (status.ok()) status = sgemm.launch(rank.operands());
+  if (status.ok()) status = transport.synchronize(nullptr);
+  if (status.ok()) status = rank.c.copy_to(whole.c);
+  if (!status.ok() || rank.c.padding_is_untouched()) return status;
+  return Status::device_error("rank " + std::to_string(transport.rank()) +
+                              " wrote between rows of C");
+}
+
+// C ← alpha·op(A)·op(B) + beta·C over ranks; the first error of a rank.
+inline Status multiply(const Layout& layout, Whole& whole, const Wrap& wrap = nullptr) {
+  const DistributedProblem shared = distributed(layout, whole.problem);
+  Group group(layout.ranks, kPatience);
+  std::vector<Status> statuses(static_cast<std::size_t>(layout.ranks));
+  for_each_rank(layout.ranks, [&](int rank) {
+    std::unique_ptr<Transport> transport = group.join(rank);
+    if (wrap) transport = wrap(std::move(transport));
+    statuses[static_cast<std::size_t>(rank)] = multiply_on(*transport, shared, whole);
+  });
+  for (const Status& status : statuses) {
+    if (!status.ok()) return status;
+  }
+  return {};
 }
 
 }  // namespace tilegate::distributed
