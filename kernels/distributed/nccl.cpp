@@ -3,6 +3,7 @@
 
 #include <nccl.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
@@ -112,16 +113,24 @@ class NcclTransport : public Transport {
     return to_status(cudaStreamWaitEvent(stream_, forked_, 0), "fork");
   }
 
-  Status exchange(int number, const Outgoing& out, const Incoming& in) override {
+  Status exchange(int number, std::span<const Outgoing> out,
+                  std::span<const Incoming> in) override {
     if (comm_ == nullptr) return failed();
     const auto index = static_cast<std::size_t>(number);
-    if (out.bytes > 0 || in.bytes > 0) {
+    std::vector<int>& peers = peers_[index];
+    peers.clear();
+    if (!out.empty() || !in.empty()) {
       ncclGroupStart();
-      if (out.bytes > 0) ncclSend(out.data, out.bytes, ncclUint8, out.rank, comm_, stream_);
-      if (in.bytes > 0) ncclRecv(in.data, in.bytes, ncclUint8, in.rank, comm_, stream_);
+      for (const Incoming& message : in) {
+        ncclRecv(message.data, message.bytes, ncclUint8, message.rank, comm_, stream_);
+        peers.push_back(message.rank);
+      }
+      for (const Outgoing& message : out) {
+        ncclSend(message.data, message.bytes, ncclUint8, message.rank, comm_, stream_);
+        if (std::ranges::count(peers, message.rank) == 0) peers.push_back(message.rank);
+      }
       if (Status s = settle(ncclGroupEnd(), "exchange"); !s.ok()) return s;
     }
-    peers_[index] = {in.rank, out.rank};
     begun_ = number;
     return to_status(cudaEventRecord(complete_[index], stream_), "exchange");
   }
@@ -208,9 +217,9 @@ class NcclTransport : public Transport {
     for (int number = 1; number <= begun_; ++number) {
       const auto index = static_cast<std::size_t>(number);
       if (cudaEventQuery(complete_[index]) != cudaErrorNotReady) continue;
-      const auto [from, to] = peers_[index];
-      return name_of(from) + (to == from ? "" : " or " + name_of(to)) + ", in exchange " +
-             std::to_string(number) + " of " + name_of(rank_) + ": ";
+      std::string names;
+      for (const int peer : peers_[index]) names += (names.empty() ? "" : " or ") + name_of(peer);
+      return names + ", in exchange " + std::to_string(number) + " of " + name_of(rank_) + ": ";
     }
     return {};
   }
@@ -221,7 +230,7 @@ class NcclTransport : public Transport {
   cudaStream_t stream_ = nullptr;
   cudaEvent_t forked_ = nullptr;
   std::vector<cudaEvent_t> complete_;         // of exchanges, by their numbers
-  std::vector<std::pair<int, int>> peers_;    // of exchanges: from, to
+  std::vector<std::vector<int>> peers_;       // of exchanges: the other ranks
   device::Buffer cards_;                      // of all ranks, and then of this one
   std::string failure_;
 };

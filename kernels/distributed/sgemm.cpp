@@ -286,11 +286,8 @@ double DistributedSgemm::overlapped_seconds() const {
 
 double DistributedSgemm::in_turn_seconds(const Step& whole) const {
   const std::int64_t width = is_column_parallel() ? problem_.shape.k : problem_.shape.n;
-  double seconds = whole.seconds;
-  for (int i = 1; i < transport_.size(); ++i) {
-    seconds += exchange_seconds(rows_of(neighbour(i)) * width);
-  }
-  return seconds;
+  return whole.seconds +
+         exchange_seconds((problem_.shape.m - rows_of(transport_.rank())) * width);
 }
 
 void DistributedSgemm::plan(const Device& device) {
@@ -402,13 +399,17 @@ Status DistributedSgemm::enqueue(const Operands& operands, Stream stream) {
                               : enqueue_row_parallel(operands, stream);
 }
 
-// Own rows go to one neighbour, those of another one come, so that ranks do not all send to one.
-Status DistributedSgemm::exchange_rows(int number, const float* own, float* gathered) {
-  const std::int64_t k = problem_.shape.k;
-  const int from = neighbour(number);
-  return transport_.exchange(
-      number, {neighbour(-number), own, bytes_of(rows_of(transport_.rank()) * k)},
-      {from, gathered + first_row(from) * k, bytes_of(rows_of(from) * k)});
+// Exchange `number` with one neighbour after the other, or the only one, with all at once.
+Status DistributedSgemm::exchange(int number, const Routes& routes) {
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
+  const bool overlaps = schedule_ == Schedule::kOverlapped;
+  const int last = overlaps ? number : transport_.size() - 1;
+  for (int distance = overlaps ? number : 1; distance <= last; ++distance) {
+    if (const Outgoing message = routes.out(distance); message.bytes > 0) out.push_back(message);
+    if (const Incoming message = routes.in(distance); message.bytes > 0) in.push_back(message);
+  }
+  return transport_.exchange(number, out, in);
 }
 
 Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Stream stream) {
@@ -427,13 +428,21 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
     own = packed;
   }
   if (Status s = transport_.fork(stream); !s.ok()) return s;
-  for (int i = 1; i < size; ++i) {
-    if (Status s = exchange_rows(i, own, gathered); !s.ok()) return s;
-  }
+  // Own rows go one way round the ring, those of others come, so that ranks do not all send to one.
+  const Routes routes{
+      [&](int distance) -> Outgoing {
+        return {neighbour(-distance), own, bytes_of(own_rows * k)};
+      },
+      [&](int distance) -> Incoming {
+        const int from = neighbour(distance);
+        return {from, gathered + first_row(from) * k, bytes_of(rows_of(from) * k)};
+      }};
   const bool overlaps = schedule_ == Schedule::kOverlapped;
+  for (int i = 1; i <= (overlaps ? size - 1 : 1); ++i) {
+    if (Status s = exchange(i, routes); !s.ok()) return s;
+  }
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    // In turn: exchanges are complete in their order.
-    const int needed = overlaps ? static_cast<int>(i) : size - 1;
+    const int needed = overlaps ? static_cast<int>(i) : 1;
     if (needed > 0) {
       if (Status s = transport_.wait(needed, stream); !s.ok()) return s;
     }
@@ -457,7 +466,6 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
   auto* const workspace = static_cast<std::byte*>(operands.workspace);
   auto* const partial = reinterpret_cast<float*>(workspace + multiply_bytes_);
   auto* const received = reinterpret_cast<float*>(workspace + received_at_);
-  const bool overlaps = schedule_ == Schedule::kOverlapped;
   const auto multiply = [&](const Step& step) -> Status {
     const std::int64_t skipped = step.first_row * (problem_.op_a == Op::kN ? problem_.lda : 1);
     float* const c = partial + step.first_row * n;
@@ -466,25 +474,27 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
     return step.plan.launch({operands.a + skipped, operands.b, c, workspace, multiply_bytes_},
                             stream);
   };
-  if (!overlaps) {
-    if (Status s = multiply(steps_.front()); !s.ok()) return s;
+  const Routes routes{
+      [&](int distance) -> Outgoing {
+        const int to = neighbour(distance);
+        return {to, partial + first_row(to) * n, bytes_of(rows_of(to) * n)};
+      },
+      [&](int distance) -> Incoming {
+        const int from = neighbour(-distance);
+        const std::int64_t slot = from < rank ? from : from - 1;
+        return {from, received + slot * own_rows * n, bytes_of(own_rows * n)};
+      }};
+  // Own rows last: nothing has to travel after them.
+  const int exchanges = schedule_ == Schedule::kOverlapped ? size - 1 : 1;
+  for (int i = 1; i <= exchanges; ++i) {
+    if (Status s = multiply(steps_[static_cast<std::size_t>(i - 1)]); !s.ok()) return s;
     if (Status s = transport_.fork(stream); !s.ok()) return s;
+    if (Status s = exchange(i, routes); !s.ok()) return s;
   }
-  for (int i = 1; i < size; ++i) {
-    if (overlaps) {
-      if (Status s = multiply(steps_[static_cast<std::size_t>(i - 1)]); !s.ok()) return s;
-      if (Status s = transport_.fork(stream); !s.ok()) return s;
-    }
-    const int to = neighbour(i), from = neighbour(-i);
-    Status s = transport_.exchange(
-        i, {to, partial + first_row(to) * n, bytes_of(rows_of(to) * n)},
-        {from, received + (from - (from > rank ? 1 : 0)) * own_rows * n, bytes_of(own_rows * n)});
-    if (!s.ok()) return s;
-  }
-  if (overlaps) {
+  if (schedule_ == Schedule::kOverlapped) {
     if (Status s = multiply(steps_.back()); !s.ok()) return s;
   }
-  if (Status s = transport_.wait(size - 1, stream); !s.ok()) return s;
+  if (Status s = transport_.wait(exchanges, stream); !s.ok()) return s;
   const float* const own = partial + first_row(rank) * n;
   const Access accesses[] = {{own, bytes_of(own_rows * n)},
                              {received, bytes_of((size - 1) * own_rows * n)}};

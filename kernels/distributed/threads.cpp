@@ -23,9 +23,9 @@ std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 // An exchange that its rank has not waited for.
 struct Exchange {
   int number;
-  std::uint64_t post;  // of what goes out; 0: nothing does
-  Outgoing out;
-  Incoming in;
+  std::uint64_t call;  // of its rank
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
 };
 
 struct Step {
@@ -36,9 +36,9 @@ struct Step {
 }  // namespace
 
 struct ThreadGroup::State {
-  // On its way from a rank.
+  // On its way from a rank, since that call.
   struct Post {
-    std::uint64_t number;
+    std::uint64_t call;
     Outgoing out;
   };
   struct Rank {
@@ -107,7 +107,9 @@ class ThreadTransport : public Transport {
 
   ~ThreadTransport() override {
     const std::lock_guard lock(state_.mutex);
-    for (const Exchange& exchange : exchanges_) set_arrived(exchange.in, true);
+    for (const Exchange& exchange : exchanges_) {
+      for (const Incoming& in : exchange.in) set_arrived(in, true);
+    }
     me().ended = true;
     me().posts.clear();
     state_.changed.notify_all();
@@ -139,15 +141,17 @@ class ThreadTransport : public Transport {
     return state_.status();
   }
 
-  Status exchange(int number, const Outgoing& out, const Incoming& in) override {
+  Status exchange(int number, std::span<const Outgoing> out,
+                  std::span<const Incoming> in) override {
     const std::lock_guard lock(state_.mutex);
     if (Status s = state_.status(); !s.ok()) return s;
-    const Exchange exchange{number, ++me().calls, out, in};
+    const Exchange exchange{
+        number, ++me().calls, {out.begin(), out.end()}, {in.begin(), in.end()}};
     for (const Step& step : steps_) {
       if (Status s = check_order(exchange, step, "fork()"); !s.ok()) return s;
     }
-    if (out.bytes > 0) me().posts.push_back({exchange.post, out});
-    set_arrived(in, false);
+    for (const Outgoing& message : out) me().posts.push_back({exchange.call, message});
+    for (const Incoming& message : in) set_arrived(message, false);
     exchanges_.push_back(exchange);
     state_.changed.notify_all();
     return {};
@@ -191,56 +195,68 @@ class ThreadTransport : public Transport {
   State::Rank& me() { return state_.rank(rank_); }
 
   static void set_arrived(const Incoming& in, bool arrived) {
-    if (in.bytes == 0) return;
     if (!arrived) std::memset(in.data, 0xFF, in.bytes);  // NaN
     device::set_accessible(in.data, in.bytes, arrived);
   }
 
   // A race if a step and an exchange that nothing orders access the same memory, and one writes it.
   Status check_order(const Exchange& exchange, const Step& step, const char* missing) {
-    const auto& [number, post, out, in] = exchange;
     for (const Access& access : step.accesses) {
       std::string race;
-      if (overlap(access.data, access.bytes, in.data, in.bytes)) {
-        race = "receives from " + name_of(in.rank);
-      } else if (access.writes && overlap(access.data, access.bytes, out.data, out.bytes)) {
-        race = "sends to " + name_of(out.rank);
+      for (const Incoming& in : exchange.in) {
+        if (overlap(access.data, access.bytes, in.data, in.bytes)) {
+          race = "receives from " + name_of(in.rank);
+        }
+      }
+      for (const Outgoing& out : exchange.out) {
+        if (access.writes && overlap(access.data, access.bytes, out.data, out.bytes)) {
+          race = "sends to " + name_of(out.rank);
+        }
       }
       if (race.empty()) continue;
       return state_.fail(name_of(rank_) + ": race: step '" + step.name + "' " +
                          (access.writes ? "writes" : "reads") + " what exchange " +
-                         std::to_string(number) + " " + race + ", with no " + missing +
+                         std::to_string(exchange.number) + " " + race + ", with no " + missing +
                          " between them");
     }
     return {};
   }
 
   Status complete(std::unique_lock<std::mutex>& lock, const Exchange& exchange) {
-    const auto& [number, post, out, in] = exchange;
-    const std::string name = "exchange " + std::to_string(number);
-    if (in.bytes > 0) {
-      std::deque<State::Post>& posts = state_.rank(in.rank).posts;
-      const auto find = [&] {
-        return std::ranges::find(posts, rank_, [](const State::Post& p) { return p.out.rank; });
-      };
-      const auto sent = [&] { return find() != posts.end(); };
-      if (Status s = state_.wait(lock, rank_, in.rank, name, sent); !s.ok()) return s;
-      const auto found = find();
-      if (found->out.bytes != in.bytes) {
-        return state_.fail(name_of(in.rank) + " sends " + std::to_string(found->out.bytes) +
-                           " bytes in " + name + "; " + name_of(rank_) + " expects " +
-                           std::to_string(in.bytes));
-      }
-      set_arrived(in, true);
-      std::memcpy(in.data, found->out.data, in.bytes);
-      posts.erase(found);
-      state_.changed.notify_all();
+    const std::string name = "exchange " + std::to_string(exchange.number);
+    for (const Incoming& in : exchange.in) {
+      if (Status s = receive(lock, in, name); !s.ok()) return s;
     }
-    if (out.bytes == 0) return {};
-    const auto delivered = [&] {
-      return std::ranges::find(me().posts, post, &State::Post::number) == me().posts.end();
+    for (const Outgoing& out : exchange.out) {
+      const auto delivered = [&] {
+        return std::ranges::none_of(me().posts, [&](const State::Post& post) {
+          return post.call == exchange.call && post.out.rank == out.rank;
+        });
+      };
+      Status s = state_.wait(lock, rank_, out.rank, "the receipt of " + name, delivered);
+      if (!s.ok()) return s;
+    }
+    return {};
+  }
+
+  Status receive(std::unique_lock<std::mutex>& lock, const Incoming& in, const std::string& name) {
+    std::deque<State::Post>& posts = state_.rank(in.rank).posts;
+    const auto find = [&] {
+      return std::ranges::find(posts, rank_, [](const State::Post& post) { return post.out.rank; });
     };
-    return state_.wait(lock, rank_, out.rank, "the receipt of " + name, delivered);
+    const auto is_sent = [&] { return find() != posts.end(); };
+    if (Status s = state_.wait(lock, rank_, in.rank, name, is_sent); !s.ok()) return s;
+    const auto post = find();
+    if (post->out.bytes != in.bytes) {
+      return state_.fail(name_of(in.rank) + " sends " + std::to_string(post->out.bytes) +
+                         " bytes in " + name + "; " + name_of(rank_) + " expects " +
+                         std::to_string(in.bytes));
+    }
+    set_arrived(in, true);
+    std::memcpy(in.data, post->out.data, in.bytes);
+    posts.erase(post);
+    state_.changed.notify_all();
+    return {};
   }
 
   State& state_;

@@ -53,7 +53,8 @@ class FaultyTransport : public ForwardingTransport {
     count();
     return ForwardingTransport::fork(stream);
   }
-  Status exchange(int number, const Outgoing& out, const Incoming& in) override {
+  Status exchange(int number, std::span<const Outgoing> out,
+                  std::span<const Incoming> in) override {
     count();
     return ForwardingTransport::exchange(number, out, in);
   }

@@ -203,7 +203,8 @@ class ForwardingTransport : public Transport {
     return transport_.agree(mine, all);
   }
   Status fork(Stream stream) override { return transport_.fork(stream); }
-  Status exchange(int number, const Outgoing& out, const Incoming& in) override {
+  Status exchange(int number, std::span<const Outgoing> out,
+                  std::span<const Incoming> in) override {
     return transport_.exchange(number, out, in);
   }
   Status wait(int number, Stream stream) override { return transport_.wait(number, stream); }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -108,7 +109,12 @@ class DistributedSgemm {
   Status enqueue(const Operands& operands, Stream stream);
   Status enqueue_column_parallel(const Operands& operands, Stream stream);
   Status enqueue_row_parallel(const Operands& operands, Stream stream);
-  Status exchange_rows(int number, const float* own, float* gathered);
+  // What a rank sends and receives, by distances in the ring.
+  struct Routes {
+    std::function<Outgoing(int)> out;
+    std::function<Incoming(int)> in;
+  };
+  Status exchange(int number, const Routes& routes);
 
   // False for one rank, and where A and B are not read.
   bool exchanges() const;

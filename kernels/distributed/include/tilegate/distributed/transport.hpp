@@ -5,7 +5,7 @@
 // Exchanges run in their order, beside the caller's stream. Two calls order them with it:
 //
 //   fork(stream)            exchanges that follow start after the work that `stream` has now
-//   exchange(i, out, in)    sends and receives; number i of this launch
+//   exchange(i, out, in)    sends and receives, all at once; number i of this launch, from 1 on
 //   wait(i, stream)         later work of `stream` starts after exchange i
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace tilegate::distributed {
 
-// Device memory that goes to a rank, or comes from one; bytes == 0: neither rank takes part.
+// Device memory that goes to a rank, or comes from one. Both ranks leave out what is empty.
 struct Outgoing {
   int rank = 0;
   const void* data = nullptr;
@@ -65,7 +65,8 @@ class Transport {
 
   // None of these allocates or waits for the device.
   virtual Status fork(Stream stream) = 0;
-  virtual Status exchange(int number, const Outgoing& out, const Incoming& in) = 0;
+  virtual Status exchange(int number, std::span<const Outgoing> out,
+                          std::span<const Incoming> in) = 0;
   virtual Status wait(int number, Stream stream) = 0;
   // Says what the next step of the caller's stream accesses. ThreadGroup finds races by it.
   virtual Status begin_step(std::string_view /*name*/, std::span<const Access> /*accesses*/) {
