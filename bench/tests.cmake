@@ -108,6 +108,19 @@ else()
     --benchmark_filter=Cublas --shapes=8x8x8)
 endif()
 
+if(TARGET bench_distributed)
+  tilegate_bench_test(distributed_skips_what_needs_more_gpus 0
+    "Distributed/8192x8192x8192/p64.*needs 64 GPUs; has [0-9]" DEVICE PROGRAM bench_distributed
+    --shape=8192x8192x8192 --ranks=64)
+  tilegate_bench_test(distributed_unknown_flag 2 "unknown or malformed flag '--shapes=8'"
+    PROGRAM bench_distributed --shapes=8)
+  if(TILEGATE_DEVICE STREQUAL "simt")
+    tilegate_bench_test(distributed_runs 0
+      "DistributedRows/96x80x64/p2/manual_time .*GFLOPS=.*ratio_to_gather_first=" PROGRAM
+      bench_distributed --shape=96x80x64 --benchmark_min_time=0.01)
+  endif()
+endif()
+
 find_package(GTest QUIET)  # imported targets belong to the folder that found them
 add_executable(tilegate_bench_test shapes_test.cpp flags_test.cpp)
 target_link_libraries(tilegate_bench_test PRIVATE

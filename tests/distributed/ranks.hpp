@@ -4,17 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -218,64 +214,6 @@ class ForwardingTransport : public Transport {
  private:
   Transport& transport_;
 };
-
-// Threads that stay: an executor takes long to start.
-class RankThreads {
- public:
-  ~RankThreads() {
-    {
-      const std::lock_guard lock(mutex_);
-      ends_ = true;
-    }
-    changed_.notify_all();
-  }
-
-  void run(int ranks, const std::function<void(int)>& body) {
-    std::unique_lock lock(mutex_);
-    while (static_cast<int>(threads_.size()) < ranks) {
-      const int rank = static_cast<int>(threads_.size());
-      threads_.emplace_back([this, rank] { work(rank); });
-      turns_.push_back(turn_);
-    }
-    body_ = &body;
-    ranks_ = left_ = ranks;
-    ++turn_;
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return left_ == 0; });
-  }
-
- private:
-  void work(int rank) {
-    use_device_of(rank);
-    std::unique_lock lock(mutex_);
-    std::uint64_t& done = turns_[static_cast<std::size_t>(rank)];
-    while (true) {
-      changed_.wait(lock, [&] { return ends_ || (done != turn_ && rank < ranks_); });
-      if (ends_) return;
-      done = turn_;
-      lock.unlock();
-      (*body_)(rank);
-      lock.lock();
-      --left_;
-      changed_.notify_all();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::uint64_t> turns_;  // of each thread: the last that it has run
-  const std::function<void(int)>* body_ = nullptr;
-  std::uint64_t turn_ = 0;
-  int ranks_ = 0, left_ = 0;
-  bool ends_ = false;
-  std::vector<std::jthread> threads_;
-};
-
-// Runs `body(rank)` for all ranks at the same time, each on its device.
-inline void for_each_rank(int ranks, const std::function<void(int)>& body) {
-  static RankThreads threads;
-  threads.run(ranks, body);
-}
 
 // Wraps a rank's transport, to plant faults; may be null.
 using Wrap = std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)>;
