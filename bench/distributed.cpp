@@ -24,8 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kBatchSeconds = 0.05;      // of launches between two clocks, at the least
-constexpr double kMostOnSimt = 1e8;         // M·N·K
+constexpr double kBatchSeconds = 0.05;  // of launches between two clocks, at the least
+constexpr double kMostOnSimt = 1e8;     // M·N·K
 constexpr std::chrono::seconds kTimeout{60};
 
 struct Row {
@@ -79,8 +79,7 @@ class Ranks {
     for (int i = 0; i < row.ranks; ++i) ranks_.push_back(std::make_unique<Rank>());
     each([&](Rank& rank, int number) {
       rank.transport = group_.join(number);
-      DistributedProblem problem =
-          DistributedProblem::even(row.form, row.shape, row.ranks, number);
+      DistributedProblem problem = DistributedProblem::even(row.form, row.shape, row.ranks, number);
       const Shape shard = problem.shard(number);
       const std::int64_t rows = problem.rows[static_cast<std::size_t>(number)];
       const bool by_columns = row.form == Form::kColumnParallel;
@@ -93,8 +92,8 @@ class Ranks {
       rank.a = ones((by_columns ? rows : shard.m) * shard.k);
       rank.b = ones(shard.k * shard.n);
       rank.c = ones((by_columns ? shard.m : rows) * shard.n);
-      rank.workspace = device::Buffer(
-          std::max(rank.faster->workspace_bytes(), rank.in_turn->workspace_bytes()));
+      rank.workspace =
+          device::Buffer(std::max(rank.faster->workspace_bytes(), rank.in_turn->workspace_bytes()));
       return Status();
     });
   }

@@ -1,9 +1,9 @@
-#include "kernels.hpp"
-
 #include <algorithm>
 
 #include <tilegate/common/grid.cuh>
 #include <tilegate/device/device.cuh>
+
+#include "kernels.hpp"
 
 namespace tilegate::distributed {
 

@@ -18,8 +18,8 @@ struct PackArgs {
 };
 Status enqueue_pack(const PackArgs& args, Stream stream);
 
-// C ← alpha·(sum of the ranks' partial sums) + beta·C, rows × n, added in the order of the ranks. Partial
-// sums are dense: the others' lie one after another.
+// C ← alpha·(sum of the ranks' partial sums) + beta·C, rows × n, added in the order of the ranks.
+// Partial sums are dense: the others' lie one after another.
 struct SumArgs {
   const float* own = nullptr;
   const float* others = nullptr;

@@ -1,14 +1,13 @@
 // NcclTransport: a stream of exchanges, and an event per exchange.
-#include <tilegate/distributed/nccl.hpp>
-
-#include <nccl.h>
-
 #include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <tilegate/distributed/nccl.hpp>
 
 static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 14, 0), "communicators that do not block");
 
@@ -137,8 +136,8 @@ class NcclTransport : public Transport {
 
   Status wait(int number, Stream stream) override {
     if (comm_ == nullptr) return failed();
-    return to_status(
-        cudaStreamWaitEvent(stream, complete_[static_cast<std::size_t>(number)], 0), "wait");
+    return to_status(cudaStreamWaitEvent(stream, complete_[static_cast<std::size_t>(number)], 0),
+                     "wait");
   }
 
   Status poll() override {
@@ -229,9 +228,9 @@ class NcclTransport : public Transport {
   int rank_ = 0, size_ = 0, begun_ = 0;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t forked_ = nullptr;
-  std::vector<cudaEvent_t> complete_;         // of exchanges, by their numbers
-  std::vector<std::vector<int>> peers_;       // of exchanges: the other ranks
-  device::Buffer cards_;                      // of all ranks, and then of this one
+  std::vector<cudaEvent_t> complete_;    // of exchanges, by their numbers
+  std::vector<std::vector<int>> peers_;  // of exchanges: the other ranks
+  device::Buffer cards_;                 // of all ranks, and then of this one
   std::string failure_;
 };
 

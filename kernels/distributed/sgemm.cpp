@@ -1,6 +1,4 @@
 // The plan of a rank, its cost model, and the launch.
-#include <tilegate/distributed/sgemm.hpp>
-
 #include <algorithm>
 #include <numeric>
 #include <string_view>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include <tilegate/common/cost_model.hpp>
+#include <tilegate/distributed/sgemm.hpp>
 #include <tilegate/sgemm.hpp>
 
 #include "kernels.hpp"
@@ -22,9 +21,9 @@ constexpr std::size_t kAlignment = 256;  // of parts of the workspace
 constexpr double kExchangeSeconds = 45e-6, kExchangeBandwidth = 255e9;  // bytes per second
 
 double exchange_seconds(std::int64_t elements) {
-  return elements == 0
-             ? 0.0
-             : kExchangeSeconds + sizeof(float) * static_cast<double>(elements) / kExchangeBandwidth;
+  return elements == 0 ? 0.0
+                       : kExchangeSeconds +
+                             sizeof(float) * static_cast<double>(elements) / kExchangeBandwidth;
 }
 
 // Of a kernel that reads and writes so many elements.
@@ -33,16 +32,16 @@ double stream_seconds(std::int64_t read, std::int64_t written) {
                           static_cast<double>(written) / cost::kWriteBandwidth);
 }
 
-std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 std::size_t bytes_of(std::int64_t elements) {
   return static_cast<std::size_t>(elements) * sizeof(float);
 }
 
 // What an address past an aligned one by so many bytes promises, for Problem::offset_bytes.
-std::int64_t offset_of(std::int64_t bytes) {
-  return bytes % static_cast<std::int64_t>(kAlignment);
-}
+std::int64_t offset_of(std::int64_t bytes) { return bytes % static_cast<std::int64_t>(kAlignment); }
 
 // Whether the kernel adds the products of an element one by one, in the order of K: then tiles,
 // shape and place of the element do not change its bits. Names of others have slices or parts.
@@ -224,8 +223,8 @@ Status DistributedSgemm::agree() const {
 }
 
 // `is_own`: of this rank's rows of C.
-DistributedSgemm::Step DistributedSgemm::step(std::int64_t first_row, std::int64_t rows, bool is_own,
-                                              const Device& device) const {
+DistributedSgemm::Step DistributedSgemm::step(std::int64_t first_row, std::int64_t rows,
+                                              bool is_own, const Device& device) const {
   const Shape shard = problem_.shard(transport_.rank());
   Problem p{.shape = {rows, shard.n, shard.k},
             .op_b = problem_.op_b,
@@ -277,8 +276,7 @@ double DistributedSgemm::overlapped_seconds() const {
       multiplied += step.seconds;
       if (is_last) return std::max(multiplied, exchanged);
       const int to = neighbour(i + 1);
-      exchanged = std::max(exchanged, multiplied) +
-                  exchange_seconds(rows_of(to) * width);
+      exchanged = std::max(exchanged, multiplied) + exchange_seconds(rows_of(to) * width);
     }
   }
   return multiplied;
@@ -286,8 +284,7 @@ double DistributedSgemm::overlapped_seconds() const {
 
 double DistributedSgemm::in_turn_seconds(const Step& whole) const {
   const std::int64_t width = is_column_parallel() ? problem_.shape.k : problem_.shape.n;
-  return whole.seconds +
-         exchange_seconds((problem_.shape.m - rows_of(transport_.rank())) * width);
+  return whole.seconds + exchange_seconds((problem_.shape.m - rows_of(transport_.rank())) * width);
 }
 
 void DistributedSgemm::plan(const Device& device) {
@@ -305,8 +302,7 @@ void DistributedSgemm::plan(const Device& device) {
     packs_ = is_column_parallel() && !is_dense;
     for (int i = 0; i < size; ++i) {
       const int of = neighbour(is_column_parallel() ? i : i + 1);
-      steps_.push_back(
-          step(first_row(of), rows_of(of), of == rank, device));
+      steps_.push_back(step(first_row(of), rows_of(of), of == rank, device));
     }
     const bool packs_overlapped = std::exchange(packs_, is_column_parallel());
     Step whole = step(0, m, false, device);
@@ -430,9 +426,7 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
   if (Status s = transport_.fork(stream); !s.ok()) return s;
   // Own rows go one way round the ring, those of others come, so that ranks do not all send to one.
   const Routes routes{
-      [&](int distance) -> Outgoing {
-        return {neighbour(-distance), own, bytes_of(own_rows * k)};
-      },
+      [&](int distance) -> Outgoing { return {neighbour(-distance), own, bytes_of(own_rows * k)}; },
       [&](int distance) -> Incoming {
         const int from = neighbour(distance);
         return {from, gathered + first_row(from) * k, bytes_of(rows_of(from) * k)};
@@ -474,16 +468,15 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
     return step.plan.launch({operands.a + skipped, operands.b, c, workspace, multiply_bytes_},
                             stream);
   };
-  const Routes routes{
-      [&](int distance) -> Outgoing {
-        const int to = neighbour(distance);
-        return {to, partial + first_row(to) * n, bytes_of(rows_of(to) * n)};
-      },
-      [&](int distance) -> Incoming {
-        const int from = neighbour(-distance);
-        const std::int64_t slot = from < rank ? from : from - 1;
-        return {from, received + slot * own_rows * n, bytes_of(own_rows * n)};
-      }};
+  const Routes routes{[&](int distance) -> Outgoing {
+                        const int to = neighbour(distance);
+                        return {to, partial + first_row(to) * n, bytes_of(rows_of(to) * n)};
+                      },
+                      [&](int distance) -> Incoming {
+                        const int from = neighbour(-distance);
+                        const std::int64_t slot = from < rank ? from : from - 1;
+                        return {from, received + slot * own_rows * n, bytes_of(own_rows * n)};
+                      }};
   // Own rows last: nothing has to travel after them.
   const int exchanges = schedule_ == Schedule::kOverlapped ? size - 1 : 1;
   for (int i = 1; i <= exchanges; ++i) {

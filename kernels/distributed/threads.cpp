@@ -1,6 +1,4 @@
 // ThreadGroup: mailboxes under one mutex.
-#include <tilegate/distributed/threads.hpp>
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
@@ -8,6 +6,8 @@
 #include <mutex>
 #include <string>
 #include <utility>
+
+#include <tilegate/distributed/threads.hpp>
 
 namespace tilegate::distributed {
 namespace {
@@ -145,8 +145,7 @@ class ThreadTransport : public Transport {
                   std::span<const Incoming> in) override {
     const std::lock_guard lock(state_.mutex);
     if (Status s = state_.status(); !s.ok()) return s;
-    const Exchange exchange{
-        number, ++me().calls, {out.begin(), out.end()}, {in.begin(), in.end()}};
+    const Exchange exchange{number, ++me().calls, {out.begin(), out.end()}, {in.begin(), in.end()}};
     for (const Step& step : steps_) {
       if (Status s = check_order(exchange, step, "fork()"); !s.ok()) return s;
     }

@@ -30,7 +30,9 @@ struct Planted {
 
 Planted planted(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  const auto below = [&](int end) { return std::uniform_int_distribution<int>(0, end - 1)(random); };
+  const auto below = [&](int end) {
+    return std::uniform_int_distribution<int>(0, end - 1)(random);
+  };
   Planted plan;
   plan.layout.ranks = 2 + below(7);
   plan.layout.form = below(2) == 0 ? Form::kColumnParallel : Form::kRowParallel;
@@ -92,11 +94,10 @@ Status run_rank(const Planted& plan, ThreadGroup& group, int number) {
     return true;
   };
   if (fails(Moment::kBeforePlan)) return joined->poll();
-  FaultyTransport transport(*joined, at_fault && plan.moment == Moment::kInLaunch &&
-                                             plan.fault != Fault::kOtherProblem
-                                         ? 2
-                                         : 0,
-                            plan.fault == Fault::kHangs);
+  FaultyTransport transport(
+      *joined,
+      at_fault && plan.moment == Moment::kInLaunch && plan.fault != Fault::kOtherProblem ? 2 : 0,
+      plan.fault == Fault::kHangs);
   DistributedSgemm sgemm(transport, rank.problem);
   if (!sgemm.ok()) return sgemm.status();
   rank.workspace = device::Buffer(sgemm.workspace_bytes());
@@ -120,9 +121,8 @@ std::string wrong_with(std::uint64_t seed) {
     ThreadGroup group(plan.layout.ranks, plan.fault == Fault::kHangs ? kTimeout : kPatience);
     std::vector<std::jthread> threads;  // joined: none is left running
     for (int rank = 0; rank < plan.layout.ranks; ++rank) {
-      threads.emplace_back([&, rank] {
-        statuses[static_cast<std::size_t>(rank)] = run_rank(plan, group, rank);
-      });
+      threads.emplace_back(
+          [&, rank] { statuses[static_cast<std::size_t>(rank)] = run_rank(plan, group, rank); });
     }
   }
   const std::string name = "rank " + std::to_string(plan.rank);
@@ -190,10 +190,8 @@ TEST_F(LaunchErrors, AreValuesOnAllRanks) {
       {[](Operands& o) { o.c = nullptr; }, "c", "c is a null pointer"},
       {[](Operands& o) { o.workspace = nullptr; }, "workspace", "bytes; the plan needs"},
       {[](Operands& o) { --o.workspace_bytes; }, "workspace", "bytes; the plan needs"},
-      {[](Operands& o) {
-         o.workspace = static_cast<std::byte*>(o.workspace) + 16;
-       },
-       "workspace", "workspace is not 256-byte aligned"}};
+      {[](Operands& o) { o.workspace = static_cast<std::byte*>(o.workspace) + 16; }, "workspace",
+       "workspace is not 256-byte aligned"}};
   for (const Form form : {Form::kColumnParallel, Form::kRowParallel}) {
     for (const Wrong& wrong : all) {
       const std::vector<Status> statuses = launch_with(form, wrong.change);

@@ -99,8 +99,8 @@ ncclResult_t ncclGroupEnd() {
 ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t /*type*/, int peer,
                       ncclComm_t comm, cudaStream_t /*stream*/) {
   const std::lock_guard lock(comm->world->mutex);
-  comm->world->boxes[{comm->rank, peer}].emplace_back(
-      static_cast<const char*>(data), static_cast<const char*>(data) + count);
+  comm->world->boxes[{comm->rank, peer}].emplace_back(static_cast<const char*>(data),
+                                                      static_cast<const char*>(data) + count);
   comm->world->changed.notify_all();
   return ncclSuccess;
 }
@@ -182,16 +182,15 @@ TEST_F(Nccl, MultipliesInBothFormsAndSchedules) {
 }
 
 TEST_F(Nccl, AMissingRankIsNamedAndTheCommunicatorAborted) {
-  run(
-      3,
+  run(3,
       [&](Transport& transport, ncclComm& /*comm*/) {
         std::vector<Card> cards;
         const Status status = transport.agree(Card::of("plan"), cards);
         EXPECT_EQ(status.message(), "rank 2 has sent no plan: no answer for 300 ms");
         EXPECT_EQ(transport.poll().message(), status.message());
-        for (const Status& later : {transport.fork(nullptr), transport.exchange(1, {}, {}),
-                                    transport.wait(1, nullptr), transport.synchronize(nullptr),
-                                    transport.agree(Card::of("plan"), cards)}) {
+        for (const Status& later :
+             {transport.fork(nullptr), transport.exchange(1, {}, {}), transport.wait(1, nullptr),
+              transport.synchronize(nullptr), transport.agree(Card::of("plan"), cards)}) {
           EXPECT_EQ(later.message(), status.message());
         }
       },
@@ -200,8 +199,7 @@ TEST_F(Nccl, AMissingRankIsNamedAndTheCommunicatorAborted) {
 }
 
 TEST_F(Nccl, AnExchangeThatHangsNamesItsRanks) {
-  run(
-      2,
+  run(2,
       [&](Transport& transport, ncclComm& /*comm*/) {
         float number = 0.0F;
         const Incoming in[] = {{1, &number, sizeof(number)}};
@@ -215,8 +213,8 @@ TEST_F(Nccl, AnExchangeThatHangsNamesItsRanks) {
 
 TEST_F(Nccl, AsynchronousErrorsAreFoundByLaunchAndSynchronize) {
   run(2, [&](Transport& transport, ncclComm& comm) {
-    DistributedSgemm sgemm(transport, DistributedProblem::even(Form::kColumnParallel, {4, 4, 4}, 2,
-                                                               transport.rank()));
+    DistributedSgemm sgemm(
+        transport, DistributedProblem::even(Form::kColumnParallel, {4, 4, 4}, 2, transport.rank()));
     EXPECT_TRUE(sgemm.ok()) << sgemm.status().message();
     EXPECT_TRUE(transport.synchronize(nullptr).ok());
     comm.fails = true;

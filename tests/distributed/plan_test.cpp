@@ -101,8 +101,7 @@ TEST(DistributedPlan, WrongProblemsSayWhichArgument) {
        },
        "", "same_bits needs Math::fp32"}};
   for (const Wrong& wrong : all) {
-    const DistributedProblem problem =
-        problem_of(Form::kColumnParallel, 8, 2, Schedule::kFaster);
+    const DistributedProblem problem = problem_of(Form::kColumnParallel, 8, 2, Schedule::kFaster);
     for (const Planned& planned :
          plan_on(2, problem, [&](int, DistributedProblem& own) { wrong.change(own); })) {
       EXPECT_EQ(planned.status.argument(), wrong.argument) << planned.status.message();

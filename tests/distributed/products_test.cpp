@@ -128,9 +128,9 @@ class SameBits : public OverRanks {
     whole_.problem.alpha = 0.7F;
     whole_.problem.beta = -0.3F;
     std::uint64_t seed = 0;
-    for (const auto& [operand, elements] : {std::pair{Operand::kA, &whole_.a},
-                                            std::pair{Operand::kB, &whole_.b},
-                                            std::pair{Operand::kC, &whole_.c}}) {
+    for (const auto& [operand, elements] :
+         {std::pair{Operand::kA, &whole_.a}, std::pair{Operand::kB, &whole_.b},
+          std::pair{Operand::kC, &whole_.c}}) {
       elements->resize(static_cast<std::size_t>(whole_.problem.span(operand)));
       ++seed;
       for (std::size_t i = 0; i < elements->size(); ++i) {

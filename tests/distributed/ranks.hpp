@@ -42,7 +42,7 @@ inline std::string name_of(const Layout& layout) {
          std::to_string(layout.ranks) + " ranks, " +
          (layout.schedule == Schedule::kOverlapped ? "overlapped"
           : layout.schedule == Schedule::kInTurn   ? "in turn"
-                                                  : "faster") +
+                                                   : "faster") +
          ", seed " + std::to_string(layout.seed);
 }
 
@@ -85,7 +85,7 @@ class Shard {
   // Rows and columns of op(operand).
   Shard(const Problem& whole, Operand operand, std::int64_t first_row, std::int64_t rows,
         std::int64_t first_col, std::int64_t cols)
-      : is_transposed_((operand == Operand::kA ? whole.op_a
+      : is_transposed_((operand == Operand::kA   ? whole.op_a
                         : operand == Operand::kB ? whole.op_b
                                                  : Op::kN) == Op::kT),
         first_row_(first_row),
@@ -93,13 +93,13 @@ class Shard {
         rows_(rows),
         cols_(cols),
         whole_ld_(whole.ld(operand)) {
-    const std::int64_t padding = std::clamp<std::int64_t>(
-        whole_ld_ - whole.extent(operand).cols, 0, 16);
+    const std::int64_t padding =
+        std::clamp<std::int64_t>(whole_ld_ - whole.extent(operand).cols, 0, 16);
     ld_ = (is_transposed_ ? rows : cols) + padding;
     offset_ = whole.offset_bytes[static_cast<std::size_t>(operand)];
-    image_.resize(static_cast<std::size_t>(ld_ * (is_transposed_ ? cols : rows)),
-                  operand == Operand::kC ? verifier::kSentinel
-                                         : std::numeric_limits<float>::quiet_NaN());
+    image_.resize(
+        static_cast<std::size_t>(ld_ * (is_transposed_ ? cols : rows)),
+        operand == Operand::kC ? verifier::kSentinel : std::numeric_limits<float>::quiet_NaN());
     buffer_ = device::Buffer(static_cast<std::size_t>(offset_) + bytes());
   }
 

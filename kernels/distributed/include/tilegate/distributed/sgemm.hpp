@@ -86,8 +86,8 @@ class DistributedSgemm {
 
   // Collective. Enqueues communication and kernels on `stream` and a stream of the transport;
   // `stream` has all of it behind it. Neither allocates nor synchronises. Operands and workspace
-  // stay as they are until the work is done; Transport::synchronize waits for it and reports errors.
-  // An error ends the transport on all ranks. The workspace is 256-byte aligned.
+  // stay as they are until the work is done; Transport::synchronize waits for it and reports
+  // errors. An error ends the transport on all ranks. The workspace is 256-byte aligned.
   Status launch(const Operands& operands, Stream stream = nullptr);
 
  private:
@@ -131,8 +131,8 @@ class DistributedSgemm {
   std::vector<Step> steps_;  // overlapped: one per rank, in the order of the launch
   bool packs_ = false;       // column-parallel: own rows are copied to the gathered ones
   double seconds_ = 0.0;
-  std::size_t multiply_bytes_ = 0;   // of the workspace, from its start: for the multiplications
-  std::size_t received_at_ = 0;      // row-parallel: where other ranks' sums are
+  std::size_t multiply_bytes_ = 0;  // of the workspace, from its start: for the multiplications
+  std::size_t received_at_ = 0;     // row-parallel: where other ranks' sums are
   std::size_t workspace_bytes_ = 0;
 };
 
