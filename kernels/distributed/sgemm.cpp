@@ -336,6 +336,7 @@ void DistributedSgemm::plan(const Device& device) {
 
 std::vector<std::string> DistributedSgemm::configurations() const {
   std::vector<std::string> all;
+  all.reserve(steps_.size());
   for (const Step& step : steps_) all.push_back(step.plan.configuration());
   return all;
 }
