@@ -157,6 +157,30 @@ TEST(DistributedFailures, EveryOtherRankNamesTheRankAtFault) {
   }
 }
 
+// Rank 0 waits for rank 1, which waits for rank 2, which hangs: rank 0 is the first to give up.
+TEST(DistributedFailures, ARankThatWaitsItselfIsNotAtFault) {
+  constexpr std::chrono::milliseconds kShort{600};
+  ThreadGroup group(3, kShort);
+  std::vector<Status> statuses(3);
+  for_each_rank(3, [&](int rank) {
+    const std::unique_ptr<Transport> transport = group.join(rank);
+    Status& status = statuses[static_cast<std::size_t>(rank)];
+    if (rank == 1) std::this_thread::sleep_for(kShort / 2);
+    while (rank == 2 && status.ok()) {
+      std::this_thread::sleep_for(kShort / 30);
+      status = transport->poll();
+    }
+    float number = 0.0F;
+    const Incoming in[] = {{rank + 1, &number, sizeof(number)}};
+    if (status.ok()) status = transport->exchange(1, {}, in);
+    if (status.ok()) status = transport->wait(1, nullptr);
+  });
+  for (const Status& status : statuses) {
+    EXPECT_EQ(status.message(),
+              "rank 2 has not answered for 600 ms; rank 0 waited for exchange 1 of rank 1");
+  }
+}
+
 // Planned well by all, launched by one with other operands.
 class LaunchErrors : public testing::Test {
  protected:
