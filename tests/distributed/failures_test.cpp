@@ -16,7 +16,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Of groups with a rank that hangs: longer than the others take on a busy machine.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::chrono::milliseconds kTimeout{10000};
+#else
 constexpr std::chrono::milliseconds kTimeout{1000};
+#endif
 
 enum class Fault { kEnds, kHangs, kOtherProblem };
 enum class Moment { kBeforePlan, kBeforeLaunch, kBetweenLaunches, kInLaunch };

@@ -14,8 +14,8 @@ struct ncclComm;  // ncclComm_t points to it
 
 namespace tilegate::distributed {
 
-// Takes the communicator over, in the thread of its GPU: it is destroyed with the transport, or
-// aborted when the transport fails. With a communicator that does not block (blocking = 0) no call
+// Takes the communicator over, in the thread of its GPU, also where it fails: it is destroyed with
+// the transport, or aborted after an error. With a communicator that does not block (blocking = 0) no call
 // waits longer than the timeout for another rank.
 //
 // NCCL's asynchronous errors are polled by the caller's threads: once per launch, by
