@@ -15,8 +15,8 @@ struct ncclComm;  // ncclComm_t points to it
 namespace tilegate::distributed {
 
 // Takes the communicator over, in the thread of its GPU, also where it fails: it is destroyed with
-// the transport, or aborted after an error. With a communicator that does not block (blocking = 0) no call
-// waits longer than the timeout for another rank.
+// the transport, or aborted after an error. With a communicator that does not block (blocking = 0)
+// no call waits longer than the timeout for another rank.
 //
 // NCCL's asynchronous errors are polled by the caller's threads: once per launch, by
 // Transport::poll, and every 50 µs in Transport::synchronize. No thread is started for that.
