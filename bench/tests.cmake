@@ -111,6 +111,24 @@ else()
     --benchmark_filter=Cublas --shapes=8x8x8)
 endif()
 
+if(TARGET bench_distributed)
+  tilegate_bench_test(distributed_skips_what_needs_more_gpus 0
+    "Distributed/8192x8192x8192/p64.*needs 64 GPUs; has [0-9]" DEVICE PROGRAM bench_distributed
+    --shape=8192x8192x8192 --ranks=64)
+  tilegate_bench_test(distributed_unknown_flag 2 "unknown or malformed flag '--shapes=8'"
+    PROGRAM bench_distributed --shapes=8)
+  tilegate_bench_test(distributed_malformed_shape 2 "--shape: " PROGRAM bench_distributed
+    --shape=8x8)
+  tilegate_bench_test(distributed_malformed_ranks 2 "--ranks: give 1 or more" PROGRAM
+    bench_distributed --ranks=0)
+  tilegate_bench_test(distributed_help 0 "--yardstick 'InTurn" PROGRAM bench_distributed --help)
+  if(TILEGATE_DEVICE STREQUAL "simt")
+    tilegate_bench_test(distributed_runs 0
+      "InTurn/96x80x64/p2/rows/manual_time .*GFLOPS=.*verified=1" PROGRAM
+      bench_distributed --shape=96x80x64 --benchmark_min_time=0.01)
+  endif()
+endif()
+
 find_package(GTest QUIET)  # imported targets belong to the folder that found them
 add_executable(tilegate_bench_test shapes_test.cpp flags_test.cpp)
 target_link_libraries(tilegate_bench_test PRIVATE

@@ -1,0 +1,247 @@
+// NcclTransport: a stream of exchanges, and an event per exchange.
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <tilegate/distributed/nccl.hpp>
+
+static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 14, 0), "communicators that do not block");
+
+namespace tilegate::distributed {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds kPollInterval{50};
+constexpr char kNotArrived = '\xFF';  // no card begins with it
+
+std::string name_of(int rank) { return "rank " + std::to_string(rank); }
+
+Status to_status(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return {};
+  return Status::device_error(std::string(what) + ": " + cudaGetErrorString(error));
+}
+
+class NcclTransport : public Transport {
+ public:
+  NcclTransport(ncclComm_t comm, std::chrono::milliseconds timeout)
+      : comm_(comm), timeout_(timeout) {}
+
+  ~NcclTransport() override {
+    if (comm_ != nullptr && settle(ncclCommFinalize(comm_), "ncclCommFinalize").ok()) {
+      ncclCommDestroy(comm_);
+    }
+    for (const cudaEvent_t event : complete_) cudaEventDestroy(event);
+    if (forked_ != nullptr) cudaEventDestroy(forked_);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+
+  Status prepare() {
+    int device = 0;
+    if (Status s = settle(ncclInProgress, "communicator"); !s.ok()) return s;
+    for (const auto& [result, what] :
+         {std::pair{ncclCommUserRank(comm_, &rank_), "ncclCommUserRank"},
+          std::pair{ncclCommCount(comm_, &size_), "ncclCommCount"},
+          std::pair{ncclCommCuDevice(comm_, &device), "ncclCommCuDevice"}}) {
+      if (Status s = settle(result, what); !s.ok()) return s;
+    }
+    if (device != device::current().ordinal) {
+      return Status::invalid_argument(
+          "comm", "the communicator is of device " + std::to_string(device) + ", and device " +
+                      std::to_string(device::current().ordinal) + " is current");
+    }
+    int least = 0, greatest = 0;
+    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (error == cudaSuccess) {
+      error = cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest);
+    }
+    if (error == cudaSuccess) error = cudaEventCreateWithFlags(&forked_, cudaEventDisableTiming);
+    for (int i = 0; i < size_ && error == cudaSuccess; ++i) {
+      cudaEvent_t event = nullptr;
+      error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+      if (error == cudaSuccess) complete_.push_back(event);
+    }
+    peers_.resize(static_cast<std::size_t>(size_));
+    cards_ = device::Buffer(static_cast<std::size_t>(size_ + 1) * sizeof(Card));
+    return to_status(error, "streams and events of the transport");
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  // One message to and from each other rank, so that those that are missing tell who is.
+  Status agree(const Card& mine, std::vector<Card>& all) override {
+    if (Status s = poll(); !s.ok()) return s;
+    Card missing_card;
+    missing_card.text[0] = kNotArrived;
+    all.assign(static_cast<std::size_t>(size_), missing_card);
+    const std::size_t bytes = all.size() * sizeof(Card);
+    std::byte* const sent = cards_.data() + bytes;
+    Status status = device::copy_to_device(cards_.data(), all.data(), bytes);
+    if (status.ok()) status = device::copy_to_device(sent, &mine, sizeof(Card));
+    if (!status.ok()) return status;
+    ncclGroupStart();
+    for (int i = 0; i < size_; ++i) {
+      if (i == rank_) continue;
+      ncclSend(sent, sizeof(Card), ncclUint8, i, comm_, stream_);
+      ncclRecv(cards_.data() + static_cast<std::size_t>(i) * sizeof(Card), sizeof(Card), ncclUint8,
+               i, comm_, stream_);
+    }
+    if (Status s = settle(ncclGroupEnd(), "exchange of plans"); !s.ok()) return s;
+    const std::string trouble = wait_for(stream_);
+    if (!trouble.empty()) end();  // its kernels stop, and the cards can be read
+    status = device::copy_to_host(all.data(), cards_.data(), bytes);
+    all[static_cast<std::size_t>(rank_)] = mine;
+    if (trouble.empty()) return status;
+    std::string missing;
+    for (int i = 0; status.ok() && i < size_; ++i) {
+      if (all[static_cast<std::size_t>(i)].text[0] != kNotArrived) continue;
+      missing += (missing.empty() ? "" : ", ") + name_of(i);
+    }
+    return fail((missing.empty() ? "a rank" : missing) + " has sent no plan: " + trouble);
+  }
+
+  Status fork(Stream stream) override {
+    if (comm_ == nullptr) return failed();
+    const cudaError_t error = cudaEventRecord(forked_, stream);
+    if (error != cudaSuccess) return to_status(error, "fork");
+    return to_status(cudaStreamWaitEvent(stream_, forked_, 0), "fork");
+  }
+
+  Status exchange(int number, std::span<const Outgoing> out,
+                  std::span<const Incoming> in) override {
+    if (comm_ == nullptr) return failed();
+    const auto index = static_cast<std::size_t>(number);
+    std::vector<int>& peers = peers_[index];
+    peers.clear();
+    if (!out.empty() || !in.empty()) {
+      ncclGroupStart();
+      for (const Incoming& message : in) {
+        ncclRecv(message.data, message.bytes, ncclUint8, message.rank, comm_, stream_);
+        peers.push_back(message.rank);
+      }
+      for (const Outgoing& message : out) {
+        ncclSend(message.data, message.bytes, ncclUint8, message.rank, comm_, stream_);
+        if (std::ranges::count(peers, message.rank) == 0) peers.push_back(message.rank);
+      }
+      if (Status s = settle(ncclGroupEnd(), "exchange"); !s.ok()) return s;
+    }
+    begun_ = number;
+    return to_status(cudaEventRecord(complete_[index], stream_), "exchange");
+  }
+
+  Status wait(int number, Stream stream) override {
+    if (comm_ == nullptr) return failed();
+    return to_status(cudaStreamWaitEvent(stream, complete_[static_cast<std::size_t>(number)], 0),
+                     "wait");
+  }
+
+  Status poll() override {
+    if (comm_ == nullptr) return failed();
+    const std::string error = asynchronous_error();
+    return error.empty() ? Status() : fail(error);
+  }
+
+  Status synchronize(Stream stream) override {
+    if (comm_ == nullptr) return failed();
+    const std::string trouble = wait_for(stream);
+    return trouble.empty() ? Status() : fail(first_incomplete() + trouble);
+  }
+
+  void abort(std::string_view reason) override { static_cast<void>(fail(std::string(reason))); }
+
+ private:
+  Status failed() const { return Status::device_error(failure_); }
+
+  // The first failure stays.
+  Status fail(const std::string& reason) {
+    if (failure_.empty()) failure_ = reason;
+    end();
+    return failed();
+  }
+
+  void end() {
+    if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
+  }
+
+  // Waits until NCCL has taken a call of a communicator that does not block.
+  Status settle(ncclResult_t result, const char* what) {
+    const Clock::time_point end = Clock::now() + timeout_;
+    while (result == ncclInProgress && Clock::now() < end) {
+      std::this_thread::sleep_for(kPollInterval);
+      if (ncclCommGetAsyncError(comm_, &result) != ncclSuccess) break;
+    }
+    if (result == ncclSuccess) return {};
+    return fail(std::string(what) + ": " +
+                (result == ncclInProgress ? no_answer() : text_of(result)));
+  }
+
+  std::string no_answer() const {
+    return "no answer for " + std::to_string(timeout_.count()) + " ms";
+  }
+
+  std::string text_of(ncclResult_t result) const {
+    const char* last = ncclGetLastError(comm_);
+    return std::string("NCCL: ") + ncclGetErrorString(result) +
+           (last == nullptr || *last == '\0' ? "" : std::string(": ") + last);
+  }
+
+  std::string asynchronous_error() const {
+    ncclResult_t error = ncclSuccess;
+    const ncclResult_t result = ncclCommGetAsyncError(comm_, &error);
+    if (result != ncclSuccess) return text_of(result);
+    return error == ncclSuccess || error == ncclInProgress ? std::string() : text_of(error);
+  }
+
+  // Until the stream has done its work; empty: it has.
+  std::string wait_for(Stream stream) const {
+    const Clock::time_point end = Clock::now() + timeout_;
+    while (true) {
+      const cudaError_t done = cudaStreamQuery(stream);
+      if (done == cudaSuccess) return {};
+      if (done != cudaErrorNotReady) return cudaGetErrorString(done);
+      if (std::string error = asynchronous_error(); !error.empty()) return error;
+      if (Clock::now() > end) return no_answer();
+      std::this_thread::sleep_for(kPollInterval);
+    }
+  }
+
+  // The ranks of the first exchange that is not complete; empty: there is none. Events that a graph
+  // replays cannot be asked.
+  std::string first_incomplete() const {
+    for (int number = 1; number <= begun_; ++number) {
+      const auto index = static_cast<std::size_t>(number);
+      if (cudaEventQuery(complete_[index]) != cudaErrorNotReady) continue;
+      std::string names;
+      for (const int peer : peers_[index]) names += (names.empty() ? "" : " or ") + name_of(peer);
+      return names + ", in exchange " + std::to_string(number) + " of " + name_of(rank_) + ": ";
+    }
+    return {};
+  }
+
+  ncclComm_t comm_;  // nullptr: ended
+  std::chrono::milliseconds timeout_;
+  int rank_ = 0, size_ = 0, begun_ = 0;
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t forked_ = nullptr;
+  std::vector<cudaEvent_t> complete_;    // of exchanges, by their numbers
+  std::vector<std::vector<int>> peers_;  // of exchanges: the other ranks
+  device::Buffer cards_;                 // of all ranks, and then of this one
+  std::string failure_;
+};
+
+}  // namespace
+
+Status connect(ncclComm* comm, std::chrono::milliseconds timeout,
+               std::unique_ptr<Transport>* transport) {
+  auto made = std::make_unique<NcclTransport>(comm, timeout);
+  Status status = made->prepare();
+  if (status.ok()) *transport = std::move(made);
+  return status;
+}
+
+}  // namespace tilegate::distributed

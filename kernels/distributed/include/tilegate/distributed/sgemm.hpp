@@ -1,0 +1,139 @@
+// DistributedSgemm: C ← alpha·op(A)·op(B) + beta·C over the ranks of a transport. Every rank makes
+// the plan and launches it, on its own shards:
+//
+//   column-parallel   op(A) by rows, op(B) and C by columns: gathers A, then multiplies
+//   row-parallel      op(A) by columns, op(B) by rows, C by rows: multiplies, then adds the sums
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <tilegate/device.hpp>
+#include <tilegate/distributed/transport.hpp>
+#include <tilegate/problem.hpp>
+#include <tilegate/stage.hpp>
+#include <tilegate/status.hpp>
+
+namespace tilegate::distributed {
+
+enum class Form : std::uint8_t { kColumnParallel, kRowParallel };
+
+// How communication and multiplication follow each other.
+enum class Schedule : std::uint8_t {
+  kFaster,      // whichever the cost model expects to take less
+  kOverlapped,  // a multiplication per rank's rows, while other rows travel
+  kInTurn,      // gather, then multiply; multiply, then reduce-scatter
+};
+
+// All ranks pass the same, but for what is said of shards.
+struct DistributedProblem {
+  Form form = Form::kColumnParallel;
+  Shape shape = {};  // of the whole product
+  // Of each rank, in their order; any size from 0 on. Column-parallel: its rows of A. Row-parallel:
+  // its rows of C.
+  std::vector<std::int64_t> rows = {};
+  // Column-parallel: its columns of B and C, which add up to N. Row-parallel: its columns of A and
+  // rows of B, which add up to K.
+  std::vector<std::int64_t> parts = {};
+  float alpha = 1.0F, beta = 0.0F;
+  // fp32_split: each rank splits what it has gathered.
+  Math math = Math::fp32;
+  // Column-parallel FP32 only: C has the same bits for any number of ranks and any shards. Takes
+  // the fastest kernel among those that add products one by one in the order of K.
+  bool same_bits = false;
+  Schedule schedule = Schedule::kFaster;
+  // Of this rank's shards, as in Problem.
+  Op op_a = Op::kN, op_b = Op::kN;
+  std::int64_t lda = 0, ldb = 0, ldc = 0;
+  std::array<std::int64_t, 3> offset_bytes = {0, 0, 0};
+
+  // Shards that differ by at most one row or column, without padding.
+  static DistributedProblem even(Form form, const Shape& shape, int ranks, int rank);
+
+  // The product of a rank's shards. Column-parallel: with the rows of A gathered. Row-parallel: the
+  // partial sum of all of C. C dense.
+  Shape shard(int rank) const;
+};
+
+// What ranks compare: all but their shards' storage.
+std::string to_string(const DistributedProblem& problem);
+
+// A problem on one rank, ready to be launched as often as wanted. The transport outlives it.
+class DistributedSgemm {
+ public:
+  // Collective: fails on all ranks if one of them passes another problem. Prepares the device.
+  DistributedSgemm(Transport& transport, DistributedProblem problem,
+                   const Device& device = device::current());
+
+  // Ok if `launch` can run; otherwise which field of the problem is at fault, or which rank.
+  const Status& status() const { return status_; }
+  bool ok() const { return status_.ok(); }
+
+  const DistributedProblem& problem() const { return problem_; }
+  // Never kFaster.
+  Schedule schedule() const { return schedule_; }
+  // By the cost model, for this rank.
+  double expected_seconds() const { return seconds_; }
+  // The kernel of each multiplication, in their order.
+  std::vector<std::string> configurations() const;
+  std::int64_t rounding_chain() const;
+  double operand_error() const;
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+  // Collective. Enqueues communication and kernels on `stream` and a stream of the transport;
+  // `stream` has all of it behind it. Neither allocates nor synchronises. Operands and workspace
+  // stay as they are until the work is done; Transport::synchronize waits for it and reports
+  // errors. An error ends the transport on all ranks. The workspace is 256-byte aligned.
+  Status launch(const Operands& operands, Stream stream = nullptr);
+
+ private:
+  // A multiplication of the launch, of rows [first_row, first_row + plan's M) of the gathered A or
+  // of the partial sums.
+  struct Step {
+    Plan plan;
+    std::int64_t first_row = 0;
+    double seconds = 0.0;
+  };
+
+  Status check() const;
+  Status agree() const;
+  void plan(const Device& device);
+  Step step(std::int64_t first_row, std::int64_t rows, bool is_own, const Device& device) const;
+  double overlapped_seconds() const;
+  double in_turn_seconds(const Step& whole) const;
+
+  Status enqueue(const Operands& operands, Stream stream);
+  Status enqueue_column_parallel(const Operands& operands, Stream stream);
+  Status enqueue_row_parallel(const Operands& operands, Stream stream);
+  // What a rank sends and receives, by distances in the ring.
+  struct Routes {
+    std::function<Outgoing(int)> out;
+    std::function<Incoming(int)> in;
+  };
+  Status exchange(int number, const Routes& routes);
+
+  // False for one rank, and where A and B are not read.
+  bool exchanges() const;
+  // The rank that is `distance` further in the ring.
+  int neighbour(int distance) const;
+  std::int64_t rows_of(int rank) const { return problem_.rows[static_cast<std::size_t>(rank)]; }
+  std::int64_t first_row(int rank) const;
+  bool is_column_parallel() const { return problem_.form == Form::kColumnParallel; }
+
+  Transport& transport_;
+  DistributedProblem problem_;
+  Status status_;
+  Schedule schedule_ = Schedule::kInTurn;
+  std::vector<Step> steps_;  // overlapped: one per rank, in the order of the launch
+  bool packs_ = false;       // column-parallel: own rows are copied to the gathered ones
+  double seconds_ = 0.0;
+  std::size_t multiply_bytes_ = 0;  // of the workspace, from its start: for the multiplications
+  std::size_t received_at_ = 0;     // row-parallel: where other ranks' sums are
+  std::size_t workspace_bytes_ = 0;
+};
+
+}  // namespace tilegate::distributed

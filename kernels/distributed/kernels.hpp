@@ -1,0 +1,34 @@
+// The kernels beside the multiplications.
+#pragma once
+
+#include <cstdint>
+
+#include <tilegate/device.hpp>
+#include <tilegate/problem.hpp>
+#include <tilegate/status.hpp>
+
+namespace tilegate::distributed {
+
+// packed ← op(A), rows × k, dense.
+struct PackArgs {
+  const float* a = nullptr;
+  Op op = Op::kN;
+  std::int64_t lda = 0, rows = 0, k = 0;
+  float* packed = nullptr;
+};
+Status enqueue_pack(const PackArgs& args, Stream stream);
+
+// C ← alpha·(sum of the ranks' partial sums) + beta·C, rows × n, added in the order of the ranks.
+// Partial sums are dense: the others' lie one after another.
+struct SumArgs {
+  const float* own = nullptr;
+  const float* others = nullptr;
+  int rank = 0, size = 1;
+  std::int64_t rows = 0, n = 0;
+  float alpha = 1.0F, beta = 0.0F;
+  float* c = nullptr;
+  std::int64_t ldc = 0;
+};
+Status enqueue_sum(const SumArgs& args, Stream stream);
+
+}  // namespace tilegate::distributed

@@ -1,0 +1,501 @@
+// The plan of a rank, its cost model, and the launch.
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <tilegate/common/cost_model.hpp>
+#include <tilegate/distributed/sgemm.hpp>
+#include <tilegate/sgemm.hpp>
+
+#include "kernels.hpp"
+
+namespace tilegate::distributed {
+namespace {
+
+constexpr std::size_t kAlignment = 256;  // of parts of the workspace
+
+// Of an exchange between two GPUs, NCCL, NVLink: fitted to all-gathers of 8 to 537 MB per GPU on
+// two H200 (NCCL 2.28, called from PyTorch 2.11), which it meets within 8 %.
+constexpr double kExchangeSeconds = 45e-6, kExchangeBandwidth = 255e9;  // bytes per second
+
+double exchange_seconds(std::int64_t elements) {
+  return elements == 0 ? 0.0
+                       : kExchangeSeconds +
+                             sizeof(float) * static_cast<double>(elements) / kExchangeBandwidth;
+}
+
+// Of a kernel that reads and writes so many elements.
+double stream_seconds(std::int64_t read, std::int64_t written) {
+  return sizeof(float) * (static_cast<double>(read) / cost::kReadBandwidth +
+                          static_cast<double>(written) / cost::kWriteBandwidth);
+}
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::size_t bytes_of(std::int64_t elements) {
+  return static_cast<std::size_t>(elements) * sizeof(float);
+}
+
+// What an address past an aligned one by so many bytes promises, for Problem::offset_bytes.
+std::int64_t offset_of(std::int64_t bytes) { return bytes % static_cast<std::int64_t>(kAlignment); }
+
+// Whether the kernel adds the products of an element one by one, in the order of K: then tiles,
+// shape and place of the element do not change its bits. Names of others have slices or parts.
+bool adds_in_order(std::string_view configuration) {
+  const std::size_t colon = configuration.find(':');
+  const std::string_view stage = configuration.substr(0, colon);
+  return (stage == "Tiles" || stage == "Interleaved" || stage == "AsyncCopy") &&
+         configuration.find_first_not_of("0123456789x", colon + 1) == std::string_view::npos;
+}
+
+struct TimedPlan {
+  Plan plan;
+  double seconds = 0.0;
+};
+
+TimedPlan plan_sgemm(const Problem& problem, const Device& device, bool in_order) {
+  TimedPlan timed{.plan = sgemm::stage.plan(problem, device)};
+  if (!timed.plan.ok() || problem.is_empty()) return timed;
+  std::vector<Candidate> candidates = sgemm::stage.candidates(timed.plan.problem(), device);
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    const std::string& name = candidate.choice.configuration;
+    return in_order ? !adds_in_order(name) : name != timed.plan.configuration();
+  });
+  // Without any, the plan of this name says that there is none.
+  std::string configuration = "one that adds in the order of K";
+  if (!candidates.empty()) {
+    const Candidate& fastest = *std::ranges::min_element(candidates, {}, &Candidate::seconds);
+    configuration = fastest.choice.configuration;
+    timed.seconds = fastest.seconds;
+  }
+  timed.plan = sgemm::stage.plan(problem, device, configuration);
+  return timed;
+}
+
+std::string joined(const std::vector<std::int64_t>& sizes) {
+  std::string text;
+  for (const std::int64_t size : sizes) text += (text.empty() ? "" : "+") + std::to_string(size);
+  return text;
+}
+
+Status check_sizes(const char* name, const std::vector<std::int64_t>& sizes, int ranks,
+                   std::int64_t extent) {
+  const auto fail = [&](const std::string& what) {
+    return Status::invalid_argument(name, std::string(name) + " = " + joined(sizes) + " " + what);
+  };
+  if (sizes.size() != static_cast<std::size_t>(ranks)) {
+    return fail("has no size for each of " + std::to_string(ranks) + " ranks");
+  }
+  std::int64_t rest = extent;
+  for (const std::int64_t size : sizes) {
+    if (size < 0) return fail("has a negative size");
+    if (size > rest) return fail("exceeds " + std::to_string(extent));
+    rest -= size;
+  }
+  return rest == 0 ? Status() : fail("does not add up to " + std::to_string(extent));
+}
+
+// From the first to one past the last element of an operand of the plan.
+Access access(const Plan& plan, Operand operand, const float* data) {
+  const Problem& problem = plan.problem();
+  const bool is_read = operand == Operand::kC || problem.reads_a_and_b();
+  return {.data = data,
+          .bytes = problem.is_empty() || !is_read ? 0 : bytes_of(problem.span(operand)),
+          .writes = operand == Operand::kC};
+}
+
+}  // namespace
+
+Card Card::of(std::string_view text) {
+  Card card{.hash = 0xCBF29CE484222325U};  // FNV-1a: the same in every build
+  for (const char c : text) {
+    card.hash = (card.hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  }
+  text.copy(card.text.data(), card.text.size() - 1);
+  return card;
+}
+
+DistributedProblem DistributedProblem::even(Form form, const Shape& shape, int ranks, int rank) {
+  DistributedProblem problem{.form = form, .shape = shape};
+  const std::int64_t parted = form == Form::kColumnParallel ? shape.n : shape.k;
+  for (std::int64_t i = 0; i < ranks; ++i) {
+    problem.rows.push_back(shape.m * (i + 1) / ranks - shape.m * i / ranks);
+    problem.parts.push_back(parted * (i + 1) / ranks - parted * i / ranks);
+  }
+  const Problem dense = Problem::dense(problem.shard(rank));
+  problem.lda = dense.lda;
+  problem.ldb = dense.ldb;
+  problem.ldc = dense.ldc;
+  return problem;
+}
+
+Shape DistributedProblem::shard(int rank) const {
+  const std::int64_t part = parts[static_cast<std::size_t>(rank)];
+  return form == Form::kColumnParallel ? Shape{shape.m, part, shape.k}
+                                       : Shape{shape.m, shape.n, part};
+}
+
+std::string to_string(const DistributedProblem& problem) {
+  const auto [m, n, k] = problem.shape;
+  std::string text = problem.form == Form::kColumnParallel ? "column-parallel " : "row-parallel ";
+  text += to_string(Problem{.shape = problem.shape,
+                            .lda = k,
+                            .ldb = n,
+                            .ldc = n,
+                            .alpha = problem.alpha,
+                            .beta = problem.beta,
+                            .math = problem.math});
+  text += ", rows " + joined(problem.rows);
+  text += (problem.form == Form::kColumnParallel ? ", columns " : ", K ") + joined(problem.parts);
+  if (problem.same_bits) text += ", same bits";
+  return text;
+}
+
+DistributedSgemm::DistributedSgemm(Transport& transport, DistributedProblem problem,
+                                   const Device& device)
+    : transport_(transport), problem_(std::move(problem)) {
+  status_ = check();
+  if (status_.ok()) plan(device);
+  // Plans for another device than the current one are for looking at.
+  const bool is_current = device.ordinal == device::current().ordinal;
+  if (status_.ok() && is_current) status_ = sgemm::stage.prepare();
+  if (Status agreed = agree(); status_.ok()) status_ = std::move(agreed);
+}
+
+int DistributedSgemm::neighbour(int distance) const {
+  const int size = transport_.size();
+  return ((transport_.rank() + distance) % size + size) % size;
+}
+
+bool DistributedSgemm::exchanges() const {
+  return transport_.size() > 1 && problem_.alpha != 0.0F && problem_.shape.k != 0;
+}
+
+std::int64_t DistributedSgemm::first_row(int rank) const {
+  return std::accumulate(problem_.rows.begin(), problem_.rows.begin() + rank, std::int64_t{0});
+}
+
+Status DistributedSgemm::check() const {
+  const int size = transport_.size();
+  const auto [m, n, k] = problem_.shape;
+  const bool by_columns = is_column_parallel();
+  if (Status s = check_sizes("rows", problem_.rows, size, m); !s.ok()) return s;
+  if (Status s = check_sizes("parts", problem_.parts, size, by_columns ? n : k); !s.ok()) return s;
+  if (problem_.same_bits && !by_columns) {
+    return Status::unsupported(
+        "same_bits: a row-parallel product adds one sum per rank, so its bits depend on the "
+        "number of ranks; make it column-parallel");
+  }
+  if (problem_.same_bits && problem_.math != Math::fp32) {
+    return Status::unsupported("same_bits needs Math::fp32");
+  }
+  // Leading dimensions, offsets, extents past the address space.
+  const Shape shard = problem_.shard(transport_.rank());
+  const Problem stored{.shape = {by_columns ? rows_of(transport_.rank()) : m, shard.n, shard.k},
+                       .op_a = problem_.op_a,
+                       .op_b = problem_.op_b,
+                       .lda = problem_.lda,
+                       .ldb = problem_.ldb,
+                       .ldc = problem_.ldc,
+                       .offset_bytes = problem_.offset_bytes};
+  return stored.check();
+}
+
+// Fails on every rank if one of them has failed or passes another problem.
+Status DistributedSgemm::agree() const {
+  const std::string mine = to_string(problem_);
+  const Card card = Card::of(status_.ok() ? mine : "fails: " + status_.message());
+  std::vector<Card> cards;
+  if (Status s = transport_.agree(card, cards); !s.ok()) return s;
+  std::string others;
+  for (int rank = 0; rank < transport_.size(); ++rank) {
+    const Card& other = cards[static_cast<std::size_t>(rank)];
+    if (other.hash == card.hash) continue;
+    others += "rank " + std::to_string(rank) + " plans " + other.text.data() + "; ";
+  }
+  if (others.empty()) return {};
+  return Status::invalid_argument(
+      "problem", others + "rank " + std::to_string(transport_.rank()) + " plans " + mine);
+}
+
+// `is_own`: of this rank's rows of C.
+DistributedSgemm::Step DistributedSgemm::step(std::int64_t first_row, std::int64_t rows,
+                                              bool is_own, const Device& device) const {
+  const Shape shard = problem_.shard(transport_.rank());
+  Problem p{.shape = {rows, shard.n, shard.k},
+            .op_b = problem_.op_b,
+            .lda = shard.k,
+            .ldb = problem_.ldb,
+            .offset_bytes = problem_.offset_bytes,
+            .alpha = problem_.alpha,
+            .math = problem_.math};
+  const auto float_bytes = static_cast<std::int64_t>(sizeof(float));
+  // A: the caller's, or gathered rows, or not read.
+  const bool is_callers = !is_column_parallel() || (is_own && !packs_);
+  if (transport_.size() == 1 || (exchanges() && is_callers)) {
+    const bool by_rows = problem_.op_a == Op::kN;
+    const std::int64_t skipped =
+        is_column_parallel() ? 0 : first_row * (by_rows ? problem_.lda : 1);
+    p.op_a = problem_.op_a;
+    p.lda = problem_.lda;
+    p.offset_bytes[0] = offset_of(problem_.offset_bytes[0] + skipped * float_bytes);
+  } else {
+    p.offset_bytes[0] = offset_of(first_row * shard.k * float_bytes);
+  }
+  // C: the caller's, or partial sums.
+  if (is_column_parallel() || !exchanges()) {
+    const std::int64_t skipped = is_column_parallel() ? first_row * problem_.ldc : 0;
+    p.ldc = problem_.ldc;
+    p.beta = problem_.beta;
+    p.offset_bytes[2] = offset_of(problem_.offset_bytes[2] + skipped * float_bytes);
+  } else {
+    p.ldc = shard.n;
+    p.alpha = 1.0F;
+    p.offset_bytes[2] = offset_of(first_row * shard.n * float_bytes);
+  }
+  auto [plan, seconds] = plan_sgemm(p, device, problem_.same_bits);
+  return {std::move(plan), first_row, seconds};
+}
+
+double DistributedSgemm::overlapped_seconds() const {
+  const std::int64_t width = is_column_parallel() ? problem_.shape.k : problem_.shape.n;
+  double multiplied = 0.0, exchanged = 0.0;
+  for (int i = 0; i < transport_.size(); ++i) {
+    const Step& step = steps_[static_cast<std::size_t>(i)];
+    const bool is_last = i + 1 == transport_.size();
+    if (is_column_parallel()) {
+      if (i > 0) {
+        exchanged += exchange_seconds(rows_of(neighbour(i)) * width);
+      }
+      multiplied = std::max(multiplied, exchanged) + step.seconds;
+    } else {
+      multiplied += step.seconds;
+      if (is_last) return std::max(multiplied, exchanged);
+      const int to = neighbour(i + 1);
+      exchanged = std::max(exchanged, multiplied) + exchange_seconds(rows_of(to) * width);
+    }
+  }
+  return multiplied;
+}
+
+double DistributedSgemm::in_turn_seconds(const Step& whole) const {
+  const std::int64_t width = is_column_parallel() ? problem_.shape.k : problem_.shape.n;
+  return whole.seconds + exchange_seconds((problem_.shape.m - rows_of(transport_.rank())) * width);
+}
+
+void DistributedSgemm::plan(const Device& device) {
+  const int size = transport_.size(), rank = transport_.rank();
+  const auto [m, n, k] = problem_.shape;
+  const std::int64_t own_rows = rows_of(rank);
+  if (!exchanges()) {
+    schedule_ = Schedule::kInTurn;
+    steps_.push_back(step(0, is_column_parallel() ? m : own_rows, true, device));
+    seconds_ = steps_.front().seconds;
+  } else {
+    // Rows that are sent are dense, and gathered ones are one matrix.
+    const bool is_dense =
+        problem_.op_a == Op::kN && (problem_.lda == problem_.shape.k || own_rows <= 1);
+    packs_ = is_column_parallel() && !is_dense;
+    for (int i = 0; i < size; ++i) {
+      const int of = neighbour(is_column_parallel() ? i : i + 1);
+      steps_.push_back(step(first_row(of), rows_of(of), of == rank, device));
+    }
+    const bool packs_overlapped = std::exchange(packs_, is_column_parallel());
+    Step whole = step(0, m, false, device);
+    const double pack = stream_seconds(own_rows * k, own_rows * k);
+    const double overlapped = overlapped_seconds() + (packs_overlapped ? pack : 0.0);
+    const double in_turn = in_turn_seconds(whole) + (packs_ ? pack : 0.0);
+    const bool overlaps = problem_.schedule == Schedule::kOverlapped ||
+                          (problem_.schedule == Schedule::kFaster && overlapped < in_turn);
+    schedule_ = overlaps ? Schedule::kOverlapped : Schedule::kInTurn;
+    seconds_ = overlaps ? overlapped : in_turn;
+    if (!is_column_parallel()) seconds_ += stream_seconds(size * own_rows * n, own_rows * n);
+    packs_ = overlaps ? packs_overlapped : packs_;
+    if (!overlaps) {
+      steps_.clear();
+      steps_.push_back(std::move(whole));
+    }
+  }
+  for (const Step& step : steps_) {
+    if (!step.plan.ok()) {
+      status_ = step.plan.status();
+      return;
+    }
+    multiply_bytes_ = std::max(multiply_bytes_, aligned(step.plan.workspace_bytes()));
+  }
+  workspace_bytes_ = multiply_bytes_;
+  if (!exchanges()) return;
+  received_at_ = multiply_bytes_ + aligned(bytes_of(m * (is_column_parallel() ? k : n)));
+  workspace_bytes_ = received_at_;
+  if (!is_column_parallel()) workspace_bytes_ += bytes_of((size - 1) * own_rows * n);
+}
+
+std::vector<std::string> DistributedSgemm::configurations() const {
+  std::vector<std::string> all;
+  all.reserve(steps_.size());
+  for (const Step& step : steps_) all.push_back(step.plan.configuration());
+  return all;
+}
+
+std::int64_t DistributedSgemm::rounding_chain() const {
+  std::int64_t longest = 0;
+  for (const Step& step : steps_) longest = std::max(longest, step.plan.rounding_chain());
+  // The ranks' sums, and C.
+  return is_column_parallel() ? longest : longest + transport_.size() + 1;
+}
+
+double DistributedSgemm::operand_error() const {
+  double largest = 0.0;
+  for (const Step& step : steps_) largest = std::max(largest, step.plan.operand_error());
+  return largest;
+}
+
+Status DistributedSgemm::launch(const Operands& operands, Stream stream) {
+  if (!ok()) return status_;
+  Status status = transport_.poll();
+  if (!status.ok()) return status;
+  status = enqueue(operands, stream);
+  if (!status.ok()) {
+    transport_.abort("rank " + std::to_string(transport_.rank()) +
+                     " failed to launch: " + status.message());
+  }
+  return status;
+}
+
+Status DistributedSgemm::enqueue(const Operands& operands, Stream stream) {
+  if (workspace_bytes_ > 0 &&
+      (operands.workspace == nullptr || operands.workspace_bytes < workspace_bytes_)) {
+    return Status::invalid_argument(
+        "workspace", "workspace of " + std::to_string(operands.workspace_bytes) +
+                         " bytes; the plan needs " + std::to_string(workspace_bytes_));
+  }
+  if (reinterpret_cast<std::uintptr_t>(operands.workspace) % kAlignment != 0) {
+    return Status::invalid_argument("workspace", "workspace is not 256-byte aligned");
+  }
+  if (!exchanges()) {
+    return steps_.front().plan.launch(
+        {operands.a, operands.b, operands.c, operands.workspace, multiply_bytes_}, stream);
+  }
+  const Shape shard = problem_.shard(transport_.rank());
+  const std::int64_t own_rows = rows_of(transport_.rank());
+  const std::int64_t rows_of_a = is_column_parallel() ? own_rows : shard.m;
+  const std::int64_t rows_of_c = is_column_parallel() ? shard.m : own_rows;
+  for (const auto& [name, data, elements] :
+       {std::tuple{"a", operands.a, rows_of_a * shard.k},
+        std::tuple{"b", operands.b, shard.k * shard.n},
+        std::tuple{"c", static_cast<const float*>(operands.c), rows_of_c * shard.n}}) {
+    if (elements > 0 && data == nullptr) {
+      return Status::invalid_argument(name, std::string(name) + " is a null pointer");
+    }
+  }
+  return is_column_parallel() ? enqueue_column_parallel(operands, stream)
+                              : enqueue_row_parallel(operands, stream);
+}
+
+// Exchange `number` with one neighbour after the other, or the only one, with all at once.
+Status DistributedSgemm::exchange(int number, const Routes& routes) {
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
+  const bool overlaps = schedule_ == Schedule::kOverlapped;
+  const int last = overlaps ? number : transport_.size() - 1;
+  for (int distance = overlaps ? number : 1; distance <= last; ++distance) {
+    if (const Outgoing message = routes.out(distance); message.bytes > 0) out.push_back(message);
+    if (const Incoming message = routes.in(distance); message.bytes > 0) in.push_back(message);
+  }
+  return transport_.exchange(number, out, in);
+}
+
+Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Stream stream) {
+  const int size = transport_.size(), rank = transport_.rank();
+  const std::int64_t k = problem_.shape.k;
+  const std::int64_t own_rows = rows_of(rank);
+  auto* const workspace = static_cast<std::byte*>(operands.workspace);
+  auto* const gathered = reinterpret_cast<float*>(workspace + multiply_bytes_);
+  const float* own = operands.a;
+  if (packs_) {
+    float* const packed = gathered + first_row(rank) * k;
+    const Access accesses[] = {{packed, bytes_of(own_rows * k), true}};
+    if (Status s = transport_.begin_step("pack own rows", accesses); !s.ok()) return s;
+    const PackArgs args{operands.a, problem_.op_a, problem_.lda, own_rows, k, packed};
+    if (Status s = enqueue_pack(args, stream); !s.ok()) return s;
+    own = packed;
+  }
+  if (Status s = transport_.fork(stream); !s.ok()) return s;
+  // Own rows go one way round the ring, those of others come, so that ranks do not all send to one.
+  const Routes routes{
+      [&](int distance) -> Outgoing { return {neighbour(-distance), own, bytes_of(own_rows * k)}; },
+      [&](int distance) -> Incoming {
+        const int from = neighbour(distance);
+        return {from, gathered + first_row(from) * k, bytes_of(rows_of(from) * k)};
+      }};
+  const bool overlaps = schedule_ == Schedule::kOverlapped;
+  for (int i = 1; i <= (overlaps ? size - 1 : 1); ++i) {
+    if (Status s = exchange(i, routes); !s.ok()) return s;
+  }
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const int needed = overlaps ? static_cast<int>(i) : 1;
+    if (needed > 0) {
+      if (Status s = transport_.wait(needed, stream); !s.ok()) return s;
+    }
+    const Step& step = steps_[i];
+    const bool is_own = overlaps && i == 0;
+    const float* const a = is_own ? own : gathered + step.first_row * k;
+    float* const c = operands.c + step.first_row * problem_.ldc;
+    const Access accesses[] = {access(step.plan, Operand::kA, a),
+                               access(step.plan, Operand::kC, c)};
+    if (Status s = transport_.begin_step("multiply rows", accesses); !s.ok()) return s;
+    Status s = step.plan.launch({a, operands.b, c, workspace, multiply_bytes_}, stream);
+    if (!s.ok()) return s;
+  }
+  return {};
+}
+
+Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream stream) {
+  const int size = transport_.size(), rank = transport_.rank();
+  const std::int64_t n = problem_.shape.n;
+  const std::int64_t own_rows = rows_of(rank);
+  auto* const workspace = static_cast<std::byte*>(operands.workspace);
+  auto* const partial = reinterpret_cast<float*>(workspace + multiply_bytes_);
+  auto* const received = reinterpret_cast<float*>(workspace + received_at_);
+  const auto multiply = [&](const Step& step) -> Status {
+    const std::int64_t skipped = step.first_row * (problem_.op_a == Op::kN ? problem_.lda : 1);
+    float* const c = partial + step.first_row * n;
+    const Access accesses[] = {access(step.plan, Operand::kC, c)};
+    if (Status s = transport_.begin_step("multiply partial sums", accesses); !s.ok()) return s;
+    return step.plan.launch({operands.a + skipped, operands.b, c, workspace, multiply_bytes_},
+                            stream);
+  };
+  const Routes routes{[&](int distance) -> Outgoing {
+                        const int to = neighbour(distance);
+                        return {to, partial + first_row(to) * n, bytes_of(rows_of(to) * n)};
+                      },
+                      [&](int distance) -> Incoming {
+                        const int from = neighbour(-distance);
+                        const std::int64_t slot = from < rank ? from : from - 1;
+                        return {from, received + slot * own_rows * n, bytes_of(own_rows * n)};
+                      }};
+  // Own rows last: nothing has to travel after them.
+  const int exchanges = schedule_ == Schedule::kOverlapped ? size - 1 : 1;
+  for (int i = 1; i <= exchanges; ++i) {
+    if (Status s = multiply(steps_[static_cast<std::size_t>(i - 1)]); !s.ok()) return s;
+    if (Status s = transport_.fork(stream); !s.ok()) return s;
+    if (Status s = exchange(i, routes); !s.ok()) return s;
+  }
+  if (schedule_ == Schedule::kOverlapped) {
+    if (Status s = multiply(steps_.back()); !s.ok()) return s;
+  }
+  if (Status s = transport_.wait(exchanges, stream); !s.ok()) return s;
+  const float* const own = partial + first_row(rank) * n;
+  const Access accesses[] = {{own, bytes_of(own_rows * n)},
+                             {received, bytes_of((size - 1) * own_rows * n)}};
+  if (Status s = transport_.begin_step("add partial sums", accesses); !s.ok()) return s;
+  return enqueue_sum({own, received, rank, size, own_rows, n, problem_.alpha, problem_.beta,
+                      operands.c, problem_.ldc},
+                     stream);
+}
+
+}  // namespace tilegate::distributed

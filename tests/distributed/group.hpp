@@ -1,0 +1,125 @@
+// The ranks of tests and benchmarks: threads over the executor, or GPUs with NCCL.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <tilegate/distributed/transport.hpp>
+
+#if TILEGATE_ON_SIMT
+#include <tilegate/distributed/threads.hpp>
+#else
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <tilegate/distributed/nccl.hpp>
+#endif
+
+namespace tilegate::distributed {
+
+#if TILEGATE_ON_SIMT
+
+using Group = ThreadGroup;
+inline int most_ranks() { return 8; }
+inline void use_device_of(int /*rank*/) {}
+
+#else
+
+class Group {
+ public:
+  Group(int size, std::chrono::milliseconds timeout)
+      : timeout_(timeout), comms_(static_cast<std::size_t>(size)) {
+    if (ncclCommInitAll(comms_.data(), size, nullptr) != ncclSuccess) {
+      throw std::runtime_error("ncclCommInitAll failed");
+    }
+  }
+  std::unique_ptr<Transport> join(int rank) {
+    std::unique_ptr<Transport> transport;
+    const Status status = connect(comms_[static_cast<std::size_t>(rank)], timeout_, &transport);
+    if (!status.ok()) throw std::runtime_error(status.message());
+    return transport;
+  }
+
+ private:
+  std::chrono::milliseconds timeout_;
+  std::vector<ncclComm_t> comms_;
+};
+
+inline int most_ranks() {
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess ? std::min(devices, 8) : 0;
+}
+inline void use_device_of(int rank) {
+  if (cudaSetDevice(rank) != cudaSuccess) throw std::runtime_error("cudaSetDevice failed");
+}
+
+#endif
+
+// Threads that stay: an executor takes long to start.
+class RankThreads {
+ public:
+  ~RankThreads() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  void run(int ranks, const std::function<void(int)>& body) {
+    std::unique_lock lock(mutex_);
+    while (static_cast<int>(threads_.size()) < ranks) {
+      const int rank = static_cast<int>(threads_.size());
+      threads_.emplace_back([this, rank] { work(rank); });
+      turns_.push_back(turn_);
+    }
+    body_ = &body;
+    ranks_ = left_ = ranks;
+    ++turn_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return left_ == 0; });
+  }
+
+ private:
+  void work(int rank) {
+    use_device_of(rank);
+    std::unique_lock lock(mutex_);
+    std::uint64_t& done = turns_[static_cast<std::size_t>(rank)];
+    while (true) {
+      changed_.wait(lock, [&] { return ends_ || (done != turn_ && rank < ranks_); });
+      if (ends_) return;
+      done = turn_;
+      lock.unlock();
+      (*body_)(rank);
+      lock.lock();
+      --left_;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::uint64_t> turns_;  // of each thread: the last that it has run
+  const std::function<void(int)>* body_ = nullptr;
+  std::uint64_t turn_ = 0;
+  int ranks_ = 0, left_ = 0;
+  bool ends_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+// Runs `body(rank)` for all ranks at the same time, each on its device.
+inline void for_each_rank(int ranks, const std::function<void(int)>& body) {
+  static RankThreads threads;
+  threads.run(ranks, body);
+}
+
+}  // namespace tilegate::distributed

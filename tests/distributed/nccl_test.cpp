@@ -1,0 +1,237 @@
+// NcclTransport against an NCCL and a CUDA runtime that stand in for the real ones: streams and
+// events are complete at once, or, of a rank that hangs, never; messages go through mailboxes.
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+#include <nccl.h>
+
+#include <tilegate/distributed/nccl.hpp>
+
+#include "distributed/ranks.hpp"
+
+// What all communicators of a test share.
+struct NcclWorld {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<std::pair<int, int>, std::deque<std::vector<char>>> boxes;  // from, to
+  int size = 0;
+  int aborted = 0;
+};
+
+struct ncclComm {
+  NcclWorld* world;
+  int rank;
+  struct Receive {
+    int from;
+    void* data;
+    std::size_t bytes;
+  };
+  std::vector<Receive> receives = {};  // of the open group, and those that nothing was sent for
+  bool fails = false;                  // asynchronously
+};
+
+namespace {
+
+thread_local ncclComm* current = nullptr;  // of this thread's rank
+
+// Takes what has been sent; waits a while for the rest.
+bool deliver(ncclComm& comm) {
+  std::unique_lock lock(comm.world->mutex);
+  comm.world->changed.wait_for(lock, std::chrono::milliseconds(200), [&] {
+    std::erase_if(comm.receives, [&](const ncclComm::Receive& receive) {
+      auto& box = comm.world->boxes[{receive.from, comm.rank}];
+      if (box.empty()) return false;
+      EXPECT_EQ(box.front().size(), receive.bytes);
+      std::ranges::copy(box.front(), static_cast<char*>(receive.data));
+      box.pop_front();
+      return true;
+    });
+    return comm.receives.empty();
+  });
+  return comm.receives.empty();
+}
+
+}  // namespace
+
+extern "C" {
+
+ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) {
+  *rank = comm->rank;
+  current = comm;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommCount(ncclComm_t comm, int* count) {
+  *count = comm->world->size;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommCuDevice(ncclComm_t comm, int* device) {
+  *device = comm->world->size == 1 ? 1 : 0;  // a lone rank is on another device
+  return ncclSuccess;
+}
+ncclResult_t ncclCommFinalize(ncclComm_t /*comm*/) { return ncclSuccess; }
+ncclResult_t ncclCommDestroy(ncclComm_t /*comm*/) { return ncclSuccess; }
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  const std::lock_guard lock(comm->world->mutex);
+  ++comm->world->aborted;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  *error = comm->fails ? ncclRemoteError : ncclSuccess;
+  return ncclSuccess;
+}
+const char* ncclGetErrorString(ncclResult_t /*result*/) { return "remote error"; }
+const char* ncclGetLastError(ncclComm_t /*comm*/) { return "socket closed"; }
+ncclResult_t ncclGroupStart() { return ncclSuccess; }
+ncclResult_t ncclGroupEnd() {
+  deliver(*current);
+  return ncclInProgress;  // as a communicator that does not block
+}
+ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t /*type*/, int peer,
+                      ncclComm_t comm, cudaStream_t /*stream*/) {
+  const std::lock_guard lock(comm->world->mutex);
+  comm->world->boxes[{comm->rank, peer}].emplace_back(static_cast<const char*>(data),
+                                                      static_cast<const char*>(data) + count);
+  comm->world->changed.notify_all();
+  return ncclSuccess;
+}
+ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t /*type*/, int peer,
+                      ncclComm_t comm, cudaStream_t /*stream*/) {
+  comm->receives.push_back({peer, data, count});
+  return ncclSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = *greatest = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned /*flags*/,
+                                         int /*priority*/) {
+  *stream = nullptr;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t /*stream*/) { return cudaSuccess; }
+cudaError_t cudaStreamWaitEvent(cudaStream_t /*stream*/, cudaEvent_t /*event*/,
+                                unsigned /*flags*/) {
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t /*stream*/) {
+  return current->receives.empty() ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
+  *event = nullptr;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t /*event*/) { return cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t /*event*/, cudaStream_t /*stream*/) { return cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t /*event*/) { return cudaStreamQuery(nullptr); }
+const char* cudaGetErrorString(cudaError_t /*error*/) { return "CUDA error"; }
+
+}  // extern "C"
+
+namespace tilegate::distributed {
+namespace {
+
+class Nccl : public testing::Test {
+ protected:
+  static constexpr std::chrono::milliseconds kTimeout{300};
+
+  // Runs `body(transport, comm)` on each rank but those in `missing`.
+  void run(int size, const std::function<void(Transport&, ncclComm&)>& body,
+           const std::vector<int>& missing = {}) {
+    world_.size = size;
+    for_each_rank(size, [&](int rank) {
+      if (std::ranges::count(missing, rank) > 0) return;
+      ncclComm comm{&world_, rank};
+      std::unique_ptr<Transport> transport;
+      const Status status = connect(&comm, kTimeout, &transport);
+      ASSERT_TRUE(status.ok()) << status.message();
+      body(*transport, comm);
+    });
+  }
+
+  NcclWorld world_;
+};
+
+TEST_F(Nccl, MultipliesInBothFormsAndSchedules) {
+  for (const Form form : kForms) {
+    for (const Schedule schedule : kSchedules) {
+      Whole whole{.problem = Problem::dense({7, 6, 5})};
+      whole.a.resize(35, 1.0F);
+      whole.b.resize(30, 2.0F);
+      whole.c.resize(42);
+      const Layout layout{.form = form, .ranks = 3, .schedule = schedule};
+      const DistributedProblem shared = distributed(layout, whole.problem);
+      run(3, [&](Transport& transport, ncclComm& /*comm*/) {
+        const Status status = multiply_on(transport, shared, whole);
+        EXPECT_TRUE(status.ok()) << status.message();
+      });
+      EXPECT_EQ(whole.c, std::vector<float>(42, 10.0F));
+    }
+  }
+  EXPECT_EQ(world_.aborted, 0);
+}
+
+TEST_F(Nccl, AMissingRankIsNamedAndTheCommunicatorAborted) {
+  run(3,
+      [&](Transport& transport, ncclComm& /*comm*/) {
+        std::vector<Card> cards;
+        const Status status = transport.agree(Card::of("plan"), cards);
+        EXPECT_EQ(status.message(), "rank 2 has sent no plan: no answer for 300 ms");
+        EXPECT_EQ(transport.poll().message(), status.message());
+        for (const Status& later :
+             {transport.fork(nullptr), transport.exchange(1, {}, {}), transport.wait(1, nullptr),
+              transport.synchronize(nullptr), transport.agree(Card::of("plan"), cards)}) {
+          EXPECT_EQ(later.message(), status.message());
+        }
+      },
+      {2});
+  EXPECT_EQ(world_.aborted, 2);
+}
+
+TEST_F(Nccl, AnExchangeThatHangsNamesItsRanks) {
+  run(2,
+      [&](Transport& transport, ncclComm& /*comm*/) {
+        float number = 0.0F;
+        const Incoming in[] = {{1, &number, sizeof(number)}};
+        EXPECT_TRUE(transport.exchange(1, {}, in).ok());
+        EXPECT_EQ(transport.synchronize(nullptr).message(),
+                  "rank 1, in exchange 1 of rank 0: no answer for 300 ms");
+      },
+      {1});
+  EXPECT_EQ(world_.aborted, 1);
+}
+
+TEST_F(Nccl, AsynchronousErrorsAreFoundByLaunchAndSynchronize) {
+  run(2, [&](Transport& transport, ncclComm& comm) {
+    DistributedSgemm sgemm(
+        transport, DistributedProblem::even(Form::kColumnParallel, {4, 4, 4}, 2, transport.rank()));
+    EXPECT_TRUE(sgemm.ok()) << sgemm.status().message();
+    EXPECT_TRUE(transport.synchronize(nullptr).ok());
+    comm.fails = true;
+    EXPECT_EQ(sgemm.launch({}).message(), "NCCL: remote error: socket closed");
+    EXPECT_EQ(transport.synchronize(nullptr).message(), "NCCL: remote error: socket closed");
+  });
+  EXPECT_EQ(world_.aborted, 2);
+}
+
+TEST_F(Nccl, ACommunicatorOfAnotherDeviceIsRefused) {
+  world_.size = 1;
+  ncclComm comm{&world_, 0};
+  std::unique_ptr<Transport> transport;
+  const Status status = connect(&comm, kTimeout, &transport);
+  EXPECT_EQ(status.argument(), "comm");
+  EXPECT_EQ(status.message(), "the communicator is of device 1, and device 0 is current");
+}
+
+}  // namespace
+}  // namespace tilegate::distributed

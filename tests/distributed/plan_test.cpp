@@ -1,0 +1,141 @@
+// Plans: which schedule they take, what they refuse, and that ranks agree.
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "api/made_up.hpp"
+#include "distributed/ranks.hpp"
+
+namespace tilegate::distributed {
+namespace {
+
+struct Planned {
+  Status status;
+  Schedule schedule;
+  double seconds;
+  std::vector<std::string> configurations;
+};
+
+// The plans of all ranks for a made-up H200; `change` is told which rank's problem it changes.
+std::vector<Planned> plan_on(
+    int ranks, const DistributedProblem& problem,
+    const std::function<void(int, DistributedProblem&)>& change = nullptr) {
+  ThreadGroup group(ranks, kPatience);
+  std::vector<Planned> plans(static_cast<std::size_t>(ranks));
+  for_each_rank(ranks, [&](int rank) {
+    DistributedProblem own = problem;
+    const Problem dense = Problem::dense(own.shard(rank));
+    own.lda = dense.lda;
+    own.ldb = dense.ldb;
+    own.ldc = dense.ldc;
+    if (change) change(rank, own);
+    const std::unique_ptr<Transport> transport = group.join(rank);
+    const DistributedSgemm sgemm(*transport, own, gpu(90));
+    plans[static_cast<std::size_t>(rank)] = {sgemm.status(), sgemm.schedule(),
+                                             sgemm.expected_seconds(), sgemm.configurations()};
+  });
+  return plans;
+}
+
+DistributedProblem problem_of(Form form, std::int64_t size, int ranks, Schedule schedule) {
+  DistributedProblem problem = DistributedProblem::even(form, {size, size, size}, ranks, 0);
+  problem.schedule = schedule;
+  return problem;
+}
+
+TEST(DistributedPlan, TakesTheFasterScheduleOfItsCostModel) {
+  for (const Form form : kForms) {
+    std::vector<Schedule> taken;
+    for (const std::int64_t size : {256, 1024, 4096, 16384}) {
+      const auto planned = [&](Schedule schedule) {
+        return plan_on(4, problem_of(form, size, 4, schedule)).front();
+      };
+      const Planned faster = planned(Schedule::kFaster),
+                    overlapped = planned(Schedule::kOverlapped),
+                    in_turn = planned(Schedule::kInTurn);
+      EXPECT_EQ(faster.seconds, std::min(overlapped.seconds, in_turn.seconds)) << size;
+      EXPECT_EQ(overlapped.configurations.size(), 4U);
+      EXPECT_EQ(in_turn.configurations.size(), 1U);
+      taken.push_back(faster.schedule);
+    }
+    // Small products take less than the exchanges cost to start.
+    EXPECT_EQ(taken.front(), Schedule::kInTurn);
+    EXPECT_EQ(taken.back(), Schedule::kOverlapped);
+  }
+}
+
+TEST(DistributedPlan, SameBitsTakesKernelsThatAddInOrder) {
+  DistributedProblem problem = problem_of(Form::kColumnParallel, 512, 3, Schedule::kOverlapped);
+  const auto has_parts = [](const std::string& name) {
+    return name.find_first_of("s_", name.find(':')) != std::string::npos ||
+           name.starts_with("Skinny") || name.starts_with("Packed");
+  };
+  const Planned any = plan_on(3, problem).front();
+  EXPECT_TRUE(std::ranges::any_of(any.configurations, has_parts));
+  problem.same_bits = true;
+  const Planned same = plan_on(3, problem).front();
+  ASSERT_TRUE(same.status.ok()) << same.status.message();
+  EXPECT_TRUE(std::ranges::none_of(same.configurations, has_parts));
+}
+
+TEST(DistributedPlan, WrongProblemsSayWhichArgument) {
+  struct Wrong {
+    std::function<void(DistributedProblem&)> change;
+    std::string argument, message;
+  };
+  const std::vector<Wrong> all = {
+      {[](DistributedProblem& p) { p.rows = {8}; }, "rows", "has no size for each of 2 ranks"},
+      {[](DistributedProblem& p) { p.rows = {9, -1}; }, "rows", "exceeds 8"},
+      {[](DistributedProblem& p) { p.rows = {-1, 9}; }, "rows", "has a negative size"},
+      {[](DistributedProblem& p) { p.rows = {3, 4}; }, "rows", "does not add up to 8"},
+      {[](DistributedProblem& p) { p.parts = {3, 4}; }, "parts", "does not add up to 8"},
+      {[](DistributedProblem& p) { p.lda = 7; }, "lda", "lda = 7"},
+      {[](DistributedProblem& p) { p.offset_bytes[2] = 2; }, "c", "is not a multiple of 4"},
+      {[](DistributedProblem& p) {
+         p.same_bits = true;
+         p.math = Math::fp32_split;
+       },
+       "", "same_bits needs Math::fp32"}};
+  for (const Wrong& wrong : all) {
+    const DistributedProblem problem = problem_of(Form::kColumnParallel, 8, 2, Schedule::kFaster);
+    for (const Planned& planned :
+         plan_on(2, problem, [&](int, DistributedProblem& own) { wrong.change(own); })) {
+      EXPECT_EQ(planned.status.argument(), wrong.argument) << planned.status.message();
+      EXPECT_NE(planned.status.message().find(wrong.message), std::string::npos)
+          << planned.status.message();
+    }
+  }
+  DistributedProblem row = problem_of(Form::kRowParallel, 8, 2, Schedule::kFaster);
+  row.same_bits = true;
+  EXPECT_NE(plan_on(2, row).front().status.message().find("make it column-parallel"),
+            std::string::npos);
+}
+
+TEST(DistributedPlan, RanksThatDifferAreNamed) {
+  const DistributedProblem problem = problem_of(Form::kRowParallel, 8, 3, Schedule::kFaster);
+  const auto plans = [&](const std::function<void(DistributedProblem&)>& change) {
+    return plan_on(3, problem, [&](int rank, DistributedProblem& own) {
+      if (rank == 1) change(own);
+    });
+  };
+  for (const Planned& planned : plans([](DistributedProblem& p) { p.beta = 2.0F; })) {
+    EXPECT_FALSE(planned.status.ok());
+  }
+  EXPECT_EQ(plans([](DistributedProblem& p) { p.beta = 2.0F; })[2].status.message(),
+            "rank 1 plans row-parallel 8x8x8/beta2, rows 2+3+3, K 2+3+3; rank 2 plans "
+            "row-parallel 8x8x8, rows 2+3+3, K 2+3+3");
+  EXPECT_EQ(plans([](DistributedProblem& p) { p.ldb = 7; })[0].status.message(),
+            "rank 1 plans fails: ldb = 7 is shorter than a row of 8 elements; rank 0 plans "
+            "row-parallel 8x8x8, rows 2+3+3, K 2+3+3");
+  // How shards are stored is each rank's own.
+  for (const Planned& planned : plans([](DistributedProblem& p) { p.ldb = 9; })) {
+    EXPECT_TRUE(planned.status.ok()) << planned.status.message();
+  }
+}
+
+}  // namespace
+}  // namespace tilegate::distributed
