@@ -74,7 +74,7 @@ def _summary_problems(jobs):
 
 
 def test_there_are_workflows():
-    assert [path.name for path in FILES] == ["ci.yml", "gpu.yml", "nightly.yml"]
+    assert [path.name for path in FILES] == ["ci.yml", "gpu.yml", "nightly.yml", "release.yml"]
 
 
 def test_valid_by_the_public_schema():
