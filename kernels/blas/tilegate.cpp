@@ -197,8 +197,8 @@ std::string swapped(std::string text) {
   return text;
 }
 
-// Where the order is by columns, a plan has A and B swapped. Its messages begin with the argument at
-// fault; or C overlaps one, which they end with.
+// Where the order is by columns, a plan has A and B swapped. Its messages begin with the argument
+// at fault; or C overlaps one, which they end with.
 Status in_words_of(const Call& call, const Status& status) {
   if (call.order == TILEGATE_ROW_MAJOR || status.code() != Status::Code::kInvalidArgument) {
     return status;

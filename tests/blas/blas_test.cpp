@@ -152,8 +152,8 @@ class BlasErrors : public testing::Test {
 
   tilegate_status run(const Call& x) const {
     return tilegate_sgemm_strided_batched(handle_, x.order, x.op_a, x.op_b, x.m, x.n, x.k, 1.0F,
-                                          x.a, x.lda, x.stride_a, x.b, x.ldb, x.stride_b, 0.0F,
-                                          x.c, x.ldc, x.stride_c, x.batch);
+                                          x.a, x.lda, x.stride_a, x.b, x.ldb, x.stride_b, 0.0F, x.c,
+                                          x.ldc, x.stride_c, x.batch);
   }
 
   void expect_refused(const Call& call, const std::string& message) const {

@@ -260,7 +260,8 @@ struct Gemv {
   std::int64_t incy;
 };
 
-// yᵀ = xᵀ·op(A)ᵀ: by columns, a vector is a matrix of one row whose leading dimension is the increment.
+// yᵀ = xᵀ·op(A)ᵀ: by columns, a vector is a matrix of one row whose leading dimension is the
+// increment.
 template <typename Function, typename... Arguments>
 cublasStatus_t gemv(const char* name, Real<Function>& real, const Gemv& v, cublasHandle_t handle,
                     Arguments... arguments) {
@@ -271,9 +272,9 @@ cublasStatus_t gemv(const char* name, Real<Function>& real, const Gemv& v, cubla
         const auto transposed = is_transposed(v.op);
         if (!transposed || v.incx < 1 || v.incy < 1) return {{}, "an increment below 1"};
         const auto [rows, cols] = *transposed ? std::pair(v.n, v.m) : std::pair(v.m, v.n);
-        return read_product(handle, {CUBLAS_OP_N, *transposed ? CUBLAS_OP_N : CUBLAS_OP_T, 1, rows,
-                                     cols, v.alpha, v.x, v.incx, 0, v.a, v.lda, 0, v.beta, v.y,
-                                     v.incy, 0, 1});
+        return read_product(
+            handle, {CUBLAS_OP_N, *transposed ? CUBLAS_OP_N : CUBLAS_OP_T, 1, rows, cols, v.alpha,
+                     v.x, v.incx, 0, v.a, v.lda, 0, v.beta, v.y, v.incy, 0, 1});
       },
       [&] { return call(real, handle, arguments...); });
 }

@@ -1,4 +1,5 @@
-// Passes over C before and after a product, which has no bias itself and takes its scalars by value.
+// Passes over C before and after a product, which has no bias itself and takes its scalars by
+// value.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ struct Matrices {
   std::int64_t rows, cols, ld, batch, stride;
 };
 
-// C <- *alpha·P + *beta·C + bias. The scalars are in device memory. With *alpha == 0, P counts as 0;
-// with *beta == 0, C is not read.
+// C <- *alpha·P + *beta·C + bias. The scalars are in device memory. With *alpha == 0, P counts as
+// 0; with *beta == 0, C is not read.
 struct Scaling {
   const float* product;
   std::int64_t ld, stride;  // of the product

@@ -37,8 +37,8 @@ std::optional<Math> math() {
   return kMath;
 }
 
-// By rows, the transpose of what cuBLAS computes by columns: A and B change places. Where the scalars
-// are in device memory, the problem is that of A·B alone, dense, in the workspace.
+// By rows, the transpose of what cuBLAS computes by columns: A and B change places. Where the
+// scalars are in device memory, the problem is that of A·B alone, dense, in the workspace.
 Problem problem_of(const Product& p, Math math) {
   Problem problem{.shape = {p.n, p.m, p.k},
                   .op_a = p.transposed_b ? Op::kT : Op::kN,
@@ -136,14 +136,14 @@ std::string compute(const Product& product) {
   }
   if (Status s = plan.launch(operands, product.stream); !s.ok()) return s.message();
   if (to_workspace) {
-    const Scaling scaling{.product = operands.c,
-                          .ld = problem.ldc,
-                          .stride = problem.stride_c,
-                          .alpha = product.alpha,
-                          .beta = product.beta,
-                          .bias = product.bias,
-                          .c = {product.c, product.n, product.m, product.ldc, product.batch,
-                                product.stride_c}};
+    const Scaling scaling{
+        .product = operands.c,
+        .ld = problem.ldc,
+        .stride = problem.stride_c,
+        .alpha = product.alpha,
+        .beta = product.beta,
+        .bias = product.bias,
+        .c = {product.c, product.n, product.m, product.ldc, product.batch, product.stride_c}};
     if (Status s = enqueue_scaling(scaling, product.stream); !s.ok()) return s.message();
   }
   configuration = plan.configuration();

@@ -23,7 +23,7 @@ struct Product {
   std::int64_t ldc, stride_c;
   std::int64_t batch;
   bool scalars_on_device;  // alpha and beta: read there, in the order of the stream
-  const float* bias;  // m elements, added to each column of C, where beta is 0; nullptr: none
+  const float* bias;       // m elements, added to each column of C, where beta is 0; nullptr: none
   cudaStream_t stream;
   void* workspace;  // the handle's own
   std::size_t workspace_bytes;

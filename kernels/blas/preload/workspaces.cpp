@@ -129,9 +129,8 @@ class Workspaces {
   }
 
   Block take_free_or_allocate(int device, std::size_t bytes) {
-    const auto fits = std::ranges::find_if(free_, [&](const Block& block) {
-      return block.device == device && block.bytes >= bytes;
-    });
+    const auto fits = std::ranges::find_if(
+        free_, [&](const Block& block) { return block.device == device && block.bytes >= bytes; });
     if (fits != free_.end()) {
       const Block block = *fits;
       free_.erase(fits);
@@ -170,9 +169,9 @@ class Workspaces {
   std::mutex mutex_;
   std::map<std::pair<int, const void*>, Block> eager_;
   std::map<CaptureKey, Block> captured_;
-  std::vector<Block> free_;              // of graphs that are gone
-  std::size_t held_ = 0, peak_ = 0;      // bytes
-  std::mutex returned_mutex_;            // never held while CUDA is called
+  std::vector<Block> free_;          // of graphs that are gone
+  std::size_t held_ = 0, peak_ = 0;  // bytes
+  std::mutex returned_mutex_;        // never held while CUDA is called
   std::vector<Held*> returned_;
 };
 

@@ -1,5 +1,5 @@
-/* BLAS's SGEMM over the C API, for Netlib's test program xblat3s, which finds it by LD_PRELOAD. Prints
- * at exit how often it was called. SGEMM_FAULT=1 makes one element of every result wrong. */
+/* BLAS's SGEMM over the C API, for Netlib's test program xblat3s, which finds it by LD_PRELOAD.
+ * Prints at exit how often it was called. SGEMM_FAULT=1 makes one element of every result wrong. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

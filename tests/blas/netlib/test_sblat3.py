@@ -1,7 +1,8 @@
 """Netlib's test program of level 3, of which the lines of SGEMM run over the C API.
 
 Debian has it as package libblas-test. Elsewhere: gfortran sblat3.f -lblas -o xblat3s, and
-TILEGATE_XBLAT3S names it. By day C is up to 5 x 5; TILEGATE_THOROUGH=1 runs all of Netlib's cases."""
+TILEGATE_XBLAT3S names it. By day C is up to 5 x 5; TILEGATE_THOROUGH=1 runs all of Netlib's
+cases."""
 
 import os
 import re

@@ -96,8 +96,8 @@ void every_function(cublasHandle_t handle) {
   p.check(2.0F);
 }
 
-void matmul(int k, bool biased,
-            std::int32_t pointer_mode = CUBLASLT_POINTER_MODE_HOST, int m = 6, int n = 4) {
+void matmul(int k, bool biased, std::int32_t pointer_mode = CUBLASLT_POINTER_MODE_HOST, int m = 6,
+            int n = 4) {
   Problem p;
   p.m = p.lda = p.ldc = m;
   p.n = p.ldb = n;
@@ -137,8 +137,8 @@ void device_scalars(cublasHandle_t handle) {
   p.a = values(40 * 2000, 1);
   p.b = values(32 * 2000, 2);
   const auto call = [&](const float* alpha, const float* beta) {
-    expect(!cublasSgemm(handle, p.op_a, p.op_b, p.m, p.n, p.k, alpha, p.a.data(), p.lda,
-                        p.b.data(), p.ldb, beta, p.c.data(), p.ldc),
+    expect(!cublasSgemm(handle, p.op_a, p.op_b, p.m, p.n, p.k, alpha, p.a.data(), p.lda, p.b.data(),
+                        p.ldb, beta, p.c.data(), p.ldc),
            "cublasSgemm");
   };
   for (int col = 0; col < p.n; ++col) std::fill_n(&p.c[col * p.ldc], p.m, kNan);

@@ -77,8 +77,8 @@ Status status_of(LaunchAll launch_all) {
 }
 #endif
 
-// C ← alpha·P + beta·C for a dense product P, or C ← beta·C where there is none; a thread has a column
-// of some rows. With beta 0, C is not read.
+// C ← alpha·P + beta·C for a dense product P, or C ← beta·C where there is none; a thread has a
+// column of some rows. With beta 0, C is not read.
 constexpr int kScaleThreads = 256, kScaleRows = 16;
 template <int kRows = kScaleRows>  // so that each source has it only where it is used
 __global__ void scale_c(const float* product, float alpha, float* c, std::int64_t m, std::int64_t n,
@@ -114,8 +114,8 @@ enum ReadsC {
   kReadsCForBeta,  // read it where beta is not 0
   kReadsCAlways,   // compute beta·C also where beta is 0: C is cleared first, which a launch takes
   kAddsToC,        // add alpha·A·B: C is scaled first
-  kProductAlone,   // store A·B: where alpha is not 1 or beta not 0, into the workspace, and a launch
-                   // more computes C from it
+  kProductAlone,  // store A·B: where alpha is not 1 or beta not 0, into the workspace, and a launch
+                  // more computes C from it
 };
 
 // A stage that sums serially along K, or in several parts, of which each takes roundings more; see
