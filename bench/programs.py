@@ -117,7 +117,7 @@ def operators(device: Device, tiny: bool) -> Result:
             if error is not None:
                 seconds = device.seconds(call.forward, 1 if tiny else 7)
                 samples.append(
-                    {"name": f"{info.name}/{number}", "error": error, "seconds": seconds}
+                    {"name": f"{info.full_name}/{number}", "error": error, "seconds": seconds}
                 )
     for m, n, k in [(24, 20, 16)] if tiny else LARGE:
         generator = torch.Generator(device.name).manual_seed(1)
@@ -229,7 +229,7 @@ def gemv(device: Device, tiny: bool) -> Result:
     for m, n in [(40, 30)] if tiny else [(1024, 1024), (4096, 4096), (16384, 4096), (4096, 16384)]:
         a, x = torch.randn(m, n, device=device.name), torch.randn(n, device=device.name)
         found[f"{m}x{n}"] = device.seconds(lambda a=a, x=x: torch.mv(a, x))
-        found[f"{m}x{n} transposed"] = device.seconds(lambda a=a, x=x: torch.mv(a.mT, a @ x))
+        found[f"{m}x{n}, then transposed"] = device.seconds(lambda a=a, x=x: torch.mv(a.mT, a @ x))
     return {"seconds": found}
 
 
@@ -456,11 +456,11 @@ def page(results: Result) -> str:
     return text + "".join(f"\n## {name}\n\n{part}" for name, part in parts.items() if part)
 
 
-def draw(results: Result, path: Path) -> None:
-    """Loss curves: PyTorch's runs, ours, TF32."""
+def draw(results: Result, path: Path) -> bool:
+    """Loss curves: PyTorch's runs, ours, TF32. False: there are none."""
     if importlib.util.find_spec("altair") is None or importlib.util.find_spec("vl_convert") is None:
         print(f"{path.name}: left out: pip install altair vl-convert-python")
-        return
+        return False
     import altair as alt
 
     base = good(results["tasks"].get("gpt", {}))
@@ -469,11 +469,15 @@ def draw(results: Result, path: Path) -> None:
         for mode, result in base.items()
         for step, loss in enumerate(result[LOSSES]["losses"])
     ]
-    if points:
-        chart = alt.Chart(alt.Data(values=points)).mark_line().encode(
-            x="step:Q", y=alt.Y("loss:Q", scale=alt.Scale(zero=False)), color="mode:N"
-        )  # fmt: skip
-        chart.properties(title=f"{LOSSES}, {results['device']}").save(str(path))
+    if not points:
+        return False
+    chart = (
+        alt.Chart(alt.Data(values=points), title=f"{LOSSES}, {results['device']}")
+        .mark_line()
+        .encode(x="step:Q", y=alt.Y("loss:Q", scale=alt.Scale(zero=False)), color="mode:N")
+    )
+    chart.save(str(path))
+    return True
 
 
 def main() -> int:
@@ -512,15 +516,14 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
     (options.out / "programs.md").write_text(page(results), encoding="utf-8")
-    draw(results, options.out / "losses.svg")
+    written = ["results.json", "programs.md"]
+    if draw(results, options.out / "losses.svg"):
+        written.append("losses.svg")
     failed = [
         f"{task}, {mode}" for task, modes in results["tasks"].items()
         for mode, result in modes.items() if "failed" in result
     ]  # fmt: skip
-    print(
-        f"{options.out}: results.json, programs.md"
-        + (", losses.svg" if "gpt" in results["tasks"] else "")
-    )
+    print(f"{options.out}: {', '.join(written)}")
     if failed:
         print(f"failed: {'; '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

@@ -112,6 +112,7 @@ def test_every_pin_tells_its_version(path):
     [
         ("gpu.yml", {"push", "workflow_dispatch"}),
         ("nightly.yml", {"schedule", "workflow_dispatch"}),
+        ("release.yml", {"push", "workflow_dispatch"}),
     ],
 )
 def test_a_gpu_runs_vetted_commits_only(name, events):
@@ -121,7 +122,11 @@ def test_a_gpu_runs_vetted_commits_only(name, events):
 def test_one_job_at_a_time_on_a_gpu_whichever_workflow_it_is_of():
     jobs = [job for path in FILES for job in load(path)["jobs"].values()]
     groups = [job["concurrency"]["group"] for job in jobs if job["runs-on"] != HOSTED]
-    assert groups == ["gpu"] * 2
+    assert groups == ["gpu"] * 3
+
+
+def test_a_release_is_a_tag():
+    assert load(REPOSITORY / ".github/workflows/release.yml")["on"]["push"] == {"tags": ["v*"]}
 
 
 def test_the_night_is_of_main_and_uploads_what_a_person_looks_at():
