@@ -469,11 +469,6 @@ def page(results: Result) -> str:
 
 def draw(results: Result, path: Path) -> bool:
     """Loss curves: PyTorch's runs, ours, TF32. False: there are none."""
-    if importlib.util.find_spec("altair") is None or importlib.util.find_spec("vl_convert") is None:
-        print(f"{path.name}: left out: pip install altair vl-convert-python")
-        return False
-    import altair as alt
-
     base = good(results["tasks"].get("gpt", {}))
     points = [
         {"step": step, "loss": loss, "mode": mode}
@@ -482,6 +477,11 @@ def draw(results: Result, path: Path) -> bool:
     ]
     if not points:
         return False
+    if importlib.util.find_spec("altair") is None or importlib.util.find_spec("vl_convert") is None:
+        print(f"{path.name}: left out: pip install altair vl-convert-python")
+        return False
+    import altair as alt
+
     chart = (
         alt.Chart(alt.Data(values=points), title=f"{LOSSES}, {results['device']}")
         .mark_line()
