@@ -37,6 +37,8 @@ missing_packages() {
   if [[ $1 != gpu ]]; then
     has_header boost/context/fiber.hpp || echo libboost-context-dev
     command -v clang++ >/dev/null || echo clang  # compiles the counted kernels
+    # Netlib's tests of SGEMM
+    [[ -z ${TILEGATE_THOROUGH:-} ]] || compgen -G '/usr/lib/*/blas/xblat3s' >/dev/null || echo libblas-test
   fi
   python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
 }

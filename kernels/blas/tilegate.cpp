@@ -1,4 +1,5 @@
 // The C API over the stage Sgemm. No C++ exception leaves it.
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -122,6 +123,11 @@ Status check(const Call& call) {
         std::tuple{"ldc", call.ldc, width_of(TILEGATE_NO_TRANS, call.m, call.n)}}) {
     if (Status s = check_ld(name, ld, call.order, width); !s.ok()) return s;
   }
+  for (const auto& [name, pointer] :
+       {std::pair{"a", call.a}, std::pair{"b", call.b}, std::pair{"c", call.c}}) {
+    if (reinterpret_cast<std::uintptr_t>(pointer) % alignof(float) == 0) continue;
+    return Status::invalid_argument(name, std::string(name) + " is not 4-byte aligned");
+  }
   return {};
 }
 
@@ -131,8 +137,9 @@ Status check_pointers(const Call& call) {
   for (const auto& [name, pointer, is_used] :
        {std::tuple{"a", call.a, reads_a_and_b}, std::tuple{"b", call.b, reads_a_and_b},
         std::tuple{"c", call.c, true}}) {
-    if (!is_used || pointer != nullptr) continue;
-    return Status::invalid_argument(name, std::string(name) + " is a null pointer");
+    if (is_used && pointer == nullptr) {
+      return Status::invalid_argument(name, std::string(name) + " is a null pointer");
+    }
   }
   return {};
 }
@@ -178,18 +185,32 @@ Problem problem_of(const Call& call, Math math) {
           .math = math};
 }
 
-// Translates a plan's message: for column-major order it names the swapped operands.
-Status in_words_of(const Call& call, Status status) {
-  if (status.ok() || call.order == TILEGATE_ROW_MAJOR) return status;
-  const std::string message = "with a and b swapped, as by rows: " + status.message();
-  switch (status.code()) {
-    case Status::Code::kInvalidArgument:
-      return Status::invalid_argument(status.argument(), message);
-    case Status::Code::kUnsupported:
-      return Status::unsupported(message);
-    default:
-      return Status::device_error(message);
+// The text, which ends in a name; A's instead of B's, or the other way round.
+std::string swapped(std::string text) {
+  const bool ends_in_operand = text.size() == 1 || !std::isalpha(text[text.size() - 2]);
+  if (ends_in_operand && text.back() == 'a') {
+    text.back() = 'b';
+  } else if (ends_in_operand && text.back() == 'b') {
+    text.back() = 'a';
   }
+  return text;
+}
+
+// Where the order is by columns, a plan has A and B swapped. Its messages begin with the argument
+// at fault; or C overlaps one, which they end with.
+Status in_words_of(const Call& call, const Status& status) {
+  if (call.order == TILEGATE_ROW_MAJOR || status.code() != Status::Code::kInvalidArgument) {
+    return status;
+  }
+  std::string message = status.message();
+  const std::string& argument = status.argument();
+  if (message.starts_with("c overlaps ")) return Status::invalid_argument("c", swapped(message));
+  const std::string rows = " rows of leading dimension";
+  if (const std::size_t at = message.find(rows); at != std::string::npos) {
+    message.replace(at, rows.size(), " columns of leading dimension");
+  }
+  if (message.starts_with(argument + ' ')) message.replace(0, argument.size(), swapped(argument));
+  return Status::invalid_argument(swapped(argument), message);
 }
 
 // The handle's plan for the call, new or cached.

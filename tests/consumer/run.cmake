@@ -16,7 +16,17 @@ function(call)
 endfunction()
 
 if(CONSUMER STREQUAL "installed")
-  call(--install ${BUILD} --prefix ${FOLDER}/prefix)
+  find_program(DPKG_DEB dpkg-deb)
+  find_program(SHLIBDEPS dpkg-shlibdeps)
+  if(DPKG_DEB AND SHLIBDEPS)  # what a release has
+    execute_process(COMMAND ${CMAKE_CPACK_COMMAND} -G DEB -B ${FOLDER} -D CPACK_DEBIAN_COMPRESSION_TYPE=none
+      WORKING_DIRECTORY ${BUILD} COMMAND_ERROR_IS_FATAL ANY)
+    file(GLOB package ${FOLDER}/tilegate*.deb)
+    execute_process(COMMAND ${DPKG_DEB} -x ${package} ${FOLDER}/root COMMAND_ERROR_IS_FATAL ANY)
+    file(RENAME ${FOLDER}/root/usr ${FOLDER}/prefix)
+  else()
+    call(--install ${BUILD} --prefix ${FOLDER}/prefix)
+  endif()
   set(options -DCMAKE_PREFIX_PATH=${FOLDER}/prefix)
 else()
   set(options -DTILEGATE_SOURCE=${SOURCE} -DCMAKE_BUILD_TYPE=None)  # compiles soonest
@@ -52,7 +62,11 @@ if(CONSUMER STREQUAL "installed")
   if(NOT failed OR NOT said MATCHES "LANGUAGES C CXX" OR said MATCHES "Boost")
     message(FATAL_ERROR "a project in C is not told what to do:\n${said}")
   endif()
-  # And needs no CMake.
+  # All of the static library fits into a shared one: it is position-independent.
+  file(GLOB static ${FOLDER}/prefix/lib*/libtilegate.a ${FOLDER}/prefix/lib/*/libtilegate.a)
+  execute_process(COMMAND c++ -shared -Wl,-z,text -Wl,--whole-archive ${static}
+    -Wl,--no-whole-archive -o ${FOLDER}/libwhole.so COMMAND_ERROR_IS_FATAL ANY)
+  # A program in C needs no CMake.
   file(GLOB library ${FOLDER}/prefix/lib*/libtilegate.so ${FOLDER}/prefix/lib/*/libtilegate.so)
   cmake_path(GET library PARENT_PATH folder)
   set(call cc ${SOURCE}/tests/blas/program.c -I${FOLDER}/prefix/include -L${folder} -ltilegate

@@ -10,10 +10,19 @@ def whole_numbers(*shape, seed=1):
     return np.random.default_rng(seed).integers(-3, 4, shape).astype(np.float32)
 
 
+def misaligned(array):
+    """The same, two bytes past where a float may be."""
+    memory = np.zeros(array.nbytes + 2, np.uint8)
+    found = np.ndarray(array.shape, np.float32, memory, offset=2)
+    found[:] = array
+    return found
+
+
 @pytest.mark.parametrize(
     ("a", "b"),
     [
         (whole_numbers(5, 7), whole_numbers(7, 3)),
+        (misaligned(whole_numbers(5, 7)), misaligned(whole_numbers(7, 3))),
         (whole_numbers(7, 5).T, whole_numbers(3, 7).T),
         (whole_numbers(20, 40)[3:9, 5:30], whole_numbers(25, 33)[:, 1:]),  # rows with padding
         (whole_numbers(12, 14)[::2, ::2], whole_numbers(7, 3)),  # has to be copied
@@ -56,6 +65,9 @@ def test_each_call_is_computed_as_it_asks():
         (whole_numbers(2, 2, 2), whole_numbers(3, 2, 2), ValueError, "do not fit"),
         (np.ones((2, 2)), whole_numbers(2, 2), TypeError, "a is of float64, not float32"),
         (whole_numbers(2, 2), [[1.0]], TypeError, "b is list, neither"),
+        (None, whole_numbers(2, 2), TypeError, "a is NoneType, neither"),
+        (np.float32(2), whole_numbers(2, 2), TypeError, "a is float32, neither"),
+        (np.ones((2, 2), "complex64"), whole_numbers(2, 2), TypeError, "a is of complex64"),
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(a, b, error, message):

@@ -144,6 +144,11 @@ def test_the_program_is_the_consumer():
     assert block == program[program.index("#include") :]
 
 
+def test_the_page_of_the_c_api_has_the_program_that_is_tested():
+    (block,) = blocks("c", (REPOSITORY / "kernels" / "blas" / "README.md").read_text("utf-8"))
+    assert block == (REPOSITORY / "tests" / "blas" / "program.c").read_text("utf-8")
+
+
 @pytest.fixture
 def copy(tmp_path) -> Path:
     """What configures of the repository, with the list of rungs that its build would write."""

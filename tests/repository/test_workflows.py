@@ -74,7 +74,7 @@ def _summary_problems(jobs):
 
 
 def test_there_are_workflows():
-    assert [path.name for path in FILES] == ["ci.yml", "gpu.yml", "nightly.yml"]
+    assert [path.name for path in FILES] == ["ci.yml", "gpu.yml", "nightly.yml", "release.yml"]
 
 
 def test_valid_by_the_public_schema():
@@ -112,6 +112,7 @@ def test_every_pin_tells_its_version(path):
     [
         ("gpu.yml", {"push", "workflow_dispatch"}),
         ("nightly.yml", {"schedule", "workflow_dispatch"}),
+        ("release.yml", {"push", "workflow_dispatch"}),
     ],
 )
 def test_a_gpu_runs_vetted_commits_only(name, events):
@@ -121,8 +122,9 @@ def test_a_gpu_runs_vetted_commits_only(name, events):
 def test_one_job_at_a_time_on_a_gpu_whichever_workflow_it_is_of():
     jobs = [job for path in FILES for job in load(path)["jobs"].values()]
     ours = [job for job in jobs if job["runs-on"] != HOSTED]
-    assert [job["concurrency"]["group"] for job in ours] == ["gpu-${{ matrix.model }}", "gpu-h200"]
-    assert [job["runs-on"][2] for job in ours] == ["${{ matrix.model }}", "h200"]
+    models = [job["runs-on"][2] for job in ours]
+    assert sorted(models) == ["${{ matrix.model }}", "h200", "h200"]
+    assert [job["concurrency"]["group"] for job in ours] == [f"gpu-{model}" for model in models]
 
 
 def test_the_merged_verdict_is_on_every_model():
@@ -136,6 +138,10 @@ def test_the_merged_verdict_is_on_every_model():
     assert arguments.merge
     assert jobs["judge"]["steps"][-1]["with"]["name"] == "gate-${{ matrix.model }}"
     assert "build/gate.*" in jobs["judge"]["steps"][-1]["with"]["path"]
+
+
+def test_a_release_is_a_tag():
+    assert load(REPOSITORY / ".github/workflows/release.yml")["on"]["push"] == {"tags": ["v*"]}
 
 
 def test_the_night_is_of_main_and_uploads_what_a_person_looks_at():

@@ -85,7 +85,8 @@ inline constexpr std::array kBothOrders = {Order::kForward, Order::kReverse};
 //   exact      C equals the reference (all inputs but uniform ones)
 //   bound      C is within the forward error bound of the plan's rounding chain (uniform inputs),
 //              which is at most K + 16
-//   repeat     each further run, into a fresh C, gives the same bits
+//   repeat     each further run, into a fresh C, gives the same bits; that of a stage that is not
+//              repeatable is judged as the first one is
 struct Verdict {
   bool ok = true;
   std::string check;  // empty when ok

@@ -291,12 +291,15 @@ Outcome Trial::judge(std::span<const Order> orders) {
     if (Outcome failure = check_memory()) return failure;
     if (Outcome failure = check_decision()) return failure;
     if (Outcome failure = check_sample()) return failure;
-    if (is_first) {
+    const bool is_repeatable = stage_.restrictions.not_repeatable.empty();
+    if (is_first || !is_repeatable) {
       if (Outcome failure = check_elements()) return failure;
+    }
+    if (is_first) {
       first.resize(reference_.value.size());
       for_each_result([&](std::size_t i, const Position&, float got) { first[i] = got; });
-    } else if (Outcome failure = check_repeat(first)) {
-      return failure;
+    } else if (is_repeatable) {
+      if (Outcome failure = check_repeat(first)) return failure;
     }
     is_first = false;
   }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -45,8 +46,10 @@ Choice choose_spoilt(const Problem& problem, const Device& device) {
 }
 
 Verdict verify_spoilt(const Case& test_case, const Spoil& with,
-                      std::span<const Order> orders = verifier::kBothOrders) {
+                      std::span<const Order> orders = verifier::kBothOrders,
+                      std::string_view not_repeatable = {}) {
   Stage stage = rounding_faults().front();
+  stage.restrictions.not_repeatable = not_repeatable;
   stage.name = "FlipsABit";
   stage.choose = choose_spoilt;
   spoil = with;
@@ -148,6 +151,16 @@ TEST(WordComparison, RequiresTheSameBitsInLaterRuns) {
   const Case uniform{.problem = Problem::dense({2, 3, 2})};
   EXPECT_TRUE(verify_spoilt(uniform, flip(Operand::kC, 5, 0), kOneRun).ok);
   EXPECT_EQ(verify_spoilt(uniform, flip(Operand::kC, 5, 1)).check, "repeat");
+}
+
+// Where a stage may give other bits, each run is judged by itself.
+TEST(Words, OfALaterRunOfAStageThatIsNotRepeatable) {
+  const Case uniform{.problem = Problem::dense({2, 3, 2})};
+  const auto verify_second = [&](std::uint32_t mask) {
+    return verify_spoilt(uniform, flip(Operand::kC, 5, 1, mask), verifier::kBothOrders, "atomics");
+  };
+  EXPECT_TRUE(verify_second(1).ok);
+  EXPECT_EQ(verify_second(1U << 23).check, "bound");
 }
 
 // A shuffled order is that of the case's seed.

@@ -2,12 +2,14 @@
 // and passes all other calls on.
 //
 //   TILEGATE_MATH=fp32|fp32_split   arithmetic (default: fp32)
+//   TILEGATE_GEMV=1                 also takes over matrix times vector
 //   TILEGATE_LOG=1                  logs each call and its outcome on stderr
 //
 // Each function here has the name of a cuBLAS function; the dynamic linker finds this one first.
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -76,6 +78,8 @@ TILEGATE_REAL(cublasSetStream_v2);
 TILEGATE_REAL(cublasDestroy_v2);
 TILEGATE_REAL(cublasSgemm_v2);
 TILEGATE_REAL(cublasSgemm_v2_64);
+TILEGATE_REAL(cublasSgemv_v2);
+TILEGATE_REAL(cublasSgemv_v2_64);
 TILEGATE_REAL(cublasSgemmStridedBatched);
 TILEGATE_REAL(cublasSgemmStridedBatched_64);
 TILEGATE_REAL(cublasGemmEx_64);
@@ -155,6 +159,7 @@ struct Read {
 };
 
 Read read_product(cublasHandle_t handle, const Gemm& gemm) {
+  if (handle == nullptr) return {{}, "not a handle of cuBLAS"};
   if (!is_known_cublas(handle)) return {{}, "another version of cuBLAS"};
   cublasPointerMode_t mode{};
   cublasMath_t math{};
@@ -164,7 +169,6 @@ Read read_product(cublasHandle_t handle, const Gemm& gemm) {
       real_cublasGetStream_v2.get()(handle, &stream) != CUBLAS_STATUS_SUCCESS) {
     return {{}, "not a handle of cuBLAS"};
   }
-  if (mode != CUBLAS_POINTER_MODE_HOST) return {{}, "scalars in device memory"};
   // The flag is about sums of half precision.
   if ((math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) != CUBLAS_DEFAULT_MATH) {
     return {{}, "math mode " + std::to_string(math)};
@@ -180,18 +184,19 @@ Read read_product(cublasHandle_t handle, const Gemm& gemm) {
                   .m = gemm.m,
                   .n = gemm.n,
                   .k = gemm.k,
-                  .alpha = *static_cast<const float*>(gemm.alpha),
+                  .alpha = static_cast<const float*>(gemm.alpha),
                   .a = static_cast<const float*>(gemm.a),
                   .lda = gemm.lda,
                   .stride_a = gemm.stride_a,
                   .b = static_cast<const float*>(gemm.b),
                   .ldb = gemm.ldb,
                   .stride_b = gemm.stride_b,
-                  .beta = *static_cast<const float*>(gemm.beta),
+                  .beta = static_cast<const float*>(gemm.beta),
                   .c = static_cast<float*>(gemm.c),
                   .ldc = gemm.ldc,
                   .stride_c = gemm.stride_c,
                   .batch = gemm.batch,
+                  .scalars_on_device = mode == CUBLAS_POINTER_MODE_DEVICE,
                   .bias = nullptr,
                   .stream = stream,
                   .workspace = workspace.memory,
@@ -229,6 +234,47 @@ cublasStatus_t gemm(const char* name, Real<Function>& real, const Gemm& gemm, bo
       [&]() -> Read {
         if (!is_fp32) return {{}, "not FP32, or not computed in FP32"};
         return read_product(handle, gemm);
+      },
+      [&] { return call(real, handle, arguments...); });
+}
+
+// A matrix times a vector. cuBLAS's own kernels for it read the matrix once, as ours do.
+bool takes_gemv() {
+  static const bool kTakes = [] {
+    const char* text = std::getenv("TILEGATE_GEMV");
+    return text != nullptr && std::string_view(text) == "1";
+  }();
+  return kTakes;
+}
+
+struct Gemv {
+  cublasOperation_t op;
+  std::int64_t m, n;
+  const float* alpha;
+  const float* a;
+  std::int64_t lda;
+  const float* x;
+  std::int64_t incx;
+  const float* beta;
+  float* y;
+  std::int64_t incy;
+};
+
+// yᵀ = xᵀ·op(A)ᵀ: by columns, a vector is a matrix of one row whose leading dimension is the
+// increment.
+template <typename Function, typename... Arguments>
+cublasStatus_t gemv(const char* name, Real<Function>& real, const Gemv& v, cublasHandle_t handle,
+                    Arguments... arguments) {
+  return take_over(
+      name,
+      [&]() -> Read {
+        if (!takes_gemv()) return {{}, "a matrix times a vector, and TILEGATE_GEMV is not 1"};
+        const auto transposed = is_transposed(v.op);
+        if (!transposed || v.incx < 1 || v.incy < 1) return {{}, "an increment below 1"};
+        const auto [rows, cols] = *transposed ? std::pair(v.n, v.m) : std::pair(v.m, v.n);
+        return read_product(
+            handle, {CUBLAS_OP_N, *transposed ? CUBLAS_OP_N : CUBLAS_OP_T, 1, rows, cols, v.alpha,
+                     v.x, v.incx, 0, v.a, v.lda, 0, v.beta, v.y, v.incy, 0, 1});
       },
       [&] { return call(real, handle, arguments...); });
 }
@@ -277,9 +323,6 @@ std::optional<Layout> layout_of(cublasLtMatrixLayout_t layout) {
                 *stride};
 }
 
-// A bias takes an additional pass over C, which does not pay for small products.
-constexpr std::int64_t kLeastKOfBias = 1024;
-
 struct Matmul {
   cublasLtMatmulDesc_t desc;
   const void* alpha;
@@ -305,45 +348,50 @@ Read read_matmul(const Matmul& x) {
   const auto op_b = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_TRANSB);
   const auto epilogue = attribute<std::uint32_t>(x.desc, CUBLASLT_MATMUL_DESC_EPILOGUE);
   const auto bias = attribute<const float*>(x.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  // -1: that of D.
+  const auto bias_type = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
   const auto a = layout_of(x.layout_a), b = layout_of(x.layout_b), d = layout_of(x.layout_d);
   if (!compute || !scale || !mode || !op_a || !op_b || !epilogue || !a || !b || !d) {
     return {{}, "not matrices of FP32 by columns"};
   }
   if (*compute != CUBLAS_COMPUTE_32F || *scale != CUDA_R_32F) return {{}, "not computed in FP32"};
-  if (*mode != CUBLASLT_POINTER_MODE_HOST) return {{}, "scalars in device memory"};
+  const bool on_device = *mode == CUBLASLT_POINTER_MODE_DEVICE;
+  if (!on_device && *mode != CUBLASLT_POINTER_MODE_HOST) return {{}, "vectors of scalars"};
   const auto transposed_a = is_transposed(static_cast<cublasOperation_t>(*op_a)),
              transposed_b = is_transposed(static_cast<cublasOperation_t>(*op_b));
   if (!transposed_a || !transposed_b || x.alpha == nullptr || x.beta == nullptr) {
     return {{}, "an invalid argument"};
   }
-  const float beta = *static_cast<const float*>(x.beta);
-  if (beta != 0.0F && x.c != x.d) return {{}, "C is not D"};
+  const bool is_beta_zero = !on_device && *static_cast<const float*>(x.beta) == 0.0F;
+  if (!is_beta_zero && x.c != x.d) return {{}, "C is not D"};
   const bool has_bias = *epilogue == CUBLASLT_EPILOGUE_BIAS;
   const std::int64_t k = *transposed_a ? a->rows : a->cols;
   if (!has_bias && *epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
     return {{}, "epilogue " + std::to_string(*epilogue)};
   }
-  if (has_bias && (!bias || *bias == nullptr || beta != 0.0F || d->batch != 1)) {
+  const bool is_plain_bias = bias && *bias != nullptr && d->batch == 1 &&
+                             (!bias_type || *bias_type == -1 || *bias_type == CUDA_R_32F);
+  if (has_bias && (!is_plain_bias || !(is_beta_zero || on_device))) {
     return {{}, "a bias of another kind"};
   }
-  if (has_bias && k < kLeastKOfBias) return {{}, "a bias, and K is short"};
   return {Product{.transposed_a = *transposed_a,
                   .transposed_b = *transposed_b,
                   .m = d->rows,
                   .n = d->cols,
                   .k = k,
-                  .alpha = *static_cast<const float*>(x.alpha),
+                  .alpha = static_cast<const float*>(x.alpha),
                   .a = static_cast<const float*>(x.a),
                   .lda = a->ld,
                   .stride_a = a->stride,
                   .b = static_cast<const float*>(x.b),
                   .ldb = b->ld,
                   .stride_b = b->stride,
-                  .beta = beta,
+                  .beta = static_cast<const float*>(x.beta),
                   .c = static_cast<float*>(x.d),
                   .ldc = d->ld,
                   .stride_c = d->stride,
                   .batch = d->batch,
+                  .scalars_on_device = on_device,
                   .bias = has_bias ? *bias : nullptr,
                   .stream = x.stream,
                   .workspace = x.workspace,
@@ -391,6 +439,21 @@ cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t op_a,
   return gemm("cublasSgemm_64", real_cublasSgemm_v2_64,
               {op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1}, true, handle,
               op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+cublasStatus_t cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t op, int m, int n,
+                              const float* alpha, const float* a, int lda, const float* x, int incx,
+                              const float* beta, float* y, int incy) {
+  return gemv("cublasSgemv", real_cublasSgemv_v2, {op, m, n, alpha, a, lda, x, incx, beta, y, incy},
+              handle, op, m, n, alpha, a, lda, x, incx, beta, y, incy);
+}
+
+cublasStatus_t cublasSgemv_v2_64(cublasHandle_t handle, cublasOperation_t op, int64_t m, int64_t n,
+                                 const float* alpha, const float* a, int64_t lda, const float* x,
+                                 int64_t incx, const float* beta, float* y, int64_t incy) {
+  return gemv("cublasSgemv_64", real_cublasSgemv_v2_64,
+              {op, m, n, alpha, a, lda, x, incx, beta, y, incy}, handle, op, m, n, alpha, a, lda, x,
+              incx, beta, y, incy);
 }
 
 cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t op_a,
@@ -508,6 +571,8 @@ void* own_function(const char* name) {
       TILEGATE_OWN(cublasDestroy_v2),
       TILEGATE_OWN(cublasSgemm_v2),
       TILEGATE_OWN(cublasSgemm_v2_64),
+      TILEGATE_OWN(cublasSgemv_v2),
+      TILEGATE_OWN(cublasSgemv_v2_64),
       TILEGATE_OWN(cublasSgemmStridedBatched),
       TILEGATE_OWN(cublasSgemmStridedBatched_64),
       TILEGATE_OWN(cublasGemmEx_64),

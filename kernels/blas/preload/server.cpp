@@ -1,6 +1,6 @@
 #include "server.hpp"
 
-#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -8,14 +8,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <cuda_runtime_api.h>
 
 #include <tilegate/stage.hpp>
 
 #include "../plan_cache.hpp"
-#include "bias.hpp"
+#include "passes.hpp"
+#include "workspaces.hpp"
 
 namespace tilegate::preload {
 namespace {
@@ -37,73 +37,55 @@ std::optional<Math> math() {
   return kMath;
 }
 
-// One workspace per device and stream, as concurrent streams cannot share one. It grows outside of
-// captures only. A workspace that a captured graph uses is never freed, as the graph may be
-// launched at any time.
-class Workspaces {
- public:
-  // A workspace of at least `bytes`, or nullptr: out of memory, or too small during a capture.
-  void* get(int device, cudaStream_t stream, bool is_capturing, std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    Block& block = blocks_[{device, stream}];
-    if (block.bytes < bytes) {
-      if (is_capturing) return nullptr;
-      void* memory = nullptr;
-      if (cudaMallocAsync(&memory, bytes, stream) != cudaSuccess) {
-        cudaGetLastError();  // clears the error, so that the program does not see it
-        return nullptr;
-      }
-      if (block.memory != nullptr && !block.is_captured) {
-        cudaFreeAsync(block.memory, stream);
-        held_ -= block.bytes;
-      }
-      block = {memory, bytes, false};
-      held_ += bytes;
-      peak_ = std::max(peak_, held_);
-    }
-    block.is_captured |= is_capturing;
-    return block.memory;
+// By rows, the transpose of what cuBLAS computes by columns: A and B change places. Where the
+// scalars are in device memory, the problem is that of A·B alone, dense, in the workspace.
+Problem problem_of(const Product& p, Math math) {
+  Problem problem{.shape = {p.n, p.m, p.k},
+                  .op_a = p.transposed_b ? Op::kT : Op::kN,
+                  .op_b = p.transposed_a ? Op::kT : Op::kN,
+                  .lda = p.ldb,
+                  .ldb = p.lda,
+                  .ldc = p.ldc,
+                  .batch = p.batch,
+                  .stride_a = p.stride_b,
+                  .stride_b = p.stride_a,
+                  .stride_c = p.stride_c,
+                  .offset_bytes = {offset_of(p.b), offset_of(p.a), offset_of(p.c)},
+                  .math = math};
+  if (p.scalars_on_device) {
+    problem.ldc = (p.m + 3) / 4 * 4;  // whole vectors
+    problem.stride_c = problem.ldc * p.n;
+    problem.offset_bytes[2] = 0;
+  } else {
+    problem.alpha = *p.alpha;
+    problem.beta = p.bias == nullptr ? *p.beta : 1.0F;
   }
-
-  std::size_t peak() {
-    const std::lock_guard lock(mutex_);
-    return peak_;
-  }
-
- private:
-  struct Block {
-    void* memory = nullptr;
-    std::size_t bytes = 0;
-    bool is_captured = false;
-  };
-
-  std::mutex mutex_;
-  std::map<std::pair<int, cudaStream_t>, Block> blocks_;
-  std::size_t held_ = 0, peak_ = 0;  // bytes
-};
-
-// Never destroyed: threads may outlive main.
-Workspaces& workspaces() {
-  static auto& all = *new Workspaces;
-  return all;
+  return problem;
 }
 
-// Row-major, the transpose of cuBLAS's column-major product: A and B are swapped.
-Problem problem_of(const Product& p, Math math) {
-  return {.shape = {p.n, p.m, p.k},
-          .op_a = p.transposed_b ? Op::kT : Op::kN,
-          .op_b = p.transposed_a ? Op::kT : Op::kN,
-          .lda = p.ldb,
-          .ldb = p.lda,
-          .ldc = p.ldc,
-          .batch = p.batch,
-          .stride_a = p.stride_b,
-          .stride_b = p.stride_a,
-          .stride_c = p.stride_c,
-          .offset_bytes = {offset_of(p.b), offset_of(p.a), offset_of(p.c)},
-          .alpha = p.alpha,
-          .beta = p.bias == nullptr ? p.beta : 1.0F,
-          .math = math};
+// Whether a pass over C, of so many bytes per element, takes too much of the time of a product.
+bool is_worth_a_pass(const Plan& plan, int bytes_per_element) {
+  // An H200 does about so many multiply-adds while it moves a byte: 55.8 TFLOP/s, 4.8 TB/s.
+  constexpr double kStepsPerByte = 6.0;
+  // What may be lost of the time that is won over cuBLAS's FP32 kernels: they are a tenth slower
+  // than ours, and several times slower than those that split operands.
+  const double share = plan.operand_error() > 0.0 ? 0.5 : 0.05;
+  return bytes_per_element * kStepsPerByte <= share * static_cast<double>(plan.problem().shape.k);
+}
+
+// Why the product's passes over C are not worth it; nullptr: they are, or there are none.
+const char* find_costly_pass(const Product& product, const Plan& plan) {
+  constexpr int kWriteAndRead = 8, kWriteReadAndScale = 16;  // bytes
+  if (product.scalars_on_device) {
+    return is_worth_a_pass(plan, kWriteReadAndScale) ? nullptr
+                                                     : "scalars in device memory, and K is short";
+  }
+  if (product.bias == nullptr || is_worth_a_pass(plan, kWriteAndRead)) return nullptr;
+  return "a bias, and K is short";
+}
+
+bool is_float_pointer(const void* pointer) {
+  return pointer != nullptr && reinterpret_cast<std::uintptr_t>(pointer) % alignof(float) == 0;
 }
 
 thread_local std::string configuration;  // of the last product that was computed here
@@ -115,31 +97,37 @@ std::string compute(const Product& product) {
   if (product.m <= 0 || product.n <= 0 || product.batch <= 0 || product.k < 0) {
     return "nothing to multiply";
   }
+  for (const float* operand : {product.a, product.b, static_cast<const float*>(product.c)}) {
+    if (!is_float_pointer(operand)) return "a null or misaligned pointer";
+  }
+  if (product.bias != nullptr && !is_float_pointer(product.bias)) return "a misaligned bias";
   static thread_local PlanCache plans;
   const Problem problem = problem_of(product, *math());
   const Plan& plan = plans.find(problem);
   if (!plan.ok()) return plan.status().message();
-  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  if (cudaStreamIsCapturing(product.stream, &capture) != cudaSuccess) {
-    cudaGetLastError();
-    return "the stream's state is unknown";
-  }
-  Operands operands{.a = product.b,
-                    .b = product.a,
-                    .c = product.c,
-                    .workspace = product.workspace,
-                    .workspace_bytes = product.workspace_bytes};
-  const std::size_t needed = plan.workspace_bytes();
-  if (operands.workspace_bytes < needed) {
-    operands.workspace = workspaces().get(device::current().ordinal, product.stream,
-                                          capture != cudaStreamCaptureStatusNone, needed);
-    operands.workspace_bytes = needed;
-    if (operands.workspace == nullptr) {
+  if (const char* reason = find_costly_pass(product, plan); reason != nullptr) return reason;
+
+  const bool to_workspace = product.scalars_on_device;
+  constexpr std::size_t kAlignment = 256;
+  const std::size_t elements =
+      to_workspace ? static_cast<std::size_t>(problem.span(Operand::kC)) : 0;
+  const std::size_t product_bytes =
+      (elements * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
+  const std::size_t needed = product_bytes + plan.workspace_bytes();
+  void* workspace = product.workspace;
+  if (product.workspace_bytes < needed) {
+    workspace = get_workspace(device::current().ordinal, product.stream, needed);
+    if (workspace == nullptr) {
       return "no room for a workspace of " + std::to_string(needed) + " bytes";
     }
   }
+  const Operands operands{.a = product.b,
+                          .b = product.a,
+                          .c = to_workspace ? static_cast<float*>(workspace) : product.c,
+                          .workspace = static_cast<std::byte*>(workspace) + product_bytes,
+                          .workspace_bytes = plan.workspace_bytes()};
   if (Status s = plans.prepare(); !s.ok()) return s.message();
-  if (product.bias != nullptr) {
+  if (product.bias != nullptr && !to_workspace) {
     if (Status s = enqueue_bias(product.bias, product.n, product.m, product.c, product.ldc,
                                 product.stream);
         !s.ok()) {
@@ -147,6 +135,17 @@ std::string compute(const Product& product) {
     }
   }
   if (Status s = plan.launch(operands, product.stream); !s.ok()) return s.message();
+  if (to_workspace) {
+    const Scaling scaling{
+        .product = operands.c,
+        .ld = problem.ldc,
+        .stride = problem.stride_c,
+        .alpha = product.alpha,
+        .beta = product.beta,
+        .bias = product.bias,
+        .c = {product.c, product.n, product.m, product.ldc, product.batch, product.stride_c}};
+    if (Status s = enqueue_scaling(scaling, product.stream); !s.ok()) return s.message();
+  }
   configuration = plan.configuration();
   return {};
 }
@@ -166,7 +165,7 @@ class Summary {
     for (const auto& [line, count] : calls_) {
       std::fprintf(stderr, "tilegate: %zu x %s\n", count, line.c_str());
     }
-    std::fprintf(stderr, "tilegate: workspaces held up to %zu bytes\n", workspaces().peak());
+    std::fprintf(stderr, "tilegate: workspaces held up to %zu bytes\n", peak_of_workspaces());
   }
 
  private:
@@ -194,7 +193,8 @@ void log_call(const char* function, const Product* product, const std::string& r
   const std::string problem =
       product == nullptr ? "" : ' ' + to_string(problem_of(*product, math().value_or(Math::fp32)));
   const std::string what = reason.empty() ? "computed" : "passed on: " + reason;
-  std::fprintf(stderr, "tilegate: %s%s%s %s%s%s\n", function, problem.c_str(),
+  std::fprintf(stderr, "tilegate: %s%s%s%s %s%s%s\n", function, problem.c_str(),
+               product != nullptr && product->scalars_on_device ? " with device scalars" : "",
                product != nullptr && product->bias != nullptr ? " with bias" : "", what.c_str(),
                reason.empty() ? " by " : "", reason.empty() ? configuration.c_str() : "");
   all->add(std::string(function) + ' ' + what);

@@ -13,16 +13,17 @@ namespace tilegate::preload {
 struct Product {
   bool transposed_a, transposed_b;
   std::int64_t m, n, k;
-  float alpha;
+  const float* alpha;
   const float* a;
   std::int64_t lda, stride_a;
   const float* b;
   std::int64_t ldb, stride_b;
-  float beta;
+  const float* beta;
   float* c;
   std::int64_t ldc, stride_c;
   std::int64_t batch;
-  const float* bias;  // m elements, added to each column of C instead of beta·C; nullptr: none
+  bool scalars_on_device;  // alpha and beta: read there, in the order of the stream
+  const float* bias;       // m elements, added to each column of C, where beta is 0; nullptr: none
   cudaStream_t stream;
   void* workspace;  // the handle's own
   std::size_t workspace_bytes;

@@ -28,6 +28,12 @@ cublasStatus_t multiply(cublasOperation_t op_a, cublasOperation_t op_b, std::int
                         std::int64_t n, std::int64_t k, float alpha, Operand a, Operand b,
                         float beta, void* c_data, std::int64_t ldc, std::int64_t stride_c,
                         std::int64_t batch, const float* bias = nullptr) {
+  const auto fits = [](std::int64_t ld, std::int64_t rows) { return ld >= rows && ld >= 1; };
+  if (m < 0 || n < 0 || k < 0 || !fits(a.ld, op_a == CUBLAS_OP_N ? m : k) ||
+      !fits(b.ld, op_b == CUBLAS_OP_N ? k : n) || !fits(ldc, m) || a.data == nullptr ||
+      b.data == nullptr || c_data == nullptr) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
   ++products;
   for (std::int64_t i = 0; i < batch; ++i) {
     const float* pa = static_cast<const float*>(a.data) + i * a.stride;
@@ -124,9 +130,11 @@ cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasSgemm_v2(cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b, int m,
-                              int n, int k, const float* alpha, const float* a, int lda,
+cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                              int m, int n, int k, const float* alpha, const float* a, int lda,
                               const float* b, int ldb, const float* beta, float* c, int ldc) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (alpha == nullptr || beta == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   return multiply(op_a, op_b, m, n, k, *alpha, {a, lda, 0}, {b, ldb, 0}, *beta, c, ldc, 0, 1);
 }
 cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t op_a,
@@ -135,6 +143,13 @@ cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t op_a,
                                  int64_t ldb, const float* beta, float* c, int64_t ldc) {
   static_cast<void>(handle);
   return multiply(op_a, op_b, m, n, k, *alpha, {a, lda, 0}, {b, ldb, 0}, *beta, c, ldc, 0, 1);
+}
+cublasStatus_t cublasSgemv_v2(cublasHandle_t, cublasOperation_t op, int m, int n,
+                              const float* alpha, const float* a, int lda, const float* x, int incx,
+                              const float* beta, float* y, int incy) {
+  const bool as_it_is = op == CUBLAS_OP_N;
+  return multiply(CUBLAS_OP_N, as_it_is ? CUBLAS_OP_T : CUBLAS_OP_N, 1, as_it_is ? m : n,
+                  as_it_is ? n : m, *alpha, {x, incx, 0}, {a, lda, 0}, *beta, y, incy, 0, 1);
 }
 cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t, cublasOperation_t op_a,
                                          cublasOperation_t op_b, int m, int n, int k,

@@ -1,5 +1,7 @@
 // preload_program CASE: asks the (fake) cuBLAS for products in the way that CASE names, checks
 // them, and prints how many of them cuBLAS computed itself.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -58,7 +60,7 @@ struct Problem {
   }
 };
 
-constexpr float kZero = 0.0F, kTwo = 2.0F;
+constexpr float kZero = 0.0F, kOne = 1.0F, kTwo = 2.0F, kNan = NAN;
 
 void sgemm(cublasHandle_t handle, decltype(cublasSgemm_v2)* function = cublasSgemm_v2) {
   Problem p;
@@ -94,19 +96,23 @@ void every_function(cublasHandle_t handle) {
   p.check(2.0F);
 }
 
-void matmul(int k, bool biased) {
+void matmul(int k, bool biased, std::int32_t pointer_mode = CUBLASLT_POINTER_MODE_HOST, int m = 6,
+            int n = 4) {
   Problem p;
-  p.m = p.lda = p.ldc = 6;
-  p.n = p.ldb = 4;
+  p.m = p.lda = p.ldc = m;
+  p.n = p.ldb = n;
   p.k = k;
-  p.a = values(static_cast<std::size_t>(6) * k, 1);
-  p.b = values(static_cast<std::size_t>(4) * k, 2);
-  const std::vector<float> bias = values(6, 3);
+  p.a = values(static_cast<std::size_t>(m) * k, 1);
+  p.b = values(static_cast<std::size_t>(n) * k, 2);
+  p.c.assign(static_cast<std::size_t>(m) * n, -7.0F);
+  const std::vector<float> bias = values(m, 3);
   cublasLtMatmulDesc_t desc;
   cublasLtMatrixLayout_t a, b, c;
   cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
   const std::int32_t op = CUBLAS_OP_T;
   cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSB, &op, sizeof op);
+  cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_POINTER_MODE, &pointer_mode,
+                                 sizeof pointer_mode);
   if (biased) {
     const std::uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
     const float* pointer = bias.data();
@@ -114,13 +120,109 @@ void matmul(int k, bool biased) {
     cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &pointer,
                                    sizeof pointer);
   }
-  cublasLtMatrixLayoutCreate(&a, CUDA_R_32F, 6, static_cast<std::uint64_t>(k), 6);
-  cublasLtMatrixLayoutCreate(&b, CUDA_R_32F, 4, static_cast<std::uint64_t>(k), 4);
-  cublasLtMatrixLayoutCreate(&c, CUDA_R_32F, 6, 4, 6);
+  cublasLtMatrixLayoutCreate(&a, CUDA_R_32F, m, static_cast<std::uint64_t>(k), m);
+  cublasLtMatrixLayoutCreate(&b, CUDA_R_32F, n, static_cast<std::uint64_t>(k), n);
+  cublasLtMatrixLayoutCreate(&c, CUDA_R_32F, m, n, m);
   expect(!cublasLtMatmul(nullptr, desc, &kTwo, p.a.data(), a, p.b.data(), b, &kZero, p.c.data(), c,
                          p.c.data(), c, nullptr, nullptr, 0, nullptr),
          "cublasLtMatmul");
   p.check(2.0F, biased ? bias.data() : nullptr);
+}
+
+// Scalars in device memory, here the host's; K is long enough for one more pass over C.
+void device_scalars(cublasHandle_t handle) {
+  cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
+  Problem p;
+  p.k = 2000;
+  p.a = values(40 * 2000, 1);
+  p.b = values(32 * 2000, 2);
+  const auto call = [&](const float* alpha, const float* beta) {
+    expect(!cublasSgemm(handle, p.op_a, p.op_b, p.m, p.n, p.k, alpha, p.a.data(), p.lda, p.b.data(),
+                        p.ldb, beta, p.c.data(), p.ldc),
+           "cublasSgemm");
+  };
+  for (int col = 0; col < p.n; ++col) std::fill_n(&p.c[col * p.ldc], p.m, kNan);
+  call(&kTwo, &kZero);  // C is not read
+  p.check(2.0F);
+  call(&kOne, &kOne);  // and then added to
+  p.check(3.0F);
+  const std::vector<float> wanted = p.c;
+  p.a[0] = p.b[0] = kNan;
+  call(&kZero, &kOne);  // A and B do not count
+  expect(p.c == wanted, "C with alpha 0");
+}
+
+void device_scalars_of_a_batch(cublasHandle_t handle) {
+  cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
+  constexpr int kK = 2000;
+  const std::vector<float> a = values(2 * 5 * kK, 1), b = values(2 * 3 * kK, 2);
+  std::vector<float> c(40, -7.0F);
+  expect(!cublasSgemmStridedBatched(handle, CUBLAS_OP_N, CUBLAS_OP_T, 5, 3, kK, &kTwo, a.data(), 5,
+                                    5 * kK, b.data(), 3, 3 * kK, &kZero, c.data(), 6, 20, 2),
+         "cublasSgemmStridedBatched");
+  for (int i = 0; i < 2; ++i) {
+    Problem p;
+    p.m = p.lda = 5;
+    p.n = p.ldb = 3;
+    p.k = kK;
+    p.ldc = 6;
+    p.a.assign(a.begin() + i * 5 * kK, a.begin() + (i + 1) * 5 * kK);
+    p.b.assign(b.begin() + i * 3 * kK, b.begin() + (i + 1) * 3 * kK);
+    p.c.assign(c.begin() + i * 20, c.begin() + (i + 1) * 20);
+    p.check(2.0F);
+  }
+}
+
+// y = op(A)·x for both forms and for vectors with gaps.
+void gemv(cublasHandle_t handle) {
+  constexpr int kM = 37, kN = 29, kLd = 40;
+  const std::vector<float> a = values(kLd * kN, 1), x = values(3 * kM, 2);
+  for (const cublasOperation_t op : {CUBLAS_OP_N, CUBLAS_OP_T}) {
+    const int rows = op == CUBLAS_OP_N ? kM : kN, cols = op == CUBLAS_OP_N ? kN : kM;
+    for (const int step : {1, 3}) {
+      std::vector<float> y(3 * kM, -7.0F);
+      expect(!cublasSgemv(handle, op, kM, kN, &kTwo, a.data(), kLd, x.data(), step, &kZero,
+                          y.data(), step),
+             "cublasSgemv");
+      for (int i = 0; i < 3 * kM; ++i) {
+        float wanted = -7.0F;
+        if (i % step == 0 && i / step < rows) {
+          float sum = 0.0F;
+          for (int j = 0; j < cols; ++j) {
+            const int row = i / step;
+            sum += (op == CUBLAS_OP_N ? a[row + j * kLd] : a[j + row * kLd]) * x[j * step];
+          }
+          wanted = 2.0F * sum;
+        }
+        expect(y[i] == wanted, "an element of y");
+      }
+    }
+  }
+}
+
+// Calls that cuBLAS refuses. Nothing else becomes of them.
+void bad_calls(cublasHandle_t handle) {
+  const Problem right;
+  std::vector<float> c(4096, -7.0F);
+  const auto call = [&](cublasHandle_t with, int m, const float* a, int lda, const float* alpha,
+                        float* to) {
+    return cublasSgemm(with, right.op_a, right.op_b, m, right.n, right.k, alpha, a, lda,
+                       right.b.data(), right.ldb, &kZero, to, right.ldc);
+  };
+  const float* a = right.a.data();
+  expect(call(nullptr, right.m, a, right.lda, &kTwo, c.data()) == CUBLAS_STATUS_NOT_INITIALIZED,
+         "no handle");
+  for (const cublasStatus_t status : {
+           call(handle, -1, a, right.lda, &kTwo, c.data()),
+           call(handle, right.m, nullptr, right.lda, &kTwo, c.data()),
+           call(handle, right.m, a, right.m - 1, &kTwo, c.data()),
+           call(handle, right.m, a, right.lda, nullptr, c.data()),
+           call(handle, right.m, a, right.lda, &kTwo, nullptr),
+       }) {
+    expect(status == CUBLAS_STATUS_INVALID_VALUE, "a status");
+  }
+  for (const float element : c) expect(element == -7.0F, "an element of C");
+  sgemm(handle);
 }
 
 // Large enough for a workspace, where operands may be split.
@@ -170,11 +272,17 @@ int main(int argc, char** argv) {
                       CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT);
          p.check(2.0F);
        }},
-      {"device_scalars",
+      {"short_device_scalars",
        [&] {
          cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
          sgemm(handle);
        }},
+      {"long_device_scalars", [&] { device_scalars(handle); }},
+      {"batch_of_device_scalars", [&] { device_scalars_of_a_batch(handle); }},
+      {"bias_and_device_scalars", [] { matmul(2000, true, CUBLASLT_POINTER_MODE_DEVICE); }},
+      {"large_bias", [] { matmul(192, true, CUBLASLT_POINTER_MODE_HOST, 192, 192); }},
+      {"gemv", [&] { gemv(handle); }},
+      {"bad_calls", [&] { bad_calls(handle); }},
       {"other_version",
        [&] {
          fake_set_version(CUBLAS_VERSION + 10000);
@@ -190,17 +298,34 @@ int main(int argc, char** argv) {
          fake_set_room(0);
          large(handle);
        }},
-      {"capture",  // has room only if there was a call before
+      {"capture",  // each graph has a buffer of its own, until it is destroyed
        [&] {
          large(handle);
-         fake_set_capturing(1);
+         expect(fake_blocks() == 1, "a buffer of the stream");
+         for (int graphs = 1; graphs <= 2; ++graphs) {
+           fake_begin_capture();
+           large(handle);
+           large(handle);
+           fake_end_capture();
+           expect(fake_blocks() == 1 + graphs, "a buffer of each graph");
+         }
          large(handle);
-         fake_set_room(0);
+         expect(fake_blocks() == 3, "the buffer of the stream, again");
+         fake_destroy_graphs();
+         fake_begin_capture();
          large(handle);
+         fake_end_capture();
+         expect(fake_blocks() == 3, "a buffer of a graph that is gone");
+         large(handle);
+         expect(fake_blocks() == 2, "the other one is freed");
+         fake_destroy_graphs();
+         large(handle);
+         expect(fake_blocks() == 1, "all of graphs are freed");
        }},
-      {"first_in_capture",
+      {"capture_without_room",
        [&] {
-         fake_set_capturing(1);
+         fake_begin_capture();
+         fake_set_room(0);
          large(handle);
        }},
       {"own_workspace",

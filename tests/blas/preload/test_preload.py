@@ -40,7 +40,7 @@ def test_every_function_is_taken_over():
     [
         ("tf32", "math mode 3"),
         ("tf32_of_a_call", "not FP32, or not computed in FP32"),
-        ("device_scalars", "scalars in device memory"),
+        ("short_device_scalars", "scalars in device memory, and K is short"),
         ("short_bias", "a bias, and K is short"),
     ],
 )
@@ -56,7 +56,13 @@ def test_another_version_is_said_once():
     assert sum("all is passed on" in line for line in log) == 1
 
 
-@pytest.mark.parametrize("case", ["matmul", "bias", "threads", "fork"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "matmul", "bias", "threads", "fork", "long_device_scalars", "batch_of_device_scalars",
+        "bias_and_device_scalars",
+    ],
+)  # fmt: skip
 def test_is_computed(case):
     assert run(case)[0] == 0
 
@@ -74,9 +80,28 @@ def test_no_room_is_passed_on():
     assert "passed on: no room for a workspace of" in log[0]
 
 
-def test_a_capture_takes_what_is_there():
+def test_where_operands_are_split_a_pass_over_c_pays_sooner():
+    assert run("large_bias", TILEGATE_MATH="fp32")[0] == 1
+    assert run("large_bias", TILEGATE_MATH="fp32_split")[0] == 0
+
+
+def test_a_graph_has_a_workspace_of_its_own():
     assert run("capture", TILEGATE_MATH="fp32_split")[0] == 0
-    assert run("first_in_capture", TILEGATE_MATH="fp32_split")[0] == 1
+    assert run("capture_without_room", TILEGATE_MATH="fp32_split")[0] == 1
+
+
+def test_a_matrix_times_a_vector_is_taken_over_where_that_is_asked_for():
+    products, log = run("gemv")
+    assert products == 4
+    assert log[0].endswith("passed on: a matrix times a vector, and TILEGATE_GEMV is not 1")
+    assert run("gemv", TILEGATE_GEMV="1")[0] == 0
+
+
+def test_what_cublas_refuses_is_its_own_affair():
+    products, log = run("bad_calls")
+    assert products == 0
+    assert sum("passed on" in line for line in log if " x " not in line) == 6
+    assert "computed by" in log[6]
 
 
 def test_the_workspace_of_the_handle_is_taken():

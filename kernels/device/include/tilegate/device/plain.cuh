@@ -77,28 +77,32 @@ Status status_of(LaunchAll launch_all) {
 }
 #endif
 
-// C ← beta·C, for kernels that add to it; a thread has a column of some rows. With beta 0, C is not
-// read.
+// C ← alpha·P + beta·C for a dense product P, or C ← beta·C where there is none; a thread has a
+// column of some rows. With beta 0, C is not read.
 constexpr int kScaleThreads = 256, kScaleRows = 16;
 template <int kRows = kScaleRows>  // so that each source has it only where it is used
-__global__ void scale_c(float* c, std::int64_t m, std::int64_t n, std::int64_t ldc, float beta) {
+__global__ void scale_c(const float* product, float alpha, float* c, std::int64_t m, std::int64_t n,
+                        std::int64_t ldc, float beta) {
   const std::int64_t blocks_n = (n + kScaleThreads - 1) / kScaleThreads;
   const std::int64_t col = blockIdx.x % blocks_n * kScaleThreads + threadIdx.x;
   const std::int64_t first = blockIdx.x / blocks_n * kRows;
   if (col >= n) return;
   for (std::int64_t row = first; row < first + kRows && row < m; ++row) {
     float& element = c[row * ldc + col];
-    element = beta == 0.0F ? 0.0F : beta * element;
+    float sum = product == nullptr ? 0.0F : alpha * product[row * n + col];
+    if (beta != 0.0F) sum += beta * element;
+    element = sum;
   }
 }
 
-inline Status scale(const KernelArgs& args, Stream stream) {
+inline Status scale(const KernelArgs& args, const float* product, Stream stream) {
   const auto& [m, n, k] = args.shape;
   const std::int64_t blocks_n = (n + kScaleThreads - 1) / kScaleThreads;
   const device::LaunchConfig launch{.kernel = "scale_c",
                                     .blocks = (m + kScaleRows - 1) / kScaleRows * blocks_n,
                                     .threads_x = kScaleThreads};
-  return device::launch(launch, stream, scale_c<>, args.c, m, n, args.ldc, args.beta);
+  return device::launch(launch, stream, scale_c<>, product, args.alpha, args.c, m, n, args.ldc,
+                        args.beta);
 }
 
 // Extents of tiles, for Stage::tile_sizes.
@@ -110,6 +114,8 @@ enum ReadsC {
   kReadsCForBeta,  // read it where beta is not 0
   kReadsCAlways,   // compute beta·C also where beta is 0: C is cleared first, which a launch takes
   kAddsToC,        // add alpha·A·B: C is scaled first
+  kProductAlone,  // store A·B: where alpha is not 1 or beta not 0, into the workspace, and a launch
+                  // more computes C from it
 };
 
 // A stage that sums serially along K, or in several parts, of which each takes roundings more; see
@@ -118,10 +124,24 @@ template <auto kRun, ReadsC kReads = kReadsCForBeta, int kMoreRoundings = 0>
 Choice choose(const Problem& problem, const Device& /*device*/) {
   Choice choice;
   choice.rounding_chain = problem.shape.k + 2 + kMoreRoundings;
+  if constexpr (kReads == kProductAlone) {
+    const bool to_workspace =
+        problem.reads_a_and_b() && (problem.alpha != 1.0F || problem.beta != 0.0F);
+    if (to_workspace) choice.workspace_bytes = problem.shape.m * problem.shape.n * sizeof(float);
+    choice.enqueue = [to_workspace](const KernelArgs& args, Stream stream) {
+      if (args.shape.k == 0) return scale(args, nullptr, stream);
+      KernelArgs own = args;
+      if (to_workspace) own.c = static_cast<float*>(args.workspace), own.ldc = args.shape.n;
+      Status status = status_of([&] { kRun(Call(own, stream)); });
+      if (!to_workspace || !status.ok()) return status;
+      return scale(args, own.c, stream);
+    };
+    return choice;
+  }
   choice.enqueue = [](const KernelArgs& args, Stream stream) {
     const bool scales = kReads == kReadsCAlways ? args.beta == 0.0F : kReads == kAddsToC;
     if (scales) {
-      if (Status s = scale(args, stream); !s.ok()) return s;
+      if (Status s = scale(args, nullptr, stream); !s.ok()) return s;
     }
     return status_of([&] { kRun(Call(args, stream)); });
   };

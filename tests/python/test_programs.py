@@ -1,0 +1,64 @@
+"""The script that tries real programs; what it measures needs PyTorch and a GPU."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tilegate_ci.model import REPOSITORY
+
+SCRIPT = REPOSITORY / "bench" / "programs.py"
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is installed")
+def test_without_pytorch_it_says_what_to_install():
+    done = run()
+    assert done.returncode == 2
+    assert done.stderr.endswith("error: PyTorch is not installed: pip install torch\n")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+def test_it_runs_on_the_cpu(tmp_path):
+    done = run(
+        "--device", "cpu", "--tiny", "--task", "gemv", "--task", "overhead", "--out", tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    tasks = json.loads((tmp_path / "results.json").read_text("utf-8"))["tasks"]
+    assert tasks["gemv"].keys() == {"torch"}
+    assert tasks["overhead"].keys() == {"torch", "override"}
+    assert "| overhead | override |" in (tmp_path / "programs.md").read_text("utf-8")
+
+
+def test_the_tables_say_where_a_mode_is_slower_or_wrong():
+    spec = importlib.util.spec_from_file_location("programs", SCRIPT)
+    programs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(programs)
+
+    def result(*samples):
+        names = ("a", "b")
+        return {"samples": [{"name": name, "error": error, "seconds": seconds}
+                            for name, (error, seconds) in zip(names, samples)]}  # fmt: skip
+
+    modes = {
+        "torch": result((1e-7, 1e-3), (1e-7, 1e-5)),
+        "override": result((1e-3, 2e-3), (1e-7, 2e-5)),
+        "tf32": {"failed": ["out of memory"]},
+    }
+    lines = programs.accuracy({"tasks": {"operators": modes}}).splitlines()
+    assert lines[2:] == [
+        "| torch | 2 | 1.0e-07 | 0 | 0 | 0 | 1.00 (a) |",
+        "| override | 2 | 1.0e-03 | 1 | 2 | 1 | 2.00 (a) |",
+    ]
+    losses = {"torch": [3.0, 2.0], "override": [3.0, 2.5]}
+    gpt = {mode: {programs.LOSSES: {"losses": values}} for mode, values in losses.items()}
+    assert programs.losses({"tasks": {"gpt": gpt}}).splitlines()[3] == (
+        "| override | 2.5000000 | 5.0e-01 |"
+    )
