@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 
 #include "kernels.hpp"

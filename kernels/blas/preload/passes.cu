@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include <tilegate/common/grid.cuh>
+#include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 
 #include "passes.hpp"
