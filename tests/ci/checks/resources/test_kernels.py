@@ -115,6 +115,6 @@ def test_ptxas_keeps_the_order_of_the_source_by_the_name_cutlass(tmp_path):
 
 
 def test_rungs_that_are_not_on_an_architecture_are_not_compiled_for_it(capsys, monkeypatch):
-    monkeypatch.setattr("tilegate_ci.commands.kernels.find_toolkit", lambda: None)
+    monkeypatch.setattr("tilegate_ci.lab.commands.kernels.find_toolkit", lambda: None)
     assert main(["kernels", str(REPOSITORY), "--rung", "Fp16x3", "--arch", "100"]) == 2
     assert "not compiled for these architectures" in capsys.readouterr().err
