@@ -1,5 +1,6 @@
-"""ci/gate lab kernels: compares the kernels' code with another checkout's, symbols ignored. Needs nvcc
-and no GPU."""
+"""ci/gate lab kernels: compares the kernels' code with another checkout's, symbols ignored.
+
+Needs nvcc and no GPU."""
 
 import argparse
 import sys
