@@ -236,11 +236,17 @@ TEST_F(BlasErrors, NameTheWorkspaceThatIsMissing) {
       TILEGATE_SUCCESS);
   ASSERT_GT(bytes, 0U);
   const device::Buffer workspace(bytes);
+  const auto expect_missing = [&](std::size_t given) {
+    EXPECT_EQ(run(call), TILEGATE_INVALID_ARGUMENT);
+    const std::string wanted =
+        "workspace of " + std::to_string(given) + " bytes; Sgemm needs " + std::to_string(bytes);
+    EXPECT_EQ(tilegate_message(handle_), wanted);
+  };
+  expect_missing(0);
   EXPECT_EQ(tilegate_set_workspace(handle_, workspace.data(), bytes - 1), TILEGATE_SUCCESS);
-  EXPECT_EQ(run(call), TILEGATE_INVALID_ARGUMENT);
-  EXPECT_NE(std::string(tilegate_message(handle_)).find("needs " + std::to_string(bytes)),
-            std::string::npos)
-      << tilegate_message(handle_);
+  expect_missing(bytes - 1);
+  EXPECT_EQ(tilegate_set_workspace(handle_, nullptr, 0), TILEGATE_SUCCESS) << "takes it back";
+  expect_missing(0);
   EXPECT_EQ(tilegate_set_workspace(handle_, nullptr, 1), TILEGATE_INVALID_ARGUMENT);
   EXPECT_EQ(tilegate_set_workspace(handle_, workspace.data() + 8, bytes - 8),
             TILEGATE_INVALID_ARGUMENT);
