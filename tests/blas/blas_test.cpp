@@ -252,6 +252,20 @@ TEST_F(BlasErrors, NameTheWorkspaceThatIsMissing) {
             TILEGATE_INVALID_ARGUMENT);
 }
 
+TEST_F(BlasErrors, OfAWorkspaceNameTheLeadingDimension) {
+  std::size_t bytes = 0;
+  const auto message = [&](std::int64_t lda, std::int64_t ldb, std::int64_t ldc) {
+    tilegate_sgemm_workspace_bytes(handle_, TILEGATE_ROW_MAJOR, TILEGATE_NO_TRANS,
+                                   TILEGATE_NO_TRANS, 8, 16, 32, 1.0F, nullptr, lda, nullptr, ldb,
+                                   0.0F, nullptr, ldc, &bytes);
+    return std::string(tilegate_message(handle_)).substr(0, 8);
+  };
+  EXPECT_EQ(message(32, 16, 16), "");
+  EXPECT_EQ(message(31, 16, 16), "lda = 31");
+  EXPECT_EQ(message(32, 15, 16), "ldb = 15");
+  EXPECT_EQ(message(32, 16, 15), "ldc = 15");
+}
+
 TEST(BlasHandle, MayBeNull) {
   EXPECT_EQ(tilegate_create(nullptr), TILEGATE_INVALID_ARGUMENT);
   EXPECT_EQ(tilegate_set_stream(nullptr, nullptr), TILEGATE_INVALID_ARGUMENT);
