@@ -266,6 +266,20 @@ TEST_F(BlasErrors, OfAWorkspaceNameTheLeadingDimension) {
   EXPECT_EQ(message(32, 16, 15), "ldc = 15");
 }
 
+// One of the operands is shared by the products of the batch, and split once.
+TEST(BlasHandle, TellsTheWorkspaceOfThePlan) {
+  for (const Operand shared : {Operand::kA, Operand::kB}) {
+    Problem problem = Problem::dense({256, 512, 1024}, Op::kN, Op::kN, 3);
+    problem.math = Math::fp32_split;
+    (shared == Operand::kA ? problem.stride_a : problem.stride_b) = 0;
+    const Plan plan = sgemm::stage.plan(problem);
+    EXPECT_GT(plan.workspace_bytes(), 0U);
+    for (const tilegate_order order : {TILEGATE_ROW_MAJOR, TILEGATE_COL_MAJOR}) {
+      EXPECT_EQ(workspace_bytes(problem, order), plan.workspace_bytes());
+    }
+  }
+}
+
 TEST(BlasHandle, MayBeNull) {
   EXPECT_EQ(tilegate_create(nullptr), TILEGATE_INVALID_ARGUMENT);
   EXPECT_EQ(tilegate_set_stream(nullptr, nullptr), TILEGATE_INVALID_ARGUMENT);
