@@ -207,6 +207,8 @@ TEST(Reference, OfEveryThirdRow) {
     EXPECT_EQ(some.scale[i], whole.scale[i / 5 * 15 + i % 5]) << i;
   }
   EXPECT_EQ(every_nth_row({.shape = {0, 5, 3}}, 3).shape.m, 0);
+  EXPECT_EQ(every_nth_row({.shape = {9, 5, 3}}, 3).shape.m, 3);
+  EXPECT_EQ(every_nth_row({.shape = {10, 5, 3}}, 3).shape.m, 4);
 }
 
 TEST(Reference, TransposesAndStridesAsTheProblemSays) {
