@@ -84,6 +84,14 @@ TEST(Plan, AcceptsDisjointOrInterleavedBatchResults) {
   EXPECT_TRUE(takes({4, 5, 1}, 8, 0, 1)) << "one product has no stride";
 }
 
+TEST(Plan, OneProductHasNoStrides) {
+  Problem problem = Problem::dense({4, 5, 6});
+  problem.stride_a = problem.stride_b = problem.stride_c = -1;
+  EXPECT_TRUE(problem.check().ok()) << problem.check().message();
+  problem.batch = 2;
+  EXPECT_EQ(problem.check().argument(), "stride_a");
+}
+
 TEST(Plan, RejectsExtentsBeyondTheAddressSpace) {
   const auto argument = [](const Problem& problem) { return problem.check().argument(); };
   for (const std::int64_t more : {0, 1}) {

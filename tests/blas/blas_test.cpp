@@ -262,14 +262,48 @@ TEST_F(BlasErrors, NameTheMissingWorkspace) {
       TILEGATE_SUCCESS);
   ASSERT_GT(bytes, 0U);
   const device::Buffer workspace(bytes);
+  const auto expect_missing = [&](std::size_t given) {
+    EXPECT_EQ(run(call), TILEGATE_INVALID_ARGUMENT);
+    const std::string wanted =
+        "workspace of " + std::to_string(given) + " bytes; Sgemm needs " + std::to_string(bytes);
+    EXPECT_EQ(tilegate_message(handle_), wanted);
+  };
+  expect_missing(0);
   EXPECT_EQ(tilegate_set_workspace(handle_, workspace.data(), bytes - 1), TILEGATE_SUCCESS);
-  EXPECT_EQ(run(call), TILEGATE_INVALID_ARGUMENT);
-  EXPECT_NE(std::string(tilegate_message(handle_)).find("needs " + std::to_string(bytes)),
-            std::string::npos)
-      << tilegate_message(handle_);
+  expect_missing(bytes - 1);
+  EXPECT_EQ(tilegate_set_workspace(handle_, nullptr, 0), TILEGATE_SUCCESS) << "takes it back";
+  expect_missing(0);
   EXPECT_EQ(tilegate_set_workspace(handle_, nullptr, 1), TILEGATE_INVALID_ARGUMENT);
   EXPECT_EQ(tilegate_set_workspace(handle_, workspace.data() + 8, bytes - 8),
             TILEGATE_INVALID_ARGUMENT);
+}
+
+TEST_F(BlasErrors, OfAWorkspaceNameTheLeadingDimension) {
+  std::size_t bytes = 0;
+  const auto message = [&](std::int64_t lda, std::int64_t ldb, std::int64_t ldc) {
+    tilegate_sgemm_workspace_bytes(handle_, TILEGATE_ROW_MAJOR, TILEGATE_NO_TRANS,
+                                   TILEGATE_NO_TRANS, 8, 16, 32, 1.0F, nullptr, lda, nullptr, ldb,
+                                   0.0F, nullptr, ldc, &bytes);
+    return std::string(tilegate_message(handle_)).substr(0, 8);
+  };
+  EXPECT_EQ(message(32, 16, 16), "");
+  EXPECT_EQ(message(31, 16, 16), "lda = 31");
+  EXPECT_EQ(message(32, 15, 16), "ldb = 15");
+  EXPECT_EQ(message(32, 16, 15), "ldc = 15");
+}
+
+// One of the operands is shared by the products of the batch, and split once.
+TEST(BlasHandle, TellsTheWorkspaceOfThePlan) {
+  for (const Operand shared : {Operand::kA, Operand::kB}) {
+    Problem problem = Problem::dense({256, 512, 1024}, Op::kN, Op::kN, 3);
+    problem.math = Math::fp32_split;
+    (shared == Operand::kA ? problem.stride_a : problem.stride_b) = 0;
+    const Plan plan = sgemm::stage.plan(problem);
+    EXPECT_GT(plan.workspace_bytes(), 0U);
+    for (const tilegate_order order : {TILEGATE_ROW_MAJOR, TILEGATE_COL_MAJOR}) {
+      EXPECT_EQ(workspace_bytes(problem, order), plan.workspace_bytes());
+    }
+  }
 }
 
 TEST(BlasHandle, MayBeNull) {

@@ -126,6 +126,17 @@ __global__ void store_in_turns(float* all) {
   memory[threadIdx.x] = smem.words[threadIdx.x % 16];
 }
 
+// Shared memory ends within a word.
+constexpr std::size_t kOddBytes = sizeof(Storage) + 1;
+
+template <bool kFaulty>
+__global__ void last_byte_of_shared(float* all) {
+  auto* const bytes = reinterpret_cast<char*>(&device::shared_storage<Storage>());
+  if (threadIdx.x == 0) bytes[kOddBytes - 1] = 1;
+  if (!kFaulty) __syncthreads();
+  part_of_block(all)[threadIdx.x] = bytes[kOddBytes - 1];
+}
+
 template <auto kKernel, std::size_t kSharedBytes = sizeof(Storage)>
 Status launch(float* memory) {
   const device::LaunchConfig config{
@@ -185,6 +196,8 @@ constexpr Plant kPlants[] = {
     PLANT(misaligned, "misaligned 128-bit load, at .*planted\\.cu"),
     PLANT(straddling, "128-bit load outside every operand, at 0x"),
     PLANT(misaligned_shared, "misaligned 64-bit load at byte 4 of shared memory, at .*planted"),
+    {"last_byte_of_shared", launch<last_byte_of_shared<true>, kOddBytes>,
+     launch<last_byte_of_shared<false>, kOddBytes>, "race at byte 256 of shared memory: "},
 };
 
 }  // namespace

@@ -184,17 +184,6 @@ __global__ void planted(float* memory) {
 }
 }  // namespace store_to_copy
 
-// Shared memory ends within a word.
-namespace last_byte {
-template <bool kFaulty>
-__global__ void planted(float* memory) {
-  extern __shared__ char bytes[];
-  if (threadIdx.x == 0) bytes[kThreads] = 1;
-  if (!kFaulty) __syncthreads();
-  memory[blockIdx.x * kThreads + threadIdx.x] = bytes[kThreads];
-}
-}  // namespace last_byte
-
 namespace tilegate::planted {
 namespace {
 
@@ -245,7 +234,6 @@ constexpr Plant kPlants[] = {
     PLANT(store_to_copy, kThreads, 0,
           "thread \\(0,0,0\\): write of byte 0 of As .* before the wait of the async copy "
           "that thread \\(0,0,0\\) started at .*planted_plain"),
-    PLANT(last_byte, kThreads, kThreads + 1, "race at byte 64 of shared memory: "),
 };
 
 }  // namespace

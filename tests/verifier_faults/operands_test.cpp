@@ -104,6 +104,33 @@ TEST(Operands, MasksOfABatchBeginAtDifferentK) {
   EXPECT_EQ(first.size(), 9U);
 }
 
+// The operand of the picks may be one for all products, whose lines pick the same then.
+TEST(Operands, CIsZeroWhereALinePicksAndNowhereElse) {
+  for (const Inputs inputs : {Inputs::kPicksFromA, Inputs::kPicksFromB}) {
+    const bool from_a = inputs == Inputs::kPicksFromA;
+    for (const bool shares_a : {false, true}) {
+      Problem problem = Padded{.shape = {60, 70, 5}, .pad = {1, 2, 3}, .beta = 1.0F, .batch = 3};
+      (shares_a ? problem.stride_a : problem.stride_b) = 0;
+      const Case test_case{.problem = problem, .inputs = inputs};
+      const GuardedMatrix picks = make_operand(test_case, from_a ? Operand::kB : Operand::kA);
+      const GuardedMatrix c = make_operand(test_case, Operand::kC);
+      for (std::int64_t index = 0; index < 3; ++index) {
+        const std::int64_t of = shares_a == from_a ? index : 0;
+        for (std::int64_t row = 0; row < 60; ++row) {
+          for (std::int64_t col = 0; col < 70; ++col) {
+            bool picked = false;
+            for (std::int64_t k = 0; k < 5; ++k) {
+              picked |= (from_a ? picks.expected(k, of)[col] : picks.expected(row, of)[k]) != 0.0F;
+            }
+            ASSERT_EQ(c.expected(row, index)[col] == 0.0F, picked) << row << ' ' << col;
+          }
+          EXPECT_EQ(c.expected(row, index)[70], kSentinel);
+        }
+      }
+    }
+  }
+}
+
 TEST(Operands, UnreadOperandsAreNan) {
   Case test_case{.problem = Padded{.shape = {3, 4, 5}, .pad = {2, 2, 2}, .beta = 1.0F}};
   for (const Operand operand : kOperands) {
@@ -136,16 +163,30 @@ TEST(Operands, WorkspaceIsDirtyAndAlignedTo16Bytes) {
   EXPECT_FALSE(leftovers.contains(0));
 }
 
+TEST(Operands, AWorkspaceEndsWithAWholeElement) {
+  for (const std::size_t bytes : {21U, 22U, 24U}) {
+    static std::size_t asked;
+    asked = bytes;
+    const Stage stage{.name = "Planted", .choose = [](const Problem&, const Device&) {
+                        return Choice{.rounding_chain = 1, .workspace_bytes = asked};
+                      }};
+    const Case test_case{.problem = Problem::dense({1, 1, 1})};
+    EXPECT_EQ(make_workspace(test_case, stage.plan(test_case.problem)).cols(), 6) << bytes;
+  }
+}
+
 TEST(Operands, InjectedValuesAreInPlace) {
   for (const Operand operand : kOperands) {
     const Problem problem = Padded{.shape = {3, 4, 5}, .beta = 1.0F};
     const GuardedMatrix matrix = make_operand(
-        {.problem = problem, .plants = {{operand, 1, 2, 77.0F}, {operand, -1, -2, 88.0F}}},
+        {.problem = problem,
+         .plants = {{operand, 0, 0, 66.0F}, {operand, 1, 2, 77.0F}, {operand, -1, -2, 88.0F}}},
         operand);
     const std::vector<float> plain = elements_of({.problem = problem}, operand);
     for (std::int64_t row = 0; row < matrix.rows(); ++row) {
       for (std::int64_t col = 0; col < matrix.cols(); ++col) {
         float expected = plain[static_cast<std::size_t>(row * matrix.cols() + col)];
+        if (row == 0 && col == 0) expected = 66.0F;
         if (row == 1 && col == 2) expected = 77.0F;
         if (row == matrix.rows() - 1 && col == matrix.cols() - 2) expected = 88.0F;
         EXPECT_EQ(matrix.expected(row)[col], expected) << row << " " << col;

@@ -1,6 +1,8 @@
 // The oracle's kernels agree with its host functions.
 #include "verifier/oracle.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -34,13 +36,17 @@ TEST(Fill, DeviceMatchesHost) {
 TEST(Fill, ValuesFollowTheInputs) {
   std::set<float> integers;
   double sum = 0.0;
+  float largest = 0.0F;
   constexpr std::uint64_t kCount = 10000;
   for (std::uint64_t i = 0; i < kCount; ++i) {
     integers.insert(input_value(Inputs::kIntegers, 3, i));
     const float x = input_value(Inputs::kUniform, 3, i);
     ASSERT_TRUE(x >= -1.0F && x < 1.0F) << x;
+    ASSERT_EQ(std::fmod(x * 0x1p23F, 1.0F), 0.0F) << x;
     sum += x;
+    largest = std::max(largest, x);
   }
+  EXPECT_GT(largest, 0.99F);
   EXPECT_EQ(integers, (std::set<float>{-3, -2, -1, 0, 1, 2, 3}));
   EXPECT_LT(std::fabs(sum / kCount), 0.03);
 }
@@ -141,8 +147,9 @@ TEST(Reference, MatchesTheDefinition) {
 
 TEST(Reference, DeviceMatchesHost) {
   for (const Inputs inputs : {Inputs::kIntegers, Inputs::kUniform}) {
-    for (const Shape& shape : {Shape{1, 1, 1}, Shape{5, 3, 0}, Shape{63, 65, 17}, Shape{64, 64, 16},
-                               Shape{130, 67, 33}, Shape{3, 200, 100}, Shape{0, 4, 4}}) {
+    for (const Shape& shape :
+         {Shape{1, 1, 1}, Shape{5, 3, 0}, Shape{63, 65, 17}, Shape{64, 64, 16}, Shape{130, 67, 33},
+          Shape{129, 128, 5}, Shape{3, 200, 100}, Shape{0, 4, 4}}) {
       for (const float alpha : {1.0F, -0.5F, 0.0F}) {
         for (const float beta : {0.0F, 2.0F}) {
           const Call product(shape, shape.m % 4, alpha, beta, inputs);
@@ -161,13 +168,31 @@ TEST(Reference, DeviceMatchesHost) {
 }
 
 TEST(Reference, IntegersOnTheDeviceMatchHost) {
-  for (const Shape& shape : {Shape{1, 1, 1}, Shape{5, 3, 0}, Shape{130, 129, 17}, Shape{0, 4, 4}}) {
+  for (const Shape& shape :
+       {Shape{1, 1, 1}, Shape{5, 3, 0}, Shape{130, 129, 17}, Shape{129, 128, 5}, Shape{0, 4, 4}}) {
     for (const float beta : {0.0F, 2.0F}) {
       const Call product(shape, 3, -0.5F, beta, Inputs::kIntegers);
       const std::vector<double> host = product.host_reference().value;
       const std::vector<double> device = product.device_reference(true).value;
       for (std::size_t i = 0; i < product.count; ++i) ASSERT_EQ(device[i], host[i]) << i;
     }
+  }
+}
+
+TEST(Reference, ReadsNothingBetweenRows) {
+  Call product({5, 6, 7}, 2, 1.0F, 2.0F, Inputs::kIntegers);
+  for (std::size_t i = 0; i < product.a.size(); ++i) {
+    if (i % 9 >= 7) product.a[i] = kQuietNan;
+  }
+  for (std::vector<float>* padded : {&product.b, &product.c}) {
+    for (std::size_t i = 0; i < padded->size(); ++i) {
+      if (i % 8 >= 6) (*padded)[i] = kQuietNan;
+    }
+  }
+  const std::vector<double> host = product.host_reference().value;
+  for (const bool integers : {false, true}) {
+    const std::vector<double> device = product.device_reference(integers).value;
+    for (std::size_t i = 0; i < product.count; ++i) EXPECT_EQ(device[i], host[i]) << i;
   }
 }
 
@@ -182,6 +207,8 @@ TEST(Reference, SkipsRows) {
     EXPECT_EQ(some.scale[i], whole.scale[i / 5 * 15 + i % 5]) << i;
   }
   EXPECT_EQ(every_nth_row({.shape = {0, 5, 3}}, 3).shape.m, 0);
+  EXPECT_EQ(every_nth_row({.shape = {9, 5, 3}}, 3).shape.m, 3);
+  EXPECT_EQ(every_nth_row({.shape = {10, 5, 3}}, 3).shape.m, 4);
 }
 
 TEST(Reference, FollowsOpsAndStrides) {
@@ -218,15 +245,22 @@ TEST(Reference, DoesNotReadWhatBlasDoesNotRead) {
 class Compare : public testing::Test {
  protected:
   Comparison compare(const std::vector<std::size_t>& spoilt, float by, const Tolerance& tolerance) {
-    const auto reference = product_.host_reference();
-    std::vector<float> c(product_.c);
-    for (std::size_t i = 0; i < product_.count; ++i) {
-      c[i / kCols * kLd + i % kCols] = static_cast<float>(reference.value[i]);
+    return compare(product_, spoilt, by, tolerance);
+  }
+
+  static Comparison compare(const Call& call, const std::vector<std::size_t>& spoilt, float by,
+                            const Tolerance& tolerance) {
+    const auto reference = call.host_reference();
+    const auto cols = static_cast<std::size_t>(call.on_host.shape.n);
+    const auto ld = static_cast<std::size_t>(call.on_host.c_row);
+    std::vector<float> c(call.c);
+    for (std::size_t i = 0; i < call.count; ++i) {
+      c[i / cols * ld + i % cols] = static_cast<float>(reference.value[i]);
     }
-    for (const std::size_t i : spoilt) c[i / kCols * kLd + i % kCols] += by;
-    const DeviceArray<float> a(product_.a), b(product_.b), dc(c);
+    for (const std::size_t i : spoilt) c[i / cols * ld + i % cols] += by;
+    const DeviceArray<float> a(call.a), b(call.b), dc(c);
     const DeviceArray<double> value(reference.value), scale(reference.scale);
-    Product product = product_.on_host;
+    Product product = call.on_host;
     product.a = a.data();
     product.b = b.data();
     product.c = dc.data();
@@ -237,7 +271,6 @@ class Compare : public testing::Test {
 
   static constexpr std::size_t kRows = 131;
   static constexpr std::size_t kCols = 126;  // with the rows one more than the threads of a block
-  static constexpr std::size_t kLd = kCols + 3;
   Call product_{{kRows, kCols, 5}, 3, 1.0F, 0.0F, Inputs::kIntegers};
 };
 
@@ -253,6 +286,9 @@ TEST_F(Compare, CountsErrorsAndFindsTheFirst) {
   EXPECT_EQ(result.mismatches, 3);
   EXPECT_EQ(result.first_row, 70);
   EXPECT_EQ(result.first_col, 13);
+  const Comparison from_first = compare({0, 1, 300, kRows * kCols - 1}, 1.0F, {});
+  EXPECT_EQ(from_first.first_row, 0);
+  EXPECT_EQ(from_first.first_col, 0);
 }
 
 TEST_F(Compare, DetectsErrorsInCornersAndNan) {
@@ -271,17 +307,26 @@ TEST_F(Compare, MatchesTheHostTolerance) {
   EXPECT_EQ(compare({7}, 1.0F, {.gamma = 0.0, .underflow = 0.99}).mismatches, 1);
 }
 
+// The largest of a row and of a column: of a row that differs from the next one in it, of a column
+// that differs from the one five before, and of the last column; of more rows than columns and of
+// fewer.
 TEST_F(Compare, AllowsTheOperandErrorOfThePlan) {
-  std::vector<double> largest(kRows + kCols);
-  largest_on_host(product_.on_host, largest.data());
-  for (const double each : largest) EXPECT_TRUE(each >= 1.0 && each <= 3.0) << each;
-  std::size_t telling = 0;  // a column whose largest is not that of the column five before
-  while (largest[kRows + telling] == largest[kCols + telling]) ++telling;
-  for (const std::size_t col : {telling, kCols - 1}) {
-    const double both = largest[70] * largest[kRows + col];
-    const std::size_t element = 70 * kCols + col;
-    EXPECT_EQ(compare({element}, 1.0F, {.operands = 1.0 / both}).mismatches, 0);
-    EXPECT_EQ(compare({element}, 1.0F, {.operands = 0.99 / both}).mismatches, 1);
+  const Call wide({20, 300, 5}, 3, 1.0F, 0.0F, Inputs::kIntegers);
+  for (const Call* call : std::array<const Call*, 2>{&product_, &wide}) {
+    const auto rows = static_cast<std::size_t>(call->on_host.shape.m);
+    const auto cols = static_cast<std::size_t>(call->on_host.shape.n);
+    std::vector<double> largest(rows + cols);
+    largest_on_host(call->on_host, largest.data());
+    for (const double each : largest) EXPECT_TRUE(each >= 1.0 && each <= 3.0) << each;
+    std::size_t row = 0, telling = 0;
+    while (largest[row] == largest[row + 1]) ++row;
+    while (largest[rows + telling] == largest[rows - 5 + telling]) ++telling;
+    for (const std::size_t col : {telling, cols - 1}) {
+      const double both = largest[row] * largest[rows + col];
+      const std::size_t element = row * cols + col;
+      EXPECT_EQ(compare(*call, {element}, 1.0F, {.operands = 1.0 / both}).mismatches, 0);
+      EXPECT_EQ(compare(*call, {element}, 1.0F, {.operands = 0.99 / both}).mismatches, 1);
+    }
   }
 }
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from tilegate_ci.commands.arguments import add_repository, commit_of, count, seconds, seed
 from tilegate_ci.core.files import GateError, make_folder
 from tilegate_ci.core.git import git
+from tilegate_ci.core.outputs import locked
 from tilegate_ci.core.progress import message
 from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.lab.mutants.build import Build, TrialStep, group_of, groups
@@ -109,7 +110,9 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             journal.path.unlink(missing_ok=True)
     minutes = arguments.minutes
-    try_all(build, preset, mutants, journal, arguments.jobs, commit, minutes and 60 * minutes)
+    make_folder(build.folder / "mutants")
+    with locked(build.folder / "mutants"):
+        try_all(build, preset, mutants, journal, arguments.jobs, commit, minutes and 60 * minutes)
     return _report(repository, journal.read(), arguments.seed)
 
 
@@ -193,7 +196,6 @@ def try_all(
         for file, batch in groupby(mutants, lambda each: each.file)
     ]
     alone = {mutant for mutant in mutants if not mutant.switch}
-    make_folder(build.folder / "mutants")
     trials: queue.Queue[Trial] = queue.Queue()
     for number in range(min(jobs, len(mutants))):
         trials.put(Trial(build, build.folder / "mutants" / f"job-{number}", baselines))
