@@ -20,7 +20,8 @@
 
 namespace tilegate::interleaved {
 
-// `Order` becomes part of the symbol.
+// One tile per block. `Order` is a parameter only to be part of the symbol, where ptxas looks for
+// its name (instruction_order.cuh).
 template <typename Config, typename Layout, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
     sgemm(KernelArgs args, TileScheduler scheduler) {
@@ -35,6 +36,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   store_tile<Config, Layout>(from_tile<Config>(args, smem.tile), acc);
 }
 
+// The kernel of a tile for a layout of the operands; nullptr where the tile does not take it.
 template <typename Config>
 constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf<KernelArgs, TileScheduler> {
   if constexpr (Config::template kTakes<Layout>) {
@@ -43,6 +45,7 @@ constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf<KernelArgs, 
   return {};
 };
 
+// The plan: appends one tile's launch, with the time that the cost model expects.
 template <typename Tiles>
 void add_candidate(const Problem& problem, const Device& device, std::vector<Candidate>& list) {
   using Config = InterleavedTiles<Tiles>;

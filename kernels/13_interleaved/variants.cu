@@ -1,5 +1,5 @@
-// Interleaved without one of its two ideas, with tiles of 128×256 only; operands without whole
-// vectors take the rung's tile for these.
+// Interleaved without one of its two ideas. Operands with whole vectors take tiles of 128×256 only,
+// operands without take the rung's tile for them.
 #include "interleaved.cuh"
 
 namespace tilegate::interleaved {

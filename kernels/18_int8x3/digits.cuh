@@ -16,8 +16,8 @@ namespace tilegate::int8x3 {
 
 constexpr int kPlanes = 3;                   // hi, mid, lo
 constexpr std::int32_t kLargest = 0x7F7F7F;  // largest integer of three digits
-constexpr float kFull = 8355700.0F;  // the scaled largest element: rounded, it is below that
-constexpr std::uint32_t kShortBits = 0xFFF;  // bits of a significand that are 0 in a short one
+constexpr float kFull = 8355700.0F;  // scaled largest element, less than kLargest after rounding
+constexpr std::uint32_t kShortBits = 0xFFF;  // low bits that are 0 in a short significand
 
 // Rounds to the nearest integer, ties to even.
 __host__ __device__ inline std::int32_t round_to_int(float value) {
@@ -57,10 +57,10 @@ struct Scale {
   float to_integer = 0.0F, step = 0.0F;
 };
 
-// Rows with short significands, such as integers below 4096, take a power of two: nothing is
-// rounded. Other rows use the full range of the digits: with a power of two up to one bit would be
-// unused, and the products that are left out are as large as the digits allow. The step is rounded
-// up to 12 bits, so that the product of a row's and a column's step is exact.
+// Rows with short significands, such as integers below 4096, are scaled by a power of two: nothing
+// is rounded. Other rows are scaled to the full range of the digits. A power of two could leave one
+// bit unused, and the products left out would then weigh more. The step is rounded up to 12 bits,
+// so that the product of a row's and a column's step is exact.
 __host__ __device__ inline Scale scale_of(const RowStats& stats) {
   if (stats.largest == 0.0F || !is_scalable(stats)) return {};
   Scale scale;
@@ -128,21 +128,21 @@ __host__ __device__ inline float fold(const std::int32_t (&level)[kLevels]) {
 // The decision: the device chooses the products of a call from the row statistics of the split
 // pass.
 //
-// Let W = (largest / mean magnitude)² of a row, averaged over the rows of op(A) or the columns of
-// op(B). Six products have a relative error (Frobenius norm) of about
+// The width of a row is (largest / mean magnitude)². W_A and W_B are the mean widths of the rows of
+// op(A) and of the columns of op(B). Six products have a relative error (Frobenius norm) of about
 //
 //   √(kLeftOut·W_A·W_B + kRounded·(W_A + W_B) + kFolded):
 //
-// the first term is the error of leaving out mid·lo and lo·mid, the second that of rounding to
-// integers, which eight products have, too, the third that of the last steps in FP32. A serial sum
-// of K products in FP32 has an error of about kCublasError·√K. The decision is the fewest products
-// whose error is below that.
+// The first term is the error of leaving out mid·lo and lo·mid; eight products do not have it. The
+// second is the error of rounding to integers, the third that of the last steps in FP32. A serial
+// sum of K products in FP32 has an error of about kCublasError·√K. The decision is the fewest
+// products whose error is below that.
 
 enum class Path : std::int32_t { kSix = 6, kEight = 8, kFp32 = 32 };
 
-// For uniformly distributed digits and normally distributed elements, whose mean magnitude is
-// √(2/π) of their root mean square: hence the factors (2/π)² and 2/π of W. The standard deviation
-// of a digit is 73.9, that of a rounding error √(1/12).
+// The constants are for uniformly distributed digits, of standard deviation 73.9, and for rounding
+// errors of standard deviation √(1/12). Elements are normally distributed: their mean magnitude is
+// √(2/π) of their root mean square, hence the factors (2/π)² and 2/π.
 constexpr float kNormal = 0.6366F;
 constexpr float kLeftOut = 7.9e-16F * kNormal * kNormal;  // 2·(73.9 / 2^15 · 73.9 / 2^23)²
 constexpr float kLowest = 1.2e-20F;              // (73.9 / 2^23 · 73.9 / 2^23)², with margin
@@ -150,7 +150,7 @@ constexpr float kRounded = 1.45e-15F * kNormal;  // (√(1/12) / 2^23)², and a 
                                                  // the rounding to float before it
 constexpr float kFolded = 3.6e-15F;              // (1 / 2^24)²
 
-// W of a row; infinite where it cannot be scaled.
+// Width of a row; infinite if it cannot be scaled.
 __host__ __device__ inline float width_of(const RowStats& stats, const Scale& scale, float k) {
   if (!is_scalable(stats)) return INFINITY;
   if (stats.largest == 0.0F) return 0.0F;
@@ -158,8 +158,8 @@ __host__ __device__ inline float width_of(const RowStats& stats, const Scale& sc
   return ratio * ratio;
 }
 
-// The decision for mean widths W. `summed`: the FP32 sum to compare with adds so many products;
-// `least`: the fewest products that a variant takes.
+// The decision for mean widths W. `summed`: products in one serial sum of cuBLAS, K or fewer
+// (summed_in_fp32). `least`: the fewest products that a variant takes.
 __host__ __device__ inline Path decide(float width_a, float width_b, float summed, Path least) {
   const float allowed = kCublasError * kCublasError * summed;
   const float rounded = kRounded * (width_a + width_b) + kFolded;

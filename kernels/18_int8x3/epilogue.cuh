@@ -15,9 +15,9 @@
 
 namespace tilegate::int8x3 {
 
-// Each thread of a warpgroup loads its share of the dequantization steps before the main loop and
-// stores it to shared memory after it: loads between the stores of results would each wait for
-// memory.
+// Dequantization steps of a warpgroup. Each thread loads its share before the main loop and stores
+// it to shared memory after the loop. If the epilogue loaded steps between its stores to C, each
+// load would wait for memory.
 template <typename T>
 struct StepShare {
   float row = 0.0F, col = 0.0F;
@@ -59,9 +59,10 @@ __device__ float fold_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 
   return fold(level);
 }
 
-// Stores the results of a warpgroup, or of 16 rows of a warp. In each 16 rows thread t has pairs of
-// columns of rows t / 4 and t / 4 + 8 (accumulator layout of wgmma and mma). (row, col): the first
-// element in C; `step_rows`, `step_cols`: steps of these rows and columns.
+// Folds, scales and stores the results of a warpgroup (64 rows) or of a warp (16 rows). In each 16
+// rows lane t has pairs of columns of rows t / 4 and t / 4 + 8 (accumulator layout of wgmma and
+// mma). (row, col): the first element in C; `step_rows`, `step_cols`: steps of the rows and columns
+// from there on; `pairs`: C is stored in float2.
 template <typename T>
 __device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t row,
                               std::int64_t col, int thread, const float* step_rows,

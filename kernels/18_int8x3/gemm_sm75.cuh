@@ -35,7 +35,7 @@ struct WarpsStorage {
 };
 static_assert(sizeof(WarpsStorage) <= 64 * 1024, "compute capability 7.5 has 64 KiB");
 
-// The tile of store_results: 16 rows of a warp's results.
+// What store_results needs of a tile type: here 16 rows of a warp's results.
 template <int kLevels_>
 struct WarpResults {
   static constexpr int kLevels = kLevels_, kBlockN = kWarpTile;

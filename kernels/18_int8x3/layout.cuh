@@ -46,7 +46,7 @@ constexpr int kMaxSplitCluster = 8;
 using Job = SplitJob<Planes>;
 
 struct Pointers : SplitPointers {
-  float* widths = nullptr;  // sum of the widths of each group of rows
+  float* widths = nullptr;  // per group of rows: the sum of their widths W (digits.cuh)
 };
 
 struct SplitJobs {
@@ -74,7 +74,7 @@ __device__ inline void clear_flags(const SplitJobs& jobs) {
   for (unsigned i = threadIdx.x; i < jobs.num_flags; i += blockDim.x) jobs.flags[i] = 0;
 }
 
-// Reduces over the lanes whose indices differ in the bits from `first` to below `end`.
+// Butterfly reduction by shuffles over the lane distances first, 2·first, … below `end`.
 __device__ inline void reduce_lanes(RowStats& stats, int first, int end) {
 #pragma unroll
   for (int lanes = first; lanes < end; lanes *= 2) {
@@ -95,13 +95,14 @@ static_assert(kConsumers == kFp32Threads && kBlockM == kFp32Rows);
 
 constexpr int kStoreWarps = kWarpgroup / 32 - 1;  // beside the producer warp
 
-constexpr int kRingBytes = 221184;
-constexpr int kStagedRingBytes = 147456;  // with staged results behind it
+constexpr int kRingBytes = 221184;        // 9 stages of a 128×128 tile
+constexpr int kStagedRingBytes = 147456;  // 6 of them; the staged tile takes the rest
 constexpr int kMaxStages = 12;
-constexpr int kFoldedRow = 128 + 8;  // words, padded: pairs of four rows are in different banks
+constexpr int kFoldedRow = 128 + 8;  // words, padded: float2 stores to four rows do not conflict
 
-// Tiles of kBlockM×kN results from kProducts digit products. Staged: the store warps store a tile
-// while the next one is multiplied; its results take the shared memory of three stages.
+// Tiles of kBlockM×kN results from kProducts digit products. kStaged: the store warps store a tile
+// while the consumers multiply the next one (epilogue.cuh). The staged tile takes the shared memory
+// of three stages.
 template <int kN, int kProducts, bool kStaged = false>
 struct Tiles {
   static constexpr int kBlockN = kN;
@@ -144,16 +145,16 @@ struct GemmParams {
   Planes a, b;
   const std::byte *planes_a = nullptr, *planes_b = nullptr;
   const float *steps_a = nullptr, *steps_b = nullptr;
-  const float* widths = nullptr;  // one per group of rows: first A's, then B's
+  const float* widths = nullptr;  // sums per group of rows: first A's, then B's
   unsigned widths_a = 0, widths_b = 0;
   float rows_a = 1, rows_b = 1;  // rows of A, of B
   Path* decision = nullptr;      // output
   Path least = Path::kSix;
   float summed = 0.0F;                       // see decide()
   std::int64_t first_chunk = 0, chunks = 0;  // chunks of K of this launch
-  bool pairs = false;                        // pairs of neighbours of C are aligned vectors
-  bool once = false;                         // so are they, and C is stored with evict_first
-  PersistentTileScheduler six, eight;        // tiles, those of a cluster counted as one
+  bool pairs = false;                        // C is stored in float2: its rows are aligned to them
+  bool once = false;                         // the same, with L2 priority evict_first
+  PersistentTileScheduler six, eight;        // the tiles of a cluster count as one tile
   StreamKTiles stream_k{};                   // of `six`
   std::byte* partials = nullptr;             // partial sums, per block
   unsigned* flags = nullptr;                 // one per block: its partial sums are ready

@@ -34,7 +34,7 @@
 
 namespace tilegate::int8x3 {
 
-// The split kernel of a problem.
+// The split kernel of a problem. Each kernel below is an instance of a template in split_*.cuh.
 
 using Long = LongConfig<256, 2>;
 using Ahead = AheadConfig<16, 6, 1>;
@@ -42,7 +42,9 @@ using Many = AheadConfig<8, 6, 2>;
 
 // Split kernel, and blocks per group of rows.
 struct SplitPlan {
-  // kAny: for GPUs without clusters or with less shared memory.
+  // kAny: split_short<AnyRows>, for GPUs without clusters or with less shared memory. kFew:
+  // split_short<FewRows>. kMany, kAhead: split_ahead<Many>, split_ahead<Ahead>. kLong:
+  // split_long<Long>.
   enum class Kernel : std::uint8_t { kAny, kFew, kMany, kAhead, kLong } kernel = Kernel::kAny;
   int rows = AnyRows::kRows;  // per group
   unsigned cluster = 1;
@@ -64,7 +66,8 @@ struct SplitPlan {
               elements * kPlanes <= kH200.l2_bytes;
   }
 
-  // Blocks for `groups` groups. Persistent blocks are all resident, with equal numbers of groups.
+  // Blocks for `groups` groups. Persistent blocks are all resident, and process equally many
+  // groups.
   std::int64_t blocks(std::int64_t groups, int multiprocessors) const {
     if (kernel != Kernel::kAhead && kernel != Kernel::kMany) return groups * cluster;
     const std::int64_t slots = kernel == Kernel::kMany
@@ -81,10 +84,10 @@ struct SplitPlan {
  private:
   static constexpr std::int64_t kFewRowsK = 1024, kManyK = 1408, kOnceK = 2560;
   static_assert(kManyK <= 2 * Many::kMaxChunks * kChunkK);
-  // Elements above which the persistent kernel is faster, and the cost of a row in elements.
+  // From this many elements on kMany is faster than kFew. A row costs as much as kRowElements more.
   static constexpr std::int64_t kManyElements = 2'500'000, kRowElements = 300;
-  // Operands, digits and C above this size do not all stay in L2. Where the digits alone fit, they
-  // should stay, as the GEMM reads them next.
+  // Operands, digits and C together do not stay in L2 above this size. If the digits alone fit,
+  // they should stay, because the GEMM reads them next.
   static constexpr double kNearlyL2Bytes = 36e6;
 
   static Kernel kernel_for(std::int64_t groups, std::int64_t k, int multiprocessors) {
@@ -111,7 +114,7 @@ struct Workspace {
   std::size_t partials = 0, flags = 0;
 
   Workspace() = default;
-  // `by_warps`: for multiply_warps.
+  // `by_warps`: the GEMM kernel is multiply_warps (gemm_sm75.cuh).
   Workspace(const Problem& problem, const Device& device, bool by_warps)
       : a(split_chunks<Planes>(problem, Operand::kA)),
         b(split_chunks<Planes>(problem, Operand::kB)) {
@@ -136,8 +139,9 @@ struct Workspace {
   }
 };
 
-// Parameters of the GEMM without addresses. `block_n`: columns of a tile with six products;
-// `cluster`: blocks per cluster, which have neighbouring tiles.
+// Parameters of the GEMM without addresses. `block_n`: columns of a block's tile with six products;
+// `cluster`: blocks per cluster. To the tile schedulers the tiles of a cluster, which are
+// neighbours in a row, are one tile.
 inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace, int block_n,
                               unsigned cluster, Path least) {
   const auto blocks = [&](const Planes& p) {
@@ -161,6 +165,7 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
           .fp32 = fp32_args(problem)};
 }
 
+// What a plan keeps for its launches.
 struct Launches {
   Workspace workspace;
   Job a, b;
@@ -269,7 +274,8 @@ inline Status enqueue_multiply_warps(const Launches& launches, const KernelArgs&
                           multiply_warps);
 }
 
-// For smaller K few operands have a dynamic range with which digits are as accurate as FP32.
+// For smaller K the plan takes FP32: its sums have so few roundings that digits would be as
+// accurate for few operands only.
 constexpr std::int64_t kLeastK = 128;
 
 // Expected seconds of a tile on an NVIDIA H200. Those of gemm_sm75.cuh are estimated from its
@@ -303,15 +309,15 @@ constexpr GemmConfig kGemmConfigs[] = {
     {"128x64", 64, 1, false, false, kNarrow, enqueue_multiply<Tiles<64, 6>, 1>},
     {"128x64warps", kWarpsN, 1, false, true, kByWarps, enqueue_multiply_warps}};
 
-// Clusters of two blocks: start and end; the staged epilogue of a tile, and its share that the next
-// tile does not hide.
+// Costs of pairs, clusters of two blocks: once, for start and end; the staged epilogue of a tile;
+// the part of it that the next tile never hides.
 constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
-// Costs of stream-K: once; per block whose partial sums another one adds; and as a share of the
-// products' time, because full occupancy lowers the clock.
+// Costs of stream-K: once; per block whose partial sums another block adds; and as a share of the
+// main loop's time, because the clock is lower when all multiprocessors are busy.
 constexpr double kShared = 6e-6, kSums = 4e-6, kBusier = 0.015;
 
-// Expected seconds on an NVIDIA H200. Of five configurations, the one with the least is 0.15 %
-// slower than the fastest in the mean of 187 problems, 5.5 % at most.
+// Expected seconds on an NVIDIA H200. On 187 problems all five configurations were timed: the one
+// that this expects to be fastest is 0.15 % slower than the fastest in the mean, 5.5 % at most.
 inline double seconds(const GemmConfig& config, const Launches& launches, const Problem& problem) {
   const GemmParams& params = launches.params;
   const double tiles = static_cast<double>(params.six.count) * static_cast<double>(problem.batch);
@@ -330,14 +336,14 @@ inline double seconds(const GemmConfig& config, const Launches& launches, const 
          split_seconds(problem, 2.4e-12);
 }
 
-// Most splits of a tile with `chunks` chunks of K, where there are more blocks than tiles: at least
-// 16 chunks each, and at most 8, as one block adds their partial sums.
+// Stream-K with fewer tiles than blocks: how many blocks may share a tile of `chunks` chunks of K.
+// Each gets at least 16 chunks. At most 8 share a tile, because one of them adds all partial sums.
 constexpr std::int64_t max_splits_of_tile(std::int64_t chunks) {
   return std::clamp<std::int64_t>(chunks / 16, 1, 8);
 }
 
-// Split-K of the FP32 fallback, where there are more blocks than its tiles, which are smaller.
-// `most`: resident clusters. With stream-K the workspace has room for partial sums already.
+// Split-K of the FP32 fallback (fp32_fallback.cuh), where there are more blocks than FP32 tiles of
+// 128×64. `most`: resident clusters. With stream-K the workspace has room for partial sums already.
 inline void split_k_of_fp32(const GemmConfig& config, const Problem& problem, std::int64_t most,
                             Launches& launches) {
   const std::int64_t tiles = ceil_div(problem.batch * launches.params.fp32.scheduler.count,
@@ -350,6 +356,7 @@ inline void split_k_of_fp32(const GemmConfig& config, const Problem& problem, st
   launches.workspace.add_partials(launches.blocks, kFp32PartialBytes);
 }
 
+// One configuration for one problem: workspace, split kernel, GEMM parameters, grids.
 inline Launches launches_of(const GemmConfig& config, const Problem& problem, const Device& device,
                             Path least) {
   const Workspace workspace(problem, device, config.by_warps);
@@ -391,18 +398,18 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
           seconds(config, launches, problem)};
 }
 
-// Whether the device has wgmma, clusters and bulk copies; the executor has.
+// Whether the device has wgmma, clusters and bulk copies; the executor has them.
 inline bool has_warpgroups(const Device& device) {
   return check_device({.compute_capability = 90, .no_later = true}, device).ok();
 }
 
-// The split kernel has up to 16 blocks per chunk of rows; for long rows up to 64.
+// The split kernel has up to 16 blocks per chunk of 128 rows; for long rows up to 64.
 inline Status check_size(const Problem& problem) {
   return check_split_size(problem, Eight::kBlockN,
                           problem.shape.k > Ahead::kMaxK ? 8.0 * kMaxSplitCluster : 16.0);
 }
 
-// Candidates with at least kLeast products.
+// Candidates that take at least kLeast products: all configurations of the GEMM that can run.
 template <Path kLeast>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   if (Status s = check_size(problem); !s.ok()) return {{{.status = std::move(s)}}};

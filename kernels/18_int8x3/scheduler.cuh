@@ -17,7 +17,8 @@
 
 namespace tilegate::int8x3 {
 
-// The work of a block on a tile. Whole words, aligned to 8 bytes, as compilers copy it.
+// The work of a block on a tile. Only whole words, aligned to 8 bytes, because compilers copy it in
+// such units.
 struct alignas(8) Work {
   TileCoord tile{};
   unsigned first_chunk = 0, chunks = 0;  // chunks of K
@@ -27,7 +28,8 @@ struct alignas(8) Work {
   unsigned index = 0;                    // among the tiles that the block stores
 };
 
-// Stream-K: the `count` tiles that clusters share along K, after `full_rounds` whole tiles each.
+// Stream-K: each cluster first computes `full_rounds` whole tiles; then the clusters share `count`
+// tiles along K.
 struct StreamKTiles {
   static constexpr unsigned kLeastChunks = 4;  // fewest chunks of a split tile
 
@@ -36,7 +38,8 @@ struct StreamKTiles {
   Divisor chunks_per_tile;
 
   StreamKTiles() = default;
-  // One full round is shared, too: with more than a tile per cluster, none waits for partial sums.
+  // The last full round is shared, too. Each cluster then has more than one tile of work, so that
+  // partial sums are ready before another cluster needs them.
   StreamKTiles(unsigned tiles, unsigned clusters, unsigned chunks) : chunks_per_tile(chunks) {
     full_rounds = tiles / clusters;
     if (tiles % clusters == 0) return;
@@ -46,7 +49,7 @@ struct StreamKTiles {
     extra = count * chunks % clusters;
   }
 
-  // First chunk of a cluster's range, moved to the start of a tile if that is near.
+  // First chunk of a cluster's range, moved to a tile's start if fewer than kLeastChunks away.
   __device__ unsigned begin(unsigned cluster) const {
     const unsigned even = chunks_per_cluster * cluster + (cluster < extra ? cluster : extra);
     const unsigned in_tile = chunks_per_tile.remainder(even, chunks_per_tile.quotient(even));
@@ -73,7 +76,7 @@ __device__ unsigned opaque(unsigned number) {
 template <unsigned kCluster, bool kStreamK>
 class Scheduler {
  public:
-  // `count` tiles of all products, of `chunks` chunks each.
+  // `count` tiles of all products of the batch, of `chunks` chunks each.
   __device__ Scheduler(const PersistentTileScheduler& tiles, unsigned count,
                        const std::int64_t& chunks, const StreamKTiles& stream_k)
       : tiles_(tiles), count_(count), chunks_(chunks), stream_k_(stream_k) {}

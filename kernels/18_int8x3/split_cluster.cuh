@@ -16,8 +16,8 @@ namespace tilegate::int8x3 {
 
 constexpr int kUnits = 16;  // units of four neighbouring elements that a thread keeps in registers
 
-// A cluster has kRows rows with all of their k. Up to the size of the registers, device memory is
-// read once.
+// A cluster has kRows rows with all of their k. Rows that fit in the registers of its threads are
+// loaded once; of longer rows the rest is loaded twice.
 template <int kThreads_, int kBlocksPerSm_>
 struct LongConfig {
   static constexpr int kThreads = kThreads_, kBlocksPerSm = kBlocksPerSm_;
@@ -36,7 +36,8 @@ struct RowRange {
   std::int64_t end_k = 0;           // inside the operand
 };
 
-// The units of a thread: along k of one row, or in four rows at one k, as in memory.
+// The units of a thread. A unit is contiguous in memory: four k of one row (kAlongK), or four rows
+// at one k.
 template <typename Config, bool kAlongK>
 struct UnitShare {
   int row, k;  // of unit 0, relative to the block's first row and k

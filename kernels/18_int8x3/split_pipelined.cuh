@@ -1,7 +1,7 @@
 // Split kernel for rows of 1,024 to 12,288 k, and for many shorter ones. Persistent: clusters of
-// blocks share groups of rows and loop over groups. While digits of a group are written, copies of
-// the next groups are in flight; while statistics of a group are reduced, one warp computes the
-// scales of the previous group.
+// blocks share groups of rows and loop over groups. While warps write the digits of a group, copies
+// of the next groups are in flight; while they reduce the statistics of a group, one more warp, the
+// finalizer, computes the scales of the previous group.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,7 @@
 
 namespace tilegate::int8x3 {
 
-// A slot holds a chunk of k of kRows rows, for one warp. One more warp, the finalizer, computes
-// scales.
+// A slot holds kRows rows × kChunkK k, for one of kWarps warps. The finalizer is one warp more.
 template <int kWarps_, int kSlots_, int kBlocksPerSm_>
 struct AheadConfig {
   static constexpr int kWarps = kWarps_, kSlots = kSlots_, kBlocksPerSm = kBlocksPerSm_;
@@ -76,8 +75,8 @@ struct RowGroup {
   }
 };
 
-// One warp: copies a slot. A lane's copies are `next` elements apart; zeros from the lane's row or
-// k `inside` on.
+// One warp: copies a slot. A lane's copies are `next` elements apart. `inside`: rows, or k, from
+// the lane's first on that lie in the operand; beyond them zeros are written.
 template <typename Config, int kWords, bool kAlongK>
 __device__ void copy_slot(const float* from, std::int64_t next, int inside,
                           device::CachePolicy policy, float* slot) {
@@ -269,8 +268,8 @@ __device__ void finalize_group(const SplitJobs& jobs, const RowGroup<Config>& ro
   if (lane == 0) rows.pointers(jobs).widths[rows.group(jobs)] = width;
 }
 
-// One warp: statistics of its range of a group's rows. `copied`: slots in flight, from the group's
-// first on.
+// One warp: reduces the statistics of its range of a group. `copied`: slots whose copies were
+// issued, counted from the group's first slot on.
 template <typename Config>
 __device__ void reduce_rows(bool along_k, int buffer, int& slot, int chunks_per_group, int copied,
                             AheadStorage<Config>& smem) {
@@ -332,6 +331,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     for (int i = 0; i < Config::kSlots; ++i) ahead.begin_next(jobs, smem.slots);
   }
   device::cluster_wait();  // all blocks have initialised their barriers
+  // Iteration i reduces this cluster's group i and writes the digits of group i - 1.
   int slot = 0;
   unsigned group = rows.group_index;  // the group whose statistics are reduced
   for (unsigned i = 0; i == 0 || rows.group_index < jobs.groups(); ++i, group += clusters) {

@@ -1,5 +1,6 @@
 // Sgemm's own tiles: three sizes of InstructionOrder's kernel, for compute capability 7.0 and
-// later.
+// later. Tiles128x128 is in warp_tiles.cuh; tile grid, main loop and epilogue are those of
+// double_buffered::multiply_block.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +50,8 @@ struct TileCost {
 // with an error of 16 % (root mean square).
 inline Parts parts(const TileCost& tile, const Problem& problem, const Device& device) {
   constexpr double kStart = 2.0e-6;
-  // Per multiprocessor and second: operations with the best tile, bytes, bytes of 32-bit stores
-  // that are four words apart.
+  // Per multiprocessor and second: FLOP with the best tile; bytes; bytes of 32-bit stores whose
+  // lanes are four words apart.
   constexpr double kFlops = 53e12 / kH200.multiprocessors;
   constexpr double kBandwidth = 2.2e12 / kH200.multiprocessors;
   constexpr double kWordStores = 0.65e12 / kH200.multiprocessors;

@@ -45,14 +45,13 @@ Choice choose_vectors(const Problem& problem, const Device& /*device*/) {
         .blocks = Config::Grid::num_blocks(args.shape),
         .threads_x = Config::kNumThreads,
         .shared_bytes = sizeof(double_buffered::SharedStorage<Config>)};
-    Status status;
-    for (std::int64_t product = 0; product < args.batch && status.ok(); ++product) {
-      status = device::launch(launch, stream, kernel, args);
+    for (std::int64_t product = 0; product < args.batch; ++product) {
+      if (Status status = device::launch(launch, stream, kernel, args); !status.ok()) return status;
       args.a += args.stride_a;
       args.b += args.stride_b;
       args.c += args.stride_c;
     }
-    return status;
+    return Status();
   });
 }
 

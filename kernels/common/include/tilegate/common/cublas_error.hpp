@@ -39,10 +39,10 @@ inline float products_in_fp32(const Problem& problem) {
   return length + static_cast<float>(problem.shape.k) / length;
 }
 
-// The same where all products have one sign, so that a sum grows with its length, not with the
-// square root of it. A sum of L of K products then has the error of 2/3·L of them. It is L / K of
-// the whole, so all K / L sums together have the error of 2/3·L²/K, and adding them up has that of
-// 2/3·K/L. L is unknown: take the one from summed_in_fp32() on that has the least error.
+// The same where all products have one sign. Then a sum grows with its length, not with the square
+// root of its length. The serial sum of L of K products counts as 2/3·L products. Its weight in the
+// result is L / K, so all K / L sums together count as 2/3·L²/K. Adding them up counts as 2/3·K/L.
+// L is unknown: take the L with the least error, but not below summed_in_fp32().
 inline float products_of_one_sign_in_fp32(const Problem& problem) {
   const auto k = static_cast<double>(problem.shape.k);
   const double length = std::max<double>(summed_in_fp32(problem), std::cbrt(k * k / 2));

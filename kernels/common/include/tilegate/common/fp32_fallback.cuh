@@ -17,13 +17,14 @@
 
 namespace tilegate {
 
-// A tile of 128×64 sums, 8×4 per thread. A run of k is summed serially; the rounding error of
-// adding it to the total is added to the next run (compensated summation: W. Kahan, Further Remarks
-// on Reducing Truncation Errors, CACM 1965). So rounding errors grow with the run, not with K.
+// A block computes a tile of 128×64 sums, 8×4 per thread. A thread sums a run, kFp32Run products in
+// order of k, and adds it to its total. The rounding error of that addition is added to the next
+// run (compensated summation: W. Kahan, Further Remarks on Reducing Truncation Errors, CACM 1965).
+// So rounding errors grow with the length of a run, not with K.
 
 constexpr int kFp32Threads = 256;
 constexpr int kFp32Rows = 128, kFp32Cols = 64, kFp32K = 16;
-constexpr int kFp32Step = 4;  // k between two checks whether a run ends
+constexpr int kFp32Step = 4;  // after so many k the loop checks whether a run ends
 constexpr int kFp32Run = 32;
 static_assert(kFp32K % kFp32Step == 0);
 
@@ -169,7 +170,7 @@ __device__ inline void sum_fp32_tile(const StridedOperand& a, const StridedOpera
   device::named_barrier<1>(kFp32Threads);  // the last tiles have been read: the next may be stored
 }
 
-// Shorter runs for small K where C has few tiles: there cuBLAS sums in shorter chains, too.
+// Shorter runs where K is small and C has few tiles: cuBLAS sums in shorter chains there, too.
 constexpr int kFp32ShortRun = 4;
 constexpr std::int64_t kFp32ShortK = 64;
 constexpr std::int64_t kFp32FewTiles = 16;  // of 128×128

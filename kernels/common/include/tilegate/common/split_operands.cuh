@@ -5,8 +5,8 @@
 //
 // A split kernel passes over its rows twice: forwards for their statistics, backwards to write the
 // planes. The second pass reloads what shared memory does not hold, latest first, so that L2 still
-// holds it. Each kernel contains both loops: called from here with lambdas, they take registers
-// that the kernels do not have (nvcc 13.0).
+// holds it. Both loops are written out in each kernel: as functions in this header that call
+// lambdas they need more registers than the kernels have (nvcc 13.0).
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,8 @@ __host__ __device__ bool is_scalable(const RowStats& stats) {
 constexpr int kChunkRows = 128;
 constexpr int kChunkK = 32;
 
-// The planes of one operand, for all products of the batch.
+// The planes of one operand, for all products of the batch. "product" is a matrix product of the
+// batch here, not a product of digits.
 template <int kChunkBytes>
 struct SplitChunks {
   std::int64_t chunks_x = 0, chunks_k = 0;  // per product

@@ -25,7 +25,7 @@ struct TileGrid {
     return ceil_div(shape.m, kBlockM) * ceil_div(shape.n, kBlockN);
   }
 
-  // First row and column of a tile: the block's, unless several blocks share one.
+  // First row and column of tile `tile`, by default the tile with the block's index.
   struct Origin {
     std::int64_t row, col;
   };
@@ -59,11 +59,12 @@ Choice serial_choice(const Problem& problem,
           .enqueue = std::move(enqueue)};
 }
 
-// The schedulers below go product by product, in groups of rows of tiles, down the columns of each
-// group: blocks that run at a time share rows of A and columns of B in L2.
+// Rasterization: the schedulers below go through the products of a batch. Within a product they go
+// through groups of rows of tiles, and within a group down its columns. So blocks that run at the
+// same time share rows of A and columns of B in L2.
 
 struct TileCoord {
-  unsigned product, row, col;  // row and column in tiles
+  unsigned product, row, col;  // index in the batch; row and column in tiles
 };
 
 // For kernels whose blocks compute one tile each.
@@ -81,13 +82,13 @@ struct TileScheduler {
   }
 };
 
-// For persistent kernels, whose blocks loop over tiles; divides by multiplication.
+// The same order for persistent kernels, whose blocks loop over tiles; divides by multiplication.
 struct PersistentTileScheduler {
   static constexpr int kGroupRows = 12 * 128;  // of C
 
-  unsigned rows = 1, count = 1;  // rows of tiles, and tiles, of one product
-  unsigned group = 1;            // rows of tiles
-  Divisor columns, tiles, in_group;
+  unsigned rows = 1, count = 1;      // rows of tiles, and tiles, of one product
+  unsigned group = 1;                // rows of tiles in a group
+  Divisor columns, tiles, in_group;  // tiles per row, per product, per group
 
   PersistentTileScheduler() = default;
   PersistentTileScheduler(const Shape& shape, int block_m, int block_n)

@@ -2,12 +2,12 @@
 // workspace. In shared memory they have the layout of the tile, so that neighbouring threads store
 // neighbouring columns; there the slices of K are added, too.
 //
-// Neighbouring columns are swapped in shared memory, because of register banks. Register files have
-// two banks, even and odd, and an FFMA whose three sources are in one bank takes longer. A vector
-// store takes four registers in order, the first of them even: with acc[i][0 … 3] in one vector,
-// acc[i][j] would be in a register of j's parity for the whole kernel, as are the fragments, which
-// are loaded as vectors. With acc[i][1], acc[i][0], acc[i][3], acc[i][2] in a vector, acc[i][j] and
-// b[j] are in different banks.
+// Neighbouring columns are swapped in shared memory, because of register banks. The register file
+// has two banks, even and odd, and an FFMA whose three sources are in one bank takes longer. A
+// vector store needs four consecutive registers, the first of them even; so does the vector load of
+// a fragment. If acc[i][0 … 3] were one vector, acc[i][j] and b[j] would both be in registers of
+// j's parity for the whole kernel. With acc[i][1], acc[i][0], acc[i][3], acc[i][2] as the vector,
+// acc[i][j] and b[j] are in different banks.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 //   kThreadM kThreadN    results per thread, in 4×4 thread tiles
 //   kLanesM              lanes of a warp along M; 32 / kLanesM along N
 //   kSlices              slices of each k tile, for different warps of a block (CUTLASS: sliced-K)
-//   kHalves              halves of each k tile that a thread multiplies one after another: 1 or 2
+//   kHalves              1, or 2: an iteration multiplies half of a k tile
 //   kBlocksPerSm         limits registers
 //   kSpread              stores and global loads are spread between the FFMA, or bunched
 //   kCost                the cost model's constants
@@ -27,7 +27,7 @@ struct InterleavedTiles : Tiles {
   static constexpr int kSteps = 8;  // k steps of a thread per iteration of the main loop
   static constexpr int kBlockK = kSteps * kSlices * kHalves;
   static constexpr int kLanesN = 32 / kLanesM;
-  static constexpr int kPartStepM = 4 * kLanesM;  // rows from one thread tile to the next
+  static constexpr int kPartStepM = 4 * kLanesM;  // rows from one 4×4 thread tile to the next
   static constexpr int kPartStepN = 4 * kLanesN;
   static constexpr int kWarpM = kLanesM * kThreadM, kWarpN = kLanesN * kThreadN;
   static constexpr int kWarpsN = kBlockN / kWarpN;
@@ -54,8 +54,8 @@ struct InterleavedTiles : Tiles {
 namespace interleaved {
 
 // For large C. One block per multiprocessor; a thread's 16×8 results take three quarters of the
-// bandwidth of shared memory. Not where both operands lie along k: at 4096³/NT it is 0.7 % slower
-// than the tile below, at 4096³/TT 2 % faster.
+// bandwidth of shared memory. Not for NT, where the rows of both operands lie along k: at 4096³/NT
+// it is 0.7 % slower than the tile below. At 4096³/TT it is 2 % faster.
 struct Tiles128x256x8 {
   static constexpr const char* kName = "128x256x8";
   static constexpr int kBlockM = 128, kBlockN = 256;

@@ -1,9 +1,9 @@
-// Interleaved main loop and its epilogue: every instruction is where the source puts it. The shared
-// loads of the next k step are spread evenly between the FFMA of this one. So are, in the last step
-// but one, the shared stores of the next k tile, and, there or in the last step, the global loads
-// of the k tile after it, which then have nearly a whole iteration to arrive.
+// Interleaved main loop and its epilogue: every instruction is where the source puts it.
 //
-// An iteration is 8 k steps of a thread: its slice of a k tile, or a half of it.
+// An iteration is 8 k steps of a thread: its slice of a k tile, or half of a k tile. Between the
+// FFMA of each step stand the shared loads of the next step. Between the FFMA of the last step but
+// one stand the shared stores of the next k tile. The global loads of the k tile after it stand in
+// the same step, or with two halves in the last one: they have nearly an iteration to arrive.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,13 @@ namespace tilegate {
 //
 // A tile has kExtent rows of op(A), or columns of op(B), and kBlockK k: elements (x, k). kAlongK:
 // (x, k) is at data[x·ld + k] and is stored transposed; otherwise it is at data[k·ld + x]. A row of
-// shared memory holds the kExtent elements of one k. With two halves a thread loads and stores
-// every other line of its share in one iteration, and the other lines in the next.
+// shared memory holds the kExtent elements of one k; a row in global memory is called a line. With
+// two halves a thread loads and stores every other line of its share in one iteration, and the
+// other lines in the next. With one half, the half is the whole tile.
 //
-// No load of the main loop needs a guard: x is clamped to the operand, and results of clamped x are
-// not stored; the k tile that may be partial is the first one, which is filled up with zeros; and
-// after the last tile the last one is loaded again.
+// No vector load of the main loop needs a guard. x is clamped to the operand, and results of
+// clamped x are not stored. Only the first k tile may be partial; it is filled up with zeros before
+// the loop. After the last tile the loop loads the last one again.
 template <typename Config, int kExtent, bool kAlongK, bool kVector>
 class OperandFeed {
   static constexpr int kBlockK = Config::kBlockK, kHalves = Config::kHalves;
@@ -43,16 +44,18 @@ class OperandFeed {
   static constexpr int kLoads = kLines / kLineStep / kHalves;
   static constexpr int kStoresPerLoad = kAlongK ? 4 : 1;
   static constexpr int kStores = kLoads * kStoresPerLoad;
-  // Stores 4 rows apart go to different banks: padding moves the k of one vector from those of the
-  // next by 16 banks; with more than two vectors per line `swizzle` does.
+  // A warp's transposed stores are to rows 4 k apart, and must go to different banks. 4 words of
+  // padding move rows 4 apart by 16 banks: enough for two vectors per line. With more, `swizzle`
+  // moves them.
   static constexpr int kRow = kExtent + (kAlongK ? 4 : 0);
-  // XORed to x in row k; the same for the 8 k steps of an iteration.
+  // Mask that is XORed to x in row k. It is the same for the 8 k steps of an iteration.
   static constexpr __device__ int swizzle(int k) { return kAlongK ? k / 8 * (128 / kBlockK) : 0; }
   static_assert(!kAlongK || kLineStep % 32 == 0, "the swizzle permutes words in groups of 32");
   // Words from one half of the tile to the other, in shared memory.
   static constexpr int kHalfStored = kLineStep * (kAlongK ? 1 : kRow);
 
-  // Moves: for each load the stores of its data, then the next load.
+  // A move is one store or one load. For each load, first the stores of the data that it brought in
+  // the previous iteration, then the load.
   static constexpr int kMovesPerLoad = kStoresPerLoad + 1;
   static constexpr int kMoves = kLoads * kMovesPerLoad;
 
@@ -101,7 +104,7 @@ class OperandFeed {
     }
   }
 
-  // Loads the next half, if it `exists`, and moves to the one after it, if there are `more`.
+  // Loads the next half if it `exists`; then moves to the half after it if there are `more`.
   __device__ void load(bool exists, bool more) {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) load_one(i, exists, more);
