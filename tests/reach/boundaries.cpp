@@ -4,7 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tilegate::reach {
 namespace {
@@ -27,16 +30,15 @@ struct Steps {
 
 class Collector {
  public:
-  Collector(bool all, std::string kernel) : all_(all), kernel_(std::move(kernel)) {}
+  Collector(bool all, std::string kernel, std::vector<Boundary>* found)
+      : all_(all), kernel_(std::move(kernel)), found_(*found) {}
 
-  void add(const std::string& parameter, const std::string& value, bool is_reached) {
+  void add(std::string_view parameter, std::string_view value, bool is_reached) {
     if (!all_ && !is_reached) return;
     const std::size_t end_of_part = parameter.find(": ");
-    if (end_of_part == std::string::npos) {
-      found_.push_back({kernel_, parameter, value});
-    } else {
-      found_.push_back({parameter.substr(0, end_of_part), parameter, value});
-    }
+    const std::string_view part =
+        end_of_part == std::string_view::npos ? kernel_ : parameter.substr(0, end_of_part);
+    found_.push_back({std::string(part), std::string(parameter), std::string(value)});
   }
 
   // How many there are: one, two, more.
@@ -67,12 +69,10 @@ class Collector {
     add(name, "2S+1", trips == 2 * stages + 1);
   }
 
-  std::vector<Boundary> take() { return std::move(found_); }
-
  private:
   bool all_;
   std::string kernel_;
-  std::vector<Boundary> found_;
+  std::vector<Boundary>& found_;
 };
 
 void add_parameter(const Problem& problem, const Parameter& parameter, Collector& collector) {
@@ -156,12 +156,13 @@ void add_stage(const Stage& stage, const Problem& problem, Collector& collector)
 
 std::vector<Boundary> collect(const Stage& stage, const Problem& problem, const Choice& choice,
                               int decision, bool all) {
-  Collector of_stage(all, "");
+  std::vector<Boundary> found;
+  found.reserve(128);
+  Collector of_stage(all, "", &found);
   add_stage(stage, problem, of_stage);
-  std::vector<Boundary> found = of_stage.take();
   for (const PlannedKernel& kernel : kernels_of(stage, problem, choice)) {
     if (kernel.decision != 0 && kernel.decision != decision) continue;
-    Collector collector(all, kernel.name);
+    Collector collector(all, kernel.name, &found);
     collector.add("runs", "yes", true);
     for (const Parameter& parameter : kernel.parameters) {
       add_parameter(problem, parameter, collector);
@@ -169,8 +170,6 @@ std::vector<Boundary> collect(const Stage& stage, const Problem& problem, const 
     collector.add("beta", "0", problem.beta == 0.0F);
     collector.add("beta", "other", problem.beta != 0.0F);
     if (stage.takes_batches) collector.add_count("batch", problem.batch);
-    std::vector<Boundary> of_kernel = collector.take();
-    std::ranges::move(of_kernel, std::back_inserter(found));
   }
   return found;
 }
