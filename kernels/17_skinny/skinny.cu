@@ -110,13 +110,13 @@ Candidate candidate(const Problem& problem, const Device& device, const Roles& r
                   .k_splits = partition.k_splits,
                   .along = kernel.along,
                   .vector = kernel.vector};
-  Choice choice{
-      .configuration = name_of(partition, roles),
-      .rounding_chain = rounding_chain(shape, partition),
-      .workspace_bytes = partition.k_splits > 1 ? partial_sums::bytes(problem, partition.k_splits) : 0,
-      .enqueue = [=](const KernelArgs& args,
-                     Stream stream) { return enqueue(args, roles, partition, stream); },
-      .kernels = [=] { return planned_kernels(problem.shape, roles, partition); }};
+  Choice choice{.configuration = name_of(partition, roles),
+                .rounding_chain = rounding_chain(shape, partition),
+                .workspace_bytes =
+                    partition.k_splits > 1 ? partial_sums::bytes(problem, partition.k_splits) : 0,
+                .enqueue = [=](const KernelArgs& args,
+                               Stream stream) { return enqueue(args, roles, partition, stream); },
+                .kernels = [=] { return planned_kernels(problem.shape, roles, partition); }};
   return predicted(std::move(choice), work, device);
 }
 

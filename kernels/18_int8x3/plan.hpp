@@ -461,7 +461,8 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
   PlannedKernel fp32 = planned_kernel(problem, params.fp32);
   fp32.decision = static_cast<int>(Path::kFp32);
   fp32.name += config.by_warps ? " by warps" : config.cluster > 1 ? " in pairs" : "";
-  fp32.parameters.push_back(parameter::count("parts", params.fp32.split_k.count, Fp32SplitK::kMost));
+  fp32.parameters.push_back(
+      parameter::count("parts", params.fp32.split_k.count, Fp32SplitK::kMost));
   fp32.parameters.push_back(parameter::count(
       "tiles of a block",
       ceil_div(problem.batch * params.fp32.scheduler.count * params.fp32.split_k.count,

@@ -45,8 +45,8 @@ Case case_of(const std::string& line, std::istringstream& fields, const NamedPro
   return found;
 }
 
-// By day only the cases that the executor runs fast. It runs whole tiles: of few rows or columns the
-// others count, too.
+// By day only the cases that the executor runs fast. It runs whole tiles: of few rows or columns
+// the others count, too.
 std::vector<Case> quick(std::vector<Case> cases, double most) {
   constexpr std::int64_t kOthers = 16;
   if (is_thorough()) return cases;

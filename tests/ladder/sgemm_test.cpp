@@ -153,7 +153,8 @@ class PlanBoundaries : public StageCaseTest {
 TEST_P(PlanBoundaries, MatchReference) { expect_right(); }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, PlanBoundaries,
-                         testing::ValuesIn(for_every_stage("PlanBoundaries", reach_cases)), name_case);
+                         testing::ValuesIn(for_every_stage("PlanBoundaries", reach_cases)),
+                         name_case);
 
 class Repeatable : public StageCaseTest {
  protected:
