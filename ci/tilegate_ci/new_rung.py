@@ -29,8 +29,9 @@ _NEXT = """kernels/{folder} is there, and built with the ladder. What to do next
   2. cmake --preset cpu && cmake --build --preset cpu && ctest --preset cpu -R {name}
   3. ci/explain {name}               memory traffic, bank conflicts and races, line by line
   4. kernels/{folder}/README.md: the idea and what limits it; a line in kernels/README.md
-  5. ci/gate check counters --update; with nvcc: ci/gate check resources --update
-  6. on a GPU: ci/bench --filter '^{name}/'"""
+  5. tests/reach/README.md: list the boundaries of its plan, and search for cases
+  6. ci/gate check counters --update; with nvcc: ci/gate check resources --update
+  7. on a GPU: ci/bench --filter '^{name}/'"""
 _PAGE = """# {name}
 
 A copy of [{origin}](../{folder}/README.md) so far.

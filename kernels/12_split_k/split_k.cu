@@ -7,6 +7,7 @@
 // with S = 1 it is a Warptile of 64×64. What limits it: tiles of 64×64, and the traffic of the
 // partial sums, 2·S·M·N words.
 #include <algorithm>
+#include <vector>
 
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/warp_tiles.cuh>
@@ -107,8 +108,23 @@ Status enqueue(const KernelArgs& args, int k_splits, Stream stream) {
   return device::launch(sum, stream, reduce<kVector>, args, k_splits);
 }
 
+std::vector<PlannedKernel> planned_kernels(const Shape& shape, bool vectors, std::int64_t k_tiles,
+                                           int k_splits) {
+  PlannedKernel multiply =
+      double_buffered::planned_kernel<Config>(vectors, ceil_div(k_tiles, k_splits));
+  if (k_splits == 1) return {multiply};
+  multiply.name += " split";
+  multiply.parameters.push_back(parameter::count("splits", k_splits, kMaxKSplits));
+  multiply.parameters.push_back(parameter::tiles("k tiles among splits", k_tiles, k_splits));
+  const std::int64_t elements = shape.m * workspace_ld(shape);
+  return {multiply,
+          {.name = vectors ? "reduce vectors" : "reduce words",
+           .parameters = {parameter::count("splits", k_splits, kMaxKSplits), parameter::columns(4),
+                          parameter::tiles("elements", elements, 4 * kReduceThreads)}}};
+}
+
 Choice choose(const Problem& problem, const Device& device) {
-  const Shape& shape = problem.shape;
+  const Shape shape = problem.shape;
   if (Status s = Config::Grid::fits(shape); !s.ok()) return {.status = s};
   const int k_splits = num_k_splits(shape, device);
   const std::int64_t k_tiles = ceil_div(shape.k, Config::kBlockK);
@@ -121,10 +137,12 @@ Choice choose(const Problem& problem, const Device& device) {
     choice.workspace_bytes =
         static_cast<std::size_t>(k_splits * shape.m * workspace_ld(shape)) * sizeof(float);
   }
-  const auto enqueue_split = allows_vectors(problem) ? enqueue<true> : enqueue<false>;
+  const bool vectors = allows_vectors(problem);
+  const auto enqueue_split = vectors ? enqueue<true> : enqueue<false>;
   choice.enqueue = [=](const KernelArgs& args, Stream stream) {
     return enqueue_split(args, k_splits, stream);
   };
+  choice.kernels = [=] { return planned_kernels(shape, vectors, k_tiles, k_splits); };
   return choice;
 }
 

@@ -64,6 +64,7 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
   choice.enqueue = [=](const KernelArgs& args, Stream stream) {
     return device::launch(launch, stream, kernel, args, scheduler_of<Config>(args.shape));
   };
+  choice.kernels = [=] { return std::vector{planned_kernel<Config>(problem, k_tiles)}; };
   Parts parts = cost::parts(problem, device, block_seconds<Config>(tiles, k_tiles, device),
                             allows_counted_vectors(problem), 0.0);
   describe_blocks<Config>(problem, device, tiles, tiles, parts);

@@ -114,7 +114,31 @@ class Planner {
       if (!status.ok() || k_splits == 1) return status;
       return device::launch(sum, stream, add_kernel, args, split);
     };
+    choice.kernels = [problem = problem_, tiles = tiles_, head, k_splits] {
+      return planned_kernels(problem, tiles, head, k_splits);
+    };
     return {std::move(choice), seconds(head, k_splits), parts(head, k_splits)};
+  }
+
+  static std::vector<PlannedKernel> planned_kernels(const Problem& problem, std::int64_t tiles,
+                                                    std::int64_t head, std::int64_t k_splits) {
+    const std::int64_t k_tiles = ceil_div(problem.shape.k, Config::kBlockK), tail = tiles - head;
+    PlannedKernel whole = interleaved::planned_kernel<Config>(problem, k_tiles);
+    if (k_splits == 1) return {whole};
+    PlannedKernel split = interleaved::planned_kernel<Config>(problem, ceil_div(k_tiles, k_splits));
+    split.name += " split";
+    split.parameters.push_back(parameter::tiles("k tiles among splits", k_tiles, k_splits));
+    split.parameters.push_back(parameter::count("splits", k_splits));
+    split.parameters.push_back(parameter::count("split tiles", tail));
+    split.parameters.push_back(parameter::count("whole tiles before", head));
+    PlannedKernel sum{
+        .name = "add " + std::string(Config::kName) +
+                (allows_vectors(problem, Operand::kC) ? " vectors" : " words"),
+        .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
+                       parameter::tiles("sums in flight", k_splits - 1, kInFlight),
+                       parameter::count("split tiles", tail)}};
+    if (head == 0) return {split, sum};
+    return {whole, split, sum};
   }
 
   const Problem& problem_;

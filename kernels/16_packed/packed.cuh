@@ -85,6 +85,12 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
     if (Status s = enqueue_packing(packings, packed, stream); !s.ok()) return s;
     return multiply(packed, stream);
   };
+  result.choice.kernels = [packings, problem, multiply = std::move(result.choice.kernels)] {
+    std::vector<PlannedKernel> kernels = multiply();
+    add_packing(packings.a, problem, Operand::kA, kernels);
+    add_packing(packings.b, problem, Operand::kB, kernels);
+    return kernels;
+  };
   return result;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include <tilegate/common/async/plan.cuh>
 #include <tilegate/device/device.cuh>
@@ -46,6 +48,23 @@ inline Packing packing_of(const Problem& problem, Operand operand, int block) {
                  .tiles_cols = Divisor(static_cast<std::uint32_t>(along_k ? tiles_k : tiles_x)),
                  .tiles = Divisor(static_cast<std::uint32_t>(tiles_x * tiles_k))};
   return packing;
+}
+
+// Its kernel, if the operand is packed, and how the multiplication's tiles lie in it.
+inline void add_packing(const Packing& packing, const Problem& problem, Operand operand,
+                        std::vector<PlannedKernel>& kernels) {
+  const bool of_a = operand == Operand::kA;
+  const std::string name = of_a ? "a" : "b";
+  if (!packing.needed()) {
+    kernels.push_back({.name = name + " as it is"});
+    return;
+  }
+  kernels.push_back(
+      {.name = "pack " + name + (packing.job.transposes ? " transposed" : ""),
+       .parameters = {of_a ? parameter::rows(kTile) : parameter::columns(kTile),
+                      of_a ? parameter::rows(kLine) : parameter::columns(kLine),
+                      parameter::depth(kTile), parameter::count("products", packing.job.products),
+                      parameter::each("batch shares it", problem.batch > packing.job.products)}});
 }
 
 // Whether a CUDA grid has enough blocks for the tiles to pack.

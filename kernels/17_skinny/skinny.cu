@@ -6,6 +6,7 @@
 // memory, and FFMA above 16 rows or columns. A larger C is cut into strips of 32, which is correct
 // and slow.
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,35 @@ std::int64_t rounding_chain(const Shape& shape, const Partition& partition) {
   return sum + (partition.k_splits > 1 ? partial_sums::rounding_chain(partition.k_splits) : 0) + 2;
 }
 
+std::vector<PlannedKernel> planned_kernels(const Shape& shape, const Roles& roles,
+                                           const Partition& partition) {
+  const Kernel& kernel = *partition.kernel;
+  Partition unsplit = partition;
+  unsplit.k_splits = 1;
+  const auto s_and_x =
+      roles.short_is_m
+          ? std::array{parameter::rows(kernel.tile.s), parameter::columns(kernel.tile.x)}
+          : std::array{parameter::columns(kernel.tile.s), parameter::rows(kernel.tile.x)};
+  PlannedKernel multiply{
+      .name = name_of(unsplit, roles) + (kernel.vector ? " vectors" : " words") +
+              (kernel.along == Along::kK ? " along k" : ""),
+      .parameters = {
+          s_and_x[0], s_and_x[1], parameter::depth(kernel.tile.k),
+          parameter::ring("k tiles of a block", partition.block_k_tiles(), partition.depth),
+          parameter::each("stages", partition.depth),
+          parameter::each("small operand along k", roles.small_along_k)}};
+  if (partition.k_splits == 1) return {multiply};
+  multiply.parameters.push_back(parameter::count("splits", partition.k_splits, kMaxKSplits));
+  multiply.parameters.push_back(
+      parameter::tiles("k tiles among splits", partition.k_tiles, partition.k_splits));
+  return {
+      multiply,
+      {.name = "add partial sums",
+       .parameters = {
+           parameter::tiles("splits of a warp", partition.k_splits, partial_sums::kAddWarps),
+           parameter::tiles("elements", partial_sums::elements(shape), partial_sums::kElements)}}};
+}
+
 Candidate candidate(const Problem& problem, const Device& device, const Roles& roles,
                     const Partition& partition) {
   const Kernel& kernel = *partition.kernel;
@@ -84,9 +114,9 @@ Candidate candidate(const Problem& problem, const Device& device, const Roles& r
                 .rounding_chain = rounding_chain(shape, partition),
                 .workspace_bytes =
                     partition.k_splits > 1 ? partial_sums::bytes(problem, partition.k_splits) : 0,
-                .enqueue = [=](const KernelArgs& args, Stream stream) {
-                  return enqueue(args, roles, partition, stream);
-                }};
+                .enqueue = [=](const KernelArgs& args,
+                               Stream stream) { return enqueue(args, roles, partition, stream); },
+                .kernels = [=] { return planned_kernels(problem.shape, roles, partition); }};
   return predicted(std::move(choice), work, device);
 }
 

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -295,19 +296,24 @@ struct GemmConfig {
   const char* name;
   int block_n;
   unsigned cluster;  // blocks that share rows of A
+  int stages;
   bool stream_k;
   bool by_warps;  // gemm_sm75.cuh
   TileSeconds seconds;
   Status (*enqueue)(const Launches& launches, const KernelArgs& args, Stream stream);
 };
 constexpr GemmConfig kGemmConfigs[] = {
-    {"128x128", 128, 1, false, false, kWide, enqueue_multiply<Tiles<128, 6>, 1>},
-    {"128x128streamk", 128, 1, true, false, kWide, enqueue_multiply<Tiles<128, 6>, 1, true>},
-    {"128x128pairs", 128, 2, false, false, kWidePairs, enqueue_multiply<Tiles<128, 6, true>, 2>},
-    {"128x128pairsstreamk", 128, 2, true, false, kSharedPairs,
+    {"128x128", 128, 1, Tiles<128, 6>::kStages, false, false, kWide,
+     enqueue_multiply<Tiles<128, 6>, 1>},
+    {"128x128streamk", 128, 1, Tiles<128, 6>::kStages, true, false, kWide,
+     enqueue_multiply<Tiles<128, 6>, 1, true>},
+    {"128x128pairs", 128, 2, Tiles<128, 6, true>::kStages, false, false, kWidePairs,
+     enqueue_multiply<Tiles<128, 6, true>, 2>},
+    {"128x128pairsstreamk", 128, 2, Tiles<128, 6, true>::kStages, true, false, kSharedPairs,
      enqueue_multiply<Tiles<128, 6, true>, 2, true>},
-    {"128x64", 64, 1, false, false, kNarrow, enqueue_multiply<Tiles<64, 6>, 1>},
-    {"128x64warps", kWarpsN, 1, false, true, kByWarps, enqueue_multiply_warps}};
+    {"128x64", 64, 1, Tiles<64, 6>::kStages, false, false, kNarrow,
+     enqueue_multiply<Tiles<64, 6>, 1>},
+    {"128x64warps", kWarpsN, 1, kWarpsStages, false, true, kByWarps, enqueue_multiply_warps}};
 
 // Costs of pairs, clusters of two blocks: once, for start and end; the staged epilogue of a tile;
 // the part of it that the next tile never hides.
@@ -382,6 +388,96 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   return launches;
 }
 
+inline const char* name_of(SplitPlan::Kernel kernel) {
+  switch (kernel) {
+    case SplitPlan::Kernel::kAny:
+      return "any";
+    case SplitPlan::Kernel::kFew:
+      return "few";
+    case SplitPlan::Kernel::kMany:
+      return "many";
+    case SplitPlan::Kernel::kAhead:
+      return "ahead";
+    case SplitPlan::Kernel::kLong:
+      return "long";
+  }
+  return "";
+}
+
+inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, const Problem& problem,
+                                                  const Launches& launches, Path least) {
+  const SplitPlan& split = launches.workspace.split;
+  const GemmParams& params = launches.params;
+  const std::string pairs = params.pairs ? " to pairs" : " to words";
+  const std::int64_t clusters = launches.blocks / config.cluster;
+  std::vector<PlannedKernel> kernels;
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    PlannedKernel kernel = planned_split(problem, operand, split.rows, name_of(split.kernel));
+    const std::int64_t groups = launches.a.num_groups() + launches.b.num_groups();
+    const std::int64_t chunks = ceil_div(params.a.chunks_k, std::int64_t{split.cluster});
+    kernel.parameters.push_back(parameter::each("blocks of a cluster", split.cluster));
+    kernel.parameters.push_back(
+        parameter::tiles("chunks of a cluster", params.a.chunks_k, std::int64_t{split.cluster}));
+    kernel.parameters.push_back(parameter::count(
+        "groups of a block", ceil_div(groups * split.cluster, launches.split_blocks)));
+    if (split.kernel == SplitPlan::Kernel::kAny || split.kernel == SplitPlan::Kernel::kFew) {
+      const int kept = split.kernel == SplitPlan::Kernel::kAny ? AnyRows::kKept : FewRows::kKept;
+      kernel.parameters.push_back(parameter::ring(
+          "turns of a block", ceil_div(params.a.chunks_k * kChunkK, FewRows::kBlockK), kept + 1));
+    } else if (split.kernel == SplitPlan::Kernel::kLong) {
+      kernel.parameters.push_back(
+          parameter::tiles("chunks of a block", chunks, std::int64_t{Long::kChunks}));
+    } else {
+      const int warps = split.kernel == SplitPlan::Kernel::kMany ? Many::kWarps : Ahead::kWarps;
+      kernel.parameters.push_back(
+          parameter::tiles("chunks of a block", chunks, std::int64_t{warps}));
+    }
+    kernels.push_back(std::move(kernel));
+  }
+  if (least != Path::kFp32) {
+    const bool six = least == Path::kSix;
+    const PersistentTileScheduler& scheduler = six ? params.six : params.eight;
+    const int block_n = six ? config.block_n : Eight::kBlockN;
+    const std::int64_t tiles = problem.batch * scheduler.count;
+    const std::int64_t rounds = ceil_div(tiles, clusters), chunks = params.a.chunks_k;
+    PlannedKernel kernel{.name = config.name + std::string(six ? "" : " eight") + pairs,
+                         .parameters = {parameter::rows(kBlockM), parameter::columns(block_n),
+                                        parameter::tiles("chunks of k", chunks, 1),
+                                        parameter::count("tiles of a block", rounds),
+                                        scheduling(scheduler.rows, scheduler.group),
+                                        columns_of_groups(scheduler.rows, scheduler.columns.value(),
+                                                          scheduler.group)},
+                         .decision = static_cast<int>(least)};
+    const int stages = six || config.by_warps ? config.stages : Eight::kStages;
+    if (config.stream_k) {
+      const StreamKTiles& shared = params.stream_k;
+      kernel.parameters.push_back(parameter::count("shared tiles", shared.count));
+      kernel.parameters.push_back(parameter::each("has whole rounds", shared.full_rounds > 0));
+      kernel.parameters.push_back(
+          parameter::tiles("chunks among clusters", shared.count * chunks, clusters));
+      kernel.parameters.push_back(parameter::ring(
+          "chunks of a block", shared.full_rounds * chunks + shared.chunks_per_cluster, stages));
+    } else {
+      kernel.parameters.push_back(parameter::ring("chunks of a block", rounds * chunks, stages));
+    }
+    if (config.cluster > 1) {
+      kernel.parameters.push_back(parameter::columns(std::int64_t{config.cluster} * block_n));
+    }
+    kernels.push_back(std::move(kernel));
+  }
+  PlannedKernel fp32 = planned_kernel(problem, params.fp32);
+  fp32.decision = static_cast<int>(Path::kFp32);
+  fp32.name += config.by_warps ? " by warps" : config.cluster > 1 ? " in pairs" : "";
+  fp32.parameters.push_back(
+      parameter::count("parts", params.fp32.split_k.count, Fp32SplitK::kMost));
+  fp32.parameters.push_back(parameter::count(
+      "tiles of a block",
+      ceil_div(problem.batch * params.fp32.scheduler.count * params.fp32.split_k.count,
+               launches.blocks)));
+  kernels.push_back(std::move(fp32));
+  return kernels;
+}
+
 inline Candidate candidate(const GemmConfig& config, const Problem& problem, const Device& device,
                            Path least) {
   const Launches launches = launches_of(config, problem, device, least);
@@ -394,7 +490,8 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
                [launches, multiply = config.enqueue](const KernelArgs& args, Stream stream) {
                  if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
                  return multiply(launches, args, stream);
-               }},
+               },
+           .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }},
           seconds(config, launches, problem)};
 }
 

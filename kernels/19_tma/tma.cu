@@ -8,6 +8,7 @@
 // does not transpose. Needs compute capability 9.0.
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <tilegate/common/async/mainloop.cuh>
@@ -120,6 +121,19 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   compute_block<Config>(args, split_k);
 }
 
+template <typename Config>
+PlannedKernel planned_kernel(const Shape& shape, bool vectors) {
+  const std::int64_t tiles_m = ceil_div(shape.m, Config::kBlockM);
+  const std::int64_t tiles_n = ceil_div(shape.n, Config::kBlockN);
+  return {.name = Config::kName + std::string(vectors ? " boxes to vectors" : " boxes to words"),
+          .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
+                         parameter::depth(Config::kBlockK),
+                         parameter::ring("k tiles of a block", ceil_div(shape.k, Config::kBlockK),
+                                         Config::kStages),
+                         scheduling(tiles_m, TileScheduler::kGroup),
+                         columns_of_groups(tiles_m, tiles_n, TileScheduler::kGroup)}};
+}
+
 template <typename Tiles>
 void add_candidate(const Problem& problem, const Device& device, std::vector<Candidate>& list) {
   using Config = tma::Config<Tiles>;
@@ -140,19 +154,21 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
   interleaved::describe_blocks<Config>(problem, device, tiles, tiles, parts);
   Maps planned{};
   const Status status = make_maps<Config>(problem, &planned);
-  list.push_back({{.status = status,
-                   .configuration = Config::kName,
-                   .rounding_chain = serial_rounding_chain(problem.shape),
-                   .enqueue =
-                       [=](const KernelArgs& args, Stream stream) {
-                         Maps maps = planned;
-                         if (Status s = set_addresses(args, &maps); !s.ok()) return s;
-                         return device::launch(
-                             launch, stream, sgemm<Config, SourceOrder>, args, maps.a, maps.b,
-                             Output{interleaved::scheduler_of<Config>(args.shape), vectors});
-                       }},
-                  cost::total(parts, true),
-                  parts});
+  list.push_back(
+      {{.status = status,
+        .configuration = Config::kName,
+        .rounding_chain = serial_rounding_chain(problem.shape),
+        .enqueue =
+            [=](const KernelArgs& args, Stream stream) {
+              Maps maps = planned;
+              if (Status s = set_addresses(args, &maps); !s.ok()) return s;
+              return device::launch(launch, stream, sgemm<Config, SourceOrder>, args, maps.a,
+                                    maps.b,
+                                    Output{interleaved::scheduler_of<Config>(args.shape), vectors});
+            },
+        .kernels = [=] { return std::vector{planned_kernel<Config>(problem.shape, vectors)}; }},
+       cost::total(parts, true),
+       parts});
 }
 
 using ConfigOfWords = AsyncConfig<TilesOfWords, Feed::kTransposed, Feed::kWords>;

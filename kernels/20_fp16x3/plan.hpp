@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -148,6 +149,40 @@ inline double seconds(const Problem& problem, std::int64_t tiles, const Device& 
          split_seconds(problem, 3.5e-12);
 }
 
+inline std::vector<PlannedKernel> planned_kernels(const Problem& problem,
+                                                  const Launches& launches) {
+  const GemmParams& params = launches.multiply;
+  const int rows = split_rows(problem.shape.k);
+  const std::string kernel = rows == FewRows::kRows ? "few" : "many";
+  const std::int64_t block_k = rows == FewRows::kRows ? FewRows::kBlockK : ManyRows::kBlockK;
+  std::vector<PlannedKernel> kernels;
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    kernels.push_back(planned_split(problem, operand, rows, kernel));
+    kernels.back().parameters.push_back(parameter::ring(
+        "turns of a block", ceil_div(params.a.chunks_k * kChunkK, block_k), FewRows::kKept + 1));
+  }
+  const std::int64_t chunks = params.a.chunks_k;
+  const std::int64_t tiles = problem.batch * params.scheduler.count;
+  const std::int64_t rounds = ceil_div(tiles, launches.blocks);
+  kernels.push_back(
+      {.name = params.pairs ? "halves to pairs" : "halves to words",
+       .parameters = {parameter::rows(kBlockM), parameter::columns(kBlockN),
+                      parameter::tiles("chunks of k", chunks, 1),
+                      parameter::tiles("chunks of a sum", chunks, kRunsOfSum),
+                      parameter::count("tiles of a block", rounds),
+                      parameter::ring("chunks of a block", rounds * chunks, kStages),
+                      scheduling(params.scheduler.rows, params.scheduler.group),
+                      columns_of_groups(params.scheduler.rows, params.scheduler.columns.value(),
+                                        params.scheduler.group)},
+       .decision = static_cast<int>(Path::kHalves)});
+  PlannedKernel fp32 = planned_kernel(problem, params.fp32);
+  fp32.decision = static_cast<int>(Path::kFp32);
+  fp32.parameters.push_back(parameter::count(
+      "tiles of a block", ceil_div(problem.batch * params.fp32.scheduler.count, launches.blocks)));
+  kernels.push_back(std::move(fp32));
+  return kernels;
+}
+
 inline Candidate candidate(const Problem& problem, const Device& device) {
   const std::int64_t k = problem.shape.k;
   const Launches launches(problem, device);
@@ -158,7 +193,8 @@ inline Candidate candidate(const Problem& problem, const Device& device) {
        .workspace_bytes = launches.where.bytes,
        .decides_on_device = true,
        .enqueue = [launches](const KernelArgs& args,
-                             Stream stream) { return enqueue(launches.at(args), args, stream); }},
+                             Stream stream) { return enqueue(launches.at(args), args, stream); },
+       .kernels = [=] { return planned_kernels(problem, launches); }},
       seconds(problem, launches.multiply.scheduler.count * problem.batch, device)};
 }
 

@@ -87,6 +87,11 @@ Candidate candidate(const char* name, double throughput, const Problem& problem,
   Choice choice = double_buffered::choose<Config>("sgemm", problem, sgemm<Config, true, Order>,
                                                   sgemm<Config, false, Order>);
   choice.configuration = name;
+  choice.kernels = [name, kernels = std::move(choice.kernels)] {
+    std::vector<PlannedKernel> named = kernels();
+    for (PlannedKernel& kernel : named) kernel.name = name + (" " + kernel.name);
+    return named;
+  };
   const TileCost cost{.num_blocks = Config::Grid::num_blocks,
                       .block_m = Config::kBlockM,
                       .block_n = Config::kBlockN,

@@ -1,137 +1,18 @@
-// Paths that the ladder's cases under the detector leave out, as only a longer K, more tiles than
-// blocks or other operands take them: every configuration of every rung, with rings that go round
-// more than once, and, of rungs whose device decides, every decision and every kernel that splits.
+// The suites that the counted kernels have beside the ladder's.
 #include <array>
-#include <cstdint>
-#include <limits>
 #include <set>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 
 #include <tilegate/catalogue.hpp>
-#include <tilegate/device.hpp>
 
+#include "counters/path_cases.hpp"
 #include "ladder/case_list.hpp"
-#include "ladder/cases.hpp"
 #include "ladder/stage_test.hpp"
-#include "thorough.hpp"
 
 namespace tilegate::ladder {
 namespace {
-
-// As many products as make every block go on to a second tile, pairs of blocks to a third.
-constexpr std::int64_t kMoreThanBlocks = 5;
-constexpr int kFp32 = 32;  // of Choice::decides_on_device
-
-// Without how K is shared, "_split4" or "_tail2": that depends on the problem.
-std::string tile_of(const std::string& configuration) {
-  return configuration.substr(0, configuration.find('_'));
-}
-
-// Whether a stage has it from another rung, as "<Rung>:<configuration>": it is that one's to try.
-bool is_borrowed(const std::string& configuration) {
-  return find_in_catalogue(configuration.substr(0, configuration.find(':'))) != nullptr;
-}
-
-// On GPUs of compute capability 9.0 kernels overlap with those before.
-class PathCases {
- public:
-  explicit PathCases(const Stage& stage) : stage_(stage) {}
-
-  // In these configurations, or in all. `decision`: as in Case.
-  void add(const Padded& padded, int decision = 0, const std::set<std::string>& configurations = {},
-           int compute_capability = 90) {
-    add_if(padded, decision, compute_capability, [&](const std::string& configuration) {
-      return configurations.empty() || configurations.contains(configuration);
-    });
-  }
-
-  // In configurations whose tiles no problem before was for.
-  void add_others(const Padded& padded) {
-    const std::set<std::string> before = tiles_;
-    add_if(padded, 0, 90, [&](const std::string& configuration) {
-      return !before.contains(tile_of(configuration));
-    });
-  }
-
-  std::vector<Case> take() { return list_.take(); }
-
- private:
-  template <typename Select>
-  void add_if(const Padded& padded, int decision, int compute_capability, Select select) {
-    Case test_case{
-        .problem = padded, .decision = decision, .compute_capability = compute_capability};
-    if (decision == kFp32 && !is_variant(stage_)) {  // Inf has no parts
-      test_case.plants = {{Operand::kA, 0, 0, std::numeric_limits<float>::infinity()}};
-    }
-    for (const Candidate& candidate : stage_.candidates(padded, device_of(test_case))) {
-      test_case.configuration = candidate.choice.configuration;
-      if (is_borrowed(test_case.configuration) || !select(test_case.configuration)) continue;
-      tiles_.insert(tile_of(test_case.configuration));
-      list_.add(test_case);
-    }
-  }
-
-  const Stage& stage_;
-  std::set<std::string> tiles_;
-  CaseList list_;
-};
-
-// Rows and columns for both warpgroups, and for both blocks of a pair.
-void add_digits(PathCases& cases) {
-  cases.add({.shape = {67, 2, 288}, .batch = kMoreThanBlocks}, 6, {"128x128", "128x128streamk"});
-  cases.add({.shape = {67, 130, 288}, .batch = kMoreThanBlocks}, 6,
-            {"128x128pairs", "128x128pairsstreamk"});
-  cases.add({.shape = {67, 2, 224}, .batch = kMoreThanBlocks}, 6, {"128x64"});
-  cases.add({.shape = {67, 2, 128}, .batch = kMoreThanBlocks}, 6, {"128x64warps"});
-  cases.add({.shape = {67, 2, 288}}, kFp32);  // in parts
-  cases.add({.shape = {67, 2, 136}, .batch = kMoreThanBlocks}, kFp32, {"128x64", "128x128pairs"});
-  // The other kernels that split, and a tile in three pieces.
-  cases.add({.shape = {3, 5, 1060}}, 6, {"128x64"});
-  cases.add({.shape = {3, 5, 1540}}, 6, {"128x128streamk"});
-  cases.add({.shape = {3, 2, 12300}}, kFp32, {"128x64"});
-  if (!is_thorough()) return;
-  cases.add({.shape = {3, 2, 12300}}, 6, {"128x64"});
-  cases.add({.shape = {3, 2, 43616}}, 6, {"128x64"});  // more than int32 holds
-}
-
-void add_halves(PathCases& cases) {
-  cases.add({.shape = {67, 2, 288}, .batch = kMoreThanBlocks}, 3);
-  cases.add({.shape = {67, 2, 136}, .batch = kMoreThanBlocks}, kFp32);
-  cases.add({.shape = {3, 5, 1060}}, 3);  // more runs than one sum has
-  cases.add({.shape = {3, 5, 2060}}, 3);  // more rows of a block of the split pass
-  if (is_thorough()) cases.add({.shape = {4, 4, 1024}, .batch = 64}, 3);  // long runs
-}
-
-std::vector<Case> path_cases(const Stage& stage) {
-  PathCases cases(stage);
-  if (stage.candidates == nullptr) return {};
-  if (stage.name == "Int8x3") {
-    add_digits(cases);
-  } else if (stage.name == "Int8x3.eight") {
-    cases.add({.shape = {3, 2, 128}}, 8);
-    cases.add({.shape = {3, 2, 128}, .batch = kMoreThanBlocks}, 8, {"128x64", "128x128pairs"});
-  } else if (stage.name == "Int8x3.fp32") {
-    cases.add({.shape = {3, 2, 128}}, kFp32, {"128x64"});
-  } else if (stage.name == "Fp16x3") {
-    add_halves(cases);
-  } else {
-    for (const Shape& shape : {Shape{5, 7, 292}, Shape{8, 8, 292}}) {  // some have vectors only
-      cases.add({.shape = shape});
-      if (stage.name != "Skinny") continue;
-      // With less shared memory, and so shorter rings.
-      for (const int capability : {80, 86}) cases.add({.shape = shape}, 0, {}, capability);
-    }
-    cases.add_others({.shape = {132, 260, 164}});
-    for (const std::int64_t few : {1, 3, 8, 16, 24, 32}) {
-      cases.add_others({.shape = {few, 300, 164}});
-      cases.add_others({.shape = {300, few, 164}});
-    }
-  }
-  return cases.take();
-}
 
 // Whatever a stage may choose is among its paths.
 TEST(PathCases, CoverEveryConfiguration) {
@@ -157,6 +38,15 @@ class Paths : public StageCaseTest {};
 TEST_P(Paths, HaveNoHazard) { expect_right(std::array{verifier::Order::kForward}); }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, Paths, testing::ValuesIn(for_every_stage("Paths", path_cases)),
+                         name_case);
+
+class WatchedPlanBoundaries : public StageCaseTest {};
+
+TEST_P(WatchedPlanBoundaries, HaveNoHazard) { expect_right(std::array{verifier::Order::kForward}); }
+
+INSTANTIATE_TEST_SUITE_P(Ladder, WatchedPlanBoundaries,
+                         testing::ValuesIn(for_every_stage("WatchedPlanBoundaries",
+                                                           watched_reach_cases)),
                          name_case);
 
 }  // namespace

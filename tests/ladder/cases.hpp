@@ -35,6 +35,16 @@ std::vector<Case> semantics_cases(const Stage& stage);
 // group.
 std::vector<Case> configuration_cases(const Stage& stage);
 
+// Found by search (tests/reach): what reaches the boundaries of plans that no other case reaches.
+// Those that take the executor long only if TILEGATE_THOROUGH is set.
+std::vector<Case> reach_cases(const Stage& stage);
+
+// The same for the counted kernels.
+std::vector<Case> watched_reach_cases(const Stage& stage);
+
+// All of them with the mark: v for the kernels, w for the counted ones.
+std::vector<Case> marked_reach_cases(const Stage& stage, char mark);
+
 // Operands with all 24 bits of their significands, in every form; alpha and beta are exact.
 std::vector<Case> significand_cases(const Stage& stage);
 

@@ -138,6 +138,24 @@ INSTANTIATE_TEST_SUITE_P(Ladder, Configurations,
                          testing::ValuesIn(for_every_stage("Configurations", configuration_cases)),
                          name_case);
 
+class PlanBoundaries : public StageCaseTest {
+ protected:
+  void SetUp() override {
+    StageCaseTest::SetUp();
+    // Their configurations are those of plans for compute capability 8.0 to 9.0.
+    const Device& device = device::current();
+    if (!IsSkipped() && device.is_cuda && device.compute_capability != 90) {
+      GTEST_SKIP() << record_not_applicable(Status::unsupported("planned for another GPU"));
+    }
+  }
+};
+
+TEST_P(PlanBoundaries, MatchReference) { expect_right(); }
+
+INSTANTIATE_TEST_SUITE_P(Ladder, PlanBoundaries,
+                         testing::ValuesIn(for_every_stage("PlanBoundaries", reach_cases)),
+                         name_case);
+
 class Repeatable : public StageCaseTest {
  protected:
   void SetUp() override {

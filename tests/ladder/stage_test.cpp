@@ -110,7 +110,15 @@ std::vector<StageCase> cases_of(const Stage& stage, Table table) {
   return cases;
 }
 
+std::vector<SuiteTable>& mutable_suite_tables() {
+  static std::vector<SuiteTable> tables;
+  return tables;
+}
+
+const std::vector<SuiteTable>& suite_tables() { return mutable_suite_tables(); }
+
 std::vector<StageCase> for_every_stage(const std::string& suite, Table table) {
+  mutable_suite_tables().push_back({suite, table});
   std::vector<StageCase> all;
   for (const Stage* stage : catalogue_stages()) {
     if (!may_be_selected(suite, *stage)) continue;

@@ -42,6 +42,13 @@ std::vector<StageCase> cases_of(const Stage& stage, Table table);
 // Skips the running test if the stage does not take the problem, and records why.
 std::string record_not_applicable(const Status& taken);
 
+// The tables of this binary, by suite.
+struct SuiteTable {
+  std::string suite;
+  Table table;
+};
+const std::vector<SuiteTable>& suite_tables();
+
 // `cases_of` for every stage and variant of this build whose tests in this suite the filter may
 // select: making all cases takes longer than running many a suite of one stage.
 std::vector<StageCase> for_every_stage(const std::string& suite, Table table);

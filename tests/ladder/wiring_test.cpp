@@ -39,6 +39,7 @@ constexpr Suite kSuites[] = {
     {"Ladder/MemoryContract", memory_cases, 121, 121},
     {"Ladder/BlasSemantics", semantics_cases, 222, 222},
     {"Ladder/Configurations", configuration_cases, 11, 3},
+    {"Ladder/PlanBoundaries", reach_cases, 0, 0},
     {"Ladder/FullSignificands", significand_cases, 12, 12},
     {"Ladder/Summation", summation_cases, TILEGATE_ON_SIMT ? 3 : 4, 2},
     {"Ladder/Repeatable", repeat_cases, 12, 12},

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <tilegate/device.hpp>
+#include <tilegate/parameter.hpp>
 #include <tilegate/problem.hpp>
 #include <tilegate/status.hpp>
 
@@ -86,6 +87,9 @@ struct Choice {
   bool decides_on_device = false;
   // Enqueues the kernels; does not allocate device memory or synchronise. M, N, batch > 0.
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
+  // The kernels of the plan with their discrete parameters, for tests. Empty: one kernel, which
+  // depends on the stage's tile sizes alone.
+  std::function<std::vector<PlannedKernel>()> kernels = {};
 };
 
 // Breakdown of a cost model's expected time. 0: not modelled.
@@ -120,6 +124,7 @@ class Plan {
   // After a launch, the first word of its workspace is the device's decision; see Choice.
   bool decides_on_device() const { return choice_.decides_on_device; }
   std::size_t workspace_bytes() const { return choice_.workspace_bytes; }
+  const Choice& choice() const { return choice_; }
 
   // Checks the operands (null or misaligned pointers, extents beyond the address space, C
   // overlapping A or B, too small a workspace) and enqueues the work on `stream` of the plan's

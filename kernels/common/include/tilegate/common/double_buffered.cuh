@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <tilegate/common/fragment.cuh>
 #include <tilegate/common/tile_load.cuh>
@@ -107,13 +108,24 @@ __device__ void multiply_block(const KernelArgs& args) {
                               Config::kStepN, acc);
 }
 
+// `k_tiles`: of the block with most of them.
+template <typename Config>
+PlannedKernel planned_kernel(bool vectors, std::int64_t k_tiles) {
+  constexpr int kBuffers = 2;
+  return {.name = vectors ? "vectors" : "words",
+          .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
+                         parameter::depth(Config::kBlockK),
+                         parameter::ring("k tiles of a block", k_tiles, kBuffers)}};
+}
+
 // The choice of a stage whose kernels call `multiply_block`: `wide` where all operands allow
 // 128-bit accesses, else `narrow`.
 template <typename Config>
 Choice choose(const char* name, const Problem& problem, void (*wide)(KernelArgs),
               void (*narrow)(KernelArgs)) {
-  const auto kernel = allows_vectors(problem) ? wide : narrow;
-  return serial_choice<typename Config::Grid>(
+  const bool vectors = allows_vectors(problem);
+  const auto kernel = vectors ? wide : narrow;
+  Choice choice = serial_choice<typename Config::Grid>(
       problem, [name, kernel](const KernelArgs& args, Stream stream) {
         const device::LaunchConfig launch{.kernel = name,
                                           .blocks = Config::Grid::num_blocks(args.shape),
@@ -121,6 +133,10 @@ Choice choose(const char* name, const Problem& problem, void (*wide)(KernelArgs)
                                           .shared_bytes = sizeof(SharedStorage<Config>)};
         return device::launch(launch, stream, kernel, args);
       });
+  choice.kernels = [vectors, k = problem.shape.k] {
+    return std::vector{planned_kernel<Config>(vectors, ceil_div(k, Config::kBlockK))};
+  };
+  return choice;
 }
 
 }  // namespace tilegate::double_buffered

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/gpu_model.hpp>
@@ -345,6 +347,18 @@ inline Fp32Args fp32_args(const Problem& problem) {
           is_short ? kFp32ShortRun : kFp32Run, scheduler};
 }
 
+inline PlannedKernel planned_kernel(const Problem& problem, const Fp32Args& params) {
+  return {.name = std::string("fp32 a ") + (params.a_along_k ? "along k" : "along m") + ", b " +
+                  (params.b_along_k ? "along k" : "along n"),
+          .parameters = {parameter::rows(kFp32Rows), parameter::columns(kFp32Cols),
+                         parameter::depth(kFp32K),
+                         parameter::tiles("k in runs", problem.shape.k, params.run),
+                         parameter::each("k of a run", params.run),
+                         scheduling(params.scheduler.rows, params.scheduler.group),
+                         columns_of_groups(params.scheduler.rows, params.scheduler.columns.value(),
+                                           params.scheduler.group)}};
+}
+
 // The kernel `plain` as a candidate. `overlaps`: programmatic dependent launch, compute capability
 // 9.0.
 inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
@@ -356,14 +370,15 @@ inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
   return {{.configuration = "fp32",
            .rounding_chain = fp32_rounding_chain(problem.shape.k, params.run),
            .enqueue =
-               [params, overlaps](const KernelArgs& args, Stream stream) {
+               [=](const KernelArgs& args, Stream stream) {
                  return device::launch({.kernel = "plain product",
                                         .blocks = args.batch * params.scheduler.count,
                                         .threads_x = kFp32Threads,
                                         .shared_bytes = sizeof(Fp32Storage),
                                         .overlaps_previous = overlaps},
                                        stream, plain, args, params);
-               }},
+               },
+           .kernels = [=] { return std::vector{planned_kernel(problem, params)}; }},
           rounds * flop * kMultiprocessors / kFlopPerSecond + 4e-6};
 }
 

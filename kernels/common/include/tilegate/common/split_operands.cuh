@@ -289,6 +289,21 @@ inline Status check_split_size(const Problem& problem, int block_n, double split
   return Status::unsupported("C has more tiles than a CUDA grid has blocks");
 }
 
+// Parameters of a split kernel for one operand. `rows`: rows per group; `kernel`: its name.
+inline PlannedKernel planned_split(const Problem& problem, Operand operand, int rows,
+                                   const std::string& kernel) {
+  const bool along_k = is_along_k(problem, operand), of_a = operand == Operand::kA;
+  const std::int64_t products = split_products(problem, operand);
+  return {.name = "split " + kernel + (along_k ? " along k" : "") +
+                  (along_k && allows_vectors(problem, operand) ? " vectors" : ""),
+          .parameters = {of_a ? parameter::rows(kChunkRows) : parameter::columns(kChunkRows),
+                         of_a ? parameter::rows(rows) : parameter::columns(rows),
+                         parameter::depth(kSegmentK),
+                         parameter::tiles("chunks of k", problem.shape.k, kChunkK),
+                         parameter::count("products", products),
+                         parameter::each("batch shares it", problem.batch > products)}};
+}
+
 // Expected seconds of the split kernel and of both launches, on an NVIDIA H200. `per_element`:
 // seconds per element of an operand that allows vectors.
 inline double split_seconds(const Problem& problem, double per_element) {

@@ -67,6 +67,16 @@ struct TileCoord {
   unsigned product, row, col;  // index in the batch; row and column in tiles
 };
 
+// What a kernel's order of tiles depends on: rows of tiles in groups, and columns of tiles where
+// there are several groups.
+inline Parameter scheduling(std::int64_t tiles_m, std::int64_t group) {
+  return parameter::tiles("order of tiles: rows in a group", tiles_m, group);
+}
+inline Parameter columns_of_groups(std::int64_t tiles_m, std::int64_t tiles_n, std::int64_t group) {
+  return parameter::count("order of tiles: columns of several groups",
+                          tiles_m > group ? tiles_n : 0);
+}
+
 // For kernels whose blocks compute one tile each.
 struct TileScheduler {
   static constexpr unsigned kGroup = 8;  // rows of tiles

@@ -25,7 +25,7 @@ namespace tilegate {
 // A kernel as plans see it.
 struct AsyncKernel {
   const char* name;  // of the tile
-  int block_m, block_n, block_k, slices;
+  int block_m, block_n, block_k, slices, stages;
   unsigned num_threads;
   int blocks_per_sm;
   bool checks_edges;
@@ -51,6 +51,7 @@ constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, SplitK)) {
           .block_n = Config::kBlockN,
           .block_k = Config::kBlockK,
           .slices = Config::kSlices,
+          .stages = Config::kStages,
           .num_threads = Config::kNumThreads,
           .blocks_per_sm = Config::kBlocksPerSm,
           .checks_edges = Config::kChecksEdges,
@@ -227,6 +228,48 @@ inline Status enqueue(const AsyncKernel& kernel, const KernelArgs& args, const S
   return split_sums::enqueue(args, split_k, partition.split_tiles(), stream);
 }
 
+inline const char* name_of(Feed feed) {
+  switch (feed) {
+    case Feed::kVectors:
+      return "vectors";
+    case Feed::kWords:
+      return "words";
+    case Feed::kTransposed:
+      return "transposed";
+    case Feed::kKept:
+      return "kept";
+  }
+  return "";
+}
+
+inline std::vector<PlannedKernel> planned_kernels(const AsyncKernel& kernel, const Problem& problem,
+                                                  const Partition& partition) {
+  const bool vectors = allows_vectors(problem, Operand::kC);
+  const std::string to = vectors ? " to vectors" : " to words";
+  const std::string name =
+      std::string(kernel.name) + " " + name_of(kernel.feed_a) + "·" + name_of(kernel.feed_b);
+  const PlannedKernel whole{
+      .name = name + to,
+      .parameters = {parameter::rows(kernel.block_m), parameter::columns(kernel.block_n),
+                     parameter::depth(kernel.block_k),
+                     parameter::ring("k tiles of a block", partition.k_tiles, kernel.stages)}};
+  if (partition.split_tiles() == 0) return {whole};
+  PlannedKernel part = whole;
+  part.name = name + " to parts";
+  part.parameters.back().value = partition.longest_split();
+  part.parameters.push_back(
+      parameter::tiles("k tiles among parts", partition.k_tiles, partition.k_splits));
+  part.parameters.push_back(parameter::count("parts", partition.k_splits));
+  part.parameters.push_back(parameter::count("split tiles", partition.split_tiles()));
+  const PlannedKernel sum{
+      .name = "add parts" + to,
+      .parameters = {parameter::rows(kernel.block_m), parameter::columns(kernel.block_n),
+                     parameter::tiles("sums in flight", partition.k_splits - 1, 8),
+                     parameter::count("split tiles", partition.split_tiles())}};
+  if (partition.whole == 0) return {part, sum};
+  return {whole, part, sum};
+}
+
 // `is_first`: the plan launches no other kernel before.
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
                            const Partition& partition, const SplitK& split_k,
@@ -235,9 +278,11 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
   Choice choice{.configuration = name_of(kernel, partition),
                 .rounding_chain = rounding_chain(kernel, problem.shape, partition),
                 .workspace_bytes = partial_bytes(kernel, partition),
-                .enqueue = [=](const KernelArgs& args, Stream stream) {
-                  return enqueue(kernel, args, split_k, partition, overlaps, stream);
-                }};
+                .enqueue =
+                    [=](const KernelArgs& args, Stream stream) {
+                      return enqueue(kernel, args, split_k, partition, overlaps, stream);
+                    },
+                .kernels = [=] { return planned_kernels(kernel, problem, partition); }};
   return {std::move(choice), seconds(kernel, problem, device, partition),
           parts(kernel, problem, device, partition)};
 }

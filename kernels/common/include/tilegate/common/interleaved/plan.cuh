@@ -67,6 +67,21 @@ std::int64_t rounding_chain(const Shape& shape, std::int64_t k_tiles) {
   return std::min(shape.k, k_tiles * Config::kBlockK / Config::kSlices) + Config::kSlices - 1 + 2;
 }
 
+// Of a block with `k_tiles` k tiles.
+template <typename Config>
+PlannedKernel planned_kernel(const Problem& problem, std::int64_t k_tiles) {
+  constexpr int kBuffers = 2;
+  const std::int64_t tiles_m = ceil_div(problem.shape.m, Config::kBlockM);
+  const std::int64_t tiles_n = ceil_div(problem.shape.n, Config::kBlockN);
+  return {.name = Config::kName + (" " + form_name(problem)) +
+                  (allows_counted_vectors(problem) ? " vectors" : " words"),
+          .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
+                         parameter::depth(Config::kBlockK),
+                         parameter::ring("k tiles of a block", k_tiles, kBuffers),
+                         scheduling(tiles_m, TileScheduler::kGroup),
+                         columns_of_groups(tiles_m, tiles_n, TileScheduler::kGroup)}};
+}
+
 inline Status too_many_tiles() {
   return Status::unsupported("C has more tiles than a CUDA grid has blocks");
 }
