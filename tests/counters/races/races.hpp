@@ -11,8 +11,7 @@ namespace tilegate::races {
 // What a report is about, as the detector words it.
 enum class Hazard {
   kNone,
-  kRace,
-  kWarpRace,       // between lanes of one warp
+  kRace,           // two accesses that nothing orders
   kUnwritten,      // read of shared memory that nothing has written
   kPendingCopy,    // access before the wait for a cp.async
   kPendingBulk,    // access before the wait for a bulk copy

@@ -31,7 +31,6 @@ struct Wording {
 
 // The first that matches.
 constexpr Wording kWordings[] = {
-    {Hazard::kWarpRace, "race of lanes", "race at .*; lanes of one warp"},
     {Hazard::kRace, "race", "race at "},
     {Hazard::kUnwritten, "unwritten word",
      "no thread of the block has written|nothing in the block has written"},
@@ -42,7 +41,7 @@ constexpr Wording kWordings[] = {
     {Hazard::kAccumulators, "accumulators", "of acc\\[\\d+\\] at .* before the warpgroup_wait"},
     {Hazard::kEndedPeer, "ended block", "which (may have|has) ended"},
     {Hazard::kSynchronizing, "barrier misused",
-     "deadlock: |divergent |wait on the wrong phase|bytes expected|expects \\d+ bytes|"
+     "deadlock: |divergent |wait on the wrong phase|is one more than the \\d+ arrivals|expects \\d+ bytes|"
      "named_barrier.* is of"},
     {Hazard::kBounds, "out of bounds", "outside every "},
 };
