@@ -121,7 +121,8 @@ __global__ void ring(float* memory) {
       if (kFault != Ring::kNoWait && (kFault != Ring::kLeaderWaitsAlone || lane == 0)) {
         device::barrier_wait(smem.full[stage], kFault == Ring::kWrongParity ? 0 : parity);
       }
-      if (kFault == Ring::kReleasesBeforeRead && lane == 0) device::barrier_arrive(smem.empty[stage]);
+      if (kFault == Ring::kReleasesBeforeRead && lane == 0)
+        device::barrier_arrive(smem.empty[stage]);
       sum += smem.words[stage][31 - lane];
       __syncwarp();  // all lanes have read
       if (kFault != Ring::kReleasesBeforeRead && lane == 0) {
@@ -373,6 +374,18 @@ __global__ void read_then_named_barrier(float* memory) {
   memory[kResults + threadIdx.x] = value;
 }
 
+// The same by three warps, of which the second does not come to the barrier.
+template <bool kRacy>
+__global__ void read_by_three_warps(float* memory) {
+  auto& words = device::shared_storage<WordsAndBarrier>().words;
+  if (threadIdx.x < kThreads) words[threadIdx.x] = memory[threadIdx.x];
+  __syncthreads();
+  const float value = words[0];
+  if (!kRacy || threadIdx.x / 32 != 1) device::named_barrier<1>(kRacy ? 64 : 96);
+  if (threadIdx.x == 0) words[0] = 1.0F;
+  memory[kResults + threadIdx.x] = value;
+}
+
 // Flags between blocks.
 
 enum class Flag { kRight, kNoWait, kStoresAfterRaise, kNoBarrier };
@@ -435,6 +448,8 @@ Status launch_flags(float* memory) {
 template <auto kKernel>
 constexpr auto kLaunch = launch<kKernel, kThreads, sizeof(WordsAndBarrier)>;
 template <auto kKernel>
+constexpr auto kLaunchThreeWarps = launch<kKernel, 96, sizeof(WordsAndBarrier)>;
+template <auto kKernel>
 constexpr auto kLaunchRing = launch<kKernel, kThreads, sizeof(RingStorage)>;
 template <auto kKernel>
 constexpr auto kLaunchTiles = launch<kKernel, kWarpgroup, sizeof(Tiles)>;
@@ -447,20 +462,22 @@ constexpr auto kLaunchFourBlocks = launch_flags<kKernel, 4>;
 
 #define PAIR(group, launch, name, hazard, ...) \
   {#name, group, hazard, launch<name<true>>, launch<name<false>> __VA_OPT__(, ) __VA_ARGS__}
-#define FAULT(group, launch, kernel, Enum, fault, hazard, ...)                           \
-  {#kernel "/" #fault, group, hazard, launch<kernel<Enum::k##fault>>, launch<kernel<Enum::kRight>> \
-   __VA_OPT__(, ) __VA_ARGS__}
+#define FAULT(group, launch, kernel, Enum, fault, hazard) \
+  {#kernel "/" #fault, group, hazard, launch<kernel<Enum::k##fault>>, launch<kernel<Enum::kRight>>}
 
 constexpr Pair kPairs[] = {
     FAULT("cp.async", kLaunch, copy_two_stages, Copy, WaitsForOlder, kPendingCopy),
-    FAULT("cp.async", kLaunch, copy_two_stages, Copy, NoBarrier, kPendingCopy),
+    FAULT("cp.async", kLaunch, copy_two_stages, Copy, NoBarrier, kRace),
     FAULT("cp.async", kLaunch, copy_two_stages, Copy, WaitsAfterBarrier, kPendingCopy),
-    FAULT("cp.async", kLaunch, copy_two_stages, Copy, ReusesStage, kRace),
+    FAULT("cp.async", kLaunch, copy_two_stages, Copy, ReusesStage, kPendingCopy),
     PAIR("cp.async", kLaunch, commit_is_missing, kPendingCopy),
-    PAIR("cp.async", kLaunch, source_overwritten, kRace),
+    PAIR("cp.async", kLaunch, source_overwritten, kRace,
+         "the load of a cp.async is taken to happen at its start. A kernel of this repository "
+         "copies "
+         "operands, which no kernel stores to, or what an earlier launch stored"),
     FAULT("mbarrier", kLaunchRing, ring, Ring, NoWait, kPendingBulk),
     FAULT("mbarrier", kLaunchRing, ring, Ring, WrongParity, kSynchronizing),
-    FAULT("mbarrier", kLaunchRing, ring, Ring, NoRelease, kRace),
+    FAULT("mbarrier", kLaunchRing, ring, Ring, NoRelease, kPendingBulk),
     FAULT("mbarrier", kLaunchRing, ring, Ring, ReleasesBeforeRead, kRace),
     FAULT("mbarrier", kLaunchRing, ring, Ring, LeaderWaitsAlone, kPendingBulk),
     FAULT("mbarrier", kLaunchRing, ring, Ring, ExpectsTooMany, kSynchronizing),
@@ -474,7 +491,9 @@ constexpr Pair kPairs[] = {
     FAULT("copy engine", kLaunch, store_tile, Store, Overwrites, kPendingRead),
     FAULT("copy engine", kLaunch, store_tile, Store, WaitsForOlder, kPendingRead),
     PAIR("copy engine", kLaunch, load_of_stored_tile, kRace),
-    PAIR("copy engine", kLaunch, copy_of_stored_words, kUnfenced),
+    PAIR("copy engine", kLaunch, copy_of_stored_words, kUnfenced,
+         "fences are checked for shared memory only. In global memory, bulk copies read what an "
+         "earlier launch has stored, or a flag orders, whose wait has the fence"),
     FAULT("wgmma", kLaunchTiles, multiply_tiles, Multiply, Unfenced, kUnfenced),
     FAULT("wgmma", kLaunchTiles, multiply_tiles, Multiply, WaitsForOlder, kPendingRead),
     FAULT("wgmma", kLaunchTiles, multiply_tiles, Multiply, NoWait, kPendingRead),
@@ -483,13 +502,17 @@ constexpr Pair kPairs[] = {
     FAULT("cluster", kLaunchCluster, read_peer, Peer, EndsEarly, kEndedPeer),
     FAULT("cluster", kLaunchCluster, read_peer, Peer, OverwritesEarly, kRace),
     FAULT("cluster", kLaunchCluster, store_to_peer, Remote, NoWait, kPendingBulk),
-    FAULT("cluster", kLaunchCluster, store_to_peer, Remote, OverTileInUse, kRace),
+    FAULT("cluster", kLaunchCluster, store_to_peer, Remote, OverTileInUse, kPendingBulk),
     FAULT("cluster", kLaunchCluster, store_to_peer, Remote, TooFewBytes, kSynchronizing),
     FAULT("named barrier", kLaunch, named_exchange, Named, None, kRace),
     FAULT("named barrier", kLaunch, named_exchange, Named, OtherBarrier, kSynchronizing),
     FAULT("named barrier", kLaunch, named_exchange, Named, TooFewThreads, kRace),
     FAULT("named barrier", kLaunch, named_exchange, Named, OtherCounts, kSynchronizing),
     PAIR("named barrier", kLaunch, read_then_named_barrier, kRace),
+    PAIR("named barrier", kLaunchThreeWarps, read_by_three_warps, kRace,
+         "until a launch first uses more than `__syncthreads`, two of the warps that read a word "
+         "since the last barrier are remembered, the first and the last. In its later blocks all "
+         "are"),
     FAULT("flag", kLaunchFlags, pass_words, Flag, NoWait, kRace),
     FAULT("flag", kLaunchFlags, pass_words, Flag, StoresAfterRaise, kRace),
     FAULT("flag", kLaunchFlags, pass_words, Flag, NoBarrier, kRace),

@@ -28,8 +28,8 @@ struct Pair {
   const char* group;
   Hazard hazard;  // of the racy twin
   Status (*racy)(float* memory);
-  Status (*clean)(float* memory);  // nullptr: there is none
-  const char* missed = nullptr;    // why the detector does not report the racy twin
+  Status (*clean)(float* memory);  // several racy kernels may share one
+  const char* wrong = nullptr;     // why the detector misses the race, or reports the clean twin
 };
 
 constexpr std::size_t kWords = 1024;  // of `memory`; word i holds i

@@ -45,10 +45,8 @@ __global__ void barrier_in_one_branch(float* memory) {
 
 template <bool kRacy>
 __global__ void divergent_barrier(float* memory) {
-  __shared__ float words[kThreads];
-  words[threadIdx.x] = 1.F;
   if (!kRacy || threadIdx.x != 9) __syncthreads();
-  memory[blockIdx.x * kThreads + threadIdx.x] = words[kLast - threadIdx.x];
+  memory[blockIdx.x * kThreads + threadIdx.x] = 1.F;
 }
 
 template <bool kRacy>
@@ -427,6 +425,20 @@ __global__ void first_of_three_global_updates(float* memory) {
   if (threadIdx.x == 0) memory[tilegate::races::kResults + blockIdx.x] = *word;
 }
 
+// The block that takes the last ticket adds what the others have stored.
+template <bool kRacy>
+__global__ void last_block(float* memory) {
+  auto* const tickets = reinterpret_cast<int*>(memory) + 1000;
+  if (threadIdx.x != 0) return;
+  memory[tilegate::races::kResults + blockIdx.x] = memory[blockIdx.x * kThreads];
+  if (!kRacy) __threadfence();
+  const bool is_last = atomicAdd(tickets, 1) == __float_as_int(1000.F) + gridDim.x - 1;
+  if (!kRacy) __threadfence();
+  if (is_last) {
+    memory[0] = memory[tilegate::races::kResults] + memory[tilegate::races::kResults + 1];
+  }
+}
+
 // Vectors and parts of words.
 
 template <bool kRacy>
@@ -559,6 +571,10 @@ constexpr Pair kPairs[] = {
     PAIR(2, "global", blocks_set_a_flag, kRace),
     PAIR(2, "global", first_of_three_loads, kRace),
     PAIR(2, "global", first_of_three_global_updates, kRace),
+    {"last_block", "global", kRace, run<blocks<last_block<true>, 2>>,
+     run<blocks<last_block<false>, 2>>,
+     "reported with and without `__threadfence`: that fences and atomic operations together order "
+     "blocks is not modelled. Kernels for the executor use `raise_flag` and `wait_for_flag`"},
     {"two_launches", "global", kRace, run<shift<true>>, run<shift<false>>},
     PAIR(1, "width", scalar_in_vector, kRace),
     PAIR(1, "width", vector_of_others, kRace),

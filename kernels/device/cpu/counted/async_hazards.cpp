@@ -27,8 +27,8 @@ void Hazards::add_other_reader(unsigned thread, std::size_t word, std::uint32_t 
   add(&readers.threads, {thread, order_.stamp_of(thread), site});
 }
 
-// Forgets them if all is well and the write is no update, which orders nothing: what comes after the
-// write comes after them too.
+// Forgets them if all is well and the write is no update, which orders nothing: what comes after
+// the write comes after them too.
 std::optional<std::string> Hazards::check_other_readers(unsigned thread, std::size_t word,
                                                         std::uint32_t site, bool is_update) {
   OtherReaders& readers = other_readers_[word];

@@ -205,8 +205,9 @@ std::optional<std::string> GlobalMemory::load(unsigned thread, Region& region, s
 void GlobalMemory::add_load(Region& region, std::int64_t number, const Access& load) {
   std::vector<WarpLoads>& loads = region.others[number].loads;
   const auto warp = static_cast<std::uint16_t>(load.thread / kWarpSize);
-  while (!loads.empty() && (loads.back().epoch < order_.launch_began() ||
-                            (loads.back().block == load.block && loads.back().epoch < load.epoch))) {
+  while (!loads.empty() &&
+         (loads.back().epoch < order_.launch_began() ||
+          (loads.back().block == load.block && loads.back().epoch < load.epoch))) {
     loads.pop_back();
   }
   auto known = loads.rbegin();
@@ -314,8 +315,9 @@ std::string GlobalMemory::race(const Region& region, std::int64_t number, const 
   if (earlier.kind == Access::Kind::kAsync) {
     missing = "; store_wait() does not wait until global memory is written";
   }
-  return "race at " + name_of(region, number * region.word_bytes / kElementBytes) + ": this thread " + verb + " it" + at(site) + "; " +
-         name_of_thread(earlier) + " " + earlier_verb + " it" + at(earlier.site) + missing;
+  return "race at " + name_of(region, number * region.word_bytes / kElementBytes) +
+         ": this thread " + verb + " it" + at(site) + "; " + name_of_thread(earlier) + " " +
+         earlier_verb + " it" + at(earlier.site) + missing;
 }
 
 std::string GlobalMemory::name_of_thread(const Access& access) const {

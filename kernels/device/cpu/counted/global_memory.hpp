@@ -93,10 +93,10 @@ class GlobalMemory {
     std::int64_t batch = 1, stride = 0;
     const char* not_loaded = nullptr;  // why no kernel may; nullptr: one may
     const char* not_stored = nullptr;
-    bool stored_once = false;      // each element, at the most, by a call or by each launch
-    bool all_stored = false;       // each element, at the least
-    bool stored_first = false;     // before it is loaded
-    std::vector<Word> words = {};  // of its elements, where they may be stored to
+    bool stored_once = false;             // each element, at the most, by a call or by each launch
+    bool all_stored = false;              // each element, at the least
+    bool stored_first = false;            // before it is loaded
+    std::vector<Word> words = {};         // of its elements, where they may be stored to
     unsigned word_bytes = kElementBytes;  // less where smaller parts have been accessed
     std::unordered_map<std::int64_t, Others> others = {};  // by number of the word
   };

@@ -118,7 +118,7 @@ class Hazards {
   const Order& order_;
   const SharedVariables& variables_;
   std::optional<Finding> unwritten_read_;
-  bool copies_started_ = false;  // in this block
+  bool copies_started_ = false;       // in this block
   unsigned word_bytes_ = kWordBytes;  // the least that this launch has accessed, at most 4
   std::vector<Word> words_;
   std::vector<OtherReaders> other_readers_;  // of each word, once there are any in the launch
