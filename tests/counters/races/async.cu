@@ -509,10 +509,7 @@ constexpr Pair kPairs[] = {
     FAULT("named barrier", kLaunch, named_exchange, Named, TooFewThreads, kRace),
     FAULT("named barrier", kLaunch, named_exchange, Named, OtherCounts, kSynchronizing),
     PAIR("named barrier", kLaunch, read_then_named_barrier, kRace),
-    PAIR("named barrier", kLaunchThreeWarps, read_by_three_warps, kRace,
-         "until a launch first uses more than `__syncthreads`, two of the warps that read a word "
-         "since the last barrier are remembered, the first and the last. In its later blocks all "
-         "are"),
+    PAIR("named barrier", kLaunchThreeWarps, read_by_three_warps, kRace),
     FAULT("flag", kLaunchFlags, pass_words, Flag, NoWait, kRace),
     FAULT("flag", kLaunchFlags, pass_words, Flag, StoresAfterRaise, kRace),
     FAULT("flag", kLaunchFlags, pass_words, Flag, NoBarrier, kRace),

@@ -63,6 +63,7 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
       word.read_lanes = 0;
       word.read_warp = warp;
       word.other_reader = 0;
+      word.other_warps = 0;
     }
     if (word.read_warp == warp) {
       word.read_site = site;
@@ -72,7 +73,7 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
       add_other_reader(thread, i, site);
     } else {
       word.other_site = site;
-      word.other_stamp = stamp;
+      if (warp < kWarpSize) word.other_warps |= 1U << warp;
       word.other_reader = static_cast<std::uint16_t>(thread + 1);
     }
   }
@@ -92,9 +93,8 @@ std::optional<std::string> Hazards::check_write(unsigned thread, Word& word, std
     if (auto problem = check_updates(thread, number, "writes", site)) return problem;
   }
   if (word.read_epoch == order_.now()) {
-    if (word.other_reader != 0 &&
-        !order_.is_ordered(word.other_reader - 1U, word.other_stamp, thread)) {
-      return race(word.other_reader - 1U, "read", word.other_site, thread, "writes", offset, site);
+    if (const auto reader = unmet_reader(thread, word)) {
+      return race(*reader, "read", word.other_site, thread, "writes", offset, site);
     }
     for (unsigned lane = 0; lane < kWarpSize; ++lane) {
       const unsigned reader = word.read_warp * kWarpSize + lane;
@@ -138,6 +138,26 @@ std::optional<std::string> Hazards::update(unsigned thread, std::uint64_t offset
     if (words_[i].copy_pending) return check_pending(words_[i], i * word_bytes_, site, "update");
     check_written(thread, i, site);
     if (auto problem = check_write(thread, words_[i], i * word_bytes_, site, true)) return problem;
+  }
+  return std::nullopt;
+}
+
+// A reader of another warp than `read_warp`, before the launch first used more than __syncthreads: of
+// a warp that has met the thread since, any lane stands for all, since named barriers take whole
+// warps.
+std::optional<unsigned> Hazards::unmet_reader(unsigned thread, const Word& word) const {
+  if (word.other_reader == 0) return std::nullopt;
+  if (!order_.orders_warps()) {
+    if (word.read_warp != thread / kWarpSize) return std::nullopt;  // then it is a race with that
+    return word.other_reader - 1U;
+  }
+  for (unsigned warp = 0; warp < kWarpSize; ++warp) {
+    if ((word.other_warps >> warp & 1) == 0) continue;
+    bool has_met = false;
+    for (unsigned lane = 0; lane < kWarpSize && !has_met; ++lane) {
+      has_met = order_.is_ordered(warp * kWarpSize + lane, 1, thread);
+    }
+    if (!has_met) return warp * kWarpSize;
   }
   return std::nullopt;
 }

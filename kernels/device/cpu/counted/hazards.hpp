@@ -80,7 +80,7 @@ class Hazards {
     std::uint32_t read_lanes = 0;    // of read_warp
     std::uint16_t read_warp = 0;     // the first warp that read in this epoch
     std::uint16_t other_reader = 0;  // a thread of another warp, plus one
-    Stamp other_stamp = 0;
+    std::uint32_t other_warps = 0;   // all such warps, by number, of the first 32
     std::uint32_t other_site = 0;
     std::array<Stamp, kWarpSize> read_stamp{};
   };
@@ -97,6 +97,7 @@ class Hazards {
   bool is_filled(const Word& word) const {
     return word.filler != 0 && word.write_epoch >= order_.block_began();
   }
+  std::optional<unsigned> unmet_reader(unsigned thread, const Word& word) const;
   void check_written(unsigned thread, std::uint64_t word, std::uint32_t site);
   void add_update(unsigned thread, std::uint64_t word, std::uint32_t site);
   std::optional<std::string> check_updates(unsigned thread, std::uint64_t word, const char* verb,
