@@ -27,26 +27,27 @@ void Hazards::add_other_reader(unsigned thread, std::size_t word, std::uint32_t 
   add(&readers.threads, {thread, order_.stamp_of(thread), site});
 }
 
-// Forgets them if all is well: what comes after the write comes after them too.
+// Forgets them if all is well and the write is no update, which orders nothing: what comes after
+// the write comes after them too.
 std::optional<std::string> Hazards::check_other_readers(unsigned thread, std::size_t word,
-                                                        std::uint32_t site) {
+                                                        std::uint32_t site, bool is_update) {
   OtherReaders& readers = other_readers_[word];
   if (readers.epoch == order_.now()) {
     for (const Reader& reader : readers.threads) {
       if (!order_.is_ordered(reader.agent, reader.stamp, thread)) {
-        return race(reader.agent, "read", reader.site, thread, "writes", word * kWordBytes, site);
+        return race(reader.agent, "read", reader.site, thread, "writes", word * word_bytes_, site);
       }
     }
-    readers.threads.clear();
+    if (!is_update) readers.threads.clear();
   }
   for (const Reader& reader : readers.async) {
     if (!order_.is_after(thread, reader.agent, reader.stamp)) {
-      return "write of " + at(word * kWordBytes) + " at " + place(site) + ", which " +
+      return "write of " + at(word * word_bytes_) + " at " + place(site) + ", which " +
              order_.name_of_agent(reader.agent) + " at " + place(reader.site) +
              " still reads: its wait does not come before";
     }
   }
-  readers.async.clear();
+  if (!is_update) readers.async.clear();
   return std::nullopt;
 }
 
@@ -64,7 +65,7 @@ std::optional<std::string> Hazards::start_bulk_copy(unsigned thread, std::uint64
                                                     unsigned bytes, unsigned barrier, Stamp phase,
                                                     std::uint32_t site) {
   if (auto problem = write(thread, offset, bytes, site)) return problem;
-  for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
+  for (std::uint64_t i = offset / word_bytes_; i * word_bytes_ < offset + bytes; ++i) {
     words_[i].filler = static_cast<std::uint16_t>(barrier + 1);
     words_[i].fill_phase = phase;
   }
@@ -74,26 +75,35 @@ std::optional<std::string> Hazards::start_bulk_copy(unsigned thread, std::uint64
 std::optional<std::string> Hazards::start_async_read(unsigned thread, const Reader& reader,
                                                      std::uint64_t offset, unsigned bytes) {
   if (other_readers_.empty()) other_readers_.resize(words_.size());
-  for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
+  for (std::uint64_t i = offset / word_bytes_; i * word_bytes_ < offset + bytes; ++i) {
     const Word& word = words_[i];
     const auto what = [&] {
       return order_.name_of_agent(reader.agent) + " at " + place(reader.site) + " reads " +
-             at(i * kWordBytes);
+             at(i * word_bytes_);
     };
-    if (word.copy_pending) return check_pending(word, i * kWordBytes, reader.site, "read");
+    if (word.copy_pending) return check_pending(word, i * word_bytes_, reader.site, "read");
     if (word.write_epoch < order_.block_began()) {
       return what() + ", which nothing in the block has written";
     }
     if (is_filled(word)) {
-      auto problem = check_filled(thread, word, i * kWordBytes, "read", reader.site);
+      auto problem = check_filled(thread, word, i * word_bytes_, "read", reader.site);
       if (problem) return problem;
     } else if (word.write_epoch == order_.now() &&
                !order_.is_ordered(word.writer, word.write_stamp, thread)) {
-      return race(word.writer, "wrote", word.write_site, thread, "reads", i * kWordBytes,
+      return race(word.writer, "wrote", word.write_site, thread, "reads", i * word_bytes_,
                   reader.site);
     } else if (!order_.is_fenced(word.writer, word.write_epoch, word.write_stamp, thread)) {
       return what() + ", which thread " + order_.name_of(word.writer) + " stored at " +
              place(word.write_site) + " and did not fence_async_proxy() before a barrier";
+    }
+    if (word.is_updated) {
+      if (auto problem = check_updates(thread, i, "reads", reader.site)) return problem;
+      const OtherReaders& others = other_readers_[i];
+      for (const Reader& update : others.updates) {
+        if (order_.is_fenced(update.agent, others.update_epoch, update.stamp, thread)) continue;
+        return what() + ", which thread " + order_.name_of(update.agent) + " updated at " +
+               place(update.site) + " and did not fence_async_proxy() before a barrier";
+      }
     }
     add(&other_readers_[i].async, reader);
   }

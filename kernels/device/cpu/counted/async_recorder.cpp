@@ -37,9 +37,9 @@ void Recorder::access_global(const void* gmem, std::size_t bytes, bool store, co
   const auto begin = reinterpret_cast<std::uintptr_t>(gmem);
   for (std::uintptr_t word = begin / kWord * kWord; word < begin + bytes; word += kWord) {
     if (!global_.holds(word, 1)) check_foreign(word, kWord, store, number);
-    if (const auto problem = global_.access(thread_, word, kWord, store, number)) {
-      executor::fail(*problem);
-    }
+    const auto problem = store ? global_.store_async(thread_, word, kWord, number)
+                               : global_.access(thread_, word, kWord, false, number);
+    if (problem) executor::fail(*problem);
   }
 }
 

@@ -42,7 +42,9 @@ std::optional<std::string> GlobalMemory::use_flag(unsigned thread, std::uintptr_
     return "flag in " + name_of(*region, element) + " before wait_for_previous_kernel()" +
            used_at(site);
   }
-  const Epoch stored = region->words[static_cast<std::size_t>(element)].store.epoch;
+  const Epoch stored =
+      region->words[static_cast<std::size_t>(element * (kElementBytes / region->word_bytes))]
+          .store.epoch;
   if ((region->stored_first && stored < call_began_) || stored >= order_.launch_began()) {
     return "flag in " + name_of(*region, element) +
            ", which no earlier kernel of the call has stored" + used_at(site);

@@ -1,6 +1,7 @@
 #include "global_memory.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sites.hpp"
 
@@ -130,7 +131,13 @@ std::optional<std::string> GlobalMemory::access(unsigned thread, std::uintptr_t 
     return verb + name_of(*region, place) + " before wait_for_previous_kernel()" + at(site);
   }
   if (region->words.empty()) return std::nullopt;
-  for (std::int64_t i = element; i < element + count; ++i) {
+  if (bytes < region->word_bytes && !region->stored_once) split_words(*region, bytes);
+  const unsigned word_bytes = region->word_bytes;
+  const auto parts = static_cast<std::int64_t>(kElementBytes / word_bytes);
+  const auto part = static_cast<std::int64_t>((address - region->begin) % kElementBytes);
+  const std::int64_t begin = element * parts + part / word_bytes;
+  const std::int64_t words = std::max<std::int64_t>(bytes / word_bytes, 1);
+  for (std::int64_t i = begin; i < begin + words; ++i) {
     auto problem = is_store ? store(thread, *region, i, site) : load(thread, *region, i, site);
     if (problem) return problem;
   }
@@ -139,11 +146,35 @@ std::optional<std::string> GlobalMemory::access(unsigned thread, std::uintptr_t 
 
 std::optional<std::string> GlobalMemory::update(unsigned thread, std::uintptr_t address,
                                                 unsigned bytes, std::uint32_t site) {
-  in_update_ = true;
+  kind_ = Access::Kind::kUpdate;
   auto problem = access(thread, address, bytes, false, site);
   if (!problem) problem = access(thread, address, bytes, true, site);
-  in_update_ = false;
+  kind_ = Access::Kind::kPlain;
   return problem;
+}
+
+std::optional<std::string> GlobalMemory::store_async(unsigned thread, std::uintptr_t address,
+                                                     unsigned bytes, std::uint32_t site) {
+  kind_ = Access::Kind::kAsync;
+  auto problem = access(thread, address, bytes, true, site);
+  kind_ = Access::Kind::kPlain;
+  return problem;
+}
+
+// From here on words of the region are of `bytes` bytes, 1 or 2: each has seen what the larger one
+// has.
+void GlobalMemory::split_words(Region& region, unsigned bytes) {
+  const unsigned parts = bytes == 2 ? region.word_bytes / 2 : region.word_bytes;
+  region.word_bytes /= parts;
+  std::vector<Word> words;
+  words.reserve(region.words.size() * parts);
+  for (const Word& word : region.words) words.insert(words.end(), parts, word);
+  region.words = std::move(words);
+  std::unordered_map<std::int64_t, Others> all;
+  for (const auto& [number, others] : region.others) {
+    for (unsigned i = 0; i < parts; ++i) all[number * parts + i] = others;
+  }
+  region.others = std::move(all);
 }
 
 // What earlier kernels of the call have stored in C, for one that adds to it.
@@ -155,71 +186,138 @@ bool GlobalMemory::is_own_sum(const Region& region, std::int64_t element,
   return std::all_of(begin, begin + count, is_stored);
 }
 
-std::optional<std::string> GlobalMemory::load(unsigned thread, Region& region, std::int64_t element,
+std::optional<std::string> GlobalMemory::load(unsigned thread, Region& region, std::int64_t number,
                                               std::uint32_t site) {
-  Word& word = region.words[static_cast<std::size_t>(element)];
+  Word& word = region.words[static_cast<std::size_t>(number)];
   if (region.stored_first && word.store.epoch < call_began_) {
-    return "load of " + name_of(region, element) + ", which no kernel of the call has stored" +
-           at(site);
+    return "load of " + name_of(region, number * region.word_bytes / kElementBytes) +
+           ", which no kernel of the call has stored" + at(site);
   }
-  if (is_race(thread, word.store)) {
-    return race(region, element, word.store, "stored", "loads", site);
-  }
-  if (word.load.epoch >= order_.launch_began()) {
-    if (word.load.epoch < order_.block_began()) {
-      region.other_loads[element].of_block = word.load;
-    } else if (word.load.epoch == order_.now() && word.load.thread != thread) {
-      region.other_loads[element].of_thread = word.load;
-    }
-  }
+  if (auto problem = check_stores(thread, region, number, "loads", site)) return problem;
+  if (kind_ == Access::Kind::kUpdate) return std::nullopt;  // its store is to come
+  if (is_race(thread, word.load)) add_load(region, number, word.load);
   word.load = {order_.now(), order_.block(),         site, static_cast<std::uint16_t>(thread),
-               in_update_,   order_.stamp_of(thread)};
+               kind_,        order_.stamp_of(thread)};
   return std::nullopt;
 }
 
-std::optional<std::string> GlobalMemory::store(unsigned thread, Region& region,
-                                               std::int64_t element, std::uint32_t site) {
-  Word& word = region.words[static_cast<std::size_t>(element)];
-  const Epoch stored_since = adds_to_c_ ? order_.launch_began() : call_began_;
-  const bool only_updates = in_update_ && word.store.is_update;
-  if (region.stored_once && word.store.epoch >= stored_since && !only_updates) {
-    return "second store to " + name_of(region, element) + at(site) + "; " +
-           name_of_thread(word.store) + " stored it" + at(word.store.site);
+// All loads of a block before its last barrier come before those after it.
+void GlobalMemory::add_load(Region& region, std::int64_t number, const Access& load) {
+  std::vector<WarpLoads>& loads = region.others[number].loads;
+  const auto warp = static_cast<std::uint16_t>(load.thread / kWarpSize);
+  while (!loads.empty() &&
+         (loads.back().epoch < order_.launch_began() ||
+          (loads.back().block == load.block && loads.back().epoch < load.epoch))) {
+    loads.pop_back();
   }
-  if (is_race(thread, word.store)) {
-    return race(region, element, word.store, "stored", "stores", site);
+  auto known = loads.rbegin();
+  while (known != loads.rend() && known->block == load.block && known->warp != warp) ++known;
+  if (known == loads.rend() || known->block != load.block) {
+    loads.push_back({.epoch = load.epoch, .block = load.block, .warp = warp});
+    known = loads.rbegin();
   }
-  if (is_race(thread, word.load)) return race(region, element, word.load, "loaded", "stores", site);
-  if (!region.other_loads.empty()) {
-    const auto other = region.other_loads.find(element);
-    if (other != region.other_loads.end()) {
-      for (const Access& load : {other->second.of_block, other->second.of_thread}) {
-        if (is_race(thread, load)) return race(region, element, load, "loaded", "stores", site);
-      }
+  known->site = load.site;
+  known->lanes |= 1U << load.thread % kWarpSize;
+  known->stamp[load.thread % kWarpSize] = load.stamp;
+}
+
+std::optional<std::string> GlobalMemory::check_stores(unsigned thread, const Region& region,
+                                                      std::int64_t number, const char* verb,
+                                                      std::uint32_t site) const {
+  const Access& last = region.words[static_cast<std::size_t>(number)].store;
+  const auto check = [&](const Access& store) -> std::optional<std::string> {
+    if (!is_race(thread, store)) return std::nullopt;
+    return race(region, number, store, "stored", verb, site);
+  };
+  if (last.epoch < order_.launch_began() || last.kind != Access::Kind::kUpdate) return check(last);
+  const Others& others = region.others.at(number);
+  if (auto problem = check(others.store)) return problem;
+  for (const Access& update : others.updates) {
+    if (auto problem = check(update)) return problem;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> GlobalMemory::check_loads(unsigned thread, const Region& region,
+                                                     std::int64_t number,
+                                                     std::uint32_t site) const {
+  const Access& last = region.words[static_cast<std::size_t>(number)].load;
+  if (is_race(thread, last)) return race(region, number, last, "loaded", "stores", site);
+  const auto others = region.others.find(number);
+  if (others == region.others.end()) return std::nullopt;
+  for (const WarpLoads& loads : others->second.loads) {
+    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+      if ((loads.lanes >> lane & 1) == 0) continue;
+      const Access load{.epoch = loads.epoch,
+                        .block = loads.block,
+                        .site = loads.site,
+                        .thread = static_cast<std::uint16_t>(loads.warp * kWarpSize + lane),
+                        .stamp = loads.stamp[lane]};
+      if (is_race(thread, load)) return race(region, number, load, "loaded", "stores", site);
     }
   }
-  word.store = {order_.now(), order_.block(),         site, static_cast<std::uint16_t>(thread),
-                in_update_,   order_.stamp_of(thread)};
+  return std::nullopt;
+}
+
+std::optional<std::string> GlobalMemory::store(unsigned thread, Region& region, std::int64_t number,
+                                               std::uint32_t site) {
+  Word& word = region.words[static_cast<std::size_t>(number)];
+  const Epoch stored_since = adds_to_c_ ? order_.launch_began() : call_began_;
+  const bool is_update = kind_ == Access::Kind::kUpdate;
+  const bool only_updates = is_update && word.store.kind == Access::Kind::kUpdate;
+  if (region.stored_once && word.store.epoch >= stored_since && !only_updates) {
+    return "second store to " + name_of(region, number) + at(site) + "; " +
+           name_of_thread(word.store) + " stored it" + at(word.store.site);
+  }
+  if (auto problem = check_stores(thread, region, number, "stores", site)) return problem;
+  if (auto problem = check_loads(thread, region, number, site)) return problem;
+  const Access store{order_.now(), order_.block(),         site, static_cast<std::uint16_t>(thread),
+                     kind_,        order_.stamp_of(thread)};
+  if (is_update) {
+    Others& others = region.others[number];
+    if (!only_updates || word.store.epoch < order_.launch_began()) {
+      others.store = word.store;
+      others.updates.clear();
+    }
+    while (!others.updates.empty() && is_before(others.updates.back(), thread)) {
+      others.updates.pop_back();
+    }
+    others.updates.push_back(store);
+  } else if (!region.others.empty()) {
+    region.others.erase(number);  // all came before this store
+  }
+  word.store = store;
   return std::nullopt;
 }
 
 // Does nothing order an earlier access and what the thread does now?
 bool GlobalMemory::is_race(unsigned thread, const Access& earlier) const {
   if (earlier.epoch < order_.launch_began()) return false;  // a launch ended since then
-  if (in_update_ && earlier.is_update) return false;
-  if (earlier.epoch < order_.block_began()) {
-    return !order_.is_flagged(earlier.block, earlier.epoch, earlier.thread, earlier.stamp, thread);
-  }
-  return earlier.epoch == order_.now() && !order_.is_ordered(earlier.thread, earlier.stamp, thread);
+  if (earlier.kind == Access::Kind::kAsync) return true;
+  if (kind_ == Access::Kind::kUpdate && earlier.kind == Access::Kind::kUpdate) return false;
+  return !is_before(earlier, thread);
 }
 
-std::string GlobalMemory::race(const Region& region, std::int64_t element, const Access& earlier,
+// Does a flag or a barrier stand between an access of this launch and what the thread does now?
+bool GlobalMemory::is_before(const Access& earlier, unsigned thread) const {
+  if (earlier.epoch < order_.block_began()) {
+    return order_.is_flagged(earlier.block, earlier.epoch, earlier.thread, earlier.stamp, thread);
+  }
+  return earlier.epoch < order_.now() || order_.is_ordered(earlier.thread, earlier.stamp, thread);
+}
+
+std::string GlobalMemory::race(const Region& region, std::int64_t number, const Access& earlier,
                                const char* earlier_verb, const char* verb,
                                std::uint32_t site) const {
   const bool one_block = earlier.block == order_.block();
-  return "race at " + name_of(region, element) + ": this thread " + verb + " it" + at(site) + "; " +
-         name_of_thread(earlier) + " " + earlier_verb + " it" + at(earlier.site) +
-         (one_block ? "; no barrier between" : "; nothing orders the blocks of a launch");
+  const char* missing =
+      one_block ? "; no barrier between" : "; nothing orders the blocks of a launch";
+  if (earlier.kind == Access::Kind::kAsync) {
+    missing = "; store_wait() does not wait until global memory is written";
+  }
+  return "race at " + name_of(region, number * region.word_bytes / kElementBytes) +
+         ": this thread " + verb + " it" + at(site) + "; " + name_of_thread(earlier) + " " +
+         earlier_verb + " it" + at(earlier.site) + missing;
 }
 
 std::string GlobalMemory::name_of_thread(const Access& access) const {

@@ -8,6 +8,7 @@
 // that overlaps the one before it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -41,6 +42,9 @@ class GlobalMemory {
   // What is wrong with an access of `bytes` bytes, which it holds, or nothing.
   std::optional<std::string> access(unsigned thread, std::uintptr_t address, unsigned bytes,
                                     bool store, std::uint32_t site);
+  // The same of a store by the copy engine, which no thread of the launch can wait for.
+  std::optional<std::string> store_async(unsigned thread, std::uintptr_t address, unsigned bytes,
+                                         std::uint32_t site);
   // The same of an atomic operation, which loads and stores.
   std::optional<std::string> update(unsigned thread, std::uintptr_t address, unsigned bytes,
                                     std::uint32_t site);
@@ -59,16 +63,26 @@ class GlobalMemory {
     std::uint32_t block = 0;
     std::uint32_t site = 0;
     std::uint16_t thread = 0;
-    bool is_update = false;
+    enum class Kind : std::uint8_t { kPlain, kUpdate, kAsync } kind = Kind::kPlain;
     Stamp stamp = 0;
   };
   struct Word {
     Access store, load;
   };
-  // Loads that one in `words` has displaced: by an earlier block of the launch, and by another
-  // thread of this block since its last barrier.
-  struct OtherLoads {
-    Access of_block, of_thread;
+  // What a warp has loaded since the last barrier of its block, by lane.
+  struct WarpLoads {
+    Epoch epoch = 0;
+    std::uint32_t block = 0;
+    std::uint32_t site = 0;
+    std::uint16_t warp = 0;
+    std::uint32_t lanes = 0;
+    std::array<Stamp, kWarpSize> stamp{};
+  };
+  // What those in a Word have displaced, in this launch, and did not come after.
+  struct Others {
+    std::vector<WarpLoads> loads;
+    Access store;                 // before the updates
+    std::vector<Access> updates;  // since that store
   };
 
   // An operand, the workspace, or, without a call, a buffer.
@@ -79,11 +93,12 @@ class GlobalMemory {
     std::int64_t batch = 1, stride = 0;
     const char* not_loaded = nullptr;  // why no kernel may; nullptr: one may
     const char* not_stored = nullptr;
-    bool stored_once = false;      // each element, at the most, by a call or by each launch
-    bool all_stored = false;       // each element, at the least
-    bool stored_first = false;     // before it is loaded
-    std::vector<Word> words = {};  // of its elements, where they may be stored to
-    std::unordered_map<std::int64_t, OtherLoads> other_loads = {};  // by number of the element
+    bool stored_once = false;             // each element, at the most, by a call or by each launch
+    bool all_stored = false;              // each element, at the least
+    bool stored_first = false;            // before it is loaded
+    std::vector<Word> words = {};         // of its elements, where they may be stored to
+    unsigned word_bytes = kElementBytes;  // less where smaller parts have been accessed
+    std::unordered_map<std::int64_t, Others> others = {};  // by number of the word
   };
   // Where an access is in its region.
   struct Place {
@@ -97,18 +112,26 @@ class GlobalMemory {
   std::string name_of(const Region& region, std::int64_t element) const;
   std::string name_of(const Region& region, const Place& place) const;
   std::string name_outside(std::uintptr_t address) const;
-  std::optional<std::string> load(unsigned thread, Region& region, std::int64_t element,
+  static void split_words(Region& region, unsigned bytes);
+  std::optional<std::string> load(unsigned thread, Region& region, std::int64_t number,
                                   std::uint32_t site);
-  std::optional<std::string> store(unsigned thread, Region& region, std::int64_t element,
+  std::optional<std::string> store(unsigned thread, Region& region, std::int64_t number,
                                    std::uint32_t site);
+  void add_load(Region& region, std::int64_t number, const Access& load);
+  std::optional<std::string> check_stores(unsigned thread, const Region& region,
+                                          std::int64_t number, const char* verb,
+                                          std::uint32_t site) const;
+  std::optional<std::string> check_loads(unsigned thread, const Region& region, std::int64_t number,
+                                         std::uint32_t site) const;
   bool is_own_sum(const Region& region, std::int64_t element, std::int64_t count) const;
   bool is_race(unsigned thread, const Access& earlier) const;
-  std::string race(const Region& region, std::int64_t element, const Access& earlier,
+  bool is_before(const Access& earlier, unsigned thread) const;
+  std::string race(const Region& region, std::int64_t number, const Access& earlier,
                    const char* earlier_verb, const char* verb, std::uint32_t site) const;
   std::string name_of_thread(const Access& access) const;
 
   const Order& order_;
-  bool in_update_ = false;
+  Access::Kind kind_ = Access::Kind::kPlain;  // of the running access
   std::vector<Buffer> buffers_;
   std::size_t last_buffer_ = 0, last_region_ = 0;  // that an access hit
   bool in_call_ = false;

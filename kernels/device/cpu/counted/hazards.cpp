@@ -1,6 +1,8 @@
 #include "hazards.hpp"
 
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 #include "sites.hpp"
 
@@ -11,8 +13,22 @@ std::string Hazards::at(std::uint64_t offset) const { return variables_.name_of(
 std::string Hazards::place(std::uint32_t site) { return Sites::all().describe(site); }
 
 void Hazards::begin_launch(std::size_t shared_bytes) {
+  word_bytes_ = kWordBytes;
   words_.assign((shared_bytes + kWordBytes - 1) / kWordBytes, Word{});
   other_readers_.clear();
+}
+
+void Hazards::split_words(unsigned bytes) {
+  const unsigned parts = bytes == 2 ? word_bytes_ / 2 : word_bytes_;
+  word_bytes_ /= parts;
+  const auto split = [&](auto& all) {
+    std::remove_reference_t<decltype(all)> result;
+    result.reserve(all.size() * parts);
+    for (const auto& one : all) result.insert(result.end(), parts, one);
+    all = std::move(result);
+  };
+  split(words_);
+  split(other_readers_);
 }
 
 void Hazards::begin_block() {
@@ -26,26 +42,28 @@ void Hazards::begin_block() {
 
 std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, unsigned bytes,
                                          std::uint32_t site) {
+  if (bytes < word_bytes_) split_words(bytes);
   const Stamp stamp = order_.stamp_of(thread);
   const auto warp = static_cast<std::uint16_t>(thread / kWarpSize);
-  for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
+  for (std::uint64_t i = offset / word_bytes_; i * word_bytes_ < offset + bytes; ++i) {
     Word& word = words_[i];
-    if (word.copy_pending) return check_pending(word, i * kWordBytes, site, "read");
+    if (word.copy_pending) return check_pending(word, i * word_bytes_, site, "read");
     check_written(thread, i, site);
     if (is_filled(word)) {
-      if (auto problem = check_filled(thread, word, i * kWordBytes, "read", site)) return problem;
+      if (auto problem = check_filled(thread, word, i * word_bytes_, "read", site)) return problem;
     } else if (word.write_epoch == order_.now() &&
                !order_.is_ordered(word.writer, word.write_stamp, thread)) {
-      return race(word.writer, "wrote", word.write_site, thread, "reads", i * kWordBytes, site);
-    } else if (updates_in_other_warp(thread, word)) {
-      return race(word.other_update - 1U, "wrote", word.write_site, thread, "reads", i * kWordBytes,
-                  site);
+      return race(word.writer, "wrote", word.write_site, thread, "reads", i * word_bytes_, site);
+    }
+    if (word.is_updated) {
+      if (auto problem = check_updates(thread, i, "reads", site)) return problem;
     }
     if (word.read_epoch != order_.now()) {
       word.read_epoch = order_.now();
       word.read_lanes = 0;
       word.read_warp = warp;
       word.other_reader = 0;
+      word.other_warps = 0;
     }
     if (word.read_warp == warp) {
       word.read_site = site;
@@ -55,6 +73,7 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
       add_other_reader(thread, i, site);
     } else {
       word.other_site = site;
+      if (warp < kWarpSize) word.other_warps |= 1U << warp;
       word.other_reader = static_cast<std::uint16_t>(thread + 1);
     }
   }
@@ -63,18 +82,19 @@ std::optional<std::string> Hazards::read(unsigned thread, std::uint64_t offset, 
 
 std::optional<std::string> Hazards::check_write(unsigned thread, Word& word, std::uint64_t offset,
                                                 std::uint32_t site, bool is_update) {
-  const bool only_updates = is_update && word.is_update && word.write_epoch == order_.now();
+  const std::uint64_t number = offset / word_bytes_;
   if (is_filled(word)) {
     if (auto problem = check_filled(thread, word, offset, "write", site)) return problem;
-  } else if (!only_updates && word.write_epoch == order_.now() &&
+  } else if (word.write_epoch == order_.now() &&
              !order_.is_ordered(word.writer, word.write_stamp, thread)) {
     return race(word.writer, "wrote", word.write_site, thread, "writes", offset, site);
-  } else if (!only_updates && updates_in_other_warp(thread, word)) {
-    return race(word.other_update - 1U, "wrote", word.write_site, thread, "writes", offset, site);
+  }
+  if (word.is_updated && !is_update) {
+    if (auto problem = check_updates(thread, number, "writes", site)) return problem;
   }
   if (word.read_epoch == order_.now()) {
-    if (word.other_reader != 0 && word.read_warp == thread / kWarpSize) {
-      return race(word.other_reader - 1U, "read", word.other_site, thread, "writes", offset, site);
+    if (const auto reader = unmet_reader(thread, word)) {
+      return race(*reader, "read", word.other_site, thread, "writes", offset, site);
     }
     for (unsigned lane = 0; lane < kWarpSize; ++lane) {
       const unsigned reader = word.read_warp * kWarpSize + lane;
@@ -85,13 +105,14 @@ std::optional<std::string> Hazards::check_write(unsigned thread, Word& word, std
     }
   }
   if (!other_readers_.empty()) {
-    if (auto problem = check_other_readers(thread, offset / kWordBytes, site)) return problem;
+    if (auto problem = check_other_readers(thread, number, site, is_update)) return problem;
   }
-  if (!only_updates) word.other_update = 0;
-  if (only_updates && word.writer != thread) {
-    word.other_update = static_cast<std::uint16_t>(word.writer + 1);
+  if (is_update) {
+    add_update(thread, number, site);
+    word.is_updated = true;
+    return std::nullopt;
   }
-  word.is_update = is_update;
+  word.is_updated = false;
   word.filler = 0;
   word.write_epoch = order_.now();
   word.write_site = site;
@@ -102,41 +123,76 @@ std::optional<std::string> Hazards::check_write(unsigned thread, Word& word, std
 
 std::optional<std::string> Hazards::write(unsigned thread, std::uint64_t offset, unsigned bytes,
                                           std::uint32_t site) {
-  for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
-    if (words_[i].copy_pending) return check_pending(words_[i], i * kWordBytes, site, "write");
-    if (auto problem = check_write(thread, words_[i], i * kWordBytes, site)) return problem;
+  if (bytes < word_bytes_) split_words(bytes);
+  for (std::uint64_t i = offset / word_bytes_; i * word_bytes_ < offset + bytes; ++i) {
+    if (words_[i].copy_pending) return check_pending(words_[i], i * word_bytes_, site, "write");
+    if (auto problem = check_write(thread, words_[i], i * word_bytes_, site)) return problem;
   }
   return std::nullopt;
 }
 
 std::optional<std::string> Hazards::update(unsigned thread, std::uint64_t offset, unsigned bytes,
                                            std::uint32_t site) {
-  for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
-    if (words_[i].copy_pending) return check_pending(words_[i], i * kWordBytes, site, "update");
+  if (bytes < word_bytes_) split_words(bytes);
+  for (std::uint64_t i = offset / word_bytes_; i * word_bytes_ < offset + bytes; ++i) {
+    if (words_[i].copy_pending) return check_pending(words_[i], i * word_bytes_, site, "update");
     check_written(thread, i, site);
-    if (auto problem = check_write(thread, words_[i], i * kWordBytes, site, true)) return problem;
+    if (auto problem = check_write(thread, words_[i], i * word_bytes_, site, true)) return problem;
+  }
+  return std::nullopt;
+}
+
+// A reader of another warp than `read_warp`, before the launch first used more than __syncthreads: of
+// a warp that has met the thread since, any lane stands for all, since named barriers take whole
+// warps.
+std::optional<unsigned> Hazards::unmet_reader(unsigned thread, const Word& word) const {
+  if (word.other_reader == 0) return std::nullopt;
+  if (!order_.orders_warps()) {
+    if (word.read_warp != thread / kWarpSize) return std::nullopt;  // then it is a race with that
+    return word.other_reader - 1U;
+  }
+  for (unsigned warp = 0; warp < kWarpSize; ++warp) {
+    if ((word.other_warps >> warp & 1) == 0) continue;
+    bool has_met = false;
+    for (unsigned lane = 0; lane < kWarpSize && !has_met; ++lane) {
+      has_met = order_.is_ordered(warp * kWarpSize + lane, 1, thread);
+    }
+    if (!has_met) return warp * kWarpSize;
   }
   return std::nullopt;
 }
 
 void Hazards::check_written(unsigned thread, std::uint64_t word, std::uint32_t site) {
   if (words_[word].write_epoch >= order_.block_began() || unwritten_read_) return;
-  unwritten_read_ = {thread, "read of " + at(word * kWordBytes) +
+  unwritten_read_ = {thread, "read of " + at(word * word_bytes_) +
                                  ", which no thread of the block has written, at " + place(site)};
 }
 
-// Of the thread that updated the word before its writer: nothing but a barrier of the block orders
-// warps, or it is not known.
-bool Hazards::updates_in_other_warp(unsigned thread, const Word& word) const {
-  return word.other_update != 0 && word.write_epoch == order_.now() && !order_.orders_warps() &&
-         (word.other_update - 1U) / kWarpSize != thread / kWarpSize;
+void Hazards::add_update(unsigned thread, std::uint64_t word, std::uint32_t site) {
+  if (other_readers_.empty()) other_readers_.resize(words_.size());
+  OtherReaders& others = other_readers_[word];
+  if (others.update_epoch != order_.now() || !words_[word].is_updated) others.updates.clear();
+  others.update_epoch = order_.now();
+  add(&others.updates, {thread, order_.stamp_of(thread), site});
+}
+
+std::optional<std::string> Hazards::check_updates(unsigned thread, std::uint64_t word,
+                                                  const char* verb, std::uint32_t site) const {
+  const OtherReaders& others = other_readers_[word];
+  if (others.update_epoch != order_.now()) return std::nullopt;
+  for (const Reader& update : others.updates) {
+    if (!order_.is_ordered(update.agent, update.stamp, thread)) {
+      return race(update.agent, "wrote", update.site, thread, verb, word * word_bytes_, site);
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> Hazards::start_copy(unsigned thread, std::uint64_t offset,
                                                unsigned bytes, std::uint32_t site) {
   auto problem = write(thread, offset, bytes, site);
   copies_started_ = true;
-  for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
+  for (std::uint64_t i = offset / word_bytes_; i * word_bytes_ < offset + bytes; ++i) {
     words_[i].copy_pending = true;
   }
   return problem;
@@ -144,10 +200,10 @@ std::optional<std::string> Hazards::start_copy(unsigned thread, std::uint64_t of
 
 std::optional<std::string> Hazards::end_copy(unsigned thread, std::uint64_t offset,
                                              unsigned bytes) {
-  for (std::uint64_t i = offset / kWordBytes; i * kWordBytes < offset + bytes; ++i) {
+  for (std::uint64_t i = offset / word_bytes_; i * word_bytes_ < offset + bytes; ++i) {
     words_[i].copy_pending = false;
   }
-  return write(thread, offset, bytes, words_[offset / kWordBytes].write_site);
+  return write(thread, offset, bytes, words_[offset / word_bytes_].write_site);
 }
 
 std::optional<std::string> Hazards::check_pending(const Word& word, std::uint64_t offset,

@@ -62,14 +62,16 @@ class Hazards {
   std::string at(std::uint64_t offset) const;
   static std::string place(std::uint32_t site);
 
+  // From here on words are of `bytes` bytes, 1 or 2: each has seen what the larger one has.
+  void split_words(unsigned bytes);
+
   // What a word saw.
   struct Word {
     Epoch write_epoch = 0;
     std::uint32_t write_site = 0;
     std::uint16_t writer = 0;
     Stamp write_stamp = 0;
-    bool is_update = false;          // the write, and all others in its epoch
-    std::uint16_t other_update = 0;  // another thread that updated it in this epoch, plus one
+    bool is_updated = false;  // by atomic operations, since that write
     bool copy_pending = false;
     std::uint16_t filler = 0;  // if a bulk copy wrote it, its mbarrier, plus one,
     Stamp fill_phase = 0;      // and the phase that it completes in
@@ -78,6 +80,7 @@ class Hazards {
     std::uint32_t read_lanes = 0;    // of read_warp
     std::uint16_t read_warp = 0;     // the first warp that read in this epoch
     std::uint16_t other_reader = 0;  // a thread of another warp, plus one
+    std::uint32_t other_warps = 0;   // all such warps, by number, of the first 32
     std::uint32_t other_site = 0;
     std::array<Stamp, kWarpSize> read_stamp{};
   };
@@ -86,18 +89,23 @@ class Hazards {
     Epoch epoch = 0;
     std::vector<Reader> threads;  // of other warps than `read_warp`, in this epoch
     std::vector<Reader> async;    // until something else writes the word
+    Epoch update_epoch = 0;
+    std::vector<Reader> updates;  // by threads, in that epoch
   };
 
   // Did a bulk copy of this block write it last?
   bool is_filled(const Word& word) const {
     return word.filler != 0 && word.write_epoch >= order_.block_began();
   }
+  std::optional<unsigned> unmet_reader(unsigned thread, const Word& word) const;
   void check_written(unsigned thread, std::uint64_t word, std::uint32_t site);
-  bool updates_in_other_warp(unsigned thread, const Word& word) const;
+  void add_update(unsigned thread, std::uint64_t word, std::uint32_t site);
+  std::optional<std::string> check_updates(unsigned thread, std::uint64_t word, const char* verb,
+                                           std::uint32_t site) const;
   static void add(std::vector<Reader>* readers, const Reader& reader);
   void add_other_reader(unsigned thread, std::size_t word, std::uint32_t site);
   std::optional<std::string> check_other_readers(unsigned thread, std::size_t word,
-                                                 std::uint32_t site);
+                                                 std::uint32_t site, bool is_update);
   std::optional<std::string> check_filled(unsigned thread, const Word& word, std::uint64_t offset,
                                           const char* verb, std::uint32_t site) const;
   std::optional<std::string> check_write(unsigned thread, Word& word, std::uint64_t offset,
@@ -111,7 +119,8 @@ class Hazards {
   const Order& order_;
   const SharedVariables& variables_;
   std::optional<Finding> unwritten_read_;
-  bool copies_started_ = false;  // in this block
+  bool copies_started_ = false;       // in this block
+  unsigned word_bytes_ = kWordBytes;  // the least that this launch has accessed, at most 4
   std::vector<Word> words_;
   std::vector<OtherReaders> other_readers_;  // of each word, once there are any in the launch
 };
