@@ -1,7 +1,7 @@
-// What orders the accesses of a launch: barriers alone, whichever schedule runs. Only flags order
-// the blocks of a launch. Launches run one after another, but one that overlaps the launch before
-// it is ordered after it only by wait_for_previous_kernel(). What orders warps without
-// __syncthreads, and asynchronous work, is in agents.hpp.
+// What orders the accesses of a launch: barriers alone, whichever schedule runs. Only flags, or
+// fences and atomic operations, order the blocks of a launch. Launches run one after another, but
+// one that overlaps the launch before it is ordered after it only by wait_for_previous_kernel().
+// What orders warps without __syncthreads, and asynchronous work, is in agents.hpp.
 #pragma once
 
 #include <array>
