@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 #include <regex>
 #include <set>
 #include <string>
@@ -18,6 +19,9 @@
 #include <tilegate/device/cpu/executor.hpp>
 
 namespace tilegate::races {
+
+static void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.name; }
+
 namespace {
 
 using simt::Schedule;

@@ -65,6 +65,23 @@ void Order::wait_for_flag(unsigned thread, const void* flag) {
   }
 }
 
+void Order::thread_fence(unsigned thread) {
+  if (!agents_.in_use()) use_agents();
+  ThreadFence& fence = thread_fences_[thread];
+  for (const unsigned number : fence.to_wait) agents_.learn(thread, agents_.raised(number), 1);
+  fence = {epoch_, clock_of(thread), {}};
+  tick(thread);
+}
+
+void Order::use_atomic(unsigned thread, const void* data) {
+  if (!agents_.in_use()) return;
+  ThreadFence& fence = thread_fences_[thread];
+  for (unsigned i = 0; i < raises_.size(); ++i) {
+    if (raises_[i].flag == data) fence.to_wait.push_back(i);
+  }
+  if (fence.epoch != 0) raises_.push_back({data, block_, fence.epoch, fence.clock});
+}
+
 bool Order::is_flagged(unsigned block, Epoch epoch, unsigned earlier, Stamp stamp,
                        unsigned thread) const {
   for (unsigned i = 0; i < raises_.size(); ++i) {

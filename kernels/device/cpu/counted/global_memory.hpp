@@ -3,9 +3,9 @@
 // By the contract of a call: elements of A and B are read, if at all; each of C is stored once, and
 // read only if beta is not 0; a word of the workspace is read after the call has written it. What
 // lies between the rows of an operand, or outside, is nobody's. Without a call every buffer may be
-// read and written. And by what other threads did to the same word: flags alone order the blocks of
-// a launch, barriers alone the threads of a block, and wait_for_previous_kernel() alone a launch
-// that overlaps the one before it.
+// read and written. And by what other threads did to the same word: flags alone, or fences and
+// atomic operations, order the blocks of a launch, barriers alone the threads of a block, and
+// wait_for_previous_kernel() alone a launch that overlaps the one before it.
 #pragma once
 
 #include <array>

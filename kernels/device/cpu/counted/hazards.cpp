@@ -142,8 +142,8 @@ std::optional<std::string> Hazards::update(unsigned thread, std::uint64_t offset
   return std::nullopt;
 }
 
-// A reader of another warp than `read_warp`, before the launch first used more than __syncthreads: of
-// a warp that has met the thread since, any lane stands for all, since named barriers take whole
+// A reader of another warp than `read_warp`, before the launch first used more than __syncthreads:
+// of a warp that has met the thread since, any lane stands for all, since named barriers take whole
 // warps.
 std::optional<unsigned> Hazards::unmet_reader(unsigned thread, const Word& word) const {
   if (word.other_reader == 0) return std::nullopt;

@@ -97,6 +97,7 @@ void add_shared_variable(std::size_t offset, std::size_t bytes, const char* name
 void access_atomically(const void* data, std::size_t bytes, const Site& site) {
   recorder.access_atomically(data, static_cast<unsigned>(bytes), site);
 }
+void thread_fence() { recorder.thread_fence(); }
 void release_warp_barrier(unsigned warp, unsigned mask) {
   recorder.release_warp_barrier(warp, mask);
 }

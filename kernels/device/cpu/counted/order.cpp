@@ -91,6 +91,7 @@ void Order::use_agents() {
   agents_.begin_block();
   mbarriers_.clear();
   fences_.assign(clocks_.size(), {});
+  thread_fences_.assign(clocks_.size(), {});
 }
 
 // All that came before what the thread does now.

@@ -1,7 +1,7 @@
-// What orders the accesses of a launch: barriers alone, whichever schedule runs. Only flags order
-// the blocks of a launch. Launches run one after another, but one that overlaps the launch before
-// it is ordered after it only by wait_for_previous_kernel(). What orders warps without
-// __syncthreads, and asynchronous work, is in agents.hpp.
+// What orders the accesses of a launch: barriers alone, whichever schedule runs. Only flags, or
+// fences and atomic operations, order the blocks of a launch. Launches run one after another, but
+// one that overlaps the launch before it is ordered after it only by wait_for_previous_kernel().
+// What orders warps without __syncthreads, and asynchronous work, is in agents.hpp.
 #pragma once
 
 #include <array>
@@ -42,6 +42,10 @@ class Order {
   // `flag`: its address, in this launch. What a block learns by one it does not pass on by another.
   void raise_flag(unsigned thread, const void* flag);
   void wait_for_flag(unsigned thread, const void* flag);
+  // A fence, and an atomic operation in global memory after it, raise a flag there; an atomic
+  // operation on the same word, and a fence after it, wait for all that were raised.
+  void thread_fence(unsigned thread);
+  void use_atomic(unsigned thread, const void* data);
 
   const Agents& agents() const { return agents_; }
   // Does what the thread does now come after what an agent of asynchronous work did up to `stamp`?
@@ -114,6 +118,12 @@ class Order {
   std::vector<Mbarrier> mbarriers_;
   std::vector<Raise> raises_;               // in this launch
   std::vector<std::vector<Fence>> fences_;  // of each thread, in this block
+  struct ThreadFence {
+    Epoch epoch = 0;                // 0: none in this block
+    AgentClock clock;               // what came before it
+    std::vector<unsigned> to_wait;  // numbers of the flags that atomic operations since have seen
+  };
+  std::vector<ThreadFence> thread_fences_;  // the last of each thread
 };
 
 }  // namespace tilegate::simt::counted

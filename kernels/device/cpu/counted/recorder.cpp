@@ -170,6 +170,7 @@ void Recorder::access_atomically(const void* data, unsigned bytes, const Site& s
     if (const auto problem = global_.update(thread_, address, bytes, number)) {
       executor::fail(*problem);
     }
+    order_.use_atomic(thread_, data);
     record(address, bytes, Kind::kGlobalAtomic, number);
   } else {
     check_foreign(address, bytes, true, number);

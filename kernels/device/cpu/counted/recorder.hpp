@@ -61,6 +61,7 @@ class Recorder {
     variables_.add(offset, bytes, name);
   }
   void access_atomically(const void* data, unsigned bytes, const Site& site);
+  void thread_fence() { order_.thread_fence(thread_); }
   void release_warp_barrier(unsigned warp, unsigned mask) { order_.warp_barrier(warp, mask); }
   void wait_for_previous_launch() { order_.wait_for_previous_launch(thread_); }
   void raise_flag(const unsigned* flag, const Site& site);

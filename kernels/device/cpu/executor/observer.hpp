@@ -38,6 +38,7 @@ void reach_into(unsigned rank, const Site& site);
 void add_shared_variable(std::size_t offset, std::size_t bytes, const char* name);
 // The current thread's atomic operation.
 void access_atomically(const void* data, std::size_t bytes, const Site& site);
+void thread_fence();
 // The lanes of `mask` have met in __syncwarp.
 void release_warp_barrier(unsigned warp, unsigned mask);
 // The current thread has waited for the launch before.
@@ -103,6 +104,7 @@ inline void reach_into(unsigned /*rank*/, const Site& /*site*/) {}
 inline void add_shared_variable(std::size_t /*offset*/, std::size_t /*bytes*/,
                                 const char* /*name*/) {}
 inline void access_atomically(const void* /*data*/, std::size_t /*bytes*/, const Site& /*site*/) {}
+inline void thread_fence() {}
 inline void release_warp_barrier(unsigned /*warp*/, unsigned /*mask*/) {}
 inline void wait_for_previous_launch() {}
 inline void raise_flag(const unsigned* /*flag*/, const Site& /*site*/) {}

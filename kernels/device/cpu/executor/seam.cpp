@@ -61,6 +61,8 @@ void atomic_load(const void* data, void* value, std::size_t bytes, const Site& s
   std::memcpy(value, data, bytes);
 }
 
+void thread_fence() { observer::thread_fence(); }
+
 void atomic_store(void* data, const void* value, std::size_t bytes) {
   std::memcpy(data, value, bytes);
 }

@@ -126,6 +126,8 @@ std::byte* shared_variable(const void* key, const char* name, std::size_t bytes,
 // runs between the two.
 void atomic_load(const void* data, void* value, std::size_t bytes, const Site& site);
 void atomic_store(void* data, const void* value, std::size_t bytes);
+// __threadfence(): with atomic operations before or after it, it orders blocks.
+void thread_fence();
 bool kernel_is_running();
 void wait_for_previous_kernel();
 void raise_flag(unsigned* flag, const Site& site);

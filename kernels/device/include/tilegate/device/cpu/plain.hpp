@@ -152,9 +152,9 @@ inline int __popc(unsigned bits) { return std::popcount(bits); }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline int __clz(int bits) { return std::countl_zero(static_cast<unsigned>(bits)); }
 
-// No other thread runs between the two halves of an atomic operation. A fence orders nothing more
-// here: what blocks tell each other without atomic operations is a race.
-inline void __threadfence() {}
+// No other thread runs between the two halves of an atomic operation. Fences order blocks with
+// atomic operations alone: what blocks tell each other without them is a race.
+inline void __threadfence() { simt::executor::thread_fence(); }
 inline void __threadfence_block() {}
 
 }  // namespace tilegate::cuda_names
