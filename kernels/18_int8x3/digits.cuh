@@ -2,7 +2,8 @@
 // of digit products, and the decision how many products a call needs. For host and device.
 //
 // Each row of op(A) and column of op(B) is scaled and rounded to integers x = hi·2^16 + mid·2^8 +
-// lo with digits in [-128, 127]. So |x| <= 0x7F7F7F: above it the top digit would be 128.
+// lo with digits in [-128, 127]. So |x| <= 0x7F7F7F: above it the top digit would be 128. Where the
+// device decides for ten products, a fourth digit, the tail, holds what rounding left over.
 #pragma once
 
 #include <cmath>
@@ -14,7 +15,7 @@
 
 namespace tilegate::int8x3 {
 
-constexpr int kPlanes = 3;                   // hi, mid, lo
+constexpr int kPlanes = 3;                   // hi, mid, lo; the tail has a plane of its own
 constexpr std::int32_t kLargest = 0x7F7F7F;  // largest integer of three digits
 constexpr float kFull = 8355700.0F;  // scaled largest element, less than kLargest after rounding
 constexpr std::uint32_t kShortBits = 0xFFF;  // low bits that are 0 in a short significand
@@ -36,17 +37,20 @@ constexpr double kOperandError = 2 * 0x1p-22 + 0x1.01p-21;
 // Statistics of a row, from which its scale and the decision are computed.
 struct RowStats {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
+  float squares = 0.0F;              // sum
   std::uint32_t bits = 0;            // bitwise or of all elements
 
   __host__ __device__ void add(float value) {
     const float magnitude = std::fabs(value);
     largest = std::fmax(largest, magnitude);
     sum += magnitude;
+    squares = std::fma(value, value, squares);
     bits |= bits_of(value);
   }
   __host__ __device__ void add(const RowStats& other) {
     largest = std::fmax(largest, other.largest);
     sum += other.sum;
+    squares += other.squares;
     bits |= other.bits;
   }
 };
@@ -82,6 +86,15 @@ __host__ __device__ inline std::int32_t integer_of(float value, const Scale& sca
   return round_to_int(value * scale.to_integer);
 }
 
+// The tail of value: what rounding to an integer left over, in units of 1/256. It is half an integer
+// at most, and a quarter more where the scaled value is rounded to float first; then it is clipped,
+// an error below 2^-24 of the value.
+__host__ __device__ inline std::int32_t tail_of(float value, const Scale& scale) {
+  const auto rounded = static_cast<float>(integer_of(value, scale));
+  const std::int32_t tail = round_to_int(std::fma(value, scale.to_integer, -rounded) * 256.0F);
+  return tail < -127 ? -127 : tail > 127 ? 127 : tail;
+}
+
 // The digits of x, each plus 128, in the three low bytes of a word: then no carries propagate.
 __host__ __device__ inline std::uint32_t biased_digits(std::int32_t x) {
   return static_cast<std::uint32_t>(x) + 0x808080U;
@@ -112,8 +125,13 @@ __host__ __device__ inline std::uint32_t pack_digits(const std::uint32_t (&biase
 }
 
 // Levels: Σ hi·hi, Σ (hi·mid + mid·hi), Σ (hi·lo + mid·mid + lo·hi), and, with eight products,
-// Σ (mid·lo + lo·mid). Exact in int32 for K up to kMaxExactK, the fold included.
+// Σ (mid·lo + lo·mid). Exact in int32 for K up to kMaxExactK, the fold included. Ten products add
+// hi·tail and tail·hi to the last level: exact for K up to kMaxExactTenK.
 constexpr std::int64_t kMaxExactK = (std::int64_t{1} << 31) / (3 * 128 * 128 + 128 + 1) / 32 * 32;
+constexpr std::int64_t kMaxExactTenK = (std::int64_t{1} << 31) / (4 * 128 * 128 + 1) / 32 * 32;
+constexpr std::int64_t max_exact_k(bool allows_ten) {
+  return allows_ten ? kMaxExactTenK : kMaxExactK;
+}
 
 // The sum of the levels, in units of hi·hi. The lower levels are added as integers first, rounded
 // to the unit of level 1: an error of 2^-9 units, once.
@@ -125,48 +143,93 @@ __host__ __device__ inline float fold(const std::int32_t (&level)[kLevels]) {
   return static_cast<float>(level[0]) + static_cast<float>(low) * 0x1p-8F;
 }
 
-// The decision: the device chooses the products of a call from the row statistics of the split
-// pass.
-//
-// The width of a row is (largest / mean magnitude)². W_A and W_B are the mean widths of the rows of
-// op(A) and of the columns of op(B). Six products have a relative error (Frobenius norm) of about
-//
-//   √(kLeftOut·W_A·W_B + kRounded·(W_A + W_B) + kFolded):
-//
-// The first term is the error of leaving out mid·lo and lo·mid; eight products do not have it. The
-// second is the error of rounding to integers, the third that of the last steps in FP32. A serial
-// sum of K products in FP32 has an error of about kCublasError·√K. The decision is the fewest
-// products whose error is below that.
-
-enum class Path : std::int32_t { kSix = 6, kEight = 8, kFp32 = 32 };
-
-// The constants are for uniformly distributed digits, of standard deviation 73.9, and for rounding
-// errors of standard deviation √(1/12). Elements are normally distributed: their mean magnitude is
-// √(2/π) of their root mean square, hence the factors (2/π)² and 2/π.
-constexpr float kNormal = 0.6366F;
-constexpr float kLeftOut = 7.9e-16F * kNormal * kNormal;  // 2·(73.9 / 2^15 · 73.9 / 2^23)²
-constexpr float kLowest = 1.2e-20F;              // (73.9 / 2^23 · 73.9 / 2^23)², with margin
-constexpr float kRounded = 1.45e-15F * kNormal;  // (√(1/12) / 2^23)², and a quarter more for
-                                                 // the rounding to float before it
-constexpr float kFolded = 3.6e-15F;              // (1 / 2^24)²
-
-// Width of a row; infinite if it cannot be scaled.
-__host__ __device__ inline float width_of(const RowStats& stats, const Scale& scale, float k) {
-  if (!is_scalable(stats)) return INFINITY;
-  if (stats.largest == 0.0F) return 0.0F;
-  const float ratio = scale.step * (kFull / 65536.0F) * k / stats.sum;
-  return ratio * ratio;
+// The same of ten products, whose results may be far below the unit of level 1.
+__host__ __device__ inline float fold_ten(const std::int32_t (&level)[4]) {
+  const float low = static_cast<float>(level[2]) + static_cast<float>(level[3]) * 0x1p-8F;
+  return static_cast<float>(level[0]) + (static_cast<float>(level[1]) + low * 0x1p-8F) * 0x1p-8F;
 }
 
-// The decision for mean widths W. `summed`: products in one serial sum of cuBLAS, K or fewer
-// (summed_in_fp32). `least`: the fewest products that a variant takes.
-__host__ __device__ inline Path decide(float width_a, float width_b, float summed, Path least) {
+// The decision: the device chooses the products of a call from the row statistics of the split
+// pass. Two errors must not be above those of FP32.
+//
+// The relative error in the Frobenius norm. The width of a row is W = (largest / root mean square)².
+// Rows and columns of random elements, of widths W_A and W_B, have an error of about
+//
+//   √(left out·W_A·W_B + rounded·(W_A + W_B) + kFolded)
+//
+// of which the first term is that of the digit products that are left out, the second that of
+// rounding to digits, the third that of the last steps in FP32. A serial sum of K products in FP32
+// has an error of about kCublasError·√K.
+//
+// The largest error of an element, relative to (|A|·|B|)ij. It is larger by mean magnitude over
+// typical magnitude, of the row and of the column: an element of |A|·|B| may consist of typical
+// ones alone. So the spread of a row is S = W·(mean magnitude / typical magnitude)², and takes the
+// place of W for the row, or column, of the largest spread. The typical magnitude is estimated as
+// the mean without the largest element, and less where the squares of the rest vary. Where both
+// operands are spread, fewer elements make up one of |A|·|B|.
+//
+// The decision is the fewest products whose errors are below.
+
+enum class Path : std::int32_t { kSix = 6, kEight = 8, kTen = 10, kFp32 = 32 };
+
+// The constants are for uniformly distributed digits, of standard deviation 73.9, and for rounding
+// errors of standard deviation √(1/12).
+constexpr float kLeftOut = 7.9e-16F;     // six: 2·(73.9 / 2^15 · 73.9 / 2^23)²
+constexpr float kLowest = 1.2e-20F;      // eight: (73.9 / 2^23 · 73.9 / 2^23)², with margin
+constexpr float kLeftOutTen = 3.8e-20F;  // ten: three products of level 4, with margin
+constexpr float kRounded = 1.35e-15F;    // (√(1/12) / 2^23)², and a seventh more for the rounding
+                                         // to float before it
+constexpr float kRoundedTen = kRounded / 65536.0F;
+constexpr float kFolded = 2.8e-15F;  // four roundings to float: of both scales, fold, scaling
+constexpr float kWidest = 2.0F;      // the largest spread may have so much of the allowed error²
+constexpr float kNormal = 1.5708F;   // (root mean square / mean magnitude)² of normal elements
+
+struct Width {
+  float width = 0.0F, spread = 0.0F;
+};
+
+// Of a row; infinite if it cannot be scaled.
+__host__ __device__ inline Width width_of(const RowStats& stats, const Scale& scale, float k) {
+  if (!is_scalable(stats)) return {INFINITY, INFINITY};
+  if (stats.largest == 0.0F) return {};
+  const float largest = scale.step * (kFull / 65536.0F);
+  const float width = largest * largest / stats.squares * k;
+  const float rest = stats.sum - stats.largest, mean = stats.sum / rest;
+  const float varies = (stats.squares - stats.largest * stats.largest) / rest / rest * k;
+  return {width, width * (mean * mean) * std::fmax(varies / kNormal, 1.0F)};
+}
+
+// Of the rows of an operand.
+struct Widths {
+  float width, spread;  // means
+  float most;           // the largest spread
+};
+
+// `summed`: products in one serial sum of cuBLAS, K or fewer (summed_in_fp32). `least`: the fewest
+// products that a variant takes. `allows_ten`: the tails can be computed.
+__host__ __device__ inline Path decide(const Widths& a, const Widths& b, float summed, Path least,
+                                       bool allows_ten) {
   const float allowed = kCublasError * kCublasError * summed;
-  const float rounded = kRounded * (width_a + width_b) + kFolded;
-  const float product = width_a * width_b;
-  if (least == Path::kSix && kLeftOut * product + rounded <= allowed) return Path::kSix;
-  if (least != Path::kFp32 && kLowest * product + rounded <= allowed) return Path::kEight;
-  return Path::kFp32;  // also where a width, or the product of both, is infinite
+  const float ratio_a = a.width > 0.0F ? a.spread / a.width : 1.0F;
+  const float ratio_b = b.width > 0.0F ? b.spread / b.width : 1.0F;
+  const float ratio = std::fmin(ratio_a, ratio_b);
+  // Also false where a width, or the product of both, is infinite or NaN.
+  const auto is_accurate = [&](float left_out, float rounded) {
+    const auto error = [&](float width_a, float width_b, float rounded_a, float rounded_b) {
+      return left_out * (width_a * width_b) + rounded * (rounded_a + rounded_b) + kFolded;
+    };
+    return error(a.width, b.width, a.width, b.width) <= allowed &&
+           error(a.most * ratio, b.spread, a.most * ratio_b, b.spread * ratio_a) <=
+               kWidest * allowed &&
+           error(a.spread, b.most * ratio, a.spread * ratio_b, b.most * ratio_a) <=
+               kWidest * allowed;
+  };
+  if (least <= Path::kSix && is_accurate(kLeftOut, kRounded)) return Path::kSix;
+  if (least <= Path::kEight && is_accurate(kLowest, kRounded)) return Path::kEight;
+  if (allows_ten && least <= Path::kTen && is_accurate(kLeftOutTen, kRoundedTen)) {
+    return Path::kTen;
+  }
+  return Path::kFp32;
 }
 
 }  // namespace tilegate::int8x3

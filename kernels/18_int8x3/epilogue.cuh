@@ -56,7 +56,11 @@ __device__ float fold_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 
   std::int32_t level[T::kLevels];
 #pragma unroll
   for (int i = 0; i < T::kLevels; ++i) level[i] = acc[i][index];
-  return fold(level);
+  if constexpr (T::kHasTails) {
+    return fold_ten(level);
+  } else {
+    return fold(level);
+  }
 }
 
 // Folds, scales and stores the results of a warpgroup (64 rows) or of a warp (16 rows). In each 16

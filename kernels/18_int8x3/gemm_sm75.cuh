@@ -30,7 +30,7 @@ struct WarpsStorage {
     std::byte ring[kWarpsStages * kWarpsStageBytes];
     Fp32Storage fp32;
   };
-  float sums[kWarpsThreads / 32][2];
+  float sums[kWarpsThreads / 32][2 * kNumWidths];
   float row[kBlockM], col[kWarpsN];  // dequantization steps
 };
 static_assert(sizeof(WarpsStorage) <= 64 * 1024, "compute capability 7.5 has 64 KiB");
@@ -39,6 +39,7 @@ static_assert(sizeof(WarpsStorage) <= 64 * 1024, "compute capability 7.5 has 64 
 template <int kLevels_>
 struct WarpResults {
   static constexpr int kLevels = kLevels_, kBlockN = kWarpTile;
+  static constexpr bool kHasTails = false;
 };
 
 // Copies the digits of a stage: a chunk of A, and the tile's columns of a chunk of B.

@@ -34,12 +34,19 @@ __device__ inline device::MatrixDescriptor plane_descriptor(const std::byte* row
                                    kNextRows);
 }
 
-// acc += the digit products of a stage, for the warpgroup's 64 rows at `a` and the tile's columns
-// at `b`. On return, the wgmma of the previous stage are complete.
+// The same of tails.
+__device__ inline device::MatrixDescriptor tails_descriptor(const std::byte* rows) {
+  return device::matrix_descriptor(rows, device::Swizzle::k32Bytes, kSegment, kNextTailRows);
+}
+
+// acc += the digit products of a stage, for 64 rows of a warpgroup and the tile's columns. On
+// return, the wgmma of the previous stage are complete.
 template <typename T, bool kInRegisters = T::kBlockN == 128>
 struct StageMma {
-  __device__ void mma_stage(const std::byte* a, const std::byte* b,
+  __device__ void mma_stage(const std::byte* stage, int warpgroup,
                             std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
+    const std::byte* a = stage + warpgroup * (kChunkBytes / 2);
+    const std::byte* b = stage + kChunkBytes;
     device::warpgroup_arrive();
     // idea:begin Int8x3
 #pragma unroll
@@ -53,6 +60,13 @@ struct StageMma {
       }
     }
     // idea:end
+    if constexpr (T::kHasTails) {
+      const std::byte* tails_a = stage + T::kTailsA + warpgroup * (kTailChunkBytes / 2);
+      device::warpgroup_mma_s8<T::kBlockN>(acc[3], plane_descriptor(a, 0),
+                                           tails_descriptor(stage + T::kTailsB));
+      device::warpgroup_mma_s8<T::kBlockN>(acc[3], tails_descriptor(tails_a),
+                                           plane_descriptor(b, 0));
+    }
     device::warpgroup_commit();
     device::warpgroup_wait<1>();
   }
@@ -66,8 +80,10 @@ template <typename T>
 struct StageMma<T, true> {
   std::uint32_t digits[kPlanes][4]{};
 
-  __device__ void mma_stage(const std::byte* a, const std::byte* b,
+  __device__ void mma_stage(const std::byte* stage, int warpgroup,
                             std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
+    const std::byte* a = stage + warpgroup * (kChunkBytes / 2);
+    const std::byte* b = stage + kChunkBytes;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
     const std::byte* row = a + offset_in_chunk(warp * 16 + lane % 16, lane / 16);
@@ -171,7 +187,18 @@ template <typename T, unsigned kCluster, bool kStreamK>
 __device__ void produce(const GemmParams& params, const PersistentTileScheduler& tiles,
                         unsigned count, GemmStorage& smem) {
   constexpr unsigned kShare = kChunkBytes / kCluster;  // bytes of A per block
-  const unsigned first = kCluster > 1 ? device::cluster_rank() * kShare : 0;
+  constexpr unsigned kTailShare = kTailChunkBytes / kCluster;
+  const unsigned rank = kCluster > 1 ? device::cluster_rank() : 0;
+  const unsigned first = rank * kShare;
+  // Multicasts a block's share of A.
+  const auto copy_share = [](std::byte* to, const std::byte* from, unsigned bytes,
+                             device::Barrier& full) {
+    if constexpr (kCluster == 1) {
+      device::copy_bulk(to, from, bytes, full);
+    } else {
+      device::copy_bulk_multicast(to, from, bytes, full, (1U << kCluster) - 1);
+    }
+  };
   Pipeline<T::kStages> pipeline;
   const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;
@@ -179,24 +206,30 @@ __device__ void produce(const GemmParams& params, const PersistentTileScheduler&
     const TileCoord& tile = work.tile;
     const std::int64_t first_chunk = params.first_chunk + work.first_chunk;
     const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
-    const std::byte* a =
-        params.planes_a + params.a.chunk(tile.product, tile.row, first_chunk) + first;
-    const std::byte* b =
-        params.planes_b +
-        params.b.chunk(tile.product, params.b.inside(col / kChunkRows), first_chunk) +
-        col % kChunkRows * kRowBytes;
+    const std::int64_t chunk_a = params.a.chunk(tile.product, tile.row, first_chunk);
+    const std::int64_t chunk_b =
+        params.b.chunk(tile.product, params.b.inside(col / kChunkRows), first_chunk);
+    const std::byte* a = params.planes_a + chunk_a + first;
+    const std::byte* b = params.planes_b + chunk_b + col % kChunkRows * kRowBytes;
+    const std::byte *tails_a = nullptr, *tails_b = nullptr;
+    if constexpr (T::kHasTails) {
+      tails_a = params.tails_a + chunk_a / kPlanes + rank * kTailShare;
+      tails_b = params.tails_b + chunk_b / kPlanes + col % kChunkRows * kTailRowBytes;
+    }
     for (unsigned chunk = 0; chunk < work.chunks; ++chunk) {
       pipeline.producer_acquire(smem.empty);
       std::byte* stage = smem.ring + pipeline.stage * T::kStageBytes;
       device::Barrier& full = pipeline.producer_expect(smem.full, T::kStageBytes);
-      if constexpr (kCluster == 1) {
-        device::copy_bulk(stage, a, kShare, full);
-      } else {
-        device::copy_bulk_multicast(stage + first, a, kShare, full, (1U << kCluster) - 1);
-      }
+      copy_share(stage + first, a, kShare, full);
       device::copy_bulk(stage + kChunkBytes, b, T::kBytesB, full);
       a += kChunkBytes;
       b += kChunkBytes;
+      if constexpr (T::kHasTails) {
+        copy_share(stage + T::kTailsA + rank * kTailShare, tails_a, kTailShare, full);
+        device::copy_bulk(stage + T::kTailsB, tails_b, T::kBlockN * kTailRowBytes, full);
+        tails_a += kTailChunkBytes;
+        tails_b += kTailChunkBytes;
+      }
       pipeline.advance();
     }
     if constexpr (kStreamK) {
@@ -240,7 +273,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
     for (unsigned left = work.chunks; left > 0; --left) {
       pipeline.consumer_wait(smem.full);
       const std::byte* stage = smem.ring + pipeline.stage * T::kStageBytes;
-      stage_mma.mma_stage(stage + warpgroup * (kChunkBytes / 2), stage + kChunkBytes, acc);
+      stage_mma.mma_stage(stage, warpgroup, acc);
       if (previous_stage >= 0) consumer_release<kCluster>(smem.empty[previous_stage], thread);
       previous_stage = pipeline.stage;
       pipeline.advance();
@@ -314,6 +347,8 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
         produce<Six, kCluster, kStreamK>(params, params.six, products * params.six.count, smem);
       } else if (path == Path::kEight) {
         produce<Eight, kCluster, false>(params, params.eight, products * params.eight.count, smem);
+      } else if (path == Path::kTen) {
+        produce<Ten, kCluster, false>(params, params.eight, products * params.eight.count, smem);
       }
     } else if ((Six::kIsStaged || kStreamK) && threadIdx.x >= 32 && path == Path::kSix) {
       store_tiles<Six, kCluster, kStreamK>(args, params, params.six, products * params.six.count,
@@ -326,6 +361,9 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
     } else if (path == Path::kEight) {
       consume<Eight, kCluster, false>(args, params, params.eight, products * params.eight.count,
                                       smem);
+    } else if (path == Path::kTen) {
+      consume<Ten, kCluster, false>(args, params, params.eight, products * params.eight.count,
+                                    smem);
     } else if (params.first_chunk == 0) {
       multiply_fp32_split_k<kCluster>(args, params.fp32, static_cast<int>(threadIdx.x) - kWarpgroup,
                                       smem.fp32);

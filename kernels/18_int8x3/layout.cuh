@@ -2,6 +2,7 @@
 // and shared memory.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -30,9 +31,14 @@ constexpr int kNextRows = 8 * kRowBytes;  // bytes from 8 rows to the next 8
 // Offset in a chunk of the high digits of a row from k = 16·segment on. The 32-byte swizzle
 // exchanges the two segments of rows 4 to 7 of each 8, which avoids bank conflicts between eight
 // rows.
-__host__ __device__ inline int offset_in_chunk(int row, int segment) {
-  return row / 8 * kNextRows + row % 8 * kChunkK + (segment ^ (row >> 2 & 1)) * kSegment;
+__host__ __device__ inline int offset_in_chunk(int row, int segment, int next_rows = kNextRows) {
+  return row / 8 * next_rows + row % 8 * kChunkK + (segment ^ (row >> 2 & 1)) * kSegment;
 }
+
+// Tails are in chunks of their own, in the same order: only ten products read them.
+constexpr int kTailRowBytes = kChunkK;
+constexpr int kTailChunkBytes = kChunkRows * kTailRowBytes;
+constexpr int kNextTailRows = 8 * kTailRowBytes;
 
 using Planes = SplitChunks<kChunkBytes>;
 
@@ -46,8 +52,11 @@ constexpr int kMaxSplitCluster = 8;
 using Job = SplitJob<Planes>;
 
 struct Pointers : SplitPointers {
-  float* widths = nullptr;  // per group of rows: the sum of their widths W (digits.cuh)
+  float* widths = nullptr;     // kNumWidths per group of rows (store_widths)
+  std::byte* tails = nullptr;  // of refine.cuh
 };
+
+constexpr int kNumWidths = 3;
 
 struct SplitJobs {
   Job job[2];
@@ -74,11 +83,27 @@ __device__ inline void clear_flags(const SplitJobs& jobs) {
   for (unsigned i = threadIdx.x; i < jobs.num_flags; i += blockDim.x) jobs.flags[i] = 0;
 }
 
+// Stores a group's sums of widths and spreads, and the largest spread.
+template <int kRows>
+__device__ void store_widths(const Width (&rows)[kRows], float* to) {
+  Width sum;
+  float most = 0.0F;
+  for (const Width& row : rows) {
+    sum.width += row.width;
+    sum.spread += row.spread;
+    most = std::fmax(most, row.spread);
+  }
+  to[0] = sum.width;
+  to[1] = sum.spread;
+  to[2] = most;
+}
+
 // Butterfly reduction by shuffles over the lane distances first, 2·first, … below `end`.
 __device__ inline void reduce_lanes(RowStats& stats, int first, int end) {
 #pragma unroll
   for (int lanes = first; lanes < end; lanes *= 2) {
     stats.add({__shfl_xor_sync(~0U, stats.largest, lanes), __shfl_xor_sync(~0U, stats.sum, lanes),
+               __shfl_xor_sync(~0U, stats.squares, lanes),
                __shfl_xor_sync(~0U, stats.bits, lanes)});
   }
 }
@@ -106,17 +131,23 @@ constexpr int kFoldedRow = 128 + 8;  // words, padded: float2 stores to four row
 template <int kN, int kProducts, bool kStaged = false>
 struct Tiles {
   static constexpr int kBlockN = kN;
+  static constexpr bool kHasTails = kProducts == 10;
   static constexpr int kLevels = kProducts == 6 ? 3 : 4;
   static constexpr int kBytesB = kN * kRowBytes;  // bytes of B per stage
-  static constexpr int kStageBytes = kBlockM * kRowBytes + kBytesB;
+  // Offsets in a stage: digits of A, of B, tails of A, of B.
+  static constexpr int kTailsA = kBlockM * kRowBytes + kBytesB;
+  static constexpr int kTailsB = kTailsA + (kHasTails ? kTailChunkBytes : 0);
+  static constexpr int kStageBytes = kTailsB + (kHasTails ? kN * kTailRowBytes : 0);
   static constexpr bool kIsStaged = kStaged;
   static constexpr int kStages = (kIsStaged ? kStagedRingBytes : kRingBytes) / kStageBytes;
   static_assert(kChunkRows % kN == 0, "a tile's columns are in one chunk");
   static_assert(kStages <= kMaxStages && kStageBytes % 1024 == 0);
-  static_assert(kProducts == 6 || kProducts == 8);
+  static_assert(kProducts == 6 || kProducts == 8 || kProducts == 10);
   static_assert(!kStaged || kN == 128, "store warps store whole rows");
 };
-using Eight = Tiles<64, 8>;  // registers hold a fourth accumulator with 64 columns only
+// Registers hold a fourth accumulator with 64 columns only.
+using Eight = Tiles<64, 8>;
+using Ten = Tiles<64, 10>;
 
 // Dequantization steps of the rows of a tile, or of a warpgroup, and of its columns.
 struct Steps {
@@ -135,7 +166,7 @@ struct GemmStorage {
   device::Barrier full[kMaxStages], empty[kMaxStages];
   device::Barrier steps_ready, results_ready, is_stored;  // staged epilogue, one phase per tile
   device::Barrier partial_ready;                          // partial sums are stored
-  float sums[kNumThreads / 32][2];
+  float sums[kNumThreads / 32][2 * kNumWidths];
   Work work[kNumThreads / 32];  // per warp
   Steps steps[2];               // per warpgroup; staged: of this tile and the previous one
 };
@@ -144,17 +175,20 @@ struct GemmStorage {
 struct GemmParams {
   Planes a, b;
   const std::byte *planes_a = nullptr, *planes_b = nullptr;
+  const std::byte *tails_a = nullptr, *tails_b = nullptr;
   const float *steps_a = nullptr, *steps_b = nullptr;
-  const float* widths = nullptr;  // sums per group of rows: first A's, then B's
+  const float* widths = nullptr;  // kNumWidths per group of rows: first A's, then B's
   unsigned widths_a = 0, widths_b = 0;
   float rows_a = 1, rows_b = 1;  // rows of A, of B
   Path* decision = nullptr;      // output
   Path least = Path::kSix;
+  bool allows_ten = false;                   // the kernel `refine` runs before
   float summed = 0.0F;                       // see decide()
   std::int64_t first_chunk = 0, chunks = 0;  // chunks of K of this launch
   bool pairs = false;                        // C is stored in float2: its rows are aligned to them
   bool once = false;                         // the same, with L2 priority evict_first
-  PersistentTileScheduler six, eight;        // the tiles of a cluster count as one tile
+  PersistentTileScheduler six, eight;        // the tiles of a cluster count as one tile; ten
+                                             // products have the tiles of eight
   StreamKTiles stream_k{};                   // of `six`
   std::byte* partials = nullptr;             // partial sums, per block
   unsigned* flags = nullptr;                 // one per block: its partial sums are ready
@@ -164,11 +198,15 @@ struct GemmParams {
 // The decision, the same in all blocks: each reduces the same numbers in the same order. `sync`: a
 // barrier of kThreads threads.
 template <int kThreads, typename Sync>
-__device__ Path decide_path(const GemmParams& params, float (&sums)[kThreads / 32][2], Sync sync) {
-  const auto widths =
-      sum_over_groups<kThreads, 1>(params.widths, params.widths_a, params.widths_b, sums, sync);
-  return decide(widths.a[0] / params.rows_a, widths.b[0] / params.rows_b, params.summed,
-                params.least);
+__device__ Path decide_path(const GemmParams& params,
+                            float (&sums)[kThreads / 32][2 * kNumWidths], Sync sync) {
+  const auto widths = sum_over_groups<kThreads, kNumWidths, 1>(params.widths, params.widths_a,
+                                                               params.widths_b, sums, sync);
+  const auto of_operand = [](const float (&sums_of)[kNumWidths], float rows) {
+    return Widths{sums_of[0] / rows, sums_of[1] / rows, sums_of[2]};
+  };
+  return decide(of_operand(widths.a, params.rows_a), of_operand(widths.b, params.rows_b),
+                params.summed, params.least, params.allows_ten);
 }
 
 }  // namespace tilegate::int8x3

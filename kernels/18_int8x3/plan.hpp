@@ -29,6 +29,7 @@
 
 #include "gemm_sm75.cuh"
 #include "gemm_sm90.cuh"
+#include "refine.cuh"
 #include "split_block.cuh"
 #include "split_cluster.cuh"
 #include "split_pipelined.cuh"
@@ -112,7 +113,7 @@ struct Workspace {
   Planes a, b;
   SplitPlan split;
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
-  std::size_t partials = 0, flags = 0;
+  std::size_t tails_a = 0, tails_b = 0, partials = 0, flags = 0;
 
   Workspace() = default;
   // `by_warps`: the GEMM kernel is multiply_warps (gemm_sm75.cuh).
@@ -129,7 +130,14 @@ struct Workspace {
     steps_b = steps_a + aligned(a.step_bytes());
     widths = steps_b + aligned(b.step_bytes());
     const std::int64_t blocks = (a.products * a.rows() + b.products * b.rows()) / split.rows;
-    bytes = widths + sizeof(float) * static_cast<std::size_t>(blocks);
+    bytes = widths + sizeof(float) * kNumWidths * static_cast<std::size_t>(blocks);
+  }
+
+  // Adds room for the tails.
+  void add_tails() {
+    tails_a = aligned(bytes);
+    tails_b = tails_a + aligned(a.bytes() / kPlanes);
+    bytes = tails_b + aligned(b.bytes() / kPlanes);
   }
 
   // Adds room for partial sums and their flags.
@@ -172,25 +180,55 @@ struct Launches {
   Job a, b;
   GemmParams params;
   std::int64_t split_blocks = 0, blocks = 0;  // of the split kernel, and of the GEMM
+  Job refine_a{}, refine_b{};                 // where ten products are allowed
+  std::int64_t refine_blocks = 0;
 };
+
+// The parameters of the GEMM with addresses.
+inline GemmParams with_addresses(const Launches& launches, void* workspace) {
+  const Workspace& where = launches.workspace;
+  auto* base = static_cast<std::byte*>(workspace);
+  GemmParams params = launches.params;
+  params.planes_a = base + where.planes_a;
+  params.planes_b = base + where.planes_b;
+  params.tails_a = base + where.tails_a;
+  params.tails_b = base + where.tails_b;
+  params.steps_a = reinterpret_cast<float*>(base + where.steps_a);
+  params.steps_b = reinterpret_cast<float*>(base + where.steps_b);
+  params.widths = reinterpret_cast<float*>(base + where.widths);
+  params.partials = base + where.partials;
+  params.flags = reinterpret_cast<unsigned*>(base + where.flags);
+  params.decision = reinterpret_cast<Path*>(base);
+  params.fp32.split_k.partials = reinterpret_cast<float*>(params.partials);
+  params.fp32.split_k.flags = params.flags;
+  return params;
+}
+
+// Operands, digits and statistics for split kernels and `refine`.
+inline std::pair<Pointers, Pointers> pointers_of(const Launches& launches, const KernelArgs& args) {
+  const Workspace& where = launches.workspace;
+  auto* base = static_cast<std::byte*>(args.workspace);
+  const auto floats = [&](std::size_t at) { return reinterpret_cast<float*>(base + at); };
+  return {{{args.a, args.lda, args.stride_a, base + where.planes_a, floats(where.steps_a)},
+           floats(where.widths),
+           base + where.tails_a},
+          {{args.b, args.ldb, args.stride_b, base + where.planes_b, floats(where.steps_b)},
+           floats(where.widths) + kNumWidths * launches.a.num_groups(),
+           base + where.tails_b}};
+}
 
 template <typename Storage>
 Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream stream, int threads,
                      void (*kernel)(SplitJobs)) {
   const Workspace& where = launches.workspace;
-  auto* base = static_cast<std::byte*>(args.workspace);
-  const auto floats = [&](std::size_t at) { return reinterpret_cast<float*>(base + at); };
-  const std::int64_t groups_a = launches.a.num_groups();
+  const auto [a, b] = pointers_of(launches, args);
   const unsigned cluster = where.split.cluster;
   const SplitJobs jobs{.job = {launches.a, launches.b},
-                       .pointers = {{args.a, args.lda, args.stride_a, base + where.planes_a,
-                                     floats(where.steps_a), floats(where.widths)},
-                                    {args.b, args.ldb, args.stride_b, base + where.planes_b,
-                                     floats(where.steps_b), floats(where.widths) + groups_a}},
-                       .groups_of_first = static_cast<unsigned>(groups_a),
+                       .pointers = {a, b},
+                       .groups_of_first = static_cast<unsigned>(launches.a.num_groups()),
                        .groups_of_second = static_cast<unsigned>(launches.b.num_groups()),
                        .once = where.split.is_once,
-                       .flags = reinterpret_cast<unsigned*>(base + where.flags),
+                       .flags = with_addresses(launches, args.workspace).flags,
                        .num_flags = where.flags == 0 ? 0 : static_cast<unsigned>(launches.blocks),
                        .cluster = cluster,
                        .chunks = ceil_div(where.a.chunks_k, cluster)};
@@ -224,26 +262,34 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
                                               split_short<AnyRows>);
 }
 
-// Enqueues the GEMM: one launch per kMaxExactK of K.
+// Enqueues `refine`, where ten products are allowed.
+inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, Stream stream) {
+  if (!launches.params.allows_ten) return {};
+  const auto [a, b] = pointers_of(launches, args);
+  const RefineJobs jobs{
+      .job = {launches.refine_a, launches.refine_b},
+      .pointers = {a, b},
+      .groups_of_first = static_cast<unsigned>(launches.refine_a.num_groups()),
+      .groups = static_cast<unsigned>(launches.refine_a.num_groups() +
+                                      launches.refine_b.num_groups())};
+  return device::launch({.kernel = "refine",
+                         .blocks = launches.refine_blocks,
+                         .threads_x = kNumThreads,
+                         .shared_bytes = sizeof(RefineStorage),
+                         .overlaps_previous = true},
+                        stream, refine, jobs, with_addresses(launches, args.workspace));
+}
+
+// Enqueues the GEMM: one launch per max_exact_k of K.
 inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream stream,
                                device::LaunchConfig launch,
                                void (*kernel)(KernelArgs, GemmParams)) {
   const Workspace& where = launches.workspace;
-  auto* base = static_cast<std::byte*>(args.workspace);
-  GemmParams params = launches.params;
-  params.planes_a = base + where.planes_a;
-  params.planes_b = base + where.planes_b;
-  params.steps_a = reinterpret_cast<float*>(base + where.steps_a);
-  params.steps_b = reinterpret_cast<float*>(base + where.steps_b);
-  params.widths = reinterpret_cast<float*>(base + where.widths);
-  params.partials = base + where.partials;
-  params.flags = reinterpret_cast<unsigned*>(base + where.flags);
-  params.decision = reinterpret_cast<Path*>(base);
-  params.fp32.split_k.partials = reinterpret_cast<float*>(params.partials);
-  params.fp32.split_k.flags = params.flags;
+  GemmParams params = with_addresses(launches, args.workspace);
+  const std::int64_t most_chunks = max_exact_k(params.allows_ten) / kChunkK;
   for (params.first_chunk = 0; params.first_chunk < where.a.chunks_k;
        params.first_chunk += params.chunks) {
-    params.chunks = std::min(where.a.chunks_k - params.first_chunk, kMaxExactK / kChunkK);
+    params.chunks = std::min(where.a.chunks_k - params.first_chunk, most_chunks);
     Status status = where.flags > 0 ? device::launch_in_order(launch, stream, kernel, args, params)
                                     : device::launch(launch, stream, kernel, args, params);
     if (!status.ok()) return status;
@@ -322,6 +368,10 @@ constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
 // main loop's time, because the clock is lower when all multiprocessors are busy.
 constexpr double kShared = 6e-6, kSums = 4e-6, kBusier = 0.015;
 
+// Ten products cost the launch of `refine` in every call. They are allowed where that is little of
+// the expected time.
+constexpr double kRefine = 1.3e-6, kLeastForTen = 90e-6;
+
 // Expected seconds on an NVIDIA H200. On 187 problems all five configurations were timed: the one
 // that this expects to be fastest is 0.15 % slower than the fastest in the mean, 5.5 % at most.
 inline double seconds(const GemmConfig& config, const Launches& launches, const Problem& problem) {
@@ -339,6 +389,7 @@ inline double seconds(const GemmConfig& config, const Launches& launches, const 
     multiply = rounds * products * (1 + kBusier) + kShared + std::ceil(1 / rounds) * kSums;
   }
   return multiply + (whole - 1) * before + end + (config.cluster > 1 ? kPairs : 0.0) +
+         (params.allows_ten ? kRefine : 0.0) +
          split_seconds(problem, 2.4e-12);
 }
 
@@ -362,6 +413,16 @@ inline void split_k_of_fp32(const GemmConfig& config, const Problem& problem, st
   launches.workspace.add_partials(launches.blocks, kFp32PartialBytes);
 }
 
+inline void allow_ten(const Problem& problem, const Device& device, Launches& launches) {
+  launches.params.allows_ten = true;
+  launches.workspace.add_tails();
+  launches.refine_a = split_job(problem, Operand::kA, launches.workspace.a, kRefineRows);
+  launches.refine_b = split_job(problem, Operand::kB, launches.workspace.b, kRefineRows);
+  launches.refine_blocks =
+      std::min(launches.refine_a.num_groups() + launches.refine_b.num_groups(),
+               std::int64_t{kRefineBlocksPerSm} * device.multiprocessors);
+}
+
 // One configuration for one problem: workspace, split kernel, GEMM parameters, grids.
 inline Launches launches_of(const GemmConfig& config, const Problem& problem, const Device& device,
                             Path least) {
@@ -383,6 +444,11 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
         StreamKTiles(static_cast<unsigned>(tiles), static_cast<unsigned>(clusters),
                      static_cast<unsigned>(workspace.a.chunks_k));
     launches.workspace.add_partials(launches.blocks, kPartialBytes<Tiles<128, 6>>);
+  }
+  const bool is_exact = !config.stream_k || problem.shape.k <= max_exact_k(true);
+  if (!config.by_warps && is_exact && least != Path::kFp32 &&
+      (least == Path::kTen || seconds(config, launches, problem) >= kLeastForTen)) {
+    allow_ten(problem, device, launches);
   }
   if (!config.by_warps) split_k_of_fp32(config, problem, most_clusters, launches);
   return launches;
@@ -440,7 +506,8 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
     const int block_n = six ? config.block_n : Eight::kBlockN;
     const std::int64_t tiles = problem.batch * scheduler.count;
     const std::int64_t rounds = ceil_div(tiles, clusters), chunks = params.a.chunks_k;
-    PlannedKernel kernel{.name = config.name + std::string(six ? "" : " eight") + pairs,
+    const char* products = six ? "" : least == Path::kEight ? " eight" : " ten";
+    PlannedKernel kernel{.name = config.name + std::string(products) + pairs,
                          .parameters = {parameter::rows(kBlockM), parameter::columns(block_n),
                                         parameter::tiles("chunks of k", chunks, 1),
                                         parameter::count("tiles of a block", rounds),
@@ -448,7 +515,9 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
                                         columns_of_groups(scheduler.rows, scheduler.columns.value(),
                                                           scheduler.group)},
                          .decision = static_cast<int>(least)};
-    const int stages = six || config.by_warps ? config.stages : Eight::kStages;
+    const int stages = six || config.by_warps     ? config.stages
+                       : least == Path::kEight ? Eight::kStages
+                                               : Ten::kStages;
     if (config.stream_k) {
       const StreamKTiles& shared = params.stream_k;
       kernel.parameters.push_back(parameter::count("shared tiles", shared.count));
@@ -489,6 +558,7 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
            .enqueue =
                [launches, multiply = config.enqueue](const KernelArgs& args, Stream stream) {
                  if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
+                 if (Status s = enqueue_refine(launches, args, stream); !s.ok()) return s;
                  return multiply(launches, args, stream);
                },
            .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }},

@@ -20,11 +20,11 @@ template <typename Config>
 struct FinalizedRows {
   RowStats stats[Config::kWarps][Config::kRows];
   Scale scale[Config::kRows];
-  float width[Config::kRows];
+  Width width[Config::kRows];
 };
 
-// Reduces each row's statistics over the warps; computes and stores its scale, and the sum of the
-// block's widths.
+// Reduces each row's statistics over the warps; computes and stores its scale, and the block's
+// widths.
 template <typename Config>
 __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int64_t first_row,
                               std::int64_t product, unsigned group, FinalizedRows<Config>& smem) {
@@ -42,9 +42,7 @@ __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int
   }
   __syncthreads();  // all scales and widths are stored
   if (threadIdx.x == 0) {
-    float sum = 0.0F;
-    for (const float width : smem.width) sum += width;
-    pointers.widths[group] = sum;
+    store_widths(smem.width, pointers.widths + std::int64_t{group} * kNumWidths);
   }
 }
 

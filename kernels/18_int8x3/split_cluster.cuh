@@ -134,7 +134,7 @@ struct LongStorage {
                     [kMaxSplitCluster];  // per block of the cluster: RowStats, unused
   device::Barrier stats_ready;
   Scale scale[Config::kRows];
-  float width[Config::kRows];
+  Width width[Config::kRows];
 };
 
 // Sends the statistics of each row to all blocks of the cluster. `stats`: the thread's, of its row
@@ -161,7 +161,7 @@ __device__ void send_stats(RowStats (&stats)[4], unsigned cluster, LongStorage<C
 #pragma unroll
     for (int i = 0; i < kRowWarps; ++i) all.add(smem.stats[row][i]);
     device::store_remote(smem.block_stats[row][device::cluster_rank()],
-                         make_float4(all.largest, all.sum, float_of(all.bits), 0.0F),
+                         make_float4(all.largest, all.sum, all.squares, float_of(all.bits)),
                          smem.stats_ready, to);
   }
 }
@@ -178,7 +178,7 @@ __device__ void finalize_shared_rows(const RowRange& range, unsigned group, unsi
 #pragma unroll 1  // elements take most registers
     for (unsigned block = 0; block < cluster; ++block) {
       const float4& v = smem.block_stats[thread][block];
-      stats.add({v.x, v.y, bits_of(v.z)});
+      stats.add({v.x, v.y, v.z, bits_of(v.w)});
     }
     const Scale scale = scale_of(stats);
     smem.scale[thread] = scale;
@@ -190,9 +190,7 @@ __device__ void finalize_shared_rows(const RowRange& range, unsigned group, unsi
   }
   __syncthreads();  // all scales and widths are stored
   if (thread == 0 && is_first) {
-    float sum = 0.0F;
-    for (const float width : smem.width) sum += width;
-    range.pointers.widths[group] = sum;
+    store_widths(smem.width, range.pointers.widths + std::int64_t{group} * kNumWidths);
   }
 }
 

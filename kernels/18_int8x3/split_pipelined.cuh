@@ -4,6 +4,7 @@
 // finalizer, computes the scales of the previous group.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -211,16 +212,16 @@ struct AheadStorage {
   float slots[Config::kSlots][Config::kWarps][Config::kSlotWords];
   // Two buffers suffice: before a block sends a group's statistics it has received those of the
   // previous group from all blocks, which had finalized the group before that.
-  float4 stats[2][Config::kWarps][Config::kRows];          // per warp: RowStats, unused
+  float4 stats[2][Config::kWarps][Config::kRows];          // per warp: RowStats
   float4 block_stats[2][Config::kRows][kMaxSplitCluster];  // per block of the cluster
   Scale scale[2][Config::kRows];
   device::Barrier stats_ready[2];
 };
 
 __device__ inline float4 vector_of(const RowStats& stats) {
-  return make_float4(stats.largest, stats.sum, float_of(stats.bits), 0.0F);
+  return make_float4(stats.largest, stats.sum, stats.squares, float_of(stats.bits));
 }
-__device__ inline RowStats stats_of(const float4& v) { return {v.x, v.y, bits_of(v.z)}; }
+__device__ inline RowStats stats_of(const float4& v) { return {v.x, v.y, v.z, bits_of(v.w)}; }
 
 // Finalizer: sends the block's statistics of a group to all blocks of the cluster.
 template <typename Config>
@@ -256,16 +257,24 @@ __device__ void finalize_group(const SplitJobs& jobs, const RowGroup<Config>& ro
   const Scale scale = scale_of(stats);
   if (lane < Config::kRows) smem.scale[buffer][row] = scale;
   if (device::cluster_rank() != 0) return;
-  float width = width_of(stats, scale, static_cast<float>(rows.job(jobs).k));
+  auto [width, spread] = width_of(stats, scale, static_cast<float>(rows.job(jobs).k));
+  float most = spread;
 #pragma unroll
   for (int lanes = 1; lanes < Config::kRows; lanes *= 2) {
     width += __shfl_xor_sync(~0U, width, lanes);
+    spread += __shfl_xor_sync(~0U, spread, lanes);
+    most = std::fmax(most, __shfl_xor_sync(~0U, most, lanes));
   }
   if (lane < Config::kRows) {
     rows.pointers(jobs).steps[rows.product * rows.job(jobs).planes.rows() + rows.first_row + row] =
         scale.step;
   }
-  if (lane == 0) rows.pointers(jobs).widths[rows.group(jobs)] = width;
+  if (lane == 0) {
+    float* to = rows.pointers(jobs).widths + std::int64_t{rows.group(jobs)} * kNumWidths;
+    to[0] = width;
+    to[1] = spread;
+    to[2] = most;
+  }
 }
 
 // One warp: reduces the statistics of its range of a group. `copied`: slots whose copies were

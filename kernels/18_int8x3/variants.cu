@@ -5,8 +5,9 @@ namespace tilegate::int8x3 {
 
 constexpr Stage kEight =
     make_stage<Path::kEight>("Int8x3.eight", "at least eight products of digits");
+constexpr Stage kTen = make_stage<Path::kTen>("Int8x3.ten", "at least ten products of digits");
 constexpr Stage kPlain = make_stage<Path::kFp32>("Int8x3.fp32", "always the product in FP32");
-constexpr const Stage* kVariants[] = {&kEight, &kPlain};
+constexpr const Stage* kVariants[] = {&kEight, &kTen, &kPlain};
 
 std::span<const Stage* const> variants() { return kVariants; }
 

@@ -20,6 +20,7 @@ namespace {
 TEST_F(Int8Decision, DependsOnTheOperands) {
   const auto decided = [](const std::function<void(Operation&)>& change) {
     Operation operation(Problem::dense({9, 8, 400}));
+    for (float& x : operation.a) x = std::copysign(0.75F + x * x / 4.0F, x);
     change(operation);
     return run(stage, operation).decision;
   };
@@ -27,10 +28,10 @@ TEST_F(Int8Decision, DependsOnTheOperands) {
   EXPECT_EQ(decided([](Operation&) {}), 6);
   EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), 32);
   EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), 32);
-  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), 32);
+  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p51F; }), 32);
   EXPECT_EQ(decided([](Operation& o) { std::fill(o.a.begin(), o.a.end(), 0.0F); }), 6);
   EXPECT_EQ(decided([](Operation& o) {
-              for (std::size_t i = 0; i < o.a.size(); i += 100) o.a[i] = 1.25F;
+              for (std::size_t i = 0; i < o.a.size(); i += 100) o.a[i] = 2.5F;
             }),
             8);
   EXPECT_EQ(decided([](Operation& o) {
@@ -45,8 +46,8 @@ struct RowAt {
   std::int64_t product, row;
 };
 
-// Elements of ±0.75 to ±1, but for one row with the square of largest / mean magnitude that makes
-// the error of so many products that share of what FP32 is allowed.
+// Elements of ±0.75 to ±1, but for one row with one element so large that the error of so many
+// products is that share of what FP32 is allowed.
 Operation with_wide_row(const Problem& problem, const RowAt& wide, int products, double share) {
   namespace model = models::int8x3;
   Operation operation(problem);
@@ -57,9 +58,10 @@ Operation with_wide_row(const Problem& problem, const RowAt& wide, int products,
   const models::Rows rows = operation.rows(wide.operand, wide.product);
   const auto first = rows.data - (is_a ? operation.a : operation.b).data();
   const auto all = operation.all_rows(wide.operand);
-  const double other = model::mean_width(operation.all_rows(is_a ? Operand::kB : Operand::kA));
+  const model::Widths other = model::widths(operation.all_rows(is_a ? Operand::kB : Operand::kA));
   const double count = static_cast<double>(rows.count) * static_cast<double>(all.size());
-  const double rest = model::mean_width(all) * count - model::quantized(rows, wide.row).width;
+  const model::Row before = model::quantized(rows, wide.row);
+  const model::Widths narrow_ones = model::widths(all);
   double narrow = 0.0, too_wide = 1e9;
   for (int turn = 0; turn < 40; ++turn) {
     const double large = (narrow + too_wide) / 2;
@@ -67,9 +69,13 @@ Operation with_wide_row(const Problem& problem, const RowAt& wide, int products,
       const auto at = static_cast<std::size_t>(first + wide.row * rows.next_row + k * rows.next_k);
       (is_a ? operation.a : operation.b)[at] = k == 5 ? -static_cast<float>(1.0 + large) : 1.0F;
     }
-    const double width = (rest + model::quantized(rows, wide.row).width) / count;
-    const double error = model::expected_error(products, width, other,
-                                               models::summed_in_fp32(problem.shape.k, 1, true));
+    const model::Row row = model::quantized(rows, wide.row);
+    const model::Widths own{narrow_ones.width + (row.width - before.width) / count,
+                            narrow_ones.spread + (row.spread - before.spread) / count,
+                            std::max(narrow_ones.most, row.spread)};
+    const double summed = models::summed_in_fp32(problem.shape.k, 1, true);
+    const double error = model::expected_error(products, is_a ? own : other, is_a ? other : own,
+                                               summed);
     (error < share ? narrow : too_wide) = large;
   }
   return operation;
@@ -98,7 +104,7 @@ TEST_F(Int8Decision, DependsOnEveryRow) {
 // There are more statistics than threads.
 TEST_F(Int8Decision, DependsOnEachOfManyRows) {
   Operation operation(Problem::dense({3080, 1, 128}));
-  operation.a.back() = 0x1p61F;
+  operation.a.back() = 0x1p51F;
   EXPECT_EQ(run(stage, operation).decision, 32);
 }
 

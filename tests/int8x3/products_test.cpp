@@ -32,6 +32,7 @@ TEST_F(Int8Gemm, MatchesIntegerModel) {
     for (int i = 0; i < 2; ++i, ++turn) {
       expect(stage, 6, configuration, turn);
       if (std::string(configuration) != "128x128") expect(eight(), 8, configuration, turn + 1);
+      if (std::string(configuration) != "128x64warps") expect(ten(), 10, configuration, turn);
     }
   }
 }
@@ -135,15 +136,15 @@ TEST_F(Int8Gemm, MatchesIntegerModelForEdgeValues) {
   const auto scaled_by = [](float factor) {
     return [factor](float x, std::int64_t) { return x * factor; };
   };
-  set_row(operation.a, 0, scaled_by(0x1p60F));
+  set_row(operation.a, 0, scaled_by(0x1p50F));
   set_row(operation.a, 1, scaled_by(0x1.8p-55F));
   set_row(operation.a, 2, [](float, std::int64_t) { return 0.0F; });
   set_row(operation.a, 3, [](float, std::int64_t) { return -1.0F; });
   set_row(operation.a, 4, [](float, std::int64_t) { return 0x1.FFFFFEp0F; });
   set_row(operation.a, 5, [](float x, std::int64_t i) { return i == 7 ? -0x1p0F : x * 0.5F; });
   set_row(operation.a, 6,
-          [](float x, std::int64_t i) { return i == 7 ? 0x1.FEp3F : std::rint(8 * x); });
-  set_row(operation.a, 7, [](float x, std::int64_t i) { return i % 9 == 0 ? x : 0x1p-140F; });
+          [](float x, std::int64_t i) { return i == 7 ? 0x1.FEp3F : std::rint(12 * x); });
+  set_row(operation.a, 7, [](float x, std::int64_t i) { return i % 9 != 0 ? x : 0x1p-140F; });
   set_row(operation.b, 0, scaled_by(0x1p-30F));
   set_row(operation.b, 1, [](float, std::int64_t) { return -0.0F; });
   set_row(operation.b, 2, [](float x, std::int64_t) { return std::rint(4095 * x); });

@@ -17,8 +17,9 @@ namespace tilegate::int8x3 {
 
 std::span<const Stage* const> variants();
 
-// With at least eight products of digits.
+// With at least eight, or ten, products of digits.
 inline const Stage& eight() { return *variants()[0]; }
+inline const Stage& ten() { return *variants()[1]; }
 
 inline std::vector<float> expected(const Operation& operation, int products) {
   return operation.expected(

@@ -1,11 +1,11 @@
 // The split pass alone, on the executor: each of its kernels writes the model's digits and scales,
 // also where no small problem takes it.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 struct Split {
   std::vector<std::byte> digits;
   std::vector<float> steps;
-  double width = 0.0;  // summed over all rows
+  models::int8x3::Widths widths;  // the means summed over all rows
 };
 
 // Of op(A) and op(B).
@@ -39,7 +39,8 @@ std::array<Split, 2> split(const Operation& operation, const SplitPlan& plan) {
   const std::int64_t groups = groups_a + launches.b.num_groups();
   launches.split_blocks = plan.blocks(groups, 1);
   const DeviceArray<float> a(operation.a), b(operation.b);
-  const std::size_t size = where.widths + static_cast<std::size_t>(groups) * sizeof(float);
+  const std::size_t size =
+      where.widths + static_cast<std::size_t>(groups) * kNumWidths * sizeof(float);
   const DeviceArray<std::byte> workspace(size, std::byte{0xA5});  // whatever was there before
   const KernelArgs args{.shape = problem.shape,
                         .a = a.data(),
@@ -58,15 +59,21 @@ std::array<Split, 2> split(const Operation& operation, const SplitPlan& plan) {
     return values;
   };
   const auto part = [&](std::size_t planes, std::size_t steps, const Planes& of,
-                        const std::vector<float>& widths) {
+                        std::int64_t first_group, std::int64_t end_group) {
     const std::byte* first = &found[planes];
-    return Split{{first, first + of.bytes()},
-                 floats(steps, of.step_bytes()),
-                 std::accumulate(widths.begin(), widths.end(), 0.0)};
+    models::int8x3::Widths sums;
+    for (std::int64_t group = first_group; group < end_group; ++group) {
+      const auto of_group =
+          floats(where.widths + static_cast<std::size_t>(group) * kNumWidths * sizeof(float),
+                 kNumWidths * sizeof(float));
+      sums.width += of_group[0];
+      sums.spread += of_group[1];
+      sums.most = std::max<double>(sums.most, of_group[2]);
+    }
+    return Split{{first, first + of.bytes()}, floats(steps, of.step_bytes()), sums};
   };
-  const auto widths = floats(where.widths, size - where.widths);
-  return {part(where.planes_a, where.steps_a, where.a, {widths.begin(), widths.begin() + groups_a}),
-          part(where.planes_b, where.steps_b, where.b, {widths.begin() + groups_a, widths.end()})};
+  return {part(where.planes_a, where.steps_a, where.a, 0, groups_a),
+          part(where.planes_b, where.steps_b, where.b, groups_a, groups)};
 }
 
 // By the model: zeros outside the operand, too.
@@ -81,7 +88,9 @@ Split expected(const std::vector<models::Rows>& products) {
       const models::int8x3::Row row =
           models::int8x3::quantized(products[static_cast<std::size_t>(product)], i);
       all.steps[static_cast<std::size_t>(product * models::whole_chunks(rows) + i)] = row.step;
-      all.width += row.width;
+      all.widths.width += row.width;
+      all.widths.spread += row.spread;
+      all.widths.most = std::max(all.widths.most, row.spread);
       for (std::int64_t of_k = 0; of_k < k; ++of_k) {
         const auto digits = models::int8x3::digits(row.integers[static_cast<std::size_t>(of_k)]);
         for (int plane = 0; plane < 3; ++plane) {
@@ -103,7 +112,9 @@ void expect_model(const Operation& operation, const SplitPlan& plan) {
     const Split model = expected(operation.all_rows(operand));
     EXPECT_TRUE(of.digits == model.digits);
     expect_same_bits(of.steps, model.steps);
-    EXPECT_NEAR(of.width, model.width, 1e-5 * model.width);
+    EXPECT_NEAR(of.widths.width, model.widths.width, 1e-5 * model.widths.width);
+    EXPECT_NEAR(of.widths.spread, model.widths.spread, 1e-4 * model.widths.spread);
+    EXPECT_NEAR(of.widths.most, model.widths.most, 1e-4 * model.widths.most);
   }
 }
 
@@ -134,7 +145,7 @@ Operation of_unlike_rows(const Problem& problem) {
   set_row(operation.a, Operand::kA, 0, [](float x) { return std::rint(4000.0F * x); });
   set_row(operation.a, Operand::kA, 1, [](float) { return 0.0F; });
   set_row(operation.b, Operand::kB, 1, [](float x) { return -0x1p-54F * std::fabs(x); });
-  set_row(operation.b, Operand::kB, problem.shape.n - 1, [](float x) { return 0x1p55F * x; });
+  set_row(operation.b, Operand::kB, problem.shape.n - 1, [](float x) { return 0x1p45F * x; });
   return operation;
 }
 
@@ -178,10 +189,13 @@ TEST(Int8Split, ReportsRowsThatCannotBeScaled) {
     const bool is_few = kernel == SplitPlan::Kernel::kFew;
     Operation operation(Problem::dense({20, 3, 130}));
     operation.a[19 * 130 + 129] = INFINITY;
-    operation.b[1] = 0x1p61F;
+    operation.b[1] = 0x1p51F;
     const std::array<Split, 2> found = split(operation, plan_of(kernel, is_few ? 1 : 2));
-    EXPECT_EQ(found[0].width, INFINITY);
-    EXPECT_EQ(found[1].width, INFINITY);
+    for (const Split& of : found) {
+      EXPECT_EQ(of.widths.width, INFINITY);
+      EXPECT_EQ(of.widths.spread, INFINITY);
+      EXPECT_EQ(of.widths.most, INFINITY);
+    }
   }
 }
 

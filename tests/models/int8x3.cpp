@@ -46,11 +46,19 @@ std::int64_t floor_of_256th(std::int64_t value) {
   const std::int64_t quotient = value / 256;
   return value % 256 < 0 ? quotient - 1 : quotient;
 }
+// What rounding left over of value · factor, in units of 1/256. Exact but for its own rounding, of
+// which an FMA makes the first.
+std::int32_t tail(float value, float factor, std::int64_t integer) {
+  const double left = static_cast<double>(value) * factor - static_cast<double>(integer);
+  const std::int64_t rounded = nearest_integer(multiply(static_cast<float>(left), 256.0F));
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(rounded, -127, 127));
+}
+
 // To the nearest integer, upwards from a half.
 std::int64_t rounded_256th(std::int64_t value) { return floor_of_256th(value + 128); }
 
-// The digits of all elements, the highest first.
-using Digits = std::array<std::vector<std::int64_t>, 3>;
+// The digits of all elements, the highest first, the tails last.
+using Digits = std::array<std::vector<std::int64_t>, 4>;
 
 Digits digits_of(const Row& row) {
   Digits all;
@@ -58,6 +66,7 @@ Digits digits_of(const Row& row) {
     const std::array<int, 3> of_one = digits(x);
     for (std::size_t i = 0; i < 3; ++i) all[i].push_back(of_one[i]);
   }
+  all[3].assign(row.tails.begin(), row.tails.end());
   return all;
 }
 
@@ -76,56 +85,77 @@ std::vector<Line> lines_of(const Rows& rows) {
 }
 
 float sum(const Line& a, const Line& b, int products, std::size_t begin, std::size_t end) {
-  std::vector<std::int64_t> levels(products == 8 ? 4 : 3);
-  for (std::size_t i = 0; i < 3; ++i) {
-    for (std::size_t j = 0; j < 3 && i + j < levels.size(); ++j) {
+  std::vector<std::int64_t> levels(products == 6 ? 3 : 4);
+  const std::size_t most = products == 10 ? 4 : 3;  // digits
+  for (std::size_t i = 0; i < most; ++i) {
+    for (std::size_t j = 0; j < most && i + j < levels.size(); ++j) {
       std::int64_t level = 0;
       for (std::size_t k = begin; k < end; ++k) level += a.digits[i][k] * b.digits[j][k];
       levels[i + j] += level;
     }
   }
-  return multiply(folded(levels), multiply(a.step, b.step));
+  const float folded_levels = products == 10 ? folded_ten(levels) : folded(levels);
+  return multiply(folded_levels, multiply(a.step, b.step));
 }
 
 }  // namespace
 
 Row quantized(const Rows& rows, std::int64_t row) {
   float largest = 0.0F;
-  double magnitudes = 0.0;
+  double sum = 0.0, squares = 0.0;
   bool is_short = true, is_finite = true;
   for (std::int64_t k = 0; k < rows.k; ++k) {
     const float magnitude = std::fabs(rows.at(row, k));
     is_finite = is_finite && std::isfinite(magnitude);
     largest = std::max(largest, magnitude);
-    magnitudes += magnitude;
+    sum += magnitude;
+    squares += static_cast<double>(magnitude) * magnitude;
     is_short = is_short && has_short_significand(magnitude);
   }
   Row result;
   result.integers.resize(static_cast<std::size_t>(rows.k));
+  result.tails.resize(static_cast<std::size_t>(rows.k));
   if (is_finite && largest == 0.0F) return result;
-  if (!is_finite || largest < 0x1p-56F || largest > 0x1p60F) {
-    result.width = std::numeric_limits<double>::infinity();
+  if (!is_finite || largest < 0x1p-56F || largest > 0x1p50F) {
+    result.width = result.spread = std::numeric_limits<double>::infinity();
     return result;
   }
   const Scale scale = scale_of(largest, is_short);
   result.step = scale.step;
   for (std::int64_t k = 0; k < rows.k; ++k) {
-    result.integers[static_cast<std::size_t>(k)] =
-        static_cast<std::int32_t>(nearest_integer(multiply(rows.at(row, k), scale.factor)));
+    const auto at = static_cast<std::size_t>(k);
+    const std::int64_t integer = nearest_integer(multiply(rows.at(row, k), scale.factor));
+    result.integers[at] = static_cast<std::int32_t>(integer);
+    result.tails[at] = tail(rows.at(row, k), scale.factor, integer);
   }
   const double full = static_cast<double>(scale.step) * kLargestScaled / 65536.0;
-  const double ratio = full * static_cast<double>(rows.k) / magnitudes;
-  result.width = ratio * ratio;
+  const auto k = static_cast<double>(rows.k);
+  result.width = full * full * k / squares;
+  // The typical magnitude is the mean without the largest element; and less where the rest varies
+  // more than normal numbers do.
+  const double largest_squared = static_cast<double>(largest) * largest;
+  const double rest = sum - largest, rest_varies = (squares - largest_squared) * k / (rest * rest);
+  result.spread =
+      rest == 0.0 ? std::numeric_limits<double>::infinity()
+                  : result.width * (sum / rest) * (sum / rest) * std::max(1.0, rest_varies / 1.5708);
   return result;
 }
 
-double mean_width(const std::vector<Rows>& products) {
-  double sum = 0.0, count = 0.0;
+Widths widths(const std::vector<Rows>& products) {
+  Widths all;
+  double count = 0.0;
   for (const Rows& rows : products) {
-    for (std::int64_t i = 0; i < rows.count; ++i) sum += quantized(rows, i).width;
+    for (std::int64_t i = 0; i < rows.count; ++i) {
+      const Row row = quantized(rows, i);
+      all.width += row.width;
+      all.spread += row.spread;
+      all.most = std::max(all.most, row.spread);
+    }
     count += static_cast<double>(rows.count);
   }
-  return sum / count;
+  all.width /= count;
+  all.spread /= count;
+  return all;
 }
 
 std::array<int, 3> digits(std::int32_t x) {
@@ -141,15 +171,24 @@ float folded(const std::vector<std::int64_t>& levels) {
   return add(of_integer(levels[0]), multiply(of_integer(low), 0x1p-8F));
 }
 
+float folded_ten(const std::vector<std::int64_t>& levels) {
+  float sum = of_integer(levels[3]);
+  for (const std::size_t level : {2, 1, 0}) {
+    sum = add(of_integer(levels[level]), multiply(sum, 0x1p-8F));
+  }
+  return sum;
+}
+
 std::vector<float> product(const Rows& a, const Rows& b, int products, const Epilogue& epilogue) {
+  const std::int64_t most = products == 10 ? kMostExactTenK : kMostExactK;
   const std::vector<Line> rows = lines_of(a), cols = lines_of(b);
   std::vector<float> c;
   for (const Line& row : rows) {
     for (const Line& col : cols) {
       float element = epilogue.beta == 0.0F ? 0.0F : epilogue.c[c.size()];
       float beta = epilogue.beta;
-      for (std::int64_t first = 0; first < a.k; first += kMostExactK) {
-        const std::int64_t end = std::min(a.k, first + kMostExactK);
+      for (std::int64_t first = 0; first < a.k; first += most) {
+        const std::int64_t end = std::min(a.k, first + most);
         const float scaled =
             multiply(epilogue.alpha, sum(row, col, products, static_cast<std::size_t>(first),
                                          static_cast<std::size_t>(end)));
@@ -162,18 +201,26 @@ std::vector<float> product(const Rows& a, const Rows& b, int products, const Epi
   return c;
 }
 
-double expected_error(int products, double width_a, double width_b, double summed) {
-  // Of normal elements the mean magnitude is 0.6366 of the root mean square, squared.
-  constexpr double kNormal = 0.6366;
-  const double left_out = products == 6 ? 7.9e-16 * kNormal * kNormal : 1.2e-20;
-  const double error =
-      left_out * width_a * width_b + 1.45e-15 * kNormal * (width_a + width_b) + 3.6e-15;
-  return error / (1.7e-8 * 1.7e-8 * summed);
+double expected_error(int products, const Widths& a, const Widths& b, double summed) {
+  const double left_out = products == 6 ? 7.9e-16 : products == 8 ? 1.2e-20 : 3.8e-20;
+  const double rounded = products == 10 ? 1.35e-15 / 65536.0 : 1.35e-15;
+  // Of a row and a column whose spreads are so many times their widths.
+  const auto error = [&](double of_a, double of_b, double times_a, double times_b) {
+    const double both = std::min(times_a, times_b);
+    return (left_out * both * of_a * of_b + rounded * (of_a * times_b + of_b * times_a) + 2.8e-15) /
+           (1.7e-8 * 1.7e-8 * summed);
+  };
+  const double times_a = a.width == 0.0 ? 1.0 : a.spread / a.width;
+  const double times_b = b.width == 0.0 ? 1.0 : b.spread / b.width;
+  return std::max({error(a.width, b.width, 1.0, 1.0),
+                   error(a.most, b.spread, times_a, times_b) / 2.0,
+                   error(a.spread, b.most, times_a, times_b) / 2.0});
 }
 
-int decision(double width_a, double width_b, double summed) {
-  for (const int products : {6, 8}) {
-    if (expected_error(products, width_a, width_b, summed) <= 1.0) return products;
+int decision(const Widths& a, const Widths& b, double summed, bool allows_ten) {
+  for (const int products : {6, 8, 10}) {
+    if (products == 10 && !allows_ten) continue;
+    if (expected_error(products, a, b, summed) <= 1.0) return products;
   }
   return 32;
 }

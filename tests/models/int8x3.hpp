@@ -1,8 +1,9 @@
 // What Int8x3 computes, in exact integers. Every rounding is stated; nothing is approximate.
 //
-// Each row is scaled and rounded to integers of three signed digits of 8 bits. Products of digits
-// are summed exactly, level by level: level i + j has the products of digit i and digit j, the
-// highest digits being number 0. The sums become one float, which is scaled back.
+// Each row is scaled and rounded to integers of three signed digits of 8 bits; a fourth digit, the
+// tail, is what rounding left over. Products of digits are summed exactly, level by level: level
+// i + j has the products of digit i and digit j, the highest digits being number 0. The sums become
+// one float, which is scaled back.
 #pragma once
 
 #include <array>
@@ -16,31 +17,40 @@ namespace tilegate::models::int8x3 {
 struct Row {
   float step = 0.0F;  // what the integers are worth, in units of 2^16
   std::vector<std::int32_t> integers;
-  // (largest / mean magnitude)², the largest as large as the scale lets it be; Inf where the row
-  // cannot be scaled.
-  double width = 0.0;
+  std::vector<std::int32_t> tails;  // in units of 1/256
+  // (largest / root mean square)², the largest as large as the scale lets it be; and the same times
+  // (mean magnitude / typical magnitude)². Inf where the row cannot be scaled.
+  double width = 0.0, spread = 0.0;
 };
 Row quantized(const Rows& rows, std::int64_t row);
-// On average over the rows of all products.
-double mean_width(const std::vector<Rows>& products);
+
+// Of the rows of all products: means, and the largest spread.
+struct Widths {
+  double width = 0.0, spread = 0.0, most = 0.0;
+};
+Widths widths(const std::vector<Rows>& products);
 
 // hi, mid and lo, each from -128 to 127: x = hi·2^16 + mid·2^8 + lo.
 std::array<int, 3> digits(std::int32_t x);
 
 // The sums of 3 or 4 levels as one float, in units of level 0.
 float folded(const std::vector<std::int64_t>& levels);
+// The sums of the 4 levels of ten products.
+float folded_ten(const std::vector<std::int64_t>& levels);
 
-// So many products are summed exactly; a longer K is computed in parts, each added to C.
-inline constexpr std::int64_t kMostExactK = 43552;
+// So many products are summed exactly; a longer K is computed in parts, each added to C. With ten
+// products a level has more of them.
+inline constexpr std::int64_t kMostExactK = 43552, kMostExactTenK = 32736;
 
-// C, row by row, from 6 or 8 products of digits.
+// C, row by row, from 6, 8 or 10 products of digits.
 std::vector<float> product(const Rows& a, const Rows& b, int products,
                            const Epilogue& epilogue = {});
 
-// The relative errors squared (Frobenius norm) that are expected of 6 and of 8 products of digits,
-// in units of that of a sum in FP32 that adds `summed` products one after another.
-double expected_error(int products, double width_a, double width_b, double summed);
+// The errors squared that are expected of 6, 8 and 10 products of digits, in units of that of a sum
+// in FP32 that adds `summed` products one after another: the relative error in the Frobenius norm,
+// or, if it is larger, half of that of an element in the row, or column, of the largest spread.
+double expected_error(int products, const Widths& a, const Widths& b, double summed);
 // The fewest products that are no less accurate than FP32, or 32: none are.
-int decision(double width_a, double width_b, double summed);
+int decision(const Widths& a, const Widths& b, double summed, bool allows_ten);
 
 }  // namespace tilegate::models::int8x3
