@@ -16,7 +16,7 @@
 namespace tilegate::int8x3 {
 
 constexpr int kRefineRows = 8;  // of a group
-constexpr int kRefineBlocksPerSm = 4;
+constexpr int kRefineBlocksPerSm = 3;
 constexpr int kRefineWarpK = 32 / kRefineRows * kSegment;  // k of a warp per iteration
 
 struct RefineStorage {

@@ -18,7 +18,7 @@ static_assert(kSegment == kSegmentK, "a thread writes contiguous bytes");
 
 template <typename Config>
 struct FinalizedRows {
-  RowStats stats[Config::kWarps][Config::kRows];
+  RowStats stats[Config::kWarps][Config::kRows + 1];  // padded: a warp reads a column
   Scale scale[Config::kRows];
   Width width[Config::kRows];
 };
