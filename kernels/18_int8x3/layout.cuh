@@ -56,7 +56,7 @@ struct Pointers : SplitPointers {
   std::byte* tails = nullptr;  // of refine.cuh
 };
 
-constexpr int kNumWidths = 3;
+constexpr int kNumWidths = 4;  // a vector
 
 struct SplitJobs {
   Job job[2];
@@ -83,19 +83,29 @@ __device__ inline void clear_flags(const SplitJobs& jobs) {
   for (unsigned i = threadIdx.x; i < jobs.num_flags; i += blockDim.x) jobs.flags[i] = 0;
 }
 
-// Stores a group's sums of widths and spreads, and the largest spread.
-template <int kRows>
-__device__ void store_widths(const Width (&rows)[kRows], float* to) {
-  Width sum;
-  float most = 0.0F;
-  for (const Width& row : rows) {
-    sum.width += row.width;
-    sum.spread += row.spread;
-    most = std::fmax(most, row.spread);
+// Adds the widths of other rows. `widths`: sums of widths and of spreads, the largest spread.
+__device__ inline void add_widths(float4& widths, const float4& other) {
+  widths.x += other.x;
+  widths.y += other.y;
+  widths.z = std::fmax(widths.z, other.z);
+}
+
+// The same over the lane distances first, 2·first, … below `end`.
+__device__ inline void add_lanes(float4& widths, int first, int end) {
+#pragma unroll
+  for (int lanes = first; lanes < end; lanes *= 2) {
+    add_widths(widths, make_float4(__shfl_xor_sync(~0U, widths.x, lanes),
+                                   __shfl_xor_sync(~0U, widths.y, lanes),
+                                   __shfl_xor_sync(~0U, widths.z, lanes), 0.0F));
   }
-  to[0] = sum.width;
-  to[1] = sum.spread;
-  to[2] = most;
+}
+
+// One warp: stores the widths of a group of kRows rows. `row`: that of lane % kRows.
+template <int kRows>
+__device__ void store_widths(const Width& row, float* to) {
+  float4 widths = make_float4(row.width, row.spread, row.spread, 0.0F);
+  add_lanes(widths, 1, kRows);
+  if (threadIdx.x % 32 == 0) device::store_vector(to, widths);
 }
 
 // Butterfly reduction by shuffles over the lane distances first, 2·first, … below `end`.
@@ -166,7 +176,7 @@ struct GemmStorage {
   device::Barrier full[kMaxStages], empty[kMaxStages];
   device::Barrier steps_ready, results_ready, is_stored;  // staged epilogue, one phase per tile
   device::Barrier partial_ready;                          // partial sums are stored
-  float sums[kNumThreads / 32][2 * kNumWidths];
+  float4 sums[kNumThreads / 32][2];
   Work work[kNumThreads / 32];  // per warp
   Steps steps[2];               // per warpgroup; staged: of this tile and the previous one
 };
@@ -198,15 +208,30 @@ struct GemmParams {
 // The decision, the same in all blocks: each reduces the same numbers in the same order. `sync`: a
 // barrier of kThreads threads.
 template <int kThreads, typename Sync>
-__device__ Path decide_path(const GemmParams& params,
-                            float (&sums)[kThreads / 32][2 * kNumWidths], Sync sync) {
-  const auto widths = sum_over_groups<kThreads, kNumWidths, 1>(params.widths, params.widths_a,
-                                                               params.widths_b, sums, sync);
-  const auto of_operand = [](const float (&sums_of)[kNumWidths], float rows) {
-    return Widths{sums_of[0] / rows, sums_of[1] / rows, sums_of[2]};
+__device__ Path decide_path(const GemmParams& params, float4 (&sums)[kThreads / 32][2], Sync sync) {
+  static_assert(kThreads / 32 <= 16, "half a warp reduces the sums of all warps");
+  const unsigned thread = threadIdx.x, lane = thread % 32;
+  float4 of_a{}, of_b{};
+  for (unsigned i = thread; i < params.widths_a + params.widths_b; i += kThreads) {
+    const auto widths = device::load_vector<float4>(params.widths + std::int64_t{i} * kNumWidths);
+    add_widths(i < params.widths_a ? of_a : of_b, widths);
+  }
+  add_lanes(of_a, 1, 32);
+  add_lanes(of_b, 1, 32);
+  if (lane == 0) {
+    sums[thread / 32][0] = of_a;
+    sums[thread / 32][1] = of_b;
+  }
+  sync();  // all warps have stored their sums
+  float4 sum{};
+  if (lane % 16 < kThreads / 32) sum = sums[lane % 16][lane / 16];
+  add_lanes(sum, 1, 16);
+  const auto of_lane = [&](int from, float rows) {
+    return Widths{__shfl_sync(~0U, sum.x, from) / rows, __shfl_sync(~0U, sum.y, from) / rows,
+                  __shfl_sync(~0U, sum.z, from)};
   };
-  return decide(of_operand(widths.a, params.rows_a), of_operand(widths.b, params.rows_b),
-                params.summed, params.least, params.allows_ten);
+  return decide(of_lane(0, params.rows_a), of_lane(16, params.rows_b), params.summed, params.least,
+                params.allows_ten);
 }
 
 }  // namespace tilegate::int8x3

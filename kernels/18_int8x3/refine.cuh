@@ -20,7 +20,7 @@ constexpr int kRefineBlocksPerSm = 3;
 constexpr int kRefineWarpK = 32 / kRefineRows * kSegment;  // k of a warp per iteration
 
 struct RefineStorage {
-  float sums[kNumThreads / 32][2 * kNumWidths];
+  float4 sums[kNumThreads / 32][2];
 };
 
 struct RefineJobs {

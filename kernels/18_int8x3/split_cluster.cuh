@@ -130,11 +130,9 @@ __device__ void store_units(const RowRange& range, const UnitShare<Config, kAlon
 template <typename Config>
 struct LongStorage {
   RowStats stats[Config::kRows][Config::kWarps];  // per warp
-  float4 block_stats[Config::kRows]
-                    [kMaxSplitCluster];  // per block of the cluster: RowStats, unused
+  float4 block_stats[Config::kRows][kMaxSplitCluster];  // per block of the cluster: RowStats
   device::Barrier stats_ready;
   Scale scale[Config::kRows];
-  Width width[Config::kRows];
 };
 
 // Sends the statistics of each row to all blocks of the cluster. `stats`: the thread's, of its row
@@ -172,26 +170,27 @@ __device__ void finalize_shared_rows(const RowRange& range, unsigned group, unsi
                                      LongStorage<Config>& smem) {
   const int thread = static_cast<int>(threadIdx.x);
   const bool is_first = device::cluster_rank() == 0;
-  if (thread < Config::kRows) {
+  if (thread < 32) {
+    const int row = thread % Config::kRows;
     device::barrier_wait(smem.stats_ready, 0);
     RowStats stats;
 #pragma unroll 1  // elements take most registers
     for (unsigned block = 0; block < cluster; ++block) {
-      const float4& v = smem.block_stats[thread][block];
+      const float4& v = smem.block_stats[row][block];
       stats.add({v.x, v.y, v.z, bits_of(v.w)});
     }
     const Scale scale = scale_of(stats);
-    smem.scale[thread] = scale;
-    smem.width[thread] = width_of(stats, scale, static_cast<float>(range.job.k));
+    if (thread < Config::kRows) smem.scale[row] = scale;
     if (is_first) {
-      range.pointers.steps[range.product * range.job.planes.rows() + range.first_row + thread] =
-          scale.step;
+      if (thread < Config::kRows) {
+        range.pointers.steps[range.product * range.job.planes.rows() + range.first_row + row] =
+            scale.step;
+      }
+      store_widths<Config::kRows>(width_of(stats, scale, static_cast<float>(range.job.k)),
+                                  range.pointers.widths + std::int64_t{group} * kNumWidths);
     }
   }
-  __syncthreads();  // all scales and widths are stored
-  if (thread == 0 && is_first) {
-    store_widths(smem.width, range.pointers.widths + std::int64_t{group} * kNumWidths);
-  }
+  __syncthreads();  // all scales are stored
 }
 
 // Two passes: statistics, then digits. Elements that do not fit in registers are loaded again,

@@ -4,7 +4,6 @@
 // finalizer, computes the scales of the previous group.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -243,10 +242,10 @@ __device__ void send_stats(int buffer, unsigned cluster, AheadStorage<Config>& s
 }
 
 // Finalizer: computes the scales of a group from the statistics of all blocks; the first block
-// stores them for the GEMM.
+// stores them for the GEMM. Returns the statistics of the lane's row.
 template <typename Config>
-__device__ void finalize_group(const SplitJobs& jobs, const RowGroup<Config>& rows, int buffer,
-                               unsigned phase, AheadStorage<Config>& smem) {
+__device__ RowStats finalize_group(const SplitJobs& jobs, const RowGroup<Config>& rows, int buffer,
+                                   unsigned phase, AheadStorage<Config>& smem) {
   const unsigned lane = threadIdx.x % 32, row = lane % Config::kRows;
   device::barrier_wait(smem.stats_ready[buffer], phase % 2);
   RowStats stats;
@@ -256,25 +255,11 @@ __device__ void finalize_group(const SplitJobs& jobs, const RowGroup<Config>& ro
   }
   const Scale scale = scale_of(stats);
   if (lane < Config::kRows) smem.scale[buffer][row] = scale;
-  if (device::cluster_rank() != 0) return;
-  auto [width, spread] = width_of(stats, scale, static_cast<float>(rows.job(jobs).k));
-  float most = spread;
-#pragma unroll
-  for (int lanes = 1; lanes < Config::kRows; lanes *= 2) {
-    width += __shfl_xor_sync(~0U, width, lanes);
-    spread += __shfl_xor_sync(~0U, spread, lanes);
-    most = std::fmax(most, __shfl_xor_sync(~0U, most, lanes));
-  }
-  if (lane < Config::kRows) {
+  if (device::cluster_rank() == 0 && lane < Config::kRows) {
     rows.pointers(jobs).steps[rows.product * rows.job(jobs).planes.rows() + rows.first_row + row] =
         scale.step;
   }
-  if (lane == 0) {
-    float* to = rows.pointers(jobs).widths + std::int64_t{rows.group(jobs)} * kNumWidths;
-    to[0] = width;
-    to[1] = spread;
-    to[2] = most;
-  }
+  return stats;
 }
 
 // One warp: reduces the statistics of its range of a group. `copied`: slots whose copies were
@@ -351,10 +336,17 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
                           ahead.chunks_per_group,
                           i == 0 ? Config::kSlots : Config::kSlots - ahead.chunks_per_group, smem);
     }
-    if (is_finalizer && i > 0) finalize_group(jobs, rows, 1 - buffer, (i - 1) / 2, smem);
+    RowStats stats;
+    if (is_finalizer && i > 0) stats = finalize_group(jobs, rows, 1 - buffer, (i - 1) / 2, smem);
     __syncthreads();  // this group's statistics and the previous group's scales are stored
     if (is_finalizer) {
       if (is_left) send_stats<Config>(buffer, jobs.cluster, smem);
+      if (i > 0 && device::cluster_rank() == 0) {
+        const Scale& scale = smem.scale[1 - buffer][threadIdx.x % Config::kRows];
+        store_widths<Config::kRows>(
+            width_of(stats, scale, static_cast<float>(rows.job(jobs).k)),
+            rows.pointers(jobs).widths + std::int64_t{rows.group(jobs)} * kNumWidths);
+      }
     } else if (i > 0) {
       write_rows(jobs, rows, 1 - buffer, ahead, smem);
     }

@@ -37,7 +37,7 @@ __host__ __device__ inline float float_of(std::uint32_t bits) {
 }
 
 // Range of a row's largest element. From the lower end on, the product of two scales of Int8x3 is
-// exact: it is not subnormal. To the upper end, sums of squares are finite.
+// exact: it is not subnormal. Up to the upper end, sums of squares are finite.
 constexpr float kSmallestScaled = 0x1p-56F, kLargestScaled = 0x1p50F;
 
 // Whether a row can be scaled: it is zero, or its largest element is in that range. `stats.sum` is
@@ -190,31 +190,26 @@ struct GroupSums {
   float a[kNumbers], b[kNumbers];
 };
 
-// Sums kNumbers statistics over op(A)'s groups of rows, and over op(B)'s, which follow in memory;
-// of the last kMaxima ones it takes the largest instead. Every block combines the same numbers in
-// the same order, so that all blocks take the same decision. `sync`: a barrier of kThreads threads.
-template <int kThreads, int kNumbers, int kMaxima = 0, typename Sync>
+// Sums kNumbers statistics over op(A)'s groups of rows, and over op(B)'s, which follow in memory.
+// Every block adds the same numbers in the same order, so that all blocks take the same decision.
+// `sync`: a barrier of kThreads threads.
+template <int kThreads, int kNumbers, typename Sync>
 __device__ GroupSums<kNumbers> sum_over_groups(const float* numbers, unsigned groups_a,
                                                unsigned groups_b,
                                                float (&sums)[kThreads / 32][2 * kNumbers],
                                                Sync sync) {
-  const auto combine = [](int n, float& sum, float number) {
-    sum = n < kNumbers - kMaxima ? sum + number : std::fmax(sum, number);
-  };
   const unsigned thread = threadIdx.x;
   GroupSums<kNumbers> sum{};
 #pragma unroll
   for (int n = 0; n < kNumbers; ++n) {
-    for (unsigned i = thread; i < groups_a; i += kThreads) {
-      combine(n, sum.a[n], numbers[i * kNumbers + n]);
-    }
+    for (unsigned i = thread; i < groups_a; i += kThreads) sum.a[n] += numbers[i * kNumbers + n];
     for (unsigned i = thread; i < groups_b; i += kThreads) {
-      combine(n, sum.b[n], numbers[(groups_a + i) * kNumbers + n]);
+      sum.b[n] += numbers[(groups_a + i) * kNumbers + n];
     }
 #pragma unroll
     for (int lanes = 16; lanes > 0; lanes /= 2) {
-      combine(n, sum.a[n], __shfl_xor_sync(~0U, sum.a[n], lanes));
-      combine(n, sum.b[n], __shfl_xor_sync(~0U, sum.b[n], lanes));
+      sum.a[n] += __shfl_xor_sync(~0U, sum.a[n], lanes);
+      sum.b[n] += __shfl_xor_sync(~0U, sum.b[n], lanes);
     }
     if (thread % 32 == 0) {
       sums[thread / 32][2 * n] = sum.a[n];
@@ -226,8 +221,8 @@ __device__ GroupSums<kNumbers> sum_over_groups(const float* numbers, unsigned gr
   for (int n = 0; n < kNumbers; ++n) {
     sum.a[n] = sum.b[n] = 0.0F;
     for (int warp = 0; warp < kThreads / 32; ++warp) {
-      combine(n, sum.a[n], sums[warp][2 * n]);
-      combine(n, sum.b[n], sums[warp][2 * n + 1]);
+      sum.a[n] += sums[warp][2 * n];
+      sum.b[n] += sums[warp][2 * n + 1];
     }
   }
   return sum;
