@@ -37,23 +37,32 @@ constexpr double kOperandError = 2 * 0x1p-22 + 0x1.01p-21;
 // Statistics of a row, from which its scale and the decision are computed.
 struct RowStats {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
-  float squares = 0.0F;              // sum
-  std::uint32_t bits = 0;            // bitwise or of all elements
+  float roots = 0.0F;      // sum of the square roots of every kRootsK-th magnitude
+  std::uint32_t bits = 0;  // bitwise or of all elements
 
   __host__ __device__ void add(float value) {
     const float magnitude = std::fabs(value);
     largest = std::fmax(largest, magnitude);
     sum += magnitude;
-    squares = std::fma(value, value, squares);
     bits |= bits_of(value);
+  }
+  // Half of the exponent and of the significand: within 4 % of the square root.
+  __host__ __device__ void add_root(float value) {
+    roots += float_of((bits_of(std::fabs(value)) >> 1) + 0x1FBB4F2EU);
   }
   __host__ __device__ void add(const RowStats& other) {
     largest = std::fmax(largest, other.largest);
     sum += other.sum;
-    squares += other.squares;
+    roots += other.roots;
     bits |= other.bits;
   }
 };
+constexpr int kRootsK = 4;
+
+__device__ inline float4 vector_of(const RowStats& stats) {
+  return make_float4(stats.largest, stats.sum, stats.roots, float_of(stats.bits));
+}
+__device__ inline RowStats stats_of(const float4& v) { return {v.x, v.y, v.z, bits_of(v.w)}; }
 
 // Quantization of a row: the factor from elements to integers, and the dequantization step, in
 // units of the top digit.
@@ -159,14 +168,15 @@ __host__ __device__ inline float fold_ten(const std::int32_t (&level)[4]) {
 //
 // of which the first term is that of the digit products that are left out, the second that of
 // rounding to digits, the third that of the last steps in FP32. A serial sum of K products in FP32
-// has an error of about kCublasError·√K.
+// has an error of about kCublasError·√K. The root mean square is estimated from the mean magnitude,
+// as that of normal elements; the width is K at most.
 //
 // The largest error of an element, relative to (|A|·|B|)ij. It is larger by mean magnitude over
 // typical magnitude, of the row and of the column: an element of |A|·|B| may consist of typical
-// ones alone. So the spread of a row is S = W·(mean magnitude / typical magnitude)², and takes the
-// place of W for the row, or column, of the largest spread. The typical magnitude is estimated as
-// the mean without the largest element, and less where the squares of the rest vary. Where both
-// operands are spread, fewer elements make up one of |A|·|B|.
+// ones alone. So the spread of a row is S = W·(mean magnitude / typical magnitude)², in units of
+// kTypical, and takes the place of W for the row, or column, of the largest spread. The typical
+// magnitude is the square of the mean square root. Where both operands are spread, fewer elements
+// make up one of |A|·|B|.
 //
 // The decision is the fewest products whose errors are below.
 
@@ -174,15 +184,16 @@ enum class Path : std::int32_t { kSix = 6, kEight = 8, kTen = 10, kFp32 = 32 };
 
 // The constants are for uniformly distributed digits, of standard deviation 73.9, and for rounding
 // errors of standard deviation √(1/12).
-constexpr float kLeftOut = 7.9e-16F;     // six: 2·(73.9 / 2^15 · 73.9 / 2^23)²
-constexpr float kLowest = 1.2e-20F;      // eight: (73.9 / 2^23 · 73.9 / 2^23)², with margin
-constexpr float kLeftOutTen = 3.8e-20F;  // ten: three products of level 4, with margin
-constexpr float kRounded = 1.35e-15F;    // (√(1/12) / 2^23)², and a seventh more for the rounding
-                                         // to float before it
+constexpr float kLeftOut = 7.9e-16F;    // six: 2·(73.9 / 2^15 · 73.9 / 2^23)²
+constexpr float kLowest = 1.2e-20F;     // eight: (73.9 / 2^23 · 73.9 / 2^23)², with margin
+constexpr float kLeftOutTen = 3e-19F;   // ten: three products of level 4, with margin
+constexpr float kRounded = 1.45e-15F;   // (√(1/12) / 2^23)², and a quarter more for the rounding to
+                                        // float before it
 constexpr float kRoundedTen = kRounded / 65536.0F;
-constexpr float kFolded = 2.8e-15F;  // four roundings to float: of both scales, fold, scaling
+constexpr float kFolded = 3.6e-15F;  // (1 / 2^24)²
+constexpr float kNormal = 0.6366F;   // (mean magnitude / root mean square)² of normal elements
+constexpr float kTypical = 2.5F;     // (mean / typical magnitude)² of elements that are not spread
 constexpr float kWidest = 2.0F;      // the largest spread may have so much of the allowed error²
-constexpr float kNormal = 1.5708F;   // (root mean square / mean magnitude)² of normal elements
 
 struct Width {
   float width = 0.0F, spread = 0.0F;
@@ -192,11 +203,10 @@ struct Width {
 __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& scale, float k) {
   if (!is_scalable(stats)) return {INFINITY, INFINITY};
   if (stats.largest == 0.0F) return {};
-  const float largest = scale.step * (kFull / 65536.0F);
-  const float width = largest * largest / stats.squares * k;
-  const float rest = stats.sum - stats.largest, mean = stats.sum / rest;
-  const float varies = (stats.squares - stats.largest * stats.largest) / rest / rest * k;
-  return {width, width * (mean * mean) * std::fmax(varies / kNormal, 1.0F)};
+  const float mean = stats.sum / k, largest = scale.step * (kFull / 65536.0F) / mean;
+  const float width = std::fmin(kNormal * (largest * largest), k);
+  const float root = stats.roots / std::ceil(k / kRootsK), ratio = mean / (root * root);
+  return {width, width * std::fmax(ratio * ratio / kTypical, 1.0F)};
 }
 
 // Of the rows of an operand.

@@ -271,7 +271,9 @@ inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, S
       .pointers = {a, b},
       .groups_of_first = static_cast<unsigned>(launches.refine_a.num_groups()),
       .groups = static_cast<unsigned>(launches.refine_a.num_groups() +
-                                      launches.refine_b.num_groups())};
+                                      launches.refine_b.num_groups()),
+      .slices = Divisor(static_cast<std::uint32_t>(
+          ceil_div(launches.workspace.a.chunks_k * kChunkK, std::int64_t{kRefineBlockK})))};
   return device::launch({.kernel = "refine",
                          .blocks = launches.refine_blocks,
                          .threads_x = kNumThreads,
@@ -418,9 +420,7 @@ inline void allow_ten(const Problem& problem, const Device& device, Launches& la
   launches.workspace.add_tails();
   launches.refine_a = split_job(problem, Operand::kA, launches.workspace.a, kRefineRows);
   launches.refine_b = split_job(problem, Operand::kB, launches.workspace.b, kRefineRows);
-  launches.refine_blocks =
-      std::min(launches.refine_a.num_groups() + launches.refine_b.num_groups(),
-               std::int64_t{kRefineBlocksPerSm} * device.multiprocessors);
+  launches.refine_blocks = std::int64_t{kRefineBlocksPerSm} * device.multiprocessors;
 }
 
 // One configuration for one problem: workspace, split kernel, GEMM parameters, grids.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tilegate/common/divisor.cuh>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/async.cuh>
 #include <tilegate/device/device.cuh>
@@ -17,7 +18,8 @@ namespace tilegate::int8x3 {
 
 constexpr int kRefineRows = 8;  // of a group
 constexpr int kRefineBlocksPerSm = 3;
-constexpr int kRefineWarpK = 32 / kRefineRows * kSegment;  // k of a warp per iteration
+constexpr int kRefineWarpK = 32 / kRefineRows * kSegment;  // k of a warp
+constexpr int kRefineBlockK = kNumThreads / 32 * kRefineWarpK;
 
 struct RefineStorage {
   float4 sums[kNumThreads / 32][2];
@@ -27,6 +29,7 @@ struct RefineJobs {
   Job job[2];
   Pointers pointers[2];
   unsigned groups_of_first = 0, groups = 0;  // of rows: of A, of both operands
+  Divisor slices;                            // of K, per group
 };
 
 // One warp: the tails of 8 rows × 64 k, a segment of a row per lane. `v`: its elements; `to`: its
@@ -55,7 +58,10 @@ inline __global__ void __launch_bounds__(kNumThreads, kRefineBlocksPerSm)
   if (decide_path<kNumThreads>(params, smem.sums, [] { __syncthreads(); }) != Path::kTen) return;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int row = lane % kRefineRows, segment = lane / kRefineRows;
-  for (unsigned index = blockIdx.x; index < jobs.groups; index += gridDim.x) {
+  for (unsigned unit = blockIdx.x; unit < jobs.groups * jobs.slices.value(); unit += gridDim.x) {
+    const unsigned index = jobs.slices.quotient(unit);
+    const std::int64_t k = std::int64_t{jobs.slices.remainder(unit, index)} * kRefineBlockK +
+                           warp * kRefineWarpK + segment * kSegment;
     const bool second = index >= jobs.groups_of_first;
     const Job& job = jobs.job[second];
     Pointers pointers = jobs.pointers[second];
@@ -69,12 +75,10 @@ inline __global__ void __launch_bounds__(kNumThreads, kRefineBlocksPerSm)
                        job.planes.chunk(product, first_row / kChunkRows, 0) / kPlanes +
                        offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row, segment % 2,
                                        kNextTailRows);
-    for (std::int64_t k = warp * kRefineWarpK + segment * kSegment;
-         k < job.planes.chunks_k * kChunkK; k += kNumThreads / 32 * kRefineWarpK) {
-      float v[kSegment];
-      load_segment(job, pointers, first_row + row, k, v);
-      store_tails(v, scale, tails + k / kChunkK * kTailChunkBytes);
-    }
+    if (k >= job.planes.chunks_k * kChunkK) continue;
+    float v[kSegment];
+    load_segment(job, pointers, first_row + row, k, v);
+    store_tails(v, scale, tails + k / kChunkK * kTailChunkBytes);
   }
 #endif
 }

@@ -98,6 +98,8 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     if (step < Config::kKept) keep_segment<Config>(v, smem.kept[step]);
 #pragma unroll
     for (int i = 0; i < kSegment; ++i) stats.add(v[i]);
+#pragma unroll
+    for (int i = 0; i < kSegment; i += kRootsK) stats.add_root(v[i]);
   }
   reduce_lanes(stats, Config::kRows, 32);
   if (lane < Config::kRows) smem.rows.stats[warp][row] = stats;

@@ -159,8 +159,7 @@ __device__ void send_stats(RowStats (&stats)[4], unsigned cluster, LongStorage<C
 #pragma unroll
     for (int i = 0; i < kRowWarps; ++i) all.add(smem.stats[row][i]);
     device::store_remote(smem.block_stats[row][device::cluster_rank()],
-                         make_float4(all.largest, all.sum, all.squares, float_of(all.bits)),
-                         smem.stats_ready, to);
+                         vector_of(all), smem.stats_ready, to);
   }
 }
 
@@ -176,8 +175,7 @@ __device__ void finalize_shared_rows(const RowRange& range, unsigned group, unsi
     RowStats stats;
 #pragma unroll 1  // elements take most registers
     for (unsigned block = 0; block < cluster; ++block) {
-      const float4& v = smem.block_stats[row][block];
-      stats.add({v.x, v.y, v.z, bits_of(v.w)});
+      stats.add(stats_of(smem.block_stats[row][block]));
     }
     const Scale scale = scale_of(stats);
     if (thread < Config::kRows) smem.scale[row] = scale;
@@ -212,6 +210,13 @@ __device__ void split_range(const RowRange& range, unsigned group, unsigned clus
       stats[kAlongK ? 0 : 1].add(units[unit].y);
       stats[kAlongK ? 0 : 2].add(units[unit].z);
       stats[kAlongK ? 0 : 3].add(units[unit].w);
+      // Of a unit's four k, or of every fourth unit, the first.
+      if constexpr (kAlongK) {
+        stats[0].add_root(units[unit].x);
+      } else if (unit % kRootsK == 0) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) stats[i].add_root(element(units[unit], i));
+      }
     }
   }
   send_stats<Config, kAlongK>(stats, cluster, smem);

@@ -217,11 +217,6 @@ struct AheadStorage {
   device::Barrier stats_ready[2];
 };
 
-__device__ inline float4 vector_of(const RowStats& stats) {
-  return make_float4(stats.largest, stats.sum, stats.squares, float_of(stats.bits));
-}
-__device__ inline RowStats stats_of(const float4& v) { return {v.x, v.y, v.z, bits_of(v.w)}; }
-
 // Finalizer: sends the block's statistics of a group to all blocks of the cluster.
 template <typename Config>
 __device__ void send_stats(int buffer, unsigned cluster, AheadStorage<Config>& smem) {
@@ -277,6 +272,8 @@ __device__ void reduce_rows(bool along_k, int buffer, int& slot, int chunks_per_
     slot = slot + 1 < Config::kSlots ? slot + 1 : 0;
 #pragma unroll
     for (int j = 0; j < kSegment; ++j) stats.add(v[j]);
+#pragma unroll
+    for (int j = 0; j < kSegment; j += kRootsK) stats.add_root(v[j]);
   }
   reduce_lanes(stats, Config::kRows, 32);
   if (lane < Config::kRows) smem.stats[buffer][warp][lane] = vector_of(stats);

@@ -154,10 +154,10 @@ TEST_F(Fp16Gemm, DecisionDependsOnEveryRow) {
 TEST_F(Fp16Gemm, TakesFp32WhereARowCannotBeScaled) {
   for (const std::int64_t rows : {128, 257}) {
     Operation wide_row(Problem::dense({rows, 3, 130}, Op::kN, Op::kN));
-    wide_row.a.back() = 0x1p51F;
+    wide_row.a.back() = 0x1p61F;
     EXPECT_EQ(run(stage, wide_row).decision, kFp32) << rows;
     Operation wide_column(Problem::dense({3, rows, 130}, Op::kT, Op::kT));
-    wide_column.b.back() = 0x1p51F;
+    wide_column.b.back() = 0x1p61F;
     EXPECT_EQ(run(stage, wide_column).decision, kFp32) << rows;
   }
 }
@@ -193,7 +193,7 @@ TEST_F(Fp16Gemm, DecisionDependsOnTheOperands) {
   EXPECT_EQ(decided([&](Operation& o) { of_one_sign(o.a), of_one_sign(o.b); }), kFp32);
   EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), kFp32);
   EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), kFp32);
-  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p51F; }), kFp32);
+  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), kFp32);
   EXPECT_EQ(decided([](Operation& o) { o.a[5] = 1000.0F; }), kHalves);
   EXPECT_EQ(decided([](Operation& o) { std::fill_n(o.a.begin(), o.a.size() * 9 / 10, 0.0F); }),
             kFp32);

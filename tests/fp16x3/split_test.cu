@@ -122,7 +122,7 @@ Operation of_unlike_rows(const Problem& problem) {
   set_row(operation.a, Operand::kA, 2, [](float x, std::int64_t) { return -std::fabs(x); });
   set_row(operation.b, Operand::kB, 1, [](float x, std::int64_t) { return 0x1.8p-54F * x; });
   set_row(operation.b, Operand::kB, problem.shape.n - 1,
-          [](float x, std::int64_t k) { return k % 2 == 0 ? 0x1p50F * x : x * 0x1p-140F; });
+          [](float x, std::int64_t k) { return k % 2 == 0 ? 0x1p60F * x : x * 0x1p-140F; });
   return operation;
 }
 
@@ -142,7 +142,7 @@ TEST(Fp16Split, MatchesModelForLongRows) {
 TEST(Fp16Split, ReportsRowsThatCannotBeScaled) {
   Operation operation(Problem::dense({20, 3, 130}));
   operation.a[19 * 130 + 129] = INFINITY;
-  operation.b[1] = 0x1p51F;
+  operation.b[1] = 0x1p61F;
   const std::array<Split, 2> found = split(operation);
   EXPECT_EQ(found[0].counted, INFINITY);
   EXPECT_EQ(found[1].counted, INFINITY);

@@ -28,7 +28,7 @@ TEST_F(Int8Decision, DependsOnTheOperands) {
   EXPECT_EQ(decided([](Operation&) {}), 6);
   EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), 32);
   EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), 32);
-  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p51F; }), 32);
+  EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), 32);
   EXPECT_EQ(decided([](Operation& o) { std::fill(o.a.begin(), o.a.end(), 0.0F); }), 6);
   EXPECT_EQ(decided([](Operation& o) {
               for (std::size_t i = 0; i < o.a.size(); i += 100) o.a[i] = 2.5F;
@@ -104,7 +104,7 @@ TEST_F(Int8Decision, DependsOnEveryRow) {
 // There are more statistics than threads.
 TEST_F(Int8Decision, DependsOnEachOfManyRows) {
   Operation operation(Problem::dense({3080, 1, 128}));
-  operation.a.back() = 0x1p51F;
+  operation.a.back() = 0x1p61F;
   EXPECT_EQ(run(stage, operation).decision, 32);
 }
 

@@ -24,6 +24,7 @@ namespace model = models::int8x3;
 RowStats stats_of(const std::vector<float>& row) {
   RowStats seen;
   for (const float value : row) seen.add(value);
+  for (std::size_t k = 0; k < row.size(); k += kRootsK) seen.add_root(row[k]);
   return seen;
 }
 
@@ -40,11 +41,7 @@ void expect_model(const std::vector<float>& values) {
     return;
   }
   ASSERT_NEAR(width, expected.width, 1e-5 * expected.width) << seen.largest;
-  // Beside an element that is larger by far, sums in FP32 do not hold the others.
-  const bool is_lost = seen.largest > 0.0F && seen.sum < seen.largest * 1.1F;
-  if (!is_lost) {
-    ASSERT_NEAR(spread, expected.spread, 1e-3 * expected.spread) << seen.largest;
-  }
+  ASSERT_NEAR(spread, expected.spread, 1e-4 * expected.spread) << seen.largest;
   for (std::size_t i = 0; i < values.size(); ++i) {
     ASSERT_EQ(integer_of(values[i], scale), expected.integers[i]) << values[i];
     ASSERT_LE(std::abs(expected.integers[i]), kLargest) << values[i];
@@ -84,7 +81,7 @@ TEST(Digits, SumToEveryInteger) {
 // At night of every significand.
 TEST(Digits, HoldTheLargestElementOfARow) {
   const std::uint32_t step = is_thorough() ? 1 : 61;
-  for (const int exponent : {-56, 0, 49}) {
+  for (const int exponent : {-56, 0, 59}) {
     for (std::uint32_t bits = 0; bits < (1U << 23); bits += exponent == 0 ? step : 1021) {
       const float largest = std::ldexp(float_of(0x3F800000U | bits), exponent);
       ASSERT_NO_FATAL_FAILURE(expect_model({-largest}));
@@ -121,8 +118,8 @@ TEST(Digits, MatchModelForEdgeValues) {
   expect_model({0x1.FFFFFEp-56F, 0x1p-149F, -0x1.FFFFFEp-56F});
   expect_model(std::vector<float>(300, -0x1.FFFFFEp3F));
   expect_model(std::vector<float>(300, 0x1.FFEp3F));
-  expect_model({0x1p50F, 0x1.FFFFFEp49F, -0x1.000002p27F, 0x1p26F});
-  expect_model({0x1p50F, 0x1.8p27F, -0x1p27F});
+  expect_model({0x1p60F, 0x1.FFFFFEp59F, -0x1.000002p37F, 0x1p36F});
+  expect_model({0x1p60F, 0x1.8p37F, -0x1p37F});
 }
 
 // So that C is rounded once less, also where elements are as small as they may be.
@@ -155,7 +152,7 @@ TEST(Digits, RoundingErrorIsWithinTheBound) {
   std::mt19937_64 random(2);
   for (int turn = 0; turn < (is_thorough() ? 200000 : 5000); ++turn) {
     std::vector<float> row(16);
-    const auto first = static_cast<std::uint32_t>(71 + random() % 76);
+    const auto first = static_cast<std::uint32_t>(71 + random() % 86);
     for (float& value : row) {
       const auto bits = static_cast<std::uint32_t>(random());
       value = float_of((bits & 0x807FFFFFU) | (first + bits % 31) << 23);
@@ -224,12 +221,12 @@ TEST(Digits, SumsOfTheLargestDigitsDoNotOverflow) {
 TEST(Decision, RejectsRowsOutsideTheRange) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const auto is_fine = [](float value) { return is_scalable(stats_of({0.0F, value, 0.0F})); };
-  for (const float value : {kInf, -kInf, std::nanf(""), 0x1p51F, std::nextafter(0x1p50F, kInf),
+  for (const float value : {kInf, -kInf, std::nanf(""), 0x1p61F, std::nextafter(0x1p60F, kInf),
                             0x1p-57F, std::nextafter(0x1p-56F, 0.0F), 0x1p-140F}) {
     EXPECT_FALSE(is_fine(value)) << value;
     expect_model({0.0F, value});
   }
-  EXPECT_TRUE(is_fine(0x1p50F));
+  EXPECT_TRUE(is_fine(0x1p60F));
   EXPECT_TRUE(is_fine(-0x1p-56F));
   EXPECT_TRUE(is_fine(0.0F));
 }

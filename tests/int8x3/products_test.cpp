@@ -136,7 +136,7 @@ TEST_F(Int8Gemm, MatchesIntegerModelForEdgeValues) {
   const auto scaled_by = [](float factor) {
     return [factor](float x, std::int64_t) { return x * factor; };
   };
-  set_row(operation.a, 0, scaled_by(0x1p50F));
+  set_row(operation.a, 0, scaled_by(0x1p60F));
   set_row(operation.a, 1, scaled_by(0x1.8p-55F));
   set_row(operation.a, 2, [](float, std::int64_t) { return 0.0F; });
   set_row(operation.a, 3, [](float, std::int64_t) { return -1.0F; });
@@ -148,7 +148,7 @@ TEST_F(Int8Gemm, MatchesIntegerModelForEdgeValues) {
   set_row(operation.b, 0, scaled_by(0x1p-30F));
   set_row(operation.b, 1, [](float, std::int64_t) { return -0.0F; });
   set_row(operation.b, 2, [](float x, std::int64_t) { return std::rint(4095 * x); });
-  set_row(operation.b, 3, scaled_by(0x1p50F));
+  set_row(operation.b, 3, scaled_by(0x1p60F));
   for (const char* configuration : {"128x64", "128x64warps"}) {
     expect_model(eight(), operation, 8, configuration);
   }

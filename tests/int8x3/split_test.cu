@@ -145,7 +145,7 @@ Operation of_unlike_rows(const Problem& problem) {
   set_row(operation.a, Operand::kA, 0, [](float x) { return std::rint(4000.0F * x); });
   set_row(operation.a, Operand::kA, 1, [](float) { return 0.0F; });
   set_row(operation.b, Operand::kB, 1, [](float x) { return -0x1p-54F * std::fabs(x); });
-  set_row(operation.b, Operand::kB, problem.shape.n - 1, [](float x) { return 0x1p45F * x; });
+  set_row(operation.b, Operand::kB, problem.shape.n - 1, [](float x) { return 0x1p55F * x; });
   return operation;
 }
 
@@ -189,7 +189,7 @@ TEST(Int8Split, ReportsRowsThatCannotBeScaled) {
     const bool is_few = kernel == SplitPlan::Kernel::kFew;
     Operation operation(Problem::dense({20, 3, 130}));
     operation.a[19 * 130 + 129] = INFINITY;
-    operation.b[1] = 0x1p51F;
+    operation.b[1] = 0x1p61F;
     const std::array<Split, 2> found = split(operation, plan_of(kernel, is_few ? 1 : 2));
     for (const Split& of : found) {
       EXPECT_EQ(of.widths.width, INFINITY);

@@ -111,7 +111,7 @@ Row split(const Rows& rows, std::int64_t row) {
   Row result;
   result.one_sign = magnitudes > 0.0 ? std::fabs(signed_sum) / magnitudes : 0.0;
   const auto count = static_cast<std::size_t>(rows.k);
-  if (largest != 0.0F && (largest < 0x1p-56F || largest > 0x1p50F)) {
+  if (largest != 0.0F && (largest < 0x1p-56F || largest > 0x1p60F)) {
     result.step = INFINITY;
     result.counted = kInf;
     return result;

@@ -20,6 +20,12 @@ struct Scale {
   float factor = 0.0F, step = 0.0F;
 };
 
+// A float near the square root: the bits of the exponent and the significand halved, and an offset
+// that halves the bias of the exponent and spreads the error of what lies between powers of two.
+float near_root(float magnitude) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) / 2 + 532'369'198);
+}
+
 bool has_short_significand(float value) { return exact(value).magnitude % 4096 == 0; }
 
 // The next float of 12 significant bits, or the float itself.
@@ -102,21 +108,21 @@ float sum(const Line& a, const Line& b, int products, std::size_t begin, std::si
 
 Row quantized(const Rows& rows, std::int64_t row) {
   float largest = 0.0F;
-  double sum = 0.0, squares = 0.0;
+  double sum = 0.0, roots = 0.0;
   bool is_short = true, is_finite = true;
   for (std::int64_t k = 0; k < rows.k; ++k) {
     const float magnitude = std::fabs(rows.at(row, k));
     is_finite = is_finite && std::isfinite(magnitude);
     largest = std::max(largest, magnitude);
     sum += magnitude;
-    squares += static_cast<double>(magnitude) * magnitude;
+    if (k % 4 == 0) roots += near_root(magnitude);
     is_short = is_short && has_short_significand(magnitude);
   }
   Row result;
   result.integers.resize(static_cast<std::size_t>(rows.k));
   result.tails.resize(static_cast<std::size_t>(rows.k));
   if (is_finite && largest == 0.0F) return result;
-  if (!is_finite || largest < 0x1p-56F || largest > 0x1p50F) {
+  if (!is_finite || largest < 0x1p-56F || largest > 0x1p60F) {
     result.width = result.spread = std::numeric_limits<double>::infinity();
     return result;
   }
@@ -130,14 +136,11 @@ Row quantized(const Rows& rows, std::int64_t row) {
   }
   const double full = static_cast<double>(scale.step) * kLargestScaled / 65536.0;
   const auto k = static_cast<double>(rows.k);
-  result.width = full * full * k / squares;
-  // The typical magnitude is the mean without the largest element; and less where the rest varies
-  // more than normal numbers do.
-  const double largest_squared = static_cast<double>(largest) * largest;
-  const double rest = sum - largest, rest_varies = (squares - largest_squared) * k / (rest * rest);
-  result.spread =
-      rest == 0.0 ? std::numeric_limits<double>::infinity()
-                  : result.width * (sum / rest) * (sum / rest) * std::max(1.0, rest_varies / 1.5708);
+  // Of normal numbers the square of the mean magnitude is 0.6366 of the mean square.
+  const double mean = sum / k;
+  result.width = std::min(0.6366 * (full / mean) * (full / mean), k);
+  const double root = roots / std::ceil(k / 4.0), ratio = mean / (root * root);
+  result.spread = result.width * std::max(1.0, ratio * ratio / 2.5);
   return result;
 }
 
@@ -202,12 +205,12 @@ std::vector<float> product(const Rows& a, const Rows& b, int products, const Epi
 }
 
 double expected_error(int products, const Widths& a, const Widths& b, double summed) {
-  const double left_out = products == 6 ? 7.9e-16 : products == 8 ? 1.2e-20 : 3.8e-20;
-  const double rounded = products == 10 ? 1.35e-15 / 65536.0 : 1.35e-15;
+  const double left_out = products == 6 ? 7.9e-16 : products == 8 ? 1.2e-20 : 3e-19;
+  const double rounded = products == 10 ? 1.45e-15 / 65536.0 : 1.45e-15;
   // Of a row and a column whose spreads are so many times their widths.
   const auto error = [&](double of_a, double of_b, double times_a, double times_b) {
     const double both = std::min(times_a, times_b);
-    return (left_out * both * of_a * of_b + rounded * (of_a * times_b + of_b * times_a) + 2.8e-15) /
+    return (left_out * both * of_a * of_b + rounded * (of_a * times_b + of_b * times_a) + 3.6e-15) /
            (1.7e-8 * 1.7e-8 * summed);
   };
   const double times_a = a.width == 0.0 ? 1.0 : a.spread / a.width;

@@ -18,8 +18,9 @@ struct Row {
   float step = 0.0F;  // what the integers are worth, in units of 2^16
   std::vector<std::int32_t> integers;
   std::vector<std::int32_t> tails;  // in units of 1/256
-  // (largest / root mean square)², the largest as large as the scale lets it be; and the same times
-  // (mean magnitude / typical magnitude)². Inf where the row cannot be scaled.
+  // (largest / root mean square)², the largest as large as the scale lets it be, and K at most; and
+  // the same times (mean magnitude / typical magnitude)², where this is above 2.5, over 2.5. Inf
+  // where the row cannot be scaled.
   double width = 0.0, spread = 0.0;
 };
 Row quantized(const Rows& rows, std::int64_t row);

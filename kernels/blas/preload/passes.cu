@@ -22,20 +22,20 @@ device::LaunchConfig config(const char* kernel, std::int64_t rows, std::int64_t 
 
 }  // namespace
 
-__global__ void fill_rows(const float* bias, std::int64_t rows, std::int64_t cols, float* c,
+__global__ void add_rows(const float* bias, std::int64_t rows, std::int64_t cols, float* c,
                           std::int64_t ldc, std::int64_t row_step) {
   const std::int64_t col_blocks = (cols + kThreads - 1) / kThreads;
   const std::int64_t col = blockIdx.x % col_blocks * kThreads + threadIdx.x;
   if (col >= cols) return;
   const float value = bias[col];
   for (std::int64_t row = blockIdx.x / col_blocks; row < rows; row += row_step) {
-    c[row * ldc + col] = value;
+    c[row * ldc + col] += value;
   }
 }
 
 Status enqueue_bias(const float* bias, std::int64_t rows, std::int64_t cols, float* c,
                     std::int64_t ldc, Stream stream) {
-  return device::launch(config("fill_rows", rows, cols), stream, fill_rows, bias, rows, cols, c,
+  return device::launch(config("add_rows", rows, cols), stream, add_rows, bias, rows, cols, c,
                         ldc, row_blocks(rows));
 }
 

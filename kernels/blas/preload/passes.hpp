@@ -1,4 +1,4 @@
-// Passes over C before and after a product, which has no bias itself and takes its scalars by
+// Passes over C after a product, which has no bias itself and takes its scalars by
 // value.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace tilegate::preload {
 
-// Each of `rows` rows of C, `ldc` elements apart, becomes the `cols` elements of `bias`.
+// Adds the `cols` elements of `bias` to each of `rows` rows of C, `ldc` elements apart.
 Status enqueue_bias(const float* bias, std::int64_t rows, std::int64_t cols, float* c,
                     std::int64_t ldc, Stream stream);
 

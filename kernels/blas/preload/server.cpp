@@ -58,7 +58,7 @@ Problem problem_of(const Product& p, Math math) {
     problem.offset_bytes[2] = 0;
   } else {
     problem.alpha = *p.alpha;
-    problem.beta = p.bias == nullptr ? *p.beta : 1.0F;
+    problem.beta = *p.beta;
   }
   return problem;
 }
@@ -127,6 +127,7 @@ std::string compute(const Product& product) {
                           .workspace = static_cast<std::byte*>(workspace) + product_bytes,
                           .workspace_bytes = plan.workspace_bytes()};
   if (Status s = plans.prepare(); !s.ok()) return s.message();
+  if (Status s = plan.launch(operands, product.stream); !s.ok()) return s.message();
   if (product.bias != nullptr && !to_workspace) {
     if (Status s = enqueue_bias(product.bias, product.n, product.m, product.c, product.ldc,
                                 product.stream);
@@ -134,7 +135,6 @@ std::string compute(const Product& product) {
       return s.message();
     }
   }
-  if (Status s = plan.launch(operands, product.stream); !s.ok()) return s.message();
   if (to_workspace) {
     const Scaling scaling{
         .product = operands.c,

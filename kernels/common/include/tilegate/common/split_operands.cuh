@@ -37,8 +37,8 @@ __host__ __device__ inline float float_of(std::uint32_t bits) {
 }
 
 // Range of a row's largest element. From the lower end on, the product of two scales of Int8x3 is
-// exact: it is not subnormal. Up to the upper end, sums of squares are finite.
-constexpr float kSmallestScaled = 0x1p-56F, kLargestScaled = 0x1p50F;
+// exact: it is not subnormal.
+constexpr float kSmallestScaled = 0x1p-56F, kLargestScaled = 0x1p60F;
 
 // Whether a row can be scaled: it is zero, or its largest element is in that range. `stats.sum` is
 // NaN or Inf where an element is.
