@@ -175,8 +175,8 @@ __host__ __device__ inline float fold_ten(const std::int32_t (&level)[4]) {
 // typical magnitude, of the row and of the column: an element of |A|·|B| may consist of typical
 // ones alone. So the spread of a row is S = W·(mean magnitude / typical magnitude)², in units of
 // kTypical, and takes the place of W for the row, or column, of the largest spread. The typical
-// magnitude is the square of the mean square root. Where both operands are spread, fewer elements
-// make up one of |A|·|B|.
+// magnitude is the square of the mean square root. Where both operands are wide, few products make
+// up an element of |A|·|B|: what is left out counts √(S / kBothWide) times, S the smaller mean.
 //
 // The decision is the fewest products whose errors are below.
 
@@ -186,13 +186,14 @@ enum class Path : std::int32_t { kSix = 6, kEight = 8, kTen = 10, kFp32 = 32 };
 // errors of standard deviation √(1/12).
 constexpr float kLeftOut = 7.9e-16F;    // six: 2·(73.9 / 2^15 · 73.9 / 2^23)²
 constexpr float kLowest = 1.2e-20F;     // eight: (73.9 / 2^23 · 73.9 / 2^23)², with margin
-constexpr float kLeftOutTen = 3e-19F;   // ten: three products of level 4, with margin
+constexpr float kLeftOutTen = 5e-20F;   // ten: three products of level 4, with margin
 constexpr float kRounded = 1.45e-15F;   // (√(1/12) / 2^23)², and a quarter more for the rounding to
                                         // float before it
 constexpr float kRoundedTen = kRounded / 65536.0F;
 constexpr float kFolded = 3.6e-15F;  // (1 / 2^24)²
 constexpr float kNormal = 0.6366F;   // (mean magnitude / root mean square)² of normal elements
 constexpr float kTypical = 2.5F;     // (mean / typical magnitude)² of elements that are not spread
+constexpr float kBothWide = 16.0F;   // a spread
 constexpr float kWidest = 2.0F;      // the largest spread may have so much of the allowed error²
 
 struct Width {
@@ -222,16 +223,17 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float s
   const float allowed = kCublasError * kCublasError * summed;
   const float ratio_a = a.width > 0.0F ? a.spread / a.width : 1.0F;
   const float ratio_b = b.width > 0.0F ? b.spread / b.width : 1.0F;
-  const float ratio = std::fmin(ratio_a, ratio_b);
+  const float both =
+      std::fmax(std::sqrt(std::fmin(a.spread, b.spread) / kBothWide), 1.0F);
   // Also false where a width, or the product of both, is infinite or NaN.
   const auto is_accurate = [&](float left_out, float rounded) {
     const auto error = [&](float width_a, float width_b, float rounded_a, float rounded_b) {
       return left_out * (width_a * width_b) + rounded * (rounded_a + rounded_b) + kFolded;
     };
     return error(a.width, b.width, a.width, b.width) <= allowed &&
-           error(a.most * ratio, b.spread, a.most * ratio_b, b.spread * ratio_a) <=
+           error(a.most * both, b.spread, a.most * ratio_b, b.spread * ratio_a) <=
                kWidest * allowed &&
-           error(a.spread, b.most * ratio, a.spread * ratio_b, b.most * ratio_a) <=
+           error(a.spread, b.most * both, a.spread * ratio_b, b.most * ratio_a) <=
                kWidest * allowed;
   };
   if (least <= Path::kSix && is_accurate(kLeftOut, kRounded)) return Path::kSix;

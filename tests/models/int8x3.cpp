@@ -205,19 +205,20 @@ std::vector<float> product(const Rows& a, const Rows& b, int products, const Epi
 }
 
 double expected_error(int products, const Widths& a, const Widths& b, double summed) {
-  const double left_out = products == 6 ? 7.9e-16 : products == 8 ? 1.2e-20 : 3e-19;
+  const double left_out = products == 6 ? 7.9e-16 : products == 8 ? 1.2e-20 : 5e-20;
   const double rounded = products == 10 ? 1.45e-15 / 65536.0 : 1.45e-15;
+  // Where both operands are wide, few products make up an element.
+  const double both = std::max(1.0, std::sqrt(std::min(a.spread, b.spread) / 16.0));
   // Of a row and a column whose spreads are so many times their widths.
-  const auto error = [&](double of_a, double of_b, double times_a, double times_b) {
-    const double both = std::min(times_a, times_b);
-    return (left_out * both * of_a * of_b + rounded * (of_a * times_b + of_b * times_a) + 3.6e-15) /
+  const auto error = [&](double of_a, double of_b, double times_a, double times_b, double few) {
+    return (left_out * few * of_a * of_b + rounded * (of_a * times_b + of_b * times_a) + 3.6e-15) /
            (1.7e-8 * 1.7e-8 * summed);
   };
   const double times_a = a.width == 0.0 ? 1.0 : a.spread / a.width;
   const double times_b = b.width == 0.0 ? 1.0 : b.spread / b.width;
-  return std::max({error(a.width, b.width, 1.0, 1.0),
-                   error(a.most, b.spread, times_a, times_b) / 2.0,
-                   error(a.spread, b.most, times_a, times_b) / 2.0});
+  return std::max({error(a.width, b.width, 1.0, 1.0, 1.0),
+                   error(a.most, b.spread, times_a, times_b, both) / 2.0,
+                   error(a.spread, b.most, times_a, times_b, both) / 2.0});
 }
 
 int decision(const Widths& a, const Widths& b, double summed, bool allows_ten) {
