@@ -30,7 +30,7 @@ def in_a_shell(tmp_path, redirections: str, candidate, path: str = "") -> int:
 @pytest.mark.parametrize(
     ("redirections", "candidate", "code"),
     [
-        ("2>/dev/full", None, 2),  # there is no such file, and nobody can be told
+        ("2>/dev/full", None, 2),  # there is no such file, and no stream left to say so
         (">&- 2>&-", SLOW, 1),
         (">/dev/full 2>&1", SLOW, 2),
     ],

@@ -97,7 +97,7 @@ def path_of(repository: Path, preset: str) -> Path:
 
 
 def load_all(repository: Path) -> dict[str, PassportFile]:
-    """Those that are committed, by the preset."""
+    """The committed files, by preset."""
     paths = {preset: path_of(repository, preset) for preset in DEVICES}
     return {
         preset: documents.load(PassportFile, path)

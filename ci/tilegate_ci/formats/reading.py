@@ -32,7 +32,7 @@ _READERS: list[tuple[set[str], Reader]] = [
 @dataclass(frozen=True)
 class Declared:
     """What the owner says of the benchmarks; empty: the format's usual time, no yardstick, results
-    that nobody declared to be checked, all benchmarks."""
+    that are not declared to be checked, all benchmarks."""
 
     time: str = ""
     yardstick: str = ""

@@ -17,7 +17,7 @@ SCREEN, PAIRS = 3, 12
 MOST_PAIRS = 1000
 MIN_PAIRS = 4  # below that, a t quantile for many benchmarks says nothing
 # The evidence is looked at before all pairs are there. So many are the fewest that may block: fewer
-# would do for noise, but where a benchmark has two speeds, drawn anew by each process, 6 pairs that
+# would do for noise, but where a benchmark has two speeds, one drawn by each process, 6 pairs that
 # all fell the same way have been seen in simulation.
 EARLY = 8
 ALPHA = 0.01  # of one false block among all the flagged at any look, by Holm
@@ -26,8 +26,8 @@ UPPER = 0.95  # one-sided confidence, over all looks, of the bound that makes a 
 
 @dataclass(frozen=True)
 class Share:
-    """What a look may use of the errors allowed: of those that block (ALPHA), and of those that let
-    pass (1 - UPPER)."""
+    """What a look may use of the errors allowed: of false alarms (ALPHA), and of false
+    passes (1 - UPPER)."""
 
     block: float
     let_pass: float

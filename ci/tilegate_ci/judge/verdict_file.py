@@ -136,7 +136,7 @@ def write_fleet(path: Path, fleet: Fleet) -> None:
 
 def load(path: str) -> Comparison | Fleet | Run | str:
     """The comparison, or that of a fleet; the error that there was instead; or, as reports take
-    all, a run that nobody compared."""
+    all, a run without a comparison."""
     return parse(read_text(path), path)
 
 

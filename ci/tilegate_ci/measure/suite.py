@@ -38,7 +38,7 @@ def defaults(stage: Stage) -> list[str]:
 
 
 def stages_of(build: Path) -> list[Stage]:
-    """Those that a build lists; [] where it is too old to, or has not been made yet."""
+    """The stages that a build lists; [] where it is too old to, or has not been made yet."""
     return read_stages(build) if (build / FILE).exists() else []
 
 
@@ -73,7 +73,7 @@ def parse_suite(text: str, path: str, stages: Sequence[Stage]) -> list[str]:
 
 
 def keys(names: Iterable[str]) -> frozenset[str]:
-    """Those that must not stay undecided: of each rung the largest square that is gated."""
+    """Benchmarks that must not stay undecided: of each rung the largest square that is gated."""
     largest: dict[str, tuple[int, str]] = {}
     for name in names:
         rung, size = rung_of(name), shape_of(name)[0]

@@ -31,8 +31,9 @@ from tilegate_ci.report.words import short
 
 @dataclass(frozen=True)
 class Source:
-    """A file to report on: a verdict, an error in place of one, or a run that nobody compared; of
-    a fleet the whole, and after it each model, of which `code` may say that it was not judged."""
+    """A file to report on: a verdict, an error in place of one, or a run without a comparison;
+    of a fleet the whole, and after it each model, of which `code` may say that it was not
+    judged."""
 
     path: str
     run: Run | None

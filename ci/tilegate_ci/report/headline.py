@@ -70,7 +70,7 @@ def headline_block(
 
 
 def chosen(rungs: Sequence[Stage], found: Mapping[str, Measured]) -> list[Stage]:
-    """The last rung in FP32, and the fastest of those that split operands."""
+    """The last rung in FP32, and the fastest rung that splits operands."""
     measured = [rung for rung in rungs if rung.name in found and not rung.yardstick]
     fp32 = [rung for rung in measured if not rung.splits][-1:]
     split = [rung for rung in measured if rung.splits]

@@ -179,7 +179,7 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
         return View(
             source.title,
             "not compared",
-            "A run that nobody compared with another.",
+            "A run without a comparison.",
             about=_about(run),
             heading="Benchmarks",
             facts=facts,

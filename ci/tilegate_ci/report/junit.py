@@ -17,7 +17,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def junit(sources: Sequence[Source]) -> str:
     """Regressed and inconclusive are failures, incomparable is skipped, and so is a case of the
-    session where all of it is. A run that nobody compared has a case per benchmark that says
+    session where all of it is. A run without a comparison has a case per benchmark that says
     whether it was verified. A suite has the same name whatever was compared, so that a server can
     show its history; the time of a case is that of one call of the kernel, in seconds."""
     root = ElementTree.Element("testsuites", name="Tilegate gate")

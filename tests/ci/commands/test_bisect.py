@@ -150,7 +150,7 @@ def test_it_may_be_the_one_that_cannot_be_judged(history, find):
     ("speed", "message"),
     [(0, "is not slower"), (2, "cannot be judged itself"), ("crash", "cannot be judged itself")],
 )
-def test_a_bad_commit_that_is_not_bad_blames_nobody(history, find, speed, message):
+def test_a_bad_commit_that_is_not_bad_blames_no_commit(history, find, speed, message):
     history.commits(0, 0, 0, speed)
     code, out, _ = find("c0", "c3")
     assert code == 3

@@ -226,7 +226,7 @@ def test_markdown_and_console_are_those_of_compare(verdict, report, tmp_path, ca
     assert report(verdict) == (0, console, "")
 
 
-def test_a_run_that_nobody_compared_has_a_report(tmp_path, report):
+def test_a_run_without_a_comparison_has_a_report(tmp_path, report):
     run = write(tmp_path / "run.json", candidate())
     code, out, _ = report(run)
     assert code == 0

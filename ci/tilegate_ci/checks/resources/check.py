@@ -35,6 +35,17 @@ TABLE = Path("bench") / "baselines" / "resources.json"
 _BELOW = "needs compute capability "
 
 
+def add_architectures(group: argparse._ActionsContainer, table: str = "") -> None:
+    """`table` begins the help where the group has the options of several tables."""
+    group.add_argument(
+        "--arch",
+        metavar="ARCH",
+        action="append",
+        choices=[*ARCHITECTURES],
+        help=f"{table}only this architecture of {', '.join(ARCHITECTURES)}; may be repeated",
+    )
+
+
 @dataclass(frozen=True)
 class Compilation:
     """Of the rungs `stages` of all that there are, `every`; `errors` say which do not compile."""
@@ -57,13 +68,7 @@ class Resources(CommittedTable[Compilation]):
         find_toolkit()
 
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        group.add_argument(
-            "--arch",
-            metavar="ARCH",
-            action="append",
-            choices=[*ARCHITECTURES],
-            help=f"resources: only this one of {', '.join(ARCHITECTURES)}; may be repeated",
-        )
+        add_architectures(group, "resources: ")
         group.add_argument(
             "--changed",
             action="store_true",

@@ -49,7 +49,7 @@ def judge(
     errors: Sequence[str],
     external: Collection[str] = (),
 ) -> Report:
-    """`rungs`: those that `found` should hold; what `committed` says of others is left alone.
+    """`rungs`: the rungs that `found` should hold; what `committed` says of others is ignored.
     `external` ones are from outside the repository, `errors` say which do not compile."""
     rows = [*found.rows()]
     spilled = [each for each in rows if each[1].spilled and each[0].architecture in architectures]

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from tilegate_ci.core.files import GateError, read_text, rounded, write_text
 
-GRID = Path("bench/tuning/grid.csv")  # the problems that the table is made from
-OUTSIDE = GRID.with_name("outside.csv")  # those that it is judged by
+GRID = Path("bench/tuning/grid.csv")  # the problems that make the table
+OUTSIDE = GRID.with_name("outside.csv")  # the problems that judge it
 STAGE = "Sgemm"
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tilegate_ci.checks.committed import chosen
 from tilegate_ci.checks.resources.bodies import Body, Tree, differences
-from tilegate_ci.checks.resources.check import TABLE
+from tilegate_ci.checks.resources.check import TABLE, add_architectures
 from tilegate_ci.checks.resources.compile import find_toolkit
 from tilegate_ci.checks.resources.occupancy import ARCHITECTURES, Architecture
 from tilegate_ci.checks.resources.table import RungResources, load
@@ -29,13 +29,7 @@ EXAMPLES = """examples:
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("base", metavar="TREE", type=Path, help="a checkout to compare with")
-    command.add_argument(
-        "--arch",
-        metavar="ARCH",
-        action="append",
-        choices=[*ARCHITECTURES],
-        help=f"only this architecture of {', '.join(ARCHITECTURES)}; may be repeated",
-    )
+    add_architectures(command)
     command.add_argument(
         "--rung", metavar="RUNG", action="append", help="only this rung; may be repeated"
     )

@@ -137,7 +137,7 @@ def names_of(arm: Arm, suite: Sequence[str]) -> list[str]:
 
 def plan(sitting: str, processes: int, arms: Sequence[Arm], rounds: int) -> list[Step]:
     """`processes` of the suite, and `rounds` of each arm, one per round beside a suite process; the
-    order within a round is drawn anew each time, by the sitting's name."""
+    order within a round is random, seeded with the sitting's name."""
     steps = []
     for number in range(max(processes, rounds)):
         here = [Step(number, arm) for arm in arms] if number < rounds else []

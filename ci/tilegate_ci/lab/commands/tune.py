@@ -1,5 +1,5 @@
 """ci/gate lab tune: times the configurations that Sgemm's cost models rank first, and makes the
-table of those that are quicker than the models think."""
+table of the ones that are quicker than the models predict."""
 
 import argparse
 import hashlib
@@ -136,7 +136,7 @@ def _check(kernels: dict[str, str]) -> int:
 
 @dataclass(frozen=True)
 class Leading:
-    """A configuration among those that the cost models rank first for a problem."""
+    """One of the configurations that the cost models rank first for a problem."""
 
     problem: str
     configuration: str

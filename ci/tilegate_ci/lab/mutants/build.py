@@ -110,7 +110,7 @@ class Build:
         return found
 
     def _rungs(self, file: str, stages: Sequence[Stage]) -> list[Stage]:
-        """Those that are compiled from the file, in the ladder's order; of many a few."""
+        """The objects that are compiled from the file, in the ladder's order; of many a few."""
         mine = [
             stage
             for stage in stages
@@ -162,7 +162,7 @@ class Build:
         return found
 
     def _command(self, target: str) -> str:
-        """The command that makes the target, and none of those that it depends on."""
+        """The command that makes the target, without its dependencies'."""
         text = self._run("ninja", "-t", "commands", "-s", target).strip()
         return text.replace("ccache ", "", 1)  # of mutants nothing is worth keeping
 

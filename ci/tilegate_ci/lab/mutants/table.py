@@ -82,11 +82,11 @@ class KnownFile(Document):
 
 class Survivor(MutatedLine):
     kind: Line
-    reason: Text  # empty where nobody has said why
+    reason: Text  # empty where no reason is known
 
 
 class FileRow(Model):
-    """Of one class in one file. `mutants` are those that compile."""
+    """Of one class in one file. `mutants` counts the ones that compile."""
 
     file: Line
     kind: Line

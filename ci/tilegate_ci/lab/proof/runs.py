@@ -240,8 +240,8 @@ def screen_of(rounds: int) -> int:
 @dataclass(frozen=True)
 class Independent:
     """Gate runs on unchanged code that share no process. Sittings of one suite share a baseline, as
-    gate runs do: the first processes of the first of them. A run then takes as many of those that
-    follow as the rule asks for. Eight pairs confirm, not twelve: a false block is likelier so.
+    gate runs do: the first processes of the first of them. A run then takes as many of the next
+    ones as the rule asks for. Eight pairs confirm, not twelve: a false block is likelier so.
     `unfinished` are runs whose sitting ended before they did: what they would have said is unknown,
     so the bound takes them for false blocks."""
 
@@ -249,7 +249,7 @@ class Independent:
     false_blocks: int
     unfinished: int
     incomparable: int
-    confirmed: int  # those that needed pairs
+    confirmed: int  # runs that needed pairs
     machines: int  # boards, or sittings where the recording does not name its board
     processes: int
 

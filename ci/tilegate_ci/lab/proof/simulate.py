@@ -1,5 +1,5 @@
 """A model of gate runs, fed with the variance components of recordings: many more runs than
-anybody records. It is a model, and every figure of it is labelled as simulated."""
+can be recorded. It is a model, and every figure of it is labelled as simulated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
