@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tilegate_ci.console import program
-from tilegate_ci.core.files import GateError, WriteError, write_text
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import GateError, WriteError, message, write_text
 
 COMMANDS = {
     "bench": "build, record every benchmark, judge by the committed baseline, report",

@@ -11,7 +11,7 @@ import pytest
 
 from gate_builders import REPOSITORY, WARPTILE, make_run, scaled, write
 from tilegate_ci.cli import main
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import message
 
 SLOW = scaled(make_run(), WARPTILE, 0.95)
 

@@ -21,8 +21,8 @@ from tilegate_ci.formats.accuracy import (
 )
 from tilegate_ci.formats.profile import parse_device
 from tilegate_ci.formats.stages import read_stages
-from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.measure.conditions import check_gpu
+from tilegate_ci.measure.projects import build_preset
 from tilegate_ci.model import REPOSITORY, Device, baseline_path
 from tilegate_ci.report.templates import code, escaped
 

@@ -11,7 +11,7 @@ from tilegate_ci.core.files import write_text
 from tilegate_ci.core.git import named_commit
 from tilegate_ci.core.markdown import Block, table
 from tilegate_ci.formats.stages import find_ladder
-from tilegate_ci.measure.builds import build_preset
+from tilegate_ci.measure.projects import build_preset
 from tilegate_ci.model import REPOSITORY
 
 FOLDER = Path("tests/passport")

@@ -5,8 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from tilegate_ci.core.files import write_text
-from tilegate_ci.core.outputs import check_outputs, locked
+from tilegate_ci.core.files import check_outputs, locked, write_text
 from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge.accept import accept, check_acceptable, check_same_device
 from tilegate_ci.model import baseline_path

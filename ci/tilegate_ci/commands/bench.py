@@ -14,22 +14,34 @@ from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex
 from tilegate_ci.commands.compare import show
 from tilegate_ci.commands.run import WORK
 from tilegate_ci.core import child, documents
-from tilegate_ci.core.files import GateError, dumps, make_folder, read_text, write_text
+from tilegate_ci.core.files import (
+    GateError,
+    dumps,
+    locked,
+    make_folder,
+    message,
+    read_text,
+    write_text,
+)
 from tilegate_ci.core.git import merge_base, show_file
 from tilegate_ci.core.names import canonical_name, matching
-from tilegate_ci.core.outputs import locked
-from tilegate_ci.core.progress import message
 from tilegate_ci.formats import run_file
-from tilegate_ci.formats.collect import collect
-from tilegate_ci.formats.run_file import Role
+from tilegate_ci.formats.run_file import Role, collect
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import Comparison, compare
 from tilegate_ci.measure import conditions, gate_run
-from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.measure.gate_run import Options, part_of, places_of
-from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher, launch
-from tilegate_ci.measure.projects import Tilegate
-from tilegate_ci.measure.suite import filter_of, read_suite, shapes_of, stages_of
+from tilegate_ci.measure.launcher import (
+    MIN_TIME_S,
+    PLACES,
+    Launcher,
+    filter_of,
+    launch,
+    read_suite,
+    shapes_of,
+    stages_of,
+)
+from tilegate_ci.measure.projects import Tilegate, build_preset
 from tilegate_ci.model import EXIT_MEANINGS, REPOSITORY, RunFile, Session, baseline_path
 
 PROCESSES = {"gpu": 3, "cpu": 1}

@@ -13,16 +13,14 @@ from pathlib import Path
 
 from tilegate_ci.commands.arguments import regex
 from tilegate_ci.commands.run import INTERRUPTED, add_project_options, project_of
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.git import git, said
 from tilegate_ci.core.names import matching
-from tilegate_ci.core.progress import message
 from tilegate_ci.formats.stages import newest_stages
 from tilegate_ci.measure import gate_run
-from tilegate_ci.measure.builds import Project
 from tilegate_ci.measure.gate_run import Options
-from tilegate_ci.measure.projects import Tilegate
-from tilegate_ci.measure.suite import parse_suite
+from tilegate_ci.measure.launcher import parse_suite
+from tilegate_ci.measure.projects import Project, Tilegate
 
 __all__ = ["EXAMPLES", "EXIT_CODES", "INTERRUPTED", "add_arguments", "run"]
 

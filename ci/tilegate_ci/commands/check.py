@@ -13,9 +13,7 @@ from tilegate_ci.checks.plot import Plots
 from tilegate_ci.checks.profile.report import Profiles
 from tilegate_ci.checks.resources.check import Resources
 from tilegate_ci.commands.arguments import add_commit, add_repository
-from tilegate_ci.core.files import GateError, write_text
-from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import GateError, check_outputs, message, write_text
 from tilegate_ci.model import worst
 
 _CLASSES: tuple[type[Committed], ...] = (

@@ -13,13 +13,10 @@ from tilegate_ci.commands.arguments import (
     declared_in,
     margin_in,
 )
-from tilegate_ci.core.files import GateError, dumps, read_text, write_text
-from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import GateError, check_outputs, dumps, message, read_text, write_text
 from tilegate_ci.formats import run_file
-from tilegate_ci.formats.collect import check_distinct, collect, read_sessions
 from tilegate_ci.formats.reading import is_process, read_any
-from tilegate_ci.formats.run_file import Role, load
+from tilegate_ci.formats.run_file import Role, check_distinct, collect, load, read_sessions
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import Comparison, compare
 from tilegate_ci.model import EXIT_MEANINGS, RunFile

@@ -10,11 +10,10 @@ from tilegate_ci.checks.counters.check import add_program, program_of
 from tilegate_ci.checks.counters.count import Sources, count, list_rungs
 from tilegate_ci.checks.counters.explain import compare, describe, next_rung
 from tilegate_ci.core import child
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.names import canonical_name, shape_of
-from tilegate_ci.core.progress import message
 from tilegate_ci.formats.stages import find_stages
-from tilegate_ci.measure.builds import build_preset
+from tilegate_ci.measure.projects import build_preset
 
 DEFAULT_SHAPE = "256x256x256"
 CHOOSES = "Sgemm"

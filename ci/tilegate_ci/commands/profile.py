@@ -12,8 +12,7 @@ from tilegate_ci.checks.profile.ncu import metric_names, parse_csv, read_kernel
 from tilegate_ci.checks.profile.report import markdown
 from tilegate_ci.commands.arguments import add_commit, commit_of
 from tilegate_ci.core import child, documents
-from tilegate_ci.core.files import GateError, make_folder, write_text
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import GateError, make_folder, message, write_text
 from tilegate_ci.formats.profile import (
     ProfiledKernel,
     ProfiledRung,
@@ -22,8 +21,8 @@ from tilegate_ci.formats.profile import (
     parse_device,
 )
 from tilegate_ci.formats.stages import read_stages
-from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.measure.conditions import check_gpu
+from tilegate_ci.measure.projects import build_preset
 from tilegate_ci.model import REPOSITORY, Device, baseline_path
 
 RECORD = REPOSITORY / "bench" / "profile"  # every rung at the default shape, committed

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository
-from tilegate_ci.core.files import GateError, write_text
-from tilegate_ci.core.outputs import check_outputs
+from tilegate_ci.core.files import GateError, check_outputs, write_text
 from tilegate_ci.formats.stages import newest_stages
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.fleet import Fleet

@@ -19,16 +19,14 @@ from tilegate_ci.commands.arguments import (
     whole,
 )
 from tilegate_ci.commands.compare import add_verdict_options, check_verdict_options, show
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.git import top_of
-from tilegate_ci.core.progress import message
 from tilegate_ci.judge import waivers
 from tilegate_ci.judge.compare import Comparison
 from tilegate_ci.judge.paired import MIN_PAIRS, MOST_PAIRS, PAIRS, pairs_needed
-from tilegate_ci.measure.builds import Project
 from tilegate_ci.measure.gate_run import Options, judged, prepare
 from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher
-from tilegate_ci.measure.projects import Foreign, Tilegate
+from tilegate_ci.measure.projects import Foreign, Project, Tilegate
 from tilegate_ci.model import EXIT_MEANINGS, MIN_DELTA, OTHER, REPOSITORY, Verdict
 
 WORK = REPOSITORY / "build" / "gate-run"

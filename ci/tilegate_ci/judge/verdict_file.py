@@ -10,10 +10,9 @@ from pydantic import AfterValidator, model_validator
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import Commit, Document, Line, Model, Natural, Text
-from tilegate_ci.core.files import GateError, parse_json, read_text, write_text
+from tilegate_ci.core.files import GateError, parse_json, printable, read_text, write_text
 from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.names import canonical_name
-from tilegate_ci.core.progress import printable
 from tilegate_ci.formats import run_file
 from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.judge.fleet import Fleet, Member, merge

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from tilegate_ci.core.progress import Steps
+from tilegate_ci.core.files import Steps
 
 T = TypeVar("T")
 

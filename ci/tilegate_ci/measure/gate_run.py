@@ -9,33 +9,37 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError, dumps, make_folder, write_text
+from tilegate_ci.core.files import GateError, Steps, dumps, locked, make_folder, message, write_text
 from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.names import matching, rerun_command, rung_of, search
-from tilegate_ci.core.outputs import locked
-from tilegate_ci.core.progress import Steps, message
-from tilegate_ci.formats.collect import collect
 from tilegate_ci.formats.reading import yardsticks_in
-from tilegate_ci.formats.run_file import Role, load
+from tilegate_ci.formats.run_file import Role, collect, load
 from tilegate_ci.formats.stages import Stage, newest_stages
 from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds, worst_first
 from tilegate_ci.judge.confirm import (
     Confirmed,
     Pair,
+    is_canary,
     judge_pairs,
     moved_canaries,
     throttled,
     with_verdicts,
 )
 from tilegate_ci.judge.paired import PAIRS, SCREEN, undecided
-from tilegate_ci.judge.session import is_canary
 from tilegate_ci.measure import conditions
-from tilegate_ci.measure.builds import Project, Side, build, digest_of_files, judged_by, resolve
 from tilegate_ci.measure.identity import same_rungs
 from tilegate_ci.measure.journal import Bench, Journal
-from tilegate_ci.measure.launcher import PLACES
-from tilegate_ci.measure.projects import Foreign, Tilegate
-from tilegate_ci.measure.suite import CANARIES, keys, read_suite, stages_of
+from tilegate_ci.measure.launcher import CANARIES, PLACES, keys, read_suite, stages_of
+from tilegate_ci.measure.projects import (
+    Foreign,
+    Project,
+    Side,
+    Tilegate,
+    build,
+    digest_of_files,
+    judged_by,
+    resolve,
+)
 from tilegate_ci.model import (
     OTHER,
     Device,

@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core import documents
-from tilegate_ci.core.files import GateError, dumps, make_folder, read_json, write_text
-from tilegate_ci.core.progress import Steps, message
-from tilegate_ci.judge.confirm import Confirmed, Pair
-from tilegate_ci.judge.session import void_reason
-from tilegate_ci.measure.builds import Project, Side
+from tilegate_ci.core.files import (
+    GateError,
+    Steps,
+    dumps,
+    make_folder,
+    message,
+    read_json,
+    write_text,
+)
+from tilegate_ci.judge.confirm import Confirmed, Pair, void_reason
+from tilegate_ci.measure.projects import Project, Side
 from tilegate_ci.model import Process
 
 

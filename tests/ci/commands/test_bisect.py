@@ -13,7 +13,7 @@ from tilegate_ci.cli import main
 from tilegate_ci.commands import bisect
 from tilegate_ci.core.files import GateError
 from tilegate_ci.measure import gate_run
-from tilegate_ci.measure.builds import Project
+from tilegate_ci.measure.projects import Project
 
 SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
 Warptile,4096,4096,4096,4096,4096,4096,0

@@ -6,31 +6,29 @@ from pathlib import Path
 
 from tilegate_ci.checks.committed import CommittedTable, Report, chosen
 from tilegate_ci.checks.counters.count import (
+    BASELINE,
+    LARGE_SHAPES,
     SECTOR_BYTES,
+    SHAPES,
     Counted,
     Sources,
+    cases_of,
     count,
     excess_of,
     kinds_of,
     list_rungs,
+    load,
+    to_text,
     total,
     unit_of,
 )
-from tilegate_ci.checks.counters.judge import judge
-from tilegate_ci.checks.counters.table import (
-    BASELINE,
-    LARGE_SHAPES,
-    SHAPES,
-    cases_of,
-    load,
-    to_text,
-)
+from tilegate_ci.checks.counters.explain import judge
 from tilegate_ci.core import markdown
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.markdown import Block, has_block
 from tilegate_ci.core.names import rung_of
 from tilegate_ci.formats.stages import find_ladder, find_stages
-from tilegate_ci.measure.builds import build_preset
+from tilegate_ci.measure.projects import build_preset
 
 
 def add_program(command: argparse._ActionsContainer, default: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tilegate_ci.checks.tuning import choose, rows
 from tilegate_ci.core.files import read_text
 from tilegate_ci.core.markdown import table
-from tilegate_ci.measure.suite import name_of as suite_name
+from tilegate_ci.measure.launcher import name_of as suite_name
 from tilegate_ci.model import GFLOPS, Run
 from tilegate_ci.report.figures import percent, provenance, read_results, share
 from tilegate_ci.report.templates import code

@@ -13,21 +13,21 @@ from pathlib import Path
 from tilegate_ci.checks.committed import CommittedTable, Report, chosen
 from tilegate_ci.checks.resources import compile as resources_compile
 from tilegate_ci.checks.resources.compile import (
+    ARCHITECTURES,
+    Architecture,
     Compiled,
     Launch,
     Toolkit,
     Usage,
     compile_rung,
+    compute_capability,
     find_toolkit,
+    sources_digest,
 )
-from tilegate_ci.checks.resources.judge import judge
-from tilegate_ci.checks.resources.occupancy import ARCHITECTURES, Architecture, compute_capability
-from tilegate_ci.checks.resources.sources import sources_digest
-from tilegate_ci.checks.resources.table import RungResources, Table, load, rung_rows
+from tilegate_ci.checks.resources.judge import RungResources, Table, judge, load, rung_rows
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import Model
-from tilegate_ci.core.files import GateError, make_folder, write_text
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import GateError, make_folder, message, write_text
 from tilegate_ci.formats.stages import Stage, find_stages
 from tilegate_ci.judge import waivers
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from tilegate_ci.checks.committed import chosen
 from tilegate_ci.checks.resources.bodies import Body, Tree, differences
 from tilegate_ci.checks.resources.check import TABLE, add_architectures
-from tilegate_ci.checks.resources.compile import find_toolkit
-from tilegate_ci.checks.resources.occupancy import ARCHITECTURES, Architecture
-from tilegate_ci.checks.resources.table import RungResources, load
+from tilegate_ci.checks.resources.compile import ARCHITECTURES, Architecture, find_toolkit
+from tilegate_ci.checks.resources.judge import RungResources, load
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.stages import Stage, find_stages
 from tilegate_ci.model import REPOSITORY

@@ -16,10 +16,8 @@ from itertools import groupby
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository, commit_of, count, seconds, seed
-from tilegate_ci.core.files import GateError, make_folder
+from tilegate_ci.core.files import GateError, locked, make_folder, message
 from tilegate_ci.core.git import git
-from tilegate_ci.core.outputs import locked
-from tilegate_ci.core.progress import message
 from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.lab.mutants.build import Build, TrialStep, group_of, groups
 from tilegate_ci.lab.mutants.rules import RULES, Mutant, mutants_of, read_rules
@@ -36,7 +34,7 @@ from tilegate_ci.lab.mutants.table import (
 )
 from tilegate_ci.lab.mutants.trial import Baselines, Outcome, Trial
 from tilegate_ci.lab.work import work_off
-from tilegate_ci.measure.builds import run_cmake
+from tilegate_ci.measure.projects import run_cmake
 
 EXIT_CODES = {0: "every mutant was killed", 1: "some survived", 2: "error"}
 INTERRUPTED = "the same command with --resume goes on from here"

@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex, seconds, seed
-from tilegate_ci.core.files import GateError, read_bytes
+from tilegate_ci.core.files import GateError, check_outputs, message, read_bytes
 from tilegate_ci.core.names import matching, rung_of
-from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.core.progress import message
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.lab.proof.recording import Arm, RecordedProcess, RecordedReading, Step
 from tilegate_ci.lab.work import work_off
-from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher
-from tilegate_ci.measure.suite import CANARIES, SUITE, read_suite, stages_of
+from tilegate_ci.measure.launcher import (
+    CANARIES,
+    MIN_TIME_S,
+    PLACES,
+    SUITE,
+    Launcher,
+    read_suite,
+    stages_of,
+)
 from tilegate_ci.model import REPOSITORY, Process
 
 BENCH = REPOSITORY / "build" / "gpu" / "bench" / "bench"

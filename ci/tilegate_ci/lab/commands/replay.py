@@ -4,10 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from tilegate_ci.core.files import read_text, write_text
+from tilegate_ci.core.files import check_outputs, message, read_text, write_text
 from tilegate_ci.core.markdown import with_block
-from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.core.progress import message
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.model import REPOSITORY
 

@@ -16,15 +16,12 @@ from tilegate_ci.checks.tuning import choose, rows
 from tilegate_ci.checks.tuning.rows import STAGE, Timing
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, seconds, seed, whole
 from tilegate_ci.core import child
-from tilegate_ci.core.files import GateError, make_folder, read_text
+from tilegate_ci.core.files import GateError, locked, make_folder, message, read_text
 from tilegate_ci.core.names import canonical_name
-from tilegate_ci.core.outputs import locked
-from tilegate_ci.core.progress import message
 from tilegate_ci.lab.commands.problems import random_problems
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.identity import find_cuobjdump
-from tilegate_ci.measure.launcher import Launcher
-from tilegate_ci.measure.suite import name_of
+from tilegate_ci.measure.launcher import Launcher, name_of
 from tilegate_ci.model import REPOSITORY, Process
 
 BUILD = REPOSITORY / "build" / "gpu"

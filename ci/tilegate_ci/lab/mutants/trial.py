@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilegate_ci.core import child
-from tilegate_ci.core.files import GateError
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import GateError, message
 from tilegate_ci.lab.mutants.build import Build, CTest, TrialStep
 from tilegate_ci.lab.mutants.rules import Mutant, plant, plant_switches
 

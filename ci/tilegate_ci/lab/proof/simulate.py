@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from tilegate_ci.judge import paired
-from tilegate_ci.lab.proof.rates import upper_bound
-from tilegate_ci.lab.proof.runs import BASELINE, SCREEN, Sitting
+from tilegate_ci.lab.proof.runs import BASELINE, SCREEN, Sitting, upper_bound
 from tilegate_ci.measure.launcher import PLACES
 from tilegate_ci.model import MIN_DELTA, WANDERS
 

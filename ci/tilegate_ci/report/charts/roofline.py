@@ -10,16 +10,19 @@ import altair as alt
 from tilegate_ci.model import GFLOPS
 from tilegate_ci.report.charts.base import (
     LEFT,
+    LETTER,
     Chart,
     Point,
+    along,
+    beside,
     data_of,
     finished,
     label_of,
     layered,
     looks_of,
+    round_values,
     tip,
 )
-from tilegate_ci.report.charts.labels import LETTER, along, beside, round_values
 from tilegate_ci.report.data import Profile
 from tilegate_ci.report.figures import Measured, split_roof_note
 from tilegate_ci.report.palette import AXIS, INK

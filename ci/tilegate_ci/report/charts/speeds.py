@@ -11,17 +11,19 @@ from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.model import GFLOPS
 from tilegate_ci.report.charts.base import (
     LEFT,
+    LINE,
     RIGHT,
     Chart,
     Layers,
+    apart,
     data_of,
     finished,
     label_of,
     layered,
     looks_of,
+    round_values,
     tip,
 )
-from tilegate_ci.report.charts.labels import LINE, apart, round_values
 from tilegate_ci.report.data import Revision
 from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured, split_roof_note
 from tilegate_ci.report.palette import ACCENT, AXIS, FAINT, INK, WARN
