@@ -3,14 +3,12 @@
 import csv
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
-
 from tilegate_ci.core.files import GateError, rounded
-from tilegate_ci.formats.profile import ProfiledKernel, Stall, Whole
+from tilegate_ci.formats.profile import COUNT, FIELDS, ProfiledKernel, Stall
 
 WARP_SIZE = 32
 TOP_STALLS = 3
@@ -56,22 +54,11 @@ _BUSY_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 
 def metric_names() -> list[str]:
     """All metrics that are requested."""
-    measured = [metric["metric"] for _, metric, _ in _measured(ProfiledKernel)]
+    measured = [each.metric for each in FIELDS if each.metric]
     busy = [name.format(op) for name in (_BUSY_WAVEFRONTS, _BUSY_CONFLICTS) for op in ("ld", "st")]
     derived = [_FFMA, _FADD, _FMUL, *_TENSOR_OPS, _L2_HITS, _L2_MISSES, *busy]
     stalls = [f"smsp__warp_issue_stalled_{r}_per_warp_active.pct" for r in _STALL_REASONS]
     return [*measured, *derived, *stalls]
-
-
-def _measured(model: type[BaseModel]) -> Iterator[tuple[list[str], dict[str, Any], bool]]:
-    """The path of each field that a metric fills, the metric, and whether it counts something."""
-    for name, field in model.model_fields.items():
-        kind, metric = field.annotation, field.json_schema_extra
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            for path, inner, whole in _measured(kind):
-                yield [name, *path], inner, whole
-        elif isinstance(metric, dict) and "metric" in metric:
-            yield [name], metric, kind == Whole
 
 
 @dataclass(frozen=True)
@@ -122,14 +109,13 @@ def read_kernel(row: CsvRow) -> ProfiledKernel:
         "stalls": _stalls(row),
         "flop": _flop(row),
     }
-    for path, metric, whole in _measured(ProfiledKernel):
-        value = row.number(metric["metric"], metric["scale"], tuple(metric["units"]))
-        if value is not None:
-            value = round(value) if whole else rounded(value)
-        part = record
-        for step in path[:-1]:
-            part = part.setdefault(step, {})
-        part[path[-1]] = value
+    for each in FIELDS:
+        if each.metric:
+            value = row.number(each.metric, each.scale, each.units)
+            if value is not None:
+                value = round(value) if each.digits == COUNT else rounded(value)
+            group, _, name = each.field.rpartition(".")
+            (record.setdefault(group, {}) if group else record)[name] = value
     for access in ("global_load", "global_store"):
         counts = record[access]
         counts["sectors_per_request"] = _ratio(counts["sectors"], counts["requests"])

@@ -1,17 +1,24 @@
 """A profile as Markdown tables."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
 from tilegate_ci.checks.committed import GeneratedFiles
-from tilegate_ci.checks.profile.ncu import function_name
+from tilegate_ci.checks.profile.ncu import TOP_STALLS, function_name
 from tilegate_ci.core import documents
 from tilegate_ci.core.markdown import table
-from tilegate_ci.formats.profile import ProfiledKernel, ProfiledRung, ProfileFile
-
-Column = tuple[str, Callable[[ProfiledKernel], str]]
+from tilegate_ci.formats.profile import (
+    COUNT,
+    FIELDS,
+    TEXT,
+    ProfiledKernel,
+    ProfiledRung,
+    ProfileField,
+    ProfileFile,
+)
 
 
 class Profiles(GeneratedFiles):
@@ -42,9 +49,10 @@ def markdown(profile: ProfileFile) -> str:
     kernels = [
         (label, kernel) for rung in profile.rungs for label, kernel in _labelled_kernels(rung)
     ]
-    for title, columns in _TABLES:
-        rows = [[label, *(cell(kernel) for _, cell in columns)] for label, kernel in kernels]
-        lines += ["", f"## {title}", "", *table(["rung", *(head for head, _ in columns)], rows)]
+    for title in dict.fromkeys(each.table for each in FIELDS if each.table):
+        columns = [each for each in FIELDS if each.table == title]
+        rows = [[label, *(_cell(each, kernel) for each in columns)] for label, kernel in kernels]
+        lines += ["", f"## {title}", "", *table(["rung", *(e.heading for e in columns)], rows)]
     failed = [rung for rung in profile.rungs if rung.error is not None]
     if failed:
         lines += ["", "## Not profiled", ""]
@@ -59,12 +67,11 @@ def _labelled_kernels(rung: ProfiledRung) -> list[tuple[str, ProfiledKernel]]:
     return [(f"{rung.name}: {function_name(kernel.name)}", kernel) for kernel in rung.kernels]
 
 
-def _number(heading: str, path: str, digits: int = 1) -> Column:
-    return heading, lambda kernel: _fixed(attrgetter(path)(kernel), digits)
-
-
-def _count(heading: str, path: str) -> Column:
-    return heading, lambda kernel: _short(attrgetter(path)(kernel))
+def _cell(field: ProfileField, kernel: ProfiledKernel) -> str:
+    if field.digits == TEXT:
+        return _IN_WORDS[field.field](kernel)
+    value = attrgetter(field.field)(kernel)
+    return _short(value) if field.digits == COUNT else _fixed(value, int(field.digits))
 
 
 def _fixed(value: float | None, digits: int) -> str:
@@ -102,90 +109,17 @@ def _limit(kernel: ProfiledKernel) -> str:
     return f"{least}: {named}"
 
 
-def _stall(place: int) -> Column:
-    def cell(kernel: ProfiledKernel) -> str:
-        if place >= len(kernel.stalls):
-            return "-"
-        stall = kernel.stalls[place]
-        return f"{stall.reason} {_fixed(stall.pct, 1)} %"
-
-    return ("first", "second", "third")[place] + " stall", cell
+def _stall(place: int, kernel: ProfiledKernel) -> str:
+    if place >= len(kernel.stalls):
+        return "-"
+    stall = kernel.stalls[place]
+    return f"{stall.reason} {_fixed(stall.pct, 1)} %"
 
 
-_TABLES: tuple[tuple[str, tuple[Column, ...]], ...] = (
-    (
-        "Time and utilisation",
-        (
-            _number("time, µs", "duration_us"),
-            _number("SM clock, MHz", "sm_clock_mhz", 0),
-            _number("SM busy, %", "sm.busy_pct"),
-            _number("issue slots, %", "sm.issue_slots_pct"),
-            _number("FMA pipe, %", "sm.fma_pipe_pct"),
-            _number("tensor pipe, %", "sm.tensor_pipe_pct"),
-            _number("SM throughput, %", "sm.throughput_pct"),
-        ),
-    ),
-    (
-        "Occupancy",
-        (
-            ("grid", lambda kernel: _extents(kernel.grid)),
-            ("block", lambda kernel: _extents(kernel.block)),
-            _number("waves", "waves", 2),
-            _number("registers per thread", "registers", 0),
-            ("shared memory per block, static + dynamic bytes", _shared_memory),
-            ("blocks per SM, limited by", _limit),
-            _number("theoretical, %", "occupancy.theoretical_pct"),
-            _number("achieved, %", "occupancy.achieved_pct"),
-        ),
-    ),
-    (
-        "DRAM and caches",
-        (
-            _number("DRAM, GB/s", "dram.gb_per_s"),
-            _number("DRAM, % of peak", "dram.peak_pct"),
-            _number("L2, GB/s", "l2.gb_per_s"),
-            _number("L1 hits, %", "l1.hit_pct"),
-            _number("L2 hits, %", "l2.hit_pct"),
-            _number("FLOP per byte of DRAM", "dram.flop_per_byte"),
-            _number("FLOP per byte of L2", "l2.flop_per_byte"),
-        ),
-    ),
-    (
-        "Global memory",
-        (
-            _count("load requests", "global_load.requests"),
-            _count("sectors", "global_load.sectors"),
-            _number("sectors per request", "global_load.sectors_per_request", 2),
-            _count("TMA sectors", "async_copy.tma_sectors"),
-            _count("store requests", "global_store.requests"),
-            _count("sectors", "global_store.sectors"),
-            _number("sectors per request", "global_store.sectors_per_request", 2),
-        ),
-    ),
-    (
-        "Shared memory",
-        (
-            _count("load requests", "shared_load.instructions"),
-            _count("wavefronts", "shared_load.wavefronts"),
-            _number("wavefronts per request", "shared_load.wavefronts_per_instruction", 2),
-            _count("bank conflicts", "shared_load.bank_conflicts"),
-            _count("store requests", "shared_store.instructions"),
-            _count("wavefronts", "shared_store.wavefronts"),
-            _number("wavefronts per request", "shared_store.wavefronts_per_instruction", 2),
-            _count("bank conflicts", "shared_store.bank_conflicts"),
-            _count("cp.async", "async_copy.instructions"),
-            _count("bank conflicts", "async_copy.bank_conflicts"),
-        ),
-    ),
-    (
-        "Instructions and stalls",
-        (
-            _count("instructions", "instructions.executed"),
-            _count("FFMA", "instructions.ffma"),
-            _number("FFMA, %", "instructions.ffma_pct"),
-            _stall(0),
-            _stall(1),
-            _stall(2),
-        ),
-    ),
-)
+_IN_WORDS: Mapping[str, Callable[[ProfiledKernel], str]] = {
+    "grid": lambda kernel: _extents(kernel.grid),
+    "block": lambda kernel: _extents(kernel.block),
+    "shared_memory": _shared_memory,
+    "blocks_per_sm": _limit,
+    **{f"stalls.{place}": partial(_stall, place) for place in range(TOP_STALLS)},
+}
