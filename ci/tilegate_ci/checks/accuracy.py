@@ -11,6 +11,7 @@ from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.core.git import named_commit
 from tilegate_ci.core.markdown import table
+from tilegate_ci.core.options import option
 from tilegate_ci.formats.accuracy import (
     AccuracyFile,
     AccuracyRow,
@@ -64,15 +65,16 @@ class Accuracy(CommittedTable[AccuracyFile]):
         raise GateError("it needs a GPU and --rung NAME; `ci/gate check accuracy` runs it")
 
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        group.add_argument(
+        option(
+            group,
             "--shape",
-            metavar="MxNxK",
+            "MxNxK",
+            f"accuracy: instead of the {len(SHAPES)} of the protocol; may be repeated",
             type=shape,
             action="append",
-            help=f"accuracy: instead of the {len(SHAPES)} of the protocol; may be repeated",
         )
         how = "accuracy: default: bench/results"
-        group.add_argument("--out", metavar="DIR", type=Path, help=how)
+        option(group, "--out", "DIR", how, type=Path)
 
     def compute(self, asked: argparse.Namespace) -> AccuracyFile:
         commit = named_commit(asked.commit, REPOSITORY)

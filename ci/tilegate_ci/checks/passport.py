@@ -10,6 +10,7 @@ from tilegate_ci.core.documents import Commit, Document, Finite, Given, Line, Mo
 from tilegate_ci.core.files import write_text
 from tilegate_ci.core.git import named_commit
 from tilegate_ci.core.markdown import Block, table
+from tilegate_ci.core.options import option
 from tilegate_ci.formats.stages import find_ladder
 from tilegate_ci.measure.projects import build_preset
 from tilegate_ci.model import REPOSITORY
@@ -127,10 +128,10 @@ class Passports(CommittedTable[Found]):
             "--preset", choices=sorted(DEVICES), help="passport: the build; default: cpu"
         )
         how = "passport: what make_passport printed elsewhere; other rungs' passports are kept"
-        group.add_argument("--recorded", type=Path, metavar="FILE", help=how)
+        option(group, "--recorded", "FILE", how, type=Path)
         how = "passport: what it printed of the yardstick's shapes"
-        group.add_argument("--yardstick", type=Path, metavar="FILE", help=how)
-        group.add_argument("--made-with", metavar="TEXT", help="passport: driver and CUDA")
+        option(group, "--yardstick", "FILE", how, type=Path)
+        option(group, "--made-with", "TEXT", "passport: driver and CUDA")
 
     def compute(self, asked: argparse.Namespace) -> Found:
         if asked.recorded:

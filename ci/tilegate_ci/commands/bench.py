@@ -25,6 +25,7 @@ from tilegate_ci.core.files import (
 )
 from tilegate_ci.core.git import merge_base, show_file
 from tilegate_ci.core.names import canonical_name, matching
+from tilegate_ci.core.options import option
 from tilegate_ci.formats import run_file
 from tilegate_ci.formats.run_file import Role, collect
 from tilegate_ci.judge import verdict_file, waivers
@@ -62,27 +63,22 @@ says how to accept one, and exits 0.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--filter", metavar="REGEX", type=regex, help="only benchmarks whose name matches"
-    )
-    command.add_argument("--shapes", metavar="SHAPES", help="as bench's own --shapes")
-    command.add_argument("--processes", metavar="N", type=count, help="default: 3 on a GPU, else 1")
+    option(command, "--filter", "REGEX", "only benchmarks whose name matches", type=regex)
+    option(command, "--shapes", "SHAPES", "as bench's own --shapes")
+    option(command, "--processes", "N", "default: 3 on a GPU, else 1", type=count)
     command.add_argument(
         "--preset", choices=tuple(PROCESSES), help="default: gpu where a GPU and nvcc are, else cpu"
     )
-    command.add_argument(
-        "--base", metavar="REV", help="judge by the baseline of REV's merge base with HEAD"
-    )
+    option(command, "--base", "REV", "judge by the baseline of REV's merge base with HEAD")
     add_commit(command)
-    command.add_argument(
+    option(
+        command,
         "--placements",
-        metavar="N",
+        "N",
+        "of operands in memory; default on a GPU: as the baseline was measured",
         type=count,
-        help="of operands in memory; default on a GPU: as the baseline was measured",
     )
-    command.add_argument(
-        "extra", metavar="-- OPTION", nargs="*", help="of build/<preset>/bench/bench"
-    )
+    option(command, "extra", "-- OPTION", "of build/<preset>/bench/bench", nargs="*")
 
 
 def run(arguments: argparse.Namespace) -> int:

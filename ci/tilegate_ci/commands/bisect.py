@@ -16,6 +16,7 @@ from tilegate_ci.commands.run import INTERRUPTED, add_project_options, project_o
 from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.git import git, said
 from tilegate_ci.core.names import matching
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import newest_stages
 from tilegate_ci.measure import gate_run
 from tilegate_ci.measure.gate_run import Options
@@ -60,16 +61,12 @@ class Span:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("good", metavar="GOOD", help="a commit before the slow-down")
-    command.add_argument("bad", metavar="BAD", help="a later one, after it")
-    command.add_argument(
-        "--filter",
-        metavar="REGEX",
-        type=regex,
-        required=True,
-        help="the benchmarks that became slower",
+    option(command, "good", "GOOD", "a commit before the slow-down")
+    option(command, "bad", "BAD", "a later one, after it")
+    option(
+        command, "--filter", "REGEX", "the benchmarks that became slower", type=regex, required=True
     )
-    command.add_argument("--dry-run", action="store_true", help="say what would be run")
+    flag(command, "--dry-run", "say what would be run")
     add_project_options(command)
 
 

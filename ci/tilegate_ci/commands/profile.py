@@ -13,6 +13,7 @@ from tilegate_ci.checks.profile.report import markdown
 from tilegate_ci.commands.arguments import add_commit, commit_of
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, make_folder, message, write_text
+from tilegate_ci.core.options import option
 from tilegate_ci.formats.profile import (
     ProfiledKernel,
     ProfiledRung,
@@ -43,22 +44,17 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "rungs", metavar="RUNG", nargs="*", help="default: every stage, Cublas too"
-    )
-    command.add_argument(
-        "--shape", metavar="MxNxK", type=shape, default=SHAPE, help="default: %(default)s"
-    )
-    command.add_argument(
+    option(command, "rungs", "RUNG", "default: every stage, Cublas too", nargs="*")
+    option(command, "--shape", "MxNxK", "default: %(default)s", type=shape, default=SHAPE)
+    option(
+        command,
         "--out",
-        metavar="DIR",
+        "DIR",
+        "default: bench/profile for every rung at the default shape, else build/profile",
         type=Path,
-        help="default: bench/profile for every rung at the default shape, else build/profile",
     )
     add_commit(command)
-    command.add_argument(
-        "--render", metavar="JSON", type=Path, help="only write that profile's Markdown again"
-    )
+    option(command, "--render", "JSON", "only write that profile's Markdown again", type=Path)
 
 
 def run(arguments: argparse.Namespace) -> int:

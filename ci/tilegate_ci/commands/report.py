@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository
 from tilegate_ci.core.files import GateError, check_outputs, write_text
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import newest_stages
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.fleet import Fleet
@@ -35,18 +36,16 @@ is not there counts as 4. The models share one budget of false alarms.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "files", metavar="VERDICT-OR-RUN", nargs="+", help="verdict files, candidates or baselines"
-    )
-    command.add_argument(
+    option(command, "files", "VERDICT-OR-RUN", "verdict files, candidates or baselines", nargs="+")
+    flag(
+        command,
         "--merge",
-        action="store_true",
-        help="one verdict on verdict files of several GPU models, one of which may be missing",
+        "one verdict on verdict files of several GPU models, one of which may be missing",
     )
-    command.add_argument("--json", metavar="FILE", help="with --merge: the merged verdict")
-    command.add_argument("--html", metavar="FILE", help="one page, which needs no network")
-    command.add_argument("--junit", metavar="FILE", help="JUnit XML")
-    command.add_argument("--markdown", metavar="FILE", help="as compare --markdown writes it")
+    option(command, "--json", "FILE", "with --merge: the merged verdict")
+    option(command, "--html", "FILE", "one page, which needs no network")
+    option(command, "--junit", "FILE", "JUnit XML")
+    option(command, "--markdown", "FILE", "as compare --markdown writes it")
     add_repository(command)
 
 

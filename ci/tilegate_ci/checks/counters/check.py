@@ -27,14 +27,13 @@ from tilegate_ci.core import markdown
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.markdown import Block, has_block
 from tilegate_ci.core.names import rung_of
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import find_ladder, find_stages
 from tilegate_ci.measure.projects import build_preset
 
 
 def add_program(command: argparse._ActionsContainer, default: str) -> None:
-    command.add_argument(
-        "--program", type=Path, metavar="FILE", help=f"default: {default}, built first"
-    )
+    option(command, "--program", "FILE", f"default: {default}, built first", type=Path)
 
 
 def program_of(given: Path | None) -> Path:
@@ -51,7 +50,7 @@ class Counters(CommittedTable[dict[str, Counted]]):
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:
         shapes = " and ".join(LARGE_SHAPES)
         how = f"counters: leave out {shapes}, which take most of the time"
-        group.add_argument("--quick", action="store_true", help=how)
+        flag(group, "--quick", how)
 
     def compute(self, asked: argparse.Namespace) -> dict[str, Counted]:
         program, path = program_of(asked.program), asked.repository / BASELINE

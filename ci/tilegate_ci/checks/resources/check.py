@@ -28,6 +28,7 @@ from tilegate_ci.checks.resources.judge import RungResources, Table, judge, load
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import Model
 from tilegate_ci.core.files import GateError, make_folder, message, write_text
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import Stage, find_stages
 from tilegate_ci.judge import waivers
 
@@ -37,12 +38,13 @@ _BELOW = "needs compute capability "
 
 def add_architectures(group: argparse._ActionsContainer, table: str = "") -> None:
     """`table` begins the help where the group has the options of several tables."""
-    group.add_argument(
+    option(
+        group,
         "--arch",
-        metavar="ARCH",
+        "ARCH",
+        f"{table}only this architecture of {', '.join(ARCHITECTURES)}; may be repeated",
         action="append",
         choices=[*ARCHITECTURES],
-        help=f"{table}only this architecture of {', '.join(ARCHITECTURES)}; may be repeated",
     )
 
 
@@ -69,10 +71,10 @@ class Resources(CommittedTable[Compilation]):
 
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:
         add_architectures(group, "resources: ")
-        group.add_argument(
+        flag(
+            group,
             "--changed",
-            action="store_true",
-            help="resources: only rungs with a source or header that has changed since the table "
+            "resources: only rungs with a source or header that has changed since the table "
             "was made",
         )
 

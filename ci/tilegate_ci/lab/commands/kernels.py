@@ -14,6 +14,7 @@ from tilegate_ci.checks.resources.check import TABLE, add_architectures
 from tilegate_ci.checks.resources.compile import ARCHITECTURES, Architecture, find_toolkit
 from tilegate_ci.checks.resources.judge import RungResources, load
 from tilegate_ci.core.files import GateError
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import Stage, find_stages
 from tilegate_ci.model import REPOSITORY
 
@@ -27,16 +28,10 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("base", metavar="TREE", type=Path, help="a checkout to compare with")
+    option(command, "base", "TREE", "a checkout to compare with", type=Path)
     add_architectures(command)
-    command.add_argument(
-        "--rung", metavar="RUNG", action="append", help="only this rung; may be repeated"
-    )
-    command.add_argument(
-        "--machine-code",
-        action="store_true",
-        help="compare SASS, registers and shared memory instead of PTX",
-    )
+    option(command, "--rung", "RUNG", "only this rung; may be repeated", action="append")
+    flag(command, "--machine-code", "compare SASS, registers and shared memory instead of PTX")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex, seconds, seed
 from tilegate_ci.core.files import GateError, check_outputs, message, read_bytes
 from tilegate_ci.core.names import matching, rung_of
+from tilegate_ci.core.options import option
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.lab.proof.recording import Arm, RecordedProcess, RecordedReading, Step
 from tilegate_ci.lab.work import work_off
@@ -42,37 +43,38 @@ Run again after an interruption, the same command goes on where it stopped.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--sitting", metavar="NAME", required=True, help="the recording's name")
+    option(command, "--sitting", "NAME", "the recording's name", required=True)
     command.add_argument("--out", metavar="FILE.json.gz", required=True)
     command.add_argument("--processes", metavar="N", type=count, required=True)
     add_commit(command)
-    command.add_argument(
+    option(
+        command,
         "--rounds",
-        metavar="N",
+        "N",
+        "processes of each plant and mutation, and of its rung as it is (default: 8)",
         type=count,
         default=8,
-        help="processes of each plant and mutation, and of its rung as it is (default: 8)",
     )
     how = "inject a slowdown into RUNG"
-    command.add_argument("--plant", metavar="RUNG=PERCENT", action="append", default=[], help=how)
-    command.add_argument(
+    option(command, "--plant", "RUNG=PERCENT", how, action="append", default=[])
+    option(
+        command,
         "--mutation",
-        metavar="RUNG:NAME=BENCH",
+        "RUNG:NAME=BENCH",
+        "another binary, in which RUNG was made slower",
         action="append",
         default=[],
-        help="another binary, in which RUNG was made slower",
     )
-    command.add_argument(
+    option(
+        command,
         "--time-limit",
-        metavar="SECONDS",
+        "SECONDS",
+        f"stop in time, with exit code {UNFINISHED} when processes are left to run",
         type=seconds,
-        help=f"stop in time, with exit code {UNFINISHED} when processes are left to run",
     )
     command.add_argument("--bench", metavar="BINARY", default=str(BENCH))
     command.add_argument("--suite", metavar="FILE.csv", default=str(SUITE))
-    command.add_argument(
-        "--filter", metavar="REGEX", type=regex, help="only some benchmarks of the suite"
-    )
+    option(command, "--filter", "REGEX", "only some benchmarks of the suite", type=regex)
     command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
     command.add_argument("--seed", metavar="N", type=seed, default=1)
 

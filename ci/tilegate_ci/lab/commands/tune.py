@@ -18,6 +18,7 @@ from tilegate_ci.commands.arguments import add_commit, commit_of, count, seconds
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, locked, make_folder, message, read_text
 from tilegate_ci.core.names import canonical_name
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.lab.commands.problems import random_problems
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.identity import find_cuobjdump
@@ -50,11 +51,9 @@ but bench/tuning and kernels/sgemm/table.csv is written.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--problems", metavar="PROBLEM,...", help="added to the grid")
-    command.add_argument(
-        "--outside", action="store_true", help="random problems that do not go into the table"
-    )
-    command.add_argument("--check", action="store_true", help="measure nothing, write nothing")
+    option(command, "--problems", "PROBLEM,...", "added to the grid")
+    flag(command, "--outside", "random problems that do not go into the table")
+    flag(command, "--check", "measure nothing, write nothing")
     command.add_argument(
         "--best", type=whole(1, 64), default=8, help="configurations of each; default: %(default)s"
     )
