@@ -121,7 +121,7 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
     fake = Bench()
-    monkeypatch.setattr(command, "_output", fake.output)
+    monkeypatch.setattr("tilegate_ci.core.child.output", fake.output)
     monkeypatch.setattr(Launcher, "run", lambda *arguments: fake.run(*arguments))
     monkeypatch.setattr(rows, "GRID", tmp_path / "grid.csv")
     monkeypatch.setattr(rows, "OUTSIDE", tmp_path / "outside.csv")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tilegate_ci.core import child
 from tilegate_ci.core.child import find_cuda_tool
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.stages import Stage
@@ -326,12 +327,7 @@ def _demangled(names: Sequence[str]) -> list[str]:
     tool = shutil.which("c++filt")
     if tool is None:
         raise GateError("no c++filt in PATH: install binutils")
-    if not names:
-        return []
-    done = subprocess.run(
-        [tool], input="\n".join(names) + "\n", capture_output=True, text=True, check=True
-    )
-    return done.stdout.splitlines()
+    return child.output([tool], input="".join(f"{name}\n" for name in names)).splitlines()
 
 
 def _launches(program: Path, architecture: Architecture) -> dict[str, Launch]:
@@ -363,10 +359,7 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     # nvcc takes flags from these too; the table must not depend on the environment.
     hidden = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
-    try:
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    except OSError as problem:
-        raise GateError(f"{command[0]}: {problem.strerror or problem}") from problem
+    return child.finished(command, env=environment, capture_output=True)
 
 
 def _number(pattern: str, text: str) -> str:

@@ -5,7 +5,6 @@ import argparse
 import hashlib
 import re
 import statistics
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -161,7 +160,7 @@ class Tuner:
             f"--benchmark_filter=^{STAGE}@",
         ]
         found: list[Leading] = []
-        for line in _output(command).splitlines():
+        for line in child.output(command).splitlines():
             stage, _, problem = canonical_name(line).partition("/")
             rank = 1 + sum(1 for leading in found if leading.problem == problem)
             found.append(Leading(problem, stage.partition("@")[2], rank))
@@ -170,7 +169,7 @@ class Tuner:
     def classes(self, problems: Sequence[str]) -> dict[str, str]:
         """The class of each problem, as `plan` beside bench says."""
         cases = [f"{STAGE}/{problem}" for problem in problems]
-        found = _output([str(self.binary.with_name("plan")), *cases])
+        found = child.output([str(self.binary.with_name("plan")), *cases])
         classes = re.findall(r"^  class ([^\s:]+)", found, flags=re.MULTILINE)
         if len(classes) != len(problems):
             raise GateError(f"{self.binary.with_name('plan')}: it does not say the classes")
@@ -245,16 +244,6 @@ def _parts(missing: Sequence[Leading]) -> list[list[Leading]]:
     return [[each for each in missing if each.problem in some] for some in chosen]
 
 
-def _output(command: Sequence[str]) -> str:
-    try:
-        done = child.run(command, capture_output=True)
-    except OSError as problem:
-        raise GateError(f"{command[0]}: cannot be run: {problem.strerror}") from problem
-    if done.returncode:
-        raise GateError(f"{command[0]}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
-    return done.stdout
-
-
 def kernels_in(build: Path) -> dict[str, str]:
     """The digest of each kernel of the rungs in a build, by its symbol."""
     tool = find_cuobjdump()
@@ -291,9 +280,7 @@ def is_current(code: str, kernels: dict[str, str]) -> bool:
 
 
 def _disassembled(tool: str, library: Path) -> str:
-    done = subprocess.run(
-        [tool, "-sass", str(library)], capture_output=True, text=True, check=False
-    )
+    done = child.finished([tool, "-sass", str(library)], capture_output=True)
     # A library without device code is no failure of the tool's.
     if done.returncode and "does not contain device code" not in done.stderr:
         raise GateError(f"{tool} -sass {library}: {done.stderr.strip()}")

@@ -206,7 +206,7 @@ class Trial:
         if not self._removals.exists():
             source = self._tree / "tests/counters/removals.cpp"
             command = ["c++", "-std=c++20", "-O1", "-fPIC", "-c", source, "-o", self._removals]
-            _said(*map(str, command))
+            child.output([*map(str, command)])
         return self._removals
 
     def _is_same(self, name: str, made: Path) -> bool:
@@ -319,22 +319,13 @@ def execute(
 def fingerprint(path: Path) -> str:
     """Of the machine code and the data of an object; where it was compiled makes no difference."""
     if b".nvFatBinSegment" in path.read_bytes():
-        code = _said("cuobjdump", "-sass", str(path)) + _said("objdump", "-dr", str(path))
+        code = child.output(["cuobjdump", "-sass", str(path)])
+        code += child.output(["objdump", "-dr", str(path)])
         return re.sub(r"tmpxft_\w+|\S+\.o\b", "", code)
     with tempfile.TemporaryDirectory() as folder:
         stripped = Path(folder) / "stripped.o"
-        _said("objcopy", "--strip-unneeded", str(path), str(stripped))
+        child.output(["objcopy", "--strip-unneeded", str(path), str(stripped)])
         return hashlib.sha256(stripped.read_bytes()).hexdigest()
-
-
-def _said(*command: str) -> str:
-    try:
-        status, output = execute(command, 120)
-    except OSError as problem:
-        raise GateError(f"{command[0]} cannot be run: {problem.strerror}") from problem
-    if status:
-        raise GateError(f"{' '.join(command)}: {output.strip()}")
-    return output
 
 
 def _telling(output: str) -> str:
