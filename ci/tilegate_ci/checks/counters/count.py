@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AliasChoices, AliasPath, Field, TypeAdapter
 
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.documents import Document, Model, Natural
@@ -34,9 +36,9 @@ SECTOR_BYTES = 32
 
 @dataclass(frozen=True)
 class Frame:
-    file: str
+    file: Annotated[str, AfterValidator(lambda file: file.removeprefix(f"{REPOSITORY}/"))]
     line: int
-    function: str
+    function: Annotated[str, AfterValidator(lambda name: name.split("<")[0])]
 
     @property
     def place(self) -> str:
@@ -49,12 +51,16 @@ class SourceLine:
 
     kind: str
     requests: int
-    units: int  # sectors or wavefronts
-    excess: int  # more than the least for as many bytes; of shared memory: bank conflicts
+    units: Annotated[int, Field(validation_alias=AliasChoices("sectors", "wavefronts"))]
+    # More than the least for as many bytes; of shared memory: bank conflicts.
+    excess: Annotated[int, Field(validation_alias=AliasChoices("excess_sectors", "conflicts"))]
     width: int  # bytes of a lane
-    worst: tuple[int | None, ...]  # byte addresses of the lanes of the costliest access
-    worst_units: int
-    worst_ideal: int
+    # Byte addresses of the lanes of the costliest access.
+    worst: Annotated[
+        tuple[int | None, ...], Field(validation_alias=AliasPath("worst", "addresses"))
+    ]
+    worst_units: Annotated[int, Field(validation_alias=AliasPath("worst", "units"))]
+    worst_ideal: Annotated[int, Field(validation_alias=AliasPath("worst", "ideal"))]
     frames: tuple[Frame, ...]
 
     def key(self, sources: "Sources") -> str:
@@ -62,6 +68,9 @@ class SourceLine:
         files = [f"{Path(frame.file).name} {frame.function}".rstrip() for frame in self.frames]
         text = sources.text(self.frames[0]) if self.frames else "?"
         return f"{self.kind}: {text} < " + " < ".join(files)
+
+
+_LINES = TypeAdapter(tuple[SourceLine, ...])
 
 
 @dataclass(frozen=True)
@@ -156,30 +165,7 @@ def _read(entry: Mapping[str, Any]) -> Counted:
     counters = {"barriers": entry["barriers"], "fma": entry["fma"]}
     for kind in KINDS:
         counters |= {f"{kind}.{key}": value for key, value in entry.get(kind, {}).items()}
-    return Counted(entry["case"], counters, tuple(_line(line) for line in entry["lines"]))
-
-
-def _line(line: Mapping[str, Any]) -> SourceLine:
-    kind, worst = line["kind"], line["worst"]
-    frames = tuple(
-        Frame(
-            frame["file"].removeprefix(f"{REPOSITORY}/"),
-            frame["line"],
-            frame["function"].split("<")[0],
-        )
-        for frame in line["frames"]
-    )
-    return SourceLine(
-        kind,
-        line["requests"],
-        line[unit_of(kind)],
-        line[excess_of(kind)],
-        line["width"],
-        tuple(worst["addresses"]),
-        worst["units"],
-        worst["ideal"],
-        frames,
-    )
+    return Counted(entry["case"], counters, _LINES.validate_python(entry["lines"]))
 
 
 BASELINE = Path("bench") / "baselines" / "counters.json"
