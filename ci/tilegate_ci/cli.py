@@ -127,9 +127,7 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
     package = "tilegate_ci.lab.commands" if is_lab else "tilegate_ci.commands"
     for name, description in (LAB if is_lab else COMMANDS).items():
         command = commands.add_parser(
-            name,
-            help=description,
-            description=description[0].upper() + description[1:] + ".",
+            name, help=description, description=description[0].upper() + description[1:] + "."
         )
         if argv[:1] == [name]:
             module = import_module(f"{package}.{name}")

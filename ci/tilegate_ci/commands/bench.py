@@ -173,11 +173,7 @@ def names_of(binary: Path) -> list[str]:
 
 
 def judge(
-    candidate: RunFile,
-    build: Path,
-    folder: Path,
-    base: str | None,
-    arguments: argparse.Namespace,
+    candidate: RunFile, build: Path, folder: Path, base: str | None, arguments: argparse.Namespace
 ) -> Comparison | None:
     """The verdict by the committed baseline, or that of commit `base`; None without one."""
     stored = stored_baseline(candidate, base)

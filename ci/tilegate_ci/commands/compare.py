@@ -7,12 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import (
-    add_declared,
-    add_margins,
-    declared_in,
-    margin_in,
-)
+from tilegate_ci.commands.arguments import add_declared, add_margins, declared_in, margin_in
 from tilegate_ci.core.files import GateError, check_outputs, dumps, message, read_text, write_text
 from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats import run_file

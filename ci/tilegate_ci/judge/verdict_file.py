@@ -185,11 +185,7 @@ def _part(run: Run) -> VerdictRun:
     names = {*Benchmark.model_fields}
     rows = {n: Benchmark(**row.model_dump(include=names)) for n, row in run.benchmarks.items()}
     return VerdictRun(
-        path=run.path,
-        commit=run.commit,
-        device=run.device,
-        sessions=run.sessions,
-        measured=rows,
+        path=run.path, commit=run.commit, device=run.device, sessions=run.sessions, measured=rows
     )
 
 

@@ -19,14 +19,7 @@ from tilegate_ci.judge.fleet import Fleet
 from tilegate_ci.model import EXIT_MEANINGS, GFLOPS, PER_SECOND, SEVERITY, Run, Verdict
 from tilegate_ci.report import fleet, palette, render, templates
 from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
-from tilegate_ci.report.data import (
-    Revision,
-    Source,
-    history,
-    load_profile,
-    of_processes,
-    pooled,
-)
+from tilegate_ci.report.data import Revision, Source, history, load_profile, of_processes, pooled
 from tilegate_ci.report.figures import (
     RATIO_NOTE,
     SHARE_SIZE,

@@ -118,11 +118,7 @@ def _accuracy(rung: Stage, accuracy: AccuracyFile | None) -> str:
 SIZES = (1024, 2048, 4096)
 # Squares whose operands allow no vectors: shape, what differs, title.
 UNALIGNED = (
-    (
-        "1024x1024x1024",
-        "ld1025x1027x1029",
-        "1024³, rows of 1025, 1027, 1029 words",
-    ),
+    ("1024x1024x1024", "ld1025x1027x1029", "1024³, rows of 1025, 1027, 1029 words"),
     ("2048x2048x2048", "off4", "2048³, pointers 4 bytes off"),
     (
         "4096x4096x4096",
@@ -314,10 +310,7 @@ def _rate(value: float | None) -> str:
 
 
 _COUNTERS: Sequence[tuple[str, Callable[[ProfiledKernel], str]]] = (
-    (
-        "FMA pipe busy, issue slots busy",
-        lambda k: _shares(k.sm.fma_pipe_pct, k.sm.issue_slots_pct),
-    ),
+    ("FMA pipe busy, issue slots busy", lambda k: _shares(k.sm.fma_pipe_pct, k.sm.issue_slots_pct)),
     ("FFMA, share of instructions", lambda k: _shares(k.instructions.ffma_pct)),
     ("registers per thread", lambda k: str(k.registers)),
     (

@@ -85,10 +85,7 @@ def roofline(
         for key, x, y in (("at", box[0], (box[1] + box[3]) / 2), ("end", *end)):
             point[f"{key}_x"] = left * (right / left) ** (x / plot)
             point[f"{key}_y"] = top * (bottom / top) ** (y / height)
-    across = alt.X(
-        "x:Q",
-        title="FLOP of the product, 2·M·N·K, per byte of device memory",
-    )
+    across = alt.X("x:Q", title="FLOP of the product, 2·M·N·K, per byte of device memory")
     across = across.axis(values=round_values(left, right), format="~r")
     across = across.scale(type="log", domain=[left, right], nice=False)
     up = alt.Y("y:Q", title="TFLOP/s").axis(
