@@ -177,7 +177,9 @@ class ShortConsole : public benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run>& runs) override {
     std::vector<Run> shorter = runs;
     for (Run& run : shorter) {
-      std::erase_if(run.counters, [](const auto& counter) { return counter.first.find('.') != std::string::npos; });
+      std::erase_if(run.counters, [](const auto& counter) {
+        return counter.first.find('.') != std::string::npos;
+      });
     }
     whole_->ReportRuns(shorter);
   }

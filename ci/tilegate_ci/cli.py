@@ -2,13 +2,13 @@
 
 import argparse
 import signal
+import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tilegate_ci.console import program
 from tilegate_ci.core.files import GateError, WriteError, message, write_text
 
 COMMANDS = {
@@ -60,6 +60,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message}\n{self.format_usage()}")
+
+
+def program() -> str:
+    """What the command is called here, which in a checkout is ci/gate."""
+    return "gate" if Path(sys.argv[0]).name == "gate" else "ci/gate"
 
 
 def main(argv: Sequence[str]) -> int:

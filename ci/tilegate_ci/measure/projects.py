@@ -18,7 +18,7 @@ from elftools.elf.elffile import ELFFile
 
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, locked, make_folder, message, read_text, write_text
-from tilegate_ci.core.git import checkout_commit, git, merge_base, said
+from tilegate_ci.core.git import checkout_commit, git, git_output, merge_base, said
 from tilegate_ci.formats.reading import Declared, read_process
 from tilegate_ci.judge.compare import Margin
 from tilegate_ci.measure import conditions
@@ -161,9 +161,7 @@ def extract(commit: str, repository: Path, folder: Path) -> None:
     packed = temporary / ".tar"
     try:
         temporary.mkdir(parents=True)
-        done = git(repository, "archive", f"--output={packed}", "--format=tar", commit)
-        if done.returncode:
-            raise GateError(f"git archive {commit}: {done.stderr.strip()}")
+        git_output(repository, "archive", f"--output={packed}", "--format=tar", commit)
         with tarfile.open(packed) as archive:
             archive.extractall(temporary)  # git's own archive of this repository
         packed.unlink()

@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tilegate_ci.core import documents
 from tilegate_ci.formats.accuracy import AccuracyFile
@@ -47,6 +48,7 @@ RATIO_NOTE = (
     "the median of these ratios, not the quotient of two medians."
 )
 
+T = TypeVar("T")
 _PLAIN = re.compile(r"(\w+)/(\d+)x(\d+)x(\d+)")
 
 
@@ -102,33 +104,28 @@ def split_roof_note(roof: float) -> str:
     return f"the dense INT8 peak of the data sheet, {peak}, ÷ {DIGIT_PRODUCTS} digit products"
 
 
-def read_baseline(repository: Path) -> Run | None:
-    path = repository / BASELINE
-    return load(str(path), Role.BASELINE) if path.exists() else None
-
-
-def read_variants(repository: Path) -> Run | None:
-    """The other configurations of some rungs, beside the default ones in the same processes."""
-    path = repository / VARIANTS
-    return load(str(path), Role.CANDIDATE) if path.exists() else None
+def read_baseline(repository: Path) -> RunFile | None:
+    return _stored(repository / BASELINE, partial(load, role=Role.BASELINE))
 
 
 def read_results(repository: Path, what: str) -> RunFile | None:
     """Of bench/results: "shapes", every rung on odd, skinny and unaligned shapes; "sgemm", Sgemm
     on all of bench/shapes.csv; "forms", on squares in all forms; "random", on random problems;
-    "sustained", stages alone, for seconds."""
-    path = repository / VARIANTS.with_name(f"nvidia-h200-{what}.json")
-    return load(str(path), Role.CANDIDATE) if path.exists() else None
+    "sustained", stages alone, for seconds; "variants", the other configurations of some rungs,
+    beside the default ones in the same processes."""
+    return _stored(repository / VARIANTS.with_name(f"nvidia-h200-{what}.json"), load)
 
 
 def read_profile(repository: Path) -> ProfileFile | None:
-    path = repository / PROFILE
-    return documents.load(ProfileFile, path) if path.exists() else None
+    return _stored(repository / PROFILE, partial(documents.load, ProfileFile))
 
 
 def read_accuracy(repository: Path) -> AccuracyFile | None:
-    path = repository / ACCURACY
-    return documents.load(AccuracyFile, path) if path.exists() else None
+    return _stored(repository / ACCURACY, partial(documents.load, AccuracyFile))
+
+
+def _stored(path: Path, read: Callable[[Path], T]) -> T | None:
+    return read(path) if path.exists() else None
 
 
 def measured(run: Run, rungs: Iterable[Stage], others: bool = False) -> list[Measured]:

@@ -27,7 +27,6 @@ from tilegate_ci.report.figures import (
     read_baseline,
     read_profile,
     read_results,
-    read_variants,
     rung_picture,
     rung_title,
     share,
@@ -146,7 +145,7 @@ class Tables(GeneratedFiles):
             Block(top, "headline", headline),
             Block(kernels, "ladder", ladder_block(run, rungs, found)),
         ]
-        profile, variants = read_profile(repository), read_variants(repository)
+        profile, variants = read_profile(repository), read_results(repository, "variants")
         sustained, accuracy = read_results(repository, "sustained"), read_accuracy(repository)
         marked = excerpts(repository / "kernels")
         for rung in rungs:
