@@ -44,6 +44,7 @@ from tilegate_ci.measure.launcher import (
 )
 from tilegate_ci.measure.projects import Tilegate, build_preset
 from tilegate_ci.model import EXIT_MEANINGS, REPOSITORY, RunFile, Session, baseline_path
+from tilegate_ci.report.data import load_sources
 
 PROCESSES = {"gpu": 3, "cpu": 1}
 
@@ -217,7 +218,8 @@ def stored_baseline(candidate: RunFile, base: str | None) -> RunFile | None:
 def _report(judged: Path) -> None:
     """Beside the verdict, or the run that nothing could be compared with."""
     markdown, page = judged.parent / "report.md", judged.parent / "report.html"
-    report.write([os.path.relpath(judged)], REPOSITORY, html=page, markdown=markdown)
+    sources = load_sources(os.path.relpath(judged))
+    report.write(sources, REPOSITORY, {"html": page, "markdown": markdown})
     message(f"report: {os.path.relpath(page)}, {os.path.relpath(markdown)}")
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:

@@ -150,7 +150,7 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
     if source.fleet is not None:
         return _fleet_view(source.title, source.fleet)
     if run is None:
-        return View(source.title, "not judged" if source.code == 4 else "error", source.error or "")
+        return View(source.title, "not judged" if source.code == 4 else "error", source.error)
     found = at_common_sizes(measured(run, rungs, others=True))
     sizes = sorted({size for rung in found for size in rung.squares()})
     share_size = SHARE_SIZE if SHARE_SIZE in sizes else max(sizes, default=SHARE_SIZE)

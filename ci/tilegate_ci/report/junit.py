@@ -42,7 +42,7 @@ def junit(sources: Sequence[Source]) -> str:
                 if not values.sound:
                     _problem(case, "error", "error", "not verified", "")
         else:
-            _problem(_case(suite, "gate/compare", None), "error", "error", source.error or "", "")
+            _problem(_case(suite, "gate/compare", None), "error", "error", source.error, "")
         _count(suite)
     _count(root)
     ElementTree.indent(root, " ")

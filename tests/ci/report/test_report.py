@@ -196,14 +196,14 @@ def test_junit_s_suites_of_one_device_have_names_of_their_own(verdict, report, t
 
 def test_junit_of_an_incomparable_run_is_skipped_not_passed():
     comparison = CASES["incomparable"]()
-    text = junit([Source("v.json", comparison.candidate, comparison)])
+    text = junit([Source("v.json", comparison)])
     skipped = ElementTree.fromstring(text.encode()).find(".//skipped")
     assert "NVIDIA GeForce RTX 3090" in skipped.get("message")
 
 
 def test_junit_of_a_session_that_cannot_be_judged_is_skipped_not_passed():
     comparison = replace(CASES["all_pass"](), differences=("a canary moved",))
-    text = junit([Source("v.json", comparison.candidate, comparison)])
+    text = junit([Source("v.json", comparison)])
     root = ElementTree.fromstring(text.encode())
     case = root.find(".//testcase[skipped]")
     assert (case.get("classname"), case.get("name")) == ("gate", "session")
@@ -212,7 +212,7 @@ def test_junit_of_a_session_that_cannot_be_judged_is_skipped_not_passed():
 
 
 def test_junit_holds_no_character_that_xml_forbids():
-    text = junit([Source("v.json", None, error="a\x00b\x1b[31m <&>\"' \ud800")])
+    text = junit([Source("v.json", "a\x00b\x1b[31m <&>\"' \ud800")])
     error = ElementTree.fromstring(text.encode()).find(".//error")
     assert error.get("message") == "a?b?[31m <&>\"' ?"
 
