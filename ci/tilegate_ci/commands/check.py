@@ -10,7 +10,7 @@ from tilegate_ci.checks.counters.check import Counters, add_program
 from tilegate_ci.checks.pages.tables import Tables
 from tilegate_ci.checks.passport import Passports
 from tilegate_ci.checks.plot import Plots
-from tilegate_ci.checks.profile.report import Profiles
+from tilegate_ci.checks.profile import Profiles
 from tilegate_ci.checks.resources.check import Resources
 from tilegate_ci.commands.arguments import add_commit, add_repository
 from tilegate_ci.core.files import GateError, check_outputs, message, write_text

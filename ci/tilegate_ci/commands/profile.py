@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 from tilegate_ci.checks.committed import chosen, shape
-from tilegate_ci.checks.profile.ncu import metric_names, parse_csv, read_kernel
-from tilegate_ci.checks.profile.report import markdown
+from tilegate_ci.checks.profile import markdown, metric_names, parse_csv, read_kernel
 from tilegate_ci.commands.arguments import add_commit, commit_of
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, make_folder, message, write_text

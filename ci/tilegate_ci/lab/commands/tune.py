@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tilegate_ci.checks.tuning import choose, rows
-from tilegate_ci.checks.tuning.rows import STAGE, Timing
+from tilegate_ci.checks import tuning
+from tilegate_ci.checks.tuning import STAGE, Timing
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, seconds, seed, whole
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, locked, make_folder, message, read_text
@@ -68,35 +68,35 @@ def run(arguments: argparse.Namespace) -> int:
     kernels = kernels_in(arguments.build)
     if arguments.check:
         return _check(kernels)
-    path = REPOSITORY / (rows.OUTSIDE if arguments.outside else rows.GRID)
-    table_path = REPOSITORY / choose.TABLE
+    path = REPOSITORY / (tuning.OUTSIDE if arguments.outside else tuning.GRID)
+    table_path = REPOSITORY / tuning.TABLE
     make_folder(path.parent)
     with locked(path.parent):
-        known = rows.load(path)
+        known = tuning.load_timings(path)
         problems = _problems(arguments, known)
         launcher = Launcher(arguments.min_time, arguments.seed, arguments.best, replays=True)
         binary = arguments.build / "bench" / "bench"
         tuner = Tuner(binary, launcher, arguments.processes, commit_of(arguments), kernels)
         limit = arguments.time_limit
-        left = tuner.tune(problems, known, lambda found: rows.save(path, found), limit)
+        left = tuner.tune(problems, known, lambda found: tuning.save_timings(path, found), limit)
         if left:
             message(f"{path}: {left} problems left by the time limit; run again to go on")
             return UNFINISHED
         if not arguments.outside:
-            table = choose.cells(rows.load(path))
-            choose.save(table, table_path)
+            table = tuning.cells(tuning.load_timings(path))
+            tuning.save_table(table, table_path)
             message(f"{table_path}: {len(table)} cells; build again to use it")
-    outside = rows.load(REPOSITORY / rows.OUTSIDE)
-    table = choose.load(table_path)
+    outside = tuning.load_timings(REPOSITORY / tuning.OUTSIDE)
+    table = tuning.load_table(table_path)
     sys.stdout.write("\n".join(statement(outside, table)) + "\n")
     return 0
 
 
-def statement(outside: Sequence[Timing], table: Sequence[choose.Cell]) -> list[str]:
+def statement(outside: Sequence[Timing], table: Sequence[tuning.Cell]) -> list[str]:
     """How good the choice is where nothing was tuned."""
     if not outside:
         return ["no problems outside the grid were timed yet: ci/gate lab tune --outside"]
-    by = {"the table": choose.kept(outside, table), "the bare model": choose.kept(outside, [])}
+    by = {"the table": tuning.kept(outside, table), "the bare model": tuning.kept(outside, [])}
     return [
         f"{name} keeps {100 * of.mean:.1f} %, least {100 * of.least:.1f} % at {of.at}"
         for name, of in by.items()
@@ -118,7 +118,7 @@ def shapes() -> list[str]:
 
 
 def _check(kernels: dict[str, str]) -> int:
-    table = choose.load(REPOSITORY / choose.TABLE)
+    table = tuning.load_table(REPOSITORY / tuning.TABLE)
     stale = [cell for cell in table if not is_current(cell.code, kernels)]
     for cell in stale:
         message(f"{cell.gpu}, {cell.problem_class}: {cell.family} has other machine code now")
