@@ -81,6 +81,10 @@ def steady_delta(logs: Sequence[float]) -> float:
     return _margin(min(math.sqrt(rest / (len(logs) - 2)), _step(logs)))
 
 
+def margin_of(logs: Sequence[float]) -> float:
+    return steady_delta(logs) if drifts(logs) else _margin(_spread(logs))
+
+
 def _margin(scatter: float) -> float:
     return max(MIN_DELTA, 3 * scatter)
 

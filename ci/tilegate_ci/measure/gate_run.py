@@ -233,6 +233,7 @@ class PairedRun:
         journal = Journal(job.folder, job.protocol, job.project.process)
         seed = f"{job.base.digest}:{job.head.digest}:{job.options.seed}"
         self.bench = Bench(job.project, journal, steps, seed)
+        self.without_nvml = False
         if there := journal.count():
             message(f"{job.folder}: {there} processes are there already")
 
@@ -249,6 +250,7 @@ class PairedRun:
 
     def saved(self, processes: Sequence[Process], side: Side, name: str) -> RunFile:
         """The run that these processes make, kept beside them."""
+        self.without_nvml |= any(not process.conditions.before for process in processes)
         path = self.job.folder / f"{name}.json"
         sessions = [
             Session(started=p.started, processes=1, conditions=p.conditions.model_dump())
@@ -341,7 +343,6 @@ class GateRun(PairedRun):
     def __init__(self, job: Job, steps: Steps) -> None:
         """Both sides must be built."""
         super().__init__(job, steps)
-        self.without_nvml = False
         able, stages = conditions.compute_capability(), stages_of(job.head.build)
         beyond = [s for s in stages if able is not None and s.compute_capability > able]
         for stage in beyond:
@@ -358,10 +359,6 @@ class GateRun(PairedRun):
             raise GateError(f"{job.head.build}: no rung in it, so that no benchmark is gated")
         self.names = [name for name in self.head if name in self.base]
         self.canaries = [name for name in CANARIES if name in self.names]
-
-    def saved(self, processes: Sequence[Process], side: Side, name: str) -> RunFile:
-        self.without_nvml |= any(not process.conditions.before for process in processes)
-        return super().saved(processes, side, name)
 
     def collected(
         self, processes: Sequence[Process], commit: str, sessions: Sequence[Session], path: str

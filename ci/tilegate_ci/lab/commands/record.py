@@ -204,10 +204,8 @@ def record(
         fields["processes"].append(_recorded(header, step, process))
         recording.save(out, fields)
 
-    def arm_of(step: Step) -> Arm:
-        return step.arm
-
-    return len(work_off(left, do, lambda step: title(step.arm), time_limit_s, arm_of))
+    left = work_off(left, do, lambda step: title(step.arm), time_limit_s, lambda step: step.arm)
+    return len(left)
 
 
 def _check_goes_on(header: Header, steps: Sequence[Step], old: recording.Recording) -> None:

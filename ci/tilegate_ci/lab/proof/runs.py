@@ -13,7 +13,7 @@ from tilegate_ci.core.files import GateError
 from tilegate_ci.judge import paired
 from tilegate_ci.judge.confirm import Confirmed, Pair, is_canary, judge_pairs, void_reason
 from tilegate_ci.lab.proof.recording import Arm, Recording
-from tilegate_ci.model import MIN_DELTA, Process, Verdict, drifts, steady_delta
+from tilegate_ci.model import Process, Verdict, drifts, margin_of
 from tilegate_ci.report.figures import machine
 
 RESAMPLES = 2000
@@ -97,16 +97,10 @@ def baseline(processes: Sequence[Process]) -> Baseline:
         name: [p.readings[name].log_ratio for p in processes if name in p.readings]
         for name in processes[0].readings
     }
-    wander = frozenset(name for name, logs in values.items() if drifts(logs))
     return Baseline(
         {name: statistics.median(logs) for name, logs in values.items()},
-        {
-            name: steady_delta(logs)
-            if name in wander
-            else max(MIN_DELTA, 3 * statistics.stdev(logs))
-            for name, logs in values.items()
-        },
-        wander,
+        {name: margin_of(logs) for name, logs in values.items()},
+        frozenset(name for name, logs in values.items() if drifts(logs)),
     )
 
 
