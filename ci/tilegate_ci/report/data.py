@@ -25,8 +25,7 @@ from tilegate_ci.model import (
     relative,
     slowdown,
 )
-from tilegate_ci.report.figures import measured
-from tilegate_ci.report.words import short
+from tilegate_ci.report.figures import measured, short
 
 
 @dataclass(frozen=True)

@@ -24,17 +24,19 @@ from tilegate_ci.report.figures import (
     RATIO_NOTE,
     SHARE_SIZE,
     at_common_sizes,
+    commit_link,
+    conditions,
     gflops,
     machine,
     measured,
     percent,
     provenance,
     share,
+    short,
     speed,
     speed_names,
     split_roof,
 )
-from tilegate_ci.report.words import commit_link, conditions, short
 
 FEW, MANY = 12, 40  # benchmarks in the forest plot: where there are as many, and at most
 _UNREMARKABLE = (Verdict.PASS, Verdict.IDENTICAL)

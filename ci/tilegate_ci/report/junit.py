@@ -8,7 +8,7 @@ from tilegate_ci.judge.compare import Comparison, Row, seconds
 from tilegate_ci.model import Run, Verdict
 from tilegate_ci.report import render
 from tilegate_ci.report.data import Source
-from tilegate_ci.report.words import conditions
+from tilegate_ci.report.figures import conditions
 
 _FAILURES = (Verdict.REGRESSED, Verdict.INCONCLUSIVE)
 # What XML 1.0 cannot hold at all, escaped or not.

@@ -15,7 +15,14 @@ from tilegate_ci.model import (
     relative,
 )
 from tilegate_ci.report import templates
-from tilegate_ci.report.words import METRIC_NAMES, commit_link, conditions, duration, short, signed
+from tilegate_ci.report.figures import (
+    METRIC_NAMES,
+    commit_link,
+    conditions,
+    duration,
+    short,
+    signed,
+)
 
 QUIET = frozenset({Verdict.PASS, Verdict.IDENTICAL})
 QUIET_NOTES = frozenset({"", "the same machine code", "the same sources"})

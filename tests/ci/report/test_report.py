@@ -23,8 +23,8 @@ from tilegate_ci.judge.compare import Row
 from tilegate_ci.model import Device, Verdict
 from tilegate_ci.report import render
 from tilegate_ci.report.data import Source, history, load_profile, pooled
+from tilegate_ci.report.figures import conditions
 from tilegate_ci.report.junit import junit
-from tilegate_ci.report.words import conditions
 
 pytestmark = pytest.mark.usefixtures("without_vega")
 H200 = Device(kind="cuda", name="NVIDIA H200", cublas="13")
