@@ -11,8 +11,6 @@ from tilegate_ci.core.files import GateError, check_finite, fault, parse_json, r
 from tilegate_ci.formats.reading import is_process
 from tilegate_ci.model import (
     DECISIVE,
-    OTHER,
-    OtherRunFile,
     Process,
     Protocol,
     Reading,
@@ -40,8 +38,7 @@ def collect(
         _check_alike(first, process)
     if sessions is None:
         sessions = [Session(started=first.started, processes=len(processes), conditions={})]
-    model = OtherRunFile if first.device.kind == OTHER else RunFile
-    run = model(
+    run = RunFile(
         schema=1,
         commit=commit,
         device=first.device,
@@ -150,11 +147,8 @@ def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
         raise GateError(
             f"{path}: written by a benchmark; `compare --no-baseline` makes a run of it"
         )
-    root = parse_json(text, path)
-    check_finite(root, path)
-    device = root.get("device") if isinstance(root, dict) else None
-    other = isinstance(device, dict) and device.get("kind") == OTHER
-    run = documents.validated(OtherRunFile if other else RunFile, text, path)
+    check_finite(parse_json(text, path), path)
+    run = documents.validated(RunFile, text, path)
     run._path = path
     for name, row in run.benchmarks.items():
         run._warnings += tuple(_disagreements(name, row, path, role))

@@ -43,7 +43,6 @@ from tilegate_ci.measure.projects import (
 from tilegate_ci.model import (
     OTHER,
     Device,
-    OtherProcess,
     Process,
     Run,
     RunFile,
@@ -230,7 +229,7 @@ class PairedRun:
 
     def __init__(self, job: Job, steps: Steps) -> None:
         self.job = job
-        journal = Journal(job.folder, job.protocol, job.project.process)
+        journal = Journal(job.folder, job.protocol)
         seed = f"{job.base.digest}:{job.head.digest}:{job.options.seed}"
         self.bench = Bench(job.project, journal, steps, seed)
         self.without_nvml = False
@@ -309,7 +308,6 @@ class ForeignRun(PairedRun):
             raise GateError(throttled("no pairs"))
         comparison = self.finished(self.of_pairs(pairs, found))
         yardsticks, last = yardsticks_in(pairs[0][1]), pairs[0][1]
-        skipped = last.skipped if isinstance(last, OtherProcess) else {}
         base = comparison.baseline.benchmarks
         rows = [
             replace(
@@ -319,7 +317,7 @@ class ForeignRun(PairedRun):
             )
             for row in comparison.rows
         ]
-        warnings = (f"{name} was skipped: {reason}" for name, reason in skipped.items())
+        warnings = (f"{name} was skipped: {reason}" for name, reason in last.skipped.items())
         return replace(comparison, rows=tuple(rows), warnings=(*comparison.warnings, *warnings))
 
     def _judged(self, pairs: Sequence[Pair], margin: Margin) -> Confirmed:

@@ -22,11 +22,9 @@ from tilegate_ci.model import Process
 
 
 class Journal:
-    def __init__(
-        self, folder: Path, protocol: Mapping[str, object], model: type[Process] = Process
-    ) -> None:
+    def __init__(self, folder: Path, protocol: Mapping[str, object]) -> None:
         """GateError where the folder holds processes of another run."""
-        self.folder, self.model = folder, model
+        self.folder = folder
         path = folder / "protocol.json"
         if path.exists():
             old = read_json(path)
@@ -50,7 +48,7 @@ class Journal:
         path = self.path(key)
         if not path.exists():
             return None
-        return documents.load(self.model, path).model_copy(update={"source": str(path)})
+        return documents.load(Process, path).model_copy(update={"source": str(path)})
 
     def save(self, key: str, process: Process) -> Process:
         write_text(self.path(key), documents.to_text(process))

@@ -23,7 +23,7 @@ from tilegate_ci.formats.reading import Declared, read_process
 from tilegate_ci.judge.compare import Margin
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.launcher import PLACES, Launcher, bracketed, read_suite
-from tilegate_ci.model import MIN_DELTA, RATIO, REPOSITORY, OtherProcess, Process
+from tilegate_ci.model import MIN_DELTA, RATIO, REPOSITORY, Process
 
 TIMEOUT_S = 3600.0  # per command of another project
 
@@ -60,7 +60,6 @@ class Project(ABC):
     repository: Path
     work: Path
     build: str
-    process: type[Process]  # the model of its processes
     command: tuple[str, ...]  # that judges it without a screen
 
     @abstractmethod
@@ -221,7 +220,7 @@ class Tilegate(Project):
     def at(cls, work: Path, extra: Sequence[str], launcher: Launcher) -> "Tilegate":
         build = f"{_CONFIGURE} {shlex.join(extra)} && cmake --build {{build}}"
         command = ("ci/gate", "run", "--no-screen")
-        return cls(REPOSITORY, work, build, Process, command, tuple(extra), launcher)
+        return cls(REPOSITORY, work, build, command, tuple(extra), launcher)
 
     def sources(self, folder: Path) -> Iterable[Path]:
         """Documents and results are none."""
@@ -287,7 +286,7 @@ class Foreign(Project):
     ) -> "Foreign":
         make_folder(work)
         write_text(work / ".gitignore", "*\n")
-        return cls(repository, work, build, OtherProcess, ("gate", "run"), run, declared, margin)
+        return cls(repository, work, build, ("gate", "run"), run, declared, margin)
 
     def sources(self, folder: Path) -> Iterable[Path]:
         """What git knows or would add; without git, all but what we write."""
