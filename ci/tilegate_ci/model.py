@@ -316,9 +316,14 @@ def relative(log_ratio: float) -> float:
 
 def baseline_path(device: Device) -> Path:
     """Where the baseline of a device is committed."""
-    words = "".join(c if c.isascii() and c.isalnum() else " " for c in device.name.lower()).split()
-    stem = "simt" if device.kind == "simt" else "-".join(words)
+    stem = "simt" if device.kind == "simt" else device_stem(device.name)
     return REPOSITORY / "bench" / "baselines" / f"{stem}.json"
+
+
+def device_stem(name: str) -> str:
+    """nvidia-h200 of NVIDIA H200."""
+    words = "".join(c if c.isascii() and c.isalnum() else " " for c in name.lower()).split()
+    return "-".join(words)
 
 
 class Reading(Summary):

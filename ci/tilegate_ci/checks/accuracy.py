@@ -24,7 +24,8 @@ from tilegate_ci.formats.profile import parse_device
 from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.measure.conditions import check_gpu
 from tilegate_ci.measure.projects import build_preset
-from tilegate_ci.model import REPOSITORY, Device, baseline_path
+from tilegate_ci.model import REPOSITORY, device_stem
+from tilegate_ci.report.figures import machine, short
 from tilegate_ci.report.templates import code, escaped
 
 RESULTS = REPOSITORY / "bench" / "results"
@@ -93,8 +94,7 @@ class Accuracy(CommittedTable[AccuracyFile]):
     def write(self, asked: argparse.Namespace, found: AccuracyFile) -> Report:
         folder, device = asked.out or RESULTS, found.device
         make_folder(folder)
-        of = Device(kind="cuda", name=device.name, cublas=device.cublas)
-        path = folder / f"{baseline_path(of).stem}-accuracy.json"
+        path = folder / f"{device_stem(device.name)}-accuracy.json"
         whole = merged(found, documents.load(AccuracyFile, path)) if path.exists() else found
         write_text(path, documents.to_text(whole))
         return _judged(found, os.path.relpath(path))
@@ -125,10 +125,7 @@ def accuracy_block(found: AccuracyFile, stage: str) -> str:
     inputs = list(dict.fromkeys(row.input for row in rows))
     lines = table(_HEADS, [_summary(name, [r for r in rows if r.input == name]) for name in inputs])
     device, commit = found.device, rows[0].commit or found.commit
-    made_on = (
-        f"`ci/gate check accuracy` on {device.name}, driver {device.driver}, CUDA {device.cuda}, "
-        f"cuBLAS {device.cublas}, commit {commit[:12]}{commit[40:]}."
-    )
+    made_on = f"`ci/gate check accuracy` on {machine(device.model_dump())}, commit {short(commit)}."
     return "\n".join([*lines, "", f"{_NOTE} {made_on}", "", *_exceptions(above(rows))])
 
 

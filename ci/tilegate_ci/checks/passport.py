@@ -14,6 +14,7 @@ from tilegate_ci.core.options import option
 from tilegate_ci.formats.stages import find_ladder
 from tilegate_ci.measure.projects import build_preset
 from tilegate_ci.model import REPOSITORY
+from tilegate_ci.report.figures import short
 
 FOLDER = Path("tests/passport")
 DEVICES = {"cpu": "simt", "gpu": "nvidia-h200"}  # the file of each preset's device
@@ -204,8 +205,7 @@ def _title(file: PassportFile) -> str:
 
 def _made_on(stage: str, file: PassportFile) -> str:
     made_with = f", {file.made_with}" if file.made_with else ""
-    commit = file.commit_of(stage)
-    return f"{_title(file)}{made_with}, commit {commit[:12]}{commit[40:]}"
+    return f"{_title(file)}{made_with}, commit {short(file.commit_of(stage))}"
 
 
 def _column(name: str, preset: str, files: dict[str, PassportFile]) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,7 @@ from tilegate_ci.formats.profile import (
 from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.measure.conditions import check_gpu
 from tilegate_ci.measure.projects import build_preset
-from tilegate_ci.model import REPOSITORY, Device, baseline_path
+from tilegate_ci.model import REPOSITORY, device_stem
 
 RECORD = REPOSITORY / "bench" / "profile"  # every rung at the default shape, committed
 SCRATCH = REPOSITORY / "build" / "profile"  # output of ncu, and profiles of other choices
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     is_record = not arguments.rungs and arguments.shape == SHAPE
     folder = arguments.out or (RECORD if is_record else SCRATCH)
     make_folder(folder)
-    path = folder / baseline_path(Device(kind="cuda", name=device.name, cublas=device.cublas)).name
+    path = folder / f"{device_stem(device.name)}.json"
     if arguments.rungs and arguments.out and path.exists():
         profile = joined(documents.load(ProfileFile, path), profile)
     write_text(path, documents.to_text(profile))

@@ -242,7 +242,7 @@ def provenance(run: Run, rows: Iterable[Benchmark]) -> str:
     parts = [machine(run.device.fields)]
     # A row that a merge kept from an older baseline says its own commit.
     commits = {str(row.fields.get("commit", run.commit)) for row in rows}
-    each = ", ".join(sorted(commit[:12] + commit[40:] for commit in commits))
+    each = ", ".join(sorted(map(short, commits)))
     parts.append(f"commit{'s' if len(commits) > 1 else ''} {each}")
     measured_in = f"median of {run.processes} processes" if run.processes > 1 else "one process"
     return ", ".join([*parts, measured_in])
