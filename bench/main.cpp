@@ -169,6 +169,26 @@ class CheckedJson : public benchmark::JSONReporter {
   bool written_ = false;
 };
 
+// The console without the counters of each kind of access, as global_load.sectors: they fill a line
+// of 665 characters, and the JSON has them.
+class ShortConsole : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context& context) override { return whole_->ReportContext(context); }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    std::vector<Run> shorter = runs;
+    for (Run& run : shorter) {
+      std::erase_if(run.counters, [](const auto& counter) {
+        return counter.first.find('.') != std::string::npos;
+      });
+    }
+    whole_->ReportRuns(shorter);
+  }
+  void Finalize() override { whole_->Finalize(); }
+
+ private:
+  std::unique_ptr<benchmark::BenchmarkReporter> whole_{benchmark::CreateDefaultDisplayReporter()};
+};
+
 // The value of a flag of Google Benchmark's; empty where it is not given.
 std::string passed_on(const Flags& flags, const std::string& name) {
   std::string value;
@@ -185,12 +205,17 @@ void check_writable(const std::string& path) {
   }
 }
 
-std::size_t run_benchmarks(const std::string& out, const std::string& format) {
+std::size_t run_benchmarks(const Flags& flags, const std::string& out) {
+  const std::string shown = passed_on(flags, "--benchmark_format");
+  const std::string format = passed_on(flags, "--benchmark_out_format");
+  ShortConsole console;
+  benchmark::BenchmarkReporter* display =
+      shown.empty() || shown == "console" ? &console : nullptr;  // nullptr: as the flag says
   if (out.empty() || (!format.empty() && format != "json")) {
-    return benchmark::RunSpecifiedBenchmarks();
+    return benchmark::RunSpecifiedBenchmarks(display);
   }
   CheckedJson json;
-  const std::size_t matches = benchmark::RunSpecifiedBenchmarks(nullptr, &json);
+  const std::size_t matches = benchmark::RunSpecifiedBenchmarks(display, &json);
   if (matches != 0 && !json.written()) throw UsageError("--benchmark_out: cannot write " + out);
   return matches;
 }
@@ -245,8 +270,7 @@ int run(int argc, char** argv) {
     runner = std::make_unique<Runner>(settings);
   }
   register_benchmarks(runner.get(), problems, flags);
-  const std::size_t matches =
-      run_benchmarks(flags.list ? "" : out, passed_on(flags, "--benchmark_out_format"));
+  const std::size_t matches = run_benchmarks(flags, flags.list ? "" : out);
   if (matches == 0) {
     const std::string filter = benchmark::GetBenchmarkFilter();
     return complain("no benchmark matches --benchmark_filter=" + filter + ": " +

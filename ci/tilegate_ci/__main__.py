@@ -39,7 +39,13 @@ def _complain(text: str) -> None:
         print(f"gate: error: {text}", file=sys.stderr, flush=True)
 
 
-def _run() -> int:
+def run() -> None:
+    """The command `gate`, where pip installed the package."""
+    _open_streams()
+    sys.exit(_flushed(_judged()))
+
+
+def _judged() -> int:
     try:
         from tilegate_ci.cli import main
 
@@ -58,5 +64,4 @@ def _run() -> int:
 
 
 if __name__ == "__main__":
-    _open_streams()
-    sys.exit(_flushed(_run()))
+    run()

@@ -2,15 +2,14 @@
 
 import argparse
 import signal
+import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tilegate_ci.console import program
-from tilegate_ci.core.files import GateError, WriteError, write_text
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import GateError, WriteError, message, write_text
 
 COMMANDS = {
     "bench": "build, record every benchmark, judge by the committed baseline, report",
@@ -61,6 +60,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message}\n{self.format_usage()}")
+
+
+def program() -> str:
+    """What the command is called here, which in a checkout is ci/gate."""
+    return "gate" if Path(sys.argv[0]).name == "gate" else "ci/gate"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -128,9 +132,7 @@ def parse(argv: Sequence[str], arguments: argparse.Namespace) -> argparse.Namesp
     package = "tilegate_ci.lab.commands" if is_lab else "tilegate_ci.commands"
     for name, description in (LAB if is_lab else COMMANDS).items():
         command = commands.add_parser(
-            name,
-            help=description,
-            description=description[0].upper() + description[1:] + ".",
+            name, help=description, description=description[0].upper() + description[1:] + "."
         )
         if argv[:1] == [name]:
             module = import_module(f"{package}.{name}")

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import (
     BeforeValidator,
     Field,
     PrivateAttr,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     field_validator,
     model_validator,
@@ -26,7 +27,6 @@ from tilegate_ci.core.documents import (
     Given,
     Line,
     Model,
-    Name,
     Natural,
     Open,
     Positive,
@@ -41,6 +41,7 @@ def _repository() -> Path:
 
 
 REPOSITORY = _repository()
+T = TypeVar("T")
 
 # Metrics of a benchmark, each a median over processes. Higher is faster in every one.
 Metric = Literal["gflops", "ratio_to_cublas", "pct_peak", "per_second", "ratio_to_yardstick"]
@@ -79,6 +80,10 @@ def steady_delta(logs: Sequence[float]) -> float:
     line = statistics.linear_regression(times, logs)
     rest = sum((v - line.intercept - line.slope * t) ** 2 for t, v in zip(times, logs))
     return _margin(min(math.sqrt(rest / (len(logs) - 2)), _step(logs)))
+
+
+def margin_of(logs: Sequence[float]) -> float:
+    return steady_delta(logs) if drifts(logs) else _margin(_spread(logs))
 
 
 def _margin(scatter: float) -> float:
@@ -260,17 +265,27 @@ class Run(Open):
         return min(len(row.per_process[row.decisive]) for row in self.benchmarks.values())
 
 
+def _named(rows: dict[str, T], info: ValidationInfo) -> dict[str, T]:
+    """By names as bench writes them; another project's are called whatever they like."""
+    device = info.data.get("device")  # None: it is wrong, which is said first
+    if device is None or device.kind == OTHER:
+        return rows
+    return {canonical_name(name): row for name, row in rows.items()}
+
+
 class RunFile(Run, Document, Open):
     """A file, with all that a verdict needs."""
 
     protocol: Protocol
-    benchmarks: dict[Name, RunRow]
+    benchmarks: dict[Line, RunRow]
     _warnings: tuple[str, ...] = PrivateAttr(())
 
     @field_validator("benchmarks", mode="wrap")
     @classmethod
-    def _each_once(cls, rows: Any, handler: ValidatorFunctionWrapHandler) -> dict[str, RunRow]:
-        found: dict[str, RunRow] = handler(rows)
+    def _each_once(
+        cls, rows: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo
+    ) -> dict[str, RunRow]:
+        found: dict[str, RunRow] = _named(handler(rows), info)
         if not found:
             raise ValueError("no benchmark in it")
         if len(found) < len(rows):
@@ -282,12 +297,6 @@ class RunFile(Run, Document, Open):
     def warnings(self) -> tuple[str, ...]:
         """What the reader let pass."""
         return self._warnings
-
-
-class OtherRunFile(RunFile):
-    """Of another project: its benchmarks are called whatever they like."""
-
-    benchmarks: dict[Line, RunRow]
 
 
 def log_slowdown(baseline: float, candidate: float) -> float:
@@ -307,9 +316,14 @@ def relative(log_ratio: float) -> float:
 
 def baseline_path(device: Device) -> Path:
     """Where the baseline of a device is committed."""
-    words = "".join(c if c.isascii() and c.isalnum() else " " for c in device.name.lower()).split()
-    stem = "simt" if device.kind == "simt" else "-".join(words)
+    stem = "simt" if device.kind == "simt" else device_stem(device.name)
     return REPOSITORY / "bench" / "baselines" / f"{stem}.json"
+
+
+def device_stem(name: str) -> str:
+    """nvidia-h200 of NVIDIA H200."""
+    words = "".join(c if c.isascii() and c.isalnum() else " " for c in name.lower()).split()
+    return "-".join(words)
 
 
 class Reading(Summary):
@@ -346,15 +360,15 @@ class Process(Model):
     started: Given[str] = None
     wall_s: float = Field(default=0, ge=0)
     conditions: Conditions = Conditions()
-    readings: dict[Name, Reading] = Field(min_length=1)
+    readings: dict[Line, Reading] = Field(min_length=1)
+    # Why some of another project's benchmarks did not run.
+    skipped: dict[Line, str] = Field(default={}, exclude_if=lambda reasons: not reasons)
     source: str = Field(default="", exclude=True)  # the file that it was read from
 
-
-class OtherProcess(Process):
-    """Of another project. `skipped` says why some of its benchmarks did not run."""
-
-    readings: dict[Line, Reading] = Field(min_length=1)
-    skipped: dict[Line, str] = {}
+    @field_validator("readings")
+    @classmethod
+    def _by_name(cls, rows: dict[str, Reading], info: ValidationInfo) -> dict[str, Reading]:
+        return _named(rows, info)
 
 
 class Verdict(Enum):

@@ -7,7 +7,7 @@ from typing import Any
 from gate_builders import COMMIT, H200
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.lab.proof.recording import RecordedReading
-from tilegate_ci.measure.suite import CANARIES
+from tilegate_ci.measure.launcher import CANARIES
 from tilegate_ci.model import Reading
 
 SUITE = (

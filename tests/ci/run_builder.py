@@ -15,7 +15,7 @@ from stage_builder import write_stages
 from gate_builders import COMMIT
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, dumps, read_json
-from tilegate_ci.formats.collect import collect
+from tilegate_ci.formats.run_file import collect
 from tilegate_ci.measure.journal import Journal
 from tilegate_ci.model import Process, Session
 

@@ -11,7 +11,7 @@ import pytest
 
 from gate_builders import REPOSITORY, WARPTILE, make_run, scaled, write
 from tilegate_ci.cli import main
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import message
 
 SLOW = scaled(make_run(), WARPTILE, 0.95)
 
@@ -30,7 +30,7 @@ def in_a_shell(tmp_path, redirections: str, candidate, path: str = "") -> int:
 @pytest.mark.parametrize(
     ("redirections", "candidate", "code"),
     [
-        ("2>/dev/full", None, 2),  # there is no such file, and nobody can be told
+        ("2>/dev/full", None, 2),  # there is no such file, and no stream left to say so
         (">&- 2>&-", SLOW, 1),
         (">/dev/full 2>&1", SLOW, 2),
     ],

@@ -3,10 +3,10 @@
 import pytest
 from ladder_builder import REPOSITORY
 
+from tilegate_ci.checks.pages.tables import excerpts
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.stages import find_ladder
-from tilegate_ci.report.ideas import excerpts
 
 SOURCE = """int before;
   // idea:begin Warptile

@@ -2,8 +2,7 @@
 
 from mutant import read_toolchain
 
-from tilegate_ci.checks.counters.count import count
-from tilegate_ci.checks.counters.table import BASELINE, load
+from tilegate_ci.checks.counters.count import BASELINE, count, load
 from tilegate_ci.model import REPOSITORY
 
 WORD = 4

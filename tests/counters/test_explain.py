@@ -9,7 +9,7 @@ from mutant import read_toolchain
 from stage_builder import stage, write_stages
 
 from tilegate_ci.checks.counters.check import blocks
-from tilegate_ci.checks.counters.table import BASELINE
+from tilegate_ci.checks.counters.count import BASELINE
 from tilegate_ci.cli import main
 from tilegate_ci.commands import explain
 from tilegate_ci.core.markdown import filled

@@ -11,9 +11,8 @@ import pytest
 from mutant import Mutant, Toolchain, read_toolchain
 
 from tilegate_ci.checks.committed import Report
-from tilegate_ci.checks.counters.count import Counted, Sources, count
-from tilegate_ci.checks.counters.judge import judge
-from tilegate_ci.checks.counters.table import table_row
+from tilegate_ci.checks.counters.count import Counted, Sources, count, table_row
+from tilegate_ci.checks.counters.explain import judge
 from tilegate_ci.model import REPOSITORY
 
 SHAPE = "256x256x256/beta0.5"

@@ -9,8 +9,7 @@ from ladder_builder import REPOSITORY
 
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.formats.stages import find_ladder, find_stages
-from tilegate_ci.measure.launcher import PLACES, Launcher
-from tilegate_ci.measure.suite import read_suite
+from tilegate_ci.measure.launcher import PLACES, Launcher, read_suite
 
 RUNGS = find_ladder(REPOSITORY)
 SQUARES = [128, 256, 512, 1024, 2048, 4096, 8192]

@@ -11,6 +11,7 @@ from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.core.git import named_commit
 from tilegate_ci.core.markdown import table
+from tilegate_ci.core.options import option
 from tilegate_ci.formats.accuracy import (
     AccuracyFile,
     AccuracyRow,
@@ -21,9 +22,10 @@ from tilegate_ci.formats.accuracy import (
 )
 from tilegate_ci.formats.profile import parse_device
 from tilegate_ci.formats.stages import read_stages
-from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.measure.conditions import check_gpu
-from tilegate_ci.model import REPOSITORY, Device, baseline_path
+from tilegate_ci.measure.projects import build_preset
+from tilegate_ci.model import REPOSITORY, device_stem
+from tilegate_ci.report.figures import machine, short
 from tilegate_ci.report.templates import code, escaped
 
 RESULTS = REPOSITORY / "bench" / "results"
@@ -64,15 +66,16 @@ class Accuracy(CommittedTable[AccuracyFile]):
         raise GateError("it needs a GPU and --rung NAME; `ci/gate check accuracy` runs it")
 
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        group.add_argument(
+        option(
+            group,
             "--shape",
-            metavar="MxNxK",
+            "MxNxK",
+            f"accuracy: instead of the {len(SHAPES)} of the protocol; may be repeated",
             type=shape,
             action="append",
-            help=f"accuracy: instead of the {len(SHAPES)} of the protocol; may be repeated",
         )
         how = "accuracy: default: bench/results"
-        group.add_argument("--out", metavar="DIR", type=Path, help=how)
+        option(group, "--out", "DIR", how, type=Path)
 
     def compute(self, asked: argparse.Namespace) -> AccuracyFile:
         commit = named_commit(asked.commit, REPOSITORY)
@@ -91,8 +94,7 @@ class Accuracy(CommittedTable[AccuracyFile]):
     def write(self, asked: argparse.Namespace, found: AccuracyFile) -> Report:
         folder, device = asked.out or RESULTS, found.device
         make_folder(folder)
-        of = Device(kind="cuda", name=device.name, cublas=device.cublas)
-        path = folder / f"{baseline_path(of).stem}-accuracy.json"
+        path = folder / f"{device_stem(device.name)}-accuracy.json"
         whole = merged(found, documents.load(AccuracyFile, path)) if path.exists() else found
         write_text(path, documents.to_text(whole))
         return _judged(found, os.path.relpath(path))
@@ -123,10 +125,7 @@ def accuracy_block(found: AccuracyFile, stage: str) -> str:
     inputs = list(dict.fromkeys(row.input for row in rows))
     lines = table(_HEADS, [_summary(name, [r for r in rows if r.input == name]) for name in inputs])
     device, commit = found.device, rows[0].commit or found.commit
-    made_on = (
-        f"`ci/gate check accuracy` on {device.name}, driver {device.driver}, CUDA {device.cuda}, "
-        f"cuBLAS {device.cublas}, commit {commit[:12]}{commit[40:]}."
-    )
+    made_on = f"`ci/gate check accuracy` on {machine(device.model_dump())}, commit {short(commit)}."
     return "\n".join([*lines, "", f"{_NOTE} {made_on}", "", *_exceptions(above(rows))])
 
 

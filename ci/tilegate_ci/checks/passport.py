@@ -10,9 +10,11 @@ from tilegate_ci.core.documents import Commit, Document, Finite, Given, Line, Mo
 from tilegate_ci.core.files import write_text
 from tilegate_ci.core.git import named_commit
 from tilegate_ci.core.markdown import Block, table
+from tilegate_ci.core.options import option
 from tilegate_ci.formats.stages import find_ladder
-from tilegate_ci.measure.builds import build_preset
+from tilegate_ci.measure.projects import build_preset
 from tilegate_ci.model import REPOSITORY
+from tilegate_ci.report.figures import short
 
 FOLDER = Path("tests/passport")
 DEVICES = {"cpu": "simt", "gpu": "nvidia-h200"}  # the file of each preset's device
@@ -97,7 +99,7 @@ def path_of(repository: Path, preset: str) -> Path:
 
 
 def load_all(repository: Path) -> dict[str, PassportFile]:
-    """Those that are committed, by the preset."""
+    """The committed files, by preset."""
     paths = {preset: path_of(repository, preset) for preset in DEVICES}
     return {
         preset: documents.load(PassportFile, path)
@@ -127,10 +129,10 @@ class Passports(CommittedTable[Found]):
             "--preset", choices=sorted(DEVICES), help="passport: the build; default: cpu"
         )
         how = "passport: what make_passport printed elsewhere; other rungs' passports are kept"
-        group.add_argument("--recorded", type=Path, metavar="FILE", help=how)
+        option(group, "--recorded", "FILE", how, type=Path)
         how = "passport: what it printed of the yardstick's shapes"
-        group.add_argument("--yardstick", type=Path, metavar="FILE", help=how)
-        group.add_argument("--made-with", metavar="TEXT", help="passport: driver and CUDA")
+        option(group, "--yardstick", "FILE", how, type=Path)
+        option(group, "--made-with", "TEXT", "passport: driver and CUDA")
 
     def compute(self, asked: argparse.Namespace) -> Found:
         if asked.recorded:
@@ -203,8 +205,7 @@ def _title(file: PassportFile) -> str:
 
 def _made_on(stage: str, file: PassportFile) -> str:
     made_with = f", {file.made_with}" if file.made_with else ""
-    commit = file.commit_of(stage)
-    return f"{_title(file)}{made_with}, commit {commit[:12]}{commit[40:]}"
+    return f"{_title(file)}{made_with}, commit {short(file.commit_of(stage))}"
 
 
 def _column(name: str, preset: str, files: dict[str, PassportFile]) -> Iterator[tuple[str, str]]:

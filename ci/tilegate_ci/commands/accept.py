@@ -5,8 +5,8 @@ import os
 import sys
 from pathlib import Path
 
-from tilegate_ci.core.files import write_text
-from tilegate_ci.core.outputs import check_outputs, locked
+from tilegate_ci.core.files import check_outputs, locked, write_text
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge.accept import accept, check_acceptable, check_same_device
 from tilegate_ci.model import baseline_path
@@ -20,21 +20,11 @@ EXAMPLES = """examples:
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("candidate", metavar="CANDIDATE")
-    command.add_argument(
-        "--baseline", metavar="FILE", help="default: bench/baselines/<device name>.json"
-    )
-    command.add_argument(
-        "--merge", action="store_true", help="keep the rows that CANDIDATE does not have"
-    )
-    command.add_argument(
-        "--allow-dirty", action="store_true", help="accept a run of uncommitted changes"
-    )
-    command.add_argument(
-        "--allow-few", action="store_true", help="accept a GPU run of fewer than 3 processes"
-    )
-    command.add_argument(
-        "--reason", metavar="TEXT", help="why a margin may grow beyond 3 %%; its row keeps it"
-    )
+    option(command, "--baseline", "FILE", "default: bench/baselines/<device name>.json")
+    flag(command, "--merge", "keep the rows that CANDIDATE does not have")
+    flag(command, "--allow-dirty", "accept a run of uncommitted changes")
+    flag(command, "--allow-few", "accept a GPU run of fewer than 3 processes")
+    option(command, "--reason", "TEXT", "why a margin may grow beyond 3 %%; its row keeps it")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tilegate_ci.core.git import named_commit
+from tilegate_ci.core.options import option
 from tilegate_ci.formats.reading import Declared
 from tilegate_ci.judge.compare import Margin
 from tilegate_ci.model import MIN_DELTA, REPOSITORY
@@ -57,18 +58,20 @@ def duration(text: str) -> float:
 
 def add_margins(group: argparse._ActionsContainer) -> None:
     """A slow-down must exceed both."""
-    group.add_argument(
+    option(
+        group,
         "--margin",
-        metavar="PERCENT",
+        "PERCENT",
+        f"the slow-down that passes, such as 3%%; default: {100 * MIN_DELTA:g}%%",
         type=percent,
-        help=f"the slow-down that passes, such as 3%%; default: {100 * MIN_DELTA:g}%%",
     )
-    group.add_argument(
+    option(
+        group,
         "--margin-abs",
-        metavar="TIME",
+        "TIME",
+        "and the increase in time that passes, such as 2us: what is slower must exceed both",
         type=duration,
         default=0.0,
-        help="and the increase in time that passes, such as 2us: what is slower must exceed both",
     )
 
 
@@ -86,7 +89,7 @@ def regex(text: str) -> str:
 
 def add_commit(command: argparse._ActionsContainer) -> None:
     how = "where git cannot say it; default: $TILEGATE_COMMIT"
-    command.add_argument("--commit", metavar="SHA", help=how)
+    option(command, "--commit", "SHA", how)
 
 
 def commit_of(arguments: argparse.Namespace) -> str:
@@ -94,32 +97,35 @@ def commit_of(arguments: argparse.Namespace) -> str:
 
 
 def add_cmake(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--cmake", metavar="ARGUMENT", action="append", default=[], help=_AGAIN)
+    option(command, "--cmake", "ARGUMENT", _AGAIN, action="append", default=[])
 
 
 def add_declared(group: argparse._ActionsContainer) -> None:
     """What the owner of another project's benchmarks says of them."""
-    group.add_argument(
+    option(
+        group,
         "--time",
-        metavar="NAME",
-        default="",
-        help="real_time (default) or cpu_time of Google Benchmark; a summary's tag of NVBench, "
+        "NAME",
+        "real_time (default) or cpu_time of Google Benchmark; a summary's tag of NVBench, "
         "default nv/cold/time/gpu/mean; a statistic of pytest-benchmark, default median; a column "
         "of asv, default result, or of lines, default seconds",
+        default="",
     )
-    group.add_argument(
+    option(
+        group,
         "--yardstick",
-        metavar="PATTERN",
-        default="",
-        help="judge the time relative to this benchmark's, as Reference/*: * stands for the same "
+        "PATTERN",
+        "judge the time relative to this benchmark's, as Reference/*: * stands for the same "
         "part of a name between slashes, at the end for the rest",
-    )
-    group.add_argument(
-        "--verified",
-        metavar="NAME",
         default="",
-        help="the counter, summary, extra_info or column that is 1 where the result was checked "
+    )
+    option(
+        group,
+        "--verified",
+        "NAME",
+        "the counter, summary, extra_info or column that is 1 where the result was checked "
         "and right",
+        default="",
     )
 
 

@@ -14,23 +14,37 @@ from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex
 from tilegate_ci.commands.compare import show
 from tilegate_ci.commands.run import WORK
 from tilegate_ci.core import child, documents
-from tilegate_ci.core.files import GateError, dumps, make_folder, read_text, write_text
+from tilegate_ci.core.files import (
+    GateError,
+    dumps,
+    locked,
+    make_folder,
+    message,
+    read_text,
+    write_text,
+)
 from tilegate_ci.core.git import merge_base, show_file
 from tilegate_ci.core.names import canonical_name, matching
-from tilegate_ci.core.outputs import locked
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.options import option
 from tilegate_ci.formats import run_file
-from tilegate_ci.formats.collect import collect
-from tilegate_ci.formats.run_file import Role
+from tilegate_ci.formats.run_file import Role, collect
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import Comparison, compare
 from tilegate_ci.measure import conditions, gate_run
-from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.measure.gate_run import Options, part_of, places_of
-from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher, launch
-from tilegate_ci.measure.projects import Tilegate
-from tilegate_ci.measure.suite import filter_of, read_suite, shapes_of, stages_of
+from tilegate_ci.measure.launcher import (
+    MIN_TIME_S,
+    PLACES,
+    Launcher,
+    filter_of,
+    launch,
+    read_suite,
+    shapes_of,
+    stages_of,
+)
+from tilegate_ci.measure.projects import Tilegate, build_preset
 from tilegate_ci.model import EXIT_MEANINGS, REPOSITORY, RunFile, Session, baseline_path
+from tilegate_ci.report.data import load_sources
 
 PROCESSES = {"gpu": 3, "cpu": 1}
 
@@ -50,27 +64,22 @@ says how to accept one, and exits 0.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--filter", metavar="REGEX", type=regex, help="only benchmarks whose name matches"
-    )
-    command.add_argument("--shapes", metavar="SHAPES", help="as bench's own --shapes")
-    command.add_argument("--processes", metavar="N", type=count, help="default: 3 on a GPU, else 1")
+    option(command, "--filter", "REGEX", "only benchmarks whose name matches", type=regex)
+    option(command, "--shapes", "SHAPES", "as bench's own --shapes")
+    option(command, "--processes", "N", "default: 3 on a GPU, else 1", type=count)
     command.add_argument(
         "--preset", choices=tuple(PROCESSES), help="default: gpu where a GPU and nvcc are, else cpu"
     )
-    command.add_argument(
-        "--base", metavar="REV", help="judge by the baseline of REV's merge base with HEAD"
-    )
+    option(command, "--base", "REV", "judge by the baseline of REV's merge base with HEAD")
     add_commit(command)
-    command.add_argument(
+    option(
+        command,
         "--placements",
-        metavar="N",
+        "N",
+        "of operands in memory; default on a GPU: as the baseline was measured",
         type=count,
-        help="of operands in memory; default on a GPU: as the baseline was measured",
     )
-    command.add_argument(
-        "extra", metavar="-- OPTION", nargs="*", help="of build/<preset>/bench/bench"
-    )
+    option(command, "extra", "-- OPTION", "of build/<preset>/bench/bench", nargs="*")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -165,11 +174,7 @@ def names_of(binary: Path) -> list[str]:
 
 
 def judge(
-    candidate: RunFile,
-    build: Path,
-    folder: Path,
-    base: str | None,
-    arguments: argparse.Namespace,
+    candidate: RunFile, build: Path, folder: Path, base: str | None, arguments: argparse.Namespace
 ) -> Comparison | None:
     """The verdict by the committed baseline, or that of commit `base`; None without one."""
     stored = stored_baseline(candidate, base)
@@ -213,7 +218,8 @@ def stored_baseline(candidate: RunFile, base: str | None) -> RunFile | None:
 def _report(judged: Path) -> None:
     """Beside the verdict, or the run that nothing could be compared with."""
     markdown, page = judged.parent / "report.md", judged.parent / "report.html"
-    report.write([os.path.relpath(judged)], REPOSITORY, html=page, markdown=markdown)
+    sources = load_sources(os.path.relpath(judged))
+    report.write(sources, REPOSITORY, {"html": page, "markdown": markdown})
     message(f"report: {os.path.relpath(page)}, {os.path.relpath(markdown)}")
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:

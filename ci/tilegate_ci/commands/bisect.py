@@ -13,16 +13,15 @@ from pathlib import Path
 
 from tilegate_ci.commands.arguments import regex
 from tilegate_ci.commands.run import INTERRUPTED, add_project_options, project_of
-from tilegate_ci.core.files import GateError
-from tilegate_ci.core.git import git, said
+from tilegate_ci.core.files import GateError, message
+from tilegate_ci.core.git import git, git_output, said
 from tilegate_ci.core.names import matching
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import newest_stages
 from tilegate_ci.measure import gate_run
-from tilegate_ci.measure.builds import Project
 from tilegate_ci.measure.gate_run import Options
-from tilegate_ci.measure.projects import Tilegate
-from tilegate_ci.measure.suite import parse_suite
+from tilegate_ci.measure.launcher import parse_suite
+from tilegate_ci.measure.projects import Project, Tilegate
 
 __all__ = ["EXAMPLES", "EXIT_CODES", "INTERRUPTED", "add_arguments", "run"]
 
@@ -62,16 +61,12 @@ class Span:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("good", metavar="GOOD", help="a commit before the slow-down")
-    command.add_argument("bad", metavar="BAD", help="a later one, after it")
-    command.add_argument(
-        "--filter",
-        metavar="REGEX",
-        type=regex,
-        required=True,
-        help="the benchmarks that became slower",
+    option(command, "good", "GOOD", "a commit before the slow-down")
+    option(command, "bad", "BAD", "a later one, after it")
+    option(
+        command, "--filter", "REGEX", "the benchmarks that became slower", type=regex, required=True
     )
-    command.add_argument("--dry-run", action="store_true", help="say what would be run")
+    flag(command, "--dry-run", "say what would be run")
     add_project_options(command)
 
 
@@ -113,13 +108,13 @@ def _check_filter(span: Span, pattern: str) -> None:
     """GateError where no benchmark of the gated suite matches."""
     suite = f"{span.bad}:bench/gate.csv"
     stages = newest_stages(span.repository)
-    names = parse_suite(_git(span.repository, "show", suite), suite, stages)
+    names = parse_suite(git_output(span.repository, "show", suite), suite, stages)
     if stages or names:  # without a build the rungs are unknown
         matching(names, pattern)
 
 
 def _bisected(project: Project, span: Span, tree: Path, pattern: str) -> int:
-    output = _git(tree, "bisect", "start", "--no-checkout", span.bad, span.good)
+    output = git_output(tree, "bisect", "start", "--no-checkout", span.bad, span.good)
     while True:
         first = re.search(r"^([0-9a-f]{40,64}) is the first bad commit$", output, re.MULTILINE)
         if first:
@@ -130,7 +125,7 @@ def _bisected(project: Project, span: Span, tree: Path, pattern: str) -> int:
             for commit in re.findall(r"^([0-9a-f]{40,64})$", rest, re.MULTILINE):
                 sys.stdout.write(f"  {_title(span, commit)}\n")
             return UNDECIDED
-        commit = _git(tree, "rev-parse", "--verify", "BISECT_HEAD")
+        commit = git_output(tree, "rev-parse", "--verify", "BISECT_HEAD")
         # git's exit code 2: only skipped commits are left, as its output says too.
         output = git(tree, "bisect", judged(project, span, commit, pattern), commit).stdout
 
@@ -157,7 +152,7 @@ def measured(project: Project, base: str, head: str, pattern: str) -> int:
 
 def _found(span: Span, commit: str) -> int:
     form = "--format=%H%n  %an, %ad%n  %s"
-    who = _git(span.repository, "log", "-1", form, "--date=iso", commit)
+    who = git_output(span.repository, "log", "-1", form, "--date=iso", commit)
     sys.stdout.write(f"first bad commit: {who}\n")
     return FOUND
 
@@ -168,7 +163,7 @@ def _span(repository: Path, good: str, bad: str) -> Span:
         raise GateError(f"{good} and {bad} are the same commit")
     if git(repository, "merge-base", "--is-ancestor", first, last).returncode:
         raise GateError(f"{good} is not an ancestor of {bad}: nothing lies between them")
-    count = int(_git(repository, "rev-list", "--count", last, f"^{first}"))
+    count = int(git_output(repository, "rev-list", "--count", last, f"^{first}"))
     return Span(repository, first, last, count)
 
 
@@ -180,7 +175,7 @@ def _commit(repository: Path, given: str) -> str:
 
 
 def _title(span: Span, commit: str) -> str:
-    return _git(span.repository, "log", "-1", "--format=%h %s", commit)
+    return git_output(span.repository, "log", "-1", "--format=%h %s", commit)
 
 
 @contextlib.contextmanager
@@ -189,17 +184,10 @@ def _worktree(span: Span, tree: Path) -> Iterator[Path]:
     they are."""
     add = ("worktree", "add", "--quiet", "--detach", "--no-checkout")
     try:
-        _git(span.repository, *add, str(tree), span.bad)
+        git_output(span.repository, *add, str(tree), span.bad)
         yield tree
     finally:
         before = {n: signal.signal(n, signal.SIG_IGN) for n in (signal.SIGINT, signal.SIGTERM)}
         git(span.repository, "worktree", "remove", "--force", "--force", str(tree))
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    done = git(folder, *arguments)
-    if done.returncode:
-        raise GateError(f"git {shlex.join(arguments)}: {done.stderr.strip()}")
-    return done.stdout.strip()

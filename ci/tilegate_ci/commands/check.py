@@ -10,12 +10,11 @@ from tilegate_ci.checks.counters.check import Counters, add_program
 from tilegate_ci.checks.pages.tables import Tables
 from tilegate_ci.checks.passport import Passports
 from tilegate_ci.checks.plot import Plots
-from tilegate_ci.checks.profile.report import Profiles
+from tilegate_ci.checks.profile import Profiles
 from tilegate_ci.checks.resources.check import Resources
 from tilegate_ci.commands.arguments import add_commit, add_repository
-from tilegate_ci.core.files import GateError, write_text
-from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import GateError, check_outputs, message, write_text
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.model import worst
 
 _CLASSES: tuple[type[Committed], ...] = (
@@ -52,12 +51,10 @@ examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("tables", metavar="TABLE", nargs="*", help=", ".join(TABLES))
-    command.add_argument("--update", action="store_true", help="write the tables and their pages")
-    command.add_argument(
-        "--rung", metavar="NAME", action="append", help="only this; may be repeated"
-    )
-    command.add_argument("--markdown", metavar="FILE", help="write the report there too")
+    option(command, "tables", "TABLE", ", ".join(TABLES), nargs="*")
+    flag(command, "--update", "write the tables and their pages")
+    option(command, "--rung", "NAME", "only this; may be repeated", action="append")
+    option(command, "--markdown", "FILE", "write the report there too")
     command.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # of old commands
     add_repository(command)
     group = command.add_argument_group("of single tables")
@@ -86,10 +83,10 @@ def _chosen(arguments: argparse.Namespace) -> list[Committed]:
     if others and (not names or not others[0][:1].isupper()):
         raise GateError(f"no table {', '.join(others)}; there are {', '.join(TABLES)}")
     arguments.rung = [*(arguments.rung or ()), *others] or None
-    taken = {option for name in names or TABLES for option in TABLES[name].options}
-    for option in {option for table in TABLES.values() for option in table.options} - taken:
-        if getattr(arguments, option):
-            raise GateError(f"--{option.replace('_', '-')} is not an option of {', '.join(names)}")
+    taken = {each for name in names or TABLES for each in TABLES[name].options}
+    for other in {each for table in TABLES.values() for each in table.options} - taken:
+        if getattr(arguments, other):
+            raise GateError(f"--{other.replace('_', '-')} is not an option of {', '.join(names)}")
     if names:
         return [TABLES[name] for name in names]
     able = []

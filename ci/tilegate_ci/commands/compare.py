@@ -7,19 +7,12 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import (
-    add_declared,
-    add_margins,
-    declared_in,
-    margin_in,
-)
-from tilegate_ci.core.files import GateError, dumps, read_text, write_text
-from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.core.progress import message
+from tilegate_ci.commands.arguments import add_declared, add_margins, declared_in, margin_in
+from tilegate_ci.core.files import GateError, check_outputs, dumps, message, read_text, write_text
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats import run_file
-from tilegate_ci.formats.collect import check_distinct, collect, read_sessions
 from tilegate_ci.formats.reading import is_process, read_any
-from tilegate_ci.formats.run_file import Role, load
+from tilegate_ci.formats.run_file import Role, check_distinct, collect, load, read_sessions
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import Comparison, compare
 from tilegate_ci.model import EXIT_MEANINGS, RunFile
@@ -39,41 +32,31 @@ without a baseline, a run of the JSON of several processes, which accept and rep
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
+    option(
+        command,
         "files",
-        metavar="FILE",
-        nargs="+",
-        help="the baseline, then the candidate: a run, or what its processes wrote: the JSON of "
+        "FILE",
+        "the baseline, then the candidate: a run, or what its processes wrote: the JSON of "
         "Google Benchmark, NVBench or pytest-benchmark, asv's results, lines of name,seconds",
+        nargs="+",
     )
-    command.add_argument(
-        "--filter", metavar="REGEX", help="judge only benchmarks whose name contains a match"
-    )
+    option(command, "--filter", "REGEX", "judge only benchmarks whose name contains a match")
     add_margins(command)
     add_verdict_options(command)
     group = command.add_argument_group("of processes")
-    group.add_argument("--no-baseline", action="store_true", help="all files are processes")
-    group.add_argument("--out", metavar="FILE", help="write the run that they make")
-    group.add_argument("--commit", metavar="SHA", help="40 hex digits, -dirty after them if so")
-    group.add_argument(
-        "--conditions", metavar="FILE", help="a JSON list of sessions; default: one, unknown"
-    )
+    flag(group, "--no-baseline", "all files are processes")
+    option(group, "--out", "FILE", "write the run that they make")
+    option(group, "--commit", "SHA", "40 hex digits, -dirty after them if so")
+    option(group, "--conditions", "FILE", "a JSON list of sessions; default: one, unknown")
     add_declared(command.add_argument_group("another project's benchmarks"))
 
 
 def add_verdict_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--waivers",
-        metavar="FILE",
-        default=str(waivers.WAIVERS),
-        help="default: bench/waivers.json",
+    option(
+        command, "--waivers", "FILE", "default: bench/waivers.json", default=str(waivers.WAIVERS)
     )
-    command.add_argument(
-        "--markdown", metavar="FILE", help="write the report there too (overwrites the file)"
-    )
-    command.add_argument(
-        "--json", metavar="FILE", help="write the verdicts there, for `ci/gate report`"
-    )
+    option(command, "--markdown", "FILE", "write the report there too (overwrites the file)")
+    option(command, "--json", "FILE", "write the verdicts there, for `ci/gate report`")
 
 
 def check_verdict_options(

@@ -10,6 +10,7 @@ from tilegate_ci.commands import bisect
 from tilegate_ci.commands.arguments import add_repository
 from tilegate_ci.commands.run import WORK
 from tilegate_ci.core.files import GateError
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.judge.drift import Drift, accepted_baselines, drifts
 from tilegate_ci.measure.launcher import PLACES, Launcher
 from tilegate_ci.measure.projects import Tilegate
@@ -26,8 +27,8 @@ commit that began the worst drift, as ci/gate bisect does.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("baselines", metavar="BASELINE", nargs="*", help="relative to the root")
-    command.add_argument("--bisect", action="store_true", help="find the commit of the worst")
+    option(command, "baselines", "BASELINE", "relative to the root", nargs="*")
+    flag(command, "--bisect", "find the commit of the worst")
     add_repository(command)
 
 

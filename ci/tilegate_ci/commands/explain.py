@@ -10,11 +10,11 @@ from tilegate_ci.checks.counters.check import add_program, program_of
 from tilegate_ci.checks.counters.count import Sources, count, list_rungs
 from tilegate_ci.checks.counters.explain import compare, describe, next_rung
 from tilegate_ci.core import child
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.names import canonical_name, shape_of
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.options import option
 from tilegate_ci.formats.stages import find_stages
-from tilegate_ci.measure.builds import build_preset
+from tilegate_ci.measure.projects import build_preset
 
 DEFAULT_SHAPE = "256x256x256"
 CHOOSES = "Sgemm"
@@ -34,9 +34,9 @@ be any problem that follows a rung in a benchmark's name, such as 256x256x256/be
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("rung", nargs="?", metavar="RUNG", help="or RUNG.variant")
+    option(command, "rung", "RUNG", "or RUNG.variant", nargs="?")
     how = f"the problem; default: {DEFAULT_SHAPE}"
-    command.add_argument("shape", nargs="?", metavar="MxNxK", default=DEFAULT_SHAPE, help=how)
+    option(command, "shape", "MxNxK", how, nargs="?", default=DEFAULT_SHAPE)
     command.add_argument("--diff", nargs=2, metavar=("A", "B"), help="put two rungs side by side")
     add_program(command, "tilegate_count")
 

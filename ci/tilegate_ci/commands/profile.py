@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 
 from tilegate_ci.checks.committed import chosen, shape
-from tilegate_ci.checks.profile.ncu import metric_names, parse_csv, read_kernel
-from tilegate_ci.checks.profile.report import markdown
+from tilegate_ci.checks.profile import markdown, metric_names, parse_csv, read_kernel
 from tilegate_ci.commands.arguments import add_commit, commit_of
 from tilegate_ci.core import child, documents
-from tilegate_ci.core.files import GateError, make_folder, write_text
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import GateError, make_folder, message, write_text
+from tilegate_ci.core.options import option
 from tilegate_ci.formats.profile import (
     ProfiledKernel,
     ProfiledRung,
@@ -22,9 +21,9 @@ from tilegate_ci.formats.profile import (
     parse_device,
 )
 from tilegate_ci.formats.stages import read_stages
-from tilegate_ci.measure.builds import build_preset
 from tilegate_ci.measure.conditions import check_gpu
-from tilegate_ci.model import REPOSITORY, Device, baseline_path
+from tilegate_ci.measure.projects import build_preset
+from tilegate_ci.model import REPOSITORY, device_stem
 
 RECORD = REPOSITORY / "bench" / "profile"  # every rung at the default shape, committed
 SCRATCH = REPOSITORY / "build" / "profile"  # output of ncu, and profiles of other choices
@@ -44,22 +43,17 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "rungs", metavar="RUNG", nargs="*", help="default: every stage, Cublas too"
-    )
-    command.add_argument(
-        "--shape", metavar="MxNxK", type=shape, default=SHAPE, help="default: %(default)s"
-    )
-    command.add_argument(
+    option(command, "rungs", "RUNG", "default: every stage, Cublas too", nargs="*")
+    option(command, "--shape", "MxNxK", "default: %(default)s", type=shape, default=SHAPE)
+    option(
+        command,
         "--out",
-        metavar="DIR",
+        "DIR",
+        "default: bench/profile for every rung at the default shape, else build/profile",
         type=Path,
-        help="default: bench/profile for every rung at the default shape, else build/profile",
     )
     add_commit(command)
-    command.add_argument(
-        "--render", metavar="JSON", type=Path, help="only write that profile's Markdown again"
-    )
+    option(command, "--render", "JSON", "only write that profile's Markdown again", type=Path)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -89,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     is_record = not arguments.rungs and arguments.shape == SHAPE
     folder = arguments.out or (RECORD if is_record else SCRATCH)
     make_folder(folder)
-    path = folder / baseline_path(Device(kind="cuda", name=device.name, cublas=device.cublas)).name
+    path = folder / f"{device_stem(device.name)}.json"
     if arguments.rungs and arguments.out and path.exists():
         profile = joined(documents.load(ProfileFile, path), profile)
     write_text(path, documents.to_text(profile))

@@ -2,15 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository
-from tilegate_ci.core.files import GateError, write_text
-from tilegate_ci.core.outputs import check_outputs
+from tilegate_ci.core.files import GateError, check_outputs, write_text
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import newest_stages
 from tilegate_ci.judge import verdict_file
-from tilegate_ci.judge.fleet import Fleet
 from tilegate_ci.model import EXIT_MEANINGS, OTHER, Run
 from tilegate_ci.report import fleet as fleets
 from tilegate_ci.report import render, templates
@@ -36,65 +35,49 @@ is not there counts as 4. The models share one budget of false alarms.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "files", metavar="VERDICT-OR-RUN", nargs="+", help="verdict files, candidates or baselines"
-    )
-    command.add_argument(
+    option(command, "files", "VERDICT-OR-RUN", "verdict files, candidates or baselines", nargs="+")
+    flag(
+        command,
         "--merge",
-        action="store_true",
-        help="one verdict on verdict files of several GPU models, one of which may be missing",
+        "one verdict on verdict files of several GPU models, one of which may be missing",
     )
-    command.add_argument("--json", metavar="FILE", help="with --merge: the merged verdict")
-    command.add_argument("--html", metavar="FILE", help="one page, which needs no network")
-    command.add_argument("--junit", metavar="FILE", help="JUnit XML")
-    command.add_argument("--markdown", metavar="FILE", help="as compare --markdown writes it")
+    option(command, "--json", "FILE", "with --merge: the merged verdict")
+    option(command, "--html", "FILE", "one page, which needs no network")
+    option(command, "--junit", "FILE", "JUnit XML")
+    option(command, "--markdown", "FILE", "as compare --markdown writes it")
     add_repository(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     names = ("html", "junit", "markdown", "json")
-    outputs = {f"--{name}": getattr(arguments, name) for name in names}
-    check_outputs(arguments.files, outputs)
+    outputs = {name: getattr(arguments, name) for name in names if getattr(arguments, name)}
+    check_outputs(arguments.files, {f"--{name}": path for name, path in outputs.items()})
     if arguments.json and not arguments.merge:
         raise GateError("--json writes a merged verdict: give --merge too")
     fleet = verdict_file.merged(arguments.files) if arguments.merge else None
-    paths = {name: Path(path) for name, path in outputs.items() if path}
-    sources = write(
-        arguments.files,
-        arguments.repository.resolve(),
-        paths.get("--html"),
-        paths.get("--junit"),
-        paths.get("--markdown"),
-        fleet,
-    )
+    if fleet is None:
+        sources = [source for path in arguments.files for source in load_sources(path)]
+    else:
+        sources = of_fleet(fleet)
+    write(sources, arguments.repository.resolve(), outputs)
     if fleet is not None and arguments.json:
         verdict_file.write_fleet(Path(arguments.json), fleet)
     if fleet is not None:
         sys.stdout.write(console(sources[0]))
         return fleet.exit_code
-    if not paths:
+    if not outputs:
         sys.stdout.write("\n".join(console(source) for source in sources))
     return 0
 
 
-def write(
-    files: Sequence[str],
-    repository: Path,
-    html: Path | None = None,
-    junit: Path | None = None,
-    markdown: Path | None = None,
-    fleet: Fleet | None = None,
-) -> list[Source]:
-    """Writes these reports of the files, or of the fleet that they make; what is in them."""
-    sources = [source for path in files for source in load_sources(path)] if fleet is None else []
-    sources += of_fleet(fleet) if fleet is not None else []
-    if junit:
-        write_text(junit, junit_of(sources))
-    if markdown:
-        write_text(markdown, "\n".join(markdown_of(source) for source in sources))
-    if html:
-        write_text(html, _page(sources, repository))
-    return sources
+def write(sources: list[Source], repository: Path, outputs: Mapping[str, str | Path]) -> None:
+    """Writes the reports that `outputs` has a path of: junit, markdown, html."""
+    if "junit" in outputs:
+        write_text(Path(outputs["junit"]), junit_of(sources))
+    if "markdown" in outputs:
+        write_text(Path(outputs["markdown"]), "\n".join(map(markdown_of, sources)))
+    if "html" in outputs:
+        write_text(Path(outputs["html"]), _page(sources, repository))
 
 
 def console(source: Source) -> str:
@@ -119,7 +102,7 @@ def markdown_of(source: Source) -> str:
     if source.comparison is not None:
         return render.markdown(source.comparison)
     if source.run is None:
-        return render.markdown_error(source.error or "")
+        return render.markdown_error(source.error)
     ours = source.run.device.kind != OTHER
     return templates.markdown(
         "run",

@@ -19,16 +19,15 @@ from tilegate_ci.commands.arguments import (
     whole,
 )
 from tilegate_ci.commands.compare import add_verdict_options, check_verdict_options, show
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.git import top_of
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.judge import waivers
 from tilegate_ci.judge.compare import Comparison
 from tilegate_ci.judge.paired import MIN_PAIRS, MOST_PAIRS, PAIRS, pairs_needed
-from tilegate_ci.measure.builds import Project
 from tilegate_ci.measure.gate_run import Options, judged, prepare
 from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher
-from tilegate_ci.measure.projects import Foreign, Tilegate
+from tilegate_ci.measure.projects import Foreign, Project, Tilegate
 from tilegate_ci.model import EXIT_MEANINGS, MIN_DELTA, OTHER, REPOSITORY, Verdict
 
 WORK = REPOSITORY / "build" / "gate-run"
@@ -56,32 +55,27 @@ the same command continues where it stopped.
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--base", metavar="REV|DIR", required=True)
-    command.add_argument("--head", metavar="REV|DIR", help="default: the working tree")
-    command.add_argument(
-        "--filter", metavar="REGEX", type=regex, help="only some benchmarks of the suite"
-    )
-    command.add_argument(
+    option(command, "--head", "REV|DIR", "default: the working tree")
+    option(command, "--filter", "REGEX", "only some benchmarks of the suite", type=regex)
+    option(
+        command,
         "--pairs",
-        metavar="N",
+        "N",
+        f"default: {PAIRS}",
         type=whole(MIN_PAIRS, MOST_PAIRS),
         default=PAIRS,
-        help=f"default: {PAIRS}",
     )
-    command.add_argument(
+    flag(
+        command,
         "--no-screen",
-        action="store_true",
-        help="everything in pairs, and against the base itself, not the merge base",
+        "everything in pairs, and against the base itself, not the merge base",
     )
-    command.add_argument(
-        "--out", metavar="FOLDER", help="of the processes; default: build/gate-run/…"
-    )
-    command.add_argument("--work", metavar="FOLDER", help="to build in")
+    option(command, "--out", "FOLDER", "of the processes; default: build/gate-run/…")
+    option(command, "--work", "FOLDER", "to build in")
     command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
     command.add_argument("--seed", metavar="N", type=seed, default=1)
-    command.add_argument(
-        "--no-identity", action="store_true", help="judge what has the same machine code too"
-    )
-    command.add_argument("--dry-run", action="store_true", help="say what would be run")
+    flag(command, "--no-identity", "judge what has the same machine code too")
+    flag(command, "--dry-run", "say what would be run")
     add_project_options(command)
     add_verdict_options(command)
 
@@ -89,10 +83,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def add_project_options(command: argparse.ArgumentParser) -> None:
     add_cmake(command)
     group = command.add_argument_group("another project's benchmarks")
-    group.add_argument("--build", metavar="CMD", help="builds a side, in the folder {build}")
-    group.add_argument(
-        "--run", metavar="CMD", help="runs one process, which writes its JSON to the file {out}"
-    )
+    option(group, "--build", "CMD", "builds a side, in the folder {build}")
+    option(group, "--run", "CMD", "runs one process, which writes its JSON to the file {out}")
     add_margins(group)
     add_declared(group)
 

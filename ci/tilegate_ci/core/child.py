@@ -45,7 +45,7 @@ def output(command: Sequence[str], timeout_s: float | None = None, **options: An
     done = finished(command, timeout_s, capture_output=True, **options)
     if done.returncode:
         name = os.path.basename(command[0])
-        said = done.stderr.strip().removeprefix(f"{name}: ")[:400]
+        said = (done.stderr or done.stdout).strip().removeprefix(f"{name}: ")[:400]
         raise GateError(f"{name}: {said or f'exit code {done.returncode}'}")
     return done.stdout
 

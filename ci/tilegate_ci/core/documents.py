@@ -20,7 +20,6 @@ from pydantic_core import CoreSchema, ErrorDetails
 from pydantic_core.core_schema import json_or_python_schema
 
 from tilegate_ci.core.files import Place, dumps, fault, parse_json, read_text, shown
-from tilegate_ci.core.names import canonical_name
 
 COMMIT = "[0-9a-f]{40}(-dirty)?"
 T = TypeVar("T")
@@ -82,7 +81,6 @@ Count = Annotated[int, Field(gt=0, lt=2**63)]
 Text = Annotated[str, AfterValidator(_printable)]
 Line = Annotated[Text, AfterValidator(_line), Field(json_schema_extra={"minLength": 1})]
 Schema = Annotated[int, BeforeValidator(_known_schema), WithJsonSchema({"const": 1})]
-Name = Annotated[str, AfterValidator(canonical_name)]
 Commit = Annotated[
     str, AfterValidator(commit_digits), Field(json_schema_extra={"pattern": f"^{COMMIT}$"})
 ]

@@ -1,12 +1,56 @@
-"""Files: JSON read strictly and written so that diffs stay small; no file is ever left half."""
+"""Messages on stderr; files, read strictly and written whole; locks."""
 
+import contextlib
+import errno
+import fcntl
 import json
 import math
 import os
 import stat
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import Progress
+
+
+def message(text: str) -> None:
+    """Each line begins with our name and has no control characters, so that the contents of a file
+    cannot inject a workflow command such as ::error into a log."""
+    lines = [f"gate: {printable(line)}\n" for line in text.splitlines() or [""]]
+    with contextlib.suppress(OSError, ValueError):
+        print("".join(lines), end="", file=sys.stderr, flush=True)
+
+
+def printable(line: str) -> str:
+    shown = (c if c.isprintable() else ascii(c)[1:-1] for c in line.replace("\t", " "))
+    return "".join(shown).replace("##[", "# #[")  # how older runners begin a command
+
+
+class Steps:
+    """Progress of long work: a line per step, and a bar on a terminal."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True)
+        self._progress = Progress(console=console, disable=not console.is_terminal)
+        self._task = self._progress.add_task("measuring", total=None)
+        self._done = 0
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def done(self, title: str, seconds: float, left: int, left_s: float) -> None:
+        """One more step took `seconds`; `left` are to go and may take `left_s`."""
+        self._done += 1
+        self._progress.update(self._task, completed=self._done, total=self._done + left)
+        message(f"{title}: {seconds:.1f} s; about {left_s / 60:.1f} min left")
+
 
 Place = tuple[str | int, ...]
 MOST_BYTES = 2**28  # limit of an input file, after unpacking
@@ -184,3 +228,48 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise GateError(f"{path}: cannot be made: {problem.strerror or problem}") from problem
+
+
+def check_outputs(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path | None]) -> None:
+    """WriteError where a command would overwrite what it reads, or one output the other, or where
+    an output has no folder. `outputs` are by option; None was not asked for."""
+    taken = {_identity(path): f"it is read as {path}" for path in inputs}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        try:
+            regular = is_regular(Path(path))
+            if not regular:
+                continue
+            if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        except OSError as problem:
+            raise WriteError(f"{option} {path}: cannot be written: {problem.strerror}") from problem
+        if _identity(path) in taken:
+            why = taken[_identity(path)]
+            raise WriteError(f"{option} {path}: {why} too; give another file")
+        taken[_identity(path)] = f"{option} writes it"
+
+
+def _identity(path: str | Path) -> object:
+    """The same for all names of one file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Processes that lock the same folder run one at a time. The lock ends with the process."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message(f"{folder}: another command is running there; waiting for it to end")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

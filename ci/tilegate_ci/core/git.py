@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -27,6 +28,14 @@ def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         raise GateError(f"git cannot be run: {problem.strerror}") from problem
 
 
+def git_output(folder: Path, *arguments: str) -> str:
+    """What git printed; GateError with its reason where it fails."""
+    done = git(folder, *arguments)
+    if done.returncode:
+        raise GateError(f"git {shlex.join(arguments)}: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
 def environment(folder: Path) -> dict[str, str]:
     """Messages in English; only the folder's own repository, not one named by a calling hook or in
     a parent folder."""
@@ -48,10 +57,9 @@ def checkout_commit(repository: Path) -> str:
             f"which commit is this? git says: {head.stderr.strip()}\n"
             "Tell it: --commit SHA, or TILEGATE_COMMIT=SHA in the environment"
         )
-    changes = git(repository, "status", "--porcelain")
-    if changes.returncode:
-        raise GateError(f"git status: {changes.stderr.strip()}")
-    return head.stdout.strip() + ("-dirty" if changes.stdout.strip() else "")
+    return head.stdout.strip() + (
+        "-dirty" if git_output(repository, "status", "--porcelain") else ""
+    )
 
 
 def named_commit(given: str | None, repository: Path) -> str:

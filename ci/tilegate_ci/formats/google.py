@@ -14,7 +14,7 @@ _NONE = "no benchmark in it; aggregates alone are not enough"
 
 
 class GoogleReport(Open):
-    """Its rows are looked at one by one: those that failed have none of the counters."""
+    """Its rows are looked at one by one: failed ones have none of the counters."""
 
     context: dict[str, Any]
     benchmarks: list[dict[str, Any]]

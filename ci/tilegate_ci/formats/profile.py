@@ -1,31 +1,65 @@
-"""bench/profile/<device>.json: its fields, and which of Nsight Compute's metrics each comes from.
+"""bench/profile/<device>.json. profile.csv lists the numbers of a kernel: field, Nsight Compute's
+metric, and the column of the pages that shows it; bench/README.md says what they mean.
 
 A field without a metric follows from others. A number that this GPU or this ncu does not have is
 null."""
 
-from typing import Annotated, Any
+import csv
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from tilegate_ci.core.documents import Count, Document, Finite, Given, Line, Model
 
-_BYTES_PER_SECTOR = 32
-
-
-def _metric(name: str, scale: float = 1.0, units: tuple[str, ...] = ()) -> Any:
-    """`units` are Nsight Compute's words for the unit that `scale` converts from; none where a
-    count needs none."""
-    return Field(json_schema_extra={"metric": name, "scale": scale, "units": list(units)})
-
-
-def _percent(name: str) -> Any:
-    return _metric(name, units=("%",))
-
-
-Number = Finite | None
 Int64 = Annotated[int, Field(gt=-(2**63), lt=2**63)]
-Whole = Int64 | None
 Shape = Annotated[str, Field(pattern="^[1-9][0-9]{0,8}x[1-9][0-9]{0,8}x[1-9][0-9]{0,8}$")]
+COUNT, TEXT = "count", "text"
+
+
+class ProfileField(NamedTuple):
+    """A line of profile.csv. `digits`: after the point, where pages show it; COUNT is a whole
+    number, TEXT a column in words, of other fields. `units` are Nsight Compute's words for the unit
+    that `scale` converts from; none where a count needs none."""
+
+    table: str
+    heading: str
+    field: str
+    digits: str
+    metric: str
+    units: tuple[str, ...]
+    scale: float
+
+
+def _field(line: dict[str, str]) -> ProfileField:
+    parsed = {"units": tuple(line["units"].split()), "scale": float(line["scale"] or 1)}
+    return ProfileField(**{**line, **parsed})  # type: ignore[arg-type]
+
+
+with Path(__file__).with_suffix(".csv").open(encoding="utf-8") as _stream:
+    FIELDS = [_field(line) for line in csv.DictReader(_stream)]
+
+
+def _groups() -> dict[str, Any]:
+    """The members of a kernel that FIELDS names: a number, or a model of several."""
+    groups: dict[str, dict[str, Any]] = {"": {}}
+    for each in FIELDS:
+        if each.digits != TEXT:
+            group, _, name = each.field.rpartition(".")
+            extra: dict[str, Any] = {
+                "metric": each.metric,
+                "scale": each.scale,
+                "units": [*each.units],
+            }
+            described = Field(json_schema_extra=extra if each.metric else None)
+            kind = Int64 if each.digits == COUNT else Finite
+            groups.setdefault(group, {})[name] = (kind | None, described)
+    plain = groups.pop("")
+    models = {
+        group: create_model(group.title().replace("_", ""), __base__=Model, **members)
+        for group, members in groups.items()
+    }
+    return {**plain, **{group: (model, ...) for group, model in models.items()}}
 
 
 class Stall(Model):
@@ -33,131 +67,11 @@ class Stall(Model):
     pct: Finite
 
 
-class SharedMemory(Model):
-    static_bytes: Whole = _metric("launch__shared_mem_per_block_static", units=("byte/block",))
-    dynamic_bytes: Whole = _metric("launch__shared_mem_per_block_dynamic", units=("byte/block",))
-
-
-class BlocksPerSm(Model):
-    """What limits them."""
-
-    registers: Whole = _metric("launch__occupancy_limit_registers")
-    shared_memory: Whole = _metric("launch__occupancy_limit_shared_mem")
-    warps: Whole = _metric("launch__occupancy_limit_warps")
-    blocks: Whole = _metric("launch__occupancy_limit_blocks")
-
-
-class WarpOccupancy(Model):
-    theoretical_pct: Number = _percent("sm__maximum_warps_per_active_cycle_pct")
-    achieved_pct: Number = _percent("sm__warps_active.avg.pct_of_peak_sustained_active")
-
-
-class Utilisation(Model):
-    busy_pct: Number = _percent("sm__instruction_throughput.avg.pct_of_peak_sustained_active")
-    throughput_pct: Number = _percent("sm__throughput.avg.pct_of_peak_sustained_elapsed")
-    issue_slots_pct: Number = _percent("smsp__issue_active.avg.pct_of_peak_sustained_active")
-    fma_pipe_pct: Number = _percent("sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active")
-    tensor_pipe_pct: Number = _percent(
-        "sm__pipe_tensor_op_hmma_type_hmma_hgmma_qgmma_cycles_active"
-        ".avg.pct_of_peak_sustained_active"  # not HFMA2.MMA, which loads constants
-    )
-
-
-class Dram(Model):
-    bytes: Whole = _metric("dram__bytes.sum", units=("byte",))
-    gb_per_s: Number = _metric("dram__bytes.sum.per_second", 1e-9, ("byte/s", "byte/second"))
-    peak_pct: Number = _percent("dram__throughput.avg.pct_of_peak_sustained_elapsed")
-    flop_per_byte: Number
-
-
-class L2(Model):
-    """Between the L1 caches and L2; what L2 moves to and from memory is DRAM's."""
-
-    bytes: Whole = _metric("lts__t_sectors_srcunit_tex.sum", _BYTES_PER_SECTOR)
-    gb_per_s: Number = _metric(
-        "lts__t_sectors_srcunit_tex.sum.per_second",
-        _BYTES_PER_SECTOR * 1e-9,
-        ("sector/s", "sector/second"),
-    )
-    hit_pct: Number
-    flop_per_byte: Number
-
-
-class L1(Model):
-    hit_pct: Number = _percent("l1tex__t_sector_hit_rate.pct")
-
-
-class GlobalLoad(Model):
-    """cp.async included, TMA not."""
-
-    requests: Whole = _metric("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")
-    sectors: Whole = _metric("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum")
-    sectors_per_request: Number
-
-
-class GlobalStore(Model):
-    requests: Whole = _metric("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum")
-    sectors: Whole = _metric("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum")
-    sectors_per_request: Number
-
-
-class SharedAccess(Model):
-    instructions: Whole
-    wavefronts: Whole  # what the addresses need: the same in every run
-    bank_conflicts: Whole
-    contention: Whole  # wavefronts that waited for other traffic
-    wavefronts_per_instruction: Number
-
-
-class SharedLoad(SharedAccess):
-    instructions: Whole = _metric("smsp__inst_executed_op_shared_ld.sum")
-    wavefronts: Whole = _metric("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum")
-
-
-class SharedStore(SharedAccess):
-    instructions: Whole = _metric("smsp__inst_executed_op_shared_st.sum")
-    wavefronts: Whole = _metric("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum")
-
-
-class AsyncCopy(Model):
-    instructions: Whole = _metric("smsp__inst_executed_op_ldgsts.sum")
-    bank_conflicts: Whole = _metric(
-        "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum"
-    )
-    tma_sectors: Whole = _metric("l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum")
-
-
-class Instructions(Model):
-    executed: Whole = _metric("smsp__inst_executed.sum")
-    ffma: Whole
-    ffma_pct: Number
-
-
-class ProfiledKernel(Model):
+class ProfiledKernel(create_model("Measured", __base__=Model, **_groups())):  # type: ignore[misc]
     name: Line
     grid: list[Int64]
     block: list[Int64]
     stalls: list[Stall]
-    duration_us: Number = _metric("gpu__time_duration.sum", 1e-3, ("ns", "nsecond"))
-    sm_clock_mhz: Number = _metric(
-        "sm__cycles_elapsed.avg.per_second", 1e-6, ("hz", "cycle/second")
-    )
-    registers: Whole = _metric("launch__registers_per_thread")
-    shared_memory: SharedMemory
-    blocks_per_sm: BlocksPerSm
-    waves: Number = _metric("launch__waves_per_multiprocessor")
-    occupancy: WarpOccupancy
-    sm: Utilisation
-    dram: Dram
-    l2: L2
-    l1: L1
-    global_load: GlobalLoad
-    global_store: GlobalStore
-    shared_load: SharedLoad
-    shared_store: SharedStore
-    async_copy: AsyncCopy
-    instructions: Instructions
-    flop: Whole
 
 
 class ProfiledRung(Model):

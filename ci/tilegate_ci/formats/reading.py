@@ -11,7 +11,7 @@ from tilegate_ci.core.files import GateError, parse_json
 from tilegate_ci.core.names import matching
 from tilegate_ci.formats import asv, bench, google, nvbench, plain, pytest_benchmark
 from tilegate_ci.formats.timings import Timings
-from tilegate_ci.model import OTHER, OWN_RATIO, Device, OtherProcess, Process, Reading
+from tilegate_ci.model import OTHER, OWN_RATIO, Device, Process, Reading
 
 
 class Reader(Protocol):
@@ -32,7 +32,7 @@ _READERS: list[tuple[set[str], Reader]] = [
 @dataclass(frozen=True)
 class Declared:
     """What the owner says of the benchmarks; empty: the format's usual time, no yardstick, results
-    that nobody declared to be checked, all benchmarks."""
+    that are not declared to be checked, all benchmarks."""
 
     time: str = ""
     yardstick: str = ""
@@ -45,9 +45,7 @@ def read_any(text: str, path: str, declared: Declared) -> Process:
     What the gate kept of a process is taken too."""
     root = _root(text, path)
     if isinstance(root, dict) and "readings" in root:
-        kind = root.get("device", {}).get("kind") if isinstance(root.get("device"), dict) else None
-        model = OtherProcess if kind == OTHER else Process
-        return validated(model, text, path).model_copy(update={"source": path})
+        return validated(Process, text, path).model_copy(update={"source": path})
     context = root.get("context") if isinstance(root, dict) else None
     if not (isinstance(context, dict) and "device_kind" in context):
         return _other(root, text, path, declared)
@@ -57,7 +55,7 @@ def read_any(text: str, path: str, declared: Declared) -> Process:
     return bench.parse(text, path)
 
 
-def read_process(text: str, path: str, declared: Declared) -> OtherProcess:
+def read_process(text: str, path: str, declared: Declared) -> Process:
     """Of another project. GateError where the text is of no known format, or lacks what was
     declared."""
     return _other(_root(text, path), text, path, declared)
@@ -75,7 +73,7 @@ def _root(text: str, path: str) -> Any:
     return None if lines and text.strip() else parse_json(text, path)
 
 
-def _other(root: object, text: str, path: str, declared: Declared) -> OtherProcess:
+def _other(root: object, text: str, path: str, declared: Declared) -> Process:
     keys = {*root} if isinstance(root, dict) else set()
     known = [reader for needs, reader in _READERS if needs <= keys]
     if root is not None and not known:
@@ -89,7 +87,7 @@ def _other(root: object, text: str, path: str, declared: Declared) -> OtherProce
     if not found.seconds:
         name, why = next(iter(found.skipped.items()))
         raise GateError(f"{path}: every benchmark was skipped, first {name}: {why}")
-    return OtherProcess(
+    return Process(
         device=validated(Device, json.dumps({"kind": OTHER, "name": found.device}), path),
         started=found.started,
         readings=_readings(found, declared),

@@ -1,13 +1,126 @@
-"""A recorded run, read: what baseline and candidate files hold, checked."""
+"""A run: made of processes, or read from a file and checked."""
 
 import statistics
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
 from tilegate_ci.core import documents
-from tilegate_ci.core.files import GateError, check_finite, fault, parse_json, read_text
+from tilegate_ci.core.documents import commit_digits, validated
+from tilegate_ci.core.files import GateError, check_finite, fault, parse_json, read_text, rounded
 from tilegate_ci.formats.reading import is_process
-from tilegate_ci.model import OTHER, OtherRunFile, RunFile, RunRow, delta_of
+from tilegate_ci.model import (
+    DECISIVE,
+    Process,
+    Protocol,
+    Reading,
+    RunFile,
+    RunRow,
+    Session,
+    delta_of,
+)
+
+
+def collect(
+    processes: Sequence[Process],
+    commit: str,
+    sessions: Sequence[Session] | None = None,
+    path: str = "collect",
+) -> RunFile:
+    """The run that these processes make; GateError when they are not of one kind. `path` is where
+    it is to be written."""
+    try:
+        commit_digits(commit)
+    except ValueError as problem:
+        raise GateError(f"--commit: {problem}") from problem
+    first = processes[0]
+    for process in processes[1:]:
+        _check_alike(first, process)
+    if sessions is None:
+        sessions = [Session(started=first.started, processes=len(processes), conditions={})]
+    run = RunFile(
+        schema=1,
+        commit=commit,
+        device=first.device,
+        protocol=_protocol(processes),
+        sessions=list(sessions),
+        benchmarks={
+            name: _row([process.readings[name] for process in processes]) for name in first.readings
+        },
+    )
+    run._path = path
+    return run
+
+
+def _protocol(processes: Sequence[Process]) -> Protocol:
+    first = processes[0]
+    peaks = [rounded(p.peak_gflops) for p in processes if p.peak_gflops is not None]
+    return Protocol(
+        processes=len(processes),
+        seed=first.seed,
+        min_time_s=first.min_time_s,
+        plant=first.plant,
+        peak_gflops_per_process=peaks if len(peaks) == len(processes) else None,
+    )
+
+
+def _row(readings: Sequence[Reading]) -> RunRow:
+    series = {
+        metric: [rounded(reading.summary[metric]) for reading in readings]
+        for metric in readings[0].summary
+    }
+    medians = {
+        metric: rounded(statistics.median(reading.summary[metric] for reading in readings))
+        for metric in series
+    }
+    placement = [r.placement_pct for r in readings if r.placement_pct is not None]
+    return RunRow(
+        **medians,  # type: ignore[arg-type]
+        bytes=readings[0].bytes,
+        placement_pct=rounded(statistics.median(placement)) if placement else None,
+        unchecked=any(reading.unchecked for reading in readings),
+        verified=all(reading.verified for reading in readings),
+        per_process={m: values for m, values in series.items() if m in DECISIVE},
+    )
+
+
+def _check_alike(first: Process, other: Process) -> None:
+    """Processes are replicates only if they did the same thing on the same device."""
+    prefix = f"{other.source}: not like {first.source}:"
+    here, there = first.device.fields, other.device.fields
+    for key in sorted({*here, *there}):
+        if here.get(key) != there.get(key):
+            raise GateError(f"{prefix} device {key} {there.get(key)!r}, not {here.get(key)!r}")
+    for key in ("plant", "seed"):
+        if getattr(first, key) != getattr(other, key):
+            raise GateError(f"{prefix} {key} {getattr(other, key)!r}, not {getattr(first, key)!r}")
+    for name in sorted({*first.readings, *other.readings}):
+        for absent_in, present_in in ((first, other), (other, first)):
+            if name not in absent_in.readings:
+                raise GateError(f"{prefix} {name} is in {present_in.source} only")
+        one, two = first.readings[name], other.readings[name]
+        if (one.summary.keys(), one.bytes) != (two.summary.keys(), two.bytes):
+            raise GateError(f"{prefix} {name} has other counters or another number of bytes")
+
+
+def check_distinct(paths: Sequence[str], texts: Mapping[str, str]) -> None:
+    """GateError where one recording is given twice, by one name or two."""
+    seen: dict[str, str] = {}
+    for path in paths:
+        content = texts[path]
+        if content.strip() and content in seen:
+            raise GateError(f"{path}: the same recording as {seen[content]}")
+        seen[content] = path
+
+
+def read_sessions(path: str) -> list[Session]:
+    text = read_text(path)
+    check_finite(parse_json(text, path), path)
+    sessions = validated(list[Session], text, path)
+    if not sessions:
+        raise GateError(f"{path}: no session in it")
+    return sessions
+
 
 # A summary is written with six digits of the median of numbers written with six digits.
 AGREEMENT = 1e-3
@@ -34,11 +147,8 @@ def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
         raise GateError(
             f"{path}: written by a benchmark; `compare --no-baseline` makes a run of it"
         )
-    root = parse_json(text, path)
-    check_finite(root, path)
-    device = root.get("device") if isinstance(root, dict) else None
-    other = isinstance(device, dict) and device.get("kind") == OTHER
-    run = documents.validated(OtherRunFile if other else RunFile, text, path)
+    check_finite(parse_json(text, path), path)
+    run = documents.validated(RunFile, text, path)
     run._path = path
     for name, row in run.benchmarks.items():
         run._warnings += tuple(_disagreements(name, row, path, role))

@@ -27,8 +27,8 @@ def check_acceptable(
         )
     if candidate.dirty and not allow_dirty:
         raise GateError(
-            f"{candidate.path}: commit: {candidate.commit}: nobody can rebuild uncommitted "
-            "changes; commit them and record again, or give --allow-dirty"
+            f"{candidate.path}: commit: {candidate.commit}: uncommitted changes cannot be "
+            "rebuilt; commit them and record again, or give --allow-dirty"
         )
     few = candidate.device.kind != "simt" and candidate.processes < MIN_PROCESSES
     if few and not allow_few:
@@ -111,7 +111,7 @@ def _percent(delta: float) -> str:
 
 
 def _accepted_row(row: RunRow, old: RunRow | None, device_kind: str) -> dict[str, Any]:
-    """The recorded row, with what people wrote into the old one kept and the margin made anew."""
+    """The recorded row with a margin of its own; keeps what people wrote into the old one."""
     fields = {**_unknown(old), **row.fields}
     fields["key"] = row.key or (old is not None and old.key)
     for metric, value in row.summary.items():

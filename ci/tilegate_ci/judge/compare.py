@@ -103,10 +103,7 @@ class Comparison:
 
 
 def compare(
-    baseline: RunFile,
-    candidate: RunFile,
-    pattern: str | None = None,
-    margin: Margin = NO_MARGIN,
+    baseline: RunFile, candidate: RunFile, pattern: str | None = None, margin: Margin = NO_MARGIN
 ) -> Comparison:
     """Judges the benchmarks whose name `pattern` is found in; the others are left out. `margin` may
     widen those of the baseline."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.git import git, said
 from tilegate_ci.formats.run_file import Role, parse
+from tilegate_ci.judge.confirm import is_canary
 from tilegate_ci.judge.paired import ALPHA, holm
-from tilegate_ci.judge.session import is_canary
 from tilegate_ci.model import RunFile, RunRow
 
 MAX_COMMITS = 60

@@ -8,16 +8,18 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from tilegate_ci.model import Verdict
+
+T = TypeVar("T")  # what names a benchmark
 
 # Processes of the head alone, then pairs, of a gate run: at most.
 SCREEN, PAIRS = 3, 12
 MOST_PAIRS = 1000
 MIN_PAIRS = 4  # below that, a t quantile for many benchmarks says nothing
 # The evidence is looked at before all pairs are there. So many are the fewest that may block: fewer
-# would do for noise, but where a benchmark has two speeds, drawn anew by each process, 6 pairs that
+# would do for noise, but where a benchmark has two speeds, one drawn by each process, 6 pairs that
 # all fell the same way have been seen in simulation.
 EARLY = 8
 ALPHA = 0.01  # of one false block among all the flagged at any look, by Holm
@@ -26,8 +28,8 @@ UPPER = 0.95  # one-sided confidence, over all looks, of the bound that makes a 
 
 @dataclass(frozen=True)
 class Share:
-    """What a look may use of the errors allowed: of those that block (ALPHA), and of those that let
-    pass (1 - UPPER)."""
+    """What a look may use of the errors allowed: of false alarms (ALPHA), and of false
+    passes (1 - UPPER)."""
 
     block: float
     let_pass: float
@@ -41,12 +43,17 @@ class Estimate:
     """Of a log slow-down: its mean, a one-sided bound on either side, and the p-values of `it is
     no more than delta` and of `the speed-up is no more than delta`."""
 
-    mean: float
-    lower: float
-    upper: float
-    p: float
-    p_faster: float
+    mean: Any
+    lower: Any
+    upper: Any
+    p: Any
+    p_faster: Any
     pairs: int
+
+    def at(self, *index: int) -> "Estimate":
+        """One of those that are estimated at once."""
+        bounds = self.mean[index], self.lower[index], self.upper[index]
+        return Estimate(*bounds, self.p[index], self.p_faster[index], self.pairs)
 
 
 def settled(slower: Any, delta: Any) -> Any:
@@ -77,21 +84,24 @@ def looks(wanted: int) -> dict[int, Share]:
     return {MIN_PAIRS: Share(0.0, 0.1), EARLY: Share(0.1, 0.1), wanted: Share(0.9, 0.8)}
 
 
-def estimate(slowdowns: Sequence[float], delta: float, share: Share = WHOLE) -> Estimate:
-    """`share` is this look's part of the errors allowed."""
-    count = len(slowdowns)
-    if count < 2:
-        raise ValueError("one pair has no spread")
+def estimate(slowdowns: Any, delta: Any, share: Share = WHOLE) -> Estimate:
+    """`share` is this look's part of the errors allowed. The pairs are the last axis: of many
+    benchmarks and runs at once the fields are arrays."""
+    import numpy as np
     from scipy import special  # scipy.stats takes twice as long to import; most runs flag nothing
 
-    mean = statistics.fmean(slowdowns)
-    error = statistics.stdev(slowdowns, mean) / math.sqrt(count)
+    values = np.asarray(slowdowns)
+    count = values.shape[-1]
+    if count < 2:
+        raise ValueError("one pair has no spread")
+    mean = values.mean(axis=-1)
+    error = values.std(axis=-1, ddof=1) / math.sqrt(count)
     reach = float(special.stdtrit(count - 1, 1 - share.let_pass * (1 - UPPER))) * error
 
-    def p_value(slower: float) -> float:
-        if error > 0:
-            return float(special.stdtr(count - 1, (delta - slower) / error))
-        return float(slower <= delta)  # without any spread there is nothing to test
+    def p_value(slower: Any) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p = special.stdtr(count - 1, (delta - slower) / error)
+        return np.where(error > 0, p, slower <= delta)[()]  # without spread, nothing to test
 
     return Estimate(mean, mean - reach, mean + reach, p_value(mean), p_value(-mean), count)
 
@@ -118,11 +128,11 @@ def holm(p_values: Sequence[float], alpha: float = ALPHA) -> list[bool]:
 
 
 def judge(
-    estimates: Mapping[str, Estimate],
-    deltas: Mapping[str, float],
+    estimates: Mapping[T, Estimate],
+    deltas: Mapping[T, float],
     share: Share = WHOLE,
-    before: Mapping[str, Verdict] = MappingProxyType({}),
-) -> dict[str, Verdict]:
+    before: Mapping[T, Verdict] = MappingProxyType({}),
+) -> dict[T, Verdict]:
     """Regressed or improved: slower or faster by more than delta, beyond doubt. Pass: the upper
     bound is below delta. `before` are the verdicts of other benchmarks at earlier looks, which
     stand: what has not fallen there counts in Holm's method."""

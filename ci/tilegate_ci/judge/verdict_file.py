@@ -10,10 +10,9 @@ from pydantic import AfterValidator, model_validator
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import Commit, Document, Line, Model, Natural, Text
-from tilegate_ci.core.files import GateError, parse_json, read_text, write_text
+from tilegate_ci.core.files import GateError, parse_json, printable, read_text, write_text
 from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.names import canonical_name
-from tilegate_ci.core.progress import printable
 from tilegate_ci.formats import run_file
 from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.judge.fleet import Fleet, Member, merge
@@ -136,7 +135,7 @@ def write_fleet(path: Path, fleet: Fleet) -> None:
 
 def load(path: str) -> Comparison | Fleet | Run | str:
     """The comparison, or that of a fleet; the error that there was instead; or, as reports take
-    all, a run that nobody compared."""
+    all, a run without a comparison."""
     return parse(read_text(path), path)
 
 
@@ -186,11 +185,7 @@ def _part(run: Run) -> VerdictRun:
     names = {*Benchmark.model_fields}
     rows = {n: Benchmark(**row.model_dump(include=names)) for n, row in run.benchmarks.items()}
     return VerdictRun(
-        path=run.path,
-        commit=run.commit,
-        device=run.device,
-        sessions=run.sessions,
-        measured=rows,
+        path=run.path, commit=run.commit, device=run.device, sessions=run.sessions, measured=rows
     )
 
 

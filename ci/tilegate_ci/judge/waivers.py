@@ -1,4 +1,4 @@
-"""Waivers: slow-downs that somebody accepted, up to a ceiling and until a day."""
+"""Waivers: accepted slow-downs, up to a ceiling and until a day."""
 
 import re
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class WaiversFile(Document):
 
 
 def load(path: Path, today: date) -> list[Waiver]:
-    """[] where nobody has written the default file yet. One that is named must be there."""
+    """[] where the default file does not exist yet. One that is named must be there."""
     if path == WAIVERS and not path.exists():
         return []
     waivers = documents.load(WaiversFile, path).waivers
@@ -48,8 +48,8 @@ def load(path: Path, today: date) -> list[Waiver]:
 
 
 def check(waivers: Sequence[Debt], today: date, path: str) -> None:
-    """An expired waiver, of whatever table, is an error, whether anything needs it or not: a debt
-    that nobody looks at again is how gates rot."""
+    """An expired waiver of any table is an error, even where no row needs it any more, so that
+    none is forgotten."""
     for waiver in waivers:
         if sum(waiver.id == other.id for other in waivers) > 1:
             raise GateError(f"{path}: waiver {waiver.id} is there twice")

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from tilegate_ci.core.progress import Steps
+from tilegate_ci.core.files import Steps
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ def work_off(
     kind: Callable[[T], object] = lambda _: None,
     jobs: int = 1,
 ) -> list[T]:
-    """Does the parts in their order, `jobs` at a time; gives those that are left by the time limit.
+    """Does the parts in their order, `jobs` at a time; gives the parts that the time limit leaves.
     None but the first begins that would end too late, as the slowest of its kind so far did."""
     waiting, began = deque(parts), time.monotonic()
     longest: dict[object, float] = {}

@@ -9,37 +9,40 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError, dumps, make_folder, write_text
+from tilegate_ci.core.files import GateError, Steps, dumps, locked, make_folder, message, write_text
 from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.names import matching, rerun_command, rung_of, search
-from tilegate_ci.core.outputs import locked
-from tilegate_ci.core.progress import Steps, message
-from tilegate_ci.formats.collect import collect
 from tilegate_ci.formats.reading import yardsticks_in
-from tilegate_ci.formats.run_file import Role, load
+from tilegate_ci.formats.run_file import Role, collect, load
 from tilegate_ci.formats.stages import Stage, newest_stages
 from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds, worst_first
 from tilegate_ci.judge.confirm import (
     Confirmed,
     Pair,
+    is_canary,
     judge_pairs,
     moved_canaries,
     throttled,
     with_verdicts,
 )
 from tilegate_ci.judge.paired import PAIRS, SCREEN, undecided
-from tilegate_ci.judge.session import is_canary
 from tilegate_ci.measure import conditions
-from tilegate_ci.measure.builds import Project, Side, build, digest_of_files, judged_by, resolve
 from tilegate_ci.measure.identity import same_rungs
 from tilegate_ci.measure.journal import Bench, Journal
-from tilegate_ci.measure.launcher import PLACES
-from tilegate_ci.measure.projects import Foreign, Tilegate
-from tilegate_ci.measure.suite import CANARIES, keys, read_suite, stages_of
+from tilegate_ci.measure.launcher import CANARIES, PLACES, keys, read_suite, stages_of
+from tilegate_ci.measure.projects import (
+    Foreign,
+    Project,
+    Side,
+    Tilegate,
+    build,
+    digest_of_files,
+    judged_by,
+    resolve,
+)
 from tilegate_ci.model import (
     OTHER,
     Device,
-    OtherProcess,
     Process,
     Run,
     RunFile,
@@ -226,9 +229,10 @@ class PairedRun:
 
     def __init__(self, job: Job, steps: Steps) -> None:
         self.job = job
-        journal = Journal(job.folder, job.protocol, job.project.process)
+        journal = Journal(job.folder, job.protocol)
         seed = f"{job.base.digest}:{job.head.digest}:{job.options.seed}"
         self.bench = Bench(job.project, journal, steps, seed)
+        self.without_nvml = False
         if there := journal.count():
             message(f"{job.folder}: {there} processes are there already")
 
@@ -245,6 +249,7 @@ class PairedRun:
 
     def saved(self, processes: Sequence[Process], side: Side, name: str) -> RunFile:
         """The run that these processes make, kept beside them."""
+        self.without_nvml |= any(not process.conditions.before for process in processes)
         path = self.job.folder / f"{name}.json"
         sessions = [
             Session(started=p.started, processes=1, conditions=p.conditions.model_dump())
@@ -303,7 +308,6 @@ class ForeignRun(PairedRun):
             raise GateError(throttled("no pairs"))
         comparison = self.finished(self.of_pairs(pairs, found))
         yardsticks, last = yardsticks_in(pairs[0][1]), pairs[0][1]
-        skipped = last.skipped if isinstance(last, OtherProcess) else {}
         base = comparison.baseline.benchmarks
         rows = [
             replace(
@@ -313,7 +317,7 @@ class ForeignRun(PairedRun):
             )
             for row in comparison.rows
         ]
-        warnings = (f"{name} was skipped: {reason}" for name, reason in skipped.items())
+        warnings = (f"{name} was skipped: {reason}" for name, reason in last.skipped.items())
         return replace(comparison, rows=tuple(rows), warnings=(*comparison.warnings, *warnings))
 
     def _judged(self, pairs: Sequence[Pair], margin: Margin) -> Confirmed:
@@ -337,7 +341,6 @@ class GateRun(PairedRun):
     def __init__(self, job: Job, steps: Steps) -> None:
         """Both sides must be built."""
         super().__init__(job, steps)
-        self.without_nvml = False
         able, stages = conditions.compute_capability(), stages_of(job.head.build)
         beyond = [s for s in stages if able is not None and s.compute_capability > able]
         for stage in beyond:
@@ -354,10 +357,6 @@ class GateRun(PairedRun):
             raise GateError(f"{job.head.build}: no rung in it, so that no benchmark is gated")
         self.names = [name for name in self.head if name in self.base]
         self.canaries = [name for name in CANARIES if name in self.names]
-
-    def saved(self, processes: Sequence[Process], side: Side, name: str) -> RunFile:
-        self.without_nvml |= any(not process.conditions.before for process in processes)
-        return super().saved(processes, side, name)
 
     def collected(
         self, processes: Sequence[Process], commit: str, sessions: Sequence[Session], path: str

@@ -16,7 +16,7 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import Section
 
 from tilegate_ci.core.child import find_cuda_tool
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import message
 from tilegate_ci.formats.stages import FILE, read_stages
 
 _DEVICE = ".nv_fatbin"

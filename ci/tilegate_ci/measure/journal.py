@@ -7,20 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core import documents
-from tilegate_ci.core.files import GateError, dumps, make_folder, read_json, write_text
-from tilegate_ci.core.progress import Steps, message
-from tilegate_ci.judge.confirm import Confirmed, Pair
-from tilegate_ci.judge.session import void_reason
-from tilegate_ci.measure.builds import Project, Side
+from tilegate_ci.core.files import (
+    GateError,
+    Steps,
+    dumps,
+    make_folder,
+    message,
+    read_json,
+    write_text,
+)
+from tilegate_ci.judge.confirm import Confirmed, Pair, void_reason
+from tilegate_ci.measure.projects import Project, Side
 from tilegate_ci.model import Process
 
 
 class Journal:
-    def __init__(
-        self, folder: Path, protocol: Mapping[str, object], model: type[Process] = Process
-    ) -> None:
+    def __init__(self, folder: Path, protocol: Mapping[str, object]) -> None:
         """GateError where the folder holds processes of another run."""
-        self.folder, self.model = folder, model
+        self.folder = folder
         path = folder / "protocol.json"
         if path.exists():
             old = read_json(path)
@@ -44,7 +48,7 @@ class Journal:
         path = self.path(key)
         if not path.exists():
             return None
-        return documents.load(self.model, path).model_copy(update={"source": str(path)})
+        return documents.load(Process, path).model_copy(update={"source": str(path)})
 
     def save(self, key: str, process: Process) -> Process:
         write_text(self.path(key), documents.to_text(process))

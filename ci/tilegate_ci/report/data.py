@@ -25,21 +25,37 @@ from tilegate_ci.model import (
     relative,
     slowdown,
 )
-from tilegate_ci.report.figures import measured
-from tilegate_ci.report.words import short
+from tilegate_ci.report.figures import measured, short
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file to report on: a verdict, an error in place of one, or a run that nobody compared; of
-    a fleet the whole, and after it each model, of which `code` may say that it was not judged."""
+    """A file to report on: a verdict, an error in place of one, or a run without a comparison;
+    of a fleet the whole, and after it each model, of which `code` may say that it was not
+    judged."""
 
     path: str
-    run: Run | None
-    comparison: Comparison | None = None
-    error: str | None = None
+    found: Comparison | Fleet | Run | str
     code: int = 2
-    fleet: Fleet | None = None
+
+    @property
+    def comparison(self) -> Comparison | None:
+        return self.found if isinstance(self.found, Comparison) else None
+
+    @property
+    def fleet(self) -> Fleet | None:
+        return self.found if isinstance(self.found, Fleet) else None
+
+    @property
+    def error(self) -> str:
+        return self.found if isinstance(self.found, str) else ""
+
+    @property
+    def run(self) -> Run | None:
+        """The candidate of a comparison."""
+        if self.comparison is not None:
+            return self.comparison.candidate
+        return self.found if isinstance(self.found, Run) else None
 
     @property
     def title(self) -> str:
@@ -82,27 +98,13 @@ class Pooled:
 
 def load_sources(path: str) -> list[Source]:
     found = verdict_file.load(path)
-    if isinstance(found, Run):
-        return [Source(path, found)]
-    if isinstance(found, str):
-        return [Source(path, None, error=found)]
-    if isinstance(found, Fleet):
-        return of_fleet(found)
-    return [Source(path, found.candidate, found)]
+    return of_fleet(found) if isinstance(found, Fleet) else [Source(path, found)]
 
 
 def of_fleet(fleet: Fleet) -> list[Source]:
-    each = [
-        Source(
-            member.path,
-            member.comparison.candidate if member.comparison else None,
-            member.comparison,
-            member.error,
-            member.exit_code,
-        )
-        for member in fleet.members
-    ]
-    return [Source("all models", None, fleet=fleet), *each]
+    members = fleet.members
+    each = [Source(m.path, m.comparison or m.error, m.exit_code) for m in members]
+    return [Source("all models", fleet), *each]
 
 
 def history(device: Device, repository: Path) -> list[Revision]:

@@ -1,17 +1,19 @@
-"""What the tables and the pictures show, picked from a baseline."""
+"""What every report says in the same words, and the figures that it picks from a baseline."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tilegate_ci.core import documents
 from tilegate_ci.formats.accuracy import AccuracyFile
 from tilegate_ci.formats.profile import ProfileFile
 from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.formats.stages import Stage
+from tilegate_ci.judge.compare import Comparison
 from tilegate_ci.model import (
     GFLOPS,
     OTHER,
@@ -20,10 +22,75 @@ from tilegate_ci.model import (
     RATIO,
     Benchmark,
     Device,
+    Metric,
     Run,
     RunFile,
 )
-from tilegate_ci.report.words import duration
+
+# What a value of each metric is, in words.
+METRIC_NAMES: Mapping[Metric | None, str] = {
+    RATIO: "of cuBLAS",
+    OWN_RATIO: "of the yardstick",
+    PER_SECOND: "time",
+    GFLOPS: "GFLOPS",
+    None: "GFLOPS, not gated",
+}
+
+
+def duration(seconds: float) -> str:
+    """In the unit that leaves one to three digits before the point."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:#.4g} {unit}"
+    return f"{seconds / 1e-9:#.4g} ns"
+
+
+def signed(slowdown: float) -> str:
+    """A slow-down in per cent."""
+    return f"{100 * slowdown:+.2f}".replace("-0.00", "+0.00")
+
+
+def short(commit: str) -> str:
+    return commit[:12] + commit[40:]
+
+
+def commit_link(comparison: Comparison, commit: str) -> str | None:
+    """The page of the commit; of one with changes after it, of that commit."""
+    return f"{comparison.repository}/commit/{commit[:40]}" if comparison.repository else None
+
+
+@dataclass(frozen=True)
+class RunConditions:
+    """When a run was measured, and what NVML said of the GPU after each session; words."""
+
+    started: str
+    facts: tuple[str, ...]
+
+
+def conditions(run: Run) -> RunConditions:
+    """What is in a session's conditions is free, so whatever is not of our form is left out."""
+    days = sorted(session.started for session in run.sessions if session.started)
+    after = [session.conditions.get("after") for session in run.sessions if session.conditions]
+    known = [side for side in after if isinstance(side, Mapping)]
+    facts = [
+        f"{words} {_range(values)} {unit}"
+        for key, words, unit in (
+            ("clock_sm_mhz", "SM clock", "MHz"),
+            ("clock_mem_mhz", "memory clock", "MHz"),
+            ("power_w", "power", "W"),
+            ("temperature_c", "temperature", "°C"),
+        )
+        if (values := [v for side in known if isinstance(v := side.get(key), (int, float))])
+    ]
+    reasons = {str(r) for side in known for r in side.get("throttle_reasons") or ()}
+    facts += [f"throttled by {', '.join(sorted(reasons))}"] * bool(reasons)
+    return RunConditions(days[0] if days else "", tuple(facts))
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.0f}", f"{max(values):.0f}"
+    return low if low == high else f"{low} to {high}"
+
 
 # The device whose numbers the README shows.
 BASELINE = Path("bench") / "baselines" / "nvidia-h200.json"
@@ -47,6 +114,7 @@ RATIO_NOTE = (
     "the median of these ratios, not the quotient of two medians."
 )
 
+T = TypeVar("T")
 _PLAIN = re.compile(r"(\w+)/(\d+)x(\d+)x(\d+)")
 
 
@@ -102,33 +170,28 @@ def split_roof_note(roof: float) -> str:
     return f"the dense INT8 peak of the data sheet, {peak}, ÷ {DIGIT_PRODUCTS} digit products"
 
 
-def read_baseline(repository: Path) -> Run | None:
-    path = repository / BASELINE
-    return load(str(path), Role.BASELINE) if path.exists() else None
-
-
-def read_variants(repository: Path) -> Run | None:
-    """The other configurations of some rungs, beside the default ones in the same processes."""
-    path = repository / VARIANTS
-    return load(str(path), Role.CANDIDATE) if path.exists() else None
+def read_baseline(repository: Path) -> RunFile | None:
+    return _stored(repository / BASELINE, partial(load, role=Role.BASELINE))
 
 
 def read_results(repository: Path, what: str) -> RunFile | None:
     """Of bench/results: "shapes", every rung on odd, skinny and unaligned shapes; "sgemm", Sgemm
     on all of bench/shapes.csv; "forms", on squares in all forms; "random", on random problems;
-    "sustained", stages alone, for seconds."""
-    path = repository / VARIANTS.with_name(f"nvidia-h200-{what}.json")
-    return load(str(path), Role.CANDIDATE) if path.exists() else None
+    "sustained", stages alone, for seconds; "variants", the other configurations of some rungs,
+    beside the default ones in the same processes."""
+    return _stored(repository / VARIANTS.with_name(f"nvidia-h200-{what}.json"), load)
 
 
 def read_profile(repository: Path) -> ProfileFile | None:
-    path = repository / PROFILE
-    return documents.load(ProfileFile, path) if path.exists() else None
+    return _stored(repository / PROFILE, partial(documents.load, ProfileFile))
 
 
 def read_accuracy(repository: Path) -> AccuracyFile | None:
-    path = repository / ACCURACY
-    return documents.load(AccuracyFile, path) if path.exists() else None
+    return _stored(repository / ACCURACY, partial(documents.load, AccuracyFile))
+
+
+def _stored(path: Path, read: Callable[[Path], T]) -> T | None:
+    return read(path) if path.exists() else None
 
 
 def measured(run: Run, rungs: Iterable[Stage], others: bool = False) -> list[Measured]:
@@ -179,7 +242,7 @@ def provenance(run: Run, rows: Iterable[Benchmark]) -> str:
     parts = [machine(run.device.fields)]
     # A row that a merge kept from an older baseline says its own commit.
     commits = {str(row.fields.get("commit", run.commit)) for row in rows}
-    each = ", ".join(sorted(commit[:12] + commit[40:] for commit in commits))
+    each = ", ".join(sorted(map(short, commits)))
     parts.append(f"commit{'s' if len(commits) > 1 else ''} {each}")
     measured_in = f"median of {run.processes} processes" if run.processes > 1 else "one process"
     return ", ".join([*parts, measured_in])

@@ -19,29 +19,24 @@ from tilegate_ci.judge.fleet import Fleet
 from tilegate_ci.model import EXIT_MEANINGS, GFLOPS, PER_SECOND, SEVERITY, Run, Verdict
 from tilegate_ci.report import fleet, palette, render, templates
 from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
-from tilegate_ci.report.data import (
-    Revision,
-    Source,
-    history,
-    load_profile,
-    of_processes,
-    pooled,
-)
+from tilegate_ci.report.data import Revision, Source, history, load_profile, of_processes, pooled
 from tilegate_ci.report.figures import (
     RATIO_NOTE,
     SHARE_SIZE,
     at_common_sizes,
+    commit_link,
+    conditions,
     gflops,
     machine,
     measured,
     percent,
     provenance,
     share,
+    short,
     speed,
     speed_names,
     split_roof,
 )
-from tilegate_ci.report.words import commit_link, conditions, short
 
 FEW, MANY = 12, 40  # benchmarks in the forest plot: where there are as many, and at most
 _UNREMARKABLE = (Verdict.PASS, Verdict.IDENTICAL)
@@ -157,7 +152,7 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
     if source.fleet is not None:
         return _fleet_view(source.title, source.fleet)
     if run is None:
-        return View(source.title, "not judged" if source.code == 4 else "error", source.error or "")
+        return View(source.title, "not judged" if source.code == 4 else "error", source.error)
     found = at_common_sizes(measured(run, rungs, others=True))
     sizes = sorted({size for rung in found for size in rung.squares()})
     share_size = SHARE_SIZE if SHARE_SIZE in sizes else max(sizes, default=SHARE_SIZE)
@@ -179,7 +174,7 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
         return View(
             source.title,
             "not compared",
-            "A run that nobody compared with another.",
+            "A run without a comparison.",
             about=_about(run),
             heading="Benchmarks",
             facts=facts,

@@ -8,7 +8,7 @@ from tilegate_ci.judge.compare import Comparison, Row, seconds
 from tilegate_ci.model import Run, Verdict
 from tilegate_ci.report import render
 from tilegate_ci.report.data import Source
-from tilegate_ci.report.words import conditions
+from tilegate_ci.report.figures import conditions
 
 _FAILURES = (Verdict.REGRESSED, Verdict.INCONCLUSIVE)
 # What XML 1.0 cannot hold at all, escaped or not.
@@ -17,7 +17,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def junit(sources: Sequence[Source]) -> str:
     """Regressed and inconclusive are failures, incomparable is skipped, and so is a case of the
-    session where all of it is. A run that nobody compared has a case per benchmark that says
+    session where all of it is. A run without a comparison has a case per benchmark that says
     whether it was verified. A suite has the same name whatever was compared, so that a server can
     show its history; the time of a case is that of one call of the kernel, in seconds."""
     root = ElementTree.Element("testsuites", name="Tilegate gate")
@@ -42,7 +42,7 @@ def junit(sources: Sequence[Source]) -> str:
                 if not values.sound:
                     _problem(case, "error", "error", "not verified", "")
         else:
-            _problem(_case(suite, "gate/compare", None), "error", "error", source.error or "", "")
+            _problem(_case(suite, "gate/compare", None), "error", "error", source.error, "")
         _count(suite)
     _count(root)
     ElementTree.indent(root, " ")

@@ -15,7 +15,7 @@ from tilegate_ci.model import (
     relative,
 )
 from tilegate_ci.report import templates
-from tilegate_ci.report.words import (
+from tilegate_ci.report.figures import (
     METRIC_NAMES,
     commit_link,
     conditions,

@@ -16,8 +16,7 @@ from tilegate_ci import model
 from tilegate_ci.cli import main
 from tilegate_ci.commands import bench, report
 from tilegate_ci.core import git
-from tilegate_ci.core.files import GateError
-from tilegate_ci.core.outputs import locked
+from tilegate_ci.core.files import GateError, locked
 
 BUILD = bench.build_preset
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -294,7 +293,7 @@ def test_of_two_at_once_the_second_waits_and_says_so(machine, monkeypatch):
             assert not machine.calls  # nothing measured beside the other one
             first.close()
 
-        monkeypatch.setattr("tilegate_ci.core.outputs.message", ends)
+        monkeypatch.setattr("tilegate_ci.core.files.message", ends)
         first.enter_context(locked(machine.path / "build"))
         assert machine.run("--processes", "1") == 0
     assert said == [

@@ -13,7 +13,7 @@ from tilegate_ci.cli import main
 from tilegate_ci.commands import bisect
 from tilegate_ci.core.files import GateError
 from tilegate_ci.measure import gate_run
-from tilegate_ci.measure.builds import Project
+from tilegate_ci.measure.projects import Project
 
 SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
 Warptile,4096,4096,4096,4096,4096,4096,0
@@ -150,7 +150,7 @@ def test_it_may_be_the_one_that_cannot_be_judged(history, find):
     ("speed", "message"),
     [(0, "is not slower"), (2, "cannot be judged itself"), ("crash", "cannot be judged itself")],
 )
-def test_a_bad_commit_that_is_not_bad_blames_nobody(history, find, speed, message):
+def test_a_bad_commit_that_is_not_bad_blames_no_commit(history, find, speed, message):
     history.commits(0, 0, 0, speed)
     code, out, _ = find("c0", "c3")
     assert code == 3

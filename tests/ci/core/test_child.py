@@ -32,7 +32,7 @@ def test_the_programs_of_a_command_end_with_it(number, code):
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as parent:
         assert parent.stdout.readline() == b"up\n"
         parent.send_signal(signal.Signals[number])
-        parent.communicate(timeout=100)  # until nobody holds stdout any more
+        parent.communicate(timeout=100)  # until no process holds stdout
         assert parent.returncode == code
 
 
@@ -40,7 +40,7 @@ def test_what_a_program_leaves_behind_ends_with_it():
     read, write = os.pipe()
     child.run(["sh", "-c", "sleep 300 &"], stdout=write)
     os.close(write)
-    ready, _, _ = select.select([read], [], [], 100)  # at its end: nobody is left to write
+    ready, _, _ = select.select([read], [], [], 100)  # at its end no writer is left
     assert ready == [read]
 
 

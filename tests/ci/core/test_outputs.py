@@ -15,8 +15,7 @@ from recording_builder import Maker
 from gate_builders import REPOSITORY, make_run, write
 from tilegate_ci.cli import main
 from tilegate_ci.core import files, git, names
-from tilegate_ci.core.files import GateError, read_text, write_text
-from tilegate_ci.core.outputs import locked
+from tilegate_ci.core.files import GateError, locked, read_text, write_text
 from tilegate_ci.lab.proof import recording
 
 DATA = REPOSITORY / "tests" / "ci" / "formats" / "data"

@@ -11,9 +11,9 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from gate_builders import REPOSITORY
-from tilegate_ci.checks.counters.table import CountersFile
+from tilegate_ci.checks.counters.count import CountersFile
 from tilegate_ci.checks.passport import PassportFile
-from tilegate_ci.checks.resources.table import Table
+from tilegate_ci.checks.resources.judge import Table
 from tilegate_ci.core.documents import Model, parse
 from tilegate_ci.core.files import GateError, dumps
 from tilegate_ci.formats.accuracy import AccuracyFile

@@ -264,7 +264,7 @@ def inconsistent(document):
 
 REFUSED = [
     (unverified, None, f"not verified: {WARPTILE}"),
-    (dirty, "--allow-dirty", "nobody can rebuild uncommitted changes"),
+    (dirty, "--allow-dirty", "uncommitted changes cannot be rebuilt"),
     (two_processes, "--allow-few", "processes: 2 recorded, at least 3 needed"),
     (inconsistent, None, "is slower than the median of its per_process values"),
 ]

@@ -5,6 +5,7 @@ import statistics
 
 import pytest
 
+from tilegate_ci.judge.confirm import moved, void_reason
 from tilegate_ci.judge.paired import (
     ALPHA,
     WHOLE,
@@ -17,7 +18,6 @@ from tilegate_ci.judge.paired import (
     pairs_needed,
     undecided,
 )
-from tilegate_ci.judge.session import moved, void_reason
 from tilegate_ci.model import Conditions, Verdict
 
 NOISE = (0.001, -0.001, 0.0015, -0.0005, 0.0, -0.0015, 0.0005, 0.0)

@@ -1,7 +1,7 @@
 """Random problems for Sgemm, and what its page says of its choice among configurations."""
 
+from tilegate_ci.checks import tuning
 from tilegate_ci.checks.pages.sgemm_page import tuned_lines
-from tilegate_ci.checks.tuning import choose, rows
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.lab.commands.problems import random_problems
 from tilegate_ci.model import REPOSITORY
@@ -28,10 +28,10 @@ def test_the_page_says_what_the_choice_keeps():
     common = {"problem_class": "3x3x3/NN/vvv", "problem": "8x8x8", "code": "aa", "gpu": "H200"}
     common |= {"microseconds": 1.0, "spread": 0.0, "commit": 40 * "a"}
     outside = [
-        rows.Timing(configuration=name, rank=rank, of_cublas=of_cublas, **common)
+        tuning.Timing(configuration=name, rank=rank, of_cublas=of_cublas, **common)
         for name, rank, of_cublas in (("A:1", 1, 1.0), ("B:1", 2, 1.5), ("C:1", 3, 2.0))
     ]
-    cell = choose.Cell("H200", "3x3x3/NN/vvv", "B:1", 0.5, "aa")
+    cell = tuning.Cell("H200", "3x3x3/NN/vvv", "B:1", 0.5, "aa")
     _, line = tuned_lines(outside, [cell])
     assert "The choice keeps 75.0 % of the quickest one's speed (geometric mean)" in line
     assert "The cost models alone keep 50.0 %, the least 50.0 % at `8x8x8`." in line

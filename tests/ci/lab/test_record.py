@@ -19,7 +19,7 @@ from tilegate_ci.formats.stages import find_ladder
 from tilegate_ci.lab.commands.record import plan
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.lab.proof.recording import Arm, Step
-from tilegate_ci.measure.suite import filter_of
+from tilegate_ci.measure.launcher import filter_of
 
 SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
 Naive,32,32,32,32,32,32,0

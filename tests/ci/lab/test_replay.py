@@ -23,18 +23,20 @@ from tilegate_ci.lab.proof.others import (
     nvbench_newer,
     plain,
 )
-from tilegate_ci.lab.proof.rates import Count, Rate, upper_bound
 from tilegate_ci.lab.proof.render import markdown
 from tilegate_ci.lab.proof.replay import Replay, figures, replay
 from tilegate_ci.lab.proof.runs import (
     SCREEN,
     Baseline,
+    Count,
+    Rate,
     Sitting,
     baseline,
     first_of,
     gate_run,
     independent,
     sittings,
+    upper_bound,
 )
 from tilegate_ci.lab.proof.simulate import (
     SCENARIOS,

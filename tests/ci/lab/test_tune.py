@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from gate_builders import COMMIT, H200, REPOSITORY
-from tilegate_ci.checks.tuning import choose, rows
-from tilegate_ci.checks.tuning.rows import Timing
+from tilegate_ci.checks import tuning
+from tilegate_ci.checks.tuning import Timing
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
 from tilegate_ci.lab.commands import tune as command
@@ -25,13 +25,13 @@ def row(configuration: str, rank: int, of_cublas: float, **fields) -> Timing:
 
 
 def table_of(*measured: Timing) -> dict[str, str]:
-    return {cell.problem_class: cell.family for cell in choose.cells(measured)}
+    return {cell.problem_class: cell.family for cell in tuning.cells(measured)}
 
 
 def test_what_is_quicker_than_the_model_thinks_gets_a_cell():
     quicker = row("StreamK:8split3", 2, 1.1, code="bb")
-    (cell,) = choose.cells([row("Skinny:4", 1, 1.0), quicker])
-    assert cell == choose.Cell(GPU, CLASS, "StreamK:8split*", 0.1, "bb")
+    (cell,) = tuning.cells([row("Skinny:4", 1, 1.0), quicker])
+    assert cell == tuning.Cell(GPU, CLASS, "StreamK:8split*", 0.1, "bb")
 
 
 @pytest.mark.parametrize(("speed", "spread"), [(1.008, 0.001), (1.04, 0.05), (0.9, 0.0)])
@@ -59,21 +59,21 @@ def test_a_tie_goes_to_the_choice_of_the_neighbours():
 
 def test_what_a_choice_keeps():
     outside = [row("A:1", 1, 1.0), row("B:1split2", 2, 1.25), row("B:1split3", 3, 2.0)]
-    assert choose.kept(outside, []) == choose.Kept(0.5, 0.5, "1024x1024x1024")
-    cell = choose.Cell(GPU, CLASS, "B:1split*", 0.1, "aa")
-    assert choose.kept(outside, [cell]).mean == pytest.approx(0.625)
+    assert tuning.kept(outside, []) == tuning.Kept(0.5, 0.5, "1024x1024x1024")
+    cell = tuning.Cell(GPU, CLASS, "B:1split*", 0.1, "aa")
+    assert tuning.kept(outside, [cell]).mean == pytest.approx(0.625)
 
 
 def test_files_come_back_as_they_were(tmp_path):
     kept = [row("A:1", 1, 1.5), row("B:1", 2, 1.25)]
-    rows.save(tmp_path / "grid.csv", reversed(kept))
-    assert rows.load(tmp_path / "grid.csv") == kept
-    table = [choose.Cell(GPU, CLASS, "B:1", 0.25, "bb")]
-    choose.save(table, tmp_path / "table.csv")
-    assert choose.load(tmp_path / "table.csv") == table
+    tuning.save_timings(tmp_path / "grid.csv", reversed(kept))
+    assert tuning.load_timings(tmp_path / "grid.csv") == kept
+    table = [tuning.Cell(GPU, CLASS, "B:1", 0.25, "bb")]
+    tuning.save_table(table, tmp_path / "table.csv")
+    assert tuning.load_table(tmp_path / "table.csv") == table
     (tmp_path / "grid.csv").write_text("a,b\n")
     with pytest.raises(GateError, match=r"grid\.csv:1: the first line must be problem_class,"):
-        rows.load(tmp_path / "grid.csv")
+        tuning.load_timings(tmp_path / "grid.csv")
 
 
 def test_machine_code_is_told_apart_by_kernel():
@@ -121,11 +121,11 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
     fake = Bench()
-    monkeypatch.setattr(command, "_output", fake.output)
+    monkeypatch.setattr("tilegate_ci.core.child.output", fake.output)
     monkeypatch.setattr(Launcher, "run", lambda *arguments: fake.run(*arguments))
-    monkeypatch.setattr(rows, "GRID", tmp_path / "grid.csv")
-    monkeypatch.setattr(rows, "OUTSIDE", tmp_path / "outside.csv")
-    monkeypatch.setattr(choose, "TABLE", tmp_path / "table.csv")
+    monkeypatch.setattr(tuning, "GRID", tmp_path / "grid.csv")
+    monkeypatch.setattr(tuning, "OUTSIDE", tmp_path / "outside.csv")
+    monkeypatch.setattr(tuning, "TABLE", tmp_path / "table.csv")
     fake.kernels = {"kA": "aa", "kB": "bb"}
     monkeypatch.setattr("tilegate_ci.lab.commands.tune.kernels_in", lambda build: fake.kernels)
     monkeypatch.setattr("tilegate_ci.lab.commands.tune.shapes", lambda: ["64x64x64"])
@@ -139,11 +139,11 @@ def tune(*arguments):
 def test_a_table_is_made(bench, capsys):
     assert tune() == 0
     assert bench.timed == 2 * ["Sgemm@A:1/64x64x64", "Sgemm@B:1/64x64x64"]  # two processes
-    assert [(cell.family, cell.code) for cell in choose.load(choose.TABLE)] == [("B:1", "bb")]
+    assert [(cell.family, cell.code) for cell in tuning.load_table(tuning.TABLE)] == [("B:1", "bb")]
     assert "ci/gate lab tune --outside" in capsys.readouterr().out
     assert tune("--outside") == 0
     assert "the bare model keeps 83.3 %" in capsys.readouterr().out
-    assert len(rows.load(rows.OUTSIDE)) == 400
+    assert len(tuning.load_timings(tuning.OUTSIDE)) == 400
 
 
 def test_only_what_is_new_or_changed_is_timed(bench):
@@ -176,5 +176,5 @@ def test_a_stale_cell_is_told(bench, capsys):
 
 
 def test_the_committed_table_follows_from_the_committed_rows():
-    grid = rows.load(REPOSITORY / rows.GRID)
-    assert choose.load(REPOSITORY / choose.TABLE) == choose.cells(grid)
+    grid = tuning.load_timings(REPOSITORY / tuning.GRID)
+    assert tuning.load_table(REPOSITORY / tuning.TABLE) == tuning.cells(grid)

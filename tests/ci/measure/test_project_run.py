@@ -12,7 +12,7 @@ from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.reading import Declared
 from tilegate_ci.judge.compare import Margin
-from tilegate_ci.measure import builds
+from tilegate_ci.measure import projects
 from tilegate_ci.measure.projects import Foreign
 
 TIMES = {"Kernel/64": 2.0, "Kernel/128": 8.0, "Reference/64": 1.0, "Reference/128": 6.0}
@@ -310,7 +310,7 @@ def test_a_dry_run_measures_nothing(project):
     ],
 )
 def test_what_makes_no_sense_is_exit_2(project, monkeypatch, command, message):
-    monkeypatch.setattr(builds, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(projects, "TIMEOUT_S", 0.2)
     code, _, err = project(google(TIMES), google(slower(1)), command=command)
     assert code == 2
     assert message in err.replace("head: ", "base: ")
@@ -320,10 +320,10 @@ def test_submodules_are_for_whoever_checks_them_out(tmp_path):
     (tmp_path / "source-0").mkdir()
     (tmp_path / "source-0" / ".gitmodules").write_text("")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(builds, "revision_of", lambda *_: "0")
+        patch.setattr(projects, "revision_of", lambda *_: "0")
         project = Foreign.at(tmp_path, tmp_path, "", "", Declared(), Margin())
         with pytest.raises(GateError, match="it has submodules, which git does not copy"):
-            builds.resolve(project, "base", "main")
+            projects.resolve(project, "base", "main")
 
 
 def test_recorded_runs_are_collected_compared_accepted_and_shown(tmp_path, capsys, monkeypatch):

@@ -15,7 +15,7 @@ from tilegate_ci.cli import main
 from tilegate_ci.core.files import read_json
 from tilegate_ci.formats import run_file
 from tilegate_ci.judge import verdict_file
-from tilegate_ci.measure.builds import Side
+from tilegate_ci.measure.projects import Side
 from tilegate_ci.model import Verdict
 
 

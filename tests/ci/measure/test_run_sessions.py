@@ -11,8 +11,7 @@ from gate_builders import REPOSITORY
 from tilegate_ci.cli import main
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.measure import launcher
-from tilegate_ci.measure.builds import digest_of_files
-from tilegate_ci.measure.projects import Tilegate
+from tilegate_ci.measure.projects import Tilegate, digest_of_files
 
 
 def test_an_interruption_loses_no_process(world, gate_run):

@@ -7,7 +7,7 @@ from stage_builder import stage
 
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.stages import Stage
-from tilegate_ci.measure.suite import keys, parse_suite
+from tilegate_ci.measure.launcher import keys, parse_suite
 
 TABLE = "set,m,n,k,lda,ldb,ldc,pointer_offset_bytes\n"
 

@@ -12,7 +12,7 @@ import report_builder
 
 from gate_builders import COMMIT, REPOSITORY, write
 from tilegate_ci.cli import main
-from tilegate_ci.formats.collect import collect
+from tilegate_ci.formats.run_file import collect
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.compare import compare
 from tilegate_ci.judge.confirm import judge_pairs, with_verdicts

@@ -23,8 +23,8 @@ from tilegate_ci.judge.compare import Row
 from tilegate_ci.model import Device, Verdict
 from tilegate_ci.report import render
 from tilegate_ci.report.data import Source, history, load_profile, pooled
+from tilegate_ci.report.figures import conditions
 from tilegate_ci.report.junit import junit
-from tilegate_ci.report.words import conditions
 
 pytestmark = pytest.mark.usefixtures("without_vega")
 H200 = Device(kind="cuda", name="NVIDIA H200", cublas="13")
@@ -196,14 +196,14 @@ def test_junit_s_suites_of_one_device_have_names_of_their_own(verdict, report, t
 
 def test_junit_of_an_incomparable_run_is_skipped_not_passed():
     comparison = CASES["incomparable"]()
-    text = junit([Source("v.json", comparison.candidate, comparison)])
+    text = junit([Source("v.json", comparison)])
     skipped = ElementTree.fromstring(text.encode()).find(".//skipped")
     assert "NVIDIA GeForce RTX 3090" in skipped.get("message")
 
 
 def test_junit_of_a_session_that_cannot_be_judged_is_skipped_not_passed():
     comparison = replace(CASES["all_pass"](), differences=("a canary moved",))
-    text = junit([Source("v.json", comparison.candidate, comparison)])
+    text = junit([Source("v.json", comparison)])
     root = ElementTree.fromstring(text.encode())
     case = root.find(".//testcase[skipped]")
     assert (case.get("classname"), case.get("name")) == ("gate", "session")
@@ -212,7 +212,7 @@ def test_junit_of_a_session_that_cannot_be_judged_is_skipped_not_passed():
 
 
 def test_junit_holds_no_character_that_xml_forbids():
-    text = junit([Source("v.json", None, error="a\x00b\x1b[31m <&>\"' \ud800")])
+    text = junit([Source("v.json", "a\x00b\x1b[31m <&>\"' \ud800")])
     error = ElementTree.fromstring(text.encode()).find(".//error")
     assert error.get("message") == "a?b?[31m <&>\"' ?"
 
@@ -226,7 +226,7 @@ def test_markdown_and_console_are_those_of_compare(verdict, report, tmp_path, ca
     assert report(verdict) == (0, console, "")
 
 
-def test_a_run_that_nobody_compared_has_a_report(tmp_path, report):
+def test_a_run_without_a_comparison_has_a_report(tmp_path, report):
     run = write(tmp_path / "run.json", candidate())
     code, out, _ = report(run)
     assert code == 0

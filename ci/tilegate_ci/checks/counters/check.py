@@ -6,37 +6,34 @@ from pathlib import Path
 
 from tilegate_ci.checks.committed import CommittedTable, Report, chosen
 from tilegate_ci.checks.counters.count import (
+    BASELINE,
+    LARGE_SHAPES,
     SECTOR_BYTES,
+    SHAPES,
     Counted,
     Sources,
+    cases_of,
     count,
     excess_of,
     kinds_of,
     list_rungs,
+    load,
+    to_text,
     total,
     unit_of,
 )
-from tilegate_ci.checks.counters.judge import judge
-from tilegate_ci.checks.counters.table import (
-    BASELINE,
-    LARGE_SHAPES,
-    SHAPES,
-    cases_of,
-    load,
-    to_text,
-)
+from tilegate_ci.checks.counters.explain import judge
 from tilegate_ci.core import markdown
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.markdown import Block, has_block
 from tilegate_ci.core.names import rung_of
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import find_ladder, find_stages
-from tilegate_ci.measure.builds import build_preset
+from tilegate_ci.measure.projects import build_preset
 
 
 def add_program(command: argparse._ActionsContainer, default: str) -> None:
-    command.add_argument(
-        "--program", type=Path, metavar="FILE", help=f"default: {default}, built first"
-    )
+    option(command, "--program", "FILE", f"default: {default}, built first", type=Path)
 
 
 def program_of(given: Path | None) -> Path:
@@ -53,7 +50,7 @@ class Counters(CommittedTable[dict[str, Counted]]):
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:
         shapes = " and ".join(LARGE_SHAPES)
         how = f"counters: leave out {shapes}, which take most of the time"
-        group.add_argument("--quick", action="store_true", help=how)
+        flag(group, "--quick", how)
 
     def compute(self, asked: argparse.Namespace) -> dict[str, Counted]:
         program, path = program_of(asked.program), asked.repository / BASELINE

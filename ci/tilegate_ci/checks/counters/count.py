@@ -1,4 +1,4 @@
-"""Counters of a case, from the program `tilegate_count`."""
+"""Counters of a case, from the program `tilegate_count`, and the committed table of them."""
 
 import json
 import os
@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from tilegate_ci.core import child
+from pydantic import AfterValidator, AliasChoices, AliasPath, Field, TypeAdapter
+
+from tilegate_ci.core import child, documents
+from tilegate_ci.core.documents import Document, Model, Natural
 from tilegate_ci.core.files import GateError
+from tilegate_ci.core.names import rung_of
 from tilegate_ci.model import REPOSITORY
 
 TIMEOUT_S = 300
@@ -32,9 +36,9 @@ SECTOR_BYTES = 32
 
 @dataclass(frozen=True)
 class Frame:
-    file: str
+    file: Annotated[str, AfterValidator(lambda file: file.removeprefix(f"{REPOSITORY}/"))]
     line: int
-    function: str
+    function: Annotated[str, AfterValidator(lambda name: name.split("<")[0])]
 
     @property
     def place(self) -> str:
@@ -47,12 +51,16 @@ class SourceLine:
 
     kind: str
     requests: int
-    units: int  # sectors or wavefronts
-    excess: int  # more than the least for as many bytes; of shared memory: bank conflicts
+    units: Annotated[int, Field(validation_alias=AliasChoices("sectors", "wavefronts"))]
+    # More than the least for as many bytes; of shared memory: bank conflicts.
+    excess: Annotated[int, Field(validation_alias=AliasChoices("excess_sectors", "conflicts"))]
     width: int  # bytes of a lane
-    worst: tuple[int | None, ...]  # byte addresses of the lanes of the costliest access
-    worst_units: int
-    worst_ideal: int
+    # Byte addresses of the lanes of the costliest access.
+    worst: Annotated[
+        tuple[int | None, ...], Field(validation_alias=AliasPath("worst", "addresses"))
+    ]
+    worst_units: Annotated[int, Field(validation_alias=AliasPath("worst", "units"))]
+    worst_ideal: Annotated[int, Field(validation_alias=AliasPath("worst", "ideal"))]
     frames: tuple[Frame, ...]
 
     def key(self, sources: "Sources") -> str:
@@ -60,6 +68,9 @@ class SourceLine:
         files = [f"{Path(frame.file).name} {frame.function}".rstrip() for frame in self.frames]
         text = sources.text(self.frames[0]) if self.frames else "?"
         return f"{self.kind}: {text} < " + " < ".join(files)
+
+
+_LINES = TypeAdapter(tuple[SourceLine, ...])
 
 
 @dataclass(frozen=True)
@@ -154,27 +165,47 @@ def _read(entry: Mapping[str, Any]) -> Counted:
     counters = {"barriers": entry["barriers"], "fma": entry["fma"]}
     for kind in KINDS:
         counters |= {f"{kind}.{key}": value for key, value in entry.get(kind, {}).items()}
-    return Counted(entry["case"], counters, tuple(_line(line) for line in entry["lines"]))
+    return Counted(entry["case"], counters, _LINES.validate_python(entry["lines"]))
 
 
-def _line(line: Mapping[str, Any]) -> SourceLine:
-    kind, worst = line["kind"], line["worst"]
-    frames = tuple(
-        Frame(
-            frame["file"].removeprefix(f"{REPOSITORY}/"),
-            frame["line"],
-            frame["function"].split("<")[0],
+BASELINE = Path("bench") / "baselines" / "counters.json"
+
+# Every rung is counted on whole tiles and on ragged edges, a new rung also on enough tiles for all
+# multiprocessors, since it may choose its configuration by their number.
+SHAPES = ("256x256x256/beta0.5", "129x65x17/beta0.5")
+LARGE_SHAPES = ("1024x1024x32", "2048x2048x32")
+
+
+class CountedCase(Model):
+    counters: dict[str, Natural]
+    lines: dict[str, tuple[Natural, Natural, Natural]]  # requests, units, excess
+
+
+class CountersFile(Document):
+    cases: dict[str, CountedCase]
+
+
+def load(path: Path) -> dict[str, CountedCase]:
+    return documents.load(CountersFile, path).cases
+
+
+def cases_of(rungs: Sequence[str], table: Mapping[str, CountedCase]) -> list[str]:
+    """The names of the cases that are to be counted of these rungs."""
+    names: list[str] = []
+    for rung in rungs:
+        committed = [name for name in table if rung_of(name) == rung]
+        shapes = (*SHAPES, *(() if committed else LARGE_SHAPES))
+        names += dict.fromkeys([*(f"{rung}/{shape}" for shape in shapes), *committed])
+    return names
+
+
+def to_text(cases: Mapping[str, Counted], sources: Sources) -> str:
+    return documents.to_text(
+        CountersFile(
+            schema=1, cases={name: table_row(case, sources) for name, case in cases.items()}
         )
-        for frame in line["frames"]
     )
-    return SourceLine(
-        kind,
-        line["requests"],
-        line[unit_of(kind)],
-        line[excess_of(kind)],
-        line["width"],
-        tuple(worst["addresses"]),
-        worst["units"],
-        worst["ideal"],
-        frames,
-    )
+
+
+def table_row(case: Counted, sources: Sources) -> CountedCase:
+    return CountedCase(counters=dict(case.counters), lines=by_key(case, sources))

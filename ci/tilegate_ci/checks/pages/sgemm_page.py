@@ -5,10 +5,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tilegate_ci.checks.tuning import choose, rows
+from tilegate_ci.checks import tuning
 from tilegate_ci.core.files import read_text
 from tilegate_ci.core.markdown import table
-from tilegate_ci.measure.suite import name_of as suite_name
+from tilegate_ci.measure.launcher import name_of as suite_name
 from tilegate_ci.model import GFLOPS, Run
 from tilegate_ci.report.figures import percent, provenance, read_results, share
 from tilegate_ci.report.templates import code
@@ -21,8 +21,8 @@ def block(repository: Path) -> str:
     shapes, random = read_results(repository, "sgemm"), read_results(repository, "random")
     if shapes is None or random is None:
         return ""
-    outside = rows.load(repository / rows.OUTSIDE)
-    cells = choose.load(repository / choose.TABLE)
+    outside = tuning.load_timings(repository / tuning.OUTSIDE)
+    cells = tuning.load_table(repository / tuning.TABLE)
     lines = [
         shapes_block(shapes, random, shape_sets(repository / "bench" / "shapes.csv")),
         *forms_lines(read_results(repository, "forms")),
@@ -73,7 +73,7 @@ def shapes_block(shapes: Run, random: Run, sets: Mapping[str, str]) -> str:
     return "\n".join([*table(heads, cells, left=2), "", note])
 
 
-def tuned_lines(outside: Sequence[rows.Timing], cells: Sequence[choose.Cell]) -> list[str]:
+def tuned_lines(outside: Sequence[tuning.Timing], cells: Sequence[tuning.Cell]) -> list[str]:
     """How much of the quickest configuration's speed the choice keeps where nothing was tuned."""
     if not outside:
         return []
@@ -81,7 +81,7 @@ def tuned_lines(outside: Sequence[rows.Timing], cells: Sequence[choose.Cell]) ->
     classes = {cell.problem_class for cell in cells}
     met = sum(problem_class in classes for problem_class in problems.values())
     timed = max(row.rank for row in outside)
-    both, models = choose.kept(outside, cells), choose.kept(outside, [])
+    both, models = tuning.kept(outside, cells), tuning.kept(outside, [])
     return [
         "",
         f"Of {len(problems)} of the random problems {timed} configurations each were timed, those "
@@ -93,7 +93,7 @@ def tuned_lines(outside: Sequence[rows.Timing], cells: Sequence[choose.Cell]) ->
     ]
 
 
-def _made_on(timed: Sequence[rows.Timing]) -> str:
+def _made_on(timed: Sequence[tuning.Timing]) -> str:
     commits = dict.fromkeys(row.commit[:12] for row in timed)
     return f"{timed[0].gpu}, commit{'s'[: len(commits) > 1]} {', '.join(commits)}"
 

@@ -1,18 +1,28 @@
-"""The generated blocks of the READMEs, from the committed recordings."""
+"""The generated blocks of the READMEs, from the sources and the committed recordings."""
 
+import os
+import re
+import textwrap
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.checks.accuracy import accuracy_block
 from tilegate_ci.checks.committed import GeneratedFiles
 from tilegate_ci.checks.pages import sgemm_page
+from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.markdown import Block, filled, has_block, table
+from tilegate_ci.core.names import YARDSTICK
+from tilegate_ci.formats.accuracy import AccuracyFile, above
 from tilegate_ci.formats.profile import ProfiledKernel, ProfileFile
 from tilegate_ci.formats.stages import Stage, find_ladder
 from tilegate_ci.model import GFLOPS, Benchmark, Run, RunFile
 from tilegate_ci.report import templates
 from tilegate_ci.report.figures import (
     BASELINE,
+    PICTURES,
+    PROFILE,
     RATIO_NOTE,
     SHARE_SIZE,
     Measured,
@@ -23,24 +33,151 @@ from tilegate_ci.report.figures import (
     read_baseline,
     read_profile,
     read_results,
-    read_variants,
     rung_picture,
     rung_title,
     share,
     tflops,
 )
-from tilegate_ci.report.headline import headline_block
-from tilegate_ci.report.ideas import excerpts, idea_block
 from tilegate_ci.report.templates import Markdown, escaped
+
+_BEGIN = re.compile(r" *// idea:begin (\w+)")
+_END = "// idea:end"
+_SUFFIXES = (".cu", ".cuh", ".hpp")
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    path: Path
+    lines: list[str]
+
+
+def excerpts(kernels: Path) -> Mapping[str, Sequence[Excerpt]]:
+    """By rung; those of numbered folders come before those of common/."""
+    found: dict[str, list[Excerpt]] = defaultdict(list)
+    paths = [path for path in kernels.rglob("*") if path.suffix in _SUFFIXES]
+    for path in sorted(paths):  # digits sort before letters
+        rung = None
+        for line in read_text(path).splitlines():
+            begins, ends = _BEGIN.fullmatch(line), line.strip() == _END
+            if (begins and rung) or (ends and not rung):
+                raise GateError(f"{path}: {line.strip()!r} out of turn")
+            if begins:
+                rung = begins[1]
+                found[rung].append(Excerpt(path, []))
+            elif ends:
+                rung = None
+            elif rung:
+                found[rung][-1].lines.append(line)
+        if rung:
+            raise GateError(f"{path}: '// idea:begin {rung}' without '{_END}'")
+    return found
+
+
+def idea_block(name: str, found: Sequence[Excerpt], page: Path) -> str:
+    """What stands between the markers of the page."""
+    if not found:
+        return f"No source has `// idea:begin {name}` yet."
+    parts = []
+    for excerpt in found:
+        link = Path(os.path.relpath(excerpt.path, page.parent)).as_posix()
+        code = textwrap.dedent("\n".join(_indented(excerpt.lines)))
+        parts.append(f"From [{excerpt.path.name}]({link}):\n\n```cpp\n{code}\n```")
+    return "\n\n".join(parts)
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    """A directive stands at the margin; on the page it is indented like the line after it."""
+    shown = list(lines)
+    for index in reversed(range(len(shown) - 1)):
+        if shown[index].startswith("#"):
+            after = shown[index + 1]
+            shown[index] = " " * (len(after) - len(after.lstrip())) + shown[index]
+    return shown
+
+
+_BURST = (
+    "Burst: launches timed in turn with cuBLAS's, median of the ratios of times; the operands stay "
+    "in L2 where they fit."
+)
+
+
+def headline_block(
+    repository: Path, run: Run, rungs: Sequence[Stage], found: Mapping[str, Measured]
+) -> str:
+    sustained, accuracy = read_results(repository, "sustained"), read_accuracy(repository)
+    notes = [_BURST]
+    if sustained is not None:
+        seconds = sustained.protocol.min_time_s or 0
+        notes.append(
+            f"Sustained: each alone for {seconds:g} s without a pause, where power is the limit; "
+            f"{sustained.processes} process{'es'[: 2 * (sustained.processes > 1)]}."
+        )
+    rows = []
+    for rung in chosen(rungs, found):
+        row = found[rung.name].square(SHARE_SIZE)
+        ratio = share(row)
+        rows.append(
+            (
+                Markdown(f"[{escaped(rung.name)}]({rung.folder.as_posix()})"),
+                "-" if row is None else f"{row.summary[GFLOPS] / 1000:.1f}",
+                "-" if ratio is None else f"{ratio:.2f}",
+                _times_cublas(sustained, rung.name),
+                _accuracy(rung, accuracy),
+            )
+        )
+    others = dict(PICTURES)
+    first = next(iter(others))
+    picture = others.pop(first)
+    if not (repository / PROFILE).exists():
+        del others["roofline.svg"]
+    made_on = provenance(run, [row for rung in found.values() for row in rung.rows.values()])
+    return templates.markdown(
+        "headline",
+        size=SHARE_SIZE,
+        rows=rows,
+        notes=" ".join(notes),
+        made_on=made_on,
+        first=first,
+        picture=picture,
+        others=others,
+    ).rstrip("\n")
+
+
+def chosen(rungs: Sequence[Stage], found: Mapping[str, Measured]) -> list[Stage]:
+    """The last rung in FP32, and the fastest rung that splits operands."""
+    measured = [rung for rung in rungs if rung.name in found and not rung.yardstick]
+    fp32 = [rung for rung in measured if not rung.splits][-1:]
+    split = [rung for rung in measured if rung.splits]
+    fastest = sorted(split, key=lambda rung: -found[rung.name].speeds().get(SHARE_SIZE, 0.0))[:1]
+    return [*fp32, *fastest]
+
+
+def _times_cublas(run: RunFile | None, rung: str) -> str:
+    """As a multiple of cuBLAS's speed, which ran alone for as long."""
+    shape = "x".join([str(SHARE_SIZE)] * 3)
+    rows = {} if run is None else run.benchmarks
+    own, yardstick = rows.get(f"{rung}/{shape}"), rows.get(f"{YARDSTICK}/{shape}")
+    if own is None or yardstick is None:
+        return "-"
+    return f"{own.summary[GFLOPS] / yardstick.summary[GFLOPS]:.2f}"
+
+
+def _accuracy(rung: Stage, accuracy: AccuracyFile | None) -> str:
+    if not rung.splits:
+        return "IEEE FP32 multiply-adds"
+    rows = [] if accuracy is None else [row for row in accuracy.rows if row.stage == rung.name]
+    if not rows:
+        return "-"
+    return (
+        f"relative Frobenius error above that of cuBLAS FP32 on {len(above(rows))} of {len(rows)} "
+        f"problems ({len({row.input for row in rows})} distributions of operands)"
+    )
+
 
 SIZES = (1024, 2048, 4096)
 # Squares whose operands allow no vectors: shape, what differs, title.
 UNALIGNED = (
-    (
-        "1024x1024x1024",
-        "ld1025x1027x1029",
-        "1024³, rows of 1025, 1027, 1029 words",
-    ),
+    ("1024x1024x1024", "ld1025x1027x1029", "1024³, rows of 1025, 1027, 1029 words"),
     ("2048x2048x2048", "off4", "2048³, pointers 4 bytes off"),
     (
         "4096x4096x4096",
@@ -68,7 +205,7 @@ class Tables(GeneratedFiles):
             Block(top, "headline", headline),
             Block(kernels, "ladder", ladder_block(run, rungs, found)),
         ]
-        profile, variants = read_profile(repository), read_variants(repository)
+        profile, variants = read_profile(repository), read_results(repository, "variants")
         sustained, accuracy = read_results(repository, "sustained"), read_accuracy(repository)
         marked = excerpts(repository / "kernels")
         for rung in rungs:
@@ -232,10 +369,7 @@ def _rate(value: float | None) -> str:
 
 
 _COUNTERS: Sequence[tuple[str, Callable[[ProfiledKernel], str]]] = (
-    (
-        "FMA pipe busy, issue slots busy",
-        lambda k: _shares(k.sm.fma_pipe_pct, k.sm.issue_slots_pct),
-    ),
+    ("FMA pipe busy, issue slots busy", lambda k: _shares(k.sm.fma_pipe_pct, k.sm.issue_slots_pct)),
     ("FFMA, share of instructions", lambda k: _shares(k.instructions.ffma_pct)),
     ("registers per thread", lambda k: str(k.registers)),
     (

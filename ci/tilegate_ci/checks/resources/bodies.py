@@ -14,14 +14,15 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from tilegate_ci.checks.resources.compile import (
+    Architecture,
     Toolkit,
+    compute_capability,
     demangle,
     private_headers,
     run_nvcc,
+    sources_digest,
     target_of,
 )
-from tilegate_ci.checks.resources.occupancy import Architecture, compute_capability
-from tilegate_ci.checks.resources.sources import sources_digest
 from tilegate_ci.core.files import make_folder, read_text, write_text
 from tilegate_ci.formats.stages import Stage
 

@@ -13,26 +13,39 @@ from pathlib import Path
 from tilegate_ci.checks.committed import CommittedTable, Report, chosen
 from tilegate_ci.checks.resources import compile as resources_compile
 from tilegate_ci.checks.resources.compile import (
+    ARCHITECTURES,
+    Architecture,
     Compiled,
     Launch,
     Toolkit,
     Usage,
     compile_rung,
+    compute_capability,
     find_toolkit,
+    sources_digest,
 )
-from tilegate_ci.checks.resources.judge import judge
-from tilegate_ci.checks.resources.occupancy import ARCHITECTURES, Architecture, compute_capability
-from tilegate_ci.checks.resources.sources import sources_digest
-from tilegate_ci.checks.resources.table import RungResources, Table, load, rung_rows
+from tilegate_ci.checks.resources.judge import RungResources, Table, judge, load, rung_rows
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import Model
-from tilegate_ci.core.files import GateError, make_folder, write_text
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import GateError, make_folder, message, write_text
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import Stage, find_stages
 from tilegate_ci.judge import waivers
 
 TABLE = Path("bench") / "baselines" / "resources.json"
 _BELOW = "needs compute capability "
+
+
+def add_architectures(group: argparse._ActionsContainer, table: str = "") -> None:
+    """`table` begins the help where the group has the options of several tables."""
+    option(
+        group,
+        "--arch",
+        "ARCH",
+        f"{table}only this architecture of {', '.join(ARCHITECTURES)}; may be repeated",
+        action="append",
+        choices=[*ARCHITECTURES],
+    )
 
 
 @dataclass(frozen=True)
@@ -57,17 +70,11 @@ class Resources(CommittedTable[Compilation]):
         find_toolkit()
 
     def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        group.add_argument(
-            "--arch",
-            metavar="ARCH",
-            action="append",
-            choices=[*ARCHITECTURES],
-            help=f"resources: only this one of {', '.join(ARCHITECTURES)}; may be repeated",
-        )
-        group.add_argument(
+        add_architectures(group, "resources: ")
+        flag(
+            group,
             "--changed",
-            action="store_true",
-            help="resources: only rungs with a source or header that has changed since the table "
+            "resources: only rungs with a source or header that has changed since the table "
             "was made",
         )
 

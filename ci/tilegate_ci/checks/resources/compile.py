@@ -1,5 +1,6 @@
 """Resource usage of a rung's kernels, from nvcc, and how the rung launches them. Needs no GPU."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -8,13 +9,130 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from tilegate_ci.checks.resources.occupancy import ARCHITECTURES, Architecture, compute_capability
-from tilegate_ci.checks.resources.sources import INCLUDES
+from tilegate_ci.core import child
 from tilegate_ci.core.child import find_cuda_tool
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.model import REPOSITORY
+
+REGISTERS_PER_SM = 65536
+REGISTERS_PER_THREAD = 255
+REGISTER_UNIT = 256  # registers of a warp are allocated in multiples of it
+PARTITIONS = 4  # of a multiprocessor; a warp lives in one of them
+MAX_THREADS = 1024  # of a block
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Multiprocessor:
+    """Its limits; bytes of shared memory, at its largest carveout."""
+
+    warps: int
+    blocks: int
+    shared: int
+    shared_per_block: int  # with opt-in
+    shared_unit: int
+    reserved_per_block: int  # by the driver
+    count: tuple[int, ...]  # in a small and in a large device
+
+
+def _since_80(warps: int, blocks: int, shared_kib: int, count: tuple[int, ...]) -> Multiprocessor:
+    """From compute capability 8.0 on, the driver takes 1 KiB of each block."""
+    largest = (shared_kib - 1) * KIB
+    return Multiprocessor(warps, blocks, shared_kib * KIB, largest, 128, KIB, count)
+
+
+Architecture = Literal["75", "80", "86", "89", "90a", "100", "120"]
+ARCHITECTURES: dict[Architecture, Multiprocessor] = {
+    "75": Multiprocessor(32, 16, 64 * KIB, 64 * KIB, 256, 0, (14, 72)),
+    "80": _since_80(64, 32, 164, (28, 108)),
+    "86": _since_80(48, 16, 100, (16, 84)),
+    "89": _since_80(48, 24, 100, (20, 142)),
+    "90a": _since_80(64, 32, 228, (78, 132)),
+    "100": _since_80(64, 32, 228, (74, 148)),
+    "120": _since_80(48, 24, 100, (20, 188)),
+}
+
+
+def compute_capability(architecture: str) -> int:
+    """10 x major + minor: 90 of "90a"."""
+    return int(architecture.rstrip("af"))
+
+
+def blocks_per_sm(sm: Multiprocessor, threads: int, registers: int, shared: int) -> int:
+    """0 where not even one block fits. `shared` is static and dynamic, in bytes."""
+    warps = _divide_up(threads, 32)
+    taken = _round_up(shared + sm.reserved_per_block, sm.shared_unit)
+    # The driver keeps its part of a block's shared memory beside the block's own limit.
+    if threads > MAX_THREADS or shared > sm.shared_per_block:
+        return 0
+    per_warp = _round_up(registers * 32, REGISTER_UNIT)
+    if registers > REGISTERS_PER_THREAD or (
+        per_warp * _round_up(warps, PARTITIONS) > REGISTERS_PER_SM
+    ):
+        return 0
+    limits = [sm.blocks, sm.warps // warps]
+    if per_warp:
+        warps_per_partition = REGISTERS_PER_SM // PARTITIONS // per_warp
+        limits.append(warps_per_partition * PARTITIONS // warps)
+    if taken:
+        limits.append(sm.shared // taken)
+    return min(limits)
+
+
+def occupancy(sm: Multiprocessor, threads: int, blocks: int) -> float:
+    """Resident warps as a share of what the multiprocessor can hold."""
+    return blocks * _divide_up(threads, 32) / sm.warps
+
+
+def _divide_up(value: int, unit: int) -> int:
+    return -(-value // unit)
+
+
+def _round_up(value: int, unit: int) -> int:
+    return _divide_up(value, unit) * unit
+
+
+INCLUDES = ("kernels/include", "kernels/common/include", "kernels/device/include")
+_EXECUTOR = "kernels/device/include/tilegate/device/cpu"  # which nvcc does not read
+_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+
+
+def source_files(repository: Path, stage: Stage) -> list[Path]:
+    """The rung's sources and every header of the repository or of the rung that they include for
+    CUDA, directly or not, under whatever condition."""
+    folders = [repository / folder for folder in INCLUDES]
+    executor = (repository / _EXECUTOR).resolve()
+    found: set[Path] = set()
+    waiting = [repository / source for source in stage.sources]
+    while waiting:
+        path = waiting.pop().resolve()
+        if path in found or path.is_relative_to(executor):
+            continue
+        found.add(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise GateError(f"{path}: {problem}") from problem
+        for name in _INCLUDE.findall(text):
+            places = (folder / name for folder in (path.parent, *folders))
+            waiting += [place for place in places if place.is_file()][:1]
+    return sorted(found)
+
+
+def sources_digest(repository: Path, stage: Stage) -> str:
+    """Changes with any byte of the files, and with which files they are."""
+    names = hashlib.sha256()
+    root = repository.resolve()
+    for path in source_files(repository, stage):
+        place = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
+        names.update(
+            f"{place.as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
+        )
+    return names.hexdigest()
+
 
 CORE = ("kernels/core/problem.cpp", "kernels/core/stage.cpp")  # what launches.cpp calls
 FLAGS = ("-DNDEBUG", "-std=c++20")
@@ -209,12 +327,7 @@ def _demangled(names: Sequence[str]) -> list[str]:
     tool = shutil.which("c++filt")
     if tool is None:
         raise GateError("no c++filt in PATH: install binutils")
-    if not names:
-        return []
-    done = subprocess.run(
-        [tool], input="\n".join(names) + "\n", capture_output=True, text=True, check=True
-    )
-    return done.stdout.splitlines()
+    return child.output([tool], input="".join(f"{name}\n" for name in names)).splitlines()
 
 
 def _launches(program: Path, architecture: Architecture) -> dict[str, Launch]:
@@ -246,10 +359,7 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     # nvcc takes flags from these too; the table must not depend on the environment.
     hidden = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
-    try:
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    except OSError as problem:
-        raise GateError(f"{command[0]}: {problem.strerror or problem}") from problem
+    return child.finished(command, env=environment, capture_output=True)
 
 
 def _number(pattern: str, text: str) -> str:

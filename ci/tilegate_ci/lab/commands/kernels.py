@@ -10,11 +10,11 @@ from pathlib import Path
 
 from tilegate_ci.checks.committed import chosen
 from tilegate_ci.checks.resources.bodies import Body, Tree, differences
-from tilegate_ci.checks.resources.check import TABLE
-from tilegate_ci.checks.resources.compile import find_toolkit
-from tilegate_ci.checks.resources.occupancy import ARCHITECTURES, Architecture
-from tilegate_ci.checks.resources.table import RungResources, load
+from tilegate_ci.checks.resources.check import TABLE, add_architectures
+from tilegate_ci.checks.resources.compile import ARCHITECTURES, Architecture, find_toolkit
+from tilegate_ci.checks.resources.judge import RungResources, load
 from tilegate_ci.core.files import GateError
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import Stage, find_stages
 from tilegate_ci.model import REPOSITORY
 
@@ -28,22 +28,10 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("base", metavar="TREE", type=Path, help="a checkout to compare with")
-    command.add_argument(
-        "--arch",
-        metavar="ARCH",
-        action="append",
-        choices=[*ARCHITECTURES],
-        help=f"only this architecture of {', '.join(ARCHITECTURES)}; may be repeated",
-    )
-    command.add_argument(
-        "--rung", metavar="RUNG", action="append", help="only this rung; may be repeated"
-    )
-    command.add_argument(
-        "--machine-code",
-        action="store_true",
-        help="compare SASS, registers and shared memory instead of PTX",
-    )
+    option(command, "base", "TREE", "a checkout to compare with", type=Path)
+    add_architectures(command)
+    option(command, "--rung", "RUNG", "only this rung; may be repeated", action="append")
+    flag(command, "--machine-code", "compare SASS, registers and shared memory instead of PTX")
 
 
 def run(arguments: argparse.Namespace) -> int:

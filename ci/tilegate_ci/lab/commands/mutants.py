@@ -16,10 +16,9 @@ from itertools import groupby
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository, commit_of, count, seconds, seed
-from tilegate_ci.core.files import GateError, make_folder
+from tilegate_ci.core.files import GateError, locked, make_folder, message
 from tilegate_ci.core.git import git
-from tilegate_ci.core.outputs import locked
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.lab.mutants.build import Build, TrialStep, group_of, groups
 from tilegate_ci.lab.mutants.rules import RULES, Mutant, mutants_of, read_rules
@@ -36,7 +35,7 @@ from tilegate_ci.lab.mutants.table import (
 )
 from tilegate_ci.lab.mutants.trial import Baselines, Outcome, Trial
 from tilegate_ci.lab.work import work_off
-from tilegate_ci.measure.builds import run_cmake
+from tilegate_ci.measure.projects import run_cmake
 
 EXIT_CODES = {0: "every mutant was killed", 1: "some survived", 2: "error"}
 INTERRUPTED = "the same command with --resume goes on from here"
@@ -54,30 +53,24 @@ The rarest classes come first. Of plans and host code all mutants of the classes
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--preset", choices=sorted(DEVICES), default="cpu", help="default: cpu")
     again = "may be repeated"
-    command.add_argument(
-        "--rung", metavar="NAME", action="append", default=[], help=f"only its files; {again}"
-    )
-    command.add_argument(
-        "--file", metavar="GLOB", action="append", default=[], help=f"only these files; {again}"
-    )
+    option(command, "--rung", "NAME", f"only its files; {again}", action="append", default=[])
+    option(command, "--file", "GLOB", f"only these files; {again}", action="append", default=[])
     how = f"only this class of {RULES.as_posix()}; {again}; aimed: {', '.join(AIMED)}"
-    command.add_argument("--class", metavar="NAME", dest="kinds", action="append", help=how)
+    option(command, "--class", "NAME", how, dest="kinds", action="append")
     how = "mutants of each class, and all of plans and host code; default: all"
-    command.add_argument("--sample", type=count, metavar="N", help=how)
+    option(command, "--sample", "N", how, type=count)
     how = "of the sample; default: the day's, so that each night draws other mutants"
     command.add_argument("--seed", type=seed, default=date.today().toordinal(), help=how)
     command.add_argument(
         "--jobs", type=count, default=os.cpu_count(), help="at a time; default: one per core"
     )
     command.add_argument("--minutes", type=seconds, help="no trial begins after so many")
-    command.add_argument("--resume", action="store_true", help="skip what the journal has")
-    command.add_argument(
-        "--survivors", action="store_true", help="try the journal's survivors again"
-    )
+    flag(command, "--resume", "skip what the journal has")
+    flag(command, "--survivors", "try the journal's survivors again")
     command.add_argument("--journal", type=Path, help="default: build/mutants-PRESET.jsonl")
     how = f"write what the journals have to {RESULTS.as_posix()} and its page, and try nothing"
-    command.add_argument("--update", action="store_true", help=how)
-    command.add_argument("--commit", metavar="SHA", help="where git cannot say it")
+    flag(command, "--update", how)
+    option(command, "--commit", "SHA", "where git cannot say it")
     add_repository(command)
 
 
@@ -188,7 +181,7 @@ def try_all(
     limit_s: float | None,
 ) -> None:
     """The record of each mutant in the journal; no trial begins after the limit. First those with
-    switches, file by file, then those that are compiled by themselves."""
+    switches, file by file, then the mutants that are compiled one by one."""
     stages, baselines = read_stages(build.folder), Baselines()
     ends = math.inf if limit_s is None else time.monotonic() + limit_s
     batches = [

@@ -6,6 +6,7 @@ import math
 import random
 
 from tilegate_ci.commands.arguments import whole
+from tilegate_ci.core.options import option
 
 SMALLEST, LARGEST = 8, 12_000
 EXIT_CODES = {0: "printed", 2: "error"}
@@ -16,9 +17,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--count", metavar="N", type=whole(1, 100_000), default=200, help="default: %(default)s"
-    )
+    option(parser, "--count", "N", "default: %(default)s", type=whole(1, 100_000), default=200)
     parser.add_argument("--seed", type=int, default=20261121, help="default: %(default)s")
 
 

@@ -9,15 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex, seconds, seed
-from tilegate_ci.core.files import GateError, read_bytes
+from tilegate_ci.core.files import GateError, check_outputs, message, read_bytes
 from tilegate_ci.core.names import matching, rung_of
-from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.options import option
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.lab.proof.recording import Arm, RecordedProcess, RecordedReading, Step
 from tilegate_ci.lab.work import work_off
-from tilegate_ci.measure.launcher import MIN_TIME_S, PLACES, Launcher
-from tilegate_ci.measure.suite import CANARIES, SUITE, read_suite, stages_of
+from tilegate_ci.measure.launcher import (
+    CANARIES,
+    MIN_TIME_S,
+    PLACES,
+    SUITE,
+    Launcher,
+    read_suite,
+    stages_of,
+)
 from tilegate_ci.model import REPOSITORY, Process
 
 BENCH = REPOSITORY / "build" / "gpu" / "bench" / "bench"
@@ -37,37 +43,38 @@ Run again after an interruption, the same command goes on where it stopped.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--sitting", metavar="NAME", required=True, help="the recording's name")
+    option(command, "--sitting", "NAME", "the recording's name", required=True)
     command.add_argument("--out", metavar="FILE.json.gz", required=True)
     command.add_argument("--processes", metavar="N", type=count, required=True)
     add_commit(command)
-    command.add_argument(
+    option(
+        command,
         "--rounds",
-        metavar="N",
+        "N",
+        "processes of each plant and mutation, and of its rung as it is (default: 8)",
         type=count,
         default=8,
-        help="processes of each plant and mutation, and of its rung as it is (default: 8)",
     )
     how = "inject a slowdown into RUNG"
-    command.add_argument("--plant", metavar="RUNG=PERCENT", action="append", default=[], help=how)
-    command.add_argument(
+    option(command, "--plant", "RUNG=PERCENT", how, action="append", default=[])
+    option(
+        command,
         "--mutation",
-        metavar="RUNG:NAME=BENCH",
+        "RUNG:NAME=BENCH",
+        "another binary, in which RUNG was made slower",
         action="append",
         default=[],
-        help="another binary, in which RUNG was made slower",
     )
-    command.add_argument(
+    option(
+        command,
         "--time-limit",
-        metavar="SECONDS",
+        "SECONDS",
+        f"stop in time, with exit code {UNFINISHED} when processes are left to run",
         type=seconds,
-        help=f"stop in time, with exit code {UNFINISHED} when processes are left to run",
     )
     command.add_argument("--bench", metavar="BINARY", default=str(BENCH))
     command.add_argument("--suite", metavar="FILE.csv", default=str(SUITE))
-    command.add_argument(
-        "--filter", metavar="REGEX", type=regex, help="only some benchmarks of the suite"
-    )
+    option(command, "--filter", "REGEX", "only some benchmarks of the suite", type=regex)
     command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
     command.add_argument("--seed", metavar="N", type=seed, default=1)
 
@@ -137,7 +144,7 @@ def names_of(arm: Arm, suite: Sequence[str]) -> list[str]:
 
 def plan(sitting: str, processes: int, arms: Sequence[Arm], rounds: int) -> list[Step]:
     """`processes` of the suite, and `rounds` of each arm, one per round beside a suite process; the
-    order within a round is drawn anew each time, by the sitting's name."""
+    order within a round is random, seeded with the sitting's name."""
     steps = []
     for number in range(max(processes, rounds)):
         here = [Step(number, arm) for arm in arms] if number < rounds else []
@@ -197,10 +204,8 @@ def record(
         fields["processes"].append(_recorded(header, step, process))
         recording.save(out, fields)
 
-    def arm_of(step: Step) -> Arm:
-        return step.arm
-
-    return len(work_off(left, do, lambda step: title(step.arm), time_limit_s, arm_of))
+    left = work_off(left, do, lambda step: title(step.arm), time_limit_s, lambda step: step.arm)
+    return len(left)
 
 
 def _check_goes_on(header: Header, steps: Sequence[Step], old: recording.Recording) -> None:

@@ -4,10 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from tilegate_ci.core.files import read_text, write_text
+from tilegate_ci.core.files import check_outputs, message, read_text, write_text
 from tilegate_ci.core.markdown import with_block
-from tilegate_ci.core.outputs import check_outputs
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.options import option
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.model import REPOSITORY
 
@@ -26,10 +25,10 @@ Deterministic: the same recordings make the same tables.
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("recordings", metavar="RECORDING.json.gz", nargs="*")
-    command.add_argument("--markdown", metavar="FILE", help="write the tables there")
+    option(command, "--markdown", "FILE", "write the tables there")
     place = command.add_mutually_exclusive_group()
-    place.add_argument("--into", metavar="FILE.md", help="put them between the markers of a page")
-    place.add_argument("--check", metavar="FILE.md", help="compare them with those of a page")
+    option(place, "--into", "FILE.md", "put them between the markers of a page")
+    option(place, "--check", "FILE.md", "compare them with those of a page")
 
 
 def run(arguments: argparse.Namespace) -> int:

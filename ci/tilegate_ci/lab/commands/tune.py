@@ -1,30 +1,27 @@
 """ci/gate lab tune: times the configurations that Sgemm's cost models rank first, and makes the
-table of those that are quicker than the models think."""
+table of the ones that are quicker than the models predict."""
 
 import argparse
 import hashlib
 import re
 import statistics
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tilegate_ci.checks.tuning import choose, rows
-from tilegate_ci.checks.tuning.rows import STAGE, Timing
+from tilegate_ci.checks import tuning
+from tilegate_ci.checks.tuning import STAGE, Timing
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, seconds, seed, whole
 from tilegate_ci.core import child
-from tilegate_ci.core.files import GateError, make_folder, read_text
+from tilegate_ci.core.files import GateError, locked, make_folder, message, read_text
 from tilegate_ci.core.names import canonical_name
-from tilegate_ci.core.outputs import locked
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.options import flag, option
 from tilegate_ci.lab.commands.problems import random_problems
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.identity import find_cuobjdump
-from tilegate_ci.measure.launcher import Launcher
-from tilegate_ci.measure.suite import name_of
+from tilegate_ci.measure.launcher import Launcher, name_of
 from tilegate_ci.model import REPOSITORY, Process
 
 BUILD = REPOSITORY / "build" / "gpu"
@@ -53,11 +50,9 @@ but bench/tuning and kernels/sgemm/table.csv is written.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--problems", metavar="PROBLEM,...", help="added to the grid")
-    command.add_argument(
-        "--outside", action="store_true", help="random problems that do not go into the table"
-    )
-    command.add_argument("--check", action="store_true", help="measure nothing, write nothing")
+    option(command, "--problems", "PROBLEM,...", "added to the grid")
+    flag(command, "--outside", "random problems that do not go into the table")
+    flag(command, "--check", "measure nothing, write nothing")
     command.add_argument(
         "--best", type=whole(1, 64), default=8, help="configurations of each; default: %(default)s"
     )
@@ -73,35 +68,35 @@ def run(arguments: argparse.Namespace) -> int:
     kernels = kernels_in(arguments.build)
     if arguments.check:
         return _check(kernels)
-    path = REPOSITORY / (rows.OUTSIDE if arguments.outside else rows.GRID)
-    table_path = REPOSITORY / choose.TABLE
+    path = REPOSITORY / (tuning.OUTSIDE if arguments.outside else tuning.GRID)
+    table_path = REPOSITORY / tuning.TABLE
     make_folder(path.parent)
     with locked(path.parent):
-        known = rows.load(path)
+        known = tuning.load_timings(path)
         problems = _problems(arguments, known)
         launcher = Launcher(arguments.min_time, arguments.seed, arguments.best, replays=True)
         binary = arguments.build / "bench" / "bench"
         tuner = Tuner(binary, launcher, arguments.processes, commit_of(arguments), kernels)
         limit = arguments.time_limit
-        left = tuner.tune(problems, known, lambda found: rows.save(path, found), limit)
+        left = tuner.tune(problems, known, lambda found: tuning.save_timings(path, found), limit)
         if left:
             message(f"{path}: {left} problems left by the time limit; run again to go on")
             return UNFINISHED
         if not arguments.outside:
-            table = choose.cells(rows.load(path))
-            choose.save(table, table_path)
+            table = tuning.cells(tuning.load_timings(path))
+            tuning.save_table(table, table_path)
             message(f"{table_path}: {len(table)} cells; build again to use it")
-    outside = rows.load(REPOSITORY / rows.OUTSIDE)
-    table = choose.load(table_path)
+    outside = tuning.load_timings(REPOSITORY / tuning.OUTSIDE)
+    table = tuning.load_table(table_path)
     sys.stdout.write("\n".join(statement(outside, table)) + "\n")
     return 0
 
 
-def statement(outside: Sequence[Timing], table: Sequence[choose.Cell]) -> list[str]:
+def statement(outside: Sequence[Timing], table: Sequence[tuning.Cell]) -> list[str]:
     """How good the choice is where nothing was tuned."""
     if not outside:
         return ["no problems outside the grid were timed yet: ci/gate lab tune --outside"]
-    by = {"the table": choose.kept(outside, table), "the bare model": choose.kept(outside, [])}
+    by = {"the table": tuning.kept(outside, table), "the bare model": tuning.kept(outside, [])}
     return [
         f"{name} keeps {100 * of.mean:.1f} %, least {100 * of.least:.1f} % at {of.at}"
         for name, of in by.items()
@@ -123,7 +118,7 @@ def shapes() -> list[str]:
 
 
 def _check(kernels: dict[str, str]) -> int:
-    table = choose.load(REPOSITORY / choose.TABLE)
+    table = tuning.load_table(REPOSITORY / tuning.TABLE)
     stale = [cell for cell in table if not is_current(cell.code, kernels)]
     for cell in stale:
         message(f"{cell.gpu}, {cell.problem_class}: {cell.family} has other machine code now")
@@ -136,7 +131,7 @@ def _check(kernels: dict[str, str]) -> int:
 
 @dataclass(frozen=True)
 class Leading:
-    """A configuration among those that the cost models rank first for a problem."""
+    """One of the configurations that the cost models rank first for a problem."""
 
     problem: str
     configuration: str
@@ -165,7 +160,7 @@ class Tuner:
             f"--benchmark_filter=^{STAGE}@",
         ]
         found: list[Leading] = []
-        for line in _output(command).splitlines():
+        for line in child.output(command).splitlines():
             stage, _, problem = canonical_name(line).partition("/")
             rank = 1 + sum(1 for leading in found if leading.problem == problem)
             found.append(Leading(problem, stage.partition("@")[2], rank))
@@ -174,7 +169,7 @@ class Tuner:
     def classes(self, problems: Sequence[str]) -> dict[str, str]:
         """The class of each problem, as `plan` beside bench says."""
         cases = [f"{STAGE}/{problem}" for problem in problems]
-        found = _output([str(self.binary.with_name("plan")), *cases])
+        found = child.output([str(self.binary.with_name("plan")), *cases])
         classes = re.findall(r"^  class ([^\s:]+)", found, flags=re.MULTILINE)
         if len(classes) != len(problems):
             raise GateError(f"{self.binary.with_name('plan')}: it does not say the classes")
@@ -249,16 +244,6 @@ def _parts(missing: Sequence[Leading]) -> list[list[Leading]]:
     return [[each for each in missing if each.problem in some] for some in chosen]
 
 
-def _output(command: Sequence[str]) -> str:
-    try:
-        done = child.run(command, capture_output=True)
-    except OSError as problem:
-        raise GateError(f"{command[0]}: cannot be run: {problem.strerror}") from problem
-    if done.returncode:
-        raise GateError(f"{command[0]}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
-    return done.stdout
-
-
 def kernels_in(build: Path) -> dict[str, str]:
     """The digest of each kernel of the rungs in a build, by its symbol."""
     tool = find_cuobjdump()
@@ -295,9 +280,7 @@ def is_current(code: str, kernels: dict[str, str]) -> bool:
 
 
 def _disassembled(tool: str, library: Path) -> str:
-    done = subprocess.run(
-        [tool, "-sass", str(library)], capture_output=True, text=True, check=False
-    )
+    done = child.finished([tool, "-sass", str(library)], capture_output=True)
     # A library without device code is no failure of the tool's.
     if done.returncode and "does not contain device code" not in done.stderr:
         raise GateError(f"{tool} -sass {library}: {done.stderr.strip()}")

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,8 @@ from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
-from tilegate_ci.core.files import GateError, read_text
+from tilegate_ci.core import child
+from tilegate_ci.core.files import read_text
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.model import REPOSITORY
 
@@ -83,7 +83,7 @@ class Build:
         self.tests: Callable[[], list[CTest]] = cache(self._tests)
         self.sources: dict[str, set[str]] = {}
         found = set[str]()
-        for line in self._run("ninja", "-t", "deps").splitlines():
+        for line in child.output(["ninja", "-t", "deps"], cwd=self.folder).splitlines():
             if line.startswith(" "):
                 found.add(self._source(line.strip()))
             elif ": #deps" in line:
@@ -110,7 +110,7 @@ class Build:
         return found
 
     def _rungs(self, file: str, stages: Sequence[Stage]) -> list[Stage]:
-        """Those that are compiled from the file, in the ladder's order; of many a few."""
+        """The objects that are compiled from the file, in the ladder's order; of many a few."""
         mine = [
             stage
             for stage in stages
@@ -145,7 +145,9 @@ class Build:
     def _tests(self) -> list[CTest]:
         built = f"{self.folder}/"
         found = []
-        for entry in json.loads(self._run("ctest", "--show-only=json-v1"))["tests"]:
+        for entry in json.loads(child.output(["ctest", "--show-only=json-v1"], cwd=self.folder))[
+            "tests"
+        ]:
             properties = {each["name"]: each["value"] for each in entry.get("properties", ())}
             command = entry.get("command", [])
             programs = [word for word in command if word.startswith(built) and "=" not in word]
@@ -162,8 +164,8 @@ class Build:
         return found
 
     def _command(self, target: str) -> str:
-        """The command that makes the target, and none of those that it depends on."""
-        text = self._run("ninja", "-t", "commands", "-s", target).strip()
+        """The command that makes the target, without its dependencies'."""
+        text = child.output(["ninja", "-t", "commands", "-s", target], cwd=self.folder).strip()
         return text.replace("ccache ", "", 1)  # of mutants nothing is worth keeping
 
     def _objects(self, target: str) -> list[str]:
@@ -184,15 +186,3 @@ class Build:
 
     def _name(self, word: str) -> str:
         return word.removeprefix(f"{self.folder}/")
-
-    def _run(self, *command: str) -> str:
-        try:
-            done = subprocess.run(
-                command, cwd=self.folder, capture_output=True, text=True, check=False
-            )
-        except OSError as problem:
-            raise GateError(f"{command[0]} cannot be run: {problem.strerror}") from problem
-        if done.returncode:
-            said = (done.stderr or done.stdout).strip()
-            raise GateError(f"{self.folder}: {' '.join(command)}: {said}")
-        return done.stdout

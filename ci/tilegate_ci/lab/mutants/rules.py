@@ -20,7 +20,7 @@ _RULE = re.compile(r"(.+?) ==> ?(.*?)(?: ~~ (.*)…(.*))?")
 @dataclass(frozen=True, order=True)
 class Mutant:
     """`before` and `after` are the line without its indent. The switch is what stands before and
-    after columns `begin` and `end` of the line; without one a mutant is compiled by itself."""
+    after columns `begin` and `end` of the line; without one a mutant is compiled alone."""
 
     file: str
     line: int

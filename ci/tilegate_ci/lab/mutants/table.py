@@ -13,6 +13,7 @@ from tilegate_ci.core.documents import Commit, Document, Line, Model, Natural, T
 from tilegate_ci.core.files import read_text, write_text
 from tilegate_ci.core.markdown import table, with_block
 from tilegate_ci.lab.mutants.build import group_of, groups
+from tilegate_ci.report.figures import short
 
 FOLDER = Path("tests/mutants")
 PAGE, RESULTS, KNOWN = FOLDER / "README.md", FOLDER / "results.json", FOLDER / "known.json"
@@ -82,11 +83,11 @@ class KnownFile(Document):
 
 class Survivor(MutatedLine):
     kind: Line
-    reason: Text  # empty where nobody has said why
+    reason: Text  # empty where no reason is known
 
 
 class FileRow(Model):
-    """Of one class in one file. `mutants` are those that compile."""
+    """Of one class in one file. `mutants` counts the ones that compile."""
 
     file: Line
     kind: Line
@@ -243,7 +244,7 @@ def _campaign(campaign: Campaign) -> list[str]:
             files.append([f"**{group.title}**", *_cells(mine)])
             for file in dict.fromkeys(row.file for row in mine):
                 files.append([f"`{file}`", *_cells([row for row in mine if row.file == file])])
-    commits = ", ".join(commit[:12] + commit[40:] for commit in campaign.commits)
+    commits = ", ".join(map(short, campaign.commits))
     lines = [f"### {DEVICES[campaign.preset]}", "", *table(("class", "possible", *heads), classes)]
     lines += ["", f"At {commits}.", "", "<details><summary>By file</summary>", ""]
     lines += [*table(("", *heads), files), "", "</details>", ""]

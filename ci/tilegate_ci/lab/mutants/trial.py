@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilegate_ci.core import child
-from tilegate_ci.core.files import GateError
-from tilegate_ci.core.progress import message
+from tilegate_ci.core.files import GateError, message
 from tilegate_ci.lab.mutants.build import Build, CTest, TrialStep
 from tilegate_ci.lab.mutants.rules import Mutant, plant, plant_switches
 
@@ -207,7 +206,7 @@ class Trial:
         if not self._removals.exists():
             source = self._tree / "tests/counters/removals.cpp"
             command = ["c++", "-std=c++20", "-O1", "-fPIC", "-c", source, "-o", self._removals]
-            _said(*map(str, command))
+            child.output([*map(str, command)])
         return self._removals
 
     def _is_same(self, name: str, made: Path) -> bool:
@@ -265,7 +264,7 @@ class Trial:
 
 
 def _apart(mutants: set[Mutant]) -> list[Mutant]:
-    """Those that can be switches in one source: no two change the same part of a line, and none
+    """Mutants that can be switches in one source: no two change the same part of a line, and none
     overlaps another but by holding it."""
     found: list[Mutant] = []
     for mutant in sorted(mutants, key=lambda each: (each.line, each.begin, -each.end)):
@@ -320,22 +319,13 @@ def execute(
 def fingerprint(path: Path) -> str:
     """Of the machine code and the data of an object; where it was compiled makes no difference."""
     if b".nvFatBinSegment" in path.read_bytes():
-        code = _said("cuobjdump", "-sass", str(path)) + _said("objdump", "-dr", str(path))
+        code = child.output(["cuobjdump", "-sass", str(path)])
+        code += child.output(["objdump", "-dr", str(path)])
         return re.sub(r"tmpxft_\w+|\S+\.o\b", "", code)
     with tempfile.TemporaryDirectory() as folder:
         stripped = Path(folder) / "stripped.o"
-        _said("objcopy", "--strip-unneeded", str(path), str(stripped))
+        child.output(["objcopy", "--strip-unneeded", str(path), str(stripped)])
         return hashlib.sha256(stripped.read_bytes()).hexdigest()
-
-
-def _said(*command: str) -> str:
-    try:
-        status, output = execute(command, 120)
-    except OSError as problem:
-        raise GateError(f"{command[0]} cannot be run: {problem.strerror}") from problem
-    if status:
-        raise GateError(f"{' '.join(command)}: {output.strip()}")
-    return output
 
 
 def _telling(output: str) -> str:

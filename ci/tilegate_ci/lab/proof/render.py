@@ -6,10 +6,9 @@ import numpy as np
 
 from tilegate_ci.core.markdown import table
 from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
-from tilegate_ci.lab.proof.rates import Rate, percent
 from tilegate_ci.lab.proof.recording import KEPT_SAMPLES
 from tilegate_ci.lab.proof.replay import SIZES, Replay, figures
-from tilegate_ci.lab.proof.runs import SCREEN, SEED, pairs_of, screen_of
+from tilegate_ci.lab.proof.runs import SCREEN, SEED, Rate, pairs_of, percent, screen_of
 
 
 def markdown(replay: Replay) -> str:

@@ -11,19 +11,21 @@ import numpy as np
 from tilegate_ci.judge import paired
 from tilegate_ci.lab.proof import simulate
 from tilegate_ci.lab.proof.others import Rule, other_rules
-from tilegate_ci.lab.proof.rates import Rate, by_sitting, percent
 from tilegate_ci.lab.proof.recording import Arm
 from tilegate_ci.lab.proof.runs import (
     SCREEN,
     SEED,
     Independent,
+    Rate,
     Sitting,
     baselines_for,
     blocked,
+    by_sitting,
     changed_code,
     identical_code,
     independent,
     pairs_of,
+    percent,
 )
 from tilegate_ci.model import MIN_DELTA, Verdict
 

@@ -1,25 +1,86 @@
-"""Gate runs put together from recorded processes, and judged by the gate's own rule."""
+"""Gate runs put together from recorded processes, judged by the rule of the gate; their rates."""
 
 import random
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
+import numpy as np
+
 from tilegate_ci.core.files import GateError
 from tilegate_ci.judge import paired
-from tilegate_ci.judge.confirm import Confirmed, Pair, judge_pairs
-from tilegate_ci.judge.session import is_canary, void_reason
-from tilegate_ci.lab.proof.rates import upper_bound
+from tilegate_ci.judge.confirm import Confirmed, Pair, is_canary, judge_pairs, void_reason
 from tilegate_ci.lab.proof.recording import Arm, Recording
-from tilegate_ci.model import MIN_DELTA, Process, Verdict, drifts, steady_delta
+from tilegate_ci.model import Process, Verdict, drifts, margin_of
 from tilegate_ci.report.figures import machine
+
+RESAMPLES = 2000
+T = TypeVar("T")
+
+
+def upper_bound(hits: int, total: int) -> float:
+    """Of a share: one-sided, 95 %, by Clopper and Pearson."""
+    from scipy import stats
+
+    return float(stats.beta.ppf(0.95, hits + 1, total - hits)) if hits < total else 1.0
+
+
+@dataclass(frozen=True)
+class Count:
+    """In one sitting: hits among `total` that are not all independent of each other."""
+
+    hits: int
+    total: int
+    independent: int = 0
+
+
+@dataclass(frozen=True)
+class Rate:
+    counts: tuple[Count, ...]
+
+    @property
+    def hits(self) -> int:
+        return sum(count.hits for count in self.counts)
+
+    @property
+    def total(self) -> int:
+        return sum(count.total for count in self.counts)
+
+    @property
+    def independent(self) -> int:
+        return sum(count.independent for count in self.counts)
+
+    @property
+    def share(self) -> float | None:
+        return self.hits / self.total if self.total else None
+
+    def interval(self, draw: np.random.Generator) -> tuple[float, float] | None:
+        """95 %, bootstrapped over sittings: those are what is independent. None of fewer than
+        two."""
+        used = [count for count in self.counts if count.total]
+        if len(used) < 2:
+            return None
+        hits = np.array([count.hits for count in used])
+        totals = np.array([count.total for count in used])
+        chosen = draw.integers(0, len(used), (RESAMPLES, len(used)))
+        shares = hits[chosen].sum(axis=1) / totals[chosen].sum(axis=1)
+        low, high = np.quantile(shares, (0.025, 0.975))
+        return float(low), float(high)
+
+
+def by_sitting(everything: Iterable[T], count: Callable[[T], tuple[int, int, int]]) -> Rate:
+    return Rate(tuple(Count(*count(sitting)) for sitting in everything))
+
+
+def percent(share: float, digits: int = 2) -> str:
+    return f"{100 * share:.{digits}f} %" if 0 < share < 0.1 else f"{100 * share:.3g} %"
+
 
 SCREEN = paired.SCREEN  # processes of a gate run before the confirmation
 BASELINE = 5  # processes, as bench/README.md asks for
 SEED = 1
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -36,16 +97,10 @@ def baseline(processes: Sequence[Process]) -> Baseline:
         name: [p.readings[name].log_ratio for p in processes if name in p.readings]
         for name in processes[0].readings
     }
-    wander = frozenset(name for name, logs in values.items() if drifts(logs))
     return Baseline(
         {name: statistics.median(logs) for name, logs in values.items()},
-        {
-            name: steady_delta(logs)
-            if name in wander
-            else max(MIN_DELTA, 3 * statistics.stdev(logs))
-            for name, logs in values.items()
-        },
-        wander,
+        {name: margin_of(logs) for name, logs in values.items()},
+        frozenset(name for name, logs in values.items() if drifts(logs)),
     )
 
 
@@ -240,8 +295,8 @@ def screen_of(rounds: int) -> int:
 @dataclass(frozen=True)
 class Independent:
     """Gate runs on unchanged code that share no process. Sittings of one suite share a baseline, as
-    gate runs do: the first processes of the first of them. A run then takes as many of those that
-    follow as the rule asks for. Eight pairs confirm, not twelve: a false block is likelier so.
+    gate runs do: the first processes of the first of them. A run then takes as many of the next
+    ones as the rule asks for. Eight pairs confirm, not twelve: a false block is likelier so.
     `unfinished` are runs whose sitting ended before they did: what they would have said is unknown,
     so the bound takes them for false blocks."""
 
@@ -249,7 +304,7 @@ class Independent:
     false_blocks: int
     unfinished: int
     incomparable: int
-    confirmed: int  # those that needed pairs
+    confirmed: int  # runs that needed pairs
     machines: int  # boards, or sittings where the recording does not name its board
     processes: int
 

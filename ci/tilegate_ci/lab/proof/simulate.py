@@ -1,5 +1,5 @@
 """A model of gate runs, fed with the variance components of recordings: many more runs than
-anybody records. It is a model, and every figure of it is labelled as simulated."""
+can be recorded. It is a model, and every figure of it is labelled as simulated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from tilegate_ci.judge import paired
-from tilegate_ci.lab.proof.rates import upper_bound
-from tilegate_ci.lab.proof.runs import BASELINE, SCREEN, Sitting
+from tilegate_ci.lab.proof.runs import BASELINE, SCREEN, Sitting, upper_bound
 from tilegate_ci.measure.launcher import PLACES
-from tilegate_ci.model import MIN_DELTA, WANDERS
+from tilegate_ci.model import MIN_DELTA, WANDERS, Verdict
 
 Array = NDArray[np.float64]
 RUNS = 2000
@@ -223,25 +221,25 @@ def _judge(screens: Array, pairs: Array, delta: Array, wanders: Any) -> Judged:
     `wanders` in the baseline is confirmed whatever the screen says."""
     settled = paired.settled(screens[:, 0], delta)
     flagged = wanders | (~settled & (np.abs(np.median(screens, axis=1)) > delta))
-    left, blocked, improved = flagged.copy(), np.zeros_like(flagged), np.zeros_like(flagged)
+    verdicts = [
+        dict.fromkeys(np.flatnonzero(row).tolist(), Verdict.INCONCLUSIVE) for row in flagged
+    ]
     used = np.zeros(len(screens))
     for count, share in paired.looks(paired.PAIRS).items():
-        alpha, confidence = share.block * paired.ALPHA, 1 - share.let_pass * (1 - paired.UPPER)
-        open_runs = np.flatnonzero(left.any(axis=1))
-        measured, margin = pairs[open_runs, :count], delta[open_runs]
-        mean = measured.mean(axis=1)
-        error = np.maximum(measured.std(axis=1, ddof=1) / np.sqrt(count), 1e-12)
-        slower, faster = (
-            special.stdtr(count - 1, (margin - sign * mean) / error) for sign in (1, -1)
-        )
-        passed = mean + special.stdtrit(count - 1, confidence) * error < margin
+        open_runs = [n for n, of in enumerate(verdicts) if Verdict.INCONCLUSIVE in of.values()]
+        measured = np.moveaxis(pairs[open_runs, :count], 1, -1)
+        estimates = paired.estimate(measured, delta[open_runs], share)
         used[open_runs] = count
         for row, run in enumerate(open_runs):
-            names = np.flatnonzero(left[run])
-            for p_values, fallen in ((slower, blocked), (faster, improved)):
-                stood = int((flagged[run] & ~left[run] & ~fallen[run]).sum())
-                family = [*p_values[row, names].tolist(), *[1.0] * stood]
-                fallen[run, names] = paired.holm(family, alpha)[: len(names)]
-        left[open_runs] &= ~(passed | blocked[open_runs] | improved[open_runs])
+            known = verdicts[run]
+            before = {n: each for n, each in known.items() if each is not Verdict.INCONCLUSIVE}
+            found = {n: estimates.at(row, n) for n in known if n not in before}
+            deltas = dict(enumerate(delta[run].tolist()))
+            known.update(paired.judge(found, deltas, share, before))
+    blocked, left = np.zeros_like(flagged), np.zeros_like(flagged)
+    for run, known in enumerate(verdicts):
+        for name, verdict in known.items():
+            blocked[run, name] = verdict is Verdict.REGRESSED
+            left[run, name] = verdict is Verdict.INCONCLUSIVE
     third = ~settled & ~paired.agree(screens[:, 0], screens[:, 1], delta)
     return Judged(blocked, left, used, 1 + ~settled + third)

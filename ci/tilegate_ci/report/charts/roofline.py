@@ -10,16 +10,19 @@ import altair as alt
 from tilegate_ci.model import GFLOPS
 from tilegate_ci.report.charts.base import (
     LEFT,
+    LETTER,
     Chart,
     Point,
+    along,
+    beside,
     data_of,
     finished,
     label_of,
     layered,
     looks_of,
+    round_values,
     tip,
 )
-from tilegate_ci.report.charts.labels import LETTER, along, beside, round_values
 from tilegate_ci.report.data import Profile
 from tilegate_ci.report.figures import Measured, split_roof_note
 from tilegate_ci.report.palette import AXIS, INK
@@ -82,10 +85,7 @@ def roofline(
         for key, x, y in (("at", box[0], (box[1] + box[3]) / 2), ("end", *end)):
             point[f"{key}_x"] = left * (right / left) ** (x / plot)
             point[f"{key}_y"] = top * (bottom / top) ** (y / height)
-    across = alt.X(
-        "x:Q",
-        title="FLOP of the product, 2·M·N·K, per byte of device memory",
-    )
+    across = alt.X("x:Q", title="FLOP of the product, 2·M·N·K, per byte of device memory")
     across = across.axis(values=round_values(left, right), format="~r")
     across = across.scale(type="log", domain=[left, right], nice=False)
     up = alt.Y("y:Q", title="TFLOP/s").axis(

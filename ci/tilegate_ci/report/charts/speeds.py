@@ -11,17 +11,19 @@ from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.model import GFLOPS
 from tilegate_ci.report.charts.base import (
     LEFT,
+    LINE,
     RIGHT,
     Chart,
     Layers,
+    apart,
     data_of,
     finished,
     label_of,
     layered,
     looks_of,
+    round_values,
     tip,
 )
-from tilegate_ci.report.charts.labels import LINE, apart, round_values
 from tilegate_ci.report.data import Revision
 from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured, split_roof_note
 from tilegate_ci.report.palette import ACCENT, AXIS, FAINT, INK, WARN
@@ -97,7 +99,7 @@ def _steps(
 
 
 def sizes(found: Sequence[Measured], splits: Collection[str], note: str, width: int) -> Chart:
-    """TFLOP/s over size: a few of the rungs in FP32, beside them those that split operands."""
+    """TFLOP/s over size: a few of the rungs in FP32, beside them the ones that split operands."""
     panels, words = _panels(found, splits, Measured.speeds, _TFLOPS, width)
     return finished(panels, width, "TFLOP/s over size", [note], words)
 
@@ -269,7 +271,7 @@ def _lines(
 def _groups(
     found: Sequence[Measured], splits: Collection[str], roofs: tuple[float, float]
 ) -> list[tuple[str, list[str], float]]:
-    """The rungs in FP32 and those that split operands, if there are any, each beside cuBLAS: a
+    """The rungs in FP32 and the rungs that split operands, if there are any, each beside cuBLAS: a
     title, the names, the roof."""
     names = [each.name for each in found if each.rows]
     yardstick = [name for name in names if name == YARDSTICK]

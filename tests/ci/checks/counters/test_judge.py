@@ -6,10 +6,16 @@ from pathlib import Path
 import pytest
 
 from gate_builders import REPOSITORY
-from tilegate_ci.checks.counters.count import Counted, Frame, SourceLine, Sources
-from tilegate_ci.checks.counters.judge import judge
-from tilegate_ci.checks.counters.pattern import draw
-from tilegate_ci.checks.counters.table import cases_of, load, to_text
+from tilegate_ci.checks.counters.count import (
+    Counted,
+    Frame,
+    SourceLine,
+    Sources,
+    cases_of,
+    load,
+    to_text,
+)
+from tilegate_ci.checks.counters.explain import draw, judge
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
 

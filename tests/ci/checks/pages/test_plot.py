@@ -17,7 +17,7 @@ from tilegate_ci.checks.pages import plot
 from tilegate_ci.cli import main
 from tilegate_ci.model import Benchmark
 from tilegate_ci.report import palette
-from tilegate_ci.report.charts import labels, roofline, speeds
+from tilegate_ci.report.charts import base, roofline, speeds
 from tilegate_ci.report.data import Profile, load_profile
 from tilegate_ci.report.figures import (
     PROFILE,
@@ -270,8 +270,8 @@ def test_int8x3_and_fp16x3_are_below_their_roof():
 
 
 def test_labels_are_pushed_apart_and_stay_below_the_top():
-    assert labels.apart([5, 1, 5.2], 1, 9) == [5, 1, 6]
-    assert labels.apart([8.9, 9, 9], 1, 9) == [7, 8, 9]
+    assert base.apart([5, 1, 5.2], 1, 9) == [5, 1, 6]
+    assert base.apart([8.9, 9, 9], 1, 9) == [7, 8, 9]
 
 
 # As in a roofline: two dots on each other, a column at the right edge, a crowd, a loner.
@@ -283,10 +283,10 @@ DOTS = [
 
 @pytest.mark.parametrize("width", [430, 800])
 def test_each_label_of_the_roofline_is_beside_its_own_dot(width):
-    found = labels.beside(DOTS, [], width)
+    found = base.beside(DOTS, [], width)
     boxes = [box for box, _ in found]
     for one, other in itertools.combinations(boxes, 2):
-        assert not labels.hit([one], [other])
+        assert not base.hit([one], [other])
     for (x, y, _), (box, end) in zip(DOTS, found):
         assert box[0] >= 0
         assert box[2] <= width

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilegate_ci.checks.profile.ncu import (
+from tilegate_ci.checks.profile import (
     function_name,
     kernel_name,
     metric_names,

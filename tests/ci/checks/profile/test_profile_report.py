@@ -6,8 +6,7 @@ import re
 import pytest
 
 from gate_builders import REPOSITORY
-from tilegate_ci.checks.profile.ncu import parse_csv, read_kernel
-from tilegate_ci.checks.profile.report import markdown
+from tilegate_ci.checks.profile import markdown, parse_csv, read_kernel
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import parse, to_text
 from tilegate_ci.core.files import GateError

@@ -27,7 +27,7 @@ class Page:
         self._next = 0
         self._buffer = b""
         self.events: list[dict[str, Any]] = []
-        self.untouched: Path | None = None  # the page that nobody has changed since it was opened
+        self.untouched: Path | None = None  # the page, unless it changed since it was opened
         flags = ["--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
         if os.geteuid() == 0:
             flags.append("--no-sandbox")  # which root, as in a container, cannot have

@@ -280,7 +280,7 @@ def test_another_run_can_be_chosen(page):
     page.press("ArrowDown")
     until(page, "document.querySelector(\"[data-chart='1-shares'] svg\") !== null")
     assert page.run("document.querySelector('[data-view=\"0\"]').hidden") is True
-    assert text(page, ".view:not([hidden]) .headline") == "A run that nobody compared with another."
+    assert text(page, ".view:not([hidden]) .headline") == "A run without a comparison."
     assert count(page, "[data-chart='1-sizes'] .mark-symbol.role-mark path") == 3 * 4
     assert len(shown_names(page)) == 12
     assert count(page, ".view:not([hidden]) [data-chart='1-forest']") == 0
@@ -325,8 +325,8 @@ def test_colours_have_contrast(page):
             0,
             0,
         ),
-        (make_simt_run(), "A run that nobody compared with another.", 0, 2),
-        (make_run({"Naive/3x5x7/off4": make_row(None, 1.0)}), "A run that nobody compared", 0, 1),
+        (make_simt_run(), "A run without a comparison.", 0, 2),
+        (make_run({"Naive/3x5x7/off4": make_row(None, 1.0)}), "A run without a comparison.", 0, 1),
     ],
 )
 def test_a_page_of_little_says_what_it_lacks(page, tmp_path, document, headline, drawn, rows):

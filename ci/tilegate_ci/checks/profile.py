@@ -1,16 +1,29 @@
-"""Reads Nsight Compute's CSV."""
+"""Nsight Compute's counters of each rung: its CSV read, and a profile as Markdown tables."""
 
 import csv
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
+from tilegate_ci.checks.committed import GeneratedFiles
+from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, rounded
-from tilegate_ci.formats.profile import ProfiledKernel, Stall, Whole
+from tilegate_ci.core.markdown import table
+from tilegate_ci.formats.profile import (
+    COUNT,
+    FIELDS,
+    TEXT,
+    ProfiledKernel,
+    ProfiledRung,
+    ProfileField,
+    ProfileFile,
+    Stall,
+)
 
 WARP_SIZE = 32
 TOP_STALLS = 3
@@ -56,22 +69,11 @@ _BUSY_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 
 def metric_names() -> list[str]:
     """All metrics that are requested."""
-    measured = [metric["metric"] for _, metric, _ in _measured(ProfiledKernel)]
+    measured = [each.metric for each in FIELDS if each.metric]
     busy = [name.format(op) for name in (_BUSY_WAVEFRONTS, _BUSY_CONFLICTS) for op in ("ld", "st")]
     derived = [_FFMA, _FADD, _FMUL, *_TENSOR_OPS, _L2_HITS, _L2_MISSES, *busy]
     stalls = [f"smsp__warp_issue_stalled_{r}_per_warp_active.pct" for r in _STALL_REASONS]
     return [*measured, *derived, *stalls]
-
-
-def _measured(model: type[BaseModel]) -> Iterator[tuple[list[str], dict[str, Any], bool]]:
-    """The path of each field that a metric fills, the metric, and whether it counts something."""
-    for name, field in model.model_fields.items():
-        kind, metric = field.annotation, field.json_schema_extra
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            for path, inner, whole in _measured(kind):
-                yield [name, *path], inner, whole
-        elif isinstance(metric, dict) and "metric" in metric:
-            yield [name], metric, kind == Whole
 
 
 @dataclass(frozen=True)
@@ -122,14 +124,13 @@ def read_kernel(row: CsvRow) -> ProfiledKernel:
         "stalls": _stalls(row),
         "flop": _flop(row),
     }
-    for path, metric, whole in _measured(ProfiledKernel):
-        value = row.number(metric["metric"], metric["scale"], tuple(metric["units"]))
-        if value is not None:
-            value = round(value) if whole else rounded(value)
-        part = record
-        for step in path[:-1]:
-            part = part.setdefault(step, {})
-        part[path[-1]] = value
+    for each in FIELDS:
+        if each.metric:
+            value = row.number(each.metric, each.scale, each.units)
+            if value is not None:
+                value = round(value) if each.digits == COUNT else rounded(value)
+            group, _, name = each.field.rpartition(".")
+            (record.setdefault(group, {}) if group else record)[name] = value
     for access in ("global_load", "global_store"):
         counts = record[access]
         counts["sectors_per_request"] = _ratio(counts["sectors"], counts["requests"])
@@ -212,3 +213,107 @@ def _ratio(numerator: float | None, denominator: float | None) -> float | None:
     if numerator is None or not denominator:
         return None
     return rounded(numerator / denominator)
+
+
+class Profiles(GeneratedFiles):
+    """The pages of bench/profile; `ci/gate profile` measures what they show."""
+
+    name = "profile"
+    holds = "the pages of bench/profile, from the committed profiles"
+
+    def make(self, repository: Path) -> tuple[dict[Path, str], Collection[Path]]:
+        files = sorted((repository / "bench" / "profile").glob("*.json"))
+        pages = {f.with_suffix(".md"): markdown(documents.load(ProfileFile, f)) for f in files}
+        return pages, ()
+
+
+def markdown(profile: ProfileFile) -> str:
+    device = profile.device
+    later = [f"{rung.name} {rung.commit}" for rung in profile.rungs if rung.commit]
+    but = f" ({', '.join(later)})" if later else ""
+    lines = [
+        f"# Profile: {device.name}, {profile.shape}",
+        "",
+        f"Commit {profile.commit}{but}, driver {device.driver}, CUDA {device.cuda}, "
+        f"cuBLAS {device.cublas}, Nsight Compute {profile.ncu}.",
+        "Written by `ci/gate profile` from the JSON file of the same name; bench/README.md says",
+        "what the columns mean. Times are those of single launches with cold caches; to compare",
+        "rungs, take those of bench/baselines.",
+    ]
+    kernels = [
+        (label, kernel) for rung in profile.rungs for label, kernel in _labelled_kernels(rung)
+    ]
+    for title in dict.fromkeys(each.table for each in FIELDS if each.table):
+        columns = [each for each in FIELDS if each.table == title]
+        rows = [[label, *(_cell(each, kernel) for each in columns)] for label, kernel in kernels]
+        lines += ["", f"## {title}", "", *table(["rung", *(e.heading for e in columns)], rows)]
+    failed = [rung for rung in profile.rungs if rung.error is not None]
+    if failed:
+        lines += ["", "## Not profiled", ""]
+        lines += [f"- {rung.name}: {rung.error}" for rung in failed]
+    return "\n".join(lines) + "\n"
+
+
+def _labelled_kernels(rung: ProfiledRung) -> list[tuple[str, ProfiledKernel]]:
+    """Warptile; SplitK: sgemm, SplitK: reduce."""
+    if len(rung.kernels) == 1:
+        return [(rung.name, rung.kernels[0])]
+    return [(f"{rung.name}: {function_name(kernel.name)}", kernel) for kernel in rung.kernels]
+
+
+def _cell(field: ProfileField, kernel: ProfiledKernel) -> str:
+    if field.digits == TEXT:
+        return _IN_WORDS[field.field](kernel)
+    value = attrgetter(field.field)(kernel)
+    return _short(value) if field.digits == COUNT else _fixed(value, int(field.digits))
+
+
+def _fixed(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _short(value: int | None) -> str:
+    """Three digits: 4.29 G; small counts in full."""
+    if value is None:
+        return "-"
+    for least, factor, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if value >= least:
+            return f"{value / factor:.3g} {letter}"
+    return str(value)
+
+
+def _shown_extents(extents: Sequence[int]) -> str:
+    """[512, 1, 1] as 512, [8, 16, 1] as 8x16."""
+    return re.sub(r"(x1)+$", "", "x".join(map(str, extents)))
+
+
+def _shared_memory(kernel: ProfiledKernel) -> str:
+    """Static and dynamic bytes."""
+    parts = (kernel.shared_memory.static_bytes, kernel.shared_memory.dynamic_bytes)
+    return " + ".join("-" if value is None else str(value) for value in parts)
+
+
+def _limit(kernel: ProfiledKernel) -> str:
+    """How many blocks an SM holds, and what keeps it from more."""
+    limits = {key: value for key, value in kernel.blocks_per_sm if value is not None}
+    if not limits:
+        return "-"
+    least = min(limits.values())
+    named = " and ".join(key.replace("_", " ") for key in sorted(limits) if limits[key] == least)
+    return f"{least}: {named}"
+
+
+def _stall(place: int, kernel: ProfiledKernel) -> str:
+    if place >= len(kernel.stalls):
+        return "-"
+    stall = kernel.stalls[place]
+    return f"{stall.reason} {_fixed(stall.pct, 1)} %"
+
+
+_IN_WORDS: Mapping[str, Callable[[ProfiledKernel], str]] = {
+    "grid": lambda kernel: _shown_extents(kernel.grid),
+    "block": lambda kernel: _shown_extents(kernel.block),
+    "shared_memory": _shared_memory,
+    "blocks_per_sm": _limit,
+    **{f"stalls.{place}": partial(_stall, place) for place in range(TOP_STALLS)},
+}

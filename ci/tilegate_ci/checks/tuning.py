@@ -1,18 +1,97 @@
-"""The table of choices made from measurements, and how good it is on other problems."""
+"""bench/tuning: measured times of Sgemm's configurations; the table of choices made from them."""
 
+import csv
+import io
 import math
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import Any, TypeVar
 
-from tilegate_ci.checks.tuning.rows import Timing, read_rows
-from tilegate_ci.core.files import write_text
+from tilegate_ci.core.files import GateError, read_text, rounded, write_text
+
+GRID = Path("bench/tuning/grid.csv")  # the problems that make the table
+OUTSIDE = GRID.with_name("outside.csv")  # the problems that judge it
+STAGE = "Sgemm"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """`rank` is the place that the cost models give the configuration for the problem, from 1 on.
+    `code` are digests of the machine code of its kernels. `of_cublas` is the time of cuBLAS over
+    that of the configuration; it is what configurations are compared by. `spread` is how far it
+    lay apart in the processes: largest over smallest, less 1."""
+
+    problem_class: str
+    problem: str
+    configuration: str
+    rank: int
+    code: str
+    gpu: str
+    microseconds: float
+    of_cublas: float
+    spread: float
+    commit: str
+
+    @property
+    def name(self) -> str:
+        """As bench calls it."""
+        return f"{STAGE}@{self.configuration}/{self.problem}"
+
+    @property
+    def family(self) -> str:
+        """The configuration but for the number of parts, which the cost model finds for each
+        problem: "StreamK:128x256x8split9" is of "StreamK:128x256x8split*"."""
+        return re.sub(r"(split|tail)\d+$", r"\1*", self.configuration)
+
+
+_TIMING_COLUMNS = [field.name for field in fields(Timing)]
+
+
+def load_timings(path: Path) -> list[Timing]:
+    return read_rows(path, Timing, _TIMING_COLUMNS)
+
+
+def read_rows(path: Path, made: type[T], columns: Sequence[str]) -> list[T]:
+    """A dataclass of each line, its fields in the order of the columns; [] without the file."""
+    if not path.exists():
+        return []
+    lines = list(csv.reader(io.StringIO(read_text(path))))
+    if lines[:1] != [[*columns]]:
+        raise GateError(f"{path}:1: the first line must be {','.join(columns)}")
+    types: list[Any] = [field.type for field in fields(made)]  # type: ignore[arg-type]
+    rows = []
+    for number, cells in enumerate(lines[1:], start=2):
+        try:
+            rows.append(made(*(kind(cell) for kind, cell in zip(types, cells, strict=True))))
+        except ValueError as wrong:
+            raise GateError(f"{path}:{number}: malformed: {wrong}") from wrong
+    return rows
+
+
+def save_timings(path: Path, rows: Iterable[Timing]) -> None:
+    order = sorted(rows, key=lambda row: (row.gpu, row.problem_class, row.problem, row.rank))
+    _save(path, _TIMING_COLUMNS, order)
+
+
+def _save(path: Path, columns: Sequence[str], rows: "Iterable[Timing] | Iterable[Cell]") -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(
+            [rounded(cell) if isinstance(cell, float) else cell for cell in astuple(row)]
+        )
+    write_text(path, text.getvalue())
+
 
 TABLE = Path("kernels/sgemm/table.csv")
 LEAST_GAIN = 0.01  # of a cell over the cost models' choice
-_COLUMNS = ["gpu", "class", "family", "gain", "code"]
+_TABLE_COLUMNS = ["gpu", "class", "family", "gain", "code"]
 
 
 @dataclass(frozen=True)
@@ -104,13 +183,12 @@ def _neighbours(name: str) -> list[str]:
     return found
 
 
-def load(path: Path) -> list[Cell]:
-    return read_rows(path, Cell, _COLUMNS)
+def load_table(path: Path) -> list[Cell]:
+    return read_rows(path, Cell, _TABLE_COLUMNS)
 
 
-def save(table: Iterable[Cell], path: Path) -> None:
-    lines = [f"{c.gpu},{c.problem_class},{c.family},{c.gain:g},{c.code}" for c in table]
-    write_text(path, "\n".join([",".join(_COLUMNS), *lines]) + "\n")
+def save_table(table: Iterable[Cell], path: Path) -> None:
+    _save(path, _TABLE_COLUMNS, table)
 
 
 @dataclass(frozen=True)

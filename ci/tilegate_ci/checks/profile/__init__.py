@@ -1,1 +1,0 @@
-"""Nsight Compute's counters of each rung."""

@@ -1,1 +1,0 @@
-"""Measured times of Sgemm's configurations, and the table of choices made from them."""
