@@ -132,6 +132,18 @@ struct Workspace {
     bytes = widths + sizeof(float) * static_cast<std::size_t>(blocks);
   }
 
+  // The same memory for a panel of no more rows, columns and products, and of the same K. Both
+  // operands' regions stay in place, so that one panel's digits of an operand serve the next.
+  Workspace for_panel(const Problem& panel) const {
+    Workspace part = *this;
+    part.a = split_chunks<Planes>(panel, Operand::kA);
+    part.b = split_chunks<Planes>(panel, Operand::kB);
+    const std::int64_t fewer = (a.products * a.rows() - part.a.products * part.a.rows()) /
+                               split.rows;  // groups of A, whose widths end where B's begin
+    part.widths += sizeof(float) * static_cast<std::size_t>(fewer);
+    return part;
+  }
+
   // Adds room for partial sums and their flags.
   void add_partials(std::int64_t blocks, std::size_t block_bytes) {
     partials = aligned(bytes);
@@ -172,6 +184,8 @@ struct Launches {
   Job a, b;
   GemmParams params;
   std::int64_t split_blocks = 0, blocks = 0;  // of the split kernel, and of the GEMM
+  bool splits_a = true, splits_b = true;      // false: the workspace has the operand's digits
+  bool adds_to_c = false;                     // another panel along K precedes
 };
 
 template <typename Storage>
@@ -182,18 +196,19 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
   const auto floats = [&](std::size_t at) { return reinterpret_cast<float*>(base + at); };
   const std::int64_t groups_a = launches.a.num_groups();
   const unsigned cluster = where.split.cluster;
-  const SplitJobs jobs{.job = {launches.a, launches.b},
-                       .pointers = {{args.a, args.lda, args.stride_a, base + where.planes_a,
-                                     floats(where.steps_a), floats(where.widths)},
-                                    {args.b, args.ldb, args.stride_b, base + where.planes_b,
-                                     floats(where.steps_b), floats(where.widths) + groups_a}},
-                       .groups_of_first = static_cast<unsigned>(groups_a),
-                       .groups_of_second = static_cast<unsigned>(launches.b.num_groups()),
-                       .once = where.split.is_once,
-                       .flags = reinterpret_cast<unsigned*>(base + where.flags),
-                       .num_flags = where.flags == 0 ? 0 : static_cast<unsigned>(launches.blocks),
-                       .cluster = cluster,
-                       .chunks = ceil_div(where.a.chunks_k, cluster)};
+  const SplitJobs jobs{
+      .job = {launches.a, launches.b},
+      .pointers = {{args.a, args.lda, args.stride_a, base + where.planes_a, floats(where.steps_a),
+                    floats(where.widths)},
+                   {args.b, args.ldb, args.stride_b, base + where.planes_b, floats(where.steps_b),
+                    floats(where.widths) + groups_a}},
+      .groups_of_first = static_cast<unsigned>(launches.splits_a ? groups_a : 0),
+      .groups_of_second = static_cast<unsigned>(launches.splits_b ? launches.b.num_groups() : 0),
+      .once = where.split.is_once,
+      .flags = reinterpret_cast<unsigned*>(base + where.flags),
+      .num_flags = where.flags == 0 ? 0 : static_cast<unsigned>(launches.blocks),
+      .cluster = cluster,
+      .chunks = ceil_div(where.a.chunks_k, cluster)};
   return device::launch({.kernel = "split",
                          .blocks = launches.split_blocks,
                          .threads_x = static_cast<unsigned>(threads),
@@ -241,6 +256,7 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
   params.decision = reinterpret_cast<Path*>(base);
   params.fp32.split_k.partials = reinterpret_cast<float*>(params.partials);
   params.fp32.split_k.flags = params.flags;
+  launch.adds_to_c = launches.adds_to_c;
   for (params.first_chunk = 0; params.first_chunk < where.a.chunks_k;
        params.first_chunk += params.chunks) {
     params.chunks = std::min(where.a.chunks_k - params.first_chunk, kMaxExactK / kChunkK);
@@ -322,9 +338,11 @@ constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
 // main loop's time, because the clock is lower when all multiprocessors are busy.
 constexpr double kShared = 6e-6, kSums = 4e-6, kBusier = 0.015;
 
-// Expected seconds on an NVIDIA H200. On 187 problems all five configurations were timed: the one
-// that this expects to be fastest is 0.15 % slower than the fastest in the mean, 5.5 % at most.
-inline double seconds(const GemmConfig& config, const Launches& launches, const Problem& problem) {
+// Expected seconds of the GEMM on an NVIDIA H200. On 187 problems all five configurations were
+// timed: the one that this expects to be fastest is 0.15 % slower than the fastest in the mean, 5.5
+// % at most.
+inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
+                           const Problem& problem) {
   const GemmParams& params = launches.params;
   const double tiles = static_cast<double>(params.six.count) * static_cast<double>(problem.batch);
   const double clusters = static_cast<double>(launches.blocks / config.cluster);
@@ -338,8 +356,7 @@ inline double seconds(const GemmConfig& config, const Launches& launches, const 
   if (config.stream_k) {
     multiply = rounds * products * (1 + kBusier) + kShared + std::ceil(1 / rounds) * kSums;
   }
-  return multiply + (whole - 1) * before + end + (config.cluster > 1 ? kPairs : 0.0) +
-         split_seconds(problem, 2.4e-12);
+  return multiply + (whole - 1) * before + end + (config.cluster > 1 ? kPairs : 0.0);
 }
 
 // Stream-K with fewer tiles than blocks: how many blocks may share a tile of `chunks` chunks of K.
@@ -349,23 +366,32 @@ constexpr std::int64_t max_splits_of_tile(std::int64_t chunks) {
 }
 
 // Split-K of the FP32 fallback (fp32_fallback.cuh), where there are more blocks than FP32 tiles of
-// 128×64. `most`: resident clusters. With stream-K the workspace has room for partial sums already.
+// 128×64, and a workspace of at most `workspace_limit` bytes has room for their partial sums.
+// `most`: resident clusters. With stream-K the workspace has that room already.
 inline void split_k_of_fp32(const GemmConfig& config, const Problem& problem, std::int64_t most,
-                            Launches& launches) {
+                            std::size_t workspace_limit, Launches& launches) {
   const std::int64_t tiles = ceil_div(problem.batch * launches.params.fp32.scheduler.count,
                                       config.cluster);  // of a cluster
   Fp32SplitK& split_k = launches.params.fp32.split_k;
   split_k =
       Fp32SplitK(problem.shape.k, tiles, config.stream_k ? launches.blocks / config.cluster : most);
   if (split_k.count == 1 || config.stream_k) return;
-  launches.blocks = std::max(launches.blocks, tiles * split_k.count * config.cluster);
-  launches.workspace.add_partials(launches.blocks, kFp32PartialBytes);
+  const std::int64_t blocks =
+      std::max(launches.blocks, tiles * split_k.count * std::int64_t{config.cluster});
+  Workspace workspace = launches.workspace;
+  workspace.add_partials(blocks, kFp32PartialBytes);
+  if (workspace.bytes > workspace_limit) {
+    split_k = Fp32SplitK(problem.shape.k, tiles, tiles);  // one block per tile
+    return;
+  }
+  launches.workspace = workspace;
+  launches.blocks = blocks;
 }
 
 // One configuration for one problem: workspace, split kernel, GEMM parameters, grids.
 inline Launches launches_of(const GemmConfig& config, const Problem& problem, const Device& device,
-                            Path least) {
-  const Workspace workspace(problem, device, config.by_warps);
+                            Path least, const Workspace& workspace,
+                            std::size_t workspace_limit = kNoWorkspaceLimit) {
   const int rows = workspace.split.rows;
   Launches launches{workspace, split_job(problem, Operand::kA, workspace.a, rows),
                     split_job(problem, Operand::kB, workspace.b, rows),
@@ -384,7 +410,9 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
                      static_cast<unsigned>(workspace.a.chunks_k));
     launches.workspace.add_partials(launches.blocks, kPartialBytes<Tiles<128, 6>>);
   }
-  if (!config.by_warps) split_k_of_fp32(config, problem, most_clusters, launches);
+  if (!config.by_warps) {
+    split_k_of_fp32(config, problem, most_clusters, workspace_limit, launches);
+  }
   return launches;
 }
 
@@ -478,9 +506,12 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
   return kernels;
 }
 
+constexpr double kSplitSeconds = 2.4e-12;  // per element of an operand, see split_seconds
+
 inline Candidate candidate(const GemmConfig& config, const Problem& problem, const Device& device,
                            Path least) {
-  const Launches launches = launches_of(config, problem, device, least);
+  const Launches launches =
+      launches_of(config, problem, device, least, Workspace(problem, device, config.by_warps));
   return {{.configuration = config.name,
            .rounding_chain = fp32_rounding_chain(problem.shape.k),
            .operand_error = kOperandError,
@@ -492,7 +523,7 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
                  return multiply(launches, args, stream);
                },
            .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }},
-          seconds(config, launches, problem)};
+          gemm_seconds(config, launches, problem) + split_seconds(problem, kSplitSeconds)};
 }
 
 // Whether the device has wgmma, clusters and bulk copies; the executor has them.
@@ -506,20 +537,30 @@ inline Status check_size(const Problem& problem) {
                           problem.shape.k > Ahead::kMaxK ? 8.0 * kMaxSplitCluster : 16.0);
 }
 
+// Whether the device can run the configuration with so much K per launch sequence.
+inline bool can_run(const GemmConfig& config, const Device& device, Path least, std::int64_t k) {
+  if (static_cast<unsigned>(device.multiprocessors) < config.cluster) return false;
+  if (config.stream_k && (least != Path::kSix || k > kMaxExactK)) return false;
+  return config.by_warps || has_warpgroups(device);
+}
+
 // Candidates that take at least kLeast products: all configurations of the GEMM that can run.
 template <Path kLeast>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   if (Status s = check_size(problem); !s.ok()) return {{{.status = std::move(s)}}};
-  const bool warpgroups = has_warpgroups(device);
-  if (problem.shape.k < kLeastK) return {plain_candidate(problem, warpgroups)};
+  if (problem.shape.k < kLeastK) return {plain_candidate(problem, has_warpgroups(device))};
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
-    if (static_cast<unsigned>(device.multiprocessors) < config.cluster) continue;
-    if (config.stream_k && (kLeast != Path::kSix || problem.shape.k > kMaxExactK)) continue;
-    if (config.by_warps || warpgroups) all.push_back(candidate(config, problem, device, kLeast));
+    if (!can_run(config, device, kLeast, problem.shape.k)) continue;
+    all.push_back(candidate(config, problem, device, kLeast));
   }
   return all;
 }
+
+// The same in panels, which share a workspace of at most so many bytes (panels.hpp).
+template <Path kLeast>
+std::vector<Candidate> panels(const Problem& problem, const Device& device,
+                              std::size_t workspace_limit);
 
 inline Status setup() {
   if (Status s = device::allow_shared_memory(multiply_warps, sizeof(WarpsStorage)); !s.ok()) {
@@ -549,6 +590,7 @@ constexpr Stage make_stage(std::string_view name, std::string_view idea) {
           .takes_batches = true,
           .tile_sizes = kTileSizes,
           .candidates = candidates<kLeast>,
+          .panels = panels<kLeast>,
           .setup = setup};
 }
 
