@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,11 +61,12 @@ inline Status PanelCall::enqueue(const PanelSize& largest, const KernelArgs& arg
                                  Stream stream) const {
   using Origin = std::array<std::int64_t, 3>;     // product, row or column, k
   Origin split_a{-1, -1, -1}, split_b = split_a;  // whose digits the workspace has
-  const auto [m, n, k] = problem.shape;
+  const Shape& all = problem.shape;
   const auto enqueue_panel = [&](std::int64_t product, const Shape& at) {
-    const PanelSize size{std::min(largest.products, problem.batch - product),
-                         {std::min(largest.shape.m, m - at.m), std::min(largest.shape.n, n - at.n),
-                          std::min(largest.shape.k, k - at.k)}};
+    const PanelSize size{
+        std::min(largest.products, problem.batch - product),
+        {std::min(largest.shape.m, all.m - at.m), std::min(largest.shape.n, all.n - at.n),
+         std::min(largest.shape.k, all.k - at.k)}};
     Launches part = launches(largest, size);
     const auto origin = [&](Operand operand, std::int64_t x) {
       return Origin{split_products(problem, operand) > 1 ? product : 0, x, at.k};
@@ -95,9 +95,9 @@ inline Status PanelCall::enqueue(const PanelSize& largest, const KernelArgs& arg
     return config->enqueue(part, of_panel, stream);
   };
   for (std::int64_t product = 0; product < problem.batch; product += largest.products) {
-    for (Shape at{}; at.k < k; at.k += largest.shape.k) {
-      for (at.m = 0; at.m < m; at.m += largest.shape.m) {
-        for (at.n = 0; at.n < n; at.n += largest.shape.n) {
+    for (Shape at{}; at.k < all.k; at.k += largest.shape.k) {
+      for (at.m = 0; at.m < all.m; at.m += largest.shape.m) {
+        for (at.n = 0; at.n < all.n; at.n += largest.shape.n) {
           if (Status s = enqueue_panel(product, at); !s.ok()) return s;
         }
       }
@@ -165,14 +165,19 @@ inline Candidate PanelCall::candidate(const PanelSize& largest) const {
 inline std::vector<PanelSize> PanelCall::sizes() const {
   // The largest number up to `most` whose panel has room; 0: none has.
   const auto largest = [&](std::int64_t most, auto size_of) {
-    const auto numbers = std::views::iota(std::int64_t{1}, most + 1);
-    const auto has_room = [&](std::int64_t number) {
-      const PanelSize size = size_of(number);
-      return launches(size, size).workspace.bytes <= workspace_limit;
-    };
-    return *std::ranges::partition_point(numbers, has_room) - 1;
+    std::int64_t fits = 0;
+    while (fits < most) {
+      const std::int64_t middle = fits + (most - fits + 1) / 2;
+      const PanelSize size = size_of(middle);
+      if (launches(size, size).workspace.bytes <= workspace_limit) {
+        fits = middle;
+      } else {
+        most = middle - 1;
+      }
+    }
+    return fits;
   };
-  const auto [m, n, k] = problem.shape;
+  const Shape& all = problem.shape;
   if (problem.batch > 1) {
     const std::int64_t products = largest(
         problem.batch, [&](std::int64_t number) { return PanelSize{number, problem.shape}; });
@@ -182,19 +187,19 @@ inline std::vector<PanelSize> PanelCall::sizes() const {
     }
   }
   const auto next = [](std::int64_t parts) { return parts + std::max<std::int64_t>(parts / 2, 1); };
-  const std::int64_t tiles_m = ceil_div(m, kChunkRows), tiles_n = ceil_div(n, kChunkRows),
-                     chunks = ceil_div(k, kChunkK);
+  const std::int64_t tiles_m = ceil_div(all.m, kChunkRows), tiles_n = ceil_div(all.n, kChunkRows),
+                     chunks = ceil_div(all.k, kChunkK);
   const std::int64_t clusters = device.multiprocessors / config->cluster;
   const std::int64_t cluster_cols = config->block_n * config->cluster;
   std::vector<PanelSize> sizes;
   for (std::int64_t parts_k = 1; chunks / parts_k >= kLeastK / kChunkK; parts_k = next(parts_k)) {
-    const std::int64_t depth = std::min(ceil_div(chunks, parts_k) * kChunkK, k);
+    const std::int64_t depth = std::min(ceil_div(chunks, parts_k) * kChunkK, all.k);
     if (!can_run(*config, device, least, depth)) continue;
     for (std::int64_t parts_m = 1; parts_m <= tiles_m; parts_m = next(parts_m)) {
       const std::int64_t rows = ceil_div(tiles_m, parts_m);
       const auto size_of = [&](std::int64_t cols) {
-        return PanelSize{1,
-                         {std::min(rows * kChunkRows, m), std::min(cols * kChunkRows, n), depth}};
+        return PanelSize{
+            1, {std::min(rows * kChunkRows, all.m), std::min(cols * kChunkRows, all.n), depth}};
       };
       const std::int64_t most = largest(tiles_n, size_of);
       if (most == 0) continue;
