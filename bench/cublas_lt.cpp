@@ -39,7 +39,6 @@ cublasLtHandle_t handle() {
 class Matmul {
  public:
   explicit Matmul(const Problem& problem) {
-    const auto [m, n, k] = problem.shape;
     check(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
     set_transposed(CUBLASLT_MATMUL_DESC_TRANSA, problem.op_b);
     set_transposed(CUBLASLT_MATMUL_DESC_TRANSB, problem.op_a);

@@ -76,7 +76,7 @@ TEST_F(Int8Panels, AreRightForBatches) {
 // One panel multiplies in FP32, the others by digits.
 TEST_F(Int8Panels, AreRightForNonFiniteElements) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  expect_right(Padded{.shape = {130, 5, 130}}, 130'000, "128x5x130", kTwo,
+  expect_right(Padded{.shape = {130, 5, 260}}, 130'000, "128x5x160", kTwo,
                {{Operand::kA, -1, 3, kInfinity}, {Operand::kB, 7, 2, 0.0F}});
 }
 
