@@ -94,9 +94,9 @@ TEST_F(Int8Panels, OfRowsAndColumnsKeepTheBits) {
     Problem problem = Problem::dense(shape);
     set_alpha_and_beta(problem);
     const Operation operation(problem);
-    const Result result = run(stage, operation, configuration, limit);
-    EXPECT_EQ(result.decision, 6);
-    expect_same_bits(result.c, expected(operation, 6));
+    const Result result = run(eight(), operation, configuration, limit);
+    EXPECT_EQ(result.decision, 8);
+    expect_same_bits(result.c, expected(operation, 8));
   }
 }
 
