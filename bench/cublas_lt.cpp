@@ -84,9 +84,11 @@ class Matmul {
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(Operand::kC));
     std::vector<cublasLtMatmulHeuristicResult_t> found(kMostAlgorithms);
     int count = 0;
-    check(cublasLtMatmulAlgoGetHeuristic(handle(), operation_, layouts_[1], layouts_[0],
-                                         layouts_[2], layouts_[2], created, kMostAlgorithms,
-                                         found.data(), &count));
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle(), operation_, layouts_[1], layouts_[0], layouts_[2],
+                                       layouts_[2], created, kMostAlgorithms, found.data(), &count);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+    check(status);
     found.resize(static_cast<std::size_t>(count));
     std::erase_if(found, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
     return found;

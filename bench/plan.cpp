@@ -159,6 +159,7 @@ int main(int argc, char** argv) {
       return exit_code(names[0], Status::invalid_argument("bytes", "that is no count of bytes"));
     }
     names = names.subspan(1);
+    if (names.empty()) return exit_code(kLimit.data(), Status::invalid_argument("case", "no case"));
   }
   for (const char* name : names) {
     if (const int code = exit_code(name, print(name, workspace_limit)); code != 0) return code;

@@ -64,6 +64,10 @@ tilegate_plan_test(says_what_is_chosen 0 "SplitK/64x64x4096: split128, 2097152 b
 tilegate_plan_test(says_why 0
   "class 12x12x12/NN/vvv: .*rounds +tiles +multiply.* 3.88 +1.00 .*Interleaved:128x256x8"
   Sgemm/4096x4096x4096)
+tilegate_plan_test(within_a_limit 0 "Sgemm/8192x8192x8192/split: Int8x3:128x128[a-z]*_panels[0-9x]+, "
+  --workspace-limit=268435456 Sgemm/8192x8192x8192/split)
+tilegate_plan_test(within_no_number 2 "that is no count of bytes" --workspace-limit=1G Naive/8x8x8)
+tilegate_plan_test(within_a_limit_without_a_case 2 "no case" --workspace-limit=1)
 tilegate_plan_test(of_an_unknown_stage 2 "no stage is called 'Splitt'" Splitt/64x64x64)
 tilegate_plan_test(of_what_a_stage_does_not_do 1 "Naive takes no transposed" Naive/64x64x64/TN)
 tilegate_plan_test(without_a_case 2 "usage: plan CASE")
