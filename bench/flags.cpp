@@ -19,14 +19,21 @@ std::optional<std::string> value_of(std::string_view arg, std::string_view flag)
   return std::string(arg.substr(flag.size() + 1));
 }
 
-std::uint64_t parse_seed(const std::string& text) {
-  std::uint64_t seed = 0;
+std::uint64_t parse_number(const std::string& flag, const std::string& text) {
+  std::uint64_t number = 0;
   const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, seed);
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end) {
-    throw UsageError("--seed: '" + text + "' is not a whole number below 2^64");
+    throw UsageError(flag + ": '" + text + "' is not a whole number below 2^64");
   }
-  return seed;
+  return number;
+}
+
+std::string parse_yardstick(const std::string& text) {
+  constexpr std::string_view kBest = "best:";
+  if (text == "cublas") return {};
+  if (text.starts_with(kBest) && text.size() > kBest.size()) return text.substr(kBest.size());
+  throw UsageError("--yardstick: '" + text + "' is neither cublas nor best:FILE");
 }
 
 int parse_count(const std::string& flag, const std::string& text) {
@@ -114,7 +121,15 @@ Flags parse_flags(const std::vector<std::string>& args, double default_min_time_
       if (shapes->empty()) throw UsageError("--shapes: no shape given");
       flags.shapes = *shapes;
     } else if (const auto seed = value_of(arg, "--seed")) {
-      flags.seed = parse_seed(*seed);
+      flags.seed = parse_number("--seed", *seed);
+    } else if (const auto limit = value_of(arg, "--workspace-limit")) {
+      flags.workspace_limit = parse_number("--workspace-limit", *limit);
+    } else if (const auto yardstick = value_of(arg, "--yardstick")) {
+      flags.yardstick = parse_yardstick(*yardstick);
+    } else if (const auto choice = value_of(arg, "--choose-yardstick")) {
+      if (choice->empty()) throw UsageError("--choose-yardstick: no file given");
+      flags.choose_yardstick = true;
+      flags.samples = *choice;
     } else if (const auto plant = value_of(arg, "--plant")) {
       flags.plant = parse_plant(*plant);
     } else if (const auto samples = value_of(arg, "--samples")) {
@@ -129,6 +144,9 @@ Flags parse_flags(const std::vector<std::string>& args, double default_min_time_
     } else {
       throw UsageError("unknown argument '" + arg + "'; --help lists the flags");
     }
+  }
+  if (flags.choose_yardstick && (flags.alone || !flags.yardstick.empty())) {
+    throw UsageError("--choose-yardstick times beside cublasSgemm: not --alone, no --yardstick");
   }
   pass_on_min_time(flags, min_time);
   return flags;
@@ -149,6 +167,11 @@ A benchmark is called <Rung>/<problem>[/cold], so a rung's name is a filter:
   --variants                the variants of each rung for comparison too, as <Rung>.<variant>
   --alone                   without cuBLAS in between: with --benchmark_min_time=4, how fast a rung
                             stays where power is the limit
+  --choose-yardstick=FILE   instead of rungs, times up to 24 algorithms of cublasLt's heuristics for
+                            FP32 on each problem, in turn with cublasSgemm; samples go to FILE
+  --yardstick=best:FILE     against the fastest of those, or cublasSgemm, as another process chose;
+                            ratio_to_cublas is then to that. --yardstick=cublas is the default
+  --workspace-limit=BYTES   plans of rungs need no more workspace: in panels, or slower
   --configurations=N        the N configurations of each stage that its cost model expects to be the
                             quickest too, as <Stage>@<configuration>
   --placements=N            lay the operands out at N places in memory and take the best of them

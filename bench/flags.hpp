@@ -1,10 +1,13 @@
 // The command line of `bench`: our own flags; the others go to Google Benchmark.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <tilegate/stage.hpp>
 
 namespace tilegate::bench {
 
@@ -25,7 +28,10 @@ struct Flags {
   int placements = 1;      // of a benchmark's operands
   std::uint64_t seed = 1;
   std::optional<Plant> plant;
-  std::string samples;  // the file that every timed replay goes to; empty: none
+  std::string samples;            // the file that every timed replay goes to; empty: none
+  bool choose_yardstick = false;  // times what may be the best yardstick, into `samples`
+  std::string yardstick;          // such a file; empty: cublasSgemm
+  std::size_t workspace_limit = kNoWorkspaceLimit;  // of rungs, in bytes
   bool help = false;
   bool list = false;                 // of Google Benchmark: only names are wanted, no device
   std::optional<double> min_time_s;  // of Google Benchmark; none: it counts iterations ("7x")

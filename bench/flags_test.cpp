@@ -75,6 +75,21 @@ TEST(Flags, ConfigurationsAreACount) {
   EXPECT_EQ(parse({"--configurations=8"}).configurations, 8);
 }
 
+TEST(Flags, YardstickIsCublasOrAFile) {
+  EXPECT_EQ(parse({"--yardstick=cublas"}).yardstick, "");
+  EXPECT_EQ(parse({"--yardstick=best:a.csv"}).yardstick, "a.csv");
+  const Flags choose = parse({"--choose-yardstick=a.csv"});
+  EXPECT_TRUE(choose.choose_yardstick);
+  EXPECT_EQ(choose.samples, "a.csv");
+  EXPECT_THROW(parse({"--choose-yardstick=a.csv", "--alone"}), UsageError);
+  EXPECT_THROW(parse({"--choose-yardstick=a.csv", "--yardstick=best:b.csv"}), UsageError);
+}
+
+TEST(Flags, WorkspaceLimitIsACountOfBytes) {
+  EXPECT_EQ(parse({}).workspace_limit, kNoWorkspaceLimit);
+  EXPECT_EQ(parse({"--workspace-limit=0"}).workspace_limit, 0U);
+}
+
 TEST(Flags, ListingIsSeen) {
   EXPECT_TRUE(parse({"--benchmark_list_tests"}).list);
   EXPECT_TRUE(parse({"--benchmark_list_tests=true"}).list);
@@ -98,6 +113,11 @@ TEST(Flags, WhatMakesNoSenseIsAnError) {
                           "--configurations=",
                           "--configurations=-1",
                           "--configurations=all",
+                          "--yardstick=",
+                          "--yardstick=best",
+                          "--yardstick=best:",
+                          "--choose-yardstick=",
+                          "--workspace-limit=1M",
                           "--plant=",
                           "--plant=Warptile",
                           "--plant=:3",

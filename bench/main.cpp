@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "platform.hpp"
 #include "runner.hpp"
 #include "shapes.hpp"
+#include "yardstick.hpp"
 
 namespace tilegate::bench {
 namespace {
@@ -71,8 +73,17 @@ std::vector<NamedProblem> chosen_configurations(const Stage& stage, const Proble
   return chosen;
 }
 
+// The algorithms that may be the yardstick.
+std::vector<NamedProblem> chosen_algorithms(const Problem& problem) {
+  std::vector<NamedProblem> chosen = chosen_configurations(*cublas_lt(), problem, kMostAlgorithms);
+  chosen.erase(chosen.begin());  // the stage's own choice, the first of them
+  return chosen;
+}
+
 void register_benchmarks(Runner* runner, const std::vector<Problem>& problems, const Flags& flags) {
-  for (const Stage* stage : chosen_stages(flags.variants)) {
+  const auto stages =
+      flags.choose_yardstick ? std::vector{cublas_lt()} : chosen_stages(flags.variants);
+  for (const Stage* stage : stages) {
     if (!obstacle(*stage, runner != nullptr).empty()) continue;
     std::string not_taken;
     for (const Problem& problem : problems) {
@@ -81,7 +92,8 @@ void register_benchmarks(Runner* runner, const std::vector<Problem>& problems, c
         continue;
       }
       for (const NamedProblem& named :
-           chosen_configurations(*stage, problem, flags.configurations)) {
+           flags.choose_yardstick ? chosen_algorithms(problem)
+                                  : chosen_configurations(*stage, problem, flags.configurations)) {
         auto* registered = benchmark::RegisterBenchmark(
             benchmark_name(named, flags.cold).c_str(),
             [=](benchmark::State& state) { runner->run(state, *stage, named); });
@@ -124,6 +136,10 @@ void add_context(const Settings& settings) {
   benchmark::AddCustomContext("seed", std::to_string(settings.seed));
   if (settings.min_time_s) {
     benchmark::AddCustomContext("min_time_s", std::to_string(*settings.min_time_s));
+  }
+  if (settings.yardstick) benchmark::AddCustomContext("yardstick", "best");
+  if (settings.workspace_limit != kNoWorkspaceLimit) {
+    benchmark::AddCustomContext("workspace_limit", std::to_string(settings.workspace_limit));
   }
   if (settings.plant) benchmark::AddCustomContext("plant", settings.plant->to_string());
   if (settings.peak_gflops > 0.0) {
@@ -250,11 +266,16 @@ int run(int argc, char** argv) {
   if (flags.plant && find_in_catalogue(flags.plant->rung) == nullptr) {
     throw UsageError("--plant: no rung is called '" + flags.plant->rung + "'");
   }
+  std::optional<YardstickChoice> yardstick;
+  if (!flags.yardstick.empty()) yardstick = read_yardstick_choice(flags.yardstick);
   const std::string out = passed_on(flags, "--benchmark_out");
   if (!flags.list) check_writable(out);
   std::ofstream samples;
   if (!flags.samples.empty() && !flags.list) samples = open_samples(flags.samples);
 
+  if ((flags.choose_yardstick || yardstick) && cublas_lt() == nullptr) {
+    throw UsageError("--yardstick, --choose-yardstick: cuBLAS needs a CUDA GPU");
+  }
   std::unique_ptr<Runner> runner;  // none: only the names are wanted, no device is touched
   if (!flags.list) {
     check(device::available());
@@ -265,7 +286,9 @@ int run(int argc, char** argv) {
                             .placements = flags.cold ? 1 : flags.placements,
                             .peak_gflops = measure_peak_gflops(),
                             .plant = flags.plant,
-                            .samples = samples.is_open() ? &samples : nullptr};
+                            .samples = samples.is_open() ? &samples : nullptr,
+                            .yardstick = std::move(yardstick),
+                            .workspace_limit = flags.workspace_limit};
     add_context(settings);
     runner = std::make_unique<Runner>(settings);
   }

@@ -1,7 +1,9 @@
 // plan: which configurations a stage offers for a problem, which of them it takes, and why: how
 // long its cost model expects each to take on an H200, and where the time goes. Touches no device.
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +18,7 @@ constexpr const char* kUsage =
     "usage: plan CASE...   as Sgemm/1000x1000x1000/TN: the configurations that the stage offers on "
     "an\n"
     "                      NVIDIA H200, the quickest by its cost model first, and which it takes\n"
+    "       plan --workspace-limit=BYTES CASE...   those that need no more workspace, panels too\n"
     "       plan --table PROBLEM...   as 1000x1000x1000/TN: a line for each plan of each stage on "
     "two "
     "GPUs,\n"
@@ -60,14 +63,14 @@ void print(const Candidate& candidate) {
               us(parts.pack).c_str(), candidate.choice.configuration.c_str());
 }
 
-Status print(const std::string& name) {
+Status print(const std::string& name, std::size_t workspace_limit) {
   NamedProblem named;
   if (Status s = parse_named_problem(name, &named); !s.ok()) return s;
   const Stage* stage = find_in_catalogue(named.stage);
   if (stage == nullptr) {
     return Status::invalid_argument("stage", "no stage is called '" + named.stage + "'");
   }
-  const Plan chosen = stage->plan(named.problem, h200(), named.configuration);
+  const Plan chosen = stage->plan(named.problem, h200(), named.configuration, workspace_limit);
   if (!chosen.ok()) return chosen.status();
   std::printf("%s: %s, %zu bytes of workspace, rounding chain %lld\n", name.c_str(),
               chosen.configuration().empty() ? "one configuration" : chosen.configuration().c_str(),
@@ -81,6 +84,13 @@ Status print(const std::string& name) {
   }
   if (stage->candidates == nullptr || named.problem.is_empty()) return {};
   auto candidates = stage->candidates(named.problem, h200());
+  if (stage->panels != nullptr && workspace_limit != kNoWorkspaceLimit) {
+    std::ranges::move(stage->panels(named.problem, h200(), workspace_limit),
+                      std::back_inserter(candidates));
+  }
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return candidate.choice.workspace_bytes > workspace_limit;
+  });
   std::ranges::sort(candidates, {}, &Candidate::seconds);
   const bool is_tuned = std::ranges::any_of(candidates, &Candidate::is_tuned);
   std::printf("  class %s: %s\n", problem_class(named.problem).c_str(),
@@ -126,7 +136,7 @@ Status print_table(std::span<char* const> names) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::span<char*> names(argv + 1, static_cast<std::size_t>(argc - 1));
+  std::span<char*> names(argv + 1, static_cast<std::size_t>(argc - 1));
   if (names.empty() || std::string_view(names[0]) == "--help") {
     std::fputs(kUsage, names.empty() ? stderr : stdout);
     return names.empty() ? 2 : 0;
@@ -139,8 +149,20 @@ int main(int argc, char** argv) {
   if (std::string_view(names[0]) == "--table") {
     return exit_code("--table", print_table(names.subspan(1)));
   }
+  std::size_t workspace_limit = kNoWorkspaceLimit;
+  constexpr std::string_view kLimit = "--workspace-limit=";
+  if (const std::string_view first = names[0]; first.starts_with(kLimit)) {
+    const std::string_view text = first.substr(kLimit.size());
+    const char* const text_end = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), text_end, workspace_limit);
+    if (error != std::errc() || end != text_end) {
+      return exit_code(names[0], Status::invalid_argument("bytes", "that is no count of bytes"));
+    }
+    names = names.subspan(1);
+    if (names.empty()) return exit_code(kLimit.data(), Status::invalid_argument("case", "no case"));
+  }
   for (const char* name : names) {
-    if (const int code = exit_code(name, print(name)); code != 0) return code;
+    if (const int code = exit_code(name, print(name, workspace_limit)); code != 0) return code;
   }
   return 0;
 }

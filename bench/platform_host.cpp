@@ -5,6 +5,7 @@
 
 #include "errors.hpp"
 #include "platform.hpp"
+#include "yardstick.hpp"
 
 #if TILEGATE_COUNTERS
 #include <counted.h>
@@ -48,6 +49,8 @@ Stream stream() { return nullptr; }
 void poison(const device::Buffer& buffer) { std::memset(buffer.data(), 0xFF, buffer.size()); }
 
 std::size_t cache_bytes() { return 0; }
+
+const Stage* cublas_lt() { return nullptr; }
 
 double measure_peak_gflops() { return 0.0; }
 

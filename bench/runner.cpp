@@ -130,23 +130,17 @@ std::size_t Runner::places(const Problem& problem, const Batch& rung) const {
 
 Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) {
   const Problem& problem = named.problem;
-  const bool beside = defaults().is_cuda && !settings_.alone;
-  const Stage* yardstick = beside ? find_in_catalogue("Cublas") : nullptr;
   check(stage.prepare());
   Prepared prepared{.name = benchmark_name(named, settings_.cold),
-                    .work = {problem, stage.plan(problem, device::current(), named.configuration)},
+                    .work = {problem, stage.plan(problem, device::current(), named.configuration,
+                                                 settings_.workspace_limit)},
                     .placements = {},
                     .planted_percent = {},
                     .exact_counters = {},
                     .kernels = {}};
   const Workload& work = prepared.work;
   check(work.plan.status());
-  std::optional<Plan> against;
-  if (yardstick != nullptr) {
-    check(yardstick->prepare());
-    against = yardstick->plan(problem);
-    check(against->status());
-  }
+  const std::optional<Plan> against = plan_yardstick(problem);
   const int copies = settings_.cold ? copies_to_outrun(cache_bytes(), problem) : 1;
   const auto lay_out = [&] {
     return Memory(problem, work.plan, against ? &*against : nullptr, copies);
@@ -171,12 +165,35 @@ Runner::Prepared Runner::prepare(const Stage& stage, const NamedProblem& named) 
     placement.spacer = std::move(spacer);
     placements.push_back(std::move(placement));
   }
-  prepared.exact_counters = exact_counters(named);
-  if (!named.configuration.empty()) {
+  if (settings_.workspace_limit == kNoWorkspaceLimit) {  // they are of plans without one
+    prepared.exact_counters = exact_counters(named);
+  }
+  if (!named.configuration.empty() && &stage != cublas_lt()) {  // a library hides its kernels
     prepared.kernels = kernel_symbols(work.plan, placements.front().memory.rung().front());
   }
   if (settings_.plant && settings_.plant->rung == stage.name) plant(prepared);
   return prepared;
+}
+
+// None on the CPU, and for a rung alone.
+std::optional<Plan> Runner::plan_yardstick(const Problem& problem) const {
+  if (!defaults().is_cuda || settings_.alone) return std::nullopt;
+  const Stage* stage = find_in_catalogue("Cublas");
+  std::string configuration;
+  if (settings_.yardstick) {
+    const std::string name =
+        benchmark_name({.stage = {}, .problem = problem}, settings_.cold).substr(1);
+    const auto choice = settings_.yardstick->find(name);
+    if (choice == settings_.yardstick->end()) {
+      throw Failure("--yardstick: no choice for " + name + "; --choose-yardstick makes one");
+    }
+    configuration = choice->second;
+    if (!configuration.empty()) stage = cublas_lt();
+  }
+  check(stage->prepare());
+  Plan plan = stage->plan(problem, device::current(), configuration);
+  check(plan.status());
+  return plan;
 }
 
 // The same batches on operands in other memory.

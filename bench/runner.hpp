@@ -18,6 +18,7 @@
 #include "memory.hpp"
 #include "platform.hpp"
 #include "samples.hpp"
+#include "yardstick.hpp"
 
 namespace tilegate::bench {
 
@@ -30,7 +31,9 @@ struct Settings {
   int placements = 1;        // of the operands, at different addresses
   double peak_gflops = 0.0;  // 0: unknown
   std::optional<Plant> plant;
-  std::ostream* samples = nullptr;  // takes every replay, one CSV line each; may be null
+  std::ostream* samples = nullptr;           // takes every replay, one CSV line each; may be null
+  std::optional<YardstickChoice> yardstick;  // none: cublasSgemm for all problems
+  std::size_t workspace_limit = kNoWorkspaceLimit;  // of rungs
 };
 
 class Runner {
@@ -63,6 +66,7 @@ class Runner {
 
   void measure(benchmark::State& state, const Stage& stage, const NamedProblem& named);
   Prepared prepare(const Stage& stage, const NamedProblem& named);
+  std::optional<Plan> plan_yardstick(const Problem& problem) const;
   Placement like(const Placement& first, Memory memory, const Plan& plan,
                  const std::optional<Plan>& against) const;
   static std::vector<Sample> replay_at(const Placement& placement, std::int64_t count);

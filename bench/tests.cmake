@@ -64,6 +64,10 @@ tilegate_plan_test(says_what_is_chosen 0 "SplitK/64x64x4096: split128, 2097152 b
 tilegate_plan_test(says_why 0
   "class 12x12x12/NN/vvv: .*rounds +tiles +multiply.* 3.88 +1.00 .*Interleaved:128x256x8"
   Sgemm/4096x4096x4096)
+tilegate_plan_test(within_a_limit 0 "Sgemm/8192x8192x8192/split: Int8x3:128x128[a-z]*_panels[0-9x]+, "
+  --workspace-limit=268435456 Sgemm/8192x8192x8192/split)
+tilegate_plan_test(within_no_number 2 "that is no count of bytes" --workspace-limit=1G Naive/8x8x8)
+tilegate_plan_test(within_a_limit_without_a_case 2 "no case" --workspace-limit=1)
 tilegate_plan_test(of_an_unknown_stage 2 "no stage is called 'Splitt'" Splitt/64x64x64)
 tilegate_plan_test(of_what_a_stage_does_not_do 1 "Naive takes no transposed" Naive/64x64x64/TN)
 tilegate_plan_test(without_a_case 2 "usage: plan CASE")
@@ -81,6 +85,17 @@ set_tests_properties(bench.plants_a_slow_down PROPERTIES RUN_SERIAL TRUE)
 tilegate_bench_test(plants_in_no_other_rung 0 "Coalesced/33x35x37[^\n]*verified=1" DEVICE
   --benchmark_filter=Coalesced --shapes=33x35x37 --plant=Naive:40)
 tilegate_bench_test(plant_of_an_unknown_rung 2 "no rung is called 'Nave'" --plant=Nave:3)
+tilegate_bench_test(workspace_limit_is_obeyed 1
+  "Int8x3 has no configuration for this problem with a workspace of at most 5 bytes" DEVICE
+  --benchmark_filter=Int8x3 --shapes=8x8x128 --workspace-limit=5)
+tilegate_bench_test(computes_in_panels 0 "Int8x3/8x160x130/manual_time .*verified=1" DEVICE
+  --benchmark_filter=^Int8x3/ --shapes=8x160x130 --workspace-limit=130000)
+tilegate_bench_test(unknown_yardstick 2 "--yardstick: 'fastest' is neither cublas nor best:FILE"
+  --yardstick=fastest)
+tilegate_bench_test(unreadable_yardstick 2 "--yardstick: cannot read no/such.csv"
+  --yardstick=best:no/such.csv)
+tilegate_bench_test(unwritable_yardstick 2 "cannot write no/such.csv"
+  --choose-yardstick=no/such.csv)
 tilegate_bench_test(unwritable_samples 2 "cannot write no/such.csv" --samples=no/such.csv)
 tilegate_bench_test(unwritable_report 2 "--benchmark_out: cannot write no/such.json"
   --benchmark_out=no/such.json)
@@ -112,6 +127,8 @@ if(TILEGATE_DEVICE STREQUAL "cuda")  # the CPU would take days
 else()
   tilegate_bench_test(says_what_cannot_run 2 "Cublas does not run here"
     --benchmark_filter=Cublas --shapes=8x8x8)
+  tilegate_bench_test(yardstick_needs_a_gpu 2 "--choose-yardstick: cuBLAS needs a CUDA GPU"
+    --choose-yardstick=/dev/null)
 endif()
 
 if(TARGET bench_distributed)
@@ -133,7 +150,7 @@ if(TARGET bench_distributed)
 endif()
 
 find_package(GTest QUIET)  # imported targets belong to the folder that found them
-add_executable(tilegate_bench_test shapes_test.cpp flags_test.cpp)
+add_executable(tilegate_bench_test shapes_test.cpp flags_test.cpp yardstick_test.cpp)
 target_link_libraries(tilegate_bench_test PRIVATE
   tilegate_bench_flags tilegate_flags GTest::gtest_main)
 add_test(NAME bench.flags COMMAND tilegate_bench_test)

@@ -81,9 +81,10 @@ struct Result {
 };
 
 inline Result run(const Stage& by, const Operation& operation,
-                  const std::string& configuration = {}) {
+                  const std::string& configuration = {},
+                  std::size_t workspace_limit = kNoWorkspaceLimit) {
   EXPECT_TRUE(is_ok(by.prepare()));
-  const Plan plan = by.plan(operation.problem, device::current(), configuration);
+  const Plan plan = by.plan(operation.problem, device::current(), configuration, workspace_limit);
   EXPECT_TRUE(is_ok(plan.status()));
   const DeviceArray<float> a(operation.a), b(operation.b), c(operation.c);
   const DeviceArray<std::int32_t> workspace(plan.workspace_bytes() / sizeof(std::int32_t) + 1);

@@ -1,5 +1,5 @@
-// The stage Int8x3; the plan is in plan.hpp.
-#include "plan.hpp"
+// The stage Int8x3; the plan is in plan.hpp and panels.hpp.
+#include "panels.hpp"
 
 namespace tilegate::int8x3 {
 

@@ -140,6 +140,18 @@ struct Workspace {
     bytes = tails_b + aligned(b.bytes() / kPlanes);
   }
 
+  // The same memory for a panel of no more rows, columns and products, and of the same K. Both
+  // operands' regions stay in place, so that one panel's digits of an operand serve the next.
+  Workspace for_panel(const Problem& panel) const {
+    Workspace part = *this;
+    part.a = split_chunks<Planes>(panel, Operand::kA);
+    part.b = split_chunks<Planes>(panel, Operand::kB);
+    const std::int64_t fewer = (a.products * a.rows() - part.a.products * part.a.rows()) /
+                               split.rows;  // groups of A, whose widths end where B's begin
+    part.widths += sizeof(float) * kNumWidths * static_cast<std::size_t>(fewer);
+    return part;
+  }
+
   // Adds room for partial sums and their flags.
   void add_partials(std::int64_t blocks, std::size_t block_bytes) {
     partials = aligned(bytes);
@@ -182,6 +194,8 @@ struct Launches {
   std::int64_t split_blocks = 0, blocks = 0;  // of the split kernel, and of the GEMM
   Job refine_a{}, refine_b{};                 // where ten products are allowed
   std::int64_t refine_blocks = 0;
+  bool splits_a = true, splits_b = true;  // false: the workspace has the operand's digits
+  bool adds_to_c = false;                 // another panel along K precedes
 };
 
 // The parameters of the GEMM with addresses.
@@ -223,15 +237,16 @@ Status enqueue_split(const Launches& launches, const KernelArgs& args, Stream st
   const Workspace& where = launches.workspace;
   const auto [a, b] = pointers_of(launches, args);
   const unsigned cluster = where.split.cluster;
-  const SplitJobs jobs{.job = {launches.a, launches.b},
-                       .pointers = {a, b},
-                       .groups_of_first = static_cast<unsigned>(launches.a.num_groups()),
-                       .groups_of_second = static_cast<unsigned>(launches.b.num_groups()),
-                       .once = where.split.is_once,
-                       .flags = with_addresses(launches, args.workspace).flags,
-                       .num_flags = where.flags == 0 ? 0 : static_cast<unsigned>(launches.blocks),
-                       .cluster = cluster,
-                       .chunks = ceil_div(where.a.chunks_k, cluster)};
+  const SplitJobs jobs{
+      .job = {launches.a, launches.b},
+      .pointers = {a, b},
+      .groups_of_first = static_cast<unsigned>(launches.splits_a ? launches.a.num_groups() : 0),
+      .groups_of_second = static_cast<unsigned>(launches.splits_b ? launches.b.num_groups() : 0),
+      .once = where.split.is_once,
+      .flags = with_addresses(launches, args.workspace).flags,
+      .num_flags = where.flags == 0 ? 0 : static_cast<unsigned>(launches.blocks),
+      .cluster = cluster,
+      .chunks = ceil_div(where.a.chunks_k, cluster)};
   return device::launch({.kernel = "split",
                          .blocks = launches.split_blocks,
                          .threads_x = static_cast<unsigned>(threads),
@@ -289,6 +304,7 @@ inline Status enqueue_multiply(const Launches& launches, KernelArgs args, Stream
   const Workspace& where = launches.workspace;
   GemmParams params = with_addresses(launches, args.workspace);
   const std::int64_t most_chunks = max_exact_k(params.allows_ten) / kChunkK;
+  launch.adds_to_c = launches.adds_to_c;
   for (params.first_chunk = 0; params.first_chunk < where.a.chunks_k;
        params.first_chunk += params.chunks) {
     params.chunks = std::min(where.a.chunks_k - params.first_chunk, most_chunks);
@@ -374,9 +390,13 @@ constexpr double kShared = 6e-6, kSums = 4e-6, kBusier = 0.015;
 // the expected time.
 constexpr double kRefine = 1.3e-6, kLeastForTen = 90e-6;
 
-// Expected seconds on an NVIDIA H200. On 187 problems all five configurations were timed: the one
-// that this expects to be fastest is 0.15 % slower than the fastest in the mean, 5.5 % at most.
-inline double seconds(const GemmConfig& config, const Launches& launches, const Problem& problem) {
+constexpr double kSplitSeconds = 2.4e-12;  // per element of an operand, see split_seconds
+
+// Expected seconds of the GEMM on an NVIDIA H200. On 187 problems all five configurations were
+// timed: the one that this expects to be fastest is 0.15 % slower than the fastest in the mean, 5.5
+// % at most.
+inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
+                           const Problem& problem) {
   const GemmParams& params = launches.params;
   const double tiles = static_cast<double>(params.six.count) * static_cast<double>(problem.batch);
   const double clusters = static_cast<double>(launches.blocks / config.cluster);
@@ -391,8 +411,7 @@ inline double seconds(const GemmConfig& config, const Launches& launches, const 
     multiply = rounds * products * (1 + kBusier) + kShared + std::ceil(1 / rounds) * kSums;
   }
   return multiply + (whole - 1) * before + end + (config.cluster > 1 ? kPairs : 0.0) +
-         (params.allows_ten ? kRefine : 0.0) +
-         split_seconds(problem, 2.4e-12);
+         (params.allows_ten ? kRefine : 0.0);
 }
 
 // Stream-K with fewer tiles than blocks: how many blocks may share a tile of `chunks` chunks of K.
@@ -402,22 +421,36 @@ constexpr std::int64_t max_splits_of_tile(std::int64_t chunks) {
 }
 
 // Split-K of the FP32 fallback (fp32_fallback.cuh), where there are more blocks than FP32 tiles of
-// 128×64. `most`: resident clusters. With stream-K the workspace has room for partial sums already.
+// 128×64, and a workspace of at most `workspace_limit` bytes has room for their partial sums.
+// `most`: resident clusters. With stream-K the workspace has that room already.
 inline void split_k_of_fp32(const GemmConfig& config, const Problem& problem, std::int64_t most,
-                            Launches& launches) {
+                            std::size_t workspace_limit, Launches& launches) {
   const std::int64_t tiles = ceil_div(problem.batch * launches.params.fp32.scheduler.count,
                                       config.cluster);  // of a cluster
   Fp32SplitK& split_k = launches.params.fp32.split_k;
   split_k =
       Fp32SplitK(problem.shape.k, tiles, config.stream_k ? launches.blocks / config.cluster : most);
   if (split_k.count == 1 || config.stream_k) return;
-  launches.blocks = std::max(launches.blocks, tiles * split_k.count * config.cluster);
-  launches.workspace.add_partials(launches.blocks, kFp32PartialBytes);
+  const std::int64_t blocks =
+      std::max(launches.blocks, tiles * split_k.count * std::int64_t{config.cluster});
+  Workspace workspace = launches.workspace;
+  workspace.add_partials(blocks, kFp32PartialBytes);
+  if (workspace.bytes > workspace_limit) {
+    split_k = Fp32SplitK(problem.shape.k, tiles, tiles);  // one block per tile
+    return;
+  }
+  launches.workspace = workspace;
+  launches.blocks = blocks;
 }
 
-inline void allow_ten(const Problem& problem, const Device& device, Launches& launches) {
+// Where the workspace has room for the tails.
+inline void allow_ten(const Problem& problem, const Device& device, std::size_t workspace_limit,
+                      Launches& launches) {
+  Workspace workspace = launches.workspace;
+  workspace.add_tails();
+  if (workspace.bytes > workspace_limit) return;
+  launches.workspace = workspace;
   launches.params.allows_ten = true;
-  launches.workspace.add_tails();
   launches.refine_a = split_job(problem, Operand::kA, launches.workspace.a, kRefineRows);
   launches.refine_b = split_job(problem, Operand::kB, launches.workspace.b, kRefineRows);
   launches.refine_blocks = std::int64_t{kRefineBlocksPerSm} * device.multiprocessors;
@@ -425,8 +458,8 @@ inline void allow_ten(const Problem& problem, const Device& device, Launches& la
 
 // One configuration for one problem: workspace, split kernel, GEMM parameters, grids.
 inline Launches launches_of(const GemmConfig& config, const Problem& problem, const Device& device,
-                            Path least) {
-  const Workspace workspace(problem, device, config.by_warps);
+                            Path least, const Workspace& workspace,
+                            std::size_t workspace_limit = kNoWorkspaceLimit) {
   const int rows = workspace.split.rows;
   Launches launches{workspace, split_job(problem, Operand::kA, workspace.a, rows),
                     split_job(problem, Operand::kB, workspace.b, rows),
@@ -447,10 +480,14 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   }
   const bool is_exact = !config.stream_k || problem.shape.k <= max_exact_k(true);
   if (!config.by_warps && is_exact && least != Path::kFp32 &&
-      (least == Path::kTen || seconds(config, launches, problem) >= kLeastForTen)) {
-    allow_ten(problem, device, launches);
+      (least == Path::kTen ||
+       gemm_seconds(config, launches, problem) + split_seconds(problem, kSplitSeconds) >=
+           kLeastForTen)) {
+    allow_ten(problem, device, workspace_limit, launches);
   }
-  if (!config.by_warps) split_k_of_fp32(config, problem, most_clusters, launches);
+  if (!config.by_warps) {
+    split_k_of_fp32(config, problem, most_clusters, workspace_limit, launches);
+  }
   return launches;
 }
 
@@ -549,7 +586,8 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
 
 inline Candidate candidate(const GemmConfig& config, const Problem& problem, const Device& device,
                            Path least) {
-  const Launches launches = launches_of(config, problem, device, least);
+  const Launches launches =
+      launches_of(config, problem, device, least, Workspace(problem, device, config.by_warps));
   return {{.configuration = config.name,
            .rounding_chain = fp32_rounding_chain(problem.shape.k),
            .operand_error = kOperandError,
@@ -562,7 +600,7 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
                  return multiply(launches, args, stream);
                },
            .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }},
-          seconds(config, launches, problem)};
+          gemm_seconds(config, launches, problem) + split_seconds(problem, kSplitSeconds)};
 }
 
 // Whether the device has wgmma, clusters and bulk copies; the executor has them.
@@ -576,20 +614,30 @@ inline Status check_size(const Problem& problem) {
                           problem.shape.k > Ahead::kMaxK ? 8.0 * kMaxSplitCluster : 16.0);
 }
 
+// Whether the device can run the configuration with so much K per launch sequence.
+inline bool can_run(const GemmConfig& config, const Device& device, Path least, std::int64_t k) {
+  if (static_cast<unsigned>(device.multiprocessors) < config.cluster) return false;
+  if (config.stream_k && (least != Path::kSix || k > kMaxExactK)) return false;
+  return config.by_warps || has_warpgroups(device);
+}
+
 // Candidates that take at least kLeast products: all configurations of the GEMM that can run.
 template <Path kLeast>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   if (Status s = check_size(problem); !s.ok()) return {{{.status = std::move(s)}}};
-  const bool warpgroups = has_warpgroups(device);
-  if (problem.shape.k < kLeastK) return {plain_candidate(problem, warpgroups)};
+  if (problem.shape.k < kLeastK) return {plain_candidate(problem, has_warpgroups(device))};
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
-    if (static_cast<unsigned>(device.multiprocessors) < config.cluster) continue;
-    if (config.stream_k && (kLeast != Path::kSix || problem.shape.k > kMaxExactK)) continue;
-    if (config.by_warps || warpgroups) all.push_back(candidate(config, problem, device, kLeast));
+    if (!can_run(config, device, kLeast, problem.shape.k)) continue;
+    all.push_back(candidate(config, problem, device, kLeast));
   }
   return all;
 }
+
+// The same in panels, which share a workspace of at most so many bytes (panels.hpp).
+template <Path kLeast>
+std::vector<Candidate> panels(const Problem& problem, const Device& device,
+                              std::size_t workspace_limit);
 
 inline Status setup() {
   if (Status s = device::allow_shared_memory(multiply_warps, sizeof(WarpsStorage)); !s.ok()) {
@@ -619,6 +667,7 @@ constexpr Stage make_stage(std::string_view name, std::string_view idea) {
           .takes_batches = true,
           .tile_sizes = kTileSizes,
           .candidates = candidates<kLeast>,
+          .panels = panels<kLeast>,
           .setup = setup};
 }
 

@@ -1,5 +1,5 @@
 // Int8x3 with more products than the device would choose, or in FP32, for comparison.
-#include "plan.hpp"
+#include "panels.hpp"
 
 namespace tilegate::int8x3 {
 

@@ -1,4 +1,4 @@
-// Cache of Sgemm's plans, by problem and device.
+// Cache of Sgemm's plans, by problem, workspace limit and device.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,13 @@ namespace tilegate {
 class PlanCache {
  public:
   // The plan of the problem on the current device, new or cached. Valid until the next call.
-  const Plan& find(const Problem& problem) {
+  const Plan& find(const Problem& problem, std::size_t workspace_limit) {
     const Device& device = device::current();
-    const Key key{problem, device.ordinal};
+    const Key key{problem, workspace_limit, device.ordinal};
     if (const auto kept = plans_.find(key); kept != plans_.end()) return kept->second;
     if (plans_.size() >= kMostPlans) plans_.clear();
-    return plans_.emplace(key, sgemm::stage.plan(problem, device)).first->second;
+    return plans_.emplace(key, sgemm::stage.plan(problem, device, {}, workspace_limit))
+        .first->second;
   }
 
   // Call once per device before the first launch there; may be called again.
@@ -37,6 +38,7 @@ class PlanCache {
 
   struct Key {
     Problem problem;
+    std::size_t workspace_limit;
     int device;
 
     friend bool operator==(const Key&, const Key&) = default;
@@ -57,6 +59,7 @@ class PlanCache {
       }
       add(p.alpha);
       add(p.beta);
+      add(key.workspace_limit);
       add((static_cast<int>(p.op_a) * 2 + static_cast<int>(p.op_b)) * 2 + static_cast<int>(p.math));
       return hash;
     }

@@ -30,7 +30,7 @@ struct tilegate_context {
   tilegate::Stream stream = nullptr;
   Math math = Math::fp32;
   void* workspace = nullptr;
-  std::size_t workspace_bytes = 0;
+  std::size_t workspace_bytes = 0, workspace_limit = tilegate::kNoWorkspaceLimit;
   tilegate::PlanCache plans;
   std::string message;
 };
@@ -215,7 +215,7 @@ Status in_words_of(const Call& call, const Status& status) {
 
 // The handle's plan for the call, new or cached.
 const Plan& plan_of(tilegate_context& context, const Call& call) {
-  return context.plans.find(problem_of(by_rows(call), context.math));
+  return context.plans.find(problem_of(by_rows(call), context.math), context.workspace_limit);
 }
 
 Status workspace_bytes(tilegate_context& context, const Call& call, std::size_t* bytes) {
@@ -313,6 +313,13 @@ tilegate_status tilegate_set_workspace(tilegate_handle handle, void* workspace, 
     }
     context.workspace = workspace;
     context.workspace_bytes = bytes;
+    return {};
+  });
+}
+
+tilegate_status tilegate_set_workspace_limit(tilegate_handle handle, size_t bytes) {
+  return guarded(handle, [&](tilegate_context& context) -> Status {
+    context.workspace_limit = bytes;
     return {};
   });
 }

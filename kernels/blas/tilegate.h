@@ -74,6 +74,10 @@ tilegate_status tilegate_set_math(tilegate_handle handle, tilegate_math math);
 /* `workspace`: device memory, 16-byte aligned, that no other work uses at the same time. */
 tilegate_status tilegate_set_workspace(tilegate_handle handle, void* workspace, size_t bytes);
 
+/* Calls need a workspace of at most so many bytes, and are slower where more would serve. The
+ * default, SIZE_MAX, is no limit; 0 serves every call, too. */
+tilegate_status tilegate_set_workspace_limit(tilegate_handle handle, size_t bytes);
+
 /* One product: op(A) is m x k, op(B) is k x n, C is m x n. With alpha == 0 or k == 0, A and B are
  * not read; with beta == 0, C is not read. m == 0 or n == 0 does nothing. */
 tilegate_status tilegate_sgemm(tilegate_handle handle, tilegate_order order, tilegate_op op_a,

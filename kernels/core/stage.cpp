@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -17,23 +18,38 @@ const char* name_of(Operand operand) { return kOperandNames[static_cast<std::siz
 
 // The stage's choice, or the candidate with that name.
 Choice pick(const Stage& stage, const Problem& problem, const Device& device,
-            std::string_view configuration) {
+            std::string_view configuration, std::size_t workspace_limit) {
   std::vector<Candidate> candidates;
   if (stage.candidates != nullptr) {
     candidates = stage.candidates(problem, device);
   } else {
     candidates.push_back({stage.choose(problem, device)});
   }
-  std::erase_if(candidates, [&](const Candidate& candidate) {
-    return !configuration.empty() && candidate.choice.configuration != configuration;
-  });
-  if (candidates.empty()) {
-    return {.status = Status::unsupported(std::string(stage.name) + " has no configuration '" +
-                                          std::string(configuration) + "' for this problem")};
-  }
   const auto order = [](const Candidate& candidate) {
     return std::pair(!candidate.is_tuned, candidate.seconds);
   };
+  const auto exceeds_limit = [&](const Candidate& candidate) {
+    return candidate.choice.workspace_bytes > workspace_limit;
+  };
+  const bool is_limited = workspace_limit != kNoWorkspaceLimit;
+  if (stage.panels != nullptr && is_limited &&
+      (!configuration.empty() || exceeds_limit(*std::ranges::min_element(candidates, {}, order)))) {
+    std::ranges::move(stage.panels(problem, device, workspace_limit),
+                      std::back_inserter(candidates));
+  }
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return exceeds_limit(candidate) ||
+           (!configuration.empty() && candidate.choice.configuration != configuration);
+  });
+  if (candidates.empty()) {
+    std::string what = std::string(stage.name) + " has no configuration";
+    if (!configuration.empty()) what += " '" + std::string(configuration) + "'";
+    what += " for this problem";
+    if (is_limited) {
+      what += " with a workspace of at most " + std::to_string(workspace_limit) + " bytes";
+    }
+    return {.status = Status::unsupported(what)};
+  }
   return std::move(std::ranges::min_element(candidates, {}, order)->choice);
 }
 
@@ -154,8 +170,8 @@ Status Stage::takes(const Problem& problem) const {
   return status.ok() ? status : Status::unsupported(std::string(name) + " " + status.message());
 }
 
-Plan Stage::plan(const Problem& problem, const Device& device,
-                 std::string_view configuration) const {
+Plan Stage::plan(const Problem& problem, const Device& device, std::string_view configuration,
+                 std::size_t workspace_limit) const {
   Plan plan;
   plan.problem_ = problem;
   plan.device_ordinal_ = device.ordinal;
@@ -166,7 +182,7 @@ Plan Stage::plan(const Problem& problem, const Device& device,
   if (status.ok()) status = takes(problem);
   if (!status.ok() || problem.is_empty()) return plan;
   plan.problem_ = normalised(problem);
-  plan.choice_ = pick(*this, plan.problem_, device, configuration);
+  plan.choice_ = pick(*this, plan.problem_, device, configuration, workspace_limit);
   return plan;
 }
 

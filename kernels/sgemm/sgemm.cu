@@ -88,6 +88,21 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   return all;
 }
 
+// Those of all stages that compute in panels.
+std::vector<Candidate> panels(const Problem& problem, const Device& device,
+                              std::size_t workspace_limit) {
+  std::vector<Candidate> all;
+  for (const Stage* stage : kStages) {
+    if (stage->panels == nullptr || !check(*stage, problem, device).ok()) continue;
+    for (Candidate& candidate : stage->panels(problem, device, workspace_limit)) {
+      Choice& choice = candidate.choice;
+      choice.configuration = std::string(stage->name) + ":" + choice.configuration;
+      all.push_back(std::move(candidate));
+    }
+  }
+  return all;
+}
+
 // Prepares the stages that the current device can run.
 Status setup() {
   for (const Stage* stage : kStages) {
@@ -117,6 +132,7 @@ const Stage stage{
     .takes_batches = true,
     .tile_sizes = tile_sizes(),
     .candidates = candidates,
+    .panels = panels,
     .setup = setup,
 };
 

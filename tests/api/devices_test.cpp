@@ -76,12 +76,12 @@ TEST(Devices, RunConcurrentlyFromSeveralThreads) {
   RecordProperty("devices", devices);
 }
 
-// A graph of a plan that splits operands gives the bits of the plan itself.
-TEST(Devices, SplitPlanIsCapturedInAGraph) {
+// A graph of a plan that splits operands gives the bits of the plan itself; of panels, too.
+void expect_graph_computes(std::size_t workspace_limit) {
   Problem problem = Problem::dense({1024, 1024, 1024});
   problem.math = Math::fp32_split;
   ASSERT_TRUE(sgemm::stage.prepare().ok());
-  const Plan plan = sgemm::stage.plan(problem);
+  const Plan plan = sgemm::stage.plan(problem, device::current(), {}, workspace_limit);
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
   const auto replayed = [&](const Operands& operands) {
@@ -97,8 +97,13 @@ TEST(Devices, SplitPlanIsCapturedInAGraph) {
     cudaGraphDestroy(graph);
     return status;
   };
-  EXPECT_EQ(multiply_ones(plan, replayed), "");
+  EXPECT_EQ(multiply_ones(plan, replayed), "") << plan.configuration();
   cudaStreamDestroy(stream);
+}
+
+TEST(Devices, SplitPlanIsCapturedInAGraph) {
+  expect_graph_computes(kNoWorkspaceLimit);
+  expect_graph_computes(4 << 20);
 }
 
 TEST(Devices, PlanRunsOnItsOwnDevice) {

@@ -1,9 +1,10 @@
-// Devices to plan for that nobody has.
+// A device to plan for that no machine has, and problems that allow splitting.
 #pragma once
 
 #include <cstddef>
 
 #include <tilegate/device.hpp>
+#include <tilegate/problem.hpp>
 
 namespace tilegate {
 
@@ -15,6 +16,11 @@ inline Device gpu(int compute_capability) {
           .compute_capability = compute_capability,
           .multiprocessors = 132,
           .total_memory = std::size_t{80} << 30};
+}
+
+inline Problem split(Problem problem) {
+  problem.math = Math::fp32_split;
+  return problem;
 }
 
 }  // namespace tilegate

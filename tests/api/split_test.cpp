@@ -11,11 +11,6 @@
 namespace tilegate {
 namespace {
 
-Problem split(Problem problem) {
-  problem.math = Math::fp32_split;
-  return problem;
-}
-
 bool splits_operands(const std::string& configuration) {
   return configuration.starts_with("Int8x3:") || configuration.starts_with("Fp16x3:");
 }

@@ -306,6 +306,25 @@ TEST(BlasHandle, TellsTheWorkspaceOfThePlan) {
   }
 }
 
+TEST(BlasHandle, LimitsTheWorkspaceOfItsPlans) {
+  const Handle handle(Math::fp32_split);
+  const auto needed = [&](std::size_t limit) {
+    EXPECT_EQ(tilegate_set_workspace_limit(handle, limit), TILEGATE_SUCCESS);
+    std::size_t bytes = 1;
+    EXPECT_EQ(tilegate_sgemm_workspace_bytes(handle, TILEGATE_ROW_MAJOR, TILEGATE_NO_TRANS,
+                                             TILEGATE_NO_TRANS, 512, 512, 512, 1.0F, nullptr, 512,
+                                             nullptr, 512, 0.0F, nullptr, 512, &bytes),
+              TILEGATE_SUCCESS);
+    return bytes;
+  };
+  const std::size_t all = needed(SIZE_MAX);
+  EXPECT_GT(all, 0U);
+  EXPECT_EQ(needed(all), all);
+  EXPECT_LT(needed(all - 1), all);
+  EXPECT_EQ(needed(0), 0U);
+  EXPECT_EQ(needed(SIZE_MAX), all);
+}
+
 TEST(BlasHandle, MayBeNull) {
   EXPECT_EQ(tilegate_create(nullptr), TILEGATE_INVALID_ARGUMENT);
   EXPECT_EQ(tilegate_set_stream(nullptr, nullptr), TILEGATE_INVALID_ARGUMENT);

@@ -4,6 +4,7 @@
 #include "counters/path_cases.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <set>
@@ -44,6 +45,17 @@ class PathCases {
     });
   }
 
+  // In panels, in these configurations.
+  void add_panels(const Padded& padded, std::size_t workspace_limit,
+                  const std::set<std::string>& configurations) {
+    Case test_case{.problem = padded, .compute_capability = 90, .workspace_limit = workspace_limit};
+    for (const Candidate& candidate :
+         stage_.panels(padded, device_of(test_case), workspace_limit)) {
+      test_case.configuration = candidate.choice.configuration;
+      if (configurations.contains(tile_of(test_case.configuration))) list_.add(test_case);
+    }
+  }
+
   std::vector<Case> take() { return list_.take(); }
 
  private:
@@ -80,6 +92,8 @@ void add_digits(PathCases& cases) {
   cases.add({.shape = {3, 5, 1060}}, 6, {"128x64"});
   cases.add({.shape = {3, 5, 1540}}, 6, {"128x128streamk"});
   cases.add({.shape = {3, 2, 12300}}, kFp32, {"128x64"});
+  // Digits of A serve two panels; those of the next K add to C.
+  cases.add_panels({.shape = {3, 130, 260}}, 130'000, {"128x64", "128x128pairs"});
   if (!is_thorough()) return;
   cases.add({.shape = {3, 2, 12300}}, 6, {"128x64"});
   cases.add({.shape = {3, 2, 43616}}, 6, {"128x64"});  // more than int32 holds

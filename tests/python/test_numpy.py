@@ -49,6 +49,23 @@ def test_split_operands_are_as_accurate_as_fp32():
     assert np.linalg.norm(found - exact) <= 3e-7 * np.linalg.norm(exact)
 
 
+def test_a_limited_workspace():
+    draw = np.random.default_rng(1)
+    a, b = (draw.standard_normal((192, 192)).astype(np.float32) for _ in range(2))
+    split = tilegate.matmul(a, b, math="fp32_split")
+    tilegate.set_workspace_limit(0)
+    try:
+        limited, plain = (tilegate.matmul(a, b, math=math) for math in ("fp32_split", "fp32"))
+    finally:
+        tilegate.set_workspace_limit(None)
+    np.testing.assert_array_equal(limited, plain)
+    assert (limited != split).any()
+    np.testing.assert_array_equal(tilegate.matmul(a, b, math="fp32_split"), split)
+    for limit in (-1, 2**64):
+        with pytest.raises(ValueError, match="a number of bytes"):
+            tilegate.set_workspace_limit(limit)
+
+
 def test_each_call_is_computed_as_it_asks():
     draw = np.random.default_rng(1)
     a, b = (draw.standard_normal((192, 192)).astype(np.float32) for _ in range(2))

@@ -79,6 +79,9 @@ std::string name_of(const Case& test_case) {
   if (test_case.compute_capability != 0) {
     name += "_cc" + std::to_string(test_case.compute_capability);
   }
+  if (test_case.workspace_limit != kNoWorkspaceLimit) {
+    name += "_ws" + std::to_string(test_case.workspace_limit);
+  }
   switch (test_case.inputs) {
     case Inputs::kUniform:
       return name;

@@ -47,12 +47,13 @@ struct Case {
   int decision = 0;                // what the device must decide (see Choice); 0: anything
   int multiprocessors = 0;         // that the plan is for; 0: those of the device
   int compute_capability = 0;      // of a GPU that the stage plans for; 0: as the device is
+  std::size_t workspace_limit = kNoWorkspaceLimit;  // of the plan, in bytes
 };
 
 // The problem's text form, then _s<seed>, _null, plants, _at_<configuration>, _sm<multiprocessors>,
-// _cc<capability>, _int, _picksA, _picksB where they are not the default: as a test's name may hold
-// it, "_" for a slash or a colon, "m" for a minus sign, "p" for a point. Different for different
-// cases.
+// _cc<capability>, _ws<bytes>, _int, _picksA, _picksB where they are not the default: as a test's
+// name may hold it, "_" for a slash or a colon, "m" for a minus sign, "p" for a point. Different
+// for different cases.
 std::string name_of(const Case& test_case);
 
 // What the stage plans for: the current device, but for the multiprocessors, by whose number plans

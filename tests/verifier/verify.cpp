@@ -41,7 +41,8 @@ class Trial {
   Trial(const Stage& stage, const Case& test_case)
       : stage_(stage),
         case_(test_case),
-        plan_(stage.plan(case_.problem, device_of(case_), case_.configuration)),
+        plan_(stage.plan(case_.problem, device_of(case_), case_.configuration,
+                         case_.workspace_limit)),
         a_(make_operand(case_, Operand::kA)),
         b_(make_operand(case_, Operand::kB)),
         c_(make_operand(case_, Operand::kC)),

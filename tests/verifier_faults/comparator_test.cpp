@@ -172,6 +172,7 @@ TEST(CaseName, HasEveryField) {
   EXPECT_EQ(name_of({.problem = Padded{.alpha = kNan, .beta = -kInf}, .null_inputs = true}),
             "0x0x0_alphanan_betaminf_null");
   EXPECT_EQ(name_of({.plants = {{Operand::kB, -1, 2, kNan}}}), "0x0x0_nanInBe1x2");
+  EXPECT_EQ(name_of({.workspace_limit = 5}), "0x0x0_ws5");
   EXPECT_EQ(name_of({.configuration = "Rung:64x64", .compute_capability = 90}),
             "0x0x0_at_Rung_64x64_cc90");
 }

@@ -2,6 +2,7 @@
 // and passes all other calls on.
 //
 //   TILEGATE_MATH=fp32|fp32_split   arithmetic (default: fp32)
+//   TILEGATE_WORKSPACE_LIMIT=BYTES  the most workspace of a call (default: no limit)
 //   TILEGATE_GEMV=1                 also takes over matrix times vector
 //   TILEGATE_LOG=1                  logs each call and its outcome on stderr
 //

@@ -1,8 +1,10 @@
 #include "server.hpp"
 
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -35,6 +37,25 @@ std::optional<Math> read_math() {
 std::optional<Math> math() {
   static const std::optional<Math> kMath = read_math();
   return kMath;
+}
+
+// The value of TILEGATE_WORKSPACE_LIMIT; nullopt where it is not valid.
+std::optional<std::size_t> read_workspace_limit() {
+  const char* text = std::getenv("TILEGATE_WORKSPACE_LIMIT");
+  if (text == nullptr) return kNoWorkspaceLimit;
+  const char* const end = text + std::strlen(text);
+  std::size_t bytes = 0;
+  const auto [stop, error] = std::from_chars(text, end, bytes);
+  if (error == std::errc() && stop == end) return bytes;
+  std::fprintf(stderr,
+               "tilegate: TILEGATE_WORKSPACE_LIMIT=%s is no number of bytes: cuBLAS computes all\n",
+               text);
+  return std::nullopt;
+}
+
+std::optional<std::size_t> workspace_limit() {
+  static const std::optional<std::size_t> kLimit = read_workspace_limit();
+  return kLimit;
 }
 
 // By rows, the transpose of what cuBLAS computes by columns: A and B change places. Where the
@@ -94,6 +115,7 @@ thread_local std::string configuration;  // of the last product that was compute
 
 std::string compute(const Product& product) {
   if (!math()) return "TILEGATE_MATH is unknown";
+  if (!workspace_limit()) return "TILEGATE_WORKSPACE_LIMIT is unknown";
   if (product.m <= 0 || product.n <= 0 || product.batch <= 0 || product.k < 0) {
     return "nothing to multiply";
   }
@@ -101,18 +123,21 @@ std::string compute(const Product& product) {
     if (!is_float_pointer(operand)) return "a null or misaligned pointer";
   }
   if (product.bias != nullptr && !is_float_pointer(product.bias)) return "a misaligned bias";
-  static thread_local PlanCache plans;
   const Problem problem = problem_of(product, *math());
-  const Plan& plan = plans.find(problem);
-  if (!plan.ok()) return plan.status().message();
-  if (const char* reason = find_costly_pass(product, plan); reason != nullptr) return reason;
-
   const bool to_workspace = product.scalars_on_device;
   constexpr std::size_t kAlignment = 256;
   const std::size_t elements =
       to_workspace ? static_cast<std::size_t>(problem.span(Operand::kC)) : 0;
   const std::size_t product_bytes =
       (elements * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
+  if (product_bytes > *workspace_limit()) {
+    return "scalars in device memory, and A*B exceeds TILEGATE_WORKSPACE_LIMIT";
+  }
+  static thread_local PlanCache plans;
+  const Plan& plan = plans.find(problem, *workspace_limit() - product_bytes);
+  if (!plan.ok()) return plan.status().message();
+  if (const char* reason = find_costly_pass(product, plan); reason != nullptr) return reason;
+
   const std::size_t needed = product_bytes + plan.workspace_bytes();
   void* workspace = product.workspace;
   if (product.workspace_bytes < needed) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -83,7 +84,8 @@ struct Choice {
   double operand_error = 0.0;
   std::size_t workspace_bytes = 0;
   // The device decides how to multiply, and stores the decision in the first word of the workspace,
-  // an int32: the number of products of planes (3, 6, 8), or 32 for FP32.
+  // an int32: the number of products of planes (3, 6, 8), or 32 for FP32. It decides for each panel
+  // by itself; the last one's decision stays.
   bool decides_on_device = false;
   // Enqueues the kernels; does not allocate device memory or synchronise. M, N, batch > 0.
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
@@ -142,6 +144,8 @@ class Plan {
   Choice choice_;
 };
 
+inline constexpr std::size_t kNoWorkspaceLimit = std::numeric_limits<std::size_t>::max();
+
 // Descriptor of a rung of the ladder, defined in the rung's file.
 struct Stage {
   std::string_view name;       // "Warptile", in tests, benchmarks and baselines
@@ -160,6 +164,11 @@ struct Stage {
   Choice (*choose)(const Problem& problem, const Device& device) = nullptr;
   // Every configuration that supports the problem; the plan takes the fastest.
   std::vector<Candidate> (*candidates)(const Problem& problem, const Device& device) = nullptr;
+  // Configurations that compute the product in panels, which share a workspace of at most
+  // `workspace_limit` bytes; nullptr: none. The plan takes them where the fastest candidate needs
+  // more, or by name.
+  std::vector<Candidate> (*panels)(const Problem& problem, const Device& device,
+                                   std::size_t workspace_limit) = nullptr;
 
   // One-time setup on the current device: attributes, handles; nullptr: none.
   Status (*setup)() = nullptr;
@@ -170,9 +179,11 @@ struct Stage {
   // A plan that is not ok says why: negative sizes, short leading dimensions, extents beyond the
   // address space, misaligned offsets, problems that the stage does not support, a device below
   // `requirements`. `configuration`: one of the candidates instead of the fastest, to compare or
-  // tune.
+  // tune. `workspace_limit`: most bytes of workspace. Where the fastest candidate needs more, the
+  // plan takes the fastest that does not, in panels or whole; Sgemm has one for every limit.
   Plan plan(const Problem& problem, const Device& device = device::current(),
-            std::string_view configuration = {}) const;
+            std::string_view configuration = {},
+            std::size_t workspace_limit = kNoWorkspaceLimit) const;
 
   // Call once per device before the first launch; may be called again.
   Status prepare() const;

@@ -114,6 +114,18 @@ def test_a_word_that_is_no_math_is_said():
     assert "TILEGATE_MATH=tf32 is neither fp32 nor fp32_split" in log[0]
 
 
+def test_a_limited_workspace():
+    products, log = run("large", TILEGATE_MATH="fp32_split", TILEGATE_WORKSPACE_LIMIT="0")
+    assert products == 0
+    assert log[-1].endswith("up to 0 bytes")
+    products, log = run("short_device_scalars", TILEGATE_WORKSPACE_LIMIT="0")
+    assert products == 1
+    assert log[0].endswith("scalars in device memory, and A*B exceeds TILEGATE_WORKSPACE_LIMIT")
+    products, log = run("large", TILEGATE_WORKSPACE_LIMIT="1G")
+    assert products == 1
+    assert "TILEGATE_WORKSPACE_LIMIT=1G is no number of bytes" in log[0]
+
+
 def test_without_a_log_it_is_silent():
     assert run("every_function", TILEGATE_LOG="0") == (0, [])
 

@@ -5,10 +5,18 @@
 from typing import Any
 
 from tilegate import _numpy
-from tilegate._library import Math, TilegateError, device_name, version
+from tilegate._library import Math, TilegateError, device_name, set_workspace_limit, version
 
 __version__ = version()
-__all__ = ["Math", "TilegateError", "device_name", "matmul", "override", "version"]
+__all__ = [
+    "Math",
+    "TilegateError",
+    "device_name",
+    "matmul",
+    "override",
+    "set_workspace_limit",
+    "version",
+]
 
 
 def matmul(a: Any, b: Any, *, math: Math = "fp32") -> Any:

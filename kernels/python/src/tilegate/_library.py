@@ -57,6 +57,7 @@ def library() -> ctypes.CDLL:
     found.tilegate_set_stream.argtypes = [pointer, pointer]
     found.tilegate_set_math.argtypes = [pointer, i32]
     found.tilegate_set_workspace.argtypes = [pointer, pointer, ctypes.c_size_t]
+    found.tilegate_set_workspace_limit.argtypes = [pointer, ctypes.c_size_t]
     return found
 
 
@@ -76,13 +77,26 @@ class _Thread(threading.local):
 
     def __init__(self) -> None:
         self.handle = ctypes.c_void_p()
-        self.told: tuple[int, int] | None = None  # math, stream
+        self.told: tuple[int, int, int] | None = None  # math, stream, workspace limit
         self.bytes: dict[tuple[Any, ...], int] = {}
         if library().tilegate_create(ctypes.byref(self.handle)) != _SUCCESS:
             raise TilegateError("no handle could be made")
 
     def __del__(self) -> None:
         library().tilegate_destroy(self.handle)
+
+
+_NO_LIMIT = ctypes.c_size_t(-1).value
+_limit = _NO_LIMIT  # of workspaces, in bytes
+
+
+def set_workspace_limit(limit: int | None) -> None:
+    """From now on no product of any thread needs more bytes of workspace than `limit`, and may be
+    slower for it; None: no limit."""
+    global _limit
+    if limit is not None and not 0 <= limit <= _NO_LIMIT:
+        raise ValueError(f"limit={limit}: it is a number of bytes, or None")
+    _limit = _NO_LIMIT if limit is None else limit
 
 
 _thread: _Thread | None = None
@@ -111,7 +125,7 @@ def multiply(
 ) -> None:
     """C <- alpha·A·B + beta·C of a batch of (batch, m, n, k). `allocate` gives a pointer to so many
     bytes, 16-byte aligned, and what owns them."""
-    found, mine = library(), _of_thread()
+    found, mine, limit = library(), _of_thread(), _limit
     batch, m, n, k = shape
     problem = (
         mine.handle, _ROW_MAJOR, _TRANS if a.transposed else _NO_TRANS,
@@ -120,11 +134,12 @@ def multiply(
     )  # fmt: skip
     alignments = (a.pointer % _ALIGNMENT, b.pointer % _ALIGNMENT, c.pointer % _ALIGNMENT)
     key = (shape, a.transposed, a.ld, a.stride, b.transposed, b.ld, b.stride, c.ld, alpha, beta,
-           alignments, math, device)  # fmt: skip
-    if mine.told != (math, stream):
+           alignments, math, device, limit)  # fmt: skip
+    if mine.told != (math, stream, limit):
         _check(mine, found.tilegate_set_math(mine.handle, math))
         _check(mine, found.tilegate_set_stream(mine.handle, stream))
-        mine.told = math, stream
+        _check(mine, found.tilegate_set_workspace_limit(mine.handle, limit))
+        mine.told = math, stream, limit
     needed = mine.bytes.get(key)
     if needed is None:
         size = ctypes.c_size_t()

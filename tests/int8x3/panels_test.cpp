@@ -1,0 +1,104 @@
+// Products in panels, which share a workspace: their values, and what they keep.
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "int8x3/run.hpp"
+#include "thorough.hpp"
+#include "verifier/case.hpp"
+
+namespace tilegate::int8x3 {
+namespace {
+
+class Int8Panels : public Int8Test {};
+
+using verifier::Padded;
+
+// Fewer multiprocessors take fewer partial sums.
+constexpr int kMultiprocessors = 2;
+constexpr std::size_t kPartials = 400'000;  // of stream-K on them
+
+using Names = std::set<std::string>;
+const Names kFive = {"128x128", "128x64", "128x128pairs", "128x128streamk", "128x128pairsstreamk"};
+const Names kTwo = {"128x64", "128x128pairsstreamk"};
+
+// The call is right in panels, by these configurations of the GEMM; nightly by all. `digits`: the
+// limit, beside partial sums; `size`: of the panels where there are none.
+void expect_right(const Problem& problem, std::size_t digits, const std::string& size,
+                  const Names& by_day, const std::vector<verifier::Plant>& plants = {}) {
+  Names seen;
+  for (const std::size_t limit : {digits, digits + kPartials}) {
+    verifier::Case test_case{.problem = problem,
+                             .plants = plants,
+                             .multiprocessors = kMultiprocessors,
+                             .workspace_limit = limit};
+    for (const Candidate& candidate : stage.panels(problem, device_of(test_case), limit)) {
+      test_case.configuration = candidate.choice.configuration;
+      const std::string name = test_case.configuration.substr(0, test_case.configuration.find('_'));
+      if (name.ends_with("streamk") != (limit > digits)) continue;
+      if (!is_thorough() && !by_day.contains(name)) continue;
+      seen.insert(name);
+      if (limit == digits) {
+        EXPECT_EQ(test_case.configuration, name + "_panels" + size);
+      }
+      const verifier::Verdict verdict = verify(stage, test_case);
+      EXPECT_TRUE(verdict.ok) << verdict.report;
+    }
+  }
+  EXPECT_TRUE(std::ranges::includes(seen, by_day)) << "a configuration offers no panels";
+}
+
+// Rows and columns of C, and K, each in two panels, the last of which is small.
+TEST_F(Int8Panels, AreRightInEveryDirection) {
+  const Padded problem{
+      .shape = {130, 131, 260}, .pad = {1, 2, 3}, .alpha = 1.1F, .beta = -0.7F, .op_a = Op::kT};
+  expect_right(problem, 150'000, "128x128x160", kFive);
+}
+
+TEST_F(Int8Panels, AreRightWithoutAlignment) {
+  const Padded problem{.shape = {130, 5, 259}, .offset_bytes = {4, 8, 12}, .op_b = Op::kT};
+  expect_right(problem, 130'000, "128x5x160", kTwo);
+}
+
+// Some whole products at once, and one product in panels; A and B are shared or not.
+TEST_F(Int8Panels, AreRightForBatches) {
+  const Padded own{.shape = {20, 6, 140}, .beta = 2.0F, .batch = 3, .gap = 1};
+  expect_right(own, 300'000, "2x20x6x140", kTwo);
+  const Padded shared{.shape = {20, 6, 260}, .op_b = Op::kT, .batch = 2, .gap = -1};
+  expect_right(shared, 150'000, "1x20x6x160", kTwo);
+}
+
+// One panel multiplies in FP32, the others by digits.
+TEST_F(Int8Panels, AreRightForNonFiniteElements) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  expect_right(Padded{.shape = {130, 5, 260}}, 130'000, "128x5x160", kTwo,
+               {{Operand::kA, -1, 3, kInfinity}, {Operand::kB, 7, 2, 0.0F}});
+}
+
+// Rows and columns have the same digits in each panel, where the device decides the same: A's
+// digits stay for three panels of columns, B's for rows in panels of two tiles and of one.
+TEST_F(Int8Panels, OfRowsAndColumnsKeepTheBits) {
+  const struct {
+    Shape shape;
+    std::size_t limit;
+    const char* configuration;
+  } calls[] = {{{3, 300, 130}, 130'000, "128x64_panels3x128x130"},
+               {{300, 70, 130}, 190'000, "128x128_panels256x70x130"}};
+  for (const auto& [shape, limit, configuration] : calls) {
+    SCOPED_TRACE(configuration);
+    Problem problem = Problem::dense(shape);
+    set_alpha_and_beta(problem);
+    const Operation operation(problem);
+    const Result result = run(eight(), operation, configuration, limit);
+    EXPECT_EQ(result.decision, 8);
+    expect_same_bits(result.c, expected(operation, 8));
+  }
+}
+
+}  // namespace
+}  // namespace tilegate::int8x3
