@@ -249,16 +249,16 @@ TEST_F(BlasErrors, RejectInvalidEnumerators) {
 
 TEST_F(BlasErrors, NameTheMissingWorkspace) {
   tilegate_set_math(handle_, TILEGATE_MATH_FP32_SPLIT);
-  const device::Buffer operands(3 * 512 * 512 * sizeof(float));
+  const device::Buffer operands(3 * 1024 * 1024 * sizeof(float));
   Call call = valid();
   call.a = reinterpret_cast<const float*>(operands.data());
-  call.b = call.a + 512 * 512;
-  call.c = reinterpret_cast<float*>(operands.data()) + 2 * 512 * 512;
-  call.m = call.n = call.k = call.lda = call.ldb = call.ldc = 512;
+  call.b = call.a + 1024 * 1024;
+  call.c = reinterpret_cast<float*>(operands.data()) + 2 * 1024 * 1024;
+  call.m = call.n = call.k = call.lda = call.ldb = call.ldc = 1024;
   std::size_t bytes = 0;
   ASSERT_EQ(
-      tilegate_sgemm_workspace_bytes(handle_, call.order, call.op_a, call.op_b, 512, 512, 512, 1.0F,
-                                     call.a, 512, call.b, 512, 0.0F, call.c, 512, &bytes),
+      tilegate_sgemm_workspace_bytes(handle_, call.order, call.op_a, call.op_b, 1024, 1024, 1024, 1.0F,
+                                     call.a, 1024, call.b, 1024, 0.0F, call.c, 1024, &bytes),
       TILEGATE_SUCCESS);
   ASSERT_GT(bytes, 0U);
   const device::Buffer workspace(bytes);
