@@ -175,7 +175,7 @@ __host__ __device__ inline float fold_ten(const std::int32_t (&level)[4]) {
 // typical magnitude, of the row and of the column: an element of |A|·|B| may consist of typical
 // ones alone. So the spread of a row is S = W·(mean magnitude / typical magnitude)², in units of
 // kTypical, and takes the place of W for the row, or column, of the largest spread. The typical
-// magnitude is the square of the mean square root. Where both operands are wide, few products make
+// magnitude is the square of the mean square root, and at most the mean without the largest. Where both operands are wide, few products make
 // up an element of |A|·|B|: what is left out counts √(S / kBothWide) times, S the smaller mean.
 //
 // The decision is the fewest products whose errors are below.
@@ -206,7 +206,9 @@ __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& sc
   if (stats.largest == 0.0F) return {};
   const float mean = stats.sum / k, largest = scale.step * (kFull / 65536.0F) / mean;
   const float width = std::fmin(kNormal * (largest * largest), k);
-  const float root = stats.roots / std::ceil(k / kRootsK), ratio = mean / (root * root);
+  const float root = stats.roots / std::ceil(k / kRootsK);
+  const float rest = std::fmax(stats.sum - stats.largest, 0.0F) / k;
+  const float ratio = mean / std::fmin(root * root, rest);
   return {width, width * std::fmax(ratio * ratio / kTypical, 1.0F)};
 }
 

@@ -139,7 +139,9 @@ Row quantized(const Rows& rows, std::int64_t row) {
   // Of normal numbers the square of the mean magnitude is 0.6366 of the mean square.
   const double mean = sum / k;
   result.width = std::min(0.6366 * (full / mean) * (full / mean), k);
-  const double root = roots / std::ceil(k / 4.0), ratio = mean / (root * root);
+  // The typical magnitude: of a sample, and at most the mean without the largest.
+  const double root = roots / std::ceil(k / 4.0);
+  const double ratio = mean / std::min(root * root, (sum - static_cast<double>(largest)) / k);
   result.spread = result.width * std::max(1.0, ratio * ratio / 2.5);
   return result;
 }
