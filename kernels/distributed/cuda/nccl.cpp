@@ -73,7 +73,7 @@ class NcclTransport : public Transport {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  // One message to and from each other rank, so that those that are missing tell who is.
+  // One message to and from each other rank, so that a missing message names its rank.
   Status agree(const Card& mine, std::vector<Card>& all) override {
     if (Status s = poll(); !s.ok()) return s;
     Card missing_card;

@@ -43,7 +43,7 @@ struct DistributedProblem {
   // fp32_split: each rank splits what it has gathered.
   Math math = Math::fp32;
   // Column-parallel FP32 only: C has the same bits for any number of ranks and any shards. Takes
-  // the fastest kernel among those that add products one by one in the order of K.
+  // the fastest kernel that adds products one by one in the order of K.
   bool same_bits = false;
   Schedule schedule = Schedule::kFaster;
   // Of this rank's shards, as in Problem.
