@@ -322,9 +322,11 @@ constexpr double kPairs = 1.5e-6, kStaged = 12e-6, kLeastStaged = 3e-6;
 // main loop's time, because the clock is lower when all multiprocessors are busy.
 constexpr double kShared = 6e-6, kSums = 4e-6, kBusier = 0.015;
 
-// Expected seconds on an NVIDIA H200. On 187 problems all five configurations were timed: the one
-// that this expects to be fastest is 0.15 % slower than the fastest in the mean, 5.5 % at most.
-inline double seconds(const GemmConfig& config, const Launches& launches, const Problem& problem) {
+// Expected seconds of the GEMM on an NVIDIA H200. On 187 problems all five configurations were
+// timed: the one that this expects to be fastest is 0.15 % slower than the fastest in the mean, 5.5
+// % at most.
+inline double multiply_seconds(const GemmConfig& config, const Launches& launches,
+                               const Problem& problem) {
   const GemmParams& params = launches.params;
   const double tiles = static_cast<double>(params.six.count) * static_cast<double>(problem.batch);
   const double clusters = static_cast<double>(launches.blocks / config.cluster);
@@ -338,8 +340,7 @@ inline double seconds(const GemmConfig& config, const Launches& launches, const 
   if (config.stream_k) {
     multiply = rounds * products * (1 + kBusier) + kShared + std::ceil(1 / rounds) * kSums;
   }
-  return multiply + (whole - 1) * before + end + (config.cluster > 1 ? kPairs : 0.0) +
-         split_seconds(problem, 2.4e-12);
+  return multiply + (whole - 1) * before + end + (config.cluster > 1 ? kPairs : 0.0);
 }
 
 // Stream-K with fewer tiles than blocks: how many blocks may share a tile of `chunks` chunks of K.
@@ -492,12 +493,18 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
                  return multiply(launches, args, stream);
                },
            .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }},
-          seconds(config, launches, problem)};
+          multiply_seconds(config, launches, problem) + split_seconds(problem, 2.4e-12)};
 }
 
 // Whether the device has wgmma, clusters and bulk copies; the executor has them.
 inline bool has_warpgroups(const Device& device) {
   return check_device({.compute_capability = 90, .no_later = true}, device).ok();
+}
+
+inline bool can_run(const GemmConfig& config, const Problem& problem, const Device& device) {
+  return static_cast<unsigned>(device.multiprocessors) >= config.cluster &&
+         !(config.stream_k && problem.shape.k > kMaxExactK) &&
+         (config.by_warps || has_warpgroups(device));
 }
 
 // The split kernel has up to 16 blocks per chunk of 128 rows; for long rows up to 64.
@@ -514,9 +521,10 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   if (problem.shape.k < kLeastK) return {plain_candidate(problem, warpgroups)};
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
-    if (static_cast<unsigned>(device.multiprocessors) < config.cluster) continue;
-    if (config.stream_k && (kLeast != Path::kSix || problem.shape.k > kMaxExactK)) continue;
-    if (config.by_warps || warpgroups) all.push_back(candidate(config, problem, device, kLeast));
+    if (config.stream_k && kLeast != Path::kSix) continue;
+    if (can_run(config, problem, device)) {
+      all.push_back(candidate(config, problem, device, kLeast));
+    }
   }
   return all;
 }

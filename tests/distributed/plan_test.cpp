@@ -94,12 +94,7 @@ TEST(DistributedPlan, WrongProblemsSayWhichArgument) {
       {[](DistributedProblem& p) { p.rows = {3, 4}; }, "rows", "does not add up to 8"},
       {[](DistributedProblem& p) { p.parts = {3, 4}; }, "parts", "does not add up to 8"},
       {[](DistributedProblem& p) { p.lda = 7; }, "lda", "lda = 7"},
-      {[](DistributedProblem& p) { p.offset_bytes[2] = 2; }, "c", "is not a multiple of 4"},
-      {[](DistributedProblem& p) {
-         p.same_bits = true;
-         p.math = Math::fp32_split;
-       },
-       "", "same_bits needs Math::fp32"}};
+      {[](DistributedProblem& p) { p.offset_bytes[2] = 2; }, "c", "is not a multiple of 4"}};
   for (const Wrong& wrong : all) {
     const DistributedProblem problem = problem_of(Form::kColumnParallel, 8, 2, Schedule::kFaster);
     for (const Planned& planned :

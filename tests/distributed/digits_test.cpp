@@ -1,0 +1,179 @@
+// Math::fp32_split with same_bits: the bits are the model's, on any number of ranks.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/device.hpp>
+
+#include "distributed/ranks.hpp"
+#include "models/float32.hpp"
+#include "models/int8x3.hpp"
+#include "skips.hpp"
+#include "split_call.hpp"
+#include "thorough.hpp"
+
+namespace tilegate::distributed {
+namespace {
+
+namespace model = models::int8x3;
+
+// Changes random operands, so that the devices decide for so many products of digits, or for FP32.
+void make_decide(int products, Whole& whole) {
+  const auto [m, n, k] = whole.problem.shape;
+  const auto at = [&](std::int64_t index) { return static_cast<std::size_t>(index); };
+  if (products == 32) whole.a[at(whole.problem.lda)] = 1e6F;
+  if (products != 8) return;
+  for (std::int64_t row = 0; row < m; ++row) whole.a[at(row * whole.problem.lda + row % k)] = 1.33F;
+  for (std::int64_t col = 0; col < n; ++col) whole.b[at(col % k * whole.problem.ldb + col)] = 1.33F;
+}
+
+Operation operation(const Shape& shape, Math math) {
+  Problem problem = Problem::dense(shape);
+  problem.math = math;
+  set_alpha_and_beta(problem);
+  return Operation(problem);
+}
+
+Whole whole_of(const Operation& of, int products) {
+  Whole whole{.problem = of.problem, .a = of.a, .b = of.b, .c = of.c};
+  make_decide(products, whole);
+  return whole;
+}
+
+std::vector<float> product_over(const Layout& layout, const Whole& of) {
+  Whole whole = of;
+  const Status status = multiply(layout, whole);
+  EXPECT_TRUE(status.ok()) << name_of(layout) << ": " << status.message();
+  return whole.c;
+}
+
+// Exact sums of the products of digits i and j, i + j < levels, rounded once.
+std::vector<float> exact_product(const models::Rows& a, const models::Rows& b, int products,
+                                 const models::Epilogue& epilogue) {
+  const int levels = products == 6 ? 3 : 4;
+  std::vector<float> c;
+  for (std::int64_t row = 0; row < a.count; ++row) {
+    const model::Row of_a = model::quantized(a, row);
+    for (std::int64_t col = 0; col < b.count; ++col) {
+      const model::Row of_b = model::quantized(b, col);
+      std::int64_t sum = 0;
+      for (std::size_t k = 0; k < of_a.integers.size(); ++k) {
+        const std::array<int, 3> x = model::digits(of_a.integers[k]);
+        const std::array<int, 3> y = model::digits(of_b.integers[k]);
+        for (int i = 0; i < 3; ++i) {
+          for (int j = 0; j < 3 && i + j < levels; ++j) {
+            sum += (std::int64_t{x[static_cast<std::size_t>(i)]} * y[static_cast<std::size_t>(j)])
+                   << (8 * (3 - i - j));
+          }
+        }
+      }
+      const float scaled = static_cast<float>(sum) * 0x1p-24F * (of_a.step * of_b.step);
+      const float old = epilogue.c[c.size()];
+      c.push_back(epilogue.alpha * scaled + epilogue.beta * old);
+    }
+  }
+  return c;
+}
+
+class DistributedDigits : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Status needed =
+        check_device({.compute_capability = 90, .no_later = true}, device::current());
+    const std::string why = most_ranks() < 2 ? "needs two GPUs" : needed.message();
+    if (why.empty()) return;
+    RecordProperty(kNotOnThisDevice, why);
+    GTEST_SKIP() << why;
+  }
+};
+
+// Against the models, for each decision; then the same bits on more ranks, in uneven shards.
+TEST_F(DistributedDigits, AreTheModelsOnAnyNumberOfRanks) {
+  const Operation random = operation({140, 70, 200}, Math::fp32_split);
+  int turn = 0;  // by day each layout on one of the schedules
+  for (const int products : {6, 8}) {
+    const Whole whole = whole_of(random, products);
+    Operation changed = random;
+    changed.a = whole.a;
+    changed.b = whole.b;
+    ASSERT_EQ(products, model::decision(model::mean_width(changed.all_rows(Operand::kA)),
+                                        model::mean_width(changed.all_rows(Operand::kB)), 64.0));
+    for (const Form form : kForms) {
+      const auto by_model = [&](const models::Rows& a, const models::Rows& b,
+                                const models::Epilogue& epilogue) {
+        return form == Form::kColumnParallel ? model::product(a, b, products, epilogue)
+                                             : exact_product(a, b, products, epilogue);
+      };
+      const std::vector<float> expected = changed.expected(by_model);
+      for (const int ranks : {1, 2, 3, 4, 8}) {
+        if (ranks > most_ranks()) break;
+        for (const Schedule schedule : kSchedules) {
+          if (!is_thorough() && (schedule == kSchedules[turn++ / 2 % 2])) continue;
+          const Layout layout{.form = form,
+                              .ranks = ranks,
+                              .schedule = schedule,
+                              .same_bits = true,
+                              .seed = ranks % 2 == 0 ? 5U : 0U};
+          SCOPED_TRACE(name_of(layout) + ", " + std::to_string(products) + " products");
+          expect_same_bits(product_over(layout, whole), expected);
+        }
+      }
+    }
+  }
+}
+
+// Where digits are not accurate enough: the bits of the column-parallel product in FP32.
+TEST_F(DistributedDigits, GiveWayToFp32) {
+  const Whole whole = whole_of(operation({40, 30, 140}, Math::fp32_split), 32);
+  Whole in_fp32 = whole;
+  in_fp32.problem.math = Math::fp32;
+  const std::vector<float> expected = product_over({.same_bits = true}, in_fp32);
+  for (const int ranks : {1, 2}) {
+    expect_same_bits(product_over({.ranks = ranks, .same_bits = true}, whole), expected);
+    const Layout rows{.form = Form::kRowParallel, .ranks = ranks, .same_bits = true};
+    const Layout plain_rows{.form = Form::kRowParallel, .ranks = ranks};
+    expect_same_bits(product_over(rows, whole), product_over(plain_rows, in_fp32));
+  }
+}
+
+TEST_F(DistributedDigits, TakeTransposedAndPaddedShards) {
+  Problem problem;
+  ASSERT_TRUE(parse_problem("45x37x140/TT/ld49x141x40/off4x8x12/split", &problem).ok());
+  set_alpha_and_beta(problem);
+  Whole whole{.problem = problem};
+  const Operation of(problem);
+  whole.a = of.a;
+  whole.b = of.b;
+  whole.c = of.c;
+  for (const Form form : kForms) {
+    const std::vector<float> one =
+        product_over({.form = form, .ranks = 1, .same_bits = true}, whole);
+    const Layout layout{.form = form, .ranks = 2, .same_bits = true, .seed = 7};
+    expect_same_bits(product_over(layout, whole), one);
+  }
+}
+
+// The blocks of stream-K raise flags, which each launch clears.
+TEST_F(DistributedDigits, AreTheSameWithStreamK) {
+  const Operation of = operation({256, 128, 3600}, Math::fp32_split);
+  const Whole whole = whole_of(of, 6);
+  Group group(1, kPatience);
+  const std::unique_ptr<Transport> transport = group.join(0);
+  Device device = device::current();
+  device.multiprocessors = 3;
+  DistributedProblem problem =
+      DistributedProblem::even(Form::kColumnParallel, of.problem.shape, 1, 0);
+  problem.math = Math::fp32_split;
+  problem.same_bits = true;
+  const DistributedSgemm plan(*transport, problem, device);
+  EXPECT_EQ(plan.configurations().front(), "128x128streamk");
+  expect_same_bits(product_over({.same_bits = true, .multiprocessors = 3}, whole),
+                   product_over({.same_bits = true}, whole));
+}
+
+}  // namespace
+}  // namespace tilegate::distributed
