@@ -1,4 +1,5 @@
 // Math::fp32_split with same_bits: the bits are the model's, on any number of ranks.
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -51,29 +52,42 @@ std::vector<float> product_over(const Layout& layout, const Whole& of) {
   return whole.c;
 }
 
+struct Line {
+  float step;
+  std::vector<std::array<int, 3>> digits;
+};
+
+std::vector<Line> lines_of(const models::Rows& rows) {
+  std::vector<Line> lines;
+  for (std::int64_t row = 0; row < rows.count; ++row) {
+    const model::Row of_row = model::quantized(rows, row);
+    lines.push_back({of_row.step, {}});
+    for (const std::int32_t x : of_row.integers) lines.back().digits.push_back(model::digits(x));
+  }
+  return lines;
+}
+
 // Exact sums of the products of digits i and j, i + j < levels, rounded once.
 std::vector<float> exact_product(const models::Rows& a, const models::Rows& b, int products,
                                  const models::Epilogue& epilogue) {
   const int levels = products == 6 ? 3 : 4;
+  const std::vector<Line> rows = lines_of(a), cols = lines_of(b);
   std::vector<float> c;
-  for (std::int64_t row = 0; row < a.count; ++row) {
-    const model::Row of_a = model::quantized(a, row);
-    for (std::int64_t col = 0; col < b.count; ++col) {
-      const model::Row of_b = model::quantized(b, col);
-      std::int64_t sum = 0;
-      for (std::size_t k = 0; k < of_a.integers.size(); ++k) {
-        const std::array<int, 3> x = model::digits(of_a.integers[k]);
-        const std::array<int, 3> y = model::digits(of_b.integers[k]);
-        for (int i = 0; i < 3; ++i) {
-          for (int j = 0; j < 3 && i + j < levels; ++j) {
-            sum += (std::int64_t{x[static_cast<std::size_t>(i)]} * y[static_cast<std::size_t>(j)])
-                   << (8 * (3 - i - j));
-          }
-        }
+  for (const Line& row : rows) {
+    for (const Line& col : cols) {
+      std::int64_t of_level[4] = {};
+      for (std::size_t k = 0; k < row.digits.size(); ++k) {
+        const int* const x = row.digits[k].data();
+        const int* const y = col.digits[k].data();
+        of_level[0] += x[0] * y[0];
+        of_level[1] += x[0] * y[1] + x[1] * y[0];
+        of_level[2] += x[0] * y[2] + x[1] * y[1] + x[2] * y[0];
+        of_level[3] += x[1] * y[2] + x[2] * y[1];
       }
-      const float scaled = static_cast<float>(sum) * 0x1p-24F * (of_a.step * of_b.step);
-      const float old = epilogue.c[c.size()];
-      c.push_back(epilogue.alpha * scaled + epilogue.beta * old);
+      std::int64_t sum = 0;
+      for (int i = 0; i < 4; ++i) sum = sum * 256 + (i < levels ? of_level[i] : 0);
+      const float scaled = static_cast<float>(sum) * 0x1p-24F * (row.step * col.step);
+      c.push_back(epilogue.alpha * scaled + epilogue.beta * epilogue.c[c.size()]);
     }
   }
   return c;
@@ -93,7 +107,7 @@ class DistributedDigits : public testing::Test {
 
 // Against the models, for each decision; then the same bits on more ranks, in uneven shards.
 TEST_F(DistributedDigits, AreTheModelsOnAnyNumberOfRanks) {
-  const Operation random = operation({140, 70, 200}, Math::fp32_split);
+  const Operation random = operation({140, 40, 140}, Math::fp32_split);
   int turn = 0;  // by day each layout on one of the schedules
   for (const int products : {6, 8}) {
     const Whole whole = whole_of(random, products);
@@ -154,6 +168,18 @@ TEST_F(DistributedDigits, TakeTransposedAndPaddedShards) {
         product_over({.form = form, .ranks = 1, .same_bits = true}, whole);
     const Layout layout{.form = form, .ranks = 2, .same_bits = true, .seed = 7};
     expect_same_bits(product_over(layout, whole), one);
+  }
+}
+
+// K of several launches of the GEMM, on one rank and on two; by day of one.
+TEST_F(DistributedDigits, AreTheSameForLongK) {
+  const Operation of = operation({3, 2, is_thorough() ? 90'000 : 900}, Math::fp32_split);
+  const models::Epilogue epilogue{of.problem.alpha, of.problem.beta, of.c};
+  const std::vector<float> expected =
+      exact_product(of.rows(Operand::kA, 0), of.rows(Operand::kB, 0), 6, epilogue);
+  for (const int ranks : {1, 2}) {
+    const Layout layout{.form = Form::kRowParallel, .ranks = ranks, .same_bits = true};
+    expect_same_bits(product_over(layout, whole_of(of, 6)), expected);
   }
 }
 

@@ -21,9 +21,9 @@ struct Planned {
 };
 
 // The plans of all ranks for a made-up H200; `change` is told which rank's problem it changes.
-std::vector<Planned> plan_on(
-    int ranks, const DistributedProblem& problem,
-    const std::function<void(int, DistributedProblem&)>& change = nullptr) {
+std::vector<Planned> plan_on(int ranks, const DistributedProblem& problem,
+                             const std::function<void(int, DistributedProblem&)>& change = nullptr,
+                             const Device& device = gpu(90)) {
   ThreadGroup group(ranks, kPatience);
   std::vector<Planned> plans(static_cast<std::size_t>(ranks));
   for_each_rank(ranks, [&](int rank) {
@@ -34,7 +34,7 @@ std::vector<Planned> plan_on(
     own.ldc = dense.ldc;
     if (change) change(rank, own);
     const std::unique_ptr<Transport> transport = group.join(rank);
-    const DistributedSgemm sgemm(*transport, own, gpu(90));
+    const DistributedSgemm sgemm(*transport, own, device);
     plans[static_cast<std::size_t>(rank)] = {sgemm.status(), sgemm.schedule(),
                                              sgemm.expected_seconds(), sgemm.configurations()};
   });
@@ -65,6 +65,33 @@ TEST(DistributedPlan, TakesTheFasterScheduleOfItsCostModel) {
     // Small products take less than the exchanges cost to start.
     EXPECT_EQ(taken.front(), Schedule::kInTurn);
     EXPECT_EQ(taken.back(), Schedule::kOverlapped);
+  }
+}
+
+TEST(DistributedPlan, OfDigitsTakesTheFasterSchedule) {
+  for (const Form form : kForms) {
+    std::vector<Schedule> taken;
+    for (const std::int64_t size : {256, 16384}) {
+      DistributedProblem problem = problem_of(form, size, 4, Schedule::kFaster);
+      problem.math = Math::fp32_split;
+      problem.same_bits = true;
+      const Planned planned = plan_on(4, problem).front();
+      ASSERT_TRUE(planned.status.ok()) << planned.status.message();
+      EXPECT_EQ(planned.configurations.size(), 4U);
+      taken.push_back(planned.schedule);
+    }
+    EXPECT_EQ(taken, (std::vector{Schedule::kInTurn, Schedule::kOverlapped}));
+  }
+}
+
+TEST(DistributedPlan, ExactSumsNeedTheirInstructions) {
+  for (const Form form : kForms) {
+    DistributedProblem problem = problem_of(form, 256, 2, Schedule::kFaster);
+    problem.math = Math::fp32_split;
+    problem.same_bits = true;
+    const Status status = plan_on(2, problem, nullptr, gpu(80)).front().status;
+    EXPECT_EQ(status.ok(), form == Form::kColumnParallel) << status.message();
+    EXPECT_EQ(status.message().starts_with("needs compute capability 90"), !status.ok());
   }
 }
 
