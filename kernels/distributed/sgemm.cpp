@@ -298,13 +298,14 @@ void DistributedSgemm::plan(const Device& device) {
     Step whole = step(0, m, false, device);
     const double pack = stream_seconds(bytes_of(own_rows * k), bytes_of(own_rows * k));
     std::vector<double> multiplications;
+    multiplications.reserve(steps_.size());
     for (const Step& step : steps_) multiplications.push_back(step.seconds);
     const bool overlaps =
         take_faster(overlapped_seconds(multiplications) + (packs_overlapped ? pack : 0.0),
                     in_turn_seconds(whole.seconds) + (packs_ ? pack : 0.0));
-    if (!is_column_parallel())
+    if (!is_column_parallel()) {
       seconds_ += stream_seconds(bytes_of(size * own_rows * n), bytes_of(own_rows * n));
-
+    }
     packs_ = overlaps ? packs_overlapped : packs_;
     if (!overlaps) {
       steps_.clear();
