@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <tilegate/common/cublas_error.hpp>
 #include <tilegate/distributed/sgemm.hpp>
 
 #include "18_int8x3/given.hpp"
@@ -49,7 +48,7 @@ void DistributedSgemm::plan_digits(const Device& device) {
   auto digits = std::make_shared<Digits>();
   Digits& d = *digits;
   d.device = device;
-  d.summed = summed_in_fp32(Problem::dense(problem_.shape));
+  d.summed = summed_by_cublas(problem_.shape);
   d.sets = by_columns ? 1 : size;
   d.first_b = by_columns ? rows_of(rank) : m;
   d.rows = d.first_b + shard.n;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/device.cuh>
 
@@ -154,6 +155,8 @@ Status enqueue_split(const Problem& problem, Operand operand, const float* from,
 }
 
 // The decision.
+
+float summed_by_cublas(const Shape& shape) { return summed_in_fp32(Problem::dense(shape)); }
 
 constexpr unsigned kWeighThreads = 1024;
 

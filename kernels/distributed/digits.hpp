@@ -55,6 +55,9 @@ Status enqueue_weigh(const WeighArgs& args, Stream stream);
 
 constexpr std::int32_t kInFp32 = 32;  // Choice::decides_on_device
 
+// summed_in_fp32 of dense operands: it depends on neither shards nor their storage.
+float summed_by_cublas(const Shape& shape);
+
 // widths ← mean widths; decision ← as Int8x3 decides; flags ← 0.
 struct DecideArgs {
   const Totals* totals = nullptr;
