@@ -1,4 +1,5 @@
 // Math::fp32_split with same_bits: the bits are the model's, on any number of ranks.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -168,6 +169,25 @@ TEST_F(DistributedDigits, TakeTransposedAndPaddedShards) {
         product_over({.form = form, .ranks = 1, .same_bits = true}, whole);
     const Layout layout{.form = form, .ranks = 2, .same_bits = true, .seed = 7};
     expect_same_bits(product_over(layout, whole), one);
+  }
+}
+
+// Fewer rows, columns and K than ranks. Integers, so that every way of multiplying has these bits.
+TEST_F(DistributedDigits, TakeEmptyShards) {
+  Whole whole = whole_of(operation({3, 2, 2}, Math::fp32_split), 6);
+  for (std::vector<float>* operand : {&whole.a, &whole.b, &whole.c}) {
+    for (std::size_t i = 0; i < operand->size(); ++i) (*operand)[i] = static_cast<float>(i + 1);
+  }
+  whole.problem.alpha = 2.0F;
+  whole.problem.beta = -1.0F;
+  const std::vector<float> expected = {2 * 7 - 1,  2 * 10 - 2, 2 * 15 - 3,
+                                       2 * 22 - 4, 2 * 23 - 5, 2 * 34 - 6};
+  const int ranks = std::min(5, most_ranks());
+  for (const Form form : kForms) {
+    for (const Schedule schedule : kSchedules) {
+      const Layout layout{.form = form, .ranks = ranks, .schedule = schedule, .same_bits = true};
+      EXPECT_EQ(product_over(layout, whole), expected) << name_of(layout);
+    }
   }
 }
 
