@@ -1,7 +1,8 @@
 // bench_distributed: DistributedSgemm, and as its yardstick the same product with communication and
 // multiplication in turn. A Google Benchmark binary; names are Distributed/<M>x<N>x<K>/p<ranks> and
-// InTurn/…, "/rows" behind the row-parallel form. Rows that this machine cannot run are skipped,
-// with the reason.
+// InTurn/…, with "/split" behind the shape for fp32_split, and at the end "/rows" for the
+// row-parallel form and "/same_bits". Rows that this machine cannot run are skipped, with the
+// reason.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -36,13 +38,16 @@ struct Row {
   Shape shape;
   int ranks;
   Schedule schedule;
+  Math math;
+  bool same_bits;
 };
 
 std::string name_of(const Row& row) {
   const auto [m, n, k] = row.shape;
   return std::string(row.schedule == Schedule::kInTurn ? "InTurn/" : "Distributed/") +
-         std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + "/p" +
-         std::to_string(row.ranks) + (row.form == Form::kRowParallel ? "/rows" : "");
+         std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
+         (row.math == Math::fp32_split ? "/split" : "") + "/p" + std::to_string(row.ranks) +
+         (row.form == Form::kRowParallel ? "/rows" : "") + (row.same_bits ? "/same_bits" : "");
 }
 
 // Why this machine cannot run the row; empty: it can.
@@ -88,6 +93,8 @@ class Ranks {
       const std::int64_t rows = problem.rows[static_cast<std::size_t>(number)];
       const bool by_columns = row.form == Form::kColumnParallel;
       problem.schedule = row.schedule;
+      problem.math = row.math;
+      problem.same_bits = row.same_bits;
       rank.sgemm.emplace(*rank.transport, problem);
       rank.a = ones((by_columns ? rows : shard.m) * shard.k);
       rank.b = ones(shard.k * shard.n);
@@ -173,7 +180,8 @@ void run(benchmark::State& state, const Row& row) try {
 }
 
 constexpr const char* kUsage =
-    "usage: bench_distributed [--shape=MxNxK] [--ranks=P] [flags of Google Benchmark]\n"
+    "usage: bench_distributed [--shape=MxNxK[/split]] [--ranks=P] [--same-bits]\n"
+    "                         [flags of Google Benchmark]\n"
     "\n"
     "Times DistributedSgemm, and as InTurn/... the same product with communication and\n"
     "multiplication in turn. By default 2048, 4096, 8192 and 16384 cubed on 2 ranks. A rank is a\n"
@@ -193,13 +201,14 @@ bool parse_ranks(std::string_view text, int* ranks) {
   return error == std::errc() && end == text.end() && *ranks >= 1;
 }
 
-// Every shape in both forms, each followed by its yardstick.
-std::vector<Row> rows_of(const std::vector<Shape>& shapes, int ranks) {
+// Every shape in both forms, each followed by its yardstick. FP32 by rows has no same bits.
+std::vector<Row> rows_of(const std::vector<Shape>& shapes, int ranks, Math math, bool same_bits) {
   std::vector<Row> rows;
   for (const Form form : {Form::kColumnParallel, Form::kRowParallel}) {
+    if (form == Form::kRowParallel && same_bits && math == Math::fp32) continue;
     for (const Shape& shape : shapes) {
-      rows.push_back({form, shape, ranks, Schedule::kFaster});
-      rows.push_back({form, shape, ranks, Schedule::kInTurn});
+      rows.push_back({form, shape, ranks, Schedule::kFaster, math, same_bits});
+      rows.push_back({form, shape, ranks, Schedule::kInTurn, math, same_bits});
     }
   }
   return rows;
@@ -209,6 +218,8 @@ int run_main(int argc, char** argv) {
   std::vector<Shape> shapes = {
       {2048, 2048, 2048}, {4096, 4096, 4096}, {8192, 8192, 8192}, {16384, 16384, 16384}};
   int ranks = 2;
+  Math math = Math::fp32;
+  bool same_bits = false;
   constexpr std::string_view kShape = "--shape=", kRanks = "--ranks=";
   std::vector<char*> rest;
   for (char* arg : std::vector<char*>(argv, argv + argc)) {
@@ -221,10 +232,13 @@ int run_main(int argc, char** argv) {
       Problem problem;
       const Status status = parse_problem(text.substr(kShape.size()), &problem);
       if (!status.ok()) return complain("--shape: " + status.message());
+      math = std::exchange(problem.math, Math::fp32);
       if (problem != Problem::dense(problem.shape)) {
-        return complain("--shape: '" + std::string(text) + "' is more than MxNxK");
+        return complain("--shape: '" + std::string(text) + "' is more than MxNxK[/split]");
       }
       shapes = {problem.shape};
+    } else if (text == "--same-bits") {
+      same_bits = true;
     } else if (text.starts_with(kRanks)) {
       if (!parse_ranks(text.substr(kRanks.size()), &ranks)) {
         return complain("--ranks: give 1 or more, as in --ranks=2");
@@ -238,7 +252,7 @@ int run_main(int argc, char** argv) {
   benchmark::Initialize(&count, rest.data());
   if (count > 1) return complain(std::string("unknown or malformed flag '") + rest[1] + "'");
   bool registers = false;
-  for (const Row& row : rows_of(shapes, ranks)) {
+  for (const Row& row : rows_of(shapes, ranks, math, same_bits)) {
 #if !TILEGATE_BENCH_SKIPS  // Google Benchmark before 1.8 cannot skip a row
     if (const std::string why = obstacle(row); !why.empty()) {
       std::fprintf(stderr, "%s: skipped: %s\n", name_of(row).c_str(), why.c_str());

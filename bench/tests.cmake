@@ -146,6 +146,10 @@ if(TARGET bench_distributed)
     tilegate_bench_test(distributed_runs 0
       "InTurn/96x80x64/p2/rows/manual_time .*GFLOPS=.*verified=1" PROGRAM
       bench_distributed --shape=96x80x64 --benchmark_min_time=0.01)
+    tilegate_bench_test(distributed_runs_digits 0
+      "Distributed/96x80x64/split/p2/rows/same_bits/manual_time .*GFLOPS=.*verified=1" PROGRAM
+      bench_distributed --shape=96x80x64/split --same-bits --benchmark_min_time=0.01
+      --benchmark_filter=Distributed.*rows)
   endif()
 endif()
 

@@ -23,6 +23,17 @@ die() {
 
 gpu_answers() { [[ $(nvidia-smi -L 2>/dev/null) == *"GPU "* ]]; }
 
+# Prints the GPUs of this machine, or of CUDA_VISIBLE_DEVICES, for ctest --resource-spec-file: together
+# they take as many tests at a time as there are cores.
+gpu_spec() {
+  local gpus slots
+  IFS=, read -ra gpus <<<"${CUDA_VISIBLE_DEVICES:-$(nvidia-smi -L | sed -n 's/^GPU \([0-9]*\):.*/\1/p' | paste -sd,)}"
+  slots=$((($(nproc) + ${#gpus[@]} - 1) / ${#gpus[@]}))
+  printf '{"version": {"major": 1, "minor": 0}, "local": [{"gpus": ['
+  printf '{"id": "%s", "slots": '"$slots"'}, ' "${gpus[@]}" | sed 's/, $//'
+  printf ']}]}\n'
+}
+
 has_header() { printf '#include <%s>\n' "$1" | "${CXX:-g++}" -E -x c++ - >/dev/null 2>&1; }
 
 # Prints the names of the Debian packages whose content is not on this machine, however it came.

@@ -3,6 +3,7 @@
 // wrong, and the command that repeats it.
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -83,6 +84,14 @@ std::string reason_of(const testing::TestInfo& test) {
   return {};
 }
 
+// Takes the GPU that ctest --resource-spec-file has allocated to this process.
+void take_allocated_gpu() {
+  const char* resource = std::getenv("CTEST_RESOURCE_GROUP_0_GPUS");  // "id:3,slots:1"
+  if (resource == nullptr) return;
+  const std::string id(resource + std::strlen("id:"), std::strchr(resource, ','));
+  setenv("CUDA_VISIBLE_DEVICES", id.c_str(), 1);
+}
+
 // Most often because the program is older than a new rung.
 std::string why_none(const std::filesystem::path& program) {
   const std::filesystem::path sources(TILEGATE_SOURCE_DIR);
@@ -98,6 +107,7 @@ std::string why_none(const std::filesystem::path& program) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  take_allocated_gpu();
   testing::InitGoogleTest(&argc, argv);
   if (argc > 1) return fail("An argument is not a flag of GoogleTest; see --help.");
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();

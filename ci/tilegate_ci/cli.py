@@ -31,6 +31,7 @@ LAB = {  # commands for maintainers, after the word lab
     "mutants": "run mutation tests of kernels, verifier and executor",
     "tune": "autotune Sgemm: time its configurations and write its table of choices",
     "problems": "print random problems for bench --shapes",
+    "seeds": "run the ladder's random cases with many seeds",
 }
 LAB_HELP = "For maintainers: error rates of the gate, mutation testing, autotuning of Sgemm."
 

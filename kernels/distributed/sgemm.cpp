@@ -5,43 +5,15 @@
 #include <tuple>
 #include <utility>
 
-#include <tilegate/common/cost_model.hpp>
 #include <tilegate/distributed/sgemm.hpp>
 #include <tilegate/sgemm.hpp>
 
+#include "digits.hpp"
 #include "kernels.hpp"
+#include "plan.hpp"
 
 namespace tilegate::distributed {
 namespace {
-
-constexpr std::size_t kAlignment = 256;  // of parts of the workspace
-
-// Of an exchange between two GPUs, NCCL, NVLink: fitted to all-gathers of 8 to 537 MB per GPU on
-// two H200 (NCCL 2.28, called from PyTorch 2.11), which it meets within 8 %.
-constexpr double kExchangeSeconds = 45e-6, kExchangeBandwidth = 255e9;  // bytes per second
-
-double exchange_seconds(std::int64_t elements) {
-  return elements == 0 ? 0.0
-                       : kExchangeSeconds +
-                             sizeof(float) * static_cast<double>(elements) / kExchangeBandwidth;
-}
-
-// Of a kernel that reads and writes so many elements.
-double stream_seconds(std::int64_t read, std::int64_t written) {
-  return sizeof(float) * (static_cast<double>(read) / cost::kReadBandwidth +
-                          static_cast<double>(written) / cost::kWriteBandwidth);
-}
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-std::size_t bytes_of(std::int64_t elements) {
-  return static_cast<std::size_t>(elements) * sizeof(float);
-}
-
-// What an address past an aligned one by so many bytes promises, for Problem::offset_bytes.
-std::int64_t offset_of(std::int64_t bytes) { return bytes % static_cast<std::int64_t>(kAlignment); }
 
 // Whether the kernel adds the products of an element one by one, in the order of K: then tiles,
 // shape and place of the element do not change its bits. Names of others have slices or parts.
@@ -159,11 +131,23 @@ DistributedSgemm::DistributedSgemm(Transport& transport, DistributedProblem prob
                                    const Device& device)
     : transport_(transport), problem_(std::move(problem)) {
   status_ = check();
-  if (status_.ok()) plan(device);
+  if (status_.ok()) multiplies_digits() ? plan_digits(device) : plan(device);
   // Plans for another device than the current one are for looking at.
   const bool is_current = device.ordinal == device::current().ordinal;
   if (status_.ok() && is_current) status_ = sgemm::stage.prepare();
+  if (status_.ok() && is_current && digits_ != nullptr) status_ = prepare_multiply_sums();
   if (Status agreed = agree(); status_.ok()) status_ = std::move(agreed);
+  if (!status_.ok() || digits_ == nullptr) return;  // alike on all ranks
+  DistributedProblem in_fp32 = problem_;
+  in_fp32.math = Math::fp32;
+  // Not every problem has such a kernel.
+  for (const bool same_bits : {true, false}) {
+    in_fp32.same_bits = same_bits;
+    in_fp32_ = std::make_unique<DistributedSgemm>(transport_, in_fp32, device);
+    if (in_fp32_->ok()) break;
+  }
+  status_ = in_fp32_->status();
+  workspace_bytes_ = std::max(workspace_bytes_, in_fp32_->workspace_bytes());
 }
 
 int DistributedSgemm::neighbour(int distance) const {
@@ -185,13 +169,10 @@ Status DistributedSgemm::check() const {
   const bool by_columns = is_column_parallel();
   if (Status s = check_sizes("rows", problem_.rows, size, m); !s.ok()) return s;
   if (Status s = check_sizes("parts", problem_.parts, size, by_columns ? n : k); !s.ok()) return s;
-  if (problem_.same_bits && !by_columns) {
+  if (problem_.same_bits && !by_columns && problem_.math == Math::fp32) {
     return Status::unsupported(
-        "same_bits: a row-parallel product adds one sum per rank, so its bits depend on the "
-        "number of ranks; make it column-parallel");
-  }
-  if (problem_.same_bits && problem_.math != Math::fp32) {
-    return Status::unsupported("same_bits needs Math::fp32");
+        "same_bits: a row-parallel product in FP32 adds one sum per rank, so its bits depend on "
+        "the number of ranks; make it column-parallel, or take Math::fp32_split");
   }
   // Leading dimensions, offsets, extents past the address space.
   const Shape shard = problem_.shard(transport_.rank());
@@ -261,30 +242,36 @@ DistributedSgemm::Step DistributedSgemm::step(std::int64_t first_row, std::int64
   return {std::move(plan), first_row, seconds};
 }
 
-double DistributedSgemm::overlapped_seconds() const {
-  const std::int64_t width = is_column_parallel() ? problem_.shape.k : problem_.shape.n;
+double DistributedSgemm::overlapped_seconds(const std::vector<double>& multiplications) const {
   double multiplied = 0.0, exchanged = 0.0;
   for (int i = 0; i < transport_.size(); ++i) {
-    const Step& step = steps_[static_cast<std::size_t>(i)];
+    const double seconds = multiplications[static_cast<std::size_t>(i)];
     const bool is_last = i + 1 == transport_.size();
     if (is_column_parallel()) {
-      if (i > 0) {
-        exchanged += exchange_seconds(rows_of(neighbour(i)) * width);
-      }
-      multiplied = std::max(multiplied, exchanged) + step.seconds;
+      if (i > 0) exchanged += exchange_seconds(message_bytes_of(neighbour(i)));
+      multiplied = std::max(multiplied, exchanged) + seconds;
     } else {
-      multiplied += step.seconds;
+      multiplied += seconds;
       if (is_last) return std::max(multiplied, exchanged);
-      const int to = neighbour(i + 1);
-      exchanged = std::max(exchanged, multiplied) + exchange_seconds(rows_of(to) * width);
+      exchanged =
+          std::max(exchanged, multiplied) + exchange_seconds(message_bytes_of(neighbour(i + 1)));
     }
   }
   return multiplied;
 }
 
-double DistributedSgemm::in_turn_seconds(const Step& whole) const {
-  const std::int64_t width = is_column_parallel() ? problem_.shape.k : problem_.shape.n;
-  return whole.seconds + exchange_seconds((problem_.shape.m - rows_of(transport_.rank())) * width);
+double DistributedSgemm::in_turn_seconds(double multiplication) const {
+  std::size_t bytes = 0;
+  for (int i = 1; i < transport_.size(); ++i) bytes += message_bytes_of(neighbour(i));
+  return multiplication + exchange_seconds(bytes);
+}
+
+bool DistributedSgemm::take_faster(double overlapped, double in_turn) {
+  const bool overlaps = problem_.schedule == Schedule::kOverlapped ||
+                        (problem_.schedule == Schedule::kFaster && overlapped < in_turn);
+  schedule_ = overlaps ? Schedule::kOverlapped : Schedule::kInTurn;
+  seconds_ = overlaps ? overlapped : in_turn;
+  return overlaps;
 }
 
 void DistributedSgemm::plan(const Device& device) {
@@ -296,6 +283,9 @@ void DistributedSgemm::plan(const Device& device) {
     steps_.push_back(step(0, is_column_parallel() ? m : own_rows, true, device));
     seconds_ = steps_.front().seconds;
   } else {
+    for (const std::int64_t rows : problem_.rows) {
+      message_bytes_.push_back(bytes_of(rows * (is_column_parallel() ? k : n)));
+    }
     // Rows that are sent are dense, and gathered ones are one matrix.
     const bool is_dense =
         problem_.op_a == Op::kN && (problem_.lda == problem_.shape.k || own_rows <= 1);
@@ -306,14 +296,16 @@ void DistributedSgemm::plan(const Device& device) {
     }
     const bool packs_overlapped = std::exchange(packs_, is_column_parallel());
     Step whole = step(0, m, false, device);
-    const double pack = stream_seconds(own_rows * k, own_rows * k);
-    const double overlapped = overlapped_seconds() + (packs_overlapped ? pack : 0.0);
-    const double in_turn = in_turn_seconds(whole) + (packs_ ? pack : 0.0);
-    const bool overlaps = problem_.schedule == Schedule::kOverlapped ||
-                          (problem_.schedule == Schedule::kFaster && overlapped < in_turn);
-    schedule_ = overlaps ? Schedule::kOverlapped : Schedule::kInTurn;
-    seconds_ = overlaps ? overlapped : in_turn;
-    if (!is_column_parallel()) seconds_ += stream_seconds(size * own_rows * n, own_rows * n);
+    const double pack = stream_seconds(bytes_of(own_rows * k), bytes_of(own_rows * k));
+    std::vector<double> multiplications;
+    multiplications.reserve(steps_.size());
+    for (const Step& step : steps_) multiplications.push_back(step.seconds);
+    const bool overlaps =
+        take_faster(overlapped_seconds(multiplications) + (packs_overlapped ? pack : 0.0),
+                    in_turn_seconds(whole.seconds) + (packs_ ? pack : 0.0));
+    if (!is_column_parallel()) {
+      seconds_ += stream_seconds(bytes_of(size * own_rows * n), bytes_of(own_rows * n));
+    }
     packs_ = overlaps ? packs_overlapped : packs_;
     if (!overlaps) {
       steps_.clear();
@@ -335,6 +327,7 @@ void DistributedSgemm::plan(const Device& device) {
 }
 
 std::vector<std::string> DistributedSgemm::configurations() const {
+  if (digits_ != nullptr) return configurations_of_digits();
   std::vector<std::string> all;
   all.reserve(steps_.size());
   for (const Step& step : steps_) all.push_back(step.plan.configuration());
@@ -342,6 +335,7 @@ std::vector<std::string> DistributedSgemm::configurations() const {
 }
 
 std::int64_t DistributedSgemm::rounding_chain() const {
+  if (in_fp32_ != nullptr) return in_fp32_->rounding_chain();
   std::int64_t longest = 0;
   for (const Step& step : steps_) longest = std::max(longest, step.plan.rounding_chain());
   // The ranks' sums, and C.
@@ -349,6 +343,7 @@ std::int64_t DistributedSgemm::rounding_chain() const {
 }
 
 double DistributedSgemm::operand_error() const {
+  if (digits_ != nullptr) return error_of_digits();
   double largest = 0.0;
   for (const Step& step : steps_) largest = std::max(largest, step.plan.operand_error());
   return largest;
@@ -376,7 +371,7 @@ Status DistributedSgemm::enqueue(const Operands& operands, Stream stream) {
   if (reinterpret_cast<std::uintptr_t>(operands.workspace) % kAlignment != 0) {
     return Status::invalid_argument("workspace", "workspace is not 256-byte aligned");
   }
-  if (!exchanges()) {
+  if (!exchanges() && digits_ == nullptr) {
     return steps_.front().plan.launch(
         {operands.a, operands.b, operands.c, operands.workspace, multiply_bytes_}, stream);
   }
@@ -392,19 +387,18 @@ Status DistributedSgemm::enqueue(const Operands& operands, Stream stream) {
       return Status::invalid_argument(name, std::string(name) + " is a null pointer");
     }
   }
+  if (digits_ != nullptr) return enqueue_digits(operands, stream);
   return is_column_parallel() ? enqueue_column_parallel(operands, stream)
                               : enqueue_row_parallel(operands, stream);
 }
 
-// Exchange `number` with one neighbour after the other, or the only one, with all at once.
-Status DistributedSgemm::exchange(int number, const Routes& routes) {
+Status DistributedSgemm::exchange(int number, int distance, const Routes& routes) {
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
-  const bool overlaps = schedule_ == Schedule::kOverlapped;
-  const int last = overlaps ? number : transport_.size() - 1;
-  for (int distance = overlaps ? number : 1; distance <= last; ++distance) {
-    if (const Outgoing message = routes.out(distance); message.bytes > 0) out.push_back(message);
-    if (const Incoming message = routes.in(distance); message.bytes > 0) in.push_back(message);
+  const int last = distance > 0 ? distance : transport_.size() - 1;
+  for (int i = distance > 0 ? distance : 1; i <= last; ++i) {
+    if (const Outgoing message = routes.out(i); message.bytes > 0) out.push_back(message);
+    if (const Incoming message = routes.in(i); message.bytes > 0) in.push_back(message);
   }
   return transport_.exchange(number, out, in);
 }
@@ -425,7 +419,7 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
     own = packed;
   }
   if (Status s = transport_.fork(stream); !s.ok()) return s;
-  // Own rows go one way round the ring, those of others come, so that ranks do not all send to one.
+  // Own rows go one way round the ring, other ranks' rows come: no two ranks send to the same one.
   const Routes routes{
       [&](int distance) -> Outgoing { return {neighbour(-distance), own, bytes_of(own_rows * k)}; },
       [&](int distance) -> Incoming {
@@ -434,7 +428,7 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
       }};
   const bool overlaps = schedule_ == Schedule::kOverlapped;
   for (int i = 1; i <= (overlaps ? size - 1 : 1); ++i) {
-    if (Status s = exchange(i, routes); !s.ok()) return s;
+    if (Status s = exchange(i, overlaps ? i : 0, routes); !s.ok()) return s;
   }
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const int needed = overlaps ? static_cast<int>(i) : 1;
@@ -479,13 +473,14 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
                         return {from, received + slot * own_rows * n, bytes_of(own_rows * n)};
                       }};
   // Own rows last: nothing has to travel after them.
-  const int exchanges = schedule_ == Schedule::kOverlapped ? size - 1 : 1;
+  const bool overlaps = schedule_ == Schedule::kOverlapped;
+  const int exchanges = overlaps ? size - 1 : 1;
   for (int i = 1; i <= exchanges; ++i) {
     if (Status s = multiply(steps_[static_cast<std::size_t>(i - 1)]); !s.ok()) return s;
     if (Status s = transport_.fork(stream); !s.ok()) return s;
-    if (Status s = exchange(i, routes); !s.ok()) return s;
+    if (Status s = exchange(i, overlaps ? i : 0, routes); !s.ok()) return s;
   }
-  if (schedule_ == Schedule::kOverlapped) {
+  if (overlaps) {
     if (Status s = multiply(steps_.back()); !s.ok()) return s;
   }
   if (Status s = transport_.wait(exchanges, stream); !s.ok()) return s;

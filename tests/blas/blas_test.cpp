@@ -312,8 +312,8 @@ TEST(BlasHandle, LimitsTheWorkspaceOfItsPlans) {
     EXPECT_EQ(tilegate_set_workspace_limit(handle, limit), TILEGATE_SUCCESS);
     std::size_t bytes = 1;
     EXPECT_EQ(tilegate_sgemm_workspace_bytes(handle, TILEGATE_ROW_MAJOR, TILEGATE_NO_TRANS,
-                                             TILEGATE_NO_TRANS, 512, 512, 512, 1.0F, nullptr, 512,
-                                             nullptr, 512, 0.0F, nullptr, 512, &bytes),
+                                             TILEGATE_NO_TRANS, 1024, 1024, 1024, 1.0F, nullptr, 1024,
+                                             nullptr, 1024, 0.0F, nullptr, 1024, &bytes),
               TILEGATE_SUCCESS);
     return bytes;
   };

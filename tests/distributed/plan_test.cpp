@@ -21,9 +21,9 @@ struct Planned {
 };
 
 // The plans of all ranks for a made-up H200; `change` is told which rank's problem it changes.
-std::vector<Planned> plan_on(
-    int ranks, const DistributedProblem& problem,
-    const std::function<void(int, DistributedProblem&)>& change = nullptr) {
+std::vector<Planned> plan_on(int ranks, const DistributedProblem& problem,
+                             const std::function<void(int, DistributedProblem&)>& change = nullptr,
+                             const Device& device = gpu(90)) {
   ThreadGroup group(ranks, kPatience);
   std::vector<Planned> plans(static_cast<std::size_t>(ranks));
   for_each_rank(ranks, [&](int rank) {
@@ -34,7 +34,7 @@ std::vector<Planned> plan_on(
     own.ldc = dense.ldc;
     if (change) change(rank, own);
     const std::unique_ptr<Transport> transport = group.join(rank);
-    const DistributedSgemm sgemm(*transport, own, gpu(90));
+    const DistributedSgemm sgemm(*transport, own, device);
     plans[static_cast<std::size_t>(rank)] = {sgemm.status(), sgemm.schedule(),
                                              sgemm.expected_seconds(), sgemm.configurations()};
   });
@@ -68,6 +68,33 @@ TEST(DistributedPlan, TakesTheFasterScheduleOfItsCostModel) {
   }
 }
 
+TEST(DistributedPlan, OfDigitsTakesTheFasterSchedule) {
+  for (const Form form : kForms) {
+    std::vector<Schedule> taken;
+    for (const std::int64_t size : {256, 16384}) {
+      DistributedProblem problem = problem_of(form, size, 4, Schedule::kFaster);
+      problem.math = Math::fp32_split;
+      problem.same_bits = true;
+      const Planned planned = plan_on(4, problem).front();
+      ASSERT_TRUE(planned.status.ok()) << planned.status.message();
+      EXPECT_EQ(planned.configurations.size(), 4U);
+      taken.push_back(planned.schedule);
+    }
+    EXPECT_EQ(taken, (std::vector{Schedule::kInTurn, Schedule::kOverlapped}));
+  }
+}
+
+TEST(DistributedPlan, ExactSumsNeedTheirInstructions) {
+  for (const Form form : kForms) {
+    DistributedProblem problem = problem_of(form, 256, 2, Schedule::kFaster);
+    problem.math = Math::fp32_split;
+    problem.same_bits = true;
+    const Status status = plan_on(2, problem, nullptr, gpu(80)).front().status;
+    EXPECT_EQ(status.ok(), form == Form::kColumnParallel) << status.message();
+    EXPECT_EQ(status.message().starts_with("needs compute capability 90"), !status.ok());
+  }
+}
+
 TEST(DistributedPlan, SameBitsTakesKernelsThatAddInOrder) {
   DistributedProblem problem = problem_of(Form::kColumnParallel, 512, 3, Schedule::kOverlapped);
   const auto has_parts = [](const std::string& name) {
@@ -94,12 +121,7 @@ TEST(DistributedPlan, WrongProblemsSayWhichArgument) {
       {[](DistributedProblem& p) { p.rows = {3, 4}; }, "rows", "does not add up to 8"},
       {[](DistributedProblem& p) { p.parts = {3, 4}; }, "parts", "does not add up to 8"},
       {[](DistributedProblem& p) { p.lda = 7; }, "lda", "lda = 7"},
-      {[](DistributedProblem& p) { p.offset_bytes[2] = 2; }, "c", "is not a multiple of 4"},
-      {[](DistributedProblem& p) {
-         p.same_bits = true;
-         p.math = Math::fp32_split;
-       },
-       "", "same_bits needs Math::fp32"}};
+      {[](DistributedProblem& p) { p.offset_bytes[2] = 2; }, "c", "is not a multiple of 4"}};
   for (const Wrong& wrong : all) {
     const DistributedProblem problem = problem_of(Form::kColumnParallel, 8, 2, Schedule::kFaster);
     for (const Planned& planned :

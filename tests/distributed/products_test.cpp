@@ -119,7 +119,11 @@ TEST_F(DistributedProducts, MatchReferenceOnOneToEightRanks) {
 TEST_F(DistributedProducts, SplitOperandsAreWithinTheirBound) {
   verifier::Case test_case;
   ASSERT_TRUE(parse_problem("140x70x300/split", &test_case.problem).ok());
-  for (const Form form : kForms) expect_right({.form = form, .ranks = 2, .seed = 3}, test_case);
+  for (const Form form : kForms) {
+    for (const bool same_bits : {false, true}) {
+      expect_right({.form = form, .ranks = 2, .same_bits = same_bits, .seed = 3}, test_case);
+    }
+  }
 }
 
 class SameBits : public OverRanks {

@@ -34,7 +34,8 @@ struct Layout {
   int ranks = 1;
   Schedule schedule = Schedule::kFaster;
   bool same_bits = false;
-  std::uint64_t seed = 0;  // of uneven shards; 0: even ones
+  std::uint64_t seed = 0;   // of uneven shards; 0: even ones
+  int multiprocessors = 0;  // 0: the device's
 };
 
 inline std::string name_of(const Layout& layout) {
@@ -225,7 +226,8 @@ struct Whole {
 };
 
 // The rank's part of the product below.
-inline Status multiply_on(Transport& transport, const DistributedProblem& shared, Whole& whole) {
+inline Status multiply_on(Transport& transport, const DistributedProblem& shared, Whole& whole,
+                          int multiprocessors = 0) {
   Rank rank = Rank::make(shared, whole.problem, transport.rank());
   Status status = rank.c.copy_from(whole.c);
   if (whole.problem.reads_a_and_b()) {
@@ -235,9 +237,16 @@ inline Status multiply_on(Transport& transport, const DistributedProblem& shared
   // Another order of blocks and threads on each rank.
   verifier::set_order(transport.rank() % 2 == 0 ? verifier::Order::kForward
                                                 : verifier::Order::kReverse);
-  DistributedSgemm sgemm(transport, rank.problem);
+  Device device = device::current();
+  if (multiprocessors > 0) device.multiprocessors = multiprocessors;
+  DistributedSgemm sgemm(transport, rank.problem, device);
   rank.workspace = device::Buffer(sgemm.workspace_bytes());
+  const std::vector<std::byte> used(rank.workspace.size(), std::byte{0xA5});  // contents are free
+  if (status.ok()) {
+    status = device::copy_to_device(rank.workspace.data(), used.data(), used.size());
+  }
   if (status.ok()) status = sgemm.launch(rank.operands());
+  if (status.ok()) status = sgemm.finish(rank.operands());
   if (status.ok()) status = transport.synchronize(nullptr);
   if (status.ok()) status = rank.c.copy_to(whole.c);
   if (!status.ok() || rank.c.padding_is_untouched()) return status;
@@ -253,7 +262,8 @@ inline Status multiply(const Layout& layout, Whole& whole, const Wrap& wrap = nu
   for_each_rank(layout.ranks, [&](int rank) {
     std::unique_ptr<Transport> transport = group.join(rank);
     if (wrap) transport = wrap(std::move(transport));
-    statuses[static_cast<std::size_t>(rank)] = multiply_on(*transport, shared, whole);
+    statuses[static_cast<std::size_t>(rank)] =
+        multiply_on(*transport, shared, whole, layout.multiprocessors);
   });
   for (const Status& status : statuses) {
     if (!status.ok()) return status;

@@ -38,6 +38,9 @@ TEST(Main, WarnsWhereTheProgramIsOlderThanAKernel) {
   fs::remove_all(folder);
 }
 
+// With the allocation of CMakeLists.txt.
+TEST(Gpu, DISABLED_IsTheAllocatedOne) { EXPECT_STREQ(std::getenv("CUDA_VISIBLE_DEVICES"), "12"); }
+
 // Run as it is told in CMakeLists.txt, to be seen red there.
 TEST(Failures, DISABLED_AreMany) {
   for (int i = 1; i <= 40; ++i) ADD_FAILURE() << "X " << i << ": wrong by #" << i << "e-9\n  why";

@@ -60,12 +60,12 @@ class NcclTransport : public Transport {
       error = cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest);
     }
     if (error == cudaSuccess) error = cudaEventCreateWithFlags(&forked_, cudaEventDisableTiming);
-    for (int i = 0; i < size_ && error == cudaSuccess; ++i) {
+    for (int i = 0; i <= size_ + 1 && error == cudaSuccess; ++i) {
       cudaEvent_t event = nullptr;
       error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
       if (error == cudaSuccess) complete_.push_back(event);
     }
-    peers_.resize(static_cast<std::size_t>(size_));
+    peers_.resize(complete_.size());
     cards_ = device::Buffer(static_cast<std::size_t>(size_ + 1) * sizeof(Card));
     return to_status(error, "streams and events of the transport");
   }
@@ -73,7 +73,7 @@ class NcclTransport : public Transport {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  // One message to and from each other rank, so that those that are missing tell who is.
+  // One message to and from each other rank, so that a missing message names its rank.
   Status agree(const Card& mine, std::vector<Card>& all) override {
     if (Status s = poll(); !s.ok()) return s;
     Card missing_card;

@@ -167,6 +167,25 @@ def test_it_goes_on_after_a_time_limit(bench, capsys, monkeypatch):
     assert {*bench.timed} == {"Sgemm@A:1/32x32x32", "Sgemm@B:1/32x32x32"}
 
 
+def test_shards_are_merged(bench, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "REPOSITORY", tmp_path)
+    (tmp_path / "build").mkdir()
+    three = ("--problems", "64x64x64,32x32x32,16x16x16")
+    assert tune(*three, "--shard", "1/2") == 0
+    assert tune(*three, "--merge", "2") == 2
+    assert "1 of 3 parts are in no shard: 32x32x32" in capsys.readouterr().err
+    assert tune(*three, "--shard", "2/2") == 0
+    assert not rows.GRID.exists()
+    assert tune(*three, "--merge", "2") == 0
+    merged = rows.load(rows.GRID)
+    assert len(merged) == 6
+    assert [cell.family for cell in choose.load(choose.TABLE)] == ["B:1"]
+    part = tmp_path / "build" / "grid.2of2.csv"
+    rows.save(part, rows.load(part)[1:])  # a configuration is missing
+    assert tune(*three, "--merge", "2") == 2
+    assert "1 of 6 parts are in no shard" in capsys.readouterr().err
+
+
 def test_a_stale_cell_is_told(bench, capsys):
     tune()
     assert tune("--check") == 0

@@ -34,6 +34,7 @@ from tilegate_ci.lab.mutants.table import (
     update,
 )
 from tilegate_ci.lab.mutants.trial import Baselines, Outcome, Trial
+from tilegate_ci.lab.shards import Shard, add_shards, check_whole, paths_of
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.projects import run_cmake
 
@@ -44,6 +45,8 @@ EXAMPLES = """examples:
   ci/gate lab mutants --sample 60 --seed 1 --minutes 90 && ci/gate lab mutants --update
   ci/gate lab mutants --sample 60 --seed 1 --resume    # goes on from there
   ci/gate lab mutants --file 'tests/verifier/*' --class boundary --class limit
+  ci/gate lab mutants --seed 1 --shard 2/8             # one host of eight; see ci/slurm.sh
+  ci/gate lab mutants --seed 1 --merge 8
   ci/gate lab mutants --survivors                      # those of the journal again, with new tests
 
 The rarest classes come first. Of plans and host code all mutants of the classes are drawn.
@@ -71,6 +74,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     how = f"write what the journals have to {RESULTS.as_posix()} and its page, and try nothing"
     flag(command, "--update", how)
     option(command, "--commit", "SHA", "where git cannot say it")
+    add_shards(command)
     add_repository(command)
 
 
@@ -82,31 +86,68 @@ def run(arguments: argparse.Namespace) -> int:
         update(repository, journals, dict(sorted(found.items())))
         print(f"{RESULTS}, {PAGE}: written")
         return 0
-    journal = MutantJournal(arguments.journal or _journal(repository, preset))
+    path, shard = arguments.journal or _journal(repository, preset), arguments.shard
+    journal = MutantJournal(shard.path(path))
     commit = commit_of(arguments)
-    programs = {name for group in groups(preset) for name in group.programs}
-    targets = ["--target", *sorted(programs), "stages_json"]
-    run_cmake(["--preset", preset], repository, preset)
-    run_cmake(["--build", "--preset", preset, *targets], repository, preset)
-    build = Build(repository, repository / "build" / preset)
+    folder = repository / "build" / preset
+    make_folder(folder)
+    with locked(folder):
+        build = _built(repository, preset)
     globs = [*arguments.file, *_globs_of(build, arguments.rung)]
     mutants = find(repository, preset, globs, arguments.kinds)
+    if arguments.merge:
+        drawn = draw(mutants, preset, arguments.sample, arguments.seed)
+        merge(drawn, paths_of(path, arguments.merge), journal)
+        return _report(repository, journal.read(), arguments.seed)
     old = {record.key: record for record in journal.read()}
     if arguments.survivors:
         lost = {key for key, record in old.items() if record.outcome == "survived"}
         lost -= {each.key for each in known(repository)}
         mutants = [each for each in mutants if each.key in lost]
     else:
-        mutants = draw(mutants, preset, arguments.sample, arguments.seed)
+        mutants = of_shard(draw(mutants, preset, arguments.sample, arguments.seed), shard)
         if arguments.resume:
             mutants = [each for each in mutants if each.key not in old]
         else:
             journal.path.unlink(missing_ok=True)
     minutes = arguments.minutes
-    make_folder(build.folder / "mutants")
-    with locked(build.folder / "mutants"):
-        try_all(build, preset, mutants, journal, arguments.jobs, commit, minutes and 60 * minutes)
+    folder = shard.path(build.folder / "mutants")
+    make_folder(folder)
+    with locked(folder):
+        limit_s = minutes and 60 * minutes
+        try_all(build, folder, preset, mutants, journal, arguments.jobs, commit, limit_s)
     return _report(repository, journal.read(), arguments.seed)
+
+
+def _built(repository: Path, preset: Preset) -> Build:
+    programs = {name for group in groups(preset) for name in group.programs}
+    targets = ["--target", *sorted(programs), "stages_json"]
+    run_cmake(["--preset", preset], repository, preset)
+    run_cmake(["--build", "--preset", preset, *targets], repository, preset)
+    return Build(repository, repository / "build" / preset)
+
+
+def of_shard(mutants: Sequence[Mutant], shard: Shard) -> list[Mutant]:
+    """By files, because a file is compiled once for all of its mutants."""
+    files = {*shard.of([*dict.fromkeys(mutant.file for mutant in mutants)])}
+    return [mutant for mutant in mutants if mutant.file in files]
+
+
+def merge(drawn: Sequence[Mutant], paths: Sequence[Path], into: MutantJournal) -> None:
+    """The journals of all shards as one."""
+    found = {path: MutantJournal(path).read() for path in paths}
+    keys = {path: {_title(each.key) for each in of} for path, of in found.items()}
+    check_whole({_title(mutant.key) for mutant in drawn}, keys)
+    records = [record for of in found.values() for record in of]
+    if commits := sorted({record.commit for record in records})[1:]:
+        raise GateError(f"shards of several commits: {records[0].commit}, {', '.join(commits)}")
+    into.path.unlink(missing_ok=True)
+    for record in records:
+        into.add(record)
+
+
+def _title(key: tuple[str, str, str]) -> str:
+    return f"{key[0]}: {key[1]} ==> {key[2]}"
 
 
 def find(
@@ -173,6 +214,7 @@ def draw(mutants: Sequence[Mutant], preset: str, sample: int | None, seed: int) 
 
 def try_all(
     build: Build,
+    folder: Path,
     preset: Preset,
     mutants: Sequence[Mutant],
     journal: MutantJournal,
@@ -191,7 +233,7 @@ def try_all(
     alone = {mutant for mutant in mutants if not mutant.switch}
     trials: queue.Queue[Trial] = queue.Queue()
     for number in range(min(jobs, len(mutants))):
-        trials.put(Trial(build, build.folder / "mutants" / f"job-{number}", baselines))
+        trials.put(Trial(build, folder / f"job-{number}", baselines))
 
     @contextlib.contextmanager
     def trial_of(file: str) -> Iterator[tuple[Trial, list[TrialStep]]]:

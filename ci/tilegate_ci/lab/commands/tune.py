@@ -19,6 +19,7 @@ from tilegate_ci.core.files import GateError, locked, make_folder, message, read
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.options import flag, option
 from tilegate_ci.lab.commands.problems import random_problems
+from tilegate_ci.lab.shards import add_shards, check_whole, paths_of
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.identity import find_cuobjdump
 from tilegate_ci.measure.launcher import Launcher, name_of
@@ -42,6 +43,8 @@ EXAMPLES = """examples:
   ci/gate lab tune --problems 640x640x640,100x3000x50  # and these, from now on
   ci/gate lab tune --outside                           # random problems, which judge the table
   ci/gate lab tune --check                             # is any of the table stale?
+  ci/gate lab tune --shard 2/8                         # one host of eight; see ci/slurm.sh
+  ci/gate lab tune --merge 8
 
 Without a grid it begins with the shapes of bench/shapes.csv. It uses build/gpu as it is. What is
 measured already is not measured again, unless the machine code of its kernels has changed. Nothing
@@ -60,6 +63,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--min-time", type=seconds, default=0.02, help="default: %(default)s")
     command.add_argument("--seed", type=seed, default=1)
     command.add_argument("--time-limit", metavar="SECONDS", type=seconds)
+    add_shards(command)
     command.add_argument("--build", type=Path, default=BUILD, help=argparse.SUPPRESS)
     add_commit(command)
 
@@ -70,18 +74,24 @@ def run(arguments: argparse.Namespace) -> int:
         return _check(kernels)
     path = REPOSITORY / (tuning.OUTSIDE if arguments.outside else tuning.GRID)
     table_path = REPOSITORY / tuning.TABLE
+    launcher = Launcher(arguments.min_time, arguments.seed, arguments.best, replays=True)
+    binary = arguments.build / "bench" / "bench"
+    tuner = Tuner(binary, launcher, arguments.processes, commit_of(arguments), kernels)
+    of_shards, limit = REPOSITORY / "build" / path.name, arguments.time_limit
+    if arguments.shard.count > 1:
+        known = tuning.load_timings(path)
+        own = {*arguments.shard.of(_problems(arguments, known))}
+        path = arguments.shard.path(of_shards)
+        known = [row for row in (*known, *tuning.load_timings(path)) if row.problem in own]
+        return _tune(tuner, sorted(own), known, path, limit)
     make_folder(path.parent)
     with locked(path.parent):
         known = tuning.load_timings(path)
         problems = _problems(arguments, known)
-        launcher = Launcher(arguments.min_time, arguments.seed, arguments.best, replays=True)
-        binary = arguments.build / "bench" / "bench"
-        tuner = Tuner(binary, launcher, arguments.processes, commit_of(arguments), kernels)
-        limit = arguments.time_limit
-        left = tuner.tune(problems, known, lambda found: tuning.save_timings(path, found), limit)
-        if left:
-            message(f"{path}: {left} problems left by the time limit; run again to go on")
-            return UNFINISHED
+        if arguments.merge:
+            tuning.save_timings(path, _merged(tuner, problems, paths_of(of_shards, arguments.merge)))
+        elif left := _tune(tuner, problems, known, path, limit):
+            return left
         if not arguments.outside:
             table = tuning.cells(tuning.load_timings(path))
             tuning.save_table(table, table_path)
@@ -90,6 +100,28 @@ def run(arguments: argparse.Namespace) -> int:
     table = tuning.load_table(table_path)
     sys.stdout.write("\n".join(statement(outside, table)) + "\n")
     return 0
+
+
+def _tune(
+    tuner: "Tuner",
+    problems: Sequence[str],
+    known: Sequence[Timing],
+    path: Path,
+    limit_s: float | None,
+) -> int:
+    left = tuner.tune(problems, known, lambda found: tuning.save_timings(path, found), limit_s)
+    if not left:
+        return 0
+    message(f"{path}: {left} problems left by the time limit; run again to go on")
+    return UNFINISHED
+
+
+def _merged(tuner: "Tuner", problems: Sequence[str], paths: Sequence[Path]) -> list[Timing]:
+    found = {path: tuning.load_timings(path) for path in paths}
+    check_whole(problems, {path: {row.problem for row in of} for path, of in found.items()})
+    names = {each.name for each in tuner.lead(problems)}
+    check_whole(names, {path: names & {row.name for row in of} for path, of in found.items()})
+    return [row for of in found.values() for row in of]
 
 
 def statement(outside: Sequence[Timing], table: Sequence[tuning.Cell]) -> list[str]:

@@ -26,6 +26,12 @@ _library.define("matmul(Tensor a, Tensor b, str math) -> Tensor")
 
 
 def matmul(a: Any, b: Any, math: Math) -> torch.Tensor:
+    check_operands(a, b, math)
+    result: torch.Tensor = torch.ops.tilegate.matmul(a, b, math)
+    return result
+
+
+def check_operands(a: Any, b: Any, math: Math) -> None:
     check_math(math)
     for name, value in (("a", a), ("b", b)):
         if not isinstance(value, torch.Tensor):
@@ -36,13 +42,11 @@ def matmul(a: Any, b: Any, math: Math) -> torch.Tensor:
         raise ValueError(f"a is on {a.device}, b on {b.device}")
     if a.device.type != _KEY.lower():
         raise ValueError(f"the operands are on {a.device}; the library computes on {_KEY.lower()}")
-    result: torch.Tensor = torch.ops.tilegate.matmul(a, b, math)
-    return result
 
 
 def _matmul(a: torch.Tensor, b: torch.Tensor, math: str) -> torch.Tensor:
     result = a.new_empty(result_shape(a.shape, b.shape))
-    _enqueue(a, b, result, 1.0, 0.0, check_math(math))
+    enqueue(a, b, result, 1.0, 0.0, check_math(math))
     return result
 
 
@@ -74,7 +78,7 @@ def _gradient(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
 register_autograd("tilegate::matmul", _gradient, setup_context=_keep, lib=_library)
 
 
-def _enqueue(
+def enqueue(
     a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, alpha: float, beta: float, math: int
 ) -> None:
     """c <- alpha·a·b + beta·c."""
@@ -183,7 +187,7 @@ def _computed(
     if addend is not None and beta != 0.0:
         target.copy_(addend.expand(shape))
     try:
-        _enqueue(a, b, target, alpha, 0.0 if addend is None else beta, math)
+        enqueue(a, b, target, alpha, 0.0 if addend is None else beta, math)
     except TilegateError:
         return None
     if out is not None and out is not target:

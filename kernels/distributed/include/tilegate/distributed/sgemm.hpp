@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,10 +41,11 @@ struct DistributedProblem {
   // rows of B, which add up to K.
   std::vector<std::int64_t> parts = {};
   float alpha = 1.0F, beta = 0.0F;
-  // fp32_split: each rank splits what it has gathered.
+  // fp32_split: each rank splits what it has gathered; with same_bits its owner does, once.
   Math math = Math::fp32;
-  // Column-parallel FP32 only: C has the same bits for any number of ranks and any shards. Takes
-  // the fastest kernel among those that add products one by one in the order of K.
+  // C has the same bits for any number of ranks and any shards. FP32, column-parallel only: takes
+  // the fastest kernel that adds products one by one in the order of K. fp32_split, both forms: the
+  // ranks exchange digits, or exact sums of their products; see finish().
   bool same_bits = false;
   Schedule schedule = Schedule::kFaster;
   // Of this rank's shards, as in Problem.
@@ -90,6 +92,11 @@ class DistributedSgemm {
   // errors. An error ends the transport on all ranks. The workspace is 256-byte aligned.
   Status launch(const Operands& operands, Stream stream = nullptr);
 
+  // Collective, after `launch` of fp32_split with same_bits; otherwise it does nothing. The devices
+  // decide, all alike, whether digits are as accurate as FP32. If not, C is still as it was, and
+  // this multiplies in FP32, with same_bits where FP32 has them. Waits for the decision.
+  Status finish(const Operands& operands, Stream stream = nullptr);
+
  private:
   // A multiplication of the launch, of rows [first_row, first_row + plan's M) of the gathered A or
   // of the partial sums.
@@ -103,8 +110,10 @@ class DistributedSgemm {
   Status agree() const;
   void plan(const Device& device);
   Step step(std::int64_t first_row, std::int64_t rows, bool is_own, const Device& device) const;
-  double overlapped_seconds() const;
-  double in_turn_seconds(const Step& whole) const;
+  double overlapped_seconds(const std::vector<double>& multiplications) const;
+  double in_turn_seconds(double multiplication) const;
+  // Sets schedule and expected seconds; whether it overlaps.
+  bool take_faster(double overlapped, double in_turn);
 
   Status enqueue(const Operands& operands, Stream stream);
   Status enqueue_column_parallel(const Operands& operands, Stream stream);
@@ -114,7 +123,18 @@ class DistributedSgemm {
     std::function<Outgoing(int)> out;
     std::function<Incoming(int)> in;
   };
-  Status exchange(int number, const Routes& routes);
+  // With the neighbours at that distance; 0: with all others.
+  Status exchange(int number, int distance, const Routes& routes);
+
+  // fp32_split with same_bits (digit_product.cpp).
+  struct Digits;
+  bool multiplies_digits() const;
+  std::vector<std::string> configurations_of_digits() const;
+  void plan_digits(const Device& device);
+  Status enqueue_digits(const Operands& operands, Stream stream);
+  Status enqueue_gathered_digits(const Operands& operands, Stream stream);
+  Status enqueue_exact_sums(const Operands& operands, Stream stream);
+  Status decide(std::byte* workspace, int sets, Stream stream);
 
   // False for one rank, and where A and B are not read.
   bool exchanges() const;
@@ -122,6 +142,9 @@ class DistributedSgemm {
   int neighbour(int distance) const;
   std::int64_t rows_of(int rank) const { return problem_.rows[static_cast<std::size_t>(rank)]; }
   std::int64_t first_row(int rank) const;
+  std::size_t message_bytes_of(int rank) const {
+    return message_bytes_[static_cast<std::size_t>(rank)];
+  }
   bool is_column_parallel() const { return problem_.form == Form::kColumnParallel; }
 
   Transport& transport_;
@@ -130,10 +153,14 @@ class DistributedSgemm {
   Schedule schedule_ = Schedule::kInTurn;
   std::vector<Step> steps_;  // overlapped: one per rank, in the order of the launch
   bool packs_ = false;       // column-parallel: own rows are copied to the gathered ones
+  // Of each rank's rows, of A or of partial sums, in an exchange.
+  std::vector<std::size_t> message_bytes_;
   double seconds_ = 0.0;
   std::size_t multiply_bytes_ = 0;  // of the workspace, from its start: for the multiplications
   std::size_t received_at_ = 0;     // row-parallel: where other ranks' sums are
   std::size_t workspace_bytes_ = 0;
+  std::shared_ptr<const Digits> digits_;
+  std::unique_ptr<DistributedSgemm> in_fp32_;  // beside digits_
 };
 
 }  // namespace tilegate::distributed

@@ -5,7 +5,7 @@
 // Exchanges run in their order, beside the caller's stream. Two calls order them with it:
 //
 //   fork(stream)            exchanges that follow start after the work that `stream` has now
-//   exchange(i, out, in)    sends and receives, all at once; number i of this launch, from 1 on
+//   exchange(i, out, in)    sends and receives, all at once; i: 1 to size() + 1, in order
 //   wait(i, stream)         later work of `stream` starts after exchange i
 #pragma once
 

@@ -1,0 +1,88 @@
+"""ci/gate lab seeds: the ladder's random cases, with one seed after the other."""
+
+import argparse
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilegate_ci.commands.arguments import count, seed
+from tilegate_ci.core import child
+from tilegate_ci.core.files import GateError, make_folder, read_text, write_text
+from tilegate_ci.lab.shards import add_shards, check_whole, paths_of
+from tilegate_ci.lab.work import work_off
+from tilegate_ci.model import REPOSITORY
+
+PROGRAM = REPOSITORY / "build" / "cpu" / "tests" / "ladder_test"
+RESULTS = REPOSITORY / "build" / "seeds.txt"
+EXIT_CODES = {0: "no case failed", 1: "some failed", 2: "error"}
+INTERRUPTED = "the same command goes on from here"
+EXAMPLES = """examples:
+  ci/gate lab seeds --count 20                        # what build/seeds.txt lacks of seeds 1 to 20
+  ci/gate lab seeds --count 800 --shard 2/8           # one host of eight; see ci/slurm.sh
+  ci/gate lab seeds --count 800 --merge 8
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--first", type=seed, default=1, help="seed; default: %(default)s")
+    command.add_argument("--count", type=count, required=True, help="of seeds")
+    command.add_argument("--program", type=Path, default=PROGRAM, help="default: that of build/cpu")
+    command.add_argument("--results", type=Path, default=RESULTS, help="default: build/seeds.txt")
+    add_shards(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    seeds = [str(arguments.first + number) for number in range(arguments.count)]
+    path = arguments.shard.path(arguments.results)
+    if arguments.merge:
+        found = {each: load(each) for each in paths_of(path, arguments.merge)}
+        check_whole(seeds, found)
+        results = {seed: lines for of in found.values() for seed, lines in of.items()}
+        save(path, results)
+    else:
+        results = sweep(arguments.program, arguments.shard.of(seeds), path)
+    failed = [f"seed {seed}: {line}" for seed, lines in results.items() for line in lines]
+    print("\n".join([*failed, f"{len(results)} seeds, {len(failed)} failures"]))
+    return int(bool(failed))
+
+
+def sweep(program: Path, seeds: Sequence[str], path: Path) -> dict[str, list[str]]:
+    """The failures of each seed; `path` has them, too."""
+    make_folder(path.parent)
+    results = {seed: lines for seed, lines in load(path).items() if seed in seeds}
+
+    def try_seed(seed: str) -> None:
+        results[seed] = failures(program, seed)
+        save(path, results)
+
+    work_off([each for each in seeds if each not in results], try_seed, lambda seed: f"seed {seed}")
+    return results
+
+
+def failures(program: Path, seed: str) -> list[str]:
+    command = [str(program), "--gtest_filter=Ladder/RandomSweep.*", "--gtest_brief=1"]
+    environment = {**os.environ, "TILEGATE_SWEEP_SEED": seed}
+    done = child.finished(command, capture_output=True, env=environment)
+    lines = re.findall(r"^FAILED .*", done.stdout + done.stderr, re.MULTILINE)
+    if done.returncode and not lines:
+        raise GateError(f"{program}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
+    return lines
+
+
+def load(path: Path) -> dict[str, list[str]]:
+    """A line per seed, with its failures below."""
+    results: dict[str, list[str]] = {}
+    for line in read_text(path).splitlines() if path.exists() else ():
+        if line.startswith("  "):
+            results[[*results][-1]].append(line.strip())
+        else:
+            results[line] = []
+    return results
+
+
+def save(path: Path, results: dict[str, list[str]]) -> None:
+    lines = [
+        line for seed, failed in results.items() for line in (seed, *(f"  {f}" for f in failed))
+    ]
+    write_text(path, "\n".join([*lines, ""]))

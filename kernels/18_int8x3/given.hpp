@@ -1,0 +1,34 @@
+// The GEMM of Int8x3 alone, on digits that the caller has split: for kernels/distributed.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include <tilegate/stage.hpp>
+
+namespace tilegate::int8x3 {
+
+// Where the workspace has them: offsets in bytes, 256-byte aligned. Planes and steps as in
+// layout.cuh.
+struct GivenDigits {
+  std::size_t planes_a = 0, steps_a = 0, planes_b = 0, steps_b = 0;
+  std::size_t widths = 0;    // kNumWidths floats for op(A), then for op(B), which decide
+  std::size_t partials = 0;  // of partial_bytes
+  std::size_t flags = 0;     // of flag_bytes; zeros
+};
+
+struct GivenPlan {
+  Status status = {};
+  std::string configuration = {};
+  double seconds = 0.0;
+  std::size_t partial_bytes = 0, flag_bytes = 0;
+  // Stores the decision in the first word of the workspace. If it is FP32, C stays as it was.
+  std::function<Status(const KernelArgs& args, const GivenDigits& given, Stream stream)> enqueue =
+      {};
+};
+
+// One product, not empty; the fastest configuration. `summed`: see decide().
+GivenPlan plan_given(const Problem& problem, float summed, const Device& device);
+
+}  // namespace tilegate::int8x3

@@ -1,0 +1,98 @@
+// The kernels of a product of digits beside the GEMM of Int8x3: split, decision, exact sums. Rows
+// of op(A) and columns of op(B) are both called rows. Every number that ranks combine is an integer
+// whose combination does not depend on the order: the bits do not depend on the number of ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/device.hpp>
+#include <tilegate/problem.hpp>
+#include <tilegate/status.hpp>
+
+namespace tilegate::distributed {
+
+// Digits of an operand in the layout of Int8x3: chunks of 128 rows × 32 k, then a step per row.
+std::size_t plane_bytes(std::int64_t rows, std::int64_t k);
+std::size_t step_bytes(std::int64_t rows);
+
+// Choice::operand_error.
+double error_of_digits();
+
+// Of the magnitudes in a row, as bits: a NaN is the largest. The bitwise or of all elements.
+struct RowBits {
+  std::uint32_t largest = 0, all = 0;
+};
+
+// bits[row] ← of op(operand)'s rows, which have problem.shape.k elements on this rank.
+Status enqueue_row_bits(const Problem& problem, Operand operand, const float* from, RowBits* bits,
+                        Stream stream);
+
+// Splits an operand. The scale of a row is that of all ranks' elements.
+struct SplitArgs {
+  const RowBits* bits = nullptr;  // of each rank that has elements of these rows
+  int sets = 1;
+  std::int64_t next_set = 0;
+  std::byte* planes = nullptr;
+  float* steps = nullptr;
+  std::uint64_t* sums = nullptr;  // Σ|x| of this rank's integers; the largest: no scale
+};
+Status enqueue_split(const Problem& problem, Operand operand, const float* from,
+                     const SplitArgs& args, Stream stream);
+
+// Widths in units of 2^-16, summed over the rows; saturating, so that the largest is infinite.
+struct Totals {
+  std::uint64_t a = 0, b = 0;
+};
+struct WeighArgs {
+  const std::uint64_t* sums = nullptr;  // of op(A)'s rows, then of op(B)'s, of each rank
+  int sets = 1;
+  std::int64_t next_set = 0;
+  std::int64_t rows_a = 0, rows_b = 0, k = 0;  // k of all ranks
+  Totals* totals = nullptr;
+};
+Status enqueue_weigh(const WeighArgs& args, Stream stream);
+
+constexpr std::int32_t kInFp32 = 32;  // Choice::decides_on_device
+
+// summed_in_fp32 of dense operands: it depends on neither shards nor their storage.
+float summed_by_cublas(const Shape& shape);
+
+// widths ← as the split kernels store those of a group, for each operand; decision ← as Int8x3 decides; flags ← 0.
+struct DecideArgs {
+  const Totals* totals = nullptr;
+  int sets = 1;
+  std::int64_t rows_a = 0, rows_b = 0;
+  float summed = 0.0F;
+  float* widths = nullptr;
+  std::int32_t* decision = nullptr;
+  unsigned* flags = nullptr;
+  std::int64_t num_flags = 0;
+};
+Status enqueue_decide(const DecideArgs& args, Stream stream);
+
+// Partial sums of a row-parallel product: integers in units of mid·lo, exact.
+struct MultiplySumsArgs {
+  Shape shape = {};
+  const std::byte *planes_a = nullptr, *planes_b = nullptr;
+  std::int32_t* decision = nullptr;  // is read
+  std::int64_t* sums = nullptr;      // m × n, dense
+};
+Status prepare_multiply_sums();
+Status enqueue_multiply_sums(const MultiplySumsArgs& args, const Device& device, Stream stream);
+
+// C ← alpha·(the ranks' sums, scaled) + beta·C, unless the decision is FP32.
+struct ScaleSumsArgs {
+  const std::int64_t* own = nullptr;  // nullptr: none
+  const std::int64_t* others = nullptr;
+  int num_others = 0;
+  std::int64_t rows = 0, n = 0;
+  const float *steps_a = nullptr, *steps_b = nullptr;
+  const std::int32_t* decision = nullptr;
+  float alpha = 1.0F, beta = 0.0F;
+  float* c = nullptr;
+  std::int64_t ldc = 0;
+};
+Status enqueue_scale_sums(const ScaleSumsArgs& args, Stream stream);
+
+}  // namespace tilegate::distributed

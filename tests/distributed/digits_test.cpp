@@ -1,0 +1,229 @@
+// Math::fp32_split with same_bits: the bits are the model's, on any number of ranks.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tilegate/device.hpp>
+
+#include "distributed/ranks.hpp"
+#include "models/float32.hpp"
+#include "models/int8x3.hpp"
+#include "skips.hpp"
+#include "split_call.hpp"
+#include "thorough.hpp"
+
+namespace tilegate::distributed {
+namespace {
+
+namespace model = models::int8x3;
+
+// Changes random operands, so that the devices decide for so many products of digits, or for FP32.
+void make_decide(int products, Whole& whole) {
+  const auto [m, n, k] = whole.problem.shape;
+  const auto at = [&](std::int64_t index) { return static_cast<std::size_t>(index); };
+  if (products == 32) whole.a[at(whole.problem.lda)] = 1e6F;
+  if (products != 8) return;
+  for (std::int64_t row = 0; row < m; ++row) whole.a[at(row * whole.problem.lda + row % k)] = 1.33F;
+  for (std::int64_t col = 0; col < n; ++col) whole.b[at(col % k * whole.problem.ldb + col)] = 1.33F;
+}
+
+Operation operation(const Shape& shape, Math math) {
+  Problem problem = Problem::dense(shape);
+  problem.math = math;
+  set_alpha_and_beta(problem);
+  return Operation(problem);
+}
+
+Whole whole_of(const Operation& of, int products) {
+  Whole whole{.problem = of.problem, .a = of.a, .b = of.b, .c = of.c};
+  make_decide(products, whole);
+  return whole;
+}
+
+std::vector<float> product_over(const Layout& layout, const Whole& of) {
+  Whole whole = of;
+  const Status status = multiply(layout, whole);
+  EXPECT_TRUE(status.ok()) << name_of(layout) << ": " << status.message();
+  return whole.c;
+}
+
+struct Line {
+  float step;
+  std::vector<std::array<int, 3>> digits;
+};
+
+std::vector<Line> lines_of(const models::Rows& rows) {
+  std::vector<Line> lines;
+  for (std::int64_t row = 0; row < rows.count; ++row) {
+    const model::Row of_row = model::quantized(rows, row);
+    lines.push_back({of_row.step, {}});
+    for (const std::int32_t x : of_row.integers) lines.back().digits.push_back(model::digits(x));
+  }
+  return lines;
+}
+
+// Exact sums of the products of digits i and j, i + j < levels, rounded once.
+std::vector<float> exact_product(const models::Rows& a, const models::Rows& b, int products,
+                                 const models::Epilogue& epilogue) {
+  const int levels = products == 6 ? 3 : 4;
+  const std::vector<Line> rows = lines_of(a), cols = lines_of(b);
+  std::vector<float> c;
+  for (const Line& row : rows) {
+    for (const Line& col : cols) {
+      std::int64_t of_level[4] = {};
+      for (std::size_t k = 0; k < row.digits.size(); ++k) {
+        const int* const x = row.digits[k].data();
+        const int* const y = col.digits[k].data();
+        of_level[0] += x[0] * y[0];
+        of_level[1] += x[0] * y[1] + x[1] * y[0];
+        of_level[2] += x[0] * y[2] + x[1] * y[1] + x[2] * y[0];
+        of_level[3] += x[1] * y[2] + x[2] * y[1];
+      }
+      std::int64_t sum = 0;
+      for (int i = 0; i < 4; ++i) sum = sum * 256 + (i < levels ? of_level[i] : 0);
+      const float scaled = static_cast<float>(sum) * 0x1p-24F * (row.step * col.step);
+      c.push_back(epilogue.alpha * scaled + epilogue.beta * epilogue.c[c.size()]);
+    }
+  }
+  return c;
+}
+
+class DistributedDigits : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Status needed =
+        check_device({.compute_capability = 90, .no_later = true}, device::current());
+    const std::string why = most_ranks() < 2 ? "needs two GPUs" : needed.message();
+    if (why.empty()) return;
+    RecordProperty(kNotOnThisDevice, why);
+    GTEST_SKIP() << why;
+  }
+};
+
+// Against the models, for each decision; then the same bits on more ranks, in uneven shards.
+TEST_F(DistributedDigits, AreTheModelsOnAnyNumberOfRanks) {
+  const Operation random = operation({140, 40, 140}, Math::fp32_split);
+  int turn = 0;  // by day each layout on one of the schedules
+  for (const int products : {6, 8}) {
+    const Whole whole = whole_of(random, products);
+    Operation changed = random;
+    changed.a = whole.a;
+    changed.b = whole.b;
+    const auto widths_of = [&](Operand operand) {  // ranks do not exchange spreads
+      const double width = model::widths(changed.all_rows(operand)).width;
+      return model::Widths{width, width, width};
+    };
+    ASSERT_EQ(products,
+              model::decision(widths_of(Operand::kA), widths_of(Operand::kB), 64.0, false));
+    for (const Form form : kForms) {
+      const auto by_model = [&](const models::Rows& a, const models::Rows& b,
+                                const models::Epilogue& epilogue) {
+        return form == Form::kColumnParallel ? model::product(a, b, products, epilogue)
+                                             : exact_product(a, b, products, epilogue);
+      };
+      const std::vector<float> expected = changed.expected(by_model);
+      for (const int ranks : {1, 2, 3, 4, 8}) {
+        if (ranks > most_ranks()) break;
+        for (const Schedule schedule : kSchedules) {
+          if (!is_thorough() && (schedule == kSchedules[turn++ / 2 % 2])) continue;
+          const Layout layout{.form = form,
+                              .ranks = ranks,
+                              .schedule = schedule,
+                              .same_bits = true,
+                              .seed = ranks % 2 == 0 ? 5U : 0U};
+          SCOPED_TRACE(name_of(layout) + ", " + std::to_string(products) + " products");
+          expect_same_bits(product_over(layout, whole), expected);
+        }
+      }
+    }
+  }
+}
+
+// Where digits are not accurate enough: the bits of the column-parallel product in FP32.
+TEST_F(DistributedDigits, GiveWayToFp32) {
+  const Whole whole = whole_of(operation({40, 30, 140}, Math::fp32_split), 32);
+  Whole in_fp32 = whole;
+  in_fp32.problem.math = Math::fp32;
+  const std::vector<float> expected = product_over({.same_bits = true}, in_fp32);
+  for (const int ranks : {1, 2}) {
+    expect_same_bits(product_over({.ranks = ranks, .same_bits = true}, whole), expected);
+    const Layout rows{.form = Form::kRowParallel, .ranks = ranks, .same_bits = true};
+    const Layout plain_rows{.form = Form::kRowParallel, .ranks = ranks};
+    expect_same_bits(product_over(rows, whole), product_over(plain_rows, in_fp32));
+  }
+}
+
+TEST_F(DistributedDigits, TakeTransposedAndPaddedShards) {
+  Problem problem;
+  ASSERT_TRUE(parse_problem("45x37x140/TT/ld49x141x40/off4x8x12/split", &problem).ok());
+  set_alpha_and_beta(problem);
+  Whole whole{.problem = problem};
+  const Operation of(problem);
+  whole.a = of.a;
+  whole.b = of.b;
+  whole.c = of.c;
+  for (const Form form : kForms) {
+    const std::vector<float> one =
+        product_over({.form = form, .ranks = 1, .same_bits = true}, whole);
+    const Layout layout{.form = form, .ranks = 2, .same_bits = true, .seed = 7};
+    expect_same_bits(product_over(layout, whole), one);
+  }
+}
+
+// Fewer rows, columns and K than ranks. Integers, so that every way of multiplying has these bits.
+TEST_F(DistributedDigits, TakeEmptyShards) {
+  Whole whole = whole_of(operation({3, 2, 2}, Math::fp32_split), 6);
+  for (std::vector<float>* operand : {&whole.a, &whole.b, &whole.c}) {
+    for (std::size_t i = 0; i < operand->size(); ++i) (*operand)[i] = static_cast<float>(i + 1);
+  }
+  whole.problem.alpha = 2.0F;
+  whole.problem.beta = -1.0F;
+  const std::vector<float> expected = {2 * 7 - 1,  2 * 10 - 2, 2 * 15 - 3,
+                                       2 * 22 - 4, 2 * 23 - 5, 2 * 34 - 6};
+  const int ranks = std::min(5, most_ranks());
+  for (const Form form : kForms) {
+    for (const Schedule schedule : kSchedules) {
+      const Layout layout{.form = form, .ranks = ranks, .schedule = schedule, .same_bits = true};
+      EXPECT_EQ(product_over(layout, whole), expected) << name_of(layout);
+    }
+  }
+}
+
+// K of several launches of the GEMM, on one rank and on two; by day of one.
+TEST_F(DistributedDigits, AreTheSameForLongK) {
+  const Operation of = operation({3, 2, is_thorough() ? 90'000 : 900}, Math::fp32_split);
+  const models::Epilogue epilogue{of.problem.alpha, of.problem.beta, of.c};
+  const std::vector<float> expected =
+      exact_product(of.rows(Operand::kA, 0), of.rows(Operand::kB, 0), 6, epilogue);
+  for (const int ranks : {1, 2}) {
+    const Layout layout{.form = Form::kRowParallel, .ranks = ranks, .same_bits = true};
+    expect_same_bits(product_over(layout, whole_of(of, 6)), expected);
+  }
+}
+
+// The blocks of stream-K raise flags, which each launch clears.
+TEST_F(DistributedDigits, AreTheSameWithStreamK) {
+  const Operation of = operation({256, 128, 3600}, Math::fp32_split);
+  const Whole whole = whole_of(of, 6);
+  Group group(1, kPatience);
+  const std::unique_ptr<Transport> transport = group.join(0);
+  Device device = device::current();
+  device.multiprocessors = 3;
+  DistributedProblem problem =
+      DistributedProblem::even(Form::kColumnParallel, of.problem.shape, 1, 0);
+  problem.math = Math::fp32_split;
+  problem.same_bits = true;
+  const DistributedSgemm plan(*transport, problem, device);
+  EXPECT_EQ(plan.configurations().front(), "128x128streamk");
+  expect_same_bits(product_over({.same_bits = true, .multiprocessors = 3}, whole),
+                   product_over({.same_bits = true}, whole));
+}
+
+}  // namespace
+}  // namespace tilegate::distributed
