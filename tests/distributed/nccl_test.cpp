@@ -36,7 +36,7 @@ struct ncclComm {
     void* data;
     std::size_t bytes;
   };
-  std::vector<Receive> receives = {};  // of the open group, and those that nothing was sent for
+  std::vector<Receive> receives = {};  // of the open group, and any without data
   bool fails = false;                  // asynchronously
 };
 

@@ -188,7 +188,7 @@ def try_all(
     limit_s: float | None,
 ) -> None:
     """The record of each mutant in the journal; no trial begins after the limit. First those with
-    switches, file by file, then those that are compiled by themselves."""
+    switches, file by file, then mutants that are compiled alone."""
     stages, baselines = read_stages(build.folder), Baselines()
     ends = math.inf if limit_s is None else time.monotonic() + limit_s
     batches = [

@@ -82,11 +82,11 @@ class KnownFile(Document):
 
 class Survivor(MutatedLine):
     kind: Line
-    reason: Text  # empty where nobody has said why
+    reason: Text  # empty where none is known
 
 
 class FileRow(Model):
-    """Of one class in one file. `mutants` are those that compile."""
+    """Of one class in one file. `mutants`: how many compile."""
 
     file: Line
     kind: Line

@@ -265,7 +265,7 @@ class Trial:
 
 
 def _apart(mutants: set[Mutant]) -> list[Mutant]:
-    """Those that can be switches in one source: no two change the same part of a line, and none
+    """Mutants that can be switches in one source: no two change the same part of a line, and none
     overlaps another but by holding it."""
     found: list[Mutant] = []
     for mutant in sorted(mutants, key=lambda each: (each.line, each.begin, -each.end)):
