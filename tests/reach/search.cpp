@@ -23,6 +23,7 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 constexpr double kMostCost = 1e9;  // multiply-adds: three seconds on the executor, or less
 constexpr std::int64_t kMostMultiprocessors = 132;
+constexpr std::int64_t kMostK = 100'000;  // sums of integers stay exact
 
 // A problem by what is drawn of it.
 struct Genes {
@@ -164,7 +165,7 @@ class Draw {
         n = std::max<std::int64_t>(scale(n, one_of(columns_)) + near(), 1);
         break;
       case 2:
-        k = std::max<std::int64_t>(scale(k, one_of(depths_)) + near(), 0);
+        k = std::clamp<std::int64_t>(scale(k, one_of(depths_)) + near(), 0, kMostK);
         if (below(2) == 0) m = scale(m, 1, true);
         break;
       case 3:
