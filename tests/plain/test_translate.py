@@ -85,6 +85,7 @@ __global__ void k(float* p, int n) {
   __shared__ Pair<Pair<T>> pairs[N];
   __shared__ alignas(16) struct { float x[4]; } in_place;
   __shared__ union Both { float f; int i; } both;
+  __shared__ __align__(8) float aligned[2];
   extern __shared__ __align__(16) unsigned char bytes[];
   T* all = reinterpret_cast<T*>(bytes);
   if (n > 0) { __shared__ int inner; inner = 1; }
@@ -113,9 +114,34 @@ void launch(float* p, cudaStream_t s) {
 """
 
 
+# What the executor gets: types, alignments, names for its messages, operands of PTX.
+TRANSLATED = """\
+plain::shared<float [ N * 2 ] [ N + 1 ], 1>([] {}, "a"); auto& pointer
+auto& pointer = ::tilegate::plain::shared<float *, 1>([] {}, "pointer");
+auto& flags = ::tilegate::plain::shared<volatile unsigned [ 4 ], 1>([] {}, "flags");
+auto& pairs = ::tilegate::plain::shared<Pair < Pair < T > > [ N ], 1>([] {}, "pairs");
+float x [ 4 ] ; } ; auto& in_place = ::tilegate::plain::shared<tilegate_shared_
+, 16>([] {}, "in_place");
+union Both { float f ; int i ; } ; auto& both = ::tilegate::plain::shared<Both, 1>([] {}, "both");
+auto& aligned = ::tilegate::plain::shared<float [ 2 ], 8>([] {}, "aligned");
+auto& bytes = ::tilegate::plain::dynamic_shared<unsigned char [ ]>();
+if (n > 0) { auto& inner = ::tilegate::plain::shared<int, 1>([] {}, "inner"); inner = 1; }
+auto&& tilegate_o0 = (u . elements [ 0 ]); auto&& tilegate_o1 = (copy . y);
+auto&& tilegate_o0 = (p); auto&& tilegate_o1 = (x); {
+tilegate_o0 = __fmaf_rn(tilegate_o1, tilegate_o2, tilegate_o0);
+Launch(blocks, {8, 4}, bytes, s)("k", [&](auto... tilegate_args)
+{ k<8, float>(tilegate_args...); }, p, helper(1, 2));
+Launch(dim3(1, 2, 3), 32)("k", [&](auto... tilegate_args)
+(tilegate_args...); }, p, 1);
+"""
+
+
 def test_forms_of_declarations_and_launches(tmp_path):
     done = compile_kernel(tmp_path, FORMS)
     assert done.returncode == 0, done.stderr
+    translated = (tmp_path / "mine.o.ii").read_text("utf-8")
+    for line in TRANSLATED.splitlines():
+        assert line in translated
 
 
 def test_errors_of_the_compiler_keep_their_lines(tmp_path):
