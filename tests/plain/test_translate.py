@@ -47,7 +47,7 @@ UNSUPPORTED = {
     "x = __activemask();": "__activemask",
     "cooperative_groups::this_grid().sync();": "this_grid",
     "cudaMalloc(&p, 4);": "cudaMalloc",
-    "x = tex2D<float>(t, 0, 0);": "tex2D",
+    "x = tex2D<float>(t, 0, 0) + tex1D<float>(t, 0);": "tex2D",
     "__shared__ float s[4] = {};": "__shared__ float s",
 }
 
@@ -98,7 +98,7 @@ __global__ void k(float* p, int n) {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                : "=f"(u.elements[0]), "=f"(copy.y), "=f"(copy.z), "=f"(copy.w) : "r"(0));
   asm("st.global.f32 [%0 + 4], %1;" :: "l"(p), "f"(x) : "memory");
-  asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(x) : "f"(v.x), "f"(v.y));
+  asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(x) : "f"(n > 0 ? v.x : v.z), "f"(v.y));
   asm volatile("bar.sync 0;");
   p[0] = a[0][0] + in_place.x[0] + pairs[0].first.first + both.f + all[0] + zeros[1].x + pair.x + x;
   p[min(n, 3u)] = __shfl_xor_sync(0xffffffff, x, 1, 16) + __ballot_sync(~0u, n) + warpSize;
@@ -128,6 +128,7 @@ auto& bytes = ::tilegate::plain::dynamic_shared<unsigned char [ ]>();
 if (n > 0) { auto& inner = ::tilegate::plain::shared<int, 1>([] {}, "inner"); inner = 1; }
 auto&& tilegate_o0 = (u . elements [ 0 ]); auto&& tilegate_o1 = (copy . y);
 auto&& tilegate_o0 = (p); auto&& tilegate_o1 = (x); {
+auto&& tilegate_o0 = (x); auto&& tilegate_o1 = (n > 0 ? v . x : v . z);
 tilegate_o0 = __fmaf_rn(tilegate_o1, tilegate_o2, tilegate_o0);
 Launch(blocks, {8, 4}, bytes, s)("k", [&](auto... tilegate_args)
 { k<8, float>(tilegate_args...); }, p, helper(1, 2));
