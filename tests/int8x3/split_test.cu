@@ -199,6 +199,17 @@ TEST(Int8Split, ReportsRowsThatCannotBeScaled) {
   }
 }
 
+// The fewest blocks per cluster whose slots hold every chunk of a row, for each K.
+TEST(Int8Split, ClustersHoldTheirRows) {
+  for (std::int64_t k = 1025; k <= Ahead::kMaxK; ++k) {
+    const SplitPlan plan(1, k, 0.0, 132);
+    ASSERT_EQ(plan.kernel, SplitPlan::Kernel::kAhead);
+    const std::int64_t held = std::int64_t{plan.cluster} * Ahead::kMaxChunks * kChunkK;
+    ASSERT_LE(k, held);
+    ASSERT_TRUE(plan.cluster == 2 || k > held / 2) << k << ": " << plan.cluster << " blocks";
+  }
+}
+
 // By rows and K, on a GPU of 132 multiprocessors.
 TEST(Int8Split, TakesTheFastestMeasuredKernel) {
   using Kernel = SplitPlan::Kernel;

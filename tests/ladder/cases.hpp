@@ -36,7 +36,7 @@ std::vector<Case> semantics_cases(const Stage& stage);
 std::vector<Case> configuration_cases(const Stage& stage);
 
 // Found by search (tests/reach): what reaches the boundaries of plans that no other case reaches.
-// Those that take the executor long only if TILEGATE_THOROUGH is set.
+// Cases that take the executor long only if TILEGATE_THOROUGH is set.
 std::vector<Case> reach_cases(const Stage& stage);
 
 // The same for the counted kernels.

@@ -50,9 +50,9 @@ class Summation : public StageCaseTest {
     const Problem& problem = test_case().problem;
     if (stage().candidates == nullptr || is_variant(stage()) || !is_plain(problem)) return names;
     const auto candidates = stage().candidates(problem, device::current());
-    const std::size_t step = (candidates.size() + kMost - 1) / kMost;
-    for (std::size_t i = 0; i < candidates.size(); i += step) {
-      names.push_back(candidates[i].choice.configuration);
+    const std::size_t count = std::min(kMost, candidates.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      names.push_back(candidates[i * candidates.size() / count].choice.configuration);
     }
     return names;
   }
@@ -64,8 +64,9 @@ TEST_P(Summation, IsNoDeeperThanDeclared) {
     const Plan plan = stage().plan(test_case().problem, device::current(), configuration);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     const std::vector<std::int64_t> first = {0};
+    const bool is_own = configuration.empty();
     const auto found =
-        verifier::find_depth(stage(), plan, configuration.empty() ? products() : first);
+        verifier::find_depth(stage(), plan, is_own || is_thorough() ? products() : first);
     const std::string of = std::string(stage().name) + " " + to_string(test_case().problem) + ": ";
     if (!found.status.ok()) FAIL() << of << found.status.message();
     const std::int64_t needed = found.additions + kOtherRoundings;

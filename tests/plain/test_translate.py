@@ -47,7 +47,7 @@ UNSUPPORTED = {
     "x = __activemask();": "__activemask",
     "cooperative_groups::this_grid().sync();": "this_grid",
     "cudaMalloc(&p, 4);": "cudaMalloc",
-    "x = tex2D<float>(t, 0, 0);": "tex2D",
+    "x = tex2D<float>(t, 0, 0) + tex1D<float>(t, 0);": "tex2D",
     "__shared__ float s[4] = {};": "__shared__ float s",
 }
 
@@ -85,6 +85,7 @@ __global__ void k(float* p, int n) {
   __shared__ Pair<Pair<T>> pairs[N];
   __shared__ alignas(16) struct { float x[4]; } in_place;
   __shared__ union Both { float f; int i; } both;
+  __shared__ __align__(8) float aligned[2];
   extern __shared__ __align__(16) unsigned char bytes[];
   T* all = reinterpret_cast<T*>(bytes);
   if (n > 0) { __shared__ int inner; inner = 1; }
@@ -97,7 +98,7 @@ __global__ void k(float* p, int n) {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                : "=f"(u.elements[0]), "=f"(copy.y), "=f"(copy.z), "=f"(copy.w) : "r"(0));
   asm("st.global.f32 [%0 + 4], %1;" :: "l"(p), "f"(x) : "memory");
-  asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(x) : "f"(v.x), "f"(v.y));
+  asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(x) : "f"(n > 0 ? v.x : v.z), "f"(v.y));
   asm volatile("bar.sync 0;");
   p[0] = a[0][0] + in_place.x[0] + pairs[0].first.first + both.f + all[0] + zeros[1].x + pair.x + x;
   p[min(n, 3u)] = __shfl_xor_sync(0xffffffff, x, 1, 16) + __ballot_sync(~0u, n) + warpSize;
@@ -113,9 +114,35 @@ void launch(float* p, cudaStream_t s) {
 """
 
 
+# What the executor gets: types, alignments, names for its messages, operands of PTX.
+TRANSLATED = """\
+plain::shared<float [ N * 2 ] [ N + 1 ], 1>([] {}, "a"); auto& pointer
+auto& pointer = ::tilegate::plain::shared<float *, 1>([] {}, "pointer");
+auto& flags = ::tilegate::plain::shared<volatile unsigned [ 4 ], 1>([] {}, "flags");
+auto& pairs = ::tilegate::plain::shared<Pair < Pair < T > > [ N ], 1>([] {}, "pairs");
+float x [ 4 ] ; } ; auto& in_place = ::tilegate::plain::shared<tilegate_shared_
+, 16>([] {}, "in_place");
+union Both { float f ; int i ; } ; auto& both = ::tilegate::plain::shared<Both, 1>([] {}, "both");
+auto& aligned = ::tilegate::plain::shared<float [ 2 ], 8>([] {}, "aligned");
+auto& bytes = ::tilegate::plain::dynamic_shared<unsigned char [ ]>();
+if (n > 0) { auto& inner = ::tilegate::plain::shared<int, 1>([] {}, "inner"); inner = 1; }
+auto&& tilegate_o0 = (u . elements [ 0 ]); auto&& tilegate_o1 = (copy . y);
+auto&& tilegate_o0 = (p); auto&& tilegate_o1 = (x); {
+auto&& tilegate_o0 = (x); auto&& tilegate_o1 = (n > 0 ? v . x : v . z);
+tilegate_o0 = __fmaf_rn(tilegate_o1, tilegate_o2, tilegate_o0);
+Launch(blocks, {8, 4}, bytes, s)("k", [&](auto... tilegate_args)
+{ k<8, float>(tilegate_args...); }, p, helper(1, 2));
+Launch(dim3(1, 2, 3), 32)("k", [&](auto... tilegate_args)
+(tilegate_args...); }, p, 1);
+"""
+
+
 def test_forms_of_declarations_and_launches(tmp_path):
     done = compile_kernel(tmp_path, FORMS)
     assert done.returncode == 0, done.stderr
+    translated = (tmp_path / "mine.o.ii").read_text("utf-8")
+    for line in TRANSLATED.splitlines():
+        assert line in translated
 
 
 def test_errors_of_the_compiler_keep_their_lines(tmp_path):

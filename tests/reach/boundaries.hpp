@@ -17,12 +17,12 @@ struct Boundary {
   auto operator<=>(const Boundary&) const = default;
 };
 
-// Those that a call of the plan reaches. `problem`: as plans have it, normalised; `decision`: that
-// the device comes to, 0 if that is not known.
+// Boundaries that a call of the plan reaches. `problem`: as plans have it, normalised; `decision`:
+// that the device comes to, 0 if that is not known.
 std::vector<Boundary> reached(const Stage& stage, const Problem& problem, const Choice& choice,
                               int decision);
 
-// Those that the parameters of the same call have, reached or not.
+// Boundaries that the parameters of the same call have, reached or not.
 std::vector<Boundary> possible(const Stage& stage, const Problem& problem, const Choice& choice,
                                int decision);
 

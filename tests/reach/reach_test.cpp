@@ -19,7 +19,7 @@ namespace {
 constexpr char kCases[] = TILEGATE_SOURCE_DIR "/tests/reach/cases.txt";
 constexpr char kPage[] = TILEGATE_SOURCE_DIR "/tests/reach/README.md";
 constexpr char kEnd[] = "<!-- reach:end -->";
-constexpr int kFewDraws = 20, kDraws = 10000;
+constexpr int kFewDraws = 20, kDraws = 20000;
 constexpr int kMostShown = 12;
 
 bool updates() { return std::getenv("TILEGATE_UPDATE_GOLDEN") != nullptr; }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
@@ -20,7 +21,9 @@ namespace tilegate::reach {
 namespace {
 
 constexpr std::uint64_t kSeed = 1;
-constexpr double kMostCost = 4e8;  // multiply-adds: a second on the executor, or less
+constexpr double kMostCost = 1e9;  // multiply-adds: three seconds on the executor, or less
+constexpr std::int64_t kMostMultiprocessors = 132;
+constexpr std::int64_t kMostK = 100'000;  // sums of integers stay exact
 
 // A problem by what is drawn of it.
 struct Genes {
@@ -134,6 +137,47 @@ class Draw {
     return genes;
   }
 
+  // What the parameter is at the boundary, or near it.
+  std::int64_t wanted(const Parameter& parameter, const std::string& boundary) {
+    using Kind = Parameter::Kind;
+    const std::int64_t number = std::atoi(boundary.c_str());
+    if (parameter.kind == Kind::kCount) return number;
+    const bool counts = parameter.kind == Kind::kTiles && number > 0;
+    const std::int64_t units = counts ? number : 1 + below(2);
+    return std::max<std::int64_t>(parameter.unit * units + below(3) - 1, 1);
+  }
+
+  // With the parameter so large instead of as it is `now`, if it is proportional to what is
+  // changed, or inversely so. Where K is changed, the operands may keep their size.
+  Genes scaled(Genes genes, std::int64_t now, std::int64_t wanted) {
+    if (below(2) == 0) std::swap(wanted, now);
+    const auto scale = [&](std::int64_t size, std::int64_t unit, bool inversely = false) {
+      const std::int64_t whole = (size + unit - 1) / unit * unit;
+      const std::int64_t times = inversely ? now : wanted, by = inversely ? wanted : now;
+      return std::max<std::int64_t>((whole * times + by / 2) / std::max<std::int64_t>(by, 1), 1);
+    };
+    auto& [m, n, k] = genes.shape;
+    switch (below(5)) {
+      case 0:
+        m = std::max<std::int64_t>(scale(m, one_of(rows_)) + near(), 1);
+        break;
+      case 1:
+        n = std::max<std::int64_t>(scale(n, one_of(columns_)) + near(), 1);
+        break;
+      case 2:
+        k = std::clamp<std::int64_t>(scale(k, one_of(depths_)) + near(), 0, kMostK);
+        if (below(2) == 0) m = scale(m, 1, true);
+        break;
+      case 3:
+        genes.batch = scale(genes.batch, 1);
+        break;
+      default:
+        genes.multiprocessors =
+            static_cast<int>(std::min(scale(genes.multiprocessors, 1), kMostMultiprocessors));
+    }
+    return genes;
+  }
+
   std::int64_t below(std::int64_t end) {
     return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(end));
   }
@@ -199,7 +243,7 @@ class Draw {
   std::set<std::int64_t> rows_, columns_, depths_, stages_;
 };
 
-// Of each kernel, problems that have reached something new, and what nothing has reached yet.
+// Problems that have reached something new, by what they reached, and what nothing has reached yet.
 class Corpus {
  public:
   explicit Corpus(const Stage& stage) : stage_(stage) {}
@@ -208,11 +252,10 @@ class Corpus {
     bool is_new = false;
     const std::vector<Boundary> now = reached(stage_, problem, choice, decision);
     for (const Boundary& boundary : now) {
-      if (of_.contains(boundary.kernel)) continue;
-      of_[boundary.kernel];
+      if (!of_.try_emplace({boundary.kernel, boundary.parameter}).second) continue;
       for (const Boundary& other : possible(stage_, problem, choice, decision)) {
-        if (other.kernel == boundary.kernel && reason_of(stage_, other).empty())
-          open_.insert(other);
+        if (other.kernel != boundary.kernel || other.parameter != boundary.parameter) continue;
+        if (reason_of(stage_, other).empty()) open_.insert(other);
       }
     }
     for (const Boundary& boundary : now) {
@@ -220,22 +263,56 @@ class Corpus {
       is_new = true;
       open_.erase(boundary);
     }
+    if (choice.kernels) {
+      for (const PlannedKernel& kernel : choice.kernels()) {
+        for (const Parameter& parameter : kernel.parameters) {
+          add_extreme(genes, {kernel.name, parameter.name}, parameter);
+        }
+      }
+    }
     if (!is_new) return;
-    for (const Boundary& boundary : now) of_[boundary.kernel].push_back(genes);
+    for (const Boundary& boundary : now) {
+      of_[{boundary.kernel, boundary.parameter}].push_back(genes);
+    }
   }
 
-  // Of a kernel of which something is open; nullptr: there is none.
-  const Genes* pick(Draw& draw) const {
-    if (open_.empty()) return nullptr;
+  // Towards an open boundary: like a problem that reached another one of its parameter; or from the
+  // least or the most that the parameter has been.
+  Genes next(Draw& draw) const {
+    if (open_.empty()) return draw.any();
     const auto at = std::next(open_.begin(), draw.below(static_cast<std::int64_t>(open_.size())));
-    const std::vector<Genes>& all = of_.at(at->kernel);
-    if (all.empty()) return nullptr;
-    return &all[static_cast<std::size_t>(draw.below(static_cast<std::int64_t>(all.size())))];
+    const auto extremes = extremes_.find({at->kernel, at->parameter});
+    if (extremes != extremes_.end() && draw.below(2) == 0) {
+      const auto& [least, most] = extremes->second;
+      const std::int64_t wanted = draw.wanted(least.parameter, at->value);
+      const bool from_most =
+          wanted > most.parameter.value || (wanted >= least.parameter.value && draw.below(2) == 0);
+      const Extreme& from = from_most ? most : least;
+      return draw.scaled(from.genes, from.parameter.value, wanted);
+    }
+    const std::vector<Genes>& all = of_.at({at->kernel, at->parameter});
+    const std::int64_t chosen = draw.below(static_cast<std::int64_t>(all.size()));
+    return draw.like(all[static_cast<std::size_t>(chosen)]);
   }
 
  private:
+  using KernelParameter = std::pair<std::string, std::string>;
+
+  struct Extreme {
+    Genes genes;
+    Parameter parameter;
+  };
+
+  void add_extreme(const Genes& genes, const KernelParameter& of, const Parameter& parameter) {
+    const Extreme found{genes, parameter};
+    auto& [least, most] = extremes_.try_emplace(of, std::array{found, found}).first->second;
+    if (parameter.value < least.parameter.value) least = found;
+    if (parameter.value > most.parameter.value) most = found;
+  }
+
   const Stage& stage_;
-  std::map<std::string, std::vector<Genes>> of_;
+  std::map<KernelParameter, std::vector<Genes>> of_;
+  std::map<KernelParameter, std::array<Extreme, 2>> extremes_;
   std::set<Boundary> seen_, open_;
 };
 
@@ -276,8 +353,7 @@ void search(const Stage& stage, int draws, const Visit& visit) {
   Draw draw(stage);
   Corpus corpus(stage);
   for (int i = 0; i < draws; ++i) {
-    const Genes* known = i % 3 == 0 ? nullptr : corpus.pick(draw);
-    const Genes genes = known == nullptr ? draw.any() : draw.like(*known);
+    const Genes genes = i % 3 == 0 ? draw.any() : corpus.next(draw);
     visit_decided(stage, genes.call(),
                   [&](const Case& call, const Problem& problem, const Choice& choice) {
                     draw.learn(choice);

@@ -67,7 +67,7 @@ def test_sgemm_passes(tmp_path):
     passed = re.search(r"SGEMM  PASSED THE COMPUTATIONAL TESTS \( *(\d+) CALLS\)", report)
     assert passed, report
     assert int(passed[1]) == len(EXTENTS.split()) ** 3 * 9 * 9  # forms; alpha and beta
-    assert calls > int(passed[1]) / 2  # without those that the program knows to be empty
+    assert calls > int(passed[1]) / 2  # without calls that the program knows to be empty
 
 
 def test_a_wrong_result_is_found(tmp_path):

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 from ladder_builder import REPOSITORY
+from stage_builder import stage, write_stages
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.git import git
+from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.lab.commands.mutants import draw, files_below, find
-from tilegate_ci.lab.mutants.build import CTest, group_of, groups
+from tilegate_ci.lab.mutants.build import Build, CTest, Group, group_of, groups
 from tilegate_ci.lab.mutants.rules import (
     RULES,
     Mutant,
@@ -238,6 +240,21 @@ def test_every_group_has_files_of_its_own():
     for preset in ("cpu", "gpu"):
         found = {group.title for file in files if (group := group_of(preset, file))}
         assert found == {group.title for group in groups(preset)}
+
+
+def test_a_shared_header_is_tried_with_tests_that_include_it(tmp_path):
+    header, build = "kernels/common/a.hpp", object.__new__(Build)
+    build.sources = {
+        "mine.o": {"kernels/12_mine/mine.cu", header},
+        "other.o": {"kernels/13_other/other.cu", header},
+        "models.o": {"tests/models/a.cu", header},
+    }
+    build.tests = lambda: [CTest("models_test", (), "", program="tests/models_test")]
+    build.objects = lambda _: [*build.sources]
+    group = Group("shared", [header], ["models_test"], ["models_test"], of_rungs=True)
+    write_stages(tmp_path, stage("12_mine", "Mine"), stage("13_other", "Other"))
+    steps = build.steps(read_stages(tmp_path), group, header)
+    assert [step.objects for step in steps] == [("mine.o", "models.o"), ("other.o", "models.o")]
 
 
 def test_commands_compile_the_copy():

@@ -94,10 +94,10 @@ class Build:
 
     def steps(self, stages: Sequence[Stage], group: Group, file: str) -> list[TrialStep]:
         """What to build and run for a mutant of the file, in this order, until one test is red."""
+        kernels = {str(each) for stage in stages for each in stage.sources}
+        others = {name for name, used in self.sources.items() if not used & kernels}
         if not group.of_rungs:
-            kernels = {str(each) for stage in stages for each in stage.sources}
-            among = {name for name, used in self.sources.items() if not used & kernels}
-            return self._steps(group.tests, file, among)
+            return self._steps(group.tests, file, others)
         found = []
         for rung in self._rungs(file, stages):
             own = {
@@ -106,7 +106,7 @@ class Build:
                 if any(source.startswith(f"{rung.folder}/") for source in used)
             }
             tests = [pattern.replace("RUNG", rung.name) for pattern in group.tests]
-            found += self._steps(tests, file, own)
+            found += self._steps(tests, file, own | others)
         return found
 
     def _rungs(self, file: str, stages: Sequence[Stage]) -> list[Stage]:

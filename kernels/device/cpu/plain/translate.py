@@ -336,10 +336,12 @@ def _is_code(token: Token) -> bool:
 
 
 def _outside_of_angles(tokens: list[Token]) -> list[Token]:
-    outside, depth = [], 0
+    outside, angles, parentheses = [], 0, 0
     for token in tokens:
-        depth += {"<": 1, ">": -1}.get(token.text, 0)
-        if depth == 0 and token.text != ">":
+        parentheses += {"(": 1, ")": -1}.get(token.text, 0)
+        if parentheses == 0:
+            angles += {"<": 1, ">": -1}.get(token.text, 0)
+        if angles == 0:
             outside.append(token)
     return outside
 
