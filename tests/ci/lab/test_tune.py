@@ -175,13 +175,13 @@ def test_shards_are_merged(bench, capsys, tmp_path, monkeypatch):
     assert tune(*three, "--merge", "2") == 2
     assert "1 of 3 parts are in no shard: 32x32x32" in capsys.readouterr().err
     assert tune(*three, "--shard", "2/2") == 0
-    assert not rows.GRID.exists()
+    assert not tuning.GRID.exists()
     assert tune(*three, "--merge", "2") == 0
-    merged = rows.load(rows.GRID)
+    merged = tuning.load_timings(tuning.GRID)
     assert len(merged) == 6
-    assert [cell.family for cell in choose.load(choose.TABLE)] == ["B:1"]
+    assert [cell.family for cell in tuning.load_table(tuning.TABLE)] == ["B:1"]
     part = tmp_path / "build" / "grid.2of2.csv"
-    rows.save(part, rows.load(part)[1:])  # a configuration is missing
+    tuning.save_timings(part, tuning.load_timings(part)[1:])  # a configuration is missing
     assert tune(*three, "--merge", "2") == 2
     assert "1 of 6 parts are in no shard" in capsys.readouterr().err
 
