@@ -467,6 +467,21 @@ def page(results: Result) -> str:
     return text + "".join(f"\n## {name}\n\n{part}" for name, part in parts.items() if part)
 
 
+RESULTS = Path(__file__).parent / "results" / "nvidia-h200-programs.json"
+
+
+def committed() -> str:
+    """The tables of kernels/blas/README.md, from the committed results."""
+    parts = []
+    for results in json.loads(RESULTS.read_text("utf-8")):
+        made = (
+            f"{results['device']}, driver {results['driver']}, CUDA {results['cuda']}, PyTorch "
+            f"{results['torch']}, commit {results['commit'][:12]}."
+        )
+        parts.append(f"{speeds(results)}\n{made}\n")
+    return "\n".join(parts)
+
+
 def draw(results: Result, path: Path) -> bool:
     """Loss curves: PyTorch's runs, ours, TF32. False: there are none."""
     base = good(results["tasks"].get("gpt", {}))
@@ -500,12 +515,16 @@ def main() -> int:
     parser.add_argument("--task", action="append", choices=TASKS, help="one of several; all")
     parser.add_argument("--out", type=Path, default=Path("build/programs"))
     parser.add_argument("--tiny", action="store_true", help="sizes that try the script alone")
+    parser.add_argument("--page", action="store_true", help="print the committed results' tables")
     parser.add_argument("--worker", nargs=3, metavar=("TASK", "MODE", "FILE"),
                         help=argparse.SUPPRESS)  # fmt: skip
     options = parser.parse_args()
     if options.worker:
         task, mode, out = options.worker
         work(task, mode, options.device, options.tiny, Path(out))
+        return 0
+    if options.page:
+        print(committed(), end="")
         return 0
     if importlib.util.find_spec("torch") is None:
         parser.error("PyTorch is not installed: pip install torch")

@@ -62,3 +62,12 @@ def test_the_tables_say_where_a_mode_is_slower_or_wrong():
     assert programs.losses({"tasks": {"gpt": gpt}}).splitlines()[3] == (
         "| override | 2.5000000 | 5.0e-01 |"
     )
+
+
+def test_the_page_has_the_committed_results():
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "--page"], capture_output=True, text=True, check=True
+    )
+    text = (REPOSITORY / "kernels/blas/README.md").read_text("utf-8")
+    section = text.split("<!-- programs:begin -->\n")[1].split("<!-- programs:end -->")[0]
+    assert section == done.stdout
