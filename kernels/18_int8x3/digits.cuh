@@ -37,8 +37,8 @@ constexpr double kOperandError = 2 * 0x1p-22 + 0x1.01p-21;
 // Statistics of a row, from which its scale and the decision are computed.
 struct RowStats {
   float largest = 0.0F, sum = 0.0F;  // of magnitudes; the sum is NaN or Inf where an element is
-  float roots = 0.0F;      // sum of the square roots of every kRootsK-th magnitude
-  std::uint32_t bits = 0;  // bitwise or of all elements
+  float roots = 0.0F;                // sum of the square roots of every kRootsK-th magnitude
+  std::uint32_t bits = 0;            // bitwise or of all elements
 
   __host__ __device__ void add(float value) {
     const float magnitude = std::fabs(value);
@@ -95,9 +95,9 @@ __host__ __device__ inline std::int32_t integer_of(float value, const Scale& sca
   return round_to_int(value * scale.to_integer);
 }
 
-// The tail of value: what rounding to an integer left over, in units of 1/256. It is half an integer
-// at most, and a quarter more where the scaled value is rounded to float first; then it is clipped,
-// an error below 2^-24 of the value.
+// The tail of value: what rounding to an integer left over, in units of 1/256. It is half an
+// integer at most, and a quarter more where the scaled value is rounded to float first; then it is
+// clipped, an error below 2^-24 of the value.
 __host__ __device__ inline std::int32_t tail_of(float value, const Scale& scale) {
   const auto rounded = static_cast<float>(integer_of(value, scale));
   const std::int32_t tail = round_to_int(std::fma(value, scale.to_integer, -rounded) * 256.0F);
@@ -161,8 +161,8 @@ __host__ __device__ inline float fold_ten(const std::int32_t (&level)[4]) {
 // The decision: the device chooses the products of a call from the row statistics of the split
 // pass. Two errors must not be above those of FP32.
 //
-// The relative error in the Frobenius norm. The width of a row is W = (largest / root mean square)².
-// Rows and columns of random elements, of widths W_A and W_B, have an error of about
+// The relative error in the Frobenius norm. The width of a row is W = (largest / root mean
+// square)². Rows and columns of random elements, of widths W_A and W_B, have an error of about
 //
 //   √(left out·W_A·W_B + rounded·(W_A + W_B) + kFolded)
 //
@@ -175,8 +175,9 @@ __host__ __device__ inline float fold_ten(const std::int32_t (&level)[4]) {
 // typical magnitude, of the row and of the column: an element of |A|·|B| may consist of typical
 // ones alone. So the spread of a row is S = W·(mean magnitude / typical magnitude)², in units of
 // kTypical, and takes the place of W for the row, or column, of the largest spread. The typical
-// magnitude is the square of the mean square root, and at most the mean without the largest. Where both operands are wide, few products make
-// up an element of |A|·|B|: what is left out counts √(S / kBothWide) times, S the smaller mean.
+// magnitude is the square of the mean square root, and at most the mean without the largest. Where
+// both operands are wide, few products make up an element of |A|·|B|: what is left out counts √(S /
+// kBothWide) times, S the smaller mean.
 //
 // The decision is the fewest products whose errors are below.
 
@@ -184,11 +185,11 @@ enum class Path : std::int32_t { kSix = 6, kEight = 8, kTen = 10, kFp32 = 32 };
 
 // The constants are for uniformly distributed digits, of standard deviation 73.9, and for rounding
 // errors of standard deviation √(1/12).
-constexpr float kLeftOut = 7.9e-16F;    // six: 2·(73.9 / 2^15 · 73.9 / 2^23)²
-constexpr float kLowest = 1.2e-20F;     // eight: (73.9 / 2^23 · 73.9 / 2^23)², with margin
-constexpr float kLeftOutTen = 5e-20F;   // ten: three products of level 4, with margin
-constexpr float kRounded = 1.45e-15F;   // (√(1/12) / 2^23)², and a quarter more for the rounding to
-                                        // float before it
+constexpr float kLeftOut = 7.9e-16F;   // six: 2·(73.9 / 2^15 · 73.9 / 2^23)²
+constexpr float kLowest = 1.2e-20F;    // eight: (73.9 / 2^23 · 73.9 / 2^23)², with margin
+constexpr float kLeftOutTen = 5e-20F;  // ten: three products of level 4, with margin
+constexpr float kRounded = 1.45e-15F;  // (√(1/12) / 2^23)², and a quarter more for the rounding to
+                                       // float before it
 constexpr float kRoundedTen = kRounded / 65536.0F;
 constexpr float kFolded = 3.6e-15F;  // (1 / 2^24)²
 constexpr float kNormal = 0.6366F;   // (mean magnitude / root mean square)² of normal elements
@@ -204,12 +205,13 @@ struct Width {
 __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& scale, float k) {
   if (!is_scalable(stats)) return {INFINITY, INFINITY};
   if (stats.largest == 0.0F) return {};
-  const float mean = stats.sum / k, largest = scale.step * (kFull / 65536.0F) / mean;
+  const float largest = scale.step * (kFull / 65536.0F) * (k / stats.sum);  // over the mean
   const float width = std::fmin(kNormal * (largest * largest), k);
-  const float root = stats.roots / std::ceil(k / kRootsK);
-  const float rest = std::fmax(stats.sum - stats.largest, 0.0F) / k;
-  const float ratio = mean / std::fmin(root * root, rest);
-  return {width, width * std::fmax(ratio * ratio / kTypical, 1.0F)};
+  // Sums of K elements, as of the mean: of the typical magnitude, and of all but the largest.
+  const float roots = std::ceil(k * (1.0F / kRootsK));
+  const float typical = stats.roots * stats.roots * (k / (roots * roots));
+  const float ratio = stats.sum / std::fmin(typical, std::fmax(stats.sum - stats.largest, 0.0F));
+  return {width, width * std::fmax(ratio * ratio * (1.0F / kTypical), 1.0F)};
 }
 
 // Of the rows of an operand.
@@ -225,8 +227,7 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float s
   const float allowed = kCublasError * kCublasError * summed;
   const float ratio_a = a.width > 0.0F ? a.spread / a.width : 1.0F;
   const float ratio_b = b.width > 0.0F ? b.spread / b.width : 1.0F;
-  const float both =
-      std::fmax(std::sqrt(std::fmin(a.spread, b.spread) / kBothWide), 1.0F);
+  const float both = std::fmax(std::sqrt(std::fmin(a.spread, b.spread) / kBothWide), 1.0F);
   // Also false where a width, or the product of both, is infinite or NaN.
   const auto is_accurate = [&](float left_out, float rounded) {
     const auto error = [&](float width_a, float width_b, float rounded_a, float rounded_b) {

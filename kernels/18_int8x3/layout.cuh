@@ -113,8 +113,7 @@ __device__ inline void reduce_lanes(RowStats& stats, int first, int end) {
 #pragma unroll
   for (int lanes = first; lanes < end; lanes *= 2) {
     stats.add({__shfl_xor_sync(~0U, stats.largest, lanes), __shfl_xor_sync(~0U, stats.sum, lanes),
-               __shfl_xor_sync(~0U, stats.roots, lanes),
-               __shfl_xor_sync(~0U, stats.bits, lanes)});
+               __shfl_xor_sync(~0U, stats.roots, lanes), __shfl_xor_sync(~0U, stats.bits, lanes)});
   }
 }
 

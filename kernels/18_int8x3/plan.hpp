@@ -285,8 +285,8 @@ inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, S
       .job = {launches.refine_a, launches.refine_b},
       .pointers = {a, b},
       .groups_of_first = static_cast<unsigned>(launches.refine_a.num_groups()),
-      .groups = static_cast<unsigned>(launches.refine_a.num_groups() +
-                                      launches.refine_b.num_groups()),
+      .groups =
+          static_cast<unsigned>(launches.refine_a.num_groups() + launches.refine_b.num_groups()),
       .slices = Divisor(static_cast<std::uint32_t>(
           ceil_div(launches.workspace.a.chunks_k * kChunkK, std::int64_t{kRefineBlockK})))};
   return device::launch({.kernel = "refine",
@@ -552,7 +552,7 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
                                         columns_of_groups(scheduler.rows, scheduler.columns.value(),
                                                           scheduler.group)},
                          .decision = static_cast<int>(least)};
-    const int stages = six || config.by_warps     ? config.stages
+    const int stages = six || config.by_warps  ? config.stages
                        : least == Path::kEight ? Eight::kStages
                                                : Ten::kStages;
     if (config.stream_k) {

@@ -1,6 +1,6 @@
-// The kernel `refine`: the fourth digit of each element, the tail, for ten products. It runs between
-// the split kernel and the GEMM and takes the same decision as the GEMM. Where that is not ten
-// products, it ends at once.
+// The kernel `refine`: the fourth digit of each element, the tail, for ten products. It runs
+// between the split kernel and the GEMM and takes the same decision as the GEMM. Where that is not
+// ten products, it ends at once.
 #pragma once
 
 #include <cstddef>
@@ -71,10 +71,9 @@ inline __global__ void __launch_bounds__(kNumThreads, kRefineBlocksPerSm)
     pointers.from += product * pointers.stride;
     const float step = pointers.steps[product * job.planes.rows() + first_row + row];
     const Scale scale{step == 0.0F ? 0.0F : 65536.0F / step, step};
-    std::byte* tails = pointers.tails +
-                       job.planes.chunk(product, first_row / kChunkRows, 0) / kPlanes +
-                       offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row, segment % 2,
-                                       kNextTailRows);
+    std::byte* tails =
+        pointers.tails + job.planes.chunk(product, first_row / kChunkRows, 0) / kPlanes +
+        offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row, segment % 2, kNextTailRows);
     if (k >= job.planes.chunks_k * kChunkK) continue;
     float v[kSegment];
     load_segment(job, pointers, first_row + row, k, v);

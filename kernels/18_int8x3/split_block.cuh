@@ -19,12 +19,12 @@ static_assert(kSegment == kSegmentK, "a thread writes contiguous bytes");
 template <typename Config>
 struct FinalizedRows {
   RowStats stats[Config::kWarps][Config::kRows + 1];  // padded: a warp reads a column
-  RowStats row_stats[Config::kRows];
   Scale scale[Config::kRows];
+  Width width[Config::kRows];
 };
 
-// Reduces each row's statistics over the warps; computes and stores its scale. One warp stores the
-// block's widths.
+// Reduces each row's statistics over the warps; computes and stores its scale, and the block's
+// widths.
 template <typename Config>
 __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int64_t first_row,
                               std::int64_t product, unsigned group, FinalizedRows<Config>& smem) {
@@ -36,16 +36,18 @@ __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int
     const Scale scale = scale_of(stats);
     if (lane == 0) {
       smem.scale[row] = scale;
-      smem.row_stats[row] = stats;
+      smem.width[row] = width_of(stats, scale, static_cast<float>(job.k));
       pointers.steps[product * job.planes.rows() + first_row + row] = scale.step;
     }
   }
-  __syncthreads();  // all scales and statistics are stored
-  if (row == Config::kWarps - 1) {
-    const int of_row = lane % Config::kRows;
-    store_widths<Config::kRows>(
-        width_of(smem.row_stats[of_row], smem.scale[of_row], static_cast<float>(job.k)),
-        pointers.widths + std::int64_t{group} * kNumWidths);
+  __syncthreads();  // all scales and widths are stored
+  if (threadIdx.x == 0) {
+    float4 widths{};
+#pragma unroll 1  // elements take most registers
+    for (const Width& width : smem.width) {
+      add_widths(widths, make_float4(width.width, width.spread, width.spread, 0.0F));
+    }
+    device::store_vector(pointers.widths + std::int64_t{group} * kNumWidths, widths);
   }
 }
 
@@ -97,9 +99,10 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
     load_segment(job, pointers, first_row + row, k, v);
     if (step < Config::kKept) keep_segment<Config>(v, smem.kept[step]);
 #pragma unroll
-    for (int i = 0; i < kSegment; ++i) stats.add(v[i]);
-#pragma unroll
-    for (int i = 0; i < kSegment; i += kRootsK) stats.add_root(v[i]);
+    for (int i = 0; i < kSegment; ++i) {
+      stats.add(v[i]);
+      if (i % kRootsK == 0) stats.add_root(v[i]);
+    }
   }
   reduce_lanes(stats, Config::kRows, 32);
   if (lane < Config::kRows) smem.rows.stats[warp][row] = stats;

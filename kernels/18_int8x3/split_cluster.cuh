@@ -129,7 +129,7 @@ __device__ void store_units(const RowRange& range, const UnitShare<Config, kAlon
 
 template <typename Config>
 struct LongStorage {
-  RowStats stats[Config::kRows][Config::kWarps];  // per warp
+  RowStats stats[Config::kRows][Config::kWarps];        // per warp
   float4 block_stats[Config::kRows][kMaxSplitCluster];  // per block of the cluster: RowStats
   device::Barrier stats_ready;
   Scale scale[Config::kRows];
@@ -158,8 +158,8 @@ __device__ void send_stats(RowStats (&stats)[4], unsigned cluster, LongStorage<C
     RowStats all;
 #pragma unroll
     for (int i = 0; i < kRowWarps; ++i) all.add(smem.stats[row][i]);
-    device::store_remote(smem.block_stats[row][device::cluster_rank()],
-                         vector_of(all), smem.stats_ready, to);
+    device::store_remote(smem.block_stats[row][device::cluster_rank()], vector_of(all),
+                         smem.stats_ready, to);
   }
 }
 

@@ -58,7 +58,8 @@ constexpr std::int32_t kInFp32 = 32;  // Choice::decides_on_device
 // summed_in_fp32 of dense operands: it depends on neither shards nor their storage.
 float summed_by_cublas(const Shape& shape);
 
-// widths ← as the split kernels store those of a group, for each operand; decision ← as Int8x3 decides; flags ← 0.
+// widths ← as the split kernels store those of a group, for each operand; decision ← as Int8x3
+// decides; flags ← 0.
 struct DecideArgs {
   const Totals* totals = nullptr;
   int sets = 1;

@@ -257,8 +257,8 @@ TEST_F(BlasErrors, NameTheMissingWorkspace) {
   call.m = call.n = call.k = call.lda = call.ldb = call.ldc = 1024;
   std::size_t bytes = 0;
   ASSERT_EQ(
-      tilegate_sgemm_workspace_bytes(handle_, call.order, call.op_a, call.op_b, 1024, 1024, 1024, 1.0F,
-                                     call.a, 1024, call.b, 1024, 0.0F, call.c, 1024, &bytes),
+      tilegate_sgemm_workspace_bytes(handle_, call.order, call.op_a, call.op_b, 1024, 1024, 1024,
+                                     1.0F, call.a, 1024, call.b, 1024, 0.0F, call.c, 1024, &bytes),
       TILEGATE_SUCCESS);
   ASSERT_GT(bytes, 0U);
   const device::Buffer workspace(bytes);
@@ -312,8 +312,8 @@ TEST(BlasHandle, LimitsTheWorkspaceOfItsPlans) {
     EXPECT_EQ(tilegate_set_workspace_limit(handle, limit), TILEGATE_SUCCESS);
     std::size_t bytes = 1;
     EXPECT_EQ(tilegate_sgemm_workspace_bytes(handle, TILEGATE_ROW_MAJOR, TILEGATE_NO_TRANS,
-                                             TILEGATE_NO_TRANS, 1024, 1024, 1024, 1.0F, nullptr, 1024,
-                                             nullptr, 1024, 0.0F, nullptr, 1024, &bytes),
+                                             TILEGATE_NO_TRANS, 1024, 1024, 1024, 1.0F, nullptr,
+                                             1024, nullptr, 1024, 0.0F, nullptr, 1024, &bytes),
               TILEGATE_SUCCESS);
     return bytes;
   };

@@ -74,8 +74,8 @@ Operation with_wide_row(const Problem& problem, const RowAt& wide, int products,
                             narrow_ones.spread + (row.spread - before.spread) / count,
                             std::max(narrow_ones.most, row.spread)};
     const double summed = models::summed_in_fp32(problem.shape.k, 1, true);
-    const double error = model::expected_error(products, is_a ? own : other, is_a ? other : own,
-                                               summed);
+    const double error =
+        model::expected_error(products, is_a ? own : other, is_a ? other : own, summed);
     (error < share ? narrow : too_wide) = large;
   }
   return operation;

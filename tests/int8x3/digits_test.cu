@@ -240,8 +240,8 @@ double as_accurate(int products, const model::Widths& a, const model::Widths& b)
   return model::expected_error(products, a, b, 1.0);
 }
 
-Path decided(const model::Widths& a, const model::Widths& b, double summed,
-             Path least = Path::kSix, bool allows_ten = true) {
+Path decided(const model::Widths& a, const model::Widths& b, double summed, Path least = Path::kSix,
+             bool allows_ten = true) {
   const auto of_operand = [](const model::Widths& w) {
     return Widths{static_cast<float>(w.width), static_cast<float>(w.spread),
                   static_cast<float>(w.most)};

@@ -23,7 +23,7 @@ device::LaunchConfig config(const char* kernel, std::int64_t rows, std::int64_t 
 }  // namespace
 
 __global__ void add_rows(const float* bias, std::int64_t rows, std::int64_t cols, float* c,
-                          std::int64_t ldc, std::int64_t row_step) {
+                         std::int64_t ldc, std::int64_t row_step) {
   const std::int64_t col_blocks = (cols + kThreads - 1) / kThreads;
   const std::int64_t col = blockIdx.x % col_blocks * kThreads + threadIdx.x;
   if (col >= cols) return;
@@ -35,8 +35,8 @@ __global__ void add_rows(const float* bias, std::int64_t rows, std::int64_t cols
 
 Status enqueue_bias(const float* bias, std::int64_t rows, std::int64_t cols, float* c,
                     std::int64_t ldc, Stream stream) {
-  return device::launch(config("add_rows", rows, cols), stream, add_rows, bias, rows, cols, c,
-                        ldc, row_blocks(rows));
+  return device::launch(config("add_rows", rows, cols), stream, add_rows, bias, rows, cols, c, ldc,
+                        row_blocks(rows));
 }
 
 __global__ void scale_product(Scaling s, std::int64_t row_step) {

@@ -89,7 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
         known = tuning.load_timings(path)
         problems = _problems(arguments, known)
         if arguments.merge:
-            tuning.save_timings(path, _merged(tuner, problems, paths_of(of_shards, arguments.merge)))
+            tuning.save_timings(
+                path, _merged(tuner, problems, paths_of(of_shards, arguments.merge))
+            )
         elif left := _tune(tuner, problems, known, path, limit):
             return left
         if not arguments.outside:
