@@ -32,7 +32,10 @@ TEST_F(Int8Gemm, MatchesIntegerModel) {
     for (int i = 0; i < 2; ++i, ++turn) {
       expect(stage, 6, configuration, turn);
       if (std::string(configuration) != "128x128") expect(eight(), 8, configuration, turn + 1);
-      if (std::string(configuration) != "128x64warps") expect(ten(), 10, configuration, turn);
+      const bool by_day = turn == 2 || turn == 5;  // of a pair, and of 128x64
+      if (by_day || (is_thorough() && std::string(configuration) != "128x64warps")) {
+        expect(ten(), 10, configuration, turn);
+      }
     }
   }
 }
