@@ -18,7 +18,7 @@ constexpr const char* kUsage =
     "usage: plan CASE...   as Sgemm/1000x1000x1000/TN: the configurations that the stage offers on "
     "an\n"
     "                      NVIDIA H200, the quickest by its cost model first, and which it takes\n"
-    "       plan --workspace-limit=BYTES CASE...   those that need no more workspace, panels too\n"
+    "       plan --workspace-limit=BYTES CASE...   only choices that need no more, panels too\n"
     "       plan --table PROBLEM...   as 1000x1000x1000/TN: a line for each plan of each stage on "
     "two "
     "GPUs,\n"

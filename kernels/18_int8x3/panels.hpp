@@ -4,7 +4,7 @@
 // split and GEMM. It has its own scales and its own decision. Panels along K add to C in FP32. An
 // operand is split again only where its products, its rows or its K change: with all rows of A in
 // one panel, each element is split once. What panels cost beside that: launches, waves that are not
-// full, and reading C again. Their sizes are those that the cost model expects to be fastest.
+// full, and reading C again. The cost model chooses their sizes.
 #pragma once
 
 #include <algorithm>

@@ -51,7 +51,7 @@ class Estimate:
     pairs: int
 
     def at(self, *index: int) -> "Estimate":
-        """One of those that are estimated at once."""
+        """One of several estimates that were made at once."""
         bounds = self.mean[index], self.lower[index], self.upper[index]
         return Estimate(*bounds, self.p[index], self.p_faster[index], self.pairs)
 

@@ -84,8 +84,8 @@ struct Choice {
   double operand_error = 0.0;
   std::size_t workspace_bytes = 0;
   // The device decides how to multiply, and stores the decision in the first word of the workspace,
-  // an int32: the number of products of planes (3, 6, 8), or 32 for FP32. It decides for each panel
-  // by itself; the last one's decision stays.
+  // an int32: the number of products of planes (3, 6, 8, 10), or 32 for FP32. It decides for each
+  // panel by itself; the last one's decision stays.
   bool decides_on_device = false;
   // Enqueues the kernels; does not allocate device memory or synchronise. M, N, batch > 0.
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};

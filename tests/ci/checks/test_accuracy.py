@@ -1,14 +1,17 @@
 """ci/gate check accuracy: what bench/accuracy prints becomes a file and a table."""
 
+import re
 from argparse import Namespace
 
 import pytest
 
+from tilegate_ci.checks import accuracy
 from tilegate_ci.checks.accuracy import Accuracy, accuracy_block, accuracy_file
 from tilegate_ci.cli import main
 from tilegate_ci.core.documents import load
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.accuracy import AccuracyFile, parse_rows
+from tilegate_ci.model import REPOSITORY
 
 COMMIT = "0123456789" * 4
 DEVICE = (
@@ -113,3 +116,12 @@ def test_without_a_gpu_nothing_is_built(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().err.startswith("gate: error: no GPU answers")
     assert main(["accuracy", "Int8x3", "Fp16x3", "--shape", "8x8x8", "--commit", COMMIT]) == 2
     assert "gate: error: no GPU answers" in capsys.readouterr().err
+
+
+def test_every_decision_of_the_rungs_has_a_word():
+    """Otherwise the problems of that decision would be left out of the page without a word."""
+    digits = (REPOSITORY / "kernels/18_int8x3/digits.cuh").read_text("utf-8")
+    declared = re.search(r"enum class Path .*?\{(.*?)\}", digits).group(1)
+    numbers = {int(number) for number in re.findall(r"= (\d+)", declared)}
+    assert 10 in numbers
+    assert numbers <= accuracy._DECISIONS.keys()
