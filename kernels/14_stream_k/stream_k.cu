@@ -32,7 +32,8 @@ class Planner {
         device_(device),
         tiles_(interleaved::count_tiles<Config>(problem)),
         k_tiles_(ceil_div(problem.shape.k, Config::kBlockK)),
-        launches_(interleaved::with_layout(problem, kernel_for<Config>)) {}
+        launches_(interleaved::with_layout(problem, kernel_for<Config>)),
+        launches_if_(interleaved::with_layout(problem, kernel_if_for<Config>)) {}
 
   void add_to(std::vector<Candidate>& list) const {
     if (launches_.kernel == nullptr || tiles_ == 0) return;
@@ -91,17 +92,7 @@ class Planner {
                           .head = static_cast<unsigned>(head),
                           .tail = static_cast<unsigned>(tail),
                           .k_splits = static_cast<unsigned>(k_splits)};
-    const device::LaunchConfig multiply{.kernel = "stream_k",
-                                        .blocks = head + tail * k_splits,
-                                        .threads_x = Config::kNumThreads,
-                                        .shared_bytes = launches_.shared_bytes,
-                                        .overlaps_previous = overlaps(k_splits)};
-    const device::LaunchConfig sum{.kernel = "stream_k add",
-                                   .blocks = tail * kTileWords<Config> / 4 / kAddThreads,
-                                   .threads_x = kAddThreads};
-    const auto kernel = launches_.kernel;
-    const auto add_kernel =
-        allows_vectors(problem_, Operand::kC) ? add<Config, true> : add<Config, false>;
+    const bool vectors = allows_vectors(problem_, Operand::kC);
     Choice choice{.configuration = Config::kName + name,
                   .rounding_chain = head == 0 ? 0 : chain(k_tiles_),
                   .workspace_bytes = workspace_bytes(head, k_splits)};
@@ -109,15 +100,42 @@ class Planner {
       choice.rounding_chain =
           std::max(choice.rounding_chain, chain(ceil_div(k_tiles_, k_splits)) + k_splits);
     }
-    choice.enqueue = [=](const KernelArgs& args, Stream stream) {
-      Status status = device::launch(multiply, stream, kernel, args, split);
-      if (!status.ok() || k_splits == 1) return status;
-      return device::launch(sum, stream, add_kernel, args, split);
+    choice.enqueue = [split, vectors, launches = launches_, overlaps = overlaps(k_splits)](
+                         const KernelArgs& args, Stream stream) {
+      return enqueue(launches, split, vectors, overlaps, args, stream);
     };
+    if (launches_if_.kernel != nullptr) {
+      choice.launches_if = k_splits == 1 ? 1 : 2;
+      choice.enqueue_if = [split, vectors, launches = launches_if_,
+                           overlaps = device_.compute_capability >= 90](
+                              const KernelArgs& args, const Condition& condition, Stream stream) {
+        return enqueue(launches, split, vectors, overlaps, args, stream, condition);
+      };
+    }
     choice.kernels = [problem = problem_, tiles = tiles_, head, k_splits] {
       return planned_kernels(problem, tiles, head, k_splits);
     };
     return {std::move(choice), seconds(head, k_splits), parts(head, k_splits)};
+  }
+
+  template <typename... When>
+  static Status enqueue(const interleaved::KernelOf<KernelArgs, TailSplit, When...>& launches,
+                        const TailSplit& split, bool vectors, bool overlaps, const KernelArgs& args,
+                        Stream stream, const When&... when) {
+    const Status status =
+        device::launch({.kernel = "stream_k",
+                        .blocks = split.head + std::int64_t{split.tail} * split.k_splits,
+                        .threads_x = Config::kNumThreads,
+                        .shared_bytes = launches.shared_bytes,
+                        .overlaps_previous = overlaps},
+                       stream, launches.kernel, args, split, when...);
+    if (!status.ok() || split.k_splits == 1) return status;
+    return device::launch({.kernel = "stream_k add",
+                           .blocks = split.tail * kTileWords<Config> / 4 / kAddThreads,
+                           .threads_x = kAddThreads,
+                           .overlaps_previous = overlaps},
+                          stream, vectors ? add<Config, true, When...> : add<Config, false, When...>,
+                          args, split, when...);
   }
 
   static std::vector<PlannedKernel> planned_kernels(const Problem& problem, std::int64_t tiles,
@@ -145,6 +163,7 @@ class Planner {
   const Device& device_;
   std::int64_t tiles_, k_tiles_;
   interleaved::KernelOf<KernelArgs, TailSplit> launches_;
+  interleaved::KernelOf<KernelArgs, TailSplit, Condition> launches_if_;
 };
 
 template <typename... Tiles>
@@ -160,6 +179,8 @@ template <typename... Tiles>
 Status setup() {
   Status status;
   ((status = interleaved::allow_shared_memory(kernel_for<InterleavedTiles<Tiles>>)).ok() && ...);
+  if (!status.ok()) return status;
+  ((status = interleaved::allow_shared_memory(kernel_if_for<InterleavedTiles<Tiles>>)).ok() && ...);
   return status;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <tilegate/common/condition.cuh>
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/interleaved/mainloop.cuh>
 #include <tilegate/common/interleaved/plan.cuh>
@@ -56,9 +57,10 @@ __device__ KernelArgs target(const KernelArgs& args, const TileCoord& tile, cons
 }
 
 // `Order` becomes part of the symbol.
-template <typename Config, typename Layout, typename Order>
+template <typename Config, typename Layout, typename Order, typename... When>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args, TailSplit split) {
+    sgemm(KernelArgs args, TailSplit split, When... when) {
+  if (!holds(when...)) return;
   device::wait_for_previous_kernel();
   device::launch_dependents();
   auto& smem = device::shared_storage<interleaved::SharedStorage<Config, Layout>>();
@@ -72,8 +74,10 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 }
 
 // C ← alpha·(sum of the partial sums, in order of k) + beta·C in the tail; four columns per thread.
-template <typename Config, bool kVector>
-__global__ void __launch_bounds__(kAddThreads) add(KernelArgs args, TailSplit split) {
+template <typename Config, bool kVector, typename... When>
+__global__ void __launch_bounds__(kAddThreads)
+    add(KernelArgs args, TailSplit split, When... when) {
+  if (!holds(when...)) return;
   constexpr unsigned kBlocksPerTile = kTileWords<Config> / 4 / kAddThreads;
   const unsigned tile = blockIdx.x / kBlocksPerTile;
   const unsigned word = (blockIdx.x % kBlocksPerTile * kAddThreads + threadIdx.x) * 4;
@@ -100,14 +104,25 @@ __global__ void __launch_bounds__(kAddThreads) add(KernelArgs args, TailSplit sp
   store4<kVector>(to, row, col, sum);
 }
 
-template <typename Config>
+template <typename Config, typename... When>
 constexpr auto kernel_for =
-    []<typename Layout>(Layout) -> interleaved::KernelOf<KernelArgs, TailSplit> {
+    []<typename Layout>(Layout) -> interleaved::KernelOf<KernelArgs, TailSplit, When...> {
   if constexpr (Config::template kTakes<Layout>) {
-    return {sgemm<Config, Layout, typename Config::Order>,
+    return {sgemm<Config, Layout, typename Config::Order, When...>,
             sizeof(interleaved::SharedStorage<Config, Layout>)};
   }
   return {};
+};
+
+// The kernel that does nothing unless a condition holds, for large problems: where all operands
+// allow vectors, not for the smallest tile.
+template <typename Config>
+constexpr auto kernel_if_for = []<typename Layout>(Layout layout) {
+  if constexpr (Config::kBlockM >= 128 || !Layout::kVector) {
+    return kernel_for<Config, Condition>(layout);
+  } else {
+    return interleaved::KernelOf<KernelArgs, TailSplit, Condition>{};
+  }
 };
 
 }  // namespace tilegate::stream_k

@@ -58,16 +58,17 @@ struct Tiles64x64s4 : Tiles64x64s2 {
 };
 
 // `Order` becomes part of the symbol.
-template <typename Config, typename Order>
+template <typename Config, typename Order, typename... When>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args, SplitK split_k) {
+    sgemm(KernelArgs args, SplitK split_k, When... when) {
+  if (!holds(when...)) return;
   compute_block<Config>(args, split_k);
 }
 
 template <typename Tiles>
 constexpr AsyncKernel kernel() {
   using Config = AsyncConfig<Tiles, Feed::kVectors, Feed::kVectors>;
-  return async_kernel<Config>(sgemm<Config, SourceOrder>);
+  return async_kernel<Config>(sgemm<Config, SourceOrder>, sgemm<Config, SourceOrder, Condition>);
 }
 
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
@@ -82,8 +83,17 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
   result.choice.enqueue = [packings, multiply = std::move(result.choice.enqueue)](
                               const KernelArgs& args, Stream stream) {
     KernelArgs packed = args;
-    if (Status s = enqueue_packing(packings, packed, stream); !s.ok()) return s;
-    return multiply(packed, stream);
+    const Status status = enqueue_packing(packings, packed, /*overlaps=*/false, stream);
+    return status.ok() ? multiply(packed, stream) : status;
+  };
+  result.choice.launches_if += packings.packs() ? 1 : 0;
+  result.choice.enqueue_if = [packings, multiply = std::move(result.choice.enqueue_if),
+                              overlaps = device.compute_capability >= 90](
+                                 const KernelArgs& args, const Condition& condition,
+                                 Stream stream) {
+    KernelArgs packed = args;
+    const Status status = enqueue_packing(packings, packed, overlaps, stream, condition);
+    return status.ok() ? multiply(packed, condition, stream) : status;
   };
   result.choice.kernels = [packings, problem, multiply = std::move(result.choice.kernels)] {
     std::vector<PlannedKernel> kernels = multiply();

@@ -88,7 +88,9 @@ struct Packings {
 };
 
 // Enqueues the packing kernel; changes `args` to the operands of the second kernel.
-inline Status enqueue_packing(const Packings& packings, KernelArgs& args, Stream stream) {
+template <typename... When>
+Status enqueue_packing(const Packings& packings, KernelArgs& args, bool overlaps, Stream stream,
+                       const When&... when) {
   Jobs jobs{.job = {packings.a.job, packings.b.job},
             .source = {{args.a, args.lda, args.stride_a}, {args.b, args.ldb, args.stride_b}},
             .blocks_of_first = static_cast<unsigned>(packings.a.job.blocks())};
@@ -109,7 +111,7 @@ inline Status enqueue_packing(const Packings& packings, KernelArgs& args, Stream
     args.a = args.b = nullptr;
     args.lda = args.ldb = args.stride_a = args.stride_b = 0;
   }
-  return packings.packs() ? enqueue_pack(jobs, stream) : Status();
+  return packings.packs() ? enqueue_pack(jobs, overlaps, stream, when...) : Status();
 }
 
 }  // namespace tilegate::packed

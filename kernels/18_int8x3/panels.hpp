@@ -52,7 +52,7 @@ inline Launches PanelCall::launches(const PanelSize& largest, const PanelSize& s
   room.shape.k = size.shape.k;
   const Workspace workspace(panel(room), device, config->by_warps);
   Launches launches = launches_of(*config, panel(size), device, least,
-                                  workspace.for_panel(panel(size)), workspace_limit);
+                                  workspace.for_panel(panel(size)), {}, workspace_limit);
   launches.params.summed = summed_in_fp32(problem);  // cuBLAS computes the whole product
   return launches;
 }

@@ -13,11 +13,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <tilegate/choices/int8x3.hpp>
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/fp32_fallback.cuh>
 #include <tilegate/common/gpu_model.hpp>
@@ -194,6 +196,7 @@ struct Launches {
   std::int64_t split_blocks = 0, blocks = 0;  // of the split kernel, and of the GEMM
   Job refine_a{}, refine_b{};                 // where ten products are allowed
   std::int64_t refine_blocks = 0;
+  std::optional<Choice> fp32{};           // in launches of its own
   bool splits_a = true, splits_b = true;  // false: the workspace has the operand's digits
   bool adds_to_c = false;                 // another panel along K precedes
 };
@@ -295,6 +298,18 @@ inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, S
                          .shared_bytes = sizeof(RefineStorage),
                          .overlaps_previous = true},
                         stream, refine, jobs, with_addresses(launches, args.workspace));
+}
+
+// FP32 in launches of its own, by another rung, which do nothing where the device takes digits. The
+// rung's workspace lies behind the decision, over the digits.
+constexpr std::size_t kFp32Workspace = aligned(sizeof(Path));
+
+inline Status enqueue_fp32(const Launches& launches, KernelArgs args, Stream stream) {
+  if (!launches.fp32) return {};
+  const Condition decided{static_cast<const std::int32_t*>(args.workspace),
+                          static_cast<std::int32_t>(Path::kFp32)};
+  args.workspace = static_cast<std::byte*>(args.workspace) + kFp32Workspace;
+  return launches.fp32->enqueue_if(args, decided, stream);
 }
 
 // Enqueues the GEMM: one launch per max_exact_k of K.
@@ -443,6 +458,38 @@ inline void split_k_of_fp32(const GemmConfig& config, const Problem& problem, st
   launches.blocks = blocks;
 }
 
+// The product in FP32 by other rungs, in launches of its own.
+struct Fp32Candidates {
+  // A launch that does nothing takes 1.3 µs. All of them may take this share of the expected time.
+  static constexpr double kLaunch = 1.3e-6, kShare = 0.02;
+
+  std::vector<Candidate> all = {};
+  bool for_any_time = false;
+
+  static Fp32Candidates of(Problem problem, const Device& device) {
+    Fp32Candidates candidates;
+    problem.math = Math::fp32;
+    for (const Stage* stage : kChoices) {
+      for (Candidate& candidate : stage->candidates(problem, device)) {
+        if (candidate.choice.launches_if > 0) candidates.all.push_back(std::move(candidate));
+      }
+    }
+    return candidates;
+  }
+
+  // The fastest in the workspace of digits that take so many seconds.
+  std::optional<Choice> fastest(double seconds, std::size_t workspace_bytes) const {
+    const Candidate* best = nullptr;
+    for (const Candidate& candidate : all) {
+      const Choice& choice = candidate.choice;
+      if (!for_any_time && choice.launches_if * kLaunch > kShare * seconds) continue;
+      if (kFp32Workspace + choice.workspace_bytes > workspace_bytes) continue;
+      if (best == nullptr || candidate.seconds < best->seconds) best = &candidate;
+    }
+    return best == nullptr ? std::nullopt : std::optional(best->choice);
+  }
+};
+
 // Where the workspace has room for the tails.
 inline void allow_ten(const Problem& problem, const Device& device, std::size_t workspace_limit,
                       Launches& launches) {
@@ -459,6 +506,7 @@ inline void allow_ten(const Problem& problem, const Device& device, std::size_t 
 // One configuration for one problem: workspace, split kernel, GEMM parameters, grids.
 inline Launches launches_of(const GemmConfig& config, const Problem& problem, const Device& device,
                             Path least, const Workspace& workspace,
+                            const Fp32Candidates& fp32 = {},
                             std::size_t workspace_limit = kNoWorkspaceLimit) {
   const int rows = workspace.split.rows;
   Launches launches{workspace, split_job(problem, Operand::kA, workspace.a, rows),
@@ -478,14 +526,17 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
                      static_cast<unsigned>(workspace.a.chunks_k));
     launches.workspace.add_partials(launches.blocks, kPartialBytes<Tiles<128, 6>>);
   }
+  if (config.by_warps) return launches;
+  const double seconds =
+      gemm_seconds(config, launches, problem) + split_seconds(problem, kSplitSeconds);
   const bool is_exact = !config.stream_k || problem.shape.k <= max_exact_k(true);
-  if (!config.by_warps && is_exact && least != Path::kFp32 &&
-      (least == Path::kTen ||
-       gemm_seconds(config, launches, problem) + split_seconds(problem, kSplitSeconds) >=
-           kLeastForTen)) {
+  if (is_exact && least != Path::kFp32 && (least == Path::kTen || seconds >= kLeastForTen)) {
     allow_ten(problem, device, workspace_limit, launches);
   }
-  if (!config.by_warps) {
+  launches.fp32 = fp32.fastest(seconds, launches.workspace.bytes);
+  if (launches.fp32) {
+    launches.params.fp32.scheduler.count = 0;  // no tiles
+  } else {
     split_k_of_fp32(config, problem, most_clusters, workspace_limit, launches);
   }
   return launches;
@@ -571,6 +622,13 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
     }
     kernels.push_back(std::move(kernel));
   }
+  if (launches.fp32) {
+    for (PlannedKernel& kernel : launches.fp32->kernels()) {
+      kernel.decision = static_cast<int>(Path::kFp32);
+      kernels.push_back(std::move(kernel));
+    }
+    return kernels;
+  }
   PlannedKernel fp32 = planned_kernel(problem, params.fp32);
   fp32.decision = static_cast<int>(Path::kFp32);
   fp32.name += config.by_warps ? " by warps" : config.cluster > 1 ? " in pairs" : "";
@@ -585,11 +643,13 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
 }
 
 inline Candidate candidate(const GemmConfig& config, const Problem& problem, const Device& device,
-                           Path least) {
+                           Path least, const Fp32Candidates& fp32) {
   const Launches launches =
-      launches_of(config, problem, device, least, Workspace(problem, device, config.by_warps));
+      launches_of(config, problem, device, least, Workspace(problem, device, config.by_warps),
+                  fp32);
   return {{.configuration = config.name,
-           .rounding_chain = fp32_rounding_chain(problem.shape.k),
+           .rounding_chain = std::max(fp32_rounding_chain(problem.shape.k),
+                                      launches.fp32 ? launches.fp32->rounding_chain : 0),
            .operand_error = kOperandError,
            .workspace_bytes = launches.workspace.bytes,
            .decides_on_device = true,
@@ -597,7 +657,8 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
                [launches, multiply = config.enqueue](const KernelArgs& args, Stream stream) {
                  if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
                  if (Status s = enqueue_refine(launches, args, stream); !s.ok()) return s;
-                 return multiply(launches, args, stream);
+                 if (Status s = multiply(launches, args, stream); !s.ok()) return s;
+                 return enqueue_fp32(launches, args, stream);
                },
            .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }},
           gemm_seconds(config, launches, problem) + split_seconds(problem, kSplitSeconds)};
@@ -628,14 +689,20 @@ inline bool can_run(const GemmConfig& config, const Device& device, Path least, 
 }
 
 // Candidates that take at least kLeast products: all configurations of the GEMM that can run.
-template <Path kLeast>
+// `kApart`: FP32 in launches of its own for any expected time.
+template <Path kLeast, bool kApart = false>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   if (Status s = check_size(problem); !s.ok()) return {{{.status = std::move(s)}}};
   if (problem.shape.k < kLeastK) return {plain_candidate(problem, has_warpgroups(device))};
+  Fp32Candidates fp32;
+  if ((kLeast != Path::kFp32 || kApart) && has_warpgroups(device)) {
+    fp32 = Fp32Candidates::of(problem, device);
+    fp32.for_any_time = kApart;
+  }
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
     if (!can_run(config, device, kLeast, problem.shape.k)) continue;
-    all.push_back(candidate(config, problem, device, kLeast));
+    all.push_back(candidate(config, problem, device, kLeast, fp32));
   }
   return all;
 }
@@ -650,6 +717,9 @@ inline Status setup() {
     return s;
   }
   if (!has_warpgroups(device::current())) return {};
+  for (const Stage* stage : kChoices) {
+    if (Status s = stage->prepare(); !s.ok()) return s;
+  }
   for (auto* kernel : {multiply<Tiles<128, 6>, 1, false>, multiply<Tiles<128, 6>, 1, true>,
                        multiply<Tiles<128, 6, true>, 2, false>,
                        multiply<Tiles<128, 6, true>, 2, true>, multiply<Tiles<64, 6>, 1, false>}) {
@@ -663,7 +733,7 @@ inline Status setup() {
 
 inline constexpr std::int64_t kTileSizes[] = {8, 32, 64, 128};
 
-template <Path kLeast>
+template <Path kLeast, bool kApart = false>
 constexpr Stage make_stage(std::string_view name, std::string_view idea) {
   return {.name = name,
           .idea = idea,
@@ -672,7 +742,7 @@ constexpr Stage make_stage(std::string_view name, std::string_view idea) {
           .takes_transposed = true,
           .takes_batches = true,
           .tile_sizes = kTileSizes,
-          .candidates = candidates<kLeast>,
+          .candidates = candidates<kLeast, kApart>,
           .panels = panels<kLeast>,
           .setup = setup};
 }

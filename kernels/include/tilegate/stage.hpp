@@ -48,6 +48,12 @@ struct KernelArgs {
   std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;
 };
 
+// Kernel parameter: a condition that the device checks, *word == value.
+struct Condition {
+  const std::int32_t* word = nullptr;
+  std::int32_t value = 0;
+};
+
 // Requirements of a stage on the device.
 struct Requirements {
   int compute_capability = 70;        // minimum CUDA compute capability, 10·major + minor
@@ -89,6 +95,11 @@ struct Choice {
   bool decides_on_device = false;
   // Enqueues the kernels; does not allocate device memory or synchronise. M, N, batch > 0.
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
+  // The same, but kernels do nothing unless the condition holds: for stages that decide on the
+  // device. `launches_if`: their number; 0: the configuration has no such kernels.
+  std::function<Status(const KernelArgs& args, const Condition& condition, Stream stream)>
+      enqueue_if = {};
+  int launches_if = 0;
   // The kernels of the plan with their discrete parameters, for tests. Empty: one kernel, which
   // depends on the stage's tile sizes alone.
   std::function<std::vector<PlannedKernel>()> kernels = {};

@@ -33,6 +33,7 @@ struct AsyncKernel {
   std::size_t shared_bytes;
   cost::BlockCost cost;
   void (*run)(KernelArgs, SplitK);
+  void (*run_if)(KernelArgs, SplitK, Condition);  // nullptr: there is none
 };
 
 template <typename Config>
@@ -45,7 +46,8 @@ constexpr cost::BlockCost cost_of() {
 }
 
 template <typename Config>
-constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, SplitK)) {
+constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, SplitK),
+                                   void (*run_if)(KernelArgs, SplitK, Condition) = nullptr) {
   return {.name = Config::kName,
           .block_m = Config::kBlockM,
           .block_n = Config::kBlockN,
@@ -59,7 +61,8 @@ constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, SplitK)) {
           .feed_b = Config::kFeedB,
           .shared_bytes = sizeof(typename Config::SharedStorage),
           .cost = cost_of<Config>(),
-          .run = run};
+          .run = run,
+          .run_if = run_if};
 }
 
 namespace async_plan {
@@ -216,16 +219,19 @@ inline SplitK split_k_of(const AsyncKernel& kernel, const Problem& problem,
           .vectors = allows_vectors(problem, Operand::kC)};
 }
 
-inline Status enqueue(const AsyncKernel& kernel, const KernelArgs& args, const SplitK& split_k,
-                      const Partition& partition, bool overlaps, Stream stream) {
+// `run`: kernel.run, or kernel.run_if and a condition.
+template <typename... When>
+Status enqueue(const AsyncKernel& kernel, void (*run)(KernelArgs, SplitK, When...),
+               const KernelArgs& args, const SplitK& split_k, const Partition& partition,
+               bool overlaps, Stream stream, const When&... when) {
   const Status status = device::launch({.kernel = kernel.name,
                                         .blocks = partition.blocks(),
                                         .threads_x = kernel.num_threads,
                                         .shared_bytes = kernel.shared_bytes,
                                         .overlaps_previous = overlaps},
-                                       stream, kernel.run, args, split_k);
+                                       stream, run, args, split_k, when...);
   if (!status.ok() || partition.split_tiles() == 0) return status;
-  return split_sums::enqueue(args, split_k, partition.split_tiles(), stream);
+  return split_sums::enqueue(args, split_k, partition.split_tiles(), overlaps, stream, when...);
 }
 
 inline const char* name_of(Feed feed) {
@@ -280,9 +286,18 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
                 .workspace_bytes = partial_bytes(kernel, partition),
                 .enqueue =
                     [=](const KernelArgs& args, Stream stream) {
-                      return enqueue(kernel, args, split_k, partition, overlaps, stream);
+                      return enqueue(kernel, kernel.run, args, split_k, partition, overlaps,
+                                     stream);
                     },
                 .kernels = [=] { return planned_kernels(kernel, problem, partition); }};
+  if (kernel.run_if != nullptr) {
+    choice.launches_if = partition.split_tiles() == 0 ? 1 : 2;
+    choice.enqueue_if = [=, overlaps_if = device.compute_capability >= 90](
+                            const KernelArgs& args, const Condition& condition, Stream stream) {
+      return enqueue(kernel, kernel.run_if, args, split_k, partition, overlaps_if, stream,
+                     condition);
+    };
+  }
   return {std::move(choice), seconds(kernel, problem, device, partition),
           parts(kernel, problem, device, partition)};
 }
@@ -316,6 +331,10 @@ inline Status allow_shared_memory(std::span<const AsyncKernel> kernels) {
   for (const AsyncKernel& kernel : kernels) {
     if (kernel.shared_bytes > shared_bytes_per_block(device::current())) continue;
     if (Status s = device::allow_shared_memory(kernel.run, kernel.shared_bytes); !s.ok()) return s;
+    if (kernel.run_if == nullptr) continue;
+    if (Status s = device::allow_shared_memory(kernel.run_if, kernel.shared_bytes); !s.ok()) {
+      return s;
+    }
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include <tilegate/common/condition.cuh>
 #include <tilegate/common/divisor.cuh>
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
@@ -86,8 +87,10 @@ constexpr int kNumThreads = 256;
 
 // C ← alpha·(sum of the partial sums) + beta·C for the split tiles; one thread per vector of C, or
 // per element.
-template <bool kVectors>
-__global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, SplitK split_k) {
+template <bool kVectors, typename... When>
+__global__ void __launch_bounds__(kNumThreads)
+    add(KernelArgs args, SplitK split_k, When... when) {
+  if (!holds(when...)) return;
   constexpr int kWords = kVectors ? 4 : 1;
   const auto size = static_cast<unsigned>(split_k.partial_size());
   const unsigned blocks = size / (kNumThreads * kWords);  // per tile
@@ -119,13 +122,16 @@ __global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, SplitK split
 }
 
 // `tiles`: number of split tiles. Enqueued after the kernel that computes the partial sums.
-inline Status enqueue(const KernelArgs& args, const SplitK& split_k, std::int64_t tiles,
-                      Stream stream) {
+template <typename... When>
+Status enqueue(const KernelArgs& args, const SplitK& split_k, std::int64_t tiles, bool overlaps,
+               Stream stream, const When&... when) {
   const int words = split_k.vectors ? 4 : 1;
   return device::launch({.kernel = "add partial sums",
                          .blocks = tiles * (split_k.partial_size() / (kNumThreads * words)),
-                         .threads_x = kNumThreads},
-                        stream, split_k.vectors ? add<true> : add<false>, args, split_k);
+                         .threads_x = kNumThreads,
+                         .overlaps_previous = overlaps},
+                        stream, split_k.vectors ? add<true, When...> : add<false, When...>, args,
+                        split_k, when...);
 }
 
 }  // namespace tilegate::split_sums

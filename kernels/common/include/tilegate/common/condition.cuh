@@ -1,0 +1,20 @@
+// Kernels that do nothing unless a condition holds. Such a kernel has a last parameter pack `When`:
+// empty, or one Condition. It begins with
+//
+//   if (!holds(when...)) return;
+#pragma once
+
+#include <tilegate/device/device.cuh>
+#include <tilegate/stage.hpp>
+
+namespace tilegate {
+
+__device__ inline bool holds() { return true; }
+
+// An earlier kernel stores the word. Waits for it, so that launches may set `overlaps_previous`.
+__device__ inline bool holds(const Condition& condition) {
+  device::wait_for_previous_kernel();
+  return *condition.word == condition.value;
+}
+
+}  // namespace tilegate
