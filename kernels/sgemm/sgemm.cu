@@ -37,8 +37,10 @@ bool is_of_family(std::string_view configuration, std::string_view family) {
 }
 
 // Marks the candidates of the tuned table: the fastest measured for the problem class on this GPU.
+// The table is of FP32, and says nothing where splitting operands is faster.
 void mark_tuned(const Problem& problem, const Device& device, std::vector<Candidate>& all) {
-  if (problem.math != Math::fp32) return;
+  const auto fastest = std::ranges::min_element(all, {}, &Candidate::seconds);
+  if (fastest->choice.decides_on_device) return;
   for (const TunedCell& cell : kTuned) {
     if (cell.gpu != device.name || cell.problem_class != problem_class(problem)) continue;
     for (Candidate& candidate : all) {
@@ -75,6 +77,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
         add_reason(stage, choice.status);
         continue;
       }
+      if (stage->math == Math::fp32_split && !choice.decides_on_device) continue;  // as in FP32
       choice.configuration = std::string(stage->name) + ":" + choice.configuration;
       all.push_back(std::move(candidate));
     }
