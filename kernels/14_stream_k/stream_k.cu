@@ -105,7 +105,8 @@ class Planner {
       return enqueue(launches, split, vectors, overlaps, args, stream);
     };
     if (launches_if_.kernel != nullptr) {
-      choice.launches_if = k_splits == 1 ? 1 : 2;
+      choice.idle_seconds = idle_seconds(head + tail * k_splits) +
+                            (k_splits == 1 ? 0.0 : idle_seconds(tail * kAddBlocks<Config>));
       choice.enqueue_if = [split, vectors, launches = launches_if_,
                            overlaps = device_.compute_capability >= 90](
                               const KernelArgs& args, const Condition& condition, Stream stream) {
@@ -131,7 +132,7 @@ class Planner {
                        stream, launches.kernel, args, split, when...);
     if (!status.ok() || split.k_splits == 1) return status;
     return device::launch({.kernel = "stream_k add",
-                           .blocks = split.tail * kTileWords<Config> / 4 / kAddThreads,
+                           .blocks = split.tail * kAddBlocks<Config>,
                            .threads_x = kAddThreads,
                            .overlaps_previous = overlaps},
                           stream, vectors ? add<Config, true, When...> : add<Config, false, When...>,

@@ -41,6 +41,8 @@ struct TailSplit {
 
 template <typename Config>
 constexpr std::int64_t kTileWords = std::int64_t{Config::kBlockM} * Config::kBlockN;
+template <typename Config>
+constexpr unsigned kAddBlocks = kTileWords<Config> / 4 / kAddThreads;  // of `add`, per tile
 
 // The destination of a block: C, or, for a partial sum, a tile of the workspace.
 template <typename Config>
@@ -78,9 +80,8 @@ template <typename Config, bool kVector, typename... When>
 __global__ void __launch_bounds__(kAddThreads)
     add(KernelArgs args, TailSplit split, When... when) {
   if (!holds(when...)) return;
-  constexpr unsigned kBlocksPerTile = kTileWords<Config> / 4 / kAddThreads;
-  const unsigned tile = blockIdx.x / kBlocksPerTile;
-  const unsigned word = (blockIdx.x % kBlocksPerTile * kAddThreads + threadIdx.x) * 4;
+  const unsigned tile = blockIdx.x / kAddBlocks<Config>;
+  const unsigned word = (blockIdx.x % kAddBlocks<Config> * kAddThreads + threadIdx.x) * 4;
   const unsigned row = word / Config::kBlockN, col = word % Config::kBlockN;
   const KernelArgs to =
       interleaved::from_tile<Config>(args, split.scheduler.tile(split.head + tile));
@@ -115,11 +116,12 @@ constexpr auto kernel_for =
 };
 
 // The kernel that does nothing unless a condition holds, for large problems: where all operands
-// allow vectors, not for the smallest tile.
+// allow vectors, not for the smallest tile. It has a type of its own for the tile, so that nvcc
+// inlines the same functions in the kernel without a condition as if this one were not there.
 template <typename Config>
 constexpr auto kernel_if_for = []<typename Layout>(Layout layout) {
   if constexpr (Config::kBlockM >= 128 || !Layout::kVector) {
-    return kernel_for<Config, Condition>(layout);
+    return kernel_for<InterleavedTiles<Config>, Condition>(layout);
   } else {
     return interleaved::KernelOf<KernelArgs, TailSplit, Condition>{};
   }

@@ -86,14 +86,16 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
     const Status status = enqueue_packing(packings, packed, /*overlaps=*/false, stream);
     return status.ok() ? multiply(packed, stream) : status;
   };
-  result.choice.launches_if += packings.packs() ? 1 : 0;
-  result.choice.enqueue_if = [packings, multiply = std::move(result.choice.enqueue_if),
-                              overlaps = device.compute_capability >= 90](
-                                 const KernelArgs& args, const Condition& condition,
+  if (partition.split_tiles() > 0) return result;
+  const bool overlaps = device.compute_capability >= 90;
+  result.choice.idle_seconds = idle_seconds(partition.blocks()) + packings.idle_seconds();
+  result.choice.enqueue_if = [=](const KernelArgs& args, const Condition& condition,
                                  Stream stream) {
     KernelArgs packed = args;
     const Status status = enqueue_packing(packings, packed, overlaps, stream, condition);
-    return status.ok() ? multiply(packed, condition, stream) : status;
+    if (!status.ok()) return status;
+    return async_plan::enqueue(kernel, kernel.run_if, packed, split_k, partition, overlaps, stream,
+                               condition);
   };
   result.choice.kernels = [packings, problem, multiply = std::move(result.choice.kernels)] {
     std::vector<PlannedKernel> kernels = multiply();

@@ -85,6 +85,9 @@ struct Packings {
   double seconds() const {
     return packs() ? kPackSeconds + 2.0 * static_cast<double>(bytes()) / kPackBandwidth : 0.0;
   }
+  double idle_seconds() const {
+    return packs() ? tilegate::idle_seconds(a.job.blocks() + b.job.blocks()) : 0.0;
+  }
 };
 
 // Enqueues the packing kernel; changes `args` to the operands of the second kernel.

@@ -460,18 +460,18 @@ inline void split_k_of_fp32(const GemmConfig& config, const Problem& problem, st
 
 // The product in FP32 by other rungs, in launches of its own.
 struct Fp32Candidates {
-  // A launch that does nothing takes 1.3 µs. All of them may take this share of the expected time.
-  static constexpr double kLaunch = 1.3e-6, kShare = 0.02;
+  // The launches may take this share of the expected time where the device takes digits.
+  static constexpr double kShare = 0.025;
 
   std::vector<Candidate> all = {};
-  bool for_any_time = false;
+  bool always = false;  // for any expected time, in any workspace
 
   static Fp32Candidates of(Problem problem, const Device& device) {
     Fp32Candidates candidates;
     problem.math = Math::fp32;
     for (const Stage* stage : kChoices) {
       for (Candidate& candidate : stage->candidates(problem, device)) {
-        if (candidate.choice.launches_if > 0) candidates.all.push_back(std::move(candidate));
+        if (candidate.choice.enqueue_if) candidates.all.push_back(std::move(candidate));
       }
     }
     return candidates;
@@ -482,8 +482,9 @@ struct Fp32Candidates {
     const Candidate* best = nullptr;
     for (const Candidate& candidate : all) {
       const Choice& choice = candidate.choice;
-      if (!for_any_time && choice.launches_if * kLaunch > kShare * seconds) continue;
-      if (kFp32Workspace + choice.workspace_bytes > workspace_bytes) continue;
+      const bool is_cheap = choice.idle_seconds <= kShare * seconds &&
+                            kFp32Workspace + choice.workspace_bytes <= workspace_bytes;
+      if (!is_cheap && !always) continue;
       if (best == nullptr || candidate.seconds < best->seconds) best = &candidate;
     }
     return best == nullptr ? std::nullopt : std::optional(best->choice);
@@ -536,6 +537,8 @@ inline Launches launches_of(const GemmConfig& config, const Problem& problem, co
   launches.fp32 = fp32.fastest(seconds, launches.workspace.bytes);
   if (launches.fp32) {
     launches.params.fp32.scheduler.count = 0;  // no tiles
+    launches.workspace.bytes =
+        std::max(launches.workspace.bytes, kFp32Workspace + launches.fp32->workspace_bytes);
   } else {
     split_k_of_fp32(config, problem, most_clusters, workspace_limit, launches);
   }
@@ -622,11 +625,8 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
     }
     kernels.push_back(std::move(kernel));
   }
-  if (launches.fp32) {
-    for (PlannedKernel& kernel : launches.fp32->kernels()) {
-      kernel.decision = static_cast<int>(Path::kFp32);
-      kernels.push_back(std::move(kernel));
-    }
+  if (launches.fp32) {  // its parameters are tested with the rung that it is from
+    kernels.push_back({.name = "fp32 apart", .decision = static_cast<int>(Path::kFp32)});
     return kernels;
   }
   PlannedKernel fp32 = planned_kernel(problem, params.fp32);
@@ -689,7 +689,7 @@ inline bool can_run(const GemmConfig& config, const Device& device, Path least, 
 }
 
 // Candidates that take at least kLeast products: all configurations of the GEMM that can run.
-// `kApart`: FP32 in launches of its own for any expected time.
+// `kApart`: FP32 always in launches of its own.
 template <Path kLeast, bool kApart = false>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   if (Status s = check_size(problem); !s.ok()) return {{{.status = std::move(s)}}};
@@ -697,12 +697,13 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   Fp32Candidates fp32;
   if ((kLeast != Path::kFp32 || kApart) && has_warpgroups(device)) {
     fp32 = Fp32Candidates::of(problem, device);
-    fp32.for_any_time = kApart;
+    fp32.always = kApart;
   }
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
     if (!can_run(config, device, kLeast, problem.shape.k)) continue;
     all.push_back(candidate(config, problem, device, kLeast, fp32));
+    if (kApart) break;  // FP32 is the same in all configurations
   }
   return all;
 }

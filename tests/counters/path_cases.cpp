@@ -136,6 +136,12 @@ std::vector<Case> path_cases(const Stage& stage) {
     cases.add({.shape = {3, 5, 1060}}, 10, {"128x64"});  // several slices of K
   } else if (stage.name == "Int8x3.fp32") {
     cases.add({.shape = {3, 2, 128}}, kFp32, {"128x64"});
+  } else if (stage.name == "Int8x3.fp32_apart") {
+    for (const Shape& shape : {Shape{8, 8, 292}, Shape{5, 7, 292}}) {
+      cases.add({.shape = shape}, kFp32, {"128x128"});
+    }
+  } else if (stage.name == "Int8x3.apart") {
+    cases.add({.shape = {8, 8, 292}}, 6, {"128x128"});
   } else if (stage.name == "Fp16x3") {
     add_halves(cases);
   } else {

@@ -133,12 +133,13 @@ TEST_F(Int8Decision, TakesFp32WhereEightProductsAreInaccurate) {
 }
 
 // By the same kernel: zero times infinity is NaN, and rows without either are as they were.
-void expect_fallback_to_fp32(const Shape& shape, const char* configuration) {
+void expect_fallback_to_fp32(const Shape& shape, const char* configuration,
+                             const Stage& by = stage) {
   SCOPED_TRACE(configuration);
   Operation operation(Problem::dense(shape));
   operation.a[5] = std::numeric_limits<float>::infinity();
   operation.b[static_cast<std::size_t>(5 * shape.n + 3)] = 0.0F;
-  const Result result = run(stage, operation, configuration);
+  const Result result = run(by, operation, configuration);
   EXPECT_EQ(result.decision, 32);
   EXPECT_TRUE(std::isnan(result.c[3]));
   EXPECT_TRUE(std::isinf(result.c[4]));
@@ -156,6 +157,34 @@ void expect_fallback_to_fp32(const Shape& shape, const char* configuration) {
 
 TEST_F(Int8Decision, TakesFp32ForNonFiniteOperands) {
   expect_fallback_to_fp32({130, 70, 300}, "128x64");
+}
+
+// StreamK for operands with vectors, Packed for others. Where the device takes digits, their
+// kernels leave C alone.
+TEST_F(Int8Decision, TakesFp32InLaunchesOfItsOwn) {
+  if (!check_device({.compute_capability = 90, .no_later = true}, device::current()).ok()) {
+    GTEST_SKIP() << "needs compute capability 9.0";
+  }
+  for (const Shape& shape : {Shape{132, 72, 300}, Shape{131, 71, 299}}) {
+    EXPECT_GT(apart().plan(Problem::dense(shape)).rounding_chain(),
+              stage.plan(Problem::dense(shape)).rounding_chain());
+    expect_fallback_to_fp32(shape, "", apart());
+    Problem problem = Problem::dense(shape);
+    problem.beta = 0.5F;
+    expect_model(apart(), Operation(problem), 6);
+  }
+}
+
+// Large calls only, because the launches take time where the device takes digits.
+TEST(Int8Plan, TakesFp32InLaunchesOfItsOwnForLargeCalls) {
+  const Device device{
+      .is_cuda = true, .name = "made up", .compute_capability = 90, .multiprocessors = 132};
+  const auto chain = [&](std::int64_t size) {
+    return stage.plan(Problem::dense({size, size, size}), device).rounding_chain();
+  };
+  EXPECT_LT(chain(1024), 128);
+  EXPECT_EQ(chain(2048), 2050);
+  EXPECT_EQ(chain(8192), 8194);
 }
 
 // Blocks without a tile take a part of K, in every kind of form.

@@ -20,6 +20,8 @@ std::span<const Stage* const> variants();
 // With at least eight, or ten, products of digits.
 inline const Stage& eight() { return *variants()[0]; }
 inline const Stage& ten() { return *variants()[1]; }
+// With FP32 in launches of its own.
+inline const Stage& apart() { return *variants()[4]; }
 
 inline std::vector<float> expected(const Operation& operation, int products) {
   return operation.expected(

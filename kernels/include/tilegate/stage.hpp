@@ -95,11 +95,12 @@ struct Choice {
   bool decides_on_device = false;
   // Enqueues the kernels; does not allocate device memory or synchronise. M, N, batch > 0.
   std::function<Status(const KernelArgs& args, Stream stream)> enqueue = {};
-  // The same, but kernels do nothing unless the condition holds: for stages that decide on the
-  // device. `launches_if`: their number; 0: the configuration has no such kernels.
+  // The same, but the kernels do nothing unless the condition holds: for stages that decide on the
+  // device. Empty: the configuration has no such kernels. `idle_seconds`: the expected time where
+  // the condition does not hold.
   std::function<Status(const KernelArgs& args, const Condition& condition, Stream stream)>
       enqueue_if = {};
-  int launches_if = 0;
+  double idle_seconds = 0.0;
   // The kernels of the plan with their discrete parameters, for tests. Empty: one kernel, which
   // depends on the stage's tile sizes alone.
   std::function<std::vector<PlannedKernel>()> kernels = {};

@@ -290,14 +290,6 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
                                      stream);
                     },
                 .kernels = [=] { return planned_kernels(kernel, problem, partition); }};
-  if (kernel.run_if != nullptr) {
-    choice.launches_if = partition.split_tiles() == 0 ? 1 : 2;
-    choice.enqueue_if = [=, overlaps_if = device.compute_capability >= 90](
-                            const KernelArgs& args, const Condition& condition, Stream stream) {
-      return enqueue(kernel, kernel.run_if, args, split_k, partition, overlaps_if, stream,
-                     condition);
-    };
-  }
   return {std::move(choice), seconds(kernel, problem, device, partition),
           parts(kernel, problem, device, partition)};
 }
