@@ -30,7 +30,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kBatchSeconds = 0.05;  // of launches between two clocks, at the least
-constexpr double kMostOnSimt = 1e8;     // M·N·K
+constexpr int kBatches = 10;
+constexpr double kMostOnSimt = 1e8;  // M·N·K
 constexpr std::chrono::seconds kTimeout{60};
 
 struct Row {
@@ -262,6 +263,7 @@ int run_main(int argc, char** argv) {
     benchmark::RegisterBenchmark(name_of(row).c_str(),
                                  [row](benchmark::State& state) { run(state, row); })
         ->UseManualTime()
+        ->Iterations(kBatches)
         ->Unit(benchmark::kMicrosecond);
     registers = true;
   }

@@ -135,8 +135,9 @@ class Planner {
                            .blocks = split.tail * kAddBlocks<Config>,
                            .threads_x = kAddThreads,
                            .overlaps_previous = overlaps},
-                          stream, vectors ? add<Config, true, When...> : add<Config, false, When...>,
-                          args, split, when...);
+                          stream,
+                          vectors ? add<Config, true, When...> : add<Config, false, When...>, args,
+                          split, when...);
   }
 
   static std::vector<PlannedKernel> planned_kernels(const Problem& problem, std::int64_t tiles,

@@ -77,8 +77,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 
 // C ← alpha·(sum of the partial sums, in order of k) + beta·C in the tail; four columns per thread.
 template <typename Config, bool kVector, typename... When>
-__global__ void __launch_bounds__(kAddThreads)
-    add(KernelArgs args, TailSplit split, When... when) {
+__global__ void __launch_bounds__(kAddThreads) add(KernelArgs args, TailSplit split, When... when) {
   if (!holds(when...)) return;
   const unsigned tile = blockIdx.x / kAddBlocks<Config>;
   const unsigned word = (blockIdx.x % kAddBlocks<Config> * kAddThreads + threadIdx.x) * 4;

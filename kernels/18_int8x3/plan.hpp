@@ -506,8 +506,7 @@ inline void allow_ten(const Problem& problem, const Device& device, std::size_t 
 
 // One configuration for one problem: workspace, split kernel, GEMM parameters, grids.
 inline Launches launches_of(const GemmConfig& config, const Problem& problem, const Device& device,
-                            Path least, const Workspace& workspace,
-                            const Fp32Candidates& fp32 = {},
+                            Path least, const Workspace& workspace, const Fp32Candidates& fp32 = {},
                             std::size_t workspace_limit = kNoWorkspaceLimit) {
   const int rows = workspace.split.rows;
   Launches launches{workspace, split_job(problem, Operand::kA, workspace.a, rows),
@@ -644,9 +643,8 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
 
 inline Candidate candidate(const GemmConfig& config, const Problem& problem, const Device& device,
                            Path least, const Fp32Candidates& fp32) {
-  const Launches launches =
-      launches_of(config, problem, device, least, Workspace(problem, device, config.by_warps),
-                  fp32);
+  const Launches launches = launches_of(config, problem, device, least,
+                                        Workspace(problem, device, config.by_warps), fp32);
   return {{.configuration = config.name,
            .rounding_chain = std::max(fp32_rounding_chain(problem.shape.k),
                                       launches.fp32 ? launches.fp32->rounding_chain : 0),

@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -34,24 +37,67 @@ inline void use_device_of(int /*rank*/) {}
 
 #else
 
+// A transport of another owner.
+class Borrowed : public Transport {
+ public:
+  explicit Borrowed(Transport& of) : of_(of) {}
+  int rank() const override { return of_.rank(); }
+  int size() const override { return of_.size(); }
+  Status agree(const Card& mine, std::vector<Card>& all) override { return of_.agree(mine, all); }
+  Status fork(Stream stream) override { return of_.fork(stream); }
+  Status exchange(int number, std::span<const Outgoing> out,
+                  std::span<const Incoming> in) override {
+    return of_.exchange(number, out, in);
+  }
+  Status wait(int number, Stream stream) override { return of_.wait(number, stream); }
+  Status poll() override { return of_.poll(); }
+  Status synchronize(Stream stream) override { return of_.synchronize(stream); }
+  void abort(std::string_view reason) override { of_.abort(reason); }
+
+ private:
+  Transport& of_;
+};
+
+// Connecting GPUs takes a second: groups of the same size share their connections, until one fails.
 class Group {
  public:
   Group(int size, std::chrono::milliseconds timeout)
-      : timeout_(timeout), comms_(static_cast<std::size_t>(size)) {
-    if (ncclCommInitAll(comms_.data(), size, nullptr) != ncclSuccess) {
-      throw std::runtime_error("ncclCommInitAll failed");
+      : timeout_(timeout), connections_(of_size(static_cast<std::size_t>(size))) {
+    for (const std::unique_ptr<Transport>& transport : connections_.transports) {
+      if (transport == nullptr || transport->poll().ok()) continue;
+      connections_ = Connections(static_cast<std::size_t>(size));
+      break;
     }
   }
   std::unique_ptr<Transport> join(int rank) {
-    std::unique_ptr<Transport> transport;
-    const Status status = connect(comms_[static_cast<std::size_t>(rank)], timeout_, &transport);
-    if (!status.ok()) throw std::runtime_error(status.message());
-    return transport;
+    const auto index = static_cast<std::size_t>(rank);
+    std::unique_ptr<Transport>& transport = connections_.transports[index];
+    if (transport == nullptr) {
+      const Status status = connect(connections_.comms[index], timeout_, &transport);
+      if (!status.ok()) throw std::runtime_error(status.message());
+    }
+    return std::make_unique<Borrowed>(*transport);
   }
 
  private:
+  struct Connections {
+    explicit Connections(std::size_t size) : comms(size), transports(size) {
+      if (ncclCommInitAll(comms.data(), static_cast<int>(size), nullptr) != ncclSuccess) {
+        throw std::runtime_error("ncclCommInitAll failed");
+      }
+    }
+    std::vector<ncclComm_t> comms;
+    std::vector<std::unique_ptr<Transport> > transports;
+  };
+
+  // Never destroyed: CUDA may end before static objects do.
+  static Connections& of_size(std::size_t size) {
+    static auto& all = *new std::map<std::size_t, Connections>;
+    return all.try_emplace(size, size).first->second;
+  }
+
   std::chrono::milliseconds timeout_;
-  std::vector<ncclComm_t> comms_;
+  Connections& connections_;
 };
 
 inline int most_ranks() {
