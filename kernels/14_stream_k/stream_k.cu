@@ -33,7 +33,7 @@ class Planner {
         tiles_(interleaved::count_tiles<Config>(problem)),
         k_tiles_(ceil_div(problem.shape.k, Config::kBlockK)),
         launches_(interleaved::with_layout(problem, kernel_for<Config>)),
-        launches_if_(interleaved::with_layout(problem, kernel_if_for<Config>)) {}
+        launches_if_(Conditional<Config>::kernel(problem)) {}
 
   void add_to(std::vector<Candidate>& list) const {
     if (launches_.kernel == nullptr || tiles_ == 0) return;
@@ -92,7 +92,6 @@ class Planner {
                           .head = static_cast<unsigned>(head),
                           .tail = static_cast<unsigned>(tail),
                           .k_splits = static_cast<unsigned>(k_splits)};
-    const bool vectors = allows_vectors(problem_, Operand::kC);
     Choice choice{.configuration = Config::kName + name,
                   .rounding_chain = head == 0 ? 0 : chain(k_tiles_),
                   .workspace_bytes = workspace_bytes(head, k_splits)};
@@ -100,17 +99,19 @@ class Planner {
       choice.rounding_chain =
           std::max(choice.rounding_chain, chain(ceil_div(k_tiles_, k_splits)) + k_splits);
     }
-    choice.enqueue = [split, vectors, launches = launches_, overlaps = overlaps(k_splits)](
-                         const KernelArgs& args, Stream stream) {
-      return enqueue(launches, split, vectors, overlaps, args, stream);
+    const bool vectors = allows_vectors(problem_, Operand::kC);
+    choice.enqueue = [split, launches = launches_,
+                      sum = vectors ? add<Config, true> : add<Config, false>,
+                      overlaps = overlaps(k_splits)](const KernelArgs& args, Stream stream) {
+      return enqueue(launches, sum, split, overlaps, args, stream);
     };
     if (launches_if_.kernel != nullptr) {
       choice.idle_seconds = idle_seconds(head + tail * k_splits) +
                             (k_splits == 1 ? 0.0 : idle_seconds(tail * kAddBlocks<Config>));
-      choice.enqueue_if = [split, vectors, launches = launches_if_,
+      choice.enqueue_if = [split, launches = launches_if_, sum = Conditional<Config>::add(vectors),
                            overlaps = device_.compute_capability >= 90](
                               const KernelArgs& args, const Condition& condition, Stream stream) {
-        return enqueue(launches, split, vectors, overlaps, args, stream, condition);
+        return enqueue(launches, sum, split, overlaps, args, stream, condition);
       };
     }
     choice.kernels = [problem = problem_, tiles = tiles_, head, k_splits] {
@@ -121,8 +122,8 @@ class Planner {
 
   template <typename... When>
   static Status enqueue(const interleaved::KernelOf<KernelArgs, TailSplit, When...>& launches,
-                        const TailSplit& split, bool vectors, bool overlaps, const KernelArgs& args,
-                        Stream stream, const When&... when) {
+                        AddKernel<When...> sum, const TailSplit& split, bool overlaps,
+                        const KernelArgs& args, Stream stream, const When&... when) {
     const Status status =
         device::launch({.kernel = "stream_k",
                         .blocks = split.head + std::int64_t{split.tail} * split.k_splits,
@@ -135,9 +136,7 @@ class Planner {
                            .blocks = split.tail * kAddBlocks<Config>,
                            .threads_x = kAddThreads,
                            .overlaps_previous = overlaps},
-                          stream,
-                          vectors ? add<Config, true, When...> : add<Config, false, When...>, args,
-                          split, when...);
+                          stream, sum, args, split, when...);
   }
 
   static std::vector<PlannedKernel> planned_kernels(const Problem& problem, std::int64_t tiles,
@@ -181,8 +180,7 @@ template <typename... Tiles>
 Status setup() {
   Status status;
   ((status = interleaved::allow_shared_memory(kernel_for<InterleavedTiles<Tiles>>)).ok() && ...);
-  if (!status.ok()) return status;
-  ((status = interleaved::allow_shared_memory(kernel_if_for<InterleavedTiles<Tiles>>)).ok() && ...);
+  if (status.ok()) ((status = Conditional<InterleavedTiles<Tiles>>::setup()).ok() && ...);
   return status;
 }
 

@@ -114,16 +114,16 @@ constexpr auto kernel_for =
   return {};
 };
 
-// The kernel that does nothing unless a condition holds, for large problems: where all operands
-// allow vectors, not for the smallest tile. It has a type of its own for the tile, so that nvcc
-// inlines the same functions in the kernel without a condition as if this one were not there.
+// The kernels that do nothing unless a condition holds, in conditional.cu: beside those without one
+// nvcc would inline other functions into both, and 3 of 24 kernels would have other machine code.
+template <typename... When>
+using AddKernel = void (*)(KernelArgs, TailSplit, When...);
 template <typename Config>
-constexpr auto kernel_if_for = []<typename Layout>(Layout layout) {
-  if constexpr (Config::kBlockM >= 128 || !Layout::kVector) {
-    return kernel_for<InterleavedTiles<Config>, Condition>(layout);
-  } else {
-    return interleaved::KernelOf<KernelArgs, TailSplit, Condition>{};
-  }
+struct Conditional {
+  // The kernel of the tile for the problem; nullptr: there is none.
+  static interleaved::KernelOf<KernelArgs, TailSplit, Condition> kernel(const Problem& problem);
+  static AddKernel<Condition> add(bool vectors);
+  static Status setup();
 };
 
 }  // namespace tilegate::stream_k

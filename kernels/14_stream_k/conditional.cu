@@ -1,0 +1,42 @@
+// StreamK's kernels with a condition.
+#include <tilegate/common/interleaved/plan.cuh>
+
+#include "stream_k.cuh"
+
+namespace tilegate::stream_k {
+namespace {
+
+// Where all operands allow vectors, not for the smallest tile.
+template <typename Config>
+constexpr auto kConditional = []<typename Layout>(Layout layout) {
+  if constexpr (Config::kBlockM >= 128 || !Layout::kVector) {
+    return kernel_for<Config, Condition>(layout);
+  } else {
+    return interleaved::KernelOf<KernelArgs, TailSplit, Condition>{};
+  }
+};
+
+}  // namespace
+
+template <typename Config>
+interleaved::KernelOf<KernelArgs, TailSplit, Condition> Conditional<Config>::kernel(
+    const Problem& problem) {
+  return interleaved::with_layout(problem, kConditional<Config>);
+}
+
+template <typename Config>
+AddKernel<Condition> Conditional<Config>::add(bool vectors) {
+  return vectors ? stream_k::add<Config, true, Condition> : stream_k::add<Config, false, Condition>;
+}
+
+template <typename Config>
+Status Conditional<Config>::setup() {
+  return interleaved::allow_shared_memory(kConditional<Config>);
+}
+
+template struct Conditional<InterleavedTiles<interleaved::Tiles128x256x8>>;
+template struct Conditional<InterleavedTiles<interleaved::Tiles128x256x16>>;
+template struct Conditional<InterleavedTiles<interleaved::Tiles128x128x16s2>>;
+template struct Conditional<InterleavedTiles<interleaved::Tiles64x128x32s4>>;
+
+}  // namespace tilegate::stream_k
