@@ -14,13 +14,14 @@ namespace {
 
 constexpr int kMultiprocessors = 132;  // of an H200
 
-// Memory of exactly one operand, of all products of a batch, so that an access beyond it is seen.
+// Memory that holds exactly one operand, with all matrices of a batch, so that an access beyond it
+// is reported.
 class Memory {
  public:
   Memory(const Problem& problem, Operand operand)
       : offset_(problem.offset_bytes[static_cast<std::size_t>(operand)]) {
     std::vector<float> values(static_cast<std::size_t>(problem.span(operand)));
-    // Evenly spread, as what a GPU is measured with: some rungs look at the values and decide.
+    // Evenly spread, as in measurements on a GPU: some rungs choose a kernel by the values.
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = static_cast<float>(i % 255) - 127.0F;
     buffer_ = device::Buffer(values.size() * sizeof(float) + static_cast<std::size_t>(offset_));

@@ -1,4 +1,4 @@
-// Faults of a kernel: the first ends the launch, and names kernel, block and thread.
+// Faults of a kernel. The first one ends the launch; its message names kernel, block and thread.
 #include <string>
 #include <utility>
 
