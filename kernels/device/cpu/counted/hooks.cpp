@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tilegate/device/cpu/device.hpp>
 #include <tilegate/device/cpu/executor.hpp>
-#include <tilegate/device/cpu/seam.hpp>
 
 #include "../executor/observer.hpp"
 #include "recorder.hpp"

@@ -27,12 +27,12 @@ _LABEL = re.compile(r"^[-\w$.]+:")
 _LOCATION_OF = re.compile(r"!dbg (!\d+)")
 
 # Files between an access of the portability layer and the kernel's line that calls it.
-_SEAM = (
+_LAYER = (
     "device/cpu/counted_access.hpp",
     "device/cpu/ordered.hpp",
     "device/cpu/plain.hpp",
     "device/cpu/plain_vectors.hpp",
-    "device/cpu/seam.hpp",
+    "device/cpu/device.hpp",
     "cpu/plain/include/cooperative_groups/memcpy_async.h",
     "cpu/plain/include/cuda/barrier",
     "cpu/plain/include/cuda/pipeline",
@@ -71,7 +71,7 @@ class Locations:
             fields = self._nodes[reference][1]
             file, function = self._scope(fields["scope"])
             line, column = int(fields["line"]), int(fields.get("column", 0))
-            if not file.endswith(_SEAM) or "inlinedAt" not in fields:
+            if not file.endswith(_LAYER) or "inlinedAt" not in fields:
                 frames.append((file, line, column, function))
             reference = fields.get("inlinedAt")
         return frames

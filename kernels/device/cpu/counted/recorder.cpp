@@ -6,8 +6,8 @@
 
 #include <pthread.h>
 
+#include <tilegate/device/cpu/device.hpp>
 #include <tilegate/device/cpu/executor.hpp>
-#include <tilegate/device/cpu/seam.hpp>
 
 #include "sites.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <boost/context/protected_fixedsize_stack.hpp>
 
-#include <tilegate/device/cpu/seam.hpp>
+#include <tilegate/device/cpu/device.hpp>
 
 #include "executor_impl.hpp"
 #include "observer.hpp"

@@ -1,5 +1,5 @@
 // The executor: launches (launch.cpp), fibers and their order (executor.cpp), barriers
-// (barriers.cpp), faults (faults.cpp), and the functions of the portability layer (seam.cpp).
+// (barriers.cpp), faults (faults.cpp), and the functions of the portability layer (interface.cpp).
 #pragma once
 
 #include <cstddef>

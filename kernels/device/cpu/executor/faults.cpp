@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include <tilegate/device/cpu/seam.hpp>
+#include <tilegate/device/cpu/device.hpp>
 
 #include "executor_impl.hpp"
 

@@ -30,7 +30,7 @@
 #include <tilegate/device/launch_config.hpp>
 
 #if defined(__CUDACC__)
-#include <tilegate/device/cuda/seam.cuh>
+#include <tilegate/device/cuda/device.cuh>
 #else
-#include <tilegate/device/cpu/seam.hpp>
+#include <tilegate/device/cpu/device.hpp>
 #endif

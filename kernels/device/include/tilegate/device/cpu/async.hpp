@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include <tilegate/device/cpu/seam.hpp>
+#include <tilegate/device/cpu/device.hpp>
 
 namespace tilegate::simt {
 

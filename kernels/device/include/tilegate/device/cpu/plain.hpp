@@ -15,7 +15,7 @@
 
 #include <sys/types.h>
 
-#include <tilegate/device/cpu/seam.hpp>
+#include <tilegate/device/cpu/device.hpp>
 
 #define __align__(n) __attribute__((aligned(n)))
 #define __maxnreg__(...)

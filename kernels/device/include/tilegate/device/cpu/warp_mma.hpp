@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include <tilegate/device/cpu/seam.hpp>
+#include <tilegate/device/cpu/device.hpp>
 
 namespace tilegate::device {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <tilegate/device/cuda/seam.cuh>
+#include <tilegate/device/cuda/device.cuh>
 
 namespace tilegate::device {
 

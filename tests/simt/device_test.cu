@@ -7,7 +7,7 @@
 
 #include "simt/device_array.hpp"
 
-namespace tilegate::seam_test {
+namespace tilegate::device_test {
 
 struct Place {
   unsigned thread_x, thread_y, block, block_dim_x, block_dim_y, grid_dim;
@@ -176,4 +176,4 @@ TEST(Device, KernelsThatOverlapWaitForEachOther) {
   for (const float value : data.to_host()) EXPECT_EQ(value, kLaunches);
 }
 
-}  // namespace tilegate::seam_test
+}  // namespace tilegate::device_test
