@@ -6,6 +6,7 @@
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/fragment.cuh>
 #include <tilegate/common/interleaved/config.cuh>
+#include <tilegate/common/lane_layout.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
@@ -48,8 +49,7 @@ struct Config : Tiles {
   };
   static __device__ Position position() {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const int lane_m = (lane >> 1 & 1) | (lane >> 3 & 1) << 1 | (lane >> 4) << 2;
-    const int lane_n = (lane & 1) | (lane >> 2 & 1) << 1;
+    const int lane_m = lane_row<kLanesN, true>(lane), lane_n = lane_column<kLanesN, true>(lane);
     return {warp / kWarpsN * kWarpM + lane_m, warp % kWarpsN * kWarpN + 4 * lane_n};
   }
 };

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tilegate/catalogue.hpp>
+#include <tilegate/common/gpu_model.hpp>
 #include <tilegate/device.hpp>
 #include <tilegate/device/cpu/executor.hpp>
 
@@ -11,8 +12,6 @@
 
 namespace tilegate::simt::counted {
 namespace {
-
-constexpr int kMultiprocessors = 132;  // of an H200
 
 // Memory that holds exactly one operand, with all matrices of a batch, so that an access beyond it
 // is reported.
@@ -39,7 +38,7 @@ class Memory {
 
 Outcome count(const Stage& stage, const Problem& problem, std::string_view configuration) {
   Device device = device::current();
-  device.multiprocessors = kMultiprocessors;
+  device.multiprocessors = static_cast<int>(kH200.multiprocessors);
   const Plan plan = stage.plan(problem, device, configuration);
   if (!plan.ok()) return {plan.status(), {}};
   const Memory a(problem, Operand::kA);
