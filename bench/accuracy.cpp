@@ -1,6 +1,6 @@
-// The program that `ci/gate check accuracy` runs: each case on every input of accuracy.hpp, beside
-// cuBLAS on the same operands. After lines on the device (name, tab, value) and an empty one, a
-// line per case and input, fields separated by tabs: kHeads.
+// The program of `ci/gate check accuracy`: runs each case on every input of accuracy.hpp, and
+// cuBLAS on the same operands. It prints lines on the device (name, tab, value), an empty line, and
+// one line per case and input, fields separated by tabs: kHeads.
 //
 //   build/gpu/bench/accuracy Int8x3/1024x1024x1024 Int8x3/777x333x555
 #include "accuracy.hpp"
@@ -34,7 +34,7 @@ constexpr std::string_view kHeads =
     "case\tinput\tdecision\tseconds\tratio_to_cublas\tfrobenius\tfrobenius_cublas\tweighted\t"
     "weighted_cublas\tmedian\tmedian_cublas\tlargest\tlargest_cublas\n";
 
-constexpr double kMostProducts = 0x1p33;  // that float64 adds; of larger cases only some rows
+constexpr double kMostProducts = 0x1p33;  // for float64; larger cases compare only some rows
 constexpr double kReplayS = 1e-3;
 constexpr int kReplays = 5;
 
@@ -55,7 +55,7 @@ Sample timed(const Batch& rung, const Batch& yardstick) {
   return *middle;
 }
 
-// What the device decided in the last launch, or 0 where nothing is left for it.
+// The device's decision in the last launch, or 0 if the plan leaves no decision to it.
 int decision_of(const Plan& plan, const Operands& operands) {
   std::int32_t decision = 0;
   if (plan.decides_on_device()) {

@@ -1,4 +1,4 @@
-// Operands whose products are hard to get right in short arithmetic, and how wrong a result is.
+// Operands whose products lose accuracy in low precision, and error measures of results.
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 namespace tilegate::bench {
 
 enum class Input {
-  kNormal,       // of mean 0 and variance 1
+  kNormal,       // mean 0, variance 1
   kUniform,      // [0, 1)
   kSigned,       // [-1, 1)
   kHalf,         // (U - 1/2)·e^(N/2), U uniform, N normal
   kWide,         // (U - 1/2)·e^N
   kWider,        // (U - 1/2)·e^(2N)
   kExponents8,   // significands of either sign, exponents from -8 to 8
-  kExponents40,  // and from -40 to 40
+  kExponents40,  // exponents from -40 to 40
   kRows,         // normal; rows of A times a power of two from 2^-30 to 2^30
 };
 constexpr std::array<std::string_view, 9> kInputNames = {
@@ -31,13 +31,13 @@ Status fill(float* to, std::int64_t rows, std::int64_t cols, Input input, bool s
             std::uint64_t seed, Stream stream);
 
 struct Errors {
-  double frobenius = 0.0;  // of the error over that of the product
+  double frobenius = 0.0;  // Frobenius norm of the error divided by that of the product
   double weighted = 0.0;   // the largest |error| / (|A|·|B|) of an element
   double median = 0.0;     // of |error / product|, over a sample of the elements
-  double largest = 0.0;    // of all of them
+  double largest = 0.0;    // of |error / product|, over all elements
 };
 
-// Of results of one dense product, op N and N, against float64; of every `row_step`th row.
+// Errors of one dense product, op N and N, against float64, in every `row_step`th row.
 std::vector<Errors> errors_of(const Shape& shape, const float* a, const float* b,
                               std::span<const float* const> results, std::int64_t row_step,
                               Stream stream);

@@ -8,7 +8,7 @@
 namespace tilegate::bench {
 namespace {
 
-constexpr std::size_t kMemoryShare = 4;  // references may take one in so many bytes of the device
+constexpr std::size_t kMemoryShare = 4;  // references may take 1/4 of the device's memory
 
 std::string describe(const verifier::Comparison& comparison, const verifier::Product& product,
                      const Problem& problem, std::int64_t index, bool exact) {
@@ -28,7 +28,7 @@ Checks::Checks(std::uint64_t seed)
 void Checks::launch_and_verify(const Workload& work, const Memory& memory,
                                verifier::Inputs inputs) {
   memory.reset_result(inputs, seed_);
-  // Before the launch, because the reference of a problem that reads C needs the C of before.
+  // Computed before the launch, because the reference may need C, which the launch overwrites.
   references_.get(work.problem, inputs, seed_, memory.rung().front());
   Batch(work.plan, memory.rung(), static_cast<int>(memory.rung().size())).replay();
   verify(work, memory, inputs);

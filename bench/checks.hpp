@@ -1,4 +1,4 @@
-// Whether C holds the right result, in every copy: an element that is wrong throws Failure.
+// Checks the result in every copy of C. A wrong element throws Failure.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tilegate::bench {
 
-// What is multiplied, and how.
+// The problem and its inputs.
 struct Workload {
   Problem problem;
   Plan plan;
@@ -21,13 +21,13 @@ class Checks {
   // `seed`: of all inputs.
   explicit Checks(std::uint64_t seed);
 
-  // What one launch on each copy of the operands, which hold `inputs`, comes to.
+  // Launches once on each copy of the operands, which hold `inputs`, and checks the results.
   void launch_and_verify(const Workload& work, const Memory& memory, verifier::Inputs inputs);
 
-  // What the launches before have come to, with operands that hold `inputs`.
+  // Checks the results of earlier launches on operands that hold `inputs`.
   void verify(const Workload& work, const Memory& memory, verifier::Inputs inputs);
 
-  // Frees the references that it keeps.
+  // Frees the cached references.
   void forget() { references_.clear(); }
 
  private:

@@ -18,7 +18,7 @@
 namespace tilegate::bench {
 namespace {
 
-constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // as much as cublasSgemm has
+constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // the same as cublasSgemm's
 
 void check(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -35,7 +35,7 @@ cublasLtHandle_t handle() {
   return kHandle;
 }
 
-// What describes a product to cublasLt.
+// cublasLt's descriptors of a product.
 class Matmul {
  public:
   explicit Matmul(const Problem& problem) {
@@ -111,7 +111,7 @@ class Matmul {
   std::array<cublasLtMatrixLayout_t, 3> layouts_{};  // of A, B and C
 };
 
-// The algorithm's bits, by which the same version of cublasLt knows it again.
+// The algorithm's bits, which identify it to the same version of cublasLt.
 std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
   std::string name;
   for (const std::uint64_t word : algorithm.data) {

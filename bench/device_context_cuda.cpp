@@ -1,4 +1,4 @@
-// What of the software below a result has to be known to compare it: driver, CUDA, cuBLAS.
+// The software versions that results depend on: driver, CUDA, cuBLAS.
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -12,12 +12,12 @@
 namespace tilegate::bench {
 namespace {
 
-// CUDA writes 13.1 as 13010.
+// CUDA encodes 13.1 as 13010.
 std::string version_of(int number) {
   return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
 }
 
-// "580.82.07" where the kernel module tells it, else the driver's CUDA version.
+// "580.82.07" if the kernel module reports it, else the driver's CUDA version.
 std::string driver_version() {
   std::ifstream file("/proc/driver/nvidia/version");
   const std::string text{std::istreambuf_iterator<char>(file), {}};

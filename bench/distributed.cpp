@@ -1,8 +1,7 @@
 // bench_distributed: DistributedSgemm, and as its yardstick the same product with communication and
-// multiplication in turn. A Google Benchmark binary; names are Distributed/<M>x<N>x<K>/p<ranks> and
-// InTurn/…, with "/split" behind the shape for fp32_split, and at the end "/rows" for the
-// row-parallel form and "/same_bits". Rows that this machine cannot run are skipped, with the
-// reason.
+// multiplication in turn. A Google Benchmark binary. Names are Distributed/<M>x<N>x<K>/p<ranks> and
+// InTurn/…, with "/split" after the shape for fp32_split, and at the end "/rows" for the
+// row-parallel form and "/same_bits". Rows that this machine cannot run are skipped with a reason.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -29,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kBatchSeconds = 0.05;  // of launches between two clocks, at the least
+constexpr double kBatchSeconds = 0.05;  // the least time of launches between two clock reads
 constexpr int kBatches = 10;
 constexpr double kMostOnSimt = 1e8;  // M·N·K
 constexpr std::chrono::seconds kTimeout{60};
@@ -63,7 +62,7 @@ std::string obstacle(const Row& row) {
   return "needs " + std::to_string(row.ranks) + " GPUs; has " + std::to_string(most_ranks());
 }
 
-// What a rank has between launches. Operands are ones, so that every element of C is K.
+// State of a rank between launches. Operands are ones, so every element of C is K.
 struct Rank {
   std::unique_ptr<Transport> transport;
   std::optional<DistributedSgemm> sgemm;
@@ -150,7 +149,7 @@ class Ranks {
 
   Row row_;
   Group group_;
-  std::vector<std::unique_ptr<Rank>> ranks_;  // each made and destroyed in its own thread
+  std::vector<std::unique_ptr<Rank>> ranks_;  // each created and destroyed by its thread
 };
 
 bool failed = false;
@@ -202,7 +201,7 @@ bool parse_ranks(std::string_view text, int* ranks) {
   return error == std::errc() && end == text.end() && *ranks >= 1;
 }
 
-// Every shape in both forms, each followed by its yardstick. FP32 by rows has no same bits.
+// Every shape in both forms, each followed by its yardstick. FP32, row-parallel, has no same bits.
 std::vector<Row> rows_of(const std::vector<Shape>& shapes, int ranks, Math math, bool same_bits) {
   std::vector<Row> rows;
   for (const Form form : {Form::kColumnParallel, Form::kRowParallel}) {

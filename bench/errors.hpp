@@ -1,4 +1,4 @@
-// The two ways in which `bench` fails.
+// The two kinds of errors of `bench`.
 #pragma once
 
 #include <stdexcept>
@@ -7,12 +7,12 @@
 
 namespace tilegate::bench {
 
-// The command line, or a file that it names, makes no sense: exit 2.
+// An invalid command line, or an invalid file that it names: exit 2.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A benchmark cannot run, or its result is wrong: the benchmark is in error, exit 1.
+// A benchmark cannot run, or its result is wrong: the benchmark failed, exit 1.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

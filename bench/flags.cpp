@@ -57,7 +57,7 @@ Plant parse_plant(const std::string& text) {
   return {text.substr(0, colon), value};
 }
 
-// As Google Benchmark reads booleans.
+// Google Benchmark's rule for booleans.
 bool is_true(const std::string& text) {
   for (const char* no : {"0", "f", "F", "n", "N", "false", "False", "FALSE", "no", "No", "NO",
                          "off", "Off", "OFF"}) {
@@ -78,7 +78,7 @@ double parse_seconds(const std::string& text) {
   return seconds;
 }
 
-// Seconds have no unit up to Google Benchmark 1.7, and one after it.
+// Seconds have a unit only after Google Benchmark 1.7.
 void pass_on_min_time(Flags& flags, const std::string& text) {
   if (text.ends_with('x')) {
     flags.min_time_s.reset();

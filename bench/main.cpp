@@ -43,14 +43,13 @@ std::vector<Problem> chosen_problems(const Flags& flags) {
   return problems;
 }
 
-// Why the device of this build cannot run `stage`; empty: it can. Without a device, the GPU is
-// taken for able.
+// Why the device of this build cannot run `stage`; empty: it can, or there is no device to ask.
 std::string obstacle(const Stage& stage, bool device_answers) {
   if (defaults().is_cuda && !device_answers) return {};
   return check_device(stage.requirements, device::current()).message();
 }
 
-// Every stage, each followed by its variants if they are wanted.
+// Every stage, each followed by its variants if they were requested.
 std::vector<const Stage*> chosen_stages(bool with_variants) {
   if (with_variants) return catalogue_stages();
   std::vector<const Stage*> chosen;
@@ -58,7 +57,7 @@ std::vector<const Stage*> chosen_stages(bool with_variants) {
   return chosen;
 }
 
-// The stage's own choice, and the quickest of its configurations by its cost model.
+// The stage's choice, and its fastest configurations by its cost model.
 std::vector<NamedProblem> chosen_configurations(const Stage& stage, const Problem& problem,
                                                 int configurations) {
   const std::string name(stage.name);
@@ -73,10 +72,10 @@ std::vector<NamedProblem> chosen_configurations(const Stage& stage, const Proble
   return chosen;
 }
 
-// The algorithms that may be the yardstick.
+// The candidates for the yardstick.
 std::vector<NamedProblem> chosen_algorithms(const Problem& problem) {
   std::vector<NamedProblem> chosen = chosen_configurations(*cublas_lt(), problem, kMostAlgorithms);
-  chosen.erase(chosen.begin());  // the stage's own choice, the first of them
+  chosen.erase(chosen.begin());  // the stage's choice, which repeats the first
   return chosen;
 }
 
@@ -107,7 +106,7 @@ void register_benchmarks(Runner* runner, const std::vector<Problem>& problems, c
   }
 }
 
-// What to add to "no benchmark matches": a rung that the filter names and this device cannot run.
+// Addition to "no benchmark matches": a rung that the filter names and this device cannot run.
 std::string why_nothing_matches(const std::string& filter, const std::vector<Problem>& problems,
                                 const Flags& flags) {
   regex_t pattern;  // POSIX's: to compile std::regex takes longer than the rest of this file
@@ -155,8 +154,8 @@ std::ofstream open_samples(const std::string& path) {
   return file;
 }
 
-// Google Benchmark's JSON. A benchmark has the name that it was registered with, and M, N, K and
-// the batch as fields, so that no reader needs to parse it. Knows whether all of it was written.
+// Google Benchmark's JSON, with M, N, K and the batch of each benchmark as fields, so that readers
+// need not parse names. Knows whether writing succeeded.
 class CheckedJson : public benchmark::JSONReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {
@@ -185,8 +184,8 @@ class CheckedJson : public benchmark::JSONReporter {
   bool written_ = false;
 };
 
-// The console without the counters of each kind of access, as global_load.sectors: they fill a line
-// of 665 characters, and the JSON has them.
+// The console without the counters of accesses, such as global_load.sectors, which would make a
+// line 665 characters long; the JSON has them.
 class ShortConsole : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context& context) override { return whole_->ReportContext(context); }
@@ -205,7 +204,7 @@ class ShortConsole : public benchmark::BenchmarkReporter {
   std::unique_ptr<benchmark::BenchmarkReporter> whole_{benchmark::CreateDefaultDisplayReporter()};
 };
 
-// The value of a flag of Google Benchmark's; empty where it is not given.
+// The value of a flag of Google Benchmark; empty if it is not given.
 std::string passed_on(const Flags& flags, const std::string& name) {
   std::string value;
   for (const std::string& arg : flags.passed_on) {
@@ -214,7 +213,7 @@ std::string passed_on(const Flags& flags, const std::string& name) {
   return value;
 }
 
-// Exits of Google Benchmark's own would say that a benchmark failed.
+// Google Benchmark's own exit code would mean that a benchmark failed.
 void check_writable(const std::string& path) {
   if (!path.empty() && !std::ofstream(path, std::ios::app)) {
     throw UsageError("--benchmark_out: cannot write " + path);
@@ -226,7 +225,7 @@ std::size_t run_benchmarks(const Flags& flags, const std::string& out) {
   const std::string format = passed_on(flags, "--benchmark_out_format");
   ShortConsole console;
   benchmark::BenchmarkReporter* display =
-      shown.empty() || shown == "console" ? &console : nullptr;  // nullptr: as the flag says
+      shown.empty() || shown == "console" ? &console : nullptr;  // nullptr: the flag decides
   if (out.empty() || (!format.empty() && format != "json")) {
     return benchmark::RunSpecifiedBenchmarks(display);
   }
@@ -238,14 +237,14 @@ std::size_t run_benchmarks(const Flags& flags, const std::string& out) {
 
 bool stdout_took_it() { return std::cout.flush().good() && std::fflush(stdout) == 0; }
 
-// `program` is kept by Google Benchmark.
+// Google Benchmark keeps the pointer `program`.
 void initialize_google_benchmark(char* program, std::vector<std::string> args) {
   std::vector<char*> argv{program};
   for (std::string& arg : args) argv.push_back(arg.data());
   int argc = static_cast<int>(argv.size());
   argv.push_back(nullptr);
-  // It calls back for --help, which we have dealt with, and for bad values, after which it would
-  // exit with 0.
+  // It calls this for --help, which is handled above, and for bad values, after which it would exit
+  // with 0.
   benchmark::Initialize(&argc, argv.data(), [] {
     std::exit(complain("a flag of Google Benchmark has a bad value; --help lists them", kBadUsage));
   });
@@ -276,7 +275,7 @@ int run(int argc, char** argv) {
   if ((flags.choose_yardstick || yardstick) && cublas_lt() == nullptr) {
     throw UsageError("--yardstick, --choose-yardstick: cuBLAS needs a CUDA GPU");
   }
-  std::unique_ptr<Runner> runner;  // none: only the names are wanted, no device is touched
+  std::unique_ptr<Runner> runner;  // null if only names are listed: then no device is used
   if (!flags.list) {
     check(device::available());
     const Settings settings{.cold = flags.cold,

@@ -9,9 +9,9 @@ namespace tilegate::bench {
 namespace {
 
 constexpr std::size_t kAlignment = 256;  // bytes, as device::Buffer
-constexpr std::size_t kTimesCache = 4;   // total of the copies of a cold benchmark
-// Preparing and verifying more would take seconds. The price: problems of less than about 40×40×40
-// do not outrun the L2 cache of the largest GPUs.
+constexpr std::size_t kTimesCache = 4;   // all copies of a cold benchmark, in cache sizes
+// More copies would take seconds to prepare and verify. With this limit, problems of less than
+// about 40×40×40 do not exceed the L2 cache of the largest GPUs.
 constexpr std::size_t kMaxCopies = 1U << 12;
 
 std::size_t round_up(std::size_t bytes) {

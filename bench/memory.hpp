@@ -1,4 +1,4 @@
-// The device memory that a benchmark works on.
+// The device memory of a benchmark.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Matrices {
   Matrices(const Problem& problem, Operand operand, int copies);
 
   float* copy(int index) const;
-  std::int64_t elements() const { return elements_; }  // of a copy, padding included
+  std::int64_t elements() const { return elements_; }  // per copy, with padding
   const device::Buffer& buffer() const { return buffer_; }
 
  private:
@@ -30,7 +30,7 @@ class Matrices {
   device::Buffer buffer_;
 };
 
-// A and B, which rung and yardstick share, and a C and a workspace for each of the two.
+// A and B, shared by rung and yardstick, and a C and a workspace for each of the two.
 class Memory {
  public:
   // `yardstick` may be null.
@@ -43,8 +43,8 @@ class Memory {
   // Enqueues writing every copy of A and B.
   void fill(verifier::Inputs inputs, std::uint64_t seed) const;
 
-  // Enqueues what the rung's C holds before a launch that is verified: NaN where it is not read,
-  // else inputs, in every copy.
+  // Enqueues filling every copy of the rung's C before a verified launch: with inputs if C is read,
+  // otherwise with NaN.
   void reset_result(verifier::Inputs inputs, std::uint64_t seed) const;
 
  private:
@@ -57,7 +57,7 @@ class Memory {
   std::vector<Operands> rung_, yardstick_;
 };
 
-// How many copies of the problem's operands are several times `cache_bytes` together; at least 2.
+// How many copies of the problem's operands exceed `cache_bytes` several times; at least 2.
 int copies_to_outrun(std::size_t cache_bytes, const Problem& problem);
 
 }  // namespace tilegate::bench

@@ -1,5 +1,5 @@
-// plan: which configurations a stage offers for a problem, which of them it takes, and why: how
-// long its cost model expects each to take on an H200, and where the time goes. Touches no device.
+// plan: lists the configurations of a stage for a problem with their expected times on an H200 and
+// the parts of these times, and names the chosen one. Uses no device.
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -29,7 +29,7 @@ constexpr const char* kUsage =
     "of\n"
     "the partial sums of a split; pack, of operands. '-': its model does not tell.\n";
 
-// 132 multiprocessors, compute capability 9.0; no plan for it can be launched.
+// An H200 for planning: 132 multiprocessors, compute capability 9.0. Its plans cannot be launched.
 Device h200() {
   return {.ordinal = -1,
           .is_cuda = true,
@@ -105,7 +105,7 @@ Status print(const std::string& name, std::size_t workspace_limit) {
   return {};
 }
 
-// What the stage's plan and all of its candidates say, bit for bit.
+// All values of the stage's plan and of its candidates, bit for bit.
 void print_row(const Stage& stage, const Problem& problem, const std::string& name,
                const Device& device) {
   const Plan plan = stage.plan(problem, device);

@@ -1,5 +1,5 @@
-// References on the device. At 8192×8192×8192 one takes longer than all of a benchmark, so they are
-// kept for the rungs that follow on the same problem.
+// References on the device. At 8192×8192×8192 a reference takes longer than a whole benchmark, so
+// it is cached for the next rungs on the same problem.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@
 namespace tilegate::bench {
 
 struct Reference {
-  device::Buffer value, scale;  // of each element compared, a double; integers have no scale
+  device::Buffer value, scale;  // doubles, one per compared element; integers have no scale
 
   double* value_data() const { return reinterpret_cast<double*>(value.data()); }
   double* scale_data() const { return reinterpret_cast<double*>(scale.data()); }
 };
 
-// What is compared of product number `index`: all rows of C, but of so many products of random
-// numbers that a float64 reference would take long only some, in every tile of a rung.
+// The part of matrix `index` that is compared: all rows of C, or, if a float64 reference would take
+// long, some rows in every tile of a rung.
 verifier::Product compared(const Problem& problem, verifier::Inputs inputs,
                            const Operands& operands, std::int64_t index);
 
 class References {
  public:
-  // Keeps at most `budget_bytes`, the youngest reference apart.
+  // Caches at most `budget_bytes`, not counting the latest reference.
   explicit References(std::size_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  // The reference of `problem` on operands that hold `inputs` of `seed`. Valid until the next call.
+  // The reference of `problem` for operands with `inputs` of `seed`. Valid until the next call.
   const Reference& get(const Problem& problem, verifier::Inputs inputs, std::uint64_t seed,
                        const Operands& operands);
 
@@ -37,7 +37,7 @@ class References {
 
  private:
   struct Entry {
-    Problem problem;  // without the offset, which changes no value
+    Problem problem;  // without offsets, which change no values
     verifier::Inputs inputs;
     std::uint64_t seed;
     Reference reference;
@@ -45,11 +45,11 @@ class References {
     std::size_t bytes() const { return reference.value.size() + reference.scale.size(); }
   };
 
-  // Drops the oldest until `bytes` more are within the budget.
+  // Drops the oldest references until `bytes` more fit into the budget.
   void make_room(std::size_t bytes);
 
   std::size_t budget_bytes_;
-  std::list<Entry> entries_;  // the last used first
+  std::list<Entry> entries_;  // most recently used first
 };
 
 }  // namespace tilegate::bench

@@ -1,5 +1,5 @@
-// Runs the benchmarks: owns everything that outlives Google Benchmark's callback, which is called
-// several times for one benchmark.
+// Runs the benchmarks. Google Benchmark calls the callback of a benchmark several times; the runner
+// owns the state that outlives a call.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ struct Settings {
   bool cold = false;
   bool alone = false;  // no yardstick
   std::uint64_t seed = 1;
-  // What a callback measures at the least; none: as many iterations as Google Benchmark asks for.
+  // The least time that a callback measures; none: the number of iterations of Google Benchmark.
   std::optional<double> min_time_s;
-  int placements = 1;        // of the operands, at different addresses
+  int placements = 1;        // different addresses of the operands
   double peak_gflops = 0.0;  // 0: unknown
   std::optional<Plant> plant;
-  std::ostream* samples = nullptr;           // takes every replay, one CSV line each; may be null
-  std::optional<YardstickChoice> yardstick;  // none: cublasSgemm for all problems
+  std::ostream* samples = nullptr;                  // gets one CSV line per replay; may be null
+  std::optional<YardstickChoice> yardstick;         // none: cublasSgemm for all problems
   std::size_t workspace_limit = kNoWorkspaceLimit;  // of rungs
 };
 
@@ -40,28 +40,28 @@ class Runner {
  public:
   explicit Runner(const Settings& settings);
 
-  // The callback of one benchmark; `stage` is the one that `named` names. An iteration is a launch;
-  // the loop goes by replays of a batch of them.
+  // The callback of one benchmark; `stage` is the stage of `named`. An iteration is a launch; the
+  // loop runs replays, batches of launches.
   void run(benchmark::State& state, const Stage& stage, const NamedProblem& named);
 
-  // True once a benchmark was in error.
+  // Whether a benchmark has failed.
   bool failed() const { return failed_; }
 
  private:
-  // A rung and its yardstick, ready to be timed on operands that lie in one place.
+  // A rung and its yardstick, ready to be timed, with operands at one placement.
   struct Placement {
-    device::Buffer spacer;  // keeps the operands away from where those of the other places lie
+    device::Buffer spacer;  // moves the operands to other addresses than earlier placements
     Memory memory;
     Batch rung;
     std::optional<Batch> yardstick;
   };
   struct Prepared {
-    std::string name;  // of the benchmark
+    std::string name;  // the benchmark's
     Workload work;
     std::vector<Placement> placements;
-    std::optional<double> planted_percent;  // by how much it slows the rung down, by the clock
+    std::optional<double> planted_percent;  // injected slow-down of the rung
     std::vector<std::pair<std::string, double>> exact_counters;
-    std::string kernels;  // their symbols, where a configuration was asked for
+    std::string kernels;  // symbols of the kernels, if a configuration was requested
   };
 
   void measure(benchmark::State& state, const Stage& stage, const NamedProblem& named);
@@ -77,7 +77,7 @@ class Runner {
 
   Settings settings_;
   Checks checks_;
-  std::optional<Prepared> current_;  // of the last benchmark that ran
+  std::optional<Prepared> current_;  // the last benchmark that ran
   bool failed_ = false;
 };
 

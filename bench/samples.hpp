@@ -1,4 +1,4 @@
-// The replays of a benchmark, and what is said of them.
+// The replays of a benchmark, and the counters that follow from them.
 #pragma once
 
 #include <iosfwd>
@@ -14,7 +14,7 @@
 
 namespace tilegate::bench {
 
-// By the place where the operands lie, the replays there.
+// The replays, by placement of the operands.
 using Samples = std::vector<std::vector<Sample>>;
 
 double median(std::vector<double> values);
@@ -26,11 +26,11 @@ double median_of(std::span<const Sample> samples, Value value) {
   return median(std::move(values));
 }
 
-// Bytes that even a perfect cache has to move: A and B in, C out, and in where beta is not 0. What
-// a batch shares counts once.
+// Bytes that even a perfect cache has to move: A and B in, C out, and C in if beta is not 0. An
+// operand that a batch shares counts once.
 double compulsory_bytes(const Problem& problem);
 
-// The counters that follow from times. `peak_gflops`: 0, if unknown.
+// Counters that follow from times. `peak_gflops`: 0 if unknown.
 void report_speed(benchmark::State& state, const Samples& samples, const Problem& problem,
                   double peak_gflops);
 

@@ -1,4 +1,4 @@
-// What is benchmarked: which problems, and what a benchmark of one is called.
+// Problems of the benchmarks, and names of benchmarks.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace tilegate::bench {
 // The canonical name: "<Rung>[@<configuration>]/<problem>[/cold]".
 std::string benchmark_name(const NamedProblem& named, bool cold);
 
-// The value of --shapes: problems as to_string writes them, separated by commas, or a table of
-// them, "@file.csv" or "@file.csv:set,set". Each problem is returned once. Throws UsageError.
+// The problems of --shapes: a list in the format of to_string, separated by commas, or a table,
+// "@file.csv" or "@file.csv:set,set". Without duplicates. Throws UsageError.
 std::vector<Problem> parse_shapes(std::string_view text);
 
 }  // namespace tilegate::bench

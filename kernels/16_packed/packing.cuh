@@ -22,9 +22,9 @@ struct Packing {
   Job job;
   std::int64_t end = 0;  // x that tiles may read
 
-  bool needed() const { return job.products > 0; }
+  bool needed() const { return job.matrices > 0; }
   std::size_t bytes() const {
-    return sizeof(float) * static_cast<std::size_t>(job.products * job.packed_stride);
+    return sizeof(float) * static_cast<std::size_t>(job.matrices * job.packed_stride);
   }
 };
 
@@ -44,7 +44,7 @@ inline Packing packing_of(const Problem& problem, Operand operand, int block) {
                  .cols = cols,
                  .packed_ld = ld,
                  .packed_stride = k * ld,
-                 .products = problem.batch > 1 && problem.stride(operand) == 0 ? 1 : problem.batch,
+                 .matrices = problem.batch > 1 && problem.stride(operand) == 0 ? 1 : problem.batch,
                  .tiles_cols = Divisor(static_cast<std::uint32_t>(along_k ? tiles_k : tiles_x)),
                  .tiles = Divisor(static_cast<std::uint32_t>(tiles_x * tiles_k))};
   return packing;
@@ -63,8 +63,8 @@ inline void add_packing(const Packing& packing, const Problem& problem, Operand 
       {.name = "pack " + name + (packing.job.transposes ? " transposed" : ""),
        .parameters = {of_a ? parameter::rows(kTile) : parameter::columns(kTile),
                       of_a ? parameter::rows(kLine) : parameter::columns(kLine),
-                      parameter::depth(kTile), parameter::count("products", packing.job.products),
-                      parameter::each("batch shares it", problem.batch > packing.job.products)}});
+                      parameter::depth(kTile), parameter::count("products", packing.job.matrices),
+                      parameter::each("batch shares it", problem.batch > packing.job.matrices)}});
 }
 
 // Whether a CUDA grid has enough blocks for the tiles to pack.
@@ -105,7 +105,7 @@ Status enqueue_packing(const Packings& packings, KernelArgs& args, bool overlaps
     workspace += packing.bytes();
     data = source.to;
     ld = packing.job.packed_ld;
-    stride = packing.job.products == 1 ? 0 : packing.job.packed_stride;
+    stride = packing.job.matrices == 1 ? 0 : packing.job.packed_stride;
   };
   replace(packings.a, jobs.source[0], args.a, args.lda, args.stride_a);
   replace(packings.b, jobs.source[1], args.b, args.ldb, args.stride_b);

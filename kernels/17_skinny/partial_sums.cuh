@@ -1,5 +1,5 @@
 // Partial sums of C in the workspace, and the kernel that reduces them in a fixed order, so that
-// the same call gives the same bits. Layout: (product, split, M, N), without padding.
+// the same call gives the same bits. Layout: (batch, split, M, N), without padding.
 #pragma once
 
 #include <algorithm>
@@ -42,17 +42,17 @@ struct SharedStorage {
   float sums[kWarps][kElements];
 };
 
-// C ← alpha·(sum of the partial sums) + beta·C, for all products of the batch.
+// C ← alpha·(sum of the partial sums) + beta·C, for the whole batch.
 template <int kWarps>
 __global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, int k_splits) {
   auto& smem = device::shared_storage<SharedStorage<kWarps>>();
   const auto size = static_cast<unsigned>(args.shape.m * args.shape.n);
-  const unsigned blocks = (size + kElements - 1) / kElements;  // per product
-  const unsigned product = blockIdx.x / blocks;
+  const unsigned blocks = (size + kElements - 1) / kElements;  // per matrix of the batch
+  const unsigned batch_index = blockIdx.x / blocks;
   const unsigned first = blockIdx.x % blocks * kElements;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const float* partial = static_cast<const float*>(args.workspace) +
-                         std::int64_t{product} * k_splits * size + first + lane;
+                         std::int64_t{batch_index} * k_splits * size + first + lane;
 
   device::wait_for_previous_kernel();
   device::launch_dependents();
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, int k_splits
   float total = smem.sums[0][threadIdx.x];
   for (int i = 1; i < kWarps; ++i) total += smem.sums[i][threadIdx.x];
   const auto cols = static_cast<unsigned>(args.shape.n);
-  args.c += product * args.stride_c;
+  args.c += batch_index * args.stride_c;
   store_element(args, element / cols, element % cols, total);
 }
 

@@ -135,9 +135,9 @@ inline Task make_task(const KernelArgs& args, const Roles& roles, int k_splits, 
             .stride_x = rows ? 1 : args.ldc,
             .stride_s = rows ? args.ldc : 1,
             .split_c = 0,
-            .product_big = rows ? args.stride_b : args.stride_a,
-            .product_small = rows ? args.stride_a : args.stride_b,
-            .product_c = args.stride_c,
+            .batch_stride_big = rows ? args.stride_b : args.stride_a,
+            .batch_stride_small = rows ? args.stride_a : args.stride_b,
+            .batch_stride_c = args.stride_c,
             .k_splits = k_splits,
             .depth = depth};
   if (k_splits > 1) {
@@ -146,7 +146,7 @@ inline Task make_task(const KernelArgs& args, const Roles& roles, int k_splits, 
     task.c = static_cast<float*>(args.workspace);
     (rows ? task.stride_s : task.stride_x) = args.shape.n;
     task.split_c = partial_sums::elements(args.shape);
-    task.product_c = k_splits * task.split_c;
+    task.batch_stride_c = k_splits * task.split_c;
   }
   return task;
 }

@@ -26,7 +26,7 @@ constexpr std::int64_t kMaxSplitK = std::int64_t{1} << 30;  // a block counts it
 // A kernel and its launch.
 struct Partition {
   const Kernel* kernel;
-  std::int64_t tiles;  // of all products
+  std::int64_t tiles;  // of the whole batch
   std::int64_t k_tiles;
   int k_splits;
   int depth;      // of the ring, in k tiles
@@ -156,7 +156,7 @@ bool fits(const Partition& partition) {
          partition.block_k_tiles() <= kMaxSplitK / partition.kernel->tile.k;
 }
 
-// Tiles of all products; at most one more than a grid has blocks.
+// Tiles of the whole batch; at most one more than a grid has blocks.
 std::int64_t count_tiles(const Tile& tile, const Roles& roles, std::int64_t batch) {
   const double tiles = static_cast<double>(ceil_div(roles.s, tile.s)) *
                        static_cast<double>(ceil_div(roles.x, tile.x)) * static_cast<double>(batch);

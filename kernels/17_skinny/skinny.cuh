@@ -95,10 +95,10 @@ struct Task {
   std::int64_t ld_small;
   bool small_along_k;  // rows of the small operand lie along k, otherwise along s
   float alpha, beta;
-  float* c;  // first split of the first product
+  float* c;  // first split of the first matrix
   std::int64_t stride_x, stride_s;
-  std::int64_t split_c;                                // stride from one split's C to the next
-  std::int64_t product_big, product_small, product_c;  // strides of the batch
+  std::int64_t split_c;  // stride from one split's C to the next
+  std::int64_t batch_stride_big, batch_stride_small, batch_stride_c;  // strides of the batch
   int k_splits;
   int depth;
 };
@@ -292,10 +292,10 @@ __device__ void multiply_tile(const KTile<Config>& tile, int first, const Lane<C
 }
 
 // The work of a block. blockIdx.x counts strips of the short extent first, because they share the
-// large operand; then tiles of the long extent, splits of K, and products.
+// large operand; then tiles of the long extent, splits of K, and the batch.
 template <typename Config>
 struct BlockTile {
-  unsigned strip, tile, split, product;
+  unsigned strip, tile, split, batch_index;
 
   __device__ explicit BlockTile(const Task& task) {
     const auto strips = static_cast<unsigned>(ceil_div(task.s, Config::kBlockS));
@@ -304,7 +304,7 @@ struct BlockTile {
     strip = blockIdx.x % strips;
     tile = blockIdx.x / strips % tiles;
     split = blockIdx.x / strips / tiles % k_splits;
-    product = blockIdx.x / strips / tiles / k_splits;
+    batch_index = blockIdx.x / strips / tiles / k_splits;
   }
 
   __device__ std::int64_t s() const { return std::int64_t{strip} * Config::kBlockS; }  // the first
@@ -351,7 +351,8 @@ __device__ void store_tile(const Task& task, const BlockTile<Config>& block_tile
   constexpr int kVector = Config::kVectorS, kThreadS = Config::kThreadS, kSumS = Config::kSumS;
   auto& sums = device::shared_storage<WarpSums<Config>>().sums;
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  float* const c = task.c + block_tile.product * task.product_c + block_tile.split * task.split_c;
+  float* const c =
+      task.c + block_tile.batch_index * task.batch_stride_c + block_tile.split * task.split_c;
   // Neighbouring threads store neighbouring words of C.
   const bool x_first = task.stride_x == 1;
 #pragma unroll
@@ -425,9 +426,9 @@ __global__ void __launch_bounds__(kNumThreads, Config::kBlocksPerSm) multiply(Ta
   const auto k_count = static_cast<int>(block_tile.k_end(task) - k_begin);
   const std::int64_t ld_big = task.ld_big, ld_small = task.ld_small;
   const float* const big =
-      task.big + block_tile.product * task.product_big +
+      task.big + block_tile.batch_index * task.batch_stride_big +
       (kBigAlongX ? k_begin * ld_big + block_tile.x() : block_tile.x() * ld_big + k_begin);
-  const float* const small = task.small + block_tile.product * task.product_small +
+  const float* const small = task.small + block_tile.batch_index * task.batch_stride_small +
                              (task.small_along_k ? block_tile.s() * ld_small + k_begin
                                                  : k_begin * ld_small + block_tile.s());
   CopyPosition big_at = Big::start(big, ld_big, task.x - block_tile.x());

@@ -66,9 +66,9 @@ __device__ float fold_result(const std::int32_t (&acc)[T::kLevels][T::kBlockN / 
 // Folds, scales and stores the results of a warpgroup (64 rows) or of a warp (16 rows). In each 16
 // rows lane t has pairs of columns of rows t / 4 and t / 4 + 8 (accumulator layout of wgmma and
 // mma). (row, col): the first element in C; `step_rows`, `step_cols`: steps of the rows and columns
-// from there on; `pairs`: C is stored in float2.
+// from there on; `float2_c`: C allows float2 accesses.
 template <typename T>
-__device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t row,
+__device__ void store_results(const KernelArgs& args, bool float2_c, std::int64_t row,
                               std::int64_t col, int thread, const float* step_rows,
                               const float* step_cols,
                               std::int32_t (&acc)[T::kLevels][T::kBlockN / 2]) {
@@ -89,8 +89,8 @@ __device__ void store_results(const KernelArgs& args, bool pairs, std::int64_t r
                  (step_row * step_cols[8 * group + in_col + i]);
       }
       if (8 * group >= cols) continue;
-      if (pairs) {
-        store_pair(args, c + 8 * group, sum[0], sum[1]);
+      if (float2_c) {
+        store_float2(args, c + 8 * group, sum[0], sum[1]);
       } else {
         store(args, c + 8 * group, sum[0]);
         if (8 * group + 1 < cols) store(args, c + 8 * group + 1, sum[1]);
@@ -165,9 +165,9 @@ __device__ void store_rows(const KernelArgs& args, const GemmParams& params, con
                             sums.y * (step_row * step_cols[i].y)};
       if (64 * i >= cols) continue;
       if (params.once) {
-        store_pair<true>(args, c + 64 * i, sum[0], sum[1]);
+        store_float2<true>(args, c + 64 * i, sum[0], sum[1]);
       } else if (params.pairs) {
-        store_pair(args, c + 64 * i, sum[0], sum[1]);
+        store_float2(args, c + 64 * i, sum[0], sum[1]);
       } else {
         store(args, c + 64 * i, sum[0]);
         if (64 * i + 1 < cols) store(args, c + 64 * i + 1, sum[1]);
@@ -195,9 +195,9 @@ struct TileEpilogue {
     const int own = static_cast<int>(number);
     const Steps& steps = smem.steps[warpgroup];
     share.publish(smem.steps[warpgroup], warpgroup, own);
-    KernelArgs product = args;
-    product.c += tile.product * args.stride_c;
-    store_results<T>(product, params.pairs,
+    KernelArgs matrix = args;
+    matrix.c += tile.product * args.stride_c;
+    store_results<T>(matrix, params.pairs,
                      std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
                      std::int64_t{tile.col} * T::kBlockN, own, steps.row, steps.col, acc);
   }

@@ -134,11 +134,11 @@ __device__ void multiply_tile_by_warps(const KernelArgs& args, const GemmParams&
                                     thread % 32, acc);
   }
   device::copy_async_wait<0>();
-  KernelArgs product = args;
-  product.c += tile.product * args.stride_c;
+  KernelArgs matrix = args;
+  matrix.c += tile.product * args.stride_c;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    store_results<WarpResults<kLevels>>(product, params.pairs, first_row + row + 16 * i,
+    store_results<WarpResults<kLevels>>(matrix, params.pairs, first_row + row + 16 * i,
                                         first_col + col, thread % 32, smem.row + row + 16 * i,
                                         smem.col + col, acc[i]);
   }

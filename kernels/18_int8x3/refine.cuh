@@ -66,13 +66,14 @@ inline __global__ void __launch_bounds__(kNumThreads, kRefineBlocksPerSm)
     const Job& job = jobs.job[second];
     Pointers pointers = jobs.pointers[second];
     const unsigned group = second ? index - jobs.groups_of_first : index;
-    const unsigned product = job.groups.quotient(group);
-    const std::int64_t first_row = std::int64_t{job.groups.remainder(group, product)} * kRefineRows;
-    pointers.from += product * pointers.stride;
-    const float step = pointers.steps[product * job.planes.rows() + first_row + row];
+    const unsigned batch_index = job.groups.quotient(group);
+    const std::int64_t first_row =
+        std::int64_t{job.groups.remainder(group, batch_index)} * kRefineRows;
+    pointers.from += batch_index * pointers.stride;
+    const float step = pointers.steps[batch_index * job.planes.rows() + first_row + row];
     const Scale scale{step == 0.0F ? 0.0F : 65536.0F / step, step};
     std::byte* tails =
-        pointers.tails + job.planes.chunk(product, first_row / kChunkRows, 0) / kPlanes +
+        pointers.tails + job.planes.chunk(batch_index, first_row / kChunkRows, 0) / kPlanes +
         offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row, segment % 2, kNextTailRows);
     if (k >= job.planes.chunks_k * kChunkK) continue;
     float v[kSegment];

@@ -27,7 +27,8 @@ struct FinalizedRows {
 // widths.
 template <typename Config>
 __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int64_t first_row,
-                              std::int64_t product, unsigned group, FinalizedRows<Config>& smem) {
+                              std::int64_t batch_index, unsigned group,
+                              FinalizedRows<Config>& smem) {
   const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
   if (row < Config::kRows) {
     RowStats stats;
@@ -37,7 +38,7 @@ __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int
     if (lane == 0) {
       smem.scale[row] = scale;
       smem.width[row] = width_of(stats, scale, static_cast<float>(job.k));
-      pointers.steps[product * job.planes.rows() + first_row + row] = scale.step;
+      pointers.steps[batch_index * job.planes.rows() + first_row + row] = scale.step;
     }
   }
   __syncthreads();  // all scales and widths are stored
@@ -82,11 +83,11 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   const bool second = blockIdx.x >= jobs.groups_of_first;
   const Job& job = jobs.job[second];
   const unsigned block = second ? blockIdx.x - jobs.groups_of_first : blockIdx.x;
-  const auto [product, first_row, first_k, row] = RowsOfBlock<Config>(job, block);
+  const auto [batch_index, first_row, first_k, row] = RowsOfBlock<Config>(job, block);
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const std::int64_t end_k = job.planes.chunks_k * kChunkK;
   Pointers pointers = jobs.pointers[second];
-  pointers.from += product * pointers.stride;
+  pointers.from += batch_index * pointers.stride;
 
   device::wait_for_previous_kernel();
   device::launch_dependents();
@@ -107,10 +108,10 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   reduce_lanes(stats, Config::kRows, 32);
   if (lane < Config::kRows) smem.rows.stats[warp][row] = stats;
   __syncthreads();  // all warps have stored their statistics
-  finalize_rows<Config>(job, pointers, first_row, product, block, smem.rows);
+  finalize_rows<Config>(job, pointers, first_row, batch_index, block, smem.rows);
 
   const Scale scale = smem.rows.scale[row];
-  std::byte* planes = pointers.planes + job.planes.chunk(product, first_row / kChunkRows, 0) +
+  std::byte* planes = pointers.planes + job.planes.chunk(batch_index, first_row / kChunkRows, 0) +
                       offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row,
                                       static_cast<int>(first_k % kChunkK) / kSegment);
   for (bool is_latest = true; step > 0; is_latest = false) {

@@ -31,7 +31,7 @@ struct LongConfig {
 struct RowRange {
   Job job;
   Pointers pointers;
-  std::int64_t product = 0, first_row = 0;
+  std::int64_t batch_index = 0, first_row = 0;
   std::int64_t begin = 0, end = 0;  // of K, in chunks
   std::int64_t end_k = 0;           // inside the operand
 };
@@ -108,7 +108,7 @@ __device__ void store_units(const RowRange& range, const UnitShare<Config, kAlon
   const int left = clamped(range.end - first - chunk);
   std::byte* planes =
       range.pointers.planes +
-      range.job.planes.chunk(range.product, range.first_row / kChunkRows, first + chunk) +
+      range.job.planes.chunk(range.batch_index, range.first_row / kChunkRows, first + chunk) +
       share.k % kSegment;
 #pragma unroll
   for (int i = 0; i < kPer; ++i) {
@@ -181,7 +181,7 @@ __device__ void finalize_shared_rows(const RowRange& range, unsigned group, unsi
     if (thread < Config::kRows) smem.scale[row] = scale;
     if (is_first) {
       if (thread < Config::kRows) {
-        range.pointers.steps[range.product * range.job.planes.rows() + range.first_row + row] =
+        range.pointers.steps[range.batch_index * range.job.planes.rows() + range.first_row + row] =
             scale.step;
       }
       store_widths<Config::kRows>(width_of(stats, scale, static_cast<float>(range.job.k)),
@@ -237,10 +237,10 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   const bool second = group_index >= jobs.groups_of_first;
   const unsigned group = second ? group_index - jobs.groups_of_first : group_index;
   RowRange range{.job = jobs.job[second], .pointers = jobs.pointers[second]};
-  const unsigned product = range.job.groups.quotient(group);
-  range.product = product;
-  range.first_row = std::int64_t{range.job.groups.remainder(group, product)} * Config::kRows;
-  range.pointers.from += product * range.pointers.stride;
+  const unsigned batch_index = range.job.groups.quotient(group);
+  range.batch_index = batch_index;
+  range.first_row = std::int64_t{range.job.groups.remainder(group, batch_index)} * Config::kRows;
+  range.pointers.from += batch_index * range.pointers.stride;
   range.begin = device::cluster_rank() * jobs.chunks;
   range.end = range.begin + jobs.chunks;
   if (range.end > range.job.planes.chunks_k) range.end = range.job.planes.chunks_k;

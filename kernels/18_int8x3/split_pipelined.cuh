@@ -40,13 +40,13 @@ __device__ constexpr int word_of(int row, int k) {
                  : (k ^ (k / kSegment)) * Config::kRows + row;
 }
 
-// A group of rows, counted over both operands and all products. 32 bits suffice: no memory holds
+// A group of rows, counted over both operands and the whole batch. 32 bits suffice: no memory holds
 // 2^31 rows of at least 1,024 k.
 template <typename Config>
 struct RowGroup {
   unsigned group_index;
   bool is_second;  // of the operands
-  unsigned product, first_row;
+  unsigned batch_index, first_row;
 
   __device__ RowGroup(const SplitJobs& jobs, unsigned group_index_) : group_index(group_index_) {
     find(jobs);
@@ -55,10 +55,10 @@ struct RowGroup {
   __device__ void find(const SplitJobs& jobs) {
     is_second = group_index >= jobs.groups_of_first;
     const Divisor& groups = job(jobs).groups;
-    product = groups.quotient(group(jobs));
-    first_row = groups.remainder(group(jobs), product) * Config::kRows;
+    batch_index = groups.quotient(group(jobs));
+    first_row = groups.remainder(group(jobs), batch_index) * Config::kRows;
   }
-  // Moves on by `by` groups; whether operand and product are the same.
+  // Moves on by `by` groups; whether operand and batch index are the same.
   __device__ bool advance(const SplitJobs& jobs, unsigned by) {
     group_index += by;
     first_row += by * Config::kRows;
@@ -165,7 +165,7 @@ struct CopiesAhead {
     const std::int64_t k =
         first_chunk * kChunkK + (along_k ? word % kChunkK : word / Config::kRows);
     const std::int64_t next_x = along_k ? pointers.ld : 1, next_k = along_k ? 1 : pointers.ld;
-    from = pointers.from + rows.product * pointers.stride + x * next_x + k * next_k;
+    from = pointers.from + rows.batch_index * pointers.stride + x * next_x + k * next_k;
     next_copy = 32 * words / (along_k ? kChunkK : Config::kRows) * pointers.ld;
     next_chunk = Config::kWarps * kChunkK * next_k;
     next_group = clusters * Config::kRows * next_x;
@@ -251,8 +251,8 @@ __device__ RowStats finalize_group(const SplitJobs& jobs, const RowGroup<Config>
   const Scale scale = scale_of(stats);
   if (lane < Config::kRows) smem.scale[buffer][row] = scale;
   if (device::cluster_rank() == 0 && lane < Config::kRows) {
-    rows.pointers(jobs).steps[rows.product * rows.job(jobs).planes.rows() + rows.first_row + row] =
-        scale.step;
+    rows.pointers(jobs)
+        .steps[rows.batch_index * rows.job(jobs).planes.rows() + rows.first_row + row] = scale.step;
   }
   return stats;
 }
@@ -289,7 +289,8 @@ __device__ void write_rows(const SplitJobs& jobs, const RowGroup<Config>& rows, 
   const bool along_k = rows.job(jobs).along_k;
   std::byte* planes =
       rows.pointers(jobs).planes +
-      rows.job(jobs).planes.chunk(rows.product, rows.first_row / kChunkRows, ahead.first_chunk) +
+      rows.job(jobs).planes.chunk(rows.batch_index, rows.first_row / kChunkRows,
+                                  ahead.first_chunk) +
       offset_in_chunk(static_cast<int>(rows.first_row % kChunkRows + row), lane / Config::kRows);
   float v[kSegment];
   for (int i = 0; i < ahead.chunks_per_group; ++i, planes += Config::kWarps * kChunkBytes) {

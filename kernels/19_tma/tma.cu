@@ -66,7 +66,7 @@ struct Maps {
   device::TensorMap a, b;
 };
 
-// Encodes the tensor map of an operand, all products of the batch.
+// Encodes the tensor map of an operand, with all matrices of the batch.
 inline Status make_map(const Problem& problem, Operand operand, std::array<unsigned, 3> box,
                        device::Swizzle swizzle, device::TensorMap* map) {
   const auto bytes = [](std::int64_t words) {

@@ -6,6 +6,7 @@
 #include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/fragment.cuh>
 #include <tilegate/common/interleaved/config.cuh>
+#include <tilegate/common/lane_layout.cuh>
 #include <tilegate/common/pipeline.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/async.cuh>
@@ -33,8 +34,8 @@ struct Config : Tiles {
   // The producer is one thread, but setmaxnreg applies to whole warpgroups.
   static constexpr int kProducers = 128;
   static constexpr int kNumThreads = kConsumers + kProducers;
-  static constexpr int kSteps = 8;                  // k steps per iteration
-  static constexpr int kRounds = kBlockK / kSteps;  // iterations per k tile
+  static constexpr int kSteps = 8;                      // k steps per iteration
+  static constexpr int kIterations = kBlockK / kSteps;  // iterations per k tile
   static_assert(kConsumers % 128 == 0, "the producer's warpgroup is not aligned");
   static_assert(kThreadN % 4 == 0, "fragments of B are 128-bit loads");
   static_assert(kBlockM % kWarpM == 0 && kBlockN % kWarpN == 0,
@@ -48,8 +49,7 @@ struct Config : Tiles {
   };
   static __device__ Position position() {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const int lane_m = (lane >> 1 & 1) | (lane >> 3 & 1) << 1 | (lane >> 4) << 2;
-    const int lane_n = (lane & 1) | (lane >> 2 & 1) << 1;
+    const int lane_m = lane_row<kLanesN, true>(lane), lane_n = lane_column<kLanesN, true>(lane);
     return {warp / kWarpsN * kWarpM + lane_m, warp % kWarpsN * kWarpN + 4 * lane_n};
   }
 };
@@ -77,8 +77,8 @@ __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
   const auto row = static_cast<int>(tile.row) * Config::kBlockM;
   const auto col = static_cast<int>(tile.col) * Config::kBlockN;
   // An operand that the batch shares has one matrix in its map.
-  const int product_a = args.stride_a == 0 ? 0 : static_cast<int>(tile.product);
-  const int product_b = args.stride_b == 0 ? 0 : static_cast<int>(tile.product);
+  const int batch_a = args.stride_a == 0 ? 0 : static_cast<int>(tile.product);
+  const int batch_b = args.stride_b == 0 ? 0 : static_cast<int>(tile.product);
   Pipeline<Config::kStages> pipeline;
   // idea:begin Tma
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -86,8 +86,8 @@ __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
     pipeline.producer_acquire(smem.empty);
     KTile& to = smem.ring[pipeline.stage];
     device::Barrier& full = pipeline.producer_expect(smem.full, sizeof(KTile));
-    device::copy_tensor(to.a, a, k, row, product_a, full);
-    device::copy_tensor(to.b, b, col, k, product_b, full);
+    device::copy_tensor(to.a, a, k, row, batch_a, full);
+    device::copy_tensor(to.b, b, col, k, batch_b, full);
     pipeline.advance();
   }
   // idea:end
@@ -112,8 +112,8 @@ class Consumer {
  public:
   // acc += the products of `k_tiles` k tiles.
   __device__ void multiply(int k_tiles, float (&acc)[kM][kN]) {
-    rounds_left_ = k_tiles * Config::kRounds;
-    if (rounds_left_ == 0) return;
+    iterations_left_ = k_tiles * Config::kIterations;
+    if (iterations_left_ == 0) return;
     const auto at = Config::position();
     // 64-byte swizzle: vector v of row r of A is at position v ^ (r / 2 % 4). The rows of a thread
     // are multiples of 8 apart, so that their positions are the same.
@@ -124,7 +124,7 @@ class Consumer {
     for (int i = 0; i < kM - 1; ++i) load_a(i, read_a_);
     load_b(0);
 #pragma unroll 1
-    for (; rounds_left_ > 0; --rounds_left_) {
+    for (; iterations_left_ > 0; --iterations_left_) {
       multiply_steps(acc, std::make_integer_sequence<int, kSteps>{});
     }
   }
@@ -144,13 +144,13 @@ class Consumer {
       device::ordered::fma_row(acc[i], frag_a_[i][k % 4], frag_b_[k % 2], is_ascending(i),
                                [&](int n) {
                                  const int slot = i * kN + n;
-                                 if (k == kSteps - 1 && slot == kN) next_round();
+                                 if (k == kSteps - 1 && slot == kN) next_iteration();
                                  load_fragments(k, slot);
                                });
     }
   }
 
-  // After next_round() the next step is the first of the next iteration.
+  // After next_iteration() the next step is the first of the next iteration.
   __device__ void load_fragments(int k, int slot) {
     const device::SharedAddress this_four = k < 4 ? read_a_ : read_a_ ^ kVector;
     const device::SharedAddress next_four = k < 4 ? read_a_ ^ kVector : read_a_;
@@ -177,9 +177,9 @@ class Consumer {
   // Moves to the next iteration, in the last step of this one, after its first row: then all
   // fragments of the k tile have been used, and no load of it is in flight. In the last iteration
   // the loads that follow stay in this k tile; their results are not used.
-  __device__ void next_round() {
-    if (rounds_left_ == 1) return;
-    const bool tile_done = rounds_left_ % Config::kRounds == 1;
+  __device__ void next_iteration() {
+    if (iterations_left_ == 1) return;
+    const bool tile_done = iterations_left_ % Config::kIterations == 1;
     read_a_ ^= 2 * kVector;  // the other half of the rows
     if (!tile_done) {
       read_b_ += kSteps * kRowB;
@@ -197,7 +197,7 @@ class Consumer {
 
   float frag_a_[kM][4], frag_b_[2][kN];
   Pipeline<Config::kStages> pipeline_;
-  int rounds_left_ = 0;  // iterations, this one included
+  int iterations_left_ = 0;  // iterations, this one included
   device::SharedAddress read_a_, read_b_;
 };
 

@@ -33,7 +33,7 @@ __device__ inline void publish_step(float step, int consumer, Steps& steps) {
 // Stores the results of a warpgroup. In each 16 rows thread t has pairs of columns of rows t / 4
 // and t / 4 + 8 (accumulator layout of wgmma). `args`: C of the tile's product; (row, col): the
 // tile's first element.
-__device__ inline void store_results(const KernelArgs& args, bool pairs, std::int64_t row,
+__device__ inline void store_results(const KernelArgs& args, bool float2_c, std::int64_t row,
                                      std::int64_t col, int consumer, const Steps& steps,
                                      const float (&sums)[kBlockN / 2]) {
   const int in_row = consumer / 32 * 16 + consumer % 32 / 4, in_col = consumer % 4 * 2;
@@ -50,8 +50,8 @@ __device__ inline void store_results(const KernelArgs& args, bool pairs, std::in
       const float* sum = &sums[at / 2 + 2 * half];
       const float first = sum[0] * step_row * steps.col[in_col + at];
       const float second = sum[1] * step_row * steps.col[in_col + at + 1];
-      if (pairs) {
-        store_pair(args, c + at, first, second);
+      if (float2_c) {
+        store_float2(args, c + at, first, second);
       } else {
         store(args, c + at, first);
         if (at + 1 < cols) store(args, c + at + 1, second);

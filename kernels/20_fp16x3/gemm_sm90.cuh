@@ -19,7 +19,7 @@
 #include <tilegate/stage.hpp>
 
 #include "epilogue.cuh"
-#include "halves.cuh"
+#include "fp16.cuh"
 #include "layout.cuh"
 
 namespace tilegate::fp16x3 {
@@ -128,9 +128,9 @@ __device__ inline void consume(const KernelArgs& args, const GemmParams& params,
     sum_tile(static_cast<int>(params.a.chunks_k), run, consumer / kWarpgroup, consumer % 32 == 0,
              pipeline, smem, sums);
     publish_step(step, consumer, smem.steps);
-    KernelArgs product = args;
-    product.c += tile.product * args.stride_c;
-    store_results(product, params.pairs, std::int64_t{tile.row} * kBlockM,
+    KernelArgs matrix = args;
+    matrix.c += tile.product * args.stride_c;
+    store_results(matrix, params.float2_c, std::int64_t{tile.row} * kBlockM,
                   std::int64_t{tile.col} * kBlockN, consumer, smem.steps, sums);
   }
 }
@@ -150,7 +150,7 @@ inline __global__ void __launch_bounds__(kNumThreads, 1)
   if (threadIdx.x < kWarpgroup) {
     device::reg_dealloc<kProducerRegisters>();
     if (threadIdx.x != 0) return;
-    if (blockIdx.x == 0) *params.decision = run > 0 ? Path::kHalves : Path::kFp32;
+    if (blockIdx.x == 0) *params.decision = run > 0 ? Path::kThree : Path::kFp32;
     if (run > 0) produce(params, tiles, smem);
   } else {
     device::reg_alloc<kConsumerRegisters>();

@@ -10,7 +10,7 @@
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
 
-#include "halves.cuh"
+#include "fp16.cuh"
 
 namespace tilegate::fp16x3 {
 
@@ -73,7 +73,7 @@ struct GemmParams {
   float rows_a = 1, rows_b = 1;  // rows of A, of B
   Summed summed;
   Path* decision = nullptr;  // output
-  bool pairs = false;        // pairs of neighbours of C are aligned vectors
+  bool float2_c = false;     // pairs of neighbours of C are aligned vectors
   PersistentTileScheduler scheduler;
   Fp32Args fp32;
 };

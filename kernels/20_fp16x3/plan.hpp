@@ -92,7 +92,7 @@ struct Launches {
     multiply.rows_b = static_cast<float>(problem.shape.n * where.b.products);
     multiply.summed = {static_cast<float>(problem.shape.k), products_in_fp32(problem),
                        products_of_one_sign_in_fp32(problem)};
-    multiply.pairs = allows_pairs_of_c(problem);
+    multiply.float2_c = allows_pairs_of_c(problem);
     multiply.scheduler = PersistentTileScheduler(problem.shape, kBlockM, kBlockN);
     multiply.fp32 = fp32_args(problem);
     // Tiles of the FP32 fallback are smaller, so that there are more.
@@ -144,8 +144,8 @@ inline Status enqueue(const Launches& launches, const KernelArgs& args, Stream s
 // Expected seconds with halves on an NVIDIA H200.
 inline double seconds(const Problem& problem, std::int64_t tiles, const Device& device) {
   constexpr double kChunkSeconds = 0.6e-6;  // per 32 k of a tile
-  const std::int64_t rounds = ceil_div(tiles, std::int64_t{device.multiprocessors});
-  return static_cast<double>(rounds * ceil_div(problem.shape.k, kChunkK)) * kChunkSeconds +
+  const std::int64_t waves = ceil_div(tiles, std::int64_t{device.multiprocessors});
+  return static_cast<double>(waves * ceil_div(problem.shape.k, kChunkK)) * kChunkSeconds +
          split_seconds(problem, 3.5e-12);
 }
 
@@ -163,18 +163,18 @@ inline std::vector<PlannedKernel> planned_kernels(const Problem& problem,
   }
   const std::int64_t chunks = params.a.chunks_k;
   const std::int64_t tiles = problem.batch * params.scheduler.count;
-  const std::int64_t rounds = ceil_div(tiles, launches.blocks);
+  const std::int64_t waves = ceil_div(tiles, launches.blocks);
   kernels.push_back(
-      {.name = params.pairs ? "halves to pairs" : "halves to words",
+      {.name = params.float2_c ? "halves to pairs" : "halves to words",
        .parameters = {parameter::rows(kBlockM), parameter::columns(kBlockN),
                       parameter::tiles("chunks of k", chunks, 1),
                       parameter::tiles("chunks of a sum", chunks, kRunsOfSum),
-                      parameter::count("tiles of a block", rounds),
-                      parameter::ring("chunks of a block", rounds * chunks, kStages),
+                      parameter::count("tiles of a block", waves),
+                      parameter::ring("chunks of a block", waves * chunks, kStages),
                       scheduling(params.scheduler.rows, params.scheduler.group),
                       columns_of_groups(params.scheduler.rows, params.scheduler.columns.value(),
                                         params.scheduler.group)},
-       .decision = static_cast<int>(Path::kHalves)});
+       .decision = static_cast<int>(Path::kThree)});
   PlannedKernel fp32 = planned_kernel(problem, params.fp32);
   fp32.decision = static_cast<int>(Path::kFp32);
   fp32.parameters.push_back(parameter::count(

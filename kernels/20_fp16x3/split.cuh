@@ -9,7 +9,7 @@
 #include <tilegate/common/split_operands.cuh>
 #include <tilegate/device/device.cuh>
 
-#include "halves.cuh"
+#include "fp16.cuh"
 #include "layout.cuh"
 
 namespace tilegate::fp16x3 {
@@ -45,7 +45,7 @@ __device__ inline void reduce_lanes(RowStats& stats, int first) {
 // Reduces each row's statistics over the warps; computes and stores its step.
 template <typename Config>
 __device__ void finalize_rows(const SplitJob<Planes>& job, const SplitPointers& pointers,
-                              std::int64_t first_row, std::int64_t product,
+                              std::int64_t first_row, std::int64_t batch_index,
                               SplitStorage<Config>& smem) {
   const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
   if (row < Config::kRows) {
@@ -55,7 +55,7 @@ __device__ void finalize_rows(const SplitJob<Planes>& job, const SplitPointers& 
     if (lane == 0) {
       smem.step[row] = step_of(stats);
       smem.one_sign[row] = one_sign_of(stats);
-      pointers.steps[product * job.planes.rows() + first_row + row] = smem.step[row];
+      pointers.steps[batch_index * job.planes.rows() + first_row + row] = smem.step[row];
     }
   }
   __syncthreads();  // all steps are stored
@@ -93,8 +93,8 @@ __device__ inline void store_segment(const float (&v)[kSegmentK], float scale, s
     float hi[4], lo[4];  // bit patterns: store_vector takes floats
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const Halves even = split_element(v[8 * segment + 2 * i] * scale);
-      const Halves odd = split_element(v[8 * segment + 2 * i + 1] * scale);
+      const Fp16Split even = split_element(v[8 * segment + 2 * i] * scale);
+      const Fp16Split odd = split_element(v[8 * segment + 2 * i + 1] * scale);
       hi[i] = float_of(even.hi | odd.hi << 16);
       lo[i] = float_of(even.lo | odd.lo << 16);
     }
@@ -111,11 +111,11 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
   const bool second = blockIdx.x >= jobs.groups_of_first;
   const SplitJob<Planes>& job = jobs.job[second];
   const unsigned group = second ? blockIdx.x - jobs.groups_of_first : blockIdx.x;
-  const auto [product, first_row, first_k, row] = RowsOfBlock<Config>(job, group);
+  const auto [batch_index, first_row, first_k, row] = RowsOfBlock<Config>(job, group);
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const std::int64_t end_k = job.planes.chunks_k * kChunkK;
   SplitPointers pointers = jobs.pointers[second];
-  pointers.from += product * pointers.stride;
+  pointers.from += batch_index * pointers.stride;
 
   device::wait_for_previous_kernel();
   device::launch_dependents();
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
   reduce_lanes(stats, Config::kRows);
   if (lane < Config::kRows) smem.stats[warp][row] = stats;
   __syncthreads();  // all warps have stored their statistics
-  finalize_rows<Config>(job, pointers, first_row, product, smem);
+  finalize_rows<Config>(job, pointers, first_row, batch_index, smem);
 
   const float step = smem.step[row];
   const float scale = step == 0.0F ? 0.0F : 1.0F / step;  // a power of two: exact
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm) split(
   const int first_segment = offset_in_plane(in_chunk, 0);
   const int to_second = offset_in_plane(in_chunk, 1) - first_segment;
   std::byte* planes =
-      pointers.planes + job.planes.chunk(product, first_row / kChunkRows, 0) + first_segment;
+      pointers.planes + job.planes.chunk(batch_index, first_row / kChunkRows, 0) + first_segment;
   for (bool is_latest = true; index > 0; is_latest = false) {
     --index;
     k -= Config::kBlockK;

@@ -1,4 +1,4 @@
-// What a layout must keep for the hardware to copy boxes of it.
+// The hardware's requirements of a tensor layout.
 #include "tensor_map.hpp"
 
 #include <string>
@@ -25,7 +25,7 @@ Status check(const TensorLayout& layout) {
     return refuse("it has 2 or 3 dimensions");
   }
   if (layout.element_bytes != 1 && layout.element_bytes != 2 && layout.element_bytes != 4) {
-    return refuse("elements are of 1, 2 or 4 bytes");
+    return refuse("elements have 1, 2 or 4 bytes");
   }
   if (Status s = check_address(layout.data); !s.ok()) return s;
   for (unsigned i = 0; i < layout.dimensions; ++i) {

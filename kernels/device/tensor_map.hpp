@@ -1,4 +1,4 @@
-// What both devices need to make a tensor map.
+// Checks of a tensor map, for both devices.
 #pragma once
 
 #include <tilegate/device/tensor_map.hpp>

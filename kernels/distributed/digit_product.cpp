@@ -1,5 +1,5 @@
-// DistributedSgemm with Math::fp32_split and same_bits. op(A) is split in blocks, one per rank's
-// rows of A or C, each with its own chunks of digits; op(B) is split whole.
+// DistributedSgemm with Math::fp32_split and same_bits. op(A) is split in blocks, one for each
+// rank's rows of A or C, and each block has its chunks of digits; op(B) is split as one block.
 #include <algorithm>
 #include <utility>
 
@@ -11,19 +11,19 @@
 
 namespace tilegate::distributed {
 
-// Places are offsets in the workspace. The decision comes first.
+// Members of type size_t are offsets in the workspace. The decision is at offset 0.
 struct DistributedSgemm::Digits {
   struct Block {
     std::int64_t first_row = 0;
     Problem problem = {};
-    std::size_t planes = 0, steps = 0;  // neighbours: one message has both
+    std::size_t planes = 0, steps = 0;  // adjacent: one message has both
     std::size_t flags = 0;
     int8x3::GivenPlan multiply = {};
   };
-  std::vector<Block> blocks;  // of all ranks
-  int sets = 1;               // ranks that have elements of a row
-  std::int64_t rows = 0;      // of op(A) and op(B) in a set
-  std::int64_t first_b = 0;   // in a set
+  std::vector<Block> blocks;  // one per rank
+  int sets = 1;               // sets of row statistics: one per rank that has elements of a row
+  std::int64_t rows = 0;      // rows of op(A) and op(B) in a set
+  std::int64_t first_b = 0;   // the first row of op(B) in a set
   std::size_t widths = 0, totals = 0, bits = 0, sums = 0, planes_b = 0, steps_b = 0;
   std::size_t partials = 0, flags = 0, num_flags = 0;
   std::size_t partial_sums = 0, received = 0;  // row-parallel: exact sums
@@ -41,7 +41,7 @@ void DistributedSgemm::plan_digits(const Device& device) {
   const int size = transport_.size(), rank = transport_.rank();
   const auto [m, n, k] = problem_.shape;
   const bool by_columns = is_column_parallel();
-  // As Int8x3's own GEMM for wgmma.
+  // The requirements of Int8x3's wgmma GEMM.
   if (!by_columns) status_ = check_device({.compute_capability = 90, .no_later = true}, device);
   if (!status_.ok()) return;
   const Shape shard = problem_.shard(rank);
@@ -143,7 +143,7 @@ Status DistributedSgemm::enqueue_digits(const Operands& operands, Stream stream)
                               : enqueue_exact_sums(operands, stream);
 }
 
-// Of what each rank has split, or of the sums over ranks.
+// Decides from `sets` totals: one per rank, or one that is already summed over ranks.
 Status DistributedSgemm::decide(std::byte* workspace, int sets, Stream stream) {
   const Digits& d = *digits_;
   const auto* totals = reinterpret_cast<const Totals*>(workspace + d.totals);
@@ -280,7 +280,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
     return visit(d.blocks.front().problem, Operand::kB, operands.b, d.first_b, d.planes_b,
                  d.steps_b);
   };
-  // All ranks get the numbers of all rows that each rank has.
+  // Gathers the statistics of all rows from all ranks.
   const auto share = [&](int number, auto* of_rows) -> Status {
     if (size == 1) return {};
     const std::size_t bytes = static_cast<std::size_t>(d.rows) * sizeof(*of_rows);
@@ -295,7 +295,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
                          }});
     return s.ok() ? transport_.wait(number, stream) : s;
   };
-  // What a step accesses of such numbers.
+  // The access of a step to `count` sets of statistics.
   const auto set_of = [&](auto* of_rows, int first, int count, bool writes) -> Access {
     return {of_rows + first * d.rows, static_cast<std::size_t>(count * d.rows) * sizeof(*of_rows),
             writes};
@@ -342,7 +342,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
   if (status.ok()) status = decide(workspace, 1, stream);
   if (!status.ok()) return status;
 
-  // A rank without K has no sums.
+  // A rank with no part of K has no sums.
   const auto has_sums = [&](int of) { return problem_.parts[static_cast<std::size_t>(of)] > 0; };
   const auto multiply = [&](int to) -> Status {
     const Digits::Block& block = d.blocks[static_cast<std::size_t>(to)];
@@ -372,7 +372,7 @@ Status DistributedSgemm::enqueue_exact_sums(const Operands& operands, Stream str
                         const int from = neighbour(-distance);
                         return {from, slot_of(from), has_sums(from) ? message_bytes_of(rank) : 0};
                       }};
-  // Own rows last: nothing has to travel after them.
+  // Own rows come last, because they need no exchange.
   const bool overlaps = schedule_ == Schedule::kOverlapped;
   for (int i = 1; i <= size; ++i) {
     if (Status s = multiply(neighbour(i)); !s.ok()) return s;

@@ -29,7 +29,7 @@ std::size_t step_bytes(std::int64_t rows) { return Planes(rows, 0, 1).step_bytes
 
 double error_of_digits() { return int8x3::kOperandError; }
 
-// Split: a block has all k of eight rows, as split_short of Int8x3.
+// Split kernel: a block splits eight whole rows, as split_short of Int8x3 does.
 
 using Rows = SplitRowsConfig<512, 8>;
 
@@ -79,7 +79,7 @@ struct SplitStorage {
   std::uint64_t sums[Rows::kWarps][Rows::kRows];
 };
 
-// Warp 0, a lane per row: the scale of all ranks' elements.
+// Warp 0, one lane per row: computes the scale from the elements of all ranks.
 __device__ inline void scale_row(const RowsArgs& args, std::int64_t row, int in_block,
                                  SplitStorage& smem) {
   RowBits found;
@@ -154,7 +154,7 @@ Status enqueue_split(const Problem& problem, Operand operand, const float* from,
                                     stream);
 }
 
-// The decision.
+// Decision kernels.
 
 float summed_by_cublas(const Shape& shape) { return summed_in_fp32(Problem::dense(shape)); }
 
@@ -164,8 +164,8 @@ struct WeighStorage {
   std::uint64_t totals[kWeighThreads];
 };
 
-// The width of a row (digits.cuh), from the sum of its integers; it may exceed K, which stands for
-// the spread.
+// The width of a row (digits.cuh), from the sum of its integers. It may exceed K, the value that
+// the spread has here.
 __device__ inline std::uint64_t width_of(std::uint64_t sum, double k) {
   if (sum == 0 || sum == kInfinite) return sum;
   const double ratio = static_cast<double>(int8x3::kFull) * k / static_cast<double>(sum);
@@ -191,7 +191,7 @@ __global__ void weigh(WeighArgs args) {
     }
     smem.totals[thread] = total;
     for (unsigned half = kWeighThreads / 2; half > 0; half /= 2) {
-      __syncthreads();  // the totals of the step before are stored
+      __syncthreads();  // the totals of the previous step are stored
       if (thread < half) {
         smem.totals[thread] = saturating_sum(smem.totals[thread], smem.totals[thread + half]);
       }
@@ -214,7 +214,7 @@ __global__ void decide(DecideArgs args) {
   for (int set = 0; set < args.sets; ++set) {
     all = {saturating_sum(all.a, args.totals[set].a), saturating_sum(all.b, args.totals[set].b)};
   }
-  // Spreads are not exchanged.
+  // Ranks do not exchange spreads.
   const float width_a = mean_width(all.a, args.rows_a), width_b = mean_width(all.b, args.rows_b);
   device::store_vector(args.widths, make_float4(width_a, width_a, width_a, 0.0F));
   device::store_vector(args.widths + int8x3::kNumWidths,
@@ -235,7 +235,7 @@ Status enqueue_decide(const DecideArgs& args, Stream stream) {
   return device::launch({.kernel = "decide", .blocks = 1, .threads_x = 256}, stream, decide, args);
 }
 
-// Exact sums: the main loop of Int8x3 with another epilogue. Compute capability 9.0.
+// Exact sums: the main loop of Int8x3, with another epilogue. Compute capability 9.0.
 
 template <int kN, int kProducts>
 struct SumTiles : int8x3::Tiles<kN, kProducts> {
@@ -246,8 +246,8 @@ struct SumTiles : int8x3::Tiles<kN, kProducts> {
 
 namespace tilegate::int8x3 {
 
-// Stores Σ level·2^(8·(3 − number of the level)); with beta 1 it adds. C is not used: the sums are
-// in args.workspace.
+// Stores Σ level·2^(8·(3 − number of the level)) in args.workspace; with beta 1 it adds. C is not
+// used.
 template <int kN, int kProducts>
 struct TileEpilogue<distributed::SumTiles<kN, kProducts>, false> {
   using T = distributed::SumTiles<kN, kProducts>;
@@ -338,14 +338,14 @@ Status enqueue_multiply_sums(const MultiplySumsArgs& sums, const Device& device,
   return {};
 }
 
-// The kernel that the decision is not for returns at once.
+// Launches both kernels. A kernel returns at once if the device has not decided for its products.
 Status enqueue_multiply_sums(const MultiplySumsArgs& args, const Device& device, Stream stream) {
   if (Status s = enqueue_multiply_sums<Six>(args, device, stream); !s.ok()) return s;
   return enqueue_multiply_sums<Eight>(args, device, stream);
 }
 
 constexpr unsigned kScaleThreads = 256;
-constexpr std::int64_t kMostScaleBlocks = 1 << 20;  // threads go on to further elements
+constexpr std::int64_t kMostScaleBlocks = 1 << 20;  // then threads loop over elements
 
 __global__ void scale_sums(ScaleSumsArgs args) {
   if (*args.decision == kInFp32) return;

@@ -1,6 +1,6 @@
-// The kernels of a product of digits beside the GEMM of Int8x3: split, decision, exact sums. Rows
-// of op(A) and columns of op(B) are both called rows. Every number that ranks combine is an integer
-// whose combination does not depend on the order: the bits do not depend on the number of ranks.
+// Kernels of fp32_split with same_bits, besides the GEMM of Int8x3: split, decision, exact sums.
+// Rows of op(A) and columns of op(B) are both called rows. Ranks combine only integers, by sums,
+// maxima and bitwise or, so the bits do not depend on the number of ranks.
 #pragma once
 
 #include <cstddef>
@@ -16,50 +16,51 @@ namespace tilegate::distributed {
 std::size_t plane_bytes(std::int64_t rows, std::int64_t k);
 std::size_t step_bytes(std::int64_t rows);
 
-// Choice::operand_error.
+// The Choice::operand_error of digits.
 double error_of_digits();
 
-// Of the magnitudes in a row, as bits: a NaN is the largest. The bitwise or of all elements.
+// Statistics of the magnitudes in a row, as bits: the largest (a NaN counts as larger), and the
+// bitwise or of all.
 struct RowBits {
   std::uint32_t largest = 0, all = 0;
 };
 
-// bits[row] ← of op(operand)'s rows, which have problem.shape.k elements on this rank.
+// bits[row] ← statistics of op(operand)'s rows, which have problem.shape.k elements on this rank.
 Status enqueue_row_bits(const Problem& problem, Operand operand, const float* from, RowBits* bits,
                         Stream stream);
 
-// Splits an operand. The scale of a row is that of all ranks' elements.
+// Splits an operand. The scale of a row follows from the elements of all ranks.
 struct SplitArgs {
-  const RowBits* bits = nullptr;  // of each rank that has elements of these rows
+  const RowBits* bits = nullptr;  // `sets` sets: one per rank that has elements of these rows
   int sets = 1;
   std::int64_t next_set = 0;
   std::byte* planes = nullptr;
   float* steps = nullptr;
-  std::uint64_t* sums = nullptr;  // Σ|x| of this rank's integers; the largest: no scale
+  std::uint64_t* sums = nullptr;  // Σ|x| of this rank's integers; the largest value: no scale
 };
 Status enqueue_split(const Problem& problem, Operand operand, const float* from,
                      const SplitArgs& args, Stream stream);
 
-// Widths in units of 2^-16, summed over the rows; saturating, so that the largest is infinite.
+// Sums of the rows' widths, in units of 2^-16; saturating: the largest value means infinity.
 struct Totals {
   std::uint64_t a = 0, b = 0;
 };
 struct WeighArgs {
-  const std::uint64_t* sums = nullptr;  // of op(A)'s rows, then of op(B)'s, of each rank
+  const std::uint64_t* sums = nullptr;  // per rank: of op(A)'s rows, then of op(B)'s
   int sets = 1;
   std::int64_t next_set = 0;
-  std::int64_t rows_a = 0, rows_b = 0, k = 0;  // k of all ranks
+  std::int64_t rows_a = 0, rows_b = 0, k = 0;  // k: over all ranks
   Totals* totals = nullptr;
 };
 Status enqueue_weigh(const WeighArgs& args, Stream stream);
 
-constexpr std::int32_t kInFp32 = 32;  // Choice::decides_on_device
+constexpr std::int32_t kInFp32 = 32;  // the decision for FP32; see Choice::decides_on_device
 
-// summed_in_fp32 of dense operands: it depends on neither shards nor their storage.
+// summed_in_fp32 for dense operands, so that it does not depend on the shards or their storage.
 float summed_by_cublas(const Shape& shape);
 
-// widths ← as the split kernels store those of a group, for each operand; decision ← as Int8x3
-// decides; flags ← 0.
+// widths ← the widths of each operand, in the format of the split kernels; decision ← Int8x3's
+// decision; flags ← 0.
 struct DecideArgs {
   const Totals* totals = nullptr;
   int sets = 1;
@@ -72,11 +73,11 @@ struct DecideArgs {
 };
 Status enqueue_decide(const DecideArgs& args, Stream stream);
 
-// Partial sums of a row-parallel product: integers in units of mid·lo, exact.
+// Partial sums of a row-parallel product: exact integers in units of mid·lo.
 struct MultiplySumsArgs {
   Shape shape = {};
   const std::byte *planes_a = nullptr, *planes_b = nullptr;
-  std::int32_t* decision = nullptr;  // is read
+  std::int32_t* decision = nullptr;  // read only
   std::int64_t* sums = nullptr;      // m × n, dense
 };
 Status prepare_multiply_sums();

@@ -8,7 +8,7 @@
 namespace tilegate::distributed {
 
 constexpr unsigned kThreads = 256;
-constexpr std::int64_t kMostBlocks = 1 << 20;  // threads go on to further elements
+constexpr std::int64_t kMostBlocks = 1 << 20;  // then threads loop over elements
 
 __device__ inline std::int64_t first_element() {
   return static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;

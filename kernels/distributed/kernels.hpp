@@ -1,4 +1,4 @@
-// The kernels beside the multiplications.
+// Small kernels: pack own rows, add partial sums.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct PackArgs {
 };
 Status enqueue_pack(const PackArgs& args, Stream stream);
 
-// C ← alpha·(sum of the ranks' partial sums) + beta·C, rows × n, added in the order of the ranks.
-// Partial sums are dense: the others' lie one after another.
+// C ← alpha·(sum of the ranks' partial sums) + beta·C, rows × n. Partial sums are added in the
+// order of the ranks. They are dense; those of the other ranks are contiguous.
 struct SumArgs {
   const float* own = nullptr;
   const float* others = nullptr;

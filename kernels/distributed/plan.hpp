@@ -1,4 +1,4 @@
-// What the plans of both kinds of products share: costs and places in the workspace.
+// Shared by the plans in FP32 and in digits: costs, and offsets in the workspace.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,15 @@ namespace tilegate::distributed {
 
 constexpr std::size_t kAlignment = 256;  // of parts of the workspace
 
-// Of an exchange between two H200 over NVLink: assumptions, which no committed run backs.
+// Costs of an exchange between two H200 over NVLink. These are assumptions: no committed run
+// measures them.
 constexpr double kExchangeSeconds = 45e-6, kExchangeBandwidth = 255e9;  // bytes per second
 
 inline double exchange_seconds(std::size_t bytes) {
   return bytes == 0 ? 0.0 : kExchangeSeconds + static_cast<double>(bytes) / kExchangeBandwidth;
 }
 
-// Of a kernel that reads and writes so many bytes.
+// Expected time of a kernel that reads and writes so many bytes.
 inline double stream_seconds(std::size_t read, std::size_t written) {
   return static_cast<double>(read) / cost::kReadBandwidth +
          static_cast<double>(written) / cost::kWriteBandwidth;
@@ -31,7 +32,7 @@ inline std::size_t bytes_of(std::int64_t elements) {
   return static_cast<std::size_t>(elements) * sizeof(float);
 }
 
-// What an address past an aligned one by so many bytes promises, for Problem::offset_bytes.
+// Problem::offset_bytes of an address that is so many bytes beyond an aligned one.
 inline std::int64_t offset_of(std::int64_t bytes) {
   return bytes % static_cast<std::int64_t>(kAlignment);
 }

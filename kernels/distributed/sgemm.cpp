@@ -15,8 +15,9 @@
 namespace tilegate::distributed {
 namespace {
 
-// Whether the kernel adds the products of an element one by one, in the order of K: then tiles,
-// shape and place of the element do not change its bits. Names of others have slices or parts.
+// Whether the kernel adds the products of an element one by one, in the order of K. Then tile
+// sizes, shape and position of the element do not change its bits. Other configurations have a
+// suffix for slices or parts.
 bool adds_in_order(std::string_view configuration) {
   const std::size_t colon = configuration.find(':');
   const std::string_view stage = configuration.substr(0, colon);
@@ -37,7 +38,7 @@ TimedPlan plan_sgemm(const Problem& problem, const Device& device, bool in_order
     const std::string& name = candidate.choice.configuration;
     return in_order ? !adds_in_order(name) : name != timed.plan.configuration();
   });
-  // Without any, the plan of this name says that there is none.
+  // Without candidates, a plan with this name fails with a message that there is none.
   std::string configuration = "one that adds in the order of K";
   if (!candidates.empty()) {
     const Candidate& fastest = *std::ranges::min_element(candidates, {}, &Candidate::seconds);
@@ -71,7 +72,7 @@ Status check_sizes(const char* name, const std::vector<std::int64_t>& sizes, int
   return rest == 0 ? Status() : fail("does not add up to " + std::to_string(extent));
 }
 
-// From the first to one past the last element of an operand of the plan.
+// The memory from the first to the last element of an operand of the plan.
 Access access(const Plan& plan, Operand operand, const float* data) {
   const Problem& problem = plan.problem();
   const bool is_read = operand == Operand::kC || problem.reads_a_and_b();
@@ -132,12 +133,12 @@ DistributedSgemm::DistributedSgemm(Transport& transport, DistributedProblem prob
     : transport_(transport), problem_(std::move(problem)) {
   status_ = check();
   if (status_.ok()) multiplies_digits() ? plan_digits(device) : plan(device);
-  // Plans for another device than the current one are for looking at.
+  // A plan for another device than the current one can only be inspected.
   const bool is_current = device.ordinal == device::current().ordinal;
   if (status_.ok() && is_current) status_ = sgemm::stage.prepare();
   if (status_.ok() && is_current && digits_ != nullptr) status_ = prepare_multiply_sums();
   if (Status agreed = agree(); status_.ok()) status_ = std::move(agreed);
-  if (!status_.ok() || digits_ == nullptr) return;  // alike on all ranks
+  if (!status_.ok() || digits_ == nullptr) return;  // the same on all ranks
   DistributedProblem in_fp32 = problem_;
   in_fp32.math = Math::fp32;
   // Not every problem has such a kernel.
@@ -186,7 +187,7 @@ Status DistributedSgemm::check() const {
   return stored.check();
 }
 
-// Fails on every rank if one of them has failed or passes another problem.
+// Fails on every rank if one rank has failed or passes another problem.
 Status DistributedSgemm::agree() const {
   const std::string mine = to_string(problem_);
   const Card card = Card::of(status_.ok() ? mine : "fails: " + status_.message());
@@ -203,7 +204,7 @@ Status DistributedSgemm::agree() const {
       "problem", others + "rank " + std::to_string(transport_.rank()) + " plans " + mine);
 }
 
-// `is_own`: of this rank's rows of C.
+// `is_own`: whether these are this rank's rows of C.
 DistributedSgemm::Step DistributedSgemm::step(std::int64_t first_row, std::int64_t rows,
                                               bool is_own, const Device& device) const {
   const Shape shard = problem_.shard(transport_.rank());
@@ -215,7 +216,7 @@ DistributedSgemm::Step DistributedSgemm::step(std::int64_t first_row, std::int64
             .alpha = problem_.alpha,
             .math = problem_.math};
   const auto float_bytes = static_cast<std::int64_t>(sizeof(float));
-  // A: the caller's, or gathered rows, or not read.
+  // A is the caller's, or the gathered one, or not read.
   const bool is_callers = !is_column_parallel() || (is_own && !packs_);
   if (transport_.size() == 1 || (exchanges() && is_callers)) {
     const bool by_rows = problem_.op_a == Op::kN;
@@ -227,7 +228,7 @@ DistributedSgemm::Step DistributedSgemm::step(std::int64_t first_row, std::int64
   } else {
     p.offset_bytes[0] = offset_of(first_row * shard.k * float_bytes);
   }
-  // C: the caller's, or partial sums.
+  // C is the caller's, or the partial sums.
   if (is_column_parallel() || !exchanges()) {
     const std::int64_t skipped = is_column_parallel() ? first_row * problem_.ldc : 0;
     p.ldc = problem_.ldc;
@@ -286,7 +287,7 @@ void DistributedSgemm::plan(const Device& device) {
     for (const std::int64_t rows : problem_.rows) {
       message_bytes_.push_back(bytes_of(rows * (is_column_parallel() ? k : n)));
     }
-    // Rows that are sent are dense, and gathered ones are one matrix.
+    // Messages are dense, and the gathered rows are one matrix.
     const bool is_dense =
         problem_.op_a == Op::kN && (problem_.lda == problem_.shape.k || own_rows <= 1);
     packs_ = is_column_parallel() && !is_dense;
@@ -338,7 +339,7 @@ std::int64_t DistributedSgemm::rounding_chain() const {
   if (in_fp32_ != nullptr) return in_fp32_->rounding_chain();
   std::int64_t longest = 0;
   for (const Step& step : steps_) longest = std::max(longest, step.plan.rounding_chain());
-  // The ranks' sums, and C.
+  // The ranks' sums are read, C is read and written.
   return is_column_parallel() ? longest : longest + transport_.size() + 1;
 }
 
@@ -419,7 +420,7 @@ Status DistributedSgemm::enqueue_column_parallel(const Operands& operands, Strea
     own = packed;
   }
   if (Status s = transport_.fork(stream); !s.ok()) return s;
-  // Own rows go one way round the ring, other ranks' rows come: no two ranks send to the same one.
+  // In each exchange the ranks send along the ring at one distance: no two send to the same rank.
   const Routes routes{
       [&](int distance) -> Outgoing { return {neighbour(-distance), own, bytes_of(own_rows * k)}; },
       [&](int distance) -> Incoming {
@@ -472,7 +473,7 @@ Status DistributedSgemm::enqueue_row_parallel(const Operands& operands, Stream s
                         const std::int64_t slot = from < rank ? from : from - 1;
                         return {from, received + slot * own_rows * n, bytes_of(own_rows * n)};
                       }};
-  // Own rows last: nothing has to travel after them.
+  // Own rows come last, because they need no exchange.
   const bool overlaps = schedule_ == Schedule::kOverlapped;
   const int exchanges = overlaps ? size - 1 : 1;
   for (int i = 1; i <= exchanges; ++i) {

@@ -20,10 +20,10 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
 
 std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 
-// An exchange that its rank has not waited for.
+// An exchange that its rank has not yet waited for.
 struct Exchange {
   int number;
-  std::uint64_t call;  // of its rank
+  std::uint64_t call;  // number of the rank's call
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
 };
@@ -36,7 +36,7 @@ struct Step {
 }  // namespace
 
 struct ThreadGroup::State {
-  // On its way from a rank, since that call.
+  // A message in flight, sent in the rank's call of that number.
   struct Post {
     std::uint64_t call;
     Outgoing out;
@@ -44,9 +44,9 @@ struct ThreadGroup::State {
   struct Rank {
     bool ended = false;
     bool waits = false;       // for another rank
-    std::uint64_t calls = 0;  // exchanges and agreements that it has begun
-    std::vector<Card> cards;  // of its agreements
-    std::deque<Post> posts;   // not delivered
+    std::uint64_t calls = 0;  // exchanges and agreements begun
+    std::vector<Card> cards;  // its cards, one per agreement
+    std::deque<Post> posts;   // its undelivered messages
   };
 
   State(int size, std::chrono::milliseconds limit)
@@ -56,7 +56,7 @@ struct ThreadGroup::State {
   Rank& rank(int number) { return ranks[static_cast<std::size_t>(number)]; }
 
   Status status() const { return failure.empty() ? Status() : Status::device_error(failure); }
-  // The first failure is that of all ranks.
+  // All ranks report the first failure.
   Status fail(const std::string& reason) {
     if (failure.empty()) failure = reason;
     changed.notify_all();
@@ -79,8 +79,8 @@ struct ThreadGroup::State {
                 std::to_string(timeout.count()) + " ms" + waited);
   }
 
-  // Whom rank `me` and all others wait for, directly or not: of the ranks that wait for no other,
-  // the one that has done least.
+  // The rank that all others wait for, directly or not: of the ranks that do not wait, the one with
+  // the fewest calls.
   int late_rank(int me, int other) {
     int late = other;
     for (int i = 0; i < size(); ++i) {
@@ -156,7 +156,7 @@ class ThreadTransport : public Transport {
     return {};
   }
 
-  // In their order, as a stream completes them.
+  // Exchanges complete in order, as on a stream.
   Status wait(int number, Stream /*stream*/) override {
     std::unique_lock lock(state_.mutex);
     if (Status s = state_.status(); !s.ok()) return s;
@@ -198,7 +198,7 @@ class ThreadTransport : public Transport {
     device::set_accessible(in.data, in.bytes, arrived);
   }
 
-  // A race if a step and an exchange that nothing orders access the same memory, and one writes it.
+  // Reports a race if a step and an unordered exchange access the same memory and one writes it.
   Status check_order(const Exchange& exchange, const Step& step, const char* missing) {
     for (const Access& access : step.accesses) {
       std::string race;
@@ -260,7 +260,7 @@ class ThreadTransport : public Transport {
 
   State& state_;
   int rank_;
-  std::vector<Exchange> exchanges_;  // not waited for
+  std::vector<Exchange> exchanges_;  // not yet waited for
   std::vector<Step> steps_;          // since the last fork
 };
 

@@ -99,7 +99,7 @@ void add_digits(PathCases& cases) {
   cases.add({.shape = {3, 2, 43616}}, 6, {"128x64"});  // more than int32 holds
 }
 
-void add_halves(PathCases& cases) {
+void add_fp16x3(PathCases& cases) {
   cases.add({.shape = {67, 2, 288}, .batch = kMoreThanBlocks}, 3);
   cases.add({.shape = {67, 2, 136}, .batch = kMoreThanBlocks}, kFp32);
   cases.add({.shape = {3, 5, 1060}}, 3);  // more runs than one sum has
@@ -143,7 +143,7 @@ std::vector<Case> path_cases(const Stage& stage) {
   } else if (stage.name == "Int8x3.apart") {
     cases.add({.shape = {8, 8, 292}}, 6, {"128x128"});
   } else if (stage.name == "Fp16x3") {
-    add_halves(cases);
+    add_fp16x3(cases);
   } else {
     for (const Shape& shape : {Shape{5, 7, 292}, Shape{8, 8, 292}}) {  // some have vectors only
       cases.add({.shape = shape});

@@ -96,7 +96,7 @@ constexpr Plant kPlants[] = {
     PLANT(kCopiesFromOutside, kStops, "outside every operand"),
     PLANT(kNobodyWaits, kStops,
           "block ends in phase 0 of the barrier|no thread has waited for phase 0"),
-    PLANT(kMakesBarrierTwice, kStops, "barrier_init at .* already: nobody may make it twice"),
+    PLANT(kMakesBarrierTwice, kStops, "barrier_init at .* already: a barrier is initialized once"),
     PLANT(kMakesBarrierForNobody, kStops, "barrier_init at .* for 0 arrivals"),
     PLANT(kUsesBarrierUnfenced, kStops,
           "before barrier_init_fence\\(\\) by the thread that made it"),
@@ -116,7 +116,7 @@ constexpr Plant kPlants[] = {
     PLANT(kMultipliesBeyondSharedMemory, kStops,
           "the descriptor of a puts row 0 at byte \\d+ of \\d+ bytes of shared memory"),
     PLANT(kMultipliesWithoutArrive, kStops, "without warpgroup_arrive\\(\\) since"),
-    PLANT(kMultipliesOtherShape, kStops, "accumulators of the one of another shape at"),
+    PLANT(kMultipliesOtherShape, kStops, "accumulators of one with another shape at"),
     PLANT(kWarpMultipliesLess, kStops,
           "deadlock: thread \\(0,0,0\\) \\(and 95 more\\) waits at .*planted_\\w+\\.cuh:\\d+ for "
           "all threads of its warpgroup to start the same multiplications"),

@@ -119,7 +119,7 @@ std::span<const PlantedCall> planted_calls() {
                  "block 1, .* flag in element 9 of the workspace, which no earlier kernel of the "
                  "call has stored, at .*planted_flags"),
       PLANT_FLAG(kNeverRaises,
-                 "block 1, .* wait_for_flag at .*planted_flags.*: no block before has raised it"),
+                 "block 1, .* wait_for_flag at .*planted_flags.*: no earlier block has raised it"),
       PLANT_FLAG(kDoesNotWaitForFlag,
                  "block 1, .* race at element 1 of the workspace: this thread loads it, at .*; "
                  "block 0, .* stored it, at .*; nothing orders the blocks"),

@@ -18,8 +18,8 @@ from tilegate_ci.model import REPOSITORY
 KERNELS = REPOSITORY / "kernels"
 TABLE = Path(__file__).with_name("synchronisation.json")
 
-# What the seam has for it (device.cuh, async.cuh, flag.cuh). launch_dependents is not among
-# them: it lets others begin earlier, which wait as before.
+# The synchronizing functions of device.cuh, async.cuh and flag.cuh. launch_dependents is not one:
+# it lets the next kernel start earlier, and that kernel waits by itself.
 PRIMITIVES = (
     r"__syncthreads|__syncwarp|named_barrier|cluster_(?:sync|arrive|wait)"
     r"|barrier_(?:init|init_fence|arrive|arrive_expect|arrive_remote|wait)"

@@ -1,4 +1,4 @@
-// Math::fp32_split with same_bits: the bits are the model's, on any number of ranks.
+// Math::fp32_split with same_bits gives the model's bits on any number of ranks.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace {
 
 namespace model = models::int8x3;
 
-// Changes random operands, so that the devices decide for so many products of digits, or for FP32.
+// Changes random operands so that the devices decide for `products` digit products, or 32: FP32.
 void make_decide(int products, Whole& whole) {
   const auto [m, n, k] = whole.problem.shape;
   const auto at = [&](std::int64_t index) { return static_cast<std::size_t>(index); };
@@ -68,7 +68,7 @@ std::vector<Line> lines_of(const models::Rows& rows) {
   return lines;
 }
 
-// Exact sums of the products of digits i and j, i + j < levels, rounded once.
+// Exact sums of the digit products, rounded once.
 std::vector<float> exact_product(const models::Rows& a, const models::Rows& b, int products,
                                  const models::Epilogue& epilogue) {
   const int levels = products == 6 ? 3 : 4;
@@ -106,10 +106,11 @@ class DistributedDigits : public testing::Test {
   }
 };
 
-// Against the models, for each decision; then the same bits on more ranks, in uneven shards.
+// Compares with the models, for each decision, and then expects the same bits on more ranks with
+// uneven shards.
 TEST_F(DistributedDigits, AreTheModelsOnAnyNumberOfRanks) {
   const Operation random = operation({140, 40, 140}, Math::fp32_split);
-  int turn = 0;  // by day each layout on one of the schedules
+  int turn = 0;  // by day each layout runs one of the schedules
   for (const int products : {6, 8}) {
     const Whole whole = whole_of(random, products);
     Operation changed = random;
@@ -145,7 +146,7 @@ TEST_F(DistributedDigits, AreTheModelsOnAnyNumberOfRanks) {
   }
 }
 
-// Where digits are not accurate enough: the bits of the column-parallel product in FP32.
+// If digits are not accurate enough, C has the bits of the column-parallel product in FP32.
 TEST_F(DistributedDigits, GiveWayToFp32) {
   const Whole whole = whole_of(operation({40, 30, 140}, Math::fp32_split), 32);
   Whole in_fp32 = whole;
@@ -176,7 +177,7 @@ TEST_F(DistributedDigits, TakeTransposedAndPaddedShards) {
   }
 }
 
-// Fewer rows, columns and K than ranks. Integers, so that every way of multiplying has these bits.
+// Fewer rows, columns and K than ranks. Operands are integers, so every method gives the same bits.
 TEST_F(DistributedDigits, TakeEmptyShards) {
   Whole whole = whole_of(operation({3, 2, 2}, Math::fp32_split), 6);
   for (std::vector<float>* operand : {&whole.a, &whole.b, &whole.c}) {
@@ -195,7 +196,7 @@ TEST_F(DistributedDigits, TakeEmptyShards) {
   }
 }
 
-// K of several launches of the GEMM, on one rank and on two; by day of one.
+// By night K needs several launches of the GEMM, on one rank and on two.
 TEST_F(DistributedDigits, AreTheSameForLongK) {
   const Operation of = operation({3, 2, is_thorough() ? 90'000 : 900}, Math::fp32_split);
   const models::Epilogue epilogue{of.problem.alpha, of.problem.beta, of.c};
@@ -207,7 +208,7 @@ TEST_F(DistributedDigits, AreTheSameForLongK) {
   }
 }
 
-// The blocks of stream-K raise flags, which each launch clears.
+// With stream-K blocks raise flags, which each launch must clear.
 TEST_F(DistributedDigits, AreTheSameWithStreamK) {
   const Operation of = operation({256, 128, 3600}, Math::fp32_split);
   const Whole whole = whole_of(of, 6);

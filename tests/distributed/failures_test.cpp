@@ -1,4 +1,4 @@
-// A rank that ends, hangs or passes another problem: every other rank fails, names it, and ends.
+// If a rank ends, hangs or passes another problem, every other rank fails, names it, and ends.
 #include <chrono>
 #include <future>
 #include <random>
@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of groups with a rank that hangs: longer than the others take on a busy machine.
+// The timeout of groups with a hanging rank: longer than other ranks take on a busy machine.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::chrono::milliseconds kTimeout{10000};
 #else
@@ -27,7 +27,7 @@ enum class Moment { kBeforePlan, kBeforeLaunch, kBetweenLaunches, kInLaunch };
 
 struct Planted {
   Layout layout;
-  int rank = 0;  // at fault
+  int rank = 0;  // the faulty rank
   Fault fault = Fault::kEnds;
   Moment moment = Moment::kBeforePlan;
 };
@@ -47,7 +47,7 @@ Planted planted(std::uint64_t seed) {
   return plan;
 }
 
-// Ends, or hangs, at the `call`-th call of fork, exchange or wait.
+// A transport that ends or hangs at call number `call` of fork, exchange or wait.
 class FaultyTransport : public ForwardingTransport {
  public:
   struct Ends {};
@@ -80,7 +80,7 @@ class FaultyTransport : public ForwardingTransport {
   bool hangs_;
 };
 
-// What a rank returns in the end.
+// The final status of a rank.
 Status run_rank(const Planted& plan, ThreadGroup& group, int number) {
   const bool at_fault = number == plan.rank;
   const Problem whole = Problem::dense({13, 11, 9});
@@ -114,7 +114,7 @@ Status run_rank(const Planted& plan, ThreadGroup& group, int number) {
       return joined->poll();
     }
   }
-  // A rank that has no more to exchange may be well; the next plan tells.
+  // A rank that has nothing more to exchange may succeed; its next plan fails.
   return DistributedSgemm(transport, rank.problem).status();
 }
 
@@ -123,7 +123,7 @@ std::string wrong_with(std::uint64_t seed) {
   std::vector<Status> statuses(static_cast<std::size_t>(plan.layout.ranks));
   {
     ThreadGroup group(plan.layout.ranks, plan.fault == Fault::kHangs ? kTimeout : kPatience);
-    std::vector<std::jthread> threads;  // joined: none is left running
+    std::vector<std::jthread> threads;  // joined at the end of the block
     for (int rank = 0; rank < plan.layout.ranks; ++rank) {
       threads.emplace_back(
           [&, rank] { statuses[static_cast<std::size_t>(rank)] = run_rank(plan, group, rank); });
@@ -144,9 +144,9 @@ std::string wrong_with(std::uint64_t seed) {
          ", moment " + std::to_string(static_cast<int>(plan.moment)) + wrong;
 }
 
-// Groups with a hanging rank take a timeout each: some at a time, beside the others.
+// A group with a hanging rank takes a whole timeout, so these groups run concurrently.
 TEST(DistributedFailures, EveryOtherRankNamesTheRankAtFault) {
-  constexpr std::uint64_t kGroup = 50;  // seeds, of which ten hang: more have too many fibers
+  constexpr std::uint64_t kGroup = 50;  // seeds; ten of them hang, more would need too many fibers
   for (std::uint64_t first = 1; first <= (is_thorough() ? 500U : 100U); first += kGroup) {
     std::vector<std::future<std::string>> running;
     for (const auto policy : {std::launch::async, std::launch::deferred}) {
@@ -156,12 +156,12 @@ TEST(DistributedFailures, EveryOtherRankNamesTheRankAtFault) {
         running.push_back(std::async(policy, wrong_with, seed));
       }
     }
-    std::ranges::reverse(running);  // the deferred ones run when they are asked
+    std::ranges::reverse(running);  // deferred futures run when get() is called
     for (std::future<std::string>& one : running) EXPECT_EQ(one.get(), "");
   }
 }
 
-// Rank 0 waits for rank 1, which waits for rank 2, which hangs: rank 0 is the first to give up.
+// Rank 0 waits for rank 1, rank 1 for rank 2, and rank 2 hangs. Rank 0 times out first.
 TEST(DistributedFailures, ARankThatWaitsItselfIsNotAtFault) {
   constexpr std::chrono::milliseconds kShort{600};
   ThreadGroup group(3, kShort);
@@ -185,10 +185,10 @@ TEST(DistributedFailures, ARankThatWaitsItselfIsNotAtFault) {
   }
 }
 
-// Planned well by all, launched by one with other operands.
+// All ranks have valid plans; one launches with wrong operands.
 class LaunchErrors : public testing::Test {
  protected:
-  // The statuses of two ranks, the second of which changes its operands.
+  // The statuses of two ranks; the second one changes its operands.
   static std::vector<Status> launch_with(Form form, const std::function<void(Operands&)>& change) {
     const Problem whole = Problem::dense({6, 5, 4});
     const DistributedProblem shared = distributed({.form = form, .ranks = 2}, whole);
@@ -232,7 +232,7 @@ TEST_F(LaunchErrors, AreValuesOnAllRanks) {
   }
 }
 
-// Two plans, which both ranks have made, launched in another order.
+// Both ranks make two plans, and launch them in different orders.
 TEST_F(LaunchErrors, OtherPlansAreFound) {
   const Problem whole = Problem::dense({6, 5, 4});
   const DistributedProblem shared = distributed({.ranks = 2}, whole);

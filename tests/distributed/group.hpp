@@ -110,7 +110,7 @@ inline void use_device_of(int rank) {
 
 #endif
 
-// Threads that stay: an executor takes long to start.
+// Threads that are kept for all calls, because an executor starts slowly.
 class RankThreads {
  public:
   ~RankThreads() {
@@ -154,7 +154,7 @@ class RankThreads {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::uint64_t> turns_;  // of each thread: the last that it has run
+  std::deque<std::uint64_t> turns_;  // per thread: number of the last call that it has run
   const std::function<void(int)>* body_ = nullptr;
   std::uint64_t turn_ = 0;
   int ranks_ = 0, left_ = 0;
@@ -162,7 +162,7 @@ class RankThreads {
   std::vector<std::jthread> threads_;
 };
 
-// Runs `body(rank)` for all ranks at the same time, each on its device.
+// Runs `body(rank)` for all ranks concurrently, each on its device.
 inline void for_each_rank(int ranks, const std::function<void(int)>& body) {
   static RankThreads threads;
   threads.run(ranks, body);

@@ -1,5 +1,5 @@
-// NcclTransport against an NCCL and a CUDA runtime that stand in for the real ones: streams and
-// events are complete at once, or, of a rank that hangs, never; messages go through mailboxes.
+// NcclTransport with stand-ins for NCCL and the CUDA runtime: streams and events complete at once,
+// those of a hanging rank never; messages go through mailboxes.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -19,7 +19,7 @@
 
 #include "distributed/ranks.hpp"
 
-// What all communicators of a test share.
+// State that all communicators of a test share.
 struct NcclWorld {
   std::mutex mutex;
   std::condition_variable changed;
@@ -36,15 +36,15 @@ struct ncclComm {
     void* data;
     std::size_t bytes;
   };
-  std::vector<Receive> receives = {};  // of the open group, and unmatched ones
-  bool fails = false;                  // asynchronously
+  std::vector<Receive> receives = {};  // of the open group, and without a message so far
+  bool fails = false;                  // has an asynchronous error
 };
 
 namespace {
 
-thread_local ncclComm* current = nullptr;  // of this thread's rank
+thread_local ncclComm* current = nullptr;  // communicator of this thread's rank
 
-// Takes what has been sent; waits a while for the rest.
+// Receives messages that have been sent; waits a short time for the others.
 bool deliver(ncclComm& comm) {
   std::unique_lock lock(comm.world->mutex);
   comm.world->changed.wait_for(lock, std::chrono::milliseconds(200), [&] {
@@ -94,7 +94,7 @@ const char* ncclGetLastError(ncclComm_t /*comm*/) { return "socket closed"; }
 ncclResult_t ncclGroupStart() { return ncclSuccess; }
 ncclResult_t ncclGroupEnd() {
   deliver(*current);
-  return ncclInProgress;  // as a communicator that does not block
+  return ncclInProgress;  // as a non-blocking communicator does
 }
 ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t /*type*/, int peer,
                       ncclComm_t comm, cudaStream_t /*stream*/) {
@@ -145,7 +145,7 @@ class Nccl : public testing::Test {
  protected:
   static constexpr std::chrono::milliseconds kTimeout{300};
 
-  // Runs `body(transport, comm)` on each rank but those in `missing`.
+  // Runs `body(transport, comm)` on each rank that is not in `missing`.
   void run(int size, const std::function<void(Transport&, ncclComm&)>& body,
            const std::vector<int>& missing = {}) {
     world_.size = size;

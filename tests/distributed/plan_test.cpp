@@ -1,4 +1,4 @@
-// Plans: which schedule they take, what they refuse, and that ranks agree.
+// Plans: their schedules, their errors, and the agreement of ranks.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -20,7 +20,7 @@ struct Planned {
   std::vector<std::string> configurations;
 };
 
-// The plans of all ranks for a made-up H200; `change` is told which rank's problem it changes.
+// The plans of all ranks for an H200; `change(rank, problem)` changes a rank's problem.
 std::vector<Planned> plan_on(int ranks, const DistributedProblem& problem,
                              const std::function<void(int, DistributedProblem&)>& change = nullptr,
                              const Device& device = gpu(90)) {
@@ -62,7 +62,7 @@ TEST(DistributedPlan, TakesTheFasterScheduleOfItsCostModel) {
       EXPECT_EQ(in_turn.configurations.size(), 1U);
       taken.push_back(faster.schedule);
     }
-    // Small products take less than the exchanges cost to start.
+    // Small products take less time than starting an exchange.
     EXPECT_EQ(taken.front(), Schedule::kInTurn);
     EXPECT_EQ(taken.back(), Schedule::kOverlapped);
   }
@@ -153,7 +153,7 @@ TEST(DistributedPlan, RanksThatDifferAreNamed) {
   EXPECT_EQ(plans([](DistributedProblem& p) { p.ldb = 7; })[0].status.message(),
             "rank 1 plans fails: ldb = 7 is shorter than a row of 8 elements; rank 0 plans "
             "row-parallel 8x8x8, rows 2+3+3, K 2+3+3");
-  // How shards are stored is each rank's own.
+  // The storage of shards may differ between ranks.
   for (const Planned& planned : plans([](DistributedProblem& p) { p.ldb = 9; })) {
     EXPECT_TRUE(planned.status.ok()) << planned.status.message();
   }

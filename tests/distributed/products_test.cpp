@@ -1,4 +1,4 @@
-// Products over ranks are right: the ladder's cases, judged by the verifier, in uneven shards.
+// Products over ranks: the ladder's cases in uneven shards, checked by the verifier.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -37,7 +37,7 @@ Status multiply_on_host(const Problem& problem, const KernelArgs& args) {
   return device::copy_to_device(args.c, whole.c.data(), whole.c.size() * sizeof(float));
 }
 
-// The bounds of the plans of all ranks.
+// The largest bounds over the plans of all ranks.
 Choice choose(const Problem& problem, const Device& /*device*/) {
   Choice choice;
   const DistributedProblem shared = distributed(layout_of_stage, problem);
@@ -66,7 +66,7 @@ void expect_right(const Layout& given, const verifier::Case& test_case) {
   EXPECT_TRUE(verdict.ok) << verdict.report;
 }
 
-// Every case on one layout, the next in turn; by day a sample of them.
+// Runs each case on one layout, in turn; by day only a sample of the cases.
 void expect_right_in_turn(const std::vector<verifier::Case>& cases, std::size_t by_day) {
   std::size_t turn = 0;
   for (std::size_t i = 0; i < cases.size(); i += is_thorough() ? 1 : cases.size() / by_day + 1) {
@@ -167,7 +167,7 @@ TEST_F(SameBits, OnAnyNumberOfRanks) {
   }
 }
 
-// A kernel of another rung, which adds in the order of K whatever the shape.
+// Compares with a kernel of another rung, which always adds in the order of K.
 TEST_F(SameBits, AreThoseOfASumInOrder) {
   Whole whole = whole_;
   const Plan plan = warptile::stage.plan(whole.problem);

@@ -1,4 +1,4 @@
-// Races between a rank's stream and its exchanges: planted ones are found, and their clean twins
+// Races between a rank's stream and its exchanges: planted races are reported, their clean twins
 // pass.
 #include <memory>
 #include <string>
@@ -12,16 +12,16 @@
 namespace tilegate::distributed {
 namespace {
 
-// A call that the transport of each rank leaves out.
+// A call that every rank's transport omits.
 enum class Call { kNone, kFork, kWait };
 struct Omitted {
   Call call = Call::kNone;
-  int number = 0;  // of such calls
+  int number = 0;  // which of these calls
 };
 
 class ForgetfulTransport : public ForwardingTransport {
  public:
-  // `hides`: also what steps access.
+  // `hides`: also omits the accesses of steps.
   ForgetfulTransport(std::unique_ptr<Transport> transport, Omitted omitted, bool hides)
       : ForwardingTransport(*transport),
         owned_(std::move(transport)),
@@ -98,14 +98,14 @@ TEST(DistributedRaces, ReportsNameStepExchangeAndRanks) {
                 ", with no wait() between them");
 }
 
-// Without the plan's own account of its accesses: what has not arrived is NaN.
+// Without declared accesses the race shows in the result: data that have not arrived are NaN.
 TEST(DistributedRaces, ChunksThatHaveNotArrivedSpoilTheResult) {
   for (const Form form : kForms) {
     const Layout layout{.form = form, .ranks = 3, .schedule = Schedule::kOverlapped};
     const Outcome clean = multiply_without({}, layout, /*hides=*/true);
     const Outcome planted = multiply_without({Call::kWait}, layout, /*hides=*/true);
     ASSERT_TRUE(clean.status.ok()) << clean.status.message();
-    if (!planted.status.ok()) continue;  // under the address sanitizer: the kernel's access is
+    if (!planted.status.ok()) continue;  // the address sanitizer reports the kernel's access
     EXPECT_NE(planted.c, clean.c) << name_of(layout);
     EXPECT_TRUE(std::ranges::any_of(planted.c, [](float x) { return x != x; })) << name_of(layout);
   }

@@ -1,4 +1,4 @@
-// A product over ranks as threads: shards of whole operands, P ranks, and C put together again.
+// Runs a product over P ranks as threads: splits whole operands into shards and reassembles C.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 
 namespace tilegate::distributed {
 
-// No test that passes waits so long.
+// Longer than any wait in a passing test.
 constexpr std::chrono::seconds kPatience{60};
 
 constexpr Form kForms[] = {Form::kColumnParallel, Form::kRowParallel};
@@ -47,7 +47,7 @@ inline std::string name_of(const Layout& layout) {
          ", seed " + std::to_string(layout.seed);
 }
 
-// Sizes of all ranks, some of them 0.
+// Random sizes for all ranks; some are 0.
 inline std::vector<std::int64_t> uneven(std::int64_t extent, int ranks, std::mt19937_64& random) {
   std::vector<std::int64_t> cuts{0, extent};
   for (int i = 1; i < ranks; ++i) {
@@ -59,7 +59,7 @@ inline std::vector<std::int64_t> uneven(std::int64_t extent, int ranks, std::mt1
   return sizes;
 }
 
-// The product of `whole` with dense shards.
+// The distributed problem of `whole`, with dense shards.
 inline DistributedProblem distributed(const Layout& layout, const Problem& whole) {
   DistributedProblem problem =
       DistributedProblem::even(layout.form, whole.shape, layout.ranks, /*rank=*/0);
@@ -79,8 +79,7 @@ inline DistributedProblem distributed(const Layout& layout, const Problem& whole
   return problem;
 }
 
-// A part of an operand of a problem, as the rank stores it: with the operand's form, padding and
-// offset.
+// A rank's part of an operand, stored with the operand's form, padding and offset.
 class Shard {
  public:
   // Rows and columns of op(operand).
@@ -117,7 +116,7 @@ class Shard {
     for_each([&](float& element, std::size_t at) { whole[at] = element; });
     return status;
   }
-  // Of C, as it was copied to the whole.
+  // Checks the padding of C after C was copied to the whole.
   bool padding_is_untouched() {
     for (std::int64_t row = 0; row < rows_; ++row) {
       for (std::int64_t col = cols_; col < ld_; ++col) {
@@ -139,7 +138,7 @@ class Shard {
       }
     }
   }
-  // As it is stored.
+  // Element of the stored matrix.
   float& at(std::int64_t row, std::int64_t col) {
     return image_[static_cast<std::size_t>(row * ld_ + col)];
   }
@@ -189,7 +188,7 @@ struct Rank {
   }
 };
 
-// Passes every call on; tests override the ones in which they plant a fault.
+// Forwards every call; tests override calls to plant faults.
 class ForwardingTransport : public Transport {
  public:
   explicit ForwardingTransport(Transport& transport) : transport_(transport) {}
@@ -216,16 +215,16 @@ class ForwardingTransport : public Transport {
   Transport& transport_;
 };
 
-// Wraps a rank's transport, to plant faults; may be null.
+// Wraps a rank's transport to plant faults; may be null.
 using Wrap = std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)>;
 
-// Operands in host memory, laid out as the problem says.
+// Whole operands in host memory, in the problem's layout.
 struct Whole {
   Problem problem;
   std::vector<float> a = {}, b = {}, c = {};
 };
 
-// The rank's part of the product below.
+// Runs one rank of multiply().
 inline Status multiply_on(Transport& transport, const DistributedProblem& shared, Whole& whole,
                           int multiprocessors = 0) {
   Rank rank = Rank::make(shared, whole.problem, transport.rank());
@@ -234,14 +233,14 @@ inline Status multiply_on(Transport& transport, const DistributedProblem& shared
     if (status.ok()) status = rank.a.copy_from(whole.a);
     if (status.ok()) status = rank.b.copy_from(whole.b);
   }
-  // Another order of blocks and threads on each rank.
+  // Neighbouring ranks run blocks and threads in opposite orders.
   verifier::set_order(transport.rank() % 2 == 0 ? verifier::Order::kForward
                                                 : verifier::Order::kReverse);
   Device device = device::current();
   if (multiprocessors > 0) device.multiprocessors = multiprocessors;
   DistributedSgemm sgemm(transport, rank.problem, device);
   rank.workspace = device::Buffer(sgemm.workspace_bytes());
-  const std::vector<std::byte> used(rank.workspace.size(), std::byte{0xA5});  // contents are free
+  const std::vector<std::byte> used(rank.workspace.size(), std::byte{0xA5});  // any contents
   if (status.ok()) {
     status = device::copy_to_device(rank.workspace.data(), used.data(), used.size());
   }
@@ -254,7 +253,7 @@ inline Status multiply_on(Transport& transport, const DistributedProblem& shared
                               " wrote between rows of C");
 }
 
-// C ← alpha·op(A)·op(B) + beta·C over ranks; the first error of a rank.
+// C ← alpha·op(A)·op(B) + beta·C over ranks; returns the first error of a rank.
 inline Status multiply(const Layout& layout, Whole& whole, const Wrap& wrap = nullptr) {
   const DistributedProblem shared = distributed(layout, whole.problem);
   Group group(layout.ranks, kPatience);

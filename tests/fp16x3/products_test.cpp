@@ -20,7 +20,7 @@
 namespace tilegate::fp16x3 {
 namespace {
 
-constexpr int kHalves = 3, kFp32 = 32;  // decisions
+constexpr int kThree = 3, kFp32 = 32;  // decisions
 
 class Fp16Gemm : public testing::Test {
  protected:
@@ -59,7 +59,7 @@ void expect_model(const Operation& operation, int run_chunks, Result* result = n
                             summed_of(operation.problem.shape.k)),
             run_chunks);
   const Result found = run(stage, operation);
-  EXPECT_EQ(found.decision, kHalves);
+  EXPECT_EQ(found.decision, kThree);
   expect_same_bits(found.c, operation.expected([&](const models::Rows& a, const models::Rows& b,
                                                    const models::Epilogue& epilogue) {
     return model::product(a, b, run_chunks, epilogue);
@@ -139,7 +139,7 @@ void expect_threshold(const Problem& problem, Operand operand, std::int64_t prod
       values[static_cast<std::size_t>(first + row * rows.next_row + k * rows.next_k)] = 0x1p-30F;
     }
     EXPECT_NEAR(error(), share, 0.008);
-    EXPECT_EQ(run(stage, operation).decision, share < 1.0 ? kHalves : kFp32) << "at " << share;
+    EXPECT_EQ(run(stage, operation).decision, share < 1.0 ? kThree : kFp32) << "at " << share;
   }
 }
 
@@ -185,16 +185,16 @@ TEST_F(Fp16Gemm, DecisionDependsOnTheOperands) {
     return run(stage, operation).decision;
   };
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(decided([](Operation&) {}), kHalves);
+  EXPECT_EQ(decided([](Operation&) {}), kThree);
   const auto of_one_sign = [](std::vector<float>& values) {
     for (float& value : values) value = std::fabs(value);
   };
-  EXPECT_EQ(decided([&](Operation& o) { of_one_sign(o.a); }), kHalves);
+  EXPECT_EQ(decided([&](Operation& o) { of_one_sign(o.a); }), kThree);
   EXPECT_EQ(decided([&](Operation& o) { of_one_sign(o.a), of_one_sign(o.b); }), kFp32);
   EXPECT_EQ(decided([](Operation& o) { o.a[77] = kInf; }), kFp32);
   EXPECT_EQ(decided([](Operation& o) { o.b[77] = std::nanf(""); }), kFp32);
   EXPECT_EQ(decided([](Operation& o) { o.b[77] = 0x1p61F; }), kFp32);
-  EXPECT_EQ(decided([](Operation& o) { o.a[5] = 1000.0F; }), kHalves);
+  EXPECT_EQ(decided([](Operation& o) { o.a[5] = 1000.0F; }), kThree);
   EXPECT_EQ(decided([](Operation& o) { std::fill_n(o.a.begin(), o.a.size() * 9 / 10, 0.0F); }),
             kFp32);
   EXPECT_EQ(decided([](Operation& o) {
@@ -222,7 +222,7 @@ TEST_F(Fp16Gemm, IsAsAccurateForLongK) {
   constexpr std::int64_t m = 24, n = 40, k = 1024;
   const Operation operation(Problem::dense({m, n, k}));
   const Result result = run(stage, operation);
-  EXPECT_EQ(result.decision, kHalves);
+  EXPECT_EQ(result.decision, kThree);
   double error = 0.0, squares = 0.0;
   for (std::int64_t i = 0; i < m * n; ++i) {
     double sum = 0.0;
@@ -248,7 +248,7 @@ TEST_F(Fp16Gemm, KeepsSmallElementsBesideLargeOnes) {
     magnitudes += std::fabs(product);
   }
   const Result result = run(stage, operation);
-  EXPECT_EQ(result.decision, kHalves);
+  EXPECT_EQ(result.decision, kThree);
   EXPECT_LE(std::fabs(result.c[0] - expected), 4e-7 * magnitudes);
 }
 

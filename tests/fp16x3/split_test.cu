@@ -68,7 +68,7 @@ Split expected(const std::vector<models::Rows>& products) {
   const auto [data, rows, k, next_row, next_k] = products[0];
   const auto count = static_cast<std::int64_t>(products.size());
   Split all;
-  all.halves.resize(static_cast<std::size_t>(models::bytes_of_halves(rows, k, count)));
+  all.halves.resize(static_cast<std::size_t>(models::bytes_of_fp16_planes(rows, k, count)));
   all.steps.resize(static_cast<std::size_t>(count * models::whole_chunks(rows)));
   for (std::int64_t product = 0; product < count; ++product) {
     for (std::int64_t i = 0; i < rows; ++i) {

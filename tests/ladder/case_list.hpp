@@ -1,4 +1,4 @@
-// What the tables of cases are made with.
+// Helpers for the tables of cases.
 #pragma once
 
 #include <array>
@@ -19,12 +19,12 @@ using verifier::Case;
 using verifier::Inputs;
 using verifier::Padded;
 
-// Another configuration of a rung, `<Rung>.<word>`: spared the cases that take long.
+// Another configuration of a rung, `<Rung>.<word>`. Slow cases leave variants out.
 inline bool is_variant(const Stage& stage) {
   return stage.name.find('.') != std::string_view::npos;
 }
 
-// Collects cases; one that is already there is left out, so that names stay unique.
+// Collects cases without duplicates, so that names stay unique.
 class CaseList {
  public:
   void add(Case test_case) {
@@ -38,13 +38,13 @@ class CaseList {
   std::vector<Case> cases_;
 };
 
-// How the operands of a problem may be stored, besides as they are.
+// How the operands of a problem are stored: transposed, or in a batch.
 struct Form {
   Op op_a = Op::kN, op_b = Op::kN;
   std::int64_t batch = 1, gap = 0;  // as in Padded
 };
 
-// What the stage takes beyond the plain problem; empty for most stages.
+// Forms that the stage takes besides the plain one; empty for most stages.
 inline std::vector<Form> forms_of(const Stage& stage) {
   std::vector<Form> forms;
   if (stage.takes_transposed) {
@@ -59,7 +59,7 @@ inline std::vector<Form> forms_of(const Stage& stage) {
   return forms;
 }
 
-// With leading dimensions of whole vectors.
+// Pads leading dimensions to whole vectors.
 inline Padded padded_to_vectors(Padded padded) {
   const Problem problem = padded;
   for (const Operand operand : {Operand::kA, Operand::kB, Operand::kC}) {
@@ -72,7 +72,7 @@ struct Factors {
   float alpha, beta;
 };
 
-// Whole numbers, so that integer inputs give integer results.
+// Integers, so that integer inputs give integer results.
 inline constexpr std::array<Factors, 8> kWholeFactors = {
     {{1, 0}, {1, 1}, {-1, 2}, {2, -1}, {1, -3}, {0, 2}, {3, 0}, {-2, 1}}};
 inline constexpr std::array<Factors, 8> kFactors = {

@@ -9,16 +9,16 @@
 namespace tilegate::ladder {
 namespace {
 
-// As an NVIDIA H200 has: one tile is split along K among many blocks.
+// Those of an NVIDIA H200: one tile is split along K among many blocks.
 constexpr int kManyMultiprocessors = 132;
 
-// Products of one tile each: one more than the executor has multiprocessors, so that the last is
-// split along K alone.
+// A batch of one-tile matrices, one more than the executor has multiprocessors, so that only the
+// last one is split along K.
 constexpr std::int64_t kOneTooMany = 5;
 
 class ConfigurationCases {
  public:
-  // With the next factors in turn; alpha is not 0.
+  // Adds a case with the next factors; alpha is not 0.
   void add(Padded padded, int multiprocessors = 0) {
     const bool exact = (turn_ + turn_ / 2) % 2 == 0;
     const Inputs inputs = exact ? Inputs::kIntegers : Inputs::kUniform;
@@ -41,7 +41,7 @@ Padded in_form(const Shape& shape, const Form& form) {
       .shape = shape, .op_a = form.op_a, .op_b = form.op_b, .batch = form.batch, .gap = form.gap};
 }
 
-// Several tiles of every size, of a batch in one direction, and a K of several k tiles: with whole
+// Several tiles of every size (for a batch only along one side) and several k tiles: with whole
 // vectors, and without.
 void add_large(const Form& form, std::size_t turn, ConfigurationCases& cases) {
   Shape vectors{132, 260, 72}, words{131, 259, 67};
@@ -53,9 +53,8 @@ void add_large(const Form& form, std::size_t turn, ConfigurationCases& cases) {
   cases.add(narrow);
 }
 
-// Everything is right for vectors but one extent: the width of rows of A, of B, or of B and C,
-// whichever way they lie, and whichever of the two is the larger. C holds tiles that must be
-// inside.
+// All sizes suit vectors except one extent: the width of rows of A, of B, or of B and C, in every
+// form, with the larger of A and B affected or not. C has whole tiles.
 void add_ragged_rows(const Form& form, ConfigurationCases& cases) {
   for (const Shape& shape :
        {Shape{75, 68, 36}, Shape{68, 74, 36}, Shape{76, 68, 33}, Shape{68, 76, 35}}) {
@@ -68,19 +67,19 @@ void add_last_k(const Form& form, ConfigurationCases& cases) {
   cases.add(padded_to_vectors(in_form({20, 36, 129}, form)));
 }
 
-// K in dozens of parts, the last of them short.
+// K in dozens of parts; the last one is shorter.
 void add_many_splits(const Form& form, ConfigurationCases& cases) {
   cases.add(padded_to_vectors(in_form({12, 20, 1409}, form)), kManyMultiprocessors);
 }
 
-// More rows of tiles than are computed in one group, the last group smaller, and several columns.
+// More rows of tiles than the scheduler has in a group, a smaller last group, and several columns.
 void add_tall(const Stage& stage, ConfigurationCases& cases) {
   cases.add({.shape = {1668, 260, 4}});
-  if (stage.candidates == nullptr) return;  // the same tiles
+  if (stage.candidates == nullptr) return;  // the second case would have the same tiles
   cases.add({.shape = {1667, 259, 3}, .offset_bytes = {4, 8, 12}});
 }
 
-// In each part of a K that several blocks share.
+// Infinities in each part of a K that several blocks share.
 void add_infinities(ConfigurationCases& cases) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const Padded padded = padded_to_vectors({.shape = {5, 7, 259}, .beta = 1.0F});
@@ -102,7 +101,7 @@ std::vector<Case> configuration_cases(const Stage& stage) {
   for (std::size_t turn = 0; turn < forms.size(); ++turn) add_large(forms[turn], turn, cases);
   add_tall(stage, cases);
   if (is_variant(stage)) return cases.take();  // the rung's plans
-  // The executor takes long for a K of more than one chunk on tensor cores.
+  // On tensor cores a K of more than one chunk is slow on the executor.
   const bool is_slow = TILEGATE_ON_SIMT && stage.math == Math::fp32_split;
   for (const Form& form : forms) {
     if (form.batch == 1) add_ragged_rows(form, cases);
@@ -112,7 +111,7 @@ std::vector<Case> configuration_cases(const Stage& stage) {
   add_many_splits({}, cases);
   if (is_slow) return cases.take();
   if (stage.takes_transposed) add_many_splits({Op::kT, Op::kT}, cases);
-  if (stage.takes_batches) {  // of whole vectors, where rows need not lie along k
+  if (stage.takes_batches) {  // whole vectors; A is transposed if possible: its rows lie across k
     const Op op_a = stage.takes_transposed ? Op::kT : Op::kN;
     add_last_k({.op_a = op_a, .batch = kOneTooMany}, cases);
     add_many_splits({.op_a = op_a, .batch = 2, .gap = 1}, cases);

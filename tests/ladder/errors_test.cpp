@@ -1,4 +1,4 @@
-// Errors are values: each wrong call of every stage is refused in words, and C is as it was.
+// Errors are values: every stage refuses each wrong call with a message, and C is unchanged.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@ using verifier::Padded;
 constexpr float kUntouched = 42.0F;
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 
-// A valid call of 16×12×8 with room for each operand to be larger than it is.
+// A valid call of 16×12×8, with memory for larger operands.
 class ErrorsAreValues : public testing::TestWithParam<const Stage*> {
  protected:
   void SetUp() override {
@@ -59,7 +59,7 @@ class ErrorsAreValues : public testing::TestWithParam<const Stage*> {
     EXPECT_NE(status.message(), "");
   }
 
-  // `spoil` makes the valid problem wrong in `argument`: no plan is made of it.
+  // `spoil` makes `argument` of the valid problem wrong: there is no plan for it.
   void expect_no_plan(const std::string& argument, const std::function<void(Problem&)>& spoil) {
     Call call = valid();
     spoil(call.problem);
@@ -69,7 +69,7 @@ class ErrorsAreValues : public testing::TestWithParam<const Stage*> {
     expect_c_untouched();
   }
 
-  // `spoil` makes the valid call wrong in `argument`: its plan refuses the operands.
+  // `spoil` makes `argument` of the valid call wrong: its plan refuses the operands.
   void expect_refused(const std::string& argument, const std::function<void(Call&)>& spoil) {
     Call call = valid();
     spoil(call);
@@ -98,7 +98,7 @@ TEST_P(ErrorsAreValues, ValidCallIsAccepted) {
   EXPECT_TRUE(status.ok()) << status.message();
   ASSERT_TRUE(device::synchronize().ok());
   ASSERT_TRUE(c_.download().ok());
-  EXPECT_TRUE(c_.changed_element()) << "so the other tests could not fail";
+  EXPECT_TRUE(c_.changed_element()) << "without this the other tests could not fail";
 }
 
 TEST_P(ErrorsAreValues, NegativeSizes) {
@@ -177,25 +177,25 @@ TEST_P(ErrorsAreValues, ExtentsBeyondTheAddressSpace) {
   expect_no_plan("b", [](Problem& problem) { problem.ldb = kHuge / 4; });
   expect_no_plan("c", [](Problem& problem) { problem.ldc = kHuge / 8; });
   expect_no_plan("a", [](Problem& problem) { problem.shape.m = kHuge; });
-  // All of it fits, but not behind the pointer.
+  // The size is possible, but not at this address.
   expect_refused(
       "c", [](Call& call) { call.operands.c = reinterpret_cast<float*>(~std::uintptr_t{0} - 15); });
 }
 
 TEST_P(ErrorsAreValues, GridTooLarge) {
   if (stage().name == "Cublas") GTEST_SKIP() << "the library has its own limits";
-  // Fits the address space of a pointer, if not any memory.
+  // Fits into the address space.
   Problem problem = Problem::dense({std::int64_t{1} << 40, std::int64_t{1} << 18, 0});
   EXPECT_EQ(stage().plan(problem).status().code(), Status::Code::kUnsupported);
 }
 
-// The most rows, and the most columns, that the stage takes are tiles of it, one per block; or it
-// names a limit of its own, and takes that.
+// The most rows, and the most columns, that the stage takes fill a grid with one tile per block; or
+// the stage names another limit, and takes exactly that.
 TEST_P(ErrorsAreValues, LargestGrid) {
   if (stage().name == "Cublas") GTEST_SKIP() << "the library has its own limits";
   constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
   const auto expect_limit = [&](const char* side, const auto& shape_of) {
-    constexpr std::int64_t kStep = 4;  // whole vectors; a stage may take more of other sizes
+    constexpr std::int64_t kStep = 4;  // whole vectors; the limit may differ for other sizes
     std::int64_t taken = kStep, refused = std::int64_t{1} << 45;
     const auto takes = [&](std::int64_t size) {
       return stage().plan(Problem::dense(shape_of(size))).ok();
@@ -221,8 +221,9 @@ TEST_P(ErrorsAreValues, LargestGrid) {
   expect_limit("n", [](std::int64_t size) { return Shape{1, size, 0}; });
 }
 
-// The largest K of one element of C, and the most of them in a batch, with four multiprocessors.
-// What is not listed: both as the address space, or a block per product.
+// The largest K for a C of one element, and the largest batch of such problems, with four
+// multiprocessors. Rungs that are not listed take as much as the address space, and a batch of one
+// block per matrix.
 struct Limits {
   std::string_view rung;
   std::int64_t k, batch;
@@ -232,9 +233,9 @@ constexpr Limits kLimits[] = {
     {"Interleaved", kMostInGrid - 256, kMostInGrid},
     {"StreamK", kMostInGrid - 256, kMostInGrid},
     {"AsyncCopy", 1 << 30, kMostInGrid},
-    {"Packed", 1 << 30, kMostInGrid / 6},  // tiles to pack
+    {"Packed", 1 << 30, kMostInGrid / 6},  // 6 tiles to pack per matrix
     {"Skinny", std::int64_t{16} << 30, kMostInGrid},
-    {"Int8x3", (1 << 27) - 1, kMostInGrid / 32},  // blocks that split
+    {"Int8x3", (1 << 27) - 1, kMostInGrid / 32},  // 32 blocks split the operands of a matrix
     {"Tma", 1 << 30, kMostInGrid},
     {"Fp16x3", (1 << 27) - 1, kMostInGrid / 32},
 };
@@ -280,7 +281,7 @@ TEST_P(ErrorsAreValues, InterleavedBatchResultsAreAccepted) {
 TEST_P(ErrorsAreValues, COverlapsAnInput) {
   expect_refused("c", [](Call& call) { call.operands.a = call.operands.c; });
   expect_refused("c", [](Call& call) { call.operands.b = call.operands.c; });
-  // By one element: the first of A, or of B, is the last of C, and the other way round.
+  // Overlaps of one element: the first of A or B is the last of C, and vice versa.
   const auto unaligned = [](Call& call) { call.problem.offset_bytes = {4, 4, 4}; };
   expect_refused("c", [&](Call& call) {
     unaligned(call);
@@ -321,7 +322,7 @@ TEST_P(ErrorsAreValues, WorkspaceTooSmall) {
   const device::Buffer b(2048 * 12 * sizeof(float));
   const Plan plan = stage().plan(Problem::dense({16, 12, 2048}));
   const std::size_t needed = plan.workspace_bytes();
-  if (needed == 0) return;  // nothing is too small for it
+  if (needed == 0) return;  // no workspace is too small
   const device::Buffer large(needed + 8);
   const auto refused = [&](void* workspace, std::size_t bytes) {
     expect_names(plan.launch({.a = reinterpret_cast<const float*>(a.data()),
@@ -342,7 +343,7 @@ TEST_P(ErrorsAreValues, WorkspaceTooSmall) {
 TEST_P(ErrorsAreValues, PlanForAnotherDevice) {
   for (const int step : {-1, 1}) {
     Device other = device::current();
-    other.ordinal += step;  // made up, for planning alone
+    other.ordinal += step;  // does not exist; used only for planning
     const Plan plan = stage().plan(valid().problem, other);
     EXPECT_TRUE(plan.ok()) << plan.status().message();
     const Status status = plan.launch(valid().operands);

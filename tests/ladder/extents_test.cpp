@@ -1,5 +1,5 @@
-// Rows and columns past 2^31. On the CPU the memory between the ends of the operands is never
-// touched, and the first and last blocks alone run; on a GPU all do.
+// More than 2^31 rows or columns. On the CPU only the first and last blocks run, and the memory
+// between the ends of the operands is never touched; on a GPU all blocks run.
 #include <cstdint>
 #include <new>
 #include <optional>
@@ -20,10 +20,10 @@ namespace tilegate::ladder {
 namespace {
 
 constexpr std::int64_t kLongExtent = (std::int64_t{1} << 31) + 1204;  // a multiple of 4
-constexpr std::int64_t kEnd = 1024;  // rows or columns at each end that are looked at
+constexpr std::int64_t kEnd = 1024;  // rows or columns that are checked at each end
 constexpr float kNeverStored = -77.0F;
 
-// Variants are spared the gigabytes that they take on a GPU.
+// Without variants on a GPU, because the operands take gigabytes.
 std::vector<const Stage*> stages_with_huge_extents() {
   std::vector<const Stage*> stages = catalogue_stages();
   if (!TILEGATE_ON_SIMT)
@@ -31,12 +31,13 @@ std::vector<const Stage*> stages_with_huge_extents() {
   return stages;
 }
 
-// Element (i, j) of an operand, whole numbers, none of them 0.
+// Element (i, j) of an operand: an integer from 1 to 7.
 float value_at(std::int64_t i, std::int64_t j) {
   return static_cast<float>((i * 3 + j * 5) % 7 + 1);
 }
 
-// `rows` rows of which all or the first and last kEnd are there, of columns alike.
+// An operand, of which only the first and last kEnd rows are used, or all if there are fewer; the
+// same for columns.
 class Ends {
  public:
   Ends(std::int64_t rows, std::int64_t cols, std::int64_t offset)
@@ -70,7 +71,7 @@ class Ends {
  private:
   float* at(std::int64_t row, std::int64_t col) const { return data_ + row * cols_ + col; }
 
-  // Calls visit(row, first column, elements) for each part of a row that is there.
+  // Calls visit(row, first column, elements) for each part of a row that is used.
   template <typename Visit>
   void for_each_run(Visit visit) const {
     std::vector<float> run(static_cast<std::size_t>(cols_ > 2 * kEnd ? kEnd : cols_));
@@ -96,7 +97,7 @@ class HugeExtents : public testing::TestWithParam<const Stage*> {
 
   const Stage& stage() const { return *GetParam(); }
 
-  // With operands aligned for vectors, or one element off.
+  // `offset`: 0 for operands aligned for vectors, 1 for operands one element off.
   void expect_right(const Shape& shape, std::int64_t offset) try {
     Problem problem = Problem::dense(shape);
     if (const Status taken = stage().restrictions.check(problem); !taken.ok()) {
@@ -105,14 +106,14 @@ class HugeExtents : public testing::TestWithParam<const Stage*> {
     const std::int64_t bytes = offset * static_cast<std::int64_t>(sizeof(float));
     problem.offset_bytes = {bytes, bytes, bytes};
     const Plan plan = stage().plan(problem);
-    if (plan.status().code() == Status::Code::kUnsupported) {  // it names its own limit
+    if (plan.status().code() == Status::Code::kUnsupported) {  // the message must name a limit
       ASSERT_NE(plan.status().message().find(" above "), std::string::npos)
           << plan.status().message();
       return;
     }
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     if (TILEGATE_ON_SIMT && plan.workspace_bytes() > 0) {
-      const char* why = "the executor runs a part of so large a grid, and its kernels need all";
+      const char* why = "the executor runs a part of so large a grid, but kernels need all blocks";
       RecordProperty(kNotOnThisDevice, why);
       GTEST_SKIP() << why;
     }
@@ -134,9 +135,9 @@ class HugeExtents : public testing::TestWithParam<const Stage*> {
     ASSERT_TRUE(launched.ok()) << launched.message();
     ASSERT_TRUE(finished.ok()) << finished.message();
     c.read([&](std::int64_t row, std::int64_t col, float found) {
-      if (HasFailure()) return;  // one wrong element says it
+      if (HasFailure()) return;  // report only the first wrong element
       const bool is_end = (row == 0 && col == 0) || (row == shape.m - 1 && col == shape.n - 1);
-      if (TILEGATE_ON_SIMT && found == kNeverStored && !is_end) return;  // of a block left out
+      if (TILEGATE_ON_SIMT && found == kNeverStored && !is_end) return;  // its block did not run
       float expected = 0.0F;
       for (std::int64_t k = 0; k < shape.k; ++k) expected += value_at(row, k) * value_at(k, col);
       ASSERT_EQ(found, expected) << "row " << row << ", column " << col;
@@ -147,7 +148,7 @@ class HugeExtents : public testing::TestWithParam<const Stage*> {
   }
 
  private:
-  std::optional<MemoryTurn> turn_;  // on a GPU
+  std::optional<MemoryTurn> turn_;  // only on a GPU
 };
 
 TEST_P(HugeExtents, Rows) {

@@ -9,10 +9,10 @@
 namespace tilegate::ladder {
 namespace {
 
-constexpr std::int64_t kHalfway = std::int64_t{1} << 30;  // elements; two rows on: past 2^31
-constexpr std::int64_t kPastInt = std::int64_t{1} << 31;  // elements; does not fit an int itself
+constexpr std::int64_t kHalfway = std::int64_t{1} << 30;  // elements; two of them pass 2^31
+constexpr std::int64_t kPastInt = std::int64_t{1} << 31;  // elements; does not fit an int
 constexpr std::int64_t kLong = 2'100'000;                 // in tiles of 32: more than 65535 blocks
-constexpr std::int64_t kMany = 20'000;                    // of which the executor runs all blocks
+constexpr std::int64_t kMany = 20'000;                    // the executor runs all blocks
 constexpr std::int64_t kManyProducts = 70'000;
 
 void add_offsets(CaseList& list) {
@@ -43,7 +43,7 @@ void add_paddings(CaseList& list) {
   }
 }
 
-// Leading dimensions and offsets are right for vectors, but not the width of the rows.
+// Leading dimensions and offsets suit vectors, the width of the rows does not.
 void add_ragged_rows(CaseList& list) {
   for (const float beta : {0.0F, 1.0F}) {
     list.add({.problem = Padded{.shape = {37, 44, 27}, .pad = {1, 0, 0}, .beta = beta}});
@@ -51,7 +51,7 @@ void add_ragged_rows(CaseList& list) {
   }
 }
 
-// The same of rows so long that blocks share them to split them, along k and across it.
+// The same for rows so long that several blocks split one row into digits, along k and across it.
 void add_long_ragged_rows(CaseList& list) {
   for (const std::int64_t k : {1092, 1500, 12292}) {
     list.add({.problem = padded_to_vectors({.shape = {9, 10, k}, .op_a = Op::kT})});
@@ -73,7 +73,7 @@ void add_far_rows(CaseList& list) {
   }
 }
 
-// Offsets past 2^31 elements from one tile to another and from one read of a tile to the next.
+// Offsets of more than 2^31 elements between tiles, and between the rows of one tile.
 void add_far_tiles(CaseList& list) {
   const auto add = [&](const Shape& shape, const std::array<std::int64_t, 3>& pad) {
     list.add({.problem = Padded{.shape = shape, .pad = pad, .alpha = 1, .beta = 1},
@@ -87,7 +87,7 @@ void add_far_tiles(CaseList& list) {
   add({4, 8, 20}, {0, 16 * k2to26, 0});  // further tiles and reads of B, from 2 rows on
 }
 
-// Each operand padded and off its alignment alone, in every form.
+// One operand at a time padded and misaligned, in every form.
 void add_forms(const Stage& stage, CaseList& list) {
   std::int64_t turn = 0;
   for (const Form& form : forms_of(stage)) {
@@ -107,8 +107,8 @@ void add_forms(const Stage& stage, CaseList& list) {
   }
 }
 
-// Everything is right for vectors but the stride from one product to the next; for those of two
-// elements, too. K is long enough for tensor cores.
+// All sizes suit vectors except the stride between the matrices of a batch; shifted by 1, not even
+// vectors of two. K is long enough for tensor cores.
 void add_shifted_products(CaseList& list) {
   const auto add = [&](const std::array<std::int64_t, 3>& shift, float beta, Inputs inputs) {
     list.add({.problem = Padded{.shape = {36, 44, 148}, .beta = beta, .batch = 2, .shift = shift},
@@ -120,7 +120,7 @@ void add_shifted_products(CaseList& list) {
   add({0, 0, 2}, 0.0F, Inputs::kIntegers);
 }
 
-// Products of a batch that lie over each other: they share rows of A or B, some of them or all.
+// Batches whose matrices of A or B overlap in some rows, or in all.
 void add_overlapping_products(const Stage& stage, CaseList& list) {
   const std::int64_t k = stage.math == Math::fp32_split ? 148 : 28;  // long enough to be split
   const auto add = [&](std::int64_t rows_a, std::int64_t rows_b, const Padded& padded) {
@@ -135,14 +135,14 @@ void add_overlapping_products(const Stage& stage, CaseList& list) {
   add(5, 4, {.shape = {36, 44, k}, .pad = {4, 4, 8}, .op_a = Op::kT, .op_b = Op::kT, .batch = 3});
 }
 
-// The third product past 2^31 elements, and more products than a grid has blocks along y or z.
+// The third matrix of a batch past 2^31 elements; and a batch larger than a grid along y or z.
 void add_far_and_many_products(CaseList& list) {
   for (const std::size_t operand : {0, 1, 2}) {
     Padded far{.shape = {4, 8, 4}, .beta = 1.0F, .batch = 3};
-    far.pad[operand] = kHalfway / 4;  // of four rows
+    far.pad[operand] = kHalfway / 4;  // each of four rows
     list.add({.problem = far, .inputs = Inputs::kIntegers});
   }
-  // Without k the executor runs a sample: nothing is packed, nor K split.
+  // K is 0, so nothing is packed and K is not split: the executor can run a sample.
   list.add({.problem = Padded{.shape = {2, 3, 0}, .batch = kManyProducts}});
 }
 

@@ -21,7 +21,7 @@ MemoryTurn::MemoryTurn() {
   if (failed == 0) return;
   const std::error_code why(errno, std::generic_category());
   if (file_ >= 0) ::close(file_);
-  throw std::system_error(why, "no turn for device memory: " + path.string());
+  throw std::system_error(why, "cannot lock " + path.string());
 }
 
 MemoryTurn::~MemoryTurn() { ::close(file_); }

@@ -1,15 +1,15 @@
-// Whose turn it is to take much of a GPU's memory.
+// A lock between test processes that use much of a GPU's memory.
 #pragma once
 
 #include <cstddef>
 
 namespace tilegate::ladder {
 
-// While it lives no other test that asks has this user's turn for much device memory: two tests
-// with tens of gigabytes each would not fit on one GPU. The constructor waits for the turn.
+// Holds the lock of this user's tests: two tests with tens of gigabytes each would not fit on one
+// GPU. The constructor waits for the lock.
 class MemoryTurn {
  public:
-  static constexpr std::size_t kMuch = std::size_t{4} << 30;  // bytes; tests below it need no turn
+  static constexpr std::size_t kMuch = std::size_t{4} << 30;  // bytes; below this no lock is needed
 
   MemoryTurn();
   ~MemoryTurn();

@@ -22,7 +22,7 @@ constexpr int kNumCases = 500;
 constexpr std::int64_t kMaxExtent = 3000;
 #endif
 
-// Draws that are the same with every standard library, unlike its distributions.
+// Random numbers that do not depend on the standard library, as its distributions do.
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : random_(seed) {}
@@ -32,7 +32,7 @@ class Draw {
     return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(end));
   }
 
-  // In [1, kMaxExtent], as many between 10 and 20 as between 100 and 200; now and then 0.
+  // Log-uniform in [1, kMaxExtent]; 0 with probability 1/40.
   std::int64_t extent() {
     if (below(40) == 0) return 0;
     const double unit = static_cast<double>(random_() >> 11) * 0x1p-53;
@@ -50,14 +50,14 @@ Case random_case(const std::vector<Form>& forms, Draw& draw) {
   const Factors& f = factors(inputs, static_cast<std::size_t>(draw.below(kFactors.size())));
   padded.alpha = f.alpha;
   padded.beta = f.beta;
-  const std::int64_t unit = draw.below(2) == 0 ? 4 : 1;  // every other case: whole vectors
+  const std::int64_t unit = draw.below(2) == 0 ? 4 : 1;  // half of the cases have whole vectors
   padded.shape.n = padded.shape.n / unit * unit;
   padded.shape.k = padded.shape.k / unit * unit;
   for (std::int64_t& pad : padded.pad) pad = draw.below(kMaxPad) / unit * unit;
   if (unit == 1) {
     for (std::int64_t& offset : padded.offset_bytes) offset = 4 * draw.below(4);
   }
-  // As often without as with something beyond the plain problem.
+  // Half of the cases have the plain form.
   const auto form = static_cast<std::size_t>(draw.below(2 * static_cast<std::int64_t>(kFormDraws)));
   if (!forms.empty() && form < kFormDraws) {
     const Form& drawn = forms[form % forms.size()];
@@ -78,7 +78,7 @@ std::uint64_t sweep_seed() {
   char* end = nullptr;
   const std::uint64_t seed = std::strtoull(text, &end, 10);
   if (*end != '\0') {
-    std::fprintf(stderr, "TILEGATE_SWEEP_SEED is '%s'; it must be a whole number\n", text);
+    std::fprintf(stderr, "TILEGATE_SWEEP_SEED is '%s'; it must be an integer\n", text);
     std::exit(1);
   }
   return seed;

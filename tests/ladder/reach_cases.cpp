@@ -1,4 +1,4 @@
-// Reads the cases that the search has found; tests/reach/README.md has their form.
+// Reads the cases that the search has found; tests/reach/README.md describes their format.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -16,7 +16,7 @@
 namespace tilegate::ladder {
 namespace {
 
-constexpr int kFp32 = 32;  // of Choice::decides_on_device
+constexpr int kFp32 = 32;  // a decision; see Choice::decides_on_device
 // Multiply-adds.
 constexpr double kMostByDay = 2e5, kMostWatchedByDay = 4e4;
 
@@ -45,8 +45,8 @@ Case case_of(const std::string& line, std::istringstream& fields, const NamedPro
   return found;
 }
 
-// By day only the cases that the executor runs fast. It runs whole tiles: of few rows or columns
-// the others count, too.
+// By day keeps only cases that are fast on the executor. It runs whole tiles, so rows and columns
+// beyond a small C count, too.
 std::vector<Case> quick(std::vector<Case> cases, double most) {
   constexpr std::int64_t kOthers = 16;
   if (is_thorough()) return cases;

@@ -9,7 +9,7 @@
 namespace tilegate::ladder {
 namespace {
 
-// Exact, as powers of two are.
+// Powers of two: products with them are exact.
 constexpr std::array<Factors, 5> kExactFactors = {{{1, 0}, {-2, 0}, {1, -0.5F}, {0.5F, 0}, {4, 2}}};
 
 std::vector<Form> all_forms(const Stage& stage) {
@@ -30,7 +30,7 @@ std::vector<Case> significand_cases(const Stage& stage) {
   CaseList list;
   std::size_t turn = 0;
   for (const Form& form : all_forms(stage)) {
-    if (is_variant(stage) && turn > 0) break;  // the plain form alone
+    if (is_variant(stage) && turn > 0) break;  // only the plain form
     for (const Shape& shape : {Shape{5, 7, 3}, Shape{36, 68, 20}, Shape{67, 131, 35},
                                Shape{20, 12, 300}, Shape{1, 33, 129}, Shape{33, 1, 129}}) {
       for (const Inputs inputs : {Inputs::kPicksFromA, Inputs::kPicksFromB}) {
@@ -57,7 +57,7 @@ std::vector<Case> summation_cases(const Stage& stage) {
   add({6, 9, 1}, {});
   if (is_variant(stage)) return list.take();
   add({70, 140, 41}, {});
-  // Deep enough for a sum in several parts, and so slow on the executor.
+  // Long enough for a sum in several parts; slow on the executor.
   if (!TILEGATE_ON_SIMT || is_thorough()) add({5, 12, 300}, {});
   for (const Form& form : forms_of(stage)) add({6, 7, 37}, form);
   return list.take();

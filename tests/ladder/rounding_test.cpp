@@ -1,5 +1,5 @@
-// No stage rounds more than it says: neither its operands nor, along K, more often than the chain
-// that it declares, which sets its bound.
+// No stage rounds more than it declares: neither its operands nor, along K, more often than its
+// rounding chain, which sets its bound.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -33,8 +33,9 @@ bool is_plain(const Problem& problem) {
 
 class Summation : public StageCaseTest {
  protected:
-  // For the stage's own choice: where a sum in the order of K is deepest, its first product; and
-  // others for the plain problem, on the executor by day only where C is small.
+  // The products whose depth is measured, for the stage's own choice: the first one, which is the
+  // deepest of a sum in the order of K. For the plain problem two more; on the executor by day only
+  // if C is small.
   std::vector<std::int64_t> products() const {
     constexpr std::int64_t kSmall = 100;  // elements of C
     const auto [m, n, k] = test_case().problem.shape;
@@ -43,7 +44,7 @@ class Summation : public StageCaseTest {
     return {0, k / 2, k - 1};
   }
 
-  // The stage's own choice first, then some of the others, for the plain problem alone.
+  // The stage's own choice; for the plain problem also some other configurations.
   std::vector<std::string> configurations() const {
     constexpr std::size_t kMost = 6;
     std::vector<std::string> names = {""};

@@ -17,13 +17,13 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 // Unaligned within a tile, whole vectors, and several tiles.
 constexpr std::array<Shape, 3> kShapes = {{{5, 7, 3}, {68, 36, 20}, {67, 131, 35}}};
 
-// A and B hold what must not be looked at.
+// NaN and Inf in A and B, which must not be read.
 std::vector<Plant> poison() {
   return {{Operand::kA, 0, 0, kNan}, {Operand::kA, -1, -1, kInf}, {Operand::kB, 1, 1, -kInf}};
 }
 
 void add_ignored_operands(const Shape& shape, CaseList& list) {
-  for (const float alpha : {1.0F, -2.0F, 0.0F}) {  // C is NaN before
+  for (const float alpha : {1.0F, -2.0F, 0.0F}) {  // C is NaN before the launch
     list.add({.problem = Padded{.shape = shape, .pad = {1, 2, 3}, .alpha = alpha, .beta = 0}});
   }
   for (const float beta : {0.0F, -0.0F, 1.0F, 0.5F}) {
@@ -53,7 +53,7 @@ void add_planted(const Shape& shape, CaseList& list) {
               .plants = std::move(plants)});
   };
   for (const float value : {kNan, kInf, -kInf}) {
-    for (const std::int64_t at : {0, 1, -1}) {  // an edge of a tile may treat the last one alone
+    for (const std::int64_t at : {0, 1, -1}) {  // the last element may take the path for edges
       add(1, 0, {{Operand::kA, at, -1, value}});
       add(2, 1, {{Operand::kB, -1, at, value}});
       add(1, 1, {{Operand::kC, at, at, value}});

@@ -1,4 +1,4 @@
-// Every stage gives the right C, touches nothing else, and gives it again.
+// Every stage computes the right C, changes nothing else, and repeats its bits.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -46,10 +46,10 @@ class MemoryContract : public StageCaseTest {
     if (IsSkipped()) return;
     if (TILEGATE_ON_SIMT && is_long(test_case()) && stage().restrictions.int_indices) {
       GTEST_SKIP() << record_not_applicable(Status::unsupported(
-          "has int indices, and the executor runs but a part of so large a grid"));
+          "has int indices, and the executor runs only a part of so large a grid"));
     }
     if (!device::current().is_cuda) return;
-    if (stage().name == "Cublas") {  // it names what the library gets wrong; a rung may not
+    if (stage().name == "Cublas") {  // it may refuse what the library gets wrong; a rung may not
       const Status status = stage().plan(test_case().problem).status();
       if (status.code() == Status::Code::kUnsupported) GTEST_SKIP() << status.message();
     }
@@ -70,7 +70,7 @@ class MemoryContract : public StageCaseTest {
 TEST_P(MemoryContract, Holds) {
   try {
     if (is_long(test_case())) {
-      // With a workspace all blocks run, those of a second kernel, too.
+      // With a workspace all blocks of all kernels run.
       const std::size_t workspace = stage().plan(test_case().problem).workspace_bytes();
       if (TILEGATE_ON_SIMT && workspace > 0 && !is_thorough()) {
         GTEST_SKIP() << "takes the executor seconds; TILEGATE_THOROUGH=1 runs it";
@@ -81,7 +81,7 @@ TEST_P(MemoryContract, Holds) {
     }
   } catch (const std::bad_alloc&) {
     if (!device::current().is_cuda) throw;
-    skip(device_bytes(test_case()));  // other programs have some of it
+    skip(device_bytes(test_case()));  // other programs use some of the memory
   }
 }
 
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Ladder, BlasSemantics,
                          testing::ValuesIn(for_every_stage("BlasSemantics", semantics_cases)),
                          name_case);
 
-// A plan takes the quickest configuration; here are the others.
+// A plan takes the fastest configuration; this suite runs the others.
 class Configurations : public StageCaseTest {
  protected:
   std::vector<std::string> configurations() const {
@@ -115,7 +115,7 @@ class Configurations : public StageCaseTest {
     for (const Candidate& candidate :
          stage().candidates(test_case().problem, device_of(test_case()))) {
       const std::string& name = candidate.choice.configuration;
-      // Of "<Rung>:<configuration>", which the rung's own tests try, one of each rung.
+      // Only one "<Rung>:<configuration>" per rung: that rung's tests run all of them.
       const std::size_t colon = name.find(':');
       if (colon != std::string::npos && !rungs.insert(name.substr(0, colon)).second) continue;
       names.push_back(name);
@@ -127,7 +127,7 @@ class Configurations : public StageCaseTest {
 TEST_P(Configurations, MatchReference) {
   std::set<std::string> seen;
   for (const std::string& configuration : configurations()) {
-    EXPECT_TRUE(seen.insert(configuration).second) << configuration << " is there twice";
+    EXPECT_TRUE(seen.insert(configuration).second) << configuration << " is a duplicate";
     verifier::Case test_case = this->test_case();
     test_case.configuration = configuration;
     expect_right(test_case, orders_of(test_case));
@@ -142,7 +142,7 @@ class PlanBoundaries : public StageCaseTest {
  protected:
   void SetUp() override {
     StageCaseTest::SetUp();
-    // Their configurations are those of plans for compute capability 8.0 to 9.0.
+    // The cases have configurations of plans for compute capability 8.0 to 9.0.
     const Device& device = device::current();
     if (!IsSkipped() && device.is_cuda && device.compute_capability != 90) {
       GTEST_SKIP() << record_not_applicable(Status::unsupported("planned for another GPU"));

@@ -8,14 +8,14 @@
 namespace tilegate::ladder {
 namespace {
 
-// Lengths without a common divisor with each other or with the factors', so that over the shapes
-// every alpha and beta meets every padding and every offset.
+// The lengths of these tables and of the factors are coprime, so that over the shapes every alpha
+// and beta is combined with every padding and every offset.
 constexpr std::array<std::array<std::int64_t, 3>, 7> kPads = {
     {{0, 0, 0}, {3, 3, 3}, {0, 1, 0}, {4, 8, 12}, {1, 0, 5}, {2, 7, 4}, {100, 65, 31}}};
 constexpr std::array<std::array<std::int64_t, 3>, 5> kOffsets = {
     {{0, 0, 0}, {4, 4, 4}, {0, 8, 0}, {12, 4, 8}, {8, 0, 12}}};
 
-// Shapes whose rows are whole vectors, off the tile sizes: the 128-bit path and its edges.
+// Rows are whole vectors, sizes not multiples of tiles: the 128-bit path and its edges.
 constexpr std::array<Shape, 9> kVectorShapes = {{{4, 4, 4},
                                                  {1, 8, 4},
                                                  {7, 12, 20},
@@ -32,11 +32,11 @@ constexpr std::array<Shape, 20> kPrimeAndSkinny = {
      {1, 1, 509},   {2, 3, 1031},   {1, 509, 7},   {509, 1, 7},     {1, 257, 131},
      {257, 1, 131}, {3, 1021, 5},   {1021, 3, 5},  {129, 65, 33},   {150, 150, 70}}};
 
-constexpr std::int64_t kLargestRepeated = 128;  // several tiles of more would take seconds
+constexpr std::int64_t kLargestRepeated = 128;  // several larger tiles would take seconds
 
-constexpr std::int64_t kLargestWithBoth = 16 * 16 * 16;  // M·N·K
+constexpr std::int64_t kLargestWithBoth = 16 * 16 * 16;  // M·N·K with both kinds of inputs
 
-// Of a product of one tile. Large tiles are of rows and columns; k is as long as one elsewhere.
+// K of a problem of one tile. Large tiles are tiles of C only; their k tile is smaller.
 std::int64_t depth_of(std::int64_t tile) { return tile <= kLargestRepeated ? tile : tile / 8; }
 
 #if !TILEGATE_ON_SIMT
@@ -52,17 +52,17 @@ constexpr std::array<Shape, 1> kLarge = {{{3, 5, 2053}}};
 
 class ShapeCases {
  public:
-  // Of all that is added from now on.
+  // Sets the form of all later cases.
   void set_form(const Form& form) { form_ = form; }
 
-  // With the next factors, padding and offsets in turn.
+  // Adds cases with the next factors, padding and offsets.
   void add(const Shape& shape) {
     add_both({.shape = shape,
               .pad = kPads[turn_ % kPads.size()],
               .offset_bytes = kOffsets[turn_ % kOffsets.size()]});
   }
 
-  // As wide accesses need it.
+  // Adds cases with the alignment of vector accesses.
   void add_aligned(const Shape& shape) {
     add_both({.shape = shape});
     add_both({.shape = shape, .pad = {4, 8, 12}});
@@ -71,12 +71,12 @@ class ShapeCases {
   std::vector<Case> take() { return list_.take(); }
 
  private:
-  // With both kinds of inputs; on the executor, which is slow, large ones with one of them in turn.
+  // Adds both kinds of inputs; for large shapes on the executor only one of them, in turn.
   void add_both(Padded padded) {
     const auto [m, n, k] = padded.shape;
     const bool slow = TILEGATE_ON_SIMT && m * n * k > kLargestWithBoth;
     for (const Inputs inputs : {Inputs::kIntegers, Inputs::kUniform}) {
-      // Two turns are of the same shape, so that a shape's next turn has the other kind.
+      // Shapes come twice in a row: the second time has the other kind.
       const bool exact = (turn_ + turn_ / 2) % 2 == 0;
       if (slow && exact != (inputs == Inputs::kIntegers)) continue;
       padded.alpha = factors(inputs, turn_).alpha;
@@ -126,7 +126,7 @@ void add_tile_neighbours(std::int64_t tile, ShapeCases& cases) {
   cases.add_aligned({tile + 4, 3 * tile - 4, 2 * tile + 4});
 }
 
-// Dealt out among the forms, each in one of them.
+// Shapes that are distributed over the forms, each in one form.
 std::vector<Shape> edges_of_forms(const Stage& stage) {
   std::vector<Shape> edges(kPrimeAndSkinny.begin(), kPrimeAndSkinny.end());
   for (const std::int64_t tile : stage.tile_sizes) {

@@ -17,16 +17,16 @@
 namespace tilegate::ladder {
 namespace {
 
-constexpr std::int64_t kMostRounded = 1 << 20;  // elements of C; more takes the executor seconds
+constexpr std::int64_t kMostRounded = 1 << 20;  // elements of C; more take seconds on the executor
 
-// What the pattern says before its first wildcard is the beginning of the name, or the name of it.
+// Whether the pattern up to its first wildcard is a prefix of the name, or the name a prefix of it.
 bool may_match(std::string_view pattern, std::string_view name) {
   const std::string_view literal = pattern.substr(0, pattern.find_first_of("*?"));
   return literal.starts_with(name) || name.starts_with(literal);
 }
 
-// May one of the filter's patterns select a test of the stage in this suite? They are called
-// `Ladder/<suite>.<test>/<name of the stage>_<case>`.
+// Whether one of the filter's patterns may select a test of the stage in this suite. Names of tests
+// are `Ladder/<suite>.<test>/<name of the stage>_<case>`.
 bool may_be_selected(const std::string& suite, const Stage& stage) {
   const std::string filter = GTEST_FLAG_GET(filter);
   const std::string begin = "Ladder/" + suite + ".";

@@ -1,4 +1,4 @@
-// What the suites of the ladder share: one test is one stage with one case, or one stage.
+// Shared by the suites of the ladder. A test is a stage with a case, or a stage.
 #pragma once
 
 #include <iosfwd>
@@ -14,10 +14,10 @@
 
 namespace tilegate::ladder {
 
-// As test names hold it: "Rung.word" becomes "Rung_word", which the rung's filter finds too.
+// The stage's name in test names: "Rung.word" becomes "Rung_word", which the rung's filter matches.
 std::string test_name(const Stage& stage);
 
-// Why the stage cannot run on this device, as its descriptor has it; empty: it can.
+// Why the stage cannot run on this device, by its descriptor; empty: it can.
 std::string cannot_run(const Stage& stage);
 
 // The same, recorded as the reason why the running test is skipped; see skips.hpp.
@@ -33,9 +33,9 @@ void PrintTo(const StageCase& stage_case, std::ostream* out);
 std::string name_case(const testing::TestParamInfo<StageCase>& info);
 std::string name_stage(const testing::TestParamInfo<const Stage*>& info);
 
-// The cases of a table for a stage. Those that it does not take are skipped, and followed by the
-// next larger that it takes, `<stage>_<shape>_as_<case>`: extents rounded up, no padding, no
-// offsets.
+// The cases of a table for a stage. A case that the stage does not take is skipped, and followed by
+// the next larger one that it takes, `<stage>_<shape>_as_<case>`: with extents rounded up, without
+// padding and offsets.
 using Table = std::vector<verifier::Case> (*)(const Stage&);
 std::vector<StageCase> cases_of(const Stage& stage, Table table);
 
@@ -49,13 +49,13 @@ struct SuiteTable {
 };
 const std::vector<SuiteTable>& suite_tables();
 
-// `cases_of` for every stage and variant of this build whose tests in this suite the filter may
-// select: making all cases takes longer than running many a suite of one stage.
+// `cases_of` for every stage and variant whose tests in this suite the filter may select. Making
+// the cases of all stages can take longer than running a suite of one stage.
 std::vector<StageCase> for_every_stage(const std::string& suite, Table table);
 
-// The orders in which the executor runs a case: one of both, in turn. What depends on the order is
-// a race, which Repeatable and the tests labelled `watched` look for; TILEGATE_THOROUGH=1 runs
-// each case in both, and so does a GPU, which keeps its own.
+// The orders in which the executor runs a case: one of the two, selected by the case's name. With
+// TILEGATE_THOROUGH=1 both, as on a GPU, which repeats the run in its own order. A result that
+// depends on the order is a race; Repeatable and the tests labelled `watched` look for races.
 std::span<const verifier::Order> orders_of(const verifier::Case& test_case);
 
 class StageCaseTest : public testing::TestWithParam<StageCase> {
@@ -65,7 +65,7 @@ class StageCaseTest : public testing::TestWithParam<StageCase> {
   const Stage& stage() const { return *GetParam().stage; }
   const verifier::Case& test_case() const { return GetParam().test_case; }
 
-  // Fails the test unless `verify` finds the stage right.
+  // Fails the test unless `verify` accepts the results.
   void expect_right(const verifier::Case& test_case, std::span<const verifier::Order> orders) const;
   void expect_right(std::span<const verifier::Order> orders) const {
     expect_right(test_case(), orders);

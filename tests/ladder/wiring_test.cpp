@@ -1,5 +1,5 @@
-// That every test of the ladder is run: what is in the catalogue is tested, by as many cases as its
-// tables have, and each test belongs to one entry of ctest. Nothing here names a stage.
+// Every test of the ladder runs: each stage of the catalogue has tests for all cases of its tables,
+// and each test belongs to one entry of ctest. This file names no stage.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -23,14 +23,15 @@
 namespace tilegate::ladder {
 namespace {
 
-// A suite of GoogleTest whose tests are the cases of a table, and the fewest that a stage or a
-// variant has: what is lost from a table is seen here.
+// A suite whose tests are the cases of a table, with the fewest cases that a stage or a variant
+// has. This detects cases that a table has lost.
 struct Suite {
   const char* name;
   std::vector<Case> (*table)(const Stage& stage);
   std::size_t least, least_of_variant;
 };
-// The executor has large shapes with one kind of inputs, a GPU with both; a variant no small ones.
+// On the executor a large shape has one kind of inputs, on a GPU both; variants have no small
+// shapes.
 constexpr std::size_t kFewestShapes = TILEGATE_ON_SIMT ? 145 : 168;
 constexpr std::size_t kFewestOfVariant = kFewestShapes - 107;
 constexpr Suite kSuites[] = {
@@ -45,13 +46,13 @@ constexpr Suite kSuites[] = {
     {"Ladder/Repeatable", repeat_cases, 12, 12},
     {"Ladder/RandomSweep", random_cases, 60, 6},
 };
-// And those that have as many tests for every stage.
+// Suites with the same number of tests for every stage.
 constexpr std::pair<const char*, std::size_t> kStageSuites[] = {
     {"Ladder/ErrorsAreValues", 20},
     {"Ladder/HugeExtents", 2},
 };
 
-// An entry of ctest, as tests/ladder/CMakeLists.txt made it.
+// An entry of ctest, from tests/ladder/CMakeLists.txt.
 struct Entry {
   std::string stage, suite, filter;
 };
@@ -80,7 +81,7 @@ bool matches_any(std::string_view patterns, const char* name) {
   return false;
 }
 
-// GoogleTest's rule: some pattern before the '-', none after it.
+// GoogleTest's rule: a pattern before the '-' matches, and none after it.
 bool selects(std::string_view filter, const std::string& name) {
   const std::size_t dash = filter.find('-');
   return matches_any(filter.substr(0, dash), name.c_str()) &&
@@ -100,7 +101,7 @@ void for_each_test(Visit visit) {
   }
 }
 
-// The stage or variant that a test, `<test>/<name>_<case>` or `<test>/<name>`, is of.
+// The stage or variant of a test `<test>/<name>_<case>` or `<test>/<name>`.
 const Stage* stage_of(const std::string& test) {
   const std::string of = test.substr(test.find('/') + 1) + "_";
   const Stage* found = nullptr;
@@ -170,7 +171,7 @@ TEST(Wiring, EveryStageHasEveryCase) {
   EXPECT_EQ(registered.size(), expected) << "suites or stages that nobody knows";
 }
 
-// Neither order of the executor is spared: each has a third of the cases of a long table.
+// Both orders of the executor are used: each has at least a third of the cases of a long table.
 TEST(Wiring, EachOrderRunsAThirdOfTheCases) {
   for (const Suite& suite : kSuites) {
     if (suite.least < 60) continue;

@@ -124,7 +124,7 @@ __global__ void list_work(SplitK split_k, unsigned count, std::int64_t* numbers)
     const SplitK::WorkTile work = split_k.work_tile(block, numbers);
     const float* none = reinterpret_cast<const float*>(numbers);
     const std::int64_t all[] = {
-        work.product,
+        work.batch_index,
         work.row,
         work.col,
         work.own_row,

@@ -14,12 +14,12 @@ constexpr std::int64_t kChunk = 32, kSlice = 16, kRunsOfSum = 16;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // significand · 2^(exponent - 10); subnormal halves have the exponent of the least normal ones.
-struct Half {
+struct ExactFp16 {
   std::int64_t significand;
   int exponent;
 };
 
-Half exact_half(std::uint16_t bits) {
+ExactFp16 exact_fp16(std::uint16_t bits) {
   const int field = bits >> 10 & 31, fraction = bits & 1023;
   const std::int64_t magnitude = field == 0 ? fraction : fraction + 1024;
   return {bits >> 15 != 0 ? -magnitude : magnitude, std::max(field, 1) - 15};
@@ -82,7 +82,7 @@ std::vector<Row> all(const Rows& rows) {
 
 }  // namespace
 
-std::uint16_t half_of(float value) {
+std::uint16_t to_fp16(float value) {
   const Exact x = exact(value);
   if (x.magnitude == 0) return x.negative ? 0x8000 : 0;
   const int unit = std::max(std::ilogb(value) - 10, -24);
@@ -91,11 +91,11 @@ std::uint16_t half_of(float value) {
   return static_cast<std::uint16_t>((x.negative ? 0x8000 : 0) + (unit + 24) * 1024 + magnitude);
 }
 
-float value_of(std::uint16_t half) {
-  const Half x = exact_half(half);
+float value_of(std::uint16_t bits) {
+  const ExactFp16 x = exact_fp16(bits);
   const float magnitude =
       std::ldexp(static_cast<float>(std::llabs(x.significand)), x.exponent - 10);
-  return half >> 15 != 0 ? -magnitude : magnitude;
+  return bits >> 15 != 0 ? -magnitude : magnitude;
 }
 
 Row split(const Rows& rows, std::int64_t row) {
@@ -125,8 +125,8 @@ Row split(const Rows& rows, std::int64_t row) {
   result.lo.resize(count);
   for (std::size_t k = 0; k < count; ++k) {
     const float scaled = multiply(rows.at(row, static_cast<std::int64_t>(k)), factor);
-    result.hi[k] = half_of(scaled);
-    result.lo[k] = half_of(add(scaled, -value_of(result.hi[k])));
+    result.hi[k] = to_fp16(scaled);
+    result.lo[k] = to_fp16(add(scaled, -value_of(result.hi[k])));
     if (std::fabs(scaled) >= 0x1p-6F) result.counted += 1.0;
   }
   return result;
@@ -153,7 +153,7 @@ float multiply_16(float acc, const std::uint16_t* a, const std::uint16_t* b) {
   const Exact start = exact(acc);
   int largest = start.magnitude == 0 ? -133 : start.exponent + 23;
   for (std::size_t k = 0; k < kSlice; ++k) {
-    const Half x = exact_half(a[k]), y = exact_half(b[k]);
+    const ExactFp16 x = exact_fp16(a[k]), y = exact_fp16(b[k]);
     if (x.significand * y.significand != 0) {
       largest = std::max(largest, x.exponent + y.exponent);
     }
@@ -162,7 +162,7 @@ float multiply_16(float acc, const std::uint16_t* a, const std::uint16_t* b) {
   const auto magnitude = static_cast<std::int64_t>(start.magnitude);
   std::int64_t sum = cut(start.negative ? -magnitude : magnitude, start.exponent - unit);
   for (std::size_t k = 0; k < kSlice; ++k) {
-    const Half x = exact_half(a[k]), y = exact_half(b[k]);
+    const ExactFp16 x = exact_fp16(a[k]), y = exact_fp16(b[k]);
     const std::int64_t product = x.significand * y.significand;
     if (product != 0) sum += cut(product, x.exponent + y.exponent - 20 - unit);
   }

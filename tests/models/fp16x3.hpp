@@ -13,8 +13,8 @@
 namespace tilegate::models::fp16x3 {
 
 // The FP16 number nearest to a float below 65520, the even one of two, as its 16 bits.
-std::uint16_t half_of(float value);
-float value_of(std::uint16_t half);
+std::uint16_t to_fp16(float value);
+float value_of(std::uint16_t bits);
 
 struct Row {
   float step = 0.0F;  // what a unit of the halves is worth; Inf: the row cannot be scaled

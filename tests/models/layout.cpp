@@ -67,7 +67,7 @@ std::int64_t offset_of_half(std::int64_t rows, std::int64_t k, std::int64_t prod
   return chunk_of(rows, k, product, row, of_k) * kChunk + swizzled(linear, 32);
 }
 
-std::int64_t bytes_of_halves(std::int64_t rows, std::int64_t k, std::int64_t products) {
+std::int64_t bytes_of_fp16_planes(std::int64_t rows, std::int64_t k, std::int64_t products) {
   return count_chunks(rows, k, products) * 2 * 2 * kRows * kK;
 }
 

@@ -32,7 +32,7 @@ std::int64_t bytes_of_digits(std::int64_t rows, std::int64_t k, std::int64_t pro
 // The same of FP16 numbers: plane 0 and 1 is hi and lo.
 std::int64_t offset_of_half(std::int64_t rows, std::int64_t k, std::int64_t product,
                             std::int64_t row, std::int64_t of_k, int plane);
-std::int64_t bytes_of_halves(std::int64_t rows, std::int64_t k, std::int64_t products);
+std::int64_t bytes_of_fp16_planes(std::int64_t rows, std::int64_t k, std::int64_t products);
 
 // The work of a cluster of blocks on a tile: chunks [first, end) of K.
 struct StreamKWork {

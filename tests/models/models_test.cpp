@@ -131,7 +131,7 @@ TEST(LayoutModel, IsABijection) {
   for (const std::int64_t rows : {1, 130}) {
     for (const std::int64_t k : {1, 33, 64}) {
       std::vector<int> of_digits(static_cast<std::size_t>(bytes_of_digits(rows, k, 2)));
-      std::vector<int> of_halves(static_cast<std::size_t>(bytes_of_halves(rows, k, 2)));
+      std::vector<int> of_halves(static_cast<std::size_t>(bytes_of_fp16_planes(rows, k, 2)));
       for (std::int64_t product = 0; product < 2; ++product) {
         for (std::int64_t row = 0; row < whole_chunks(rows); ++row) {
           for (std::int64_t i = 0; i < (k + 31) / 32 * 32; ++i) {
@@ -172,19 +172,19 @@ TEST(Int8x3Model, DigitsSumToTheInteger) {
 }
 
 TEST(Fp16x3Model, HalvesMatchIeee754) {
-  using fp16x3::half_of;
-  EXPECT_EQ(half_of(1.0F), 0x3C00);
-  EXPECT_EQ(half_of(-1.5F), 0xBE00);
-  EXPECT_EQ(half_of(1.0F + 0x1p-11F), 0x3C00) << "to the even one of two";
-  EXPECT_EQ(half_of(1.0F + 0x3p-11F), 0x3C02);
-  EXPECT_EQ(half_of(1.0F + 0x1.002p-11F), 0x3C01);
-  EXPECT_EQ(half_of(0x1.FFFp-15F), 0x0400) << "from subnormal to normal";
-  EXPECT_EQ(half_of(0x1p-25F), 0x0000);
-  EXPECT_EQ(half_of(0x3p-25F), 0x0002);
-  EXPECT_EQ(half_of(-0x1.8p-25F), 0x8001);
-  EXPECT_EQ(half_of(32752.0F), 0x77FF);
-  EXPECT_EQ(half_of(65504.0F), 0x7BFF);
-  EXPECT_EQ(half_of(-0.0F), 0x8000);
+  using fp16x3::to_fp16;
+  EXPECT_EQ(to_fp16(1.0F), 0x3C00);
+  EXPECT_EQ(to_fp16(-1.5F), 0xBE00);
+  EXPECT_EQ(to_fp16(1.0F + 0x1p-11F), 0x3C00) << "to the even one of two";
+  EXPECT_EQ(to_fp16(1.0F + 0x3p-11F), 0x3C02);
+  EXPECT_EQ(to_fp16(1.0F + 0x1.002p-11F), 0x3C01);
+  EXPECT_EQ(to_fp16(0x1.FFFp-15F), 0x0400) << "from subnormal to normal";
+  EXPECT_EQ(to_fp16(0x1p-25F), 0x0000);
+  EXPECT_EQ(to_fp16(0x3p-25F), 0x0002);
+  EXPECT_EQ(to_fp16(-0x1.8p-25F), 0x8001);
+  EXPECT_EQ(to_fp16(32752.0F), 0x77FF);
+  EXPECT_EQ(to_fp16(65504.0F), 0x7BFF);
+  EXPECT_EQ(to_fp16(-0.0F), 0x8000);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ std::int64_t Summation::subtree(std::int64_t i, std::int64_t j) {
   row[i] = row[j] = 1.0F;
   const auto outside = static_cast<std::int64_t>(counted);
   if (counted < 0 || static_cast<float>(outside) != counted || outside > kShape.k - 2) {
-    throw std::runtime_error("the result is no sum of the products");
+    throw std::runtime_error("the result is not a sum of the products");
   }
   return kShape.k - outside;
 }

@@ -1,4 +1,4 @@
-// Kernels without the seam that have a hazard each, and their clean twins.
+// Plain kernels that have a hazard each, and their clean twins.
 #include <cassert>
 
 #include <tilegate/device/plain.cuh>

@@ -1,4 +1,4 @@
-// Asynchronous copies into shared memory, complete after the wait that covers them; both devices.
+// cp.async: copies to shared memory that are complete after their wait. On both devices.
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct SharedStorage {
   alignas(16) float stages[kStages][kThreads * kFloats];
 };
 
-// Copies kStages pieces of `in`, each a group; waits for one after the other, oldest first.
+// Copies kStages pieces of `in`, each as a group, and waits for each group, oldest first.
 template <int kBytes>
 __global__ void copy_in_stages(const float* in, float* out) {
   using Storage = SharedStorage<kBytes>;
@@ -33,7 +33,7 @@ __global__ void copy_in_stages(const float* in, float* out) {
     if (stage == 0) device::copy_async_wait<2>();
     if (stage == 1) device::copy_async_wait<1>();
     if (stage == 2) device::copy_async_wait<0>();
-    __syncthreads();  // the wait covers a thread's own copies; the others' need the barrier
+    __syncthreads();  // the wait covers only the thread's own copies
     for (int i = 0; i < Storage::kFloats; ++i) {
       const int from = kStage - 1 - (first + i);  // another thread's
       out[stage * kStage + first + i] = shared.stages[stage][from];
@@ -59,7 +59,7 @@ void expect_copies() {
   }
 }
 
-// By address; every other thread's copy lies outside and writes zeros.
+// Copies to an address. Copies of odd threads are outside, so they write zeros.
 __global__ void copy_by_address(const float* in, float* out) {
   auto& shared = device::shared_storage<SharedStorage<16>>();
   const auto thread = static_cast<int>(threadIdx.x);

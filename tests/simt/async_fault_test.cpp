@@ -1,5 +1,5 @@
-// What the executor shows of misused asynchronous hardware without counters: it ends the launch, or
-// the result is wrong under the schedule that the hazard needs.
+// Misused asynchronous hardware on the executor without counters: the launch ends with an error, or
+// its result is wrong under the schedule that reveals the hazard.
 #include <numeric>
 #include <ostream>
 #include <regex>

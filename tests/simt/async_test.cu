@@ -1,4 +1,4 @@
-// Barriers in shared memory and bulk copies between warps of a block; on both devices.
+// Mbarriers, bulk copies and named barriers between the warps of a block. On both devices.
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ struct SharedStorage {
   device::Barrier full[kStages], empty[kStages];
 };
 
-// The last warp copies tiles into stages; the others add them up, each thread what its neighbours'
-// copies would be. That a stage is empty each of them says, or a lane for its warp.
+// The last warp copies tiles into stages; the other warps add words of them. Each consumer thread
+// releases a stage, or one lane for its warp.
 template <bool kEachArrives>
 __global__ void add_tiles(const float* tiles, float* out) {
 #if TILEGATE_TEST_ASYNC
@@ -86,7 +86,7 @@ void expect_tiles_added() {
 TEST_F(Async, ProducerAndConsumers) { expect_tiles_added<true>(); }
 TEST_F(Async, ProducerAndConsumerWarps) { expect_tiles_added<false>(); }
 
-// Two pairs of warps exchange words apart from each other, round after round.
+// Two groups of two warps each exchange words, three times, independently of each other.
 __global__ void exchange_in_pairs(unsigned* out) {
   auto& words = device::shared_storage<unsigned[128]>();
   const unsigned thread = threadIdx.x;

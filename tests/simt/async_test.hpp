@@ -1,4 +1,5 @@
-// For tests of asynchronous hardware: who has it, and matrices of int8.
+// Helpers for tests of asynchronous hardware: a fixture that skips other devices, and int8
+// matrices.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 #include <tilegate/device/async.cuh>
 
-// Device code for compute capability 9.0 with its own features; host code; the executor.
+// Set in device code for 90a, in host code, and for the executor.
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TILEGATE_TEST_ASYNC 1
 #endif
@@ -26,7 +27,7 @@ class Async : public testing::Test {
   }
 };
 
-// On a GPU there is one, its own.
+// On a GPU the body runs once.
 inline void for_each_schedule(const std::function<void()>& body) {
 #if defined(__CUDACC__)
   body();
@@ -55,8 +56,8 @@ class Int8Matrix {
     }
   }
 
-  // As it lies in shared memory from a multiple of 1024 on: columns of the swizzle's width after
-  // each other, in each the rows, in each its pieces of 16 bytes in the swizzle's order.
+  // The layout in shared memory, at a multiple of 1024 bytes: panels of the swizzle's width, each
+  // with all rows; the 16-byte pieces of a row are swizzled.
   std::vector<std::int8_t> as_tile(device::Swizzle swizzle) const {
     const unsigned width = width_of(swizzle);
     std::vector<std::int8_t> tile(values_.size());

@@ -1,5 +1,5 @@
-// Mbarriers, named barriers and those of clusters, as only the executor judges them: what it
-// refuses, and that copies come neither too early nor always at the same time.
+// Mbarriers, named barriers and cluster barriers on the executor: the misuse that it refuses, and
+// the times at which copies complete.
 #include <cmath>
 #include <vector>
 
@@ -44,7 +44,7 @@ __device__ SharedStorage& make_barriers(unsigned arrivals) {
   return shared;
 }
 
-// Two threads copy a vector each, and each says so itself.
+// Two threads each copy a vector, and each expects its bytes.
 __global__ void expect_twice(const float* in, float* out) {
   SharedStorage& shared = make_barriers(2);
   if (threadIdx.x < 2) {
@@ -57,7 +57,7 @@ __global__ void expect_twice(const float* in, float* out) {
 }
 
 TEST(Barrier, ExpectsTheBytesOfAllArrivals) {
-  for (const unsigned cluster : {1U, 2U}) {  // of a cluster each block copies for itself
+  for (const unsigned cluster : {1U, 2U}) {  // each block of a cluster copies to itself
     const Outcome outcome = run(expect_twice, Schedule::forward(), cluster);
     ASSERT_TRUE(is_ok(outcome.status));
     for (int i = 0; i < kThreads; ++i)
@@ -65,7 +65,7 @@ TEST(Barrier, ExpectsTheBytesOfAllArrivals) {
   }
 }
 
-// The second wait is for a copy that was started later than the one that is read.
+// Waits for the second copy, and reads the first.
 __global__ void read_before_its_wait(const float* in, float* out) {
   SharedStorage& shared = make_barriers(1);
   if (threadIdx.x == 0) {
@@ -110,7 +110,7 @@ TEST(Barrier, ShuffledScheduleCompletesCopiesEarlyOrLate) {
   }
 }
 
-// The second phase of the barrier brings a copy, too.
+// Copies in two phases of a barrier, and waits only for the first.
 __global__ void wait_for_first_phase_only(const float* in, float*) {
   SharedStorage& shared = make_barriers(1);
   for (unsigned phase = 0; phase < 2; ++phase) {
@@ -153,9 +153,9 @@ TEST(Barrier, RejectsMisuse) {
   expect_fault(expect_one_of_two, "expects 16 bytes, and copies of 32 were started");
   expect_fault(fence_for_others, "before barrier_init_fence() by the thread that made it");
   expect_fault(too_many_arrivals, "from 1 to 1048575 are possible");
-  expect_fault(named_barrier_of<0>, "it is of whole warps of the block");
-  expect_fault(named_barrier_of<48>, "it is of whole warps of the block");
-  expect_fault(named_barrier_of<96>, "it is of whole warps of the block");
+  expect_fault(named_barrier_of<0>, "it needs whole warps of the block");
+  expect_fault(named_barrier_of<48>, "it needs whole warps of the block");
+  expect_fault(named_barrier_of<96>, "it needs whole warps of the block");
 }
 
 __global__ void reverse_block(const float* in, float* out) {
@@ -166,7 +166,7 @@ __global__ void reverse_block(const float* in, float* out) {
 }
 
 TEST(Barrier, NamedBarrierBelongsToOneBlockOfACluster) {
-  for (unsigned seed = 0; seed < 8; ++seed) {  // who comes last reads at once
+  for (unsigned seed = 0; seed < 8; ++seed) {  // the last thread to arrive reads at once
     const Outcome outcome = run(reverse_block, Schedule::shuffled(seed), /*cluster=*/2);
     ASSERT_TRUE(is_ok(outcome.status));
     for (int i = 0; i < 2 * kThreads; ++i) {
@@ -176,7 +176,7 @@ TEST(Barrier, NamedBarrierBelongsToOneBlockOfACluster) {
   }
 }
 
-// Thread 5 of each block leaves at once; the block is there until its last thread has left.
+// Thread 5 of each block leaves at once. A block ends when its last thread has left.
 __global__ void read_peer_without_thread_5(const float* in, float* out) {
   auto& words = device::shared_storage<SharedStorage>().words[0];
   if (threadIdx.x == 5) return;

@@ -1,5 +1,4 @@
-// Blocks of a cluster: their barrier, each other's shared memory, and copies to all of them; on
-// both devices.
+// Clusters: their barrier, shared memory of peers, and multicast copies. On both devices.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,8 +24,8 @@ device::LaunchConfig config_of(const char* kernel, std::size_t shared_bytes) {
           .cluster = kCluster};
 }
 
-// Each thread gets what the same thread of the next block of the cluster has stored, and what the
-// block of rank 0 adds to it.
+// Each thread stores a word; the block of rank 0 adds to the words of all blocks; then each thread
+// reads the word of the same thread of the next block.
 __global__ void pass_to_peer(unsigned* out) {
 #if TILEGATE_TEST_ASYNC
   auto& words = device::shared_storage<unsigned[kThreads]>();
@@ -66,7 +65,7 @@ struct Told {
   device::Barrier all;
 };
 
-// Each block tells all blocks its number, by one thread for each.
+// Each block stores its number to all blocks of its cluster, with one thread per block.
 __global__ void tell_all(float* out) {
 #if TILEGATE_TEST_ASYNC
   auto& told = device::shared_storage<Told>();
@@ -76,7 +75,7 @@ __global__ void tell_all(float* out) {
   }
   device::cluster_arrive();
   device::cluster_wait();  // all barriers are made
-  // Not before: racecheck would report it (../README.md, Racecheck and mbarriers).
+  // Arrives only now, because racecheck would report it before (../README.md, Racecheck).
   if (threadIdx.x == 0) device::barrier_arrive_expect(told.all, sizeof(told.by));
   if (threadIdx.x < kCluster) {
     const auto number = static_cast<float>(blockIdx.x);
@@ -121,8 +120,8 @@ struct SharedStorage {
   device::Barrier full, empty;
 };
 
-// Each block copies its quarter of a tile to all blocks of the cluster, when all have done with the
-// tile before; that each thread says, or one for its block.
+// Each block copies its quarter of a tile to all blocks of the cluster, after all have read the
+// previous tile. Each thread arrives, or one thread for its block.
 template <bool kEachArrives>
 __global__ void share_tiles(const unsigned* in, unsigned* out) {
 #if TILEGATE_TEST_ASYNC
@@ -150,7 +149,7 @@ __global__ void share_tiles(const unsigned* in, unsigned* out) {
     }
   }
   out[blockIdx.x * kThreads + threadIdx.x] = sum;
-  device::cluster_sync();  // no block ends while others arrive there
+  device::cluster_sync();  // no block ends while others arrive at its barrier
 #endif
 }
 

@@ -1,4 +1,4 @@
-// Device memory of `count` elements, exactly that large, for tests of small kernels.
+// Device memory of exactly `count` elements, for tests of small kernels.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tilegate {
 
-// For EXPECT_TRUE: success, or the message of what went wrong.
+// For EXPECT_TRUE: success, or the error message.
 inline testing::AssertionResult is_ok(const Status& status) {
   return status.ok() ? testing::AssertionSuccess()
                      : testing::AssertionFailure() << status.message();
@@ -29,7 +29,7 @@ class DeviceArray {
 
   T* data() const { return reinterpret_cast<T*>(buffer_.data()); }
 
-  // After all enqueued work.
+  // Waits for all enqueued work.
   std::vector<T> to_host() const {
     std::vector<T> values(count_);
     EXPECT_TRUE(is_ok(device::synchronize()));

@@ -1,4 +1,4 @@
-// What a kernel does wrong, and how the error names it.
+// Faults of kernels, and the error messages for them.
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -46,7 +46,7 @@ TEST(Fault, ThreadsAtDifferentBarriers) {
                         "fault_test.cpp:" + std::to_string(kLineOfFirstBranch + 2)});
 }
 
-// On one line of two files.
+// Barriers on the same line of two files.
 __global__ void barriers_of_two_files() {
   __syncthreads(simt::Site::current(threadIdx.x < 16 ? "first.cuh" : "second.cuh", 7));
 }
@@ -112,7 +112,7 @@ TEST(Fault, MisalignedVectors) {
                {"copy_from", "misaligned 128-bit async copy"});
 }
 
-// A tile of 64 rows of 32 bytes each that begins at byte `start`; the strides may be wrong, too.
+// Multiplies a tile of 64 rows of 32 bytes that begins at byte `start`, with these strides.
 __global__ void multiply_tile_at(unsigned start, device::Swizzle swizzle, unsigned leading,
                                  unsigned stride) {
   auto* const bytes = reinterpret_cast<std::byte*>(&device::shared_storage<float[4096]>());
@@ -139,7 +139,7 @@ TEST(Fault, MisalignedDescriptors) {
                  {"multiply", "thread (0,0,0)", "misaligned matrix_descriptor at", "fault_test.cpp",
                   "multiples of 16"});
   }
-  // 32 bytes of k begin in a line of the swizzle and end in the next.
+  // The 32 bytes of k cross a line of the swizzle.
   expect_fault(launch(16, k32Bytes, 16, 256), {"misaligned descriptor of a", "in one line"});
   expect_fault(launch(48, k64Bytes, 16, 512), {"misaligned descriptor of a", "in one line"});
   expect_fault(launch(112, k128Bytes, 16, 1024), {"misaligned descriptor of a", "in one line"});
@@ -190,7 +190,7 @@ TEST(Fault, WildAccess) {
                {"write_to", "block 2", "thread (7,1,0)", "access outside every operand"});
 }
 
-// A page on each side of a buffer is no memory at all.
+// A guard page on each side of a buffer is not accessible.
 TEST(Fault, AccessFarOutsideABuffer) {
   const DeviceArray<float> data(kThreads);
   for (const std::ptrdiff_t away : {std::ptrdiff_t{kThreads}, std::ptrdiff_t{-1025}}) {
@@ -200,7 +200,7 @@ TEST(Fault, AccessFarOutsideABuffer) {
   }
 }
 
-// Counts the live objects of its kind: a fault must not leave the frames of waiting threads behind.
+// Counts its live objects: after a fault the frames of waiting threads must be unwound.
 struct Counted {
   static inline int alive = 0;
   Counted() { ++alive; }

@@ -1,4 +1,4 @@
-// Launches that must end with an error which names the culprit, and after which the next one runs.
+// Expects launches to end with an error that names its cause, and the next launch to run.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline device::LaunchConfig config_of(const char* kernel, std::int64_t blocks = 
 
 inline __global__ void write_ones(float* out) { out[threadIdx.x + 32 * threadIdx.y] = 1.0F; }
 
-// The device is as good as new.
+// The device still works.
 inline void expect_next_launch_runs() {
   const DeviceArray<float> out(kThreads);
   ASSERT_TRUE(is_ok(device::launch(config_of("write_ones", 1), nullptr, write_ones, out.data())));

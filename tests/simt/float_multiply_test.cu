@@ -1,4 +1,4 @@
-// How tensor cores add floats, one rule at a time; on both devices.
+// How tensor cores add floats, one case per rule. On both devices.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -16,7 +16,7 @@ namespace tilegate::float_multiply_test {
 
 enum class Type { kF16, kBf16, kTf32 };
 
-// Every sum is of `count` products a·b, and the accumulator.
+// The sum of `count` products a·b and the accumulator.
 struct Sum {
   const char* name;
   Type type;
@@ -49,7 +49,7 @@ __device__ void multiply(float (&acc)[32], const Storage& smem, bool adds) {
 #endif
 }
 
-// Word `i` of a row of which `count` elements have these bits; the others are 0.
+// Word `i` of a row whose first `count` elements have these bits; the others are 0.
 __device__ std::uint32_t word_of(Type type, std::uint32_t bits, unsigned count, unsigned i) {
   if (type == Type::kTf32) return i < count ? bits : 0;
   return (2 * i < count ? bits : 0) | (2 * i + 1 < count ? bits << 16 : 0);

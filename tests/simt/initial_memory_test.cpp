@@ -1,4 +1,4 @@
-// What a kernel finds where nobody has written yet: NaN, and no copy before its wait.
+// Memory that a kernel has not written holds NaN; a copy is not visible before its wait.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -31,10 +31,10 @@ TEST(SharedMemory, IsNanBeforeEachBlock) {
   }
 }
 
-// What this function finds on the stack, and leaves there for the next thread.
+// Returns a value that it finds on the stack, and leaves `leave` there for the next thread.
 float exchange_on_stack(float leave) {
   float frame[16];
-  asm volatile("" : "=m"(frame));  // nothing is written, but the compiler cannot know
+  asm volatile("" : "=m"(frame));  // the compiler must assume that this writes the frame
   const float found = frame[7];
   std::fill(std::begin(frame), std::end(frame), leave);
   asm volatile("" : : "m"(frame));
@@ -65,8 +65,7 @@ TEST(SharedMemory, AsyncCopyIsInvisibleBeforeItsWait) {
   }
 }
 
-// The first block leaves a copy behind; the second waits for all of its own, of which there are
-// none.
+// The first block starts a copy and does not wait; the second block waits, but has no copies.
 __global__ void leave_copy_behind(const float* in, float* out) {
   auto& shared = device::shared_storage<SharedStorage>();
   if (blockIdx.x == 0) device::copy_async<4>(&shared.values[threadIdx.x], in + threadIdx.x);

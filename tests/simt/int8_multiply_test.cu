@@ -1,4 +1,4 @@
-// Multiplications of int8 by tensor cores; on both devices.
+// wgmma of int8. On both devices.
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -14,8 +14,8 @@ namespace tilegate::int8_multiply_test {
 
 constexpr unsigned kThreads = 128;  // a warpgroup
 
-// c: 64×N ← a: 64×(32·steps) times the transpose of b: N×(32·steps), of int8; the tiles are in
-// memory as they lie in shared memory, all of a first.
+// c ← a·bᵀ. c: 64×N, a: 64×(32·steps), b: N×(32·steps), of int8. `tiles` holds a, then b, in their
+// layout in shared memory.
 template <int kN>
 struct Multiply {
   static constexpr int kSteps = 4;
@@ -106,7 +106,7 @@ TEST_F(Async, Int8MmaMatchesIntegers) {
 
 constexpr unsigned kColsOfB = 64;
 
-// The rows of a: 32 bytes each, straight from memory to registers.
+// Loads a, rows of 32 bytes, from global memory to registers.
 __global__ void multiply_registers(const std::uint32_t* a, const std::int8_t* b, std::int32_t* c) {
 #if TILEGATE_TEST_ASYNC
   struct Tile {

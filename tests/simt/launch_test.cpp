@@ -1,4 +1,4 @@
-// Launches that are refused.
+// Launches that the executor refuses.
 #include <gtest/gtest.h>
 
 #include <tilegate/device/device.cuh>

@@ -1,4 +1,4 @@
-// What host code sees of a device: its memory, copies and properties; on both devices.
+// The device for host code: its memory, copies and properties. On both devices.
 #include <cstddef>
 #include <cstdint>
 #include <utility>

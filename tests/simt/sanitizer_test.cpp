@@ -1,4 +1,4 @@
-// What the executor makes of reports by the address and undefined-behaviour sanitizers.
+// The executor's handling of reports by the address and undefined-behaviour sanitizers.
 #include <cstdint>
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST_F(Sanitizer, CatchesAccessOneElementOutside) {
   expect_fault(read(100), {"read_one", "block 1", "thread (3,1,0)", "access outside"});
   expect_fault(read(-1), {"read_one", "block 1", "thread (3,1,0)", "access outside"});
   EXPECT_TRUE(is_ok(read(99))) << "the same access as before";
-  expect_fault(read(100), {"read_one"});  // at the same place in the code as before
+  expect_fault(read(100), {"read_one"});  // reported again for the same line of code
 }
 
 TEST_F(Sanitizer, CatchesAccessToClosedMemory) {

@@ -1,4 +1,4 @@
-// The order of turns: schedules that expose races and leave right kernels as they are.
+// Schedules: they expose races and do not change the results of correct kernels.
 #include <cmath>
 #include <vector>
 
@@ -15,7 +15,7 @@ using small_kernel::run;
 using small_kernel::Schedule;
 using small_kernel::SharedStorage;
 
-// A missing barrier: each thread reads what its left neighbour has, or has not yet, written.
+// A missing barrier: each thread reads the word of its left neighbour, written or not.
 __global__ void racy_neighbour(const float* in, float* out) {
   auto& shared = device::shared_storage<SharedStorage>();
   shared.values[threadIdx.x] = in[threadIdx.x];
@@ -108,7 +108,7 @@ TEST(Schedule, DoesNotChangeACorrectKernel) {
   EXPECT_EQ(forward[3], 3 * 0 + 4 * 1 + 5 * 2 + 6 * 3 + 7 * 4);
 }
 
-// The upper half offered values before; in the second shuffle it takes no part.
+// The upper half of the warp takes part in the first shuffle only.
 __global__ void shuffle_from_outside(const float* in, float* out) {
   const auto lane = static_cast<int>(threadIdx.x % 32);
   float value = __shfl_sync(~0U, in[threadIdx.x], lane);

@@ -1,4 +1,4 @@
-// Launches of small kernels on the executor: blocks of 64 threads that take 0, 1, 2, … and give a
+// Launches small kernels on the executor: blocks of 64 threads that read 0, 1, 2, … and write one
 // word per thread.
 #pragma once
 
@@ -44,7 +44,7 @@ struct SharedStorage {
   alignas(16) float values[kThreads];
 };
 
-// Of a kernel that ends well, with SharedStorage.
+// The output of a kernel that uses SharedStorage and must succeed.
 inline std::vector<float> run(Kernel kernel, Schedule schedule, int blocks = 1,
                               unsigned cluster = 1) {
   Outcome outcome = launch(kernel, sizeof(SharedStorage), schedule, blocks, cluster);

@@ -1,4 +1,4 @@
-// Copies of boxes of tensors and back, over all borders; on both devices.
+// Tensor copies in both directions, across all borders. On both devices.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -27,8 +27,8 @@ struct Place {
   Place operator+(const Place& more) const { return {x + more.x, y + more.y, z + more.z}; }
 };
 
-// raw ← the box at `place`, as it lies in shared memory; `to` gets it at `store`, plus one in each
-// word.
+// raw ← the box at `place`, in its layout in shared memory. Adds one to each word and stores the
+// box at `store` in `to`.
 template <unsigned kDimensions>
 __global__ void copy_box(const __grid_constant__ device::TensorMap from,
                          const __grid_constant__ device::TensorMap to, Place place, Place store,
@@ -67,7 +67,7 @@ constexpr device::LaunchConfig kConfig{.kernel = "copy_box",
                                        .threads_x = kThreads,
                                        .shared_bytes = sizeof(SharedStorage)};
 
-// A tensor of words that count from 0 on, rows `pitch` words apart.
+// A tensor of the words 0, 1, 2, … with rows `pitch` words apart.
 struct Tensor {
   unsigned columns, rows, matrices, pitch;
   DeviceArray<std::uint32_t> words{count_up(pitch * rows * matrices)};
@@ -78,10 +78,10 @@ struct Tensor {
     return values;
   }
 
-  // Columns that a store reaches: whole pieces of 16 bytes, past the tensor's own into the padding.
+  // Columns that a store writes: whole pieces of 16 bytes, so also some of the padding.
   unsigned stored_columns() const { return (columns + 3) / 4 * 4; }
 
-  // The number of an element, of those before column `end`; no element: -1.
+  // Index of an element before column `end`, or -1 outside of the tensor.
   std::int64_t at(const Place& p, unsigned end) const {
     const auto is_in = [](int i, unsigned size) { return i >= 0 && i < static_cast<int>(size); };
     const bool inside = is_in(p.x, end) && is_in(p.y, rows) && is_in(p.z, matrices);
@@ -118,7 +118,7 @@ void expect_copies(std::array<unsigned, 3> box, device::Swizzle swizzle, Place p
     const unsigned row = i / box[0];
     const Place at = {static_cast<int>(i % box[0]), static_cast<int>(row % box[1]),
                       static_cast<int>(row / box[1])};
-    const unsigned line = i * 4 % 1024 / 128;  // of 8 in the pattern of a swizzle
+    const unsigned line = i * 4 % 1024 / 128;  // of the 8 lines of a swizzle's period
     const unsigned in_shared = i ^ (line % (width_of(swizzle) / 16)) << 2;
     const auto from_element = from.at(place + at, from.columns);
     const auto to_element = to.at(store + at, to.stored_columns());
@@ -130,8 +130,8 @@ void expect_copies(std::array<unsigned, 3> box, device::Swizzle swizzle, Place p
   EXPECT_EQ(to.words.to_host(), expected_to);
 }
 
-// Inside, over each border, and far outside; columns are multiples of 16 bytes. Stores over the
-// first borders are not possible.
+// Inside, across each border, and far outside. Columns are multiples of 16 bytes. Stores cannot
+// begin at negative coordinates.
 constexpr Place kPlaces[] = {{0, 0, 0},   {4, 3, 1},   {-4, 2, -1},
                              {28, -5, 0}, {32, 18, 4}, {88, 0, 2}};
 
@@ -169,7 +169,7 @@ TEST(TensorMap, RejectsWhatTheHardwareCannotCopy) {
     EXPECT_NE(refusal(change).find(words), std::string::npos) << refusal(change);
   };
   expect("2 or 3 dimensions", [](auto& layout) { layout.dimensions = 1; });
-  expect("elements are of 1, 2 or 4 bytes", [](auto& layout) { layout.element_bytes = 8; });
+  expect("elements have 1, 2 or 4 bytes", [](auto& layout) { layout.element_bytes = 8; });
   expect("address of its data",
          [](auto& layout) { layout.data = static_cast<std::byte*>(layout.data) + 4; });
   expect("sizes are from 1 to 2^32", [](auto& layout) { layout.size[2] = 0; });
@@ -179,7 +179,7 @@ TEST(TensorMap, RejectsWhatTheHardwareCannotCopy) {
   expect("as wide as its swizzle, 128 bytes", [](auto& layout) { layout.box[0] = 16; });
 }
 
-// As a plan makes it, before the operands are known.
+// A plan makes the map before it knows the operands.
 TEST_F(Async, TensorMapMayMove) {
   const Tensor from{32, 16, 1, 32}, to{32, 16, 1, 32};
   device::TensorLayout layout = from.layout(2, {32, 16, 1}, device::Swizzle::kNone);

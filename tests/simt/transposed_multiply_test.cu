@@ -1,5 +1,5 @@
-// Multiplications of tiles whose lines lie along k or along the rows, as the copy engine puts boxes
-// of matrices into shared memory; on both devices.
+// wgmma of K-major and MN-major tiles, as tensor copies write them to shared memory. On both
+// devices.
 #include <array>
 #include <cstdint>
 #include <random>
@@ -24,12 +24,12 @@ struct SharedStorage {
   device::Barrier full;
 };
 
-// Of a or b, in a box of 16 lines along the rows: as many as the swizzle's width holds.
+// Rows of a or b in an MN-major box: as many as the swizzle's width holds.
 __host__ __device__ constexpr unsigned box_rows(device::Swizzle swizzle) {
   return width_of(swizzle) / 2;
 }
 
-// Along k: one box, of lines of 32 bytes, swizzled so; along the rows: one after the other.
+// K-major: one box of 32-byte lines. MN-major: several boxes along the rows.
 template <Major kMajor>
 __device__ void copy_tile(std::uint16_t* to, const device::TensorMap& map, unsigned rows,
                           device::Swizzle swizzle, device::Barrier& full) {
@@ -83,7 +83,7 @@ __global__ void multiply(const __grid_constant__ device::TensorMap a,
 #endif
 }
 
-// Of small whole numbers, one row for each row of a or b.
+// The rows of a or b: small integers.
 class Matrix {
  public:
   Matrix(unsigned rows, std::uint32_t seed) : rows_(rows) {
@@ -93,7 +93,7 @@ class Matrix {
 
   int at(unsigned row, unsigned k) const { return values_[row * kK + k]; }
 
-  // As float16, its lines along k or along the rows.
+  // The matrix as float16, with lines along k or along the rows.
   std::vector<std::uint16_t> lines(Major major) const {
     constexpr std::uint16_t kBits[] = {0xC000, 0xBC00, 0x0000, 0x3C00, 0x4000};  // -2 … 2
     std::vector<std::uint16_t> bits(values_.size());

@@ -1,4 +1,4 @@
-// Variables that a kernel does not set, in a source that is compiled as kernels are.
+// Uninitialized variables of a kernel, compiled with the flags of kernels.
 #include <cmath>
 #include <vector>
 

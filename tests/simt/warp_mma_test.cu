@@ -1,4 +1,4 @@
-// Tensor cores as warps use them: exact products of int8, on both devices.
+// mma.sync of int8: sums are exact. On both devices.
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -21,7 +21,7 @@ struct Storage {
   alignas(16) Operands tiles;
 };
 
-// c ← c + a·bᵀ, all of it in shared memory first.
+// c ← c + a·bᵀ, with tiles in shared memory.
 __global__ void multiply(const Operands* from, std::int32_t* c) {
   auto& smem = device::shared_storage<Storage>();
   const int lane = static_cast<int>(threadIdx.x);
@@ -45,7 +45,7 @@ TEST(WarpMma, SumsProductsExactly) {
   std::mt19937 random(1);
   for (int turn = 0; turn < 3; ++turn) {
     Operands operands{};
-    const auto value = [&] {  // the last time all products are the largest
+    const auto value = [&] {  // in the last turn every product is the largest possible
       return static_cast<std::int8_t>(turn == 2 ? 0x80U : random() & 0xFFU);
     };
     for (auto& row : operands.a) {

@@ -1,4 +1,4 @@
-// Warps: which threads make one, barriers and shuffles, with partial masks; on both devices.
+// Warps: their threads, barriers and shuffles, with partial masks. On both devices.
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ constexpr unsigned kLowerHalf = 0x0000FFFFU;
 
 __device__ unsigned thread_number() { return threadIdx.x + threadIdx.y * blockDim.x; }
 
-// What each thread gets from `kernel`, one block of x×y threads.
+// The output of each thread of `kernel`, one block of x×y threads.
 template <typename T>
 std::vector<T> run(void (*kernel)(T*), unsigned x, unsigned y = 1, std::size_t shared = 0) {
   const DeviceArray<T> out(x * y);
@@ -74,7 +74,7 @@ TEST(Warp, PartialMasks) {
   }
 }
 
-// The two halves shuffle apart from each other, at the same time.
+// The two halves of the warp shuffle independently.
 __global__ void two_halves(int* out) {
   const auto lane = static_cast<int>(thread_number());
   const unsigned mask = lane < 16 ? kLowerHalf : ~kLowerHalf;

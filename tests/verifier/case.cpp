@@ -14,12 +14,13 @@
 namespace tilegate::verifier {
 namespace {
 
-// Of 65625 blocks, those of 2 100 000 rows in tiles of 32, some 640.
+// Selects some 640 of 65625 blocks, which 2 100 000 rows have in tiles of 32.
 constexpr std::int64_t kSampleEnds = 32, kSampleStride = 113;
-// Of a grid for 2^31 rows. Fewer blocks walk over the tiles, without an end.
+// A grid with one block per tile of 2^31 rows has at least so many blocks. A smaller grid is
+// persistent: each block would loop over too many tiles.
 constexpr std::int64_t kBlockPerTile = 1 << 20;
 
-// With what a test's name may hold.
+// Replaces characters that names of tests must not have.
 std::string spell(const std::string& text) {
   std::string spelt;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// The comparison on the device: each block leaves one record, the host adds them up.
+// The comparison on the device: each block writes one record, and the host adds the records.
 #include <algorithm>
 #include <cstdint>
 #include <new>
@@ -34,13 +34,13 @@ struct SharedStorage {
 
 }  // namespace
 
-// A line per thread.
+// One row of op(A) or column of op(B) per thread.
 __global__ void largest_kernel(Product product, double* largest) {
   const std::int64_t line = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (line < product.shape.m + product.shape.n) largest[line] = largest_of(product, line);
 }
 
-// `scale` and `largest` are not read where the tolerance has no use for them.
+// `scale` and `largest` are not read if the tolerance does not use them.
 __global__ void compare_kernel(Product product, const double* value, const double* scale,
                                const double* largest, Tolerance tolerance, Record* records) {
   auto& shared = device::shared_storage<SharedStorage>();
@@ -57,7 +57,7 @@ __global__ void compare_kernel(Product product, const double* value, const doubl
     if (!is_within(got, value[i], bound, tolerance, both)) add(mine, {1, i});
   }
   shared.records[threadIdx.x] = mine;
-  __syncthreads();  // the first thread adds up what all have written
+  __syncthreads();  // all records are written; the first thread adds them
   if (threadIdx.x != 0) return;
   for (int i = 1; i < kThreads; ++i) add(mine, shared.records[i]);
   records[blockIdx.x] = mine;

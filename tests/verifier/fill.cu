@@ -1,4 +1,4 @@
-// Seeded inputs: a counter-based generator, so that any element can be made anywhere, in any order.
+// Seeded inputs from a counter-based generator: each element depends only on seed and index.
 #include <algorithm>
 #include <cstdint>
 

@@ -56,8 +56,8 @@ GuardedMatrix::GuardedMatrix(std::string name, const Layout& layout, float fille
   after_ = before_;
 }
 
-// Whole windows but for the last row, after which the operand ends; matrix by matrix where they are
-// not whole rows apart.
+// Copies whole windows, except after the last row, where the operand ends. Matrices that are not
+// whole rows apart are copied one by one.
 Status GuardedMatrix::copy_rows(Image& image, bool to_device) {
   const auto bytes = [](std::int64_t elements) {
     return static_cast<std::size_t>(elements) * sizeof(float);
@@ -102,7 +102,7 @@ Status GuardedMatrix::download() {
 }
 
 void GuardedMatrix::set_guards_accessible(bool accessible) const {
-  // In whole units of 8 bytes that hold nothing of the operand: what the sanitizer can tell apart.
+  // Whole units of 8 bytes without any byte of the operand: the granularity of the sanitizer.
   constexpr std::uintptr_t kUnit = 8;
   const auto begin = reinterpret_cast<std::uintptr_t>(data_);
   const auto end = begin + static_cast<std::uintptr_t>(elements_) * sizeof(float);
@@ -125,8 +125,8 @@ std::optional<std::string> GuardedMatrix::changed_guard() const {
   return std::nullopt;
 }
 
-// Of the elements of the matrices, or of what lies between them; the operand ends with the last row
-// of its last matrix.
+// The first change in the elements of the matrices, or in the padding between them. The operand
+// ends with the last row of its last matrix.
 std::optional<std::string> GuardedMatrix::first_change(bool in_matrix, const char* what) const {
   for (std::int64_t row = 0; row < all_rows_; ++row) {
     const std::int64_t in_period = layout_.period > 0 ? row % layout_.period : row;

@@ -1,4 +1,4 @@
-// A matrix in device memory with guard bands around it, and the image of it that the host expects.
+// A matrix in device memory with guard bands around it, and host images of it.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace tilegate::verifier {
 
-// Finite, so that arithmetic on it shows: a NaN keeps its payload through a sum.
+// Finite, so that arithmetic on it changes it: a NaN would keep its payload in a sum.
 inline constexpr float kSentinel = -4.3125e17F;
 
-// The device has, from the start of its buffer: a guard, `offset` bytes more of guard, `rows` rows
-// `ld` elements apart, and from the end of the last row on a guard again. The host images hold, of
-// the padding after each row, only the first kWindow elements: leading dimensions may be huge.
+// The device buffer holds: a guard, `offset` further bytes of guard, `rows` rows `ld` elements
+// apart, and another guard after the end of the last row. The host images have only the first
+// kWindow elements of the padding after each row, because leading dimensions may be huge.
 class GuardedMatrix {
  public:
   static constexpr std::int64_t kGuard = 64;   // elements
@@ -27,8 +27,8 @@ class GuardedMatrix {
     std::vector<float> head, rows, tail;
   };
 
-  // Where the matrix lies. With a batch, `period` rows and `shift` elements from one matrix to the
-  // next; the rows between them are padding. No image has the elements of the shift.
+  // The layout in memory. In a batch, matrices are `period` rows and `shift` elements apart; the
+  // rows between them are padding. Images do not have the elements of the shift.
   struct Layout {
     std::int64_t rows, cols, ld;
     int offset = 0;  // bytes
@@ -40,18 +40,17 @@ class GuardedMatrix {
   // All elements, padding and guards are `filler` until written.
   GuardedMatrix(std::string name, const Layout& layout, float filler);
 
-  // Of the device buffer of such a matrix.
+  // Size of the device buffer of such a matrix.
   static std::size_t device_bytes(const Layout& layout);
 
   const std::string& name() const { return name_; }
-  std::int64_t rows() const { return layout_.rows; }  // of one matrix of the batch
+  std::int64_t rows() const { return layout_.rows; }  // per matrix of the batch
   std::int64_t cols() const { return layout_.cols; }
   std::int64_t batch() const { return layout_.batch; }
 
   float* on_device() const { return data_; }
 
-  // The image that `upload` sends: row `row` of matrix `index`, and the elements to the next row
-  // and to the next matrix.
+  // Row `row` of matrix `index` in the image that `upload` sends; see pitch() and image_stride().
   float* expected(std::int64_t row = 0, std::int64_t index = 0) {
     return before_.rows.data() + index * image_stride() + row * pitch_;
   }
@@ -65,7 +64,7 @@ class GuardedMatrix {
       for (std::int64_t row = 0; row < rows(); ++row) visit(expected(row, index), row, index);
     }
   }
-  // What the last `download` found, laid out alike.
+  // The same row in the image of the last `download`.
   const float* found(std::int64_t row = 0, std::int64_t index = 0) const {
     return after_.rows.data() + index * image_stride() + row * pitch_;
   }
@@ -75,10 +74,10 @@ class GuardedMatrix {
   Status upload();
   Status download();
 
-  // Bans kernels from the guards, or opens them again; see device::set_accessible.
+  // Makes the guards inaccessible to kernels, or accessible again; see device::set_accessible.
   void set_guards_accessible(bool accessible) const;
 
-  // The first thing that differs, bit for bit, between what was uploaded and what was found.
+  // Describes the first bit difference between the uploaded and the downloaded image.
   std::optional<std::string> changed_guard() const;
   std::optional<std::string> changed_padding() const;
   std::optional<std::string> changed_element() const;
@@ -95,7 +94,7 @@ class GuardedMatrix {
   Image before_, after_;
 };
 
-// Bans kernels from the guards of a matrix for the lifetime of this object.
+// Makes the guards of a matrix inaccessible to kernels for the lifetime of this object.
 class ClosedGuards {
  public:
   explicit ClosedGuards(const GuardedMatrix& matrix) : matrix_(matrix) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr int kWorkspaceAlignment = 16;  // bytes
-// NaN of either sign, 1 as flags hold it, the largest float.
+// NaN of either sign, a raised flag, the largest float.
 constexpr std::array<std::uint32_t, 4> kLeftovers = {0x7FC00000, 0xFFFFFFFF, 1, 0x7F7FFFFF};
 
 bool is_pick(Inputs inputs) {
@@ -30,8 +30,8 @@ void fill_rows(GuardedMatrix& matrix, Inputs inputs, std::uint64_t seed) {
   });
 }
 
-// What a line of op(A) or op(B) picks of the other operand: the element at `k` of each line of it,
-// times a power of two. k == -1: none.
+// A row of op(A), or a column of op(B), that picks from the other operand: it is `factor`, a power
+// of two, at `k`, and 0 elsewhere. k == -1: all 0.
 struct Pick {
   std::int64_t k = -1;
   float factor = 0.0F;
@@ -45,11 +45,11 @@ Pick pick_of(const Case& test_case, std::int64_t index, std::int64_t line) {
       3 + input_value(Inputs::kIntegers, 4 * test_case.seed + 3, number));  // 0 … 6
   const std::int64_t k_end = test_case.problem.shape.k;
   if (k_end == 0 || (test_case.problem.beta != 0.0F && random == 0)) return {};
-  // Every k in turn, the last one first: it is where tiles and vectors end.
+  // Every k in turn, beginning with the last one, where tiles and vectors end.
   return {k_end - 1 - (index + line) % k_end, std::ldexp(1.0F, static_cast<int>(random) - 3)};
 }
 
-// Zeros but for what it picks. Lines are columns of op(B), or rows of op(A).
+// Fills the matrix with picks. A line is a column of op(B) or a row of op(A).
 void fill_picks(GuardedMatrix& matrix, const Case& test_case) {
   const bool from_a = test_case.inputs == Inputs::kPicksFromA;
   const bool line_is_row =
@@ -62,7 +62,7 @@ void fill_picks(GuardedMatrix& matrix, const Case& test_case) {
   });
 }
 
-// Zeros where a product comes, so that nothing rounds.
+// Sets elements of C to 0 where a product is added, so that nothing rounds.
 void clear_picked(GuardedMatrix& c, const Case& test_case) {
   const bool from_a = test_case.inputs == Inputs::kPicksFromA;
   const bool shares_inputs =
@@ -81,7 +81,7 @@ void fill_rows(GuardedMatrix& matrix, float value) {
       [&](float* to, std::int64_t, std::int64_t) { std::fill_n(to, matrix.cols(), value); });
 }
 
-// Of the first matrix of a batch.
+// Sets an element of the first matrix of a batch.
 void set_element(GuardedMatrix& matrix, const Plant& plant) {
   const std::int64_t row = plant.row < 0 ? matrix.rows() + plant.row : plant.row;
   const std::int64_t col = plant.col < 0 ? matrix.cols() + plant.col : plant.col;
@@ -117,7 +117,8 @@ GuardedMatrix make_operand(const Case& test_case, Operand operand) {
 
 GuardedMatrix make_workspace(const Case& test_case, const Plan& plan) {
   const std::string name = name_of(test_case);
-  const unsigned turn = std::accumulate(name.begin(), name.end(), 0U) / 2;  // of two orders, each
+  // Divided by 2, because the lowest bit selects the order of the run (see orders_of).
+  const unsigned turn = std::accumulate(name.begin(), name.end(), 0U) / 2;
   const auto elements =
       static_cast<std::int64_t>((plan.workspace_bytes() + sizeof(float) - 1) / sizeof(float));
   return {"workspace",

@@ -1,4 +1,4 @@
-// The memory of a case as it is before the launch.
+// The memory of a case before its launch.
 #pragma once
 
 #include <tilegate/stage.hpp>
@@ -8,11 +8,11 @@
 
 namespace tilegate::verifier {
 
-// Filled as the case says; NaN in C at beta 0, and in the padding of A and B.
+// Filled with the case's inputs; NaN in C at beta 0, and in the padding of A and B.
 GuardedMatrix make_operand(const Case& test_case, Operand operand);
 
-// Aligned as the contract promises and no better. It holds what an earlier call may have left: NaN,
-// raised flags, large numbers, by the name of the case.
+// Has exactly the alignment that the contract promises. Depending on the name of the case it holds
+// NaN, raised flags or large numbers, as an earlier call may have left them.
 GuardedMatrix make_workspace(const Case& test_case, const Plan& plan);
 
 }  // namespace tilegate::verifier

@@ -1,6 +1,6 @@
-// What a right answer is: seeded inputs, a float64 reference with its error scale, and the
-// comparison of a result with them. All three run on the device as kernels; the host versions of
-// the first two are the plain statement that the device's are tested against.
+// The oracle: seeded inputs, a float64 reference with its error scale, and the comparison of a
+// result with them. All three are kernels on the device; tests compare the first two with simple
+// versions on the host.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace tilegate::verifier {
 enum class Inputs {
   kIntegers,  // -3 … 3: sums stay below 2^24, so every order of summation gives the same bits
   kUniform,   // [-1, 1)
-  // 24 significant bits in A and C, or in B and C. The other operand picks one of them for each
-  // element of C, or none: there is one product that is not zero, or C is scaled, and both are
-  // exact. So a kernel that rounds an operand, or a sum, to fewer bits fails.
+  // Elements of A and C, or of B and C, have 24 significant bits. The other operand picks one
+  // element for each element of C, or none: then either one product is not zero, or C is scaled,
+  // and both are exact. So a kernel that rounds an operand or a sum to fewer bits fails.
   kPicksFromA,
   kPicksFromB,
 };
@@ -25,8 +25,8 @@ float input_value(Inputs inputs, std::uint64_t seed, std::uint64_t index);
 // Enqueues data[i] = input_value(inputs, seed, i) for i < count; data is device memory.
 Status fill(float* data, std::int64_t count, Inputs inputs, std::uint64_t seed, Stream stream);
 
-// One product of a problem as its definition has it: element (i, j) of op(A) is at
-// a[i * a_row + j * a_col], of op(B) alike, of C at c[i * c_row + j].
+// One matrix product of a problem. Element (i, j) of op(A) is a[i * a_row + j * a_col], of op(B)
+// b[i * b_row + j * b_col], of C c[i * c_row + j].
 struct Product {
   Shape shape;
   float alpha = 1.0F;
@@ -39,27 +39,26 @@ struct Product {
   std::int64_t c_row = 0;
 };
 
-// Product number `index` of the problem's batch.
+// The product at `index` of the problem's batch.
 Product product_of(const Problem& problem, const Operands& operands, std::int64_t index);
 
-// Rows 0, n, 2n … of C as a product of their own.
+// The product that computes only rows 0, n, 2n … of C.
 Product every_nth_row(Product product, std::int64_t n);
 
 // For each element of C, in float64 and dense row-major (m, n):
 //   value = alpha·(A·B) + beta·C        scale = |alpha|·(|A|·|B|) + |beta|·|C|
-// with BLAS semantics: C is not read when beta == 0, nor A and B when alpha == 0.
+// with BLAS semantics: C is not read if beta == 0, nor A and B if alpha == 0.
 void reference_on_host(const Product& product, double* value, double* scale);
 Status reference_on_device(const Product& product, double* value, double* scale, Stream stream);
-// Of operands that hold integers (Inputs::kIntegers), which need no scale: the same values, sooner.
+// The same values for integer operands (Inputs::kIntegers), faster and without scale.
 Status integer_reference_on_device(const Product& product, double* value, Stream stream);
 
-// max|op(A)(i, :)| for each row i, and then max|op(B)(:, j)| for each column j: m + n numbers.
+// max|op(A)(i, :)| for each row i, then max|op(B)(:, j)| for each column j: m + n numbers.
 void largest_on_host(const Product& product, double* largest);
 
-// How far a result may be from its reference: |c - value| <= gamma·scale + underflow +
-// operands·(largest of its row of op(A))·(largest of its column of op(B)). All zero means equal (a
-// zero of either sign is zero), and then no scale is read. Non-finite references are compared by
-// class.
+// A result is accepted if |c - value| <= gamma·scale + underflow + operands·(largest of its row of
+// op(A))·(largest of its column of op(B)). If all three are zero, it must be equal (+0 equals -0),
+// and no scale is read. Non-finite references are compared by class.
 struct Tolerance {
   double gamma = 0.0;
   double underflow = 0.0;
@@ -67,12 +66,12 @@ struct Tolerance {
 };
 
 // γ(L) = L·u / (1 - L·u), u = 2^-24, for a rounding chain of length L (Higham, Accuracy and
-// Stability of Numerical Algorithms, 2002, §3.1), the standard model's underflow term, and what a
-// plan says of its operands (Choice::operand_error).
+// Stability of Numerical Algorithms, 2002, §3.1), the standard model's underflow term, and the
+// plan's error of operands (Choice::operand_error).
 Tolerance forward_error(std::int64_t rounding_chain, const Problem& problem,
                         double operand_error = 0.0);
 
-// `largest`: the product of the two that tolerance.operands is multiplied by.
+// `largest`: the factor of tolerance.operands, the product of the two largest elements.
 bool within(float got, double value, double scale, const Tolerance& tolerance,
             double largest = 0.0);
 

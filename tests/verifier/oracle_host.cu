@@ -1,4 +1,4 @@
-// The plain statement of the oracle: what the kernels beside it are tested against.
+// The oracle on the host, in the simplest code. Tests compare the kernels with it.
 #include <cmath>
 #include <cstdint>
 #include <utility>
@@ -74,10 +74,11 @@ void largest_on_host(const Product& product, double* largest) {
 
 Tolerance forward_error(std::int64_t rounding_chain, const Problem& problem, double operand_error) {
   constexpr double kUnitRoundoff = 0x1p-24;
-  constexpr double kSmallest = 0x1p-149;  // of float; a product that underflows errs by half of it
+  constexpr double kSmallest =
+      0x1p-149;  // smallest float; underflow of a product errs by half of it
   const double lu = static_cast<double>(rounding_chain) * kUnitRoundoff;
-  // One underflow for each product of the sum, scaled by alpha, and for the products with alpha and
-  // beta. Twice the half of `kSmallest`, because the roundings that follow may enlarge each.
+  // One underflow for each product of the sum, scaled by alpha, and one each for the products with
+  // alpha and beta. Each counts kSmallest, not half of it, because later roundings may enlarge it.
   double products = 1.0, scaled = 0.0;
   if (problem.reads_a_and_b()) {
     scaled = static_cast<double>(problem.shape.k) * std::fabs(double{problem.alpha});

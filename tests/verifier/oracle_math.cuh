@@ -1,4 +1,4 @@
-// The arithmetic that the oracle's host functions and its kernels share.
+// Arithmetic of the oracle, for its host functions and its kernels.
 #pragma once
 
 #include <cmath>
@@ -41,7 +41,7 @@ struct Expected {
   double value, scale;
 };
 
-// One element of the reference from its sums over k; `c` is not dereferenced when beta == 0.
+// One element of the reference from its sums over k; `c` is not dereferenced if beta == 0.
 __host__ __device__ inline Expected expected_element(const Product& product, double sum,
                                                      double abs_sum, const float* c) {
   Expected e{0.0, 0.0};
@@ -57,7 +57,7 @@ __host__ __device__ inline Expected expected_element(const Product& product, dou
   return e;
 }
 
-// The largest magnitude of row `line` of op(A), or, with lines from m on, of a column of op(B).
+// The largest magnitude of row `line` of op(A) or, from line m on, of column `line` - m of op(B).
 __host__ __device__ inline double largest_of(const Product& product, std::int64_t line) {
   const std::int64_t col = line - product.shape.m;
   const float* from = col < 0 ? product.a + line * product.a_row : product.b + col * product.b_col;

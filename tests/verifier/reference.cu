@@ -1,5 +1,4 @@
-// The reference on the device: square tiles of C, as many elements per thread as its registers
-// hold.
+// The reference on the device: square tiles of C, several elements per thread.
 #include <cmath>
 #include <cstdint>
 
@@ -10,19 +9,19 @@
 #include "verifier/oracle_math.cuh"
 
 namespace tilegate::verifier {
-namespace reference {  // with a name, so that the kernels' symbols do not depend on the file's path
+namespace reference {  // named, so that the kernels' symbols do not depend on the file's path
 
-constexpr int kBlockK = 16;  // of A and B in shared memory at a time
+constexpr int kBlockK = 16;  // depth of the tiles in shared memory
 constexpr int kSide = 16;    // threads along the rows, and along the columns, of a block's tile
 constexpr int kThreads = kSide * kSide;
 
-// What sums are accumulated in.
-struct Float64 {  // value and scale side by side
+// Types of the accumulators.
+struct Float64 {  // accumulates value and scale
   using Real = double;
   static constexpr int kThread = 4;  // rows and columns of C a thread computes
   static constexpr bool kScales = true;
 };
-struct Float32 {  // of integers, exact as in float64; more than three times as fast
+struct Float32 {  // for integers: as exact as float64, and more than three times as fast
   using Real = float;
   static constexpr int kThread = 8;
   static constexpr bool kScales = false;
@@ -31,7 +30,7 @@ struct Float32 {  // of integers, exact as in float64; more than three times as 
 template <typename Sums>
 constexpr int kBlock = kSide * Sums::kThread;  // rows and columns of C a block computes
 
-// Already of the sums' type: converting each operand where it is used would take as long as the
+// Tiles in the accumulators' type: converting each operand at its use would take as long as the
 // arithmetic.
 template <typename Sums>
 struct SharedStorage {
@@ -43,13 +42,13 @@ struct Tile {
   std::int64_t row, col;  // of C, of the block's first element
 };
 
-// Zeros outside the operands: neither sum notices them.
+// Loads zeros outside the operands: they do not change the sums.
 template <typename Sums>
 __device__ void load_tiles(const Product& product, const Tile& tile, std::int64_t k_first,
                            SharedStorage<Sums>& shared) {
   using Real = typename Sums::Real;
   constexpr int kElements = kBlock<Sums> * kBlockK;
-  static_assert(kElements % kThreads == 0, "every thread loads as many elements");
+  static_assert(kElements % kThreads == 0, "every thread loads the same number of elements");
   for (int i = static_cast<int>(threadIdx.x); i < kElements; i += kThreads) {
     const int a_row = i / kBlockK;
     const int a_k = i % kBlockK;
@@ -108,9 +107,9 @@ __global__ void reference_kernel(Product product, double* value, double* scale) 
   const std::int64_t k_end = reads_a_and_b(product) ? product.shape.k : 0;
   for (std::int64_t k = 0; k < k_end; k += kBlockK) {
     load_tiles(product, tile, k, shared);
-    __syncthreads();  // nobody multiplies before the tiles are whole
+    __syncthreads();  // the tiles are complete before a thread multiplies them
     multiply_tiles(shared, thread_row, thread_col, acc);
-    __syncthreads();  // nobody loads over what another still multiplies
+    __syncthreads();  // all threads have multiplied before the next tiles overwrite these
   }
 
   for (int i = 0; i < kThread; ++i) {

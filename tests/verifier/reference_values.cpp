@@ -9,7 +9,7 @@
 namespace tilegate::verifier {
 namespace {
 
-constexpr double kHostReference = 1 << 24;  // multiplications; above, a GPU does it
+constexpr double kHostReference = 1 << 24;  // multiplications; a GPU computes larger references
 
 // One product of the problem on the host images.
 Product host_product(Problem problem, const Images& images, std::int64_t index) {

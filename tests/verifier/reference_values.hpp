@@ -1,4 +1,4 @@
-// What each element of C must be, by the oracle.
+// Reference values of all elements of C, from the oracle.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace tilegate::verifier {
 
-// The operands as the host holds them.
+// The host images of the operands.
 struct Images {
   const GuardedMatrix &a, &b, &c;
 };
 
-// In float64; product by product, each dense and row-major.
+// Float64; matrix by matrix of the batch, each dense and row-major.
 struct ReferenceValues {
-  std::vector<double> value, scale;  // of oracle.hpp
-  // The products of the largest elements of its row and its column; empty until found.
+  std::vector<double> value, scale;  // see oracle.hpp
+  // For each element, the product of the largest elements of its row and column; empty until found.
   std::vector<double> largest;
 
-  // From the operands as they are before the run: the host's, or a GPU's where the host would take
-  // too long.
+  // Computed from the operands before the run: on the host, or on a GPU if the host would take too
+  // long.
   Status find(const Problem& problem, const Images& images, const Operands& operands);
   void find_largest(const Problem& problem, const Images& images);
 };

@@ -14,7 +14,7 @@
 namespace tilegate::verifier {
 namespace {
 
-constexpr float kMask = 0x1p60F;  // M: absorbs ones by far, and its product with alpha is finite
+constexpr float kMask = 0x1p60F;  // M: absorbs ones; its product with alpha is finite
 
 GuardedMatrix matrix_of(const Problem& problem, Operand operand) {
   const auto name = kOperandNames[static_cast<std::size_t>(operand)];
@@ -41,16 +41,16 @@ class Summation {
     return b_.upload();
   }
 
-  // Product `i` is M and `j` is -M.
+  // Runs with product `i` equal to M and product `j` to -M.
   Status run(std::int64_t i, std::int64_t j);
   void set_products(std::int64_t k, float value);
 
   struct Element {
     std::size_t number;
     std::int64_t index, row, col;
-    double counted;  // products that neither M nor -M absorbed
+    double counted;  // products that neither M nor -M has absorbed
   };
-  // Calls visit(element) for each of C.
+  // Calls visit(element) for each element of C.
   template <typename Visit>
   void for_each_element(Visit visit) const;
 
@@ -61,7 +61,7 @@ class Summation {
   device::Buffer workspace_;
 };
 
-// A(m, k) for all m; B is 1.
+// Sets A(m, k) for all m; B is 1.
 void Summation::set_products(std::int64_t k, float value) {
   const bool k_is_row = plan_.problem().op_a == Op::kT;
   a_.for_each_row([&](float* row, std::int64_t number, std::int64_t) {
@@ -122,7 +122,7 @@ SummationDepth find_depth(const Stage& stage, const Plan& plan,
   const auto sizes = static_cast<std::size_t>(k) + 1;
   const auto elements = static_cast<std::size_t>(plan.problem().batch * shape.m * shape.n);
   for (const std::int64_t i : products) {
-    std::vector<bool> is_size(elements * sizes);  // of a subtree around i
+    std::vector<bool> is_size(elements * sizes);  // sizes of subtrees that contain i
     for (std::int64_t j = 0; j < k; ++j) {
       if (j == i) continue;
       if (result.status = summation.run(i, j); !result.status.ok()) return result;
@@ -133,7 +133,7 @@ SummationDepth find_depth(const Stage& stage, const Plan& plan,
                   static_cast<std::size_t>(at.counted)] = true;
         } else if (result.status.ok()) {
           result.status = Status::device_error(
-              to_string(at) + " is no sum of the products: where product " + std::to_string(i) +
+              to_string(at) + " is not a sum of the products: if product " + std::to_string(i) +
               " is M, product " + std::to_string(j) + " is -M and all others are 1, it is " +
               std::to_string(at.counted));
         }

@@ -18,24 +18,24 @@
 namespace tilegate::verifier {
 namespace {
 
-constexpr std::size_t kMaxShown = 8;                       // elements at fault in a report
+constexpr std::size_t kMaxShown = 8;                       // wrong elements in a report
 constexpr double kExactIntegers = 1 << 24;                 // float32 holds every integer up to here
 constexpr double kLargestInteger = 3.0;                    // of Inputs::kIntegers
 constexpr std::int64_t kMaxRoundingChain = (1 << 24) - 1;  // γ needs L·u < 1
-// A rung may not loosen its own bound: K roundings of a serial sum, alpha, beta, and those of the
-// sums in which a block, or several, may share the K of an element.
+// A rung must not loosen its bound: K roundings of a serial sum, alpha, beta, and a few for the
+// partial sums of an element.
 constexpr std::int64_t kMostExtraRoundings = 16;
 
 struct Failure {
   const char* check;
-  std::string what;       // in one line
-  std::string more = {};  // further lines, each begun by a line feed
+  std::string what;       // one line
+  std::string more = {};  // further lines, each after a line feed
 };
 using Outcome = std::optional<Failure>;
 
 bool is_exact(const Case& test_case) { return test_case.inputs != Inputs::kUniform; }
 
-// One case of one stage: operands, reference, and what the stage made of them.
+// One case of one stage: operands, reference, results.
 class Trial {
  public:
   Trial(const Stage& stage, const Case& test_case)
@@ -64,7 +64,7 @@ class Trial {
   template <typename IsRight>
   Outcome find_faults(const char* check, const Tolerance& tolerance, IsRight is_right) const;
   struct Position {
-    std::int64_t index, row, col;  // which matrix of the batch, and where in it
+    std::int64_t index, row, col;  // batch index, and the element of that matrix
   };
   template <typename Visit>
   void for_each_result(Visit visit) const;
@@ -88,7 +88,7 @@ Operands Trial::operands() const {
           .workspace_bytes = plan_.workspace_bytes()};
 }
 
-// What the tests themselves must get right for their verdict to mean something.
+// Conditions on the case itself, without which the verdict would mean nothing.
 Outcome Trial::check_case(std::span<const Order> orders) const {
   const std::int64_t chain = plan_.rounding_chain();
   const std::int64_t most =
@@ -106,12 +106,12 @@ Outcome Trial::check_case(std::span<const Order> orders) const {
   }
   const bool has_sample = std::find(orders.begin(), orders.end(), Order::kSample) != orders.end();
   if (has_sample && (orders.size() > 1 || case_.problem.beta != 0.0F || !case_.plants.empty())) {
-    return Failure{"sample", "what a sample leaves out shows in one run, at beta 0, without NaN"};
+    return Failure{"sample", "a sample needs a single run, beta 0, and no planted values"};
   }
   return std::nullopt;
 }
 
-// The workspace once: later runs find what the run before left.
+// Uploads the workspace only before the first run: later runs find what the run before has left.
 Status Trial::upload(bool is_first) {
   for (GuardedMatrix* matrix : matrices_) {
     if (matrix == &workspace_ && !is_first) continue;
@@ -133,7 +133,7 @@ Status Trial::run(Order order) {
     const ClosedGuards b(b_);
     const ClosedGuards c(c_);
     const ClosedGuards workspace(workspace_);
-    // The kernels of a plan with a workspace read what blocks of others wrote.
+    // Kernels of a plan with a workspace read the results of all blocks of earlier kernels.
     order_ = order == Order::kSample && workspace_.cols() > 0 ? Order::kForward : order;
     set_order(order_, case_.seed);
     Status launched = plan_.launch(operands(), begin_call(case_.problem, operands()));
@@ -165,14 +165,15 @@ Outcome Trial::check_memory() const {
 
 Outcome Trial::check_decision() const {
   if (case_.decision == 0) return std::nullopt;
-  if (!plan_.decides_on_device()) return Failure{"decision", "the plan leaves nothing to decide"};
+  if (!plan_.decides_on_device())
+    return Failure{"decision", "the plan decides nothing on the device"};
   const int decision = std::bit_cast<std::int32_t>(workspace_.found(0, 0)[0]);
   if (decision == case_.decision) return std::nullopt;
   return Failure{"decision", "expected " + std::to_string(case_.decision) + ", got " +
                                  std::to_string(decision)};
 }
 
-// Calls visit(number in the order of the reference, position, found) for each element of C.
+// Calls visit(index in the reference, position, found) for each element of C.
 template <typename Visit>
 void Trial::for_each_result(Visit visit) const {
   std::size_t i = 0;
@@ -214,10 +215,10 @@ Outcome Trial::find_faults(const char* check, const Tolerance& tolerance, IsRigh
   return failure;
 }
 
-// Of a sample, and not written. C was NaN before.
+// Whether a sample has not written the element: it is still NaN.
 bool Trial::is_left_out(float got) const { return order_ == Order::kSample && std::isnan(got); }
 
-// Blocks are alike: each writes as many elements as another, but for those at an edge.
+// All blocks write the same number of elements, except at the edges of C.
 Outcome Trial::check_sample() const {
   if (order_ != Order::kSample) return std::nullopt;
   double written = 0.0;
@@ -257,13 +258,13 @@ Outcome Trial::check_elements() const {
     return within(got, value, scale, tolerance, largest);
   };
   Outcome wrong = find_faults(is_exact(case_) ? "exact" : "bound", tolerance, right);
-  if (!wrong) return std::nullopt;  // what is right is finite, and of its class
+  if (!wrong) return std::nullopt;  // then all elements also pass the next two checks
   if (Outcome failure = find_faults("finite", tolerance, finite)) return failure;
   if (Outcome failure = find_faults("class", tolerance, same_class)) return failure;
   return wrong;
 }
 
-// `first`: C after the first run, laid out as the reference.
+// `first`: C after the first run, in the layout of the reference.
 Outcome Trial::check_repeat(const std::vector<float>& first) const {
   Outcome failure;
   for_each_result([&](std::size_t i, const Position& at, float is) {

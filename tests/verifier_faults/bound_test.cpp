@@ -218,7 +218,7 @@ TEST(SummationTree, ProbesEveryElementOfEveryMatrix) {
   const Plan plan = stage.plan(Problem::dense({2, 3, 5}, Op::kN, Op::kN, 4));
   const std::array<std::int64_t, 1> first = {0};
   const std::string message = verifier::find_depth(stage, plan, first).status.message();
-  EXPECT_NE(message.find("c(1, 2) of matrix 3 is no sum of the products"), std::string::npos)
+  EXPECT_NE(message.find("c(1, 2) of matrix 3 is not a sum of the products"), std::string::npos)
       << message;
 }
 

@@ -178,7 +178,8 @@ TEST(Report, RejectsAnotherDecision) {
   Case test_case{.problem = Problem::dense({4, 4, 4})};
   EXPECT_TRUE(verify(stage, test_case).ok);
   test_case.decision = 6;
-  EXPECT_NE(verify(stage, test_case).report.find("leaves nothing to decide"), std::string::npos);
+  EXPECT_NE(verify(stage, test_case).report.find("decides nothing on the device"),
+            std::string::npos);
   stage.choose = [](const Problem& problem, const Device& device) {
     Choice choice = workspace_faults().front().choose(problem, device);
     choice.decides_on_device = true;  // the first word of the workspace is a partial sum

@@ -90,7 +90,7 @@ TILEGATE_REAL(cublasLtMatmulDescGetAttribute);
 TILEGATE_REAL(cublasLtMatrixLayoutGetAttribute);
 TILEGATE_REAL(cublasLtMatmul);
 #undef TILEGATE_REAL
-// cuBLAS's headers overload these two in C++.
+// cuBLAS's headers overload these two functions in C++.
 using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
                               const void*, const void*, cudaDataType, int, const void*,
                               cudaDataType, int, const void*, void*, cudaDataType, int,
@@ -103,7 +103,7 @@ using GemmStridedBatchedEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, c
 constinit Real<GemmEx> real_cublasGemmEx("cublasGemmEx");
 constinit Real<GemmStridedBatchedEx> real_cublasGemmStridedBatchedEx("cublasGemmStridedBatchedEx");
 
-// Whether the loaded library is of the major version whose types these functions were built with.
+// Whether the loaded library has the major version that this preload was built for.
 bool check_version(int loaded, int built, const char* library) {
   if (loaded / 10000 == built / 10000) return true;
   std::fprintf(stderr,
@@ -170,7 +170,7 @@ Read read_product(cublasHandle_t handle, const Gemm& gemm) {
       real_cublasGetStream_v2.get()(handle, &stream) != CUBLAS_STATUS_SUCCESS) {
     return {{}, "not a handle of cuBLAS"};
   }
-  // The flag is about sums of half precision.
+  // This flag concerns only sums in half precision.
   if ((math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) != CUBLAS_DEFAULT_MATH) {
     return {{}, "math mode " + std::to_string(math)};
   }
@@ -239,7 +239,7 @@ cublasStatus_t gemm(const char* name, Real<Function>& real, const Gemm& gemm, bo
       [&] { return call(real, handle, arguments...); });
 }
 
-// A matrix times a vector. cuBLAS's own kernels for it read the matrix once, as ours do.
+// Matrix-vector products are opt-in: cuBLAS's kernels read the matrix once, as ours do.
 bool takes_gemv() {
   static const bool kTakes = [] {
     const char* text = std::getenv("TILEGATE_GEMV");
@@ -261,8 +261,8 @@ struct Gemv {
   std::int64_t incy;
 };
 
-// yᵀ = xᵀ·op(A)ᵀ: by columns, a vector is a matrix of one row whose leading dimension is the
-// increment.
+// yᵀ = xᵀ·op(A)ᵀ: in column-major order a vector is a matrix of one row whose leading dimension is
+// the increment.
 template <typename Function, typename... Arguments>
 cublasStatus_t gemv(const char* name, Real<Function>& real, const Gemv& v, cublasHandle_t handle,
                     Arguments... arguments) {
@@ -349,7 +349,7 @@ Read read_matmul(const Matmul& x) {
   const auto op_b = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_TRANSB);
   const auto epilogue = attribute<std::uint32_t>(x.desc, CUBLASLT_MATMUL_DESC_EPILOGUE);
   const auto bias = attribute<const float*>(x.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
-  // -1: that of D.
+  // -1: the type of D.
   const auto bias_type = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
   const auto a = layout_of(x.layout_a), b = layout_of(x.layout_b), d = layout_of(x.layout_d);
   if (!compute || !scale || !mode || !op_a || !op_b || !epilogue || !a || !b || !d) {

@@ -11,7 +11,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr std::int64_t kMostRowBlocks = 1024;
 
-// One thread per column; row_blocks(rows) blocks share the rows.
+// One thread per column; the rows are divided among row_blocks(rows) blocks.
 std::int64_t row_blocks(std::int64_t rows) { return rows < kMostRowBlocks ? rows : kMostRowBlocks; }
 
 device::LaunchConfig config(const char* kernel, std::int64_t rows, std::int64_t cols) {

@@ -1,5 +1,5 @@
-// Passes over C after a product, which has no bias itself and takes its scalars by
-// value.
+// Passes over C after a product. They add a bias and scalars in device memory, which plans of Sgemm
+// do not support.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// cuBLAS's own functions, which ours of the same names hide.
+// cuBLAS's own functions, which this preload's functions of the same names hide.
 #pragma once
 
 #include <atomic>

@@ -58,8 +58,8 @@ std::optional<std::size_t> workspace_limit() {
   return kLimit;
 }
 
-// By rows, the transpose of what cuBLAS computes by columns: A and B change places. Where the
-// scalars are in device memory, the problem is that of A·B alone, dense, in the workspace.
+// A column-major product is a row-major product of the transposes: A and B are exchanged. If the
+// scalars are in device memory, the problem is only A·B, dense, in the workspace.
 Problem problem_of(const Product& p, Math math) {
   Problem problem{.shape = {p.n, p.m, p.k},
                   .op_a = p.transposed_b ? Op::kT : Op::kN,
@@ -84,17 +84,17 @@ Problem problem_of(const Product& p, Math math) {
   return problem;
 }
 
-// Whether a pass over C, of so many bytes per element, takes too much of the time of a product.
+// Whether a pass over C, of so many bytes per element, takes a small part of the product's time.
 bool is_worth_a_pass(const Plan& plan, int bytes_per_element) {
-  // An H200 does about so many multiply-adds while it moves a byte: 55.8 TFLOP/s, 4.8 TB/s.
+  // Multiply-adds per byte of memory traffic on an H200: 55.8 TFLOP/s, 4.8 TB/s.
   constexpr double kStepsPerByte = 6.0;
-  // What may be lost of the time that is won over cuBLAS's FP32 kernels: they are a tenth slower
-  // than ours, and several times slower than those that split operands.
+  // The largest share of the product's time that a pass may take. cuBLAS's FP32 kernels are a tenth
+  // slower than ours, and several times slower than kernels that split operands.
   const double share = plan.operand_error() > 0.0 ? 0.5 : 0.05;
   return bytes_per_element * kStepsPerByte <= share * static_cast<double>(plan.problem().shape.k);
 }
 
-// Why the product's passes over C are not worth it; nullptr: they are, or there are none.
+// Why the product's passes over C cost too much; nullptr: they do not, or there are none.
 const char* find_costly_pass(const Product& product, const Plan& plan) {
   constexpr int kWriteAndRead = 8, kWriteReadAndScale = 16;  // bytes
   if (product.scalars_on_device) {

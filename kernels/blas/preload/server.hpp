@@ -1,4 +1,4 @@
-// Computes a product instead of cuBLAS, or says why not.
+// Computes a product instead of cuBLAS, or returns why cuBLAS must.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ struct Product {
   float* c;
   std::int64_t ldc, stride_c;
   std::int64_t batch;
-  bool scalars_on_device;  // alpha and beta: read there, in the order of the stream
-  const float* bias;       // m elements, added to each column of C, where beta is 0; nullptr: none
+  bool scalars_on_device;  // alpha and beta are read in stream order
+  const float* bias;       // m elements, added to each column of C if beta is 0; nullptr: none
   cudaStream_t stream;
-  void* workspace;  // the handle's own
+  void* workspace;  // the handle's
   std::size_t workspace_bytes;
 };
 

@@ -15,7 +15,7 @@ struct Block {
   int device = -1;
 };
 
-// While it lives, this thread may allocate although some stream is capturing.
+// During its lifetime this thread may allocate although a stream is capturing.
 class AllowDuringCapture {
  public:
   AllowDuringCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
@@ -25,7 +25,7 @@ class AllowDuringCapture {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
-// True on success. An error is taken back, so that the program does not find it.
+// True on success. Clears an error, so that the program does not see it.
 bool succeeded(cudaError_t status) {
   if (status == cudaSuccess) return true;
   cudaGetLastError();
@@ -48,7 +48,7 @@ bool find_capture(cudaStream_t stream, Capture* found) {
 #endif
 }
 
-// Tells streams apart: every thread has its own cudaStreamPerThread.
+// Identifies a stream: every thread has another cudaStreamPerThread.
 const void* identity(cudaStream_t stream) {
   static thread_local char of_thread;
   return stream == cudaStreamPerThread ? &of_thread : static_cast<const void*>(stream);
@@ -74,7 +74,7 @@ class Workspaces {
  private:
   using CaptureKey = std::pair<unsigned long long, const void*>;
 
-  // What a graph holds of us.
+  // Buffers that a graph owns.
   struct Held {
     Workspaces* owner;
     CaptureKey key;
@@ -121,7 +121,7 @@ class Workspaces {
       return nullptr;
     }
     if (!succeeded(cudaGraphRetainUserObject(capture.graph, object, 1, cudaGraphUserObjectMove))) {
-      succeeded(cudaUserObjectRelease(object, 1));  // ends in on_destroyed
+      succeeded(cudaUserObjectRelease(object, 1));  // calls on_destroyed
       return nullptr;
     }
     captured_[key] = block;
@@ -143,7 +143,7 @@ class Workspaces {
     return {memory, bytes, device};
   }
 
-  // By a thread of CUDA's, which may not call CUDA here, nor wait for a thread that does.
+  // Called by a thread of CUDA, which must not call CUDA, nor wait for a thread that does.
   static void CUDART_CB on_destroyed(void* data) {
     auto* held = static_cast<Held*>(data);
     const std::lock_guard lock(held->owner->returned_mutex_);
@@ -169,7 +169,7 @@ class Workspaces {
   std::mutex mutex_;
   std::map<std::pair<int, const void*>, Block> eager_;
   std::map<CaptureKey, Block> captured_;
-  std::vector<Block> free_;          // of graphs that are gone
+  std::vector<Block> free_;          // blocks of destroyed graphs
   std::size_t held_ = 0, peak_ = 0;  // bytes
   std::mutex returned_mutex_;        // never held while CUDA is called
   std::vector<Held*> returned_;

@@ -1,4 +1,4 @@
-// Device memory that products need beside their operands, where the handle's own is too small.
+// Workspaces of products, for handles whose workspace is too small.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace tilegate::preload {
 
-// At least so many bytes for the work that is now enqueued on a stream of the device, or nullptr:
-// there is no room.
+// Returns at least so many bytes for work that is now enqueued on the stream; nullptr: out of
+// memory.
 //
-// Calls of one stream share a buffer, which grows. A graph that is being captured gets a buffer of
-// its own per stream, as it may be launched at any time, beside anything; that one is given up with
-// the graph and all that was instantiated from it.
+// Calls of one stream share a buffer, which grows. A graph that is being captured gets a separate
+// buffer per stream, because it may be launched at any time. That buffer is released with the graph
+// and its instances.
 void* get_workspace(int device, cudaStream_t stream, std::size_t bytes);
 
-// The most bytes that were held at a time.
+// The largest number of bytes held at a time.
 std::size_t peak_of_workspaces();
 
 }  // namespace tilegate::preload

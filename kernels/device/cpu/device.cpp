@@ -1,4 +1,4 @@
-// The device on the CPU: ordinary memory; the SIMT executor runs kernels.
+// The device on the CPU: host memory, and kernels on the SIMT executor.
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -21,23 +21,24 @@ namespace {
 constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kPage = 4096;
 
-// Pretended, because stages choose by it: few, so that small shapes go either way.
+// Stages choose configurations by the number of multiprocessors. It is small here, so that small
+// shapes reach several configurations.
 constexpr int kMultiprocessors = 4;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// Whole pages with one on each side that nothing may touch: a kernel that runs far over a buffer
-// faults there and spoils nothing. The buffer ends where the last page does, or less than
-// kAlignment before.
+// A buffer has whole pages, with an inaccessible guard page on each side: a kernel that runs far
+// beyond a buffer faults there. The buffer ends at the end of its last page, or less than
+// kAlignment before it.
 std::size_t pages_of(std::size_t bytes) { return round_up(round_up(bytes, kAlignment), kPage); }
 std::byte* begin_of(std::byte* pages, std::size_t bytes) {
   return pages + pages_of(bytes) - round_up(bytes, kAlignment);
 }
 
-// What the pages hold besides the buffer. No more: of what is opened the address sanitizer touches
-// its own memory, an eighth as much, and buffers may be of many GiB.
+// The parts of the pages outside the buffer, and only these: the address sanitizer writes an eighth
+// as much shadow memory, and a buffer may have many GiB.
 void set_rest_accessible(std::byte* pages, std::byte* data, std::size_t bytes, bool accessible) {
   set_accessible(pages, static_cast<std::size_t>(data - pages), accessible);
   set_accessible(data + bytes, static_cast<std::size_t>(pages + pages_of(bytes) - data) - bytes,
@@ -46,7 +47,7 @@ void set_rest_accessible(std::byte* pages, std::byte* data, std::size_t bytes, b
 
 void copy_rows(void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
                std::size_t width, std::size_t rows) {
-  if (width == 0) return;  // the pointers may then be null, which memcpy does not allow
+  if (width == 0) return;  // the pointers may be null, which memcpy does not allow
   for (std::size_t row = 0; row < rows; ++row) {
     std::memcpy(static_cast<std::byte*>(dst) + row * dst_pitch,
                 static_cast<const std::byte*>(src) + row * src_pitch, width);
@@ -81,7 +82,7 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
     munmap(memory, pages_of(bytes) + 2 * kPage);
     throw std::bad_alloc();
   }
-  madvise(pages, pages_of(bytes), MADV_NOHUGEPAGE);  // rows far apart take a page each, a small one
+  madvise(pages, pages_of(bytes), MADV_NOHUGEPAGE);  // few rows, far apart, then take small pages
   data_ = begin_of(pages, bytes);
   set_rest_accessible(pages, data_, bytes, false);
   simt::observer::add_buffer(data_, bytes);

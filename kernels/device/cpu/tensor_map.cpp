@@ -1,4 +1,4 @@
-// On the CPU a map holds the layout itself.
+// Tensor maps on the CPU: a map holds the layout itself.
 #include "../tensor_map.hpp"
 
 #include <cstring>

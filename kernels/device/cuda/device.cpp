@@ -56,7 +56,7 @@ Status available() {
   if (error == cudaSuccess && count > 0) return {};
   const std::string why = error == cudaSuccess ? "none found" : cudaGetErrorString(error);
   return Status::device_error("No CUDA GPU answers (" + why +
-                              "): run this on a machine with one, or use the cpu preset.");
+                              "): run this on a machine with a GPU, or use the cpu preset.");
 }
 
 const Device& current() {
@@ -75,7 +75,7 @@ Status synchronize() { return to_status(cudaDeviceSynchronize(), "kernel"); }
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   void* memory = nullptr;
   if (cudaMalloc(&memory, bytes > 0 ? bytes : 1) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // reported here, so not to be found by the next launch
+    static_cast<void>(cudaGetLastError());  // reported here: the next launch must not see it
     throw std::bad_alloc();
   }
   data_ = static_cast<std::byte*>(memory);

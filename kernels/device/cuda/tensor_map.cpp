@@ -1,4 +1,5 @@
-// The driver makes maps; its entry points are found at run time, so that nothing links to it.
+// The driver encodes tensor maps. Its entry points are looked up at run time, so that nothing links
+// to the driver library.
 #include "../tensor_map.hpp"
 
 #include <string>
@@ -9,7 +10,7 @@
 namespace tilegate::device {
 namespace {
 
-// What the driver does with maps.
+// The driver's functions for maps.
 struct Driver {
   PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;
   PFN_cuTensorMapReplaceAddress_v12000 replace_address = nullptr;
@@ -26,7 +27,7 @@ Status find(const char* name, Function* function) {
     return Status::device_error(std::string("tensor map: ") + cudaGetErrorString(error));
   }
   if (result != cudaDriverEntryPointSuccess) {
-    return Status::device_error("this driver makes no tensor maps: it must be of CUDA 12 or newer");
+    return Status::device_error("this driver has no tensor maps: it must be of CUDA 12 or newer");
   }
   *function = reinterpret_cast<Function>(found);
   return {};
@@ -50,7 +51,8 @@ Status to_status(CUresult result) {
                               std::to_string(result));
 }
 
-// The driver's functions, with a context: a thread that has not called the runtime has none.
+// Looks up the driver's functions and makes a context: a thread that has not called the runtime has
+// none.
 Status prepare_driver() {
   int current = 0;
   cudaError_t error = cudaGetDevice(&current);

@@ -1,4 +1,4 @@
-// NcclTransport: a stream of exchanges, and an event per exchange.
+// NcclTransport: a stream for the exchanges, and one event per exchange.
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kPollInterval{50};
-constexpr char kNotArrived = '\xFF';  // no card begins with it
+constexpr char kNotArrived = '\xFF';  // no card begins with this byte
 
 std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 
@@ -93,7 +93,7 @@ class NcclTransport : public Transport {
     }
     if (Status s = settle(ncclGroupEnd(), "exchange of plans"); !s.ok()) return s;
     const std::string trouble = wait_for(stream_);
-    if (!trouble.empty()) end();  // its kernels stop, and the cards can be read
+    if (!trouble.empty()) end();  // stops NCCL's kernels, so that the cards can be read
     status = device::copy_to_host(all.data(), cards_.data(), bytes);
     all[static_cast<std::size_t>(rank_)] = mine;
     if (trouble.empty()) return status;
@@ -157,7 +157,7 @@ class NcclTransport : public Transport {
  private:
   Status failed() const { return Status::device_error(failure_); }
 
-  // The first failure stays.
+  // Later failures do not replace the first one.
   Status fail(const std::string& reason) {
     if (failure_.empty()) failure_ = reason;
     end();
@@ -168,7 +168,7 @@ class NcclTransport : public Transport {
     if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
   }
 
-  // Waits until NCCL has taken a call of a communicator that does not block.
+  // Waits until NCCL has processed a call of a non-blocking communicator.
   Status settle(ncclResult_t result, const char* what) {
     const Clock::time_point end = Clock::now() + timeout_;
     while (result == ncclInProgress && Clock::now() < end) {
@@ -197,7 +197,7 @@ class NcclTransport : public Transport {
     return error == ncclSuccess || error == ncclInProgress ? std::string() : text_of(error);
   }
 
-  // Until the stream has done its work; empty: it has.
+  // Waits until the stream is idle; returns why it is not, or an empty string.
   std::string wait_for(Stream stream) const {
     const Clock::time_point end = Clock::now() + timeout_;
     while (true) {
@@ -210,8 +210,8 @@ class NcclTransport : public Transport {
     }
   }
 
-  // The ranks of the first exchange that is not complete; empty: there is none. Events that a graph
-  // replays cannot be asked.
+  // Names the ranks of the first incomplete exchange; empty: there is none. Events that were
+  // captured in a graph cannot be queried.
   std::string first_incomplete() const {
     for (int number = 1; number <= begun_; ++number) {
       const auto index = static_cast<std::size_t>(number);
@@ -228,9 +228,9 @@ class NcclTransport : public Transport {
   int rank_ = 0, size_ = 0, begun_ = 0;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t forked_ = nullptr;
-  std::vector<cudaEvent_t> complete_;    // of exchanges, by their numbers
-  std::vector<std::vector<int>> peers_;  // of exchanges: the other ranks
-  device::Buffer cards_;                 // of all ranks, and then of this one
+  std::vector<cudaEvent_t> complete_;    // per exchange
+  std::vector<std::vector<int>> peers_;  // per exchange: the other ranks
+  device::Buffer cards_;                 // the cards of all ranks, then this rank's
   std::string failure_;
 };
 

@@ -1,5 +1,5 @@
-// Every stage of a build, with its folder and sources: for programs that test, time and count
-// stages, not for their users.
+// Every stage of a build, with its folder and sources. For programs that test, time and count
+// stages.
 #pragma once
 
 #include <span>

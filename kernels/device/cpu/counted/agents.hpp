@@ -1,6 +1,6 @@
-// Who does something in a block, besides its threads: the multiplications of each warpgroup, the
-// stores from shared memory of each thread, the copies that complete on each mbarrier, and the
-// blocks that raise flags. Each thread has a clock of what all of them did before.
+// Vector clocks. The agents of a block are its threads, the multiplications of each warpgroup, the
+// bulk stores of each thread, the bulk copies that complete on each mbarrier, and the flags that
+// blocks raise. A thread's clock has, for each agent, the last event that happened before now.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace tilegate::simt::counted {
 
 using Stamp = std::uint16_t;
-// One stamp for each agent: its doings up to then came before.
+// One stamp per agent: its events up to this stamp happened before.
 using AgentClock = std::vector<Stamp>;
 
 void join(AgentClock& clock, const AgentClock& other);
@@ -23,23 +23,23 @@ class Agents {
     threads_ = threads;
     clocks_.clear();
   }
-  // Only launches that have such work pay for it.
+  // Clocks exist only in launches that need them.
   bool in_use() const { return !clocks_.empty(); }
   void begin_block() { clocks_.assign(threads_, AgentClock()); }
-  // All threads have met: what they did comes before all that follows, so it needs no stamps. Work
-  // that is still under way does.
+  // All earlier events of threads happen before all later ones, so clocks drop their stamps. Stamps
+  // of asynchronous work remain.
   void block_barrier();
   void forget_threads(AgentClock& clock) const;
 
-  // Agents are the threads by their numbers, then these.
-  // The launch before: 1 once the thread has waited for its end.
+  // Numbers of agents: first the threads, then the agents below.
+  // The previous launch. Stamp 1: the thread has waited for its end.
   unsigned previous_launch() const { return threads_; }
   unsigned multiplications_of(unsigned warpgroup) const { return threads_ + 1 + warpgroup; }
   unsigned stores_of(unsigned thread) const {
     return multiplications_of((threads_ + kWarpSize - 1) / kWarpSize) + thread;
   }
   unsigned copies_of(unsigned barrier) const { return stores_of(threads_) + 2 * barrier; }
-  // Of a flag, in its launch: 1 once the thread has waited for it.
+  // Flag `number` of the launch. Stamp 1: the thread has waited for it.
   unsigned raised(unsigned number) const { return stores_of(threads_) + 2 * number + 1; }
 
   const AgentClock& clock(unsigned thread) const { return clocks_[thread]; }

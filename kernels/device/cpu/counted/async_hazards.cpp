@@ -1,12 +1,11 @@
-// Hazards of bulk copies and of multiplications by tensor cores, and of words that more than
-// __syncthreads orders.
+// Hazards of bulk copies and of wgmma, and of words that other barriers than __syncthreads order.
 #include <algorithm>
 
 #include "hazards.hpp"
 
 namespace tilegate::simt::counted {
 
-// What a reader does later covers what it did before.
+// A later read of the same agent replaces its earlier one.
 void Hazards::add(std::vector<Reader>* readers, const Reader& reader) {
   const auto known = std::find_if(readers->begin(), readers->end(),
                                   [&](const Reader& other) { return other.agent == reader.agent; });
@@ -27,8 +26,8 @@ void Hazards::add_other_reader(unsigned thread, std::size_t word, std::uint32_t 
   add(&readers.threads, {thread, order_.stamp_of(thread), site});
 }
 
-// Forgets them if all is well and the write is no update, which orders nothing: what comes after
-// the write comes after them too.
+// Without an error, and if the write is not an atomic update, forgets the readers: an access that
+// is ordered after the write is ordered after them, too. An update orders nothing.
 std::optional<std::string> Hazards::check_other_readers(unsigned thread, std::size_t word,
                                                         std::uint32_t site, bool is_update) {
   OtherReaders& readers = other_readers_[word];

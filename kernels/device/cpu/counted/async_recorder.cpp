@@ -1,4 +1,4 @@
-// What the executor tells of asynchronous work, judged; see recorder.hpp.
+// Checks of asynchronous work; see recorder.hpp.
 #include <algorithm>
 #include <string>
 
@@ -30,7 +30,7 @@ void Recorder::start_bulk_copy(std::size_t offset, unsigned bytes, unsigned barr
   if (problem) executor::fail(*problem);
 }
 
-// Global memory is judged by words: also one of which only a part is accessed.
+// Global memory is checked by whole words, also where only a part of a word is accessed.
 void Recorder::access_global(const void* gmem, std::size_t bytes, bool store, const Site& site) {
   constexpr std::uintptr_t kWord = 4;
   const std::uint32_t number = Sites::number_of(site);
@@ -98,8 +98,8 @@ void Recorder::reach_into(unsigned rank, std::uint32_t site) {
   }
 }
 
-// At the end of a cluster: a block whose shared memory others access must learn that they are done,
-// before it ends.
+// At the end of a cluster: before a block ends, it must have waited for all accesses of its peers
+// to its shared memory.
 void Recorder::check_reaches() {
   const unsigned block_threads = threads_ / cluster_;
   for (const Reach& reach : reaches_) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tilegate/catalogue.hpp>
+#include <tilegate/common/gpu_model.hpp>
 #include <tilegate/device.hpp>
 #include <tilegate/device/cpu/executor.hpp>
 
@@ -12,15 +13,14 @@
 namespace tilegate::simt::counted {
 namespace {
 
-constexpr int kMultiprocessors = 132;  // of an H200
-
-// Memory of exactly one operand, of all products of a batch, so that an access beyond it is seen.
+// Memory that holds exactly one operand, with all matrices of a batch, so that an access beyond it
+// is reported.
 class Memory {
  public:
   Memory(const Problem& problem, Operand operand)
       : offset_(problem.offset_bytes[static_cast<std::size_t>(operand)]) {
     std::vector<float> values(static_cast<std::size_t>(problem.span(operand)));
-    // Evenly spread, as what a GPU is measured with: some rungs look at the values and decide.
+    // Evenly spread, as in measurements on a GPU: some rungs choose a kernel by the values.
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = static_cast<float>(i % 255) - 127.0F;
     buffer_ = device::Buffer(values.size() * sizeof(float) + static_cast<std::size_t>(offset_));
@@ -38,7 +38,7 @@ class Memory {
 
 Outcome count(const Stage& stage, const Problem& problem, std::string_view configuration) {
   Device device = device::current();
-  device.multiprocessors = kMultiprocessors;
+  device.multiprocessors = static_cast<int>(kH200.multiprocessors);
   const Plan plan = stage.plan(problem, device, configuration);
   if (!plan.ok()) return {plan.status(), {}};
   const Memory a(problem, Operand::kA);

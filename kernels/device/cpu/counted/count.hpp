@@ -1,4 +1,4 @@
-// One call of one stage on operands of its own, counted.
+// Counts one call of a stage on generated operands.
 #pragma once
 
 #include <string>
@@ -15,11 +15,10 @@ struct Outcome {
   Counters counters;
 };
 
-// Plans as for an H200 (132 multiprocessors), because counts are of the launches that run there.
+// Plans for the 132 multiprocessors of an H200, so that the counts are for the launches there.
 Outcome count(const Stage& stage, const Problem& problem, std::string_view configuration = {});
 
-// The same for "<Stage>[@<configuration>]/<problem>"; not ok: no stage of the catalogue, or no
-// problem.
+// The same for "<Stage>[@<configuration>]/<problem>". Not ok: unknown stage, or not a problem.
 Outcome count(const std::string& name);
 
 // The outcome as one line of JSON.

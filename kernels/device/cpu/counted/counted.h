@@ -1,5 +1,5 @@
-/* The counters for programs that hold the plain ladder, such as bench: the library
- * tilegate_counters, whose own copies of everything stay inside it. One thread at a time. */
+/* The counters for programs that link the uninstrumented ladder, such as bench: the library
+ * tilegate_counters, which hides its copies of the same symbols. One thread at a time. */
 #ifndef TILEGATE_COUNTED_H
 #define TILEGATE_COUNTED_H
 
@@ -7,8 +7,8 @@
 extern "C" {
 #endif
 
-/* Counts one case, named as in `Case` of count.hpp, and hands each counter to `visit`. Returns
- * null, or what went wrong, valid until the next call. */
+/* Counts one case, named as for `count` in count.hpp, and passes each counter to `visit`. Returns
+ * null, or an error message that is valid until the next call. */
 __attribute__((visibility("default"))) const char* tilegate_count_case(
     const char* name, void (*visit)(void* context, const char* counter, double value),
     void* context);

@@ -1,4 +1,4 @@
-// What a stage's launches do, counted: for the whole and for each line of its source.
+// Counters of a stage's launches: totals, and for each source line.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@ enum class Kind : std::uint8_t {
   kGlobalStore,
   kSharedLoad,
   kSharedStore,
-  kSharedCopy,      // by an asynchronous copy, which counts as a global load, too
-  kBulkLoad,        // by a bulk or tensor copy from global memory
-  kBulkStore,       // and to it
-  kSharedMultiply,  // by a multiplication of a warpgroup
+  kSharedCopy,      // cp.async: its write to shared memory; it is a global load, too
+  kBulkLoad,        // bulk and tensor copies from global memory
+  kBulkStore,       // bulk and tensor copies to global memory
+  kSharedMultiply,  // wgmma: its reads of shared memory
   kGlobalAtomic,
   kSharedAtomic,
 };
@@ -33,8 +33,8 @@ constexpr bool is_shared(Kind kind) {
 struct Traffic {
   std::uint64_t requests = 0;  // warp instructions
   std::uint64_t units = 0;     // global, bulk: sectors of 32 bytes; shared: wavefronts
-  std::uint64_t excess = 0;    // units beyond the least for as many bytes; shared: bank conflicts
-  std::uint64_t bytes = 0;     // that threads asked for
+  std::uint64_t excess = 0;    // global: units beyond the minimum; shared: bank conflicts
+  std::uint64_t bytes = 0;     // requested by the threads
 
   void add(const Cost& cost, std::uint64_t lanes_bytes) {
     ++requests;
@@ -44,23 +44,23 @@ struct Traffic {
   }
 };
 
-// One line's accesses of one kind, and the costliest of them.
+// A source line's accesses of one kind, and the worst of them.
 struct Line {
-  std::uint32_t location = 0;  // of Sites
+  std::uint32_t location = 0;  // index of Sites
   Kind kind = Kind::kGlobalLoad;
   Traffic traffic;
-  WarpAccess worst;  // of no lanes where it is not by lanes
+  WarpAccess worst;  // no lanes if the kind is not counted by lanes
   Cost worst_cost;
 };
 
 struct Counters {
   std::array<Traffic, kKinds> traffic;
-  std::uint64_t barriers = 0;  // of blocks
-  std::uint64_t fma = 0;       // of threads
-  std::vector<Line> lines;     // in the order of the source
+  std::uint64_t barriers = 0;  // per block
+  std::uint64_t fma = 0;       // per thread
+  std::vector<Line> lines;     // in source order
 
   const Traffic& of(Kind kind) const { return traffic[static_cast<std::size_t>(kind)]; }
-  // What few kernels do is named where it is done.
+  // Kinds that few kernels use are reported only if they occur.
   bool names(Kind kind) const { return kind <= Kind::kSharedStore || of(kind).requests > 0; }
 };
 

@@ -1,4 +1,4 @@
-// Flags, by which blocks of a launch wait for others; see recorder.hpp, order.hpp and
+// Flags, with which blocks of a launch wait for other blocks; see recorder.hpp, order.hpp and
 // global_memory.hpp.
 #include "recorder.hpp"
 #include "sites.hpp"

@@ -20,7 +20,7 @@ void GlobalMemory::remove_buffer(const void* data) {
   std::erase_if(buffers_, [&](const Buffer& buffer) {
     return buffer.begin == reinterpret_cast<std::uintptr_t>(data);
   });
-  regions_.clear();  // without a call; the buffer is no region of one
+  regions_.clear();  // outside of a call a region refers to a buffer
 }
 
 void GlobalMemory::begin_call(const Problem& problem, const Operands& operands) {
@@ -38,7 +38,7 @@ void GlobalMemory::begin_call(const Problem& problem, const Operands& operands) 
   Region& c = regions_.back();
   if (problem.beta == 0.0F) c.not_loaded = "although beta is 0";
   c.stored_once = true;
-  c.all_stored = problem.reads_a_and_b() || problem.beta != 1.0F;  // else it stays as it is
+  c.all_stored = problem.reads_a_and_b() || problem.beta != 1.0F;  // otherwise C does not change
   const auto elements_of_c = problem.batch * problem.shape.m * problem.shape.n;
   c.words.resize(static_cast<std::size_t>(elements_of_c));
   if (operands.workspace_bytes == 0) return;
@@ -101,7 +101,7 @@ GlobalMemory::Region* GlobalMemory::find_region(std::uintptr_t address) {
     if (holds(regions_[last_region_])) return &regions_[last_region_];
   }
   if (in_call_) return nullptr;
-  const Buffer& buffer = buffers_[last_buffer_];  // it holds the address
+  const Buffer& buffer = buffers_[last_buffer_];  // holds() has found the address there
   regions_.push_back({.name = "memory", .begin = buffer.begin, .bytes = buffer.bytes});
   Region& region = regions_.back();
   region.cols = region.ld = static_cast<std::int64_t>(buffer.bytes / kElementBytes);
@@ -161,8 +161,8 @@ std::optional<std::string> GlobalMemory::store_async(unsigned thread, std::uintp
   return problem;
 }
 
-// From here on words of the region are of `bytes` bytes, 1 or 2: each has seen what the larger one
-// has.
+// Splits the words of the region into words of `bytes` bytes, 1 or 2. Each inherits the history of
+// the larger word.
 void GlobalMemory::split_words(Region& region, unsigned bytes) {
   const unsigned parts = bytes == 2 ? region.word_bytes / 2 : region.word_bytes;
   region.word_bytes /= parts;
@@ -177,7 +177,7 @@ void GlobalMemory::split_words(Region& region, unsigned bytes) {
   region.others = std::move(all);
 }
 
-// What earlier kernels of the call have stored in C, for one that adds to it.
+// Whether earlier kernels of the call have stored these elements of C, and the launch adds to them.
 bool GlobalMemory::is_own_sum(const Region& region, std::int64_t element,
                               std::int64_t count) const {
   if (!adds_to_c_ || !region.stored_once) return false;
@@ -194,14 +194,14 @@ std::optional<std::string> GlobalMemory::load(unsigned thread, Region& region, s
            ", which no kernel of the call has stored" + at(site);
   }
   if (auto problem = check_stores(thread, region, number, "loads", site)) return problem;
-  if (kind_ == Access::Kind::kUpdate) return std::nullopt;  // its store is to come
+  if (kind_ == Access::Kind::kUpdate) return std::nullopt;  // the store of the update follows
   if (is_race(thread, word.load)) add_load(region, number, word.load);
   word.load = {order_.now(), order_.block(),         site, static_cast<std::uint16_t>(thread),
                kind_,        order_.stamp_of(thread)};
   return std::nullopt;
 }
 
-// All loads of a block before its last barrier come before those after it.
+// Loads of a block before its last barrier need not be kept: later loads of the block follow them.
 void GlobalMemory::add_load(Region& region, std::int64_t number, const Access& load) {
   std::vector<WarpLoads>& loads = region.others[number].loads;
   const auto warp = static_cast<std::uint16_t>(load.thread / kWarpSize);
@@ -284,21 +284,21 @@ std::optional<std::string> GlobalMemory::store(unsigned thread, Region& region, 
     }
     others.updates.push_back(store);
   } else if (!region.others.empty()) {
-    region.others.erase(number);  // all came before this store
+    region.others.erase(number);  // all of them happened before this store
   }
   word.store = store;
   return std::nullopt;
 }
 
-// Does nothing order an earlier access and what the thread does now?
+// Whether nothing orders the earlier access before the thread's current one.
 bool GlobalMemory::is_race(unsigned thread, const Access& earlier) const {
-  if (earlier.epoch < order_.launch_began()) return false;  // a launch ended since then
+  if (earlier.epoch < order_.launch_began()) return false;  // it was in an earlier launch
   if (earlier.kind == Access::Kind::kAsync) return true;
   if (kind_ == Access::Kind::kUpdate && earlier.kind == Access::Kind::kUpdate) return false;
   return !is_before(earlier, thread);
 }
 
-// Does a flag or a barrier stand between an access of this launch and what the thread does now?
+// Whether a flag or a barrier orders an access of this launch before the thread's current one.
 bool GlobalMemory::is_before(const Access& earlier, unsigned thread) const {
   if (earlier.epoch < order_.block_began()) {
     return order_.is_flagged(earlier.block, earlier.epoch, earlier.thread, earlier.stamp, thread);

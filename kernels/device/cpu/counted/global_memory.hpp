@@ -1,11 +1,13 @@
-// What kernels do to global memory, judged at every access, whichever schedule runs.
+// Checks every access of a kernel to global memory. The result does not depend on the schedule.
 //
-// By the contract of a call: elements of A and B are read, if at all; each of C is stored once, and
-// read only if beta is not 0; a word of the workspace is read after the call has written it. What
-// lies between the rows of an operand, or outside, is nobody's. Without a call every buffer may be
-// read and written. And by what other threads did to the same word: flags alone, or fences and
-// atomic operations, order the blocks of a launch, barriers alone the threads of a block, and
-// wait_for_previous_kernel() alone a launch that overlaps the one before it.
+// The contract of a call: A and B are only read; each element of C is stored once, and read only if
+// beta is not 0; a word of the workspace is read only after the call has written it. Padding
+// between rows, and memory outside the operands, must not be accessed. Outside of a call every
+// buffer may be read and written.
+//
+// Races on a word: barriers order the threads of a block. Flags, or fences with atomic operations,
+// order the blocks of a launch. wait_for_previous_kernel() orders a launch that overlaps the
+// previous one. Nothing else orders accesses.
 #pragma once
 
 #include <array>
@@ -32,24 +34,25 @@ class GlobalMemory {
   void remove_buffer(const void* data);
 
   void begin_call(const Problem& problem, const Operands& operands);
-  // `adds_to_c`: the launch may load and store again what earlier ones of the call stored in C.
+  // `adds_to_c`: the launch may load and store elements of C that earlier launches of the call have
+  // stored.
   void begin_launch(bool adds_to_c) { adds_to_c_ = adds_to_c; }
-  // The first element of C that the call has not stored.
+  // An error that names the first element of C that the call has not stored, or nothing.
   std::optional<std::string> end_call();
 
-  // Is it global memory at all? Otherwise nobody gave it to the kernel.
+  // Whether a buffer contains the bytes.
   bool holds(std::uintptr_t address, unsigned bytes);
-  // What is wrong with an access of `bytes` bytes, which it holds, or nothing.
+  // Checks an access to `bytes` bytes of a buffer: returns an error, or nothing.
   std::optional<std::string> access(unsigned thread, std::uintptr_t address, unsigned bytes,
                                     bool store, std::uint32_t site);
-  // The same of a store by the copy engine, which no thread of the launch can wait for.
+  // The same for a store by the copy engine. No thread of the launch can wait for it.
   std::optional<std::string> store_async(unsigned thread, std::uintptr_t address, unsigned bytes,
                                          std::uint32_t site);
-  // The same of an atomic operation, which loads and stores.
+  // The same for an atomic operation, which loads and stores.
   std::optional<std::string> update(unsigned thread, std::uintptr_t address, unsigned bytes,
                                     std::uint32_t site);
 
-  // The same of a flag, which threads of all blocks may raise and wait for.
+  // The same for a flag, which threads of all blocks may raise and wait for.
   std::optional<std::string> use_flag(unsigned thread, std::uintptr_t address, std::uint32_t site);
 
  private:
@@ -57,7 +60,7 @@ class GlobalMemory {
     std::uintptr_t begin, bytes;
   };
 
-  // Who last accessed a word, and when; never, if the epoch is 0.
+  // The last access to a word; epoch 0: none.
   struct Access {
     Epoch epoch = 0;
     std::uint32_t block = 0;
@@ -69,7 +72,7 @@ class GlobalMemory {
   struct Word {
     Access store, load;
   };
-  // What a warp has loaded since the last barrier of its block, by lane.
+  // Loads of a word by the lanes of a warp since the last barrier of its block.
   struct WarpLoads {
     Epoch epoch = 0;
     std::uint32_t block = 0;
@@ -78,31 +81,31 @@ class GlobalMemory {
     std::uint32_t lanes = 0;
     std::array<Stamp, kWarpSize> stamp{};
   };
-  // What those in a Word have displaced, in this launch, and did not come after.
+  // Earlier accesses to a word in this launch that are not ordered before the one in Word.
   struct Others {
     std::vector<WarpLoads> loads;
-    Access store;                 // before the updates
-    std::vector<Access> updates;  // since that store
+    Access store;                 // the last store before the updates
+    std::vector<Access> updates;  // atomic operations since that store
   };
 
-  // An operand, the workspace, or, without a call, a buffer.
+  // An operand, the workspace, or, outside of a call, a buffer.
   struct Region {
     std::string name;
     std::uintptr_t begin = 0, bytes = 0;
     std::int64_t rows = 1, cols = 0, ld = 0;  // in elements
     std::int64_t batch = 1, stride = 0;
-    const char* not_loaded = nullptr;  // why no kernel may; nullptr: one may
-    const char* not_stored = nullptr;
-    bool stored_once = false;             // each element, at the most, by a call or by each launch
-    bool all_stored = false;              // each element, at the least
-    bool stored_first = false;            // before it is loaded
-    std::vector<Word> words = {};         // of its elements, where they may be stored to
-    unsigned word_bytes = kElementBytes;  // less where smaller parts have been accessed
-    std::unordered_map<std::int64_t, Others> others = {};  // by number of the word
+    const char* not_loaded = nullptr;  // why loads are errors; null: they are allowed
+    const char* not_stored = nullptr;  // the same for stores
+    bool stored_once = false;      // each element at most once per call, or per launch if adds_to_c
+    bool all_stored = false;       // each element at least once per call
+    bool stored_first = false;     // each word must be stored before it is loaded
+    std::vector<Word> words = {};  // empty for inputs
+    unsigned word_bytes = kElementBytes;                   // less after accesses to smaller parts
+    std::unordered_map<std::int64_t, Others> others = {};  // by word number
   };
-  // Where an access is in its region.
+  // A position in a region.
   struct Place {
-    std::int64_t index = 0;  // of the matrix in its batch
+    std::int64_t index = 0;  // batch index
     std::int64_t row = 0, col = 0;
   };
 
@@ -131,9 +134,9 @@ class GlobalMemory {
   std::string name_of_thread(const Access& access) const;
 
   const Order& order_;
-  Access::Kind kind_ = Access::Kind::kPlain;  // of the running access
+  Access::Kind kind_ = Access::Kind::kPlain;  // kind of the current access
   std::vector<Buffer> buffers_;
-  std::size_t last_buffer_ = 0, last_region_ = 0;  // that an access hit
+  std::size_t last_buffer_ = 0, last_region_ = 0;  // the last ones accessed
   bool in_call_ = false;
   bool adds_to_c_ = false;
   Epoch call_began_ = 0;

@@ -1,4 +1,4 @@
-// What a report calls a place in global memory.
+// Names of positions in global memory, for reports.
 #include <algorithm>
 
 #include "global_memory.hpp"
@@ -18,7 +18,8 @@ GlobalMemory::Place GlobalMemory::place_at(const Region& region, std::int64_t of
     return Place{index, in_matrix / region.ld, in_matrix % region.ld};
   };
   if (region.batch == 1 || region.stride == 0) return place_in(0);
-  // The last matrix that begins before it, or, where the matrices of an input interleave, another.
+  // The last matrix that begins before it; if the matrices of an input interleave, the one whose
+  // row contains it.
   const std::int64_t last = std::min(offset / region.stride, region.batch - 1);
   const std::int64_t extent = (region.rows - 1) * region.ld + region.cols;
   for (std::int64_t i = last; i >= 0 && offset - i * region.stride < extent; --i) {

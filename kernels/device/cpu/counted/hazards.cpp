@@ -34,7 +34,7 @@ void Hazards::split_words(unsigned bytes) {
 void Hazards::begin_block() {
   unwritten_read_.reset();
   for (OtherReaders& readers : other_readers_) readers.async.clear();
-  // A copy that the last block did not wait for is lost with the block.
+  // Copies that the last block did not wait for ended with the block.
   if (!copies_started_) return;
   for (Word& word : words_) word.copy_pending = false;
   copies_started_ = false;
@@ -142,13 +142,14 @@ std::optional<std::string> Hazards::update(unsigned thread, std::uint64_t offset
   return std::nullopt;
 }
 
-// A reader of another warp than `read_warp`, before the launch first used more than __syncthreads:
-// of a warp that has met the thread since, any lane stands for all, since named barriers take whole
-// warps.
+// A reader of another warp than `read_warp` that no barrier orders before the thread. These reads
+// were recorded by warp, before the launch first used other barriers than __syncthreads. Named
+// barriers take whole warps, so one ordered lane is enough.
 std::optional<unsigned> Hazards::unmet_reader(unsigned thread, const Word& word) const {
   if (word.other_reader == 0) return std::nullopt;
   if (!order_.orders_warps()) {
-    if (word.read_warp != thread / kWarpSize) return std::nullopt;  // then it is a race with that
+    if (word.read_warp != thread / kWarpSize)
+      return std::nullopt;  // reported as a race with that warp
     return word.other_reader - 1U;
   }
   for (unsigned warp = 0; warp < kWarpSize; ++warp) {

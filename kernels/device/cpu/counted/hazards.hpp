@@ -1,5 +1,5 @@
-// Hazards of shared memory, decided exactly: every access is compared with what the same word saw
-// since the last block barrier. Which schedule ran does not matter.
+// Hazards of shared memory. Every access is compared with the accesses to the same word since the
+// last block barrier, so the result does not depend on the schedule.
 #pragma once
 
 #include <array>
@@ -27,12 +27,12 @@ class Hazards {
     unsigned thread;
     std::string what;
   };
-  // To be asked before a block barrier and after a block: a read of a word that nobody had written,
-  // and that nobody wrote since; that would be a race.
+  // A read of a word that no thread had written. Checked before a block barrier and at the end of a
+  // block: if a thread writes the word in between, the race is reported instead.
   const std::optional<Finding>& unwritten_read() const { return unwritten_read_; }
 
-  // Each gives what is wrong with an access of `bytes` at `offset`, or nothing. Only the first
-  // finding of a launch is meaningful.
+  // Each checks an access to `bytes` bytes at `offset` and returns an error, or nothing. Only the
+  // first error of a launch is meaningful.
   std::optional<std::string> read(unsigned thread, std::uint64_t offset, unsigned bytes,
                                   std::uint32_t site);
   std::optional<std::string> write(unsigned thread, std::uint64_t offset, unsigned bytes,
@@ -44,16 +44,16 @@ class Hazards {
   std::optional<std::string> start_copy(unsigned thread, std::uint64_t offset, unsigned bytes,
                                         std::uint32_t site);
   std::optional<std::string> end_copy(unsigned thread, std::uint64_t offset, unsigned bytes);
-  // A bulk copy writes from its start on until the phase `phase` of mbarrier `barrier` is complete.
+  // A bulk copy writes from its start until phase `phase` of mbarrier `barrier` is complete.
   std::optional<std::string> start_bulk_copy(unsigned thread, std::uint64_t offset, unsigned bytes,
                                              unsigned barrier, Stamp phase, std::uint32_t site);
-  // Reads a word that more than __syncthreads orders.
+  // A read of a word by an agent, at a time of its clock.
   struct Reader {
-    unsigned agent;  // of agents.hpp
+    unsigned agent;  // see agents.hpp
     Stamp stamp;
     std::uint32_t site;
   };
-  // The thread starts a multiplication or a store that reads until the agent is waited for.
+  // The thread starts a multiplication or a store, which reads until a thread waits for the agent.
   std::optional<std::string> start_async_read(unsigned thread, const Reader& reader,
                                               std::uint64_t offset, unsigned bytes);
 
@@ -62,38 +62,38 @@ class Hazards {
   std::string at(std::uint64_t offset) const;
   static std::string place(std::uint32_t site);
 
-  // From here on words are of `bytes` bytes, 1 or 2: each has seen what the larger one has.
+  // Splits words into words of `bytes` bytes, 1 or 2. Each inherits the history of the larger word.
   void split_words(unsigned bytes);
 
-  // What a word saw.
+  // The history of a word.
   struct Word {
     Epoch write_epoch = 0;
     std::uint32_t write_site = 0;
     std::uint16_t writer = 0;
     Stamp write_stamp = 0;
-    bool is_updated = false;  // by atomic operations, since that write
+    bool is_updated = false;  // by atomic operations since that write
     bool copy_pending = false;
-    std::uint16_t filler = 0;  // if a bulk copy wrote it, its mbarrier, plus one,
-    Stamp fill_phase = 0;      // and the phase that it completes in
+    std::uint16_t filler = 0;  // if a bulk copy wrote it: number of its mbarrier, plus one
+    Stamp fill_phase = 0;      // phase of that mbarrier in which the copy completes
     Epoch read_epoch = 0;
     std::uint32_t read_site = 0;
-    std::uint32_t read_lanes = 0;    // of read_warp
+    std::uint32_t read_lanes = 0;    // lanes of read_warp that have read
     std::uint16_t read_warp = 0;     // the first warp that read in this epoch
     std::uint16_t other_reader = 0;  // a thread of another warp, plus one
-    std::uint32_t other_warps = 0;   // all such warps, by number, of the first 32
+    std::uint32_t other_warps = 0;   // bits of all such warps among the first 32
     std::uint32_t other_site = 0;
     std::array<Stamp, kWarpSize> read_stamp{};
   };
 
   struct OtherReaders {
     Epoch epoch = 0;
-    std::vector<Reader> threads;  // of other warps than `read_warp`, in this epoch
-    std::vector<Reader> async;    // until something else writes the word
+    std::vector<Reader> threads;  // threads of other warps than `read_warp`, in this epoch
+    std::vector<Reader> async;    // asynchronous readers since the last write
     Epoch update_epoch = 0;
-    std::vector<Reader> updates;  // by threads, in that epoch
+    std::vector<Reader> updates;  // atomic operations in that epoch
   };
 
-  // Did a bulk copy of this block write it last?
+  // Whether the last write was a bulk copy of this block.
   bool is_filled(const Word& word) const {
     return word.filler != 0 && word.write_epoch >= order_.block_began();
   }
@@ -120,9 +120,9 @@ class Hazards {
   const SharedVariables& variables_;
   std::optional<Finding> unwritten_read_;
   bool copies_started_ = false;       // in this block
-  unsigned word_bytes_ = kWordBytes;  // the least that this launch has accessed, at most 4
+  unsigned word_bytes_ = kWordBytes;  // size of the smallest access in this launch, at most 4
   std::vector<Word> words_;
-  std::vector<OtherReaders> other_readers_;  // of each word, once there are any in the launch
+  std::vector<OtherReaders> other_readers_;  // per word; empty until the launch needs it
 };
 
 }  // namespace tilegate::simt::counted

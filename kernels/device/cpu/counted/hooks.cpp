@@ -1,9 +1,9 @@
-// What instrumented kernels and the executor call.
+// The functions that instrumented kernels and the executor call.
 #include <algorithm>
 #include <cstring>
 
+#include <tilegate/device/cpu/device.hpp>
 #include <tilegate/device/cpu/executor.hpp>
-#include <tilegate/device/cpu/seam.hpp>
 
 #include "../executor/observer.hpp"
 #include "recorder.hpp"
@@ -12,7 +12,7 @@ using tilegate::simt::counted::Recorder;
 
 namespace {
 
-// The kernels' hot path: no check of initialisation, as in a function-local static.
+// A global, because a function-local static would check its initialisation at every access.
 Recorder& recorder = Recorder::instance();
 
 constexpr unsigned kWordBytes = 4;
@@ -52,8 +52,8 @@ float4 tilegate_counted_load_float4(const float* p, unsigned site) { return load
 void tilegate_counted_store_float2(float* p, float2 v, unsigned site) { store(p, v, site); }
 void tilegate_counted_store_float4(float* p, float4 v, unsigned site) { store(p, v, site); }
 
-// Structures that are copied or set as a whole, word by word. A kernel's parameters are copied so,
-// too, from wherever its launch has them.
+// A structure that is copied or set as a whole counts word by word. Kernel parameters are copied in
+// this way from host memory, whose loads do not count.
 void tilegate_counted_copy(const void* to, const void* from, std::uint64_t bytes, unsigned site) {
   for (std::uint64_t at = 0; at < bytes; at += kWordBytes) {
     const auto word = static_cast<unsigned>(std::min<std::uint64_t>(kWordBytes, bytes - at));

@@ -1,4 +1,4 @@
-# How a kernel source becomes a counted object file.
+# Compiles a kernel source to an instrumented object file.
 find_program(TILEGATE_CLANG
              NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 clang++-19
              DOC "The clang that compiles counted kernels")
@@ -12,10 +12,11 @@ if(NOT TILEGATE_PYTHON)
                       "with -DTILEGATE_BUILD_COUNTERS=OFF")
 endif()
 
-# Fixed, whatever the build type: counts must not depend on it. Vectors of the host would merge
-# accesses that are separate on a GPU. What a kernel keeps in registers must not become memory: every
-# `#pragma unroll` holds, however long the loop. More than -O1 would copy code, and so count an
-# instruction of a warp as two. Loops that copy stay loops: a call of memcpy is one access to clang.
+# The flags are the same for every build type, because counts must not depend on it:
+# - no vectorization: it would merge accesses that are separate on a GPU;
+# - every `#pragma unroll` holds, however long the loop: arrays in registers must not become memory;
+# - not more than -O1: duplicated code would count one warp instruction as two;
+# - no loop idioms: clang traces a call of memcpy as one access.
 set(TILEGATE_COUNTED_FLAGS
     -std=c++20 -O1 -gline-tables-only -ffp-contract=on -fno-vectorize -fno-slp-vectorize -fPIC
     -fvisibility=hidden -fsanitize-coverage=func,trace-loads,trace-stores -DTILEGATE_COUNTED
@@ -27,7 +28,7 @@ set(TILEGATE_COUNTED_INCLUDES
     ${PROJECT_SOURCE_DIR}/kernels/device/include ${PROJECT_SOURCE_DIR}/kernels/catalogue/include
     ${PROJECT_BINARY_DIR}/kernels/private)
 
-# Sets `object` to the counted object file of a kernel source; each of a program has its `module`.
+# Sets `object` to the instrumented object file of a kernel source. `module`: unique in a program.
 function(tilegate_counted_object object source module)
   cmake_path(ABSOLUTE_PATH source NORMALIZE)
   cmake_path(GET source STEM name)

@@ -2,8 +2,7 @@
 
 clang's -fsanitize-coverage=trace-loads,trace-stores has put a call before each access. This pass
 gives each such call the number of its source location, embeds the table of these locations, and
-counts the multiply-adds of each basic block. It adds calls only, so that what the kernel does stays
-what clang made of it.
+counts the multiply-adds of each basic block. It only adds calls: clang's code does not change.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ from pathlib import Path
 
 # Calls before accesses: `call void @__sanitizer_cov_load4(i32* %p), !dbg !7`.
 _TRACED = re.compile(r"@__sanitizer_cov_(load|store)(\d+)\((.*)\)(?=, !dbg|$)")
-# Calls of the seam's accessors, whose last argument is the location, written as 0.
+# Calls of the portability layer's accessors. Their last argument is the location, 0 in the source.
 _ACCESSOR = re.compile(r"(@tilegate_counted_\w+\(.*), i32 noundef 0\)")
 _DECLARED = re.compile(r"^declare void @__sanitizer_cov_(load|store)(\d+)\((\S+)\)")
 _FMA = re.compile(r"call .*@llvm\.(?:fma|fmuladd)\.(?:f32|v(\d+)f32)\(")
-# Structures are copied and set by these, which clang does not trace.
+# Copies of structures, which clang does not trace.
 _MEMORY = re.compile(
     r"call void @llvm\.mem(?:cpy|move|set)(?:\.inline)?\.[\w.]+\((.*)\)(?=, !dbg|,? #\d+|$)"
 )
 _LABEL = re.compile(r"^[-\w$.]+:")
 _LOCATION_OF = re.compile(r"!dbg (!\d+)")
 
-# Stand between an access of the seam and the line that asks for it.
-_SEAM = (
+# Files between an access of the portability layer and the kernel's line that calls it.
+_LAYER = (
     "device/cpu/counted_access.hpp",
     "device/cpu/ordered.hpp",
     "device/cpu/plain.hpp",
     "device/cpu/plain_vectors.hpp",
-    "device/cpu/seam.hpp",
+    "device/cpu/device.hpp",
     "cpu/plain/include/cooperative_groups/memcpy_async.h",
     "cpu/plain/include/cuda/barrier",
     "cpu/plain/include/cuda/pipeline",
@@ -72,7 +71,7 @@ class Locations:
             fields = self._nodes[reference][1]
             file, function = self._scope(fields["scope"])
             line, column = int(fields["line"]), int(fields.get("column", 0))
-            if not file.endswith(_SEAM) or "inlinedAt" not in fields:
+            if not file.endswith(_LAYER) or "inlinedAt" not in fields:
                 frames.append((file, line, column, function))
             reference = fields.get("inlinedAt")
         return frames
@@ -153,7 +152,7 @@ class Instrumenter:
         return counts
 
     def _moved(self, arguments: str, line: str) -> str:
-        """The call that judges what `line` copies or sets."""
+        """The call that checks the memory that `line` copies or sets."""
         parts = re.split(r", (?=\S+ )", arguments)
         place = _LOCATION_OF.search(line)
         location = f", !dbg {place[1]}" if place else ""

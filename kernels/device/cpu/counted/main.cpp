@@ -16,9 +16,8 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: tilegate_count --list | --patterns | CASE...\n"
-    "A CASE is a benchmark's name, as Warptile/256x256x256/beta0.5; prints a JSON list, one "
-    "element "
-    "per case.\n"
+    "A CASE is a benchmark's name, such as Warptile/256x256x256/beta0.5. Prints a JSON list with "
+    "one element per case.\n"
     "--patterns reads accesses, one per line, and prints units and excess of each:\n"
     "  shared_load|shared_store|global_load|global_store BYTES MASK(hex) OFFSET*32\n"
     "  shared_copy|copy_load BYTES MASK(hex) OFFSET*32 SOURCE*32, a source of -1: zeros\n"
@@ -26,7 +25,7 @@ constexpr const char* kUsage =
     "  box ELEMENT_BYTES DIMENSIONS SIZE*3 STRIDE*2 BOX*3 SWIZZLE SOURCE PLACE*3\n"
     "Exit code: 0, also for cases with a hazard (their element has an `error`); 2 for usage.\n";
 
-// What kernels print goes to stderr; to stdout, which `results` keeps, only what this program does.
+// Redirects the output of kernels to stderr, so that stdout has only this program's results.
 std::FILE* take_stdout() {
   std::FILE* const results = fdopen(dup(STDOUT_FILENO), "w");
   dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -35,7 +34,7 @@ std::FILE* take_stdout() {
 
 using tilegate::simt::Transfer;
 
-// A multiple of all that matters, so that what lies before a tensor has an address, too.
+// An aligned address with room below it, for boxes that begin before the tensor.
 std::byte* memory_at(std::size_t offset) {
   constexpr std::uintptr_t kBegin = 1U << 16;
   return reinterpret_cast<std::byte*>(kBegin + offset);
@@ -66,7 +65,7 @@ Transfer read_box(std::istream& in) {
 
 using namespace tilegate::simt::counted;
 
-// The load of global memory that a copy to shared memory is, too.
+// The global load of a copy to shared memory.
 WarpAccess as_load(WarpAccess copy) {
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     if (copy.other_end[lane] == kNoOtherEnd) copy.mask &= ~(1U << lane);

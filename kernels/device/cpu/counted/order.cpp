@@ -86,7 +86,7 @@ bool Order::is_ordered(unsigned earlier, Stamp stamp, unsigned thread) const {
   return clocks_[thread].seen[earlier % kWarpSize] >= stamp;
 }
 
-// A block in which asynchronous work may be ordered, from its beginning or from now on.
+// Starts vector clocks: at the beginning of a block, or at the first event that needs them.
 void Order::use_agents() {
   agents_.begin_block();
   mbarriers_.clear();
@@ -94,7 +94,7 @@ void Order::use_agents() {
   thread_fences_.assign(clocks_.size(), {});
 }
 
-// All that came before what the thread does now.
+// The thread's clock: all events that happened before now.
 AgentClock Order::clock_of(unsigned thread) const {
   AgentClock clock = agents_.clock(thread);
   const unsigned first = thread / kWarpSize * kWarpSize;
@@ -115,7 +115,7 @@ void Order::learn(unsigned thread, const AgentClock& what) {
   if (agents_.knows(thread, agents_.previous_launch(), 1)) has_waited_[thread] = true;
 }
 
-// What the thread does next comes after all that others know of it.
+// Advances the thread's stamp: other threads do not know of its later events.
 void Order::tick(unsigned thread) {
   Stamp& stamp = clocks_[thread].seen[thread % kWarpSize];
   if (stamp == std::numeric_limits<Stamp>::max()) {

@@ -6,12 +6,12 @@
 
 #include <pthread.h>
 
+#include <tilegate/device/cpu/device.hpp>
 #include <tilegate/device/cpu/executor.hpp>
-#include <tilegate/device/cpu/seam.hpp>
 
 #include "sites.hpp"
 
-// Where this program or library is in memory; the linker defines both.
+// Bounds of this program or library in memory; the linker defines both.
 extern "C" {
 __attribute__((visibility("hidden"))) extern const char __ehdr_start[];
 __attribute__((visibility("hidden"))) extern const char _end[];
@@ -39,7 +39,7 @@ Range host_stack() {
 const Range kImage{reinterpret_cast<std::uintptr_t>(__ehdr_start),
                    static_cast<std::uintptr_t>(_end - __ehdr_start)};
 
-// threadIdx and its like, where the compiler reads them by address.
+// threadIdx and its like: the compiler reads them by address.
 bool is_index(std::uintptr_t address) {
   for (const Index3* index : {&threadIdx, &blockIdx, &blockDim, &gridDim}) {
     if (address - reinterpret_cast<std::uintptr_t>(index) < sizeof(Index3)) return true;
@@ -155,7 +155,7 @@ void Recorder::check_variable(std::uint64_t offset, unsigned bytes, const char* 
                  Sites::all().describe(site));
 }
 
-// One access that loads and stores. What other atomic operations do to the word is no race.
+// One access that loads and stores. Atomic operations do not race with each other.
 void Recorder::access_atomically(const void* data, unsigned bytes, const Site& site) {
   const auto address = reinterpret_cast<std::uintptr_t>(data);
   const std::uint32_t number = Sites::number_of(site);
@@ -204,8 +204,9 @@ void Recorder::record(std::uint64_t address, unsigned bytes, Kind kind, std::uin
   trace_->push_back({address, site, static_cast<std::uint16_t>(bytes), kind, other_end});
 }
 
-// Neither the thread's stack nor shared memory nor a buffer: a kernel's parameters and constants
-// are on the launching thread's stack and in this program; anything else nobody gave the kernel.
+// Checks an address outside of the thread's stack, shared memory and buffers. Loads of kernel
+// parameters (on the launching thread's stack) and of constants (in this program) are allowed;
+// any other access is an error.
 void Recorder::check_foreign(std::uintptr_t address, unsigned bytes, bool store,
                              std::uint32_t site) const {
   static thread_local const Range kHostStack = host_stack();

@@ -1,5 +1,6 @@
-// Judges the accesses of the kernels that run, and, while it counts, groups them by warp
-// instruction. There is one, and one CPU thread may run counted kernels.
+// Checks every access of the running kernel for hazards and, while it counts, groups accesses by
+// warp instruction. There is one recorder: only one CPU thread at a time may run instrumented
+// kernels.
 #pragma once
 
 #include <cstddef>
@@ -27,26 +28,24 @@ class Recorder {
     return recorder;
   }
 
-  // Between these two what kernels do is counted, otherwise only judged.
+  // Between these two calls accesses are counted; otherwise they are only checked.
   void begin_counting();
   Counters end_counting();
 
-  // From the instrumented code, before each access.
+  // Called by instrumented code before each access.
   void access(const void* pointer, unsigned bytes, bool store, std::uint32_t site,
               std::uint64_t other_end = kNoOtherEnd);  // see WarpAccess
-  // Is it shared memory, or global?
+  // Whether it is shared or global memory.
   bool holds(const void* pointer) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     return address - shared_ < shared_bytes_ || global_.holds(address, 1);
   }
   void start_copy(const float* smem, const float* gmem, unsigned bytes, std::uint32_t site);
   void count_fma(std::uint32_t count) { fma_ += count; }
-  // A copy by the copy engine.
   void count_transfer(const Transfer& transfer, bool store, const Site& site);
-  // Of the current warp.
   void count_multiplication(unsigned bytes, const Site& site);
 
-  // From the executor; see executor/observer.hpp.
+  // Called by the executor; see executor/observer.hpp.
   void begin_launch(const device::LaunchConfig& config, const std::byte* shared,
                     std::size_t shared_bytes);
   void end_launch();
@@ -101,25 +100,25 @@ class Recorder {
 
  private:
   struct Access {
-    std::uint64_t address;  // shared: from the start of the block's storage
+    std::uint64_t address;  // shared memory: offset in the cluster's shared memory
     std::uint32_t site;
     std::uint16_t bytes;
     Kind kind;
     std::uint64_t other_end;  // see WarpAccess
   };
-  // What the lanes of a warp did since the last block barrier.
+  // Accesses of the lanes of a warp since the last block barrier.
   struct Warp {
     std::vector<Access> lanes[kWarpSize];
     unsigned stopped = 0;
   };
 
-  // Accumulators of a multiplication that its thread may not touch.
+  // Accumulators that a multiplication owns.
   static constexpr std::size_t kRegisterBytes = 4;
   struct Registers {
     const void* begin;
     std::size_t count;
     Site site;
-    bool is_waited_for = false;  // and warpgroup_results is still to come
+    bool is_waited_for = false;  // warpgroup_wait has returned, warpgroup_results is missing
   };
 
   // The last access of a thread to the shared memory of another block.
@@ -158,7 +157,7 @@ class Recorder {
   bool is_counting_ = false;
   std::vector<Access>* trace_ = nullptr;  // of the running thread, while it counts
   std::vector<Warp> warps_;
-  std::vector<std::vector<Registers>> taken_;  // of each thread, once there are any
+  std::vector<std::vector<Registers>> taken_;  // per thread; empty until the launch needs it
   const std::vector<Registers>* taken_of_thread_ = nullptr;
   Order order_;
   SharedVariables variables_;

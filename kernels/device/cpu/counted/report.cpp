@@ -41,7 +41,7 @@ void write(std::ostream& out, const Line& line) {
       << ",\"ideal\":" << line.worst_cost.ideal << ",\"addresses\":[";
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     if (lane > 0) out << ',';
-    // Global addresses count from the lowest, rounded down to a line of 128 bytes.
+    // Global addresses are relative to the lowest one, rounded down to a line of 128 bytes.
     if (!line.worst.has(lane)) {
       out << "null";
     } else {

@@ -1,4 +1,4 @@
-// The __shared__ variables of the running launch: what belongs to them, and what to call it.
+// The __shared__ variables of the running launch: their bounds and names.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace tilegate::simt::counted {
 
 class SharedVariables {
  public:
-  // A launch with so much dynamic shared memory, and so much in all.
+  // A launch with this much dynamic shared memory, and this much shared memory in all.
   void begin_launch(std::size_t dynamic_bytes, std::size_t all_bytes) {
     dynamic_bytes_ = dynamic_bytes;
     has_gaps_ = all_bytes > dynamic_bytes;
@@ -20,7 +20,7 @@ class SharedVariables {
     variables_.push_back({offset, bytes, name});
   }
 
-  // Is all of it in dynamic shared memory, or in one variable?
+  // Whether all bytes are in dynamic shared memory, or all in one variable.
   bool holds(std::uint64_t offset, unsigned bytes) {
     if (!has_gaps_ || offset + bytes <= dynamic_bytes_) return true;
     const auto holds = [&](const Variable& variable) {
@@ -36,7 +36,7 @@ class SharedVariables {
 
   // "byte 12 of As", or "byte 12 of shared memory".
   std::string name_of(std::uint64_t offset) const;
-  // The same of what belongs to none: "4 bytes past the end of As".
+  // The same for bytes outside of all variables: "4 bytes past the end of As".
   std::string name_outside(std::uint64_t offset) const;
 
  private:
@@ -48,7 +48,7 @@ class SharedVariables {
   std::size_t dynamic_bytes_ = 0;
   bool has_gaps_ = false;
   std::vector<Variable> variables_;
-  std::size_t last_ = 0;  // that an access hit
+  std::size_t last_ = 0;  // the last variable accessed
 };
 
 }  // namespace tilegate::simt::counted

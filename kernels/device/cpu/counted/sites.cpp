@@ -5,7 +5,7 @@
 #include <map>
 #include <unordered_map>
 
-// The linker gathers the modules' tables between these two; see instrument.py.
+// The linker puts the modules' tables between these two symbols; see instrument.py.
 extern "C" {
 __attribute__((visibility("hidden"), weak)) extern const char __start_tilegate_sites[];
 __attribute__((visibility("hidden"), weak)) extern const char __stop_tilegate_sites[];
@@ -14,7 +14,7 @@ __attribute__((visibility("hidden"), weak)) extern const char __stop_tilegate_si
 namespace tilegate::simt::counted {
 namespace {
 
-// Takes the part of `text` before `end`; all of it where there is none.
+// Takes the part of `text` before `end`, or all of it if there is no `end`.
 std::string_view take(std::string_view& text, char end) {
   const std::string_view part = text.substr(0, text.find(end));
   text.remove_prefix(std::min(part.size() + 1, text.size()));
@@ -46,7 +46,7 @@ Sites& Sites::instance() {
 
 const Sites& Sites::all() { return instance(); }
 
-// Modules are numbered from 1 on: 0 is for these.
+// Module 0 has the run-time lines; instrumented modules are numbered from 1.
 std::uint32_t Sites::number_of(const Site& site) {
   static std::map<std::pair<std::string_view, unsigned>, std::uint32_t> known;
   Sites& sites = instance();

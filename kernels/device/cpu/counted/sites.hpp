@@ -1,4 +1,4 @@
-// Places in the kernels' source, as instrument.py numbered them.
+// Source lines of kernels, by the site numbers that instrument.py gave them.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ using Location = std::vector<Frame>;
 
 class Sites {
  public:
-  // Of all instrumented code in this program.
+  // The sites of all instrumented code in this program.
   static const Sites& all();
 
-  // Of a place that only the portability layer names.
+  // Number of a line that the portability layer passes at run time.
   static std::uint32_t number_of(const Site& site);
 
-  // Copies of one place, such as the rounds of an unrolled loop, have one number here.
+  // Sites of one line, such as the iterations of an unrolled loop, have the same location.
   std::uint32_t location(std::uint32_t site) const { return modules_[site >> 16][site & 0xffff]; }
   Location at(std::uint32_t location) const;
   std::size_t size() const { return chains_.size(); }
@@ -41,8 +41,8 @@ class Sites {
   static Sites& instance();
 
   std::vector<std::vector<std::uint32_t>> modules_;
-  std::vector<std::string_view> chains_;  // of each location, as instrument.py wrote it
-  std::deque<std::string> texts_;         // of those that only the portability layer names
+  std::vector<std::string_view> chains_;  // per location, in the format of instrument.py
+  std::deque<std::string> texts_;         // storage of the chains of run-time lines
 };
 
 }  // namespace tilegate::simt::counted

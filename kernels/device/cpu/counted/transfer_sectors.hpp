@@ -1,4 +1,4 @@
-// What a copy by the copy engine costs the memory system.
+// Memory cost of a transfer by the copy engine.
 #pragma once
 
 #include "../executor/transfers.hpp"
@@ -6,9 +6,9 @@
 
 namespace tilegate::simt::counted {
 
-// Sectors of global memory, once for each row of a box and each line of 128 bytes of shared memory
-// that they go to. What a load fills with zeros counts, too, by sectors of shared memory. `ideal`:
-// as many sectors as hold the bytes inside the tensor.
+// Sectors of global memory. A sector counts again for each row of a box and each 128-byte line of
+// shared memory that it goes to. Zero fill of a load counts too, by sectors of shared memory.
+// `ideal`: the fewest sectors that hold the bytes inside the tensor.
 Cost transfer_sectors(const Transfer& transfer, bool store);
 
 }  // namespace tilegate::simt::counted

@@ -7,9 +7,9 @@
 namespace tilegate::simt::counted {
 namespace {
 
-constexpr unsigned kBypassBytes = 16;  // copies of as many pass by the L1 cache
+constexpr unsigned kBypassBytes = 16;  // copies of this size bypass the L1 cache
 
-// Different keys, in the order of their coming.
+// Distinct keys, in the order in which they were added.
 class DistinctKeys {
  public:
   void add(std::uint64_t key) {
@@ -24,7 +24,7 @@ class DistinctKeys {
   unsigned size_ = 0;
 };
 
-// For each bank the number of different words, the maximum over banks.
+// The largest number of distinct words in one bank.
 unsigned passes(const WarpAccess& access, std::uint32_t lanes) {
   std::array<std::array<std::uint64_t, kWarpSize>, kBanks> words;
   std::array<unsigned, kBanks> count{};
@@ -43,8 +43,8 @@ unsigned passes(const WarpAccess& access, std::uint32_t lanes) {
   return most;
 }
 
-// Of copied words, at most one per bank at either end goes in a pass: as many as share a bank with
-// one of them, at the one end or the other.
+// A pass copies at most one word per bank, at the source and at the destination. So a word and all
+// words that share its source or destination bank need one pass each.
 unsigned copy_passes(const WarpAccess& access, std::uint32_t lanes) {
   struct Word {
     std::uint64_t to, from;  // banks
@@ -72,10 +72,10 @@ unsigned copy_passes(const WarpAccess& access, std::uint32_t lanes) {
   return most;
 }
 
-// Copies of 16 bytes pass by the L1 cache. What lanes bring from one sector to another, its halves
-// in place or swapped, is a move. A pass makes moves between one line of global memory and one of
-// shared memory that are alike: in their halves, and in whether they go between an even and an odd
-// sector. It takes a sector at either end once.
+// Copies of 16 bytes bypass the L1 cache. A move takes one sector of global memory to one of shared
+// memory, with its halves in place or swapped. A pass performs moves between one line of global
+// memory and one of shared memory that agree in their halves, in the swap, and in whether sector
+// numbers change parity. It uses a sector at either end once.
 unsigned bypass_passes(const WarpAccess& access) {
   constexpr std::uint64_t kSectors = kLineBytes / kSectorBytes;
   struct Move {
@@ -119,8 +119,8 @@ unsigned bypass_passes(const WarpAccess& access) {
   return passes;
 }
 
-// Zeros are stored by themselves, eight lanes at a time, beside a pass for what some lane of the
-// warp copies.
+// Zeros are stored in separate passes, eight lanes at a time; one more pass if all these lanes
+// write zeros while other lanes of the warp copy.
 unsigned zero_passes(const WarpAccess& access, std::uint32_t lanes) {
   std::uint32_t zeros = 0;
   for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
@@ -131,7 +131,7 @@ unsigned zero_passes(const WarpAccess& access, std::uint32_t lanes) {
   return passes(access, zeros) + (zeros == lanes && access.copies_something() ? 1 : 0);
 }
 
-// Does every lane that takes part share its address with lane ^ distance, if that does too?
+// Whether every active lane shares its address with lane ^ distance, where that lane is active.
 bool shared_with(const WarpAccess& access, unsigned distance) {
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     const unsigned other = lane ^ distance;
@@ -142,7 +142,7 @@ bool shared_with(const WarpAccess& access, unsigned distance) {
   return true;
 }
 
-// Lanes that are served together.
+// How many lanes are served in one phase.
 unsigned phase_lanes(const WarpAccess& access, bool store) {
   unsigned lanes = kWarpSize * kBankBytes / access.bytes;
   if (lanes < kWarpSize && !store && (shared_with(access, 1) || shared_with(access, 2))) lanes *= 2;
@@ -169,7 +169,7 @@ Cost sectors(const WarpAccess& access) {
   for (std::uint32_t lanes = access.mask; lanes != 0; lanes &= lanes - 1) {
     const int lane = std::countr_zero(lanes);
     const std::uint64_t address = access.address[lane];
-    // What passes by the L1 cache is asked for by sector of shared memory.
+    // Copies that bypass the L1 cache request global sectors once per sector of shared memory.
     constexpr unsigned kSharedBits = 20;
     const bool bypasses = access.bytes == kBypassBytes && access.other_end[lane] != kNoOtherEnd;
     touched.add(bypasses

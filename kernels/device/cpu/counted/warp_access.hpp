@@ -1,4 +1,4 @@
-// What one warp instruction costs the memory system: pure functions of the lanes' addresses.
+// Memory cost of one warp instruction, as pure functions of the lanes' addresses.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@ constexpr unsigned kSectorBytes = 32;
 constexpr unsigned kLineBytes = kBanks * kBankBytes;
 constexpr std::uint64_t kNoOtherEnd = ~std::uint64_t{0};
 
-// One load or store of a warp. `address` holds the lanes that `mask` names; those of shared memory
-// count from the start of the block's storage.
+// One load or store of a warp. `address` is valid for the lanes of `mask`. Addresses of shared
+// memory are offsets.
 struct WarpAccess {
   std::uint32_t mask = 0;
-  std::uint32_t bytes = 4;  // of one lane: 4, 8 or 16
+  std::uint32_t bytes = 4;  // per lane: 4, 8 or 16
   std::array<std::uint64_t, kWarpSize> address{};
-  // Of an asynchronous copy, as a load of global memory: where the lanes' bytes go in shared
-  // memory; as a copy to shared memory: where they come from, or kNoOtherEnd: zeros.
+  // For an asynchronous copy, the other address: the destination if this is its global load, the
+  // source if this is its write to shared memory. kNoOtherEnd: it writes zeros.
   std::array<std::uint64_t, kWarpSize> other_end{};
 
   bool has(unsigned lane) const { return (mask >> lane & 1) != 0; }
@@ -32,20 +32,20 @@ struct WarpAccess {
   }
 };
 
-// What an access costs, and the least that any pattern of as many different bytes could.
+// The cost of an access, and the minimum over all patterns with as many different bytes.
 struct Cost {
   unsigned units = 0;  // sectors of global memory, wavefronts of shared memory
   unsigned ideal = 0;
 };
 
-// Different 32-byte sectors; of an asynchronous copy of 16 bytes as README.md says.
+// Distinct 32-byte sectors. ../../README.md has the rule for asynchronous copies of 16 bytes.
 Cost sectors(const WarpAccess& access);
 
-// Passes through the 32 banks; `ideal`: as many as there are phases. See README.md for the rules.
+// Passes through the 32 banks; `ideal`: one per phase. ../../README.md has the rules.
 Cost wavefronts(const WarpAccess& access, bool store);
 
-// The same of an asynchronous copy, which has two ends; of 16 bytes, `ideal` is a pass per 128
-// bytes.
+// The same for an asynchronous copy, which accesses banks at both ends. For copies of 16 bytes
+// `ideal` is one pass per 128 bytes.
 Cost copy_wavefronts(const WarpAccess& access);
 
 }  // namespace tilegate::simt::counted

@@ -1,4 +1,4 @@
-// The lanes' accesses, grouped by warp instruction and counted; see recorder.hpp.
+// Groups the lanes' accesses by warp instruction and counts them; see recorder.hpp.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tilegate::simt::counted {
 
-// Places that only the portability layer names are known once they are reached.
+// Lines that the portability layer passes at run time are not known before.
 Line& Recorder::line_of(std::uint32_t site, Kind kind) {
   const std::size_t number = Sites::all().location(site) * kKinds + static_cast<std::size_t>(kind);
   if (number >= lines_.size()) lines_.resize(Sites::all().size() * kKinds);
@@ -42,8 +42,8 @@ Counters Recorder::end_counting() {
   return result;
 }
 
-// All lanes of a warp pass the same block barriers, so what they did between two of them is grouped
-// once the last lane has come.
+// All lanes of a warp pass the same block barriers, so the accesses between two of them are grouped
+// when the last lane arrives.
 void Recorder::stop_thread(unsigned number) {
   if (warps_.empty()) return;
   Warp& warp = warps_[number / kWarpSize];
@@ -54,8 +54,8 @@ void Recorder::stop_thread(unsigned number) {
   warp.stopped = 0;
 }
 
-// Lanes that went the same way made the same accesses in the same order: the n-th of each are one
-// warp instruction.
+// Without divergence all lanes made the same accesses in the same order: the n-th accesses of all
+// lanes are one warp instruction.
 void Recorder::group(const Warp& warp) {
   const auto& first = warp.lanes[0];
   const auto same = [](const Access& a, const Access& b) {
@@ -78,8 +78,7 @@ void Recorder::group(const Warp& warp) {
   }
 }
 
-// Lanes that went different ways: one warp instruction is one place in the code, at the lanes' n-th
-// visit there.
+// With divergence, a warp instruction is the n-th visit of the lanes to one location in the code.
 void Recorder::group_diverged(const Warp& warp) {
   struct Visit {
     std::uint64_t key;  // site, kind, number of the visit

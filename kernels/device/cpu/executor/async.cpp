@@ -1,5 +1,4 @@
-// Asynchronous work of the running block: when it is done, what the portability layer calls, and
-// what it means that nothing goes on.
+// Asynchronous work of the running block: when it is performed, named barriers, and deadlocks.
 #include <algorithm>
 
 #include "executor_impl.hpp"
@@ -52,7 +51,7 @@ void Executor::begin_async() {
   named_barriers_.clear();
   mbarriers_.begin_block();
   if (!reads_late_) return;
-  for (auto& thread : threads_) {  // also those that this launch has not, and the next has
+  for (auto& thread : threads_) {  // also fibers that this launch does not use
     thread->multiplications = {};
     thread->stores = {};
   }
@@ -60,7 +59,7 @@ void Executor::begin_async() {
   reads_late_ = false;
 }
 
-// Every thread waits: what is late is done now, for those that cannot go on without it.
+// Called when every thread waits: performs late work that some thread waits for.
 bool Executor::advance_async() {
   const bool copies_first = schedule_.kind_ == Schedule::Kind::kShuffled && (random_() & 1) != 0;
   if (copies_first && mbarriers_.complete_a_copy()) return true;
@@ -115,7 +114,7 @@ void Executor::named_barrier(unsigned id, unsigned threads, const Site& site) {
     return "named_barrier<" + std::to_string(id) + "> at " + to_string(site);
   };
   if (threads == 0 || threads % kWarpSize != 0 || threads > block_threads_) {
-    fail(here() + " of " + std::to_string(threads) + " threads: it is of whole warps of the block");
+    fail(here() + " of " + std::to_string(threads) + " threads: it needs whole warps of the block");
   }
   const unsigned number = rank() * kNamedBarriers + id;
   if (number >= named_barriers_.size()) named_barriers_.resize(number + 1);
@@ -134,7 +133,7 @@ void Executor::named_barrier(unsigned id, unsigned threads, const Site& site) {
     observer::release_named_barrier(barrier.waiting);
     for (const unsigned waiting : barrier.waiting) wake(waiting);
     barrier.waiting.clear();
-    return;  // the last goes on at once
+    return;  // the last thread does not wait
   }
   yield();
 }
@@ -165,7 +164,8 @@ std::string Executor::describe_wait(const Thread& thread) const {
   }
 }
 
-// If threads wait for what the others must do, and not only for all to come.
+// Reports a deadlock if some thread waits for an action of other threads. A barrier of the block or
+// warp that not all reach is reported as divergent instead.
 bool Executor::report_deadlock() {
   struct Waiters {
     std::string what;

@@ -15,7 +15,7 @@ bool same(const Site& a, const Site& b) {
 
 }  // namespace
 
-// Of the blocks whose threads all are at it.
+// Releases the barrier of each block whose threads have all reached it.
 bool Executor::release_block_barriers() {
   bool is_one_released = false;
   for (unsigned rank = 0; rank < config_.cluster; ++rank) {
@@ -98,7 +98,7 @@ bool Executor::is_last_lane(unsigned mask, State state, const Site& site) {
   return true;
 }
 
-// For each other, all of them.
+// Whether all lanes of `mask` wait in `state` for the same mask.
 bool Executor::do_lanes_wait(unsigned mask, State state) {
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     if ((mask >> lane & 1) == 0) continue;
@@ -122,7 +122,7 @@ std::uint64_t Executor::shuffle(unsigned mask, std::uint64_t bits, unsigned sour
   return current_->shuffle_result;
 }
 
-// For all lanes at once: the first lane that goes on may offer its next value.
+// All lanes exchange at once, because the first lane that goes on may offer its next value.
 void Executor::exchange(unsigned mask) {
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     if ((mask >> lane & 1) == 0) continue;

@@ -10,7 +10,7 @@
 namespace tilegate::simt {
 namespace {
 
-// Whole pieces, as the hardware does: also what lies past the end of a row, up to 16 bytes.
+// Stores whole pieces, as the hardware does: up to 16 bytes may lie past the end of a row.
 void store(Executor& executor, const Transfer& transfer) {
   for (const Piece& piece : transfer) {
     if (piece.bytes == 0) continue;
@@ -36,7 +36,7 @@ void BulkStores::wait(Executor& executor, int pending_groups, const Site& site) 
   const auto is_covered = [&](const Store& s) { return s.group < first_pending; };
   const auto is_late = [&](const Store& s) { return is_covered(s) && s.is_late; };
   if (std::any_of(running_.begin(), running_.end(), is_late)) {
-    executor.wait_as(State::kLate, site);  // the others go on as far as they can
+    executor.wait_as(State::kLate, site);  // other threads run as far as they can
   }
   for (const Store& s : running_) {
     if (is_late(s)) store(executor, s.transfer);

@@ -1,4 +1,4 @@
-// Copies from shared to global memory: they read at some time between the start and the wait.
+// Copies from shared to global memory. They read at some time between the start and the wait.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@ namespace tilegate::simt {
 
 class Executor;
 
-// Those of one thread.
+// The bulk stores of one thread.
 class BulkStores {
  public:
   void start(Executor& executor, Transfer transfer, const Site& site);
   void commit() { ++open_group_; }
   void wait(Executor& executor, int pending_groups, const Site& site);
 
-  // The start of one that the thread has not waited for.
+  // The source line of a store that the thread has not waited for.
   std::optional<Site> running_at() const {
     return running_.empty() ? std::nullopt : std::optional(running_.front().site);
   }
@@ -28,7 +28,7 @@ class BulkStores {
   struct Store {
     Transfer transfer;
     int group;
-    bool is_late;  // done at the wait
+    bool is_late;  // performed at the wait
     Site site;
   };
 

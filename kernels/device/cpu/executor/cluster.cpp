@@ -1,4 +1,4 @@
-// Blocks that run together: their barrier, and their reach into each other's shared memory.
+// Clusters: their barrier, and accesses to the shared memory of peers.
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +16,7 @@ void Executor::cluster_wait(const Site& site) {
   wait_as(State::kAtClusterBarrier, site);
 }
 
-// If every thread that has not left the kernel is at it.
+// Releases the barrier if every thread that has not left the kernel has reached it.
 bool Executor::release_cluster_barrier() {
   const auto threads = all_threads();
   const auto waits = [](const auto& thread) { return thread->state == State::kAtClusterBarrier; };

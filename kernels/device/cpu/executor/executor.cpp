@@ -5,7 +5,7 @@
 
 #include <boost/context/protected_fixedsize_stack.hpp>
 
-#include <tilegate/device/cpu/seam.hpp>
+#include <tilegate/device/cpu/device.hpp>
 
 #include "executor_impl.hpp"
 #include "observer.hpp"
@@ -21,20 +21,20 @@ constinit thread_local bool tilegate::simt::executor::in_order = false;
 namespace tilegate::simt {
 namespace {
 
-constexpr std::size_t kStackBytes = 128 * 1024;  // of a fiber; pages that stay unused cost nothing
+constexpr std::size_t kStackBytes = 128 * 1024;  // per fiber; unused pages cost nothing
 
-// Stacks of whole pages, filled alike, would share few sets of the CPU's caches: each begins a few
-// lines further down in its page.
+// Page-aligned stacks would compete for the same sets of the CPU's caches. So each stack begins a
+// few cache lines lower in its page than the one before.
 constexpr std::size_t kPage = 4096, kStackStep = 5 * 64;
 
-constexpr std::size_t kPoisonedBytes = 1024;  // of a stack, more than the frames of a kernel take
+constexpr std::size_t kPoisonedBytes = 1024;  // of a stack: more than the frames of a kernel take
 
-// NaN in every word of the stack below the caller's frame: a variable that nobody has set is
-// neither zero, as on a new stack, nor what the thread before left there.
+// Writes NaN to every word of the stack below the caller's frame, so that an uninitialized variable
+// is neither zero, as on a new stack, nor a value that another thread left there.
 [[gnu::noinline]] void poison_stack() {
   std::byte frame[kPoisonedBytes];
   std::memset(frame, 0xFF, sizeof(frame));
-  asm volatile("" : : "r"(frame) : "memory");  // or the compiler would leave it out
+  asm volatile("" : : "r"(frame) : "memory");  // keeps the compiler from removing the memset
 }
 
 // Stacks grow down: Boost's `sp` is the top.
@@ -65,7 +65,7 @@ void Executor::make_fibers(unsigned count) {
                                 finish_first_switch(stack_before);
                                 if (left_ == &scheduler_) scheduler_stack_ = stack_before;
                                 *left_ = std::move(before);
-                                while (!unwinding_) {  // one CUDA thread after another
+                                while (!unwinding_) {  // a fiber runs many CUDA threads in turn
                                   poison_stack();
                                   run_thread_body();
                                   thread.state = State::kDone;
@@ -89,7 +89,7 @@ void Executor::run_thread_body() {
   }
 }
 
-// Ends every fiber, wherever it waits, and lets its frames clean up.
+// Ends every fiber and unwinds its frames, wherever it waits.
 void Executor::unwind_fibers() {
   unwinding_ = true;
   for (auto& thread : threads_) {
@@ -99,7 +99,7 @@ void Executor::unwind_fibers() {
       graveyard.push_back(std::move(thread->fiber));
     } else {
       resume(*thread);
-      // The address sanitizer would still know frames where other memory may be next.
+      // Otherwise the address sanitizer would keep poisoned frames in memory that is used again.
       device::set_accessible(stack_of(thread->stack).bottom, thread->stack.size, true);
     }
   }
@@ -138,7 +138,7 @@ void Executor::run_cluster(std::int64_t first_block) {
   observer::end_block();
 }
 
-// The next thread that is ready; nullptr: the round is over, or the launch.
+// The next ready thread; nullptr: every thread had its turn, or the launch has failed.
 Thread* Executor::take_turn() {
   while (!fault_ && turn_ < num_threads_) {
     Thread& thread = *threads_[order_[turn_++]];
@@ -147,7 +147,7 @@ Thread* Executor::take_turn() {
   return nullptr;
 }
 
-// From the scheduler; returns when a thread has switched back to it.
+// Called by the scheduler; returns when a thread has switched back to it.
 void Executor::resume(Thread& thread) {
   switch_to(thread, scheduler_);
   current_ = nullptr;
@@ -169,7 +169,7 @@ void Executor::switch_to_scheduler() {
   switch_fibers(current_->fiber, scheduler_, scheduler_stack_);
 }
 
-// Leaves `from`, which runs, and returns when another fiber has switched back to it.
+// Switches from `from`, which runs, to `to`; returns when another fiber has switched back.
 void Executor::switch_fibers(ctx::fiber& from, ctx::fiber& to, const StackBounds& stack) {
   left_ = &from;
   void* fake_stack = start_switch(stack);
@@ -178,8 +178,8 @@ void Executor::switch_fibers(ctx::fiber& from, ctx::fiber& to, const StackBounds
   *left_ = std::move(before);
 }
 
-// The current thread waits, or has left the kernel. The next one goes on at once: by way of the
-// scheduler there would be twice as many switches, which take most of a small kernel's time.
+// The current thread waits, or has left the kernel. It switches directly to the next one: by way of
+// the scheduler there would be twice as many switches, which take most of a small kernel's time.
 void Executor::end_turn() {
   Thread& thread = *current_;
   if (!fault_ && (thread.state == State::kAtBlockBarrier || thread.state == State::kDone)) {
@@ -197,7 +197,7 @@ void Executor::yield() {
   if (unwinding_) throw ThreadFault{};
 }
 
-// NaN in every word: a read of what nobody wrote shows in the result.
+// Fills shared memory with NaN, so that a read of an unwritten word shows in the result.
 void Executor::fill_shared_memory() {
   std::memset(shared_.get(), 0xFF, base_of(config_.cluster - 1) + config_.shared_bytes);
   for (const SharedVariable& variable : shared_variables_) {
@@ -213,7 +213,7 @@ std::byte* Executor::shared_memory(std::size_t bytes) {
   return executor::shared_of_block;
 }
 
-// Of the first thread of a launch that comes to the declaration.
+// The first thread that reaches the declaration allocates the variable.
 std::byte* Executor::shared_variable(const void* key, const char* name, std::size_t bytes,
                                      std::size_t alignment) {
   for (const SharedVariable& variable : shared_variables_) {

@@ -1,5 +1,5 @@
-// The executor itself: launches (launch.cpp), fibers and their turns (executor.cpp), their barriers
-// (barriers.cpp), their faults (faults.cpp) and what the portability layer calls (seam.cpp).
+// The executor: launches (launch.cpp), fibers and their order (executor.cpp), barriers
+// (barriers.cpp), faults (faults.cpp), and the functions of the portability layer (interface.cpp).
 #pragma once
 
 #include <cstddef>
@@ -29,20 +29,21 @@ namespace tilegate::simt {
 namespace ctx = boost::context;
 
 constexpr unsigned kWarpSize = 32;
-constexpr std::size_t kSharedAlignment = 1024;  // the pattern of the widest swizzle repeats so
+constexpr std::size_t kSharedAlignment = 1024;  // the period of the widest swizzle
 
 std::string to_string(const Index3& i);
 std::string to_string(const Site& site);
 
-// A __shared__ variable of a kernel. Those of a launch lie behind its dynamic shared memory, in the
-// order in which threads come to them, in the banks that they would have one after another, but
-// with gaps between them that belong to none: an index out of range is not another variable's.
+// A __shared__ variable of a kernel. The variables of a launch follow its dynamic shared memory in
+// the order in which threads reach their declarations. Gaps between them detect an index out of
+// range. A gap is a multiple of the alignment, so each variable keeps the banks that it would have
+// without gaps.
 struct SharedVariable {
-  const void* key;  // of its declaration
+  const void* key;  // identifies the declaration
   std::size_t offset, bytes;
 };
-constexpr std::size_t kMaxSharedVariables = 32, kSharedGap = 1024;  // of the alignment, too
-constexpr std::size_t kMaxStaticShared = 48 * 1024;                 // bytes of a block, as in CUDA
+constexpr std::size_t kMaxSharedVariables = 32, kSharedGap = 1024;
+constexpr std::size_t kMaxStaticShared = 48 * 1024;  // bytes per block, as in CUDA
 
 // Leaves the kernel; the fault is already recorded.
 struct ThreadFault {};
@@ -62,16 +63,16 @@ enum class State {
   kAtNamedBarrier,
   kAtClusterBarrier,
   kAtMbarrier,
-  kAtMultiplication,  // that other threads of the warpgroup have not started
-  kLate,              // goes on when no other thread can
+  kAtMultiplication,  // until all threads of the warpgroup have started it
+  kLate,              // until no other thread can run
   kDone
 };
 
-constexpr unsigned kNamedBarriers = 16;  // of a block; the first is that of __syncthreads
+constexpr unsigned kNamedBarriers = 16;  // per block; __syncthreads uses the first
 
-// One that some of the block's threads meet at.
+// A barrier of some of the block's threads.
 struct NamedBarrier {
-  unsigned threads = 0;  // that it waits for
+  unsigned threads = 0;  // how many it waits for
   std::vector<unsigned> waiting;
 };
 
@@ -79,17 +80,17 @@ struct Thread {
   ctx::fiber fiber;
   ctx::stack_context stack;
   Index3 index;
-  unsigned number = 0;  // x + y·blockDim.x, counted on over the blocks of a cluster
+  unsigned number = 0;  // x + y·blockDim.x, continued over the blocks of a cluster
   State state = State::kReady;
-  Site site;               // of the barrier that it waits at
+  Site site;               // where it waits
   unsigned warp_mask = 0;  // lanes that it waits for at a warp barrier or a shuffle
   unsigned shuffle_source = 0;
-  std::uint64_t shuffle_bits = 0, shuffle_result = 0;  // that it offers and gets
+  std::uint64_t shuffle_bits = 0, shuffle_result = 0;  // offered and received
   std::vector<AsyncCopy> copies;
   int open_group = 0;
   Multiplications multiplications;
   BulkStores stores;
-  unsigned named_barrier = 0;  // that it waits at
+  unsigned named_barrier = 0;  // where it waits
   bool has_arrived_at_cluster = false;
   bool abandoned = false;  // stopped where it cannot be unwound
 };
@@ -120,12 +121,13 @@ class Executor {
                                        ? kMaxStaticShared + (kMaxSharedVariables + 2) * kSharedGap
                                        : 0);
   }
-  // Shared memory of all blocks of a cluster, and where in it the current block's begins.
+  // Shared memory of all blocks of a cluster, and the offset of the current block's in it.
   std::byte* cluster_memory() { return shared_.get(); }
   std::size_t shared_base() const { return current_ == nullptr ? 0 : base_of(rank_of(*current_)); }
-  // Where in it `bytes` bytes of the current block are; `use` needs them there.
+  // Offset of `data` in cluster_memory(). Fails if the `bytes` bytes that `use` accesses are not in
+  // the current block's shared memory.
   std::size_t shared_offset(const void* data, std::size_t bytes, const char* use, const Site& site);
-  // The same place in the block of rank `peer`, which must not have ended.
+  // The corresponding offset in the block of rank `peer`, which must not have ended.
   std::size_t peer_offset(std::size_t offset, unsigned peer, const char* use, const Site& site);
   unsigned rank() const { return rank_of(*current_); }
   unsigned cluster_size() const { return config_.cluster; }
@@ -137,15 +139,14 @@ class Executor {
   void cluster_arrive();
   void cluster_wait(const Site& site);
 
-  // When asynchronous work is done, as far as its ordering allows. Forward: data arrive as late as
-  // they may, and are read as early; in reverse the other way round. A missing wait for data shows
-  // in the first, a missing wait before their memory is used again in the second.
+  // When the next asynchronous operation is performed. Forward: data arrive as late as possible and
+  // are read as early as possible, so a missing wait for data shows. Reverse: the other way round,
+  // so a missing wait before the memory is reused shows.
   bool copies_are_late();
   bool reads_are_late();
-  // Those of the current thread.
+  // State of the current thread and of its warpgroup.
   Multiplications& multiplications();
   BulkStores& stores();
-  // That of the current thread.
   unsigned warpgroup_number() const;
   Warpgroup& warpgroup();
   Thread& warpgroup_thread(unsigned number);
@@ -159,7 +160,7 @@ class Executor {
   [[noreturn]] void fail(const std::string& what);
   // As a fault of thread `number` of the block.
   void report(unsigned number, const std::string& what);
-  // For a thread that cannot return: never comes back.
+  // For a thread that cannot return to its caller.
   [[noreturn]] void abandon_current_thread();
 
  private:
@@ -193,7 +194,7 @@ class Executor {
   std::span<std::unique_ptr<Thread>> threads_of(unsigned rank) {
     return all_threads().subspan(std::size_t{rank} * block_threads_, block_threads_);
   }
-  // Of a block in its cluster.
+  // Rank of the thread's block in its cluster.
   unsigned rank_of(const Thread& thread) const {
     return config_.cluster == 1 ? 0 : thread.number / block_threads_;
   }
@@ -207,33 +208,33 @@ class Executor {
   Stream call_stream_ = nullptr;
   const std::function<void()>* body_ = nullptr;
   device::LaunchConfig config_{};
-  unsigned num_threads_ = 0;       // of a cluster
-  unsigned block_threads_ = 0;     // of a block
+  unsigned num_threads_ = 0;       // per cluster
+  unsigned block_threads_ = 0;     // per block
   std::int64_t first_block_ = 0;   // of the cluster
   std::size_t shared_stride_ = 0;  // between the shared memories of its blocks
   unsigned num_waiting_ = 0;       // at a block barrier
   unsigned num_done_ = 0;
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::vector<unsigned> order_;  // thread numbers, in the order of their turns
-  std::size_t turn_ = 0;         // how many of them had theirs in this round
+  std::vector<unsigned> order_;  // thread numbers, in the order in which they run
+  std::size_t turn_ = 0;         // index of the next thread in order_
   std::unique_ptr<std::byte, void (*)(std::byte*)> shared_{
       nullptr, [](std::byte* p) { ::operator delete(p, std::align_val_t{kSharedAlignment}); }};
   std::vector<SharedVariable> shared_variables_;
   std::vector<unsigned> waiting_lanes_;  // of each warp, at a warp barrier or a shuffle
   std::vector<NamedBarrier> named_barriers_;
-  std::deque<Warpgroup> warpgroups_;  // whose threads wait in them while others are added
+  std::deque<Warpgroup> warpgroups_;  // a deque, because references to elements must stay valid
   Mbarriers mbarriers_{*this};
-  bool reads_late_ = false;  // some thread of the block has multiplications or stores
+  bool reads_late_ = false;  // whether a thread of the block has used multiplications or stores
   std::mt19937_64 random_;
   bool unwinding_ = false;
   Thread* current_ = nullptr;
   ctx::fiber scheduler_;
-  ctx::fiber* left_ = nullptr;  // where the fiber belongs that was left last
+  ctx::fiber* left_ = nullptr;  // where to store the fiber that has just been left
   StackBounds scheduler_stack_;
   std::optional<std::string> fault_;
 };
 
-// Of this CPU thread.
+// The executor of this CPU thread.
 Executor& this_executor();
 
 }  // namespace tilegate::simt

@@ -17,10 +17,10 @@ std::string hex(const void* address) {
   return text;
 }
 
-// Runs on the stack of the fiber that faulted, and leaves it there.
+// Runs on the stack of the faulting fiber, and abandons it.
 void on_memory_fault(int signal, siginfo_t* info, void* /*context*/) {
   if (!kernel_is_running()) {
-    std::signal(signal, SIG_DFL);  // not a kernel's fault: it happens again, and ends the process
+    std::signal(signal, SIG_DFL);  // a fault of host code: it repeats, and ends the process
     return;
   }
   report_kernel_fault("access outside every operand at " + hex(info->si_addr));
@@ -85,7 +85,7 @@ void start_last_switch(const StackBounds& /*target*/) {}
 
 }  // namespace tilegate::simt
 
-// Reports do not end the process: the executor ends the case, and the run goes on.
+// Reports do not end the process: the executor ends the launch, and the test run continues.
 #if defined(__SANITIZE_ADDRESS__)
 extern "C" const char* __asan_default_options() {
   return "halt_on_error=0:suppress_equal_pcs=0:detect_stack_use_after_return=0:"

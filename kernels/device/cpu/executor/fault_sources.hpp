@@ -1,5 +1,5 @@
-// Where faults of a kernel come from besides the executor's own checks: the CPU's memory protection
-// and, in builds with sanitizers, their reports. Also what a sanitizer must know about fibers.
+// Faults of a kernel that the executor's checks do not find: signals of the CPU's memory protection
+// and reports of sanitizers. Also the calls that tell a sanitizer about fibers.
 #pragma once
 
 #include <csignal>
@@ -31,10 +31,12 @@ struct StackBounds {
   std::size_t size = 0;  // bytes
 };
 
-// Around each switch between fibers: `start` before it, `finish` after it with what `start` gave.
+// Calls around each switch between fibers: start_switch() before it; finish_switch() after it, with
+// the result of start_switch().
 void* start_switch(const StackBounds& target);
 void finish_switch(void* fake_stack);
-// The first switch into a fiber, which learns where it came from, and the last one out of it.
+// After the first switch into a fiber, with the bounds of the stack that it came from, and before
+// the last switch out of it.
 void finish_first_switch(StackBounds& from);
 void start_last_switch(const StackBounds& target);
 

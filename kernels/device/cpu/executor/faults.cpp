@@ -1,8 +1,8 @@
-// Faults of a kernel: the first ends the launch, and names kernel, block and thread.
+// Faults of a kernel. The first one ends the launch; its message names kernel, block and thread.
 #include <string>
 #include <utility>
 
-#include <tilegate/device/cpu/seam.hpp>
+#include <tilegate/device/cpu/device.hpp>
 
 #include "executor_impl.hpp"
 

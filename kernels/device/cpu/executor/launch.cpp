@@ -1,4 +1,4 @@
-// A launch: what is refused, and the order in which its clusters of blocks run.
+// Launches: their checks, and the order in which clusters run.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -9,10 +9,10 @@
 namespace tilegate::simt {
 namespace {
 
-constexpr unsigned kMaxCluster = 8;             // blocks, as is portable
-constexpr unsigned kMaxThreads = 1024;          // of a block, as in CUDA
+constexpr unsigned kMaxCluster = 8;             // blocks: CUDA's portable cluster size
+constexpr unsigned kMaxThreads = 1024;          // per block, as in CUDA
 constexpr unsigned kMaxBlocksYz = 65535;        // along y or z, as in CUDA
-constexpr std::size_t kMaxShared = 227 * 1024;  // bytes of a block, as on compute capability 9.0
+constexpr std::size_t kMaxShared = 227 * 1024;  // bytes per block, as on compute capability 9.0
 
 }  // namespace
 
@@ -47,8 +47,8 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
                                 std::to_string(blocks) + " of the launch");
   }
   if (in_call_ && stream != call_stream_) {
-    return Status::device_error(kernel + ": launched on another stream than its call, which " +
-                                "nothing orders with the call's other kernels");
+    return Status::device_error(kernel + ": launched on another stream than its call: nothing " +
+                                "orders it with the call's other kernels");
   }
   coverage_ = {blocks, 0};
   if (blocks < schedule_.least_) {
@@ -97,7 +97,7 @@ Status Executor::run(const device::LaunchConfig& config, Stream stream,
   }
   observer::end_launch();
   if (!fault_) return {};
-  unwind_fibers();  // some wait inside the kernel
+  unwind_fibers();  // some fibers still wait inside the kernel
   return Status::device_error(*fault_);
 }
 

@@ -1,5 +1,5 @@
-// A tile in shared memory as a matrix descriptor tells the tensor cores: lines of pieces of 16
-// bytes, along k or along the rows.
+// A tile in shared memory as a matrix descriptor describes it: lines of 16-byte pieces, along k or
+// along the rows.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace tilegate::simt {
 
-constexpr unsigned kBytesOfK = 32;  // of a row, that one multiplication reads
+constexpr unsigned kBytesOfK = 32;  // bytes of a row that one multiplication reads
 constexpr unsigned kRowsOfA = 64;
 
 using RowBytes = std::array<std::byte, kBytesOfK>;
@@ -27,17 +27,17 @@ class MatrixTile {
         stride_(field(descriptor >> 32)),
         pieces_(pieces_of(static_cast<unsigned>(descriptor >> 62))),
         major_(major) {
-    // Without a swizzle stride_bytes leads to the next rows, along k or not.
+    // Without a swizzle stride_bytes is the step along the rows, for both majors.
     if (pieces_ == 1 && major == device::Major::kMN) std::swap(leading_, stride_);
   }
 
-  // Swizzled lines along k hold the bytes of a multiplication whole.
+  // Whether the 32 bytes of a multiplication would cross the end of a swizzled line along k.
   bool is_across_lines() const {
     const std::size_t width = pieces_ * kPieceBytes;
     return major_ == device::Major::kK && pieces_ > 1 && start_ % width + kBytesOfK > width;
   }
 
-  // The bytes along k, from the block's shared memory.
+  // The bytes of a row along k, read from the block's shared memory.
   RowBytes row(const std::byte* shared, unsigned number) const {
     RowBytes bytes;
     if (major_ == device::Major::kK) {
@@ -55,7 +55,7 @@ class MatrixTile {
     return bytes;
   }
 
-  // Of each piece that these rows take part in: a row in it, and where it is.
+  // Calls visit(row, offset) for each piece of these rows, with one row of the piece.
   template <typename Visit>
   void for_each_piece(unsigned first_row, unsigned rows, const Visit& visit) const {
     if (major_ == device::Major::kK) {
@@ -71,25 +71,27 @@ class MatrixTile {
 
  private:
   static constexpr unsigned kPiecesOfK = kBytesOfK / kPieceBytes;
-  // Of tiles whose lines lie along the rows.
+  // For tiles whose lines lie along the rows.
   static constexpr unsigned kElementBytes = 2;
   static constexpr unsigned kRowsOfPiece = kPieceBytes / kElementBytes;
   static constexpr unsigned kLinesOfK = kBytesOfK / kElementBytes;
 
   static std::size_t field(std::uint64_t bits) { return (bits & 0x3FFF) << 4; }
-  // Of the swizzle's width, by the descriptor's kind: 0 none, 1 of 128 bytes, 2 of 64, 3 of 32.
+  // Pieces per line. The descriptor's kind of swizzle: 0 none, 1 128 bytes, 2 64 bytes, 3 32 bytes.
   static unsigned pieces_of(unsigned kind) { return kind == 0 ? 1 : 16U >> kind; }
 
-  // Where a piece of a line begins, in the block's shared memory.
+  // Offset of a piece of a line in the block's shared memory.
   std::size_t offset(unsigned line, unsigned piece) const {
     const std::size_t linear = start_ + std::size_t{line / 8} * stride_ +
                                std::size_t{piece / pieces_} * leading_ +
                                std::size_t{line % 8 * pieces_ + piece % pieces_} * kPieceBytes;
-    // The pieces of a line change places by bits of the address, which lie above 128 bytes.
+    // The swizzle XORs a piece's number with address bits 7 and up.
     return linear ^ ((linear >> 7 & (pieces_ - 1)) << 4);
   }
 
-  std::size_t start_, leading_, stride_;  // between 16 bytes along a line, between 8 lines
+  // Start; steps from one swizzle width (16 bytes without) to the next along a line, and between
+  // groups of 8 lines.
+  std::size_t start_, leading_, stride_;
   unsigned pieces_;
   device::Major major_;
 };

@@ -9,8 +9,8 @@
 namespace tilegate::simt {
 namespace {
 
-// A barrier in memory: this and its number in the table. Whatever else stands there was never made
-// a barrier, or something has overwritten it.
+// A barrier in memory holds this mark and its number. Any other value means that it was never
+// initialized, or overwritten.
 constexpr std::uint64_t kMark = 0x6D62'6172'0000'0000;
 
 constexpr unsigned kMaxCount = (1U << 20) - 1;  // of arrivals, and of bytes in a phase
@@ -36,7 +36,7 @@ void Mbarriers::init(device::Barrier& barrier, unsigned arrivals, const Site& si
   for (const Mbarrier& other : all_) {
     if (other.offset == offset) {
       executor_.fail("barrier_init at " + to_string(site) + " of " + name_of(other) +
-                     " already: nobody may make it twice");
+                     " already: a barrier is initialized once");
     }
   }
   Mbarrier made;
@@ -145,7 +145,7 @@ void Mbarriers::start_copy(Mbarrier& barrier, Transfer transfer, const Site& sit
       executor_.current().number, {}, std::vector<std::byte>(transfer.size() * kPieceBytes)};
   std::byte* to = copy.bytes.data();
   for (const Piece& piece : transfer) {
-    // Read now: a fault belongs to the thread that starts the copy.
+    // Read now, so that a fault is reported for the thread that starts the copy.
     if (piece.bytes > 0) std::memcpy(to, piece.gmem, piece.bytes);
     observer::start_bulk_copy(piece.offset, kPieceBytes, barrier.number, barrier.phase + 1, site);
     to += kPieceBytes;

@@ -13,7 +13,7 @@ namespace tilegate::simt {
 namespace {
 
 constexpr unsigned kRowsOfWarp = 16;
-constexpr std::uint32_t kTaken = 0x7ACC'ACC7;  // in registers that are not the thread's
+constexpr std::uint32_t kTaken = 0x7ACC'ACC7;  // fills registers that a multiplication owns
 
 void check_tile(Executor& executor, const MatrixTile& tile, unsigned rows, const char* name,
                 const Site& site) {
@@ -29,7 +29,7 @@ void check_tile(Executor& executor, const MatrixTile& tile, unsigned rows, const
   });
 }
 
-// All but the tiles.
+// All fields of a product but its tiles, in one word.
 std::uint64_t kind_of(const MatrixProduct& product) {
   const unsigned in_registers = product.registers_of_a == nullptr ? 0 : 1;
   return std::uint64_t{product.n} << 8 | in_registers << 7 |
@@ -50,7 +50,7 @@ void Multiplications::start(Executor& executor, void* acc, const MatrixProduct& 
   }
   if (!has_arrived_) {
     executor.fail("warpgroup_mma at " + to_string(site) +
-                  " without warpgroup_arrive() since the thread last had the accumulators");
+                  " without warpgroup_arrive() since the thread's last warpgroup_wait");
   }
   if (number % kWarpgroupSize == 0) {
     if (product.registers_of_a == nullptr) check_tile(executor, a, kRowsOfA, "a", site);
@@ -93,7 +93,7 @@ void Multiplications::take(Executor& executor, std::byte* acc, unsigned n, const
     if (acc < other.registers + sizeof(kTaken) * other.values.size() &&
         other.registers < acc + sizeof(kTaken) * count) {
       executor.fail("warpgroup_mma at " + to_string(site) +
-                    " has accumulators of the one of another shape at " + to_string(other.site) +
+                    " uses accumulators of one with another shape at " + to_string(other.site) +
                     ", before its warpgroup_wait");
     }
   }
@@ -126,7 +126,7 @@ void Multiplications::wait(Executor& executor, int pending_groups, const Site& s
   has_arrived_ = false;
 }
 
-// The compiler may have loaded the registers again before the wait.
+// Without warpgroup_results the compiler may have moved the write before the wait.
 void Multiplications::use_share(Executor& executor, const UsedShare& share) {
   const auto used =
       std::find_if(used_shares_.begin(), used_shares_.end(),

@@ -1,4 +1,4 @@
-// A thread's part in the multiplications of its warpgroup: its accumulators, and what it waits for.
+// A thread's part in the multiplications of its warpgroup: its accumulators and its waits.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ class MatrixTile;
 
 using ShareOfA = std::array<std::uint32_t, 4>;
 
-// Those of one thread.
+// The multiplications of one thread.
 class Multiplications {
  public:
   void arrive() { has_arrived_ = true; }
@@ -27,9 +27,9 @@ class Multiplications {
 
   // The accumulators of the thread's operation `number`, while it runs.
   std::uint32_t* values_of(std::size_t number);
-  // What it has of a, where that is in registers.
+  // The thread's part of a, if a is in registers.
   const ShareOfA& share_of_a(std::size_t number) const { return running(number).share_of_a; }
-  // The start of one that the thread has not waited for.
+  // The source line of a multiplication that the thread has not waited for.
   std::optional<Site> running_at() const {
     return running_.empty() ? std::nullopt : std::optional(running_.front().site);
   }
@@ -43,16 +43,16 @@ class Multiplications {
     int group;
     Site site;
     const std::uint32_t* registers_of_a;  // or null
-    ShareOfA share_of_a;                  // what they held at the start
+    ShareOfA share_of_a;                  // their values at the start
   };
-  // Registers that belong to multiplications until a wait.
+  // Registers that multiplications own until a wait.
   struct Accumulators {
     std::byte* registers;
-    std::vector<std::uint32_t> values;  // words, whatever their type
+    std::vector<std::uint32_t> values;  // the bits, of integers or floats
     Site site;
   };
 
-  // A share of a that a multiplication had, until warpgroup_results.
+  // A part of a that a multiplication has used, kept until warpgroup_results.
   struct UsedShare {
     const std::uint32_t* registers;
     ShareOfA share;

@@ -1,5 +1,5 @@
-// The arithmetic of the tensor cores of compute capability 9.0: one element of the result, from a
-// row of each operand. Words are the bits of an accumulator.
+// Arithmetic of the tensor cores of compute capability 9.0: computes one element of the result from
+// a row of each operand. An accumulator is passed as its bits.
 #pragma once
 
 #include <algorithm>
@@ -33,16 +33,16 @@ struct Int8 {
   }
 };
 
-// Products are exact. They and the accumulator are aligned to the largest of their exponents, each
-// is cut off (towards zero) kKeptBits binary places below it, and they are added exactly. The sum
-// is cut off to a float. The exponent of a product is the sum of its operands', so that a product
-// may be up to 4 times 2^exponent. A zero takes part with the exponent kOfZero.
+// Products are exact. Products and accumulator are aligned to the largest of their exponents and
+// truncated (towards zero) kKeptBits binary places below it. They are added exactly, and the sum is
+// truncated to a float. The exponent of a product is the sum of its operands' exponents, so a
+// product may be up to 4 times 2^exponent. A zero has the exponent kOfZero.
 //
-// Zeros are positive, NaNs 0x7FFFFFFF; subnormal numbers are numbers like others.
+// A zero result is positive, and a NaN is 0x7FFFFFFF. Subnormal numbers are not flushed.
 constexpr int kKeptBits = 25;
 constexpr int kOfZero = -133;
 
-// kBits of an element count, the topmost of its kBytes.
+// A format of kBits bits: the topmost bits of an element's kBytes bytes; the others are ignored.
 template <unsigned kBytes, unsigned kBits, unsigned kMantissaBits>
 struct Float {
   static constexpr unsigned kK = kBytesOfK / kBytes;
@@ -50,7 +50,7 @@ struct Float {
   static constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
   static constexpr int kSpecial = 1 << kExponentBits;  // the exponent of Inf and NaN
 
-  // significand · 2^(exponent − kMantissaBits); of an Inf ±1, of a NaN 0.
+  // The value is significand · 2^(exponent − kMantissaBits). Inf has the significand ±1, NaN 0.
   struct Row {
     std::array<std::int32_t, kK> significand;
     std::array<std::int32_t, kK> exponent;
@@ -75,7 +75,7 @@ struct Float {
     if (!a.is_finite || !b.is_finite || !std::isfinite(std::bit_cast<float>(acc))) {
       return add_special(std::bit_cast<float>(acc), a, b);
     }
-    // Rows outside an operand, as most are of small ones.
+    // A shortcut for rows outside an operand: most rows of small operands.
     if (a.is_zero || b.is_zero) return std::bit_cast<float>(acc) == 0.0F ? 0 : acc;
     using OfFloat = Float<4, 32, 23>;
     std::int32_t acc_significand = 0, acc_exponent = 0;
@@ -109,7 +109,7 @@ struct Float {
 
  private:
   static double value(const Row& row, unsigned k) {
-    if (row.exponent[k] != kSpecial) return row.significand[k];  // its sign is what counts
+    if (row.exponent[k] != kSpecial) return row.significand[k];  // only its sign matters
     if (row.significand[k] == 0) return std::numeric_limits<double>::quiet_NaN();
     return row.significand[k] * std::numeric_limits<double>::infinity();
   }
@@ -120,12 +120,12 @@ struct Float {
   }
 
   static std::int64_t cut(std::int64_t value, int places) {
-    // Negative for zeros alone, whose exponent may be larger than all: of them nothing is left.
+    // Only a zero can have an exponent above the largest, and so a negative number of places.
     const unsigned shift = std::min(static_cast<unsigned>(places), 63U);
     return value < 0 ? -(-value >> shift) : value >> shift;
   }
 
-  // sum · 2^exponent, cut off to 24 bits, or fewer where it is subnormal.
+  // sum · 2^exponent, truncated to 24 bits, or to fewer if it is subnormal.
   static std::uint32_t to_float(std::int64_t sum, int exponent) {
     const std::uint64_t magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
     const int width = static_cast<int>(std::bit_width(magnitude));

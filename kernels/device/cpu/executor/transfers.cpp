@@ -10,11 +10,11 @@ std::byte* address(const void* gmem) {
   return const_cast<std::byte*>(static_cast<const std::byte*>(gmem));
 }
 
-// One row of the box, `row` rows after its first; `exists`: it is in the tensor.
+// Appends row `row` of the box; `exists`: the row is in the tensor.
 void add_row(Transfer* transfer, const device::TensorLayout& tensor, std::byte* gmem, int first,
              bool exists, std::size_t offset, std::size_t row) {
   const unsigned row_bytes = tensor.box[0] * tensor.element_bytes;
-  const unsigned pieces = 1U << static_cast<unsigned>(tensor.swizzle);  // that change places
+  const unsigned pieces = 1U << static_cast<unsigned>(tensor.swizzle);  // permuted by the swizzle
   const auto width = static_cast<std::int64_t>(tensor.size[0] * tensor.element_bytes);
   for (unsigned byte = 0; byte < row_bytes; byte += kPieceBytes) {
     const std::size_t linear = offset + row * row_bytes + byte;

@@ -1,4 +1,4 @@
-// What a bulk or tensor copy moves, in pieces of 16 bytes of shared memory.
+// The data that a bulk or tensor copy moves, as pieces of 16 bytes of shared memory.
 #pragma once
 
 #include <array>
@@ -12,17 +12,17 @@ namespace tilegate::simt {
 constexpr unsigned kPieceBytes = 16;
 
 struct Piece {
-  std::size_t offset;  // in the block's shared memory
-  std::byte* gmem;     // the same bytes in global memory,
-  unsigned bytes;      // of which the first so many exist; the others are zeros
-  bool begins_row;     // of a box
+  std::size_t offset;  // in the cluster's shared memory
+  std::byte* gmem;     // in global memory
+  unsigned bytes;      // how many of the 16 exist there; the others are zeros
+  bool begins_row;     // first piece of a row of the box
 };
 using Transfer = std::vector<Piece>;
 
 using Coordinates = std::array<int, device::kMaxTensorDimensions>;
 
 Transfer contiguous(std::size_t offset, const void* gmem, unsigned bytes);
-// The box of which `at` is the first element, at a multiple of 16 bytes in its row.
+// The box whose first element has the coordinates `at`, a multiple of 16 bytes in its row.
 Transfer box_of(const device::TensorLayout& tensor, const Coordinates& at, std::size_t offset);
 
 }  // namespace tilegate::simt

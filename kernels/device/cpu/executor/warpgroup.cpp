@@ -24,8 +24,9 @@ std::vector<typename Arithmetic::Row> rows_of(const std::byte* shared, const Mat
 
 }  // namespace
 
-// The rows of a, from the registers of all threads: thread t has the 4 bytes t % 4 of the first 16
-// of row t / 32 · 16 + t % 32 / 4, of 8 rows below, and of the last 16 of both.
+// The rows of a, from the registers of all threads. Thread t has four registers: bytes t % 4 · 4 to
+// t % 4 · 4 + 3 of row t / 32 · 16 + t % 32 / 4, the same bytes 8 rows below, and both again 16
+// bytes further.
 std::array<RowBytes, kRowsOfA> Warpgroup::rows_in_registers(Executor& executor,
                                                             std::size_t number) {
   std::array<RowBytes, kRowsOfA> rows{};
@@ -60,7 +61,7 @@ void Warpgroup::wait(Executor& executor, std::size_t count, const Site& site) {
     waiting_.emplace_back(executor.current().number, count);
     executor.wait_as(State::kAtMultiplication, site);
   }
-  if (done_ < count) executor.wait_as(State::kLate, site);  // the others go on as far as they can
+  if (done_ < count) executor.wait_as(State::kLate, site);  // other threads run as far as they can
   complete(executor, count);
 }
 

@@ -1,5 +1,5 @@
-// Multiplications of the 128 threads of a warpgroup. They are one operation: it begins when the
-// last thread has started it, and whichever thread waits for it knows that it is done.
+// Multiplications of a warpgroup. A multiplication of its 128 threads is one operation: it begins
+// when the last thread has started it, and after a wait of any thread it is complete.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ class Executor;
 
 struct Operation {
   MatrixProduct product;
-  unsigned threads = 0;  // that have started it
-  bool is_late = false;  // done at a wait
+  unsigned threads = 0;  // how many have started it
+  bool is_late = false;  // performed at a wait
 };
 
 class Warpgroup {
@@ -39,7 +39,7 @@ class Warpgroup {
 
   std::vector<Operation> operations_;
   std::size_t started_ = 0, done_ = 0;                     // by all threads
-  std::vector<std::pair<unsigned, std::size_t>> waiting_;  // threads, for how many to be started
+  std::vector<std::pair<unsigned, std::size_t>> waiting_;  // thread, number of started operations
 };
 
 }  // namespace tilegate::simt

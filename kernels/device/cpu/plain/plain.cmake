@@ -1,7 +1,7 @@
-# Sources that include <tilegate/device/plain.cuh> compile for the executor by translate.py.
+# translate.py compiles sources that include <tilegate/device/plain.cuh> for the executor.
 include_guard(GLOBAL)
-# find_package(Python3) starts the interpreter seven times. Its own path: `python3` may be a script
-# that looks for it.
+# Not find_package(Python3), which starts the interpreter seven times. The path is sys.executable,
+# because `python3` may be a script that searches for the interpreter.
 if(NOT DEFINED TILEGATE_PYTHON)
   execute_process(
     COMMAND python3 -c "import sys; print(sys.executable if sys.version_info >= (3, 9) else '')"
@@ -11,7 +11,7 @@ if(NOT DEFINED TILEGATE_PYTHON)
   endif()
 endif()
 
-# Sets `launcher` to what goes before the compiler of the source; of others it is empty.
+# Sets `launcher` to the command before the compiler if the source includes plain.cuh, else to "".
 function(tilegate_plain_launcher source launcher)
   file(STRINGS ${source} found REGEX "^#include <tilegate/device/plain.cuh>" LIMIT_COUNT 1)
   set(${launcher} "" PARENT_SCOPE)

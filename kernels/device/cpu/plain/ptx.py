@@ -1,4 +1,4 @@
-"""PTX in `asm`, as statements of C++: copies, loads, stores, moves and predicates."""
+"""Translates PTX in `asm` to C++ statements: copies, loads, stores, moves and predicates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Operand:
 
 
 class UnknownError(Exception):
-    """What the executor does not have."""
+    """The executor does not support an instruction."""
 
 
 _LOCAL = re.compile(r"\.reg\s+\.(\w+)\s+(.+)")
@@ -38,7 +38,7 @@ _PTX = "::tilegate::plain::ptx::"
 
 
 def translate(template: str, operands: Sequence[Operand], outputs: int) -> str:
-    """One statement, without its semicolon. Unknown names the instruction."""
+    """One statement, without its semicolon. UnknownError names an unknown instruction."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", template, flags=re.DOTALL)
     values = [f"tilegate_o{i}" for i in range(len(operands))]
     body = "".join(
@@ -55,7 +55,7 @@ def translate(template: str, operands: Sequence[Operand], outputs: int) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Instructions, of which braces that group them are no part."""
+    """The instructions, without the braces that group them."""
     lines = []
     for part in text.split(";"):
         part = part.strip()
@@ -120,7 +120,7 @@ _Value = Callable[[str], str]
 
 
 def _address(place: str, space: str, value: _Value) -> str:
-    """`[%1 + 16]`, as an expression of a pointer to bytes."""
+    """`[%1 + 16]` as a C++ expression: a pointer to bytes."""
     base, _, offset = place.strip("[]").partition("+")
     address = f"{_PTX}address({value(base)})"
     if space == "shared":
@@ -152,7 +152,7 @@ def _cp_async(opcode: list[str], rest: str, value: _Value) -> str | None:
 
 
 def _access(opcode: list[str]) -> tuple[str, str, int] | None:
-    """Its space, its type, how many of it."""
+    """State space, type and number of elements of a load or store."""
     kind = _TYPES.get(opcode[-1])
     spaces = [word.split("::")[0] for word in opcode if word.split("::")[0] in ("global", "shared")]
     if kind is None or not spaces or "acquire" in opcode or "release" in opcode:

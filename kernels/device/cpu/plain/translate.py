@@ -1,8 +1,8 @@
 """Compiles a CUDA source for the executor: `translate.py COMPILER ARGUMENTS...`, as a launcher.
 
-What plain.hpp cannot give a C++ compiler is rewritten in the preprocessed source, of which every
-line stays where it is: `__shared__` variables, PTX in `asm`, `<<<...>>>`. What the executor does
-not have is an error that names the construct and its line.
+It rewrites the constructs that plain.hpp cannot declare for a C++ compiler, in the preprocessed
+source: `__shared__` variables, PTX in `asm`, `<<<...>>>`. Line numbers do not change. A construct
+that the executor does not support is an error that names it and its line.
 """
 
 from __future__ import annotations
@@ -26,16 +26,14 @@ _TOKEN = re.compile(
     |(?P<operator><<<|::|->\*?|\.\.\.|[-+*/%^&|=!<]=|<<=?|&&|\|\||\+\+|--|.)""",
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
-# Of the lines from it to the next: `# 12 "file" 3`. The flag 3: a system's header.
+# Position of the lines up to the next marker: `# 12 "file" 3`. The flag 3 marks a system header.
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\\n]|\\.)*)"([ \d]*)$', re.MULTILINE)
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
-# Names that tell what the executor does not have, and what to do or why.
+# Names that the executor does not support, and the reason or the alternative.
 _UNSUPPORTED = {
-    **dict.fromkeys(
-        ("nvcuda",), "tensor cores of warps; the seam has them: tilegate/device/warp_mma.cuh"
-    ),
+    **dict.fromkeys(("nvcuda",), "use the tensor-core functions of tilegate/device/warp_mma.cuh"),
     **dict.fromkeys(
         ("__half", "__half2", "__nv_bfloat16", "__nv_bfloat162"),
         "16-bit floating point",
@@ -59,10 +57,10 @@ _UNSUPPORTED = {
     ),
     **dict.fromkeys(
         ("coalesced_threads", "__activemask", "__match_any_sync", "__match_all_sync"),
-        "which lanes are together nothing but a mask says",
+        "only a mask says which lanes are together",
     ),
     **dict.fromkeys(("clock64", "__nanosleep"), "there is no time"),
-    **dict.fromkeys(("pipeline_shared_state",), "pipelines of a thread are: cuda::make_pipeline()"),
+    **dict.fromkeys(("pipeline_shared_state",), "use a pipeline per thread: cuda::make_pipeline()"),
     **dict.fromkeys(
         (
             "cudaMalloc",
@@ -100,14 +98,14 @@ class Token:
 
 
 class UnsupportedError(Exception):
-    """A construct, where it is, and why."""
+    """An unsupported construct: its position and the reason."""
 
     def __init__(self, token: Token, message: str) -> None:
         super().__init__(f"{token.file}:{token.line}: error: {message}")
 
 
 def tokens_of(text: str) -> list[Token]:
-    """What comes from headers of the system is one token from marker to marker."""
+    """Tokens of preprocessed text. A system header is one token, from marker to marker."""
     tokens: list[Token] = []
     markers = [*_MARKER.finditer(text)]
     ends = [*(marker.start() for marker in markers[1:]), len(text)]
@@ -131,7 +129,7 @@ class Translator:
         self._in = tokens_of(text)
         self._out: list[Token] = []
         self._at = 0
-        self._scopes: list[bool] = []  # is it a function's? of each open brace
+        self._scopes: list[bool] = []  # per open brace: whether it opens a function
         self.errors: list[str] = []
 
     def run(self) -> str:
@@ -143,7 +141,7 @@ class Translator:
                     self._at += 1
             except UnsupportedError as problem:
                 if not self.errors or self.errors[-1].split(": ")[0] != str(problem).split(": ")[0]:
-                    self.errors.append(str(problem))  # the first of a line
+                    self.errors.append(str(problem))  # only the first error of a line
                 self._at += 1
         return "".join(token.text for token in self._out)
 
@@ -174,7 +172,7 @@ class Translator:
                 self._scopes.pop()
         return False
 
-    # Reading ahead and back, over what is no code.
+    # Look-ahead and look-back, past tokens that are not code.
 
     def _before(self) -> str:
         code = (t.text for t in reversed(self._out) if _is_code(t))
@@ -193,7 +191,7 @@ class Translator:
         return "(" in head and not ({"namespace", "extern"} & {*head[-1:]})
 
     def _group(self, start: int) -> int:
-        """The end of what the bracket at `start` opens, one past its own."""
+        """One past the bracket that closes the one at `start`."""
         depth = 0
         for i in range(start, len(self._in)):
             token = self._in[i]
@@ -208,7 +206,7 @@ class Translator:
         raise UnsupportedError(self._in[start], f"'{self._in[start].text}' is never closed")
 
     def _end_of(self, start: int, end: str) -> int:
-        """The place of `end` outside of all brackets."""
+        """The position of the first `end` outside of all brackets."""
         i = start
         while i < len(self._in):
             token = self._in[i]
@@ -224,7 +222,7 @@ class Translator:
         self._out.append(Token("rewritten", text, at.file, at.line))
 
     def _skip_to(self, end: int) -> None:
-        """Over what was rewritten; the lines stay."""
+        """Skips tokens that were rewritten; keeps their newlines."""
         kept = ("newline", "marker")
         self._out += [t for t in self._in[self._at : end] if t.kind in kept]
         self._at = end
@@ -284,7 +282,7 @@ class Translator:
     # <<<...>>>
 
     def _start_of_kernel(self) -> int:
-        """Of its name and the arguments of its template, which end what is written."""
+        """Where the kernel's name with its template arguments begins, at the end of the output."""
         start = len(self._out)
         angles = parentheses = 0
         for i in range(start - 1, -1, -1):
@@ -379,7 +377,7 @@ def string_of(literal: str) -> str:
 
 
 def declare_shared(code: list[Token], at: Token) -> list[str]:
-    """The declaration, without `__shared__` and its semicolon, as references."""
+    """A `__shared__` declaration, without its semicolon, as declarations of references."""
     words = [t.text for t in code]
     is_dynamic = "extern" in words
     alignments = []
@@ -405,7 +403,7 @@ def declare_shared(code: list[Token], at: Token) -> list[str]:
     begin = _end_of_type(words)
     kind = words[:begin]
     out: list[str] = []
-    if "{" in kind:  # a class of its own
+    if "{" in kind:  # declares a class, too
         opening = kind.index("{")
         name = kind[opening - 1] if kind[opening - 1] not in ("struct", "union", "class") else ""
         if not name:
@@ -421,7 +419,7 @@ def declare_shared(code: list[Token], at: Token) -> list[str]:
                 at,
                 "__shared__ "
                 + " ".join([*kind, *declarator])
-                + ": neither initialised nor anything but variables and arrays",
+                + ": only variables and arrays without initialisers are supported",
             )
         name, bounds = rest[0], rest[1:]
         of = " ".join([*kind, *stars, *bounds])
@@ -436,7 +434,7 @@ def declare_shared(code: list[Token], at: Token) -> list[str]:
 
 
 def _end_of_type(words: list[str]) -> int:
-    """Where the first declarator begins: its name, or the stars before it."""
+    """Where the first declarator begins: at its name, or at the stars before it."""
     i = 0
     while i < len(words):
         if words[i] == "<":

@@ -79,8 +79,8 @@ def test_sources_are_followed_through_headers(tmp_path):
     repository = Repository(tmp_path)
     beside = repository.rung.with_name("loop.cuh")
     repository.rung.write_text('#include <cstdio>\n#if 0\n# include "loop.cuh"\n#endif\n')
-    beside.write_text("#include <tilegate/tile.hpp>\n#include <tilegate/device/cpu/seam.hpp>\n")
-    executor = tmp_path / "kernels/device/include/tilegate/device/cpu/seam.hpp"
+    beside.write_text("#include <tilegate/tile.hpp>\n#include <tilegate/device/cpu/device.hpp>\n")
+    executor = tmp_path / "kernels/device/include/tilegate/device/cpu/device.hpp"
     executor.parent.mkdir(parents=True)
     executor.write_text("// nvcc never reads it\n")
     swizzle = stage_of()

@@ -48,10 +48,10 @@ inline double block_seconds(double count, const BlockWork& work, const BlockCost
   const double per_block =
       (work.flop / (cost.teraflops * 1e12) + work.word_bytes / kWordStoreBandwidth) *
       kH200.multiprocessors;
-  const double full_rounds = std::floor(on_busiest / per_sm);
+  const double full_waves = std::floor(on_busiest / per_sm);
   const double start = cost.microseconds * 1e-6;
-  const double rest = on_busiest - full_rounds * per_sm;
-  double seconds = full_rounds * (per_sm * per_block + start);
+  const double rest = on_busiest - full_waves * per_sm;
+  double seconds = full_waves * (per_sm * per_block + start);
   if (rest > static_cast<double>(cost.speed.size())) {
     return std::numeric_limits<double>::infinity();  // not measured: the plan is never chosen
   }

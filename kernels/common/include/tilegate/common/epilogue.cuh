@@ -28,7 +28,7 @@ __device__ inline void store_element(const KernelArgs& args, std::int64_t row, s
 // Two neighbouring elements, which must be an aligned vector. kOnce: with L2 eviction priority
 // evict_first.
 template <bool kOnce = false>
-__device__ void store_pair(const KernelArgs& args, float* c, float first, float second) {
+__device__ void store_float2(const KernelArgs& args, float* c, float first, float second) {
   float2 v = make_float2(args.alpha * first, args.alpha * second);
   if (args.beta != 0.0F) {
     const auto old = device::load_vector<float2>(c);

@@ -364,7 +364,7 @@ inline PlannedKernel planned_kernel(const Problem& problem, const Fp32Args& para
 inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
   constexpr double kFlopPerSecond = 30e12, kMultiprocessors = kH200.multiprocessors;
   const Fp32Args params = fp32_args(problem);
-  const double rounds =
+  const double waves =
       std::ceil(static_cast<double>(problem.batch * params.scheduler.count) / kMultiprocessors);
   const double flop = 2.0 * kFp32Rows * kFp32Cols * static_cast<double>(problem.shape.k);
   return {{.configuration = "fp32",
@@ -379,7 +379,7 @@ inline Candidate plain_candidate(const Problem& problem, bool overlaps = true) {
                                        stream, plain, args, params);
                },
            .kernels = [=] { return std::vector{planned_kernel(problem, params)}; }},
-          rounds * flop * kMultiprocessors / kFlopPerSecond + 4e-6};
+          waves * flop * kMultiprocessors / kFlopPerSecond + 4e-6};
 }
 
 }  // namespace tilegate

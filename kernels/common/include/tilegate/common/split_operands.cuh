@@ -53,11 +53,10 @@ __host__ __device__ bool is_scalable(const RowStats& stats) {
 constexpr int kChunkRows = 128;
 constexpr int kChunkK = 32;
 
-// The planes of one operand, for all products of the batch. "product" is a matrix product of the
-// batch here, not a product of digits.
+// The planes of one operand, with all matrices of the batch.
 template <int kChunkBytes>
 struct SplitChunks {
-  std::int64_t chunks_x = 0, chunks_k = 0;  // per product
+  std::int64_t chunks_x = 0, chunks_k = 0;  // per matrix
   std::int64_t products = 0;                // 1 if the batch shares the operand
 
   SplitChunks() = default;
@@ -70,18 +69,18 @@ struct SplitChunks {
   }
   std::size_t step_bytes() const { return static_cast<std::size_t>(products * rows()) * 4; }
 
-  // Offset of a chunk in bytes; `product`: index in the batch.
-  __host__ __device__ std::int64_t chunk(std::int64_t product, std::int64_t x,
+  // Offset of a chunk in bytes.
+  __host__ __device__ std::int64_t chunk(std::int64_t batch_index, std::int64_t x,
                                          std::int64_t k) const {
-    return ((own(product) * chunks_x + x) * chunks_k + k) * kChunkBytes;
+    return ((own(batch_index) * chunks_x + x) * chunks_k + k) * kChunkBytes;
   }
   // `x` clamped to the last chunk.
   __host__ __device__ std::int64_t inside(std::int64_t x) const {
     return x < chunks_x ? x : chunks_x - 1;
   }
-  // Index of the product's operand: 0 if the batch shares it.
-  __host__ __device__ std::int64_t own(std::int64_t product) const {
-    return products == 1 ? 0 : product;
+  // Index of the matrix in the planes: 0 if the batch shares it.
+  __host__ __device__ std::int64_t own(std::int64_t batch_index) const {
+    return products == 1 ? 0 : batch_index;
   }
 };
 
@@ -91,7 +90,7 @@ struct SplitJob {
   Chunks planes;
   bool along_k = false, vectors = false;
   std::int64_t rows = 0, k = 0;
-  Divisor groups;  // groups of rows per product
+  Divisor groups;  // groups of rows per matrix
 
   std::int64_t num_groups() const { return planes.products * groups.value(); }
 };
@@ -171,14 +170,14 @@ __device__ void restore_segment(const KeptSegment<Config>& from, float (&v)[kSeg
 // A block's rows, and the thread's first segment.
 template <typename Config>
 struct RowsOfBlock {
-  unsigned product;
+  unsigned batch_index;
   std::int64_t first_row, first_k;
   int row;  // of the thread, from first_row on
 
   template <typename Job>
   __device__ RowsOfBlock(const Job& job, unsigned group)
-      : product(job.groups.quotient(group)),
-        first_row(std::int64_t{job.groups.remainder(group, product)} * Config::kRows) {
+      : batch_index(job.groups.quotient(group)),
+        first_row(std::int64_t{job.groups.remainder(group, batch_index)} * Config::kRows) {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     row = lane % Config::kRows;
     first_k = warp * Config::kWarpK + lane / Config::kRows * kSegmentK;

@@ -4,12 +4,13 @@
 //   kBlockM kBlockN kBlockK    block tile
 //   kWarpM kWarpN              warp tile
 //   kBlocksPerSm               limits registers
-//   kPermutedLanes             permuted lane layout: see position()
+//   kPermutedLanes             permuted lane layout: see lane_layout.cuh
 #pragma once
 
 #include <cstdint>
 
 #include <tilegate/common/double_buffered.cuh>
+#include <tilegate/common/lane_layout.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 
@@ -47,16 +48,11 @@ struct WarpTiles : Tiles {
   // Column of A's element (m, k) in row k of the transposed tile.
   static __device__ int column(int m, int k) { return m ^ (k / 4 * kSwizzleWords); }
 
-  // Lane layout: row-major; or permuted: l and l ^ 1 share rows, l and l ^ 2 share columns, so that
-  // every 128-bit shared load takes two wavefronts, where B's take four in row-major layout.
   static __device__ double_buffered::Position position() {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    int lane_m = lane / kLanesN, lane_n = lane % kLanesN;
-    if constexpr (Tiles::kPermutedLanes) {
-      lane_m = (lane >> 1 & 1) | (lane >> 3 & 1) << 1 | (lane >> 4) << 2;
-      lane_n = (lane & 1) | (lane >> 2 & 1) << 1;
-    }
+    const int lane_m = lane_row<kLanesN, Tiles::kPermutedLanes>(lane);
+    const int lane_n = lane_column<kLanesN, Tiles::kPermutedLanes>(lane);
     return {warp / kWarpsN * kWarpM + lane_m * kThreadM,
             warp % kWarpsN * kWarpN + lane_n * kThreadN};
   }

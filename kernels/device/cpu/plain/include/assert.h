@@ -1,4 +1,4 @@
-// An assertion that fails ends the launch.
+// A failed assertion ends the launch.
 #include_next <assert.h>
 
 #include <tilegate/device/cpu/plain.hpp>

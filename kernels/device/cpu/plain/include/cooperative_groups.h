@@ -1,4 +1,4 @@
-// Groups of threads that the executor has: the block, and tiles of 1 to 32 lanes of a warp.
+// Groups that the executor supports: the block, and tiles of 1 to 32 lanes of a warp.
 #pragma once
 #include <tilegate/device/cpu/plain.hpp>
 

@@ -1,4 +1,4 @@
-// The primitives of cp.async.
+// Primitives of cp.async.
 #pragma once
 #include <tilegate/device/cpu/plain.hpp>
 

@@ -1,3 +1,3 @@
-// In place of the toolkit's, for kernels that the executor runs: see plain.hpp.
+// Replaces the toolkit's header for kernels on the executor: see plain.hpp.
 #pragma once
 #include <tilegate/device/cpu/plain.hpp>

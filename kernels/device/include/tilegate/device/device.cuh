@@ -8,17 +8,17 @@
 //   shared_storage<T>()            the block's dynamic shared memory, as a T
 //   load_vector<float4>(p)         one access of sizeof(V) bytes; p aligned to it
 //   store_vector(p, v)
-//   shared_address(p)              address of p in shared memory, in bytes: 32 bits
+//   shared_address(p)              32-bit address of p in shared memory
 //   copy_async<Bytes>(to, gmem, inside)  4, 8 or 16 bytes to a pointer or address in shared memory,
 //                                  zeros where not `inside`; complete after the wait that covers it
 //   copy_async_commit()            closes a group of copies
 //   copy_async_wait<N>()           waits until at most the N youngest groups are pending
 //   wait_for_previous_kernel()     in kernels launched with `overlaps_previous`: before the first
 //                                  access to memory that an earlier kernel writes or reads
-//   launch_dependents()            allows the next kernel's blocks to start; that kernel waits as
-//   above add_products(c, a, b, ascending)  c[j] += a·b[j] for a row of registers, in either
-//   direction ordered::…                     instructions that the compiler keeps in the order of
-//   the source
+//   launch_dependents()            allows the next kernel's blocks to start; that kernel waits with
+//                                  wait_for_previous_kernel()
+//   add_products(c, a, b, ascending)  c[j] += a·b[j] for a row of registers, in either direction
+//   ordered::…                     instructions that the compiler keeps in source order
 //
 // From the host:
 //
@@ -30,7 +30,7 @@
 #include <tilegate/device/launch_config.hpp>
 
 #if defined(__CUDACC__)
-#include <tilegate/device/cuda/seam.cuh>
+#include <tilegate/device/cuda/device.cuh>
 #else
-#include <tilegate/device/cpu/seam.hpp>
+#include <tilegate/device/cpu/device.hpp>
 #endif

@@ -1,16 +1,15 @@
 // Flags in global memory, by which blocks of a launch wait for other blocks. An earlier kernel sets
 // them to 0. In namespace tilegate::device,
 //
-//   raise_flag(flag)      one thread: release, also of stores of threads that it has met at a
-//   barrier wait_for_flag(flag)   acquire: orders the thread's later accesses, bulk copies
-//   included.
+//   raise_flag(flag)      one thread; a release, also for threads that it has met at a barrier
+//   wait_for_flag(flag)   an acquire: orders the thread's later accesses, bulk copies included.
 //                         Compute capability 9.0
 //
 //   launch_in_order(…)    as launch, for kernels that wait for flags
 //
-// A block may wait only for blocks with lower indices, which start before it. The executor runs
-// blocks one after another, in order under every schedule: a wait for a flag that no earlier block
-// has raised ends the launch with an error.
+// A block may wait only for blocks with lower indices, which start before it. The executor runs the
+// blocks of such a launch in order of their indices under every schedule. A wait for a flag that no
+// earlier block has raised ends the launch with an error.
 #pragma once
 
 #include <utility>
@@ -35,7 +34,7 @@ inline __device__ void wait_for_flag(const unsigned* flag) {
   do {
     asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(raised) : "l"(flag) : "memory");
   } while (raised == 0);
-  // What threads have stored and the copy engine reads: without it the acquire does not order them.
+  // Orders threads' stores before reads of the copy engine; the acquire alone does not.
   asm volatile("fence.proxy.async;" ::: "memory");
 }
 

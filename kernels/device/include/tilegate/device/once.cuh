@@ -1,8 +1,8 @@
 // L2 eviction priorities, for data that is accessed once. In namespace tilegate::device,
 //
-//   copy_async<Bytes>(to, gmem, inside, policy)  as copy_async; the policy is one of
+//   copy_async<Bytes>(to, gmem, inside, policy)  as copy_async, with a cache policy:
 //   evict_first_policy(), evict_normal_policy()
-//   store_once(p, v)                          as store_vector, of float2
+//   store_once(p, v)                             as store_vector, for float2
 #pragma once
 
 #include <cstdint>

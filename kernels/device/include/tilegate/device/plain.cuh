@@ -20,7 +20,7 @@
 //
 //   }  // namespace tilegate::mine
 //
-// What the executor knows of CUDA is in cpu/plain.hpp; kernels/plain.md has it in words.
+// cpu/plain.hpp has the part of CUDA that the executor supports; kernels/plain.md describes it.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@
 
 namespace tilegate::plain {
 
-// A call as such kernels take it. A and B are not written, whatever their types say. With
-// `int_indices` among the restrictions all sizes fit an int.
+// Arguments of a call in the types that such kernels take. A and B are not written, although their
+// pointers are not const. With the restriction `int_indices` all sizes fit an int.
 struct Call {
   int m, n, k;
   float alpha;
@@ -77,10 +77,10 @@ Status status_of(LaunchAll launch_all) {
 }
 #endif
 
-// C ← alpha·P + beta·C for a dense product P, or C ← beta·C where there is none; a thread has a
-// column of some rows. With beta 0, C is not read.
+// C ← alpha·P + beta·C for a dense product P, or C ← beta·C if P is null. A thread computes one
+// column of kRows rows. With beta 0, C is not read.
 constexpr int kScaleThreads = 256, kScaleRows = 16;
-template <int kRows = kScaleRows>  // so that each source has it only where it is used
+template <int kRows = kScaleRows>  // a template: compiled only into sources that launch it
 __global__ void scale_c(const float* product, float alpha, float* c, std::int64_t m, std::int64_t n,
                         std::int64_t ldc, float beta) {
   const std::int64_t blocks_n = (n + kScaleThreads - 1) / kScaleThreads;
@@ -109,17 +109,17 @@ inline Status scale(const KernelArgs& args, const float* product, Stream stream)
 template <std::int64_t... kSizes>
 inline constexpr std::int64_t kTiles[] = {kSizes...};
 
-// What the kernels do to C.
+// How the kernels use C.
 enum ReadsC {
-  kReadsCForBeta,  // read it where beta is not 0
-  kReadsCAlways,   // compute beta·C also where beta is 0: C is cleared first, which a launch takes
-  kAddsToC,        // add alpha·A·B: C is scaled first
-  kProductAlone,  // store A·B: where alpha is not 1 or beta not 0, into the workspace, and a launch
-                  // more computes C from it
+  kReadsCForBeta,  // they read it if beta is not 0
+  kReadsCAlways,   // they compute beta·C also if beta is 0: one more launch clears C first
+  kAddsToC,        // they add alpha·A·B: one more launch scales C first
+  kProductAlone,   // they store A·B; unless alpha is 1 and beta is 0 it goes to the workspace, and
+                   // one more launch computes C from it
 };
 
-// A stage that sums serially along K, or in several parts, of which each takes roundings more; see
-// Choice. `kRun` launches the kernels.
+// Choice of a stage whose kernels, launched by `kRun`, sum serially along K. A sum in several parts
+// has `kMoreRoundings` further roundings; see Choice.
 template <auto kRun, ReadsC kReads = kReadsCForBeta, int kMoreRoundings = 0>
 Choice choose(const Problem& problem, const Device& /*device*/) {
   Choice choice;

@@ -1,6 +1,6 @@
-// TMA tensor maps (CUtensorMap): tensors in global memory, of which asynchronous copies move boxes;
-// see async.cuh. The host encodes one per plan; a launch sets the address in its copy. The kernel
-// parameter is a `const __grid_constant__ TensorMap`.
+// TMA tensor maps (CUtensorMap): each describes a tensor in global memory, and asynchronous copies
+// move boxes of it; see async.cuh. The host encodes a map once per plan; a launch sets the address
+// in its copy. The kernel parameter is a `const __grid_constant__ TensorMap`.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace tilegate::device {
 
-// Swizzle of the 16-byte segments of a row in shared memory; the row has that width.
+// Swizzle of the 16-byte segments of a row in shared memory. The row is as wide as the swizzle.
 enum class Swizzle { kNone, k32Bytes, k64Bytes, k128Bytes };
 
 constexpr unsigned kMaxTensorDimensions = 3;
@@ -22,10 +22,10 @@ struct TensorLayout {
   unsigned element_bytes = 4;                                        // 1, 2 or 4
   unsigned dimensions = 2;                                           // 2 or 3
   std::array<std::uint64_t, kMaxTensorDimensions> size = {1, 1, 1};  // in elements
-  std::array<std::uint64_t, kMaxTensorDimensions> stride_bytes =
-      {};  // of all but the first: multiples of 16
+  // Multiples of 16; that of the first dimension is not used.
+  std::array<std::uint64_t, kMaxTensorDimensions> stride_bytes = {};
   std::array<unsigned, kMaxTensorDimensions> box = {1, 1, 1};  // in elements, up to 256 each
-  Swizzle swizzle = Swizzle::kNone;  // if any, a row of the box is as wide
+  Swizzle swizzle = Swizzle::kNone;  // a row of the box is as wide as the swizzle
 };
 
 struct alignas(128) TensorMap {  // as CUtensorMap of CUDA 13; of CUDA 12: 64
@@ -34,8 +34,8 @@ struct alignas(128) TensorMap {  // as CUtensorMap of CUDA 13; of CUDA 12: 64
 
 Status make_tensor_map(const TensorLayout& layout, TensorMap* map);
 
-// Sets the tensor's address, a multiple of 16. Host only, allocates nothing: may be part of a
-// launch that is captured.
+// Sets the tensor's address, a multiple of 16. Runs on the host and allocates nothing, so it may be
+// part of a captured launch.
 Status set_tensor_data(void* data, TensorMap* map);
 
 }  // namespace tilegate::device

@@ -1,18 +1,16 @@
 // Tensor-core instructions of a warp (ldmatrix, mma), compute capability 7.5 and later. In
 // namespace tilegate::device, executed by all 32 lanes:
 //
-//   load_matrices(v, row)          four matrices of 8 rows × 16 bytes in shared memory; lane l
-//   gives
-//                                  the address, 16-byte aligned, of row l % 8 of matrix l / 8; v[i]
-//                                  becomes bytes l % 4 · 4 and the next three of row l / 4 of
-//                                  matrix
-//                                  i
-//   multiply_s8(acc, a, b)         acc += a·bᵀ, a: 16×32, b: 8×32, of int8; lane l holds, of the
-//   rows
-//                                  l / 4 of each, bytes l % 4 · 4 and the next three (a[0], b[0])
-//                                  and those 16 further (a[2], b[1]); of row l / 4 + 8 a[1] and
-//                                  a[3]; and columns l % 4 · 2 and the next of row l / 4 of the sum
-//                                  (acc[0], acc[1]) and of 8 rows below (acc[2], acc[3])
+//   load_matrices(v, row)   loads four matrices of 8 rows × 16 bytes from shared memory. Lane l
+//                           passes the 16-byte aligned address of row l % 8 of matrix l / 8. v[i]
+//                           becomes the 4 bytes from l % 4 · 4 on, of row l / 4 of matrix i
+//   multiply_s8(acc, a, b)  acc += a·bᵀ, a: 16×32, b: 8×32, of int8. With row r = l / 4 and first
+//                           byte f = l % 4 · 4, lane l holds 4 bytes each:
+//                             of a: a[0] at (r, f), a[1] at (r + 8, f),
+//                                   a[2] at (r, f + 16), a[3] at (r + 8, f + 16)
+//                             of b: b[0] at (r, f), b[1] at (r, f + 16)
+//                           and of the sum, with column c = l % 4 · 2:
+//                             acc[0], acc[1] at (r, c), (r, c + 1); acc[2], acc[3] 8 rows below
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Ranks as GPUs of one or several hosts, one process per GPU, or one process with a thread per GPU.
+// The transport between GPUs of one or several hosts: one process per GPU, or one thread per GPU.
 //
 //   ncclComm_t comm;               // ncclCommInitRankConfig with blocking = 0, or ncclCommInitAll
 //   std::unique_ptr<Transport> transport;
@@ -14,12 +14,12 @@ struct ncclComm;  // ncclComm_t points to it
 
 namespace tilegate::distributed {
 
-// Takes the communicator over, in the thread of its GPU, also where it fails: it is destroyed with
-// the transport, or aborted after an error. With a communicator that does not block (blocking = 0)
-// no call waits longer than the timeout for another rank.
+// Called by the thread of the communicator's GPU. Takes ownership of the communicator, also if it
+// fails: the communicator is destroyed with the transport, or aborted after an error. If it is
+// non-blocking (blocking = 0), no call waits longer than the timeout for another rank.
 //
-// NCCL's asynchronous errors are polled by the caller's threads: once per launch, by
-// Transport::poll, and every 50 µs in Transport::synchronize. No thread is started for that.
+// The caller's threads poll NCCL's asynchronous errors: once per launch, in Transport::poll, and
+// every 50 µs in Transport::synchronize. The library starts no thread.
 Status connect(ncclComm* comm, std::chrono::milliseconds timeout,
                std::unique_ptr<Transport>* transport);
 

@@ -1,5 +1,5 @@
 // DistributedSgemm: C ← alpha·op(A)·op(B) + beta·C over the ranks of a transport. Every rank makes
-// the plan and launches it, on its own shards:
+// the plan and launches it on its shards:
 //
 //   column-parallel   op(A) by rows, op(B) and C by columns: gathers A, then multiplies
 //   row-parallel      op(A) by columns, op(B) by rows, C by rows: multiplies, then adds the sums
@@ -23,32 +23,32 @@ namespace tilegate::distributed {
 
 enum class Form : std::uint8_t { kColumnParallel, kRowParallel };
 
-// How communication and multiplication follow each other.
+// The order of communication and multiplication.
 enum class Schedule : std::uint8_t {
-  kFaster,      // whichever the cost model expects to take less
-  kOverlapped,  // a multiplication per rank's rows, while other rows travel
-  kInTurn,      // gather, then multiply; multiply, then reduce-scatter
+  kFaster,      // the one that the cost model expects to be faster
+  kOverlapped,  // one multiplication per rank's rows, while other rows are exchanged
+  kInTurn,      // gather, then multiply; or multiply, then reduce-scatter
 };
 
-// All ranks pass the same, but for what is said of shards.
+// All ranks pass equal values, except for the storage of their shards.
 struct DistributedProblem {
   Form form = Form::kColumnParallel;
   Shape shape = {};  // of the whole product
-  // Of each rank, in their order; any size from 0 on. Column-parallel: its rows of A. Row-parallel:
-  // its rows of C.
+  // Per rank, any sizes >= 0. Column-parallel: the rank's rows of A. Row-parallel: its rows of C.
   std::vector<std::int64_t> rows = {};
-  // Column-parallel: its columns of B and C, which add up to N. Row-parallel: its columns of A and
-  // rows of B, which add up to K.
+  // Per rank. Column-parallel: its columns of B and C; the sum is N. Row-parallel: its columns of A
+  // and rows of B; the sum is K.
   std::vector<std::int64_t> parts = {};
   float alpha = 1.0F, beta = 0.0F;
-  // fp32_split: each rank splits what it has gathered; with same_bits its owner does, once.
+  // fp32_split: each rank splits the gathered operand; with same_bits the owner of a shard splits
+  // it once.
   Math math = Math::fp32;
   // C has the same bits for any number of ranks and any shards. FP32, column-parallel only: takes
   // the fastest kernel that adds products one by one in the order of K. fp32_split, both forms: the
   // ranks exchange digits, or exact sums of their products; see finish().
   bool same_bits = false;
   Schedule schedule = Schedule::kFaster;
-  // Of this rank's shards, as in Problem.
+  // Storage of this rank's shards, as in Problem.
   Op op_a = Op::kN, op_b = Op::kN;
   std::int64_t lda = 0, ldb = 0, ldc = 0;
   std::array<std::int64_t, 3> offset_bytes = {0, 0, 0};
@@ -56,12 +56,12 @@ struct DistributedProblem {
   // Shards that differ by at most one row or column, without padding.
   static DistributedProblem even(Form form, const Shape& shape, int ranks, int rank);
 
-  // The product of a rank's shards. Column-parallel: with the rows of A gathered. Row-parallel: the
-  // partial sum of all of C. C dense.
+  // Shape of the product that a rank computes. Column-parallel: all rows of A times its columns of
+  // B. Row-parallel: its partial sum of all of C.
   Shape shard(int rank) const;
 };
 
-// What ranks compare: all but their shards' storage.
+// The fields that ranks compare: all except the storage of their shards.
 std::string to_string(const DistributedProblem& problem);
 
 // A problem on one rank, ready to be launched as often as wanted. The transport outlives it.
@@ -71,34 +71,35 @@ class DistributedSgemm {
   DistributedSgemm(Transport& transport, DistributedProblem problem,
                    const Device& device = device::current());
 
-  // Ok if `launch` can run; otherwise which field of the problem is at fault, or which rank.
+  // Ok if `launch` can run; otherwise names the wrong field of the problem, or the failing rank.
   const Status& status() const { return status_; }
   bool ok() const { return status_.ok(); }
 
   const DistributedProblem& problem() const { return problem_; }
-  // Never kFaster.
+  // The chosen schedule: never kFaster.
   Schedule schedule() const { return schedule_; }
-  // By the cost model, for this rank.
+  // The cost model's time for this rank.
   double expected_seconds() const { return seconds_; }
-  // The kernel of each multiplication, in their order.
+  // The configuration of each multiplication, in order.
   std::vector<std::string> configurations() const;
   std::int64_t rounding_chain() const;
   double operand_error() const;
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
-  // Collective. Enqueues communication and kernels on `stream` and a stream of the transport;
-  // `stream` has all of it behind it. Neither allocates nor synchronises. Operands and workspace
-  // stay as they are until the work is done; Transport::synchronize waits for it and reports
+  // Collective. Enqueues communication and kernels on `stream` and on a stream of the transport;
+  // later work of `stream` waits for both. Does not allocate or synchronise. Operands and workspace
+  // must stay valid until the work is complete; Transport::synchronize waits for it and reports
   // errors. An error ends the transport on all ranks. The workspace is 256-byte aligned.
   Status launch(const Operands& operands, Stream stream = nullptr);
 
-  // Collective, after `launch` of fp32_split with same_bits; otherwise it does nothing. The devices
-  // decide, all alike, whether digits are as accurate as FP32. If not, C is still as it was, and
-  // this multiplies in FP32, with same_bits where FP32 has them. Waits for the decision.
+  // Collective, after `launch` of fp32_split with same_bits; otherwise it does nothing. All devices
+  // make the same decision whether digits are as accurate as FP32. If not, `launch` has left C
+  // unchanged, and this multiplies in FP32, with same_bits where FP32 has them. Waits for the
+  // decision.
   Status finish(const Operands& operands, Stream stream = nullptr);
 
  private:
-  // A multiplication of the launch, of rows [first_row, first_row + plan's M) of the gathered A or
+  // One multiplication of the launch: rows [first_row, first_row + plan's M) of the gathered A, or
   // of the partial sums.
   struct Step {
     Plan plan;
@@ -112,18 +113,18 @@ class DistributedSgemm {
   Step step(std::int64_t first_row, std::int64_t rows, bool is_own, const Device& device) const;
   double overlapped_seconds(const std::vector<double>& multiplications) const;
   double in_turn_seconds(double multiplication) const;
-  // Sets schedule and expected seconds; whether it overlaps.
+  // Sets schedule and expected seconds; returns whether it overlaps.
   bool take_faster(double overlapped, double in_turn);
 
   Status enqueue(const Operands& operands, Stream stream);
   Status enqueue_column_parallel(const Operands& operands, Stream stream);
   Status enqueue_row_parallel(const Operands& operands, Stream stream);
-  // What a rank sends and receives, by distances in the ring.
+  // Messages of a rank, by distance in the ring.
   struct Routes {
     std::function<Outgoing(int)> out;
     std::function<Incoming(int)> in;
   };
-  // With the neighbours at that distance; 0: with all others.
+  // Exchanges with the neighbours at that distance; 0: with all other ranks.
   Status exchange(int number, int distance, const Routes& routes);
 
   // fp32_split with same_bits (digit_product.cpp).
@@ -136,7 +137,7 @@ class DistributedSgemm {
   Status enqueue_exact_sums(const Operands& operands, Stream stream);
   Status decide(std::byte* workspace, int sets, Stream stream);
 
-  // False for one rank, and where A and B are not read.
+  // False for a single rank, and if A and B are not read.
   bool exchanges() const;
   // The rank that is `distance` further in the ring.
   int neighbour(int distance) const;
@@ -151,16 +152,16 @@ class DistributedSgemm {
   DistributedProblem problem_;
   Status status_;
   Schedule schedule_ = Schedule::kInTurn;
-  std::vector<Step> steps_;  // overlapped: one per rank, in the order of the launch
-  bool packs_ = false;       // column-parallel: own rows are copied to the gathered ones
-  // Of each rank's rows, of A or of partial sums, in an exchange.
+  std::vector<Step> steps_;  // overlapped: one per rank, in launch order
+  bool packs_ = false;       // column-parallel: own rows are packed into the gathered A
+  // Per rank: size of its rows of A, or of partial sums, in an exchange.
   std::vector<std::size_t> message_bytes_;
   double seconds_ = 0.0;
-  std::size_t multiply_bytes_ = 0;  // of the workspace, from its start: for the multiplications
-  std::size_t received_at_ = 0;     // row-parallel: where other ranks' sums are
+  std::size_t multiply_bytes_ = 0;  // start of the workspace, for the multiplications
+  std::size_t received_at_ = 0;     // row-parallel: offset of the other ranks' sums
   std::size_t workspace_bytes_ = 0;
   std::shared_ptr<const Digits> digits_;
-  std::unique_ptr<DistributedSgemm> in_fp32_;  // beside digits_
+  std::unique_ptr<DistributedSgemm> in_fp32_;  // the fallback of digits_
 };
 
 }  // namespace tilegate::distributed

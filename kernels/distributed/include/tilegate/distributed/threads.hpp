@@ -1,13 +1,14 @@
-// Ranks as threads of a process, over the SIMT executor: runs and tests what GPUs do with NCCL.
+// The transport between threads of a process, each with the SIMT executor. It replaces NCCL in
+// tests.
 //
 //   ThreadGroup group(4, std::chrono::seconds(10));
 //   // in thread `rank`:
 //   std::unique_ptr<Transport> transport = group.join(rank);
 //
-// It is stricter than a network. What a rank receives is NaN until that rank waits for it, and
-// arrives as late as it can: at that wait. A step of a rank's stream that accesses what an exchange
-// writes, or writes what an exchange reads, without fork() or wait() between them is a race: the
-// launch fails and says which step and which exchange.
+// It is stricter than a network. Received data arrive as late as possible: at the wait for them;
+// before that their memory holds NaN. It is a race if a step of a rank's stream accesses memory
+// that an exchange writes, or writes memory that an exchange reads, without fork() or wait()
+// between them. Then the launch fails and names the step and the exchange.
 #pragma once
 
 #include <chrono>
@@ -19,13 +20,13 @@ namespace tilegate::distributed {
 
 class ThreadGroup {
  public:
-  // A rank that waits for others longer than the timeout fails, and all others with it.
+  // If a rank waits for others longer than the timeout, all ranks fail.
   ThreadGroup(int size, std::chrono::milliseconds timeout);
   ~ThreadGroup();
 
-  // Once per rank, from any thread. A transport that is destroyed before the ranks that wait for it
-  // are served fails them: the rank has ended. The group outlives its transports; buffers outlive
-  // the transport of their rank.
+  // Call once per rank, from any thread. If a transport is destroyed while other ranks wait for it,
+  // they fail: the rank has ended. The group must outlive its transports, and buffers the transport
+  // of their rank.
   std::unique_ptr<Transport> join(int rank);
 
   struct State;

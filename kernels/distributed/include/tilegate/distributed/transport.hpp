@@ -2,9 +2,9 @@
 // NcclTransport (nccl.hpp) between GPUs, ThreadGroup (threads.hpp) between threads of a process
 // over the SIMT executor.
 //
-// Exchanges run in their order, beside the caller's stream. Two calls order them with it:
+// Exchanges run in order, concurrently with the caller's stream. fork and wait order the two:
 //
-//   fork(stream)            exchanges that follow start after the work that `stream` has now
+//   fork(stream)            later exchanges start after the work that `stream` has now
 //   exchange(i, out, in)    sends and receives, all at once; i: 1 to size() + 1, in order
 //   wait(i, stream)         later work of `stream` starts after exchange i
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace tilegate::distributed {
 
-// Device memory that goes to a rank, or comes from one. Both ranks leave out what is empty.
+// Device memory that is sent to a rank, or received from it. Both ranks leave out empty messages.
 struct Outgoing {
   int rank = 0;
   const void* data = nullptr;
@@ -40,7 +40,7 @@ struct Access {
   bool writes = false;
 };
 
-// What a rank says of itself to the others: a text, cut off where it is longer, and its hash.
+// A rank's message to all others: the hash of a text, and the text, truncated.
 struct Card {
   std::uint64_t hash = 0;
   std::array<char, 248> text{};
@@ -48,8 +48,8 @@ struct Card {
   static Card of(std::string_view text);
 };
 
-// After an error every call fails, on every rank, until new transports are made; the messages name
-// the rank at fault where it is known.
+// After an error every call fails on every rank, until new transports are made. The messages name
+// the failing rank if it is known.
 class Transport {
  public:
   Transport() = default;
@@ -60,24 +60,24 @@ class Transport {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Collective: the cards of all ranks, in their order. May allocate and synchronise.
+  // Collective: returns the cards of all ranks, in order. May allocate and synchronise.
   virtual Status agree(const Card& mine, std::vector<Card>& all) = 0;
 
-  // None of these allocates or waits for the device.
+  // These calls do not allocate or wait for the device.
   virtual Status fork(Stream stream) = 0;
   virtual Status exchange(int number, std::span<const Outgoing> out,
                           std::span<const Incoming> in) = 0;
   virtual Status wait(int number, Stream stream) = 0;
-  // Says what the next step of the caller's stream accesses. ThreadGroup finds races by it.
+  // Declares the accesses of the next step of the caller's stream. ThreadGroup finds races with it.
   virtual Status begin_step(std::string_view /*name*/, std::span<const Access> /*accesses*/) {
     return {};
   }
 
-  // What has gone wrong since; returns at once.
+  // Returns an error that has occurred since; does not wait.
   virtual Status poll() = 0;
-  // Waits for all work of `stream`, and polls meanwhile. After the timeout, or an error, it aborts.
+  // Waits for all work of `stream`, and polls meanwhile. Aborts after the timeout or an error.
   virtual Status synchronize(Stream stream) = 0;
-  // Ends the exchanges of all ranks; `reason` starts with the rank at fault.
+  // Ends the exchanges of all ranks; `reason` starts with the failing rank.
   virtual void abort(std::string_view reason) = 0;
 };
 

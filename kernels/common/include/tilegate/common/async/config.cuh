@@ -9,7 +9,7 @@
 //   kVectorBatches             batches of a k tile's copies, if both operands are copied in
 //   kWordBatches               vectors, or not; see kCopyBatches
 //   kBlocksPerSm               limits registers
-//   kPermutedLanes             permuted lane layout: see position()
+//   kPermutedLanes             permuted lane layout: see lane_layout.cuh
 //   kChecksEdges               C may be smaller than the tile; see split_k.cuh
 //   kSwapsNeighbours           see epilogue.cuh
 #pragma once
@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include <tilegate/common/async/split_k.cuh>
+#include <tilegate/common/lane_layout.cuh>
 #include <tilegate/device/device.cuh>
 
 namespace tilegate {
@@ -82,16 +83,11 @@ struct AsyncConfig : Tiles {
   struct Position {
     int m, n, slice;
   };
-  // Lane layout: row-major; or permuted: l and l ^ 1 share rows, l and l ^ 2 share columns, so that
-  // every 128-bit shared load takes two wavefronts, where B's take four in row-major layout.
   static __device__ Position position() {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32 % kWarpsPerSlice;
-    int lane_m = lane / kLanesN, lane_n = lane % kLanesN;
-    if constexpr (Tiles::kPermutedLanes) {
-      lane_m = (lane >> 1 & 1) | (lane >> 3 & 1) << 1 | (lane >> 4) << 2;
-      lane_n = (lane & 1) | (lane >> 2 & 1) << 1;
-    }
+    const int lane_m = lane_row<kLanesN, Tiles::kPermutedLanes>(lane);
+    const int lane_n = lane_column<kLanesN, Tiles::kPermutedLanes>(lane);
     return {warp / kWarpsN * kWarpM + (kKeepsA ? lane_m : 4 * lane_m),
             warp % kWarpsN * kWarpN + 4 * lane_n,
             static_cast<int>(threadIdx.x) / 32 / kWarpsPerSlice};

@@ -304,10 +304,10 @@ __device__ __forceinline__ void compute_block(const KernelArgs& args, const Spli
     device::wait_for_previous_kernel();  // which may still write A, B and C
     device::launch_dependents();
 
-    const CopierA<Config> a(args.a + work.product * args.stride_a, args.lda, args.shape.m, work.row,
-                            k, k_left);
-    const CopierB<Config> b(args.b + work.product * args.stride_b, args.ldb, args.shape.n, work.col,
-                            k, k_left);
+    const CopierA<Config> a(args.a + work.batch_index * args.stride_a, args.lda, args.shape.m,
+                            work.row, k, k_left);
+    const CopierB<Config> b(args.b + work.batch_index * args.stride_b, args.ldb, args.shape.n,
+                            work.col, k, k_left);
     RingWriter<Config> writer(a, b);
     fill_ring(writer);
     multiply_tiles<Config>(writer, work.k_tiles, at, acc);
@@ -319,7 +319,7 @@ __device__ __forceinline__ void compute_block(const KernelArgs& args, const Spli
     store_partial<Config>(work.partial);
   } else {
     KernelArgs target = args;
-    target.c += work.product * args.stride_c + work.row * args.ldc + work.col;
+    target.c += work.batch_index * args.stride_c + work.row * args.ldc + work.col;
     target.shape.m -= work.row;
     target.shape.n -= work.col;
     store_results<Config>(target, work.own_row, work.own_col, split_k.vectors);

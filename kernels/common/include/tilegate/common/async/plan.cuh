@@ -86,7 +86,7 @@ constexpr bool takes(Feed feed, bool along_k, bool vectors) {
   return false;
 }
 
-// Tiles of all products of the batch; in floating point, as the product may overflow.
+// Tiles of the whole batch; in floating point, as the product may overflow.
 inline double count_tiles(const AsyncKernel& kernel, const Problem& problem) {
   return static_cast<double>(ceil_div(problem.shape.m, kernel.block_m)) *
          static_cast<double>(ceil_div(problem.shape.n, kernel.block_n)) *

@@ -24,7 +24,7 @@ struct SplitK {
 
   int block_m = 1, block_n = 1;
   std::int64_t end_m = kNoEnd, end_n = kNoEnd;  // rows and columns that tiles may read
-  Divisor columns, tiles;                       // tiles per row of tiles, and per product
+  Divisor columns, tiles;                       // tiles per row of tiles, and per matrix
   unsigned whole = 0;                           // tiles of the batch that are not split
   Divisor k_splits;                             // blocks for each of the others
   int k_tiles = 0;
@@ -32,7 +32,7 @@ struct SplitK {
 
   // A tile, or one split of its K: the work of one block.
   struct WorkTile {
-    unsigned product;
+    unsigned batch_index;
     std::int64_t row, col;  // of the tile's first element in C
     int own_row, own_col;   // the tile's first own element, counted from there
     int first_k_tile, k_tiles;
@@ -43,15 +43,15 @@ struct SplitK {
   __host__ __device__ std::int64_t partial_size() const { return std::int64_t{block_m} * block_n; }
 
   __device__ WorkTile tile(unsigned index) const {
-    const unsigned product = tiles.quotient(index);
-    const unsigned in_product = tiles.remainder(index, product);
-    const unsigned tile_row = columns.quotient(in_product);
-    const unsigned tile_col = columns.remainder(in_product, tile_row);
+    const unsigned batch_index = tiles.quotient(index);
+    const unsigned in_matrix = tiles.remainder(index, batch_index);
+    const unsigned tile_row = columns.quotient(in_matrix);
+    const unsigned tile_col = columns.remainder(in_matrix, tile_row);
     const std::int64_t row = std::int64_t{tile_row} * block_m;
     const std::int64_t col = std::int64_t{tile_col} * block_n;
     const std::int64_t first_row = row + block_m <= end_m ? row : end_m - block_m;
     const std::int64_t first_col = col + block_n <= end_n ? col : end_n - block_n;
-    return {.product = product,
+    return {.batch_index = batch_index,
             .row = first_row,
             .col = first_col,
             .own_row = static_cast<int>(row - first_row),
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, SplitK split
   const unsigned k_splits = split_k.k_splits.value();
   const float* partial =
       static_cast<const float*>(args.workspace) + std::int64_t{tile} * k_splits * size + word;
-  args.c += work.product * args.stride_c;
+  args.c += work.batch_index * args.stride_c;
   if constexpr (kVectors) {
     float4 sum = device::load_vector<float4>(partial);
 #pragma unroll 8

@@ -14,6 +14,7 @@
 
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/instruction_order.cuh>
+#include <tilegate/common/lane_layout.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 #include <tilegate/device/device.cuh>
 #include <tilegate/stage.hpp>
@@ -45,8 +46,8 @@ struct InterleavedTiles : Tiles {
   static __device__ Position position() {
     const int thread = static_cast<int>(threadIdx.x) % kSliceThreads;
     const int lane = thread % 32, warp = thread / 32;
-    return {warp / kWarpsN * kWarpM + lane / kLanesN * 4,
-            warp % kWarpsN * kWarpN + lane % kLanesN * 4};
+    return {warp / kWarpsN * kWarpM + lane_row<kLanesN, false>(lane) * 4,
+            warp % kWarpsN * kWarpN + lane_column<kLanesN, false>(lane) * 4};
   }
   static __device__ int slice() { return static_cast<int>(threadIdx.x) / kSliceThreads; }
 };

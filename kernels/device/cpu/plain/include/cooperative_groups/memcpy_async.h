@@ -1,4 +1,4 @@
-// Asynchronous copies by a group: each thread copies every size()-th piece.
+// Asynchronous copies by a group: thread r copies pieces r, r + size(), …
 #pragma once
 #include <cuda/pipeline>
 

@@ -1,4 +1,4 @@
-// Reductions of tiles, in the order of a butterfly.
+// Butterfly reductions over tiles.
 #pragma once
 #include <cooperative_groups.h>
 

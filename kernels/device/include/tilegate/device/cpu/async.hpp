@@ -1,24 +1,23 @@
-// async.cuh on the CPU. `site` is where the kernel calls,
-// for error messages.
+// async.cuh on the CPU. `site` is the caller's source line, for error messages.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
-#include <tilegate/device/cpu/seam.hpp>
+#include <tilegate/device/cpu/device.hpp>
 
 namespace tilegate::simt {
 
 enum class MmaType { kS8, kF16, kBf16, kTf32 };
 
-// What a warpgroup_mma multiplies: 64 rows of a with n rows of b.
+// Operands of a warpgroup_mma: 64 rows of a times n rows of b.
 struct MatrixProduct {
   MmaType type;
   unsigned n;
   device::MatrixDescriptor a, b;
-  bool adds = true;  // to what the accumulators hold
+  bool adds = true;  // to the accumulators
   device::Major major_a = device::Major::kK, major_b = device::Major::kK;
-  const std::uint32_t* registers_of_a = nullptr;  // the thread's share, instead of a tile
+  const std::uint32_t* registers_of_a = nullptr;  // the thread's part of a, instead of a tile
 };
 
 }  // namespace tilegate::simt
@@ -27,7 +26,7 @@ namespace tilegate::simt::executor {
 
 void barrier_init(device::Barrier& barrier, unsigned arrivals, const Site& site);
 void barrier_init_fence();
-unsigned barrier_parity(device::Barrier& barrier, const Site& site);  // of its open phase
+unsigned barrier_parity(device::Barrier& barrier, const Site& site);  // of the current phase
 void barrier_arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site);
 void barrier_wait(device::Barrier& barrier, unsigned parity, const Site& site);
 void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
@@ -52,7 +51,7 @@ void store_remote(void* smem, const void* vector, device::Barrier& barrier, unsi
                   const Site& site);
 void named_barrier(unsigned id, unsigned threads, const Site& site);
 
-// Both start and strides are multiples of 16; a descriptor does not hold their lowest bits.
+// Start and strides must be multiples of 16: a descriptor drops their lowest bits.
 void check_descriptor(unsigned start, unsigned leading_bytes, unsigned stride_bytes,
                       const Site& site);
 void warpgroup_arrive();
@@ -170,7 +169,7 @@ inline void copy_tensor_multicast(void* smem, const TensorMap& map, int x, int y
 
 template <int kId>
 void named_barrier(unsigned threads, simt::Site site = simt::Site::current()) {
-  static_assert(kId >= 1 && kId <= 15, "the barriers of a block; 0 is that of __syncthreads");
+  static_assert(kId >= 1 && kId <= 15, "a block has 16 barriers; __syncthreads uses number 0");
   simt::executor::named_barrier(kId, threads, site);
 }
 
@@ -184,12 +183,12 @@ void reg_dealloc() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256);
 }
 
-// As the hardware reads it: fields of 16 bytes, and the kind of swizzle on top.
+// The hardware's format: see cuda/async.cuh.
 inline MatrixDescriptor matrix_descriptor(const void* smem, Swizzle swizzle, unsigned leading_bytes,
                                           unsigned stride_bytes,
                                           simt::Site site = simt::Site::current()) {
   simt::executor::check_descriptor(shared_address(smem), leading_bytes, stride_bytes, site);
-  constexpr std::uint64_t kKinds[] = {0, 3, 2, 1};  // of none, 32, 64 and 128 bytes
+  constexpr std::uint64_t kKinds[] = {0, 3, 2, 1};  // no swizzle, 32, 64, 128 bytes
   const auto field = [](unsigned bytes) { return std::uint64_t{bytes & 0x3FFFFU} >> 4; };
   return field(shared_address(smem)) | field(leading_bytes) << 16 | field(stride_bytes) << 32 |
          kKinds[static_cast<int>(swizzle)] << 62;

@@ -1,6 +1,6 @@
-// The portability layer's accesses in counted builds. Each is one call of the counters
-// (kernels/device/cpu/counted), so that a vector stays one access; the last argument is the place
-// in the source, which instrument.py fills in.
+// The portability layer's accesses in instrumented builds. Each is one call of the counters
+// (kernels/device/cpu/counted), so that a vector access is counted as one. instrument.py fills in
+// the last argument, the source line.
 #pragma once
 
 extern "C" {

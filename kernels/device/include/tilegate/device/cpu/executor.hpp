@@ -1,9 +1,9 @@
-// The SIMT executor: runs a grid on one CPU thread, one fiber per CUDA thread, blocks one after
-// another. Deterministic: the schedule decides the order, nothing else does.
+// The SIMT executor runs a grid on one CPU thread: one fiber per CUDA thread, one block (or
+// cluster) at a time. It is deterministic: only the schedule decides the order.
 //
-// What ends a launch with a kDeviceError that names kernel, block, thread and address or line: a
-// barrier that some threads of the block never reach, a misaligned vector access, a fault of the
-// CPU's memory protection, and, in builds with sanitizers, whatever they report.
+// These faults end a launch with a kDeviceError that names kernel, block, thread and address or
+// line: a barrier that some threads of the block never reach, a misaligned vector access, a fault
+// of the CPU's memory protection and, in builds with sanitizers, their reports.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Index3 {
   unsigned x = 0, y = 0, z = 0;
 };
 
-// Where in the source; std::source_location, which clang 14 lacks.
+// A source line. A substitute for std::source_location, which clang 14 lacks.
 class Site {
  public:
   constexpr Site() = default;
@@ -41,7 +41,7 @@ class Site {
   unsigned line_ = 0;
 };
 
-// The order in which blocks, and between two barriers the threads of a block, take their turns.
+// The order in which blocks run, and between two barriers the threads of a block.
 class Schedule {
  public:
   static Schedule forward() { return Schedule(Kind::kForward); }
@@ -51,9 +51,9 @@ class Schedule {
     schedule.seed_ = seed;
     return schedule;
   }
-  // Forward, but of a grid only the first and the last `ends` blocks and every `stride`-th between
-  // them; a stride of 0 is none. For grids whose blocks are alike and too many to run: one of fewer
-  // than `least` blocks is refused.
+  // Forward, but only the first and the last `ends` blocks of a grid and every `stride`-th between
+  // them (0: none). For grids of too many blocks that are all alike. A grid of fewer than `least`
+  // blocks is refused.
   static Schedule sample(std::int64_t ends, std::int64_t stride, std::int64_t least = 1) {
     Schedule schedule(Kind::kSample);
     schedule.ends_ = ends;
@@ -88,15 +88,15 @@ struct Coverage {
 
 namespace executor {
 
-// For the launches that follow on this CPU thread; forward at first.
+// Sets the schedule of later launches on this CPU thread; forward by default.
 void set_schedule(Schedule schedule);
 
-// Of the latest launch on this CPU thread.
+// Coverage of the latest launch on this CPU thread.
 Coverage coverage();
 
-// The launches between these two are a call of a stage, enqueued on `stream`: one on another stream
-// is refused, because nothing orders the two. In counted builds every access is held to the
-// contract of the call, and `end_call` says which element of C was never stored.
+// The launches between these two are one call of a stage, enqueued on `stream`. A launch on another
+// stream is refused, because nothing orders it with the others. Instrumented builds check every
+// access against the contract of the call; `end_call` reports an element of C that was not stored.
 void begin_call(const Problem& problem, const Operands& operands, Stream stream);
 Status end_call();
 
@@ -107,7 +107,7 @@ Status run(const device::LaunchConfig& config, Stream stream,
 // While it is set, blocks run forward under every schedule.
 extern constinit thread_local bool in_order;
 
-// What the portability layer calls from inside a kernel.
+// The functions below implement the portability layer inside a kernel.
 void block_barrier(const Site& site);
 void warp_barrier(unsigned mask, const Site& site);
 std::uint64_t shuffle(unsigned mask, std::uint64_t bits, unsigned source_lane, const Site& site);
@@ -115,31 +115,30 @@ unsigned lane();
 std::byte* shared_memory(std::size_t bytes);
 extern constinit thread_local std::byte* shared_of_block;
 #if defined(TILEGATE_COUNTED)
-inline std::byte* shared_begin() { return shared_memory(0); }  // what a kernel loads is counted
+inline std::byte* shared_begin() { return shared_memory(0); }  // a load in the kernel would count
 #else
 inline std::byte* shared_begin() { return shared_of_block; }
 #endif
-// Where in shared memory the __shared__ variable of that declaration is.
+// Address of the __shared__ variable whose declaration `key` identifies.
 std::byte* shared_variable(const void* key, const char* name, std::size_t bytes,
                            std::size_t alignment);
-// An atomic operation on `data`: what is there, and then what is there after it. No other thread
-// runs between the two.
+// An atomic operation on `data` is a load and a store; no other thread runs between the two.
 void atomic_load(const void* data, void* value, std::size_t bytes, const Site& site);
 void atomic_store(void* data, const void* value, std::size_t bytes);
-// __threadfence(): with atomic operations before or after it, it orders blocks.
+// __threadfence(): orders blocks, together with atomic operations before or after it.
 void thread_fence();
 bool kernel_is_running();
 void wait_for_previous_kernel();
 void raise_flag(unsigned* flag, const Site& site);
 void wait_for_flag(const unsigned* flag, const Site& site);
-// gmem == nullptr: zeros.
+// Copies zeros if gmem is null.
 void copy_async(float* smem, const float* gmem, std::size_t bytes);
 void copy_async_commit();
 void copy_async_wait(int pending_groups);
 
-// Ends the launch with `what`, said of the current thread.
+// Ends the launch with the fault `what` of the current thread.
 [[noreturn]] void fail(const std::string& what);
-// The same, said of thread `thread` of the block while none runs.
+// The same for thread `thread` of the block, while no thread runs.
 void report(unsigned thread, const std::string& what);
 [[noreturn]] void fail_misaligned(const void* address, std::size_t bytes, const char* access);
 

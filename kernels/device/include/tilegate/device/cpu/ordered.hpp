@@ -1,5 +1,5 @@
-// The portability layer's accesses by shared-memory address, and the instructions that a GPU's
-// compiler keeps in order: on the CPU plain accesses, counted as those of the line that calls.
+// The portability layer's accesses by shared-memory address, and its instructions that nvcc keeps
+// in order. On the CPU both are plain accesses, counted at the caller's line.
 #pragma once
 
 #include <utility>
@@ -11,11 +11,11 @@ __forceinline__ void copy_async(SharedAddress to, const float* gmem, bool inside
   copy_async<kBytes>(shared_pointer(to), gmem, inside);
 }
 
-// In one direction only, which compilers make vectors of.
+// Always ascending: compilers vectorize that.
 template <int kCount>
 __forceinline__ void add_products(float (&c)[kCount], float a, const float (&b)[kCount],
                                   bool /*ascending*/) {
-#if defined(__clang__)  // of counted kernels: what is in registers must not become memory
+#if defined(__clang__)  // instrumented kernels: keep the row in registers, where it is not counted
 #pragma unroll
 #endif
   for (int j = 0; j < kCount; ++j) c[j] += a * b[j];
@@ -23,7 +23,7 @@ __forceinline__ void add_products(float (&c)[kCount], float a, const float (&b)[
 
 namespace ordered {
 
-// What is done before one of the products leaves the operands of all of them alone.
+// Calls before(i) for all products first: it must not change their operands.
 template <int kCount, typename Before>
 __forceinline__ void fma_row(float (&c)[kCount], const float& a, const float (&b)[kCount],
                              bool ascending, Before before) {

@@ -1,5 +1,5 @@
-// What kernels that join as they are use of CUDA, for the executor; see ../plain.cuh. What the
-// language has and C++ has not, translate.py rewrites: __shared__, asm, <<<...>>>.
+// CUDA's names for plain kernels on the executor; see ../plain.cuh. translate.py rewrites the
+// language extensions: __shared__, asm, <<<...>>>.
 #pragma once
 
 #if !defined(TILEGATE_PLAIN)
@@ -15,7 +15,7 @@
 
 #include <sys/types.h>
 
-#include <tilegate/device/cpu/seam.hpp>
+#include <tilegate/device/cpu/device.hpp>
 
 #define __align__(n) __attribute__((aligned(n)))
 #define __maxnreg__(...)
@@ -23,7 +23,7 @@
 namespace tilegate::simt::executor {
 
 [[noreturn]] void fail_assertion(const char* condition, const char* file, int line);
-// An asynchronous copy of a size that the executor does not copy.
+// For an asynchronous copy of a size that the executor does not support.
 [[noreturn]] void fail_copy(std::size_t bytes);
 
 }  // namespace tilegate::simt::executor
@@ -54,7 +54,7 @@ cudaError_t cudaFuncSetAttribute(Kernel&&, cudaFuncAttribute, int) {
 
 constexpr int warpSize = 32;
 
-// Of two integers CUDA takes the larger type, unsigned before signed, as an expression of both.
+// CUDA's min and max of two types: the result has their common type, as in an expression of both.
 template <typename A, typename B>
   requires(std::is_arithmetic_v<A> && std::is_arithmetic_v<B> && !std::is_same_v<A, B>)
 constexpr auto min(A a, B b) {
@@ -106,7 +106,8 @@ inline std::size_t __cvta_generic_to_shared(const void* smem) {
   return device::shared_address(smem);
 }
 
-// Within parts of a warp of `width` lanes; a lane outside gives the caller its own value.
+// Shuffles within parts of a warp of `width` lanes. If the source lane is outside the part, the
+// caller gets its own value.
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int lane, int width,
               simt::Site site = simt::Site::current()) {
@@ -132,7 +133,7 @@ T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32,
   return ::__shfl_sync(mask, value, to >= own / width * width ? to : own, site);
 }
 
-// The lanes of the mask for which it holds.
+// The lanes of the mask whose predicate is true.
 inline unsigned __ballot_sync(unsigned mask, int predicate,
                               simt::Site site = simt::Site::current()) {
   unsigned lanes = 0;
@@ -152,8 +153,8 @@ inline int __popc(unsigned bits) { return std::popcount(bits); }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline int __clz(int bits) { return std::countl_zero(static_cast<unsigned>(bits)); }
 
-// No other thread runs between the two halves of an atomic operation. Fences order blocks with
-// atomic operations alone: what blocks tell each other without them is a race.
+// A fence orders blocks only together with atomic operations: communication between blocks without
+// them is a race.
 inline void __threadfence() { simt::executor::thread_fence(); }
 inline void __threadfence_block() {}
 
@@ -200,7 +201,7 @@ T atomicCAS(T* data, std::type_identity_t<T> compare, std::type_identity_t<T> va
 
 namespace tilegate::plain {
 
-// Of the launches since it was last taken, the first that is not ok.
+// The first error of the launches since status_of() began; null outside of it.
 inline constinit thread_local Status* launch_status = nullptr;
 
 // `<<<grid, block, shared_bytes, stream>>>`.
@@ -232,7 +233,7 @@ class Launch {
   Stream stream_;
 };
 
-// Calls `launch_all`, which launches kernels; the first error of them.
+// Calls `launch_all`, which launches kernels; returns their first error.
 template <typename LaunchAll>
 Status status_of(LaunchAll launch_all) {
   Status status;
@@ -242,7 +243,8 @@ Status status_of(LaunchAll launch_all) {
   return status;
 }
 
-// A variable of that declaration, of which each instance of a template has its own `Tag`.
+// The __shared__ variable of one declaration. `Tag` distinguishes declarations, and instances of a
+// template.
 template <typename T, std::size_t kAlignment, typename Tag>
 T& shared(Tag /*tag*/, const char* name) {
   static_assert(std::is_trivially_destructible_v<T>, "a __shared__ variable is not constructed");
@@ -256,7 +258,7 @@ T& dynamic_shared() {
   return *reinterpret_cast<T*>(simt::executor::shared_begin());
 }
 
-// One of a thread's asynchronous copies, of `bytes` bytes.
+// An asynchronous copy of `bytes` bytes by one thread.
 TILEGATE_INLINE void copy_piece(void* to, const void* from, std::size_t bytes, bool zeros) {
   if (bytes == 16) {
     device::copy_async<16>(to, from, !zeros);
@@ -269,20 +271,20 @@ TILEGATE_INLINE void copy_piece(void* to, const void* from, std::size_t bytes, b
   }
 }
 
-// PTX that translate.py has read; see ptx.py. Addresses of shared memory count from its beginning,
-// as __cvta_generic_to_shared gives them.
+// Functions for PTX that translate.py has parsed; see ptx.py. Addresses of shared memory are
+// offsets from its beginning, as __cvta_generic_to_shared returns them.
 namespace ptx {
 
 inline std::byte* shared(std::uint64_t address) { return simt::executor::shared_begin() + address; }
 
-// `bytes`: how many come from `gmem`; zeros for the rest.
+// `bytes`: how many are copied from `gmem`; the rest becomes zeros.
 template <int kBytes>
 TILEGATE_INLINE void cp_async(std::uint64_t smem, std::uint64_t gmem, int bytes = kBytes) {
   if (bytes != 0 && bytes != kBytes) simt::executor::fail_copy(static_cast<std::size_t>(bytes));
   device::copy_async<kBytes>(shared(smem), reinterpret_cast<const void*>(gmem), bytes != 0);
 }
 
-// An operand's bits.
+// An operand as an address.
 template <typename T>
 TILEGATE_INLINE std::uint64_t address(T value) {
   if constexpr (std::is_pointer_v<T>) {

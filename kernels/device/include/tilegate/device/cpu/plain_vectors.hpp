@@ -1,6 +1,6 @@
-// CUDA's vectors for kernels that join as they are (../plain.cuh): a copy of one is one access of
-// as many bytes, wherever it comes from and goes to, as `reinterpret_cast<float4*>(p)[0]` is on a
-// GPU. It is checked for its alignment and, in counted builds, judged and counted.
+// CUDA's vector types for plain kernels (../plain.cuh). A copy of a vector is one access of its
+// size, as `reinterpret_cast<float4*>(p)[0]` is on a GPU. Its alignment is checked; instrumented
+// builds count it and check it for hazards.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace tilegate::simt {
 
-// As the counters' functions pass vectors.
+// Vectors as the counters' functions take them.
 struct alignas(8) Bits8 {
   float words[2];
 };
@@ -47,7 +47,7 @@ TILEGATE_INLINE void store(void* to, const simt::Bits16& bits) {
   tilegate_counted_store_float4(to, bits, 0);
 }
 #else
-// Behind the compiler's back, which takes vectors for aligned.
+// Hides the pointer from the compiler, which assumes that vectors are aligned.
 TILEGATE_INLINE void check_alignment(const void* p, std::size_t bytes, const char* access) {
   asm("" : "+r"(p));
   simt::executor::check_alignment(p, bytes, access);
@@ -64,7 +64,7 @@ TILEGATE_INLINE void store(void* to, const Bits& bits) {
 }
 #endif
 
-// What makes a structure of 8 or 16 bytes such a vector.
+// Constructors and assignment that make a structure of 8 or 16 bytes such a vector.
 #define TILEGATE_VECTOR_COPIES(name, Bits)                      \
   name() = default;                                             \
   TILEGATE_INLINE name(const name& other) {                     \
@@ -81,7 +81,7 @@ TILEGATE_INLINE void store(void* to, const Bits& bits) {
 
 }  // namespace tilegate::plain
 
-// CUDA's names and nothing else: kernels see all of it.
+// CUDA's names only: kernels see this whole namespace.
 namespace tilegate::cuda_names {
 
 #define TILEGATE_VECTORS_OF(T, name)                                     \

@@ -1,13 +1,12 @@
-// Tensor cores as warps use them, on the CPU; see ../warp_mma.cuh. By shuffles: what a lane needs
-// of others it gets from them, and a lane that does not take part is found as it is for any
-// shuffle.
+// warp_mma.cuh on the CPU, built from shuffles: so a lane that does not take part is reported as
+// for any other shuffle.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#include <tilegate/device/cpu/seam.hpp>
+#include <tilegate/device/cpu/device.hpp>
 
 namespace tilegate::device {
 
@@ -35,7 +34,7 @@ inline void multiply_s8(std::int32_t* acc, const std::uint32_t (&a)[4], const st
     }
     return sum;
   };
-  for (int quad = 0; quad < 4; ++quad) {  // 4 of the first, and of the last, 16 k
+  for (int quad = 0; quad < 4; ++quad) {  // 4 k of the first 16, and 4 of the last 16
     const std::uint64_t first_a = __shfl_sync(~0U, low, lane / 4 * 4 + quad, site);
     const std::uint64_t last_a = __shfl_sync(~0U, high, lane / 4 * 4 + quad, site);
     for (int col = 0; col < 2; ++col) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <tilegate/device/cuda/seam.cuh>
+#include <tilegate/device/cuda/device.cuh>
 
 namespace tilegate::device {
 
@@ -53,7 +53,7 @@ inline __device__ void copy_bulk(void* smem, const void* gmem, unsigned bytes, B
 
 template <int kId>
 __device__ void named_barrier(unsigned threads) {
-  static_assert(kId >= 1 && kId <= 15, "the barriers of a block; 0 is that of __syncthreads");
+  static_assert(kId >= 1 && kId <= 15, "a block has 16 barriers; __syncthreads uses number 0");
   asm volatile("bar.sync %0, %1;" ::"n"(kId), "r"(threads) : "memory");
 }
 
@@ -81,8 +81,8 @@ __device__ void reg_dealloc() {
 
 #undef TILEGATE_SETMAXNREG
 
-// The address, then leading_bytes from bit 16 on and stride_bytes from bit 32 on, each in units of
-// 16 bytes; the kind of swizzle on top.
+// Fields, in units of 16 bytes: the address from bit 0, leading_bytes from bit 16, stride_bytes
+// from bit 32. Bits 62 and 63: the kind of swizzle.
 inline __device__ MatrixDescriptor matrix_descriptor(const void* smem, Swizzle swizzle,
                                                      unsigned leading_bytes,
                                                      unsigned stride_bytes) {
@@ -105,7 +105,7 @@ __device__ void warpgroup_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// No instruction. The compiler neither reads the registers before it nor reuses them until then.
+// No instruction: keeps the compiler from reading the registers earlier or reusing them.
 template <typename T, int kSize>
 __device__ void warpgroup_results(T (&registers)[kSize]) {
 #pragma unroll

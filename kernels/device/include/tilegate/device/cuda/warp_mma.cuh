@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <tilegate/device/cuda/seam.cuh>
+#include <tilegate/device/cuda/device.cuh>
 
 namespace tilegate::device {
 

@@ -7,8 +7,7 @@
 
 namespace tilegate::device {
 
-// Operands of an instruction with 32 or 64 accumulators per thread: their placeholders, and the
-// registers.
+// The asm placeholders and operands of 32 or 64 accumulators per thread.
 #define TILEGATE_PLACES_32                                                 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -35,7 +34,7 @@ namespace tilegate::device {
 template <int kN>
 __device__ void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], MatrixDescriptor a,
                                  MatrixDescriptor b) {
-  static_assert(kN == 64 || kN == 128, "the widths that kernels use so far");
+  static_assert(kN == 64 || kN == 128, "kernels use only 64 and 128 so far");
   if constexpr (kN == 64) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 {" TILEGATE_PLACES_32
                  "}, %32, %33, 1;"
@@ -52,7 +51,7 @@ __device__ void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], MatrixDescriptor a
 template <int kN>
 __device__ void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], const std::uint32_t (&a)[4],
                                  MatrixDescriptor b) {
-  static_assert(kN == 64 || kN == 128, "the widths that kernels use so far");
+  static_assert(kN == 64 || kN == 128, "kernels use only 64 and 128 so far");
   if constexpr (kN == 64) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 {" TILEGATE_PLACES_32
                  "}, {%32, %33, %34, %35}, %36, 1;"
@@ -87,7 +86,7 @@ __device__ void warpgroup_mma_s8(std::int32_t (&acc)[kN / 2], const std::uint32_
 template <int kN, Major kMajorA = Major::kK, Major kMajorB = Major::kK>
 __device__ void warpgroup_mma_f16(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
                                   bool adds = true) {
-  static_assert(kN == 64 || kN == 128, "the widths that kernels use so far");
+  static_assert(kN == 64 || kN == 128, "kernels use only 64 and 128 so far");
   if constexpr (kN == 64) {
     TILEGATE_FLOAT_MMA_64("k16.f32.f16.f16", ", %35, %36");
   } else {
@@ -98,7 +97,7 @@ __device__ void warpgroup_mma_f16(float (&acc)[kN / 2], MatrixDescriptor a, Matr
 template <int kN, Major kMajorA = Major::kK, Major kMajorB = Major::kK>
 __device__ void warpgroup_mma_bf16(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
                                    bool adds = true) {
-  static_assert(kN == 64 || kN == 128, "the widths that kernels use so far");
+  static_assert(kN == 64 || kN == 128, "kernels use only 64 and 128 so far");
   if constexpr (kN == 64) {
     TILEGATE_FLOAT_MMA_64("k16.f32.bf16.bf16", ", %35, %36");
   } else {
@@ -109,7 +108,7 @@ __device__ void warpgroup_mma_bf16(float (&acc)[kN / 2], MatrixDescriptor a, Mat
 template <int kN>
 __device__ void warpgroup_mma_tf32(float (&acc)[kN / 2], MatrixDescriptor a, MatrixDescriptor b,
                                    bool adds = true) {
-  static_assert(kN == 64 || kN == 128, "the widths that kernels use so far");
+  static_assert(kN == 64 || kN == 128, "kernels use only 64 and 128 so far");
   constexpr Major kMajorA = Major::kK, kMajorB = Major::kK;
   if constexpr (kN == 64) {
     TILEGATE_FLOAT_MMA_64("k8.f32.tf32.tf32", "");

@@ -1,4 +1,4 @@
-// What the portability layer calls from inside a kernel, and what reports its faults.
+// Implements the portability layer inside a kernel.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -73,13 +73,13 @@ void wait_for_previous_kernel() { observer::wait_for_previous_launch(); }
 
 void raise_flag(unsigned* flag, const Site& site) {
   observer::raise_flag(flag, site);
-  if (*flag != 0) fail("raise_flag at " + to_string(site) + ": no kernel before has lowered it");
+  if (*flag != 0) fail("raise_flag at " + to_string(site) + ": no earlier kernel has cleared it");
   *flag = 1;
 }
 
 void wait_for_flag(const unsigned* flag, const Site& site) {
   observer::wait_for_flag(flag, site);
-  if (*flag == 0) fail("wait_for_flag at " + to_string(site) + ": no block before has raised it");
+  if (*flag == 0) fail("wait_for_flag at " + to_string(site) + ": no earlier block has raised it");
 }
 
 void copy_async(float* smem, const float* gmem, std::size_t bytes) {
@@ -92,7 +92,7 @@ void copy_async_commit() { ++this_executor().current().open_group; }
 void copy_async_wait(int pending_groups) {
   Thread& thread = this_executor().current();
   const int first_pending = thread.open_group - pending_groups;
-  const auto begin = thread.copies.begin();  // of the first group
+  const auto begin = thread.copies.begin();
   const auto pending = std::find_if(begin, thread.copies.end(), [&](const AsyncCopy& copy) {
     return copy.group >= first_pending;
   });

@@ -1,4 +1,4 @@
-// What the interface to asynchronous hardware calls from inside a kernel.
+// Implements async.cuh inside a kernel.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -49,7 +49,7 @@ Transfer tensor_transfer(const char* use, const void* smem, const device::Tensor
   return box_of(tensor, at, offset);
 }
 
-// To the same place in each block of the cluster that the mask names; 0: in this one.
+// Copies to the corresponding address of each block in the mask `to`; 0: this block.
 void multicast(const Transfer& transfer, device::Barrier& barrier, std::uint16_t to,
                const Site& site) {
   Executor& executor = this_executor();

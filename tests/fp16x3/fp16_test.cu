@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "20_fp16x3/halves.cuh"
+#include "20_fp16x3/fp16.cuh"
 #include "models/fp16x3.hpp"
 #include "simt/device_array.hpp"
 
@@ -25,48 +25,48 @@ float random_float(std::mt19937_64& random, int first, int last) {
   return float_of((bits & 0x807F'FFFFU) | exponent << 23);
 }
 
-TEST(Halves, RoundTripEveryFp16) {
-  for (std::uint32_t half = 0; half < 0x7C00U; ++half) {
-    ASSERT_EQ(half_of(value_of_half(half)), half);
-    ASSERT_EQ(half_of(-value_of_half(half)), half | 0x8000U);
+TEST(Fp16Split, RoundTripEveryFp16) {
+  for (std::uint32_t bits = 0; bits < 0x7C00U; ++bits) {
+    ASSERT_EQ(to_fp16(from_fp16(bits)), bits);
+    ASSERT_EQ(to_fp16(-from_fp16(bits)), bits | 0x8000U);
   }
-  EXPECT_EQ(value_of_half(1), 0x1p-24F);
-  EXPECT_EQ(value_of_half(0x3C01), 1.0F + 0x1p-10F);
-  EXPECT_EQ(half_of(1.0F + 0x1p-11F), 0x3C00U) << "to the even one of two";
-  EXPECT_EQ(half_of(1.0F + 0x3p-11F), 0x3C02U);
-  EXPECT_EQ(half_of(0x1.FFFp-15F), 0x0400U) << "from subnormal to normal";
+  EXPECT_EQ(from_fp16(1), 0x1p-24F);
+  EXPECT_EQ(from_fp16(0x3C01), 1.0F + 0x1p-10F);
+  EXPECT_EQ(to_fp16(1.0F + 0x1p-11F), 0x3C00U) << "to the even one of two";
+  EXPECT_EQ(to_fp16(1.0F + 0x3p-11F), 0x3C02U);
+  EXPECT_EQ(to_fp16(0x1.FFFp-15F), 0x0400U) << "from subnormal to normal";
 }
 
 // A row whose largest element is in [2^14, 2^15) already: nothing is scaled.
-void expect_halves(const std::vector<float>& values) {
+void expect_fp16_split(const std::vector<float>& values) {
   std::vector<float> row = {-0x1.8p14F};
   row.insert(row.end(), values.begin(), values.end());
   const auto k = static_cast<std::int64_t>(row.size());
   const model::Row expected = model::split({row.data(), 1, k, k, 1}, 0);
   ASSERT_EQ(expected.step, 1.0F);
   for (std::size_t i = 0; i < row.size(); ++i) {
-    const Halves halves = split_element(row[i]);
-    ASSERT_EQ(halves.hi, expected.hi[i]) << row[i];
-    ASSERT_EQ(halves.lo, expected.lo[i]) << row[i];
+    const Fp16Split split = split_element(row[i]);
+    ASSERT_EQ(split.hi, expected.hi[i]) << row[i];
+    ASSERT_EQ(split.lo, expected.lo[i]) << row[i];
   }
 }
 
-TEST(Halves, MatchModel) {
+TEST(Fp16Split, MatchModel) {
   std::mt19937_64 random(4);
   for (int turn = 0; turn < 100; ++turn) {
     std::vector<float> row(1000);
     for (float& value : row) value = random_float(random, -40, 14);
-    ASSERT_NO_FATAL_FAILURE(expect_halves(row));
+    ASSERT_NO_FATAL_FAILURE(expect_fp16_split(row));
   }
 }
 
-// Halves between two FP16 numbers, and between two of what is left, and beside them.
-TEST(Halves, RoundTiesToEven) {
+// Ties between two FP16 numbers for hi and for lo, and values beside them.
+TEST(Fp16Split, RoundTiesToEven) {
   std::vector<float> row = {0.0F, -0.0F, 0x1p-149F, 0x1.FFFFFEp14F, 0x1.FFEp14F, -0x1.FFDp14F};
   for (const float hi : {1.0F, -0x1.004p3F, 0x1.ffcp-15F, 0x1p-14F, 0x1.8p-20F, 0x1.ff8p13F}) {
     const float unit = std::fmax(std::ldexp(1.0F, std::ilogb(hi) - 10), 0x1p-24F);
-    for (const float half : {0.5F * unit, 1.5F * unit, 0.25F * unit, 0x1.004p-4F * unit}) {
-      for (const float beside : {hi + half, hi - half}) {
+    for (const float tie : {0.5F * unit, 1.5F * unit, 0.25F * unit, 0x1.004p-4F * unit}) {
+      for (const float beside : {hi + tie, hi - tie}) {
         row.push_back(beside);
         row.push_back(std::nextafter(beside, 0.0F));
         row.push_back(std::nextafter(beside, 2.0F * beside));
@@ -74,23 +74,23 @@ TEST(Halves, RoundTiesToEven) {
     }
   }
   for (int i = 0; i < 300; ++i) row.push_back(static_cast<float>(i) * 0x1p-26F);
-  expect_halves(row);
+  expect_fp16_split(row);
 }
 
-TEST(Halves, SumToTheElement) {
+TEST(Fp16Split, SumToTheElement) {
   std::mt19937_64 random(1);
   for (int turn = 0; turn < 100000; ++turn) {
     const float x = random_float(random, -40, 14);
-    const Halves halves = split_element(x);
-    const double sum = static_cast<double>(value_of_half(halves.hi)) +
-                       static_cast<double>(value_of_half(halves.lo));
+    const Fp16Split split = split_element(x);
+    const double sum =
+        static_cast<double>(from_fp16(split.hi)) + static_cast<double>(from_fp16(split.lo));
     ASSERT_LE(std::fabs(sum - x), 0x1p-23 * std::fabs(x) + 0x1p-25) << x;
     // What lo·lo leaves out.
-    ASSERT_LE(std::fabs(value_of_half(halves.lo)), 0x1p-11F * std::fabs(x) + 0x1p-24F) << x;
+    ASSERT_LE(std::fabs(from_fp16(split.lo)), 0x1p-11F * std::fabs(x) + 0x1p-24F) << x;
   }
 }
 
-TEST(Halves, ScaleTheLargestElementOfARow) {
+TEST(Fp16Split, ScaleTheLargestElementOfARow) {
   std::mt19937_64 random(2);
   for (int turn = 0; turn < 100000; ++turn) {
     RowStats seen;
@@ -104,7 +104,7 @@ TEST(Halves, ScaleTheLargestElementOfARow) {
   }
 }
 
-TEST(Halves, ReportRowsThatCannotBeScaled) {
+TEST(Fp16Split, ReportRowsThatCannotBeScaled) {
   const auto is_fine = [](float value) {
     RowStats seen;
     seen.add(1.0F);
@@ -205,11 +205,11 @@ TEST(Decision, DependsOnSigns) {
 
 __global__ void split_all(const float* x, std::uint32_t* halves) {
   const unsigned i = blockIdx.x * 128 + threadIdx.x;
-  const Halves split = split_element(x[i]);
+  const Fp16Split split = split_element(x[i]);
   halves[i] = split.hi | split.lo << 16;
 }
 
-TEST(Halves, DeviceMatchesHost) {
+TEST(Fp16Split, DeviceMatchesHost) {
   std::mt19937_64 random(3);
   std::vector<float> x(128 * 64);
   for (float& value : x) value = random_float(random, -40, 14);
@@ -219,7 +219,7 @@ TEST(Halves, DeviceMatchesHost) {
                                    split_all, static_cast<const float*>(in.data()), out.data())));
   const std::vector<std::uint32_t> found = out.to_host();
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const Halves split = split_element(x[i]);
+    const Fp16Split split = split_element(x[i]);
     ASSERT_EQ(found[i], split.hi | split.lo << 16) << x[i];
   }
 }

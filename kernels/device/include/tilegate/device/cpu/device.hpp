@@ -1,5 +1,5 @@
-// device.cuh on the CPU. CUDA's names are declared here as a host compiler needs
-// them; the executor (executor.hpp) gives them meaning.
+// device.cuh on the CPU: CUDA's names for a host compiler, implemented by the executor
+// (executor.hpp).
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 using std::max;
 using std::min;
 
-#if !defined(TILEGATE_PLAIN)  // where kernels copy vectors as they are: see plain.hpp
+#if !defined(TILEGATE_PLAIN)  // plain kernels have the vectors of plain_vectors.hpp
 struct alignas(8) float2 {
   float x, y;
 };
@@ -36,7 +36,7 @@ extern constinit thread_local tilegate::simt::Index3 blockIdx;
 extern constinit thread_local tilegate::simt::Index3 blockDim;
 extern constinit thread_local tilegate::simt::Index3 gridDim;
 
-// `site` is where the kernel calls, for error messages.
+// `site` is the caller's source line, for error messages.
 inline void __syncthreads(tilegate::simt::Site site = tilegate::simt::Site::current()) {
   tilegate::simt::executor::block_barrier(site);
 }
@@ -107,7 +107,7 @@ inline float* shared_pointer(SharedAddress address) {
   return reinterpret_cast<float*>(simt::executor::shared_begin() + address);
 }
 
-// Kernels run one after another; counted builds find accesses that do not wait for it.
+// Kernels run in sequence; instrumented builds report accesses that come before this wait.
 inline void wait_for_previous_kernel() { simt::executor::wait_for_previous_kernel(); }
 inline void launch_dependents() {}
 
@@ -121,7 +121,7 @@ inline void launch_dependents() {}
 
 namespace tilegate::device {
 
-// Vector accesses go through these two, so that there is one place to check them.
+// Vector accesses go through these two functions, which check their alignment.
 template <typename V>
 V load_vector(const float* p) {
   simt::executor::check_alignment(p, sizeof(V), "load");

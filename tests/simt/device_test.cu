@@ -1,4 +1,4 @@
-// What a kernel sees of its place in the grid, of its block and of memory; on both devices.
+// device.cuh in a kernel: indices, barriers, shared memory, vectors. On both devices.
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "simt/device_array.hpp"
 
-namespace tilegate::seam_test {
+namespace tilegate::device_test {
 
 struct Place {
   unsigned thread_x, thread_y, block, block_dim_x, block_dim_y, grid_dim;
@@ -45,7 +45,7 @@ struct Floats {
   float values[kCount];
 };
 
-// Each block reverses its part of `data`, through shared memory.
+// Each block reverses its part of `data` through shared memory.
 template <int kThreads>
 __global__ void reverse_blocks(float* data) {
   auto& shared = device::shared_storage<Floats<kThreads>>();
@@ -114,7 +114,7 @@ TEST(Device, VectorsOfTwo) { expect_adds_one<float2>(); }
 
 TEST(Device, VectorsOfFour) { expect_adds_one<float4>(); }
 
-// Twice 4 × 32 words in reverse, through shared memory by the instructions that keep their order.
+// Reverses 4 × 32 words through shared memory and doubles them, with device::ordered.
 __global__ void ordered_reverse(const float* in, float* out, float one) {
   auto& shared = device::shared_storage<float[128]>();
   const device::SharedAddress base = device::shared_address(&shared[0]);
@@ -176,4 +176,4 @@ TEST(Device, KernelsThatOverlapWaitForEachOther) {
   for (const float value : data.to_host()) EXPECT_EQ(value, kLaunches);
 }
 
-}  // namespace tilegate::seam_test
+}  // namespace tilegate::device_test

@@ -23,11 +23,11 @@ constexpr int kPlanes = 2;  // hi, lo
 constexpr double kOperandError = 0x1p-37;
 
 // Rounds to the nearest FP16 number, ties to even; |value| < 65520.
-__host__ __device__ inline std::uint32_t half_of(float value) {
+__host__ __device__ inline std::uint32_t to_fp16(float value) {
 #if defined(__CUDA_ARCH__)
-  std::uint16_t half;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
-  return half;
+  std::uint16_t bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
 #else
   const std::uint32_t sign = bits_of(value) >> 16 & 0x8000U;
   const float magnitude = std::fabs(value);
@@ -38,16 +38,16 @@ __host__ __device__ inline std::uint32_t half_of(float value) {
 #endif
 }
 
-__host__ __device__ inline float value_of_half(std::uint32_t half) {
+__host__ __device__ inline float from_fp16(std::uint32_t bits) {
 #if defined(__CUDA_ARCH__)
   float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<std::uint16_t>(half)));
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<std::uint16_t>(bits)));
   return value;
 #else
-  const std::uint32_t magnitude = half & 0x7FFFU;
+  const std::uint32_t magnitude = bits & 0x7FFFU;
   const float value = magnitude < 0x400U ? static_cast<float>(magnitude) * 0x1p-24F
                                          : float_of((magnitude << 13) + (112U << 23));
-  return (half & 0x8000U) != 0 ? -value : value;
+  return (bits & 0x8000U) != 0 ? -value : value;
 #endif
 }
 
@@ -82,13 +82,13 @@ __host__ __device__ inline float step_of(const RowStats& stats) {
 constexpr float kLeastCounted = 0x1p-6F;
 
 // The halves of a scaled element.
-struct Halves {
+struct Fp16Split {
   std::uint32_t hi, lo;
 };
 
-__host__ __device__ inline Halves split_element(float scaled) {
-  const std::uint32_t hi = half_of(scaled);
-  return {hi, half_of(scaled - value_of_half(hi))};
+__host__ __device__ inline Fp16Split split_element(float scaled) {
+  const std::uint32_t hi = to_fp16(scaled);
+  return {hi, to_fp16(scaled - from_fp16(hi))};
 }
 
 // The decision: the device chooses the products of a call from the row statistics of the split
@@ -101,7 +101,7 @@ __host__ __device__ inline Halves split_element(float scaled) {
 // cuBLAS.
 
 // Three products of halves, or FP32.
-enum class Path : std::int32_t { kHalves = 3, kFp32 = 32 };
+enum class Path : std::int32_t { kThree = 3, kFp32 = 32 };
 
 // A run: chunks of K that the tensor cores sum before the sum is added in FP32. Long runs are
 // faster, short ones more accurate.
