@@ -1,6 +1,7 @@
 """The operator and the override, on the CPU: a library that was built for it registers there."""
 
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -38,6 +39,50 @@ def test_gradients(shape_a, shape_b):
     (wanted_a @ wanted_b).square().sum().backward()
     assert torch.equal(a.grad, wanted_a.grad)
     assert torch.equal(b.grad, wanted_b.grad)
+
+
+def test_a_gradient_is_recorded_only_where_one_is_needed():
+    a, b = whole_numbers(5, 7), whole_numbers(7, 3).requires_grad_()
+    assert tilegate.matmul(a, b).requires_grad
+    assert not tilegate.matmul(a, b.detach()).requires_grad
+    with torch.no_grad():
+        assert not tilegate.matmul(a, b).requires_grad
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_transforms_of_functions():
+    a, b = whole_numbers(2, 5, 7), whole_numbers(7, 3)
+    assert torch.equal(torch.vmap(tilegate.matmul, (0, None))(a, b), a @ b)
+
+    def loss(b):
+        return torch.vmap(tilegate.matmul, (0, None))(a, b).sum()
+
+    with pytest.raises(RuntimeError, match="functorch"):  # rather than a gradient of zeros
+        torch.func.grad(loss)(b)
+
+
+def test_a_tensor_of_another_device_than_the_current_one(monkeypatch):
+    """On a GPU. Here tensors are on the device -1, and CUDA is a stand-in."""
+    from tilegate import _torch
+
+    current, calls = [3], []
+
+    @contextmanager
+    def device(index):
+        current.append(index)
+        yield
+        current.pop()
+
+    monkeypatch.setattr(_torch, "_KEY", "CUDA")
+    monkeypatch.setattr(_torch, "multiply", lambda *arguments: calls.append(arguments[-3:-1]))
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: current[-1])
+    monkeypatch.setattr(torch.cuda, "device", device)
+    monkeypatch.setattr(
+        torch._C, "_cuda_getCurrentRawStream", lambda index: (index, current[-1]), raising=False
+    )
+    _torch.enqueue(*(torch.empty(2, 2) for _ in range(3)), 1.0, 0.0, 0)
+    assert calls == [(-1, (-1, -1))]
+    assert current == [3]
 
 
 def test_shapes_are_known_without_computing():
@@ -114,6 +159,10 @@ def test_override_leaves_the_rest_to_pytorch(counter):
         assert torch.mm(doubles, doubles).dtype == torch.float64
         with pytest.raises(RuntimeError, match="mat1 and mat2"):
             torch.mm(whole_numbers(20, 20), whole_numbers(21, 20))
+        with pytest.raises(RuntimeError, match="must be a matrix"):
+            torch.mm(whole_numbers(2, 20, 20), whole_numbers(2, 20, 20))
+        with pytest.raises(RuntimeError, match="must be a matrix"):
+            torch.mm(whole_numbers(20, 20), torch.tensor(1.0))
     assert counter.products == 0
 
 
