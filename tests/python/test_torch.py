@@ -1,5 +1,8 @@
 """The operator and the override, on the CPU: a library that was built for it registers there."""
 
+import os
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 
@@ -102,6 +105,66 @@ def test_shapes_are_known_without_computing():
 def test_a_wrong_call_says_what_is_wrong(a, b, error, message):
     with pytest.raises(error, match=message):
         tilegate.matmul(a, b)
+
+
+def test_errors_have_the_types_that_are_promised():
+    misaligned = torch.frombuffer(bytearray(18), dtype=torch.float32, offset=2).reshape(2, 2)
+    with pytest.raises(tilegate.TilegateError, match="a is not 4-byte aligned"):
+        tilegate.matmul(misaligned, whole_numbers(2, 2))
+    with pytest.raises(ValueError, match="one of fp32, fp32_split"):
+        tilegate.matmul(misaligned, misaligned, math="tf32")
+    huge = whole_numbers(1, 1).expand(2**24, 1)
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        tilegate.matmul(huge, huge.mT)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "math", "error", "message"),
+    [
+        (whole_numbers(2, 2).double(), whole_numbers(2, 2), "fp32", TypeError, "not FP32"),
+        (whole_numbers(2, 3), whole_numbers(2, 3), "fp32", ValueError, "do not fit"),
+        (whole_numbers(2), whole_numbers(2), "fp32", ValueError, "neither a matrix nor"),
+        (whole_numbers(2, 2), whole_numbers(2, 2), "tf32", ValueError, "neither fp32 nor"),
+        (whole_numbers(3, 2, 2), whole_numbers(2, 2, 2), "fp32", ValueError, "do not fit"),
+    ],
+)
+def test_the_operator_refuses_what_it_cannot_compute(a, b, math, error, message):
+    from tilegate import _torch
+
+    compiled = _torch._compiled is not None  # a kernel of the stable ABI raises RuntimeError alone
+    with pytest.raises(RuntimeError if compiled else error, match=message if compiled else ""):
+        torch.ops.tilegate.matmul(a, b, math)
+
+
+def test_a_limited_workspace():
+    a, b = torch.randn(192, 192), torch.randn(192, 192)
+    tilegate.set_workspace_limit(0)
+    try:
+        limited, plain = (tilegate.matmul(a, b, math=math) for math in ("fp32_split", "fp32"))
+    finally:
+        tilegate.set_workspace_limit(None)
+    assert torch.equal(limited, plain)
+    assert not torch.equal(limited, tilegate.matmul(a, b, math="fp32_split"))
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_without_the_compiled_kernel_the_library_is_called_by_ctypes(tmp_path, broken):
+    from tilegate._library import path
+
+    (tmp_path / "libtilegate.so").symlink_to(path().absolute())
+    if broken:
+        (tmp_path / "libtilegate_torch.so").touch()
+    program = """if True:
+        import tilegate, torch
+        a = torch.ones(3, 3)
+        assert torch.equal(tilegate.matmul(a, a), a @ a)
+        assert tilegate._torch._compiled is None"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False,
+        env={**os.environ, "TILEGATE_LIBRARY": str(tmp_path / "libtilegate.so")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert ("tilegate.matmul takes longer to call" in done.stderr) == broken
 
 
 class Counter:

@@ -32,11 +32,14 @@ def check_math(math: str) -> int:
     return _MATH[math]
 
 
+def path() -> Path:
+    return Path(os.environ.get("TILEGATE_LIBRARY") or Path(__file__).with_name("libtilegate.so"))
+
+
 @cache
 def library() -> ctypes.CDLL:
-    path = os.environ.get("TILEGATE_LIBRARY") or str(Path(__file__).with_name("libtilegate.so"))
     try:
-        found = ctypes.CDLL(path)
+        found = ctypes.CDLL(str(path()))
     except OSError as error:
         raise ImportError(f"tilegate: {error}") from error
     for name in ("tilegate_message", "tilegate_status_string", "tilegate_device_name"):
@@ -122,16 +125,15 @@ class _Thread(threading.local):
 
 
 _NO_LIMIT = ctypes.c_size_t(-1).value
-_limit = _NO_LIMIT  # of workspaces, in bytes
+workspace_limit = ctypes.c_size_t(_NO_LIMIT)  # in bytes
 
 
 def set_workspace_limit(limit: int | None) -> None:
     """From now on no product of any thread needs more bytes of workspace than `limit`, and may be
     slower for it; None: no limit."""
-    global _limit
     if limit is not None and not 0 <= limit <= _NO_LIMIT:
         raise ValueError(f"limit={limit}: it is a number of bytes, or None")
-    _limit = _NO_LIMIT if limit is None else limit
+    workspace_limit.value = _NO_LIMIT if limit is None else limit
 
 
 _thread: _Thread | None = None
@@ -159,7 +161,7 @@ def multiply(
 ) -> None:
     """C <- alpha·A·B + beta·C, with C at the address `c`, row-major with no padding. `allocate`
     gives the address of so many bytes, 16-byte aligned, and what owns them."""
-    mine, limit = _thread or _of_thread(), _limit
+    mine, limit = _thread or _of_thread(), workspace_limit.value
     (shape_a, of_a, at_a), (shape_b, of_b, at_b) = a, b
     if mine.told != (math, stream, limit):
         mine.tell(math, stream, limit)

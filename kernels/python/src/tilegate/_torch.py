@@ -1,5 +1,7 @@
 """Products of PyTorch tensors: the operator tilegate::matmul, and PyTorch's own in its place."""
 
+import ctypes
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -15,8 +17,11 @@ from tilegate._library import (
     check_math,
     device_name,
     layout,
+    library,
     multiply,
+    path,
     result_shape,
+    workspace_limit,
 )
 
 # Where the library computes. One that was built for the CPU serves the tests of this file.
@@ -30,18 +35,30 @@ _operator = torch.ops.tilegate.matmul.default
 
 def matmul(a: Any, b: Any, math: Math) -> torch.Tensor:
     check_operands(a, b, math)
+    return product(a, b, math)
+
+
+def product(a: torch.Tensor, b: torch.Tensor, math: str) -> torch.Tensor:
+    """The operator, of operands that were checked. Without a gradient it is entered below autograd,
+    as the operator's own function for autograd does, but in less time."""
     result: torch.Tensor
     records = (a.requires_grad or b.requires_grad) and torch.is_grad_enabled()
     if records or torch.compiler.is_compiling():
         result = _operator(a, b, math)
-    else:  # as the operator's function for autograd does, in less time
+        return result
+    try:
         with torch._C._AutoDispatchBelowAutograd():
             result = _operator(a, b, math)
+    except RuntimeError:
+        if _compiled is not None:
+            _matmul(a, b, math)  # raises PyTorch's exception, or ours: a stable ABI has no types
+        raise
     return result
 
 
-def check_operands(a: Any, b: Any, math: Math) -> None:
-    check_math(math)
+def check_operands(a: Any, b: Any, math: str) -> int:
+    """The code of `math`."""
+    how = check_math(math)
     if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)):
         name, value = ("b", b) if isinstance(a, torch.Tensor) else ("a", a)
         raise TypeError(f"{name} is {type(value).__name__}, and the other operand a tensor")
@@ -53,16 +70,37 @@ def check_operands(a: Any, b: Any, math: Math) -> None:
         raise ValueError(f"a is on {device}, b on {b.device}")
     if device.type != _DEVICE:
         raise ValueError(f"the operands are on {device}; the library computes on {_DEVICE}")
+    return how
 
 
 def _matmul(a: torch.Tensor, b: torch.Tensor, math: str) -> torch.Tensor:
+    how = check_operands(a, b, math)
     result = a.new_empty(_result_shape(a.shape, b.shape))
-    enqueue(a, b, result, 1.0, 0.0, check_math(math))
+    enqueue(a, b, result, 1.0, 0.0, how)
     return result
 
 
 _result_shape = lru_cache(result_shape)
-_library.impl("matmul", _matmul, _KEY)
+
+
+def _load_compiled() -> ctypes.CDLL | None:
+    """The compiled kernel of the operator, which lies beside the library where it was built."""
+    compiled = path().with_name("libtilegate_torch.so")
+    if not compiled.exists():
+        return None
+    library()
+    try:
+        found = ctypes.CDLL(str(compiled))
+    except OSError as error:
+        warnings.warn(f"tilegate.matmul takes longer to call: {error}", stacklevel=2)
+        return None
+    found.tilegate_torch_set_limit(ctypes.byref(workspace_limit))
+    return found
+
+
+_compiled = _load_compiled()
+if _compiled is None:
+    _library.impl("matmul", _matmul, _KEY)
 
 
 def _fake(a: torch.Tensor, b: torch.Tensor, math: str) -> torch.Tensor:
@@ -81,9 +119,9 @@ def _gradient(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
     a, b = ctx.saved_tensors
     of_a = of_b = None
     if ctx.needs_input_grad[0]:
-        of_a = torch.ops.tilegate.matmul(grad, b.mT, ctx.math).sum_to_size(a.shape)
+        of_a = product(grad, b.mT, ctx.math).sum_to_size(a.shape)
     if ctx.needs_input_grad[1]:
-        of_b = torch.ops.tilegate.matmul(a.mT, grad, ctx.math).sum_to_size(b.shape)
+        of_b = product(a.mT, grad, ctx.math).sum_to_size(b.shape)
     return of_a, of_b, None
 
 
@@ -126,7 +164,7 @@ def _placed(tensor: torch.Tensor) -> tuple[torch.Tensor, Operand]:
 @contextmanager
 def override(math: Math, least: int) -> Iterator[None]:
     how, least = check_math(math), max(least, 1)
-    library = Library("aten", "IMPL")  # noqa: TOR901: it is destroyed below
+    aten = Library("aten", "IMPL")  # noqa: TOR901: it is destroyed below
     try:
         for name, compute, rank in (
             ("mm", _mm, 2), ("bmm", _mm, 3), ("addmm", _addmm, 2), ("baddbmm", _addmm, 3),
@@ -134,10 +172,10 @@ def override(math: Math, least: int) -> Iterator[None]:
             for overload in (name, f"{name}.out"):
                 kernel = get_kernel(f"aten::{overload}", _KEY)
                 function = _override_of(compute, kernel, rank, how, least)
-                library.impl(overload, function, _KEY, with_keyset=True, allow_override=True)
+                aten.impl(overload, function, _KEY, with_keyset=True, allow_override=True)
         yield
     finally:
-        library._destroy()
+        aten._destroy()
 
 
 def _override_of(
