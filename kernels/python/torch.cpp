@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,9 +35,7 @@ constexpr bool kIsCuda = false;
 
 const std::size_t* workspace_limit = nullptr;
 
-[[noreturn]] void fail(const std::string& message) {
-  throw std::runtime_error("tilegate: " + message);
-}
+[[noreturn]] void fail(const std::string& message) { throw std::runtime_error(message); }
 
 // A thread's handle.
 class Handle {
@@ -95,7 +94,7 @@ Tensor empty(std::span<const std::int64_t> sizes, std::span<const std::int64_t> 
 }
 
 // From libtorch_cuda.so, which this library does not link: PyTorch for the CPU has none.
-CUstream_st* current_stream(std::int32_t device) {
+[[maybe_unused]] CUstream_st* current_stream(std::int32_t device) {
   static const auto function = reinterpret_cast<AOTITorchError (*)(std::int32_t, void**)>(dlsym(
       dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD), "aoti_torch_get_current_cuda_stream"));
   void* stream = nullptr;
@@ -171,10 +170,12 @@ tilegate_math math_of(StableIValue value) {
   fail("math is neither fp32 nor fp32_split");
 }
 
-void matmul(StableIValue* stack, std::uint64_t /*inputs*/, std::uint64_t /*outputs*/) {
+void matmul(StableIValue* stack, std::uint64_t /*inputs*/, std::uint64_t /*outputs*/) try {
   namespace detail = torch::stable::detail;
   const auto a = detail::to<Tensor>(stack[0]), b = detail::to<Tensor>(stack[1]);
   stack[0] = detail::from(multiply(a, b, math_of(stack[2])));
+} catch (const std::exception& error) {
+  throw std::runtime_error(std::string("tilegate: ") + error.what());  // as _torch.py expects it
 }
 
 }  // namespace

@@ -107,13 +107,17 @@ def test_a_wrong_call_says_what_is_wrong(a, b, error, message):
         tilegate.matmul(a, b)
 
 
-def test_errors_have_the_types_that_are_promised():
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_errors_have_the_types_that_are_promised(requires_grad):
     misaligned = torch.frombuffer(bytearray(18), dtype=torch.float32, offset=2).reshape(2, 2)
+    misaligned.requires_grad_(requires_grad)
     with pytest.raises(tilegate.TilegateError, match="a is not 4-byte aligned"):
         tilegate.matmul(misaligned, whole_numbers(2, 2))
     with pytest.raises(ValueError, match="one of fp32, fp32_split"):
         tilegate.matmul(misaligned, misaligned, math="tf32")
-    huge = whole_numbers(1, 1).expand(2**24, 1)
+    with pytest.raises(ValueError, match="do not fit"):
+        tilegate.matmul(misaligned, whole_numbers(3, 2))
+    huge = whole_numbers(1, 1).requires_grad_(requires_grad).expand(2**24, 1)
     with pytest.raises(RuntimeError, match="can't allocate memory"):
         tilegate.matmul(huge, huge.mT)
 
@@ -121,7 +125,13 @@ def test_errors_have_the_types_that_are_promised():
 @pytest.mark.parametrize(
     ("a", "b", "math", "error", "message"),
     [
-        (whole_numbers(2, 2).double(), whole_numbers(2, 2), "fp32", TypeError, "not FP32"),
+        (
+            whole_numbers(2, 2).double(),
+            whole_numbers(2, 2),
+            "fp32",
+            TypeError,
+            "tilegate: .*not FP32",
+        ),
         (whole_numbers(2, 3), whole_numbers(2, 3), "fp32", ValueError, "do not fit"),
         (whole_numbers(2), whole_numbers(2), "fp32", ValueError, "neither a matrix nor"),
         (whole_numbers(2, 2), whole_numbers(2, 2), "tf32", ValueError, "neither fp32 nor"),

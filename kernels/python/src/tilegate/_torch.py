@@ -42,16 +42,19 @@ def product(a: torch.Tensor, b: torch.Tensor, math: str) -> torch.Tensor:
     """The operator, of operands that were checked. Without a gradient it is entered below autograd,
     as the operator's own function for autograd does, but in less time."""
     result: torch.Tensor
-    records = (a.requires_grad or b.requires_grad) and torch.is_grad_enabled()
-    if records or torch.compiler.is_compiling():
+    if torch.compiler.is_compiling():
         result = _operator(a, b, math)
         return result
     try:
-        with torch._C._AutoDispatchBelowAutograd():
+        if (a.requires_grad or b.requires_grad) and torch.is_grad_enabled():
             result = _operator(a, b, math)
-    except RuntimeError:
-        if _compiled is not None:
-            _matmul(a, b, math)  # raises PyTorch's exception, or ours: a stable ABI has no types
+        else:
+            with torch._C._AutoDispatchBelowAutograd():
+                result = _operator(a, b, math)
+    except RuntimeError as error:
+        if str(error).startswith("tilegate: "):  # by the compiled kernel, which has no other type
+            with torch.no_grad():
+                _matmul(a, b, math)  # raises PyTorch's exception or the library's
         raise
     return result
 
