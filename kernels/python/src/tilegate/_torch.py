@@ -136,7 +136,6 @@ def enqueue(
 ) -> None:
     """c <- alpha·a·b + beta·c, with c contiguous. The workspace comes from PyTorch's allocator,
     which knows streams and graphs."""
-
     device = stream = 0
     if _KEY == "CUDA":
         device = c.get_device()
