@@ -1,6 +1,10 @@
 """The operator and the override, on the CPU: a library that was built for it registers there."""
 
+import os
+import subprocess
+import sys
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -40,6 +44,50 @@ def test_gradients(shape_a, shape_b):
     assert torch.equal(b.grad, wanted_b.grad)
 
 
+def test_a_gradient_is_recorded_only_where_one_is_needed():
+    a, b = whole_numbers(5, 7), whole_numbers(7, 3).requires_grad_()
+    assert tilegate.matmul(a, b).requires_grad
+    assert not tilegate.matmul(a, b.detach()).requires_grad
+    with torch.no_grad():
+        assert not tilegate.matmul(a, b).requires_grad
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_transforms_of_functions():
+    a, b = whole_numbers(2, 5, 7), whole_numbers(7, 3)
+    assert torch.equal(torch.vmap(tilegate.matmul, (0, None))(a, b), a @ b)
+
+    def loss(b):
+        return torch.vmap(tilegate.matmul, (0, None))(a, b).sum()
+
+    with pytest.raises(RuntimeError, match="functorch"):  # rather than a gradient of zeros
+        torch.func.grad(loss)(b)
+
+
+def test_a_tensor_of_another_device_than_the_current_one(monkeypatch):
+    """On a GPU. Here tensors are on the device -1, and CUDA is a stand-in."""
+    from tilegate import _torch
+
+    current, calls = [3], []
+
+    @contextmanager
+    def device(index):
+        current.append(index)
+        yield
+        current.pop()
+
+    monkeypatch.setattr(_torch, "_KEY", "CUDA")
+    monkeypatch.setattr(_torch, "multiply", lambda *arguments: calls.append(arguments[-3:-1]))
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: current[-1])
+    monkeypatch.setattr(torch.cuda, "device", device)
+    monkeypatch.setattr(
+        torch._C, "_cuda_getCurrentRawStream", lambda index: (index, current[-1]), raising=False
+    )
+    _torch.enqueue(*(torch.empty(2, 2) for _ in range(3)), 1.0, 0.0, 0)
+    assert calls == [(-1, (-1, -1))]
+    assert current == [3]
+
+
 def test_shapes_are_known_without_computing():
     with torch._subclasses.FakeTensorMode():
         assert tilegate.matmul(torch.empty(5, 7), torch.empty(7, 3)).shape == (5, 3)
@@ -57,6 +105,76 @@ def test_shapes_are_known_without_computing():
 def test_a_wrong_call_says_what_is_wrong(a, b, error, message):
     with pytest.raises(error, match=message):
         tilegate.matmul(a, b)
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_errors_have_the_types_that_are_promised(requires_grad):
+    misaligned = torch.frombuffer(bytearray(18), dtype=torch.float32, offset=2).reshape(2, 2)
+    misaligned.requires_grad_(requires_grad)
+    with pytest.raises(tilegate.TilegateError, match="a is not 4-byte aligned"):
+        tilegate.matmul(misaligned, whole_numbers(2, 2))
+    with pytest.raises(ValueError, match="one of fp32, fp32_split"):
+        tilegate.matmul(misaligned, misaligned, math="tf32")
+    with pytest.raises(ValueError, match="do not fit"):
+        tilegate.matmul(misaligned, whole_numbers(3, 2))
+    huge = whole_numbers(1, 1).requires_grad_(requires_grad).expand(2**24, 1)
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        tilegate.matmul(huge, huge.mT)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "math", "error", "message"),
+    [
+        (
+            whole_numbers(2, 2).double(),
+            whole_numbers(2, 2),
+            "fp32",
+            TypeError,
+            "tilegate: .*not FP32",
+        ),
+        (whole_numbers(2, 3), whole_numbers(2, 3), "fp32", ValueError, "do not fit"),
+        (whole_numbers(2), whole_numbers(2), "fp32", ValueError, "neither a matrix nor"),
+        (whole_numbers(2, 2), whole_numbers(2, 2), "tf32", ValueError, "neither fp32 nor"),
+        (whole_numbers(3, 2, 2), whole_numbers(2, 2, 2), "fp32", ValueError, "do not fit"),
+    ],
+)
+def test_the_operator_refuses_what_it_cannot_compute(a, b, math, error, message):
+    from tilegate import _torch
+
+    compiled = _torch._compiled is not None  # a kernel of the stable ABI raises RuntimeError alone
+    with pytest.raises(RuntimeError if compiled else error, match=message if compiled else ""):
+        torch.ops.tilegate.matmul(a, b, math)
+
+
+def test_a_limited_workspace():
+    a, b = torch.randn(192, 192), torch.randn(192, 192)
+    tilegate.set_workspace_limit(0)
+    try:
+        limited, plain = (tilegate.matmul(a, b, math=math) for math in ("fp32_split", "fp32"))
+    finally:
+        tilegate.set_workspace_limit(None)
+    assert torch.equal(limited, plain)
+    assert not torch.equal(limited, tilegate.matmul(a, b, math="fp32_split"))
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_without_the_compiled_kernel_the_library_is_called_by_ctypes(tmp_path, broken):
+    from tilegate._library import path
+
+    (tmp_path / "libtilegate.so").symlink_to(path().absolute())
+    if broken:
+        (tmp_path / "libtilegate_torch.so").touch()
+    program = """if True:
+        import tilegate, torch
+        a = torch.ones(3, 3)
+        assert torch.equal(tilegate.matmul(a, a), a @ a)
+        assert tilegate._torch._compiled is None"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False,
+        env={**os.environ, "TILEGATE_LIBRARY": str(tmp_path / "libtilegate.so")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert ("tilegate.matmul takes longer to call" in done.stderr) == broken
 
 
 class Counter:
@@ -114,6 +232,10 @@ def test_override_leaves_the_rest_to_pytorch(counter):
         assert torch.mm(doubles, doubles).dtype == torch.float64
         with pytest.raises(RuntimeError, match="mat1 and mat2"):
             torch.mm(whole_numbers(20, 20), whole_numbers(21, 20))
+        with pytest.raises(RuntimeError, match="must be a matrix"):
+            torch.mm(whole_numbers(2, 20, 20), whole_numbers(2, 20, 20))
+        with pytest.raises(RuntimeError, match="must be a matrix"):
+            torch.mm(whole_numbers(20, 20), torch.tensor(1.0))
     assert counter.products == 0
 
 

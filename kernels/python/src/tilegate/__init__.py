@@ -30,9 +30,7 @@ def matmul(a: Any, b: Any, *, math: Math = "fp32") -> Any:
     Raises TypeError for another type than float32, ValueError for shapes that do not fit,
     TilegateError for problems that the library does not support."""
     if _is_tensor(a) or _is_tensor(b):
-        from tilegate import _torch
-
-        return _torch.matmul(a, b, math)
+        return (_torch_part or _import_torch_part()).matmul(a, b, math)
     return _numpy.matmul(a, b, math)
 
 
@@ -40,9 +38,19 @@ def override(math: Math = "fp32_split", least: int = 2**28) -> Any:
     """A context in which PyTorch's mm, addmm, bmm and baddbmm, and what calls them, multiply FP32
     tensors on CUDA by `matmul`. Products of fewer than `least` multiply-adds stay PyTorch's, as do
     those that `matmul` refuses."""
+    return (_torch_part or _import_torch_part()).override(math, least)
+
+
+_torch_part: Any = None
+
+
+def _import_torch_part() -> Any:
+    """By the first call that needs PyTorch. Later ones are spared the import statement's time."""
+    global _torch_part
     from tilegate import _torch
 
-    return _torch.override(math, least)
+    _torch_part = _torch
+    return _torch
 
 
 def _is_tensor(value: Any) -> bool:

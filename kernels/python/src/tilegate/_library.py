@@ -3,45 +3,43 @@
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Math = Literal["fp32", "fp32_split"]
+_MATH = {"fp32": 0, "fp32_split": 1}
 
 _ROW_MAJOR, _NO_TRANS, _TRANS = 101, 111, 112
 _SUCCESS = 0
 _ALIGNMENT = 16  # bytes; what a plan depends on
+_PLANS = 4096  # the most that a cache holds
+
+# Of a matrix, or a batch of them: operation, leading dimension, stride from one to the next (0: one
+# for all).
+Layout: TypeAlias = tuple[int, int, int]
+Operand: TypeAlias = tuple[tuple[int, ...], Layout, int]  # shape, layout, address
 
 
 class TilegateError(RuntimeError):
     """The library rejected a call, or the device failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """Layout of a matrix, or a batch of them, in memory: row-major, or transposed."""
-
-    pointer: int
-    transposed: bool
-    ld: int
-    stride: int  # elements from one of a batch to the next; 0: one for all
-
-
 def check_math(math: str) -> int:
-    known = get_args(Math)
-    if math not in known:
-        raise ValueError(f"math={math!r}: it is one of {', '.join(known)}")
-    return known.index(math)
+    if math not in _MATH:
+        raise ValueError(f"math={math!r}: it is one of {', '.join(_MATH)}")
+    return _MATH[math]
+
+
+def path() -> Path:
+    return Path(os.environ.get("TILEGATE_LIBRARY") or Path(__file__).with_name("libtilegate.so"))
 
 
 @cache
 def library() -> ctypes.CDLL:
-    path = os.environ.get("TILEGATE_LIBRARY") or str(Path(__file__).with_name("libtilegate.so"))
     try:
-        found = ctypes.CDLL(path)
+        found = ctypes.CDLL(str(path()))
     except OSError as error:
         raise ImportError(f"tilegate: {error}") from error
     for name in ("tilegate_message", "tilegate_status_string", "tilegate_device_name"):
@@ -72,31 +70,70 @@ def device_name() -> str:
     return name.decode()
 
 
+class _Product(NamedTuple):
+    """What a call passes to the library before A, and after A, B and C; bytes of its workspace."""
+
+    head: tuple[Any, ...]
+    a: tuple[Any, ...]
+    b: tuple[Any, ...]
+    c: tuple[Any, ...]
+    workspace: int
+
+
 class _Thread(threading.local):
-    """A thread's handle, its current settings, and the workspace sizes of problems."""
+    """A thread's handle, its current settings, and the products that it has computed."""
 
     def __init__(self) -> None:
         self.handle = ctypes.c_void_p()
         self.told: tuple[int, int, int] | None = None  # math, stream, workspace limit
-        self.bytes: dict[tuple[Any, ...], int] = {}
+        self.products: dict[tuple[Any, ...], _Product] = {}
+        self.sgemm = library().tilegate_sgemm_strided_batched
         if library().tilegate_create(ctypes.byref(self.handle)) != _SUCCESS:
             raise TilegateError("no handle could be made")
 
     def __del__(self) -> None:
         library().tilegate_destroy(self.handle)
 
+    def check(self, status: int) -> None:
+        if status != _SUCCESS:
+            said: bytes = library().tilegate_message(self.handle)
+            text = said or library().tilegate_status_string(status)
+            raise TilegateError(text.decode())
+
+    def tell(self, math: int, stream: int, limit: int) -> None:
+        self.told = None
+        self.check(library().tilegate_set_math(self.handle, math))
+        self.check(library().tilegate_set_stream(self.handle, stream))
+        self.check(library().tilegate_set_workspace_limit(self.handle, limit))
+        self.told = math, stream, limit
+
+    def plan(self, a: Operand, b: Operand, c: int, alpha: float, beta: float) -> _Product:
+        (shape_a, of_a, at_a), (shape_b, of_b, at_b) = a, b
+        *batches, m, n = result_shape(shape_a, shape_b)
+        i64 = ctypes.c_int64
+        head = (
+            self.handle, *map(ctypes.c_int, (_ROW_MAJOR, of_a[0], of_b[0])),
+            *map(i64, (m, n, shape_a[-1])), ctypes.c_float(alpha),
+        )  # fmt: skip
+        after_a = (i64(of_a[1]), i64(of_a[2]))
+        after_b = (i64(of_b[1]), i64(of_b[2]), ctypes.c_float(beta))
+        after_c = (i64(n), i64(m * n), i64(*batches or (1,)))
+        size = ctypes.c_size_t()
+        bytes_of = library().tilegate_sgemm_strided_batched_workspace_bytes
+        self.check(bytes_of(*head, at_a, *after_a, at_b, *after_b, c, *after_c, ctypes.byref(size)))
+        return _Product(head, after_a, after_b, after_c, size.value)
+
 
 _NO_LIMIT = ctypes.c_size_t(-1).value
-_limit = _NO_LIMIT  # of workspaces, in bytes
+workspace_limit = ctypes.c_size_t(_NO_LIMIT)  # in bytes
 
 
 def set_workspace_limit(limit: int | None) -> None:
     """From now on no product of any thread needs more bytes of workspace than `limit`, and may be
     slower for it; None: no limit."""
-    global _limit
     if limit is not None and not 0 <= limit <= _NO_LIMIT:
         raise ValueError(f"limit={limit}: it is a number of bytes, or None")
-    _limit = _NO_LIMIT if limit is None else limit
+    workspace_limit.value = _NO_LIMIT if limit is None else limit
 
 
 _thread: _Thread | None = None
@@ -112,10 +149,9 @@ def _of_thread() -> _Thread:
 
 
 def multiply(
-    shape: tuple[int, int, int, int],
-    a: Matrix,
-    b: Matrix,
-    c: Matrix,
+    a: Operand,
+    b: Operand,
+    c: int,
     alpha: float,
     beta: float,
     math: int,
@@ -123,47 +159,33 @@ def multiply(
     stream: int,
     allocate: Callable[[int], tuple[int, Any]],
 ) -> None:
-    """C <- alpha·A·B + beta·C of a batch of (batch, m, n, k). `allocate` gives a pointer to so many
-    bytes, 16-byte aligned, and what owns them."""
-    found, mine, limit = library(), _of_thread(), _limit
-    batch, m, n, k = shape
-    problem = (
-        mine.handle, _ROW_MAJOR, _TRANS if a.transposed else _NO_TRANS,
-        _TRANS if b.transposed else _NO_TRANS, m, n, k, alpha, a.pointer, a.ld, a.stride,
-        b.pointer, b.ld, b.stride, beta, c.pointer, c.ld, c.stride, batch,
-    )  # fmt: skip
-    alignments = (a.pointer % _ALIGNMENT, b.pointer % _ALIGNMENT, c.pointer % _ALIGNMENT)
-    key = (shape, a.transposed, a.ld, a.stride, b.transposed, b.ld, b.stride, c.ld, alpha, beta,
-           alignments, math, device, limit)  # fmt: skip
+    """C <- alpha·A·B + beta·C, with C at the address `c`, row-major with no padding. `allocate`
+    gives the address of so many bytes, 16-byte aligned, and what owns them."""
+    mine, limit = _thread or _of_thread(), workspace_limit.value
+    (shape_a, of_a, at_a), (shape_b, of_b, at_b) = a, b
     if mine.told != (math, stream, limit):
-        _check(mine, found.tilegate_set_math(mine.handle, math))
-        _check(mine, found.tilegate_set_stream(mine.handle, stream))
-        _check(mine, found.tilegate_set_workspace_limit(mine.handle, limit))
-        mine.told = math, stream, limit
-    needed = mine.bytes.get(key)
-    if needed is None:
-        size = ctypes.c_size_t()
-        asked = found.tilegate_sgemm_strided_batched_workspace_bytes(*problem, ctypes.byref(size))
-        _check(mine, asked)
-        if len(mine.bytes) > 4096:
-            mine.bytes.clear()
-        needed = mine.bytes[key] = size.value
+        mine.tell(math, stream, limit)
+    key = (
+        shape_a, of_a, at_a % _ALIGNMENT, shape_b, of_b, at_b % _ALIGNMENT, c % _ALIGNMENT,
+        alpha, beta, math, device, limit,
+    )  # fmt: skip
+    product = mine.products.get(key)
+    if product is None:
+        if len(mine.products) >= _PLANS:
+            mine.products.clear()
+        product = mine.products[key] = mine.plan(a, b, c, alpha, beta)
+    head, after_a, after_b, after_c, workspace = product
     owner = None
-    if needed:
-        pointer, owner = allocate(needed)
-        _check(mine, found.tilegate_set_workspace(mine.handle, pointer, needed))
-    _check(mine, found.tilegate_sgemm_strided_batched(*problem))
+    if workspace:
+        pointer, owner = allocate(workspace)
+        mine.check(library().tilegate_set_workspace(mine.handle, pointer, workspace))
+    status = mine.sgemm(*head, at_a, *after_a, at_b, *after_b, c, *after_c)
+    if status != _SUCCESS:
+        mine.check(status)
     del owner  # only now may it be taken for other work of the stream
 
 
-def _check(mine: _Thread, status: int) -> None:
-    if status != _SUCCESS:
-        said: bytes = library().tilegate_message(mine.handle)
-        text = said or library().tilegate_status_string(status)
-        raise TilegateError(text.decode())
-
-
-def result_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+def result_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """Of a product; ValueError where the shapes do not fit."""
     batches = {shape[0] for shape in (a, b) if len(shape) == 3}
     fits = len(a) in (2, 3) and len(b) in (2, 3) and a[-1] == b[-2] and len(batches) <= 1
@@ -174,16 +196,17 @@ def result_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     return (*batches, a[-2], b[-1])
 
 
-def layout(shape: Sequence[int], strides: Sequence[int], pointer: int) -> Matrix | None:
+@lru_cache(_PLANS)
+def layout(shape: tuple[int, ...], strides: tuple[int, ...]) -> Layout | None:
     """How such an array lies in memory, with strides in elements; None if it has to be copied."""
     rows, cols = shape[-2], shape[-1]
     batch_stride = strides[0] if len(shape) == 3 else 0
     if batch_stride < 0:
         return None
-    for transposed, (step, ld, width, lines) in (
-        (False, (strides[-1], strides[-2], cols, rows)),
-        (True, (strides[-2], strides[-1], rows, cols)),
+    for op, (step, ld, width, lines) in (
+        (_NO_TRANS, (strides[-1], strides[-2], cols, rows)),
+        (_TRANS, (strides[-2], strides[-1], rows, cols)),
     ):
         if (step == 1 or width <= 1) and (ld >= width or lines <= 1):
-            return Matrix(pointer, transposed, max(ld, width) if lines > 1 else width, batch_stride)
+            return op, max(ld, width) if lines > 1 else width, batch_stride
     return None

@@ -6,7 +6,7 @@ import numpy as np
 
 from tilegate._library import (
     Math,
-    Matrix,
+    Operand,
     TilegateError,
     check_math,
     device_name,
@@ -26,11 +26,7 @@ def matmul(a: Any, b: Any, math: Math) -> Any:
         )
     (a, of_a), (b, of_b) = _placed(a), _placed(b)
     result = np.empty(shape, np.float32)
-    m, n = shape[-2:]
-    batch = shape[0] if len(shape) == 3 else 1
-    of_result = Matrix(result.ctypes.data, False, n, m * n)
-    extents = (batch, m, n, a.shape[-1])
-    multiply(extents, of_a, of_b, of_result, 1.0, 0.0, how, 0, 0, _allocate)
+    multiply(of_a, of_b, result.ctypes.data, 1.0, 0.0, how, 0, 0, _allocate)
     return result
 
 
@@ -42,13 +38,14 @@ def _checked(name: str, value: Any) -> Any:
     return value
 
 
-def _placed(array: Any) -> tuple[Any, Matrix]:
-    """The array, or a copy, and how it lies in memory."""
-    found = None
+def _placed(array: Any) -> tuple[Any, Operand]:
+    """The array, or a copy."""
     if array.flags.aligned and not any(stride % array.itemsize for stride in array.strides):
-        strides = [stride // array.itemsize for stride in array.strides]
-        found = layout(array.shape, strides, array.ctypes.data)
-    return (array, found) if found else _placed(np.array(array, order="C"))
+        strides = tuple(stride // array.itemsize for stride in array.strides)
+        found = layout(array.shape, strides)
+        if found is not None:
+            return array, (array.shape, found, array.ctypes.data)
+    return _placed(np.array(array, order="C"))
 
 
 def _allocate(size: int) -> tuple[int, Any]:

@@ -1,7 +1,10 @@
 """Products of PyTorch tensors: the operator tilegate::matmul, and PyTorch's own in its place."""
 
+import ctypes
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -9,48 +12,98 @@ from torch.library import Library, get_kernel, register_autograd, register_fake
 
 from tilegate._library import (
     Math,
-    Matrix,
+    Operand,
     TilegateError,
     check_math,
     device_name,
     layout,
+    library,
     multiply,
+    path,
     result_shape,
+    workspace_limit,
 )
 
 # Where the library computes. One that was built for the CPU serves the tests of this file.
 _KEY = "CPU" if device_name() == "simt" else "CUDA"
+_DEVICE = _KEY.lower()
 
 _library = Library("tilegate", "DEF")
 _library.define("matmul(Tensor a, Tensor b, str math) -> Tensor")
+_operator = torch.ops.tilegate.matmul.default
 
 
 def matmul(a: Any, b: Any, math: Math) -> torch.Tensor:
     check_operands(a, b, math)
-    result: torch.Tensor = torch.ops.tilegate.matmul(a, b, math)
+    return product(a, b, math)
+
+
+def product(a: torch.Tensor, b: torch.Tensor, math: str) -> torch.Tensor:
+    """The operator, of operands that were checked. Without a gradient it is entered below autograd,
+    as the operator's own function for autograd does, but in less time."""
+    result: torch.Tensor
+    if torch.compiler.is_compiling():
+        result = _operator(a, b, math)
+        return result
+    try:
+        if (a.requires_grad or b.requires_grad) and torch.is_grad_enabled():
+            result = _operator(a, b, math)
+        else:
+            with torch._C._AutoDispatchBelowAutograd():
+                result = _operator(a, b, math)
+    except RuntimeError as error:
+        if str(error).startswith("tilegate: "):  # by the compiled kernel, which has no other type
+            with torch.no_grad():
+                _matmul(a, b, math)  # raises PyTorch's exception or the library's
+        raise
     return result
 
 
-def check_operands(a: Any, b: Any, math: Math) -> None:
-    check_math(math)
-    for name, value in (("a", a), ("b", b)):
-        if not isinstance(value, torch.Tensor):
-            raise TypeError(f"{name} is {type(value).__name__}, and the other operand a tensor")
-        if value.dtype != torch.float32:
-            raise TypeError(f"{name} is of {value.dtype}, not torch.float32")
-    if a.device != b.device:
-        raise ValueError(f"a is on {a.device}, b on {b.device}")
-    if a.device.type != _KEY.lower():
-        raise ValueError(f"the operands are on {a.device}; the library computes on {_KEY.lower()}")
+def check_operands(a: Any, b: Any, math: str) -> int:
+    """The code of `math`."""
+    how = check_math(math)
+    if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)):
+        name, value = ("b", b) if isinstance(a, torch.Tensor) else ("a", a)
+        raise TypeError(f"{name} is {type(value).__name__}, and the other operand a tensor")
+    if not a.dtype == b.dtype == torch.float32:
+        name, value = ("b", b) if a.dtype == torch.float32 else ("a", a)
+        raise TypeError(f"{name} is of {value.dtype}, not torch.float32")
+    device = a.device
+    if device != b.device:
+        raise ValueError(f"a is on {device}, b on {b.device}")
+    if device.type != _DEVICE:
+        raise ValueError(f"the operands are on {device}; the library computes on {_DEVICE}")
+    return how
 
 
 def _matmul(a: torch.Tensor, b: torch.Tensor, math: str) -> torch.Tensor:
-    result = a.new_empty(result_shape(a.shape, b.shape))
-    enqueue(a, b, result, 1.0, 0.0, check_math(math))
+    how = check_operands(a, b, math)
+    result = a.new_empty(_result_shape(a.shape, b.shape))
+    enqueue(a, b, result, 1.0, 0.0, how)
     return result
 
 
-_library.impl("matmul", _matmul, _KEY)
+_result_shape = lru_cache(result_shape)
+
+
+def _load_compiled() -> ctypes.CDLL | None:
+    """The compiled kernel of the operator, which lies beside the library where it was built."""
+    compiled = path().with_name("libtilegate_torch.so")
+    if not compiled.exists():
+        return None
+    library()
+    try:
+        found = ctypes.CDLL(str(compiled))
+    except OSError as error:
+        warnings.warn(f"tilegate.matmul takes longer to call: {error}", stacklevel=2)
+        return None
+    found.tilegate_torch_set_limit(ctypes.byref(workspace_limit))
+    return found
+
+
+_compiled = _load_compiled()
+if _compiled is None:
+    _library.impl("matmul", _matmul, _KEY)
 
 
 def _fake(a: torch.Tensor, b: torch.Tensor, math: str) -> torch.Tensor:
@@ -69,9 +122,9 @@ def _gradient(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
     a, b = ctx.saved_tensors
     of_a = of_b = None
     if ctx.needs_input_grad[0]:
-        of_a = torch.ops.tilegate.matmul(grad, b.mT, ctx.math).sum_to_size(a.shape)
+        of_a = product(grad, b.mT, ctx.math).sum_to_size(a.shape)
     if ctx.needs_input_grad[1]:
-        of_b = torch.ops.tilegate.matmul(a.mT, grad, ctx.math).sum_to_size(b.shape)
+        of_b = product(a.mT, grad, ctx.math).sum_to_size(b.shape)
     return of_a, of_b, None
 
 
@@ -81,94 +134,85 @@ register_autograd("tilegate::matmul", _gradient, setup_context=_keep, lib=_libra
 def enqueue(
     a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, alpha: float, beta: float, math: int
 ) -> None:
-    """c <- alpha·a·b + beta·c."""
-    (a, of_a), (b, of_b) = _placed(a), _placed(b)
-    of_c = layout(c.shape, c.stride(), c.data_ptr())
-    if of_c is None or of_c.transposed:
-        raise TilegateError("the result is not row-major")
-    batch = c.shape[0] if c.dim() == 3 else 1
-    shape = (batch, c.shape[-2], c.shape[-1], a.shape[-1])
-    arguments = (shape, of_a, of_b, of_c, alpha, beta, math)
-    if c.device.type == "cpu":
-        multiply(*arguments, 0, 0, _allocate_on(c.device))
-        return
-    with torch.cuda.device(c.device):
-        stream = torch.cuda.current_stream().cuda_stream
-        multiply(*arguments, c.device.index, stream, _allocate_on(c.device))
+    """c <- alpha·a·b + beta·c, with c contiguous. The workspace comes from PyTorch's allocator,
+    which knows streams and graphs."""
+    device = stream = 0
+    if _KEY == "CUDA":
+        device = c.get_device()
+        if device != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return enqueue(a, b, c, alpha, beta, math)
+        stream = torch._C._cuda_getCurrentRawStream(device)
 
-
-def _placed(tensor: torch.Tensor) -> tuple[torch.Tensor, Matrix]:
-    found = layout(tensor.shape, tensor.stride(), tensor.data_ptr())
-    if found is None:
-        tensor = tensor.contiguous()
-        found = layout(tensor.shape, tensor.stride(), tensor.data_ptr())
-        assert found is not None
-    return tensor, found
-
-
-def _allocate_on(device: torch.device) -> Callable[[int], tuple[int, Any]]:
-    """From PyTorch's own allocator, which knows streams and graphs."""
-
-    def allocate(size: int) -> tuple[int, Any]:
-        memory = torch.empty(size, dtype=torch.uint8, device=device)
+    def allocate(size: int) -> tuple[int, torch.Tensor]:
+        memory = c.new_empty(-(-size // c.element_size()))
         return memory.data_ptr(), memory
 
-    return allocate
+    (a, of_a), (b, of_b) = _placed(a), _placed(b)
+    return multiply(of_a, of_b, c.data_ptr(), alpha, beta, math, device, stream, allocate)
+
+
+def _placed(tensor: torch.Tensor) -> tuple[torch.Tensor, Operand]:
+    """The tensor, or a copy."""
+    shape = tensor.shape
+    found = layout(shape, tensor.stride())
+    if found is None:
+        tensor = tensor.contiguous()
+        found = layout(shape, tensor.stride())
+        assert found is not None
+    return tensor, (shape, found, tensor.data_ptr())
 
 
 @contextmanager
 def override(math: Math, least: int) -> Iterator[None]:
-    how = check_math(math)
-    library = Library("aten", "IMPL")  # noqa: TOR901: it is destroyed below
+    how, least = check_math(math), max(least, 1)
+    aten = Library("aten", "IMPL")  # noqa: TOR901: it is destroyed below
     try:
-        for name, compute in (
-            ("mm", _mm), ("mm.out", _mm), ("bmm", _mm), ("bmm.out", _mm),
-            ("addmm", _addmm), ("addmm.out", _addmm),
-            ("baddbmm", _addmm), ("baddbmm.out", _addmm),
+        for name, compute, rank in (
+            ("mm", _mm, 2), ("bmm", _mm, 3), ("addmm", _addmm, 2), ("baddbmm", _addmm, 3),
         ):  # fmt: skip
-            kernel = get_kernel(f"aten::{name}", _KEY)
-            function = _override_of(compute, kernel, how, least)
-            library.impl(name, function, _KEY, with_keyset=True, allow_override=True)
+            for overload in (name, f"{name}.out"):
+                kernel = get_kernel(f"aten::{overload}", _KEY)
+                function = _override_of(compute, kernel, rank, how, least)
+                aten.impl(overload, function, _KEY, with_keyset=True, allow_override=True)
         yield
     finally:
-        library._destroy()
+        aten._destroy()
 
 
 def _override_of(
-    compute: Callable[..., torch.Tensor | None], kernel: Any, math: int, least: int
+    compute: Callable[..., torch.Tensor | None], kernel: Any, rank: int, math: int, least: int
 ) -> Callable[..., torch.Tensor]:
+    call_kernel = kernel.call_boxed
+
     def function(keyset: Any, *arguments: Any, **named: Any) -> torch.Tensor:
-        found = compute(math, least, *arguments, **named)
-        if found is None:
-            found = kernel.call_boxed(keyset, *arguments, **named)
-        return found
+        a, b = arguments[-2:]
+        found = None
+        if (
+            a.dim() == b.dim() == rank
+            and a.numel() * b.size(-1) >= least
+            and a.dtype == b.dtype == torch.float32
+            and a.device == b.device
+            and a.size(-1) == b.size(-2)
+            and a.shape[:-2] == b.shape[:-2]
+        ):
+            found = compute(math, *arguments, **named)
+        return call_kernel(keyset, *arguments, **named) if found is None else found
 
     return function
 
 
-def _is_ours(a: torch.Tensor, b: torch.Tensor, least: int) -> bool:
-    return bool(
-        a.dtype == b.dtype == torch.float32
-        and a.device == b.device
-        and a.shape[-1] == b.shape[-2]
-        and a.shape[:-2] == b.shape[:-2]
-        and a.numel() * b.shape[-1] >= max(least, 1)
-    )
-
-
 def _mm(
-    math: int, least: int, a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None
+    math: int, a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None
 ) -> torch.Tensor | None:
-    if not _is_ours(a, b, least):
-        return None
     return _computed(a, b, out, 1.0, 0.0, math, None)
 
 
 def _addmm(
-    math: int, least: int, addend: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *,
+    math: int, addend: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *,
     beta: float = 1, alpha: float = 1, out: torch.Tensor | None = None,
 ) -> torch.Tensor | None:  # fmt: skip
-    if not _is_ours(a, b, least) or addend.dtype != torch.float32:
+    if addend.dtype != torch.float32:
         return None
     return _computed(a, b, out, float(alpha), float(beta), math, addend)
 

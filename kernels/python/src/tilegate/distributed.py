@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 
 from tilegate._library import Math, check_math
-from tilegate._torch import check_operands, enqueue
+from tilegate._torch import check_operands, enqueue, product
 
 __all__ = ["all_gather_matmul", "matmul_reduce_scatter"]
 
@@ -55,7 +55,7 @@ class _AllGatherMatmul(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
         gathered, b = ctx.saved_tensors
         of_a = _multiply_and_scatter(grads[0], b.mT, ctx.group, ctx.math)
-        return of_a, _product(gathered.mT, grads[0], ctx.math), None, None
+        return of_a, product(gathered.mT, grads[0], ctx.math), None, None
 
 
 class _MatmulReduceScatter(torch.autograd.Function):  # type: ignore[misc]
@@ -69,7 +69,7 @@ class _MatmulReduceScatter(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
         a, b = ctx.saved_tensors
         of_a, gathered = _gather_and_multiply(grads[0], b.mT, ctx.group, ctx.math)
-        return of_a, _product(a.mT, gathered, ctx.math), None, None
+        return of_a, product(a.mT, gathered, ctx.math), None, None
 
 
 def _gather_and_multiply(
@@ -104,7 +104,7 @@ def _multiply_and_scatter(
     arrivals = []
     for step in range(1, ranks):
         to, of = (rank + step) % ranks, (rank - step) % ranks
-        arrivals.append(_exchange(_product(rows[to], b, math), to, sums[of], of, group))
+        arrivals.append(_exchange(product(rows[to], b, math), to, sums[of], of, group))
     enqueue(rows[rank], b, sums[rank], 1.0, 0.0, check_math(math))
     for wait in arrivals:
         wait()
@@ -112,11 +112,6 @@ def _multiply_and_scatter(
     for other in sums[1:]:
         total = total + other
     return total
-
-
-def _product(a: torch.Tensor, b: torch.Tensor, math: Math) -> torch.Tensor:
-    result: torch.Tensor = torch.ops.tilegate.matmul(a, b, math)
-    return result
 
 
 def _exchange(
