@@ -46,6 +46,7 @@ TEST_F(Int8Gemm, MatchesIntegerModelForBatches) {
     if (shares_b) problem.stride_b = 0;
     set_alpha_and_beta(problem);
     expect_model(stage, Operation(problem), 6);
+    expect_model(ten(), Operation(problem), 10, "128x64");
   }
 }
 
