@@ -163,6 +163,36 @@ TEST(DistributedPlan, OfDigitsHasTheirErrorAndRoomForFp32) {
   EXPECT_GE(digits.workspace_bytes, fp32.workspace_bytes);
 }
 
+// The workspace of a rank has room for the partial sums and flags of the others' rows, whichever of
+// them has some.
+TEST(DistributedPlan, OfDigitsHasRoomForStreamKOfAnyRank) {
+  Device device = gpu(90);
+  device.multiprocessors = 3;
+  DistributedProblem problem =
+      DistributedProblem::even(Form::kColumnParallel, {256, 384, 3600}, 3, 0);
+  problem.math = Math::fp32_split;
+  problem.same_bits = true;
+  std::vector<std::size_t> bytes;
+  for (const int first : {0, 2}) {
+    problem.rows = {first == 0 ? 256 : 0, 0, first == 2 ? 256 : 0};
+    const Planned planned = plan_on(3, problem, nullptr, device)[1];
+    EXPECT_EQ(planned.configurations[static_cast<std::size_t>(first)], "128x128streamk");
+    bytes.push_back(planned.workspace_bytes);
+  }
+  EXPECT_EQ(bytes[0], bytes[1]);
+}
+
+TEST(DistributedPlan, OfDigitsTellsThatARankHasTooManyRows) {
+  for (const std::int64_t k : {12288, 12289}) {  // from there on more blocks split a row
+    DistributedProblem problem =
+        DistributedProblem::even(Form::kColumnParallel, {std::int64_t{1} << 33, 2, k}, 2, 0);
+    problem.rows = {problem.shape.m, 0};
+    problem.math = Math::fp32_split;
+    problem.same_bits = true;
+    EXPECT_EQ(plan_on(2, problem)[1].status.ok(), k == 12288);
+  }
+}
+
 // That of the multiplication, of a sum per rank, and of C.
 TEST(DistributedPlan, PartialSumsMakeTheChainOfRoundingsLonger) {
   for (const int ranks : {2, 3}) {

@@ -291,6 +291,13 @@ void large(cublasHandle_t handle, int size = kLarge) {
   for (const float element : c) expect(element == static_cast<float>(size), "an element of C");
 }
 
+// From a multiple of 256 bytes on, as cuBLAS takes it, and so much further.
+cublasStatus_t set_workspace(cublasHandle_t handle, std::vector<double>& memory, std::size_t bytes,
+                             std::size_t further = 0) {
+  const auto at = reinterpret_cast<std::uintptr_t>(memory.data()) / 256 * 256 + 256 + further;
+  return cublasSetWorkspace(handle, reinterpret_cast<void*>(at), bytes);
+}
+
 void opened(const char* library) {
   void* opened_library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   expect(opened_library != nullptr, library);
@@ -441,8 +448,7 @@ int main(int argc, char** argv) {
        [&] {
          fake_set_room(0);
          std::vector<double> workspace(1 << 20);
-         auto at = reinterpret_cast<std::uintptr_t>(workspace.data()) / 256 * 256 + 256;
-         cublasSetWorkspace(handle, reinterpret_cast<void*>(at), 7 << 20);
+         set_workspace(handle, workspace, 7 << 20);
          large(handle);
          cublasSetStream(handle, nullptr);  // takes it away
          large(handle);
@@ -450,7 +456,7 @@ int main(int argc, char** argv) {
       {"small_workspace",  // is left alone
        [&] {
          std::vector<double> workspace(1 << 20, 7.0);
-         cublasSetWorkspace(handle, workspace.data(), 256);
+         set_workspace(handle, workspace, 256);
          large(handle);
          for (const double word : workspace) expect(word == 7.0, "the workspace of the handle");
        }},
@@ -458,9 +464,7 @@ int main(int argc, char** argv) {
        [&] {
          fake_set_room(0);
          std::vector<double> workspace(1 << 20);
-         auto at = reinterpret_cast<std::uintptr_t>(workspace.data()) / 256 * 256 + 256 + 16;
-         expect(cublasSetWorkspace(handle, reinterpret_cast<void*>(at), 7 << 20) ==
-                    CUBLAS_STATUS_INVALID_VALUE,
+         expect(set_workspace(handle, workspace, 7 << 20, 16) == CUBLAS_STATUS_INVALID_VALUE,
                 "a workspace that is not 256-byte aligned");
          large(handle);
        }},
@@ -468,8 +472,7 @@ int main(int argc, char** argv) {
        [&] {
          fake_set_room(0);
          std::vector<double> workspace(1 << 20);
-         auto at = reinterpret_cast<std::uintptr_t>(workspace.data()) / 256 * 256 + 256;
-         cublasSetWorkspace(handle, reinterpret_cast<void*>(at), 7 << 20);
+         set_workspace(handle, workspace, 7 << 20);
          const cublasHandle_t before = handle;
          cublasDestroy(handle);
          cublasCreate(&handle);
