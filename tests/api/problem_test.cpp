@@ -86,6 +86,11 @@ TEST(Problem, ParsesEveryField) {
   EXPECT_EQ(problem.math, Math::fp32_split);
 }
 
+TEST(Problem, RoundTripsAnEmptyBatch) {
+  EXPECT_EQ(to_string(Problem::dense({3, 5, 7}, Op::kN, Op::kN, 0)), "3x5x7/batch0");
+  EXPECT_EQ(parsed("3x5x7/batch0").batch, 0);
+}
+
 TEST(Problem, RoundTripsFloatsBitForBit) {
   Problem problem = Problem::dense({1, 1, 1});
   for (const float value :

@@ -184,6 +184,7 @@ TEST_F(BlasErrors, NameTheArgument) {
   expect_refused(call, "lda = 2 is shorter than a column of 3 elements");
   call.lda = 3;
   EXPECT_EQ(run(call), TILEGATE_SUCCESS) << tilegate_message(handle_);
+  EXPECT_STREQ(tilegate_message(handle_), "") << "of the call before";
   call.ldb = 2;
   expect_refused(call, "ldb = 2 is shorter than a column of 3 elements");
   call = valid();
@@ -201,6 +202,9 @@ TEST_F(BlasErrors, RejectInvalidPointers) {
   call.c = nullptr;
   expect_refused(call, "c is a null pointer");
   call.m = 0;  // nothing is touched
+  EXPECT_EQ(run(call), TILEGATE_SUCCESS);
+  call.m = 4;
+  call.batch = 0;
   EXPECT_EQ(run(call), TILEGATE_SUCCESS);
   call = valid();
   call.b = reinterpret_cast<const float*>(reinterpret_cast<const char*>(call.b) + 2);

@@ -15,7 +15,7 @@ from tilegate_ci.checks.counters.count import Counted, Sources, count, table_row
 from tilegate_ci.checks.counters.explain import judge
 from tilegate_ci.model import REPOSITORY
 
-SHAPE = "256x256x256/beta0.5"
+SHAPE = "128x128x64/beta0.5"
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +50,7 @@ def test_padding_removed(toolchain: Toolchain, mutant: Mutant) -> None:
     source = "06_vectorized/vectorized.cu"
     report = report_of(toolchain, mutant, source, "Vectorized", SHAPE)
     assert report.exit_code == 1
-    assert "shared_store.conflicts: 0 -> 4096" in report.text
+    assert "shared_store.conflicts: 0 -> 256" in report.text
     assert re.search(r"tile_load\.cuh:\d+: smem\[tile_col_ \+ 0\]\[to\]", report.text)
     assert re.search(
         r"called from kernels/06_vectorized/vectorized\.cuh:\d+: reader_a", report.text

@@ -1,8 +1,12 @@
 // Math::fp32_split with same_bits gives the model's bits on any number of ranks.
+#include "digits.hpp"
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -146,18 +150,90 @@ TEST_F(DistributedDigits, AreTheModelsOnAnyNumberOfRanks) {
   }
 }
 
-// If digits are not accurate enough, C has the bits of the column-parallel product in FP32.
+// If digits are not accurate enough, or an element of the last rank is not finite, C has the bits of
+// the column-parallel product in FP32.
 TEST_F(DistributedDigits, GiveWayToFp32) {
-  const Whole whole = whole_of(operation({40, 30, 140}, Math::fp32_split), 32);
-  Whole in_fp32 = whole;
-  in_fp32.problem.math = Math::fp32;
-  const std::vector<float> expected = product_over({.same_bits = true}, in_fp32);
-  for (const int ranks : {1, 2}) {
-    expect_same_bits(product_over({.ranks = ranks, .same_bits = true}, whole), expected);
-    const Layout rows{.form = Form::kRowParallel, .ranks = ranks, .same_bits = true};
-    const Layout plain_rows{.form = Form::kRowParallel, .ranks = ranks};
-    expect_same_bits(product_over(rows, whole), product_over(plain_rows, in_fp32));
+  const Operation random = operation({40, 30, 140}, Math::fp32_split);
+  Whole infinite = whole_of(random, 6);
+  infinite.a.back() = std::numeric_limits<float>::infinity();
+  for (const Whole& whole : {whole_of(random, 32), infinite}) {
+    Whole in_fp32 = whole;
+    in_fp32.problem.math = Math::fp32;
+    const std::vector<float> expected = product_over({.same_bits = true}, in_fp32);
+    for (const int ranks : {1, 2}) {
+      expect_same_bits(product_over({.ranks = ranks, .same_bits = true}, whole), expected);
+      const Layout rows{.form = Form::kRowParallel, .ranks = ranks, .same_bits = true};
+      const Layout plain_rows{.form = Form::kRowParallel, .ranks = ranks};
+      expect_same_bits(product_over(rows, whole), product_over(plain_rows, in_fp32));
+    }
   }
+}
+
+// One element makes a row's significands long: of another lane, warp or rank than the first.
+TEST_F(DistributedDigits, AreTheModelsWhereOneElementIsLong) {
+  Operation of = operation({3, 4, 140}, Math::fp32_split);
+  for (std::int64_t row = 0; row < 3; ++row) {
+    for (std::int64_t k = 0; k < 140; ++k) {
+      float& x = of.a[static_cast<std::size_t>(row * 140 + k)];
+      if (k != std::array{20, 68, 100}[static_cast<std::size_t>(row)]) {
+        x = std::rint(x * 2048.0F) / 2048.0F;
+      }
+    }
+  }
+  const models::Epilogue epilogue{of.problem.alpha, of.problem.beta, of.c};
+  const std::vector<float> expected =
+      exact_product(of.rows(Operand::kA, 0), of.rows(Operand::kB, 0), 6, epilogue);
+  for (const int ranks : {1, 2}) {
+    const Layout layout{.form = Form::kRowParallel, .ranks = ranks, .same_bits = true};
+    expect_same_bits(product_over(layout, whole_of(of, 6)), expected);
+  }
+}
+
+// More rows than the block has threads, from two ranks; a row that one of them cannot scale.
+TEST_F(DistributedDigits, WeighEveryRow) {
+  constexpr std::int64_t kRowsA = 1100, kRowsB = 2, kSets = 2, kK = 50, kRows = kRowsA + kRowsB;
+  std::vector<std::uint64_t> sums;
+  for (std::uint64_t i = 0; i < kSets * kRows; ++i) sums.push_back(1'000'000 + i % 7 * 3000 + i);
+  double expected = 0.0;
+  for (std::size_t row = 0; row < kRowsA; ++row) {
+    const double ratio = 8355700.0 * kK / static_cast<double>(sums[row] + sums[kRows + row]);
+    expected += 0.6366 * 65536.0 * ratio * ratio;
+  }
+  sums.back() = std::numeric_limits<std::uint64_t>::max();
+  const DeviceArray<std::uint64_t> of_rows(sums);
+  const DeviceArray<Totals> totals(1);
+  ASSERT_TRUE(is_ok(enqueue_weigh({.sums = of_rows.data(),
+                                   .sets = kSets,
+                                   .next_set = kRows,
+                                   .rows_a = kRowsA,
+                                   .rows_b = kRowsB,
+                                   .k = kK,
+                                   .totals = totals.data()},
+                                  nullptr)));
+  const Totals found = totals.to_host()[0];
+  EXPECT_NEAR(static_cast<double>(found.a), expected, 1e-6 * expected);
+  EXPECT_EQ(found.b, std::numeric_limits<std::uint64_t>::max());
+}
+
+// Means over the rows of all ranks; more flags than the block has threads.
+TEST_F(DistributedDigits, DecideByMeansAndClearAllFlags) {
+  const DeviceArray<Totals> totals(std::vector<Totals>{{3 << 16, 1 << 16}, {4 << 16, 2 << 16}});
+  const DeviceArray<unsigned> flags(700, 1U);
+  const DeviceArray<float> widths(8);
+  const DeviceArray<std::int32_t> decision(1);
+  ASSERT_TRUE(is_ok(enqueue_decide({.totals = totals.data(),
+                                    .sets = 2,
+                                    .rows_a = 2,
+                                    .rows_b = 12,
+                                    .summed = 1e6F,
+                                    .widths = widths.data(),
+                                    .decision = decision.data(),
+                                    .flags = flags.data(),
+                                    .num_flags = 700},
+                                   nullptr)));
+  EXPECT_EQ(widths.to_host(), (std::vector<float>{3.5F, 3.5F, 3.5F, 0, 0.25F, 0.25F, 0.25F, 0}));
+  EXPECT_EQ(decision.to_host()[0], 6);
+  EXPECT_EQ(flags.to_host(), std::vector<unsigned>(700));
 }
 
 TEST_F(DistributedDigits, TakeTransposedAndPaddedShards) {

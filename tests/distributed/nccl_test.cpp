@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -43,6 +44,22 @@ struct ncclComm {
 namespace {
 
 thread_local ncclComm* current = nullptr;  // communicator of this thread's rank
+
+// What this thread has enqueued: an event that a stream records, or waits for.
+struct Enqueued {
+  cudaStream_t stream;
+  cudaEvent_t event;
+  bool waits;
+  friend bool operator==(const Enqueued&, const Enqueued&) = default;
+};
+thread_local std::vector<Enqueued> enqueued;
+thread_local std::uintptr_t made = 0;  // streams and events
+
+template <typename Handle>
+cudaError_t make(Handle* handle) {
+  *handle = reinterpret_cast<Handle>(++made);
+  return cudaSuccess;
+}
 
 // Receives messages that have been sent; waits a short time for the others.
 bool deliver(ncclComm& comm) {
@@ -116,23 +133,22 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned /*flags*/,
                                          int /*priority*/) {
-  *stream = nullptr;
-  return cudaSuccess;
+  return make(stream);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t /*stream*/) { return cudaSuccess; }
-cudaError_t cudaStreamWaitEvent(cudaStream_t /*stream*/, cudaEvent_t /*event*/,
-                                unsigned /*flags*/) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
+  enqueued.push_back({stream, event, true});
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t /*stream*/) {
   return current->receives.empty() ? cudaSuccess : cudaErrorNotReady;
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
-  *event = nullptr;
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) { return make(event); }
+cudaError_t cudaEventDestroy(cudaEvent_t /*event*/) { return cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  enqueued.push_back({stream, event, false});
   return cudaSuccess;
 }
-cudaError_t cudaEventDestroy(cudaEvent_t /*event*/) { return cudaSuccess; }
-cudaError_t cudaEventRecord(cudaEvent_t /*event*/, cudaStream_t /*stream*/) { return cudaSuccess; }
 cudaError_t cudaEventQuery(cudaEvent_t /*event*/) { return cudaStreamQuery(nullptr); }
 const char* cudaGetErrorString(cudaError_t /*error*/) { return "CUDA error"; }
 
@@ -181,6 +197,60 @@ TEST_F(Nccl, MultipliesInBothFormsAndSchedules) {
   EXPECT_EQ(world_.aborted, 0);
 }
 
+// A rank's digits take one exchange more than there are ranks.
+TEST_F(Nccl, MultipliesDigits) {
+  for (const Form form : kForms) {
+    Whole whole{.problem = Problem::dense({7, 6, 5})};
+    whole.problem.math = Math::fp32_split;
+    whole.a.resize(35, 1.0F);
+    whole.b.resize(30, 2.0F);
+    whole.c.resize(42);
+    const Layout layout{
+        .form = form, .ranks = 3, .schedule = Schedule::kOverlapped, .same_bits = true};
+    const DistributedProblem shared = distributed(layout, whole.problem);
+    run(3, [&](Transport& transport, ncclComm& /*comm*/) {
+      const Status status = multiply_on(transport, shared, whole);
+      EXPECT_TRUE(status.ok()) << status.message();
+    });
+    EXPECT_EQ(whole.c, std::vector<float>(42, 10.0F));
+  }
+}
+
+// Exchanges run in a stream of their own: after what the caller's stream had at fork, before what
+// it has after wait.
+TEST_F(Nccl, EventsOrderExchangesWithTheStream) {
+  run(2, [&](Transport& transport, ncclComm& /*comm*/) {
+    auto* const stream = reinterpret_cast<Stream>(std::uintptr_t{1000});
+    enqueued.clear();
+    EXPECT_TRUE(transport.fork(stream).ok());
+    for (const int number : {1, transport.size() + 1}) {
+      EXPECT_TRUE(transport.exchange(number, {}, {}).ok());
+    }
+    for (const int number : {1, transport.size() + 1}) {
+      EXPECT_TRUE(transport.wait(number, stream).ok());
+    }
+    ASSERT_EQ(enqueued.size(), 6U);
+    const auto [own, forked, waits] = enqueued[1];
+    EXPECT_NE(own, stream);
+    const cudaEvent_t first = enqueued[2].event, last = enqueued[3].event;
+    EXPECT_NE(first, last);
+    EXPECT_EQ(enqueued, (std::vector<Enqueued>{{stream, forked, false},
+                                               {own, forked, true},
+                                               {own, first, false},
+                                               {own, last, false},
+                                               {stream, first, true},
+                                               {stream, last, true}}));
+  });
+}
+
+TEST_F(Nccl, TheFirstFailureStays) {
+  run(2, [&](Transport& transport, ncclComm& /*comm*/) {
+    transport.abort("rank 7 is out of memory");
+    transport.abort("rank 8, too");
+    EXPECT_EQ(transport.poll().message(), "rank 7 is out of memory");
+  });
+}
+
 TEST_F(Nccl, AMissingRankIsNamedAndTheCommunicatorAborted) {
   run(3,
       [&](Transport& transport, ncclComm& /*comm*/) {
@@ -203,6 +273,8 @@ TEST_F(Nccl, AnExchangeThatHangsNamesItsRanks) {
       [&](Transport& transport, ncclComm& /*comm*/) {
         float number = 0.0F;
         const Incoming in[] = {{1, &number, sizeof(number)}};
+        const Outgoing own[] = {{0, &number, sizeof(number)}};  // of an earlier launch
+        EXPECT_TRUE(transport.exchange(1, own, {}).ok());
         EXPECT_TRUE(transport.exchange(1, {}, in).ok());
         EXPECT_EQ(transport.synchronize(nullptr).message(),
                   "rank 1, in exchange 1 of rank 0: no answer for 300 ms");

@@ -1,5 +1,7 @@
 // Plans: their schedules, their errors, and the agreement of ranks.
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +20,9 @@ struct Planned {
   Schedule schedule;
   double seconds;
   std::vector<std::string> configurations;
+  std::int64_t rounding_chain;
+  double operand_error;
+  std::size_t workspace_bytes;
 };
 
 // The plans of all ranks for an H200; `change(rank, problem)` changes a rank's problem.
@@ -35,8 +40,10 @@ std::vector<Planned> plan_on(int ranks, const DistributedProblem& problem,
     if (change) change(rank, own);
     const std::unique_ptr<Transport> transport = group.join(rank);
     const DistributedSgemm sgemm(*transport, own, device);
-    plans[static_cast<std::size_t>(rank)] = {sgemm.status(), sgemm.schedule(),
-                                             sgemm.expected_seconds(), sgemm.configurations()};
+    plans[static_cast<std::size_t>(rank)] = {sgemm.status(),           sgemm.schedule(),
+                                             sgemm.expected_seconds(), sgemm.configurations(),
+                                             sgemm.rounding_chain(),   sgemm.operand_error(),
+                                             sgemm.workspace_bytes()};
   });
   return plans;
 }
@@ -137,6 +144,67 @@ TEST(DistributedPlan, WrongProblemsSayWhichArgument) {
             std::string::npos);
 }
 
+TEST(DistributedPlan, CardsDifferWhereOnlyTheEndsOfLongTextsDo) {
+  const std::string text(300, 'x');
+  EXPECT_NE(Card::of(text + "1").hash, Card::of(text + "2").hash);
+  EXPECT_EQ(Card::of(text).text.data(), text.substr(0, Card().text.size() - 1));
+}
+
+// Digits of A take less room than its elements do, which finish() may gather.
+TEST(DistributedPlan, OfDigitsHasTheirErrorAndRoomForFp32) {
+  DistributedProblem problem =
+      DistributedProblem::even(Form::kColumnParallel, {1024, 2, 1024}, 2, 0);
+  problem.same_bits = true;
+  const Planned fp32 = plan_on(2, problem).front();
+  EXPECT_EQ(fp32.operand_error, 0.0);
+  problem.math = Math::fp32_split;
+  const Planned digits = plan_on(2, problem).front();
+  EXPECT_GT(digits.operand_error, 0.0);
+  EXPECT_GE(digits.workspace_bytes, fp32.workspace_bytes);
+}
+
+// The workspace of a rank has room for the partial sums and flags of the others' rows, whichever of
+// them has some.
+TEST(DistributedPlan, OfDigitsHasRoomForStreamKOfAnyRank) {
+  Device device = gpu(90);
+  device.multiprocessors = 3;
+  DistributedProblem problem =
+      DistributedProblem::even(Form::kColumnParallel, {256, 384, 3600}, 3, 0);
+  problem.math = Math::fp32_split;
+  problem.same_bits = true;
+  std::vector<std::size_t> bytes;
+  for (const int first : {0, 2}) {
+    problem.rows = {first == 0 ? 256 : 0, 0, first == 2 ? 256 : 0};
+    const Planned planned = plan_on(3, problem, nullptr, device)[1];
+    EXPECT_EQ(planned.configurations[static_cast<std::size_t>(first)], "128x128streamk");
+    bytes.push_back(planned.workspace_bytes);
+  }
+  EXPECT_EQ(bytes[0], bytes[1]);
+}
+
+TEST(DistributedPlan, OfDigitsTellsThatARankHasTooManyRows) {
+  for (const std::int64_t k : {12288, 12289}) {  // from there on more blocks split a row
+    DistributedProblem problem =
+        DistributedProblem::even(Form::kColumnParallel, {std::int64_t{1} << 33, 2, k}, 2, 0);
+    problem.rows = {problem.shape.m, 0};
+    problem.math = Math::fp32_split;
+    problem.same_bits = true;
+    EXPECT_EQ(plan_on(2, problem)[1].status.ok(), k == 12288);
+  }
+}
+
+// That of the multiplication, of a sum per rank, and of C.
+TEST(DistributedPlan, PartialSumsMakeTheChainOfRoundingsLonger) {
+  for (const int ranks : {2, 3}) {
+    DistributedProblem rows =
+        DistributedProblem::even(Form::kRowParallel, {8, 8, 5 * ranks}, ranks, 0);
+    DistributedProblem columns =
+        DistributedProblem::even(Form::kColumnParallel, {8, 8, 5}, ranks, 0);
+    EXPECT_EQ(plan_on(ranks, rows).front().rounding_chain,
+              plan_on(ranks, columns).front().rounding_chain + ranks + 1);
+  }
+}
+
 TEST(DistributedPlan, RanksThatDifferAreNamed) {
   const DistributedProblem problem = problem_of(Form::kRowParallel, 8, 3, Schedule::kFaster);
   const auto plans = [&](const std::function<void(DistributedProblem&)>& change) {
@@ -153,6 +221,21 @@ TEST(DistributedPlan, RanksThatDifferAreNamed) {
   EXPECT_EQ(plans([](DistributedProblem& p) { p.ldb = 7; })[0].status.message(),
             "rank 1 plans fails: ldb = 7 is shorter than a row of 8 elements; rank 0 plans "
             "row-parallel 8x8x8, rows 2+3+3, K 2+3+3");
+  const std::function<void(DistributedProblem&)> differences[] = {
+      [](DistributedProblem& p) { p.alpha = 2.0F; },
+      [](DistributedProblem& p) { p.math = Math::fp32_split; },
+      [](DistributedProblem& p) { p.same_bits = true; },
+      [](DistributedProblem& p) { p.rows = {3, 2, 3}; },
+      [](DistributedProblem& p) { p.parts = {3, 2, 3}; },
+  };
+  const DistributedProblem by_columns = problem_of(Form::kColumnParallel, 8, 3, Schedule::kFaster);
+  for (const auto& change : differences) {
+    const auto planned = plan_on(3, by_columns, [&](int rank, DistributedProblem& own) {
+      if (rank == 1) change(own);
+      own.ldb = own.ldc = 8;
+    });
+    for (const Planned& each : planned) EXPECT_FALSE(each.status.ok());
+  }
   // The storage of shards may differ between ranks.
   for (const Planned& planned : plans([](DistributedProblem& p) { p.ldb = 9; })) {
     EXPECT_TRUE(planned.status.ok()) << planned.status.message();

@@ -9,7 +9,9 @@
 #include <tilegate/warptile.hpp>
 
 #include "distributed/ranks.hpp"
+#include "kernels.hpp"
 #include "ladder/cases.hpp"
+#include "simt/device_array.hpp"
 #include "skips.hpp"
 #include "thorough.hpp"
 #include "verifier/case.hpp"
@@ -79,6 +81,21 @@ void expect_right_in_turn(const std::vector<verifier::Case>& cases, std::size_t 
                  cases[i]);
     ++turn;
   }
+}
+
+// Of rank 2: (1e8 - 1e8) + 1, not 1 + 1e8 - 1e8.
+TEST(DistributedSums, AreInTheOrderOfTheRanks) {
+  const DeviceArray<float> own(1, 1.0F), others(std::vector<float>{1e8F, -1e8F}), c(1);
+  ASSERT_TRUE(is_ok(enqueue_sum({.own = own.data(),
+                                 .others = others.data(),
+                                 .rank = 2,
+                                 .size = 3,
+                                 .rows = 1,
+                                 .n = 1,
+                                 .c = c.data(),
+                                 .ldc = 1},
+                                nullptr)));
+  EXPECT_EQ(c.to_host()[0], 1.0F);
 }
 
 // Skipped where there are not enough GPUs.

@@ -126,6 +126,35 @@ TEST_F(Int8Decision, DependsOnSharedOperandsOfABatch) {
   expect_threshold(batch, {Operand::kA, 0, 3}, 6, 8);
 }
 
+// Where all rows are as wide, their mean decides: those of a shared operand count once.
+TEST_F(Int8Decision, DependsOnTheMeanOfSharedRows) {
+  namespace model = models::int8x3;
+  for (const Operand wide : {Operand::kA, Operand::kB}) {
+    const bool is_a = wide == Operand::kA;
+    Problem problem = Problem::dense({4, 6, 144}, Op::kN, Op::kT, 2);
+    (is_a ? problem.stride_a : problem.stride_b) = 0;
+    for (const auto& [share, expected] : {std::pair{0.99, 6}, {1.01, 8}}) {
+      SCOPED_TRACE(to_string(problem) + " at " + std::to_string(share));
+      Operation operation(problem);
+      for (float& x : operation.a) x = std::copysign(0.75F + x * x / 4.0F, x);
+      for (float& x : operation.b) x = std::copysign(0.75F + x * x / 4.0F, x);
+      std::vector<float>& values = is_a ? operation.a : operation.b;
+      double narrow = 0.0, too_wide = 100.0;
+      for (int turn = 0; turn < 20; ++turn) {
+        const double large = (narrow + too_wide) / 2;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] = i % 144 == 5 ? static_cast<float>(1.0 + large) : 0.9F;  // long significands
+        }
+        const model::Widths a = model::widths(operation.all_rows(Operand::kA)),
+                            b = model::widths(operation.all_rows(Operand::kB));
+        const double summed = models::summed_in_fp32(problem.shape.k, problem.batch, true);
+        (model::expected_error(6, a, b, summed) < share ? narrow : too_wide) = large;
+      }
+      EXPECT_EQ(run(stage, operation, "128x64").decision, expected);
+    }
+  }
+}
+
 TEST_F(Int8Decision, TakesFp32WhereEightProductsAreInaccurate) {
   const Problem problem = Problem::dense({4, 5, 144});
   expect_threshold(problem, {Operand::kA, 0, 3}, 8, 32);

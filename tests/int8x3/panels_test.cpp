@@ -1,8 +1,11 @@
 // Products in panels, which share a workspace: their values, and what they keep.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,8 +30,8 @@ using Names = std::set<std::string>;
 const Names kFive = {"128x128", "128x64", "128x128pairs", "128x128streamk", "128x128pairsstreamk"};
 const Names kTwo = {"128x64", "128x128pairsstreamk"};
 
-// The call is right in panels, by these configurations of the GEMM; nightly by all. `digits`: the
-// limit, beside partial sums; `size`: of the panels where there are none.
+// The call is right in panels, by these configurations of the GEMM; nightly by all, in both orders.
+// `digits`: the limit, beside partial sums; `size`: of the panels where there are none.
 void expect_right(const Problem& problem, std::size_t digits, const std::string& size,
                   const Names& by_day, const std::vector<verifier::Plant>& plants = {}) {
   Names seen;
@@ -46,7 +49,9 @@ void expect_right(const Problem& problem, std::size_t digits, const std::string&
       if (limit == digits) {
         EXPECT_EQ(test_case.configuration, name + "_panels" + size);
       }
-      const verifier::Verdict verdict = verify(stage, test_case);
+      const std::span<const verifier::Order> both = verifier::kBothOrders;
+      const verifier::Verdict verdict =
+          verify(stage, test_case, is_thorough() ? both : both.subspan(seen.size() % 2, 1));
       EXPECT_TRUE(verdict.ok) << verdict.report;
     }
   }
@@ -71,6 +76,31 @@ TEST_F(Int8Panels, AreRightForBatches) {
   expect_right(own, 300'000, "2x20x6x140", kTwo);
   const Padded shared{.shape = {20, 6, 260}, .op_b = Op::kT, .batch = 2, .gap = -1};
   expect_right(shared, 150'000, "1x20x6x160", kTwo);
+}
+
+// The products share both operands, so that no panel but the first splits any.
+TEST_F(Int8Panels, AreRightWhereNothingIsSplitAgain) {
+  const verifier::Case test_case{
+      .problem = Padded{.shape = {20, 6, 140}, .op_b = Op::kT, .batch = 3, .gap = -1},
+      .configuration = "128x128streamk_panels1x20x6x140",
+      .multiprocessors = kMultiprocessors,
+      .workspace_limit = kPartials};
+  const verifier::Verdict verdict = verify(stage, test_case);
+  EXPECT_TRUE(verdict.ok) << verdict.report;
+}
+
+// Each panel along K adds to C once more.
+TEST_F(Int8Panels, AlongKMakeTheChainOfRoundingsLonger) {
+  const Problem problem = Problem::dense({3, 5, 700});
+  const std::int64_t whole = stage.plan(problem).rounding_chain();
+  std::set<std::int64_t> more;
+  for (const Candidate& candidate : stage.panels(problem, device::current(), 250'000)) {
+    const std::string& name = candidate.choice.configuration;
+    const std::int64_t k = std::stoll(name.substr(name.rfind('x') + 1));
+    EXPECT_EQ(candidate.choice.rounding_chain, whole + (700 + k - 1) / k - 1) << name;
+    more.insert(candidate.choice.rounding_chain - whole);
+  }
+  EXPECT_GT(*more.rbegin(), 0);
 }
 
 // One panel multiplies in FP32, the others by digits.
@@ -98,6 +128,17 @@ TEST_F(Int8Panels, OfRowsAndColumnsKeepTheBits) {
     EXPECT_EQ(result.decision, 8);
     expect_same_bits(result.c, expected(operation, 8));
   }
+}
+
+// Its columns are as wide for the last panel of rows, which is smaller, as for the first.
+TEST_F(Int8Panels, OfFewerRowsDecideByTheSameColumns) {
+  Operation operation(Problem::dense({300, 70, 130}));
+  for (float& x : operation.a) x = std::copysign(0.75F + x * x / 4.0F, x);
+  for (float& x : operation.b) x = std::copysign(0.75F + x * x / 4.0F, x);
+  for (std::size_t col = 0; col < 70; ++col) operation.b[5 * 70 + col] = 3.0F;
+  const Result whole = run(stage, operation);
+  EXPECT_EQ(whole.decision, 8);
+  EXPECT_EQ(run(stage, operation, "128x128_panels256x70x130", 190'000).decision, 8);
 }
 
 }  // namespace

@@ -40,12 +40,15 @@ TEST_F(Int8Gemm, MatchesIntegerModel) {
   }
 }
 
+// Which share an operand or none, with the results of a tile stored beside the next and not.
 TEST_F(Int8Gemm, MatchesIntegerModelForBatches) {
-  for (const bool shares_b : {false, true}) {
+  for (const int shared : {0, 1, 2}) {
     Problem problem = Problem::dense({40, 70, 130}, Op::kN, Op::kT, 3);
-    if (shares_b) problem.stride_b = 0;
+    if (shared == 1) problem.stride_a = 0;
+    if (shared == 2) problem.stride_b = 0;
     set_alpha_and_beta(problem);
-    expect_model(stage, Operation(problem), 6);
+    expect_model(stage, Operation(problem), 6, shared == 1 ? "128x128pairs" : "128x64");
+    expect_model(ten(), Operation(problem), 10, "128x64");
   }
 }
 
@@ -54,6 +57,7 @@ TEST_F(Int8Gemm, MatchesIntegerModelForLongRows) {
   for (const std::int64_t k : {1500, 2500}) {
     expect_model(stage, Operation(Problem::dense({3, 5, k})), 6);
   }
+  expect_model(ten(), Operation(Problem::dense({3, 5, 900})), 10, "128x64");
 }
 
 // Clusters of blocks go from group to group of rows, along k and across it, with vectors and
@@ -107,6 +111,16 @@ TEST(Int8Plan, TakesStreamKUpToTheLargestExactK) {
   EXPECT_FALSE(can_share(models::int8x3::kMostExactK + 1));
 }
 
+// So many blocks split long rows that a grid is too small for them.
+TEST(Int8Plan, LimitsRowsByTheBlocksThatSplitThem) {
+  const auto takes = [](std::int64_t m, std::int64_t k) {
+    return stage.plan(Problem::dense({m, 1, k})).ok();
+  };
+  EXPECT_TRUE(takes(std::int64_t{1} << 33, 12288));
+  EXPECT_FALSE(takes(std::int64_t{1} << 33, 12289));
+  EXPECT_TRUE(takes(std::int64_t{1} << 31, 12289));
+}
+
 TEST(Int8Plan, TakesTensorCoresFromK128) {
   EXPECT_EQ(taken({2048, 2048, 127}), "fp32");
   EXPECT_EQ(taken({2048, 2048, 128}), "128x128");
@@ -158,12 +172,12 @@ TEST_F(Int8Gemm, MatchesIntegerModelForEdgeValues) {
 }
 
 // All digits as large as they become together, and all products of one sign: -126·2^16 - 128·2^8 -
-// 128, but for one element that sets the scale.
-Operation one_signed_operation(std::int64_t k) {
+// 128, but for one element that sets the scale. `rest`: half of a unit, for tails of -127.
+Operation one_signed_operation(std::int64_t k, double rest = 0.0) {
   Operation operation(Problem::dense({1, 1, k}));
   constexpr double kInteger = -126.0 * 65536 - 128 * 256 - 128;
   for (std::vector<float>* values : {&operation.a, &operation.b}) {
-    std::fill(values->begin(), values->end(), static_cast<float>(kInteger));
+    std::fill(values->begin(), values->end(), static_cast<float>(kInteger - rest));
     (*values)[static_cast<std::size_t>(k / 2)] = -8355700.0F;
   }
   const auto row = models::int8x3::quantized(operation.rows(Operand::kA, 0), 0);
@@ -180,6 +194,7 @@ TEST_F(Int8Gemm, SplitsKBeforeInt32Overflows) {
     expect_model(stage, operation, 6, configuration);
     expect_model(eight(), operation, 8, configuration);
   }
+  expect_model(ten(), one_signed_operation(models::int8x3::kMostExactTenK + 96, 0.5), 10, "128x64");
   const Operation shared = one_signed_operation(models::int8x3::kMostExactK);
   expect_model(stage, shared, 6, "128x128streamk");
   expect_model(stage, shared, 6, "128x128pairsstreamk");

@@ -147,6 +147,23 @@ std::vector<SplitKWork> work_in_order(const SplitK& of) {
   return all;
 }
 
+std::vector<TailWork> tail_work_in_order(const std::vector<Tile>& tiles, std::int64_t head,
+                                         std::int64_t k_splits, std::int64_t k_tiles) {
+  std::vector<TailWork> all;
+  const auto tail = tiles.begin() + head;
+  for (auto tile = tiles.begin(); tile != tail; ++tile) all.push_back({*tile, 0, k_tiles});
+  std::int64_t first = 0, partial = 0;
+  for (std::int64_t split = 0; split < k_splits; ++split) {
+    std::int64_t end = first;
+    while ((end + 1) * k_splits <= k_tiles * (split + 1)) ++end;
+    for (auto tile = tail; tile != tiles.end(); ++tile) {
+      all.push_back({*tile, first, end, partial++});
+    }
+    first = end;
+  }
+  return all;
+}
+
 double summed_in_fp32(std::int64_t k, std::int64_t tiles, bool vectors) {
   std::int64_t summed = k;  // all of it
   if (k > 128) {

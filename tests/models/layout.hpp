@@ -68,6 +68,19 @@ struct SplitK {
 };
 std::vector<SplitKWork> work_in_order(const SplitK& of);
 
+// StreamK: the work of a block, k tiles [first, end) of a tile. `partial`: index of its partial
+// sum; -1: a whole tile.
+struct TailWork {
+  Tile tile;
+  std::int64_t first = 0, end = 0, partial = -1;
+  friend bool operator==(const TailWork&, const TailWork&) = default;
+};
+
+// Tiles in their order, the first `head` whole. Of the others each split has one block per tile; of
+// its first s splits a tile's k tiles are as many as fit in s / k_splits of them.
+std::vector<TailWork> tail_work_in_order(const std::vector<Tile>& tiles, std::int64_t head,
+                                         std::int64_t k_splits, std::int64_t k_tiles);
+
 // Products that cuBLAS in FP32 adds one after another, as rungs that split operands assume: `tiles`
 // tiles of 128×128 in all; whether A and B allow vectors.
 double summed_in_fp32(std::int64_t k, std::int64_t tiles, bool vectors);

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include <cublasLt.h>
 #include <cublas_api.h>
@@ -18,6 +19,7 @@ namespace {
 
 std::atomic<int> products = 0;
 int version = CUBLAS_VERSION;
+cublasHandle_t destroyed = nullptr;  // the last one
 
 struct Operand {
   const void* data;
@@ -90,20 +92,24 @@ extern "C" {
 int fake_products() { return products; }
 void fake_set_version(int value) { version = value; }
 
+// A handle may have the address of one that was destroyed.
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
-  *handle = new cublasContext;
+  *handle = std::exchange(destroyed, nullptr);
+  if (*handle == nullptr) *handle = new cublasContext;
+  **handle = {};
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
-  delete handle;
+  destroyed = handle;
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasGetVersion_v2(cublasHandle_t, int* found) {
   *found = version;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t, void*, size_t) {
-  return CUBLAS_STATUS_SUCCESS;
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t, void* workspace, size_t) {
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0;
+  return is_aligned ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   handle->stream = stream;
@@ -191,6 +197,11 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDa
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t of,
                                               cublasLtMatmulDescAttributes_t name,
                                               const void* buffer, size_t bytes) {
+  return set(of, name, buffer, bytes);
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t of,
+                                                cublasLtMatrixLayoutAttribute_t name,
+                                                const void* buffer, size_t bytes) {
   return set(of, name, buffer, bytes);
 }
 cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t of,

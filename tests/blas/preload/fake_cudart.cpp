@@ -11,7 +11,8 @@ namespace {
 
 int room = 1000000, blocks = 0;
 unsigned long long captures = 0;
-bool is_capturing = false, is_relaxed = false;
+bool is_capturing = false, is_relaxed = false, is_valid = true;
+cudaError_t last_error = cudaSuccess;
 
 struct UserObject {
   cudaHostFn_t destroy;
@@ -21,7 +22,7 @@ std::vector<UserObject> retained;  // by graphs
 
 cudaError_t allocate(void** memory, size_t bytes) {
   *memory = room-- > 0 ? std::malloc(bytes) : nullptr;
-  if (*memory == nullptr) return cudaErrorMemoryAllocation;
+  if (*memory == nullptr) return last_error = cudaErrorMemoryAllocation;
   ++blocks;
   return cudaSuccess;
 }
@@ -37,6 +38,7 @@ cudaError_t release(void* memory) {
 extern "C" {
 void fake_begin_capture() { is_capturing = true, ++captures; }
 void fake_end_capture() { is_capturing = false; }
+void fake_invalidate_capture() { is_valid = false; }
 void fake_destroy_graphs() {
   for (const UserObject& object : std::exchange(retained, {})) object.destroy(object.data);
 }
@@ -70,7 +72,9 @@ cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t, cudaStreamCaptureStatus* s
                                         unsigned long long* id, cudaGraph_t* graph,
                                         const cudaGraphNode_t**, size_t*) {
 #endif
-  *status = is_capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  *status = !is_capturing ? cudaStreamCaptureStatusNone
+            : is_valid    ? cudaStreamCaptureStatusActive
+                          : cudaStreamCaptureStatusInvalidated;
   *id = captures;
   *graph = nullptr;
   return cudaSuccess;
@@ -92,5 +96,5 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t object, unsi
   delete found;
   return cudaSuccess;
 }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 }

@@ -97,7 +97,7 @@ void every_function(cublasHandle_t handle) {
 }
 
 void matmul(int k, bool biased, std::int32_t pointer_mode = CUBLASLT_POINTER_MODE_HOST, int m = 6,
-            int n = 4) {
+            int n = 4, const float* beta = &kZero) {
   Problem p;
   p.m = p.lda = p.ldc = m;
   p.n = p.ldb = n;
@@ -123,10 +123,65 @@ void matmul(int k, bool biased, std::int32_t pointer_mode = CUBLASLT_POINTER_MOD
   cublasLtMatrixLayoutCreate(&a, CUDA_R_32F, m, static_cast<std::uint64_t>(k), m);
   cublasLtMatrixLayoutCreate(&b, CUDA_R_32F, n, static_cast<std::uint64_t>(k), n);
   cublasLtMatrixLayoutCreate(&c, CUDA_R_32F, m, n, m);
-  expect(!cublasLtMatmul(nullptr, desc, &kTwo, p.a.data(), a, p.b.data(), b, &kZero, p.c.data(), c,
+  expect(!cublasLtMatmul(nullptr, desc, &kTwo, p.a.data(), a, p.b.data(), b, beta, p.c.data(), c,
                          p.c.data(), c, nullptr, nullptr, 0, nullptr),
          "cublasLtMatmul");
-  p.check(2.0F, biased ? bias.data() : nullptr);
+  std::vector<float> added(bias.size());
+  for (int i = 0; i < m; ++i) added[i] = (biased ? bias[i] : 0.0F) - *beta * 7.0F;
+  p.check(2.0F, added.data());
+}
+
+// A product of cublasLt that is like those above but for one thing. Of what cuBLAS computes of it
+// nothing is checked.
+void matmul_but_for(const std::string& what) {
+  constexpr int kSize = 8, kK = 2000;
+  const std::vector<float> a = values(2 * kSize * kK, 1), bias = values(kSize + 1, 3);
+  std::vector<float> c(2 * kSize * kSize), other = c;
+  const bool is_biased = what.starts_with("bias");
+  cublasLtMatmulDesc_t desc;
+  cublasLtMatmulDescCreate(&desc,
+                           what == "compute" ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                           what == "scale" ? CUDA_R_64F : CUDA_R_32F);
+  const auto set = [&](cublasLtMatmulDescAttributes_t name, const auto& value) {
+    cublasLtMatmulDescSetAttribute(desc, name, &value, sizeof value);
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSB, std::int32_t{CUBLAS_OP_T});
+  if (what == "vectors") {
+    set(CUBLASLT_MATMUL_DESC_POINTER_MODE, std::int32_t{CUBLASLT_POINTER_MODE_DEVICE_VECTOR});
+  }
+  if (what == "epilogue") {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_RELU});
+  }
+  if (is_biased) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_BIAS});
+    const auto at = reinterpret_cast<std::uintptr_t>(bias.data());
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, what == "bias_pointer"         ? std::uintptr_t{0}
+                                           : what == "bias_between_words" ? at + 2
+                                                                          : at);
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
+        std::int32_t{what == "bias_type" ? CUDA_R_16F : CUDA_R_32F});
+  }
+  cublasLtMatrixLayout_t layouts[3];
+  for (const int i : {0, 1, 2}) {
+    cublasLtMatrixLayoutCreate(&layouts[i], what == "type" ? CUDA_R_16F : CUDA_R_32F, kSize,
+                               i == 2 ? kSize : kK, kSize);
+    const std::int32_t order = what == "order" ? CUBLASLT_ORDER_ROW : CUBLASLT_ORDER_COL;
+    cublasLtMatrixLayoutSetAttribute(layouts[i], CUBLASLT_MATRIX_LAYOUT_ORDER, &order,
+                                     sizeof order);
+    const std::int32_t batch = what == "bias_batch" ? 2 : 1;
+    cublasLtMatrixLayoutSetAttribute(layouts[i], CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch,
+                                     sizeof batch);
+    const std::int64_t stride = kSize * (i == 2 ? kSize : kK);
+    cublasLtMatrixLayoutSetAttribute(layouts[i], CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                     &stride, sizeof stride);
+  }
+  const double one = 1.0;  // also in FP64
+  const float* scalar = what == "bias_beta" || what == "c" ? &kOne : &kZero;
+  const void* alpha = what == "scale" ? static_cast<const void*>(&one) : &kTwo;
+  expect(!cublasLtMatmul(nullptr, desc, alpha, a.data(), layouts[0], a.data(), layouts[1], scalar,
+                         what == "c" ? other.data() : c.data(), layouts[2], c.data(), layouts[2],
+                         nullptr, nullptr, 0, nullptr),
+         "cublasLtMatmul");
 }
 
 // Scalars in device memory, here the host's; K is long enough for one more pass over C.
@@ -226,15 +281,21 @@ void bad_calls(cublasHandle_t handle) {
 }
 
 // Large enough for a workspace, where operands may be split.
-void large(cublasHandle_t handle) {
-  constexpr int kN = 192;
-  const std::vector<float> ones(kN * kN, 1.0F);
-  std::vector<float> c(kN * kN);
-  const float one = 1.0F;
-  expect(!cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, kN, kN, kN, &one, ones.data(), kN,
-                      ones.data(), kN, &kZero, c.data(), kN),
+constexpr int kLarge = 192, kLarger = 256;
+void large(cublasHandle_t handle, int size = kLarge) {
+  const std::vector<float> ones(size * size, 1.0F);
+  std::vector<float> c(size * size);
+  expect(!cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, size, size, size, &kOne, ones.data(), size,
+                      ones.data(), size, &kZero, c.data(), size),
          "cublasSgemm");
-  for (const float element : c) expect(element == kN, "an element of C");
+  for (const float element : c) expect(element == static_cast<float>(size), "an element of C");
+}
+
+// From a multiple of 256 bytes on, as cuBLAS takes it, and so much further.
+cublasStatus_t set_workspace(cublasHandle_t handle, std::vector<double>& memory, std::size_t bytes,
+                             std::size_t further = 0) {
+  const auto at = reinterpret_cast<std::uintptr_t>(memory.data()) / 256 * 256 + 256 + further;
+  return cublasSetWorkspace(handle, reinterpret_cast<void*>(at), bytes);
 }
 
 void opened(const char* library) {
@@ -264,6 +325,20 @@ int main(int argc, char** argv) {
          cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH);
          sgemm(handle);
        }},
+      {"half_precision_flag",  // is about sums of half precision
+       [&] {
+         cublasSetMathMode(handle, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+         sgemm(handle);
+       }},
+      {"conjugate",
+       [&] {
+         Problem p;
+         expect(!cublasSgemm(handle, p.op_a, CUBLAS_OP_C, p.m, p.n, p.k, &kTwo, p.a.data(), p.lda,
+                             p.b.data(), p.ldb, &kZero, p.c.data(), p.ldc),
+                "cublasSgemm");
+         p.check(2.0F);
+       }},
+      {"matmul_but_for", [&] { matmul_but_for(argv[2]); }},
       {"tf32_of_a_call",  // which the fake passes to its own cublasSgemm
        [&] {
          Problem p;
@@ -280,6 +355,9 @@ int main(int argc, char** argv) {
       {"long_device_scalars", [&] { device_scalars(handle); }},
       {"batch_of_device_scalars", [&] { device_scalars_of_a_batch(handle); }},
       {"bias_and_device_scalars", [] { matmul(2000, true, CUBLASLT_POINTER_MODE_DEVICE); }},
+      {"bias_device_scalars_and_beta",
+       [] { matmul(2000, true, CUBLASLT_POINTER_MODE_DEVICE, 6, 4, &kOne); }},
+      {"bias_of_many_columns", [] { matmul(1100, true, CUBLASLT_POINTER_MODE_HOST, 4, 1030); }},
       {"large_bias", [] { matmul(192, true, CUBLASLT_POINTER_MODE_HOST, 192, 192); }},
       {"gemv", [&] { gemv(handle); }},
       {"bad_calls", [&] { bad_calls(handle); }},
@@ -293,10 +371,31 @@ int main(int argc, char** argv) {
       {"bias", [] { matmul(1100, true); }},
       {"short_bias", [] { matmul(50, true); }},
       {"large", [&] { large(handle); }},
+      {"larger", [&] { large(handle, kLarger); }},
+      {"large_device_scalars",
+       [&] {
+         cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
+         large(handle);
+       }},
+      {"growth",
+       [&] {
+         large(handle);
+         large(handle, kLarger);
+         large(handle);
+         expect(fake_blocks() == 1, "the smaller buffer is freed");
+       }},
+      {"stream_per_thread",
+       [&] {
+         cublasSetStream(handle, cudaStreamPerThread);
+         large(handle);
+         std::thread([&] { large(handle); }).join();
+         expect(fake_blocks() == 2, "a buffer of each thread");
+       }},
       {"no_room",
        [&] {
          fake_set_room(0);
          large(handle);
+         expect(cudaGetLastError() == cudaSuccess, "no error for the program to find");
        }},
       {"capture",  // each graph has a buffer of its own, until it is destroyed
        [&] {
@@ -321,6 +420,23 @@ int main(int argc, char** argv) {
          fake_destroy_graphs();
          large(handle);
          expect(fake_blocks() == 1, "all of graphs are freed");
+         fake_begin_capture();
+         large(handle);
+         fake_end_capture();
+       }},
+      {"capture_of_growth",  // the graph holds both buffers
+       [&] {
+         fake_begin_capture();
+         large(handle);
+         large(handle, kLarger);
+         fake_end_capture();
+         expect(fake_blocks() == 2, "a buffer for each size");
+       }},
+      {"invalid_capture",
+       [&] {
+         fake_begin_capture();
+         fake_invalidate_capture();
+         large(handle);
        }},
       {"capture_without_room",
        [&] {
@@ -332,9 +448,35 @@ int main(int argc, char** argv) {
        [&] {
          fake_set_room(0);
          std::vector<double> workspace(1 << 20);
-         cublasSetWorkspace(handle, workspace.data(), workspace.size() * sizeof(double));
+         set_workspace(handle, workspace, 7 << 20);
          large(handle);
          cublasSetStream(handle, nullptr);  // takes it away
+         large(handle);
+       }},
+      {"small_workspace",  // is left alone
+       [&] {
+         std::vector<double> workspace(1 << 20, 7.0);
+         set_workspace(handle, workspace, 256);
+         large(handle);
+         for (const double word : workspace) expect(word == 7.0, "the workspace of the handle");
+       }},
+      {"refused_workspace",
+       [&] {
+         fake_set_room(0);
+         std::vector<double> workspace(1 << 20);
+         expect(set_workspace(handle, workspace, 7 << 20, 16) == CUBLAS_STATUS_INVALID_VALUE,
+                "a workspace that is not 256-byte aligned");
+         large(handle);
+       }},
+      {"workspace_of_a_destroyed_handle",
+       [&] {
+         fake_set_room(0);
+         std::vector<double> workspace(1 << 20);
+         set_workspace(handle, workspace, 7 << 20);
+         const cublasHandle_t before = handle;
+         cublasDestroy(handle);
+         cublasCreate(&handle);
+         expect(handle == before, "the address of the handle");
          large(handle);
        }},
       {"threads",

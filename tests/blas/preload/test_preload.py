@@ -50,6 +50,33 @@ def test_what_is_passed_on_says_why(case, reason):
     assert any(line.endswith(f"passed on: {reason}") for line in log)
 
 
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ("type", "not matrices of FP32 by columns"),
+        ("order", "not matrices of FP32 by columns"),
+        ("compute", "not computed in FP32"),
+        ("scale", "not computed in FP32"),
+        ("vectors", "vectors of scalars"),
+        ("c", "C is not D"),
+        ("epilogue", "epilogue 2"),
+        ("bias_type", "a bias of another kind"),
+        ("bias_batch", "a bias of another kind"),
+        ("bias_beta", "a bias of another kind"),
+        ("bias_pointer", "a bias of another kind"),
+        ("bias_between_words", "a misaligned bias"),
+    ],
+)
+def test_of_cublaslt_one_thing_is_passed_on(what, reason):
+    products, log = run("matmul_but_for", what)
+    assert products == 1
+    assert log[0].endswith(f"passed on: {reason}")
+
+
+def test_but_for_these_it_is_computed():
+    assert run("matmul_but_for", "bias")[0] == 0
+
+
 def test_another_version_is_said_once():
     products, log = run("other_version")
     assert products == 2
@@ -59,8 +86,9 @@ def test_another_version_is_said_once():
 @pytest.mark.parametrize(
     "case",
     [
-        "matmul", "bias", "threads", "fork", "long_device_scalars", "batch_of_device_scalars",
-        "bias_and_device_scalars",
+        "conjugate", "half_precision_flag", "matmul", "bias", "threads", "fork",
+        "long_device_scalars", "batch_of_device_scalars", "bias_and_device_scalars",
+        "bias_device_scalars_and_beta", "bias_of_many_columns",
     ],
 )  # fmt: skip
 def test_is_computed(case):
@@ -72,6 +100,20 @@ def test_split_operands_take_a_workspace():
     assert products == 0
     assert any("/split computed by " in line for line in log)
     assert not log[-1].endswith("up to 0 bytes")
+
+
+def held(log):
+    return int(log[-1].split()[-2])
+
+
+def test_a_stream_keeps_one_workspace_as_large_as_its_largest_product():
+    small, large = (held(run(case, TILEGATE_MATH="fp32_split")[1]) for case in ("large", "larger"))
+    assert 0 < small < large
+    assert held(run("growth", TILEGATE_MATH="fp32_split")[1]) == large
+
+
+def test_threads_have_workspaces_of_their_own_for_the_stream_of_each_thread():
+    assert run("stream_per_thread", TILEGATE_MATH="fp32_split")[0] == 0
 
 
 def test_no_room_is_passed_on():
@@ -86,8 +128,12 @@ def test_where_operands_are_split_a_pass_over_c_pays_sooner():
 
 
 def test_a_graph_has_a_workspace_of_its_own():
-    assert run("capture", TILEGATE_MATH="fp32_split")[0] == 0
+    products, log = run("capture", TILEGATE_MATH="fp32_split")
+    assert products == 0
+    assert held(log) == 3 * held(run("large", TILEGATE_MATH="fp32_split")[1])
     assert run("capture_without_room", TILEGATE_MATH="fp32_split")[0] == 1
+    assert run("capture_of_growth", TILEGATE_MATH="fp32_split")[0] == 0
+    assert run("invalid_capture", TILEGATE_MATH="fp32_split")[0] == 1
 
 
 def test_a_matrix_times_a_vector_is_taken_over_where_that_is_asked_for():
@@ -106,6 +152,9 @@ def test_what_cublas_refuses_is_its_own_affair():
 
 def test_the_workspace_of_the_handle_is_taken():
     assert run("own_workspace", TILEGATE_MATH="fp32_split")[0] == 1
+    assert run("small_workspace", TILEGATE_MATH="fp32_split")[0] == 0
+    assert run("refused_workspace", TILEGATE_MATH="fp32_split")[0] == 1
+    assert run("workspace_of_a_destroyed_handle", TILEGATE_MATH="fp32_split")[0] == 1
 
 
 def test_a_word_that_is_no_math_is_said():
@@ -124,6 +173,14 @@ def test_a_limited_workspace():
     products, log = run("large", TILEGATE_WORKSPACE_LIMIT="1G")
     assert products == 1
     assert "TILEGATE_WORKSPACE_LIMIT=1G is no number of bytes" in log[0]
+
+
+def test_the_limit_is_for_the_product_and_its_plan_together():
+    variables = {"TILEGATE_MATH": "fp32_split"}
+    most = held(run("large_device_scalars", **variables)[1])
+    products, log = run("large_device_scalars", **variables, TILEGATE_WORKSPACE_LIMIT=str(most - 1))
+    assert products == 0
+    assert held(log) < most
 
 
 def test_without_a_log_it_is_silent():

@@ -1,0 +1,32 @@
+// The FP32 fallback of rungs that split operands, rounding by rounding: each product and each sum
+// is the float nearest to the exact one.
+//
+// A block sums runs of products one after another, and adds each run but its last to a total. What
+// that addition rounds away goes to the next run. With split-K the block of the last part adds the
+// sums of the others as runs, the nearest first.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/rows.hpp"
+
+namespace tilegate::models::fp32 {
+
+// How the products of an element are summed: runs of `run` products; `part`: K of a block, a
+// multiple of `run`, or 0 where one block sums all.
+struct Summation {
+  std::int64_t run = 32, part = 0;
+};
+
+// Without split-K: shorter runs where K is small and C has few tiles of 128×128.
+Summation whole(std::int64_t k, std::int64_t tiles);
+// With `blocks` blocks for `tiles` tiles: at least 64 k of a part before it is rounded up to runs,
+// and at most 16 parts.
+Summation split(std::int64_t k, std::int64_t tiles, std::int64_t blocks);
+
+// C, row by row.
+std::vector<float> product(const Rows& a, const Rows& b, const Summation& summation,
+                           const Epilogue& epilogue = {});
+
+}  // namespace tilegate::models::fp32
