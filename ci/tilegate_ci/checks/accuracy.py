@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilegate_ci.checks.committed import CommittedTable, Report, chosen, shape
+from tilegate_ci.checks.committed import Committed, Report, chosen, shape
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.core.git import named_commit
@@ -56,7 +56,7 @@ _NOTE = (
 )
 
 
-class Accuracy(CommittedTable[AccuracyFile]):
+class Accuracy(Committed):
     name = "accuracy"
     holds = "errors of the rungs of --rung beside cuBLAS's in FP32; needs a GPU"
     options = ("shape", "out", "commit")
@@ -77,7 +77,8 @@ class Accuracy(CommittedTable[AccuracyFile]):
         how = "accuracy: default: bench/results"
         option(group, "--out", "DIR", how, type=Path)
 
-    def compute(self, asked: argparse.Namespace) -> AccuracyFile:
+    def numbers(self, asked: argparse.Namespace) -> Report:
+        """Compared with cuBLAS's errors in the same run: speeds and inputs differ between GPUs."""
         commit = named_commit(asked.commit, REPOSITORY)
         if not asked.rung:
             raise GateError("accuracy: give --rung NAME, whose accuracy is measured")
@@ -85,19 +86,8 @@ class Accuracy(CommittedTable[AccuracyFile]):
         build = build_preset("gpu", "accuracy", REPOSITORY)
         stages = chosen(asked.rung, [stage.name for stage in read_stages(build)])
         cases = [f"{stage}/{each}" for stage in stages for each in asked.shape or SHAPES]
-        return accuracy_file(child.output([str(build / "bench" / "accuracy"), *cases]), commit)
-
-    def compare(self, asked: argparse.Namespace, found: AccuracyFile) -> Report:
-        """With cuBLAS's errors in the same run: speeds and inputs differ between GPUs."""
-        return _judged(found, "not written")
-
-    def write(self, asked: argparse.Namespace, found: AccuracyFile) -> Report:
-        folder, device = asked.out or RESULTS, found.device
-        make_folder(folder)
-        path = folder / f"{device_stem(device.name)}-accuracy.json"
-        whole = merged(found, documents.load(AccuracyFile, path)) if path.exists() else found
-        write_text(path, documents.to_text(whole))
-        return _judged(found, os.path.relpath(path))
+        found = accuracy_file(child.output([str(build / "bench" / "accuracy"), *cases]), commit)
+        return judge(found, save(found, asked.out or RESULTS) if asked.update else None)
 
 
 def accuracy_file(output: str, commit: str) -> AccuracyFile:
@@ -110,8 +100,18 @@ def accuracy_file(output: str, commit: str) -> AccuracyFile:
     )
 
 
-def _judged(found: AccuracyFile, where: str) -> Report:
-    worse = above(found.rows)
+def save(found: AccuracyFile, folder: Path) -> Path:
+    """Beside the rows of other stages on the same device."""
+    make_folder(folder)
+    path = folder / f"{device_stem(found.device.name)}-accuracy.json"
+    whole = merged(found, documents.load(AccuracyFile, path)) if path.exists() else found
+    write_text(path, documents.to_text(whole))
+    return path
+
+
+def judge(found: AccuracyFile, path: Path | None) -> Report:
+    """By cuBLAS's errors; `path` is the file that has them now."""
+    worse, where = above(found.rows), os.path.relpath(path) if path else "not written"
     lines = [
         f"{row.case} {row.input}: {row.frobenius.ratio:.3f} times cuBLAS's error" for row in worse
     ]

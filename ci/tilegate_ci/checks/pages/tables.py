@@ -4,15 +4,15 @@ import os
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.checks.accuracy import accuracy_block
-from tilegate_ci.checks.committed import GeneratedFiles
+from tilegate_ci.checks.committed import Committed
 from tilegate_ci.checks.pages import sgemm_page
 from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.core.markdown import Block, filled, has_block, table
+from tilegate_ci.core.markdown import Block, has_block, table
 from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.formats.accuracy import AccuracyFile, above
 from tilegate_ci.formats.profile import ProfiledKernel, ProfileFile
@@ -188,13 +188,9 @@ UNALIGNED = (
 NO_BASELINE = f"No baseline committed yet (`{BASELINE.as_posix()}`)."
 
 
-class Tables(GeneratedFiles):
+class Tables(Committed):
     name = "tables"
     holds = "the tables of the READMEs, from the committed baseline and results"
-
-    def make(self, repository: Path) -> tuple[dict[Path, str], Collection[Path]]:
-        blocks = self.blocks(repository)
-        return filled(blocks), {block.page for block in blocks if block.draft}
 
     def blocks(self, repository: Path) -> list[Block]:
         rungs, run = find_ladder(repository), read_baseline(repository)

@@ -7,10 +7,10 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from tilegate_ci.checks.committed import CommittedTable, Report, chosen
+from tilegate_ci.checks.committed import Committed, Report, chosen
 from tilegate_ci.checks.resources import compile as resources_compile
 from tilegate_ci.checks.resources.compile import (
     ARCHITECTURES,
@@ -48,19 +48,7 @@ def add_architectures(group: argparse._ActionsContainer, table: str = "") -> Non
     )
 
 
-@dataclass(frozen=True)
-class Compilation:
-    """Of the rungs `stages` of all that there are, `every`; `errors` say which do not compile."""
-
-    every: list[Stage]
-    stages: list[Stage]
-    architectures: list[Architecture]
-    committed: Table
-    found: Table
-    errors: list[str]
-
-
-class Resources(CommittedTable[Compilation]):
+class Resources(Committed):
     name = "resources"
     holds = "registers, spills, shared memory and occupancy of each kernel; needs nvcc"
     options = ("arch", "changed")
@@ -78,8 +66,9 @@ class Resources(CommittedTable[Compilation]):
             "was made",
         )
 
-    def compute(self, asked: argparse.Namespace) -> Compilation:
-        toolkit, repository = find_toolkit(), asked.repository
+    def numbers(self, asked: argparse.Namespace) -> Report:
+        """A table is written unless a rung does not compile; spills are errors all the same."""
+        toolkit, repository, path = find_toolkit(), asked.repository, asked.repository / TABLE
         # The yardstick has no kernels of its own; the table has this repository's rungs.
         every = [stage for stage in find_stages(repository) if not stage.yardstick]
         if asked.update:
@@ -87,49 +76,30 @@ class Resources(CommittedTable[Compilation]):
         names = chosen(asked.rung, [stage.name for stage in every])
         stages = [stage for stage in every if stage.name in names]
         architectures = asked.arch or [*ARCHITECTURES]
-        committed = self._committed(asked, toolkit)
+        committed = Table(schema=1, nvcc=toolkit.release)
+        if path.exists() or not asked.update:
+            committed = load(path)
+            waivers.check(committed.waivers, datetime.date.today(), str(path))
         if asked.changed and committed.nvcc == toolkit.release:
             stages = changed(repository, stages, committed)
-        some = Compilation(every, stages, architectures, committed, committed, [])
-        if asked.update and _partial(some) and committed.nvcc != toolkit.release:
+        whole = len(stages) == len(every) and len(architectures) == len(ARCHITECTURES)
+        if asked.update and not whole and committed.nvcc != toolkit.release:
             raise GateError(
-                f"{repository / TABLE}: of nvcc {committed.nvcc}, and this is {toolkit.release}: "
+                f"{path}: of nvcc {committed.nvcc}, and this is {toolkit.release}: "
                 "--update then needs every rung and architecture"
             )
         found, errors = measure(toolkit, repository, stages, architectures, committed)
-        return replace(some, found=found, errors=errors)
-
-    def _committed(self, asked: argparse.Namespace, toolkit: Toolkit) -> Table:
-        path = asked.repository / TABLE
-        if asked.update and not path.exists():
-            return Table(schema=1, nvcc=toolkit.release)
-        found = load(path)
-        waivers.check(found.waivers, datetime.date.today(), str(path))
-        return found
-
-    def write(self, asked: argparse.Namespace, found: Compilation) -> Report:
-        """Spills are errors all the same."""
-        if found.errors:
-            return self.compare(asked, found)
-        path, partial = asked.repository / TABLE, _partial(found)
-        table = merged(found.committed, found.found, found.every, found.architectures, partial)
-        write_text(path, documents.to_text(table))
-        judged = self.compare(asked, replace(found, committed=table))
-        return replace(judged, text=f"{os.path.relpath(path)}: written\n{judged.text}")
-
-    def compare(self, asked: argparse.Namespace, found: Compilation) -> Report:
+        written = ""
+        if asked.update and not errors:
+            committed = merged(committed, found, every, architectures)
+            write_text(path, documents.to_text(committed))
+            written = f"{os.path.relpath(path)}: written\n"
         # What has left the ladder is compared only where the whole ladder was asked for.
-        gone = {*found.committed.rungs} - {stage.name for stage in found.every}
-        names = {rung.name for rung in found.stages} | (set() if asked.rung else gone)
-        external = {stage.name for stage in found.stages if stage.external}
-        return judge(
-            found.committed, found.found, names, found.architectures, found.errors, external
-        )
-
-
-def _partial(found: Compilation) -> bool:
-    some = len(found.stages) < len(found.every)
-    return some or len(found.architectures) < len(ARCHITECTURES)
+        gone = {*committed.rungs} - {stage.name for stage in every}
+        judged = {stage.name for stage in stages} | (set() if asked.rung else gone)
+        external = {stage.name for stage in stages if stage.external}
+        report = judge(committed, found, judged, architectures, errors, external)
+        return replace(report, text=written + report.text)
 
 
 class CacheEntry(Model):
@@ -232,15 +202,10 @@ def changed(repository: Path, stages: Sequence[Stage], committed: Table) -> list
 
 
 def merged(
-    old: Table,
-    new: Table,
-    ladder: Sequence[Stage],
-    architectures: Sequence[Architecture],
-    partial: bool,
+    old: Table, new: Table, ladder: Sequence[Stage], architectures: Sequence[Architecture]
 ) -> Table:
-    """The table to commit: `new`, and of `old` what was not measured now. Waivers stay."""
-    if not partial:
-        return new.model_copy(update={"waivers": old.waivers})
+    """The table to commit: `new`, and of `old` what was not measured now of the ladder's rungs.
+    Waivers stay."""
     names = {stage.name for stage in ladder}
     rungs = {name: rung for name, rung in old.rungs.items() if name in names}
     for name, fresh in new.rungs.items():
@@ -251,10 +216,8 @@ def merged(
         }
         for kernel, rows in fresh.kernels.items():
             kernels.setdefault(kernel, {}).update(rows)
-        rungs[name] = RungResources(
-            # Rows of other architectures may be of older files.
-            sources=kept.sources if {*ARCHITECTURES} - {*architectures} else fresh.sources,
-            kernels={kernel: rows for kernel, rows in kernels.items() if rows},
-            not_on={**kept.not_on, **fresh.not_on},
-        )
+        # Rows of other architectures may be of older files.
+        sources = kept.sources if {*ARCHITECTURES} - {*architectures} else fresh.sources
+        kernels = {kernel: rows for kernel, rows in kernels.items() if rows}
+        rungs[name] = fresh.model_copy(update={"sources": sources, "kernels": kernels})
     return new.model_copy(update={"rungs": rungs, "waivers": old.waivers})
