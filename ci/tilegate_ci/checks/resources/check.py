@@ -2,7 +2,6 @@
 
 import argparse
 import datetime
-import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -14,11 +13,11 @@ from tilegate_ci.checks.committed import Committed, Report, chosen
 from tilegate_ci.checks.resources import compile as resources_compile
 from tilegate_ci.checks.resources.compile import (
     ARCHITECTURES,
+    LAUNCHES,
     Architecture,
+    Cache,
     Compiled,
-    Launch,
     Toolkit,
-    Usage,
     compile_rung,
     compute_capability,
     find_toolkit,
@@ -26,8 +25,7 @@ from tilegate_ci.checks.resources.compile import (
 )
 from tilegate_ci.checks.resources.judge import RungResources, Table, judge, load, rung_rows
 from tilegate_ci.core import documents
-from tilegate_ci.core.documents import Model
-from tilegate_ci.core.files import GateError, make_folder, message, write_text
+from tilegate_ci.core.files import GateError, message, write_text
 from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import Stage, find_stages
 from tilegate_ci.judge import waivers
@@ -102,39 +100,6 @@ class Resources(Committed):
         return replace(report, text=written + report.text)
 
 
-class CacheEntry(Model):
-    """`sources`: the digest of what was compiled."""
-
-    sources: str
-    usage: Mapping[str, Usage]
-    launches: Mapping[str, Launch]
-
-
-class Cache:
-    """One file for each rung, architecture and compiler."""
-
-    def __init__(self, folder: Path, toolkit: Toolkit) -> None:
-        self.folder = folder
-        tools = (Path(resources_compile.__file__), resources_compile.LAUNCHES)
-        made_by = [toolkit.full.encode(), *(path.read_bytes() for path in tools)]
-        self._tool = hashlib.sha256(b"\n".join(made_by)).hexdigest()
-
-    def load(self, stage: Stage, architecture: str, sources: str) -> Compiled | None:
-        try:
-            entry = documents.load(CacheEntry, self._path(stage, architecture))
-        except GateError:
-            return None  # none yet, or not one that this gate wrote: compile
-        return Compiled(entry.usage, entry.launches) if entry.sources == sources else None
-
-    def store(self, stage: Stage, architecture: str, sources: str, compiled: Compiled) -> None:
-        entry = CacheEntry(sources=sources, usage=compiled.usage, launches=compiled.launches)
-        make_folder(self.folder)
-        write_text(self._path(stage, architecture), documents.to_text(entry))
-
-    def _path(self, stage: Stage, architecture: str) -> Path:
-        return self.folder / f"{stage.word}-{architecture}-{self._tool[:16]}.json"
-
-
 def measure(
     toolkit: Toolkit,
     repository: Path,
@@ -144,7 +109,8 @@ def measure(
 ) -> tuple[Table, list[str]]:
     """As many rungs at a time as there are processors. The list names rungs that failed, and
     why."""
-    cache = Cache(repository / "build" / "resources-cache", toolkit)
+    tools = (resources_compile.__file__, LAUNCHES)
+    cache = Cache(repository / "build" / "resources-cache", Compiled, toolkit, *tools)
     found: dict[str, RungResources] = {}
     errors = []
 
@@ -167,7 +133,7 @@ def measure(
 def _measure_rung(
     toolkit: Toolkit,
     repository: Path,
-    cache: Cache,
+    cache: Cache[Compiled],
     stage: Stage,
     architectures: Sequence[Architecture],
     known_not_on: Mapping[Architecture, str],
@@ -179,20 +145,17 @@ def _measure_rung(
             not_on[architecture] = f"{_BELOW}{stage.compute_capability}"
     wanted = [a for a in architectures if a not in not_on]
     sources = sources_digest(repository, stage)
-    cached = {a: cache.load(stage, a, sources) for a in wanted}
-    compiled: dict[Architecture, Compiled] = {a: c for a, c in cached.items() if c is not None}
-    missing = [a for a in wanted if a not in compiled]
-    if missing:
+    compiled = {a: cache.load(stage, a, sources) for a in wanted}
+    if missing := [a for a, known in compiled.items() if known is None]:
         started = time.monotonic()
-        fresh = compile_rung(toolkit, repository, stage, missing)
-        for architecture, result in fresh.items():
+        for architecture, result in compile_rung(toolkit, repository, stage, missing).items():
             cache.store(stage, architecture, sources, result)
-        compiled.update(fresh)
+            compiled[architecture] = result
         seconds = time.monotonic() - started
         message(f"{stage.name}: compiled for {', '.join(missing)} in {seconds:.0f} s")
-    ordered = {a: compiled[a] for a in wanted}
+    kernels = rung_rows({a: each for a, each in compiled.items() if each})
     excluded = {a: not_on[a] for a in sorted(not_on)}
-    return RungResources(sources=sources, kernels=rung_rows(ordered), not_on=excluded)
+    return RungResources(sources=sources, kernels=kernels, not_on=excluded)
 
 
 def changed(repository: Path, stages: Sequence[Stage], committed: Table) -> list[Stage]:

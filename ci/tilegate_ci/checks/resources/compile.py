@@ -1,4 +1,5 @@
-"""Resource usage of a rung's kernels, from nvcc, and how the rung launches them. Needs no GPU."""
+"""Resource usage of a rung's kernels, from nvcc, and how the rung launches them. Needs no GPU. What
+was compiled is kept in the build folder."""
 
 import hashlib
 import os
@@ -9,11 +10,12 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
-from tilegate_ci.core import child
+from tilegate_ci.core import child, documents
 from tilegate_ci.core.child import find_cuda_tool
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core.documents import Model
+from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.model import REPOSITORY
 
@@ -185,8 +187,7 @@ class Launch:
     default: bool
 
 
-@dataclass(frozen=True)
-class Compiled:
+class Compiled(Model):
     """A rung on one architecture, by demangled kernel name. A kernel that no shape launches has
     no launch."""
 
@@ -237,8 +238,8 @@ def compile_rung(
     kernels = demangle({name for usage in usages.values() for name in usage}, stage.word)
     return {
         architecture: Compiled(
-            {kernels[name]: usage for name, usage in usages.get(target, {}).items()},
-            {kernels[name]: launch for name, launch in found[architecture].items()},
+            usage={kernels[name]: usage for name, usage in usages.get(target, {}).items()},
+            launches={kernels[name]: launch for name, launch in found[architecture].items()},
         )
         for architecture, target in names.items()
     }
@@ -303,31 +304,23 @@ def parse_launches(text: str) -> dict[str, Launch]:
 
 
 def demangle(mangled: Iterable[str], word: str) -> dict[str, str]:
-    """Names as people write them, without what all kernels of a rung share: return type,
-    parameters, namespaces. Overloads, which would then be alike, keep their parameters."""
+    """Names as people write them, without what all kernels of a rung share: parameters and
+    namespaces. Overloads, which would then be alike, keep their parameters."""
     names = sorted(mangled)
-    whole = dict(zip(names, _demangled(names)))
-    short = {name: shortened(text, word) for name, text in whole.items()}
-    values = list(short.values())
-    return {name: text if values.count(text) == 1 else whole[name] for name, text in short.items()}
+    whole, short = _demangled(names), _demangled(names, "--no-params")
+    short = [re.sub(rf"tilegate::(?:{word}::)?", "", text).replace("> >", ">>") for text in short]
+    return {
+        name: text if short.count(text) == 1 else long
+        for name, text, long in zip(names, short, whole)
+    }
 
 
-def shortened(name: str, word: str) -> str:
-    depth, end = 0, len(name)
-    for position in range(len(name) - 1, -1, -1):  # the last (…) holds the parameters
-        depth += {")": 1, "(": -1}.get(name[position], 0)
-        if depth == 0:
-            end = position if name.endswith(")") else end
-            break
-    bare = re.sub(r"^void ", "", name[:end])
-    return bare.replace(f"tilegate::{word}::", "").replace("tilegate::", "").replace("> >", ">>")
-
-
-def _demangled(names: Sequence[str]) -> list[str]:
+def _demangled(names: Sequence[str], *options: str) -> list[str]:
     tool = shutil.which("c++filt")
     if tool is None:
         raise GateError("no c++filt in PATH: install binutils")
-    return child.output([tool], input="".join(f"{name}\n" for name in names)).splitlines()
+    text = "".join(f"{name}\n" for name in names)
+    return child.output([tool, *options], input=text).splitlines()
 
 
 def _launches(program: Path, architecture: Architecture) -> dict[str, Launch]:
@@ -365,3 +358,29 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 def _number(pattern: str, text: str) -> str:
     found = re.search(pattern, text)
     return found.group(1) if found else "0"
+
+
+M = TypeVar("M", bound=Model)
+
+
+class Cache(Generic[M]):
+    """What was compiled, a file for each rung, architecture and digest of the rung's sources. They
+    are made by a toolkit and by `tools`, files of this gate."""
+
+    def __init__(self, folder: Path, model: type[M], toolkit: Toolkit, *tools: str | Path) -> None:
+        self._folder, self._model = folder, model
+        self._made_by = toolkit.full.encode() + b"".join(Path(each).read_bytes() for each in tools)
+
+    def load(self, stage: Stage, architecture: str, sources: str) -> M | None:
+        try:
+            return documents.load(self._model, self._path(stage, architecture, sources))
+        except GateError:
+            return None  # none yet, or not one that this gate wrote
+
+    def store(self, stage: Stage, architecture: str, sources: str, made: M) -> None:
+        make_folder(self._folder)
+        write_text(self._path(stage, architecture, sources), documents.to_text(made))
+
+    def _path(self, stage: Stage, architecture: str, sources: str) -> Path:
+        digest = hashlib.sha256(self._made_by + sources.encode()).hexdigest()[:16]
+        return self._folder / f"{stage.word}-{architecture}-{digest}.json"

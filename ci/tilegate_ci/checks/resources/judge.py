@@ -139,15 +139,11 @@ def _row(architecture: Architecture, usage: Usage, launch: Launch | None) -> Ker
 def changes(
     old: Table, new: Table, rungs: Collection[str], architectures: Collection[str]
 ) -> list[Change]:
-    """What differs, exactly. Only `rungs` and `architectures` are looked at, and rungs that the
-    ladder no longer has."""
-
-    def chosen(table: Table) -> dict[Place, KernelRow]:
-        return {
-            p: r for p, r in table.rows() if p.rung in rungs and p.architecture in architectures
-        }
-
-    before, after = chosen(old), chosen(new)
+    """What differs, exactly, of these rungs and architectures."""
+    before, after = (
+        {p: r for p, r in table.rows() if p.rung in rungs and p.architecture in architectures}
+        for table in (old, new)
+    )
     found = []
     for place in sorted({*before, *after}):
         if place not in after:
@@ -206,16 +202,17 @@ def judge(
     """`rungs`: the rungs that `found` should hold; what `committed` says of others is ignored.
     `external` ones are from outside the repository, `errors` say which do not compile."""
     rows = [*found.rows()]
-    spilled = [each for each in rows if each[1].spilled and each[0].architecture in architectures]
-    waivers = [
-        next((w for w in committed.waivers if w.covers(place)), None) for place, _ in spilled
-    ]
-    spills = [_spill(*each, waiver) for each, waiver in zip(spilled, waivers)]
+    waivers = {
+        place: next((each for each in committed.waivers if each.covers(place)), None)
+        for place, row in rows
+        if row.spilled
+    }
+    spills = [_spill(place, row, waivers[place]) for place, row in rows if row.spilled]
     spills.sort(key=lambda spill: (spill.verdict != "error", -spill.stores - spill.loads))
     warnings = [
         f"waiver {waiver.id}: nothing spills there; remove it"
         for waiver in committed.waivers
-        if waiver not in waivers
+        if waiver not in waivers.values()
         and waiver.rung in rungs
         and architectures
         and set(waiver.architectures) <= set(architectures)
