@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilegate_ci.checks import tuning
+from tilegate_ci.checks.pages.sgemm_page import shape_sets
 from tilegate_ci.checks.tuning import STAGE, Timing
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, seconds, seed, whole
 from tilegate_ci.core import child
-from tilegate_ci.core.files import GateError, locked, make_folder, message, read_text
+from tilegate_ci.core.files import GateError, locked, make_folder, message
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.options import flag, option
 from tilegate_ci.lab.commands.problems import random_problems
 from tilegate_ci.lab.shards import add_shards, check_whole, paths_of
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.identity import find_cuobjdump
-from tilegate_ci.measure.launcher import Launcher, name_of
+from tilegate_ci.measure.launcher import Launcher
 from tilegate_ci.model import REPOSITORY, Process
 
 BUILD = REPOSITORY / "build" / "gpu"
-SHAPES = REPOSITORY / "bench" / "shapes.csv"
 UNFINISHED = 3
 PROBLEMS_PER_PROCESS = 10
 DIGITS = 12  # of a digest of machine code
@@ -146,9 +146,8 @@ def _problems(arguments: argparse.Namespace, known: Sequence[Timing]) -> list[st
 
 
 def shapes() -> list[str]:
-    """Those of bench/shapes.csv, as problems."""
-    lines = [line.split(",", 1)[1] for line in read_text(SHAPES).splitlines()[1:] if line]
-    return [name_of(f"{STAGE},{line}").partition("/")[2] for line in lines]
+    """The problems that a table begins with."""
+    return [*shape_sets(REPOSITORY / "bench" / "shapes.csv")]
 
 
 def _check(kernels: dict[str, str]) -> int:
