@@ -36,17 +36,6 @@ SHAPES = [
 SHAPES += ["777x333x555", "1023x1025x1027", "2047x2049x2051", "4096x4096x4096", "8192x8192x8192"]
 
 _DECISIONS = {6: "six", 8: "eight", 10: "ten", 3: "three", 32: "FP32"}
-_HEADS = (
-    "input",
-    "problems",
-    "decided, × cuBLAS",  # noqa: RUF001
-    "Frobenius, worst",
-    "above cuBLAS",
-    "weighted, worst",
-    "median, median",
-    "largest, worst",
-    "× cuBLAS",  # noqa: RUF001
-)
 _NOTE = (
     "Errors against float64, as multiples of cuBLAS's on the same operands: the relative Frobenius "
     "error of the product; the largest |error| / (|A|·|B|) of an element; the median, and the "
@@ -123,13 +112,14 @@ def accuracy_block(found: AccuracyFile, stage: str) -> str:
     """By input, and then each problem on which the stage is less accurate than cuBLAS."""
     rows = [row for row in found.rows if row.stage == stage]
     inputs = list(dict.fromkeys(row.input for row in rows))
-    lines = table(_HEADS, [_summary(name, [r for r in rows if r.input == name]) for name in inputs])
+    summaries = [_summary(name, [row for row in rows if row.input == name]) for name in inputs]
+    lines = table([*summaries[0]], [each.values() for each in summaries])
     device, commit = found.device, rows[0].commit or found.commit
     made_on = f"`ci/gate check accuracy` on {machine(device.model_dump())}, commit {short(commit)}."
     return "\n".join([*lines, "", f"{_NOTE} {made_on}", "", *_exceptions(above(rows))])
 
 
-def _summary(name: str, rows: Sequence[AccuracyRow]) -> list[str]:
+def _summary(name: str, rows: Sequence[AccuracyRow]) -> dict[str, str]:
     worst = max(rows, key=lambda row: row.frobenius.ratio)
     # How often the device decided so, and the median speed where it did.
     speeds = {n: [r.ratio_to_cublas for r in rows if r.decision == n] for n in _DECISIONS}
@@ -138,17 +128,17 @@ def _summary(name: str, rows: Sequence[AccuracyRow]) -> list[str]:
         for number, of in speeds.items()
         if of
     )
-    return [
-        escaped(name),
-        str(len(rows)),
-        decided or "-",
-        f"{_ratio(worst.frobenius)} at {code(_shape(worst))}",
-        str(len(above(rows))),
-        _ratio(max((row.weighted for row in rows), key=lambda each: each.ratio)),
-        f"{statistics.median(row.median.ratio for row in rows):.2f}",
-        _ratio(max((row.largest for row in rows), key=lambda each: each.ratio)),
-        f"{statistics.median(row.ratio_to_cublas for row in rows):.2f}",
-    ]
+    return {
+        "input": escaped(name),
+        "problems": str(len(rows)),
+        "decided, × cuBLAS": decided or "-",  # noqa: RUF001
+        "Frobenius, worst": f"{_ratio(worst.frobenius)} at {code(_shape(worst))}",
+        "above cuBLAS": str(len(above(rows))),
+        "weighted, worst": _ratio(max((row.weighted for row in rows), key=lambda e: e.ratio)),
+        "median, median": f"{statistics.median(row.median.ratio for row in rows):.2f}",
+        "largest, worst": _ratio(max((row.largest for row in rows), key=lambda e: e.ratio)),
+        "× cuBLAS": f"{statistics.median(row.ratio_to_cublas for row in rows):.2f}",  # noqa: RUF001
+    }
 
 
 def _exceptions(rows: Sequence[AccuracyRow]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tilegate_ci.checks.committed import Committed, Report, chosen
 from tilegate_ci.checks.counters.count import (
     BASELINE,
+    KINDS,
     LARGE_SHAPES,
     SECTOR_BYTES,
     SHAPES,
@@ -85,22 +86,10 @@ class Counters(Committed):
         return found
 
 
-_NAMES = {
-    "global_load": "global loads",
-    "global_store": "global stores",
-    "shared_load": "shared loads",
-    "shared_store": "shared stores",
-    "shared_copy": "stores of asynchronous copies",
-    "bulk_load": "loads of the copy engine",
-    "bulk_store": "stores of the copy engine",
-    "shared_multiply": "shared loads of tensor cores",
-}
-
-
 def _block(rung: str, counters: Mapping[str, int]) -> str:
     heads = ("", "requests", "sectors, wavefronts", "beyond the least")
     rows = [
-        [_NAMES[kind], *(f"{counters[f'{kind}.{what}']:,}" for what in columns)]
+        [KINDS[kind], *(f"{counters[f'{kind}.{what}']:,}" for what in columns)]
         for kind in kinds_of(counters)
         if counters[f"{kind}.requests"]
         for columns in [("requests", unit_of(kind), excess_of(kind))]

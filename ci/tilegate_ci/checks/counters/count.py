@@ -19,19 +19,19 @@ from tilegate_ci.model import REPOSITORY
 
 TIMEOUT_S = 300
 
-KINDS = (
-    "global_load",
-    "global_store",
-    "shared_load",
-    "shared_store",
-    # Named only where a kernel does it.
-    "shared_copy",  # by an asynchronous copy
-    "bulk_load",  # by the copy engine
-    "bulk_store",
-    "shared_multiply",  # by a multiplication of a warpgroup
-    "global_atomic",
-    "shared_atomic",
-)
+KINDS = {  # of access, in words
+    "global_load": "global loads",
+    "global_store": "global stores",
+    "shared_load": "shared loads",
+    "shared_store": "shared stores",
+    # Counted only where a kernel does it.
+    "shared_copy": "stores of asynchronous copies",
+    "bulk_load": "loads of the copy engine",
+    "bulk_store": "stores of the copy engine",
+    "shared_multiply": "shared loads of tensor cores",
+    "global_atomic": "global atomics",
+    "shared_atomic": "shared atomics",
+}
 SECTOR_BYTES = 32
 
 
