@@ -14,7 +14,6 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from tilegate_ci.checks.resources.compile import (
-    Architecture,
     Cache,
     Toolkit,
     demangle,
@@ -23,6 +22,7 @@ from tilegate_ci.checks.resources.compile import (
     sources_digest,
     target_of,
 )
+from tilegate_ci.checks.resources.rows import Architecture
 from tilegate_ci.core.documents import Model
 from tilegate_ci.core.files import read_text
 from tilegate_ci.formats.stages import Stage
@@ -94,7 +94,7 @@ def bodies_of(
 ) -> list[list[Body]]:
     """The kernels of a checkout, for each pair of rung and architecture: PTX, or machine code."""
     folder = root / "build" / "kernel-bodies" / ("cubin" if machine_code else "ptx")
-    cache = Cache(folder, Bodies, toolkit, __file__)
+    cache = Cache(folder, Bodies, toolkit)
 
     def bodies(pair: tuple[Stage, Architecture]) -> list[Body]:
         stage, architecture = pair

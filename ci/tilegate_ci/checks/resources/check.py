@@ -10,20 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from tilegate_ci.checks.committed import Committed, Report, chosen
-from tilegate_ci.checks.resources import compile as resources_compile
 from tilegate_ci.checks.resources.compile import (
-    ARCHITECTURES,
-    LAUNCHES,
-    Architecture,
     Cache,
-    Compiled,
+    KernelRows,
     Toolkit,
     compile_rung,
-    compute_capability,
     find_toolkit,
     sources_digest,
 )
-from tilegate_ci.checks.resources.judge import RungResources, Table, judge, load, rung_rows
+from tilegate_ci.checks.resources.judge import Kernels, RungResources, Table, judge, load
+from tilegate_ci.checks.resources.rows import ARCHITECTURES, Architecture, compute_capability
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, message, write_text
 from tilegate_ci.core.options import flag, option
@@ -109,8 +105,7 @@ def measure(
 ) -> tuple[Table, list[str]]:
     """As many rungs at a time as there are processors. The list names rungs that failed, and
     why."""
-    tools = (resources_compile.__file__, LAUNCHES)
-    cache = Cache(repository / "build" / "resources-cache", Compiled, toolkit, *tools)
+    cache = Cache(repository / "build" / "resources-cache", KernelRows, toolkit)
     found: dict[str, RungResources] = {}
     errors = []
 
@@ -133,7 +128,7 @@ def measure(
 def _measure_rung(
     toolkit: Toolkit,
     repository: Path,
-    cache: Cache[Compiled],
+    cache: Cache[KernelRows],
     stage: Stage,
     architectures: Sequence[Architecture],
     known_not_on: Mapping[Architecture, str],
@@ -153,7 +148,10 @@ def _measure_rung(
             compiled[architecture] = result
         seconds = time.monotonic() - started
         message(f"{stage.name}: compiled for {', '.join(missing)} in {seconds:.0f} s")
-    kernels = rung_rows({a: each for a, each in compiled.items() if each})
+    kernels: Kernels = {}
+    for architecture, each in compiled.items():
+        for kernel, row in each.rows.items() if each else ():
+            kernels.setdefault(kernel, {})[architecture] = row
     excluded = {a: not_on[a] for a in sorted(not_on)}
     return RungResources(sources=sources, kernels=kernels, not_on=excluded)
 

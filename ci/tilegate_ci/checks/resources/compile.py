@@ -7,95 +7,26 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Generic, TypeVar
 
+from tilegate_ci.checks.resources.rows import (
+    ARCHITECTURES,
+    Architecture,
+    KernelRow,
+    Launch,
+    Usage,
+    compute_capability,
+    kernel_row,
+)
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.child import find_cuda_tool
 from tilegate_ci.core.documents import Model
 from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.model import REPOSITORY
-
-REGISTERS_PER_SM = 65536
-REGISTERS_PER_THREAD = 255
-REGISTER_UNIT = 256  # registers of a warp are allocated in multiples of it
-PARTITIONS = 4  # of a multiprocessor; a warp lives in one of them
-MAX_THREADS = 1024  # of a block
-KIB = 1024
-
-
-@dataclass(frozen=True)
-class Multiprocessor:
-    """Its limits; bytes of shared memory, at its largest carveout."""
-
-    warps: int
-    blocks: int
-    shared: int
-    shared_per_block: int  # with opt-in
-    shared_unit: int
-    reserved_per_block: int  # by the driver
-    count: tuple[int, ...]  # in a small and in a large device
-
-
-def _since_80(warps: int, blocks: int, shared_kib: int, count: tuple[int, ...]) -> Multiprocessor:
-    """From compute capability 8.0 on, the driver takes 1 KiB of each block."""
-    largest = (shared_kib - 1) * KIB
-    return Multiprocessor(warps, blocks, shared_kib * KIB, largest, 128, KIB, count)
-
-
-Architecture = Literal["75", "80", "86", "89", "90a", "100", "120"]
-ARCHITECTURES: dict[Architecture, Multiprocessor] = {
-    "75": Multiprocessor(32, 16, 64 * KIB, 64 * KIB, 256, 0, (14, 72)),
-    "80": _since_80(64, 32, 164, (28, 108)),
-    "86": _since_80(48, 16, 100, (16, 84)),
-    "89": _since_80(48, 24, 100, (20, 142)),
-    "90a": _since_80(64, 32, 228, (78, 132)),
-    "100": _since_80(64, 32, 228, (74, 148)),
-    "120": _since_80(48, 24, 100, (20, 188)),
-}
-
-
-def compute_capability(architecture: str) -> int:
-    """10 x major + minor: 90 of "90a"."""
-    return int(architecture.rstrip("af"))
-
-
-def blocks_per_sm(sm: Multiprocessor, threads: int, registers: int, shared: int) -> int:
-    """0 where not even one block fits. `shared` is static and dynamic, in bytes."""
-    warps = _divide_up(threads, 32)
-    taken = _round_up(shared + sm.reserved_per_block, sm.shared_unit)
-    # The driver keeps its part of a block's shared memory beside the block's own limit.
-    if threads > MAX_THREADS or shared > sm.shared_per_block:
-        return 0
-    per_warp = _round_up(registers * 32, REGISTER_UNIT)
-    if registers > REGISTERS_PER_THREAD or (
-        per_warp * _round_up(warps, PARTITIONS) > REGISTERS_PER_SM
-    ):
-        return 0
-    limits = [sm.blocks, sm.warps // warps]
-    if per_warp:
-        warps_per_partition = REGISTERS_PER_SM // PARTITIONS // per_warp
-        limits.append(warps_per_partition * PARTITIONS // warps)
-    if taken:
-        limits.append(sm.shared // taken)
-    return min(limits)
-
-
-def occupancy(sm: Multiprocessor, threads: int, blocks: int) -> float:
-    """Resident warps as a share of what the multiprocessor can hold."""
-    return blocks * _divide_up(threads, 32) / sm.warps
-
-
-def _divide_up(value: int, unit: int) -> int:
-    return -(-value // unit)
-
-
-def _round_up(value: int, unit: int) -> int:
-    return _divide_up(value, unit) * unit
-
 
 INCLUDES = ("kernels/include", "kernels/common/include", "kernels/device/include")
 _EXECUTOR = "kernels/device/include/tilegate/device/cpu"  # which nvcc does not read
@@ -167,32 +98,10 @@ class Toolkit:
     full: str  # all that --version prints
 
 
-@dataclass
-class Usage:
-    """ptxas's report on one kernel, in registers and bytes."""
+class KernelRows(Model):
+    """A rung on one architecture, by demangled kernel name."""
 
-    registers: int = 0
-    spill_stores: int = 0
-    spill_loads: int = 0
-    stack: int = 0
-    static_shared: int = 0
-
-
-@dataclass(frozen=True)
-class Launch:
-    """`default`: the rung's own path launches it, not only a variant for comparison."""
-
-    threads: int
-    dynamic_shared: int
-    default: bool
-
-
-class Compiled(Model):
-    """A rung on one architecture, by demangled kernel name. A kernel that no shape launches has
-    no launch."""
-
-    usage: Mapping[str, Usage]
-    launches: Mapping[str, Launch]
+    rows: dict[str, KernelRow]
 
 
 def find_toolkit() -> Toolkit:
@@ -211,8 +120,9 @@ def find_toolkit() -> Toolkit:
 
 def compile_rung(
     toolkit: Toolkit, repository: Path, stage: Stage, architectures: Sequence[Architecture]
-) -> dict[Architecture, Compiled]:
-    """Compiles one rung for all `architectures` at once and reads the compiler's report."""
+) -> dict[Architecture, KernelRows]:
+    """Compiles one rung for all `architectures` at once and reads the compiler's report. A kernel
+    that no shape launches has no launch."""
     names = {a: target_of(stage.compute_capability, a) for a in architectures}
     targets = [f"-gencode=arch=compute_{t},code=sm_{t}" for t in names.values()]
     said, objects = "", []
@@ -237,9 +147,11 @@ def compile_rung(
     usages = parse_ptxas(said)
     kernels = demangle({name for usage in usages.values() for name in usage}, stage.word)
     return {
-        architecture: Compiled(
-            usage={kernels[name]: usage for name, usage in usages.get(target, {}).items()},
-            launches={kernels[name]: launch for name, launch in found[architecture].items()},
+        architecture: KernelRows(
+            rows={
+                kernels[name]: kernel_row(architecture, usage, found[architecture].get(name))
+                for name, usage in usages.get(target, {}).items()
+            }
         )
         for architecture, target in names.items()
     }
@@ -364,12 +276,12 @@ M = TypeVar("M", bound=Model)
 
 
 class Cache(Generic[M]):
-    """What was compiled, a file for each rung, architecture and digest of the rung's sources. They
-    are made by a toolkit and by `tools`, files of this gate."""
+    """What a toolkit and this package made of a rung's sources for an architecture, a file each."""
 
-    def __init__(self, folder: Path, model: type[M], toolkit: Toolkit, *tools: str | Path) -> None:
+    def __init__(self, folder: Path, model: type[M], toolkit: Toolkit) -> None:
         self._folder, self._model = folder, model
-        self._made_by = toolkit.full.encode() + b"".join(Path(each).read_bytes() for each in tools)
+        package = sorted(path for path in Path(__file__).parent.iterdir() if path.is_file())
+        self._made_by = toolkit.full.encode() + b"".join(path.read_bytes() for path in package)
 
     def load(self, stage: Stage, architecture: str, sources: str) -> M | None:
         try:

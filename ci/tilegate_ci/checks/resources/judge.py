@@ -1,51 +1,21 @@
 """bench/baselines/resources.json: its rows, what changed in them, and the verdict."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field
 
 from tilegate_ci.checks.committed import Report
-from tilegate_ci.checks.resources.compile import (
-    ARCHITECTURES,
-    Architecture,
-    Compiled,
-    Launch,
-    Usage,
-    blocks_per_sm,
-    occupancy,
-)
+from tilegate_ci.checks.resources.rows import VARIANT, Architecture, KernelRow
 from tilegate_ci.core import documents
-from tilegate_ci.core.documents import Count, Document, Line, Model, Natural
+from tilegate_ci.core.documents import Count, Document, Line, Model
 from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.markdown import table
 from tilegate_ci.judge.waivers import Debt
 from tilegate_ci.model import worst
 from tilegate_ci.report.templates import escaped
-
-DEFAULT, VARIANT, UNUSED = "default", "variant", "unused"
-
-
-class KernelRow(NamedTuple):
-    """One kernel on one architecture. Sizes in bytes; threads, dynamic shared memory and what
-    follows from them are None for a kernel that nothing launches there."""
-
-    registers: Natural
-    spill_stores: Natural
-    spill_loads: Natural
-    stack: Natural
-    static_shared: Natural
-    dynamic_shared: Natural | None
-    threads: Natural | None
-    blocks_per_sm: Natural | None
-    occupancy: Annotated[float, Field(ge=0, le=1)] | None  # resident warps as a share of the most
-    path: str  # who launches it: the rung itself, a variant for comparison, or nothing
-
-    @property
-    def spilled(self) -> int:
-        return self.spill_stores + self.spill_loads
 
 
 class Place(NamedTuple):
@@ -107,33 +77,6 @@ class Table(Document):
             for kernel, by_architecture in entry.kernels.items():
                 for architecture, row in by_architecture.items():
                     yield Place(rung, kernel, architecture), row
-
-
-def rung_rows(compiled: Mapping[Architecture, Compiled]) -> Kernels:
-    """The rows of a rung, by kernel and architecture."""
-    kernels: Kernels = {}
-    for architecture, found in compiled.items():
-        for kernel, usage in found.usage.items():
-            row = _row(architecture, usage, found.launches.get(kernel))
-            kernels.setdefault(kernel, {})[architecture] = row
-    return kernels
-
-
-def _row(architecture: Architecture, usage: Usage, launch: Launch | None) -> KernelRow:
-    taken = (usage.registers, usage.spill_stores, usage.spill_loads, usage.stack)
-    row = KernelRow(*taken, usage.static_shared, None, None, None, None, UNUSED)
-    if launch is None:
-        return row
-    limits = ARCHITECTURES[architecture]
-    shared = usage.static_shared + launch.dynamic_shared
-    blocks = blocks_per_sm(limits, launch.threads, usage.registers, shared)
-    return row._replace(
-        dynamic_shared=launch.dynamic_shared,
-        threads=launch.threads,
-        blocks_per_sm=blocks,
-        occupancy=round(occupancy(limits, launch.threads, blocks), 4),
-        path=DEFAULT if launch.default else VARIANT,
-    )
 
 
 def changes(

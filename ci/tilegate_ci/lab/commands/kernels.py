@@ -9,12 +9,9 @@ from pathlib import Path
 from tilegate_ci.checks.committed import chosen
 from tilegate_ci.checks.resources.bodies import bodies_of, differences
 from tilegate_ci.checks.resources.check import TABLE, add_architectures
-from tilegate_ci.checks.resources.compile import (
-    ARCHITECTURES,
-    compute_capability,
-    find_toolkit,
-)
+from tilegate_ci.checks.resources.compile import find_toolkit
 from tilegate_ci.checks.resources.judge import RungResources, load
+from tilegate_ci.checks.resources.rows import ARCHITECTURES, compute_capability
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import find_stages
