@@ -24,7 +24,7 @@ from tilegate_ci.checks.resources.rows import (
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.child import find_cuda_tool
 from tilegate_ci.core.documents import Model
-from tilegate_ci.core.files import GateError, make_folder, write_text
+from tilegate_ci.core.files import GateError, make_folder, read_text, write_text
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.model import REPOSITORY
 
@@ -45,11 +45,7 @@ def source_files(repository: Path, stage: Stage) -> list[Path]:
         if path in found or path.is_relative_to(executor):
             continue
         found.add(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as problem:
-            raise GateError(f"{path}: {problem}") from problem
-        for name in _INCLUDE.findall(text):
+        for name in _INCLUDE.findall(read_text(path)):
             places = (folder / name for folder in (path.parent, *folders))
             waiting += [place for place in places if place.is_file()][:1]
     return sorted(found)
@@ -172,28 +168,26 @@ def target_of(capability: int, architecture: Architecture) -> str:
     return f"{architecture}f" if later else architecture
 
 
+_ENTRY = re.compile(r"Compiling entry function '([^']+)' for 'sm_(\w+)'")
+_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
+
+
 def parse_ptxas(text: str) -> dict[str, dict[str, Usage]]:
     """The output of `nvcc -Xptxas -v`, by architecture and mangled name. What is said of functions
     that a kernel calls counts as the kernel's."""
     found: dict[str, dict[str, Usage]] = {}
-    usage: Usage | None = None
+    usage = Usage()
     for line in text.splitlines():
-        entry = re.search(r"Compiling entry function '([^']+)' for 'sm_(\w+)'", line)
-        if entry:
-            usage = found.setdefault(entry.group(2), {}).setdefault(entry.group(1), Usage())
-        if usage is None:
-            continue
-        frame = re.search(
-            r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line
-        )
-        if frame:
+        if entry := _ENTRY.search(line):
+            usage = found.setdefault(entry[2], {}).setdefault(entry[1], Usage())
+        elif frame := _FRAME.search(line):
             stack, stores, loads = map(int, frame.groups())
             usage.stack = max(usage.stack, stack)
             usage.spill_stores += stores
             usage.spill_loads += loads
-        if re.search(r"\bUsed \d+ registers", line):
-            usage.registers = int(_number(r"Used (\d+) registers", line))
-            usage.static_shared = int(_number(r"(\d+) bytes smem", line))
+        elif used := _USED.search(line):
+            usage.registers, usage.static_shared = int(used[1]), int(used[2] or 0)
     return found
 
 
@@ -265,11 +259,6 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     hidden = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
     return child.finished(command, env=environment, capture_output=True)
-
-
-def _number(pattern: str, text: str) -> str:
-    found = re.search(pattern, text)
-    return found.group(1) if found else "0"
 
 
 M = TypeVar("M", bound=Model)
