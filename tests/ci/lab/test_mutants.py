@@ -221,6 +221,11 @@ def test_a_sample_is_the_same_for_a_seed_and_of_each_class():
         find(REPOSITORY, "cpu", few, ["nought"])
 
 
+def test_headers_without_a_suffix_have_mutants():
+    header = "kernels/device/cpu/plain/include/cuda/barrier"
+    assert {each.file for each in find(REPOSITORY, "cpu", [header], None)} == {header}
+
+
 def test_the_rarest_classes_come_first_and_no_file_fills_a_class():
     def mutants(file: str, kind: str, count: int) -> list[Mutant]:
         return [Mutant(file, line, kind, "x", f"{line}") for line in range(count)]

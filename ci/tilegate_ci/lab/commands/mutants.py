@@ -164,7 +164,8 @@ def find(
     every = sorted(
         path.relative_to(repository).as_posix()
         for top in ("kernels", "tests/verifier")
-        for path in (repository / top).rglob("*.*")
+        for path in (repository / top).rglob("*")
+        if path.is_file()
     )
     files = [file for file in every if group_of(preset, file)]
     files = [file for file in files if not globs or any(fnmatch(file, glob) for glob in globs)]
