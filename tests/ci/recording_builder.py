@@ -1,12 +1,13 @@
 """Made-up recordings, in which every spread and every slow-down is known."""
 
+import json
 import random
 from pathlib import Path
 from typing import Any
 
 from gate_builders import COMMIT, H200
 from tilegate_ci.lab.proof import recording
-from tilegate_ci.lab.proof.recording import RecordedReading
+from tilegate_ci.lab.proof.recording import RecordedReading, RecordingFile
 from tilegate_ci.measure.launcher import CANARIES
 from tilegate_ci.model import Reading
 
@@ -88,7 +89,10 @@ class Maker:
                 self.process(number, rung, float(percent))
         return self
 
+    def file(self) -> RecordingFile:
+        return RecordingFile.model_validate_json(json.dumps(self.document))
+
     def save(self, folder: Path) -> str:
         path = folder / f"{self.document['sitting']}.json.gz"
-        recording.save(path, self.document)
+        recording.save(path, self.file())
         return str(path)

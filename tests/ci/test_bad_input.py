@@ -69,7 +69,7 @@ def test_a_full_disk_leaves_the_old_recording(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "write_bytes", full)
     maker.process(2)
     with pytest.raises(GateError, match="cannot be written: No space left on device"):
-        recording.save(path, maker.document)
+        recording.save(path, maker.file())
     assert path.read_bytes() == before
     assert [found.name for found in tmp_path.iterdir()] == ["s.json.gz"]
 

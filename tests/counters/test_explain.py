@@ -8,7 +8,7 @@ import pytest
 from mutant import read_toolchain
 from stage_builder import stage, write_stages
 
-from tilegate_ci.checks.counters.check import blocks
+from tilegate_ci.checks.counters.check import Counters
 from tilegate_ci.checks.counters.count import BASELINE
 from tilegate_ci.cli import main
 from tilegate_ci.commands import explain
@@ -140,7 +140,7 @@ def test_a_list_of_rungs_that_cannot_be_read(
 
 
 def test_every_page_quotes_its_counters() -> None:
-    quoted = [block.page for block in blocks(REPOSITORY, REPOSITORY / BASELINE)]
+    quoted = [block.page for block in Counters().blocks(REPOSITORY)]
     folders = sorted((REPOSITORY / "kernels").glob("[0-9]*/"))
     assert [path.parent for path in quoted] == folders
 
@@ -152,7 +152,9 @@ def test_a_page_with_other_numbers_is_rewritten(tmp_path: Path) -> None:
     (folder / "README.md").write_text(
         "a\n<!-- counters:begin -->\nold\n<!-- counters:end -->\nb\n", "utf-8"
     )
-    (text,) = filled(blocks(tmp_path, REPOSITORY / BASELINE)).values()
+    (tmp_path / BASELINE).parent.mkdir(parents=True)
+    (tmp_path / BASELINE).symlink_to(REPOSITORY / BASELINE)
+    (text,) = filled(Counters().blocks(tmp_path)).values()
     assert text.startswith("a\n<!-- counters:begin -->\n| | requests")
     assert "old" not in text
     assert text.endswith("<!-- counters:end -->\nb\n")

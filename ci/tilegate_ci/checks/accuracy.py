@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilegate_ci.checks.committed import CommittedTable, Report, chosen, shape
+from tilegate_ci.checks.committed import Committed, Report, chosen, shape
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.core.git import named_commit
@@ -36,17 +36,6 @@ SHAPES = [
 SHAPES += ["777x333x555", "1023x1025x1027", "2047x2049x2051", "4096x4096x4096", "8192x8192x8192"]
 
 _DECISIONS = {6: "six", 8: "eight", 10: "ten", 3: "three", 32: "FP32"}
-_HEADS = (
-    "input",
-    "problems",
-    "decided, × cuBLAS",  # noqa: RUF001
-    "Frobenius, worst",
-    "above cuBLAS",
-    "weighted, worst",
-    "median, median",
-    "largest, worst",
-    "× cuBLAS",  # noqa: RUF001
-)
 _NOTE = (
     "Errors against float64, as multiples of cuBLAS's on the same operands: the relative Frobenius "
     "error of the product; the largest |error| / (|A|·|B|) of an element; the median, and the "
@@ -56,7 +45,7 @@ _NOTE = (
 )
 
 
-class Accuracy(CommittedTable[AccuracyFile]):
+class Accuracy(Committed):
     name = "accuracy"
     holds = "errors of the rungs of --rung beside cuBLAS's in FP32; needs a GPU"
     options = ("shape", "out", "commit")
@@ -77,7 +66,8 @@ class Accuracy(CommittedTable[AccuracyFile]):
         how = "accuracy: default: bench/results"
         option(group, "--out", "DIR", how, type=Path)
 
-    def compute(self, asked: argparse.Namespace) -> AccuracyFile:
+    def numbers(self, asked: argparse.Namespace) -> Report:
+        """Compared with cuBLAS's errors in the same run: speeds and inputs differ between GPUs."""
         commit = named_commit(asked.commit, REPOSITORY)
         if not asked.rung:
             raise GateError("accuracy: give --rung NAME, whose accuracy is measured")
@@ -85,19 +75,8 @@ class Accuracy(CommittedTable[AccuracyFile]):
         build = build_preset("gpu", "accuracy", REPOSITORY)
         stages = chosen(asked.rung, [stage.name for stage in read_stages(build)])
         cases = [f"{stage}/{each}" for stage in stages for each in asked.shape or SHAPES]
-        return accuracy_file(child.output([str(build / "bench" / "accuracy"), *cases]), commit)
-
-    def compare(self, asked: argparse.Namespace, found: AccuracyFile) -> Report:
-        """With cuBLAS's errors in the same run: speeds and inputs differ between GPUs."""
-        return _judged(found, "not written")
-
-    def write(self, asked: argparse.Namespace, found: AccuracyFile) -> Report:
-        folder, device = asked.out or RESULTS, found.device
-        make_folder(folder)
-        path = folder / f"{device_stem(device.name)}-accuracy.json"
-        whole = merged(found, documents.load(AccuracyFile, path)) if path.exists() else found
-        write_text(path, documents.to_text(whole))
-        return _judged(found, os.path.relpath(path))
+        found = accuracy_file(child.output([str(build / "bench" / "accuracy"), *cases]), commit)
+        return judge(found, save(found, asked.out or RESULTS) if asked.update else None)
 
 
 def accuracy_file(output: str, commit: str) -> AccuracyFile:
@@ -110,8 +89,18 @@ def accuracy_file(output: str, commit: str) -> AccuracyFile:
     )
 
 
-def _judged(found: AccuracyFile, where: str) -> Report:
-    worse = above(found.rows)
+def save(found: AccuracyFile, folder: Path) -> Path:
+    """Beside the rows of other stages on the same device."""
+    make_folder(folder)
+    path = folder / f"{device_stem(found.device.name)}-accuracy.json"
+    whole = merged(found, documents.load(AccuracyFile, path)) if path.exists() else found
+    write_text(path, documents.to_text(whole))
+    return path
+
+
+def judge(found: AccuracyFile, path: Path | None) -> Report:
+    """By cuBLAS's errors; `path` is the file that has them now."""
+    worse, where = above(found.rows), os.path.relpath(path) if path else "not written"
     lines = [
         f"{row.case} {row.input}: {row.frobenius.ratio:.3f} times cuBLAS's error" for row in worse
     ]
@@ -123,13 +112,14 @@ def accuracy_block(found: AccuracyFile, stage: str) -> str:
     """By input, and then each problem on which the stage is less accurate than cuBLAS."""
     rows = [row for row in found.rows if row.stage == stage]
     inputs = list(dict.fromkeys(row.input for row in rows))
-    lines = table(_HEADS, [_summary(name, [r for r in rows if r.input == name]) for name in inputs])
+    summaries = [_summary(name, [row for row in rows if row.input == name]) for name in inputs]
+    lines = table([*summaries[0]], [each.values() for each in summaries])
     device, commit = found.device, rows[0].commit or found.commit
     made_on = f"`ci/gate check accuracy` on {machine(device.model_dump())}, commit {short(commit)}."
     return "\n".join([*lines, "", f"{_NOTE} {made_on}", "", *_exceptions(above(rows))])
 
 
-def _summary(name: str, rows: Sequence[AccuracyRow]) -> list[str]:
+def _summary(name: str, rows: Sequence[AccuracyRow]) -> dict[str, str]:
     worst = max(rows, key=lambda row: row.frobenius.ratio)
     # How often the device decided so, and the median speed where it did.
     speeds = {n: [r.ratio_to_cublas for r in rows if r.decision == n] for n in _DECISIONS}
@@ -138,17 +128,17 @@ def _summary(name: str, rows: Sequence[AccuracyRow]) -> list[str]:
         for number, of in speeds.items()
         if of
     )
-    return [
-        escaped(name),
-        str(len(rows)),
-        decided or "-",
-        f"{_ratio(worst.frobenius)} at {code(_shape(worst))}",
-        str(len(above(rows))),
-        _ratio(max((row.weighted for row in rows), key=lambda each: each.ratio)),
-        f"{statistics.median(row.median.ratio for row in rows):.2f}",
-        _ratio(max((row.largest for row in rows), key=lambda each: each.ratio)),
-        f"{statistics.median(row.ratio_to_cublas for row in rows):.2f}",
-    ]
+    return {
+        "input": escaped(name),
+        "problems": str(len(rows)),
+        "decided, × cuBLAS": decided or "-",  # noqa: RUF001
+        "Frobenius, worst": f"{_ratio(worst.frobenius)} at {code(_shape(worst))}",
+        "above cuBLAS": str(len(above(rows))),
+        "weighted, worst": _ratio(max((row.weighted for row in rows), key=lambda e: e.ratio)),
+        "median, median": f"{statistics.median(row.median.ratio for row in rows):.2f}",
+        "largest, worst": _ratio(max((row.largest for row in rows), key=lambda e: e.ratio)),
+        "× cuBLAS": f"{statistics.median(row.ratio_to_cublas for row in rows):.2f}",  # noqa: RUF001
+    }
 
 
 def _exceptions(rows: Sequence[AccuracyRow]) -> list[str]:

@@ -1,17 +1,13 @@
-"""Committed tables: computed again, compared exactly, written by `ci/gate check --update`."""
+"""What `ci/gate check` compares exactly and --update writes: tables, and files made of them."""
 
 import argparse
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from tilegate_ci.core.files import GateError, make_folder, read_text, write_text
 from tilegate_ci.core.markdown import Block, filled
-
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -21,43 +17,48 @@ class Report:
     markdown: str = ""  # empty: the text as code
 
 
-class Committed(ABC):
+class Committed:
     """What `ci/gate check` knows by a name."""
 
     name: str
     holds: str  # for --help
     options: Sequence[str] = ()  # of the command line that this takes, beside those of all
     partial: Sequence[str] = ("rung",)  # options that choose a part, which --update does not take
+    pattern: str = ""  # of files that are removed unless they are in `files`
+    empty: str = "nothing is committed to make them from"
 
-    def ready(self) -> None:  # noqa: B027, few need something
+    def ready(self) -> None:
         """GateError where it is left out unless it is named: this machine cannot compute it."""
 
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:  # noqa: B027
+    def add_arguments(self, group: argparse._ArgumentGroup) -> None:
         """Adds `options`, unless another table does."""
 
+    def numbers(self, asked: argparse.Namespace) -> Report:
+        """Measures or counts, then compares with the committed numbers, or with --update writes
+        them."""
+        return Report(0, "")
+
+    def blocks(self, repository: Path) -> Sequence[Block]:
+        """What pages quote of the committed numbers."""
+        return ()
+
+    def files(self, repository: Path) -> Mapping[Path, str]:
+        """Files made from the committed numbers."""
+        return {}
+
     def report(self, asked: argparse.Namespace) -> Report:
-        """Compares it with what is committed, or with --update writes it."""
+        """Compares the numbers, and then all that is made from them; with --update writes both."""
         for option in self.partial if asked.update else ():
             if getattr(asked, option):
                 raise GateError(f"--update writes the whole table; leave --{option} out")
-        return self.checked(asked)
-
-    @abstractmethod
-    def checked(self, asked: argparse.Namespace) -> Report:
-        """As report."""
-
-    def files(
-        self,
-        asked: argparse.Namespace,
-        wanted: Mapping[Path, str],
-        drafts: Collection[Path] = (),
-        left_over: Iterable[Path] = (),
-    ) -> tuple[str, int]:
-        """Compares or writes files: what there is to say, and the exit code. Drafts may be out of
-        date; what is left over should not be there."""
-        lines, code, remedy = [], 0, f"`ci/gate check {self.name} --update`"
+        found = self.numbers(asked)
+        repository, remedy = asked.repository, f"`ci/gate check {self.name} --update`"
+        blocks = self.blocks(repository)
+        wanted = {**filled(blocks), **self.files(repository)}
+        drafts = {block.page for block in blocks if block.draft}
+        lines, code = [], found.exit_code
         for path, text in wanted.items():
-            name = path.relative_to(asked.repository)
+            name = path.relative_to(repository)
             if path.exists() and read_text(path) == text:
                 continue
             if asked.update:
@@ -68,59 +69,19 @@ class Committed(ABC):
                 lines.append(f"{name}: the rung is not in the baseline; {remedy} says so there")
             else:
                 lines.append(f"{name}: out of date; {remedy} writes it")
-                code = 1
-        for path in left_over:
-            if asked.update:
+                code = code or 1
+        for path in sorted(repository.glob(self.pattern)) if self.pattern else ():
+            name = path.relative_to(repository)
+            if path not in wanted and asked.update:
                 path.unlink()
-            code = int(not asked.update)
-            how = "removed" if asked.update else f"made from nothing committed; {remedy} removes it"
-            lines.append(f"{path.relative_to(asked.repository)}: {how}")
-        return "".join(f"{line}\n" for line in lines), code
-
-
-class CommittedTable(Committed, Generic[Found]):
-    """Numbers that are measured or counted."""
-
-    @abstractmethod
-    def compute(self, asked: argparse.Namespace) -> Found:
-        """What the table should hold, as far as it is asked for."""
-
-    @abstractmethod
-    def compare(self, asked: argparse.Namespace, found: Found) -> Report:
-        """The verdict by the committed table."""
-
-    @abstractmethod
-    def write(self, asked: argparse.Namespace, found: Found) -> Report:
-        """Writes the table."""
-
-    def blocks(self, repository: Path) -> Iterable[Block]:
-        """What pages quote of the committed table."""
-        return ()
-
-    def checked(self, asked: argparse.Namespace) -> Report:
-        found = self.compute(asked)
-        done = self.write(asked, found) if asked.update else self.compare(asked, found)
-        text, code = self.files(asked, filled(self.blocks(asked.repository)))
-        return replace(done, exit_code=done.exit_code or code, text=done.text + text)
-
-
-class GeneratedFiles(Committed):
-    """Files that are made from what is committed."""
-
-    pattern: str = ""  # of files that are removed unless they are made
-    empty: str = "nothing is committed to make them from"
-
-    @abstractmethod
-    def make(self, repository: Path) -> tuple[dict[Path, str], Collection[Path]]:
-        """The files, and those of them that are drafts."""
-
-    def checked(self, asked: argparse.Namespace) -> Report:
-        wanted, drafts = self.make(asked.repository)
-        every = sorted(asked.repository.glob(self.pattern)) if self.pattern else []
-        left_over = [path for path in every if path not in wanted]
-        text, code = self.files(asked, wanted, drafts, left_over)
-        said = f"{len(wanted)} files are up to date" if wanted else self.empty
-        return Report(code, text or f"{said}\n")
+                lines.append(f"{name}: removed")
+            elif path not in wanted:
+                lines.append(f"{name}: made from nothing committed; {remedy} removes it")
+                code = code or 1
+        if not found.text and not lines:
+            lines = [f"{len(wanted)} files are up to date" if wanted else self.empty]
+        text = found.text + "".join(f"{line}\n" for line in lines)
+        return replace(found, exit_code=code, text=text)
 
 
 def chosen(names: Sequence[str] | None, known: Iterable[str]) -> list[str]:

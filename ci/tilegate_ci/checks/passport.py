@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from tilegate_ci.checks.committed import CommittedTable, Report, chosen
+from tilegate_ci.checks.committed import Committed, Report, chosen
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.documents import Commit, Document, Finite, Given, Line, Model, Natural, Text
 from tilegate_ci.core.files import write_text
@@ -108,18 +108,7 @@ def load_all(repository: Path) -> dict[str, PassportFile]:
     }
 
 
-def blocks(repository: Path) -> list[Block]:
-    """Of the rungs that have a passport; a rung without one is its author's work in progress."""
-    files, found = load_all(repository), []
-    for stage in find_ladder(repository):
-        page = repository / stage.folder / "README.md"
-        have = {preset: file for preset, file in files.items() if stage.name in file.stages}
-        if have and page.exists():
-            found.append(Block(page, BLOCK, _block(stage.name, have)))
-    return found
-
-
-class Passports(CommittedTable[Found]):
+class Passports(Committed):
     name = "passport"
     holds = "how each rung sums and rounds, and what it does with NaN and Inf"
     options = ("preset", "program", "recorded", "yardstick", "made_with", "commit")
@@ -134,7 +123,22 @@ class Passports(CommittedTable[Found]):
         option(group, "--yardstick", "FILE", how, type=Path)
         option(group, "--made-with", "TEXT", "passport: driver and CUDA")
 
-    def compute(self, asked: argparse.Namespace) -> Found:
+    def numbers(self, asked: argparse.Namespace) -> Report:
+        found, preset = self._found(asked), asked.preset or "cpu"
+        committed = load_all(asked.repository).get(preset)
+        if asked.update:
+            path = path_of(asked.repository, preset)
+            write_text(path, documents.to_text(_file(found, committed, asked)))
+            return Report(0, f"{path}: {len(found.stages)} passports\n")
+        known = committed.stages if committed else {}
+        different = [name for name, each in found.stages.items() if known.get(name) != each]
+        lines = [
+            f"{name}: not as committed; --update writes it, review the diff" for name in different
+        ]
+        lines.append(f"{len(found.stages) - len(different)} passports as committed")
+        return Report(int(bool(different)), "\n".join(lines) + "\n")
+
+    def _found(self, asked: argparse.Namespace) -> Found:
         if asked.recorded:
             return documents.load(Found, asked.recorded)
         preset = asked.preset or "cpu"
@@ -149,42 +153,35 @@ class Passports(CommittedTable[Found]):
         said = child.output([str(program), *chosen(asked.rung, rungs)])
         return documents.parse(Found, said, str(program))
 
-    def compare(self, asked: argparse.Namespace, found: Found) -> Report:
-        committed = load_all(asked.repository).get(asked.preset or "cpu")
-        known = committed.stages if committed else {}
-        different = [name for name, each in found.stages.items() if known.get(name) != each]
-        lines = [
-            f"{name}: not as committed; --update writes it, review the diff" for name in different
-        ]
-        lines.append(f"{len(found.stages) - len(different)} passports as committed")
-        return Report(int(bool(different)), "\n".join(lines) + "\n")
-
-    def write(self, asked: argparse.Namespace, found: Found) -> Report:
-        preset, made_with = asked.preset or "cpu", asked.made_with or ""
-        committed = load_all(asked.repository).get(preset)
-        yardstick = committed.yardstick if committed else None
-        if asked.yardstick:
-            others = documents.load(FoundYardstick, asked.yardstick)
-            yardstick = next(iter(others.stages.values()))
-        stages, commits = found.stages, dict[str, str]()
-        if committed and asked.recorded and committed.made_with == made_with:
-            stages = {**committed.stages, **found.stages}
-            commits = {name: committed.commit_of(name) for name in {*stages} - {*found.stages}}
-        file = PassportFile(
-            schema=1,
-            device=found.device,
-            made_with=made_with,
-            commit=named_commit(asked.commit, REPOSITORY),
-            stages=stages,
-            commits=commits or None,
-            yardstick=yardstick,
-        )
-        path = path_of(asked.repository, preset)
-        write_text(path, documents.to_text(file))
-        return Report(0, f"{path}: {len(found.stages)} passports\n")
-
     def blocks(self, repository: Path) -> list[Block]:
-        return blocks(repository)
+        """A rung without a passport is its author's work in progress."""
+        files, found = load_all(repository), []
+        for stage in find_ladder(repository):
+            page = repository / stage.folder / "README.md"
+            have = {preset: file for preset, file in files.items() if stage.name in file.stages}
+            if have and page.exists():
+                found.append(Block(page, BLOCK, _block(stage.name, have)))
+        return found
+
+
+def _file(found: Found, committed: PassportFile | None, asked: argparse.Namespace) -> PassportFile:
+    """What to commit: recorded passports join those that were made with the same software."""
+    made_with, stages, kept = asked.made_with or "", found.stages, dict[str, str]()
+    if committed and asked.recorded and committed.made_with == made_with:
+        stages = {**committed.stages, **found.stages}
+        kept = {name: committed.commit_of(name) for name in {*stages} - {*found.stages}}
+    yardstick = committed.yardstick if committed else None
+    if asked.yardstick:
+        yardstick = next(iter(documents.load(FoundYardstick, asked.yardstick).stages.values()))
+    return PassportFile(
+        schema=1,
+        device=found.device,
+        made_with=made_with,
+        commit=named_commit(asked.commit, REPOSITORY),
+        stages=stages,
+        commits=kept or None,
+        yardstick=yardstick,
+    )
 
 
 def _block(name: str, files: dict[str, PassportFile]) -> str:

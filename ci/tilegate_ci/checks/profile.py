@@ -3,14 +3,14 @@
 import csv
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from tilegate_ci.checks.committed import GeneratedFiles
+from tilegate_ci.checks.committed import Committed
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, rounded
 from tilegate_ci.core.markdown import table
@@ -215,16 +215,15 @@ def _ratio(numerator: float | None, denominator: float | None) -> float | None:
     return rounded(numerator / denominator)
 
 
-class Profiles(GeneratedFiles):
+class Profiles(Committed):
     """The pages of bench/profile; `ci/gate profile` measures what they show."""
 
     name = "profile"
     holds = "the pages of bench/profile, from the committed profiles"
 
-    def make(self, repository: Path) -> tuple[dict[Path, str], Collection[Path]]:
+    def files(self, repository: Path) -> dict[Path, str]:
         files = sorted((repository / "bench" / "profile").glob("*.json"))
-        pages = {f.with_suffix(".md"): markdown(documents.load(ProfileFile, f)) for f in files}
-        return pages, ()
+        return {f.with_suffix(".md"): markdown(documents.load(ProfileFile, f)) for f in files}
 
 
 def markdown(profile: ProfileFile) -> str:

@@ -7,9 +7,8 @@ from pathlib import Path
 from tilegate_ci.checks.accuracy import Accuracy
 from tilegate_ci.checks.committed import Committed, Report
 from tilegate_ci.checks.counters.check import Counters, add_program
-from tilegate_ci.checks.pages.tables import Tables
+from tilegate_ci.checks.pages.tables import Plots, Tables
 from tilegate_ci.checks.passport import Passports
-from tilegate_ci.checks.plot import Plots
 from tilegate_ci.checks.profile import Profiles
 from tilegate_ci.checks.resources.check import Resources
 from tilegate_ci.commands.arguments import add_commit, add_repository

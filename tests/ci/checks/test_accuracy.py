@@ -1,12 +1,12 @@
 """ci/gate check accuracy: what bench/accuracy prints becomes a file and a table."""
 
 import re
-from argparse import Namespace
 
 import pytest
+from stage_builder import stage, write_stages
 
 from tilegate_ci.checks import accuracy
-from tilegate_ci.checks.accuracy import Accuracy, accuracy_block, accuracy_file
+from tilegate_ci.checks.accuracy import accuracy_block, accuracy_file, judge, save
 from tilegate_ci.cli import main
 from tilegate_ci.core.documents import load
 from tilegate_ci.core.files import GateError
@@ -39,7 +39,7 @@ WORSE = (
 
 def write(folder, rows, commit=COMMIT, device=DEVICE):
     found = accuracy_file(f"{device}\n{HEADS}{rows}", commit)
-    report = Accuracy().write(Namespace(out=folder), found)
+    report = judge(found, save(found, folder))
     print(report.text)
     return report.exit_code
 
@@ -101,13 +101,19 @@ def test_a_line_that_makes_no_sense(row):
         parse_rows(HEADS + row)
 
 
-def test_nothing_is_written_unless_asked(tmp_path):
-    report = Accuracy().compare(
-        Namespace(out=tmp_path), accuracy_file(f"{DEVICE}\n{HEADS}{WORSE}", COMMIT)
-    )
-    assert report.exit_code == 1
-    assert "not written: 4 rows, 1 of them above cuBLAS's error" in report.text
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize(("option", "where"), [((), "not written"), (("--update",), ".json")])
+def test_nothing_is_written_unless_asked(tmp_path, monkeypatch, capsys, option, where):
+    program, results = tmp_path / "bench" / "accuracy", tmp_path / "results"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{DEVICE}\n{HEADS}{WORSE}END\n")
+    program.chmod(0o755)
+    write_stages(tmp_path, stage("18_int8x3", "Int8x3"))
+    monkeypatch.setattr(accuracy, "check_gpu", lambda: None)
+    monkeypatch.setattr(accuracy, "build_preset", lambda *_: tmp_path)
+    asked = ("--rung", "Int8x3", "--out", str(results), "--commit", COMMIT)
+    assert main(["check", "accuracy", *asked, *option]) == 1
+    assert f"{where}: 4 rows, 1 of them above cuBLAS's error" in capsys.readouterr().out
+    assert results.exists() == bool(option)
 
 
 def test_without_a_gpu_nothing_is_built(monkeypatch, tmp_path, capsys):

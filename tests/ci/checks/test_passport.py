@@ -6,7 +6,7 @@ import json
 import pytest
 from ladder_builder import REPOSITORY
 
-from tilegate_ci.checks.passport import blocks, load_all
+from tilegate_ci.checks.passport import Passports, load_all
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import read_text
 from tilegate_ci.core.markdown import filled
@@ -150,5 +150,6 @@ def test_a_page_without_a_place_for_it(ladder, passports, capsys):
 
 
 def test_committed_pages_show_committed_passports():
-    wrong = [path for path, text in filled(blocks(REPOSITORY)).items() if read_text(path) != text]
+    pages = filled(Passports().blocks(REPOSITORY))
+    wrong = [path for path, text in pages.items() if read_text(path) != text]
     assert wrong == [], "ci/gate check passport --update writes them"

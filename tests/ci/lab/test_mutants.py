@@ -13,9 +13,8 @@ from stage_builder import stage, write_stages
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.core.git import git
 from tilegate_ci.formats.stages import read_stages
-from tilegate_ci.lab.commands.mutants import draw, files_below, find
+from tilegate_ci.lab.commands.mutants import draw, find
 from tilegate_ci.lab.mutants.build import Build, CTest, Group, group_of, groups
 from tilegate_ci.lab.mutants.rules import (
     RULES,
@@ -41,7 +40,7 @@ from tilegate_ci.lab.mutants.table import (
     page,
     with_others,
 )
-from tilegate_ci.lab.mutants.trial import Baselines, _apart, execute, fingerprint, in_tree
+from tilegate_ci.lab.mutants.trial import Runner, _apart, execute, fingerprint, in_tree
 
 RULES_HERE = read_rules(REPOSITORY / RULES)
 
@@ -222,6 +221,11 @@ def test_a_sample_is_the_same_for_a_seed_and_of_each_class():
         find(REPOSITORY, "cpu", few, ["nought"])
 
 
+def test_headers_without_a_suffix_have_mutants():
+    header = "kernels/device/cpu/plain/include/cuda/barrier"
+    assert {each.file for each in find(REPOSITORY, "cpu", [header], None)} == {header}
+
+
 def test_the_rarest_classes_come_first_and_no_file_fills_a_class():
     def mutants(file: str, kind: str, count: int) -> list[Mutant]:
         return [Mutant(file, line, kind, "x", f"{line}") for line in range(count)]
@@ -236,7 +240,9 @@ def test_the_rarest_classes_come_first_and_no_file_fills_a_class():
 
 
 def test_every_group_has_files_of_its_own():
-    files = git(REPOSITORY, "ls-files").stdout.split() or files_below(REPOSITORY)
+    tops = (REPOSITORY / "kernels", REPOSITORY / "tests")
+    paths = [path for top in tops for path in top.rglob("*.*")]
+    files = [path.relative_to(REPOSITORY).as_posix() for path in paths]
     for preset in ("cpu", "gpu"):
         found = {group.title for file in files if (group := group_of(preset, file))}
         assert found == {group.title for group in groups(preset)}
@@ -270,7 +276,7 @@ def test_commands_compile_the_copy():
 def test_a_red_test_without_a_mutant_ends_the_run():
     test = CTest("name", ("sh", "-c", "echo broken; exit 3"), "/")
     with pytest.raises(GateError, match="name is red without any mutant:\nbroken"):
-        Baselines().limit(test)
+        Runner().limit(test)
 
 
 def test_what_takes_too_long_is_ended():
@@ -305,7 +311,7 @@ def test_the_table_counts():
         ]
     )
     known = documents.parse(KnownFile, f'{{"schema": 1, "known": {text}}}', "known")
-    campaign = campaign_of("cpu", records, known.known, {"k": 9})
+    campaign = campaign_of("cpu", records, {each.key: each for each in known.known}, {"k": 9})
     row, phase = campaign.files
     assert (row.mutants, row.killed, row.equivalent, row.does_not_compile) == (5, 2, 2, 1)
     assert (phase.kind, phase.mutants, phase.killed) == ("phase", 1, 1)
@@ -345,7 +351,7 @@ def test_files_that_were_not_tried_again_stay_in_the_table(tmp_path):
         file="kept.cu", before="b;", after="x", equivalent=True, reason="because"
     )
     drawn = [record("again.cu", "a;", "x", "killed")]
-    both = with_others(tmp_path, new, drawn, old, [equivalent])
+    both = with_others(tmp_path, new, drawn, old, {equivalent.key: equivalent})
     assert both.commits == ["a" * 40, "b" * 40]
     assert [(each.file, each.mutants, each.killed, each.equivalent) for each in both.files] == [
         ("again.cu", 3, 2, 0),

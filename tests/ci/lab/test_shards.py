@@ -1,5 +1,6 @@
 """Sweeps in shards, by several processes, and their merge."""
 
+import json
 import os
 import subprocess
 
@@ -24,7 +25,7 @@ def sweep(tmp_path):
     program = tmp_path / "program"
     program.write_text(PROGRAM)
     program.chmod(0o755)
-    results = tmp_path / "seeds.txt"
+    results = tmp_path / "seeds.json"
     return ["lab", "seeds", "--count", "7", f"--program={program}", f"--results={results}"]
 
 
@@ -39,31 +40,31 @@ def shards(sweep, tmp_path):
 
     codes = [process.wait() for process in [task(number) for number in (1, 2, 3)]]
     assert codes == [0, 0, 1]
-    return paths_of(tmp_path / "seeds.txt", 3)
+    return paths_of(tmp_path / "seeds.json", 3)
 
 
 def test_all_shards_are_the_whole(sweep, shards, tmp_path, capsys):
     assert main([*sweep, "--merge", "3"]) == 1
     assert capsys.readouterr().out == "seed 3: FAILED Naive 3x3x3\n7 seeds, 1 failures\n"
     assert main(sweep) == 1  # nothing is left to do
-    lines = (tmp_path / "seeds.txt").read_text().splitlines()
-    assert sorted(line for line in lines if line.isdigit()) == list("1234567")
+    results = json.loads((tmp_path / "seeds.json").read_text())
+    assert results == {seed: [] for seed in "124567"} | {"3": ["FAILED Naive 3x3x3"]}
 
 
 def test_a_merge_refuses_gaps_overlaps_and_strangers(sweep, shards, capsys):
     merged = [*sweep, "--merge", "3"]
-    first = shards[0].read_text()
-    shards[0].write_text("1\n7\n")
+    first = json.loads(shards[0].read_text())
+    shards[0].write_text('{"1": [], "7": []}')
     assert main(merged) == 2
     assert "1 of 7 parts are in no shard: 4" in capsys.readouterr().err
-    shards[0].write_text(first + "5\n")
+    shards[0].write_text(json.dumps({**first, "5": []}))
     assert main(merged) == 2
     assert f"5 is in {shards[0]} and {shards[1]}" in capsys.readouterr().err
-    shards[0].write_text(first + "8\n")
+    shards[0].write_text(json.dumps({**first, "8": []}))
     assert main(merged) == 2
     assert f"{shards[0]}: 8 is no part of this sweep" in capsys.readouterr().err
     shards[2].unlink()
-    shards[0].write_text(first)
+    shards[0].write_text(json.dumps(first))
     assert main(merged) == 2
     assert "2 of 7 parts are in no shard: 3, 6" in capsys.readouterr().err
 

@@ -92,12 +92,13 @@ class Bench:
 
     def __init__(self) -> None:
         self.timed: list[str] = []
+        self.order = "AB"
 
     def output(self, command):
         if command[0].endswith("plan"):
             return "".join(f"{case}: A:1\n  class {CLASS}: chosen\n" for case in command[1:])
         problems = re.search(r"--shapes=(\S+)", " ".join(command))[1].split(",")
-        return "".join(f"Sgemm@{c}:1/{p}/manual_time\n" for p in problems for c in "AB")
+        return "".join(f"Sgemm@{c}:1/{p}/manual_time\n" for p in problems for c in self.order)
 
     def run(self, launcher, binary, names):
         self.timed += [name for name in names if "@" in name]
@@ -155,6 +156,16 @@ def test_only_what_is_new_or_changed_is_timed(bench):
     bench.kernels["kB"] = "b2"
     tune()
     assert {*bench.timed} == {"Sgemm@B:1/64x64x64", "Sgemm@B:1/32x32x32"}
+
+
+def test_known_timings_get_the_ranks_of_today(bench):
+    tune()
+    bench.timed.clear()
+    bench.order = "BA"
+    tune()
+    assert bench.timed == []
+    ranks = {row.configuration: row.rank for row in tuning.load_timings(tuning.GRID)}
+    assert ranks == {"A:1": 2, "B:1": 1}
 
 
 def test_it_goes_on_after_a_time_limit(bench, capsys, monkeypatch):

@@ -4,13 +4,13 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from tilegate_ci.checks.committed import CommittedTable, Report, chosen
+from tilegate_ci.checks.committed import Committed, Report, chosen
 from tilegate_ci.checks.counters.count import (
     BASELINE,
+    KINDS,
     LARGE_SHAPES,
     SECTOR_BYTES,
     SHAPES,
-    Counted,
     Sources,
     cases_of,
     count,
@@ -41,7 +41,7 @@ def program_of(given: Path | None) -> Path:
     return given or build_preset("cpu", "tilegate_count") / "bench" / "tilegate_count"
 
 
-class Counters(CommittedTable[dict[str, Counted]]):
+class Counters(Committed):
     name = "counters"
     holds = "memory requests, sectors, wavefronts, bank conflicts, barriers and FMA of each kernel"
     options = ("quick", "program")
@@ -52,24 +52,17 @@ class Counters(CommittedTable[dict[str, Counted]]):
         how = f"counters: leave out {shapes}, which take most of the time"
         flag(group, "--quick", how)
 
-    def compute(self, asked: argparse.Namespace) -> dict[str, Counted]:
+    def numbers(self, asked: argparse.Namespace) -> Report:
         program, path = program_of(asked.program), asked.repository / BASELINE
-        names = chosen(asked.rung, list_rungs(program))
+        names, sources = chosen(asked.rung, list_rungs(program)), Sources(asked.repository)
         table = load(path) if path.exists() or not asked.update else {}
         if asked.quick:
             table = {name: row for name, row in table.items() if not name.endswith(LARGE_SHAPES)}
-        return count(program, cases_of(names, table))
-
-    def compare(self, asked: argparse.Namespace, found: dict[str, Counted]) -> Report:
-        table = {
-            name: row
-            for name, row in load(asked.repository / BASELINE).items()
-            if not (asked.quick and name.endswith(LARGE_SHAPES))
-            and (not asked.rung or rung_of(name) in asked.rung)
-        }
-        return judge(table, found, Sources(asked.repository))
-
-    def write(self, asked: argparse.Namespace, found: dict[str, Counted]) -> Report:
+        found = count(program, cases_of(names, table))
+        if not asked.update:
+            if asked.rung:
+                table = {name: row for name, row in table.items() if rung_of(name) in asked.rung}
+            return judge(table, found, sources)
         hazards = [f"{name}: {case.error}" for name, case in found.items() if case.error]
         if hazards:
             raise GateError("not written, because of hazards:\n  " + "\n  ".join(hazards))
@@ -79,42 +72,24 @@ class Counters(CommittedTable[dict[str, Counted]]):
             for name, case in found.items()
             if rung_of(name) not in outside and not case.not_applicable
         }
-        path = asked.repository / BASELINE
-        write_text(path, to_text(kept, Sources(asked.repository)))
+        write_text(path, to_text(kept, sources))
         return Report(0, f"{path}: {len(kept)} cases\n")
 
     def blocks(self, repository: Path) -> list[Block]:
-        return blocks(repository, repository / BASELINE)
-
-
-_NAMES = {
-    "global_load": "global loads",
-    "global_store": "global stores",
-    "shared_load": "shared loads",
-    "shared_store": "shared stores",
-    "shared_copy": "stores of asynchronous copies",
-    "bulk_load": "loads of the copy engine",
-    "bulk_store": "stores of the copy engine",
-    "shared_multiply": "shared loads of tensor cores",
-}
-
-
-def blocks(repository: Path, baseline: Path) -> list[Block]:
-    """Of the pages that quote the counters."""
-    table = load(baseline)
-    found = []
-    for stage in find_ladder(repository):
-        page = repository / stage.folder / "README.md"
-        case = table.get(f"{stage.name}/{SHAPES[0]}")
-        if case is not None and has_block(page, "counters"):
-            found.append(Block(page, "counters", _block(stage.name, case.counters)))
-    return found
+        table = load(repository / BASELINE)
+        found = []
+        for stage in find_ladder(repository):
+            page = repository / stage.folder / "README.md"
+            case = table.get(f"{stage.name}/{SHAPES[0]}")
+            if case is not None and has_block(page, "counters"):
+                found.append(Block(page, "counters", _block(stage.name, case.counters)))
+        return found
 
 
 def _block(rung: str, counters: Mapping[str, int]) -> str:
     heads = ("", "requests", "sectors, wavefronts", "beyond the least")
     rows = [
-        [_NAMES[kind], *(f"{counters[f'{kind}.{what}']:,}" for what in columns)]
+        [KINDS[kind], *(f"{counters[f'{kind}.{what}']:,}" for what in columns)]
         for kind in kinds_of(counters)
         if counters[f"{kind}.requests"]
         for columns in [("requests", unit_of(kind), excess_of(kind))]

@@ -5,8 +5,9 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, AliasChoices, AliasPath, Field, TypeAdapter
 
@@ -18,19 +19,19 @@ from tilegate_ci.model import REPOSITORY
 
 TIMEOUT_S = 300
 
-KINDS = (
-    "global_load",
-    "global_store",
-    "shared_load",
-    "shared_store",
-    # Named only where a kernel does it.
-    "shared_copy",  # by an asynchronous copy
-    "bulk_load",  # by the copy engine
-    "bulk_store",
-    "shared_multiply",  # by a multiplication of a warpgroup
-    "global_atomic",
-    "shared_atomic",
-)
+KINDS = {  # of access, in words
+    "global_load": "global loads",
+    "global_store": "global stores",
+    "shared_load": "shared loads",
+    "shared_store": "shared stores",
+    # Counted only where a kernel does it.
+    "shared_copy": "stores of asynchronous copies",
+    "bulk_load": "loads of the copy engine",
+    "bulk_store": "stores of the copy engine",
+    "shared_multiply": "shared loads of tensor cores",
+    "global_atomic": "global atomics",
+    "shared_atomic": "shared atomics",
+}
 SECTOR_BYTES = 32
 
 
@@ -90,17 +91,15 @@ class Sources:
 
     def __init__(self, root: Path = REPOSITORY) -> None:
         self._root = root
-        self._files: dict[str, list[str]] = {}
+        self._lines = cache(self._read)
 
     def text(self, frame: Frame) -> str:
-        if frame.file not in self._files:
-            try:
-                lines = (self._root / frame.file).read_text(encoding="utf-8").splitlines()
-            except OSError:
-                lines = []
-            self._files[frame.file] = lines
-        lines = self._files[frame.file]
+        lines = self._lines(frame.file)
         return lines[frame.line - 1].strip() if 0 < frame.line <= len(lines) else "?"
+
+    def _read(self, file: str) -> list[str]:
+        path = self._root / file
+        return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
 
 
 def list_rungs(program: Path) -> list[str]:
@@ -152,20 +151,16 @@ def _run(program: Path, arguments: Sequence[str]) -> str:
 
 def _parsed(program: Path, output: str) -> Counted:
     try:
-        return _read(json.loads(output)[0])
+        entry = json.loads(output)[0]
+        error, refused = entry.get("error", ""), entry.get("not_applicable", "")
+        if error or refused:
+            return Counted(entry["case"], {}, (), error, refused)
+        counters = {"barriers": entry["barriers"], "fma": entry["fma"]}
+        for kind in KINDS:
+            counters |= {f"{kind}.{key}": value for key, value in entry.get(kind, {}).items()}
+        return Counted(entry["case"], counters, _LINES.validate_python(entry["lines"]))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
         raise GateError(f"{program}: prints no counters, but: {output[:80]!r}") from problem
-
-
-def _read(entry: Mapping[str, Any]) -> Counted:
-    if "error" in entry:
-        return Counted(entry["case"], {}, (), entry["error"])
-    if "not_applicable" in entry:
-        return Counted(entry["case"], {}, not_applicable=entry["not_applicable"])
-    counters = {"barriers": entry["barriers"], "fma": entry["fma"]}
-    for kind in KINDS:
-        counters |= {f"{kind}.{key}": value for key, value in entry.get(kind, {}).items()}
-    return Counted(entry["case"], counters, _LINES.validate_python(entry["lines"]))
 
 
 BASELINE = Path("bench") / "baselines" / "counters.json"

@@ -39,12 +39,10 @@ def judge(
     sections += [f"MISSING {name}: in the baseline, not in this build" for name in missing]
     new = sorted(set(cases) - set(baseline))
     same = len(cases) - len(hazards) - len(changed) - len(set(new) - {c.name for c in hazards})
-    summary = f"{same} cases as the baseline says"
-    for number, word in ((len(changed), "changed"), (len(hazards), "with a hazard")):
-        summary += f", {number} {word}" if number else ""
-    summary += f", {len(new)} new" if new else ""
-    summary += f", {len(missing)} missing" if missing else ""
-    summary += f", {len(not_taken)} not applicable" if not_taken else ""
+    counts = {"changed": len(changed), "with a hazard": len(hazards), "new": len(new)}
+    counts |= {"missing": len(missing), "not applicable": len(not_taken)}
+    parts = [f"{number} {word}" for word, number in counts.items() if number]
+    summary = ", ".join([f"{same} cases as the baseline says", *parts])
     if changed:
         summary += (
             "\nIf that is intended: ci/gate check counters --update, and commit the table with it"
@@ -136,15 +134,19 @@ LEGEND = "lanes are 0-9, a-v; * is a word of several lanes"
 
 def draw(kind: str, width: int, addresses: Sequence[int | None]) -> list[str]:
     """A row of text per 128 bytes that the access touches; `addresses` in bytes, None: idle."""
-    if kind.startswith("shared"):
-        lanes, which = _worst_phase(width, addresses)
-        header = [f"{which}, by bank:", "       " + "0       8       16      24      "]
-        return (
-            header + _rows(lanes, width, addresses, "") + _words_per_bank(lanes, width, addresses)
-        )
-    active = [lane for lane, address in enumerate(addresses) if address is not None]
-    rows = _rows(active, width, addresses, "|")
-    return ["by sector of 32 bytes, a line of memory per row:", *rows]
+    if not kind.startswith("shared"):
+        active = [lane for lane, address in enumerate(addresses) if address is not None]
+        rows = _rows(active, width, addresses, "|")
+        return ["by sector of 32 bytes, a line of memory per row:", *rows]
+    lanes, which = _worst_phase(width, addresses)
+    counts = _counts(lanes, width, addresses)
+    shown = "".join("." if n == 0 else str(n) if n < 10 else "+" for n in counts)
+    return [
+        f"{which}, by bank:",
+        "       0       8       16      24      ",
+        *_rows(lanes, width, addresses, ""),
+        f" words {shown}  most {max(counts)}",
+    ]
 
 
 def _words(lane: int, width: int, addresses: Sequence[int | None]) -> range:
@@ -163,10 +165,9 @@ def _rows(
             row[cell] = _LANES[lane] if row[cell] == "." else "*"
     drawn = []
     for number in sorted(grid)[:_MOST_ROWS]:
-        text = "".join(grid[number])
-        if separator:
-            text = separator.join(text[start : start + 8] for start in range(0, _WORDS_PER_ROW, 8))
-        drawn.append(f"{128 * number:6d} {text}")
+        cells = grid[number]
+        sectors = ("".join(cells[start : start + 8]) for start in range(0, _WORDS_PER_ROW, 8))
+        drawn.append(f"{128 * number:6d} {separator.join(sectors)}")
     if len(grid) > _MOST_ROWS:
         drawn.append(f"       and {len(grid) - _MOST_ROWS} rows more")
     return drawn
@@ -191,12 +192,6 @@ def _counts(lanes: Sequence[int], width: int, addresses: Sequence[int | None]) -
         for word in _words(lane, width, addresses):
             banks[word % _WORDS_PER_ROW].add(word)
     return [len(bank) for bank in banks]
-
-
-def _words_per_bank(lanes: Sequence[int], width: int, addresses: Sequence[int | None]) -> list[str]:
-    counts = _counts(lanes, width, addresses)
-    shown = "".join("." if n == 0 else str(n) if n < 10 else "+" for n in counts)
-    return [f" words {shown}  most {max(counts)}"]
 
 
 WAVEFRONT_BYTES = 128

@@ -1,18 +1,18 @@
-"""The generated blocks of the READMEs, from the sources and the committed recordings."""
+"""The generated blocks and pictures of the READMEs, from sources and committed recordings."""
 
 import os
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.checks.accuracy import accuracy_block
-from tilegate_ci.checks.committed import GeneratedFiles
+from tilegate_ci.checks.committed import Committed
 from tilegate_ci.checks.pages import sgemm_page
 from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.core.markdown import Block, filled, has_block, table
+from tilegate_ci.core.markdown import Block, has_block, table
 from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.formats.accuracy import AccuracyFile, above
 from tilegate_ci.formats.profile import ProfiledKernel, ProfileFile
@@ -115,13 +115,13 @@ def headline_block(
     rows = []
     for rung in chosen(rungs, found):
         row = found[rung.name].square(SHARE_SIZE)
-        ratio = share(row)
+        ratio, alone = share(row), _alone(sustained, rung.name).get("x".join([str(SHARE_SIZE)] * 3))
         rows.append(
             (
                 Markdown(f"[{escaped(rung.name)}]({rung.folder.as_posix()})"),
                 "-" if row is None else f"{row.summary[GFLOPS] / 1000:.1f}",
                 "-" if ratio is None else f"{ratio:.2f}",
-                _times_cublas(sustained, rung.name),
+                "-" if alone is None else f"{alone[1]:.2f}",
                 _accuracy(rung, accuracy),
             )
         )
@@ -152,14 +152,17 @@ def chosen(rungs: Sequence[Stage], found: Mapping[str, Measured]) -> list[Stage]
     return [*fp32, *fastest]
 
 
-def _times_cublas(run: RunFile | None, rung: str) -> str:
-    """As a multiple of cuBLAS's speed, which ran alone for as long."""
-    shape = "x".join([str(SHARE_SIZE)] * 3)
+def _alone(run: RunFile | None, rung: str) -> dict[str, tuple[Benchmark, float]]:
+    """By shape, the rung's row and its speed as a multiple of that of cuBLAS, which ran alone for
+    as long."""
     rows = {} if run is None else run.benchmarks
-    own, yardstick = rows.get(f"{rung}/{shape}"), rows.get(f"{YARDSTICK}/{shape}")
-    if own is None or yardstick is None:
-        return "-"
-    return f"{own.summary[GFLOPS] / yardstick.summary[GFLOPS]:.2f}"
+    found: dict[str, tuple[Benchmark, float]] = {}
+    for name, row in rows.items():
+        stage, _, shape = name.partition("/")
+        yardstick = rows.get(f"{YARDSTICK}/{shape}")
+        if stage == rung and yardstick is not None:
+            found[shape] = row, row.summary[GFLOPS] / yardstick.summary[GFLOPS]
+    return found
 
 
 def _accuracy(rung: Stage, accuracy: AccuracyFile | None) -> str:
@@ -188,13 +191,9 @@ UNALIGNED = (
 NO_BASELINE = f"No baseline committed yet (`{BASELINE.as_posix()}`)."
 
 
-class Tables(GeneratedFiles):
+class Tables(Committed):
     name = "tables"
     holds = "the tables of the READMEs, from the committed baseline and results"
-
-    def make(self, repository: Path) -> tuple[dict[Path, str], Collection[Path]]:
-        blocks = self.blocks(repository)
-        return filled(blocks), {block.page for block in blocks if block.draft}
 
     def blocks(self, repository: Path) -> list[Block]:
         rungs, run = find_ladder(repository), read_baseline(repository)
@@ -230,6 +229,21 @@ class Tables(GeneratedFiles):
             if shapes:
                 blocks.append(Block(repository / "kernels/sgemm/README.md", "shapes", shapes))
         return blocks
+
+
+class Plots(Committed):
+    name = "plot"
+    holds = "the pictures of the READMEs, from the committed baseline"
+    pattern = "bench/plots/*.svg"
+    empty = f"no baseline committed yet ({BASELINE.as_posix()}): nothing to draw"
+
+    def files(self, repository: Path) -> dict[Path, str]:
+        from tilegate_ci.checks.pages.plot import (
+            pictures,  # with Altair, which takes long to import
+        )
+
+        folder = repository / "bench" / "plots"
+        return {folder / name: text for name, text in pictures(repository).items()}
 
 
 def ladder_block(run: Run | None, rungs: Sequence[Stage], found: Mapping[str, Measured]) -> str:
@@ -308,20 +322,16 @@ def _block(template: str, **values: object) -> str:
 
 
 def _sustained(run: RunFile | None, rung: str) -> str:
-    """Speeds of the rung alone, as multiples of those of cuBLAS alone."""
-    rows = {} if run is None else run.benchmarks
-    shown = []
-    for name, row in rows.items():
-        stage, _, shape = name.partition("/")
-        yardstick = rows.get(f"Cublas/{shape}")
-        if stage == rung and yardstick is not None:
-            times = row.summary[GFLOPS] / yardstick.summary[GFLOPS]
-            shown.append(f"{tflops(row)} TFLOP/s at {shape}, {times:.2f} times cuBLAS")
+    shown = [
+        f"{tflops(row)} TFLOP/s at {shape}, {times:.2f} times cuBLAS"
+        for shape, (row, times) in _alone(run, rung).items()
+    ]
     if run is None or not shown:
         return ""
     return (
         f"Alone, for {run.protocol.min_time_s or 0:g} s without a pause, where power is the limit: "
-        f"{'; '.join(shown)}, which was alone for as long. {provenance(run, rows.values())}."
+        f"{'; '.join(shown)}, which was alone for as long. "
+        f"{provenance(run, run.benchmarks.values())}."
     )
 
 

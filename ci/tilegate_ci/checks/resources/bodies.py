@@ -14,16 +14,17 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from tilegate_ci.checks.resources.compile import (
-    Architecture,
+    Cache,
     Toolkit,
-    compute_capability,
     demangle,
     private_headers,
     run_nvcc,
     sources_digest,
     target_of,
 )
-from tilegate_ci.core.files import make_folder, read_text, write_text
+from tilegate_ci.checks.resources.rows import Architecture
+from tilegate_ci.core.documents import Model
+from tilegate_ci.core.files import read_text
 from tilegate_ci.formats.stages import Stage
 
 # A word of a symbol that ptxas knows: it keeps the order of the source in such a kernel
@@ -84,61 +85,45 @@ def _body(name: str, code: str) -> Body:
     return Body(name, hashlib.sha256(code.encode()).hexdigest())
 
 
-class Tree:
-    """A checkout whose kernels are compiled; what was compiled is kept in its build folder for as
-    long as a rung's sources stay the same."""
+class Bodies(Model):
+    bodies: list[Body]
 
-    def __init__(self, root: Path, toolkit: Toolkit, machine_code: bool) -> None:
-        self.root = root
-        self.toolkit = toolkit
-        self.machine_code = machine_code
 
-    def bodies(
-        self, stages: Sequence[Stage], architectures: Sequence[Architecture]
-    ) -> dict[tuple[str, Architecture], list[Body]]:
-        """By stage and architecture."""
-        wanted = [
-            (stage, architecture)
-            for stage in stages
-            for architecture in architectures
-            if compute_capability(architecture) >= stage.compute_capability
-        ]
-        with ThreadPoolExecutor(max_workers=len(sched_getaffinity(0))) as pool:
-            found = pool.map(lambda one: self._bodies(*one), wanted)
-            return {(stage.name, arch): bodies for (stage, arch), bodies in zip(wanted, found)}
+def bodies_of(
+    root: Path, toolkit: Toolkit, machine_code: bool, pairs: Sequence[tuple[Stage, Architecture]]
+) -> list[list[Body]]:
+    """The kernels of a checkout, for each pair of rung and architecture: PTX, or machine code."""
+    folder = root / "build" / "kernel-bodies" / ("cubin" if machine_code else "ptx")
+    cache = Cache(folder, Bodies, toolkit)
 
-    def _bodies(self, stage: Stage, architecture: Architecture) -> list[Body]:
-        kind = "cubin" if self.machine_code else "ptx"
-        made_by = f"{self.toolkit.full} {Path(__file__).read_text(encoding='utf-8')}"
-        key = f"{architecture} {kind} {sources_digest(self.root, stage)} {made_by}"
-        digest = hashlib.sha256(key.encode()).hexdigest()[:16]
-        path = self.root / "build" / "kernel-bodies" / f"{stage.word}-{digest}"
-        if path.exists():
-            lines = [line.split() for line in read_text(path).splitlines()]
-            return [Body(name, code) for name, code in lines]
-        bodies = [
-            body
-            for source in stage.sources
-            for body in self._compile(
-                stage, source, target_of(stage.compute_capability, architecture)
-            )
-        ]
-        make_folder(path.parent)
-        write_text(path, "".join(f"{body.name} {body.code}\n" for body in bodies))
-        return bodies
+    def bodies(pair: tuple[Stage, Architecture]) -> list[Body]:
+        stage, architecture = pair
+        sources = sources_digest(root, stage)
+        found = cache.load(stage, architecture, sources)
+        if found is None:
+            target = target_of(stage.compute_capability, architecture)
+            parts = [
+                _compiled(root, toolkit, machine_code, stage, target, path)
+                for path in stage.sources
+            ]
+            found = Bodies(bodies=[body for part in parts for body in part])
+            cache.store(stage, architecture, sources, found)
+        return found.bodies
 
-    def _compile(self, stage: Stage, source: Path, target: str) -> list[Body]:
-        with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
-            private_headers(Path(folder), stage)
-            made = Path(folder, "made")
-            form = "-cubin" if self.machine_code else "-ptx"
-            arguments = [form, f"-arch=sm_{target}", f"-I{folder}", str(self.root / source)]
-            run_nvcc(self.toolkit, self.root, [*arguments, "-o", str(made)])
-            return (
-                cubin_bodies(made.read_bytes())
-                if self.machine_code
-                else ptx_bodies(read_text(made))
-            )
+    with ThreadPoolExecutor(max_workers=len(sched_getaffinity(0))) as pool:
+        return list(pool.map(bodies, pairs))
+
+
+def _compiled(
+    root: Path, toolkit: Toolkit, machine_code: bool, stage: Stage, target: str, source: Path
+) -> list[Body]:
+    with tempfile.TemporaryDirectory(prefix="tilegate-") as folder:
+        private_headers(Path(folder), stage)
+        made = Path(folder, "made")
+        form = "-cubin" if machine_code else "-ptx"
+        arguments = [form, f"-arch=sm_{target}", f"-I{folder}", str(root / source)]
+        run_nvcc(toolkit, root, [*arguments, "-o", str(made)])
+        return cubin_bodies(made.read_bytes()) if machine_code else ptx_bodies(read_text(made))
 
 
 def differences(base: Sequence[Body], head: Sequence[Body], word: str) -> list[str]:

@@ -2,32 +2,26 @@
 
 import argparse
 import datetime
-import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from tilegate_ci.checks.committed import CommittedTable, Report, chosen
-from tilegate_ci.checks.resources import compile as resources_compile
+from tilegate_ci.checks.committed import Committed, Report, chosen
 from tilegate_ci.checks.resources.compile import (
-    ARCHITECTURES,
-    Architecture,
-    Compiled,
-    Launch,
+    Cache,
+    KernelRows,
     Toolkit,
-    Usage,
     compile_rung,
-    compute_capability,
     find_toolkit,
     sources_digest,
 )
-from tilegate_ci.checks.resources.judge import RungResources, Table, judge, load, rung_rows
+from tilegate_ci.checks.resources.judge import Kernels, RungResources, Table, judge, load
+from tilegate_ci.checks.resources.rows import ARCHITECTURES, Architecture, compute_capability
 from tilegate_ci.core import documents
-from tilegate_ci.core.documents import Model
-from tilegate_ci.core.files import GateError, make_folder, message, write_text
+from tilegate_ci.core.files import GateError, message, write_text
 from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import Stage, find_stages
 from tilegate_ci.judge import waivers
@@ -48,19 +42,7 @@ def add_architectures(group: argparse._ActionsContainer, table: str = "") -> Non
     )
 
 
-@dataclass(frozen=True)
-class Compilation:
-    """Of the rungs `stages` of all that there are, `every`; `errors` say which do not compile."""
-
-    every: list[Stage]
-    stages: list[Stage]
-    architectures: list[Architecture]
-    committed: Table
-    found: Table
-    errors: list[str]
-
-
-class Resources(CommittedTable[Compilation]):
+class Resources(Committed):
     name = "resources"
     holds = "registers, spills, shared memory and occupancy of each kernel; needs nvcc"
     options = ("arch", "changed")
@@ -78,8 +60,9 @@ class Resources(CommittedTable[Compilation]):
             "was made",
         )
 
-    def compute(self, asked: argparse.Namespace) -> Compilation:
-        toolkit, repository = find_toolkit(), asked.repository
+    def numbers(self, asked: argparse.Namespace) -> Report:
+        """A table is written unless a rung does not compile; spills are errors all the same."""
+        toolkit, repository, path = find_toolkit(), asked.repository, asked.repository / TABLE
         # The yardstick has no kernels of its own; the table has this repository's rungs.
         every = [stage for stage in find_stages(repository) if not stage.yardstick]
         if asked.update:
@@ -87,82 +70,30 @@ class Resources(CommittedTable[Compilation]):
         names = chosen(asked.rung, [stage.name for stage in every])
         stages = [stage for stage in every if stage.name in names]
         architectures = asked.arch or [*ARCHITECTURES]
-        committed = self._committed(asked, toolkit)
+        committed = Table(schema=1, nvcc=toolkit.release)
+        if path.exists() or not asked.update:
+            committed = load(path)
+            waivers.check(committed.waivers, datetime.date.today(), str(path))
         if asked.changed and committed.nvcc == toolkit.release:
             stages = changed(repository, stages, committed)
-        some = Compilation(every, stages, architectures, committed, committed, [])
-        if asked.update and _partial(some) and committed.nvcc != toolkit.release:
+        whole = len(stages) == len(every) and len(architectures) == len(ARCHITECTURES)
+        if asked.update and not whole and committed.nvcc != toolkit.release:
             raise GateError(
-                f"{repository / TABLE}: of nvcc {committed.nvcc}, and this is {toolkit.release}: "
+                f"{path}: of nvcc {committed.nvcc}, and this is {toolkit.release}: "
                 "--update then needs every rung and architecture"
             )
         found, errors = measure(toolkit, repository, stages, architectures, committed)
-        return replace(some, found=found, errors=errors)
-
-    def _committed(self, asked: argparse.Namespace, toolkit: Toolkit) -> Table:
-        path = asked.repository / TABLE
-        if asked.update and not path.exists():
-            return Table(schema=1, nvcc=toolkit.release)
-        found = load(path)
-        waivers.check(found.waivers, datetime.date.today(), str(path))
-        return found
-
-    def write(self, asked: argparse.Namespace, found: Compilation) -> Report:
-        """Spills are errors all the same."""
-        if found.errors:
-            return self.compare(asked, found)
-        path, partial = asked.repository / TABLE, _partial(found)
-        table = merged(found.committed, found.found, found.every, found.architectures, partial)
-        write_text(path, documents.to_text(table))
-        judged = self.compare(asked, replace(found, committed=table))
-        return replace(judged, text=f"{os.path.relpath(path)}: written\n{judged.text}")
-
-    def compare(self, asked: argparse.Namespace, found: Compilation) -> Report:
+        written = ""
+        if asked.update and not errors:
+            committed = merged(committed, found, every, architectures)
+            write_text(path, documents.to_text(committed))
+            written = f"{os.path.relpath(path)}: written\n"
         # What has left the ladder is compared only where the whole ladder was asked for.
-        gone = {*found.committed.rungs} - {stage.name for stage in found.every}
-        names = {rung.name for rung in found.stages} | (set() if asked.rung else gone)
-        external = {stage.name for stage in found.stages if stage.external}
-        return judge(
-            found.committed, found.found, names, found.architectures, found.errors, external
-        )
-
-
-def _partial(found: Compilation) -> bool:
-    some = len(found.stages) < len(found.every)
-    return some or len(found.architectures) < len(ARCHITECTURES)
-
-
-class CacheEntry(Model):
-    """`sources`: the digest of what was compiled."""
-
-    sources: str
-    usage: Mapping[str, Usage]
-    launches: Mapping[str, Launch]
-
-
-class Cache:
-    """One file for each rung, architecture and compiler."""
-
-    def __init__(self, folder: Path, toolkit: Toolkit) -> None:
-        self.folder = folder
-        tools = (Path(resources_compile.__file__), resources_compile.LAUNCHES)
-        made_by = [toolkit.full.encode(), *(path.read_bytes() for path in tools)]
-        self._tool = hashlib.sha256(b"\n".join(made_by)).hexdigest()
-
-    def load(self, stage: Stage, architecture: str, sources: str) -> Compiled | None:
-        try:
-            entry = documents.load(CacheEntry, self._path(stage, architecture))
-        except GateError:
-            return None  # none yet, or not one that this gate wrote: compile
-        return Compiled(entry.usage, entry.launches) if entry.sources == sources else None
-
-    def store(self, stage: Stage, architecture: str, sources: str, compiled: Compiled) -> None:
-        entry = CacheEntry(sources=sources, usage=compiled.usage, launches=compiled.launches)
-        make_folder(self.folder)
-        write_text(self._path(stage, architecture), documents.to_text(entry))
-
-    def _path(self, stage: Stage, architecture: str) -> Path:
-        return self.folder / f"{stage.word}-{architecture}-{self._tool[:16]}.json"
+        gone = {*committed.rungs} - {stage.name for stage in every}
+        judged = {stage.name for stage in stages} | (set() if asked.rung else gone)
+        external = {stage.name for stage in stages if stage.external}
+        report = judge(committed, found, judged, architectures, errors, external)
+        return replace(report, text=written + report.text)
 
 
 def measure(
@@ -174,7 +105,7 @@ def measure(
 ) -> tuple[Table, list[str]]:
     """As many rungs at a time as there are processors. The list names rungs that failed, and
     why."""
-    cache = Cache(repository / "build" / "resources-cache", toolkit)
+    cache = Cache(repository / "build" / "resources-cache", KernelRows, toolkit)
     found: dict[str, RungResources] = {}
     errors = []
 
@@ -197,7 +128,7 @@ def measure(
 def _measure_rung(
     toolkit: Toolkit,
     repository: Path,
-    cache: Cache,
+    cache: Cache[KernelRows],
     stage: Stage,
     architectures: Sequence[Architecture],
     known_not_on: Mapping[Architecture, str],
@@ -209,20 +140,20 @@ def _measure_rung(
             not_on[architecture] = f"{_BELOW}{stage.compute_capability}"
     wanted = [a for a in architectures if a not in not_on]
     sources = sources_digest(repository, stage)
-    cached = {a: cache.load(stage, a, sources) for a in wanted}
-    compiled: dict[Architecture, Compiled] = {a: c for a, c in cached.items() if c is not None}
-    missing = [a for a in wanted if a not in compiled]
-    if missing:
+    compiled = {a: cache.load(stage, a, sources) for a in wanted}
+    if missing := [a for a, known in compiled.items() if known is None]:
         started = time.monotonic()
-        fresh = compile_rung(toolkit, repository, stage, missing)
-        for architecture, result in fresh.items():
+        for architecture, result in compile_rung(toolkit, repository, stage, missing).items():
             cache.store(stage, architecture, sources, result)
-        compiled.update(fresh)
+            compiled[architecture] = result
         seconds = time.monotonic() - started
         message(f"{stage.name}: compiled for {', '.join(missing)} in {seconds:.0f} s")
-    ordered = {a: compiled[a] for a in wanted}
+    kernels: Kernels = {}
+    for architecture, each in compiled.items():
+        for kernel, row in each.rows.items() if each else ():
+            kernels.setdefault(kernel, {})[architecture] = row
     excluded = {a: not_on[a] for a in sorted(not_on)}
-    return RungResources(sources=sources, kernels=rung_rows(ordered), not_on=excluded)
+    return RungResources(sources=sources, kernels=kernels, not_on=excluded)
 
 
 def changed(repository: Path, stages: Sequence[Stage], committed: Table) -> list[Stage]:
@@ -232,15 +163,10 @@ def changed(repository: Path, stages: Sequence[Stage], committed: Table) -> list
 
 
 def merged(
-    old: Table,
-    new: Table,
-    ladder: Sequence[Stage],
-    architectures: Sequence[Architecture],
-    partial: bool,
+    old: Table, new: Table, ladder: Sequence[Stage], architectures: Sequence[Architecture]
 ) -> Table:
-    """The table to commit: `new`, and of `old` what was not measured now. Waivers stay."""
-    if not partial:
-        return new.model_copy(update={"waivers": old.waivers})
+    """The table to commit: `new`, and of `old` what was not measured now of the ladder's rungs.
+    Waivers stay."""
     names = {stage.name for stage in ladder}
     rungs = {name: rung for name, rung in old.rungs.items() if name in names}
     for name, fresh in new.rungs.items():
@@ -251,10 +177,8 @@ def merged(
         }
         for kernel, rows in fresh.kernels.items():
             kernels.setdefault(kernel, {}).update(rows)
-        rungs[name] = RungResources(
-            # Rows of other architectures may be of older files.
-            sources=kept.sources if {*ARCHITECTURES} - {*architectures} else fresh.sources,
-            kernels={kernel: rows for kernel, rows in kernels.items() if rows},
-            not_on={**kept.not_on, **fresh.not_on},
-        )
+        # Rows of other architectures may be of older files.
+        sources = kept.sources if {*ARCHITECTURES} - {*architectures} else fresh.sources
+        kernels = {kernel: rows for kernel, rows in kernels.items() if rows}
+        rungs[name] = fresh.model_copy(update={"sources": sources, "kernels": kernels})
     return new.model_copy(update={"rungs": rungs, "waivers": old.waivers})

@@ -1,4 +1,5 @@
-"""Resource usage of a rung's kernels, from nvcc, and how the rung launches them. Needs no GPU."""
+"""Resource usage of a rung's kernels, from nvcc, and how the rung launches them. Needs no GPU. What
+was compiled is kept in the build folder."""
 
 import hashlib
 import os
@@ -6,94 +7,26 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Generic, TypeVar
 
-from tilegate_ci.core import child
+from tilegate_ci.checks.resources.rows import (
+    ARCHITECTURES,
+    Architecture,
+    KernelRow,
+    Launch,
+    Usage,
+    compute_capability,
+    kernel_row,
+)
+from tilegate_ci.core import child, documents
 from tilegate_ci.core.child import find_cuda_tool
-from tilegate_ci.core.files import GateError
+from tilegate_ci.core.documents import Model
+from tilegate_ci.core.files import GateError, make_folder, read_text, write_text
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.model import REPOSITORY
-
-REGISTERS_PER_SM = 65536
-REGISTERS_PER_THREAD = 255
-REGISTER_UNIT = 256  # registers of a warp are allocated in multiples of it
-PARTITIONS = 4  # of a multiprocessor; a warp lives in one of them
-MAX_THREADS = 1024  # of a block
-KIB = 1024
-
-
-@dataclass(frozen=True)
-class Multiprocessor:
-    """Its limits; bytes of shared memory, at its largest carveout."""
-
-    warps: int
-    blocks: int
-    shared: int
-    shared_per_block: int  # with opt-in
-    shared_unit: int
-    reserved_per_block: int  # by the driver
-    count: tuple[int, ...]  # in a small and in a large device
-
-
-def _since_80(warps: int, blocks: int, shared_kib: int, count: tuple[int, ...]) -> Multiprocessor:
-    """From compute capability 8.0 on, the driver takes 1 KiB of each block."""
-    largest = (shared_kib - 1) * KIB
-    return Multiprocessor(warps, blocks, shared_kib * KIB, largest, 128, KIB, count)
-
-
-Architecture = Literal["75", "80", "86", "89", "90a", "100", "120"]
-ARCHITECTURES: dict[Architecture, Multiprocessor] = {
-    "75": Multiprocessor(32, 16, 64 * KIB, 64 * KIB, 256, 0, (14, 72)),
-    "80": _since_80(64, 32, 164, (28, 108)),
-    "86": _since_80(48, 16, 100, (16, 84)),
-    "89": _since_80(48, 24, 100, (20, 142)),
-    "90a": _since_80(64, 32, 228, (78, 132)),
-    "100": _since_80(64, 32, 228, (74, 148)),
-    "120": _since_80(48, 24, 100, (20, 188)),
-}
-
-
-def compute_capability(architecture: str) -> int:
-    """10 x major + minor: 90 of "90a"."""
-    return int(architecture.rstrip("af"))
-
-
-def blocks_per_sm(sm: Multiprocessor, threads: int, registers: int, shared: int) -> int:
-    """0 where not even one block fits. `shared` is static and dynamic, in bytes."""
-    warps = _divide_up(threads, 32)
-    taken = _round_up(shared + sm.reserved_per_block, sm.shared_unit)
-    # The driver keeps its part of a block's shared memory beside the block's own limit.
-    if threads > MAX_THREADS or shared > sm.shared_per_block:
-        return 0
-    per_warp = _round_up(registers * 32, REGISTER_UNIT)
-    if registers > REGISTERS_PER_THREAD or (
-        per_warp * _round_up(warps, PARTITIONS) > REGISTERS_PER_SM
-    ):
-        return 0
-    limits = [sm.blocks, sm.warps // warps]
-    if per_warp:
-        warps_per_partition = REGISTERS_PER_SM // PARTITIONS // per_warp
-        limits.append(warps_per_partition * PARTITIONS // warps)
-    if taken:
-        limits.append(sm.shared // taken)
-    return min(limits)
-
-
-def occupancy(sm: Multiprocessor, threads: int, blocks: int) -> float:
-    """Resident warps as a share of what the multiprocessor can hold."""
-    return blocks * _divide_up(threads, 32) / sm.warps
-
-
-def _divide_up(value: int, unit: int) -> int:
-    return -(-value // unit)
-
-
-def _round_up(value: int, unit: int) -> int:
-    return _divide_up(value, unit) * unit
-
 
 INCLUDES = ("kernels/include", "kernels/common/include", "kernels/device/include")
 _EXECUTOR = "kernels/device/include/tilegate/device/cpu"  # which nvcc does not read
@@ -112,11 +45,7 @@ def source_files(repository: Path, stage: Stage) -> list[Path]:
         if path in found or path.is_relative_to(executor):
             continue
         found.add(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as problem:
-            raise GateError(f"{path}: {problem}") from problem
-        for name in _INCLUDE.findall(text):
+        for name in _INCLUDE.findall(read_text(path)):
             places = (folder / name for folder in (path.parent, *folders))
             waiting += [place for place in places if place.is_file()][:1]
     return sorted(found)
@@ -165,33 +94,10 @@ class Toolkit:
     full: str  # all that --version prints
 
 
-@dataclass
-class Usage:
-    """ptxas's report on one kernel, in registers and bytes."""
+class KernelRows(Model):
+    """A rung on one architecture, by demangled kernel name."""
 
-    registers: int = 0
-    spill_stores: int = 0
-    spill_loads: int = 0
-    stack: int = 0
-    static_shared: int = 0
-
-
-@dataclass(frozen=True)
-class Launch:
-    """`default`: the rung's own path launches it, not only a variant for comparison."""
-
-    threads: int
-    dynamic_shared: int
-    default: bool
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A rung on one architecture, by demangled kernel name. A kernel that no shape launches has
-    no launch."""
-
-    usage: Mapping[str, Usage]
-    launches: Mapping[str, Launch]
+    rows: dict[str, KernelRow]
 
 
 def find_toolkit() -> Toolkit:
@@ -210,8 +116,9 @@ def find_toolkit() -> Toolkit:
 
 def compile_rung(
     toolkit: Toolkit, repository: Path, stage: Stage, architectures: Sequence[Architecture]
-) -> dict[Architecture, Compiled]:
-    """Compiles one rung for all `architectures` at once and reads the compiler's report."""
+) -> dict[Architecture, KernelRows]:
+    """Compiles one rung for all `architectures` at once and reads the compiler's report. A kernel
+    that no shape launches has no launch."""
     names = {a: target_of(stage.compute_capability, a) for a in architectures}
     targets = [f"-gencode=arch=compute_{t},code=sm_{t}" for t in names.values()]
     said, objects = "", []
@@ -236,9 +143,11 @@ def compile_rung(
     usages = parse_ptxas(said)
     kernels = demangle({name for usage in usages.values() for name in usage}, stage.word)
     return {
-        architecture: Compiled(
-            {kernels[name]: usage for name, usage in usages.get(target, {}).items()},
-            {kernels[name]: launch for name, launch in found[architecture].items()},
+        architecture: KernelRows(
+            rows={
+                kernels[name]: kernel_row(architecture, usage, found[architecture].get(name))
+                for name, usage in usages.get(target, {}).items()
+            }
         )
         for architecture, target in names.items()
     }
@@ -259,28 +168,26 @@ def target_of(capability: int, architecture: Architecture) -> str:
     return f"{architecture}f" if later else architecture
 
 
+_ENTRY = re.compile(r"Compiling entry function '([^']+)' for 'sm_(\w+)'")
+_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
+
+
 def parse_ptxas(text: str) -> dict[str, dict[str, Usage]]:
     """The output of `nvcc -Xptxas -v`, by architecture and mangled name. What is said of functions
     that a kernel calls counts as the kernel's."""
     found: dict[str, dict[str, Usage]] = {}
-    usage: Usage | None = None
+    usage = Usage()
     for line in text.splitlines():
-        entry = re.search(r"Compiling entry function '([^']+)' for 'sm_(\w+)'", line)
-        if entry:
-            usage = found.setdefault(entry.group(2), {}).setdefault(entry.group(1), Usage())
-        if usage is None:
-            continue
-        frame = re.search(
-            r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line
-        )
-        if frame:
+        if entry := _ENTRY.search(line):
+            usage = found.setdefault(entry[2], {}).setdefault(entry[1], Usage())
+        elif frame := _FRAME.search(line):
             stack, stores, loads = map(int, frame.groups())
             usage.stack = max(usage.stack, stack)
             usage.spill_stores += stores
             usage.spill_loads += loads
-        if re.search(r"\bUsed \d+ registers", line):
-            usage.registers = int(_number(r"Used (\d+) registers", line))
-            usage.static_shared = int(_number(r"(\d+) bytes smem", line))
+        elif used := _USED.search(line):
+            usage.registers, usage.static_shared = int(used[1]), int(used[2] or 0)
     return found
 
 
@@ -303,31 +210,23 @@ def parse_launches(text: str) -> dict[str, Launch]:
 
 
 def demangle(mangled: Iterable[str], word: str) -> dict[str, str]:
-    """Names as people write them, without what all kernels of a rung share: return type,
-    parameters, namespaces. Overloads, which would then be alike, keep their parameters."""
+    """Names as people write them, without what all kernels of a rung share: parameters and
+    namespaces. Overloads, which would then be alike, keep their parameters."""
     names = sorted(mangled)
-    whole = dict(zip(names, _demangled(names)))
-    short = {name: shortened(text, word) for name, text in whole.items()}
-    values = list(short.values())
-    return {name: text if values.count(text) == 1 else whole[name] for name, text in short.items()}
+    whole, short = _demangled(names), _demangled(names, "--no-params")
+    short = [re.sub(rf"tilegate::(?:{word}::)?", "", text).replace("> >", ">>") for text in short]
+    return {
+        name: text if short.count(text) == 1 else long
+        for name, text, long in zip(names, short, whole)
+    }
 
 
-def shortened(name: str, word: str) -> str:
-    depth, end = 0, len(name)
-    for position in range(len(name) - 1, -1, -1):  # the last (…) holds the parameters
-        depth += {")": 1, "(": -1}.get(name[position], 0)
-        if depth == 0:
-            end = position if name.endswith(")") else end
-            break
-    bare = re.sub(r"^void ", "", name[:end])
-    return bare.replace(f"tilegate::{word}::", "").replace("tilegate::", "").replace("> >", ">>")
-
-
-def _demangled(names: Sequence[str]) -> list[str]:
+def _demangled(names: Sequence[str], *options: str) -> list[str]:
     tool = shutil.which("c++filt")
     if tool is None:
         raise GateError("no c++filt in PATH: install binutils")
-    return child.output([tool], input="".join(f"{name}\n" for name in names)).splitlines()
+    text = "".join(f"{name}\n" for name in names)
+    return child.output([tool, *options], input=text).splitlines()
 
 
 def _launches(program: Path, architecture: Architecture) -> dict[str, Launch]:
@@ -362,6 +261,27 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return child.finished(command, env=environment, capture_output=True)
 
 
-def _number(pattern: str, text: str) -> str:
-    found = re.search(pattern, text)
-    return found.group(1) if found else "0"
+M = TypeVar("M", bound=Model)
+
+
+class Cache(Generic[M]):
+    """What a toolkit and this package made of a rung's sources for an architecture, a file each."""
+
+    def __init__(self, folder: Path, model: type[M], toolkit: Toolkit) -> None:
+        self._folder, self._model = folder, model
+        package = sorted(path for path in Path(__file__).parent.iterdir() if path.is_file())
+        self._made_by = toolkit.full.encode() + b"".join(path.read_bytes() for path in package)
+
+    def load(self, stage: Stage, architecture: str, sources: str) -> M | None:
+        try:
+            return documents.load(self._model, self._path(stage, architecture, sources))
+        except GateError:
+            return None  # none yet, or not one that this gate wrote
+
+    def store(self, stage: Stage, architecture: str, sources: str, made: M) -> None:
+        make_folder(self._folder)
+        write_text(self._path(stage, architecture, sources), documents.to_text(made))
+
+    def _path(self, stage: Stage, architecture: str, sources: str) -> Path:
+        digest = hashlib.sha256(self._made_by + sources.encode()).hexdigest()[:16]
+        return self._folder / f"{stage.word}-{architecture}-{digest}.json"

@@ -1,51 +1,21 @@
 """bench/baselines/resources.json: its rows, what changed in them, and the verdict."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field
 
 from tilegate_ci.checks.committed import Report
-from tilegate_ci.checks.resources.compile import (
-    ARCHITECTURES,
-    Architecture,
-    Compiled,
-    Launch,
-    Usage,
-    blocks_per_sm,
-    occupancy,
-)
+from tilegate_ci.checks.resources.rows import VARIANT, Architecture, KernelRow
 from tilegate_ci.core import documents
-from tilegate_ci.core.documents import Count, Document, Line, Model, Natural
+from tilegate_ci.core.documents import Count, Document, Line, Model
 from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.markdown import table
 from tilegate_ci.judge.waivers import Debt
 from tilegate_ci.model import worst
 from tilegate_ci.report.templates import escaped
-
-DEFAULT, VARIANT, UNUSED = "default", "variant", "unused"
-
-
-class KernelRow(NamedTuple):
-    """One kernel on one architecture. Sizes in bytes; threads, dynamic shared memory and what
-    follows from them are None for a kernel that nothing launches there."""
-
-    registers: Natural
-    spill_stores: Natural
-    spill_loads: Natural
-    stack: Natural
-    static_shared: Natural
-    dynamic_shared: Natural | None
-    threads: Natural | None
-    blocks_per_sm: Natural | None
-    occupancy: Annotated[float, Field(ge=0, le=1)] | None  # resident warps as a share of the most
-    path: str  # who launches it: the rung itself, a variant for comparison, or nothing
-
-    @property
-    def spilled(self) -> int:
-        return self.spill_stores + self.spill_loads
 
 
 class Place(NamedTuple):
@@ -109,45 +79,14 @@ class Table(Document):
                     yield Place(rung, kernel, architecture), row
 
 
-def rung_rows(compiled: Mapping[Architecture, Compiled]) -> Kernels:
-    """The rows of a rung, by kernel and architecture."""
-    kernels: Kernels = {}
-    for architecture, found in compiled.items():
-        for kernel, usage in found.usage.items():
-            row = _row(architecture, usage, found.launches.get(kernel))
-            kernels.setdefault(kernel, {})[architecture] = row
-    return kernels
-
-
-def _row(architecture: Architecture, usage: Usage, launch: Launch | None) -> KernelRow:
-    taken = (usage.registers, usage.spill_stores, usage.spill_loads, usage.stack)
-    row = KernelRow(*taken, usage.static_shared, None, None, None, None, UNUSED)
-    if launch is None:
-        return row
-    limits = ARCHITECTURES[architecture]
-    shared = usage.static_shared + launch.dynamic_shared
-    blocks = blocks_per_sm(limits, launch.threads, usage.registers, shared)
-    return row._replace(
-        dynamic_shared=launch.dynamic_shared,
-        threads=launch.threads,
-        blocks_per_sm=blocks,
-        occupancy=round(occupancy(limits, launch.threads, blocks), 4),
-        path=DEFAULT if launch.default else VARIANT,
-    )
-
-
 def changes(
     old: Table, new: Table, rungs: Collection[str], architectures: Collection[str]
 ) -> list[Change]:
-    """What differs, exactly. Only `rungs` and `architectures` are looked at, and rungs that the
-    ladder no longer has."""
-
-    def chosen(table: Table) -> dict[Place, KernelRow]:
-        return {
-            p: r for p, r in table.rows() if p.rung in rungs and p.architecture in architectures
-        }
-
-    before, after = chosen(old), chosen(new)
+    """What differs, exactly, of these rungs and architectures."""
+    before, after = (
+        {p: r for p, r in table.rows() if p.rung in rungs and p.architecture in architectures}
+        for table in (old, new)
+    )
     found = []
     for place in sorted({*before, *after}):
         if place not in after:
@@ -206,16 +145,17 @@ def judge(
     """`rungs`: the rungs that `found` should hold; what `committed` says of others is ignored.
     `external` ones are from outside the repository, `errors` say which do not compile."""
     rows = [*found.rows()]
-    spilled = [each for each in rows if each[1].spilled and each[0].architecture in architectures]
-    waivers = [
-        next((w for w in committed.waivers if w.covers(place)), None) for place, _ in spilled
-    ]
-    spills = [_spill(*each, waiver) for each, waiver in zip(spilled, waivers)]
+    waivers = {
+        place: next((each for each in committed.waivers if each.covers(place)), None)
+        for place, row in rows
+        if row.spilled
+    }
+    spills = [_spill(place, row, waivers[place]) for place, row in rows if row.spilled]
     spills.sort(key=lambda spill: (spill.verdict != "error", -spill.stores - spill.loads))
     warnings = [
         f"waiver {waiver.id}: nothing spills there; remove it"
         for waiver in committed.waivers
-        if waiver not in waivers
+        if waiver not in waivers.values()
         and waiver.rung in rungs
         and architectures
         and set(waiver.architectures) <= set(architectures)

@@ -4,18 +4,17 @@ Needs nvcc and no GPU."""
 
 import argparse
 import sys
-from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 
 from tilegate_ci.checks.committed import chosen
-from tilegate_ci.checks.resources.bodies import Body, Tree, differences
+from tilegate_ci.checks.resources.bodies import bodies_of, differences
 from tilegate_ci.checks.resources.check import TABLE, add_architectures
-from tilegate_ci.checks.resources.compile import ARCHITECTURES, Architecture, find_toolkit
+from tilegate_ci.checks.resources.compile import find_toolkit
 from tilegate_ci.checks.resources.judge import RungResources, load
+from tilegate_ci.checks.resources.rows import ARCHITECTURES, compute_capability
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.options import flag, option
-from tilegate_ci.formats.stages import Stage, find_stages
+from tilegate_ci.formats.stages import find_stages
 from tilegate_ci.model import REPOSITORY
 
 EXIT_CODES = {0: "the same code", 1: "code differs", 2: "error"}
@@ -38,36 +37,30 @@ def run(arguments: argparse.Namespace) -> int:
     toolkit = find_toolkit()
     architectures = arguments.arch or [*ARCHITECTURES]
     every = [stage for stage in find_stages() if not stage.yardstick and not stage.external]
-    names = chosen(arguments.rung, [stage.name for stage in every])
-    stages = [stage for stage in every if stage.name in names]
+    names, rungs = (
+        chosen(arguments.rung, [each.name for each in every]),
+        load(REPOSITORY / TABLE).rungs,
+    )
+    pairs = [
+        (stage, architecture)
+        for stage in every
+        for architecture in architectures
+        if stage.name in names
+        and compute_capability(architecture) >= stage.compute_capability
+        and architecture not in rungs.get(stage.name, RungResources()).not_on
+    ]
+    if not pairs:
+        raise GateError("these rungs are not compiled for these architectures")
     base, head = (
-        _bodies(Tree(root.resolve(), toolkit, arguments.machine_code), stages, architectures)
+        bodies_of(root.resolve(), toolkit, arguments.machine_code, pairs)
         for root in (arguments.base, REPOSITORY)
     )
-    if not head:
-        raise GateError("these rungs are not compiled for these architectures")
-    words = {stage.name: stage.word for stage in stages}
     different = 0
-    for (name, architecture), bodies in head.items():
-        lines = differences(base[name, architecture], bodies, words[name])
+    for (stage, architecture), before, after in zip(pairs, base, head):
+        lines = differences(before, after, stage.word)
         different += bool(lines)
-        sys.stdout.writelines(f"{name} {architecture}: {line}\n" for line in lines)
-    kernels = sum(len(bodies) for bodies in head.values())
+        sys.stdout.writelines(f"{stage.name} {architecture}: {line}\n" for line in lines)
+    kernels = sum(map(len, head))
     said = f"{different} differ" if different else "the same code"
-    sys.stdout.write(f"{kernels} kernels of {len(head)} pairs of rung and architecture: {said}\n")
+    sys.stdout.write(f"{kernels} kernels of {len(pairs)} pairs of rung and architecture: {said}\n")
     return 1 if different else 0
-
-
-def _bodies(
-    tree: Tree, stages: Sequence[Stage], architectures: Sequence[Architecture]
-) -> dict[tuple[str, Architecture], list[Body]]:
-    """The bodies of each rung, on the architectures that the table of resources has it on."""
-    rungs = load(REPOSITORY / TABLE).rungs
-    groups = defaultdict(list)
-    for stage in stages:
-        not_on = rungs.get(stage.name, RungResources()).not_on
-        groups[tuple(a for a in architectures if a not in not_on)].append(stage)
-    found = {}
-    for supported, group in groups.items():
-        found.update(tree.bodies(group, supported))
-    return found

@@ -15,9 +15,9 @@ from fnmatch import fnmatch
 from itertools import groupby
 from pathlib import Path
 
+from tilegate_ci.checks.committed import chosen
 from tilegate_ci.commands.arguments import add_repository, commit_of, count, seconds, seed
 from tilegate_ci.core.files import GateError, locked, make_folder, message
-from tilegate_ci.core.git import git
 from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.lab.mutants.build import Build, TrialStep, group_of, groups
@@ -33,7 +33,7 @@ from tilegate_ci.lab.mutants.table import (
     known,
     update,
 )
-from tilegate_ci.lab.mutants.trial import Baselines, Outcome, Trial
+from tilegate_ci.lab.mutants.trial import Outcome, Runner, Trial
 from tilegate_ci.lab.shards import Shard, add_shards, check_whole, paths_of
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.projects import run_cmake
@@ -93,7 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
     make_folder(folder)
     with locked(folder):
         build = _built(repository, preset)
-    globs = [*arguments.file, *_globs_of(build, arguments.rung)]
+    folders = {stage.name: f"{stage.folder}/*" for stage in read_stages(build.folder)}
+    named = chosen(arguments.rung, folders) if arguments.rung else ()
+    globs = [*arguments.file, *(folders[name] for name in named)]
     mutants = find(repository, preset, globs, arguments.kinds)
     if arguments.merge:
         drawn = draw(mutants, preset, arguments.sample, arguments.seed)
@@ -102,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     old = {record.key: record for record in journal.read()}
     if arguments.survivors:
         lost = {key for key, record in old.items() if record.outcome == "survived"}
-        lost -= {each.key for each in known(repository)}
+        lost -= known(repository).keys()
         mutants = [each for each in mutants if each.key in lost]
     else:
         mutants = of_shard(draw(mutants, preset, arguments.sample, arguments.seed), shard)
@@ -159,23 +161,19 @@ def find(
     unknown = wanted - {rule.kind for rule in rules}
     if unknown:
         raise GateError(f"no class {', '.join(sorted(unknown))} in {RULES}")
-    listed = git(repository, "ls-files", "kernels", "tests/verifier").stdout.splitlines()
-    files = [file for file in listed or files_below(repository) if group_of(preset, file)]
+    every = sorted(
+        path.relative_to(repository).as_posix()
+        for top in ("kernels", "tests/verifier")
+        for path in (repository / top).rglob("*")
+        if path.is_file()
+    )
+    files = [file for file in every if group_of(preset, file)]
     files = [file for file in files if not globs or any(fnmatch(file, glob) for glob in globs)]
     found = [mutant for file in files for mutant in mutants_of(repository, file, rules)]
     found = [mutant for mutant in found if not wanted or mutant.kind in wanted]
     if not found:
         raise GateError(f"no mutants: {', '.join(globs) or 'the rules'} match no line of code")
     return found
-
-
-def files_below(repository: Path) -> list[str]:
-    """Where there is no git."""
-    return sorted(
-        path.relative_to(repository).as_posix()
-        for top in ("kernels", "tests/verifier")
-        for path in (repository / top).rglob("*.*")
-    )
 
 
 def draw(mutants: Sequence[Mutant], preset: str, sample: int | None, seed: int) -> list[Mutant]:
@@ -224,7 +222,7 @@ def try_all(
 ) -> None:
     """The record of each mutant in the journal; no trial begins after the limit. First those with
     switches, file by file, then the mutants that are compiled one by one."""
-    stages, baselines = read_stages(build.folder), Baselines()
+    stages, runner = read_stages(build.folder), Runner()
     ends = math.inf if limit_s is None else time.monotonic() + limit_s
     batches = [
         (file, [each for each in batch if each.switch])
@@ -233,7 +231,7 @@ def try_all(
     alone = {mutant for mutant in mutants if not mutant.switch}
     trials: queue.Queue[Trial] = queue.Queue()
     for number in range(min(jobs, len(mutants))):
-        trials.put(Trial(build, folder / f"job-{number}", baselines))
+        trials.put(Trial(build, folder / f"job-{number}", runner))
 
     @contextlib.contextmanager
     def trial_of(file: str) -> Iterator[tuple[Trial, list[TrialStep]]]:
@@ -278,7 +276,7 @@ def try_all(
 
 
 def _report(repository: Path, records: list[Record], seed: int) -> int:
-    explained = {each.key for each in known(repository)}
+    explained = known(repository)
     outcomes = Counter[str]()
     for record in records:
         outcome = str(record.outcome)
@@ -295,11 +293,3 @@ def _report(repository: Path, records: list[Record], seed: int) -> int:
 
 def _journal(repository: Path, preset: str) -> Path:
     return repository / "build" / f"mutants-{preset}.jsonl"
-
-
-def _globs_of(build: Build, names: list[str]) -> list[str]:
-    folders = {stage.name: stage.folder for stage in read_stages(build.folder)}
-    unknown = sorted({*names} - {*folders})
-    if unknown:
-        raise GateError(f"no rung {', '.join(unknown)}; there are {', '.join(folders)}")
-    return [f"{folders[name]}/*" for name in names]

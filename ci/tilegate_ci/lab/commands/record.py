@@ -6,14 +6,20 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex, seconds, seed
 from tilegate_ci.core.files import GateError, check_outputs, message, read_bytes
 from tilegate_ci.core.names import matching, rung_of
 from tilegate_ci.core.options import option
 from tilegate_ci.lab.proof import recording
-from tilegate_ci.lab.proof.recording import Arm, RecordedProcess, RecordedReading, Step
+from tilegate_ci.lab.proof.recording import (
+    Arm,
+    RecordedProcess,
+    RecordedProtocol,
+    RecordedReading,
+    RecordingFile,
+    Step,
+)
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.launcher import (
     CANARIES,
@@ -24,7 +30,7 @@ from tilegate_ci.measure.launcher import (
     read_suite,
     stages_of,
 )
-from tilegate_ci.model import REPOSITORY, Process
+from tilegate_ci.model import REPOSITORY, Device, Process
 
 BENCH = REPOSITORY / "build" / "gpu" / "bench" / "bench"
 UNFINISHED = 3
@@ -170,16 +176,17 @@ class Header:
     def binary_of(self, arm: Arm) -> Path:
         return self.mutants.get(arm, self.binary)
 
-    def fields(self, device: Any) -> dict[str, Any]:
-        return {
-            "schema": 1,
-            "sitting": self.sitting,
-            "commit": self.commit,
-            "device": device,
-            "protocol": {"min_time_s": self.launcher.min_time_s, "seed": self.launcher.seed},
-            "benchmarks": list(self.suite),
-            "processes": [],
-        }
+    def file(self, device: Device) -> RecordingFile:
+        """Without processes."""
+        return RecordingFile(
+            schema=1,
+            sitting=self.sitting,
+            commit=self.commit,
+            device=device,
+            protocol=RecordedProtocol(min_time_s=self.launcher.min_time_s, seed=self.launcher.seed),
+            benchmarks=list(self.suite),
+            processes=[],
+        )
 
 
 def record(
@@ -188,21 +195,21 @@ def record(
     """Runs the steps that `out` does not hold yet, and writes it after each; how many are left by
     the time limit."""
     old = recording.load(str(out)) if out.exists() else None
-    if old:
-        _check_goes_on(header, steps, old)
     left = [step for step in steps if old is None or step not in old.processes]
     if old:
+        _check_goes_on(header, steps, old)
         message(f"{out}: {len(old.processes)} processes are there, {len(left)} to go")
-    fields = old.fields if old else {}
+    file = old.file if old else None
 
     def do(step: Step) -> None:
+        nonlocal file
         process = _measured(header, step.arm)
-        if not fields:
-            fields.update(header.fields(process.device.fields))
-        if process.device.fields != fields["device"]:
+        file = file or header.file(process.device)
+        if process.device != file.device:
             raise GateError(f"{out}: another device: {process.device.fields}")
-        fields["processes"].append(_recorded(header, step, process))
-        recording.save(out, fields)
+        processes = [*file.processes, _recorded(header, step, process)]
+        file = file.model_copy(update={"processes": processes})
+        recording.save(out, file)
 
     left = work_off(left, do, lambda step: title(step.arm), time_limit_s, lambda step: step.arm)
     return len(left)
@@ -211,11 +218,10 @@ def record(
 def _check_goes_on(header: Header, steps: Sequence[Step], old: recording.Recording) -> None:
     """GateError where the file is of another sitting, or of other binaries. Older recordings do
     not say which binary it was."""
-    for key, value in header.fields(old.fields["device"]).items():
-        if key != "processes" and old.fields[key] != value:
-            raise GateError(
-                f"{old.path}: {key} is {old.fields[key]!r} there, {value!r} now; give another --out"
-            )
+    for key, value in header.file(old.file.device):
+        there = getattr(old.file, key)
+        if key != "processes" and there != value:
+            raise GateError(f"{old.path}: {key} is {there} there, {value} now; give another --out")
     wanted = {*steps}
     known = [p for p in old.file.processes if p.binary and Step(p.round, p.arm) in wanted]
     now = {path: _digest(path) for path in {header.binary_of(process.arm) for process in known}}
@@ -244,8 +250,8 @@ def _measured(header: Header, arm: Arm) -> Process:
     return process
 
 
-def _recorded(header: Header, step: Step, process: Process) -> dict[str, Any]:
-    recorded = RecordedProcess(
+def _recorded(header: Header, step: Step, process: Process) -> RecordedProcess:
+    return RecordedProcess(
         round=step.round,
         **step.arm._asdict(),
         binary=_digest(header.binary_of(step.arm)),
@@ -254,4 +260,3 @@ def _recorded(header: Header, step: Step, process: Process) -> dict[str, Any]:
         conditions=process.conditions,
         rows={name: RecordedReading.of(reading) for name, reading in process.readings.items()},
     )
-    return recorded.model_dump(mode="json")

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from tilegate_ci.commands.arguments import count, seed
 from tilegate_ci.core import child
-from tilegate_ci.core.files import GateError, make_folder, read_text, write_text
+from tilegate_ci.core.files import GateError, dumps, make_folder, read_json, write_text
 from tilegate_ci.lab.shards import add_shards, check_whole, paths_of
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.model import REPOSITORY
 
 PROGRAM = REPOSITORY / "build" / "cpu" / "tests" / "ladder_test"
-RESULTS = REPOSITORY / "build" / "seeds.txt"
+RESULTS = REPOSITORY / "build" / "seeds.json"
 EXIT_CODES = {0: "no case failed", 1: "some failed", 2: "error"}
 INTERRUPTED = "the same command goes on from here"
 EXAMPLES = """examples:
-  ci/gate lab seeds --count 20                        # what build/seeds.txt lacks of seeds 1 to 20
+  ci/gate lab seeds --count 20                        # what build/seeds.json lacks of seeds 1 to 20
   ci/gate lab seeds --count 800 --shard 2/8           # one host of eight; see ci/slurm.sh
   ci/gate lab seeds --count 800 --merge 8
 """
@@ -28,7 +28,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--first", type=seed, default=1, help="seed; default: %(default)s")
     command.add_argument("--count", type=count, required=True, help="of seeds")
     command.add_argument("--program", type=Path, default=PROGRAM, help="default: that of build/cpu")
-    command.add_argument("--results", type=Path, default=RESULTS, help="default: build/seeds.txt")
+    command.add_argument("--results", type=Path, default=RESULTS, help="default: build/seeds.json")
     add_shards(command)
 
 
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = {each: load(each) for each in paths_of(path, arguments.merge)}
         check_whole(seeds, found)
         results = {seed: lines for of in found.values() for seed, lines in of.items()}
-        save(path, results)
+        write_text(path, dumps(results) + "\n")
     else:
         results = sweep(arguments.program, arguments.shard.of(seeds), path)
     failed = [f"seed {seed}: {line}" for seed, lines in results.items() for line in lines]
@@ -54,7 +54,7 @@ def sweep(program: Path, seeds: Sequence[str], path: Path) -> dict[str, list[str
 
     def try_seed(seed: str) -> None:
         results[seed] = failures(program, seed)
-        save(path, results)
+        write_text(path, dumps(results) + "\n")
 
     work_off([each for each in seeds if each not in results], try_seed, lambda seed: f"seed {seed}")
     return results
@@ -71,18 +71,5 @@ def failures(program: Path, seed: str) -> list[str]:
 
 
 def load(path: Path) -> dict[str, list[str]]:
-    """A line per seed, with its failures below."""
-    results: dict[str, list[str]] = {}
-    for line in read_text(path).splitlines() if path.exists() else ():
-        if line.startswith("  "):
-            results[[*results][-1]].append(line.strip())
-        else:
-            results[line] = []
-    return results
-
-
-def save(path: Path, results: dict[str, list[str]]) -> None:
-    lines = [
-        line for seed, failed in results.items() for line in (seed, *(f"  {f}" for f in failed))
-    ]
-    write_text(path, "\n".join([*lines, ""]))
+    """The failures of each seed."""
+    return dict(read_json(path)) if path.exists() else {}

@@ -6,27 +6,28 @@ import hashlib
 import re
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilegate_ci.checks import tuning
+from tilegate_ci.checks.pages.sgemm_page import shape_sets
 from tilegate_ci.checks.tuning import STAGE, Timing
 from tilegate_ci.commands.arguments import add_commit, commit_of, count, seconds, seed, whole
 from tilegate_ci.core import child
-from tilegate_ci.core.files import GateError, locked, make_folder, message, read_text
+from tilegate_ci.core.files import GateError, locked, make_folder, message
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.core.options import flag, option
 from tilegate_ci.lab.commands.problems import random_problems
 from tilegate_ci.lab.shards import add_shards, check_whole, paths_of
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.identity import find_cuobjdump
-from tilegate_ci.measure.launcher import Launcher, name_of
+from tilegate_ci.measure.launcher import Launcher
 from tilegate_ci.model import REPOSITORY, Process
 
 BUILD = REPOSITORY / "build" / "gpu"
-SHAPES = REPOSITORY / "bench" / "shapes.csv"
 UNFINISHED = 3
 PROBLEMS_PER_PROCESS = 10
 DIGITS = 12  # of a digest of machine code
@@ -121,7 +122,7 @@ def _tune(
 def _merged(tuner: "Tuner", problems: Sequence[str], paths: Sequence[Path]) -> list[Timing]:
     found = {path: tuning.load_timings(path) for path in paths}
     check_whole(problems, {path: {row.problem for row in of} for path, of in found.items()})
-    names = {each.name for each in tuner.lead(problems)}
+    names = {*tuner.lead(problems)}
     check_whole(names, {path: names & {row.name for row in of} for path, of in found.items()})
     return [row for of in found.values() for row in of]
 
@@ -146,9 +147,8 @@ def _problems(arguments: argparse.Namespace, known: Sequence[Timing]) -> list[st
 
 
 def shapes() -> list[str]:
-    """Those of bench/shapes.csv, as problems."""
-    lines = [line.split(",", 1)[1] for line in read_text(SHAPES).splitlines()[1:] if line]
-    return [name_of(f"{STAGE},{line}").partition("/")[2] for line in lines]
+    """The problems that a table begins with."""
+    return [*shape_sets(REPOSITORY / "bench" / "shapes.csv")]
 
 
 def _check(kernels: dict[str, str]) -> int:
@@ -164,19 +164,6 @@ def _check(kernels: dict[str, str]) -> int:
 
 
 @dataclass(frozen=True)
-class Leading:
-    """One of the configurations that the cost models rank first for a problem."""
-
-    problem: str
-    configuration: str
-    rank: int
-
-    @property
-    def name(self) -> str:
-        return f"{STAGE}@{self.configuration}/{self.problem}"
-
-
-@dataclass(frozen=True)
 class Tuner:
     binary: Path
     launcher: Launcher  # with the number of configurations
@@ -184,8 +171,9 @@ class Tuner:
     commit: str
     kernels: dict[str, str]
 
-    def lead(self, problems: Sequence[str]) -> list[Leading]:
-        """As bench lists them, the quickest of each problem first."""
+    def lead(self, problems: Sequence[str]) -> dict[str, int]:
+        """The configurations that the cost models rank first for each problem, as bench names them:
+        their ranks."""
         command = [
             str(self.binary),
             "--benchmark_list_tests",
@@ -193,12 +181,11 @@ class Tuner:
             f"--configurations={self.launcher.configurations}",
             f"--benchmark_filter=^{STAGE}@",
         ]
-        found: list[Leading] = []
-        for line in child.output(command).splitlines():
-            stage, _, problem = canonical_name(line).partition("/")
-            rank = 1 + sum(1 for leading in found if leading.problem == problem)
-            found.append(Leading(problem, stage.partition("@")[2], rank))
-        return found
+        ranks, last = dict[str, int](), Counter[str]()
+        for name in map(canonical_name, child.output(command).splitlines()):
+            last[_problem(name)] += 1  # the quickest of each problem comes first
+            ranks[name] = last[_problem(name)]
+        return ranks
 
     def classes(self, problems: Sequence[str]) -> dict[str, str]:
         """The class of each problem, as `plan` beside bench says."""
@@ -224,45 +211,45 @@ class Tuner:
         """Adds to `rows` what they lack, saved after each part of the work; rows of problems or
         configurations that lead no more, and those of other machine code, are dropped. How many
         problems are left by the time limit."""
-        gpu, leading, classes = self.gpu(), self.lead(problems), self.classes(problems)
+        gpu, ranks, classes = self.gpu(), self.lead(problems), self.classes(problems)
         known = {
             row.name: row for row in rows if row.gpu == gpu and is_current(row.code, self.kernels)
         }
         others = [row for row in rows if row.gpu != gpu]
         found = [
-            replace(known[each.name], rank=each.rank, problem_class=classes[each.problem])
-            for each in leading
-            if each.name in known
+            replace(known[name], rank=rank, problem_class=classes[_problem(name)])
+            for name, rank in ranks.items()
+            if name in known
         ]
-        missing = [each for each in leading if each.name not in known]
-        message(f"{gpu}: {len(found)} of {len(leading)} timings are there")
+        missing = [name for name in ranks if name not in known]
+        message(f"{gpu}: {len(found)} of {len(ranks)} timings are there")
         save([*others, *found])
 
-        def time_part(part: list[Leading]) -> None:
-            names = [each.name for each in part]
-            timed = [self.launcher.run(self.binary, names) for _ in range(self.processes)]
-            found.extend(self._timing(each, classes, timed) for each in part)
+        def time_part(part: list[str]) -> None:
+            timed = [self.launcher.run(self.binary, part) for _ in range(self.processes)]
+            for name in part:
+                found.append(self._timing(name, ranks[name], classes[_problem(name)], timed))
             save([*others, *found])
 
         left = work_off(
-            _parts(missing), time_part, lambda part: f"{part[0].problem} and others", time_limit_s
+            _parts(missing), time_part, lambda part: f"{_problem(part[0])} and others", time_limit_s
         )
-        return len({each.problem for part in left for each in part})
+        return len({_problem(name) for part in left for name in part})
 
     def _timing(
-        self, leading: Leading, classes: dict[str, str], processes: Sequence[Process]
+        self, name: str, rank: int, problem_class: str, processes: Sequence[Process]
     ) -> Timing:
-        readings = [process.readings[leading.name] for process in processes]
+        readings = [process.readings[name] for process in processes]
         ratios = [reading.ratio_to_cublas or 0.0 for reading in readings]
         if not all(ratios):
-            raise GateError(f"{leading.name}: no time of cuBLAS; tuning needs a GPU")
+            raise GateError(f"{name}: no time of cuBLAS; tuning needs a GPU")
         seconds = statistics.median(statistics.median(reading.rung_s) for reading in readings)
         return Timing(
-            problem_class=classes[leading.problem],
-            problem=leading.problem,
-            configuration=leading.configuration,
-            rank=leading.rank,
-            code=code_of(readings[0].kernels.split(), self.kernels, leading.name),
+            problem_class=problem_class,
+            problem=_problem(name),
+            configuration=name.partition("/")[0].partition("@")[2],
+            rank=rank,
+            code=code_of(readings[0].kernels.split(), self.kernels, name),
             gpu=processes[0].device.name,
             microseconds=1e6 * seconds,
             of_cublas=statistics.median(ratios),
@@ -271,11 +258,15 @@ class Tuner:
         )
 
 
-def _parts(missing: Sequence[Leading]) -> list[list[Leading]]:
-    problems = list(dict.fromkeys(each.problem for each in missing))
+def _problem(name: str) -> str:
+    return name.partition("/")[2]
+
+
+def _parts(missing: Sequence[str]) -> list[list[str]]:
+    problems = list(dict.fromkeys(map(_problem, missing)))
     firsts = range(0, len(problems), PROBLEMS_PER_PROCESS)
     chosen = [{*problems[first : first + PROBLEMS_PER_PROCESS]} for first in firsts]
-    return [[each for each in missing if each.problem in some] for some in chosen]
+    return [[name for name in missing if _problem(name) in some] for some in chosen]
 
 
 def kernels_in(build: Path) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -81,6 +81,9 @@ class KnownFile(Document):
     known: list[KnownMutant]
 
 
+Known = Mapping[tuple[str, str, str], KnownMutant]  # by key
+
+
 class Survivor(MutatedLine):
     kind: Line
     reason: Text  # empty where no reason is known
@@ -111,22 +114,21 @@ class ResultsFile(Document):
     campaigns: list[Campaign]
 
 
-def known(repository: Path) -> list[KnownMutant]:
-    return documents.load(KnownFile, repository / KNOWN).known
+def known(repository: Path) -> Known:
+    return {each.key: each for each in documents.load(KnownFile, repository / KNOWN).known}
 
 
 def update(
     repository: Path, journals: dict[Preset, MutantJournal], possible: dict[str, int]
 ) -> None:
     """Writes the table and its page."""
-    listed = known(repository)
-    path = repository / RESULTS
+    explained, path = known(repository), repository / RESULTS
     campaigns = {each.preset: each for each in documents.load(ResultsFile, path).campaigns}
     for preset, journal in journals.items():
         records = of_today(repository, journal.read())
-        new = campaign_of(preset, records, listed, possible if preset == "cpu" else {})
+        new = campaign_of(preset, records, explained, possible if preset == "cpu" else {})
         old = campaigns.get(preset, new)
-        campaigns[preset] = with_others(repository, new, records, old, listed)
+        campaigns[preset] = with_others(repository, new, records, old, explained)
     write_text(path, documents.to_text(ResultsFile(schema=1, campaigns=[*campaigns.values()])))
     write_text(repository / PAGE, page(repository))
 
@@ -144,10 +146,9 @@ def _lines(path: Path) -> set[str]:
 def campaign_of(
     preset: Preset,
     records: Sequence[Record],
-    listed: Iterable[KnownMutant],
+    explained: Known,
     possible: dict[str, int],
 ) -> Campaign:
-    explained = {each.key: each for each in listed}
     counts: dict[tuple[str, str], Counter[str]] = {}
     survivors = []
     for record in records:
@@ -188,12 +189,11 @@ def with_others(
     new: Campaign,
     drawn: Sequence[Record],
     old: Campaign,
-    listed: Iterable[KnownMutant],
+    explained: Known,
 ) -> Campaign:
     """Also the rows of `old` of which none was `drawn` now, as they were then, and all survivors
     that were not drawn again. Of these go those whose line has changed."""
     again, keys = {(row.file, row.kind) for row in new.files}, {record.key for record in drawn}
-    explained = {each.key: each for each in listed}
     rows = {(row.file, row.kind): row for row in (*old.files, *new.files)}
     survivors = []
     for survivor in old.survivors:

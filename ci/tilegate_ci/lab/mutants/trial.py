@@ -15,7 +15,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.core import child
@@ -40,40 +40,43 @@ class Outcome:
     why: str = ""
 
 
-@dataclass
-class Baselines:
-    """How long each test takes without a mutant; GateError where it is red then."""
+class Runner:
+    """Runs tests; those that use much memory one at a time."""
 
-    alone: threading.Lock = field(default_factory=threading.Lock)  # of tests that use much memory
-    _seconds: dict[str, float] = field(default_factory=dict)
-    _locks: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
+    def __init__(self) -> None:
+        self._alone = threading.Lock()
+        self._limits: dict[str, float] = {}
+        self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def run(
+        self, test: CTest, command: Sequence[str], limit_s: float, **environment: str
+    ) -> tuple[int | None, str]:
+        """As execute."""
+        with self._alone if test.locks else contextlib.nullcontext():
+            return execute(command, limit_s, test, environment=environment)
 
     def limit(self, test: CTest) -> float:
+        """Seconds that the test may take with a mutant."""
         with self._locks[test.name]:
-            if test.name not in self._seconds:
-                self._seconds[test.name] = timed(test, test.command)
-            return limit_of(self._seconds[test.name])
+            if test.name not in self._limits:
+                self._limits[test.name] = self.limit_of(test, test.command)
+            return self._limits[test.name]
 
-
-def limit_of(seconds: float) -> float:
-    return 20 + 8 * seconds
-
-
-def timed(test: CTest, command: Sequence[str], **environment: str) -> float:
-    """Seconds of the test without a mutant; GateError where it is red."""
-    began = time.monotonic()
-    status, output = execute(command, 900, test, environment=environment)
-    if status not in (0, _SKIPPED):
-        tail = "\n".join(output.splitlines()[-5:])
-        raise GateError(f"{test.name} is red without any mutant:\n{tail}")
-    return time.monotonic() - began
+    def limit_of(self, test: CTest, command: Sequence[str], **environment: str) -> float:
+        """As limit, by how long it takes without a mutant; GateError where it is red then."""
+        began = time.monotonic()
+        status, output = self.run(test, command, 900, **environment)
+        if status not in (0, _SKIPPED):
+            tail = "\n".join(output.splitlines()[-5:])
+            raise GateError(f"{test.name} is red without any mutant:\n{tail}")
+        return 20 + 8 * (time.monotonic() - began)
 
 
 class Trial:
     """A scratch copy of the sources, and what is compiled from it."""
 
-    def __init__(self, build: Build, folder: Path, baselines: Baselines) -> None:
-        self._build, self._folder, self._baselines = build, folder, baselines
+    def __init__(self, build: Build, folder: Path, runner: Runner) -> None:
+        self._build, self._runner = build, runner
         self._tree, self._made = folder / "tree", folder / "made"
         shutil.rmtree(folder, ignore_errors=True)
         ignore = shutil.ignore_patterns("__pycache__")
@@ -109,11 +112,12 @@ class Trial:
                 for test in step.tests:
                     if not left:
                         return
-                    reached, limit = self._reached(step, test, program)
+                    command = self._command(step, test, program)
+                    reached, limit = self._reached(test, command)
                     reached_by_any |= reached
                     for number in sorted(reached & left.keys()):
                         removed = {"TILEGATE_REMOVED": str(number)}
-                        outcome = self._run_test(step, test, program, limit, removed)
+                        outcome = self._outcome(test, command, limit, **removed)
                         if outcome is not None:
                             yield left.pop(number), outcome
         for number in sorted(reached_by_any & left.keys()):
@@ -132,7 +136,7 @@ class Trial:
                 changed = {
                     name: compiled[name]
                     for name in step.objects
-                    if not self._is_same(name, compiled[name])
+                    if fingerprint(self._build.folder / name) != fingerprint(compiled[name])
                 }
                 if not changed:
                     continue
@@ -143,8 +147,8 @@ class Trial:
                 if program is None:
                     return Outcome("does not compile", why=_telling(said))
                 for test in step.tests:
-                    limit = self._baselines.limit(test)
-                    outcome = self._run_test(step, test, program, limit)
+                    command, limit = self._command(step, test, program), self._runner.limit(test)
+                    outcome = self._outcome(test, command, limit)
                     if outcome is not None:
                         return outcome
         return Outcome("survived" if differs else "same code")
@@ -209,9 +213,6 @@ class Trial:
             child.output([*map(str, command)])
         return self._removals
 
-    def _is_same(self, name: str, made: Path) -> bool:
-        return fingerprint(self._build.folder / name) == fingerprint(made)
-
     def _link(
         self, step: TrialStep, changed: Mapping[str, Path], more: Sequence[Path] = ()
     ) -> tuple[Path | None, str]:
@@ -234,28 +235,23 @@ class Trial:
         words = [str(program) if word == original else word for word in test.command]
         return [*words, "--gtest_fail_fast"] if "--gtest_brief=1" in words else words
 
-    def _reached(self, step: TrialStep, test: CTest, program: Path) -> tuple[set[int], float]:
+    def _reached(self, test: CTest, command: Sequence[str]) -> tuple[set[int], float]:
         """The numbers of the switches that a test reaches, and how long it may take. A test that
         the switches themselves turn red, as one that counts accesses, is left out."""
         path = self._made / "reached"
         path.write_text("")
         try:
-            with self._baselines.alone if test.locks else contextlib.nullcontext():
-                command = self._command(step, test, program)
-                seconds = timed(test, command, TILEGATE_REACHED=str(path))
+            limit = self._runner.limit_of(test, command, TILEGATE_REACHED=str(path))
         except GateError as problem:
             message(f"left out with switches: {problem}")
             return set(), 0.0
-        return {int(number) for number in path.read_text().split()}, limit_of(seconds)
+        return {int(number) for number in path.read_text().split()}, limit
 
-    def _run_test(
-        self, step: TrialStep, test: CTest, program: Path, limit: float,
-        environment: Mapping[str, str] | None = None,
-    ) -> Outcome | None:  # fmt: skip
+    def _outcome(
+        self, test: CTest, command: Sequence[str], limit: float, **environment: str
+    ) -> Outcome | None:
         """None where the test does not see the mutant."""
-        with self._baselines.alone if test.locks else contextlib.nullcontext():
-            command = self._command(step, test, program)
-            status, output = execute(command, limit, test, environment=environment)
+        status, output = self._runner.run(test, command, limit, **environment)
         if status is None:
             return Outcome("killed", test.name, f"not done after {limit:.0f} s")
         if status in (0, _SKIPPED):

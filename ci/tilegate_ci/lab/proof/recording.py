@@ -10,12 +10,13 @@ import json
 import math
 import statistics
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from tilegate_ci.core import documents
 from tilegate_ci.core.documents import (
     Commit,
     Document,
@@ -25,14 +26,12 @@ from tilegate_ci.core.documents import (
     Model,
     Natural,
     Positive,
-    validated,
 )
 from tilegate_ci.core.files import (
     MOST_BYTES,
     GateError,
     checked_size,
     decode,
-    parse_json,
     read_bytes,
     write_bytes,
 )
@@ -130,6 +129,21 @@ class RecordingFile(Document):
     benchmarks: Annotated[list[Line], Field(min_length=1)]  # the gated suite, in its order
     processes: list[RecordedProcess]
 
+    @model_validator(mode="after")
+    def _alike(self) -> "RecordingFile":
+        """Each process once, those of a kind with the same benchmarks."""
+        seen = set()
+        alike: dict[str | None, RecordedProcess] = {}
+        for process in self.processes:
+            step = (process.round, *process.arm)
+            if step in seen:
+                raise ValueError(f"processes: {step} is there twice")
+            seen.add(step)
+            differing = alike.setdefault(process.rung, process).rows.keys() ^ process.rows.keys()
+            if differing:
+                raise ValueError(f"processes: {step}: {min(differing)} is not in all of its kind")
+        return self
+
 
 class Step(NamedTuple):
     """A process of a sitting: the rounds take each arm once."""
@@ -139,9 +153,8 @@ class Step(NamedTuple):
 
 
 class Recording:
-    def __init__(self, path: str, file: RecordingFile, fields: dict[str, Any]) -> None:
-        """`fields` are as written, so that a file which is only added to keeps its bytes."""
-        self.path, self.file, self.fields = path, file, fields
+    def __init__(self, path: str, file: RecordingFile) -> None:
+        self.path, self.file = path, file
         self.processes = {Step(p.round, p.arm): _process(file, p, path) for p in file.processes}
 
 
@@ -165,32 +178,13 @@ def load(path: str) -> Recording:
             data = checked_size(stream.read(MOST_BYTES + 1), path)
     except (OSError, EOFError, zlib.error) as problem:
         raise GateError(f"{path}: not a whole gzip file: {problem}") from problem
-    return parse(decode(data, path), path)
+    return Recording(path, documents.parse(RecordingFile, decode(data, path), path))
 
 
-def parse(text: str, path: str) -> Recording:
-    fields = parse_json(text, path)
-    file = validated(RecordingFile, text, path)
-    seen = set()
-    alike: dict[str | None, RecordedProcess] = {}
-    for process in file.processes:
-        step = (process.round, *process.arm)
-        if step in seen:
-            raise GateError(f"{path}: processes: {step} is there twice")
-        seen.add(step)
-        differing = alike.setdefault(process.rung, process).rows.keys() ^ process.rows.keys()
-        if differing:
-            raise GateError(
-                f"{path}: processes: {step}: {min(differing)} is not in all of its kind"
-            )
-    return Recording(path, file, fields)
-
-
-def save(path: Path, fields: Mapping[str, Any]) -> None:
+def save(path: Path, file: RecordingFile) -> None:
     """One line per process, and no time of day in the gzip header, so that equal content is an
     equal file."""
-    head = {key: value for key, value in fields.items() if key != "processes"}
-    lines = [json.dumps(process, sort_keys=True) for process in fields["processes"]]
+    head = file.model_dump(mode="json", by_alias=True)
+    lines = [json.dumps(process, sort_keys=True) for process in head.pop("processes")]
     text = json.dumps(head, sort_keys=True)[:-1] + ', "processes": [\n' + ",\n".join(lines) + "\n]}"
-    parse(text, str(path))
     write_bytes(path, gzip.compress(text.encode(), mtime=0))

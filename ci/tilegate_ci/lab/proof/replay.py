@@ -4,7 +4,6 @@ reach."""
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -15,12 +14,12 @@ from tilegate_ci.lab.proof.recording import Arm
 from tilegate_ci.lab.proof.runs import (
     SCREEN,
     SEED,
+    Count,
     Independent,
     Rate,
     Sitting,
     baselines_for,
     blocked,
-    by_sitting,
     changed_code,
     identical_code,
     independent,
@@ -31,7 +30,6 @@ from tilegate_ci.model import MIN_DELTA, Verdict
 
 SCENARIO_RUNS = 1000
 SIZES = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
-Counts = tuple[int, int, int]  # hits, total, independent
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
             for scenario in simulate.SCENARIOS
         ],
         independent(recorded),
-        by_sitting(everything, _delta_share),
+        Rate([_delta_share(sitting) for sitting in everything]),
         slowest,
         slowest * (SCREEN + 2 * paired.PAIRS),
     )
@@ -97,31 +95,24 @@ def others_of(everything: Sequence[Sitting], sitting: Sitting) -> list[Sitting]:
     return [other for other in everything if other is not sitting] or [sitting]
 
 
-def _delta_share(sitting: Sitting) -> Counts:
+def _delta_share(sitting: Sitting) -> Count:
     """Whose delta is 1 %, by the sitting's own spread."""
     delta = sitting.baseline.delta
-    return sum(delta[name] <= MIN_DELTA for name in sitting.names), len(sitting.names), 1
+    return Count(sum(delta[name] <= MIN_DELTA for name in sitting.names), len(sitting.names), 1)
 
 
 def _gate(everything: Sequence[Sitting], screened: bool) -> RuleResult:
-    clean = {s.name: identical_code(s, others_of(everything, s), screened) for s in everything}
+    false_blocks, inconclusive, incomparable = [], [], []
+    for sitting in everything:
+        runs = identical_code(sitting, others_of(everything, sitting), screened)
+        used = SCREEN + 2 * pairs_of(len(sitting.suite))
+        independent = len(sitting.suite) // used if runs else 0
+        verdicts = [verdict for run in runs for verdict in run.verdicts.values()]
+        false_blocks.append(Count(sum(bool(blocked(r)) for r in runs), len(runs), independent))
+        inconclusive.append(Count(verdicts.count(Verdict.INCONCLUSIVE), len(verdicts)))
+        incomparable.append(Count(sum(bool(run.reasons) for run in runs), len(runs)))
 
-    def false_blocks(sitting: Sitting) -> Counts:
-        runs, used = clean[sitting.name], SCREEN + 2 * pairs_of(len(sitting.suite))
-        return (
-            sum(map(bool, map(blocked, runs))),
-            len(runs),
-            len(sitting.suite) // used if runs else 0,
-        )
-
-    def inconclusive(sitting: Sitting) -> Counts:
-        verdicts = [v for run in clean[sitting.name] for v in run.verdicts.values()]
-        return sum(v is Verdict.INCONCLUSIVE for v in verdicts), len(verdicts), 0
-
-    def incomparable(sitting: Sitting) -> Counts:
-        return sum(bool(run.reasons) for run in clean[sitting.name]), len(clean[sitting.name]), 0
-
-    def detected(percent: float, sitting: Sitting) -> Counts:
+    def detected(percent: float, sitting: Sitting) -> Count:
         hits, planted = 0, list[str]()
         for arm in sitting.arms:
             if arm.plant_percent == percent and arm.build is None:
@@ -132,27 +123,27 @@ def _gate(everything: Sequence[Sitting], screened: bool) -> RuleResult:
                     }  # fmt: skip
                     planted += narrow
                     hits += len(narrow & {*blocked(run)})
-        return hits, len(planted), len({*planted})
+        return Count(hits, len(planted), len({*planted}))
 
     return RuleResult(
         "Tilegate, screen then confirm" if screened else "Tilegate, confirmation alone",
         "" if screened else "every round of a planted rung confirms",
-        by_sitting(everything, false_blocks),
-        {size: by_sitting(everything, partial(detected, size)) for size in SIZES},
-        by_sitting(everything, inconclusive),
-        by_sitting(everything, incomparable),
+        Rate(false_blocks),
+        {size: Rate([detected(size, sitting) for sitting in everything]) for size in SIZES},
+        Rate(inconclusive),
+        Rate(incomparable),
     )
 
 
 def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
     """A process against the next one; a planted one against the same round without the plant."""
 
-    def false_blocks(sitting: Sitting) -> Counts:
+    def false_blocks(sitting: Sitting) -> Count:
         pairs = list(zip(sitting.suite[::2], sitting.suite[1::2]))
         hits = sum(any(rule.sees(*pair, n) for n in sitting.names) for pair in pairs)
-        return hits, len(pairs), len(pairs)
+        return Count(hits, len(pairs), len(pairs))
 
-    def detected(percent: float, sitting: Sitting) -> Counts:
+    def detected(percent: float, sitting: Sitting) -> Count:
         hits, planted = 0, list[str]()
         for arm, rounds in sitting.arms.items():
             if arm.plant_percent != percent or arm.build is not None:
@@ -164,13 +155,13 @@ def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
                         if stored.delta[name] <= MIN_DELTA:
                             hits += rule.sees(plain[number], rounds[number], name)
                             planted.append(name)
-        return hits, len(planted), len({*planted})
+        return Count(hits, len(planted), len({*planted}))
 
     return RuleResult(
         rule.name,
         rule.note,
-        by_sitting(everything, false_blocks),
-        {size: by_sitting(everything, partial(detected, size)) for size in SIZES},
+        Rate([false_blocks(sitting) for sitting in everything]),
+        {size: Rate([detected(size, sitting) for sitting in everything]) for size in SIZES},
     )
 
 
@@ -181,7 +172,7 @@ def _mutations(everything: Sequence[Sitting]) -> list[Mutation]:
 
 def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
     slower: dict[str, list[float]] = {}
-    runs, benchmarks = {}, {}
+    runs, benchmarks = [], []
     for sitting in everything:
         plain, changed = sitting.arms.get(Arm(arm.rung), {}), sitting.arms.get(arm, {})
         names = sitting.of_rung(arm.rung)
@@ -190,17 +181,17 @@ def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
                 before, after = plain[number].readings[name], changed[number].readings[name]
                 slower.setdefault(name, []).append(before.log_ratio - after.log_ratio)
         found = [blocked(r) for r in changed_code(sitting, others_of(everything, sitting), arm)]
-        runs[sitting.name] = (sum(map(bool, found)), len(found), min(1, len(found)))
+        runs.append(Count(sum(map(bool, found)), len(found), min(1, len(found))))
         delta = sitting.baseline.delta
         slow = [n for n in names if n in slower and statistics.median(slower[n]) > 2 * delta[n]]
         hits = sum(name in names for names in found for name in slow)
-        benchmarks[sitting.name] = (hits, len(found) * len(slow), len(slow))
+        benchmarks.append(Count(hits, len(found) * len(slow), len(slow)))
     return Mutation(
         str(arm.rung),
         str(arm.build),
         {name: statistics.median(values) for name, values in slower.items()},
-        by_sitting(everything, lambda sitting: runs[sitting.name]),
-        by_sitting(everything, lambda sitting: benchmarks[sitting.name]),
+        Rate(runs),
+        Rate(benchmarks),
     )
 
 

@@ -2,12 +2,13 @@
 
 import random
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
+from scipy import stats
 
 from tilegate_ci.core.files import GateError
 from tilegate_ci.judge import paired
@@ -22,8 +23,6 @@ T = TypeVar("T")
 
 def upper_bound(hits: int, total: int) -> float:
     """Of a share: one-sided, 95 %, by Clopper and Pearson."""
-    from scipy import stats
-
     return float(stats.beta.ppf(0.95, hits + 1, total - hits)) if hits < total else 1.0
 
 
@@ -38,7 +37,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Rate:
-    counts: tuple[Count, ...]
+    counts: Sequence[Count]  # by sitting
 
     @property
     def hits(self) -> int:
@@ -68,10 +67,6 @@ class Rate:
         shares = hits[chosen].sum(axis=1) / totals[chosen].sum(axis=1)
         low, high = np.quantile(shares, (0.025, 0.975))
         return float(low), float(high)
-
-
-def by_sitting(everything: Iterable[T], count: Callable[[T], tuple[int, int, int]]) -> Rate:
-    return Rate(tuple(Count(*count(sitting)) for sitting in everything))
 
 
 def percent(share: float, digits: int = 2) -> str:

@@ -176,6 +176,17 @@ def test_an_update_keeps_waivers_and_reasons(repository, committed, gate):
     assert after["rungs"]["Swizzle"]["not_on"] == {"120": "needs what 90a alone has"}
 
 
+@pytest.mark.parametrize("some", [(), TWO])
+def test_an_update_drops_kernels_that_are_gone(repository, committed, some):
+    kernels = committed["rungs"]["Swizzle"]["kernels"]
+    committed["rungs"]["Swizzle"]["kernels"] = {**kernels, "gone": kernels["sgemm<true>"]}
+    repository.table.write_text(json.dumps(committed))
+    command = ["check", "resources", "--repository", str(repository.root), *some]
+    assert main(command) == 1
+    assert main([*command, "--update"]) == 0
+    assert json.loads(repository.table.read_text())["rungs"]["Swizzle"]["kernels"] == kernels
+
+
 def test_a_spill_in_a_variant_is_noted_only(repository, committed, gate):
     repository.say(SPILLED, launches("Swizzle.small"))
     repository.edit()

@@ -10,19 +10,20 @@ from resources_builder import GOOD, KERNEL, SPILLED, Repository, launches
 from stage_builder import stage
 
 from tilegate_ci.checks.resources.compile import (
+    demangle,
+    find_toolkit,
+    parse_launches,
+    parse_ptxas,
+    source_files,
+    sources_digest,
+    target_of,
+)
+from tilegate_ci.checks.resources.rows import (
     ARCHITECTURES,
     Launch,
     Usage,
     blocks_per_sm,
-    demangle,
-    find_toolkit,
     occupancy,
-    parse_launches,
-    parse_ptxas,
-    shortened,
-    source_files,
-    sources_digest,
-    target_of,
 )
 from tilegate_ci.core.files import GateError
 from tilegate_ci.formats.stages import Stage
@@ -96,21 +97,21 @@ def test_a_source_that_is_not_there(tmp_path):
         source_files(tmp_path, gone)
 
 
+@pytest.mark.skipif(not shutil.which("c++filt"), reason="no c++filt in PATH")
 @pytest.mark.parametrize(
     ("name", "short"),
     [
-        ("tilegate::naive::sgemm(tilegate::SgemmArgs)", "sgemm"),
+        ("_ZN8tilegate5naive5sgemmENS_9SgemmArgsE", "sgemm"),
         (
-            "void tilegate::naive::sgemm<tilegate::naive::Config<tilegate::naive::A>, true>"
-            "(tilegate::SgemmArgs, int)",
+            "_ZN8tilegate5naive5sgemmINS0_6ConfigINS0_1AEEELb1EEEvNS_9SgemmArgsEi",
             "sgemm<Config<A>, true>",
         ),
-        ("void tilegate::naive::k<(int)3>(void (*)(int))", "k<(int)3>"),
-        ("void tilegate::naive::k<tilegate::naive::C<tilegate::naive::A> >()", "k<C<A>>"),
+        ("_ZN8tilegate5naive1kILi3EEEvPFviE", "k<3>"),
+        ("_ZN8tilegate6common1kINS_5naive1CINS_1AEEEEEvv", "common::k<C<A>>"),
     ],
 )
 def test_names_are_shortened(name, short):
-    assert shortened(name, "naive") == short
+    assert demangle({name}, "naive") == {name: short}
 
 
 @pytest.mark.skipif(not shutil.which("c++filt"), reason="no c++filt in PATH")
