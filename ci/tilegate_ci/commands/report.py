@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository
+from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, check_outputs, write_text
 from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import newest_stages
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         sources = of_fleet(fleet)
     write(sources, arguments.repository.resolve(), outputs)
     if fleet is not None and arguments.json:
-        verdict_file.write_fleet(Path(arguments.json), fleet)
+        write_text(Path(arguments.json), documents.to_text(fleet))
     if fleet is not None:
         sys.stdout.write(console(sources[0]))
         return fleet.exit_code

@@ -112,9 +112,10 @@ def validated(model: type[T], text: str, source: str, place: Place = ()) -> T:
         raise fault(source, (*place, *inner), message) from problem
 
 
-def to_text(model: BaseModel) -> str:
+def to_text(model: object) -> str:
     """The file that holds the model."""
-    return dumps(model.model_dump(mode="json", by_alias=True)) + "\n"
+    fields = TypeAdapter(type(model)).dump_python(model, mode="json", by_alias=True)
+    return dumps(fields) + "\n"
 
 
 _MUST_BE = {

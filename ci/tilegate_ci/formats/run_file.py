@@ -38,8 +38,9 @@ def collect(
         _check_alike(first, process)
     if sessions is None:
         sessions = [Session(started=first.started, processes=len(processes), conditions={})]
-    run = RunFile(
+    return RunFile(
         schema=1,
+        path=path,
         commit=commit,
         device=first.device,
         protocol=_protocol(processes),
@@ -48,8 +49,6 @@ def collect(
             name: _row([process.readings[name] for process in processes]) for name in first.readings
         },
     )
-    run._path = path
-    return run
 
 
 def _protocol(processes: Sequence[Process]) -> Protocol:
@@ -149,12 +148,12 @@ def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
         )
     check_finite(parse_json(text, path), path)
     run = documents.validated(RunFile, text, path)
-    run._path = path
+    warnings = []
     for name, row in run.benchmarks.items():
-        run._warnings += tuple(_disagreements(name, row, path, role))
+        warnings += _disagreements(name, row, path, role)
         if role is Role.BASELINE:
-            run._warnings += tuple(_margin(name, row, path))
-    return run
+            warnings += _margin(name, row, path)
+    return run.model_copy(update={"path": path, "warnings": tuple(warnings)})
 
 
 def _margin(name: str, row: RunRow, path: str) -> list[str]:

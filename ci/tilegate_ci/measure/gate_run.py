@@ -206,9 +206,7 @@ def unmeasured(job: Job, why: str, names: Sequence[str]) -> Comparison:
     device = Device(kind=OTHER, name="not measured")
 
     def run_of(side: Side) -> Run:
-        run = Run(commit=side.commit, device=device, sessions=[], benchmarks={})
-        run._path = side.given
-        return run
+        return Run(path=side.given, commit=side.commit, device=device, measured={})
 
     message(f"{why}: identical, nothing to measure")
     rows = [Row(name, Verdict.IDENTICAL, why, "", False) for name in names or ["everything"]]

@@ -102,8 +102,8 @@ def load_sources(path: str) -> list[Source]:
 
 
 def of_fleet(fleet: Fleet) -> list[Source]:
-    members = fleet.members
-    each = [Source(m.path, m.comparison or m.error, m.exit_code) for m in members]
+    members = fleet.models
+    each = [Source(m.path, m.verdict or m.error, m.exit_code) for m in members]
     return [Source("all models", fleet), *each]
 
 

@@ -9,8 +9,8 @@ COLUMNS = ("verdict", "model", "exit code", "by itself", "found")
 
 
 def word(member: Member) -> str:
-    if member.comparison is not None:
-        return render.result(member.comparison)
+    if member.verdict is not None:
+        return render.result(member.verdict)
     return "not judged" if member.alone == 4 else "error"
 
 
@@ -19,8 +19,8 @@ def result(fleet: Fleet) -> str:
 
 
 def headline(fleet: Fleet) -> str:
-    count = len(fleet.members)
-    bad = [f"{member.name}: {word(member)}" for member in fleet.members if member.exit_code]
+    count = len(fleet.models)
+    bad = [f"{member.name}: {word(member)}" for member in fleet.models if member.exit_code]
     if bad:
         verb = "do" if bad[1:] else "does"
         return f"{len(bad)} of {count} models {verb} not pass ({'; '.join(bad)})."
@@ -34,7 +34,7 @@ def remarks(fleet: Fleet) -> list[str]:
             f"One error budget for all models: the chance that unchanged code is blocked is at "
             f"most {100 * ALPHA:g} %, over {fleet.tests} tests, by Holm's method."
         )
-    for member in fleet.members:
+    for member in fleet.models:
         if member.changed:
             found.append(
                 f"The shared budget changed the verdict on {member.name}: inconclusive, by itself "
@@ -49,14 +49,14 @@ def cells(member: Member) -> dict[str, str]:
         "model": member.name,
         "exit code": str(member.exit_code),
         "by itself": str(member.alone),
-        "found": render.headline(member.comparison) if member.comparison else member.error,
+        "found": render.headline(member.verdict) if member.verdict else member.error,
     }
 
 
 def console(fleet: Fleet, colour: bool = False) -> str:
     lines = [render.first_line(fleet.exit_code, headline(fleet), colour)]
     lines += [f"Exit {fleet.exit_code}, {EXIT_MEANINGS[fleet.exit_code]}", *remarks(fleet), ""]
-    for member in fleet.members:
+    for member in fleet.models:
         own = "" if member.alone == member.exit_code else f", by itself {member.alone}"
         lines.append(f"{member.name}: exit {member.exit_code}{own}, {cells(member)['found']}")
     return "\n".join(lines) + "\n"
@@ -71,5 +71,5 @@ def markdown(fleet: Fleet) -> str:
         meaning=EXIT_MEANINGS[fleet.exit_code],
         remarks=remarks(fleet),
         columns=COLUMNS,
-        rows=[cells(member) for member in fleet.members],
+        rows=[cells(member) for member in fleet.models],
     )

@@ -211,7 +211,7 @@ def _fleet_view(title: str, found: Fleet) -> View:
             "keys": {},
             "timed": False,
         }
-        for member in found.members
+        for member in found.models
     ]
     return View(
         title,

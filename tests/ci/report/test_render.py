@@ -146,7 +146,7 @@ def test_the_console_shows_what_did_not_pass_and_one_command():
 def test_a_table_has_80_columns():
     comparison = every_verdict()
     rows = tuple(
-        replace(row, name=f"{row.name}/{'x' * 12}", lower=-0.1, upper=0.1)
+        replace(row, name=f"{row.name}/alpha0.123456", lower=-0.1, upper=0.1)
         for row in comparison.rows
     )
     for shown in (comparison, replace(comparison, rows=rows)):

@@ -77,7 +77,7 @@ def points(spec):
 @pytest.mark.parametrize("case", CASES)
 def test_a_verdict_file_tells_all_that_the_reports_need(case):
     comparison = CASES[case]()
-    read = verdict_file.parse(to_text(verdict_file.document(comparison)), "verdict.json")
+    read = verdict_file.parse(to_text(comparison), "verdict.json")
     assert render.console(read) == render.console(comparison)
     assert render.markdown(read) == render.markdown(comparison)
     assert read.exit_code == comparison.exit_code
@@ -391,8 +391,8 @@ def test_a_report_that_cannot_be_written_is_exit_2(verdict, report, tmp_path):
     assert "cannot be written" in err
 
 
-def test_the_verdict_of_a_passing_run(tmp_path):
-    run = parsed(make_run())
-    document = verdict_file.document(CASES["all_pass"]())
-    assert document.exit_code == 0
-    assert set(document.candidate.measured) == set(run.benchmarks)
+def test_the_file_of_a_passing_run(tmp_path):
+    verdict_file.write(tmp_path / "v.json", CASES["all_pass"]())
+    document = json.loads((tmp_path / "v.json").read_text())
+    assert document["exit_code"] == 0
+    assert set(document["candidate"]["measured"]) == set(make_run()["benchmarks"])
