@@ -25,7 +25,7 @@ from tilegate_ci.model import (
     relative,
     slowdown,
 )
-from tilegate_ci.report.figures import measured, short
+from tilegate_ci.report.figures import measured
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,6 @@ class Source:
         if self.comparison is not None:
             return self.comparison.candidate
         return self.found if isinstance(self.found, Run) else None
-
-    @property
-    def title(self) -> str:
-        if self.run is None:
-            return self.path
-        return f"{self.path}, {self.run.device.name}, commit {short(self.run.commit)}"
 
 
 @dataclass(frozen=True)

@@ -230,10 +230,12 @@ def test_a_run_without_a_comparison_has_a_report(tmp_path, report):
     run = write(tmp_path / "run.json", candidate())
     code, out, _ = report(run)
     assert code == 0
-    assert f"{SLOW}: 45125 GFLOPS, 90.2 % of cuBLAS" in out
+    assert re.search(
+        rf"\nverdict +benchmark +GFLOPS +of cuBLAS\n(.*\n)*verified +{SLOW} +45125 +90.2 %", out
+    )
     report(run, "--junit", tmp_path / "r.xml", "--markdown", tmp_path / "r.md")
     assert ElementTree.parse(tmp_path / "r.xml").getroot().get("errors") == "1"
-    assert f"| `{SLOW}` | 45125 | 90.2 % |" in (tmp_path / "r.md").read_text()
+    assert f"| verified | `{SLOW}` | 45125 | 90.2 % |" in (tmp_path / "r.md").read_text()
 
 
 def test_a_file_s_name_stays_text_in_markdown(tmp_path, report):
