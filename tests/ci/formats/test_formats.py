@@ -88,9 +88,12 @@ class Whole(Model):
     [
         (
             '{"parts": {"a b": {"numbers": [1]}}}',
-            'parts["a b"].numbers: must have more than 1 values',
+            'parts["a b"].numbers[1]: Field required',
         ),
-        ('{"parts": {"a": {"numbers": {}}}}', "parts.a.numbers: must be a list, not an object"),
+        (
+            '{"parts": {"a": {"numbers": {}}}}',
+            "parts.a.numbers: must be a valid array, not an object",
+        ),
         ('{"parts": {"a": {"numbers": [1, 2], "x": 1}}}', 'parts.a: "x" is not known here'),
         ('{"parts": {"\\ud800": {}}}', "Invalid JSON: "),
         ('{"parts": []}', "parts: must be an object, not a list"),
