@@ -15,7 +15,7 @@ from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge import waivers
 from tilegate_ci.judge.compare import compare
 from tilegate_ci.lab.proof import recording
-from tilegate_ci.measure.journal import Journal
+from tilegate_ci.measure.journal import open_journal
 from tilegate_ci.model import Verdict
 
 
@@ -75,9 +75,9 @@ def test_a_full_disk_leaves_the_old_recording(tmp_path, monkeypatch):
 
 
 def test_another_protocol_does_not_join_a_journal(tmp_path):
-    Journal(tmp_path, {"pairs": 8})
+    open_journal(tmp_path, {"pairs": 8})
     with pytest.raises(GateError, match="pairs is 8 there, 12 now; give another --out"):
-        Journal(tmp_path, {"pairs": 12})
+        open_journal(tmp_path, {"pairs": 12})
 
 
 def test_a_planted_run_is_never_a_baseline(tmp_path, capsys):

@@ -51,6 +51,31 @@ def collect(
     )
 
 
+def collect_ragged(
+    processes: Sequence[Process],
+    commit: str,
+    sessions: Sequence[Session] | None = None,
+    path: str = "collect",
+) -> RunFile:
+    """As collect, of processes of which later ones lack what the earlier ones have decided."""
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for row in dict.fromkeys(row for process in processes for row in process.readings):
+        where = tuple(at for at, p in enumerate(processes) if row in p.readings)
+        groups.setdefault(where, []).append(row)
+    runs = [
+        collect([_only(names, processes[at]) for at in where], commit, sessions, path)
+        for where, names in groups.items()
+    ]
+    rows = {name: row for run in runs for name, row in run.benchmarks.items()}
+    return runs[0].model_copy(update={"benchmarks": rows})
+
+
+def _only(names: Sequence[str], process: Process) -> Process:
+    """The process, as if it had run these benchmarks alone."""
+    readings = {name: process.readings[name] for name in names}
+    return process.model_copy(update={"readings": readings})
+
+
 def _protocol(processes: Sequence[Process]) -> Protocol:
     first = processes[0]
     peaks = [rounded(p.peak_gflops) for p in processes if p.peak_gflops is not None]

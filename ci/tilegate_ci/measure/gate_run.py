@@ -13,7 +13,7 @@ from tilegate_ci.core.files import GateError, Steps, dumps, locked, make_folder,
 from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.names import matching, rerun_command, rung_of, search
 from tilegate_ci.formats.reading import yardsticks_in
-from tilegate_ci.formats.run_file import Role, collect, load
+from tilegate_ci.formats.run_file import Role, collect, collect_ragged, load
 from tilegate_ci.formats.stages import Stage, newest_stages
 from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds, worst_first
 from tilegate_ci.judge.confirm import (
@@ -28,7 +28,7 @@ from tilegate_ci.judge.confirm import (
 from tilegate_ci.judge.paired import PAIRS, SCREEN, undecided
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.identity import same_rungs
-from tilegate_ci.measure.journal import Bench, Journal
+from tilegate_ci.measure.journal import Bench, open_journal
 from tilegate_ci.measure.launcher import CANARIES, PLACES, keys, read_suite, stages_of
 from tilegate_ci.measure.projects import (
     Foreign,
@@ -225,14 +225,14 @@ def unmeasured(job: Job, why: str, names: Sequence[str]) -> Comparison:
 class PairedRun:
     """Shared by the runs of all projects: processes, pairs of them, and the runs they make."""
 
+    collect = staticmethod(collect)
+
     def __init__(self, job: Job, steps: Steps) -> None:
         self.job = job
-        journal = Journal(job.folder, job.protocol)
+        open_journal(job.folder, job.protocol)
         seed = f"{job.base.digest}:{job.head.digest}:{job.options.seed}"
-        self.bench = Bench(job.project, journal, steps, seed)
+        self.bench = Bench(job.project, job.folder, steps, seed)
         self.without_nvml = False
-        if there := journal.count():
-            message(f"{job.folder}: {there} processes are there already")
 
     def pairs(
         self, names: Sequence[str], judge: Callable[[Sequence[Pair]], Confirmed]
@@ -253,14 +253,9 @@ class PairedRun:
             Session(started=p.started, processes=1, conditions=p.conditions.model_dump())
             for p in processes
         ]
-        run = self.collected(processes, side.commit, sessions, str(path))
+        run = self.collect(processes, side.commit, sessions, str(path))
         write_text(path, dumps(run.fields) + "\n")
         return run
-
-    def collected(
-        self, processes: Sequence[Process], commit: str, sessions: Sequence[Session], path: str
-    ) -> RunFile:
-        return collect(processes, commit, sessions, path)
 
     def finished(self, found: Comparison) -> Comparison:
         """With what all rows say: the commits, and how a red one is measured again."""
@@ -285,12 +280,6 @@ class PairedRun:
         words = [*project.command, *sides, "--filter", f"^{re.escape(row.name)}$"]
         command = shlex.join(words)
         return command if command.isprintable() else ""  # of a command of several lines
-
-
-def only(names: Sequence[str], process: Process) -> Process:
-    """The process, as if it had run these benchmarks alone."""
-    readings = {name: process.readings[name] for name in names}
-    return process.model_copy(update={"readings": readings})
 
 
 class ForeignRun(PairedRun):
@@ -336,6 +325,8 @@ class ForeignRun(PairedRun):
 class GateRun(PairedRun):
     """This repository: the suites of both sides, rung by rung."""
 
+    collect = staticmethod(collect_ragged)
+
     def __init__(self, job: Job, steps: Steps) -> None:
         """Both sides must be built."""
         super().__init__(job, steps)
@@ -355,21 +346,6 @@ class GateRun(PairedRun):
             raise GateError(f"{job.head.build}: no rung in it, so that no benchmark is gated")
         self.names = [name for name in self.head if name in self.base]
         self.canaries = [name for name in CANARIES if name in self.names]
-
-    def collected(
-        self, processes: Sequence[Process], commit: str, sessions: Sequence[Session], path: str
-    ) -> RunFile:
-        """Later processes lack what the earlier ones have decided."""
-        groups: dict[tuple[int, ...], list[str]] = {}
-        for row in dict.fromkeys(row for process in processes for row in process.readings):
-            where = tuple(at for at, p in enumerate(processes) if row in p.readings)
-            groups.setdefault(where, []).append(row)
-        runs = [
-            collect([only(names, processes[at]) for at in where], commit, sessions, path)
-            for where, names in groups.items()
-        ]
-        rows = {name: row for run in runs for name, row in run.benchmarks.items()}
-        return runs[0].model_copy(update={"benchmarks": rows})
 
     def judged(self) -> Comparison:
         job, same = self.job, self.identical()
