@@ -114,10 +114,6 @@ class Device(Open):
             raise ValueError('"cublas" is missing')
         return self
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        return self.model_dump(mode="json")
-
     def differences(self, other: "Device") -> list[str]:
         """What keeps times on the two devices from being compared, one phrase per field.
 
@@ -165,10 +161,6 @@ class Summary(Open):
         """The metrics that there are."""
         found = {metric: getattr(self, metric) for metric in (*METRICS, OWN_RATIO, PER_SECOND)}
         return {metric: value for metric, value in found.items() if value is not None}
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        return self.model_dump(mode="json")
 
     @property
     def decisive(self) -> Metric:
@@ -245,11 +237,6 @@ class Run(Model):
     device: Device
     sessions: list[Session] = []
     benchmarks: Mapping[Line, Benchmark] = Field(alias="measured")
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """As its file has it, fields unknown to us included."""
-        return self.model_dump(mode="json", by_alias=True)
 
     @property
     def dirty(self) -> bool:

@@ -16,7 +16,6 @@ from tilegate_ci.commands.run import WORK
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import (
     GateError,
-    dumps,
     locked,
     make_folder,
     message,
@@ -119,14 +118,13 @@ def measure(
     for number in range(1, wanted + 1):
         message(f"process {number} of {wanted}")
         processes.append(launch(command, timeout_s=None))
-        text = documents.to_text(processes[-1])
-        write_text(folder / f"process-{number}.json", text)
+        write_text(folder / f"process-{number}.json", documents.to_text(processes[-1]))
     first, last = processes[0], processes[-1]
     around = {"before": first.conditions.before, "after": last.conditions.after}
     session = Session(started=first.started, processes=wanted, conditions=around)
     path = os.path.relpath(folder / "candidate.json")
     found = collect(processes, commit, [session], path)
-    write_text(Path(path), dumps(found.fields) + "\n")
+    write_text(Path(path), documents.to_text(found))
     return found
 
 

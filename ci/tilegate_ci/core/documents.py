@@ -31,6 +31,11 @@ class Model(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As the file has it, fields unknown to us included."""
+        return self.model_dump(mode="json", by_alias=True)
+
 
 class Open(Model):
     """Fields that are not named are kept, so that a later gate may add some."""

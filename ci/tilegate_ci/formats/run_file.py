@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import commit_digits, validated
-from tilegate_ci.core.files import GateError, check_finite, fault, parse_json, read_text, rounded
+from tilegate_ci.core.files import GateError, fault, parse_json, read_text, rounded
 from tilegate_ci.formats.reading import is_process
 from tilegate_ci.model import (
     DECISIVE,
@@ -139,7 +139,7 @@ def check_distinct(paths: Sequence[str], texts: Mapping[str, str]) -> None:
 
 def read_sessions(path: str) -> list[Session]:
     text = read_text(path)
-    check_finite(parse_json(text, path), path)
+    parse_json(text, path, finite=True)
     sessions = validated(list[Session], text, path)
     if not sessions:
         raise GateError(f"{path}: no session in it")
@@ -171,7 +171,7 @@ def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
         raise GateError(
             f"{path}: written by a benchmark; `compare --no-baseline` makes a run of it"
         )
-    check_finite(parse_json(text, path), path)
+    parse_json(text, path, finite=True)
     run = documents.validated(RunFile, text, path)
     warnings = []
     for name, row in run.benchmarks.items():

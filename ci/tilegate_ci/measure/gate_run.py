@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, Steps, dumps, locked, make_folder, message, write_text
 from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.names import matching, rerun_command, rung_of, search
@@ -254,7 +255,7 @@ class PairedRun:
             for p in processes
         ]
         run = self.collect(processes, side.commit, sessions, str(path))
-        write_text(path, dumps(run.fields) + "\n")
+        write_text(path, documents.to_text(run))
         return run
 
     def finished(self, found: Comparison) -> Comparison:

@@ -15,10 +15,11 @@ from markupsafe import Markup
 from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.judge.compare import Comparison
+from tilegate_ci.judge.drift import Version
 from tilegate_ci.model import Run, Verdict
 from tilegate_ci.report import palette, render, templates
 from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
-from tilegate_ci.report.data import Revision, Source, history, load_profile, of_processes, pooled
+from tilegate_ci.report.data import Source, history, load_profile, of_processes, pooled
 from tilegate_ci.report.figures import (
     RATIO_NOTE,
     SHARE_SIZE,
@@ -33,6 +34,7 @@ from tilegate_ci.report.figures import (
     share,
     short,
     split_roof,
+    started,
 )
 
 FEW, MANY = 12, 40  # benchmarks in the forest plot: where there are as many, and at most
@@ -83,7 +85,7 @@ def _charts(
     source: Source,
     rungs: Sequence[Stage],
     repository: Path,
-    histories: Mapping[str, Sequence[Revision]],
+    histories: Mapping[str, Sequence[Version]],
 ) -> dict[str, Draw]:
     """What can be drawn of the source, by the name of its place on the page."""
     run, comparison = source.run, source.comparison
@@ -180,9 +182,8 @@ def _base(comparison: Comparison) -> list[tuple[str, str, str | None]]:
 
 
 def _facts(side: str, run: Run, comparison: Comparison | None) -> list[tuple[str, str, str | None]]:
-    when = conditions(run)
     link = commit_link(comparison, run.commit) if comparison is not None else None
-    about = ", ".join([*([when.started] if when.started else []), *when.facts])
+    about = ", ".join(filter(None, [started(run), *conditions(run)]))
     return [
         (side, f"commit {short(run.commit)}", link),
         ("", f"{run.path}, {machine(run.device.fields)}", None),

@@ -26,7 +26,6 @@ from tilegate_ci.report.figures import (
     METRIC_NAMES,
     RATIO_NOTE,
     commit_link,
-    conditions,
     duration,
     percent,
     share,
@@ -34,6 +33,7 @@ from tilegate_ci.report.figures import (
     signed,
     speed,
     speed_names,
+    started,
 )
 from tilegate_ci.report.templates import Markdown, code, escaped, link
 
@@ -173,8 +173,8 @@ def _comparison(found: Comparison, path: str) -> View:
     base_link, head_link = (
         link(short(commit), commit_link(found, commit)) for commit in (base, candidate.commit)
     )
-    started = conditions(candidate).started
-    measured = f", measured {escaped(started)}" if started else ""
+    day = started(candidate)
+    measured = f", measured {escaped(day)}" if day else ""
     points = [
         Markdown(f"base {base_link}, head {head_link}, {escaped(gpu(candidate))}{measured}"),
         summary_line(found),

@@ -23,7 +23,7 @@ from tilegate_ci.judge.compare import Row
 from tilegate_ci.model import Device, Verdict
 from tilegate_ci.report import render
 from tilegate_ci.report.data import Source, history, load_profile, pooled
-from tilegate_ci.report.figures import conditions
+from tilegate_ci.report.figures import conditions, started
 from tilegate_ci.report.junit import junit
 
 pytestmark = pytest.mark.usefixtures("without_vega")
@@ -357,12 +357,12 @@ def test_conditions_of_any_form_are_read():
         {"conditions": {"after": {"power_w": "x"}}, "x": 1},
         {"conditions": {"after": None}},
     ]
-    found = conditions(parsed({**make_run(), "sessions": sessions}))
-    assert found.started == "2025-11-20T10:00:00Z"
-    assert found.facts == (
+    run = parsed({**make_run(), "sessions": sessions})
+    assert conditions(run) == [
         "SM clock 1980 MHz", "power 500 to 600 W", "throttled by hardware slowdown",
-    )  # fmt: skip
-    assert conditions(parsed({**make_run(), "sessions": []})).started == ""
+    ]  # fmt: skip
+    assert started(run) == "2025-11-20T10:00:00Z"
+    assert started(parsed({**make_run(), "sessions": []})) == ""
 
 
 def test_history_skips_what_it_cannot_read(tmp_path):
