@@ -78,6 +78,10 @@ class Row:
     again: Text = ""  # the command that measures the pairs of a red row again
 
 
+def _worst_first(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    return tuple(sorted(rows, key=lambda r: (SEVERITY[r.verdict], -(r.slowdown or 0.0), r.name)))
+
+
 def _https(address: str) -> str:
     """It becomes a link, so nothing else."""
     if not address.startswith("https://"):
@@ -93,7 +97,7 @@ class Comparison:
 
     baseline: Run
     candidate: Run
-    rows: tuple[Row, ...]
+    rows: Annotated[tuple[Row, ...], AfterValidator(_worst_first)]
     differences: tuple[Line, ...]
     left_out: Natural
     warnings: tuple[Line, ...]
@@ -139,7 +143,7 @@ def compare(
     return Comparison(
         baseline=baseline,
         candidate=candidate,
-        rows=tuple(sorted(rows, key=worst_first)),
+        rows=tuple(rows),
         differences=differences,
         left_out=len(names) - len(chosen),
         warnings=(*baseline.warnings, *candidate.warnings, *_metric_warnings(candidate, pairs)),
@@ -221,7 +225,3 @@ def _metric_warnings(
             ratio, time = sorted((old.decisive, new.decisive), key=DECISIVE.index)
             found.append(f"{candidate.path}: {name}: {ratio} on one side only; compared by {time}")
     return found
-
-
-def worst_first(row: Row) -> tuple[int, float, str]:
-    return SEVERITY[row.verdict], -(row.slowdown or 0.0), row.name

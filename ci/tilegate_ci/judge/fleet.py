@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from tilegate_ci.core.documents import Line, Natural, Schema, Text
 from tilegate_ci.core.files import GateError
-from tilegate_ci.judge.compare import Comparison, Row, worst_first
+from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.judge.paired import holm
 from tilegate_ci.model import Verdict, worst
 
@@ -124,5 +124,4 @@ def _judged(member: Member, certain: Mapping[Test, bool]) -> Member:
         else row
         for row in member.rows
     ]
-    found = replace(member.verdict, rows=tuple(sorted(rows, key=worst_first)))
-    return replace(member, verdict=found)
+    return replace(member, verdict=replace(member.verdict, rows=tuple(rows)))

@@ -16,7 +16,7 @@ from tilegate_ci.core.names import matching, rerun_command, rung_of, search
 from tilegate_ci.formats.reading import yardsticks_in
 from tilegate_ci.formats.run_file import Role, collect, collect_ragged, load
 from tilegate_ci.formats.stages import Stage, newest_stages
-from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds, worst_first
+from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds
 from tilegate_ci.judge.confirm import (
     Confirmed,
     Pair,
@@ -146,9 +146,6 @@ def judged(job: Job) -> Comparison:
 def judged_again(job: Job, stored: RunFile, screening: Comparison) -> Comparison:
     """The verdict on a screening of the job's head, which is built: what differs from `stored`, the
     baseline, is measured in pairs with the base."""
-    off = moved_canaries(screening)
-    if screening.differences or off:
-        return incomparable(screening, off)
     flagged = [row.name for row in screening.rows if row.verdict in FLAGGED]
     if not flagged:
         return screening
@@ -164,9 +161,6 @@ def judged_again(job: Job, stored: RunFile, screening: Comparison) -> Comparison
 def judged_alone(screening: Comparison, stored: Run, candidate: Run) -> Comparison:
     """As judged_again, where there is no base to measure. Two boards of a model differ by more than
     the margins, which then let nothing be told."""
-    off = moved_canaries(screening)
-    if screening.differences or off:
-        return incomparable(screening, off)
     before, now = boards(stored), boards(candidate)
     if before == now and len(now) == 1:
         return screening
@@ -180,7 +174,6 @@ def judged_alone(screening: Comparison, stored: Run, candidate: Run) -> Comparis
         f"judged by a recording of another board: up to {100 * BOARDS:g} % passes; a clone with "
         "its history measures the baseline's commit beside this one"
     )
-    rows.sort(key=worst_first)
     return replace(screening, rows=tuple(rows), warnings=(*screening.warnings, warning))
 
 
@@ -262,11 +255,7 @@ class PairedRun:
         """With what all rows say: the commits, and how a red one is measured again."""
         return replace(
             found,
-            rows=tuple(
-                sorted(
-                    (replace(row, again=self._again(row)) for row in found.rows), key=worst_first
-                )
-            ),
+            rows=tuple(replace(row, again=self._again(row)) for row in found.rows),
             base_commit=self.job.base.commit,
             repository=repository_url(self.job.project.repository),
         )
@@ -414,7 +403,7 @@ class GateRun(PairedRun):
             screening = compare(stored, candidate)
             left = [] if screening.differences else self._unsettled(screening, candidate)
             if not left:
-                return self.screened(stored, screening, same)
+                return incomparable(screening) or self.screened(stored, screening, same)
             step = f"again-{len(processes)}"
             message(f"{len(left)} of {len(names)} benchmarks need another process")
 
@@ -430,9 +419,6 @@ class GateRun(PairedRun):
 
     def screened(self, stored: RunFile, screening: Comparison, same: Sequence[str]) -> Comparison:
         """The verdict on a screening: what it flags is measured in pairs."""
-        off = moved_canaries(screening)
-        if screening.differences or off:
-            return incomparable(screening, off)
         flagged = [n for n in flagged_by(screening, stored, self.base) if n not in same]
         found = Confirmed(dict.fromkeys(same, Verdict.IDENTICAL))
         if flagged:
@@ -532,14 +518,12 @@ def _in_pairs(names: Sequence[str], one: str, many: str) -> str:
     return f"{len(names)} {what} in pairs: {', '.join(names)}"
 
 
-def incomparable(screening: Comparison, reasons: Sequence[str]) -> Comparison:
-    """The screening of a session that cannot be judged: nothing in it is red."""
-    rows = [
+def incomparable(screening: Comparison) -> Comparison | None:
+    """The screening of a session that cannot be judged, with nothing red in it; None of one that
+    can."""
+    reasons = (*screening.differences, *moved_canaries(screening))
+    rows = (
         replace(row, verdict=Verdict.INCOMPARABLE) if row.verdict in FLAGGED else row
         for row in screening.rows
-    ]
-    return replace(
-        screening,
-        rows=tuple(sorted(rows, key=worst_first)),
-        differences=(*screening.differences, *reasons),
     )
+    return replace(screening, rows=tuple(rows), differences=reasons) if reasons else None

@@ -19,7 +19,7 @@ from tilegate_ci.formats.reading import Declared, read_process
 from tilegate_ci.judge.compare import Margin
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.identity import loaded
-from tilegate_ci.measure.launcher import PLACES, Launcher, bracketed, read_suite
+from tilegate_ci.measure.launcher import IN_PAIRS, Launcher, bracketed, read_suite
 from tilegate_ci.model import MIN_DELTA, RATIO, REPOSITORY, Process
 
 TIMEOUT_S = 3600.0  # per command of another project
@@ -211,10 +211,10 @@ class Tilegate(Project):
     """This repository. `extra` are CMake's arguments."""
 
     extra: tuple[str, ...] = ()
-    launcher: Launcher = field(default_factory=lambda: Launcher(placements=PLACES))
+    launcher: Launcher = IN_PAIRS
 
     @classmethod
-    def at(cls, work: Path, extra: Sequence[str], launcher: Launcher) -> "Tilegate":
+    def at(cls, work: Path, extra: Sequence[str] = (), launcher: Launcher = IN_PAIRS) -> "Tilegate":
         build = f"{_CONFIGURE} {shlex.join(extra)} && cmake --build {{build}}"
         command = ("ci/gate", "run", "--no-screen")
         return cls(REPOSITORY, work, build, command, tuple(extra), launcher)
