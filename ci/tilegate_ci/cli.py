@@ -159,7 +159,7 @@ def _report_error(arguments: argparse.Namespace, text: str, full: bool = False) 
         if markdown and not full:
             from tilegate_ci.report import render
 
-            write_text(Path(markdown), render.markdown_error(text))
+            write_text(Path(markdown), render.markdown(text))
         if json and not full:
             from tilegate_ci.judge import verdict_file
 

@@ -12,12 +12,12 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import (
     BeforeValidator,
     Field,
-    PrivateAttr,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     field_validator,
     model_validator,
 )
+from pydantic.json_schema import SkipJsonSchema
 
 from tilegate_ci.core.documents import (
     Commit,
@@ -114,10 +114,6 @@ class Device(Open):
             raise ValueError('"cublas" is missing')
         return self
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        return self.model_dump(mode="json")
-
     def differences(self, other: "Device") -> list[str]:
         """What keeps times on the two devices from being compared, one phrase per field.
 
@@ -165,10 +161,6 @@ class Summary(Open):
         """The metrics that there are."""
         found = {metric: getattr(self, metric) for metric in (*METRICS, OWN_RATIO, PER_SECOND)}
         return {metric: value for metric, value in found.items() if value is not None}
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        return self.model_dump(mode="json")
 
     @property
     def decisive(self) -> Metric:
@@ -237,23 +229,14 @@ class Session(Open):
     conditions: Given[dict[str, Any]] = None
 
 
-class Run(Open):
-    """What was measured, where and when."""
+class Run(Model):
+    """What was measured, where and when: what a verdict file says of either side."""
 
+    path: Line
     commit: Commit
     device: Device
-    sessions: list[Session]
-    benchmarks: Mapping[str, Benchmark]
-    _path: str = PrivateAttr("")
-
-    @property
-    def path(self) -> str:
-        return self._path
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """As its file has it, fields unknown to us included."""
-        return self.model_dump(mode="json", by_alias=True)
+    sessions: list[Session] = []
+    benchmarks: Mapping[Line, Benchmark] = Field(alias="measured")
 
     @property
     def dirty(self) -> bool:
@@ -274,11 +257,13 @@ def _named(rows: dict[str, T], info: ValidationInfo) -> dict[str, T]:
 
 
 class RunFile(Run, Document, Open):
-    """A file, with all that a verdict needs."""
+    """A file, with all that a verdict needs. The reader adds `path` and what it let pass."""
 
+    path: SkipJsonSchema[str] = Field(default="", exclude=True)
+    warnings: SkipJsonSchema[tuple[str, ...]] = Field(default=(), exclude=True)
     protocol: Protocol
+    sessions: list[Session]
     benchmarks: dict[Line, RunRow]
-    _warnings: tuple[str, ...] = PrivateAttr(())
 
     @field_validator("benchmarks", mode="wrap")
     @classmethod
@@ -292,11 +277,6 @@ class RunFile(Run, Document, Open):
             ((name, _),) = Counter(map(canonical_name, rows)).most_common(1)
             raise ValueError(f"duplicate benchmark: {name} is there twice")
         return found
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the reader let pass."""
-        return self._warnings
 
 
 def log_slowdown(baseline: float, candidate: float) -> float:

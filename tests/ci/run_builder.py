@@ -14,9 +14,8 @@ from stage_builder import write_stages
 
 from gate_builders import COMMIT
 from tilegate_ci.core import documents
-from tilegate_ci.core.files import GateError, dumps, read_json
+from tilegate_ci.core.files import GateError, dumps
 from tilegate_ci.formats.run_file import collect
-from tilegate_ci.measure.journal import Journal
 from tilegate_ci.model import Process, Session
 
 SUITE = """set,m,n,k,lda,ldb,ldc,pointer_offset_bytes
@@ -69,8 +68,8 @@ class World:
     def accept_baseline(self) -> None:
         """Five processes of the base make its baseline."""
         (run,) = self.folder.glob("work/run-*")
-        journal = Journal(run, read_json(run / "protocol.json"))
-        processes = [documents.load(Process, journal.path(f"pair-{n}-base")) for n in range(1, 6)]
+        paths = [run / f"process-pair-{n}-base.json" for n in range(1, 6)]
+        processes = [documents.load(Process, path) for path in paths]
         path = self.folder / "base" / "bench" / "baselines" / "nvidia-h200.json"
         path.write_text(dumps(collect(processes, COMMIT, [Session()]).fields))
         shutil.rmtree(self.folder / "work")

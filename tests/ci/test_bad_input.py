@@ -15,7 +15,7 @@ from tilegate_ci.formats.run_file import Role, load
 from tilegate_ci.judge import waivers
 from tilegate_ci.judge.compare import compare
 from tilegate_ci.lab.proof import recording
-from tilegate_ci.measure.journal import Journal
+from tilegate_ci.measure.journal import open_journal
 from tilegate_ci.model import Verdict
 
 
@@ -75,9 +75,9 @@ def test_a_full_disk_leaves_the_old_recording(tmp_path, monkeypatch):
 
 
 def test_another_protocol_does_not_join_a_journal(tmp_path):
-    Journal(tmp_path, {"pairs": 8})
+    open_journal(tmp_path, {"pairs": 8})
     with pytest.raises(GateError, match="pairs is 8 there, 12 now; give another --out"):
-        Journal(tmp_path, {"pairs": 12})
+        open_journal(tmp_path, {"pairs": 12})
 
 
 def test_a_planted_run_is_never_a_baseline(tmp_path, capsys):
@@ -92,8 +92,11 @@ def test_a_planted_run_is_never_a_baseline(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda d: d["protocol"].update(seed=-1), "protocol.seed: must be at least 0, not -1"),
-        (lambda d: d["device"].update(driver=7), "device.driver: must be text, not 7"),
+        (
+            lambda d: d["protocol"].update(seed=-1),
+            "protocol.seed: must be greater than or equal to 0, not -1",
+        ),
+        (lambda d: d["device"].update(driver=7), "device.driver: must be a valid string, not 7"),
         (lambda d: d["sessions"].append({"conditions": []}), "sessions"),
     ],
 )
@@ -147,12 +150,21 @@ def test_a_waiver_counts_on_its_last_day_and_up_to_its_ceiling(tmp_path):
     ("changes", "message"),
     [
         ({"expires": "2026-06-29"}, "waiver T2-1 expired on 2026-06-29: a faster store"),
-        ({"expires": "soon"}, 'waivers[0].expires: must be a day such as 2026-06-30, not "soon"'),
-        ({"expires": "2026-02-30"}, 'must be a day such as 2026-06-30, not "2026-02-30"'),
-        ({"expires": 1782777600}, "must be a day such as 2026-06-30, not 1782777600"),
-        ({"ceiling": 0}, "ceiling: must be above zero, not 0"),
-        ({"ceiling": 1}, "ceiling: must be below 1, not 1"),
-        ({"benchmarks": "("}, 'benchmarks: must be a regular expression, not "("'),
+        (
+            {"expires": "soon"},
+            "waivers[0].expires: must be a valid date in the format YYYY-MM-DD, ",
+        ),
+        (
+            {"expires": "2026-02-30"},
+            'day value is outside expected range, not "2026-02-30"',
+        ),
+        (
+            {"expires": 1782777600},
+            "must be a valid date, not 1782777600",
+        ),
+        ({"ceiling": 0}, "ceiling: must be greater than 0, not 0"),
+        ({"ceiling": 1}, "ceiling: must be less than 1, not 1"),
+        ({"benchmarks": "("}, 'benchmarks: must be a valid regular expression, not "("'),
         ({"reason": ""}, "reason: must not be empty"),
         ({"until": "2026-07-01"}, 'waivers[0]: "until" is not known here'),
     ],

@@ -16,7 +16,6 @@ from tilegate_ci.commands.run import WORK
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import (
     GateError,
-    dumps,
     locked,
     make_folder,
     message,
@@ -34,8 +33,6 @@ from tilegate_ci.measure import conditions, gate_run
 from tilegate_ci.measure.gate_run import Options, part_of, places_of
 from tilegate_ci.measure.launcher import (
     MIN_TIME_S,
-    PLACES,
-    Launcher,
     filter_of,
     launch,
     read_suite,
@@ -119,14 +116,13 @@ def measure(
     for number in range(1, wanted + 1):
         message(f"process {number} of {wanted}")
         processes.append(launch(command, timeout_s=None))
-        text = documents.to_text(processes[-1])
-        write_text(folder / f"process-{number}.json", text)
+        write_text(folder / f"process-{number}.json", documents.to_text(processes[-1]))
     first, last = processes[0], processes[-1]
     around = {"before": first.conditions.before, "after": last.conditions.after}
     session = Session(started=first.started, processes=wanted, conditions=around)
     path = os.path.relpath(folder / "candidate.json")
     found = collect(processes, commit, [session], path)
-    write_text(Path(path), dumps(found.fields) + "\n")
+    write_text(Path(path), documents.to_text(found))
     return found
 
 
@@ -190,17 +186,19 @@ def judge(
     if baseline is None or head is None:
         raise GateError(f"{stored.path}: none of the gated benchmarks in it")
     screening = compare(baseline, head)
-    options = Options(arguments.filter or "", screened=False)
-    try:
-        project = Tilegate.at(WORK, (), Launcher(placements=PLACES))
-        out = folder / "pairs"
-        job = gate_run.prepare(project, base or stored.commit[:40], str(REPOSITORY), out, options)
-    except GateError as problem:
-        message(f"the baseline's commit cannot be measured beside this one: {problem}")
-        found = gate_run.judged_alone(screening, stored, candidate)
-    else:
-        job = replace(job, head=replace(job.head, build=build))
-        found = gate_run.judged_again(job, baseline, screening)
+    found = gate_run.incomparable(screening)
+    if found is None:
+        revision = base or stored.commit[:40]
+        options = Options(arguments.filter or "", screened=False)
+        project, out = Tilegate.at(WORK), folder / "pairs"
+        try:
+            job = gate_run.prepare(project, revision, str(REPOSITORY), out, options)
+        except GateError as problem:
+            message(f"the baseline's commit cannot be measured beside this one: {problem}")
+            found = gate_run.judged_alone(screening, stored, candidate)
+        else:
+            job = replace(job, head=replace(job.head, build=build))
+            found = gate_run.judged_again(job, baseline, screening)
     others = len({*stored.benchmarks, *candidate.benchmarks} - {row.name for row in found.rows})
     return replace(found, baseline=stored, candidate=candidate, left_out=others)
 

@@ -8,7 +8,8 @@ from datetime import date
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_declared, add_margins, declared_in, margin_in
-from tilegate_ci.core.files import GateError, check_outputs, dumps, message, read_text, write_text
+from tilegate_ci.core import documents
+from tilegate_ci.core.files import GateError, check_outputs, message, read_text, write_text
 from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats import run_file
 from tilegate_ci.formats.reading import is_process, read_any
@@ -102,7 +103,7 @@ def collected(texts: Mapping[str, str], paths: list[str], arguments: argparse.Na
     processes = [read_any(text, path, declared) for path, text in texts.items()]
     made = collect(processes, arguments.commit, sessions, arguments.out or paths[0])
     if arguments.out:
-        write_text(Path(arguments.out), dumps(made.fields) + "\n")
+        write_text(Path(arguments.out), documents.to_text(made))
     return made
 
 

@@ -12,7 +12,6 @@ from tilegate_ci.commands.run import WORK
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.options import flag, option
 from tilegate_ci.judge.drift import Drift, accepted_baselines, drifts
-from tilegate_ci.measure.launcher import PLACES, Launcher
 from tilegate_ci.measure.projects import Tilegate
 from tilegate_ci.model import relative
 
@@ -51,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     words = shlex.join([good, bad, "--filter", pattern])
     sys.stdout.write(f"which commit began the worst: ci/gate bisect {words}\n")
     if arguments.bisect:
-        bisect.search(Tilegate.at(WORK, (), Launcher(placements=PLACES)), good, bad, pattern)
+        bisect.search(Tilegate.at(WORK), good, bad, pattern)
     return 1
 
 

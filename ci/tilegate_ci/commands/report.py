@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tilegate_ci.commands.arguments import add_repository
+from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, check_outputs, write_text
 from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import newest_stages
 from tilegate_ci.judge import verdict_file
-from tilegate_ci.model import EXIT_MEANINGS, OTHER, Run
-from tilegate_ci.report import fleet as fleets
-from tilegate_ci.report import render, templates
+from tilegate_ci.model import EXIT_MEANINGS, OTHER
+from tilegate_ci.report import render
 from tilegate_ci.report.data import Source, load_sources, of_fleet
-from tilegate_ci.report.figures import RATIO_NOTE, percent, share, speed, speed_names
 from tilegate_ci.report.junit import junit as junit_of
 
 EXIT_CODES = {
@@ -61,12 +60,12 @@ def run(arguments: argparse.Namespace) -> int:
         sources = of_fleet(fleet)
     write(sources, arguments.repository.resolve(), outputs)
     if fleet is not None and arguments.json:
-        verdict_file.write_fleet(Path(arguments.json), fleet)
+        write_text(Path(arguments.json), documents.to_text(fleet))
     if fleet is not None:
-        sys.stdout.write(console(sources[0]))
+        sys.stdout.write(_console(sources[0]))
         return fleet.exit_code
     if not outputs:
-        sys.stdout.write("\n".join(console(source) for source in sources))
+        sys.stdout.write("\n".join(_console(source) for source in sources))
     return 0
 
 
@@ -75,46 +74,17 @@ def write(sources: list[Source], repository: Path, outputs: Mapping[str, str | P
     if "junit" in outputs:
         write_text(Path(outputs["junit"]), junit_of(sources))
     if "markdown" in outputs:
-        write_text(Path(outputs["markdown"]), "\n".join(map(markdown_of, sources)))
+        write_text(Path(outputs["markdown"]), "\n".join(map(_markdown, sources)))
     if "html" in outputs:
         write_text(Path(outputs["html"]), _page(sources, repository))
 
 
-def console(source: Source) -> str:
-    if source.fleet is not None:
-        return fleets.console(source.fleet)
-    if source.comparison is not None:
-        return render.console(source.comparison)
-    if source.run is None:
-        return f"{source.title}\nerror: {source.error}\n"
-    time, ratio = speed_names(source.run.device)
-    unit = f" {time}" * (time == "GFLOPS")
-    lines = [
-        f"{name}: {speed}{unit}" + f", {of} {ratio}" * (of != "-")
-        for name, speed, of in _rows(source.run)
-    ]
-    return "\n".join([source.title, *lines]) + "\n"
+def _console(source: Source) -> str:
+    return render.console(source.found, path=source.path, code=source.code)
 
 
-def markdown_of(source: Source) -> str:
-    if source.fleet is not None:
-        return fleets.markdown(source.fleet)
-    if source.comparison is not None:
-        return render.markdown(source.comparison)
-    if source.run is None:
-        return render.markdown_error(source.error)
-    ours = source.run.device.kind != OTHER
-    return templates.markdown(
-        "run",
-        title=source.title,
-        rows=_rows(source.run),
-        heads=speed_names(source.run.device),
-        note=RATIO_NOTE if ours else "",
-    )
-
-
-def _rows(run: Run) -> list[tuple[str, str, str]]:
-    return [(name, speed(row), percent(share(row))) for name, row in sorted(run.benchmarks.items())]
+def _markdown(source: Source) -> str:
+    return render.markdown(source.found, source.path, source.code)
 
 
 def _page(sources: list[Source], repository: Path) -> str:

@@ -129,9 +129,9 @@ def decode(data: bytes, source: str) -> str:
         raise GateError(f"{source}: byte {problem.start}: not UTF-8 text") from problem
 
 
-def parse_json(text: str, source: str) -> Any:
-    """The value; GateError where the text is empty, truncated or malformed, or where an object has
-    a key twice. `source` is where the text came from."""
+def parse_json(text: str, source: str, finite: bool = False) -> Any:
+    """The value; GateError where the text is empty, truncated or malformed, where an object has a
+    key twice, or with `finite` where a number is none. `source` is where the text came from."""
     if not text.strip():
         raise GateError(f"{source}: the file is empty")
     try:
@@ -139,6 +139,10 @@ def parse_json(text: str, source: str) -> Any:
         for place, value in walk(root):
             if isinstance(value, _Object) and value.duplicate is not None:
                 raise fault(source, place, f"duplicate key {json.dumps(value.duplicate)}")
+            # No float holds an integer of 1024 bits.
+            huge = isinstance(value, int) and value.bit_length() > 1023
+            if finite and (huge or (isinstance(value, float) and not math.isfinite(value))):
+                raise fault(source, place, f"must be a finite number, not {shown(value)}")
     except json.JSONDecodeError as problem:
         # The parser points at the start of a string that is never closed.
         unfinished = problem.pos >= len(text.rstrip()) or problem.msg.startswith("Unterminated")
@@ -162,13 +166,6 @@ def walk(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
     if isinstance(value, dict | list):
         for key, child in value.items() if isinstance(value, dict) else enumerate(value):
             yield from walk(child, (*place, key))
-
-
-def check_finite(root: Any, source: str) -> None:
-    for place, value in walk(root):
-        huge = isinstance(value, int) and value.bit_length() > 1023  # no float holds it
-        if huge or (isinstance(value, float) and not math.isfinite(value)):
-            raise fault(source, place, f"must be a finite number, not {shown(value)}")
 
 
 def rounded(value: float) -> float:

@@ -35,11 +35,6 @@ class Repetition(Open):
 def read_process(text: str, path: str) -> Process:
     """GateError when a benchmark in it failed; `path` is where the text came from."""
     parse_json(text, path)
-    return parse(text, path)
-
-
-def parse(text: str, path: str) -> Process:
-    """As read_process, of JSON that is known to be sound."""
     report = validated(GoogleReport, text, path)
     context = report.context
     device = _device(context, path)

@@ -52,7 +52,7 @@ def read_any(text: str, path: str, declared: Declared) -> Process:
     if declared != Declared():
         options = "--time, --yardstick and --verified"
         raise GateError(f"{path}: {options} are for another project's benchmarks")
-    return bench.parse(text, path)
+    return bench.read_process(text, path)
 
 
 def read_process(text: str, path: str, declared: Declared) -> Process:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import commit_digits, validated
-from tilegate_ci.core.files import GateError, check_finite, fault, parse_json, read_text, rounded
+from tilegate_ci.core.files import GateError, fault, parse_json, read_text, rounded
 from tilegate_ci.formats.reading import is_process
 from tilegate_ci.model import (
     DECISIVE,
@@ -38,8 +38,9 @@ def collect(
         _check_alike(first, process)
     if sessions is None:
         sessions = [Session(started=first.started, processes=len(processes), conditions={})]
-    run = RunFile(
+    return RunFile(
         schema=1,
+        path=path,
         commit=commit,
         device=first.device,
         protocol=_protocol(processes),
@@ -48,8 +49,31 @@ def collect(
             name: _row([process.readings[name] for process in processes]) for name in first.readings
         },
     )
-    run._path = path
-    return run
+
+
+def collect_ragged(
+    processes: Sequence[Process],
+    commit: str,
+    sessions: Sequence[Session] | None = None,
+    path: str = "collect",
+) -> RunFile:
+    """As collect, of processes of which later ones lack what the earlier ones have decided."""
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for row in dict.fromkeys(row for process in processes for row in process.readings):
+        where = tuple(at for at, p in enumerate(processes) if row in p.readings)
+        groups.setdefault(where, []).append(row)
+    runs = [
+        collect([_only(names, processes[at]) for at in where], commit, sessions, path)
+        for where, names in groups.items()
+    ]
+    rows = {name: row for run in runs for name, row in run.benchmarks.items()}
+    return runs[0].model_copy(update={"benchmarks": rows})
+
+
+def _only(names: Sequence[str], process: Process) -> Process:
+    """The process, as if it had run these benchmarks alone."""
+    readings = {name: process.readings[name] for name in names}
+    return process.model_copy(update={"readings": readings})
 
 
 def _protocol(processes: Sequence[Process]) -> Protocol:
@@ -115,7 +139,7 @@ def check_distinct(paths: Sequence[str], texts: Mapping[str, str]) -> None:
 
 def read_sessions(path: str) -> list[Session]:
     text = read_text(path)
-    check_finite(parse_json(text, path), path)
+    parse_json(text, path, finite=True)
     sessions = validated(list[Session], text, path)
     if not sessions:
         raise GateError(f"{path}: no session in it")
@@ -147,14 +171,14 @@ def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
         raise GateError(
             f"{path}: written by a benchmark; `compare --no-baseline` makes a run of it"
         )
-    check_finite(parse_json(text, path), path)
+    parse_json(text, path, finite=True)
     run = documents.validated(RunFile, text, path)
-    run._path = path
+    warnings = []
     for name, row in run.benchmarks.items():
-        run._warnings += tuple(_disagreements(name, row, path, role))
+        warnings += _disagreements(name, row, path, role)
         if role is Role.BASELINE:
-            run._warnings += tuple(_margin(name, row, path))
-    return run
+            warnings += _margin(name, row, path)
+    return run.model_copy(update={"path": path, "warnings": tuple(warnings)})
 
 
 def _margin(name: str, row: RunRow, path: str) -> list[str]:

@@ -4,16 +4,18 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
 import pydantic
-from pydantic import ConfigDict
+from pydantic import AfterValidator, ConfigDict, computed_field, model_validator
 
-from tilegate_ci.core.documents import Finite, Line, Text
-from tilegate_ci.core.names import matching, rerun_command
+from tilegate_ci.core.documents import Commit, Finite, Line, Natural, Schema, Text
+from tilegate_ci.core.names import canonical_name, matching, rerun_command
 from tilegate_ci.model import (
     DECISIVE,
     GFLOPS,
     MIN_DELTA,
+    OTHER,
     SEVERITY,
     Benchmark,
     Metric,
@@ -76,20 +78,43 @@ class Row:
     again: Text = ""  # the command that measures the pairs of a red row again
 
 
-@dataclass(frozen=True)
+def _worst_first(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    return tuple(sorted(rows, key=lambda r: (SEVERITY[r.verdict], -(r.slowdown or 0.0), r.name)))
+
+
+def _https(address: str) -> str:
+    """It becomes a link, so nothing else."""
+    if not address.startswith("https://"):
+        raise ValueError(f"must begin with https://, not {address!r}")
+    return address
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(strict=True))
 class Comparison:
-    """Rows worst first. `differences` says why the two runs as wholes are incomparable. The pairs
-    are of `base_commit`, which need not be the commit of the baseline's recording."""
+    """The verdict file. Rows worst first. `differences` says why the two runs as wholes are
+    incomparable. The pairs are of `base_commit`, which need not be the commit of the baseline's
+    recording."""
 
     baseline: Run
     candidate: Run
-    rows: tuple[Row, ...]
-    differences: tuple[str, ...]
-    left_out: int
-    warnings: tuple[str, ...]
-    base_commit: str | None = None
-    repository: str | None = None  # its address on the web
+    rows: Annotated[tuple[Row, ...], AfterValidator(_worst_first)]
+    differences: tuple[Line, ...]
+    left_out: Natural
+    warnings: tuple[Line, ...]
+    base_commit: Commit | None = None
+    repository: Annotated[Line, AfterValidator(_https)] | None = None  # its address on the web
+    kind: Literal["verdict"] = "verdict"  # a run's file has no kind
+    schema: Schema = 1
 
+    @model_validator(mode="after")
+    def _names_are_canonical(self) -> "Comparison":
+        """Of our own benchmarks; another project's are called whatever they like."""
+        if self.candidate.device.kind != OTHER:
+            for name in (*self.candidate.benchmarks, *(row.name for row in self.rows)):
+                canonical_name(name)
+        return self
+
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def exit_code(self) -> int:
         verdicts = {row.verdict for row in self.rows}
@@ -118,7 +143,7 @@ def compare(
     return Comparison(
         baseline=baseline,
         candidate=candidate,
-        rows=tuple(sorted(rows, key=worst_first)),
+        rows=tuple(rows),
         differences=differences,
         left_out=len(names) - len(chosen),
         warnings=(*baseline.warnings, *candidate.warnings, *_metric_warnings(candidate, pairs)),
@@ -200,7 +225,3 @@ def _metric_warnings(
             ratio, time = sorted((old.decisive, new.decisive), key=DECISIVE.index)
             found.append(f"{candidate.path}: {name}: {ratio} on one side only; compared by {time}")
     return found
-
-
-def worst_first(row: Row) -> tuple[int, float, str]:
-    return SEVERITY[row.verdict], -(row.slowdown or 0.0), row.name

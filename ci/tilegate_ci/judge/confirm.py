@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from tilegate_ci.core.files import rounded
 from tilegate_ci.core.names import YARDSTICK, rung_of
 from tilegate_ci.judge import paired
-from tilegate_ci.judge.compare import Comparison, Row, worst_first
+from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.judge.paired import Estimate
 from tilegate_ci.model import MIN_DELTA, OTHER, Conditions, Device, Process, Verdict, relative
 
@@ -149,7 +149,7 @@ def with_verdicts(comparison: Comparison, found: Confirmed) -> Comparison:
     rows = [_row(row, found) if row.name in found.verdicts else row for row in comparison.rows]
     return replace(
         comparison,
-        rows=tuple(sorted(rows, key=worst_first)),
+        rows=tuple(rows),
         differences=(*comparison.differences, *found.reasons),
     )
 

@@ -1,10 +1,15 @@
 """One verdict over several GPU models, with one budget of false alarms."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Literal
 
+from pydantic import ConfigDict, computed_field, model_validator
+from pydantic.dataclasses import dataclass
+
+from tilegate_ci.core.documents import Line, Natural, Schema, Text
 from tilegate_ci.core.files import GateError
-from tilegate_ci.judge.compare import Comparison, Row, worst_first
+from tilegate_ci.judge.compare import Comparison, Row
 from tilegate_ci.judge.paired import holm
 from tilegate_ci.model import Verdict, worst
 
@@ -14,27 +19,34 @@ NOTE = "regressed by its own model's error budget, not by that of all models"
 Test = tuple[str, str]  # file, benchmark
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(strict=True))
 class Member:
     """A model: its verdict by the budget of all, or why there is none. `alone` is the exit code of
     its own verdict."""
 
-    path: str
-    alone: int
-    comparison: Comparison | None = None
-    error: str = ""
+    path: Line
+    alone: Natural
+    verdict: Comparison | None = None
+    error: Text = ""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "Member":
+        if (self.verdict is None) is (self.error == ""):
+            raise ValueError("must have a verdict, or an error in its place")
+        return self
 
     @property
     def name(self) -> str:
-        return self.comparison.candidate.device.name if self.comparison else self.path
+        return self.verdict.candidate.device.name if self.verdict else self.path
 
     @property
     def commit(self) -> str:
-        return self.comparison.candidate.commit if self.comparison else ""
+        return self.verdict.candidate.commit if self.verdict else ""
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def exit_code(self) -> int:
-        return self.comparison.exit_code if self.comparison else self.alone
+        return self.verdict.exit_code if self.verdict else self.alone
 
     @property
     def changed(self) -> list[str]:
@@ -43,17 +55,22 @@ class Member:
 
     @property
     def rows(self) -> Sequence[Row]:
-        return self.comparison.rows if self.comparison else ()
+        return self.verdict.rows if self.verdict else ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(strict=True))
 class Fleet:
-    members: tuple[Member, ...]
-    tests: int  # that share the budget
+    """The file of a merged verdict."""
 
+    models: tuple[Member, ...]
+    tests: Natural  # that share the budget
+    kind: Literal["fleet"] = "fleet"
+    schema: Schema = 1
+
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def exit_code(self) -> int:
-        return worst(member.exit_code for member in self.members)
+        return worst(member.exit_code for member in self.models)
 
 
 def merge(verdicts: Mapping[str, Comparison | str | None]) -> Fleet:
@@ -86,7 +103,7 @@ def _member(path: str, found: Comparison | str | None) -> Member:
 
 def _check_alike(members: Sequence[Member]) -> None:
     """GateError where a model is there twice, or not all are of one commit."""
-    known = [member for member in members if member.comparison]
+    known = [member for member in members if member.verdict]
     for member in known:
         first = known[0]
         if member.commit != first.commit:
@@ -99,7 +116,7 @@ def _check_alike(members: Sequence[Member]) -> None:
 
 
 def _judged(member: Member, certain: Mapping[Test, bool]) -> Member:
-    if member.comparison is None:
+    if member.verdict is None:
         return member
     rows = [
         replace(row, verdict=Verdict.INCONCLUSIVE, note=NOTE)
@@ -107,5 +124,4 @@ def _judged(member: Member, certain: Mapping[Test, bool]) -> Member:
         else row
         for row in member.rows
     ]
-    found = replace(member.comparison, rows=tuple(sorted(rows, key=worst_first)))
-    return replace(member, comparison=found)
+    return replace(member, verdict=replace(member.verdict, rows=tuple(rows)))

@@ -14,7 +14,7 @@ from tilegate_ci.core.documents import Document, Line, Model, Positive
 from tilegate_ci.core.files import GateError
 from tilegate_ci.core.names import search
 from tilegate_ci.judge.compare import Comparison, Row
-from tilegate_ci.model import REPOSITORY, SEVERITY, Verdict
+from tilegate_ci.model import REPOSITORY, Verdict
 
 WAIVERS = REPOSITORY / "bench" / "waivers.json"
 
@@ -62,9 +62,7 @@ def check(waivers: Sequence[Debt], today: date, path: str) -> None:
 
 def apply(comparison: Comparison, waivers: Sequence[Waiver]) -> Comparison:
     """Regressions at or below the ceiling of their waiver pass, with a note that says why."""
-    rows = [_waived(row, waivers) for row in comparison.rows]
-    rows.sort(key=lambda row: SEVERITY[row.verdict])
-    return replace(comparison, rows=tuple(rows))
+    return replace(comparison, rows=tuple(_waived(row, waivers) for row in comparison.rows))
 
 
 def _waived(row: Row, waivers: Sequence[Waiver]) -> Row:

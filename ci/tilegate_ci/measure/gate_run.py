@@ -9,13 +9,14 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, Steps, dumps, locked, make_folder, message, write_text
 from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.names import matching, rerun_command, rung_of, search
 from tilegate_ci.formats.reading import yardsticks_in
-from tilegate_ci.formats.run_file import Role, collect, load
+from tilegate_ci.formats.run_file import Role, collect, collect_ragged, load
 from tilegate_ci.formats.stages import Stage, newest_stages
-from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds, worst_first
+from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds
 from tilegate_ci.judge.confirm import (
     Confirmed,
     Pair,
@@ -28,7 +29,7 @@ from tilegate_ci.judge.confirm import (
 from tilegate_ci.judge.paired import PAIRS, SCREEN, undecided
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.identity import same_rungs
-from tilegate_ci.measure.journal import Bench, Journal
+from tilegate_ci.measure.journal import Bench, open_journal
 from tilegate_ci.measure.launcher import CANARIES, PLACES, keys, read_suite, stages_of
 from tilegate_ci.measure.projects import (
     Foreign,
@@ -145,9 +146,6 @@ def judged(job: Job) -> Comparison:
 def judged_again(job: Job, stored: RunFile, screening: Comparison) -> Comparison:
     """The verdict on a screening of the job's head, which is built: what differs from `stored`, the
     baseline, is measured in pairs with the base."""
-    off = moved_canaries(screening)
-    if screening.differences or off:
-        return incomparable(screening, off)
     flagged = [row.name for row in screening.rows if row.verdict in FLAGGED]
     if not flagged:
         return screening
@@ -163,9 +161,6 @@ def judged_again(job: Job, stored: RunFile, screening: Comparison) -> Comparison
 def judged_alone(screening: Comparison, stored: Run, candidate: Run) -> Comparison:
     """As judged_again, where there is no base to measure. Two boards of a model differ by more than
     the margins, which then let nothing be told."""
-    off = moved_canaries(screening)
-    if screening.differences or off:
-        return incomparable(screening, off)
     before, now = boards(stored), boards(candidate)
     if before == now and len(now) == 1:
         return screening
@@ -179,7 +174,6 @@ def judged_alone(screening: Comparison, stored: Run, candidate: Run) -> Comparis
         f"judged by a recording of another board: up to {100 * BOARDS:g} % passes; a clone with "
         "its history measures the baseline's commit beside this one"
     )
-    rows.sort(key=worst_first)
     return replace(screening, rows=tuple(rows), warnings=(*screening.warnings, warning))
 
 
@@ -206,9 +200,7 @@ def unmeasured(job: Job, why: str, names: Sequence[str]) -> Comparison:
     device = Device(kind=OTHER, name="not measured")
 
     def run_of(side: Side) -> Run:
-        run = Run(commit=side.commit, device=device, sessions=[], benchmarks={})
-        run._path = side.given
-        return run
+        return Run(path=side.given, commit=side.commit, device=device, measured={})
 
     message(f"{why}: identical, nothing to measure")
     rows = [Row(name, Verdict.IDENTICAL, why, "", False) for name in names or ["everything"]]
@@ -227,14 +219,14 @@ def unmeasured(job: Job, why: str, names: Sequence[str]) -> Comparison:
 class PairedRun:
     """Shared by the runs of all projects: processes, pairs of them, and the runs they make."""
 
+    collect = staticmethod(collect)
+
     def __init__(self, job: Job, steps: Steps) -> None:
         self.job = job
-        journal = Journal(job.folder, job.protocol)
+        open_journal(job.folder, job.protocol)
         seed = f"{job.base.digest}:{job.head.digest}:{job.options.seed}"
-        self.bench = Bench(job.project, journal, steps, seed)
+        self.bench = Bench(job.project, job.folder, steps, seed)
         self.without_nvml = False
-        if there := journal.count():
-            message(f"{job.folder}: {there} processes are there already")
 
     def pairs(
         self, names: Sequence[str], judge: Callable[[Sequence[Pair]], Confirmed]
@@ -255,24 +247,15 @@ class PairedRun:
             Session(started=p.started, processes=1, conditions=p.conditions.model_dump())
             for p in processes
         ]
-        run = self.collected(processes, side.commit, sessions, str(path))
-        write_text(path, dumps(run.fields) + "\n")
+        run = self.collect(processes, side.commit, sessions, str(path))
+        write_text(path, documents.to_text(run))
         return run
-
-    def collected(
-        self, processes: Sequence[Process], commit: str, sessions: Sequence[Session], path: str
-    ) -> RunFile:
-        return collect(processes, commit, sessions, path)
 
     def finished(self, found: Comparison) -> Comparison:
         """With what all rows say: the commits, and how a red one is measured again."""
         return replace(
             found,
-            rows=tuple(
-                sorted(
-                    (replace(row, again=self._again(row)) for row in found.rows), key=worst_first
-                )
-            ),
+            rows=tuple(replace(row, again=self._again(row)) for row in found.rows),
             base_commit=self.job.base.commit,
             repository=repository_url(self.job.project.repository),
         )
@@ -287,12 +270,6 @@ class PairedRun:
         words = [*project.command, *sides, "--filter", f"^{re.escape(row.name)}$"]
         command = shlex.join(words)
         return command if command.isprintable() else ""  # of a command of several lines
-
-
-def only(names: Sequence[str], process: Process) -> Process:
-    """The process, as if it had run these benchmarks alone."""
-    readings = {name: process.readings[name] for name in names}
-    return process.model_copy(update={"readings": readings})
 
 
 class ForeignRun(PairedRun):
@@ -338,6 +315,8 @@ class ForeignRun(PairedRun):
 class GateRun(PairedRun):
     """This repository: the suites of both sides, rung by rung."""
 
+    collect = staticmethod(collect_ragged)
+
     def __init__(self, job: Job, steps: Steps) -> None:
         """Both sides must be built."""
         super().__init__(job, steps)
@@ -357,21 +336,6 @@ class GateRun(PairedRun):
             raise GateError(f"{job.head.build}: no rung in it, so that no benchmark is gated")
         self.names = [name for name in self.head if name in self.base]
         self.canaries = [name for name in CANARIES if name in self.names]
-
-    def collected(
-        self, processes: Sequence[Process], commit: str, sessions: Sequence[Session], path: str
-    ) -> RunFile:
-        """Later processes lack what the earlier ones have decided."""
-        groups: dict[tuple[int, ...], list[str]] = {}
-        for row in dict.fromkeys(row for process in processes for row in process.readings):
-            where = tuple(at for at, p in enumerate(processes) if row in p.readings)
-            groups.setdefault(where, []).append(row)
-        runs = [
-            collect([only(names, processes[at]) for at in where], commit, sessions, path)
-            for where, names in groups.items()
-        ]
-        rows = {name: row for run in runs for name, row in run.benchmarks.items()}
-        return runs[0].model_copy(update={"benchmarks": rows})
 
     def judged(self) -> Comparison:
         job, same = self.job, self.identical()
@@ -439,7 +403,7 @@ class GateRun(PairedRun):
             screening = compare(stored, candidate)
             left = [] if screening.differences else self._unsettled(screening, candidate)
             if not left:
-                return self.screened(stored, screening, same)
+                return incomparable(screening) or self.screened(stored, screening, same)
             step = f"again-{len(processes)}"
             message(f"{len(left)} of {len(names)} benchmarks need another process")
 
@@ -455,9 +419,6 @@ class GateRun(PairedRun):
 
     def screened(self, stored: RunFile, screening: Comparison, same: Sequence[str]) -> Comparison:
         """The verdict on a screening: what it flags is measured in pairs."""
-        off = moved_canaries(screening)
-        if screening.differences or off:
-            return incomparable(screening, off)
         flagged = [n for n in flagged_by(screening, stored, self.base) if n not in same]
         found = Confirmed(dict.fromkeys(same, Verdict.IDENTICAL))
         if flagged:
@@ -557,14 +518,12 @@ def _in_pairs(names: Sequence[str], one: str, many: str) -> str:
     return f"{len(names)} {what} in pairs: {', '.join(names)}"
 
 
-def incomparable(screening: Comparison, reasons: Sequence[str]) -> Comparison:
-    """The screening of a session that cannot be judged: nothing in it is red."""
-    rows = [
+def incomparable(screening: Comparison) -> Comparison | None:
+    """The screening of a session that cannot be judged, with nothing red in it; None of one that
+    can."""
+    reasons = (*screening.differences, *moved_canaries(screening))
+    rows = (
         replace(row, verdict=Verdict.INCOMPARABLE) if row.verdict in FLAGGED else row
         for row in screening.rows
-    ]
-    return replace(
-        screening,
-        rows=tuple(sorted(rows, key=worst_first)),
-        differences=(*screening.differences, *reasons),
     )
+    return replace(screening, rows=tuple(rows), differences=reasons) if reasons else None

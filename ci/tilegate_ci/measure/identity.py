@@ -5,6 +5,7 @@ side the launches depend on: its instructions and constants, with the names that
 Strings, debug information and unwinding tables are left out: paths are in them."""
 
 import hashlib
+import io
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -63,20 +64,33 @@ def _libraries(build: Path) -> dict[str, str]:
 
 def _fingerprint(path: Path) -> tuple[str, str]:
     """Hashes of the host's half and of the device's; the latter is empty where there is none."""
-    with path.open("rb") as stream:
-        try:
-            elf = ELFFile(stream)
-        except ELFError:  # not an object file of this platform
-            return _digest(path.read_bytes()), ""
-        sections = list(elf.iter_sections())
-        parts = [f"{s.name} {_digest(s.data())}" for s in sections if _counts(s)]
-        for section in sections:
-            if isinstance(section, RelocationSection):
-                target = sections[section["sh_info"]]
-                if _counts(target):
-                    parts.append(f"{section.name} {_digest(_references(section, sections))}")
-        embedded = b"".join(s.data() for s in sections if s.name == _DEVICE)
+    sections = _sections(path)
+    if not sections:
+        return _digest(path.read_bytes()), ""
+    parts = [f"{s.name} {_digest(s.data())}" for s in sections if _counts(s)]
+    for section in sections:
+        if isinstance(section, RelocationSection) and _counts(sections[section["sh_info"]]):
+            parts.append(f"{section.name} {_digest(_references(section, sections))}")
+    embedded = b"".join(s.data() for s in sections if s.name == _DEVICE)
     return _digest("\n".join(sorted(parts))), _device(path, embedded) if embedded else ""
+
+
+def loaded(path: Path) -> str:
+    """A digest of what a program is when it runs: of another file, of its bytes."""
+    parts = [
+        f"{section.name} {_digest(section.data())}"
+        for section in _sections(path)
+        if section["sh_flags"] & SH_FLAGS.SHF_ALLOC and section.name != ".note.gnu.build-id"
+    ]
+    return _digest("\n".join(parts) if parts else path.read_bytes())
+
+
+def _sections(path: Path) -> list[Section]:
+    """[] of what is no object file of this platform."""
+    try:
+        return list(ELFFile(io.BytesIO(path.read_bytes())).iter_sections())
+    except ELFError:
+        return []
 
 
 def _counts(section: Section) -> bool:

@@ -20,59 +20,44 @@ from tilegate_ci.judge.confirm import Confirmed, Pair, void_reason
 from tilegate_ci.measure.projects import Project, Side
 from tilegate_ci.model import Process
 
-
-class Journal:
-    def __init__(self, folder: Path, protocol: Mapping[str, object]) -> None:
-        """GateError where the folder holds processes of another run."""
-        self.folder = folder
-        path = folder / "protocol.json"
-        if path.exists():
-            old = read_json(path)
-            for key in sorted({*old, *protocol}):
-                if old.get(key) != protocol.get(key):
-                    raise GateError(
-                        f"{path}: {key} is {old.get(key)!r} there, {protocol.get(key)!r} now; "
-                        "give another --out"
-                    )
-        else:
-            make_folder(folder)
-            write_text(path, dumps(dict(protocol)) + "\n")
-
-    def path(self, key: str) -> Path:
-        return self.folder / f"process-{key}.json"
-
-    def count(self) -> int:
-        return len(list(self.folder.glob("process-*.json")))
-
-    def load(self, key: str) -> Process | None:
-        path = self.path(key)
-        if not path.exists():
-            return None
-        return documents.load(Process, path).model_copy(update={"source": str(path)})
-
-    def save(self, key: str, process: Process) -> Process:
-        write_text(self.path(key), documents.to_text(process))
-        return process.model_copy(update={"source": str(self.path(key))})
-
-
 SPARES = 4  # processes or pairs beyond those wanted, for void ones
+
+
+def open_journal(folder: Path, protocol: Mapping[str, object]) -> None:
+    """Makes the folder; says how many processes are there. GateError where they are of another
+    run."""
+    path = folder / "protocol.json"
+    old = read_json(path) if path.exists() else protocol
+    for key in sorted({*old, *protocol}):
+        if old.get(key) != protocol.get(key):
+            raise GateError(
+                f"{path}: {key} is {old.get(key)!r} there, {protocol.get(key)!r} now; "
+                "give another --out"
+            )
+    make_folder(folder)
+    write_text(path, dumps(dict(protocol)) + "\n")
+    if there := len(list(folder.glob("process-*.json"))):
+        message(f"{folder}: {there} processes are there already")
 
 
 @dataclass(frozen=True)
 class Bench:
-    """How processes are run, and where they are kept. `seed` draws the order of base and head."""
+    """How processes are run, and the folder that they are kept in. `seed` draws the order of base
+    and head."""
 
     project: Project
-    journal: Journal
+    folder: Path
     steps: Steps
     seed: str
 
     def process(self, key: str, side: Side, names: Sequence[str], left: int = 0) -> Process:
-        """The process `key`, run unless the journal has it; `left` are those after it."""
-        found = self.journal.load(key)
-        if found is None:
-            found = self.journal.save(key, self.project.measure(side, names))
+        """The process `key`, run unless the folder has it; `left` are those after it."""
+        path = self.folder / f"process-{key}.json"
+        if not path.exists():
+            found = self.project.measure(side, names)
+            write_text(path, documents.to_text(found))
             self.steps.done(key, found.wall_s, left, left * found.wall_s)
+        found = documents.load(Process, path).model_copy(update={"source": str(path)})
         self.project.check_process(found, names)
         return found
 

@@ -168,6 +168,9 @@ class Launcher:
         return process
 
 
+IN_PAIRS = Launcher(placements=PLACES)
+
+
 def launch(
     command: Sequence[str], replays: bool = False, timeout_s: float | None = TIMEOUT_S
 ) -> Process:

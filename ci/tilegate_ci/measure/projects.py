@@ -12,17 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.constants import SH_FLAGS
-from elftools.elf.elffile import ELFFile
-
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, locked, make_folder, message, read_text, write_text
 from tilegate_ci.core.git import checkout_commit, git, git_output, merge_base, said
 from tilegate_ci.formats.reading import Declared, read_process
 from tilegate_ci.judge.compare import Margin
 from tilegate_ci.measure import conditions
-from tilegate_ci.measure.launcher import PLACES, Launcher, bracketed, read_suite
+from tilegate_ci.measure.identity import loaded
+from tilegate_ci.measure.launcher import IN_PAIRS, Launcher, bracketed, read_suite
 from tilegate_ci.model import MIN_DELTA, RATIO, REPOSITORY, Process
 
 TIMEOUT_S = 3600.0  # per command of another project
@@ -214,10 +211,10 @@ class Tilegate(Project):
     """This repository. `extra` are CMake's arguments."""
 
     extra: tuple[str, ...] = ()
-    launcher: Launcher = field(default_factory=lambda: Launcher(placements=PLACES))
+    launcher: Launcher = IN_PAIRS
 
     @classmethod
-    def at(cls, work: Path, extra: Sequence[str], launcher: Launcher) -> "Tilegate":
+    def at(cls, work: Path, extra: Sequence[str] = (), launcher: Launcher = IN_PAIRS) -> "Tilegate":
         build = f"{_CONFIGURE} {shlex.join(extra)} && cmake --build {{build}}"
         command = ("ci/gate", "run", "--no-screen")
         return cls(REPOSITORY, work, build, command, tuple(extra), launcher)
@@ -332,18 +329,3 @@ class Foreign(Project):
         return any(one.is_relative_to(base.build) for one, _ in there) and all(
             one.is_file() and two.is_file() and loaded(one) == loaded(two) for one, two in there
         )
-
-
-def loaded(path: Path) -> str:
-    """A digest of what a program is when it runs: of another file, of its bytes."""
-    with path.open("rb") as stream:
-        try:
-            sections = list(ELFFile(stream).iter_sections())
-        except ELFError:
-            return hashlib.sha256(path.read_bytes()).hexdigest()
-        parts = [
-            f"{section.name} {hashlib.sha256(section.data()).hexdigest()}"
-            for section in sections
-            if section["sh_flags"] & SH_FLAGS.SHF_ALLOC and section.name != ".note.gnu.build-id"
-        ]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

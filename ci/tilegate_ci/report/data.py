@@ -12,7 +12,7 @@ from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.formats.profile import ProfileFile
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.judge.compare import Comparison, Row
-from tilegate_ci.judge.drift import accepted_baselines
+from tilegate_ci.judge.drift import Version, accepted_baselines
 from tilegate_ci.judge.fleet import Fleet
 from tilegate_ci.judge.paired import estimate
 from tilegate_ci.model import (
@@ -25,7 +25,6 @@ from tilegate_ci.model import (
     relative,
     slowdown,
 )
-from tilegate_ci.report.figures import measured, short
 
 
 @dataclass(frozen=True)
@@ -57,21 +56,6 @@ class Source:
             return self.comparison.candidate
         return self.found if isinstance(self.found, Run) else None
 
-    @property
-    def title(self) -> str:
-        if self.run is None:
-            return self.path
-        return f"{self.path}, {self.run.device.name}, commit {short(self.run.commit)}"
-
-
-@dataclass(frozen=True)
-class Revision:
-    """The baseline as of a commit: the share of cuBLAS by rung and size."""
-
-    commit: str
-    date: str
-    shares: Mapping[str, Mapping[int, float]]
-
 
 @dataclass(frozen=True)
 class Profile:
@@ -102,26 +86,18 @@ def load_sources(path: str) -> list[Source]:
 
 
 def of_fleet(fleet: Fleet) -> list[Source]:
-    members = fleet.members
-    each = [Source(m.path, m.comparison or m.error, m.exit_code) for m in members]
+    members = fleet.models
+    each = [Source(m.path, m.verdict or m.error, m.exit_code) for m in members]
     return [Source("all models", fleet), *each]
 
 
-def history(device: Device, repository: Path) -> list[Revision]:
+def history(device: Device, repository: Path) -> list[Version]:
     """The committed baselines of the device, oldest first. Empty without git, or before the first
     baseline; a version that cannot be read, as one of an older schema, is left out."""
     try:
-        versions = accepted_baselines(f"bench/baselines/{baseline_path(device).name}", repository)
+        return accepted_baselines(f"bench/baselines/{baseline_path(device).name}", repository)
     except GateError:
         return []
-    return [
-        Revision(
-            version.commit,
-            version.date,
-            {rung.name: rung.shares() for rung in measured(version.run, (), others=True)},
-        )
-        for version in versions
-    ]
 
 
 def load_profile(device: Device, repository: Path) -> Profile | None:

@@ -59,17 +59,14 @@ def commit_link(comparison: Comparison, commit: str) -> str | None:
     return f"{comparison.repository}/commit/{commit[:40]}" if comparison.repository else None
 
 
-@dataclass(frozen=True)
-class RunConditions:
-    """When a run was measured, and what NVML said of the GPU after each session; words."""
-
-    started: str
-    facts: tuple[str, ...]
+def started(run: Run) -> str:
+    """When its first session began; empty where that is not known."""
+    return min((session.started for session in run.sessions if session.started), default="")
 
 
-def conditions(run: Run) -> RunConditions:
-    """What is in a session's conditions is free, so whatever is not of our form is left out."""
-    days = sorted(session.started for session in run.sessions if session.started)
+def conditions(run: Run) -> list[str]:
+    """What NVML said of the GPU after each session, in words. It is free in form, so whatever is
+    not of ours is left out."""
     after = [session.conditions.get("after") for session in run.sessions if session.conditions]
     known = [side for side in after if isinstance(side, Mapping)]
     facts = [
@@ -83,8 +80,7 @@ def conditions(run: Run) -> RunConditions:
         if (values := [v for side in known if isinstance(v := side.get(key), (int, float))])
     ]
     reasons = {str(r) for side in known for r in side.get("throttle_reasons") or ()}
-    facts += [f"throttled by {', '.join(sorted(reasons))}"] * bool(reasons)
-    return RunConditions(days[0] if days else "", tuple(facts))
+    return facts + [f"throttled by {', '.join(sorted(reasons))}"] * bool(reasons)
 
 
 def _range(values: Sequence[float]) -> str:

@@ -12,14 +12,14 @@ import vl_convert
 from altair.utils import schemapi
 from markupsafe import Markup
 
-from tilegate_ci.core.names import YARDSTICK, rerun_command
+from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.formats.stages import Stage
-from tilegate_ci.judge.compare import Comparison, Row
-from tilegate_ci.judge.fleet import Fleet
-from tilegate_ci.model import EXIT_MEANINGS, GFLOPS, PER_SECOND, SEVERITY, Run, Verdict
-from tilegate_ci.report import fleet, palette, render, templates
+from tilegate_ci.judge.compare import Comparison
+from tilegate_ci.judge.drift import Version
+from tilegate_ci.model import Run, Verdict
+from tilegate_ci.report import palette, render, templates
 from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
-from tilegate_ci.report.data import Revision, Source, history, load_profile, of_processes, pooled
+from tilegate_ci.report.data import Source, history, load_profile, of_processes, pooled
 from tilegate_ci.report.figures import (
     RATIO_NOTE,
     SHARE_SIZE,
@@ -33,16 +33,15 @@ from tilegate_ci.report.figures import (
     provenance,
     share,
     short,
-    speed,
-    speed_names,
     split_roof,
+    started,
 )
 
 FEW, MANY = 12, 40  # benchmarks in the forest plot: where there are as many, and at most
 _UNREMARKABLE = (Verdict.PASS, Verdict.IDENTICAL)
 _WIDTHS, _DETAIL_WIDTHS = (base.WIDE, base.NARROW), (640, 310)
 
-_IN_DETAIL = ("metric", "rerun", "pairs again")  # of a benchmark, no column of the table
+_IN_DETAIL = ("metric", "rerun", "pairs again")  # no columns of the table
 
 Draw = Callable[[int], base.Chart]
 
@@ -51,7 +50,7 @@ def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) ->
     devices = {source.run.device.name: source.run.device for source in sources if source.run}
     histories = {name: history(device, repository) for name, device in devices.items()}
     specs: dict[str, Any] = {}
-    views = []
+    sections = []
     for number, source in enumerate(sources):
         drawn = _charts(source, rungs, repository, histories)
         # Altair would check each part by its schema, for half of the time; a test does it.
@@ -59,14 +58,15 @@ def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) ->
             for name, draw in drawn.items():
                 widths = _DETAIL_WIDTHS if name == "detail" else _WIDTHS
                 specs[f"{number}-{name}"] = [draw(w).to_dict(validate=False) for w in widths]
-        views.append(_view(source, rungs, set(drawn)))
+        sections.append(_section(source, rungs, set(drawn)))
     text = json.dumps(specs, allow_nan=False, separators=(",", ":"))
     return templates.html(
         "page",
-        views=views,
+        sections=sections,
         ratio_note=RATIO_NOTE,
-        numeric={*render.NUMERIC, "GFLOPS", "of cuBLAS", "time", "of the yardstick"},
-        at_once={"verdict", "benchmark", "slow-down", "GFLOPS", "time"},  # on a phone
+        numeric=render.NUMERIC,
+        in_detail=("verdict", "benchmark", "model", "rerun", "pairs again"),
+        at_once={"verdict", "benchmark", "model", "slow-down", "GFLOPS", "time"},  # on a phone
         foldable=lambda name: Markup("<wbr>").join(re.split(r"(?<=/)|(?<=\dx)(?=\d)", name)),
         specs=Markup(text.replace("<", "\\u003c")),  # no name or note can end its element
         vega=_vega(),
@@ -85,7 +85,7 @@ def _charts(
     source: Source,
     rungs: Sequence[Stage],
     repository: Path,
-    histories: Mapping[str, Sequence[Revision]],
+    histories: Mapping[str, Sequence[Version]],
 ) -> dict[str, Draw]:
     """What can be drawn of the source, by the name of its place on the page."""
     run, comparison = source.run, source.comparison
@@ -127,32 +127,34 @@ def _charts(
 
 
 @dataclass(frozen=True)
-class View:
+class Section:
     """What the page says of a source."""
 
-    title: str
-    result: str
-    headline: str
-    summary: str = ""
-    remarks: Sequence[str] = ()
+    view: render.View
     about: str = ""
     facts: Sequence[tuple[str, str, str | None]] = ()  # name, text, address
     columns: Sequence[str] = ()
-    rows: Sequence[Mapping[str, Any]] = ()
     sizes: Sequence[int] = ()
     share_size: int = SHARE_SIZE
     ladder: Sequence[tuple[str, str, Sequence[str], str]] = ()  # rung, idea, speeds, share
     drawn: set[str] = field(default_factory=set)
-    heading: str = ""  # of the table
     of_matrices: bool = False  # it has a ladder, sizes, a roofline and a history
 
 
-def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
+def _section(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> Section:
     run, comparison = source.run, source.comparison
-    if source.fleet is not None:
-        return _fleet_view(source.title, source.fleet)
+    view = render.view_of(source.found, source.path, source.code)
+    columns = [n for n in render.columns([e.cells for e in view.entries]) if n not in _IN_DETAIL]
     if run is None:
-        return View(source.title, "not judged" if source.code == 4 else "error", source.error)
+        return Section(view, columns=columns)
+    about, facts = f"{short(run.commit)}, {render.gpu(run)}", _facts("run", run, None)
+    if comparison is not None:
+        about = f"{short(comparison.baseline.commit)} → {about}"
+        facts = [
+            *_facts("baseline", comparison.baseline, comparison),
+            *_base(comparison),
+            *_facts("candidate", run, comparison),
+        ]
     found = at_common_sizes(measured(run, rungs, others=True))
     sizes = sorted({size for rung in found for size in rung.squares()})
     share_size = SHARE_SIZE if SHARE_SIZE in sizes else max(sizes, default=SHARE_SIZE)
@@ -167,66 +169,8 @@ def _view(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> View:
         for rung in found
         if rung.rows
     ]
-    rest: dict[str, Any] = {"sizes": sizes, "share_size": share_size, "ladder": ladder}
-    rest |= {"of_matrices": run.device.kind == "cuda", "drawn": drawn}
-    if comparison is None:
-        facts = _facts("run", run, None)
-        return View(
-            source.title,
-            "not compared",
-            "A run without a comparison.",
-            about=_about(run),
-            heading="Benchmarks",
-            facts=facts,
-            columns=("verdict", "benchmark", *speed_names(run.device)),
-            rows=[_plain_row(name, run) for name in sorted(run.benchmarks)],
-            **rest,
-        )
-    remarks = [f"incomparable: {line}" for line in comparison.differences]
-    remarks += [f"warning: {line}" for line in comparison.warnings]
-    rows = [_row(row) for row in comparison.rows]
-    return View(
-        source.title,
-        render.result(comparison),
-        render.headline(comparison),
-        render.summary_line(comparison),
-        remarks,
-        f"{short(comparison.baseline.commit)} → {_about(run)}",
-        [
-            *_facts("baseline", comparison.baseline, comparison),
-            *_base(comparison),
-            *_facts("candidate", run, comparison),
-        ],
-        [n for n in render.columns([row["cells"] for row in rows]) if n not in _IN_DETAIL],
-        rows,
-        heading="The regression",
-        **rest,
-    )
-
-
-def _fleet_view(title: str, found: Fleet) -> View:
-    rows = [
-        {
-            "cells": {**fleet.cells(member), "benchmark": member.name, "rerun": ""},
-            "keys": {},
-            "timed": False,
-        }
-        for member in found.members
-    ]
-    return View(
-        title,
-        fleet.result(found),
-        fleet.headline(found),
-        f"Exit {found.exit_code}, {EXIT_MEANINGS[found.exit_code]}",
-        fleet.remarks(found),
-        columns=("verdict", "benchmark", *fleet.COLUMNS[2:]),
-        rows=rows,
-        heading="The models",
-    )
-
-
-def _about(run: Run) -> str:
-    return f"{short(run.commit)}, {render.gpu(run)}"
+    of_matrices = run.device.kind == "cuda"
+    return Section(view, about, facts, columns, sizes, share_size, ladder, drawn, of_matrices)
 
 
 def _base(comparison: Comparison) -> list[tuple[str, str, str | None]]:
@@ -238,42 +182,10 @@ def _base(comparison: Comparison) -> list[tuple[str, str, str | None]]:
 
 
 def _facts(side: str, run: Run, comparison: Comparison | None) -> list[tuple[str, str, str | None]]:
-    when = conditions(run)
     link = commit_link(comparison, run.commit) if comparison is not None else None
-    about = ", ".join([*([when.started] if when.started else []), *when.facts])
+    about = ", ".join(filter(None, [started(run), *conditions(run)]))
     return [
         (side, f"commit {short(run.commit)}", link),
         ("", f"{run.path}, {machine(run.device.fields)}", None),
         *([("", about, None)] if about else []),
     ]
-
-
-def _plain_row(name: str, run: Run) -> dict[str, Any]:
-    """Of a run that was not compared."""
-    row = run.benchmarks[name]
-    time, ratio = speed_names(run.device)
-    cells = {
-        "verdict": "verified" if row.verified else "not verified",
-        "benchmark": name,
-        time: gflops(row) if GFLOPS in row.summary else speed(row),
-        ratio: percent(share(row)),
-        "rerun": rerun_command(name, run.device.kind),
-    }
-    keys = {time: row.gflops or 1 / row.summary[PER_SECOND], ratio: share(row)}
-    return {"cells": cells, "keys": keys, "timed": False}
-
-
-def _row(row: Row) -> dict[str, Any]:
-    """A row of the table: what its cells show, and what they are sorted by."""
-    keys = {
-        "verdict": SEVERITY[row.verdict],
-        "slow-down": row.slowdown,
-        "interval": row.upper,
-        "margin": row.delta,
-        "baseline": row.baseline,
-        "candidate": row.candidate,
-        "p": row.p,
-        "pairs": len(row.pairs) or None,
-    }
-    cells = {**render.cells(row), "rerun": row.rerun}
-    return {"cells": cells, "keys": keys, "timed": row.slowdown is not None}

@@ -8,7 +8,7 @@ from tilegate_ci.judge.compare import Comparison, Row, seconds
 from tilegate_ci.model import Run, Verdict
 from tilegate_ci.report import render
 from tilegate_ci.report.data import Source
-from tilegate_ci.report.figures import conditions
+from tilegate_ci.report.figures import started
 
 _FAILURES = (Verdict.REGRESSED, Verdict.INCONCLUSIVE)
 # What XML 1.0 cannot hold at all, escaped or not.
@@ -53,9 +53,8 @@ def _describe(suite: ElementTree.Element, source: Source) -> None:
     facts = {"file": source.path}
     if source.run is not None:
         facts["commit"] = source.run.commit
-        started = conditions(source.run).started
-        if started:
-            suite.set("timestamp", _clean(started.removesuffix("Z")))
+        if day := started(source.run):
+            suite.set("timestamp", _clean(day.removesuffix("Z")))
     if source.comparison is not None:
         comparison = source.comparison
         facts["base commit"] = comparison.base_commit or comparison.baseline.commit

@@ -1,15 +1,22 @@
-"""Reports of a comparison in words: a console table and Markdown, both worst first."""
+"""What every report says of a verdict, a fleet, a run or an error; the console's and Markdown's
+form of it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from tilegate_ci.core.names import rerun_command
 from tilegate_ci.judge.compare import Comparison, Row
+from tilegate_ci.judge.fleet import Fleet, Member
+from tilegate_ci.judge.paired import ALPHA
 from tilegate_ci.model import (
     EXIT_MEANINGS,
     MIN_DELTA,
+    OTHER,
     OWN_RATIO,
     PER_SECOND,
     RATIO,
+    SEVERITY,
     Run,
     Verdict,
     relative,
@@ -17,27 +24,29 @@ from tilegate_ci.model import (
 from tilegate_ci.report import templates
 from tilegate_ci.report.figures import (
     METRIC_NAMES,
+    RATIO_NOTE,
     commit_link,
-    conditions,
     duration,
+    percent,
+    share,
     short,
     signed,
+    speed,
+    speed_names,
+    started,
 )
+from tilegate_ci.report.templates import Markdown, code, escaped, link
+
+Found = Comparison | Fleet | Run | str  # a string is an error in place of a verdict
 
 QUIET = frozenset({Verdict.PASS, Verdict.IDENTICAL})
 QUIET_NOTES = frozenset({"", "the same machine code", "the same sources"})
+_SPEEDS = ("GFLOPS", "of cuBLAS", "time", "of the yardstick")  # of a run, that was not compared
 CONSOLE = (
-    "verdict",
-    "benchmark",
-    "slow-down",
-    "margin",
-    "baseline",
-    "candidate",
-    "metric",
-    "interval",
+    *("verdict", "benchmark", "model", "slow-down", "margin", "exit code", "by itself", *_SPEEDS),
+    *("baseline", "candidate", "metric", "interval"),
 )
-NUMERIC = frozenset({"slow-down", "interval", "margin", "baseline", "candidate", "p", "pairs"})
-
+NUMERIC = {*CONSOLE, "p", "pairs"} - {"verdict", "benchmark", "model", "metric"}
 
 # By exit code, with ANSI's number of a colour: green, red, yellow.
 WORDS = {
@@ -51,35 +60,79 @@ WIDTH = 80
 MOST_NEW = 5  # rows in the console; the other reports have all
 
 
-def console(comparison: Comparison, colour: bool = False) -> str:
+@dataclass(frozen=True)
+class Entry:
+    """A row of the table: cells by heading, the numbers that they are sorted by, the commands that
+    measure it again. The console leaves quiet ones out, Markdown folds passes away."""
+
+    name: str
+    cells: Mapping[str, str]
+    keys: Mapping[str, float | None]
+    rerun: str = ""
+    again: str = ""
+    verdict: Verdict | None = None
+    timed: bool = False
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """`code` is None where nothing was judged. `sides` are for the console, `points` for Markdown:
+    what was compared with what."""
+
+    title: str
+    result: str
+    headline: str
+    code: int | None = None
+    summary: str = ""
+    sides: list[str] = field(default_factory=list)
+    points: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    heading: str = ""  # of the table
+    entries: Sequence[Entry] = ()
+
+
+def view_of(found: Found, path: str = "", code: int = 2) -> View:
+    """`path` is the file's; `code` is the exit code of what has no verdict."""
+    if isinstance(found, Comparison):
+        return _comparison(found, path)
+    if isinstance(found, Fleet):
+        return _fleet(found)
+    if isinstance(found, Run):
+        return _run(found)
+    result = "not judged" if code == 4 else "error"
+    summary = f"Exit {code}, {EXIT_MEANINGS[code]}"
+    return View(path, result, found, code, summary, sides=[path], points=[summary])
+
+
+def title_of(path: str, run: Run) -> str:
+    return f"{path}, {run.device.name}, commit {short(run.commit)}"
+
+
+def console(found: Found, colour: bool = False, path: str = "", code: int = 2) -> str:
     """The verdict first; below it what did not pass, as far as WIDTH has room, and the command that
     measures the worst again."""
-    first = first_line(comparison.exit_code, headline(comparison), colour)
-    runs = (("baseline", comparison.baseline), ("candidate", comparison.candidate))
-    lines = [first, summary_line(comparison)]
-    lines += [f"{side}: {run.path}, commit {short(run.commit)}, {gpu(run)}" for side, run in runs]
-    lines += [f"incomparable: {difference}" for difference in comparison.differences]
-    shown = [
-        row for row in comparison.rows if row.verdict not in QUIET or row.note not in QUIET_NOTES
-    ]
-    new = [row for row in shown if row.verdict is Verdict.NEW][MOST_NEW:]
-    shown = [row for row in shown if row not in new]
-    lines += ["", *_aligned([cells(row) for row in shown])] if shown else []
+    view = view_of(found, path, code)
+    lines = [view.title]
+    if view.code is not None:
+        word, number = WORDS[view.code]
+        first = f"{word}: {view.headline}"
+        lines = [f"\x1b[1;{number}m{first}\x1b[0m" if colour else first]
+    lines += [line for line in (view.summary, *view.sides, *view.remarks) if line]
+    shown = [entry for entry in view.entries if not entry.quiet]
+    new = [entry for entry in shown if entry.verdict is Verdict.NEW][MOST_NEW:]
+    shown = [entry for entry in shown if entry not in new]
+    lines += ["", *_aligned([entry.cells for entry in shown])] if shown else []
     lines += [f"and {len(new)} more that are new"] if new else []
-    again = next((row.again or row.rerun for row in shown if row.again or row.rerun), "")
-    lines += ["", f"measure the worst again: {again}"] if again else []
+    again = next((each.again or each.rerun for each in shown if each.again or each.rerun), "")
+    lines += ["", f"measure the worst again: {again}"] if again and view.code is not None else []
     return "\n".join(lines) + "\n"
-
-
-def first_line(code: int, text: str, colour: bool) -> str:
-    word, number = WORDS[code]
-    line = f"{word}: {text}"
-    return f"\x1b[1;{number}m{line}\x1b[0m" if colour else line
 
 
 def _aligned(rows: Sequence[Mapping[str, str]]) -> list[str]:
     """The first columns that have room; notes below their rows."""
-    shown = [name for name in CONSOLE if any(row[name] for row in rows)]
+    shown = [name for name in CONSOLE if any(row.get(name) for row in rows)]
     lines = [dict(zip(shown, shown)), *({name: row[name] for name in shown} for row in rows)]
     width = {name: max(len(line[name]) for line in lines) for name in shown}
     while sum(width[name] + 2 for name in shown) - 2 > WIDTH and len(shown) > 3:
@@ -88,46 +141,154 @@ def _aligned(rows: Sequence[Mapping[str, str]]) -> list[str]:
         shown.pop()
     found = []
     for line, row in zip(lines, [{}, *rows]):
-        found.append(
-            "  ".join(
-                line[name].rjust(width[name]) if name in NUMERIC else line[name].ljust(width[name])
-                for name in shown
-            ).rstrip()
+        cells = (
+            line[name].rjust(width[name]) if name in NUMERIC else line[name].ljust(width[name])
+            for name in shown
         )
+        found.append("  ".join(cells).rstrip())
         found += [f"    {row['note']}"] if row.get("note") else []
     return found
 
 
-def markdown(comparison: Comparison) -> str:
+def markdown(found: Found, path: str = "", code: int = 2) -> str:
     """For a workflow's step summary: what a reviewer needs in five lines, then what needs a look,
     passes folded away."""
-    tables = {
-        title: [cells(row) for row in comparison.rows if (row.verdict is Verdict.PASS) is passed]
-        for title, passed in (("", False), ("pass", True))
-    }
-    baseline, candidate = comparison.baseline, comparison.candidate
-    base = comparison.base_commit or baseline.commit
-    return templates.markdown(
-        "verdict",
-        result=result(comparison),
-        headline=headline(comparison),
-        base=short(base),
-        base_link=commit_link(comparison, base),
-        head=short(candidate.commit),
-        head_link=commit_link(comparison, candidate.commit),
-        gpu=gpu(candidate),
-        measured=conditions(candidate).started,
-        summary=summary_line(comparison),
-        worst=next((r for r in comparison.rows if r.verdict is not Verdict.PASS and r.rerun), None),
-        baseline=f"{baseline.path}, commit {short(baseline.commit)}, {gpu(baseline)}",
-        comparison=comparison,
-        tables={title: (rows, columns(rows)) for title, rows in tables.items() if rows},
-        numeric=NUMERIC,
+    view = view_of(found, path, code)
+    passed = [entry.cells for entry in view.entries if entry.verdict is Verdict.PASS]
+    others = [entry.cells for entry in view.entries if entry.verdict is not Verdict.PASS]
+    tables = [(title, columns(rows), rows) for title, rows in (("", others), ("pass", passed))]
+    return templates.markdown("report", view=view, tables=tables, numeric=NUMERIC)
+
+
+def columns(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """The headings that any of the rows has something under."""
+    return [name for name in (rows[0] if rows else ()) if any(row[name] for row in rows)]
+
+
+def _comparison(found: Comparison, path: str) -> View:
+    baseline, candidate = found.baseline, found.candidate
+    runs = (("baseline", baseline), ("candidate", candidate))
+    sides = [f"{s}: {run.path}, commit {short(run.commit)}, {gpu(run)}" for s, run in runs]
+    base = found.base_commit or baseline.commit
+    base_link, head_link = (
+        link(short(commit), commit_link(found, commit)) for commit in (base, candidate.commit)
+    )
+    day = started(candidate)
+    measured = f", measured {escaped(day)}" if day else ""
+    points = [
+        Markdown(f"base {base_link}, head {head_link}, {escaped(gpu(candidate))}{measured}"),
+        summary_line(found),
+    ]
+    worst = next((r for r in found.rows if r.verdict is not Verdict.PASS and r.rerun), None)
+    if worst is not None:
+        again = f", in pairs: {code(worst.again)}" if worst.again else ""
+        points.append(Markdown(f"rerun the worst: {code(worst.rerun)}{again}"))
+    return View(
+        title=title_of(path, candidate),
+        result=result(found),
+        headline=headline(found),
+        code=found.exit_code,
+        summary=summary_line(found),
+        sides=sides,
+        points=[*points, sides[0]],
+        remarks=[f"incomparable: {difference}" for difference in found.differences],
+        warnings=[f"warning: {warning}" for warning in found.warnings],
+        heading="The regression",
+        entries=[_entry(row) for row in found.rows],
     )
 
 
-def markdown_error(message: str) -> str:
-    return templates.markdown("error", message=message, meaning=EXIT_MEANINGS[2])
+def _entry(row: Row) -> Entry:
+    keys = {
+        "verdict": SEVERITY[row.verdict],
+        "slow-down": row.slowdown,
+        "interval": row.upper,
+        "margin": row.delta,
+        "baseline": row.baseline,
+        "candidate": row.candidate,
+        "p": row.p,
+        "pairs": len(row.pairs) or None,
+    }
+    return Entry(
+        row.name,
+        cells(row),
+        keys,
+        row.rerun,
+        row.again,
+        row.verdict,
+        timed=row.slowdown is not None,
+        quiet=row.verdict in QUIET and row.note in QUIET_NOTES,
+    )
+
+
+def _fleet(found: Fleet) -> View:
+    count, code = len(found.models), found.exit_code
+    bad = [f"{member.name}: {_word(member)}" for member in found.models if member.exit_code]
+    verb = "do" if bad[1:] else "does"
+    remarks = []
+    if found.tests:
+        remarks.append(
+            f"One error budget for all models: the chance that unchanged code is blocked is at "
+            f"most {100 * ALPHA:g} %, over {found.tests} tests, by Holm's method."
+        )
+    remarks += [
+        f"The shared budget changed the verdict on {member.name}: inconclusive, by itself "
+        f"regressed: {', '.join(member.changed)}."
+        for member in found.models
+        if member.changed
+    ]
+    all_pass = f"All {count} models pass."
+    some_do_not = f"{len(bad)} of {count} models {verb} not pass ({'; '.join(bad)})."
+    summary = f"Exit {code}, {EXIT_MEANINGS[code]}"
+    return View(
+        title="all models",
+        result=EXIT_MEANINGS[code].split(":")[0],
+        headline=some_do_not if bad else all_pass,
+        code=code,
+        summary=summary,
+        points=[summary],
+        remarks=remarks,
+        heading="The models",
+        entries=[Entry(member.name, _member(member), {}) for member in found.models],
+    )
+
+
+def _word(member: Member) -> str:
+    if member.verdict is not None:
+        return result(member.verdict)
+    return "not judged" if member.alone == 4 else "error"
+
+
+def _member(member: Member) -> dict[str, str]:
+    return {
+        "verdict": _word(member),
+        "model": member.name,
+        "exit code": str(member.exit_code),
+        "by itself": str(member.alone),
+        "note": headline(member.verdict) if member.verdict else member.error,
+    }
+
+
+def _run(found: Run) -> View:
+    time, ratio = speed_names(found.device)
+    entries = []
+    for name, row in sorted(found.benchmarks.items()):
+        shown = {
+            "verdict": "verified" if row.verified else "not verified",
+            "benchmark": name,
+            time: speed(row),
+            ratio: percent(share(row)),
+        }
+        keys = {time: row.gflops or 1 / row.summary[PER_SECOND], ratio: share(row)}
+        entries.append(Entry(name, shown, keys, rerun_command(name, found.device.kind)))
+    return View(
+        title=title_of(found.path, found),
+        result="not compared",
+        headline="A run without a comparison.",
+        points=[RATIO_NOTE] * (found.device.kind != OTHER),
+        heading="Benchmarks",
+        entries=entries,
+    )
 
 
 def result(comparison: Comparison) -> str:
@@ -211,11 +372,6 @@ def _margin(row: Row) -> str:
         return "-"
     absolute = "" if row.margin_s is None else f" ({duration(row.margin_s)})"
     return f"{100 * relative(row.delta):.1f} %{absolute}"
-
-
-def columns(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """The headings that any of the rows has something under."""
-    return [name for name in (rows[0] if rows else ()) if any(row[name] for row in rows)]
 
 
 def _speed(value: float | None, metric: str | None) -> str:

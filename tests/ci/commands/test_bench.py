@@ -120,7 +120,7 @@ def test_without_a_baseline_it_reports_and_says_how_to_accept(machine, page, cap
     found = re.search(r"ci/gate accept (build/bench-results/\S+/candidate\.json)", out)
     assert found is not None
     assert (machine.path / found.group(1)).exists()
-    assert "| `Naive/64x64x64` | 0.5" in machine.result("report.md").read_text("utf-8")
+    assert "| verified | `Naive/64x64x64` | 0.5" in machine.result("report.md").read_text("utf-8")
     assert "Naive/64x64x64" in machine.result("report.html").read_text("utf-8")
 
 

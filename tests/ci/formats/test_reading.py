@@ -155,7 +155,7 @@ def test_what_is_wrong_with_plain_lines_names_the_line(text, declared, message):
 
 def test_nvbench_of_before_2021_is_refused():
     old = {"GPU Time": {"values": []}}  # summaries had no tags
-    with pytest.raises(GateError, match="summaries: must be a list"):
+    with pytest.raises(GateError, match="summaries: must be a valid array"):
         read(state(summaries=old))
 
 
@@ -261,7 +261,7 @@ def state(**changes):
             "every benchmark was skipped, first copy/Elements=1: without a",
         ),
         (state(summaries=[]), {}, "no summary nv/cold/time/gpu/mean"),
-        (state(summaries={}), {}, "benchmarks[0].states[0].summaries: must be a list"),
+        (state(summaries={}), {}, "benchmarks[0].states[0].summaries: must be a valid array"),
         (
             pytest_report(),
             {"time": "p20"},

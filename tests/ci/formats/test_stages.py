@@ -47,7 +47,10 @@ def test_without_a_build_it_says_what_to_build(tmp_path):
     [
         (lambda d: d.pop("device"), '"device" is missing'),
         (lambda d: d["stages"][1].pop("idea"), 'stages[1]: "idea" is missing'),
-        (lambda d: d["stages"][0].update(sources="a.cu"), "stages[0].sources: must be a list"),
+        (
+            lambda d: d["stages"][0].update(sources="a.cu"),
+            "stages[0].sources: must be a valid array",
+        ),
         (lambda d: d["stages"][0].update(number=1), 'stages[0]: "number" is not known here'),
     ],
 )

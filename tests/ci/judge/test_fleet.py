@@ -32,7 +32,7 @@ def verdict(model="NVIDIA H200", slower=0.0, p=None, share=1.0, more=(), commit=
 
 def codes(**models):
     fleet = merge(models)
-    return [member.exit_code for member in fleet.members], fleet.exit_code
+    return [member.exit_code for member in fleet.models], fleet.exit_code
 
 
 def test_each_model_has_its_exit_code_and_all_have_one():
@@ -49,7 +49,7 @@ def test_each_model_has_its_exit_code_and_all_have_one():
 
 
 def test_a_model_without_a_result_is_not_judged():
-    (member,) = merge({"h100.json": None}).members
+    (member,) = merge({"h100.json": None}).models
     assert (member.exit_code, member.error) == (4, "not judged: the file is not there")
 
 
@@ -57,20 +57,20 @@ def test_a_model_without_a_result_is_not_judged():
 def test_the_budget_is_one_for_all_models(p, share):
     """Of two tests the least p must be below half of 1 %, of four below a quarter."""
     slow = verdict(slower=0.05, p=p, share=share, more=(0.5,))
-    assert merge({"a": slow}).members[0].exit_code == 1
+    assert merge({"a": slow}).models[0].exit_code == 1
     other = verdict("NVIDIA H100", p=0.4, more=(0.5,))
     fleet = merge({"a": slow, "b": other})
-    first = fleet.members[0]
+    first = fleet.models[0]
     assert (fleet.tests, first.alone, first.exit_code, first.changed) == (4, 1, 3, [WARPTILE])
     (row,) = (row for row in first.rows if row.name == WARPTILE)
     assert (row.verdict, row.note) == (Verdict.INCONCLUSIVE, NOTE)
     certain = verdict(slower=0.05, p=p / 2, share=share, more=(0.5,))
-    assert merge({"a": certain, "b": other}).members[0].exit_code == 1
+    assert merge({"a": certain, "b": other}).models[0].exit_code == 1
 
 
 def test_what_the_first_look_tests_blocks_nothing():
     early = verdict(slower=0.05, p=1e-12, share=0.0)
-    assert merge({"a": early}).members[0].changed == [WARPTILE]
+    assert merge({"a": early}).models[0].changed == [WARPTILE]
 
 
 def test_a_screen_has_no_test_and_stays_what_it_is():
@@ -98,7 +98,7 @@ def test_nothing_measured_is_of_no_model():
 def test_a_verdict_without_shares_is_an_error():
     old = verdict(slower=0.05, p=1e-9)
     old = replace(old, rows=tuple(replace(row, share=None) for row in old.rows))
-    (member,) = merge({"a": old}).members
+    (member,) = merge({"a": old}).models
     assert (member.exit_code, member.error) == (
         2,
         "written by an older gate, without shares: judge again",

@@ -204,11 +204,11 @@ def test_a_recording_with_a_wrong_byte_is_an_error(record, tmp_path):
         (lambda d: d["processes"].append(d["processes"][0]), "is there twice"),
         (
             lambda d: d["processes"][0].update(wall_s=0),
-            r"processes\[0\].wall_s: must be above zero",
+            r"processes\[0\].wall_s: must be greater than 0",
         ),
         (
             lambda d: d["processes"][0]["rows"].update(x={"log": [1]}),
-            r"processes\[0\].rows.x.log: ",
+            r"processes\[0\].rows.x.log\[1\]: ",
         ),
         (lambda d: d["processes"][0].update(rows={}), r"processes\[0\].rows: must not be empty"),
         (

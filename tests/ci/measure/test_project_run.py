@@ -346,7 +346,7 @@ def test_recorded_runs_are_collected_compared_accepted_and_shown(tmp_path, capsy
     assert "| `Kernel/64` | 2.102 µs | 47.6 % |" in Path("r.md").read_text()
     capsys.readouterr()
     assert main(["report", "new.json"]) == 0
-    assert "Kernel/64: 2.102 µs, 47.6 % of the yardstick\n" in capsys.readouterr().out
+    assert "Kernel/64      2.102 µs            47.6 %\n" in capsys.readouterr().out
 
 
 def test_what_our_own_bench_wrote_needs_no_declaration(tmp_path, capsys):

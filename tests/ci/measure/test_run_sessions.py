@@ -45,7 +45,7 @@ def test_a_termination_says_that_nothing_is_lost(world, gate_run, monkeypatch):
     assert done.code == 2
     assert "interrupted; completed processes are kept" in done.err
     assert "interrupted" in verdict_file.load("verdict.json")
-    assert Path("summary.md").read_text().startswith("### Gate: error\n\ninterrupted")
+    assert Path("summary.md").read_text().startswith("### Gate: error\n\n- **interrupted")
 
 
 def test_a_killed_run_goes_on_where_it_was(world, capsys):

@@ -4,6 +4,7 @@ All recordings are of an H200. The second model is one of them under another nam
 slow-down of 5 % that was planted in Warptile while it was recorded."""
 
 import json
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -72,7 +73,7 @@ def test_one_verdict_on_two_models_and_a_third_that_is_missing(merged, folder):
     code, out, _ = merged("h200.json", "h100.json", "b200.json", *outputs)
     assert code == 1
     assert out.startswith(f"REGRESSED: 2 of 3 models do not pass ({SECOND}: regressed; b200.json: ")
-    assert "b200.json: exit 4, not judged: the file is not there\n" in out
+    assert re.search(r"\nnot judged +b200.json +4 +4\n +not judged: the file is not there\n", out)
     fleet = json.loads((folder / "f.json").read_text())
     assert [model["exit_code"] for model in fleet["models"]] == [0, 1, 4]
     text = (folder / "f.md").read_text()
@@ -114,7 +115,7 @@ def test_the_shared_budget_may_change_a_model_s_own_verdict_and_says_so(merged, 
         f"The shared budget changed the verdict on {SECOND}: inconclusive, by itself regressed"
     )
     assert f"{changed}: {SLOW}." in out
-    assert f"{SECOND}: exit 3, by itself 1, " in out
+    assert re.search(rf"\ninconclusive +{SECOND} +3 +1\n", out)
     assert changed in (folder / "f.md").read_text()
 
 
@@ -122,9 +123,9 @@ def test_the_shared_budget_may_change_a_model_s_own_verdict_and_says_so(merged, 
     ("content", "message"),
     [
         ("{", "bad.json: line 1 column 2: truncated JSON"),
-        ('{"schema": 1, "kind": "verdict", "error": "no nvcc"}', "bad.json: exit 2, no nvcc"),
-        ('{"schema": 1, "kind": "verdict"}', 'bad.json: exit 2, bad.json: "baseline" is missing'),
-        ('{"schema": 1, "kind": "x"}', "bad.json: exit 2, bad.json: "),
+        ('{"schema": 1, "kind": "verdict", "error": "no nvcc"}', "\n    no nvcc\n"),
+        ('{"schema": 1, "kind": "verdict"}', '\n    bad.json: "baseline" is missing'),
+        ('{"schema": 1, "kind": "x"}', "\n    bad.json: "),
     ],
 )
 def test_a_model_s_error_is_that_of_all(merged, folder, content, message):

@@ -76,18 +76,18 @@ def test_markdown(golden):
 
 
 def test_markdown_of_an_error(golden):
-    golden("error.md", render.markdown_error('run_1.json: benchmarks["a|b"]: `odd` <name>'))
+    golden("error.md", render.markdown('run_1.json: benchmarks["a|b"]: `odd` <name>'))
 
 
 def test_a_message_stays_text_in_markdown():
-    text = render.markdown_error("a ~~b~~ &lt;\n# c\n- d\n```\n<b>")
+    text = render.markdown("a ~~b~~ &lt;\n# c\n- d\n```\n<b>")
     message = text.splitlines()[2]
-    assert message == r"a \~\~b\~\~ \&lt;<br>\# c<br>- d<br>\`\`\`<br>\<b>"
-    assert len(text.splitlines()) == 5
+    assert message == r"- **a \~\~b\~\~ \&lt;<br>\# c<br>- d<br>\`\`\`<br>\<b>**"
+    assert len(text.splitlines()) == 4
 
 
 def test_the_report_leads_with_five_lines():
-    lead = render.markdown(every_verdict()).split("\n\n- baseline")[0].split("\n")
+    lead = render.markdown(every_verdict()).split("\n- baseline")[0].split("\n")
     lead.remove("")
     assert len(lead) == 5
     assert lead[0] == "### Gate: error"
@@ -143,10 +143,16 @@ def test_the_console_shows_what_did_not_pass_and_one_command():
     assert last.endswith(command)
 
 
+def test_a_pass_whose_places_differ_stays_out_of_the_console():
+    passing = all_pass()
+    rows = tuple(replace(row, placement=0.05) for row in passing.rows)
+    assert render.console(replace(passing, rows=rows)) == render.console(passing)
+
+
 def test_a_table_has_80_columns():
     comparison = every_verdict()
     rows = tuple(
-        replace(row, name=f"{row.name}/{'x' * 12}", lower=-0.1, upper=0.1)
+        replace(row, name=f"{row.name}/alpha0.123456", lower=-0.1, upper=0.1)
         for row in comparison.rows
     )
     for shown in (comparison, replace(comparison, rows=rows)):

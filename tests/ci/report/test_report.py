@@ -23,7 +23,7 @@ from tilegate_ci.judge.compare import Row
 from tilegate_ci.model import Device, Verdict
 from tilegate_ci.report import render
 from tilegate_ci.report.data import Source, history, load_profile, pooled
-from tilegate_ci.report.figures import conditions
+from tilegate_ci.report.figures import conditions, started
 from tilegate_ci.report.junit import junit
 
 pytestmark = pytest.mark.usefixtures("without_vega")
@@ -77,7 +77,7 @@ def points(spec):
 @pytest.mark.parametrize("case", CASES)
 def test_a_verdict_file_tells_all_that_the_reports_need(case):
     comparison = CASES[case]()
-    read = verdict_file.parse(to_text(verdict_file.document(comparison)), "verdict.json")
+    read = verdict_file.parse(to_text(comparison), "verdict.json")
     assert render.console(read) == render.console(comparison)
     assert render.markdown(read) == render.markdown(comparison)
     assert read.exit_code == comparison.exit_code
@@ -139,21 +139,21 @@ def test_an_error_is_a_verdict_too(tmp_path, report):
     [
         (lambda d: d.update(schema=9), "schema: unknown schema 9; this gate reads schema 1"),
         (lambda d: d.update(schema=True), "schema: unknown schema True"),
-        (lambda d: d.update(kind="x"), 'kind: must be one of verdict, not "x"'),
-        (lambda d: d["rows"][0].update(verdict="fine"), "rows[0].verdict: must be one of error, "),
-        (lambda d: d["rows"][0].update(verdict=[]), "rows[0].verdict: must be one of error, "),
+        (lambda d: d.update(kind="x"), "must be 'verdict', not \"x\""),
+        (lambda d: d["rows"][0].update(verdict="fine"), "rows[0].verdict: must be 'error', "),
+        (lambda d: d["rows"][0].update(verdict=[]), "rows[0].verdict: must be 'error', "),
         (lambda d: d["rows"][0].update(name="a`|b"), "malformed benchmark name 'a`|b'"),
-        (lambda d: d["rows"][0].update(slowdown="x"), "must be a number"),
+        (lambda d: d["rows"][0].update(slowdown="x"), "must be a valid number"),
         (lambda d: d["rows"][0].pop("key"), '"key" is missing'),
         (lambda d: d["rows"][0].pop("name"), '"name" is missing'),
         (lambda d: d["rows"][0].pop("note"), '"note" is missing'),
-        (lambda d: d["rows"][0].update(note=5), "must be text"),
-        (lambda d: d["rows"][0].update(metric="x"), "metric: must be one of gflops, "),
+        (lambda d: d["rows"][0].update(note=5), "must be a valid string"),
+        (lambda d: d["rows"][0].update(metric="x"), "metric: must be 'gflops', "),
         (lambda d: d.pop("candidate"), '"candidate" is missing'),
         (lambda d: d.update(repository="javascript:x"), "must begin with https://"),
         (lambda d: d.update(base_commit="x"), "must be 40 hex digits"),
-        (lambda d: d["rows"][0].update(lower="x"), "must be a number"),
-        (lambda d: d["rows"][0].update(pairs=1), "must be a list"),
+        (lambda d: d["rows"][0].update(lower="x"), "must be a valid number"),
+        (lambda d: d["rows"][0].update(pairs=1), "must be a valid array"),
         (lambda d: d["candidate"].update(sessions=[1]), "must be an object"),
         (lambda d: d["candidate"]["measured"][SLOW].update(per_process=1), "must be an object"),
     ],
@@ -230,10 +230,12 @@ def test_a_run_without_a_comparison_has_a_report(tmp_path, report):
     run = write(tmp_path / "run.json", candidate())
     code, out, _ = report(run)
     assert code == 0
-    assert f"{SLOW}: 45125 GFLOPS, 90.2 % of cuBLAS" in out
+    assert re.search(
+        rf"\nverdict +benchmark +GFLOPS +of cuBLAS\n(.*\n)*verified +{SLOW} +45125 +90.2 %", out
+    )
     report(run, "--junit", tmp_path / "r.xml", "--markdown", tmp_path / "r.md")
     assert ElementTree.parse(tmp_path / "r.xml").getroot().get("errors") == "1"
-    assert f"| `{SLOW}` | 45125 | 90.2 % |" in (tmp_path / "r.md").read_text()
+    assert f"| verified | `{SLOW}` | 45125 | 90.2 % |" in (tmp_path / "r.md").read_text()
 
 
 def test_a_file_s_name_stays_text_in_markdown(tmp_path, report):
@@ -355,12 +357,12 @@ def test_conditions_of_any_form_are_read():
         {"conditions": {"after": {"power_w": "x"}}, "x": 1},
         {"conditions": {"after": None}},
     ]
-    found = conditions(parsed({**make_run(), "sessions": sessions}))
-    assert found.started == "2025-11-20T10:00:00Z"
-    assert found.facts == (
+    run = parsed({**make_run(), "sessions": sessions})
+    assert conditions(run) == [
         "SM clock 1980 MHz", "power 500 to 600 W", "throttled by hardware slowdown",
-    )  # fmt: skip
-    assert conditions(parsed({**make_run(), "sessions": []})).started == ""
+    ]  # fmt: skip
+    assert started(run) == "2025-11-20T10:00:00Z"
+    assert started(parsed({**make_run(), "sessions": []})) == ""
 
 
 def test_history_skips_what_it_cannot_read(tmp_path):
@@ -391,8 +393,8 @@ def test_a_report_that_cannot_be_written_is_exit_2(verdict, report, tmp_path):
     assert "cannot be written" in err
 
 
-def test_the_verdict_of_a_passing_run(tmp_path):
-    run = parsed(make_run())
-    document = verdict_file.document(CASES["all_pass"]())
-    assert document.exit_code == 0
-    assert set(document.candidate.measured) == set(run.benchmarks)
+def test_the_file_of_a_passing_run(tmp_path):
+    verdict_file.write(tmp_path / "v.json", CASES["all_pass"]())
+    document = json.loads((tmp_path / "v.json").read_text())
+    assert document["exit_code"] == 0
+    assert set(document["candidate"]["measured"]) == set(make_run()["benchmarks"])

@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 
 from tilegate_ci.core.names import YARDSTICK
+from tilegate_ci.judge.drift import Version
 from tilegate_ci.model import GFLOPS
 from tilegate_ci.report.charts.base import (
     LEFT,
@@ -24,8 +25,7 @@ from tilegate_ci.report.charts.base import (
     round_values,
     tip,
 )
-from tilegate_ci.report.data import Revision
-from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured, split_roof_note
+from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured, measured, split_roof_note
 from tilegate_ci.report.palette import ACCENT, AXIS, FAINT, INK, WARN
 
 FP32, SPLIT = "FP32 arithmetic", "Operands split for tensor cores"
@@ -161,14 +161,17 @@ def one_rung(
 def history(
     found: Sequence[Measured],
     splits: Collection[str],
-    revisions: Sequence[Revision],
+    versions: Sequence[Version],
     commit: str,
     width: int,
 ) -> Chart:
     """Share of cuBLAS over the commits of the baseline, and last in the present run: of the rungs
     that the other charts show, the others in grey."""
-    runs = [(revision.commit[:7], revision.date, revision.shares) for revision in revisions]
-    runs.append(("this run", commit[:7], {rung.name: rung.shares() for rung in found}))
+    past = [(v.commit[:7], v.date, measured(v.run, (), others=True)) for v in versions]
+    runs = [
+        (name, when, {rung.name: rung.shares() for rung in rungs})
+        for name, when, rungs in [*past, ("this run", commit[:7], found)]
+    ]
     sizes = {size for rung in found for size in rung.shares()}
     points: list[dict[str, Any]] = [
         {"rung": rung.name, "x": name, "when": when, "size": size, "y": value}
