@@ -49,8 +49,8 @@ CASE_METRICS = {
     )
     for kind, short in (("load", "ld"), ("store", "st"))
 }
-# Of asynchronous hardware. Names differ between releases of Nsight Compute: those that it does not
-# know are left out, and said.
+# Metrics of asynchronous hardware. Names differ between releases of Nsight Compute; unknown names
+# are left out, with a message.
 ASYNC_METRICS = {
     "shared_copy.requests": "smsp__inst_executed_op_ldgsts.sum",
     "shared_copy.wavefronts": (
