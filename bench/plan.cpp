@@ -24,10 +24,9 @@ constexpr const char* kUsage =
     "GPUs,\n"
     "                      to be compared with another build's\n"
     "\n"
-    "rounds: blocks per place that the GPU has for them; tiles: the share of them that is of C.\n"
-    "Microseconds: multiply, of all rounds; move, of each operand through memory, meanwhile; add, "
-    "of\n"
-    "the partial sums of a split; pack, of operands. '-': its model does not tell.\n";
+    "rounds: waves of blocks; tiles: the share of the tiles' elements inside C.\n"
+    "Microseconds: multiply, of all waves; move, memory traffic, at the same time; add, of the\n"
+    "partial sums of a split; pack, of operands. '-': not modelled.\n";
 
 // An H200 for planning: 132 multiprocessors, compute capability 9.0. Its plans cannot be launched.
 Device h200() {

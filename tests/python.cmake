@@ -1,7 +1,7 @@
-# The tests of the commands, one ctest entry per file or suite. They know nothing of the device, so
-# the plain CPU build alone has them. Without build/venv, which ci/test makes, those that need more
-# than this machine's Python report that they are skipped. The COST of an entry is about its seconds:
-# long ones begin first, or the last would run alone.
+# Tests of the commands, one ctest entry per file or suite. They do not depend on the device, so only
+# the plain CPU build has them. Without build/venv, which ci/test makes, tests that need more than this
+# machine's Python report that they are skipped. The COST of an entry is about its seconds: long
+# entries start first, so that none runs alone at the end.
 if(NOT TILEGATE_BUILD_TESTS OR NOT TILEGATE_DEVICE STREQUAL "simt" OR TILEGATE_SANITIZE)
   return()
 endif()
@@ -16,7 +16,7 @@ function(tilegate_add_python_test name)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 COST 10)
 endfunction()
 
-# tests/ci has a folder per package of ci/tilegate_ci; `gate` has those that are not named here.
+# tests/ci has a folder per package of ci/tilegate_ci; `gate` runs the folders that are not named here.
 tilegate_add_python_test(gate PATHS
   tests/ci --ignore=tests/ci/checks --ignore=tests/ci/commands --ignore=tests/ci/lab
   --ignore=tests/ci/measure --ignore=tests/ci/report)
@@ -59,7 +59,7 @@ if(TILEGATE_NVCC)
   set_tests_properties(resources PROPERTIES SKIP_RETURN_CODE 4 LABELS resources COST 40)
 endif()
 
-# It configures the build folder as a reader would, so nobody may read that meanwhile.
+# It configures the build folder, as a reader would, so no other test may use the folder meanwhile.
 tilegate_add_python_test(readme PATHS tests/repository/test_readme.py)
 set_tests_properties(readme PROPERTIES RESOURCE_LOCK build_folder COST 20
   ENVIRONMENT TILEGATE_NO_INSTALL=1)

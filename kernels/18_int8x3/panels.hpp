@@ -1,4 +1,4 @@
-// Int8x3 in panels, for a limited workspace: parts of a call, one after another in the same memory.
+// Int8x3 in panels, for a limited workspace: parts of a call that use the same memory in turn.
 //
 // A panel is a range of the batch, of K, and of the rows and columns of C, and an ordinary call of
 // split and GEMM. It has its own scales and its own decision. Panels along K add to C in FP32. An

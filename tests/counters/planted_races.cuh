@@ -1,4 +1,4 @@
-// Threads that race for shared memory, and copies that nobody waits for.
+// Races between threads in shared memory, and copies without a wait.
 #pragma once
 
 #include <tilegate/device/device.cuh>

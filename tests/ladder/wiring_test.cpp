@@ -168,7 +168,7 @@ TEST(Wiring, EveryStageHasEveryCase) {
       }
     }
   }
-  EXPECT_EQ(registered.size(), expected) << "suites or stages that nobody knows";
+  EXPECT_EQ(registered.size(), expected) << "unknown suites or stages";
 }
 
 // Both orders of the executor are used: each has at least a third of the cases of a long table.

@@ -1,6 +1,7 @@
-// FPRev, as in tests/verifier/summation.hpp: where product i is M, product j is -M and all others
-// are 1, the result counts those outside the smallest subtree that holds both. From the sizes of
-// these subtrees around one product, and then of those that hang off its way, follows the tree.
+// FPRev, as in tests/verifier/summation.hpp: if product i is M, product j is -M and all others are
+// 1, the result counts the products outside the smallest subtree that contains both. The sizes of
+// the subtrees around one product give its path to the root; the subtrees beside the path follow
+// recursively.
 #include <algorithm>
 #include <cstdint>
 #include <map>

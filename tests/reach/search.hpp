@@ -11,14 +11,14 @@ namespace tilegate::reach {
 
 using verifier::Case;
 
-// A call that a plan was made for. `problem`: normalised, as `choice` is of.
+// A call with a plan. `problem`: the normalised problem that `choice` was made for.
 using Visit = std::function<void(const Case& call, const Problem& problem, const Choice& choice)>;
 
-// Every configuration of the stage's own for each of `draws` problems, each with every decision
-// that the device may come to. The draws are near the edges of the tiles that the plans so far had.
+// Visits every configuration of the stage for each of `draws` problems, with every decision that
+// the device can make. Problems are drawn near the edges of the tiles of earlier plans.
 void search(const Stage& stage, int draws, const Visit& visit);
 
-// The same for one problem, unless it takes the executor long.
+// The same for one problem, unless it is slow on the executor.
 void visit_decided(const Stage& stage, const Case& call, const Visit& visit);
 
 // Calls visit(choice) for each choice of the stage's own for the case; `all`: not only the one that

@@ -76,11 +76,11 @@ __global__ void strided_sgemm(KernelArgs args) {
       shared.b[y + i * kTile][x] = in_b ? b[at] : 0.0F;
     }
     b += narrow<kFault == StrideFault::kNextTile>(kTileK * args.ldb);
-    __syncthreads();  // nobody reads half a tile
+    __syncthreads();  // the tile is complete before a thread reads it
     for (int i = 0; i < kReads; ++i) {
       for (int l = 0; l < kTileK; ++l) sum[i] += shared.a[y + i * kTile][l] * shared.b[l][x];
     }
-    __syncthreads();  // nobody loads over what another still multiplies
+    __syncthreads();  // all threads have read the tile before the next one overwrites it
   }
   for (int i = 0; i < kReads; ++i) {
     if (y + i * kTile < rows && has_column) {

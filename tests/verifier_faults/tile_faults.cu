@@ -43,12 +43,12 @@ __global__ void tiled_sgemm(KernelArgs args) {
   for (std::int64_t first = 0; first < k_end; first += kTile) {
     shared.a[y][x] = row < m && first + x < k_end ? args.a[row * args.lda + first + x] : 0.0F;
     shared.b[y][x] = first + y < k_end && col < n ? args.b[(first + y) * args.ldb + col] : 0.0F;
-    if (kFault != TileFault::kNoBarrierAfterLoad) __syncthreads();  // nobody reads half a tile
+    if (kFault != TileFault::kNoBarrierAfterLoad) __syncthreads();  // tile is complete
     for (int i = 0; i < kTile; ++i) {
       const int k = backwards ? kTile - 1 - i : i;
       sum += shared.a[y][k] * shared.b[k][x];
     }
-    if (kFault != TileFault::kNoBarrierAfterMultiply) __syncthreads();  // nobody loads too early
+    if (kFault != TileFault::kNoBarrierAfterMultiply) __syncthreads();  // tile is read
   }
   if (!in_c) return;
   float* c = args.c + row * args.ldc + col;

@@ -1,6 +1,6 @@
 // Finds cuBLAS's own functions, and returns ours to programs that look one up by dlsym.
 //
-// The dynamic linker searches preloaded libraries before those that a program links: it finds our
+// The dynamic linker searches preloaded libraries before the linked ones: it finds our
 // functions first, and RTLD_NEXT finds cuBLAS's. Libraries of Python extensions are not in that
 // search order: there cuBLAS is found among the loaded objects by its file name. A program that
 // opens cuBLAS itself calls dlsym with a handle; so dlsym is replaced, too.

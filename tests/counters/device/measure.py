@@ -4,11 +4,11 @@
     python3 measure.py copies build/gpu/tests/counters_copies > copies.json
     python3 measure.py cases build/gpu/bench/profile_target [CASE...] > measured/cases.json
 
-The copies are those that measured/copies.json has: rows, strides and transposes of words and of
+The copies of measured/copies.json: rows, strides and transposes of words and of
 vectors, boxes over every border, and random ones.
 
-Without a CASE those of bench/baselines/counters.json, and BORDERS. Cases are measured several
-times: what differs between runs is noise of the measurement.
+Without a CASE: the cases of bench/baselines/counters.json, and BORDERS. Each case is measured
+several times; differences between runs are noise.
 """
 
 import csv
@@ -49,8 +49,8 @@ CASE_METRICS = {
     )
     for kind, short in (("load", "ld"), ("store", "st"))
 }
-# Of asynchronous hardware. Names differ between releases of Nsight Compute: those that it does not
-# know are left out, and said.
+# Metrics of asynchronous hardware. Names differ between releases of Nsight Compute; unknown names
+# are left out, with a message.
 ASYNC_METRICS = {
     "shared_copy.requests": "smsp__inst_executed_op_ldgsts.sum",
     "shared_copy.wavefronts": (
@@ -68,8 +68,8 @@ ASYNC_METRICS = {
 def measure(
     command: list[str], metrics: dict[str, str], given: str | None = None, from_start: str = "on"
 ) -> list[tuple[str, Counts]]:
-    """The kernel and its metrics, for each launch; with `from_start` off, of those that the program
-    itself brackets."""
+    """The kernel and its metrics, for each launch; with `from_start` off, only inside the program's
+    profiler range."""
     profile = ["ncu", "--csv", "--page=raw", "--clock-control=none", "--cache-control=none"]
     profile += ["--print-kernel-base", "mangled", f"--profile-from-start={from_start}"]
     profile += ["--metrics", ",".join(metrics.values())]
@@ -89,7 +89,7 @@ def measure(
 
 
 def known(metrics: dict[str, str]) -> dict[str, str]:
-    """Those that Nsight Compute knows of this GPU."""
+    """The metrics that this Nsight Compute has for this GPU."""
     query = ["ncu", "--query-metrics"]
     names = set(subprocess.run(query, check=True, capture_output=True, text=True).stdout.split())
     for name in metrics.values():
@@ -119,7 +119,7 @@ def measure_patterns(program: str) -> list[dict[str, str | int]]:
 def measure_copies(program: str) -> list[dict[str, str | int]]:
     wavefronts = ASYNC_METRICS["shared_copy.wavefronts"]
     conflicts = wavefronts.replace("pipe_lsu_wavefronts", "bank_conflicts_pipe_lsu")
-    # Those that pass by the L1 cache have no count of conflicts.
+    # Copies that bypass the L1 cache have no count of conflicts.
     metrics_of = {
         "shared_copy 16": {"wavefronts": wavefronts, "sectors": METRICS["global_load.sectors"]},
         "shared_copy": {"wavefronts": wavefronts, "conflicts": conflicts},

@@ -58,7 +58,7 @@ def page(repository: Path) -> Path:
 
 
 def with_tables(text: str, cases: Mapping[str, Sequence[Run]], counted: Counted) -> str:
-    """Cases of the committed table; those that do nothing asynchronous are not in the second."""
+    """Cases of the committed table; the second table has only asynchronous ones."""
     in_table = {name: runs for name, runs in cases.items() if name in counted}
     of_async = {
         name: runs for name, runs in in_table.items() if ASYNC.keys() & counted[name].keys()

@@ -49,14 +49,14 @@ Transfer tensor_transfer(const char* use, const void* smem, const device::Tensor
   return box_of(tensor, at, offset);
 }
 
-// Copies to the corresponding address of each block in the mask `to`; 0: this block.
-void multicast(const Transfer& transfer, device::Barrier& barrier, std::uint16_t to,
+// Copies to the corresponding address of each block in `mask`; 0: this block.
+void multicast(const Transfer& transfer, device::Barrier& barrier, std::uint16_t mask,
                const Site& site) {
   Executor& executor = this_executor();
   observer::count_transfer(transfer, false, site);
-  if (to == 0) to = static_cast<std::uint16_t>(1U << executor.rank());
-  for (unsigned rank = 0; to >> rank != 0; ++rank) {
-    if ((to >> rank & 1) == 0) continue;
+  if (mask == 0) mask = static_cast<std::uint16_t>(1U << executor.rank());
+  for (unsigned rank = 0; mask >> rank != 0; ++rank) {
+    if ((mask >> rank & 1) == 0) continue;
     Transfer there = transfer;
     for (Piece& piece : there) {
       piece.offset = executor.peer_offset(piece.offset, rank, "copy", site);
@@ -88,14 +88,14 @@ void barrier_wait(device::Barrier& barrier, unsigned parity, const Site& site) {
 }
 
 void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
-               std::uint16_t to, const Site& site) {
-  multicast(bulk_transfer("copy_bulk", smem, gmem, bytes, site), barrier, to, site);
+               std::uint16_t mask, const Site& site) {
+  multicast(bulk_transfer("copy_bulk", smem, gmem, bytes, site), barrier, mask, site);
 }
 
 void copy_tensor(void* smem, const device::TensorMap& map, const Coordinates& at,
-                 unsigned dimensions, device::Barrier& barrier, std::uint16_t to,
+                 unsigned dimensions, device::Barrier& barrier, std::uint16_t mask,
                  const Site& site) {
-  multicast(tensor_transfer("copy_tensor", smem, map, at, dimensions, site), barrier, to, site);
+  multicast(tensor_transfer("copy_tensor", smem, map, at, dimensions, site), barrier, mask, site);
 }
 
 void store_bulk(void* gmem, const void* smem, unsigned bytes, const Site& site) {

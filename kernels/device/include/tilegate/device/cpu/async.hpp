@@ -30,10 +30,10 @@ unsigned barrier_parity(device::Barrier& barrier, const Site& site);  // of the 
 void barrier_arrive(device::Barrier& barrier, unsigned expected_bytes, const Site& site);
 void barrier_wait(device::Barrier& barrier, unsigned parity, const Site& site);
 void copy_bulk(void* smem, const void* gmem, unsigned bytes, device::Barrier& barrier,
-               std::uint16_t to, const Site& site);
+               std::uint16_t mask, const Site& site);
 void copy_tensor(void* smem, const device::TensorMap& map,
                  const std::array<int, device::kMaxTensorDimensions>& at, unsigned dimensions,
-                 device::Barrier& barrier, std::uint16_t to, const Site& site);
+                 device::Barrier& barrier, std::uint16_t mask, const Site& site);
 void store_bulk(void* gmem, const void* smem, unsigned bytes, const Site& site);
 void store_tensor(const device::TensorMap& map,
                   const std::array<int, device::kMaxTensorDimensions>& at, unsigned dimensions,
@@ -152,19 +152,19 @@ inline void store_remote(float4& to, const float4& v, Barrier& barrier, unsigned
 }
 
 inline void copy_bulk_multicast(void* smem, const void* gmem, unsigned bytes, Barrier& barrier,
-                                std::uint16_t to, simt::Site site = simt::Site::current()) {
-  simt::executor::copy_bulk(smem, gmem, bytes, barrier, to, site);
+                                std::uint16_t mask, simt::Site site = simt::Site::current()) {
+  simt::executor::copy_bulk(smem, gmem, bytes, barrier, mask, site);
 }
 
 inline void copy_tensor_multicast(void* smem, const TensorMap& map, int x, int y, Barrier& barrier,
-                                  std::uint16_t to, simt::Site site = simt::Site::current()) {
-  simt::executor::copy_tensor(smem, map, {x, y, 0}, 2, barrier, to, site);
+                                  std::uint16_t mask, simt::Site site = simt::Site::current()) {
+  simt::executor::copy_tensor(smem, map, {x, y, 0}, 2, barrier, mask, site);
 }
 
 inline void copy_tensor_multicast(void* smem, const TensorMap& map, int x, int y, int z,
-                                  Barrier& barrier, std::uint16_t to,
+                                  Barrier& barrier, std::uint16_t mask,
                                   simt::Site site = simt::Site::current()) {
-  simt::executor::copy_tensor(smem, map, {x, y, z}, 3, barrier, to, site);
+  simt::executor::copy_tensor(smem, map, {x, y, z}, 3, barrier, mask, site);
 }
 
 template <int kId>

@@ -47,29 +47,29 @@ inline __device__ void barrier_arrive_remote(Barrier& barrier, unsigned rank) {
 }
 
 inline __device__ void copy_bulk_multicast(void* smem, const void* gmem, unsigned bytes,
-                                           Barrier& barrier, std::uint16_t to) {
+                                           Barrier& barrier, std::uint16_t mask) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
       "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(smem)),
-      "l"(gmem), "r"(bytes), "r"(shared_address(&barrier)), "h"(to)
+      "l"(gmem), "r"(bytes), "r"(shared_address(&barrier)), "h"(mask)
       : "memory");
 }
 
 inline __device__ void copy_tensor_multicast(void* smem, const TensorMap& map, int x, int y,
-                                             Barrier& barrier, std::uint16_t to) {
+                                             Barrier& barrier, std::uint16_t mask) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
       ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(smem)),
-      "l"(&map), "r"(x), "r"(y), "r"(shared_address(&barrier)), "h"(to)
+      "l"(&map), "r"(x), "r"(y), "r"(shared_address(&barrier)), "h"(mask)
       : "memory");
 }
 
 inline __device__ void copy_tensor_multicast(void* smem, const TensorMap& map, int x, int y, int z,
-                                             Barrier& barrier, std::uint16_t to) {
+                                             Barrier& barrier, std::uint16_t mask) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
       ".multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared_address(smem)),
-      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(&barrier)), "h"(to)
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(&barrier)), "h"(mask)
       : "memory");
 }
 
