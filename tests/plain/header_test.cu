@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <cuda_pipeline.h>
 #include <gtest/gtest.h>
 
 #include <tilegate/device/plain.cuh>
@@ -80,20 +81,26 @@ TEST(PlainHeader, AtomicOperationsGiveTheWordBefore) {
 }
 
 __global__ void copy_zeros(const float* from, float* to) {
-  __shared__ float copied[8];
+  __shared__ char before;
+  __shared__ __align__(128) float copied[8];
+  before = 1;
   for (float& word : copied) word = 7.f;
   const auto at = static_cast<unsigned>(__cvta_generic_to_shared(copied));
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(at), "l"(from), "r"(0));
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(at + 8), "l"(from), "r"(8));
   asm volatile("cp.async.commit_group;");
   asm volatile("cp.async.wait_group 0;");
+  __pipeline_memcpy_async(copied + 4, from, 8, 8);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
   for (int i = 0; i < 8; ++i) to[i] = copied[i];
+  to[8] = static_cast<float>(reinterpret_cast<unsigned long long>(copied) % 128) + before;
 }
 
 TEST(PlainHeader, CopiesOfNoBytesAreZeros) {
-  const DeviceArray<float> from(std::vector<float>{1, 2, 3, 4}), to(8);
+  const DeviceArray<float> from(std::vector<float>{1, 2, 3, 4}), to(9);
   ASSERT_TRUE(is_ok(plain::status_of([&] { copy_zeros<<<1, 1>>>(from.data(), to.data()); })));
-  EXPECT_EQ(to.to_host(), (std::vector<float>{0, 0, 1, 2, 7, 7, 7, 7}));
+  EXPECT_EQ(to.to_host(), (std::vector<float>{0, 0, 1, 2, 0, 0, 7, 7, 1}));
 }
 
 __global__ void copy_some(const float* from) {
