@@ -103,7 +103,7 @@ TEST_F(Int8Panels, AlongKMakeTheChainOfRoundingsLonger) {
   EXPECT_GT(*more.rbegin(), 0);
 }
 
-TEST_F(Int8Panels, AreOfferedFromK128) {
+TEST(Int8Plan, OffersPanelsFromK128) {
   const auto offers = [](std::int64_t k) {
     return !stage.panels(Problem::dense({256, 256, k}), device::current(), 10'000'000).empty();
   };
