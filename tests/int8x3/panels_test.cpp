@@ -103,6 +103,14 @@ TEST_F(Int8Panels, AlongKMakeTheChainOfRoundingsLonger) {
   EXPECT_GT(*more.rbegin(), 0);
 }
 
+TEST(Int8Plan, OffersPanelsFromK128) {
+  const auto offers = [](std::int64_t k) {
+    return !stage.panels(Problem::dense({256, 256, k}), device::current(), 10'000'000).empty();
+  };
+  EXPECT_FALSE(offers(127));
+  EXPECT_TRUE(offers(128));
+}
+
 // One panel multiplies in FP32, the others by digits.
 TEST_F(Int8Panels, AreRightForNonFiniteElements) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

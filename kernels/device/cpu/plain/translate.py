@@ -487,7 +487,9 @@ def main(command: list[str]) -> int:
     translated = command[output] + ".ii"
     preprocess = [word for word in command if word not in ("-c", "-S", "-emit-llvm")]
     preprocess[preprocess.index("-o") + 1] = translated
+    # Before all others: where a header of the system includes it, its macros are the system's.
     defines = ["-DTILEGATE_PLAIN", f"-I{_HERE / 'include'}"]
+    defines += ["-include", "tilegate/device/cpu/plain.hpp"]
     if "-x" not in command:
         defines += ["-x", "c++"]
     done = subprocess.run([preprocess[0], *defines, "-E", *preprocess[1:]], check=False)
