@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import commit_digits, validated
-from tilegate_ci.core.files import GateError, fault, parse_json, read_text, rounded
+from tilegate_ci.core.files import GateError, fault, parse_json, printable, read_text, rounded
 from tilegate_ci.formats.reading import is_process
 from tilegate_ci.model import (
     DECISIVE,
@@ -178,7 +178,7 @@ def parse(text: str, path: str, role: Role = Role.CANDIDATE) -> RunFile:
         warnings += _disagreements(name, row, path, role)
         if role is Role.BASELINE:
             warnings += _margin(name, row, path)
-    return run.model_copy(update={"path": path, "warnings": tuple(warnings)})
+    return run.model_copy(update={"path": path, "warnings": tuple(map(printable, warnings))})
 
 
 def _margin(name: str, row: RunRow, path: str) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
-from tilegate_ci.core.files import Place, fault, shown
+from tilegate_ci.core.files import Place, fault, printable, shown
 
 
 def is_time(value: object) -> TypeGuard[float]:
@@ -39,7 +39,7 @@ class Timings:
 
     def skip(self, name: str, reason: str, place: Place) -> None:
         self.check_name(name, place)
-        self.skipped[name] = " ".join(reason.split()) or "without a reason"
+        self.skipped[name] = printable(" ".join(reason.split())) or "without a reason"
 
     def check_name(self, name: str, place: Place, file: str = "") -> None:
         if not (name.strip() and name.isprintable()):

@@ -10,6 +10,7 @@ import pydantic
 from pydantic import AfterValidator, ConfigDict, computed_field, model_validator
 
 from tilegate_ci.core.documents import Commit, Finite, Line, Natural, Schema, Text
+from tilegate_ci.core.files import printable
 from tilegate_ci.core.names import canonical_name, matching, rerun_command
 from tilegate_ci.model import (
     DECISIVE,
@@ -223,5 +224,6 @@ def _metric_warnings(
     for name, (old, new) in pairs.items():
         if old is not None and new is not None and old.decisive != new.decisive:
             ratio, time = sorted((old.decisive, new.decisive), key=DECISIVE.index)
-            found.append(f"{candidate.path}: {name}: {ratio} on one side only; compared by {time}")
+            why = f"{ratio} on one side only; compared by {time}"
+            found.append(printable(f"{candidate.path}: {name}: {why}"))
     return found

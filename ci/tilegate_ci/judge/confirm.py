@@ -56,15 +56,14 @@ Pair = tuple[Process, Process]  # base, head
 @dataclass(frozen=True)
 class Confirmed:
     """`reasons` say why the session cannot be judged, if so; `keys` must not stay undecided.
-    `pairs` holds the log slow-down of each, `shares` the part of the false alarms allowed that the
-    last test of each could use, `open` what further pairs should measure."""
+    `shares` is the part of the false alarms allowed that the last test of each could use, `open`
+    what further pairs should measure."""
 
     verdicts: Mapping[str, Verdict]
     estimates: Mapping[str, paired.Estimate] = field(default_factory=dict)
     deltas: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     keys: frozenset[str] = frozenset()
-    pairs: Mapping[str, Sequence[float]] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
     open: tuple[str, ...] = ()
 
@@ -109,8 +108,7 @@ def judge_pairs(
             if reasons:
                 kept = {name for name in verdicts if verdicts[name] is Verdict.IDENTICAL}
                 verdicts |= dict.fromkeys({*verdicts} - kept, Verdict.INCOMPARABLE)
-            slower = {n: _slower(pairs[: each.pairs], [n])[n] for n, each in estimates.items()}
-            return Confirmed(verdicts, estimates, known, reasons, pairs=slower, shares=shares)
+            return Confirmed(verdicts, estimates, known, reasons, shares=shares)
     undecided = [n for n in names if verdicts.get(n, Verdict.INCONCLUSIVE) is Verdict.INCONCLUSIVE]
     left = tuple(names) if reasons else (*undecided, *(n for n in controls if n in verdicts))
     reason = throttled(f"{len(pairs)} of {wanted} pairs")
@@ -171,7 +169,7 @@ def _row(row: Row, found: Confirmed) -> Row:
         upper=relative(estimate.upper),
         p=estimate.p,
         share=found.shares.get(row.name),
-        pairs=tuple(rounded(relative(value)) for value in found.pairs[row.name]),
+        pairs=tuple(rounded(relative(value)) for value in estimate.pairs),
     )
 
 

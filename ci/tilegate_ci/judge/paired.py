@@ -6,7 +6,7 @@ side, and what is tested is its slow-down: base less head, above zero where the 
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -40,20 +40,19 @@ WHOLE = Share(1.0, 1.0)
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of a log slow-down: its mean, a one-sided bound on either side, and the p-values of `it is
-    no more than delta` and of `the speed-up is no more than delta`."""
+    """Of log slow-downs, a value for each pair: their mean, a one-sided bound on either side, and
+    the p-values of `it is no more than delta` and of `the speed-up is no more than delta`."""
 
     mean: Any
     lower: Any
     upper: Any
     p: Any
     p_faster: Any
-    pairs: int
+    pairs: Any
 
     def at(self, *index: int) -> "Estimate":
         """One of several estimates that were made at once."""
-        bounds = self.mean[index], self.lower[index], self.upper[index]
-        return Estimate(*bounds, self.p[index], self.p_faster[index], self.pairs)
+        return Estimate(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
 def settled(slower: Any, delta: Any) -> Any:
@@ -103,7 +102,7 @@ def estimate(slowdowns: Any, delta: Any, share: Share = WHOLE) -> Estimate:
             p = special.stdtr(count - 1, (delta - slower) / error)
         return np.where(error > 0, p, slower <= delta)[()]  # without spread, nothing to test
 
-    return Estimate(mean, mean - reach, mean + reach, p_value(mean), p_value(-mean), count)
+    return Estimate(mean, mean - reach, mean + reach, p_value(mean), p_value(-mean), values)
 
 
 def pairs_needed(slowdowns: Sequence[float], delta: float) -> int:

@@ -10,7 +10,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tilegate_ci.core import documents
-from tilegate_ci.core.files import GateError, Steps, dumps, locked, make_folder, message, write_text
+from tilegate_ci.core.files import (
+    GateError,
+    Steps,
+    dumps,
+    locked,
+    make_folder,
+    message,
+    printable,
+    write_text,
+)
 from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.names import matching, rerun_command, rung_of, search
 from tilegate_ci.formats.reading import yardsticks_in
@@ -200,7 +209,7 @@ def unmeasured(job: Job, why: str, names: Sequence[str]) -> Comparison:
     device = Device(kind=OTHER, name="not measured")
 
     def run_of(side: Side) -> Run:
-        return Run(path=side.given, commit=side.commit, device=device, measured={})
+        return Run(path=printable(side.given), commit=side.commit, device=device, measured={})
 
     message(f"{why}: identical, nothing to measure")
     rows = [Row(name, Verdict.IDENTICAL, why, "", False) for name in names or ["everything"]]

@@ -105,7 +105,7 @@ def test_the_first_look_lets_pass_but_blocks_nothing():
 
 
 def test_what_passed_at_an_earlier_look_is_of_the_same_family():
-    found = Estimate(0.02, 0.01, 0.03, 0.7 * ALPHA, 1.0, 8)
+    found = Estimate(0.02, 0.01, 0.03, 0.7 * ALPHA, 1.0, ())
     for before, verdict in (
         ({}, Verdict.REGRESSED),
         ({"b": Verdict.REGRESSED}, Verdict.REGRESSED),  # one hypothesis less
@@ -142,7 +142,7 @@ def test_each_benchmark_has_its_own_margin():
 
 def test_a_control_moves_either_way_but_only_for_certain():
     def certain(mean, reach):
-        return {"Cublas/1x1x1": Estimate(mean, mean - reach, mean + reach, 0.5, 0.5, 8)}
+        return {"Cublas/1x1x1": Estimate(mean, mean - reach, mean + reach, 0.5, 0.5, ())}
 
     deltas = {"Cublas/1x1x1": 0.01}
     assert moved(certain(0.0, 0.001), deltas) == []

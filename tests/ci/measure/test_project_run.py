@@ -176,10 +176,14 @@ def test_a_benchmark_that_only_some_processes_have_is_an_error(project):
 
 
 def test_what_was_skipped_is_told(project):
-    head = google(TIMES)
-    head["benchmarks"][0] |= {"skipped": True, "skip_message": "no tensor cores"}
-    code, _, err = project(google(TIMES), head)
-    assert (code, "Kernel/64 was skipped: no tensor cores" in err) == (2, True)
+    base, head = google(TIMES), google(slower(-20))
+    for side in (head, base):
+        side["benchmarks"][0] |= {"skipped": True, "skip_message": "no\n\x1b[1mtensor cores"}
+        code, _, err = project(base, head)
+        assert (code, r"Kernel/64 was skipped: no \x1b[1mtensor cores" in err) == (
+            2 if side is head else 0,
+            True,
+        )
     assert project(head, head)[0] == 0
 
 
