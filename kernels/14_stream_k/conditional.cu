@@ -6,10 +6,11 @@
 namespace tilegate::stream_k {
 namespace {
 
-// Where all operands allow vectors, not for the smallest tile.
+// Not for the smallest tile: the launches are for large problems. Packed has them for operands
+// without whole vectors.
 template <typename Config>
 constexpr auto kConditional = []<typename Layout>(Layout layout) {
-  if constexpr (Config::kBlockM >= 128 || !Layout::kVector) {
+  if constexpr (Config::kBlockM >= 128) {
     return kernel_for<Config, Condition>(layout);
   } else {
     return interleaved::KernelOf<KernelArgs, TailSplit, Condition>{};

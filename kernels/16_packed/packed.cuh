@@ -68,7 +68,13 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 template <typename Tiles>
 constexpr AsyncKernel kernel() {
   using Config = AsyncConfig<Tiles, Feed::kVectors, Feed::kVectors>;
-  return async_kernel<Config>(sgemm<Config, SourceOrder>, sgemm<Config, SourceOrder, Condition>);
+  return async_kernel<Config>(sgemm<Config, SourceOrder>);
+}
+template <typename Tiles>
+constexpr AsyncKernel conditional_kernel() {
+  AsyncKernel both = kernel<Tiles>();
+  both.run_if = sgemm<AsyncConfig<Tiles, Feed::kVectors, Feed::kVectors>, SourceOrder, Condition>;
+  return both;
 }
 
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
@@ -86,7 +92,7 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
     const Status status = enqueue_packing(packings, packed, /*overlaps=*/false, stream);
     return status.ok() ? multiply(packed, stream) : status;
   };
-  if (partition.split_tiles() > 0) return result;
+  if (kernel.run_if == nullptr || partition.split_tiles() > 0) return result;
   const bool overlaps = device.compute_capability >= 90;
   result.choice.idle_seconds = idle_seconds(partition.blocks()) + packings.idle_seconds();
   result.choice.enqueue_if = [=](const KernelArgs& args, const Condition& condition,

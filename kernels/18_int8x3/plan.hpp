@@ -667,12 +667,6 @@ inline bool has_warpgroups(const Device& device) {
   return check_device({.compute_capability = 90, .no_later = true}, device).ok();
 }
 
-inline bool can_run(const GemmConfig& config, const Problem& problem, const Device& device) {
-  return static_cast<unsigned>(device.multiprocessors) >= config.cluster &&
-         !(config.stream_k && problem.shape.k > kMaxExactK) &&
-         (config.by_warps || has_warpgroups(device));
-}
-
 // The split kernel has up to 16 blocks per chunk of 128 rows; for long rows up to 64.
 inline Status check_size(const Problem& problem) {
   return check_split_size(problem, Eight::kBlockN,

@@ -150,8 +150,8 @@ TEST_F(DistributedDigits, AreTheModelsOnAnyNumberOfRanks) {
   }
 }
 
-// If digits are not accurate enough, or an element of the last rank is not finite, C has the bits of
-// the column-parallel product in FP32.
+// If digits are not accurate enough, or an element of the last rank is not finite, C has the bits
+// of the column-parallel product in FP32.
 TEST_F(DistributedDigits, GiveWayToFp32) {
   const Operation random = operation({40, 30, 140}, Math::fp32_split);
   Whole infinite = whole_of(random, 6);

@@ -33,7 +33,7 @@ struct AsyncKernel {
   std::size_t shared_bytes;
   cost::BlockCost cost;
   void (*run)(KernelArgs, SplitK);
-  void (*run_if)(KernelArgs, SplitK, Condition);  // nullptr: there is none
+  void (*run_if)(KernelArgs, SplitK, Condition) = nullptr;  // nullptr: there is none
 };
 
 template <typename Config>
@@ -46,8 +46,7 @@ constexpr cost::BlockCost cost_of() {
 }
 
 template <typename Config>
-constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, SplitK),
-                                   void (*run_if)(KernelArgs, SplitK, Condition) = nullptr) {
+constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, SplitK)) {
   return {.name = Config::kName,
           .block_m = Config::kBlockM,
           .block_n = Config::kBlockN,
@@ -61,8 +60,7 @@ constexpr AsyncKernel async_kernel(void (*run)(KernelArgs, SplitK),
           .feed_b = Config::kFeedB,
           .shared_bytes = sizeof(typename Config::SharedStorage),
           .cost = cost_of<Config>(),
-          .run = run,
-          .run_if = run_if};
+          .run = run};
 }
 
 namespace async_plan {
