@@ -190,6 +190,7 @@ std::optional<Plan> Runner::plan_yardstick(const Problem& problem) const {
     configuration = choice->second;
     if (!configuration.empty()) stage = cublas_lt();
   }
+  if (stage == nullptr) return std::nullopt;  // a catalogue without cuBLAS
   check(stage->prepare());
   Plan plan = stage->plan(problem, device::current(), configuration);
   check(plan.status());
