@@ -29,7 +29,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kBatchSeconds = 0.05;  // the least time of launches between two clock reads
-constexpr int kBatches = 10;
 constexpr double kMostOnSimt = 1e8;  // M·N·K
 constexpr std::chrono::seconds kTimeout{60};
 
@@ -162,8 +161,8 @@ void run(benchmark::State& state, const Row& row) try {
   ranks.seconds(1);  // connects the ranks
   const int launches = std::max(1, static_cast<int>(kBatchSeconds / ranks.seconds(1)));
   double total = 0.0;
-  for (auto _ : state) {
-    const double seconds = ranks.seconds(launches);
+  while (state.KeepRunningBatch(launches)) {
+    const double seconds = ranks.seconds(launches) * launches;
     state.SetIterationTime(seconds);
     total += seconds;
   }
@@ -262,7 +261,6 @@ int run_main(int argc, char** argv) {
     benchmark::RegisterBenchmark(name_of(row).c_str(),
                                  [row](benchmark::State& state) { run(state, row); })
         ->UseManualTime()
-        ->Iterations(kBatches)
         ->Unit(benchmark::kMicrosecond);
     registers = true;
   }

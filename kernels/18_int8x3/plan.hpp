@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -462,8 +463,15 @@ inline void split_k_of_fp32(const GemmConfig& config, const Problem& problem, st
 struct Fp32Candidates {
   // The launches may take this share of the expected time where the device takes digits.
   static constexpr double kShare = 0.025;
+  // A candidate slower than the fastest by more than this factor is not taken.
+  static constexpr double kSlower = 1.25;
+  // With fewer tiles of 128×128 cuBLAS may split K. Then a candidate must not sum in longer chains.
+  static constexpr std::int64_t kLargeC = 256;
+  static constexpr double kLongerChain = 1.1;
 
   std::vector<Candidate> all = {};
+  double least_seconds = std::numeric_limits<double>::infinity();
+  double longest_chain = std::numeric_limits<double>::infinity();
   bool always = false;  // for any expected time, in any workspace
 
   static Fp32Candidates of(Problem problem, const Device& device) {
@@ -471,8 +479,12 @@ struct Fp32Candidates {
     problem.math = Math::fp32;
     for (const Stage* stage : kChoices) {
       for (Candidate& candidate : stage->candidates(problem, device)) {
+        candidates.least_seconds = std::min(candidates.least_seconds, candidate.seconds);
         if (candidate.choice.enqueue_if) candidates.all.push_back(std::move(candidate));
       }
+    }
+    if (problem.batch * PersistentTileScheduler(problem.shape, 128, 128).count < kLargeC) {
+      candidates.longest_chain = kLongerChain * static_cast<double>(summed_in_fp32(problem));
     }
     return candidates;
   }
@@ -482,9 +494,11 @@ struct Fp32Candidates {
     const Candidate* best = nullptr;
     for (const Candidate& candidate : all) {
       const Choice& choice = candidate.choice;
-      const bool is_cheap = choice.idle_seconds <= kShare * seconds &&
-                            kFp32Workspace + choice.workspace_bytes <= workspace_bytes;
-      if (!is_cheap && !always) continue;
+      const bool pays = choice.idle_seconds <= kShare * seconds &&
+                        candidate.seconds <= kSlower * least_seconds &&
+                        static_cast<double>(choice.rounding_chain) <= longest_chain &&
+                        kFp32Workspace + choice.workspace_bytes <= workspace_bytes;
+      if (!pays && !always) continue;
       if (best == nullptr || candidate.seconds < best->seconds) best = &candidate;
     }
     return best == nullptr ? std::nullopt : std::optional(best->choice);
@@ -624,10 +638,7 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
     }
     kernels.push_back(std::move(kernel));
   }
-  if (launches.fp32) {  // its parameters are tested with the rung that it is from
-    kernels.push_back({.name = "fp32 apart", .decision = static_cast<int>(Path::kFp32)});
-    return kernels;
-  }
+  if (launches.fp32) return kernels;  // FP32 is tested with the rung that it is from
   PlannedKernel fp32 = planned_kernel(problem, params.fp32);
   fp32.decision = static_cast<int>(Path::kFp32);
   fp32.name += config.by_warps ? " by warps" : config.cluster > 1 ? " in pairs" : "";

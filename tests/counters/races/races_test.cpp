@@ -46,7 +46,7 @@ constexpr Wording kWordings[] = {
     {Hazard::kSynchronizing, "barrier misused",
      "deadlock: |divergent |wait on the wrong phase|is one more than the \\d+ arrivals|expects "
      "\\d+ bytes|"
-     "named_barrier.* is of"},
+     "named_barrier.* needs"},
     {Hazard::kBounds, "out of bounds", "outside every "},
 };
 
