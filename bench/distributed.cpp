@@ -29,7 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kBatchSeconds = 0.05;  // the least time of launches between two clock reads
-constexpr double kMostOnSimt = 1e8;  // M·N·K
+constexpr double kMostOnSimt = 1e8;     // M·N·K
 constexpr std::chrono::seconds kTimeout{60};
 
 struct Row {
