@@ -331,17 +331,27 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
   }
   device::wait_for_previous_kernel();
   device::launch_dependents();
-  const Path path = decide_path<kNumThreads>(params, smem.sums, [] {
+  const auto sync = [] {
     if constexpr (kCluster == 1) {
       __syncthreads();
     } else {
       device::cluster_sync();
     }
-  });
+  };
+  Path path = decide_path<kNumThreads>(params, params.widths, smem.sums, sync);
+  bool without_outliers = false;
+  if (path == Path::kFp32 && params.allows_outliers) {
+    __syncthreads();  // all warps have read the first sums
+    path = decide_path<kNumThreads>(params, params.kept, smem.sums, sync);
+    without_outliers = path != Path::kFp32;
+  }
   const auto products = static_cast<unsigned>(args.batch);
   if (threadIdx.x < kWarpgroup) {  // producer warp and store warps
     device::reg_dealloc<kProducerRegisters>();
-    if (threadIdx.x == 0 && blockIdx.x == 0) *params.decision = path;
+    if (threadIdx.x == 0 && blockIdx.x == 0) {
+      *params.decision = path;
+      if (params.allows_outliers) *params.without_outliers = without_outliers ? 1 : 0;
+    }
     if (threadIdx.x == 0) {
       if (path == Path::kSix) {
         produce<Six, kCluster, kStreamK>(params, params.six, products * params.six.count, smem);

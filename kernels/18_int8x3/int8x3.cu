@@ -20,7 +20,7 @@ GivenPlan plan_given(const Problem& problem, float summed, const Device& device)
     if (best.enqueue && seconds >= best.seconds) continue;
     GemmParams& params = launches.params;
     params.allows_ten = false;
-    params.widths_a = params.widths_b = 1;
+    params.widths.of_a = params.widths.of_b = 1;
     params.rows_a = params.rows_b = 1.0F;
     params.summed = summed;
     params.fp32.scheduler.count = 0;  // no tiles

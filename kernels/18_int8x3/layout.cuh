@@ -51,9 +51,18 @@ constexpr int kMaxSplitCluster = 8;
 
 using Job = SplitJob<Planes>;
 
+// An element of a row that is far above the others; see outliers.cuh. k is -1 in unused entries.
+struct Outlier {
+  std::int32_t k;
+  float value;
+};
+constexpr int kMaxOutliers = 16;  // per row
+
 struct Pointers : SplitPointers {
-  float* widths = nullptr;     // kNumWidths per group of rows (store_widths)
-  std::byte* tails = nullptr;  // of refine.cuh
+  float* widths = nullptr;       // kNumWidths per group of rows (store_widths)
+  std::byte* tails = nullptr;    // of refine.cuh
+  Outlier* outliers = nullptr;   // (kMaxOutliers, rows)
+  float* kept_widths = nullptr;  // kNumWidths per group of rows, without outliers
 };
 
 constexpr int kNumWidths = 4;  // a vector
@@ -180,18 +189,27 @@ struct GemmStorage {
   Steps steps[2];               // per warpgroup; staged: of this tile and the previous one
 };
 
+// Statistics for the decision: kNumWidths floats per group of rows, first of A, then of B.
+struct GroupWidths {
+  const float* widths = nullptr;
+  unsigned of_a = 0, of_b = 0;  // groups
+};
+
 // Parameters of the GEMM beside KernelArgs.
 struct GemmParams {
   Planes a, b;
   const std::byte *planes_a = nullptr, *planes_b = nullptr;
   const std::byte *tails_a = nullptr, *tails_b = nullptr;
   const float *steps_a = nullptr, *steps_b = nullptr;
-  const float* widths = nullptr;  // kNumWidths per group of rows: first A's, then B's
-  unsigned widths_a = 0, widths_b = 0;
+  GroupWidths widths;
+  GroupWidths kept{};            // without outliers, where the decision was FP32 with them
   float rows_a = 1, rows_b = 1;  // rows of A, of B
   Path* decision = nullptr;      // output
+  // Output: 1 where the digits leave out the outliers, which `add_outliers` adds.
+  std::int32_t* without_outliers = nullptr;
   Path least = Path::kSix;
   bool allows_ten = false;                   // the kernel `refine` runs before
+  bool allows_outliers = false;              // it may set them apart, and `add_outliers` runs after
   float summed = 0.0F;                       // see decide()
   std::int64_t first_chunk = 0, chunks = 0;  // chunks of K of this launch
   bool pairs = false;                        // C is stored in float2: its rows are aligned to them
@@ -207,13 +225,14 @@ struct GemmParams {
 // The decision, the same in all blocks: each reduces the same numbers in the same order. `sync`: a
 // barrier of kThreads threads.
 template <int kThreads, typename Sync>
-__device__ Path decide_path(const GemmParams& params, float4 (&sums)[kThreads / 32][2], Sync sync) {
+__device__ Path decide_path(const GemmParams& params, const GroupWidths& of,
+                            float4 (&sums)[kThreads / 32][2], Sync sync) {
   static_assert(kThreads / 32 <= 16, "half a warp reduces the sums of all warps");
   const unsigned thread = threadIdx.x, lane = thread % 32;
   float4 of_a{}, of_b{};
-  for (unsigned i = thread; i < params.widths_a + params.widths_b; i += kThreads) {
-    const auto widths = device::load_vector<float4>(params.widths + std::int64_t{i} * kNumWidths);
-    add_widths(i < params.widths_a ? of_a : of_b, widths);
+  for (unsigned i = thread; i < of.of_a + of.of_b; i += kThreads) {
+    const auto widths = device::load_vector<float4>(of.widths + std::int64_t{i} * kNumWidths);
+    add_widths(i < of.of_a ? of_a : of_b, widths);
   }
   add_lanes(of_a, 1, 32);
   add_lanes(of_b, 1, 32);

@@ -4,7 +4,8 @@
 // op(B) and splits it into three signed 8-bit digits (split_*.cuh). A GEMM computes six of the nine
 // digit products exactly in int32 accumulators, and folds them into FP32 once (gemm_sm90.cuh). The
 // device decides from row statistics whether six products are as accurate as FP32, or eight are, or
-// ten with a fourth digit (refine.cuh), or none; then it multiplies in FP32 (fp32_fallback.cuh).
+// ten with a fourth digit (refine.cuh), or these without outliers (outliers.cuh), or none; then it
+// multiplies in FP32 (fp32_fallback.cuh).
 // What limits it: the power of the tensor cores. Needs compute capability 7.5; 9.0 has its own
 // kernels. All others take gemm_sm75.cuh, which has the same bits and no ten products.
 #pragma once
@@ -32,6 +33,7 @@
 
 #include "gemm_sm75.cuh"
 #include "gemm_sm90.cuh"
+#include "outliers.cuh"
 #include "refine.cuh"
 #include "split_block.cuh"
 #include "split_cluster.cuh"
@@ -117,6 +119,7 @@ struct Workspace {
   SplitPlan split;
   std::size_t planes_a = 0, planes_b = 0, steps_a = 0, steps_b = 0, widths = 0, bytes = 0;
   std::size_t tails_a = 0, tails_b = 0, partials = 0, flags = 0;
+  std::size_t outliers_a = 0, outliers_b = 0, kept_widths = 0;
 
   Workspace() = default;
   // `by_warps`: the GEMM kernel is multiply_warps (gemm_sm75.cuh).
@@ -141,6 +144,16 @@ struct Workspace {
     tails_a = aligned(bytes);
     tails_b = tails_a + aligned(a.bytes() / kPlanes);
     bytes = tails_b + aligned(b.bytes() / kPlanes);
+  }
+
+  // Adds room for outliers, and for the widths without them.
+  void add_outliers() {
+    const auto rows_a = static_cast<std::size_t>(a.products * a.rows()),
+               rows_b = static_cast<std::size_t>(b.products * b.rows());
+    outliers_a = aligned(bytes);
+    outliers_b = outliers_a + rows_a * kMaxOutliers * sizeof(Outlier);
+    kept_widths = outliers_b + rows_b * kMaxOutliers * sizeof(Outlier);
+    bytes = kept_widths + (rows_a + rows_b) / kRefineRows * kNumWidths * sizeof(float);
   }
 
   // The same memory for a panel of no more rows, columns and products, and of the same K. Both
@@ -175,8 +188,7 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
   const int tiles = static_cast<int>(cluster);
   return {.a = workspace.a,
           .b = workspace.b,
-          .widths_a = blocks(workspace.a),
-          .widths_b = blocks(workspace.b),
+          .widths = {.of_a = blocks(workspace.a), .of_b = blocks(workspace.b)},
           .rows_a = static_cast<float>(m * workspace.a.products),
           .rows_b = static_cast<float>(n * workspace.b.products),
           .least = least,
@@ -196,7 +208,7 @@ struct Launches {
   GemmParams params;
   std::int64_t split_blocks = 0, blocks = 0;  // of the split kernel, and of the GEMM
   Job refine_a{}, refine_b{};                 // where ten products are allowed
-  std::int64_t refine_blocks = 0;
+  std::int64_t refine_blocks = 0, outlier_blocks = 0;
   std::optional<Choice> fp32{};           // in launches of its own
   bool splits_a = true, splits_b = true;  // false: the workspace has the operand's digits
   bool adds_to_c = false;                 // another panel along K precedes
@@ -213,10 +225,12 @@ inline GemmParams with_addresses(const Launches& launches, void* workspace) {
   params.tails_b = base + where.tails_b;
   params.steps_a = reinterpret_cast<float*>(base + where.steps_a);
   params.steps_b = reinterpret_cast<float*>(base + where.steps_b);
-  params.widths = reinterpret_cast<float*>(base + where.widths);
+  params.widths.widths = reinterpret_cast<float*>(base + where.widths);
+  params.kept.widths = reinterpret_cast<float*>(base + where.kept_widths);
   params.partials = base + where.partials;
   params.flags = reinterpret_cast<unsigned*>(base + where.flags);
   params.decision = reinterpret_cast<Path*>(base);
+  params.without_outliers = reinterpret_cast<std::int32_t*>(base + sizeof(Path));
   params.fp32.split_k.partials = reinterpret_cast<float*>(params.partials);
   params.fp32.split_k.flags = params.flags;
   return params;
@@ -284,21 +298,55 @@ inline Status enqueue_split(const Launches& launches, const KernelArgs& args, St
 // Enqueues `refine`, where ten products are allowed.
 inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, Stream stream) {
   if (!launches.params.allows_ten) return {};
-  const auto [a, b] = pointers_of(launches, args);
-  const RefineJobs jobs{
-      .job = {launches.refine_a, launches.refine_b},
-      .pointers = {a, b},
-      .groups_of_first = static_cast<unsigned>(launches.refine_a.num_groups()),
-      .groups =
-          static_cast<unsigned>(launches.refine_a.num_groups() + launches.refine_b.num_groups()),
-      .slices = Divisor(static_cast<std::uint32_t>(
-          ceil_div(launches.workspace.a.chunks_k * kChunkK, std::int64_t{kRefineBlockK})))};
+  auto [a, b] = pointers_of(launches, args);
+  const Workspace& where = launches.workspace;
+  auto* base = static_cast<std::byte*>(args.workspace);
+  a.outliers = reinterpret_cast<Outlier*>(base + where.outliers_a);
+  b.outliers = reinterpret_cast<Outlier*>(base + where.outliers_b);
+  a.kept_widths = reinterpret_cast<float*>(base + where.kept_widths);
+  b.kept_widths = a.kept_widths + kNumWidths * launches.refine_a.num_groups();
+  const RefineJobs jobs{.job = {launches.refine_a, launches.refine_b},
+                        .pointers = {a, b},
+                        .groups_of_first = static_cast<unsigned>(launches.refine_a.num_groups()),
+                        .groups = static_cast<unsigned>(launches.refine_a.num_groups() +
+                                                        launches.refine_b.num_groups()),
+                        .slices = Divisor(static_cast<std::uint32_t>(ceil_div(
+                            where.a.chunks_k * kChunkK, std::int64_t{ApartRows::kBlockK})))};
   return device::launch({.kernel = "refine",
                          .blocks = launches.refine_blocks,
                          .threads_x = kNumThreads,
                          .shared_bytes = sizeof(RefineStorage),
                          .overlaps_previous = true},
                         stream, refine, jobs, with_addresses(launches, args.workspace));
+}
+
+// Enqueues `add_outliers`, where outliers may be set apart.
+inline Status enqueue_add_outliers(const Launches& launches, const KernelArgs& args,
+                                   Stream stream) {
+  if (!launches.params.allows_outliers) return {};
+  const auto [a, b] = pointers_of(launches, args);
+  const Workspace& where = launches.workspace;
+  const auto* base = static_cast<const std::byte*>(args.workspace);
+  const std::int64_t strips_m = ceil_div(args.shape.m, kStripRows),
+                     strips_n = ceil_div(args.shape.n, kStripCols);
+  const OutlierJobs jobs{
+      .a = launches.refine_a,
+      .b = launches.refine_b,
+      .from_a = a,
+      .from_b = b,
+      .outliers_a = reinterpret_cast<const Outlier*>(base + where.outliers_a),
+      .outliers_b = reinterpret_cast<const Outlier*>(base + where.outliers_b),
+      .without_outliers = with_addresses(launches, args.workspace).without_outliers,
+      .strips_m = strips_m,
+      .strips_n = strips_n,
+      .strips = args.batch * strips_m * strips_n};
+  return device::launch({.kernel = "add outliers",
+                         .blocks = std::min(jobs.strips, launches.outlier_blocks),
+                         .threads_x = kStripThreads,
+                         .shared_bytes = sizeof(StripStorage),
+                         .overlaps_previous = true,
+                         .adds_to_c = true},
+                        stream, add_outliers, args, jobs);
 }
 
 // FP32 in launches of its own, by another rung, which do nothing where the device takes digits. The
@@ -405,6 +453,8 @@ constexpr double kShared = 6e-6, kSums = 4e-6, kBusier = 0.015;
 // Ten products cost the launch of `refine` in every call. They are allowed where that is little of
 // the expected time.
 constexpr double kRefine = 1.3e-6, kLeastForTen = 90e-6;
+// The same of setting outliers apart, which costs the launch of `add_outliers`.
+constexpr double kAddOutliers = 1.9e-6, kLeastForOutliers = 150e-6;
 
 constexpr double kSplitSeconds = 2.4e-12;  // per element of an operand, see split_seconds
 
@@ -427,7 +477,7 @@ inline double gemm_seconds(const GemmConfig& config, const Launches& launches,
     multiply = rounds * products * (1 + kBusier) + kShared + std::ceil(1 / rounds) * kSums;
   }
   return multiply + (whole - 1) * before + end + (config.cluster > 1 ? kPairs : 0.0) +
-         (params.allows_ten ? kRefine : 0.0);
+         (params.allows_ten ? kRefine : 0.0) + (params.allows_outliers ? kAddOutliers : 0.0);
 }
 
 // Stream-K with fewer tiles than blocks: how many blocks may share a tile of `chunks` chunks of K.
@@ -516,6 +566,16 @@ inline void allow_ten(const Problem& problem, const Device& device, std::size_t 
   launches.refine_a = split_job(problem, Operand::kA, launches.workspace.a, kRefineRows);
   launches.refine_b = split_job(problem, Operand::kB, launches.workspace.b, kRefineRows);
   launches.refine_blocks = std::int64_t{kRefineBlocksPerSm} * device.multiprocessors;
+}
+
+// Where ten products are allowed.
+inline void allow_outliers(const Device& device, Launches& launches) {
+  launches.workspace.add_outliers();
+  GemmParams& params = launches.params;
+  params.allows_outliers = true;
+  params.kept.of_a = static_cast<unsigned>(launches.refine_a.num_groups());
+  params.kept.of_b = static_cast<unsigned>(launches.refine_b.num_groups());
+  launches.outlier_blocks = device.multiprocessors;
 }
 
 // One configuration for one problem: workspace, split kernel, GEMM parameters, grids.
@@ -652,13 +712,24 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
   return kernels;
 }
 
+// `outliers`: they may be set apart in small calls, too.
 inline Candidate candidate(const GemmConfig& config, const Problem& problem, const Device& device,
-                           Path least, const Fp32Candidates& fp32) {
-  const Launches launches = launches_of(config, problem, device, least,
-                                        Workspace(problem, device, config.by_warps), fp32);
+                           Path least, const Fp32Candidates& fp32, bool outliers) {
+  Launches launches = launches_of(config, problem, device, least,
+                                  Workspace(problem, device, config.by_warps), fp32);
+  const auto seconds = [&] {
+    return gemm_seconds(config, launches, problem) + split_seconds(problem, kSplitSeconds);
+  };
+  if (outliers && !launches.params.allows_ten) {
+    allow_ten(problem, device, kNoWorkspaceLimit, launches);
+  }
+  if (outliers || (launches.params.allows_ten && seconds() >= kLeastForOutliers)) {
+    allow_outliers(device, launches);
+  }
   return {{.configuration = config.name,
-           .rounding_chain = std::max(fp32_rounding_chain(problem.shape.k),
-                                      launches.fp32 ? launches.fp32->rounding_chain : 0),
+           .rounding_chain = std::max({fp32_rounding_chain(problem.shape.k),
+                                       outlier_rounding_chain(problem.shape.k),
+                                       launches.fp32 ? launches.fp32->rounding_chain : 0}),
            .operand_error = kOperandError,
            .workspace_bytes = launches.workspace.bytes,
            .decides_on_device = true,
@@ -667,10 +738,11 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
                  if (Status s = enqueue_split(launches, args, stream); !s.ok()) return s;
                  if (Status s = enqueue_refine(launches, args, stream); !s.ok()) return s;
                  if (Status s = multiply(launches, args, stream); !s.ok()) return s;
+                 if (Status s = enqueue_add_outliers(launches, args, stream); !s.ok()) return s;
                  return enqueue_fp32(launches, args, stream);
                },
            .kernels = [=, &config] { return planned_kernels(config, problem, launches, least); }},
-          gemm_seconds(config, launches, problem) + split_seconds(problem, kSplitSeconds)};
+          seconds()};
 }
 
 // Whether the device has wgmma, clusters and bulk copies; the executor has them.
@@ -692,8 +764,9 @@ inline bool can_run(const GemmConfig& config, const Device& device, Path least, 
 }
 
 // Candidates that take at least kLeast products: all configurations of the GEMM that can run.
-// `kApart`: FP32 always in launches of its own.
-template <Path kLeast, bool kApart = false>
+// `kApart`: FP32 always in launches of its own. `kOutliers`: outliers are set apart in small calls,
+// too.
+template <Path kLeast, bool kApart = false, bool kOutliers = false>
 std::vector<Candidate> candidates(const Problem& problem, const Device& device) {
   if (Status s = check_size(problem); !s.ok()) return {{{.status = std::move(s)}}};
   if (problem.shape.k < kLeastK) return {plain_candidate(problem, has_warpgroups(device))};
@@ -705,7 +778,8 @@ std::vector<Candidate> candidates(const Problem& problem, const Device& device) 
   std::vector<Candidate> all;
   for (const GemmConfig& config : kGemmConfigs) {
     if (!can_run(config, device, kLeast, problem.shape.k)) continue;
-    all.push_back(candidate(config, problem, device, kLeast, fp32));
+    if (kOutliers && (config.by_warps || config.stream_k)) continue;
+    all.push_back(candidate(config, problem, device, kLeast, fp32, kOutliers));
     if (kApart) break;  // FP32 is the same in all configurations
   }
   return all;
@@ -729,6 +803,7 @@ inline Status setup() {
                        multiply<Tiles<128, 6, true>, 2, true>, multiply<Tiles<64, 6>, 1, false>}) {
     if (Status s = device::allow_shared_memory(kernel, sizeof(GemmStorage)); !s.ok()) return s;
   }
+  if (Status s = device::allow_shared_memory(add_outliers, sizeof(StripStorage)); !s.ok()) return s;
   constexpr std::size_t kFew = sizeof(ShortStorage<FewRows>), kMany = sizeof(AheadStorage<Many>);
   if (Status s = device::allow_shared_memory(split_short<FewRows>, kFew); !s.ok()) return s;
   if (Status s = device::allow_shared_memory(split_ahead<Many>, kMany); !s.ok()) return s;
@@ -737,7 +812,7 @@ inline Status setup() {
 
 inline constexpr std::int64_t kTileSizes[] = {8, 32, 64, 128};
 
-template <Path kLeast, bool kApart = false>
+template <Path kLeast, bool kApart = false, bool kOutliers = false>
 constexpr Stage make_stage(std::string_view name, std::string_view idea) {
   return {.name = name,
           .idea = idea,
@@ -746,7 +821,7 @@ constexpr Stage make_stage(std::string_view name, std::string_view idea) {
           .takes_transposed = true,
           .takes_batches = true,
           .tile_sizes = kTileSizes,
-          .candidates = candidates<kLeast, kApart>,
+          .candidates = candidates<kLeast, kApart, kOutliers>,
           .panels = panels<kLeast>,
           .setup = setup};
 }

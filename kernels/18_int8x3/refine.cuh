@@ -1,6 +1,7 @@
-// The kernel `refine`: the fourth digit of each element, the tail, for ten products. It runs
-// between the split kernel and the GEMM and takes the same decision as the GEMM. Where that is not
-// ten products, it ends at once.
+// The kernel `refine`, between the split kernel and the GEMM. It takes the same decision as the
+// GEMM. Where that is ten products, it writes the fourth digit of each element, the tail. Where it
+// is FP32, and outliers may be set apart, it splits the operands again without them (outliers.cuh).
+// Otherwise it ends at once.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +14,16 @@
 
 #include "digits.cuh"
 #include "layout.cuh"
+#include "outliers.cuh"
 
 namespace tilegate::int8x3 {
 
-constexpr int kRefineRows = 8;  // of a group
-constexpr int kRefineBlocksPerSm = 3;
-constexpr int kRefineWarpK = 32 / kRefineRows * kSegment;  // k of a warp
-constexpr int kRefineBlockK = kNumThreads / 32 * kRefineWarpK;
+constexpr int kRefineRows = ApartRows::kRows;  // of a group
+constexpr int kRefineBlocksPerSm = 2;
 
-struct RefineStorage {
+union RefineStorage {
   float4 sums[kNumThreads / 32][2];
+  ApartStorage apart;
 };
 
 struct RefineJobs {
@@ -32,49 +33,40 @@ struct RefineJobs {
   Divisor slices;                            // of K, per group
 };
 
-// One warp: the tails of 8 rows × 64 k, a segment of a row per lane. `v`: its elements; `to`: its
-// 16 bytes.
-__device__ inline void store_tails(const float (&v)[kSegment], const Scale& scale, std::byte* to) {
-  float words[kSegment / 4];  // bit patterns: store_vector takes floats
-#pragma unroll
-  for (int i = 0; i < kSegment / 4; ++i) {
-    std::uint32_t word = 0;
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      word |= (static_cast<std::uint32_t>(tail_of(v[4 * i + j], scale)) & 0xFFU) << 8 * j;
-    }
-    words[i] = float_of(word);
-  }
-  device::store_vector(reinterpret_cast<float*>(to),
-                       make_float4(words[0], words[1], words[2], words[3]));
-}
-
 inline __global__ void __launch_bounds__(kNumThreads, kRefineBlocksPerSm)
     refine(RefineJobs jobs, GemmParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   auto& smem = device::shared_storage<RefineStorage>();
   device::wait_for_previous_kernel();
   device::launch_dependents();
-  if (decide_path<kNumThreads>(params, smem.sums, [] { __syncthreads(); }) != Path::kTen) return;
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int row = lane % kRefineRows, segment = lane / kRefineRows;
+  const Path path =
+      decide_path<kNumThreads>(params, params.widths, smem.sums, [] { __syncthreads(); });
+  if (path == Path::kFp32 && params.allows_outliers) {
+    for (unsigned index = blockIdx.x; index < jobs.groups; index += gridDim.x) {
+      __syncthreads();  // all threads are done with the sums, or with the previous group
+      const bool second = index >= jobs.groups_of_first;
+      set_outliers_apart(jobs.job[second], jobs.pointers[second],
+                         second ? index - jobs.groups_of_first : index, smem.apart);
+    }
+    return;
+  }
+  if (path != Path::kTen) return;
   for (unsigned unit = blockIdx.x; unit < jobs.groups * jobs.slices.value(); unit += gridDim.x) {
     const unsigned index = jobs.slices.quotient(unit);
-    const std::int64_t k = std::int64_t{jobs.slices.remainder(unit, index)} * kRefineBlockK +
-                           warp * kRefineWarpK + segment * kSegment;
     const bool second = index >= jobs.groups_of_first;
     const Job& job = jobs.job[second];
     Pointers pointers = jobs.pointers[second];
-    const unsigned group = second ? index - jobs.groups_of_first : index;
-    const unsigned batch_index = job.groups.quotient(group);
-    const std::int64_t first_row =
-        std::int64_t{job.groups.remainder(group, batch_index)} * kRefineRows;
+    const auto [batch_index, first_row, first_k, row] =
+        RowsOfBlock<ApartRows>(job, second ? index - jobs.groups_of_first : index);
+    const std::int64_t k =
+        std::int64_t{jobs.slices.remainder(unit, index)} * ApartRows::kBlockK + first_k;
     pointers.from += batch_index * pointers.stride;
     const float step = pointers.steps[batch_index * job.planes.rows() + first_row + row];
     const Scale scale{step == 0.0F ? 0.0F : 65536.0F / step, step};
     std::byte* tails =
         pointers.tails + job.planes.chunk(batch_index, first_row / kChunkRows, 0) / kPlanes +
-        offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row, segment % 2, kNextTailRows);
+        offset_in_chunk(static_cast<int>(first_row % kChunkRows) + row,
+                        static_cast<int>(first_k % kChunkK) / kSegment, kNextTailRows);
     if (k >= job.planes.chunks_k * kChunkK) continue;
     float v[kSegment];
     load_segment(job, pointers, first_row + row, k, v);

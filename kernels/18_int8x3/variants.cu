@@ -12,7 +12,9 @@ constexpr Stage kPlainApart = make_stage<Path::kFp32, true>(
     "Int8x3.fp32_apart", "always the product in FP32, in launches of its own");
 constexpr Stage kApart =
     make_stage<Path::kSix, true>("Int8x3.apart", "FP32 in launches of its own, for small C too");
-constexpr const Stage* kVariants[] = {&kEight, &kTen, &kPlain, &kPlainApart, &kApart};
+constexpr Stage kOutliers =
+    make_stage<Path::kSix, false, true>("Int8x3.outliers", "outliers apart, for small C too");
+constexpr const Stage* kVariants[] = {&kEight, &kTen, &kPlain, &kPlainApart, &kApart, &kOutliers};
 
 std::span<const Stage* const> variants() { return kVariants; }
 

@@ -23,6 +23,9 @@ inline const Stage& ten() { return *variants()[1]; }
 // With FP32 in launches of its own.
 inline const Stage& apart() { return *variants()[4]; }
 
+// With outliers apart.
+inline const Stage& outliers() { return *variants()[5]; }
+
 inline std::vector<float> expected(const Operation& operation, int products) {
   return operation.expected(
       [&](const models::Rows& a, const models::Rows& b, const models::Epilogue& epilogue) {

@@ -1,0 +1,360 @@
+// Outliers apart: for operands whose rows have a few elements far above all others, such as the
+// gradient of a softmax. Digits would be scaled by these, and leave few bits for the others.
+//
+// With A = A' + Aₒ and B = B' + Bₒ, of which Aₒ and Bₒ have the outliers,
+//
+//   A·B = A'·B' + A'·Bₒ + Aₒ·B
+//
+// The GEMM multiplies the digits of A' and B'. The kernel `add_outliers` adds the other two, at
+// most kMaxOutliers products in FP32 per row and per column, to C.
+//
+// `refine` calls set_outliers_apart where the decision on the whole operands is FP32. It finds the
+// outliers of each row, splits the row again without them, and stores statistics for a second
+// decision. If that one is FP32, too, outliers and digits are not used.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include <tilegate/common/split_operands.cuh>
+#include <tilegate/device/async.cuh>
+#include <tilegate/device/device.cuh>
+
+#include "digits.cuh"
+#include "layout.cuh"
+#include "split_block.cuh"
+
+namespace tilegate::int8x3 {
+
+// Which elements of a row are outliers. Elements count by the exponent of their magnitude: those in
+// the octave of the largest, in the octave below it, and so on. Octave by octave they are outliers,
+//
+//   while they are far above the row's typical magnitude: by kFar, and there are kFewOutliers at
+//   most, or by kVeryFar, and there are kMaxOutliers at most.
+//
+// Each costs a product in FP32 per element of its row or column of C.
+constexpr int kFar = 4, kVeryFar = 9;  // octaves
+constexpr int kFewOutliers = 4;
+constexpr int kOctaves = 16;   // that are counted
+constexpr int kNoBound = 255;  // where an element is not finite, no element is an outlier
+
+__host__ __device__ inline int exponent_of(float value) {
+  return static_cast<int>(bits_of(value) >> 23 & 0xFFU);
+}
+
+// A block: kRows rows of an operand, all of K.
+using ApartRows = SplitRowsConfig<kNumThreads, 8>;
+
+struct ApartStorage {
+  FinalizedRows<ApartRows> rows;
+  RowStats whole[ApartRows::kRows];           // statistics with outliers
+  int bound[ApartRows::kRows];                // outliers have a larger exponent
+  int counts[kOctaves][ApartRows::kThreads];  // elements of each thread
+  int outliers[ApartRows::kThreads];          // of each thread
+};
+
+// One warp: the bound of a row from the counts of its threads.
+__device__ inline int find_bound(int row, std::int64_t k, const ApartStorage& smem) {
+  static_assert(kOctaves == 16, "half a warp has an octave per lane");
+  constexpr int kThreadsOfRow = ApartRows::kThreads / ApartRows::kRows;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  int count = 0;  // of octave lane % kOctaves
+  for (int i = lane / kOctaves; i < kThreadsOfRow; i += 2) {
+    count += smem.counts[lane % kOctaves][i * ApartRows::kRows + row];
+  }
+  count += __shfl_xor_sync(~0U, count, kOctaves);
+  const RowStats& stats = smem.whole[row];
+  if (!(stats.sum < INFINITY)) return kNoBound;
+  const float root = stats.roots / std::ceil(static_cast<float>(k) * (1.0F / kRootsK));
+  const int typical = exponent_of(root * root);
+  int bound = exponent_of(stats.largest);
+  int above = 0;
+  for (int octave = 0; octave < kOctaves; ++octave) {
+    above += __shfl_sync(~0U, count, octave);
+    const bool few = above <= kFewOutliers && bound >= typical + kFar,
+               very_far = above <= kMaxOutliers && bound >= typical + kVeryFar;
+    if (!few && !very_far) break;
+    --bound;
+  }
+  return bound;
+}
+
+// v without outliers.
+__device__ inline void leave_out(float (&v)[kSegment], int bound) {
+#pragma unroll
+  for (float& value : v) value = exponent_of(value) > bound ? 0.0F : value;
+}
+
+// Tails of a segment of a row.
+__device__ inline void store_tails(const float (&v)[kSegment], const Scale& scale, std::byte* to) {
+  float words[kSegment / 4];  // bit patterns: store_vector takes floats
+#pragma unroll
+  for (int i = 0; i < kSegment / 4; ++i) {
+    std::uint32_t word = 0;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      word |= (static_cast<std::uint32_t>(tail_of(v[4 * i + j], scale)) & 0xFFU) << 8 * j;
+    }
+    words[i] = float_of(word);
+  }
+  device::store_vector(reinterpret_cast<float*>(to),
+                       make_float4(words[0], words[1], words[2], words[3]));
+}
+
+// Statistics of each row over the threads of a warp, for the reduction over warps.
+__device__ inline void store_stats(RowStats& stats, int row, ApartStorage& smem) {
+  reduce_lanes(stats, ApartRows::kRows, 32);
+  const unsigned lane = threadIdx.x % 32;
+  if (lane < ApartRows::kRows) smem.rows.stats[threadIdx.x / 32][row] = stats;
+  __syncthreads();  // all warps have stored their statistics
+}
+
+// One block: finds the outliers of a group of rows, and writes digits, tails, steps and widths of
+// all other elements. Four passes over the rows: statistics; elements per octave; outliers, and
+// statistics without them; digits. The widths are stored in pointers.kept_widths.
+__device__ inline void set_outliers_apart(const Job& job, Pointers pointers, unsigned group,
+                                          ApartStorage& smem) {
+  pointers.widths = pointers.kept_widths;
+  const auto [batch_index, first_row, first_k, row] = RowsOfBlock<ApartRows>(job, group);
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const std::int64_t end_k = job.planes.chunks_k * kChunkK;
+  pointers.from += batch_index * pointers.stride;
+  float v[kSegment];
+
+  RowStats stats;
+  for (std::int64_t k = first_k; k < end_k; k += ApartRows::kBlockK) {
+    load_segment(job, pointers, first_row + row, k, v);
+#pragma unroll
+    for (int i = 0; i < kSegment; ++i) {
+      stats.add(v[i]);
+      if (i % kRootsK == 0) stats.add_root(v[i]);
+    }
+  }
+  store_stats(stats, row, smem);
+  if (warp < ApartRows::kRows) {
+    RowStats whole;
+    if (lane < ApartRows::kWarps) whole = smem.rows.stats[lane][warp];
+    reduce_lanes(whole, 1, 32);
+    if (lane == 0) smem.whole[warp] = whole;
+  }
+  __syncthreads();  // the statistics of all rows are stored
+
+  const int largest = exponent_of(smem.whole[row].largest);
+#pragma unroll 1
+  for (int octave = 0; octave < kOctaves; ++octave) smem.counts[octave][thread] = 0;
+  for (std::int64_t k = first_k; k < end_k; k += ApartRows::kBlockK) {
+    load_segment(job, pointers, first_row + row, k, v);
+#pragma unroll
+    for (int i = 0; i < kSegment; ++i) {
+      const auto octave = static_cast<unsigned>(largest - exponent_of(v[i]));  // NaN: beyond
+      if (octave < kOctaves && v[i] != 0.0F) ++smem.counts[octave][thread];
+    }
+  }
+  __syncthreads();  // all counts are complete
+  if (warp < ApartRows::kRows) {
+    const int bound = find_bound(warp, job.k, smem);
+    if (lane == 0) smem.bound[warp] = bound;
+  }
+  __syncthreads();  // all bounds are stored
+
+  const int bound = smem.bound[row];
+  int outliers = 0;
+#pragma unroll 1
+  for (int octave = 0; octave < largest - bound; ++octave) outliers += smem.counts[octave][thread];
+  smem.outliers[thread] = outliers;
+  __syncthreads();  // all threads have stored their number of outliers
+  int entry = 0;    // the thread's outliers follow those of the row's threads before it
+#pragma unroll 1
+  for (int before = row; before < thread; before += ApartRows::kRows) {
+    entry += smem.outliers[before];
+  }
+  const std::int64_t rows = job.planes.products * job.planes.rows();
+  Outlier* to = pointers.outliers + batch_index * job.planes.rows() + first_row + row;
+  if (thread >= ApartRows::kThreads - ApartRows::kRows) {  // the last thread of the row
+#pragma unroll 1
+    for (int i = entry + outliers; i < kMaxOutliers; ++i) to[i * rows] = {-1, 0.0F};
+  }
+  to += entry * rows;
+  stats = {};
+  for (std::int64_t k = first_k; k < end_k; k += ApartRows::kBlockK) {
+    load_segment(job, pointers, first_row + row, k, v);
+#pragma unroll
+    for (int i = 0; i < kSegment; ++i) {
+      if (exponent_of(v[i]) > bound) {
+        *to = {static_cast<std::int32_t>(k) + i, v[i]};
+        to += rows;
+        v[i] = 0.0F;
+      }
+      stats.add(v[i]);
+      if (i % kRootsK == 0) stats.add_root(v[i]);
+    }
+  }
+  store_stats(stats, row, smem);
+  finalize_rows<ApartRows>(job, pointers, first_row, batch_index, group, smem.rows);
+
+  const Scale scale = smem.rows.scale[row];
+  const int row_in_chunk = static_cast<int>(first_row % kChunkRows) + row,
+            segment = static_cast<int>(first_k % kChunkK) / kSegment;
+  const std::int64_t chunk = job.planes.chunk(batch_index, first_row / kChunkRows, 0);
+  std::byte* planes = pointers.planes + chunk + offset_in_chunk(row_in_chunk, segment);
+  std::byte* tails =
+      pointers.tails + chunk / kPlanes + offset_in_chunk(row_in_chunk, segment, kNextTailRows);
+  for (std::int64_t k = first_k; k < end_k; k += ApartRows::kBlockK) {
+    load_segment(job, pointers, first_row + row, k, v);
+    leave_out(v, bound);
+    store_segment(v, scale, planes + k / kChunkK * kChunkBytes);
+    store_tails(v, scale, tails + k / kChunkK * kTailChunkBytes);
+  }
+}
+
+// The kernel `add_outliers`. A unit of work is a strip: kStripRows rows and up to kStripCols
+// columns of C. The strip's rows of A are in shared memory, kStripK of them at a time, because the
+// outliers of each column are at other k.
+
+constexpr int kStripRows = 16, kStripCols = 2048, kStripK = 3072, kStripThreads = 512;
+
+// Roundings of an element of C where outliers are apart: fold and scaling, the two epilogues, and
+// the products of outliers.
+constexpr std::int64_t outlier_rounding_chain(std::int64_t k) {
+  return 16 + 2 * kMaxOutliers + ceil_div(k, kStripK);
+}
+
+struct OutlierJobs {
+  Job a, b;
+  SplitPointers from_a, from_b;
+  const Outlier *outliers_a = nullptr, *outliers_b = nullptr;  // (kMaxOutliers, rows)
+  const std::int32_t* without_outliers = nullptr;              // GemmParams::without_outliers
+  std::int64_t strips_m = 0, strips_n = 0, strips = 0;
+};
+
+struct StripStorage {
+  float a[kStripRows][kStripK + 1];  // padded: threads store a column
+  Outlier of_rows[kMaxOutliers][kStripRows];
+  int has_outliers[kStripThreads / 32];
+};
+
+// Element (row, k) of op(A), or of the transposed op(B).
+__device__ inline float element(const Job& job, const SplitPointers& pointers, std::int64_t row,
+                                std::int64_t k) {
+  return pointers.from[job.along_k ? row * pointers.ld + k : k * pointers.ld + row];
+}
+
+// Whether `of_thread` is true in any thread of the block.
+__device__ inline bool any_thread(bool of_thread, int (&smem)[kStripThreads / 32]) {
+  int any = of_thread ? 1 : 0;
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) any |= __shfl_xor_sync(~0U, any, lanes);
+  if (threadIdx.x % 32 == 0) smem[threadIdx.x / 32] = any;
+  __syncthreads();  // all warps have stored theirs
+  any = 0;
+#pragma unroll
+  for (const int of_warp : smem) any |= of_warp;
+  return any != 0;
+}
+
+// Loads the strip's rows of A from `first_k` on, without their outliers.
+__device__ inline void load_strip(const OutlierJobs& jobs, const SplitPointers& a,
+                                  std::int64_t first_row, std::int64_t first_k,
+                                  StripStorage& smem) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t left = jobs.a.k - first_k;
+  const int depth = left < kStripK ? static_cast<int>(left) : kStripK;
+  for (int i = thread; i < kStripRows * depth; i += kStripThreads) {
+    // Neighbouring threads read neighbouring elements.
+    const int row = jobs.a.along_k ? i / depth : i % kStripRows,
+              k = jobs.a.along_k ? i % depth : i / kStripRows;
+    smem.a[row][k] =
+        first_row + row < jobs.a.rows ? element(jobs.a, a, first_row + row, first_k + k) : 0.0F;
+  }
+  __syncthreads();  // the strip is stored before its outliers are cleared
+  if (thread < kStripRows * kMaxOutliers) {
+    const int row = thread % kStripRows;
+    const std::int32_t k = smem.of_rows[thread / kStripRows][row].k;
+    if (k >= first_k && k - first_k < depth) smem.a[row][k - first_k] = 0.0F;
+  }
+  __syncthreads();  // the strip is complete
+}
+
+inline __global__ void __launch_bounds__(kStripThreads, 1)
+    add_outliers(KernelArgs args, OutlierJobs jobs) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  auto& smem = device::shared_storage<StripStorage>();
+  device::wait_for_previous_kernel();
+  device::launch_dependents();
+  if (*jobs.without_outliers == 0) return;
+  const int thread = static_cast<int>(threadIdx.x);
+  for (std::int64_t strip = blockIdx.x; strip < jobs.strips; strip += gridDim.x) {
+    const std::int64_t product = strip / (jobs.strips_m * jobs.strips_n),
+                       in_product = strip % (jobs.strips_m * jobs.strips_n);
+    const std::int64_t first_row = in_product % jobs.strips_m * kStripRows,
+                       first_col = in_product / jobs.strips_m * kStripCols;
+    const std::int64_t end_col =
+        first_col + kStripCols < args.shape.n ? first_col + kStripCols : args.shape.n;
+    SplitPointers a = jobs.from_a, b = jobs.from_b;
+    a.from += jobs.a.planes.own(product) * a.stride;
+    b.from += jobs.b.planes.own(product) * b.stride;
+    const std::int64_t rows_a = jobs.a.planes.products * jobs.a.planes.rows(),
+                       rows_b = jobs.b.planes.products * jobs.b.planes.rows();
+    const Outlier* of_a = jobs.outliers_a + jobs.a.planes.own(product) * jobs.a.planes.rows();
+    const Outlier* of_b = jobs.outliers_b + jobs.b.planes.own(product) * jobs.b.planes.rows();
+    const std::int64_t rows = args.shape.m - first_row;  // of C, from first_row on
+
+    __syncthreads();  // all threads are done with the previous strip
+    if (thread < kStripRows * kMaxOutliers) {
+      const int row = thread % kStripRows, i = thread / kStripRows;
+      smem.of_rows[i][row] = of_a[i * rows_a + first_row + row];
+    }
+    bool has_outliers = false;
+    for (std::int64_t col = first_col + thread; col < end_col; col += kStripThreads) {
+      has_outliers = has_outliers || of_b[col].k >= 0;
+    }
+    has_outliers = any_thread(has_outliers, smem.has_outliers);  // of a column
+
+    for (std::int64_t first_k = 0; first_k < (has_outliers ? jobs.a.k : 1); first_k += kStripK) {
+      if (has_outliers) {
+        if (first_k > 0) __syncthreads();  // all threads have read the strip
+        load_strip(jobs, a, first_row, first_k, smem);
+      }
+      for (std::int64_t col = first_col + thread; col < end_col; col += kStripThreads) {
+        float sum[kStripRows]{};
+        bool is_zero = true;
+        if (has_outliers) {
+#pragma unroll 1
+          for (int i = 0; i < kMaxOutliers; ++i) {
+            const Outlier outlier = of_b[i * rows_b + col];
+            if (outlier.k < 0) break;
+            const std::int64_t k = outlier.k - first_k;
+            if (k < 0 || k >= kStripK) continue;
+            is_zero = false;
+#pragma unroll
+            for (int row = 0; row < kStripRows; ++row) {
+              sum[row] = std::fma(smem.a[row][k], outlier.value, sum[row]);
+            }
+          }
+        }
+        if (first_k == 0) {
+#pragma unroll
+          for (int row = 0; row < kStripRows; ++row) {
+#pragma unroll 1
+            for (int i = 0; i < kMaxOutliers; ++i) {
+              const Outlier outlier = smem.of_rows[i][row];
+              if (outlier.k < 0) break;
+              is_zero = false;
+              sum[row] = std::fma(outlier.value, element(jobs.b, b, col, outlier.k), sum[row]);
+            }
+          }
+        }
+        if (is_zero) continue;
+        float* c = args.c + product * args.stride_c + first_row * args.ldc + col;
+#pragma unroll
+        for (int row = 0; row < kStripRows; ++row) {
+          if (row < rows) c[row * args.ldc] = std::fma(args.alpha, sum[row], c[row * args.ldc]);
+        }
+      }
+    }
+  }
+#endif
+}
+
+}  // namespace tilegate::int8x3

@@ -1,0 +1,294 @@
+// Outliers apart: the GEMM multiplies digits of all other elements, and their products in FP32 are
+// added to C.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "int8x3/run.hpp"
+#include "models/layout.hpp"
+
+namespace tilegate::int8x3 {
+namespace {
+
+class Int8Outliers : public Int8Test {
+ protected:
+  void SetUp() override {
+    Int8Test::SetUp();
+    if (!check_device({.compute_capability = 90, .no_later = true}, device::current()).ok()) {
+      GTEST_SKIP() << "needs compute capability 9.0";
+    }
+  }
+};
+
+// Elements of ±0.75 to ±1, but for some outliers.
+struct WithOutliers {
+  Operation whole, kept;                 // as it is, and with zeros in place of outliers
+  std::set<std::size_t> of_a{}, of_b{};  // offsets
+
+  explicit WithOutliers(const Problem& problem) : whole(problem), kept(problem) {
+    for (std::vector<float>* values : {&whole.a, &whole.b}) {
+      for (float& x : *values) x = std::copysign(0.75F + x * x / 4.0F, x);
+    }
+    kept = whole;
+  }
+
+  // (row, k) of op(A), or of the transposed op(B).
+  void set(Operand operand, std::int64_t product, std::int64_t row, std::int64_t k, float value,
+           bool is_outlier = true) {
+    const models::Rows rows = whole.rows(operand, product);
+    std::vector<float>& values = operand == Operand::kA ? whole.a : whole.b;
+    const auto at =
+        static_cast<std::size_t>(rows.data - values.data() + row * rows.next_row + k * rows.next_k);
+    values[at] = value;
+    (operand == Operand::kA ? kept.a : kept.b)[at] = is_outlier ? 0.0F : value;
+    if (is_outlier) (operand == Operand::kA ? of_a : of_b).insert(at);
+  }
+
+  // Outliers of a row, as the kernel orders them.
+  struct Outlier {
+    std::int64_t k;
+    float value;
+  };
+  std::vector<Outlier> outliers(Operand operand, std::int64_t product, std::int64_t row) const {
+    const models::Rows rows = whole.rows(operand, product);
+    const bool is_a = operand == Operand::kA;
+    const auto first = rows.data - (is_a ? whole.a : whole.b).data();
+    std::vector<Outlier> found;
+    for (std::int64_t k = 0; k < rows.k; ++k) {
+      const auto at = static_cast<std::size_t>(first + row * rows.next_row + k * rows.next_k);
+      if ((is_a ? of_a : of_b).contains(at)) found.push_back({k, rows.at(row, k)});
+    }
+    // A thread has 16 k of each 768.
+    std::stable_sort(found.begin(), found.end(), [](const Outlier& x, const Outlier& y) {
+      return x.k % 768 / 16 < y.k % 768 / 16;
+    });
+    return found;
+  }
+
+  // The products of digits that are accurate enough for the kept elements.
+  int decision() const {
+    const Problem& problem = whole.problem;
+    return models::int8x3::decision(
+        models::int8x3::widths(kept.all_rows(Operand::kA)),
+        models::int8x3::widths(kept.all_rows(Operand::kB)),
+        models::summed_in_fp32(problem.shape.k, problem.batch, problem.shape.k % 4 == 0), true);
+  }
+
+  // Digits of the kept elements, then the products of outliers, up to 3072 k at a time.
+  std::vector<float> expected(int products) const {
+    std::vector<float> c = int8x3::expected(kept, products);
+    std::size_t at = 0;
+    for (std::int64_t i = 0; i < whole.problem.batch; ++i) {
+      const models::Rows a = whole.rows(Operand::kA, i), kept_a = kept.rows(Operand::kA, i),
+                         b = whole.rows(Operand::kB, i);
+      for (std::int64_t row = 0; row < a.count; ++row) {
+        const auto of_row = outliers(Operand::kA, i, row);
+        for (std::int64_t col = 0; col < b.count; ++col, ++at) {
+          const auto of_col = outliers(Operand::kB, i, col);
+          for (std::int64_t first = 0; first < a.k; first += 3072) {
+            float sum = 0.0F;
+            bool is_zero = true;
+            for (const Outlier& outlier : of_col) {
+              if (outlier.k < first || outlier.k >= first + 3072) continue;
+              sum = std::fma(kept_a.at(row, outlier.k), outlier.value, sum);
+              is_zero = false;
+            }
+            for (const Outlier& outlier : of_row) {
+              if (first > 0) break;
+              sum = std::fma(outlier.value, b.at(col, outlier.k), sum);
+              is_zero = false;
+            }
+            if (!is_zero) c[at] = std::fma(whole.problem.alpha, sum, c[at]);
+          }
+        }
+      }
+    }
+    return c;
+  }
+};
+
+void expect_outliers_apart(const WithOutliers& operation, int products,
+                           const std::string& configuration = "128x64") {
+  SCOPED_TRACE(configuration + " " + to_string(operation.whole.problem));
+  const Result result = run(outliers(), operation.whole, configuration);
+  EXPECT_EQ(result.decision, products);
+  expect_same_bits(result.c, operation.expected(products));
+}
+
+// In the first and the last row, column and k; of both signs; one row with as many as there may be.
+WithOutliers with_outliers(const Problem& problem, float size = 1e6F) {
+  WithOutliers operation(problem);
+  const auto [m, n, k] = problem.shape;
+  for (std::int64_t product = 0; product < problem.batch; ++product) {
+    if (product == 0 || problem.stride_a != 0) {
+      operation.set(Operand::kA, product, 0, 0, size);
+      operation.set(Operand::kA, product, m - 1, k - 1, -3 * size);
+      for (std::int64_t i = 0; i < 4; ++i) {
+        operation.set(Operand::kA, product, m / 2, 5 + 31 * i, size * static_cast<float>(i + 1));
+      }
+    }
+    if (product == 0 || problem.stride_b != 0) {
+      operation.set(Operand::kB, product, 0, k - 1, 2 * size);
+      operation.set(Operand::kB, product, n - 1, 5, -size);
+      operation.set(Operand::kB, product, n - 1, 0, size);  // of equal magnitude
+    }
+  }
+  return operation;
+}
+
+TEST_F(Int8Outliers, MatchesModelInEveryForm) {
+  for (const Op op_a : {Op::kN, Op::kT}) {
+    for (const Op op_b : {Op::kN, Op::kT}) {
+      for (const Shape& shape : {Shape{18, 20, 132}, Shape{21, 7, 131}}) {
+        Problem problem = Problem::dense(shape, op_a, op_b);
+        set_alpha_and_beta(problem);
+        expect_outliers_apart(with_outliers(problem), 6);
+      }
+    }
+  }
+}
+
+TEST_F(Int8Outliers, MatchesModelInEveryConfiguration) {
+  for (const char* configuration : {"128x128", "128x128pairs"}) {
+    expect_outliers_apart(with_outliers(Problem::dense({131, 67, 160})), 6, configuration);
+  }
+}
+
+TEST_F(Int8Outliers, MatchesModelForBatches) {
+  for (const int shared : {0, 1, 2}) {
+    Problem problem = Problem::dense({17, 9, 130}, Op::kN, Op::kT, 3);
+    if (shared == 1) problem.stride_a = 0;
+    if (shared == 2) problem.stride_b = 0;
+    set_alpha_and_beta(problem);
+    expect_outliers_apart(with_outliers(problem), 6);
+  }
+}
+
+// More slices of K than a block has threads for, and more than a strip has room for.
+TEST_F(Int8Outliers, MatchesModelForLongRows) {
+  expect_outliers_apart(with_outliers(Problem::dense({3, 5, 900})), 6);
+  WithOutliers operation = with_outliers(Problem::dense({3, 3, 3110}));
+  operation.set(Operand::kB, 0, 1, 3071, 1e6F);
+  operation.set(Operand::kB, 0, 1, 3072, 1e6F);
+  expect_outliers_apart(operation, 6);
+}
+
+// More columns than a strip has, and more strips than blocks.
+TEST_F(Int8Outliers, MatchesModelForManyStrips) {
+  expect_outliers_apart(with_outliers(Problem::dense({3, 2052, 128})), 6);
+  expect_outliers_apart(with_outliers(Problem::dense({100, 2, 128})), 6);
+}
+
+// Of one operand alone; of rows alone no strip is loaded.
+TEST_F(Int8Outliers, MatchesModelForOneOperand) {
+  for (const Operand operand : {Operand::kA, Operand::kB}) {
+    WithOutliers operation(Problem::dense({40, 33, 140}));
+    operation.set(operand, 0, 32, 139, 1e7F);
+    expect_outliers_apart(operation, 6);
+  }
+}
+
+// What is left decides how many products.
+TEST_F(Int8Outliers, DecidesByTheElementsThatAreLeft) {
+  const auto with_large = [](float large, int count) {
+    WithOutliers operation(Problem::dense({4, 5, 400}));
+    for (std::int64_t row = 0; row < 4; ++row) {
+      for (int i = 0; i < count; ++i) {
+        operation.set(Operand::kA, 0, row, 7 * i, large, false);
+      }
+      for (int i = 0; i < 4; ++i) operation.set(Operand::kA, 0, row, 200 + i, 1e8F * large);
+    }
+    return operation;
+  };
+  std::set<int> decisions;
+  for (const float large : {1.0F, 3.0F, 4.0F, 5.0F, 200.0F, 1e7F}) {
+    const WithOutliers operation = with_large(large, 4);
+    decisions.insert(operation.decision());
+    if (operation.decision() == 32) {
+      EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, 32);
+    } else {
+      expect_outliers_apart(operation, operation.decision());
+    }
+  }
+  EXPECT_EQ(decisions, (std::set{6, 8, 10, 32}));
+}
+
+// Up to 4 elements from 2^4 typical magnitudes on, up to 16 from 2^9 on. Octaves stay whole.
+TEST_F(Int8Outliers, ChoosesFewElementsFarAboveTheOthers) {
+  WithOutliers operation = with_outliers(Problem::dense({9, 20, 200}));
+  std::int64_t row = 1;  // of the transposed op(B)
+  const auto add_row = [&](std::int64_t count, float value, bool are_outliers) {
+    for (std::int64_t k = 0; k < 200; ++k) {
+      operation.set(Operand::kB, 0, row, k, k % 2 == 0 ? 0.8F : -0.81F, false);
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      operation.set(Operand::kB, 0, row, 12 * i + 3, value + value / 64.0F * static_cast<float>(i),
+                    are_outliers);
+    }
+    ++row;
+  };
+  add_row(1, 7.75F, false);  // the octave of 4; that of a typical magnitude is 0.5
+  add_row(1, 8.0F, true);
+  add_row(4, 8.0F, true);
+  add_row(5, 8.0F, false);
+  add_row(5, 127.0F, false);
+  add_row(5, 129.0F, false);
+  add_row(4, 257.0F, true);
+  add_row(5, 257.0F, true);
+  add_row(16, 257.0F, true);
+  add_row(16, 0x1p20F, true);
+  for (std::int64_t i = 0; i < 4; ++i) {  // of which the larger octave alone is far enough
+    operation.set(Operand::kB, 0, row, 5 * i, 300.0F);
+    operation.set(Operand::kB, 0, row, 5 * i + 1, 100.0F, false);
+  }
+  EXPECT_GT(operation.decision(), 6);
+  expect_outliers_apart(operation, operation.decision());
+}
+
+// More are not set apart.
+TEST_F(Int8Outliers, TakesFp32WhereThereAreTooMany) {
+  for (const int count : {16, 17}) {
+    WithOutliers operation(Problem::dense({9, 20, 400}));
+    for (int i = 0; i < count; ++i) {
+      operation.set(Operand::kA, 0, 3, 23 * i, 1e9F * (1.0F + static_cast<float>(i) / 32.0F));
+    }
+    EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, count == 16 ? 6 : 32);
+  }
+}
+
+// As in FP32: nothing is set apart.
+TEST_F(Int8Outliers, LeavesOperandsThatAreNotFinite) {
+  for (const float value : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    WithOutliers operation = with_outliers(Problem::dense({9, 5, 160}));
+    operation.set(Operand::kA, 0, 3, 3, value);
+    EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, 32);
+  }
+}
+
+TEST_F(Int8Outliers, AreLeftWhereAllElementsAreDigits) {
+  Problem problem = Problem::dense({20, 30, 200});
+  set_alpha_and_beta(problem);
+  expect_model(outliers(), WithOutliers(problem).whole, 6, "128x64");
+}
+
+// The launches take time in every call.
+TEST(Int8Plan, SetsOutliersApartInLargeCalls) {
+  const Device device{
+      .is_cuda = true, .name = "made up", .compute_capability = 90, .multiprocessors = 132};
+  const auto bytes_of_row = [&](std::int64_t size) {
+    const Plan plan = stage.plan(Problem::dense({size, size, size}), device, "128x128");
+    return static_cast<std::int64_t>(plan.workspace_bytes()) / (2 * size);
+  };
+  EXPECT_LT(bytes_of_row(2048), 3 * 2048 + 8);
+  EXPECT_GT(bytes_of_row(4096), 4 * 4096 + 4 + 32);  // tails, steps, outliers
+}
+
+}  // namespace
+}  // namespace tilegate::int8x3
