@@ -55,6 +55,12 @@ __device__ double element(Input input, std::uint64_t bits) {
       return either * exponent(more & 0xFFFFFFFFU, 8);
     case Input::kExponents40:
       return either * exponent(more & 0xFFFFFFFFU, 40);
+    case Input::kOutliers:
+      return normal(bits) * (more >> 53 == 0 ? 1e6 : 1.0);
+    case Input::kSoftmax:
+      return more >> 52 == 0 ? -1.0 : exp(normal(bits)) / 50257.0;
+    case Input::kFlat:
+      return 1.0 + 1e-7 * normal(bits);
     default:
       return normal(bits);
   }

@@ -21,10 +21,22 @@ enum class Input {
   kExponents8,   // significands of either sign, exponents from -8 to 8
   kExponents40,  // exponents from -40 to 40
   kRows,         // normal; rows of A times a power of two from 2^-30 to 2^30
+  kOutliers,     // normal; one element in 2^11 times 10^6
+  kSoftmax,      // e^N / 50257, but -1 for one element in 2^12: the gradient of a cross entropy
+  kFlat,         // 1 + 10^-7·N
 };
-constexpr std::array<std::string_view, 9> kInputNames = {
-    "normal",      "uniform [0, 1)", "uniform [-1, 1)", "(U-1/2)e^(N/2)",       "(U-1/2)e^N",
-    "(U-1/2)e^2N", "exponents ±8",   "exponents ±40",   "rows of A times 2^±30"};
+constexpr std::array<std::string_view, 12> kInputNames = {"normal",
+                                                          "uniform [0, 1)",
+                                                          "uniform [-1, 1)",
+                                                          "(U-1/2)e^(N/2)",
+                                                          "(U-1/2)e^N",
+                                                          "(U-1/2)e^2N",
+                                                          "exponents ±8",
+                                                          "exponents ±40",
+                                                          "rows of A times 2^±30",
+                                                          "one in 2048 times 10⁶",
+                                                          "softmax minus one-hot",
+                                                          "1 + 10⁻⁷·N"};
 
 // Enqueues filling a dense matrix; `seed` differs between operands.
 Status fill(float* to, std::int64_t rows, std::int64_t cols, Input input, bool scales_rows,

@@ -179,6 +179,11 @@ __host__ __device__ inline float fold_ten(const std::int32_t (&level)[4]) {
 // both operands are wide, few products make up an element of |A|·|B|: what is left out counts √(S /
 // kBothWide) times, S the smaller mean.
 //
+// These errors are of elements whose roundings are independent. Rows of almost equal elements round
+// them all to the same side: where both operands consist of such, six or eight products may have an
+// error of 2^-23, and are not taken. Their width is kNormal, and up to 1.001 times that because the
+// step is rounded up.
+//
 // The decision is the fewest products whose errors are below.
 
 enum class Path : std::int32_t { kSix = 6, kEight = 8, kTen = 10, kFp32 = 32 };
@@ -194,6 +199,8 @@ constexpr float kRoundedTen = kRounded / 65536.0F;
 constexpr float kFolded = 3.6e-15F;  // (1 / 2^24)²
 constexpr float kNormal = 0.6366F;   // (mean magnitude / root mean square)² of normal elements
 constexpr float kTypical = 2.5F;     // (mean / typical magnitude)² of elements that are not spread
+constexpr float kFlat = 1.003F * kNormal;  // the largest width of rows of almost equal elements
+constexpr float kExactWidth = 1.0F;  // the least width of rows that are not rounded: they never are
 constexpr float kBothWide = 16.0F;   // a spread
 constexpr float kWidest = 2.0F;      // the largest spread may have so much of the allowed error²
 
@@ -206,7 +213,9 @@ __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& sc
   if (!is_scalable(stats)) return {INFINITY, INFINITY};
   if (stats.largest == 0.0F) return {};
   const float largest = scale.step * (kFull / 65536.0F) * (k / stats.sum);  // over the mean
-  const float width = std::fmin(kNormal * (largest * largest), k);
+  const bool is_exact = (stats.bits & kShortBits) == 0;
+  const float width =
+      std::fmax(std::fmin(kNormal * (largest * largest), k), is_exact ? kExactWidth : 0.0F);
   // Sums of K elements, as of the mean: of the typical magnitude, and of all but the largest.
   const float roots = std::ceil(k * (1.0F / kRootsK));
   const float typical = stats.roots * stats.roots * (k / (roots * roots));
@@ -239,8 +248,9 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float s
            error(a.spread, b.most * both, a.spread * ratio_b, b.most * ratio_a) <=
                kWidest * allowed;
   };
-  if (least <= Path::kSix && is_accurate(kLeftOut, kRounded)) return Path::kSix;
-  if (least <= Path::kEight && is_accurate(kLowest, kRounded)) return Path::kEight;
+  const bool are_flat = a.width > 0.0F && a.width < kFlat && b.width > 0.0F && b.width < kFlat;
+  if (least <= Path::kSix && !are_flat && is_accurate(kLeftOut, kRounded)) return Path::kSix;
+  if (least <= Path::kEight && !are_flat && is_accurate(kLowest, kRounded)) return Path::kEight;
   if (allows_ten && least <= Path::kTen && is_accurate(kLeftOutTen, kRoundedTen)) {
     return Path::kTen;
   }

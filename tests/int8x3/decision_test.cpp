@@ -161,6 +161,35 @@ TEST_F(Int8Decision, TakesFp32WhereEightProductsAreInaccurate) {
   expect_threshold(problem, {Operand::kB, 0, 0}, 8, 32);
 }
 
+// All elements are rounded to the same side: six products have an error of 2^-23.
+TEST_F(Int8Decision, TakesTenProductsOfAlmostEqualElements) {
+  const auto decided = [](float of_a, float of_b, const Stage& by) {
+    Operation operation(Problem::dense({9, 8, 400}));
+    for (float& x : operation.a) x = of_a + 1e-7F * x;
+    for (float& x : operation.b) x = of_b * (1.0F + 1e-7F * x);
+    const auto widths = [&](Operand operand) {
+      return models::int8x3::widths(operation.all_rows(operand));
+    };
+    const int products = run(by, operation, "128x64").decision;
+    EXPECT_EQ(products, models::int8x3::decision(widths(Operand::kA), widths(Operand::kB),
+                                                 models::summed_in_fp32(400, 1, true),
+                                                 &by == &outliers()));
+    return products;
+  };
+  EXPECT_EQ(decided(1.0F, -0.7F, stage), 32);  // a small call has no ten products
+  EXPECT_EQ(decided(1.0F, -0.7F, outliers()), 10);
+  EXPECT_EQ(decided(0.0F, -0.7F, stage), 6);
+  EXPECT_EQ(decided(1.0F, 0.0F, stage), 6);    // of zeros
+}
+
+// Nothing is rounded.
+TEST_F(Int8Decision, TakesSixProductsOfEqualShortElements) {
+  Operation operation(Problem::dense({9, 8, 400}));
+  std::fill(operation.a.begin(), operation.a.end(), 1.0F);
+  std::fill(operation.b.begin(), operation.b.end(), 3.0F);
+  EXPECT_EQ(run(stage, operation, "128x64").decision, 6);
+}
+
 // By the same kernel: zero times infinity is NaN, and rows without either are as they were.
 void expect_fallback_to_fp32(const Shape& shape, const char* configuration,
                              const Stage& by = stage) {

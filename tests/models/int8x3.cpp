@@ -139,6 +139,7 @@ Row quantized(const Rows& rows, std::int64_t row) {
   // Of normal numbers the square of the mean magnitude is 0.6366 of the mean square.
   const double mean = sum / k;
   result.width = std::min(0.6366 * (full / mean) * (full / mean), k);
+  if (is_short) result.width = std::max(result.width, 1.0);  // not flat: nothing is rounded
   // The typical magnitude: of a sample, and at most the mean without the largest.
   const double root = roots / std::ceil(k / 4.0);
   const double ratio = mean / std::min(root * root, (sum - static_cast<double>(largest)) / k);
@@ -224,8 +225,11 @@ double expected_error(int products, const Widths& a, const Widths& b, double sum
 }
 
 int decision(const Widths& a, const Widths& b, double summed, bool allows_ten) {
+  // Almost equal elements are all rounded to the same side.
+  const auto is_flat = [](double width) { return width > 0.0 && width < 0.6366 * 1.003; };
+  const bool are_flat = is_flat(a.width) && is_flat(b.width);
   for (const int products : {6, 8, 10}) {
-    if (products == 10 && !allows_ten) continue;
+    if (products < 10 ? are_flat : !allows_ten) continue;
     if (expected_error(products, a, b, summed) <= 1.0) return products;
   }
   return 32;
