@@ -44,6 +44,7 @@ GPTS = {
     "GPT, 4 layers 2048 wide": ({"n_layer": 4, "n_embd": 2048, "n_head": 16}, (4, 1024), 20),
 }
 TINY_GPTS = {name: ({"n_layer": 1, "n_embd": 32, "n_head": 2}, (2, 8), 3) for name in GPTS}
+SHOWN_OPERATORS = 20  # of a training step
 LOSSES = next(iter(GPTS))  # whose losses are compared
 GOALS = {"GPT-2 small": 1.7, "GPT, 4 layers 2048 wide": 2.9}  # times PyTorch's speed, split
 WORKSPACES = [":4096:8", ":16:8", ":4096:2", ":0:0", ":32768:4"]  # for the spread of FP32
@@ -77,17 +78,40 @@ LARGE = [(1024, 1024, 1024), (4096, 4096, 1024), (4096, 4096, 4096), (8192, 1024
 
 
 class Device:
-    """Where the tensors are; times of what runs there."""
+    """Where the tensors are; times of what runs there. `profiles`: also by operator."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, profiles: bool = False) -> None:
         import torch
 
         self.torch = torch
         self.name = name
+        self.profiles = profiles
 
     def wait(self) -> None:
         if self.name == "cuda":
             self.torch.cuda.synchronize()
+
+    def operators(self, call: Callable[[], object]) -> dict[str, float]:
+        """Milliseconds of the kernels of one call, by the operator that launches them and the
+        shapes of its inputs."""
+        profiler = self.torch.profiler
+        kinds = [profiler.ProfilerActivity.CPU]
+        if self.name == "cuda":
+            kinds.append(profiler.ProfilerActivity.CUDA)
+        with profiler.profile(activities=kinds, record_shapes=True) as profile:
+            call()
+            self.wait()
+        found: dict[str, float] = {}
+        for event in profile.key_averages(group_by_input_shape=True):
+            if event.device_type != self.torch.autograd.DeviceType.CPU:  # a kernel
+                continue
+            shapes = ["x".join(map(str, shape)) for shape in event.input_shapes if shape]
+            name = " ".join([event.key, *shapes])
+            on_cpu, on_device = event.self_cpu_time_total, event.self_device_time_total
+            time_us = on_device if self.name == "cuda" else on_cpu
+            if time_us > 0:
+                found[name] = found.get(name, 0.0) + time_us / 1e3
+        return found
 
     def seconds(self, call: Callable[[], object], runs: int = 7) -> float:
         """Of one call: the median over `runs` of as many calls as take 2 ms."""
@@ -185,32 +209,45 @@ def _to_double(torch: Any) -> Callable[[Any], Any]:
 
 def gpt(device: Device, tiny: bool) -> Result:
     """Losses of training on a fixed text, and seconds of a step, of each model."""
+    return {
+        name: train(device, 64 if tiny else 50257, *model)
+        for name, model in (TINY_GPTS if tiny else GPTS).items()
+    }
+
+
+def train(
+    device: Device, words: int, extents: dict[str, int], shape: tuple[int, int], steps: int
+) -> Result:
     torch = device.torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    found: Result = {}
-    for name, (extents, (batch, tokens), steps) in (TINY_GPTS if tiny else GPTS).items():
-        torch.manual_seed(1)
-        config = GPT2Config(
-            vocab_size=64 if tiny else 50257, n_positions=tokens,
-            resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, **extents,
-        )  # fmt: skip
-        model = GPT2LMHeadModel(config).to(device.name)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        text = torch.randint(config.vocab_size, (8, batch, tokens), device=device.name)
-        losses, seconds = [], []
-        for step in range(steps):
-            begin = time.perf_counter()
-            loss = model(input_ids=text[step % 8], labels=text[step % 8]).loss
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(float(loss))  # waits
-            device.wait()
-            seconds.append(time.perf_counter() - begin)
-        found[name] = {"losses": losses, "seconds": statistics.median(seconds[steps // 4 :])}
-        del model, optimizer
-    return found
+    torch.manual_seed(1)
+    config = GPT2Config(
+        vocab_size=words, n_positions=shape[1],
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, **extents,
+    )  # fmt: skip
+    model = GPT2LMHeadModel(config).to(device.name)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    text = torch.randint(words, (8, *shape), device=device.name)
+
+    def loss_of(step: int) -> float:
+        loss = model(input_ids=text[step % 8], labels=text[step % 8]).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return float(loss)  # waits
+
+    losses, seconds = [], []
+    for step in range(steps):
+        begin = time.perf_counter()
+        losses.append(loss_of(step))
+        device.wait()
+        seconds.append(time.perf_counter() - begin)
+    return {
+        "losses": losses,
+        "seconds": statistics.median(seconds[steps // 4 :]),
+        "operators": device.operators(lambda: loss_of(steps)) if device.profiles else {},
+    }
 
 
 def vit(device: Device, tiny: bool) -> Result:
@@ -299,9 +336,9 @@ TASKS: dict[str, tuple[Callable[[Device, bool], Result], tuple[str, ...], tuple[
 }
 
 
-def work(task: str, mode: str, device_name: str, tiny: bool, out: Path) -> None:
+def work(task: str, mode: str, options: argparse.Namespace, out: Path) -> None:
     """One task in one mode, in this process."""
-    device = Device(device_name)
+    device, tiny = Device(options.device, options.profile), options.tiny
     torch = device.torch
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = mode == "tf32"
     how: Any = nullcontext()
@@ -356,9 +393,10 @@ def measure(options: argparse.Namespace) -> Result:
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "result.json"
             command = [sys.executable, __file__, "--worker", task, mode.split()[0], str(out),
-                       "--device", options.device]  # fmt: skip
+                       "--device", options.device, *["--tiny"] * options.tiny,
+                       *["--profile"] * options.profile]  # fmt: skip
             done = subprocess.run(
-                [*command, "--tiny"] if options.tiny else command,
+                command,
                 env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True, check=False,
             )  # fmt: skip
             if done.returncode != 0:
@@ -400,6 +438,27 @@ def speeds(results: Result) -> str:
             goal = f"{GOALS[name]}" if name in GOALS and mode == "preload-fp32_split" else ""
             rows.append([name, mode, f"{value * 1e3:.2f}", ratio, goal])
     return table(["program", "mode", "ms per step", "PyTorch's time over it", "goal"], rows)
+
+
+def operators_of_a_step(results: Result) -> str:
+    """Milliseconds of a training step by operator, the longest first, and what is left."""
+    modes = {
+        mode: result
+        for mode, result in good(results["tasks"].get("gpt", {})).items()
+        if " " not in mode and result[LOSSES]["operators"]
+    }
+    parts = []
+    for name in GPTS if modes else ():
+        times = {mode: result[name]["operators"] for mode, result in modes.items()}
+        longest = {key: max(of.get(key, 0.0) for of in times.values())
+                   for key in {key for of in times.values() for key in of}}  # fmt: skip
+        shown = sorted(longest, key=lambda key: -longest[key])[:SHOWN_OPERATORS]
+        rows = [[key, *(f"{of.get(key, 0.0):.2f}" for of in times.values())] for key in shown]
+        rest = [sum(of.values()) - sum(of.get(key, 0.0) for key in shown) for of in times.values()]
+        rows.append(["others", *(f"{value:.2f}" for value in rest)])
+        rows.append(["all", *(f"{sum(of.values()):.2f}" for of in times.values())])
+        parts.append(f"{name}, ms:\n\n{table(['operator', *times], rows)}")
+    return "\n".join(parts)
 
 
 def losses(results: Result) -> str:
@@ -460,7 +519,8 @@ def calls(results: Result) -> str:
 
 def page(results: Result) -> str:
     parts = {
-        "Models": speeds(results), "Losses": losses(results), "Operators": accuracy(results),
+        "Models": speeds(results), "A step by operator": operators_of_a_step(results),
+        "Losses": losses(results), "Operators": accuracy(results),
         "Others": others(results), "Calls of cuBLAS": calls(results),
     }  # fmt: skip
     text = f"# Programs\n\n{results['device']}, PyTorch {results['torch']}.\n"
@@ -515,13 +575,15 @@ def main() -> int:
     parser.add_argument("--task", action="append", choices=TASKS, help="one of several; all")
     parser.add_argument("--out", type=Path, default=Path("build/programs"))
     parser.add_argument("--tiny", action="store_true", help="sizes that try the script alone")
+    parser.add_argument("--profile", action="store_true",
+                        help="also the device time of one training step, by operator")  # fmt: skip
     parser.add_argument("--page", action="store_true", help="print the committed results' tables")
     parser.add_argument("--worker", nargs=3, metavar=("TASK", "MODE", "FILE"),
                         help=argparse.SUPPRESS)  # fmt: skip
     options = parser.parse_args()
     if options.worker:
         task, mode, out = options.worker
-        work(task, mode, options.device, options.tiny, Path(out))
+        work(task, mode, options, Path(out))
         return 0
     if options.page:
         print(committed(), end="")

@@ -12,7 +12,7 @@ class Removals {
   ~Removals() {
     const char* const path = std::getenv("TILEGATE_REACHED");
     if (path == nullptr) return;
-    std::ofstream file(path);
+    std::ofstream file(path, std::ios::app);  // of several processes
     for (std::size_t number = 0; number < reached_.size(); ++number) {
       if (reached_[number]) file << number << '\n';
     }

@@ -37,11 +37,37 @@ def test_it_runs_on_the_cpu(tmp_path):
     assert "| overhead | override |" in (tmp_path / "programs.md").read_text("utf-8")
 
 
-def test_the_tables_say_where_a_mode_is_slower_or_wrong():
+@pytest.fixture
+def programs():
     spec = importlib.util.spec_from_file_location("programs", SCRIPT)
-    programs = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(programs)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
+
+def test_the_longest_operators_of_a_step_have_rows(programs, monkeypatch):
+    monkeypatch.setattr(programs, "SHOWN_OPERATORS", 2)
+    monkeypatch.setattr(programs, "GPTS", {programs.LOSSES: ()})
+    operators = {
+        "torch": {"mm 2x2": 4.0, "add": 1.0, "copy": 0.5},
+        "override": {"mm 2x2": 1.0, "add": 2.0, "split": 0.25},
+        "torch :0:0": {"mm 2x2": 9.0},
+    }
+    gpt = {mode: {programs.LOSSES: {"operators": times}} for mode, times in operators.items()}
+    assert programs.operators_of_a_step({"tasks": {"gpt": gpt}}).splitlines()[2:] == [
+        "| operator | torch | override |",
+        "|---|---|---|",
+        "| mm 2x2 | 4.00 | 1.00 |",
+        "| add | 1.00 | 2.00 |",
+        "| others | 0.50 | 0.25 |",
+        "| all | 5.50 | 3.25 |",
+    ]
+    for each in gpt.values():
+        each[programs.LOSSES]["operators"] = {}
+    assert programs.operators_of_a_step({"tasks": {"gpt": gpt}}) == ""
+
+
+def test_the_tables_say_where_a_mode_is_slower_or_wrong(programs):
     def result(*samples):
         names = ("a", "b")
         return {"samples": [{"name": name, "error": error, "seconds": seconds}

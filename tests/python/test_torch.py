@@ -64,6 +64,17 @@ def test_transforms_of_functions():
         torch.func.grad(loss)(b)
 
 
+def test_a_derivative_in_forward_mode_is_an_error():
+    a, b = whole_numbers(5, 7), whole_numbers(7, 3)
+    with pytest.raises(NotImplementedError, match="forward mode"):  # rather than zeros
+        torch.func.jvp(lambda b: tilegate.matmul(a, b), (b,), (b,))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(a, a)
+        with pytest.raises(NotImplementedError, match="forward mode"):
+            tilegate.matmul(dual, b)
+        assert torch.equal(tilegate.matmul(a, b), a @ b)
+
+
 def test_a_tensor_of_another_device_than_the_current_one(monkeypatch):
     """On a GPU. Here tensors are on the device -1, and CUDA is a stand-in."""
     from tilegate import _torch

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -307,6 +308,8 @@ std::optional<T> attribute(cublasLtMatrixLayout_t of, cublasLtMatrixLayoutAttrib
 
 struct Layout {
   std::int64_t rows, cols, ld, batch, stride;
+
+  friend bool operator==(const Layout&, const Layout&) = default;
 };
 
 // A column-major FP32 matrix, or a batch of them.
@@ -325,6 +328,7 @@ std::optional<Layout> layout_of(cublasLtMatrixLayout_t layout) {
 }
 
 struct Matmul {
+  cublasLtHandle_t handle;
   cublasLtMatmulDesc_t desc;
   const void* alpha;
   const void* a;
@@ -333,6 +337,7 @@ struct Matmul {
   cublasLtMatrixLayout_t layout_b;
   const void* beta;
   const void* c;
+  cublasLtMatrixLayout_t layout_c;
   void* d;
   cublasLtMatrixLayout_t layout_d;
   void* workspace;
@@ -342,6 +347,11 @@ struct Matmul {
 
 Read read_matmul(const Matmul& x) {
   if (!is_known_cublaslt()) return {{}, "another version of cublasLt"};
+  using Pointers = std::initializer_list<const void*>;
+  for (const void* const given : Pointers{x.handle, x.desc, x.layout_a, x.layout_b, x.layout_c,
+                                          x.layout_d, x.alpha, x.beta}) {
+    if (given == nullptr) return {{}, "an invalid argument"};
+  }
   const auto compute = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE);
   const auto scale = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_SCALE_TYPE);
   const auto mode = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_POINTER_MODE);
@@ -351,8 +361,9 @@ Read read_matmul(const Matmul& x) {
   const auto bias = attribute<const float*>(x.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
   // -1: the type of D.
   const auto bias_type = attribute<std::int32_t>(x.desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
-  const auto a = layout_of(x.layout_a), b = layout_of(x.layout_b), d = layout_of(x.layout_d);
-  if (!compute || !scale || !mode || !op_a || !op_b || !epilogue || !a || !b || !d) {
+  const auto a = layout_of(x.layout_a), b = layout_of(x.layout_b), c = layout_of(x.layout_c),
+             d = layout_of(x.layout_d);
+  if (!compute || !scale || !mode || !op_a || !op_b || !epilogue || !a || !b || !c || !d) {
     return {{}, "not matrices of FP32 by columns"};
   }
   if (*compute != CUBLAS_COMPUTE_32F || *scale != CUDA_R_32F) return {{}, "not computed in FP32"};
@@ -360,13 +371,16 @@ Read read_matmul(const Matmul& x) {
   if (!on_device && *mode != CUBLASLT_POINTER_MODE_HOST) return {{}, "vectors of scalars"};
   const auto transposed_a = is_transposed(static_cast<cublasOperation_t>(*op_a)),
              transposed_b = is_transposed(static_cast<cublasOperation_t>(*op_b));
-  if (!transposed_a || !transposed_b || x.alpha == nullptr || x.beta == nullptr) {
-    return {{}, "an invalid argument"};
+  if (!transposed_a || !transposed_b) return {{}, "an invalid argument"};
+  const auto [m, k] = *transposed_a ? std::pair(a->cols, a->rows) : std::pair(a->rows, a->cols);
+  const auto [k_of_b, n] =
+      *transposed_b ? std::pair(b->cols, b->rows) : std::pair(b->rows, b->cols);
+  if (k_of_b != k || d->rows != m || d->cols != n || a->batch != d->batch || b->batch != d->batch) {
+    return {{}, "matrices that do not fit"};
   }
   const bool is_beta_zero = !on_device && *static_cast<const float*>(x.beta) == 0.0F;
-  if (!is_beta_zero && x.c != x.d) return {{}, "C is not D"};
+  if (!is_beta_zero && (x.c != x.d || *c != *d)) return {{}, "C is not D"};
   const bool has_bias = *epilogue == CUBLASLT_EPILOGUE_BIAS;
-  const std::int64_t k = *transposed_a ? a->rows : a->cols;
   if (!has_bias && *epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
     return {{}, "epilogue " + std::to_string(*epilogue)};
   }
@@ -377,8 +391,8 @@ Read read_matmul(const Matmul& x) {
   }
   return {Product{.transposed_a = *transposed_a,
                   .transposed_b = *transposed_b,
-                  .m = d->rows,
-                  .n = d->cols,
+                  .m = m,
+                  .n = n,
                   .k = k,
                   .alpha = static_cast<const float*>(x.alpha),
                   .a = static_cast<const float*>(x.a),
@@ -545,8 +559,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   return take_over(
       "cublasLtMatmul",
       [&] {
-        return read_matmul({desc, alpha, a, layout_a, b, layout_b, beta, c, d, layout_d, workspace,
-                            bytes, stream});
+        return read_matmul({handle, desc, alpha, a, layout_a, b, layout_b, beta, c, layout_c, d,
+                            layout_d, workspace, bytes, stream});
       },
       [&] {
         return call(real_cublasLtMatmul, handle, desc, alpha, a, layout_a, b, layout_b, beta, c,

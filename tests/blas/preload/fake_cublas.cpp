@@ -214,22 +214,40 @@ cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t of,
                                                 size_t bytes, size_t* written) {
   return get(of, name, buffer, bytes, written);
 }
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  static char of_all;
+  *handle = reinterpret_cast<cublasLtHandle_t>(&of_all);
+  return CUBLAS_STATUS_SUCCESS;
+}
 size_t cublasLtGetVersion() { return static_cast<size_t>(version); }
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* alpha,
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void* alpha,
                               const void* a, cublasLtMatrixLayout_t layout_a, const void* b,
                               cublasLtMatrixLayout_t layout_b, const void* beta, const void*,
-                              cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t layout_d,
-                              const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t) {
+                              cublasLtMatrixLayout_t layout_c, void* d,
+                              cublasLtMatrixLayout_t layout_d, const cublasLtMatmulAlgo_t*, void*,
+                              size_t, cudaStream_t) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const void* const needed[] = {desc, layout_a, layout_b, layout_c, layout_d, alpha, beta};
+  for (const void* pointer : needed) {
+    if (pointer == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  }
   const auto word = [&](cublasLtMatmulDescAttributes_t name) { return attributes()[{desc, name}]; };
   const auto op_a = static_cast<cublasOperation_t>(word(CUBLASLT_MATMUL_DESC_TRANSA));
   const auto op_b = static_cast<cublasOperation_t>(word(CUBLASLT_MATMUL_DESC_TRANSB));
   const bool biased = word(CUBLASLT_MATMUL_DESC_EPILOGUE) == CUBLASLT_EPILOGUE_BIAS;
+  constexpr auto kRows = CUBLASLT_MATRIX_LAYOUT_ROWS, kCols = CUBLASLT_MATRIX_LAYOUT_COLS,
+                 kBatch = CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT;
+  const std::int64_t m = number(layout_d, kRows), n = number(layout_d, kCols),
+                     k = number(layout_a, op_a == CUBLAS_OP_N ? kCols : kRows);
+  if (number(layout_a, op_a == CUBLAS_OP_N ? kRows : kCols) != m ||
+      number(layout_b, op_b == CUBLAS_OP_N ? kCols : kRows) != n ||
+      number(layout_b, op_b == CUBLAS_OP_N ? kRows : kCols) != k ||
+      number(layout_a, kBatch) != number(layout_d, kBatch) ||
+      number(layout_b, kBatch) != number(layout_d, kBatch)) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
   return multiply(
-      op_a, op_b, number(layout_d, CUBLASLT_MATRIX_LAYOUT_ROWS),
-      number(layout_d, CUBLASLT_MATRIX_LAYOUT_COLS),
-      number(layout_a,
-             op_a == CUBLAS_OP_N ? CUBLASLT_MATRIX_LAYOUT_COLS : CUBLASLT_MATRIX_LAYOUT_ROWS),
-      value(alpha), {a, number(layout_a, CUBLASLT_MATRIX_LAYOUT_LD), 0},
+      op_a, op_b, m, n, k, value(alpha), {a, number(layout_a, CUBLASLT_MATRIX_LAYOUT_LD), 0},
       {b, number(layout_b, CUBLASLT_MATRIX_LAYOUT_LD), 0}, value(beta), d,
       number(layout_d, CUBLASLT_MATRIX_LAYOUT_LD), 0, 1,
       biased ? reinterpret_cast<const float*>(word(CUBLASLT_MATMUL_DESC_BIAS_POINTER)) : nullptr);

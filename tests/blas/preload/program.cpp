@@ -62,6 +62,12 @@ struct Problem {
 
 constexpr float kZero = 0.0F, kOne = 1.0F, kTwo = 2.0F, kNan = NAN;
 
+cublasLtHandle_t lt_handle() {
+  cublasLtHandle_t handle = nullptr;
+  cublasLtCreate(&handle);
+  return handle;
+}
+
 void sgemm(cublasHandle_t handle, decltype(cublasSgemm_v2)* function = cublasSgemm_v2) {
   Problem p;
   expect(function(handle, p.op_a, p.op_b, p.m, p.n, p.k, &kTwo, p.a.data(), p.lda, p.b.data(),
@@ -123,8 +129,8 @@ void matmul(int k, bool biased, std::int32_t pointer_mode = CUBLASLT_POINTER_MOD
   cublasLtMatrixLayoutCreate(&a, CUDA_R_32F, m, static_cast<std::uint64_t>(k), m);
   cublasLtMatrixLayoutCreate(&b, CUDA_R_32F, n, static_cast<std::uint64_t>(k), n);
   cublasLtMatrixLayoutCreate(&c, CUDA_R_32F, m, n, m);
-  expect(!cublasLtMatmul(nullptr, desc, &kTwo, p.a.data(), a, p.b.data(), b, beta, p.c.data(), c,
-                         p.c.data(), c, nullptr, nullptr, 0, nullptr),
+  expect(!cublasLtMatmul(lt_handle(), desc, &kTwo, p.a.data(), a, p.b.data(), b, beta, p.c.data(),
+                         c, p.c.data(), c, nullptr, nullptr, 0, nullptr),
          "cublasLtMatmul");
   std::vector<float> added(bias.size());
   for (int i = 0; i < m; ++i) added[i] = (biased ? bias[i] : 0.0F) - *beta * 7.0F;
@@ -132,11 +138,11 @@ void matmul(int k, bool biased, std::int32_t pointer_mode = CUBLASLT_POINTER_MOD
 }
 
 // A product of cublasLt that is like those above but for one thing. Of what cuBLAS computes of it
-// nothing is checked.
+// nothing is checked; "bad_…" cuBLAS refuses.
 void matmul_but_for(const std::string& what) {
   constexpr int kSize = 8, kK = 2000;
   const std::vector<float> a = values(2 * kSize * kK, 1), bias = values(kSize + 1, 3);
-  std::vector<float> c(2 * kSize * kSize), other = c;
+  std::vector<float> c(2 * kSize * kSize, -7.0F), other = c;
   const bool is_biased = what.starts_with("bias");
   cublasLtMatmulDesc_t desc;
   cublasLtMatmulDescCreate(&desc,
@@ -161,27 +167,46 @@ void matmul_but_for(const std::string& what) {
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
         std::int32_t{what == "bias_type" ? CUDA_R_16F : CUDA_R_32F});
   }
-  cublasLtMatrixLayout_t layouts[3];
-  for (const int i : {0, 1, 2}) {
-    cublasLtMatrixLayoutCreate(&layouts[i], what == "type" ? CUDA_R_16F : CUDA_R_32F, kSize,
-                               i == 2 ? kSize : kK, kSize);
+  struct Shape {
+    int rows, cols, ld;
+  };
+  const auto one_if = [&](const char* name) { return what == name ? 1 : 0; };
+  const Shape shapes[] = {
+      {kSize, kK, kSize},                                         // A
+      {kSize, kK - one_if("bad_k"), kSize},                       // B, transposed
+      {kSize, kSize, kSize + one_if("ld_of_c")},                  // C
+      {kSize - one_if("bad_m"), kSize - one_if("bad_n"), kSize},  // D
+  };
+  cublasLtMatrixLayout_t layouts[4];
+  for (const int i : {0, 1, 2, 3}) {
+    cublasLtMatrixLayoutCreate(&layouts[i], what == "type" ? CUDA_R_16F : CUDA_R_32F,
+                               shapes[i].rows, shapes[i].cols, shapes[i].ld);
     const std::int32_t order = what == "order" ? CUBLASLT_ORDER_ROW : CUBLASLT_ORDER_COL;
     cublasLtMatrixLayoutSetAttribute(layouts[i], CUBLASLT_MATRIX_LAYOUT_ORDER, &order,
                                      sizeof order);
-    const std::int32_t batch = what == "bias_batch" ? 2 : 1;
+    const bool is_pair = what == "bias_batch" || what == "bad_batch_" + std::string(1, "abcd"[i]);
+    const std::int32_t batch = is_pair ? 2 : 1;
     cublasLtMatrixLayoutSetAttribute(layouts[i], CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch,
                                      sizeof batch);
-    const std::int64_t stride = kSize * (i == 2 ? kSize : kK);
+    const std::int64_t stride = kSize * (i < 2 ? kK : kSize);
     cublasLtMatrixLayoutSetAttribute(layouts[i], CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
                                      &stride, sizeof stride);
   }
   const double one = 1.0;  // also in FP64
-  const float* scalar = what == "bias_beta" || what == "c" ? &kOne : &kZero;
+  const bool adds_c = what == "bias_beta" || what == "c" || what == "ld_of_c";
+  const float* beta = adds_c ? &kOne : &kZero;
   const void* alpha = what == "scale" ? static_cast<const void*>(&one) : &kTwo;
-  expect(!cublasLtMatmul(nullptr, desc, alpha, a.data(), layouts[0], a.data(), layouts[1], scalar,
-                         what == "c" ? other.data() : c.data(), layouts[2], c.data(), layouts[2],
-                         nullptr, nullptr, 0, nullptr),
-         "cublasLtMatmul");
+  const auto unless = [&](const char* name, auto* pointer) {
+    return what == name ? nullptr : pointer;
+  };
+  const cublasStatus_t status =
+      cublasLtMatmul(unless("bad_handle", lt_handle()), unless("bad_desc", desc),
+                     unless("bad_alpha", alpha), a.data(), unless("bad_layout_a", layouts[0]),
+                     a.data(), unless("bad_layout_b", layouts[1]), unless("bad_beta", beta),
+                     what == "c" ? other.data() : c.data(), unless("bad_layout_c", layouts[2]),
+                     c.data(), unless("bad_layout_d", layouts[3]), nullptr, nullptr, 0, nullptr);
+  expect((status != CUBLAS_STATUS_SUCCESS) == what.starts_with("bad_"), "cublasLtMatmul");
+  for (const float element : c) expect(status == 0 || element == -7.0F, "D");
 }
 
 // Scalars in device memory, here the host's; K is long enough for one more pass over C.

@@ -59,6 +59,7 @@ def test_what_is_passed_on_says_why(case, reason):
         ("scale", "not computed in FP32"),
         ("vectors", "vectors of scalars"),
         ("c", "C is not D"),
+        ("ld_of_c", "C is not D"),
         ("epilogue", "epilogue 2"),
         ("bias_type", "a bias of another kind"),
         ("bias_batch", "a bias of another kind"),
@@ -71,6 +72,23 @@ def test_of_cublaslt_one_thing_is_passed_on(what, reason):
     products, log = run("matmul_but_for", what)
     assert products == 1
     assert log[0].endswith(f"passed on: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        *((name, "an invalid argument") for name in (
+            "handle", "desc", "alpha", "beta", "layout_a", "layout_b", "layout_c", "layout_d",
+        )),
+        *((name, "matrices that do not fit") for name in (
+            "m", "n", "k", "batch_a", "batch_b", "batch_d",
+        )),
+    ],
+)  # fmt: skip
+def test_a_wrong_call_of_cublaslt_is_refused(what, reason):
+    products, log = run("matmul_but_for", f"bad_{what}")
+    assert products == 0
+    assert log[0] == f"tilegate: cublasLtMatmul passed on: {reason}"
 
 
 def test_but_for_these_it_is_computed():

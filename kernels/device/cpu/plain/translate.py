@@ -492,7 +492,9 @@ def main(command: list[str]) -> int:
     defines += ["-include", "tilegate/device/cpu/plain.hpp"]
     if "-x" not in command:
         defines += ["-x", "c++"]
-    done = subprocess.run([preprocess[0], *defines, "-E", *preprocess[1:]], check=False)
+    # A launcher, such as ccache, may stand before the compiler.
+    first = next(i for i, word in enumerate(preprocess) if word.startswith("-"))
+    done = subprocess.run([*preprocess[:first], *defines, "-E", *preprocess[first:]], check=False)
     if done.returncode:
         return done.returncode
     text = Path(translated).read_text(encoding="utf-8", errors="surrogateescape")

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.library import Library, get_kernel, register_autograd, register_fake
 
 from tilegate._library import (
@@ -42,6 +43,8 @@ def product(a: torch.Tensor, b: torch.Tensor, math: str) -> torch.Tensor:
     """The operator, of operands that were checked. Without a gradient it is entered below autograd,
     as the operator's own function for autograd does, but in less time."""
     result: torch.Tensor
+    if forward_ad._current_level >= 0 and (_has_tangent(a) or _has_tangent(b)):
+        raise NotImplementedError("tilegate.matmul has no derivative in forward mode")
     if torch.compiler.is_compiling():
         result = _operator(a, b, math)
         return result
@@ -57,6 +60,11 @@ def product(a: torch.Tensor, b: torch.Tensor, math: str) -> torch.Tensor:
                 _matmul(a, b, math)  # raises PyTorch's exception or the library's
         raise
     return result
+
+
+def _has_tangent(tensor: torch.Tensor) -> bool:
+    """PyTorch would drop it: operators of torch.library have gradients in reverse mode alone."""
+    return forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def check_operands(a: Any, b: Any, math: str) -> int:
