@@ -223,6 +223,18 @@ __host__ __device__ inline Width width_of(const RowStats& stats, const Scale& sc
   return {width, width * std::fmax(ratio * ratio * (1.0F / kTypical), 1.0F)};
 }
 
+// The same of a row without its outliers (outliers.cuh). It has no few elements that make up its
+// mean square, so that one is not estimated from the mean: `mean_square`, of the elements times
+// `factor`.
+__host__ __device__ inline Width width_of_kept(const RowStats& stats, const Scale& scale, float k,
+                                               float mean_square, float factor) {
+  const Width from_mean = width_of(stats, scale, k);
+  if (!(from_mean.width > 0.0F && from_mean.width < INFINITY)) return from_mean;
+  const float largest = scale.step * (kFull / 65536.0F) * factor;
+  const float width = std::fmax(largest * largest / mean_square, kNormal);
+  return {width, width * (from_mean.spread / from_mean.width)};
+}
+
 // Of the rows of an operand.
 struct Widths {
   float width, spread;  // means
@@ -230,9 +242,11 @@ struct Widths {
 };
 
 // `summed`: products in one serial sum of cuBLAS, K or fewer (summed_in_fp32). `least`: the fewest
-// products that a variant takes. `allows_ten`: the tails can be computed.
+// products that a variant takes. `allows_ten`: the tails can be computed. `kept`: the widths are
+// those without outliers. Then an element of |A|·|B| has at least the mean magnitudes of one
+// operand times the typical ones of the other: only one spread counts.
 __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float summed, Path least,
-                                       bool allows_ten) {
+                                       bool allows_ten, bool kept = false) {
   const float allowed = kCublasError * kCublasError * summed;
   const float ratio_a = a.width > 0.0F ? a.spread / a.width : 1.0F;
   const float ratio_b = b.width > 0.0F ? b.spread / b.width : 1.0F;
@@ -243,9 +257,9 @@ __host__ __device__ inline Path decide(const Widths& a, const Widths& b, float s
       return left_out * (width_a * width_b) + rounded * (rounded_a + rounded_b) + kFolded;
     };
     return error(a.width, b.width, a.width, b.width) <= allowed &&
-           error(a.most * both, b.spread, a.most * ratio_b, b.spread * ratio_a) <=
+           error(a.most * both, kept ? b.width : b.spread, a.most * ratio_b, b.spread * ratio_a) <=
                kWidest * allowed &&
-           error(a.spread, b.most * both, a.spread * ratio_b, b.most * ratio_a) <=
+           error(kept ? a.width : a.spread, b.most * both, a.spread * ratio_b, b.most * ratio_a) <=
                kWidest * allowed;
   };
   const bool are_flat = a.width > 0.0F && a.width < kFlat && b.width > 0.0F && b.width < kFlat;

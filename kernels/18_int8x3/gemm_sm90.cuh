@@ -338,11 +338,11 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
       device::cluster_sync();
     }
   };
-  Path path = decide_path<kNumThreads>(params, params.widths, smem.sums, sync);
+  Path path = decide_path<kNumThreads>(params, false, smem.sums, sync);
   bool without_outliers = false;
   if (path == Path::kFp32 && params.allows_outliers) {
     __syncthreads();  // all warps have read the first sums
-    path = decide_path<kNumThreads>(params, params.kept, smem.sums, sync);
+    path = decide_path<kNumThreads>(params, true, smem.sums, sync);
     without_outliers = path != Path::kFp32;
   }
   const auto products = static_cast<unsigned>(args.batch);

@@ -222,11 +222,12 @@ struct GemmParams {
   Fp32Args fp32;
 };
 
-// The decision, the same in all blocks: each reduces the same numbers in the same order. `sync`: a
-// barrier of kThreads threads.
+// The decision, the same in all blocks: each reduces the same numbers in the same order. `kept`: of
+// the elements without outliers. `sync`: a barrier of kThreads threads.
 template <int kThreads, typename Sync>
-__device__ Path decide_path(const GemmParams& params, const GroupWidths& of,
-                            float4 (&sums)[kThreads / 32][2], Sync sync) {
+__device__ Path decide_path(const GemmParams& params, bool kept, float4 (&sums)[kThreads / 32][2],
+                            Sync sync) {
+  const GroupWidths& of = kept ? params.kept : params.widths;
   static_assert(kThreads / 32 <= 16, "half a warp reduces the sums of all warps");
   const unsigned thread = threadIdx.x, lane = thread % 32;
   float4 of_a{}, of_b{};
@@ -249,7 +250,7 @@ __device__ Path decide_path(const GemmParams& params, const GroupWidths& of,
                   __shfl_sync(~0U, sum.z, from)};
   };
   return decide(of_lane(0, params.rows_a), of_lane(16, params.rows_b), params.summed, params.least,
-                params.allows_ten);
+                params.allows_ten, kept);
 }
 
 }  // namespace tilegate::int8x3

@@ -48,36 +48,42 @@ using ApartRows = SplitRowsConfig<kNumThreads, 8>;
 
 struct ApartStorage {
   FinalizedRows<ApartRows> rows;
-  RowStats whole[ApartRows::kRows];           // statistics with outliers
-  int bound[ApartRows::kRows];                // outliers have a larger exponent
-  int counts[kOctaves][ApartRows::kThreads];  // elements of each thread
-  int outliers[ApartRows::kThreads];          // of each thread
+  float squares[ApartRows::kWarps][ApartRows::kRows];  // sums without outliers
+  float factor[ApartRows::kRows];                      // of the elements that are squared
+  int bound[ApartRows::kRows];                         // outliers have a larger exponent
+  int counts[kOctaves][ApartRows::kThreads];           // elements of each thread
+  int outliers[ApartRows::kThreads];                   // of each thread
 };
 
-// One warp: the bound of a row from the counts of its threads.
-__device__ inline int find_bound(int row, std::int64_t k, const ApartStorage& smem) {
+// The largest magnitude that a row of this step may have; 0: the row is not scaled.
+__device__ inline float largest_of(float step) { return step * (kFull / 65536.0F); }
+
+// One warp: the bound of a row from the statistics and counts of its threads. `octave`: exponent of
+// the first.
+__device__ inline int find_bound(int row, int octave, std::int64_t k, const ApartStorage& smem) {
   static_assert(kOctaves == 16, "half a warp has an octave per lane");
   constexpr int kThreadsOfRow = ApartRows::kThreads / ApartRows::kRows;
   const int lane = static_cast<int>(threadIdx.x) % 32;
+  RowStats stats;
+  if (lane < ApartRows::kWarps) stats = smem.rows.stats[lane][row];
+  reduce_lanes(stats, 1, 32);
   int count = 0;  // of octave lane % kOctaves
   for (int i = lane / kOctaves; i < kThreadsOfRow; i += 2) {
     count += smem.counts[lane % kOctaves][i * ApartRows::kRows + row];
   }
   count += __shfl_xor_sync(~0U, count, kOctaves);
-  const RowStats& stats = smem.whole[row];
   if (!(stats.sum < INFINITY)) return kNoBound;
   const float root = stats.roots / std::ceil(static_cast<float>(k) * (1.0F / kRootsK));
   const int typical = exponent_of(root * root);
-  int bound = exponent_of(stats.largest);
   int above = 0;
-  for (int octave = 0; octave < kOctaves; ++octave) {
-    above += __shfl_sync(~0U, count, octave);
-    const bool few = above <= kFewOutliers && bound >= typical + kFar,
-               very_far = above <= kMaxOutliers && bound >= typical + kVeryFar;
+  for (int i = 0; i < kOctaves; ++i) {
+    above += __shfl_sync(~0U, count, i);
+    const bool few = above <= kFewOutliers && octave >= typical + kFar,
+               very_far = above <= kMaxOutliers && octave >= typical + kVeryFar;
     if (!few && !very_far) break;
-    --bound;
+    --octave;
   }
-  return bound;
+  return octave;
 }
 
 // v without outliers.
@@ -111,8 +117,8 @@ __device__ inline void store_stats(RowStats& stats, int row, ApartStorage& smem)
 }
 
 // One block: finds the outliers of a group of rows, and writes digits, tails, steps and widths of
-// all other elements. Four passes over the rows: statistics; elements per octave; outliers, and
-// statistics without them; digits. The widths are stored in pointers.kept_widths.
+// all other elements. Three passes over the rows: elements per octave; outliers, and statistics
+// without them; digits. The widths are stored in pointers.kept_widths.
 __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, unsigned group,
                                           ApartStorage& smem) {
   pointers.widths = pointers.kept_widths;
@@ -122,6 +128,12 @@ __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, uns
   pointers.from += batch_index * pointers.stride;
   float v[kSegment];
 
+  // The step is that of the split pass.
+  const float* steps = pointers.steps + batch_index * job.planes.rows() + first_row;
+  const float largest = largest_of(steps[row]);
+  const int first_octave = exponent_of(largest);
+#pragma unroll 1
+  for (int octave = 0; octave < kOctaves; ++octave) smem.counts[octave][thread] = 0;
   RowStats stats;
   for (std::int64_t k = first_k; k < end_k; k += ApartRows::kBlockK) {
     load_segment(job, pointers, first_row + row, k, v);
@@ -129,39 +141,22 @@ __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, uns
     for (int i = 0; i < kSegment; ++i) {
       stats.add(v[i]);
       if (i % kRootsK == 0) stats.add_root(v[i]);
+      const auto octave = static_cast<unsigned>(first_octave - exponent_of(v[i]));
+      if (octave < kOctaves && v[i] != 0.0F) ++smem.counts[octave][thread];
     }
   }
   store_stats(stats, row, smem);
   if (warp < ApartRows::kRows) {
-    RowStats whole;
-    if (lane < ApartRows::kWarps) whole = smem.rows.stats[lane][warp];
-    reduce_lanes(whole, 1, 32);
-    if (lane == 0) smem.whole[warp] = whole;
-  }
-  __syncthreads();  // the statistics of all rows are stored
-
-  const int largest = exponent_of(smem.whole[row].largest);
-#pragma unroll 1
-  for (int octave = 0; octave < kOctaves; ++octave) smem.counts[octave][thread] = 0;
-  for (std::int64_t k = first_k; k < end_k; k += ApartRows::kBlockK) {
-    load_segment(job, pointers, first_row + row, k, v);
-#pragma unroll
-    for (int i = 0; i < kSegment; ++i) {
-      const auto octave = static_cast<unsigned>(largest - exponent_of(v[i]));  // NaN: beyond
-      if (octave < kOctaves && v[i] != 0.0F) ++smem.counts[octave][thread];
-    }
-  }
-  __syncthreads();  // all counts are complete
-  if (warp < ApartRows::kRows) {
-    const int bound = find_bound(warp, job.k, smem);
+    const int bound = find_bound(warp, exponent_of(largest_of(steps[warp])), job.k, smem);
     if (lane == 0) smem.bound[warp] = bound;
   }
-  __syncthreads();  // all bounds are stored
+  __syncthreads();  // all bounds are stored, and all steps have been read
 
   const int bound = smem.bound[row];
   int outliers = 0;
 #pragma unroll 1
-  for (int octave = 0; octave < largest - bound; ++octave) outliers += smem.counts[octave][thread];
+  for (int octave = 0; octave < first_octave - bound; ++octave)
+    outliers += smem.counts[octave][thread];
   smem.outliers[thread] = outliers;
   __syncthreads();  // all threads have stored their number of outliers
   int entry = 0;    // the thread's outliers follow those of the row's threads before it
@@ -177,6 +172,8 @@ __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, uns
   }
   to += entry * rows;
   stats = {};
+  const float factor = largest > 0.0F ? 1.0F / largest : 1.0F;
+  float squares = 0.0F;
   for (std::int64_t k = first_k; k < end_k; k += ApartRows::kBlockK) {
     load_segment(job, pointers, first_row + row, k, v);
 #pragma unroll
@@ -188,10 +185,25 @@ __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, uns
       }
       stats.add(v[i]);
       if (i % kRootsK == 0) stats.add_root(v[i]);
+      squares += v[i] * factor * (v[i] * factor);
     }
   }
+#pragma unroll
+  for (int lanes = ApartRows::kRows; lanes < 32; lanes *= 2) {
+    squares += __shfl_xor_sync(~0U, squares, lanes);
+  }
+  if (lane < ApartRows::kRows) smem.squares[warp][row] = squares;
+  if (thread < ApartRows::kRows) smem.factor[row] = factor;
   store_stats(stats, row, smem);
-  finalize_rows<ApartRows>(job, pointers, first_row, batch_index, group, smem.rows);
+  finalize_rows<ApartRows>(job, pointers, first_row, batch_index, group, smem.rows,
+                           [&](int of_row, const RowStats& kept, const Scale& scale) {
+                             float sum = 0.0F;
+#pragma unroll 1
+                             for (int w = 0; w < ApartRows::kWarps; ++w)
+                               sum += smem.squares[w][of_row];
+                             const auto k = static_cast<float>(job.k);
+                             return width_of_kept(kept, scale, k, sum / k, smem.factor[of_row]);
+                           });
 
   const Scale scale = smem.rows.scale[row];
   const int row_in_chunk = static_cast<int>(first_row % kChunkRows) + row,
@@ -212,7 +224,9 @@ __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, uns
 // columns of C. The strip's rows of A are in shared memory, kStripK of them at a time, because the
 // outliers of each column are at other k.
 
-constexpr int kStripRows = 16, kStripCols = 2048, kStripK = 3072, kStripThreads = 512;
+constexpr int kStripRows = 8, kStripCols = 2048, kStripK = 3072, kStripThreads = 512;
+constexpr int kStripBlocksPerSm = 2;
+constexpr int kStripLoads = 4;  // outliers of a row or column whose loads are in flight together
 
 // Roundings of an element of C where outliers are apart: fold and scaling, the two epilogues, and
 // the products of outliers.
@@ -229,16 +243,10 @@ struct OutlierJobs {
 };
 
 struct StripStorage {
-  float a[kStripRows][kStripK + 1];  // padded: threads store a column
+  float a[kStripRows][kStripK + 4];  // padded: eight threads store a vector to each row
   Outlier of_rows[kMaxOutliers][kStripRows];
   int has_outliers[kStripThreads / 32];
 };
-
-// Element (row, k) of op(A), or of the transposed op(B).
-__device__ inline float element(const Job& job, const SplitPointers& pointers, std::int64_t row,
-                                std::int64_t k) {
-  return pointers.from[job.along_k ? row * pointers.ld + k : k * pointers.ld + row];
-}
 
 // Whether `of_thread` is true in any thread of the block.
 __device__ inline bool any_thread(bool of_thread, int (&smem)[kStripThreads / 32]) {
@@ -258,25 +266,76 @@ __device__ inline void load_strip(const OutlierJobs& jobs, const SplitPointers& 
                                   std::int64_t first_row, std::int64_t first_k,
                                   StripStorage& smem) {
   const int thread = static_cast<int>(threadIdx.x);
-  const std::int64_t left = jobs.a.k - first_k;
-  const int depth = left < kStripK ? static_cast<int>(left) : kStripK;
-  for (int i = thread; i < kStripRows * depth; i += kStripThreads) {
-    // Neighbouring threads read neighbouring elements.
-    const int row = jobs.a.along_k ? i / depth : i % kStripRows,
-              k = jobs.a.along_k ? i % depth : i / kStripRows;
-    smem.a[row][k] =
-        first_row + row < jobs.a.rows ? element(jobs.a, a, first_row + row, first_k + k) : 0.0F;
+  const int row = thread % kStripRows;
+#pragma unroll 1
+  for (int k = thread / kStripRows * kSegmentK; k < kStripK;
+       k += kStripThreads / kStripRows * kSegmentK) {
+    float v[kSegmentK];
+    load_segment(jobs.a, a, first_row + row, first_k + k, v);
+#pragma unroll
+    for (int i = 0; i < kSegmentK; i += 4) {
+      device::store_vector(&smem.a[row][k + i], make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]));
+    }
   }
   __syncthreads();  // the strip is stored before its outliers are cleared
   if (thread < kStripRows * kMaxOutliers) {
-    const int row = thread % kStripRows;
-    const std::int32_t k = smem.of_rows[thread / kStripRows][row].k;
-    if (k >= first_k && k - first_k < depth) smem.a[row][k - first_k] = 0.0F;
+    const std::int64_t k = smem.of_rows[thread / kStripRows][row].k - first_k;
+    if (k >= 0 && k < kStripK) smem.a[row][k] = 0.0F;
   }
   __syncthreads();  // the strip is complete
 }
 
-inline __global__ void __launch_bounds__(kStripThreads, 1)
+// sum[row] += products of A and the outliers of a column, as far as the strip has their k.
+// `of_col`: the first; `next`: from one to the next. Returns whether there are any.
+__device__ inline bool add_of_column(const Outlier* of_col, std::int64_t next, std::int64_t first_k,
+                                     const StripStorage& smem, float (&sum)[kStripRows]) {
+  bool any = false;
+#pragma unroll 1
+  for (int first = 0; first < kMaxOutliers; first += kStripLoads) {
+    Outlier outliers[kStripLoads];
+#pragma unroll
+    for (int i = 0; i < kStripLoads; ++i) outliers[i] = of_col[(first + i) * next];
+#pragma unroll
+    for (const Outlier& outlier : outliers) {
+      const std::int64_t k = outlier.k - first_k;
+      if (outlier.k < 0 || k < 0 || k >= kStripK) continue;
+      any = true;
+#pragma unroll
+      for (int row = 0; row < kStripRows; ++row) {
+        sum[row] = std::fma(smem.a[row][k], outlier.value, sum[row]);
+      }
+    }
+    if (outliers[kStripLoads - 1].k < 0) break;  // the last
+  }
+  return any;
+}
+
+// sum[row] += products of the outliers of each row of the strip and a column of op(B).
+__device__ inline void add_of_rows(const Job& job, const SplitPointers& b, std::int64_t col,
+                                   const StripStorage& smem, float (&sum)[kStripRows]) {
+  const float* from = b.from + (job.along_k ? col * b.ld : col);
+  const std::int64_t next_k = job.along_k ? 1 : b.ld;
+#pragma unroll
+  for (int row = 0; row < kStripRows; ++row) {
+#pragma unroll 1
+    for (int first = 0; first < kMaxOutliers; first += kStripLoads) {
+      if (smem.of_rows[first][row].k < 0) break;
+      float v[kStripLoads];
+#pragma unroll
+      for (int i = 0; i < kStripLoads; ++i) {
+        const std::int32_t k = smem.of_rows[first + i][row].k;
+        v[i] = k < 0 ? 0.0F : from[k * next_k];
+      }
+#pragma unroll
+      for (int i = 0; i < kStripLoads; ++i) {
+        const Outlier outlier = smem.of_rows[first + i][row];
+        if (outlier.k >= 0) sum[row] = std::fma(outlier.value, v[i], sum[row]);
+      }
+    }
+  }
+}
+
+inline __global__ void __launch_bounds__(kStripThreads, kStripBlocksPerSm)
     add_outliers(KernelArgs args, OutlierJobs jobs) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   auto& smem = device::shared_storage<StripStorage>();
@@ -284,6 +343,8 @@ inline __global__ void __launch_bounds__(kStripThreads, 1)
   device::launch_dependents();
   if (*jobs.without_outliers == 0) return;
   const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t rows_a = jobs.a.planes.products * jobs.a.planes.rows(),
+                     rows_b = jobs.b.planes.products * jobs.b.planes.rows();
   for (std::int64_t strip = blockIdx.x; strip < jobs.strips; strip += gridDim.x) {
     const std::int64_t product = strip / (jobs.strips_m * jobs.strips_n),
                        in_product = strip % (jobs.strips_m * jobs.strips_n);
@@ -294,8 +355,6 @@ inline __global__ void __launch_bounds__(kStripThreads, 1)
     SplitPointers a = jobs.from_a, b = jobs.from_b;
     a.from += jobs.a.planes.own(product) * a.stride;
     b.from += jobs.b.planes.own(product) * b.stride;
-    const std::int64_t rows_a = jobs.a.planes.products * jobs.a.planes.rows(),
-                       rows_b = jobs.b.planes.products * jobs.b.planes.rows();
     const Outlier* of_a = jobs.outliers_a + jobs.a.planes.own(product) * jobs.a.planes.rows();
     const Outlier* of_b = jobs.outliers_b + jobs.b.planes.own(product) * jobs.b.planes.rows();
     const std::int64_t rows = args.shape.m - first_row;  // of C, from first_row on
@@ -305,51 +364,34 @@ inline __global__ void __launch_bounds__(kStripThreads, 1)
       const int row = thread % kStripRows, i = thread / kStripRows;
       smem.of_rows[i][row] = of_a[i * rows_a + first_row + row];
     }
-    bool has_outliers = false;
+    bool of_cols = false;  // whether a column has outliers
     for (std::int64_t col = first_col + thread; col < end_col; col += kStripThreads) {
-      has_outliers = has_outliers || of_b[col].k >= 0;
+      of_cols = of_cols || of_b[col].k >= 0;
     }
-    has_outliers = any_thread(has_outliers, smem.has_outliers);  // of a column
+    of_cols = any_thread(of_cols, smem.has_outliers);
 
-    for (std::int64_t first_k = 0; first_k < (has_outliers ? jobs.a.k : 1); first_k += kStripK) {
-      if (has_outliers) {
+    for (std::int64_t first_k = 0; first_k < (of_cols ? jobs.a.k : 1); first_k += kStripK) {
+      if (of_cols) {
         if (first_k > 0) __syncthreads();  // all threads have read the strip
         load_strip(jobs, a, first_row, first_k, smem);
       }
       for (std::int64_t col = first_col + thread; col < end_col; col += kStripThreads) {
         float sum[kStripRows]{};
-        bool is_zero = true;
-        if (has_outliers) {
-#pragma unroll 1
-          for (int i = 0; i < kMaxOutliers; ++i) {
-            const Outlier outlier = of_b[i * rows_b + col];
-            if (outlier.k < 0) break;
-            const std::int64_t k = outlier.k - first_k;
-            if (k < 0 || k >= kStripK) continue;
-            is_zero = false;
-#pragma unroll
-            for (int row = 0; row < kStripRows; ++row) {
-              sum[row] = std::fma(smem.a[row][k], outlier.value, sum[row]);
-            }
-          }
-        }
-        if (first_k == 0) {
-#pragma unroll
-          for (int row = 0; row < kStripRows; ++row) {
-#pragma unroll 1
-            for (int i = 0; i < kMaxOutliers; ++i) {
-              const Outlier outlier = smem.of_rows[i][row];
-              if (outlier.k < 0) break;
-              is_zero = false;
-              sum[row] = std::fma(outlier.value, element(jobs.b, b, col, outlier.k), sum[row]);
-            }
-          }
-        }
-        if (is_zero) continue;
+        const bool of_col = of_cols && add_of_column(of_b + col, rows_b, first_k, smem, sum);
+        if (first_k == 0) add_of_rows(jobs.b, b, col, smem, sum);
         float* c = args.c + product * args.stride_c + first_row * args.ldc + col;
+        float element[kStripRows];
+#pragma unroll
+        for (int row = 0; row < kStripRows; ++row) {  // all loads, then all stores
+          const bool has_sum = of_col || (first_k == 0 && smem.of_rows[0][row].k >= 0);
+          element[row] = has_sum && row < rows ? c[row * args.ldc] : 0.0F;
+        }
 #pragma unroll
         for (int row = 0; row < kStripRows; ++row) {
-          if (row < rows) c[row * args.ldc] = std::fma(args.alpha, sum[row], c[row * args.ldc]);
+          const bool has_sum = of_col || (first_k == 0 && smem.of_rows[0][row].k >= 0);
+          if (has_sum && row < rows) {
+            c[row * args.ldc] = std::fma(args.alpha, sum[row], element[row]);
+          }
         }
       }
     }

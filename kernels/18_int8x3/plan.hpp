@@ -575,7 +575,7 @@ inline void allow_outliers(const Device& device, Launches& launches) {
   params.allows_outliers = true;
   params.kept.of_a = static_cast<unsigned>(launches.refine_a.num_groups());
   params.kept.of_b = static_cast<unsigned>(launches.refine_b.num_groups());
-  launches.outlier_blocks = device.multiprocessors;
+  launches.outlier_blocks = std::int64_t{kStripBlocksPerSm} * device.multiprocessors;
 }
 
 // One configuration for one problem: workspace, split kernel, GEMM parameters, grids.

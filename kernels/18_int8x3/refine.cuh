@@ -39,8 +39,7 @@ inline __global__ void __launch_bounds__(kNumThreads, kRefineBlocksPerSm)
   auto& smem = device::shared_storage<RefineStorage>();
   device::wait_for_previous_kernel();
   device::launch_dependents();
-  const Path path =
-      decide_path<kNumThreads>(params, params.widths, smem.sums, [] { __syncthreads(); });
+  const Path path = decide_path<kNumThreads>(params, false, smem.sums, [] { __syncthreads(); });
   if (path == Path::kFp32 && params.allows_outliers) {
     for (unsigned index = blockIdx.x; index < jobs.groups; index += gridDim.x) {
       __syncthreads();  // all threads are done with the sums, or with the previous group

@@ -24,11 +24,11 @@ struct FinalizedRows {
 };
 
 // Reduces each row's statistics over the warps; computes and stores its scale, and the block's
-// widths.
-template <typename Config>
+// widths. `width_of_row(row, stats, scale)`: of one row.
+template <typename Config, typename WidthOf>
 __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int64_t first_row,
-                              std::int64_t batch_index, unsigned group,
-                              FinalizedRows<Config>& smem) {
+                              std::int64_t batch_index, unsigned group, FinalizedRows<Config>& smem,
+                              WidthOf width_of_row) {
   const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
   if (row < Config::kRows) {
     RowStats stats;
@@ -37,7 +37,7 @@ __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int
     const Scale scale = scale_of(stats);
     if (lane == 0) {
       smem.scale[row] = scale;
-      smem.width[row] = width_of(stats, scale, static_cast<float>(job.k));
+      smem.width[row] = width_of_row(row, stats, scale);
       pointers.steps[batch_index * job.planes.rows() + first_row + row] = scale.step;
     }
   }
@@ -108,7 +108,10 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   reduce_lanes(stats, Config::kRows, 32);
   if (lane < Config::kRows) smem.rows.stats[warp][row] = stats;
   __syncthreads();  // all warps have stored their statistics
-  finalize_rows<Config>(job, pointers, first_row, batch_index, block, smem.rows);
+  finalize_rows<Config>(job, pointers, first_row, batch_index, block, smem.rows,
+                        [&](int, const RowStats& of_row, const Scale& scale) {
+                          return width_of(of_row, scale, static_cast<float>(job.k));
+                        });
 
   const Scale scale = smem.rows.scale[row];
   std::byte* planes = pointers.planes + job.planes.chunk(batch_index, first_row / kChunkRows, 0) +

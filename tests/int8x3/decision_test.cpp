@@ -171,15 +171,15 @@ TEST_F(Int8Decision, TakesTenProductsOfAlmostEqualElements) {
       return models::int8x3::widths(operation.all_rows(operand));
     };
     const int products = run(by, operation, "128x64").decision;
-    EXPECT_EQ(products, models::int8x3::decision(widths(Operand::kA), widths(Operand::kB),
-                                                 models::summed_in_fp32(400, 1, true),
-                                                 &by == &outliers()));
+    EXPECT_EQ(products,
+              models::int8x3::decision(widths(Operand::kA), widths(Operand::kB),
+                                       models::summed_in_fp32(400, 1, true), &by == &outliers()));
     return products;
   };
   EXPECT_EQ(decided(1.0F, -0.7F, stage), 32);  // a small call has no ten products
   EXPECT_EQ(decided(1.0F, -0.7F, outliers()), 10);
   EXPECT_EQ(decided(0.0F, -0.7F, stage), 6);
-  EXPECT_EQ(decided(1.0F, 0.0F, stage), 6);    // of zeros
+  EXPECT_EQ(decided(1.0F, 0.0F, stage), 6);  // of zeros
 }
 
 // Nothing is rounded.

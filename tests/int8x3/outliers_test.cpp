@@ -76,9 +76,10 @@ struct WithOutliers {
   int decision() const {
     const Problem& problem = whole.problem;
     return models::int8x3::decision(
-        models::int8x3::widths(kept.all_rows(Operand::kA)),
-        models::int8x3::widths(kept.all_rows(Operand::kB)),
-        models::summed_in_fp32(problem.shape.k, problem.batch, problem.shape.k % 4 == 0), true);
+        models::int8x3::kept_widths(kept.all_rows(Operand::kA)),
+        models::int8x3::kept_widths(kept.all_rows(Operand::kB)),
+        models::summed_in_fp32(problem.shape.k, problem.batch, problem.shape.k % 4 == 0), true,
+        true);
   }
 
   // Digits of the kept elements, then the products of outliers, up to 3072 k at a time.
@@ -197,19 +198,20 @@ TEST_F(Int8Outliers, MatchesModelForOneOperand) {
 
 // What is left decides how many products.
 TEST_F(Int8Outliers, DecidesByTheElementsThatAreLeft) {
-  const auto with_large = [](float large, int count) {
+  const auto with_large = [](float large) {  // of so many that they are no outliers
     WithOutliers operation(Problem::dense({4, 5, 400}));
     for (std::int64_t row = 0; row < 4; ++row) {
-      for (int i = 0; i < count; ++i) {
-        operation.set(Operand::kA, 0, row, 7 * i, large, false);
+      for (int i = 0; i < 13; ++i) operation.set(Operand::kA, 0, row, 7 * i, large, false);
+      for (int i = 0; i < 5; ++i) {
+        operation.set(Operand::kB, 0, row, 11 * i, std::fmin(large, 200.0F), false);
       }
       for (int i = 0; i < 4; ++i) operation.set(Operand::kA, 0, row, 200 + i, 1e8F * large);
     }
     return operation;
   };
   std::set<int> decisions;
-  for (const float large : {1.0F, 3.0F, 4.0F, 5.0F, 200.0F, 1e7F}) {
-    const WithOutliers operation = with_large(large, 4);
+  for (const float large : {1.0F, 2.0F, 200.0F, 1e7F}) {
+    const WithOutliers operation = with_large(large);
     decisions.insert(operation.decision());
     if (operation.decision() == 32) {
       EXPECT_EQ(run(outliers(), operation.whole, "128x64").decision, 32);

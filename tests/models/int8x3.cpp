@@ -108,13 +108,14 @@ float sum(const Line& a, const Line& b, int products, std::size_t begin, std::si
 
 Row quantized(const Rows& rows, std::int64_t row) {
   float largest = 0.0F;
-  double sum = 0.0, roots = 0.0;
+  double sum = 0.0, roots = 0.0, squares = 0.0;
   bool is_short = true, is_finite = true;
   for (std::int64_t k = 0; k < rows.k; ++k) {
     const float magnitude = std::fabs(rows.at(row, k));
     is_finite = is_finite && std::isfinite(magnitude);
     largest = std::max(largest, magnitude);
     sum += magnitude;
+    squares += static_cast<double>(magnitude) * magnitude;
     if (k % 4 == 0) roots += near_root(magnitude);
     is_short = is_short && has_short_significand(magnitude);
   }
@@ -124,6 +125,7 @@ Row quantized(const Rows& rows, std::int64_t row) {
   if (is_finite && largest == 0.0F) return result;
   if (!is_finite || largest < 0x1p-56F || largest > 0x1p60F) {
     result.width = result.spread = std::numeric_limits<double>::infinity();
+    result.kept_width = result.kept_spread = result.width;
     return result;
   }
   const Scale scale = scale_of(largest, is_short);
@@ -144,24 +146,38 @@ Row quantized(const Rows& rows, std::int64_t row) {
   const double root = roots / std::ceil(k / 4.0);
   const double ratio = mean / std::min(root * root, (sum - static_cast<double>(largest)) / k);
   result.spread = result.width * std::max(1.0, ratio * ratio / 2.5);
+  result.kept_width = std::max(full * full * k / squares, 0.6366);
+  result.kept_spread = result.kept_width * (result.spread / result.width);
   return result;
 }
 
-Widths widths(const std::vector<Rows>& products) {
+namespace {
+
+Widths widths(const std::vector<Rows>& products, double Row::* width, double Row::* spread) {
   Widths all;
   double count = 0.0;
   for (const Rows& rows : products) {
     for (std::int64_t i = 0; i < rows.count; ++i) {
       const Row row = quantized(rows, i);
-      all.width += row.width;
-      all.spread += row.spread;
-      all.most = std::max(all.most, row.spread);
+      all.width += row.*width;
+      all.spread += row.*spread;
+      all.most = std::max(all.most, row.*spread);
     }
     count += static_cast<double>(rows.count);
   }
   all.width /= count;
   all.spread /= count;
   return all;
+}
+
+}  // namespace
+
+Widths widths(const std::vector<Rows>& products) {
+  return widths(products, &Row::width, &Row::spread);
+}
+
+Widths kept_widths(const std::vector<Rows>& products) {
+  return widths(products, &Row::kept_width, &Row::kept_spread);
 }
 
 std::array<int, 3> digits(std::int32_t x) {
@@ -207,30 +223,33 @@ std::vector<float> product(const Rows& a, const Rows& b, int products, const Epi
   return c;
 }
 
-double expected_error(int products, const Widths& a, const Widths& b, double summed) {
+double expected_error(int products, const Widths& a, const Widths& b, double summed, bool kept) {
   const double left_out = products == 6 ? 7.9e-16 : products == 8 ? 1.2e-20 : 5e-20;
   const double rounded = products == 10 ? 1.45e-15 / 65536.0 : 1.45e-15;
   // Where both operands are wide, few products make up an element.
   const double both = std::max(1.0, std::sqrt(std::min(a.spread, b.spread) / 16.0));
-  // Of a row and a column whose spreads are so many times their widths.
-  const auto error = [&](double of_a, double of_b, double times_a, double times_b, double few) {
-    return (left_out * few * of_a * of_b + rounded * (of_a * times_b + of_b * times_a) + 3.6e-15) /
-           (1.7e-8 * 1.7e-8 * summed);
+  const double error = (left_out * a.width * b.width + rounded * (a.width + b.width) + 3.6e-15) /
+                       (1.7e-8 * 1.7e-8 * summed);
+  // Of the row of the largest spread and a mean column, or the other way round.
+  const auto error_of_most = [&](const Widths& of_most, const Widths& other, double times_most,
+                                 double times_other) {
+    return (left_out * both * of_most.most * (kept ? other.width : other.spread) +
+            rounded * (of_most.most * times_other + other.spread * times_most) + 3.6e-15) /
+           (1.7e-8 * 1.7e-8 * summed) / 2.0;
   };
   const double times_a = a.width == 0.0 ? 1.0 : a.spread / a.width;
   const double times_b = b.width == 0.0 ? 1.0 : b.spread / b.width;
-  return std::max({error(a.width, b.width, 1.0, 1.0, 1.0),
-                   error(a.most, b.spread, times_a, times_b, both) / 2.0,
-                   error(a.spread, b.most, times_a, times_b, both) / 2.0});
+  return std::max(
+      {error, error_of_most(a, b, times_a, times_b), error_of_most(b, a, times_b, times_a)});
 }
 
-int decision(const Widths& a, const Widths& b, double summed, bool allows_ten) {
+int decision(const Widths& a, const Widths& b, double summed, bool allows_ten, bool kept) {
   // Almost equal elements are all rounded to the same side.
   const auto is_flat = [](double width) { return width > 0.0 && width < 0.6366 * 1.003; };
   const bool are_flat = is_flat(a.width) && is_flat(b.width);
   for (const int products : {6, 8, 10}) {
     if (products < 10 ? are_flat : !allows_ten) continue;
-    if (expected_error(products, a, b, summed) <= 1.0) return products;
+    if (expected_error(products, a, b, summed, kept) <= 1.0) return products;
   }
   return 32;
 }

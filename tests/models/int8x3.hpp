@@ -22,6 +22,8 @@ struct Row {
   // the same times (mean magnitude / typical magnitude)², where this is above 2.5, over 2.5. Inf
   // where the row cannot be scaled.
   double width = 0.0, spread = 0.0;
+  // The same of a row without its outliers, by its own root mean square and for any K.
+  double kept_width = 0.0, kept_spread = 0.0;
 };
 Row quantized(const Rows& rows, std::int64_t row);
 
@@ -30,6 +32,7 @@ struct Widths {
   double width = 0.0, spread = 0.0, most = 0.0;
 };
 Widths widths(const std::vector<Rows>& products);
+Widths kept_widths(const std::vector<Rows>& products);
 
 // hi, mid and lo, each from -128 to 127: x = hi·2^16 + mid·2^8 + lo.
 std::array<int, 3> digits(std::int32_t x);
@@ -50,8 +53,10 @@ std::vector<float> product(const Rows& a, const Rows& b, int products,
 // The errors squared that are expected of 6, 8 and 10 products of digits, in units of that of a sum
 // in FP32 that adds `summed` products one after another: the relative error in the Frobenius norm,
 // or, if it is larger, half of that of an element in the row, or column, of the largest spread.
-double expected_error(int products, const Widths& a, const Widths& b, double summed);
+// `kept`: without outliers, the product of both operands' typical elements alone is no element.
+double expected_error(int products, const Widths& a, const Widths& b, double summed,
+                      bool kept = false);
 // The fewest products that are no less accurate than FP32, or 32: none are.
-int decision(const Widths& a, const Widths& b, double summed, bool allows_ten);
+int decision(const Widths& a, const Widths& b, double summed, bool allows_ten, bool kept = false);
 
 }  // namespace tilegate::models::int8x3
