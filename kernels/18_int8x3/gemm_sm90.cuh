@@ -338,19 +338,20 @@ __global__ void __launch_bounds__(kNumThreads, 1) multiply(KernelArgs args, Gemm
       device::cluster_sync();
     }
   };
-  Path path = decide_path<kNumThreads>(params, false, smem.sums, sync);
-  bool without_outliers = false;
-  if (path == Path::kFp32 && params.allows_outliers) {
-    __syncthreads();  // all warps have read the first sums
-    path = decide_path<kNumThreads>(params, true, smem.sums, sync);
-    without_outliers = path != Path::kFp32;
+  Path path = Path::kFp32;
+  bool kept = false;  // the decision without outliers
+#pragma unroll 1
+  for (;; kept = true) {
+    path = decide_path<kNumThreads>(params, kept, smem.sums, sync);
+    if (path != Path::kFp32 || !params.allows_outliers || kept) break;
+    __syncthreads();  // all warps have read the sums
   }
   const auto products = static_cast<unsigned>(args.batch);
   if (threadIdx.x < kWarpgroup) {  // producer warp and store warps
     device::reg_dealloc<kProducerRegisters>();
     if (threadIdx.x == 0 && blockIdx.x == 0) {
       *params.decision = path;
-      if (params.allows_outliers) *params.without_outliers = without_outliers ? 1 : 0;
+      if (params.allows_outliers) *params.without_outliers = kept && path != Path::kFp32 ? 1 : 0;
     }
     if (threadIdx.x == 0) {
       if (path == Path::kSix) {

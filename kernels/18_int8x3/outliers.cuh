@@ -224,15 +224,14 @@ __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, uns
 // columns of C. The strip's rows of A are in shared memory, kStripK of them at a time, because the
 // outliers of each column are at other k.
 
-constexpr int kStripRows = 8, kStripCols = 2048, kStripK = 3072, kStripThreads = 512;
+constexpr int kStripRows = 8, kStripK = 3072, kStripThreads = 512;
+constexpr int kStripCols = 2 * kStripThreads;
 constexpr int kStripBlocksPerSm = 2;
 constexpr int kStripLoads = 4;  // outliers of a row or column whose loads are in flight together
 
 // Roundings of an element of C where outliers are apart: fold and scaling, the two epilogues, and
 // the products of outliers.
-constexpr std::int64_t outlier_rounding_chain(std::int64_t k) {
-  return 16 + 2 * kMaxOutliers + ceil_div(k, kStripK);
-}
+constexpr std::int64_t kOutlierRoundingChain = 16 + 2 * kMaxOutliers;
 
 struct OutlierJobs {
   Job a, b;
@@ -370,28 +369,37 @@ inline __global__ void __launch_bounds__(kStripThreads, kStripBlocksPerSm)
     }
     of_cols = any_thread(of_cols, smem.has_outliers);
 
-    for (std::int64_t first_k = 0; first_k < (of_cols ? jobs.a.k : 1); first_k += kStripK) {
-      if (of_cols) {
-        if (first_k > 0) __syncthreads();  // all threads have read the strip
-        load_strip(jobs, a, first_row, first_k, smem);
-      }
-      for (std::int64_t col = first_col + thread; col < end_col; col += kStripThreads) {
-        float sum[kStripRows]{};
-        const bool of_col = of_cols && add_of_column(of_b + col, rows_b, first_k, smem, sum);
-        if (first_k == 0) add_of_rows(jobs.b, b, col, smem, sum);
-        float* c = args.c + product * args.stride_c + first_row * args.ldc + col;
-        float element[kStripRows];
+    constexpr int kCols = kStripCols / kStripThreads;  // of a thread
+    float sum[kCols][kStripRows]{};
+    bool of_col[kCols]{};
+    for (std::int64_t first_k = 0; of_cols && first_k < jobs.a.k; first_k += kStripK) {
+      if (first_k > 0) __syncthreads();  // all threads have read the strip
+      load_strip(jobs, a, first_row, first_k, smem);
 #pragma unroll
-        for (int row = 0; row < kStripRows; ++row) {  // all loads, then all stores
-          const bool has_sum = of_col || (first_k == 0 && smem.of_rows[0][row].k >= 0);
-          element[row] = has_sum && row < rows ? c[row * args.ldc] : 0.0F;
+      for (int i = 0; i < kCols; ++i) {
+        const std::int64_t col = first_col + i * kStripThreads + thread;
+        if (col < end_col && add_of_column(of_b + col, rows_b, first_k, smem, sum[i])) {
+          of_col[i] = true;
         }
+      }
+    }
 #pragma unroll
-        for (int row = 0; row < kStripRows; ++row) {
-          const bool has_sum = of_col || (first_k == 0 && smem.of_rows[0][row].k >= 0);
-          if (has_sum && row < rows) {
-            c[row * args.ldc] = std::fma(args.alpha, sum[row], element[row]);
-          }
+    for (int i = 0; i < kCols; ++i) {
+      const std::int64_t col = first_col + i * kStripThreads + thread;
+      if (col >= end_col) continue;
+      add_of_rows(jobs.b, b, col, smem, sum[i]);
+      float* c = args.c + product * args.stride_c + first_row * args.ldc + col;
+      float element[kStripRows];
+#pragma unroll
+      for (int row = 0; row < kStripRows; ++row) {  // all loads, then all stores
+        const bool has_sum = of_col[i] || smem.of_rows[0][row].k >= 0;
+        element[row] = has_sum && row < rows ? c[row * args.ldc] : 0.0F;
+      }
+#pragma unroll
+      for (int row = 0; row < kStripRows; ++row) {
+        const bool has_sum = of_col[i] || smem.of_rows[0][row].k >= 0;
+        if (has_sum && row < rows) {
+          c[row * args.ldc] = std::fma(args.alpha, sum[i][row], element[row]);
         }
       }
     }

@@ -727,8 +727,7 @@ inline Candidate candidate(const GemmConfig& config, const Problem& problem, con
     allow_outliers(device, launches);
   }
   return {{.configuration = config.name,
-           .rounding_chain = std::max({fp32_rounding_chain(problem.shape.k),
-                                       outlier_rounding_chain(problem.shape.k),
+           .rounding_chain = std::max({fp32_rounding_chain(problem.shape.k), kOutlierRoundingChain,
                                        launches.fp32 ? launches.fp32->rounding_chain : 0}),
            .operand_error = kOperandError,
            .workspace_bytes = launches.workspace.bytes,

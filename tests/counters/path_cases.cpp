@@ -32,15 +32,26 @@ class PathCases {
   // In these configurations, or in all. `decision`: as in Case.
   void add(const Padded& padded, int decision = 0, const std::set<std::string>& configurations = {},
            int compute_capability = 90) {
-    add_if(padded, decision, compute_capability, [&](const std::string& configuration) {
+    add_if(padded, decision, compute_capability, {}, [&](const std::string& configuration) {
       return configurations.empty() || configurations.contains(configuration);
     });
+  }
+
+  // With large elements in both operands.
+  void add_outliers(const Padded& padded, int decision, const std::string& configuration) {
+    const std::int64_t last = padded.shape.k - 1;
+    const std::vector<verifier::Plant> outliers = {{Operand::kA, 0, 0, 1e9F},
+                                                   {Operand::kA, padded.shape.m - 1, last, -2e9F},
+                                                   {Operand::kB, last, 0, 1e9F},
+                                                   {Operand::kB, 1, padded.shape.n - 1, 3e9F}};
+    add_if(padded, decision, 90, outliers,
+           [&](const std::string& other) { return other == configuration; });
   }
 
   // In configurations whose tiles no problem before was for.
   void add_others(const Padded& padded) {
     const std::set<std::string> before = tiles_;
-    add_if(padded, 0, 90, [&](const std::string& configuration) {
+    add_if(padded, 0, 90, {}, [&](const std::string& configuration) {
       return !before.contains(tile_of(configuration));
     });
   }
@@ -60,9 +71,12 @@ class PathCases {
 
  private:
   template <typename Select>
-  void add_if(const Padded& padded, int decision, int compute_capability, Select select) {
-    Case test_case{
-        .problem = padded, .decision = decision, .compute_capability = compute_capability};
+  void add_if(const Padded& padded, int decision, int compute_capability,
+              const std::vector<verifier::Plant>& plants, Select select) {
+    Case test_case{.problem = padded,
+                   .plants = plants,
+                   .decision = decision,
+                   .compute_capability = compute_capability};
     if (decision == kFp32 && !is_variant(stage_)) {  // Inf has no parts
       test_case.plants = {{Operand::kA, 0, 0, std::numeric_limits<float>::infinity()}};
     }
@@ -142,6 +156,11 @@ std::vector<Case> path_cases(const Stage& stage) {
     }
   } else if (stage.name == "Int8x3.apart") {
     cases.add({.shape = {8, 8, 292}}, 6, {"128x128"});
+  } else if (stage.name == "Int8x3.outliers") {
+    cases.add_outliers({.shape = {11, 5, 292}}, 8, "128x64");
+    cases.add_outliers({.shape = {11, 5, 292}, .batch = 2}, 8, "128x128pairs");
+    cases.add_outliers({.shape = {70, 3, 136}}, 8, "128x64");  // more strips than blocks
+    cases.add_outliers({.shape = {3, 2, 3110}}, 8, "128x64");  // strips with two parts of K
   } else if (stage.name == "Fp16x3") {
     add_fp16x3(cases);
   } else {
