@@ -366,7 +366,7 @@ def runs(options: argparse.Namespace) -> Iterator[tuple[str, str, dict[str, str]
         for mode in modes:
             if mode.startswith("preload") and options.preload:
                 math_of_mode = mode.removeprefix("preload-")
-                yield task, mode, {"LD_PRELOAD": str(options.preload), "TILEGATE_LOG": "1",
+                yield task, mode, {"LD_PRELOAD": str(options.preload), "TILEGATE_LOG": "summary",
                                    "TILEGATE_MATH": math_of_mode, "TILEGATE_GEMV": "1"}  # fmt: skip
             elif mode == "override" and importlib.util.find_spec("tilegate") is None:
                 print(f"{task} {mode}: left out: the package tilegate is not installed")

@@ -201,6 +201,12 @@ def test_the_limit_is_for_the_product_and_its_plan_together():
     assert held(log) < most
 
 
+def test_the_summary_alone():
+    log = run("every_function", TILEGATE_LOG="summary")[1]
+    assert log == run("every_function")[1][-len(log) :]
+    assert len(log) == 5  # each function, and the workspaces
+
+
 def test_without_a_log_it_is_silent():
     assert run("every_function", TILEGATE_LOG="0") == (0, [])
 
