@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -305,6 +306,32 @@ void bad_calls(cublasHandle_t handle) {
   sgemm(handle);
 }
 
+// Products without an element.
+void empty(cublasHandle_t handle) {
+  Problem p;
+  const auto call = [&](int m, int n, int batch) {
+    expect(
+        !cublasSgemmStridedBatched(handle, p.op_a, p.op_b, m, n, p.k, &kTwo, p.a.data(), p.lda, 0,
+                                   p.b.data(), p.ldb, 0, &kZero, p.c.data(), p.ldc, 4096, batch),
+        "cublasSgemmStridedBatched");
+  };
+  call(0, p.n, 1);
+  call(p.m, 0, 1);
+  call(p.m, p.n, 0);
+  for (const float element : p.c) expect(element == -7.0F, "an element of C");
+}
+
+// C <- 2 * C.
+void no_k(cublasHandle_t handle) {
+  Problem p;
+  expect(!cublasSgemm(handle, p.op_a, p.op_b, p.m, p.n, 0, &kTwo, p.a.data(), p.lda, p.b.data(),
+                      p.ldb, &kTwo, p.c.data(), p.ldc),
+         "cublasSgemm");
+  for (int i = 0; i < p.n * p.ldc; ++i) {
+    expect(p.c[i] == (i % p.ldc < p.m ? -14.0F : -7.0F), "an element of C");
+  }
+}
+
 // Large enough for a workspace, where operands may be split.
 constexpr int kLarge = 192, kLarger = 256;
 void large(cublasHandle_t handle, int size = kLarge) {
@@ -377,13 +404,18 @@ int main(int argc, char** argv) {
          cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
          sgemm(handle);
        }},
-      {"long_device_scalars", [&] { device_scalars(handle); }},
+      {"device_scalars", [&] { device_scalars(handle); }},
+      {"matmul_of",  // HOST or DEVICE scalars, M, N, K
+       [&] {
+         const bool on_device = argv[2] == std::string_view("device");
+         matmul(std::atoi(argv[5]), !on_device,
+                on_device ? CUBLASLT_POINTER_MODE_DEVICE : CUBLASLT_POINTER_MODE_HOST,
+                std::atoi(argv[3]), std::atoi(argv[4]));
+       }},
       {"batch_of_device_scalars", [&] { device_scalars_of_a_batch(handle); }},
       {"bias_and_device_scalars", [] { matmul(2000, true, CUBLASLT_POINTER_MODE_DEVICE); }},
       {"bias_device_scalars_and_beta",
        [] { matmul(2000, true, CUBLASLT_POINTER_MODE_DEVICE, 6, 4, &kOne); }},
-      {"bias_of_many_columns", [] { matmul(1100, true, CUBLASLT_POINTER_MODE_HOST, 4, 1030); }},
-      {"large_bias", [] { matmul(192, true, CUBLASLT_POINTER_MODE_HOST, 192, 192); }},
       {"gemv", [&] { gemv(handle); }},
       {"bad_calls", [&] { bad_calls(handle); }},
       {"other_version",
@@ -393,13 +425,19 @@ int main(int argc, char** argv) {
          sgemm(handle);
        }},
       {"matmul", [] { matmul(50, false); }},
-      {"bias", [] { matmul(1100, true); }},
-      {"short_bias", [] { matmul(50, true); }},
+      {"empty", [&] { empty(handle); }},
+      {"no_k", [&] { no_k(handle); }},
       {"large", [&] { large(handle); }},
       {"larger", [&] { large(handle, kLarger); }},
       {"large_device_scalars",
        [&] {
          cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
+         large(handle);
+       }},
+      {"same_size",
+       [&] {
+         fake_set_room(1);
+         large(handle);
          large(handle);
        }},
       {"growth",

@@ -41,7 +41,6 @@ def test_every_function_is_taken_over():
         ("tf32", "math mode 3"),
         ("tf32_of_a_call", "not FP32, or not computed in FP32"),
         ("short_device_scalars", "scalars in device memory, and K is short"),
-        ("short_bias", "a bias, and K is short"),
     ],
 )
 def test_what_is_passed_on_says_why(case, reason):
@@ -104,9 +103,9 @@ def test_another_version_is_said_once():
 @pytest.mark.parametrize(
     "case",
     [
-        "conjugate", "half_precision_flag", "matmul", "bias", "threads", "fork",
-        "long_device_scalars", "batch_of_device_scalars", "bias_and_device_scalars",
-        "bias_device_scalars_and_beta", "bias_of_many_columns",
+        "conjugate", "half_precision_flag", "matmul", "no_k", "threads", "fork",
+        "device_scalars", "batch_of_device_scalars", "bias_and_device_scalars",
+        "bias_device_scalars_and_beta",
     ],
 )  # fmt: skip
 def test_is_computed(case):
@@ -122,6 +121,10 @@ def test_split_operands_take_a_workspace():
 
 def held(log):
     return int(log[-1].split()[-2])
+
+
+def test_a_second_product_of_the_same_size_allocates_nothing():
+    assert run("same_size", TILEGATE_MATH="fp32_split")[0] == 0
 
 
 def test_a_stream_keeps_one_workspace_as_large_as_its_largest_product():
@@ -140,9 +143,48 @@ def test_no_room_is_passed_on():
     assert "passed on: no room for a workspace of" in log[0]
 
 
-def test_where_operands_are_split_a_pass_over_c_pays_sooner():
-    assert run("large_bias", TILEGATE_MATH="fp32")[0] == 1
-    assert run("large_bias", TILEGATE_MATH="fp32_split")[0] == 0
+@pytest.mark.parametrize(
+    ("math", "scalars", "size", "least_k"),
+    [
+        ("fp32", "host", ("6", "4"), 960),  # a bias
+        ("fp32", "device", ("6", "4"), 1920),
+        ("fp32_split", "device", ("192", "192"), 192),
+    ],
+)
+def test_a_pass_over_c_pays_from_some_k_on(math, scalars, size, least_k):
+    reason = "a bias" if scalars == "host" else "scalars in device memory"
+    products, log = run("matmul_of", scalars, *size, str(least_k), TILEGATE_MATH=math)
+    assert products == 0
+    products, log = run("matmul_of", scalars, *size, str(least_k - 1), TILEGATE_MATH=math)
+    assert products == 1
+    assert log[0].endswith(f"passed on: {reason}, and K is short")
+
+
+def test_where_operands_are_split_a_bias_pays_sooner():
+    call = "matmul_of", "host", "192", "192", "192"
+    assert run(*call, TILEGATE_MATH="fp32")[0] == 1
+    assert run(*call, TILEGATE_MATH="fp32_split")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("host", "256", "3", "960"),
+        ("host", "257", "3", "960"),
+        ("host", "4", "4101", "960"),
+        ("device", "256", "3", "1920"),
+        ("device", "257", "3", "1920"),
+        ("device", "4", "1030", "1920"),
+    ],
+)
+def test_a_pass_over_whole_and_partial_blocks(call):
+    assert run("matmul_of", *call)[0] == 0
+
+
+def test_products_without_an_element_are_passed_on():
+    products, log = run("empty")
+    assert products == 3
+    assert all(line.endswith("passed on: nothing to multiply") for line in log[:3])
 
 
 def test_a_graph_has_a_workspace_of_its_own():
