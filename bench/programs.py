@@ -364,9 +364,11 @@ def runs(options: argparse.Namespace) -> Iterator[tuple[str, str, dict[str, str]
             print(f"{task}: left out: {', '.join(missing) or 'needs a GPU'}")
             continue
         for mode in modes:
+            if options.mode and mode not in options.mode:
+                continue
             if mode.startswith("preload") and options.preload:
                 math_of_mode = mode.removeprefix("preload-")
-                yield task, mode, {"LD_PRELOAD": str(options.preload), "TILEGATE_LOG": "1",
+                yield task, mode, {"LD_PRELOAD": str(options.preload), "TILEGATE_LOG": "summary",
                                    "TILEGATE_MATH": math_of_mode, "TILEGATE_GEMV": "1"}  # fmt: skip
             elif mode == "override" and importlib.util.find_spec("tilegate") is None:
                 print(f"{task} {mode}: left out: the package tilegate is not installed")
@@ -374,7 +376,7 @@ def runs(options: argparse.Namespace) -> Iterator[tuple[str, str, dict[str, str]
                 mode == "tf32" and options.device == "cpu"
             ):
                 yield task, mode, {}
-        if task == "gpt" and options.device == "cuda":
+        if task == "gpt" and options.device == "cuda" and not options.mode:
             for workspace in WORKSPACES:
                 yield task, f"torch {workspace}", {"CUBLAS_WORKSPACE_CONFIG": workspace}
 
@@ -573,6 +575,7 @@ def main() -> int:
     parser.add_argument("--preload", type=Path, help="libtilegate_cublas.so")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--task", action="append", choices=TASKS, help="one of several; all")
+    parser.add_argument("--mode", action="append", choices=_ALL, help="one of several; all")
     parser.add_argument("--out", type=Path, default=Path("build/programs"))
     parser.add_argument("--tiny", action="store_true", help="sizes that try the script alone")
     parser.add_argument("--profile", action="store_true",

@@ -4,7 +4,8 @@
 //   TILEGATE_MATH=fp32|fp32_split   arithmetic (default: fp32)
 //   TILEGATE_WORKSPACE_LIMIT=BYTES  the most workspace of a call (default: no limit)
 //   TILEGATE_GEMV=1                 also takes over matrix times vector
-//   TILEGATE_LOG=1                  logs each call and its outcome on stderr
+//   TILEGATE_LOG=1                  logs each call and its outcome on stderr, and a summary at exit
+//   TILEGATE_LOG=summary            the summary alone
 //
 // Each function here has the name of a cuBLAS function; the dynamic linker finds this one first.
 #include <array>

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr std::int64_t kMostRowBlocks = 1024;
+constexpr int kRowsAtOnce = 4;  // of a thread: so many loads are in flight
 
 // One thread per column; the rows are divided among row_blocks(rows) blocks.
 std::int64_t row_blocks(std::int64_t rows) { return rows < kMostRowBlocks ? rows : kMostRowBlocks; }
@@ -28,8 +29,19 @@ __global__ void add_rows(const float* bias, std::int64_t rows, std::int64_t cols
   const std::int64_t col = blockIdx.x % col_blocks * kThreads + threadIdx.x;
   if (col >= cols) return;
   const float value = bias[col];
-  for (std::int64_t row = blockIdx.x / col_blocks; row < rows; row += row_step) {
-    c[row * ldc + col] += value;
+  for (std::int64_t first = blockIdx.x / col_blocks; first < rows;
+       first += kRowsAtOnce * row_step) {
+    float sums[kRowsAtOnce]{};
+#pragma unroll
+    for (int i = 0; i < kRowsAtOnce; ++i) {
+      const std::int64_t row = first + i * row_step;
+      if (row < rows) sums[i] = c[row * ldc + col] + value;
+    }
+#pragma unroll
+    for (int i = 0; i < kRowsAtOnce; ++i) {
+      const std::int64_t row = first + i * row_step;
+      if (row < rows) c[row * ldc + col] = sums[i];
+    }
   }
 }
 

@@ -198,11 +198,16 @@ class Summary {
   std::map<std::string, std::size_t> calls_;
 };
 
+std::string_view log_text() {
+  const char* text = std::getenv("TILEGATE_LOG");
+  return text == nullptr ? "" : text;
+}
+
 // The summary that is printed at exit, or nullptr without TILEGATE_LOG.
 Summary* summary() {
   static Summary* const kSummary = []() -> Summary* {
-    const char* text = std::getenv("TILEGATE_LOG");
-    if (text == nullptr || *text == '\0' || std::string_view(text) == "0") return nullptr;
+    const std::string_view text = log_text();
+    if (text.empty() || text == "0") return nullptr;
     static auto* const made = new Summary;
     std::atexit([] { made->print(); });
     return made;
@@ -215,14 +220,16 @@ Summary* summary() {
 void log_call(const char* function, const Product* product, const std::string& reason) {
   Summary* const all = summary();
   if (all == nullptr) return;
+  const std::string what = reason.empty() ? "computed" : "passed on: " + reason;
+  all->add(std::string(function) + ' ' + what);
+  static const bool kOnlySummary = log_text() == "summary";
+  if (kOnlySummary) return;
   const std::string problem =
       product == nullptr ? "" : ' ' + to_string(problem_of(*product, math().value_or(Math::fp32)));
-  const std::string what = reason.empty() ? "computed" : "passed on: " + reason;
   std::fprintf(stderr, "tilegate: %s%s%s%s %s%s%s\n", function, problem.c_str(),
                product != nullptr && product->scalars_on_device ? " with device scalars" : "",
                product != nullptr && product->bias != nullptr ? " with bias" : "", what.c_str(),
                reason.empty() ? " by " : "", reason.empty() ? configuration.c_str() : "");
-  all->add(std::string(function) + ' ' + what);
 }
 
 }  // namespace tilegate::preload

@@ -150,12 +150,17 @@ cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t op_a,
   static_cast<void>(handle);
   return multiply(op_a, op_b, m, n, k, *alpha, {a, lda, 0}, {b, ldb, 0}, *beta, c, ldc, 0, 1);
 }
-cublasStatus_t cublasSgemv_v2(cublasHandle_t, cublasOperation_t op, int m, int n,
-                              const float* alpha, const float* a, int lda, const float* x, int incx,
-                              const float* beta, float* y, int incy) {
+cublasStatus_t cublasSgemv_v2_64(cublasHandle_t, cublasOperation_t op, int64_t m, int64_t n,
+                                 const float* alpha, const float* a, int64_t lda, const float* x,
+                                 int64_t incx, const float* beta, float* y, int64_t incy) {
   const bool as_it_is = op == CUBLAS_OP_N;
   return multiply(CUBLAS_OP_N, as_it_is ? CUBLAS_OP_T : CUBLAS_OP_N, 1, as_it_is ? m : n,
                   as_it_is ? n : m, *alpha, {x, incx, 0}, {a, lda, 0}, *beta, y, incy, 0, 1);
+}
+cublasStatus_t cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t op, int m, int n,
+                              const float* alpha, const float* a, int lda, const float* x, int incx,
+                              const float* beta, float* y, int incy) {
+  return cublasSgemv_v2_64(handle, op, m, n, alpha, a, lda, x, incx, beta, y, incy);
 }
 cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t, cublasOperation_t op_a,
                                          cublasOperation_t op_b, int m, int n, int k,
@@ -165,6 +170,41 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t, cublasOperation_t op_a,
                                          long long stride_c, int batch) {
   return multiply(op_a, op_b, m, n, k, *alpha, {a, lda, stride_a}, {b, ldb, stride_b}, *beta, c,
                   ldc, stride_c, batch);
+}
+cublasStatus_t cublasSgemmStridedBatched_64(cublasHandle_t, cublasOperation_t op_a,
+                                            cublasOperation_t op_b, int64_t m, int64_t n, int64_t k,
+                                            const float* alpha, const float* a, int64_t lda,
+                                            long long stride_a, const float* b, int64_t ldb,
+                                            long long stride_b, const float* beta, float* c,
+                                            int64_t ldc, long long stride_c, int64_t batch) {
+  return multiply(op_a, op_b, m, n, k, *alpha, {a, lda, stride_a}, {b, ldb, stride_b}, *beta, c,
+                  ldc, stride_c, batch);
+}
+cublasStatus_t cublasGemmEx_64(cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b,
+                               int64_t m, int64_t n, int64_t k, const void* alpha, const void* a,
+                               cudaDataType, int64_t lda, const void* b, cudaDataType, int64_t ldb,
+                               const void* beta, void* c, cudaDataType, int64_t ldc,
+                               cublasComputeType_t, cublasGemmAlgo_t) {
+  return multiply(op_a, op_b, m, n, k, value(alpha), {a, lda, 0}, {b, ldb, 0}, value(beta), c, ldc,
+                  0, 1);
+}
+cublasStatus_t cublasGemmStridedBatchedEx_64(
+    cublasHandle_t, cublasOperation_t op_a, cublasOperation_t op_b, int64_t m, int64_t n, int64_t k,
+    const void* alpha, const void* a, cudaDataType, int64_t lda, long long stride_a, const void* b,
+    cudaDataType, int64_t ldb, long long stride_b, const void* beta, void* c, cudaDataType,
+    int64_t ldc, long long stride_c, int64_t batch, cublasComputeType_t, cublasGemmAlgo_t) {
+  return multiply(op_a, op_b, m, n, k, value(alpha), {a, lda, stride_a}, {b, ldb, stride_b},
+                  value(beta), c, ldc, stride_c, batch);
+}
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t, cublasOperation_t op_a,
+                                          cublasOperation_t op_b, int m, int n, int k,
+                                          const void* alpha, const void* a, cudaDataType, int lda,
+                                          long long stride_a, const void* b, cudaDataType, int ldb,
+                                          long long stride_b, const void* beta, void* c,
+                                          cudaDataType, int ldc, long long stride_c, int batch,
+                                          cublasComputeType_t, cublasGemmAlgo_t) {
+  return multiply(op_a, op_b, m, n, k, value(alpha), {a, lda, stride_a}, {b, ldb, stride_b},
+                  value(beta), c, ldc, stride_c, batch);
 }
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
                             int m, int n, int k, const void* alpha, const void* a, cudaDataType,

@@ -8,7 +8,9 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <cublasLt.h>
@@ -60,7 +62,7 @@ struct Problem {
   }
 };
 
-constexpr float kZero = 0.0F, kOne = 1.0F, kTwo = 2.0F, kNan = NAN;
+constexpr float kZero = 0.0F, kOne = 1.0F, kTwo = 2.0F, kThree = 3.0F, kNan = NAN;
 
 cublasLtHandle_t lt_handle() {
   cublasLtHandle_t handle = nullptr;
@@ -76,30 +78,68 @@ void sgemm(cublasHandle_t handle, decltype(cublasSgemm_v2)* function = cublasSge
   p.check(2.0F);
 }
 
+// Each function once, with leading dimensions and strides that all differ.
 void every_function(cublasHandle_t handle) {
-  sgemm(handle);
-  Problem p;
-  expect(!cublasSgemm_64(handle, p.op_a, p.op_b, p.m, p.n, p.k, &kTwo, p.a.data(), p.lda,
-                         p.b.data(), p.ldb, &kZero, p.c.data(), p.ldc),
-         "cublasSgemm_64");
-  p.check(2.0F);
-  p = {};
-  expect(!cublasGemmEx(handle, p.op_a, p.op_b, p.m, p.n, p.k, &kTwo, p.a.data(), CUDA_R_32F, p.lda,
-                       p.b.data(), CUDA_R_32F, p.ldb, &kZero, p.c.data(), CUDA_R_32F, p.ldc,
-                       CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-         "cublasGemmEx");
-  p.check(2.0F);
-  p = {};
-  p.m = 5;
-  p.lda = 8;
-  p.ldc = 5;
-  expect(!cublasSgemmStridedBatched(handle, p.op_a, p.op_b, p.m, p.n, p.k, &kTwo, p.a.data(), p.lda,
-                                    400, p.b.data(), p.ldb, 0, &kZero, p.c.data(), p.ldc, 200, 2),
-         "cublasSgemmStridedBatched");
-  p.check(2.0F);
-  p.a.erase(p.a.begin(), p.a.begin() + 400);
-  p.c.erase(p.c.begin(), p.c.begin() + 200);
-  p.check(2.0F);
+  constexpr cublasOperation_t kA = CUBLAS_OP_N, kB = CUBLAS_OP_T;
+  constexpr cublasComputeType_t kCompute = CUBLAS_COMPUTE_32F;
+  constexpr cublasGemmAlgo_t kAlgo = CUBLAS_GEMM_DEFAULT;
+  constexpr cudaDataType kType = CUDA_R_32F;
+  constexpr int kM = 5, kN = 7, kK = 11, kLda = 6, kLdb = 9, kLdc = 8;
+  constexpr int kStrideA = 69, kStrideB = 104, kStrideC = 57, kBatch = 2;
+  const std::vector<float> all_a = values(200, 1), all_b = values(250, 2);
+  const float *const a = all_a.data(), *const b = all_b.data();
+  std::vector<float> all_c;
+  const auto call = [&](const char* function, auto run, int batch) {
+    all_c.assign(150, -7.0F);
+    expect(run(all_c.data()) == CUBLAS_STATUS_SUCCESS, function);
+    std::vector<float> wanted(150, -7.0F);
+    for (int i = 0; i < batch; ++i) {
+      for (int col = 0; col < kN; ++col) {
+        for (int row = 0; row < kM; ++row) {
+          float sum = 0.0F;
+          for (int at = 0; at < kK; ++at) {
+            sum += a[i * kStrideA + row + at * kLda] * b[i * kStrideB + col + at * kLdb];
+          }
+          wanted[i * kStrideC + row + col * kLdc] = 2.0F * sum - 3.0F * 7.0F;
+        }
+      }
+    }
+    expect(all_c == wanted, function);
+  };
+  const auto one = [&](const char* name, auto run) { call(name, run, 1); };
+  const auto batch = [&](const char* name, auto run) { call(name, run, kBatch); };
+  one("cublasSgemm", [&](float* c) {
+    return cublasSgemm(handle, kA, kB, kM, kN, kK, &kTwo, a, kLda, b, kLdb, &kThree, c, kLdc);
+  });
+  one("cublasSgemm_64", [&](float* c) {
+    return cublasSgemm_64(handle, kA, kB, kM, kN, kK, &kTwo, a, kLda, b, kLdb, &kThree, c, kLdc);
+  });
+  batch("cublasSgemmStridedBatched", [&](float* c) {
+    return cublasSgemmStridedBatched(handle, kA, kB, kM, kN, kK, &kTwo, a, kLda, kStrideA, b, kLdb,
+                                     kStrideB, &kThree, c, kLdc, kStrideC, kBatch);
+  });
+  batch("cublasSgemmStridedBatched_64", [&](float* c) {
+    return cublasSgemmStridedBatched_64(handle, kA, kB, kM, kN, kK, &kTwo, a, kLda, kStrideA, b,
+                                        kLdb, kStrideB, &kThree, c, kLdc, kStrideC, kBatch);
+  });
+  one("cublasGemmEx", [&](float* c) {
+    return cublasGemmEx(handle, kA, kB, kM, kN, kK, &kTwo, a, kType, kLda, b, kType, kLdb, &kThree,
+                        c, kType, kLdc, kCompute, kAlgo);
+  });
+  one("cublasGemmEx_64", [&](float* c) {
+    return cublasGemmEx_64(handle, kA, kB, kM, kN, kK, &kTwo, a, kType, kLda, b, kType, kLdb,
+                           &kThree, c, kType, kLdc, kCompute, kAlgo);
+  });
+  batch("cublasGemmStridedBatchedEx", [&](float* c) {
+    return cublasGemmStridedBatchedEx(handle, kA, kB, kM, kN, kK, &kTwo, a, kType, kLda, kStrideA,
+                                      b, kType, kLdb, kStrideB, &kThree, c, kType, kLdc, kStrideC,
+                                      kBatch, kCompute, kAlgo);
+  });
+  batch("cublasGemmStridedBatchedEx_64", [&](float* c) {
+    return cublasGemmStridedBatchedEx_64(handle, kA, kB, kM, kN, kK, &kTwo, a, kType, kLda,
+                                         kStrideA, b, kType, kLdb, kStrideB, &kThree, c, kType,
+                                         kLdc, kStrideC, kBatch, kCompute, kAlgo);
+  });
 }
 
 void matmul(int k, bool biased, std::int32_t pointer_mode = CUBLASLT_POINTER_MODE_HOST, int m = 6,
@@ -253,28 +293,32 @@ void device_scalars_of_a_batch(cublasHandle_t handle) {
   }
 }
 
-// y = op(A)·x for both forms and for vectors with gaps.
+// y = op(A)·x for both forms, for vectors with gaps of different widths.
 void gemv(cublasHandle_t handle) {
   constexpr int kM = 37, kN = 29, kLd = 40;
   const std::vector<float> a = values(kLd * kN, 1), x = values(3 * kM, 2);
   for (const cublasOperation_t op : {CUBLAS_OP_N, CUBLAS_OP_T}) {
     const int rows = op == CUBLAS_OP_N ? kM : kN, cols = op == CUBLAS_OP_N ? kN : kM;
-    for (const int step : {1, 3}) {
-      std::vector<float> y(3 * kM, -7.0F);
-      expect(!cublasSgemv(handle, op, kM, kN, &kTwo, a.data(), kLd, x.data(), step, &kZero,
-                          y.data(), step),
-             "cublasSgemv");
-      for (int i = 0; i < 3 * kM; ++i) {
-        float wanted = -7.0F;
-        if (i % step == 0 && i / step < rows) {
-          float sum = 0.0F;
-          for (int j = 0; j < cols; ++j) {
-            const int row = i / step;
-            sum += (op == CUBLAS_OP_N ? a[row + j * kLd] : a[j + row * kLd]) * x[j * step];
+    for (const auto& [step_x, step_y] : {std::pair{1, 1}, std::pair{3, 2}}) {
+      for (const bool by_64_bits : {false, true}) {
+        std::vector<float> y(3 * kM, -7.0F);
+        const auto call = [&](auto* function) {
+          return function(handle, op, kM, kN, &kTwo, a.data(), kLd, x.data(), step_x, &kZero,
+                          y.data(), step_y);
+        };
+        expect(!(by_64_bits ? call(cublasSgemv_64) : call(cublasSgemv)), "cublasSgemv");
+        for (int i = 0; i < 3 * kM; ++i) {
+          float wanted = -7.0F;
+          if (i % step_y == 0 && i / step_y < rows) {
+            float sum = 0.0F;
+            for (int j = 0; j < cols; ++j) {
+              const int row = i / step_y;
+              sum += (op == CUBLAS_OP_N ? a[row + j * kLd] : a[j + row * kLd]) * x[j * step_x];
+            }
+            wanted = 2.0F * sum;
           }
-          wanted = 2.0F * sum;
+          expect(y[i] == wanted, "an element of y");
         }
-        expect(y[i] == wanted, "an element of y");
       }
     }
   }
@@ -303,6 +347,32 @@ void bad_calls(cublasHandle_t handle) {
   }
   for (const float element : c) expect(element == -7.0F, "an element of C");
   sgemm(handle);
+}
+
+// Products without an element.
+void empty(cublasHandle_t handle) {
+  Problem p;
+  const auto call = [&](int m, int n, int batch) {
+    expect(
+        !cublasSgemmStridedBatched(handle, p.op_a, p.op_b, m, n, p.k, &kTwo, p.a.data(), p.lda, 0,
+                                   p.b.data(), p.ldb, 0, &kZero, p.c.data(), p.ldc, 4096, batch),
+        "cublasSgemmStridedBatched");
+  };
+  call(0, p.n, 1);
+  call(p.m, 0, 1);
+  call(p.m, p.n, 0);
+  for (const float element : p.c) expect(element == -7.0F, "an element of C");
+}
+
+// C <- 2 * C.
+void no_k(cublasHandle_t handle) {
+  Problem p;
+  expect(!cublasSgemm(handle, p.op_a, p.op_b, p.m, p.n, 0, &kTwo, p.a.data(), p.lda, p.b.data(),
+                      p.ldb, &kTwo, p.c.data(), p.ldc),
+         "cublasSgemm");
+  for (int i = 0; i < p.n * p.ldc; ++i) {
+    expect(p.c[i] == (i % p.ldc < p.m ? -14.0F : -7.0F), "an element of C");
+  }
 }
 
 // Large enough for a workspace, where operands may be split.
@@ -348,7 +418,7 @@ int main(int argc, char** argv) {
       {"tf32",
        [&] {
          cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH);
-         sgemm(handle);
+         every_function(handle);
        }},
       {"half_precision_flag",  // is about sums of half precision
        [&] {
@@ -377,13 +447,18 @@ int main(int argc, char** argv) {
          cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
          sgemm(handle);
        }},
-      {"long_device_scalars", [&] { device_scalars(handle); }},
+      {"device_scalars", [&] { device_scalars(handle); }},
+      {"matmul_of",  // HOST or DEVICE scalars, M, N, K
+       [&] {
+         const bool on_device = argv[2] == std::string_view("device");
+         matmul(std::atoi(argv[5]), !on_device,
+                on_device ? CUBLASLT_POINTER_MODE_DEVICE : CUBLASLT_POINTER_MODE_HOST,
+                std::atoi(argv[3]), std::atoi(argv[4]));
+       }},
       {"batch_of_device_scalars", [&] { device_scalars_of_a_batch(handle); }},
       {"bias_and_device_scalars", [] { matmul(2000, true, CUBLASLT_POINTER_MODE_DEVICE); }},
       {"bias_device_scalars_and_beta",
        [] { matmul(2000, true, CUBLASLT_POINTER_MODE_DEVICE, 6, 4, &kOne); }},
-      {"bias_of_many_columns", [] { matmul(1100, true, CUBLASLT_POINTER_MODE_HOST, 4, 1030); }},
-      {"large_bias", [] { matmul(192, true, CUBLASLT_POINTER_MODE_HOST, 192, 192); }},
       {"gemv", [&] { gemv(handle); }},
       {"bad_calls", [&] { bad_calls(handle); }},
       {"other_version",
@@ -393,13 +468,19 @@ int main(int argc, char** argv) {
          sgemm(handle);
        }},
       {"matmul", [] { matmul(50, false); }},
-      {"bias", [] { matmul(1100, true); }},
-      {"short_bias", [] { matmul(50, true); }},
+      {"empty", [&] { empty(handle); }},
+      {"no_k", [&] { no_k(handle); }},
       {"large", [&] { large(handle); }},
       {"larger", [&] { large(handle, kLarger); }},
       {"large_device_scalars",
        [&] {
          cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
+         large(handle);
+       }},
+      {"same_size",
+       [&] {
+         fake_set_room(1);
+         large(handle);
          large(handle);
        }},
       {"growth",

@@ -3,6 +3,7 @@ counts what it computes, and the device is the CPU."""
 
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -22,26 +23,38 @@ def run(*case, preload=PRELOAD, **variables):
 
 
 def test_without_it_cublas_computes_all():
-    assert run("every_function", preload="") == (4, [])
+    assert run("every_function", preload="") == (8, [])
+
+
+FUNCTIONS = [
+    f"cublas{name}{bits}"
+    for name in ("Sgemm", "SgemmStridedBatched", "GemmEx", "GemmStridedBatchedEx")
+    for bits in ("", "_64")
+]
 
 
 def test_every_function_is_taken_over():
     products, log = run("every_function")
     assert products == 0
-    call = "tilegate: cublasSgemm 29x37x41/TN/ld32x40x39/alpha2 computed by "
+    call = "tilegate: cublasSgemm 7x5x11/TN/ld9x6x8/alpha2/beta3 computed by "
     assert log[0].startswith(call)
     assert len(log[0]) > len(call)  # the configuration
-    for function in ("Sgemm", "Sgemm_64", "GemmEx", "SgemmStridedBatched"):
-        assert f"tilegate: 1 x cublas{function} computed" in log
+    for function in FUNCTIONS:
+        assert f"tilegate: 1 x {function} computed" in log
+
+
+def test_every_function_passes_its_arguments_on():
+    products, log = run("tf32")
+    assert products == 8
+    for function in FUNCTIONS:
+        assert f"tilegate: 1 x {function} passed on: math mode 3" in log
 
 
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
-        ("tf32", "math mode 3"),
         ("tf32_of_a_call", "not FP32, or not computed in FP32"),
         ("short_device_scalars", "scalars in device memory, and K is short"),
-        ("short_bias", "a bias, and K is short"),
     ],
 )
 def test_what_is_passed_on_says_why(case, reason):
@@ -104,9 +117,9 @@ def test_another_version_is_said_once():
 @pytest.mark.parametrize(
     "case",
     [
-        "conjugate", "half_precision_flag", "matmul", "bias", "threads", "fork",
-        "long_device_scalars", "batch_of_device_scalars", "bias_and_device_scalars",
-        "bias_device_scalars_and_beta", "bias_of_many_columns",
+        "conjugate", "half_precision_flag", "matmul", "no_k", "threads", "fork",
+        "device_scalars", "batch_of_device_scalars", "bias_and_device_scalars",
+        "bias_device_scalars_and_beta",
     ],
 )  # fmt: skip
 def test_is_computed(case):
@@ -122,6 +135,10 @@ def test_split_operands_take_a_workspace():
 
 def held(log):
     return int(log[-1].split()[-2])
+
+
+def test_a_second_product_of_the_same_size_allocates_nothing():
+    assert run("same_size", TILEGATE_MATH="fp32_split")[0] == 0
 
 
 def test_a_stream_keeps_one_workspace_as_large_as_its_largest_product():
@@ -140,9 +157,48 @@ def test_no_room_is_passed_on():
     assert "passed on: no room for a workspace of" in log[0]
 
 
-def test_where_operands_are_split_a_pass_over_c_pays_sooner():
-    assert run("large_bias", TILEGATE_MATH="fp32")[0] == 1
-    assert run("large_bias", TILEGATE_MATH="fp32_split")[0] == 0
+@pytest.mark.parametrize(
+    ("math", "scalars", "size", "least_k"),
+    [
+        ("fp32", "host", ("6", "4"), 960),  # a bias
+        ("fp32", "device", ("6", "4"), 1920),
+        ("fp32_split", "device", ("192", "192"), 192),
+    ],
+)
+def test_a_pass_over_c_pays_from_some_k_on(math, scalars, size, least_k):
+    reason = "a bias" if scalars == "host" else "scalars in device memory"
+    products, log = run("matmul_of", scalars, *size, str(least_k), TILEGATE_MATH=math)
+    assert products == 0
+    products, log = run("matmul_of", scalars, *size, str(least_k - 1), TILEGATE_MATH=math)
+    assert products == 1
+    assert log[0].endswith(f"passed on: {reason}, and K is short")
+
+
+def test_where_operands_are_split_a_bias_pays_sooner():
+    call = "matmul_of", "host", "192", "192", "192"
+    assert run(*call, TILEGATE_MATH="fp32")[0] == 1
+    assert run(*call, TILEGATE_MATH="fp32_split")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("host", "256", "3", "960"),
+        ("host", "257", "3", "960"),
+        ("host", "4", "4101", "960"),
+        ("device", "256", "3", "1920"),
+        ("device", "257", "3", "1920"),
+        ("device", "4", "1030", "1920"),
+    ],
+)
+def test_a_pass_over_whole_and_partial_blocks(call):
+    assert run("matmul_of", *call)[0] == 0
+
+
+def test_products_without_an_element_are_passed_on():
+    products, log = run("empty")
+    assert products == 3
+    assert all(line.endswith("passed on: nothing to multiply") for line in log[:3])
 
 
 def test_a_graph_has_a_workspace_of_its_own():
@@ -156,7 +212,7 @@ def test_a_graph_has_a_workspace_of_its_own():
 
 def test_a_matrix_times_a_vector_is_taken_over_where_that_is_asked_for():
     products, log = run("gemv")
-    assert products == 4
+    assert products == 8
     assert log[0].endswith("passed on: a matrix times a vector, and TILEGATE_GEMV is not 1")
     assert run("gemv", TILEGATE_GEMV="1")[0] == 0
 
@@ -177,7 +233,7 @@ def test_the_workspace_of_the_handle_is_taken():
 
 def test_a_word_that_is_no_math_is_said():
     products, log = run("every_function", TILEGATE_MATH="tf32")
-    assert products == 4
+    assert products == 8
     assert "TILEGATE_MATH=tf32 is neither fp32 nor fp32_split" in log[0]
 
 
@@ -201,12 +257,40 @@ def test_the_limit_is_for_the_product_and_its_plan_together():
     assert held(log) < most
 
 
+def test_the_summary_alone():
+    log = run("every_function", TILEGATE_LOG="summary")[1]
+    assert log == run("every_function")[1][-len(log) :]
+    assert len(log) == len(FUNCTIONS) + 1  # and the workspaces
+
+
 def test_without_a_log_it_is_silent():
     assert run("every_function", TILEGATE_LOG="0") == (0, [])
 
 
 def test_a_library_that_the_program_opens_is_taken_over():
     assert run("dlopen", CUBLAS)[0] == 0
+
+
+def test_a_library_that_an_extension_of_python_opens_is_taken_over():
+    """It is not in the search order of the process."""
+    program = """if True:
+        import ctypes, sys
+        cublas = ctypes.CDLL(sys.argv[1])
+        handle, pointer = ctypes.c_void_p(), ctypes.c_void_p
+        cublas.cublasCreate_v2(ctypes.byref(handle))
+        a, c = (ctypes.c_float * 4)(1, 2, 3, 4), (ctypes.c_float * 4)()
+        one, zero = ctypes.c_float(1), ctypes.c_float(0)
+        for op in 0, 7:  # as it is, and no operation
+            cublas.cublasSgemm_v2(
+                handle, op, 0, 2, 2, 2, ctypes.byref(one), a, 2, a, 2, ctypes.byref(zero), c, 2)
+            print(*c, cublas.fake_products())"""
+    environment = {**os.environ, "LD_PRELOAD": PRELOAD}
+    done = subprocess.run(
+        [sys.executable, "-c", program, CUBLAS], env=environment, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[0] == "7.0 10.0 15.0 22.0 0"
+    assert done.stdout.splitlines()[1].endswith(" 1")  # passed on
 
 
 def test_only_functions_of_cublas_and_dlsym_are_exported():
