@@ -43,16 +43,19 @@ __host__ __device__ inline int exponent_of(float value) {
   return static_cast<int>(bits_of(value) >> 23 & 0xFFU);
 }
 
-// A block: kRows rows of an operand, all of K.
-using ApartRows = SplitRowsConfig<kNumThreads, 8>;
+// Rows of a block: eight of an operand whose rows lie along k, so that a thread reads 64 bytes of
+// one; otherwise 32, so that a warp reads 128 bytes for each k.
+using RowsAlongK = SplitRowsConfig<kNumThreads, 8>;
+using RowsAcrossK = SplitRowsConfig<kNumThreads, 32>;
 
+template <typename Rows>
 struct ApartStorage {
-  FinalizedRows<ApartRows> rows;
-  float squares[ApartRows::kWarps][ApartRows::kRows];  // sums without outliers
-  float factor[ApartRows::kRows];                      // of the elements that are squared
-  int bound[ApartRows::kRows];                         // outliers have a larger exponent
-  int counts[kOctaves][ApartRows::kThreads];           // elements of each thread
-  int outliers[ApartRows::kThreads];                   // of each thread
+  FinalizedRows<Rows> rows;
+  float squares[Rows::kWarps][Rows::kRows];  // sums without outliers
+  float factor[Rows::kRows];                 // of the elements that are squared
+  int bound[Rows::kRows];                    // outliers have a larger exponent
+  int counts[kOctaves][Rows::kThreads];      // elements of each thread
+  int outliers[Rows::kThreads];              // of each thread
 };
 
 // The largest magnitude that a row of this step may have; 0: the row is not scaled.
@@ -60,16 +63,17 @@ __device__ inline float largest_of(float step) { return step * (kFull / 65536.0F
 
 // One warp: the bound of a row from the statistics and counts of its threads. `octave`: exponent of
 // the first.
-__device__ inline int find_bound(int row, int octave, std::int64_t k, const ApartStorage& smem) {
+template <typename Rows>
+__device__ int find_bound(int row, int octave, std::int64_t k, const ApartStorage<Rows>& smem) {
   static_assert(kOctaves == 16, "half a warp has an octave per lane");
-  constexpr int kThreadsOfRow = ApartRows::kThreads / ApartRows::kRows;
+  constexpr int kThreadsOfRow = Rows::kThreads / Rows::kRows;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   RowStats stats;
-  if (lane < ApartRows::kWarps) stats = smem.rows.stats[lane][row];
+  if (lane < Rows::kWarps) stats = smem.rows.stats[lane][row];
   reduce_lanes(stats, 1, 32);
   int count = 0;  // of octave lane % kOctaves
   for (int i = lane / kOctaves; i < kThreadsOfRow; i += 2) {
-    count += smem.counts[lane % kOctaves][i * ApartRows::kRows + row];
+    count += smem.counts[lane % kOctaves][i * Rows::kRows + row];
   }
   count += __shfl_xor_sync(~0U, count, kOctaves);
   if (!(stats.sum < INFINITY)) return kNoBound;
@@ -109,20 +113,22 @@ __device__ inline void store_tails(const float (&v)[kSegment], const Scale& scal
 }
 
 // Statistics of each row over the threads of a warp, for the reduction over warps.
-__device__ inline void store_stats(RowStats& stats, int row, ApartStorage& smem) {
-  reduce_lanes(stats, ApartRows::kRows, 32);
+template <typename Rows>
+__device__ void store_stats(RowStats& stats, int row, ApartStorage<Rows>& smem) {
+  reduce_lanes(stats, Rows::kRows, 32);
   const unsigned lane = threadIdx.x % 32;
-  if (lane < ApartRows::kRows) smem.rows.stats[threadIdx.x / 32][row] = stats;
+  if (lane < Rows::kRows) smem.rows.stats[threadIdx.x / 32][row] = stats;
   __syncthreads();  // all warps have stored their statistics
 }
 
 // One block: finds the outliers of a group of rows, and writes digits, tails, steps and widths of
 // all other elements. Three passes over the rows: elements per octave; outliers, and statistics
 // without them; digits. The widths are stored in pointers.kept_widths.
-__device__ inline void set_outliers_apart(const Job& job, Pointers pointers, unsigned group,
-                                          ApartStorage& smem) {
+template <typename Rows>
+__device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned group,
+                                   ApartStorage<Rows>& smem) {
   pointers.widths = pointers.kept_widths;
-  const auto [batch_index, first_row, first_k, row] = RowsOfBlock<ApartRows>(job, group);
+  const auto [batch_index, first_row, first_k, row] = RowsOfBlock<Rows>(job, group);
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const std::int64_t end_k = job.planes.chunks_k * kChunkK;
   pointers.from += batch_index * pointers.stride;
@@ -135,7 +141,7 @@ __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, uns
 #pragma unroll 1
   for (int octave = 0; octave < kOctaves; ++octave) smem.counts[octave][thread] = 0;
   RowStats stats;
-  for (std::int64_t k = first_k; k < end_k; k += ApartRows::kBlockK) {
+  for (std::int64_t k = first_k; k < end_k; k += Rows::kBlockK) {
     load_segment(job, pointers, first_row + row, k, v);
 #pragma unroll
     for (int i = 0; i < kSegment; ++i) {
@@ -146,9 +152,9 @@ __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, uns
     }
   }
   store_stats(stats, row, smem);
-  if (warp < ApartRows::kRows) {
-    const int bound = find_bound(warp, exponent_of(largest_of(steps[warp])), job.k, smem);
-    if (lane == 0) smem.bound[warp] = bound;
+  for (int i = warp; i < Rows::kRows; i += Rows::kWarps) {
+    const int bound = find_bound(i, exponent_of(largest_of(steps[i])), job.k, smem);
+    if (lane == 0) smem.bound[i] = bound;
   }
   __syncthreads();  // all bounds are stored, and all steps have been read
 
@@ -161,12 +167,12 @@ __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, uns
   __syncthreads();  // all threads have stored their number of outliers
   int entry = 0;    // the thread's outliers follow those of the row's threads before it
 #pragma unroll 1
-  for (int before = row; before < thread; before += ApartRows::kRows) {
+  for (int before = row; before < thread; before += Rows::kRows) {
     entry += smem.outliers[before];
   }
   const std::int64_t rows = job.planes.products * job.planes.rows();
   Outlier* to = pointers.outliers + batch_index * job.planes.rows() + first_row + row;
-  if (thread >= ApartRows::kThreads - ApartRows::kRows) {  // the last thread of the row
+  if (thread >= Rows::kThreads - Rows::kRows) {  // the last thread of the row
 #pragma unroll 1
     for (int i = entry + outliers; i < kMaxOutliers; ++i) to[i * rows] = {-1, 0.0F};
   }
@@ -174,7 +180,7 @@ __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, uns
   stats = {};
   const float factor = largest > 0.0F ? 1.0F / largest : 1.0F;
   float squares = 0.0F;
-  for (std::int64_t k = first_k; k < end_k; k += ApartRows::kBlockK) {
+  for (std::int64_t k = first_k; k < end_k; k += Rows::kBlockK) {
     load_segment(job, pointers, first_row + row, k, v);
 #pragma unroll
     for (int i = 0; i < kSegment; ++i) {
@@ -189,21 +195,20 @@ __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, uns
     }
   }
 #pragma unroll
-  for (int lanes = ApartRows::kRows; lanes < 32; lanes *= 2) {
+  for (int lanes = Rows::kRows; lanes < 32; lanes *= 2) {
     squares += __shfl_xor_sync(~0U, squares, lanes);
   }
-  if (lane < ApartRows::kRows) smem.squares[warp][row] = squares;
-  if (thread < ApartRows::kRows) smem.factor[row] = factor;
+  if (lane < Rows::kRows) smem.squares[warp][row] = squares;
+  if (thread < Rows::kRows) smem.factor[row] = factor;
   store_stats(stats, row, smem);
-  finalize_rows<ApartRows>(job, pointers, first_row, batch_index, group, smem.rows,
-                           [&](int of_row, const RowStats& kept, const Scale& scale) {
-                             float sum = 0.0F;
+  finalize_rows<Rows>(job, pointers, first_row, batch_index, group, smem.rows,
+                      [&](int of_row, const RowStats& kept, const Scale& scale) {
+                        float sum = 0.0F;
 #pragma unroll 1
-                             for (int w = 0; w < ApartRows::kWarps; ++w)
-                               sum += smem.squares[w][of_row];
-                             const auto k = static_cast<float>(job.k);
-                             return width_of_kept(kept, scale, k, sum / k, smem.factor[of_row]);
-                           });
+                        for (int w = 0; w < Rows::kWarps; ++w) sum += smem.squares[w][of_row];
+                        const auto k = static_cast<float>(job.k);
+                        return width_of_kept(kept, scale, k, sum / k, smem.factor[of_row]);
+                      });
 
   const Scale scale = smem.rows.scale[row];
   const int row_in_chunk = static_cast<int>(first_row % kChunkRows) + row,
@@ -212,7 +217,7 @@ __device__ inline void set_outliers_apart(const Job& job, Pointers pointers, uns
   std::byte* planes = pointers.planes + chunk + offset_in_chunk(row_in_chunk, segment);
   std::byte* tails =
       pointers.tails + chunk / kPlanes + offset_in_chunk(row_in_chunk, segment, kNextTailRows);
-  for (std::int64_t k = first_k; k < end_k; k += ApartRows::kBlockK) {
+  for (std::int64_t k = first_k; k < end_k; k += Rows::kBlockK) {
     load_segment(job, pointers, first_row + row, k, v);
     leave_out(v, bound);
     store_segment(v, scale, planes + k / kChunkK * kChunkBytes);

@@ -153,7 +153,7 @@ struct Workspace {
     outliers_a = aligned(bytes);
     outliers_b = outliers_a + rows_a * kMaxOutliers * sizeof(Outlier);
     kept_widths = outliers_b + rows_b * kMaxOutliers * sizeof(Outlier);
-    bytes = kept_widths + (rows_a + rows_b) / kRefineRows * kNumWidths * sizeof(float);
+    bytes = kept_widths + (rows_a + rows_b) / RowsAlongK::kRows * kNumWidths * sizeof(float);
   }
 
   // The same memory for a panel of no more rows, columns and products, and of the same K. Both
@@ -305,13 +305,16 @@ inline Status enqueue_refine(const Launches& launches, const KernelArgs& args, S
   b.outliers = reinterpret_cast<Outlier*>(base + where.outliers_b);
   a.kept_widths = reinterpret_cast<float*>(base + where.kept_widths);
   b.kept_widths = a.kept_widths + kNumWidths * launches.refine_a.num_groups();
+  const auto slices = [](const Job& job) {
+    const int block_k = job.along_k ? RowsAlongK::kBlockK : RowsAcrossK::kBlockK;
+    return Divisor(
+        static_cast<std::uint32_t>(ceil_div(job.planes.chunks_k * kChunkK, std::int64_t{block_k})));
+  };
   const RefineJobs jobs{.job = {launches.refine_a, launches.refine_b},
                         .pointers = {a, b},
-                        .groups_of_first = static_cast<unsigned>(launches.refine_a.num_groups()),
-                        .groups = static_cast<unsigned>(launches.refine_a.num_groups() +
-                                                        launches.refine_b.num_groups()),
-                        .slices = Divisor(static_cast<std::uint32_t>(ceil_div(
-                            where.a.chunks_k * kChunkK, std::int64_t{ApartRows::kBlockK})))};
+                        .groups = {static_cast<unsigned>(launches.refine_a.num_groups()),
+                                   static_cast<unsigned>(launches.refine_b.num_groups())},
+                        .slices = {slices(launches.refine_a), slices(launches.refine_b)}};
   return device::launch({.kernel = "refine",
                          .blocks = launches.refine_blocks,
                          .threads_x = kNumThreads,
@@ -563,8 +566,11 @@ inline void allow_ten(const Problem& problem, const Device& device, std::size_t 
   if (workspace.bytes > workspace_limit) return;
   launches.workspace = workspace;
   launches.params.allows_ten = true;
-  launches.refine_a = split_job(problem, Operand::kA, launches.workspace.a, kRefineRows);
-  launches.refine_b = split_job(problem, Operand::kB, launches.workspace.b, kRefineRows);
+  const auto rows = [&](Operand operand) {
+    return is_along_k(problem, operand) ? RowsAlongK::kRows : RowsAcrossK::kRows;
+  };
+  launches.refine_a = split_job(problem, Operand::kA, launches.workspace.a, rows(Operand::kA));
+  launches.refine_b = split_job(problem, Operand::kB, launches.workspace.b, rows(Operand::kB));
   launches.refine_blocks = std::int64_t{kRefineBlocksPerSm} * device.multiprocessors;
 }
 

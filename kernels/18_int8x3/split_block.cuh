@@ -29,8 +29,8 @@ template <typename Config, typename WidthOf>
 __device__ void finalize_rows(const Job& job, const Pointers& pointers, std::int64_t first_row,
                               std::int64_t batch_index, unsigned group, FinalizedRows<Config>& smem,
                               WidthOf width_of_row) {
-  const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
-  if (row < Config::kRows) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  for (int row = warp; row < Config::kRows; row += Config::kWarps) {
     RowStats stats;
     if (lane < Config::kWarps) stats = smem.stats[lane][row];
     reduce_lanes(stats, 1, 32);

@@ -114,8 +114,7 @@ struct SplitRowsConfig {
   static constexpr int kBlockK = kWarps * kWarpK;
   static constexpr int kBlocksPerSm = 1024 / kThreads;
   static_assert(kChunkRows % kRows == 0 && 32 % kRows == 0);
-  static_assert(kWarps >= kRows && kWarps <= 32,
-                "a warp reduces a row, a lane holds a warp's share");
+  static_assert(kWarps <= 32, "a warp reduces a row, a lane holds a warp's share");
 };
 
 // A segment of each thread in shared memory, (vector, thread).
