@@ -77,7 +77,8 @@ class Mutant:
         kernels = self.root / "kernels"
         base = self._folder / str(module)
         folders = ("include", "common/include", "device/include", "catalogue/include")
-        includes = [f"-I{kernels / folder}" for folder in folders]
+        build = self._tools.program.parents[1]  # has the headers that CMake writes
+        includes = [f"-I{kernels / folder}" for folder in folders] + [f"-I{build}/kernels/private"]
         self.run(
             self._tools.clang, *self._tools.flags, *includes, *options, "-S", "-emit-llvm",
             "-x", "c++", kernels / source, "-o", f"{base}.ll",
