@@ -1,4 +1,6 @@
 // Plans: their schedules, their errors, and the agreement of ranks.
+#include "plan.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +10,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include <tilegate/sgemm.hpp>
 
 #include "api/made_up.hpp"
 #include "distributed/ranks.hpp"
@@ -72,6 +76,102 @@ TEST(DistributedPlan, TakesTheFasterScheduleOfItsCostModel) {
     // Small products take less time than starting an exchange.
     EXPECT_EQ(taken.front(), Schedule::kInTurn);
     EXPECT_EQ(taken.back(), Schedule::kOverlapped);
+  }
+}
+
+TEST(DistributedPlan, ShardsHaveTheirPartOfOneExtent) {
+  const Shape whole{5, 7, 9};
+  EXPECT_EQ(DistributedProblem::even(Form::kColumnParallel, whole, 2, 0).shard(1),
+            (Shape{5, 4, 9}));
+  EXPECT_EQ(DistributedProblem::even(Form::kRowParallel, whole, 2, 0).shard(1), (Shape{5, 7, 5}));
+}
+
+double seconds_of(const Shape& product) {
+  return plan_on(1, DistributedProblem::even(Form::kColumnParallel, product, 1, 0)).front().seconds;
+}
+
+// Multiplications on one stream and messages on another: what each step waits for.
+TEST(DistributedPlan, SecondsAreThoseOfItsSteps) {
+  constexpr int kRanks = 3;
+  constexpr std::int64_t kN = 768, kK = 1536;
+  const std::vector<std::int64_t> rows{512, 1024, 2048};
+  for (const Form form : kForms) {
+    const bool by_columns = form == Form::kColumnParallel;
+    DistributedProblem problem = DistributedProblem::even(form, {3584, kN, kK}, kRanks, 0);
+    problem.rows = rows;
+    const Shape shard = problem.shard(0);
+    for (const Schedule schedule : kSchedules) {
+      problem.schedule = schedule;
+      const std::vector<Planned> plans = plan_on(kRanks, problem);
+      for (int rank = 0; rank < kRanks; ++rank) {
+        const auto rows_at = [&](int distance) {
+          return rows[static_cast<std::size_t>((rank + distance) % kRanks)];
+        };
+        const auto bytes_at = [&](int distance) {
+          return bytes_of(rows_at(distance) * (by_columns ? kK : kN));
+        };
+        double multiplied = 0.0;
+        if (schedule == Schedule::kInTurn) {
+          multiplied =
+              seconds_of({3584, shard.n, shard.k}) + exchange_seconds(bytes_at(1) + bytes_at(2));
+        } else {
+          double exchanged = 0.0;
+          for (const int i : by_columns ? std::vector{0, 1, 2} : std::vector{1, 2, 0}) {
+            const double multiplication = seconds_of({rows_at(i), shard.n, shard.k});
+            if (by_columns && i > 0) exchanged += exchange_seconds(bytes_at(i));
+            multiplied = by_columns ? std::max(multiplied, exchanged) + multiplication
+                                    : multiplied + multiplication;
+            if (!by_columns && i > 0) {
+              exchanged = std::max(exchanged, multiplied) + exchange_seconds(bytes_at(i));
+            }
+          }
+          multiplied = std::max(multiplied, exchanged);
+        }
+        if (by_columns && schedule == Schedule::kInTurn) {  // own rows are copied to the others
+          multiplied += stream_seconds(bytes_at(0), bytes_at(0));
+        } else if (!by_columns) {
+          multiplied += stream_seconds(kRanks * bytes_at(0), bytes_at(0));
+        }
+        EXPECT_DOUBLE_EQ(plans[static_cast<std::size_t>(rank)].seconds, multiplied)
+            << "form " << by_columns << ", rank " << rank;
+      }
+    }
+  }
+}
+
+TEST(DistributedPlan, RowsWithGapsArePackedBeforeTheyAreSent) {
+  constexpr std::int64_t kK = 1536, kGap = 64;
+  DistributedProblem problem =
+      DistributedProblem::even(Form::kColumnParallel, {513, kK + kGap, kK}, 2, 0);
+  problem.rows = {1, 512};
+  problem.schedule = Schedule::kOverlapped;
+  const std::vector<Planned> dense = plan_on(2, problem);
+  const std::vector<Planned> padded =
+      plan_on(2, problem, [](int, DistributedProblem& own) { own.lda += kGap; });
+  const std::size_t bytes = bytes_of(512 * kK);
+  EXPECT_DOUBLE_EQ(padded[0].seconds, dense[0].seconds);  // one row has no gap
+  EXPECT_DOUBLE_EQ(padded[1].seconds, dense[1].seconds + stream_seconds(bytes, bytes));
+}
+
+TEST(DistributedPlan, AnEmptyKIsNotExchanged) {
+  for (const Form form : kForms) {
+    DistributedProblem problem = DistributedProblem::even(form, {8, 8, 0}, 2, 0);
+    problem.schedule = Schedule::kOverlapped;
+    const Planned planned = plan_on(2, problem).front();
+    EXPECT_EQ(planned.schedule, Schedule::kInTurn);
+    EXPECT_EQ(planned.workspace_bytes, 0U);
+  }
+}
+
+TEST(DistributedPlan, OfOneRankHasTheRoundingsOfItsProduct) {
+  for (const Math math : {Math::fp32, Math::fp32_split}) {
+    Problem whole = Problem::dense({4096, 4096, 4096});
+    whole.math = math;
+    const Plan plan = sgemm::stage.plan(whole, gpu(90));
+    const Planned planned = plan_on(1, distributed({}, whole)).front();
+    EXPECT_EQ(planned.rounding_chain, plan.rounding_chain());
+    EXPECT_EQ(planned.operand_error, plan.operand_error());
+    EXPECT_EQ(planned.operand_error > 0.0, math == Math::fp32_split);
   }
 }
 
