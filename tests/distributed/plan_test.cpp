@@ -14,6 +14,7 @@
 #include <tilegate/sgemm.hpp>
 
 #include "api/made_up.hpp"
+#include "digits.hpp"
 #include "distributed/ranks.hpp"
 
 namespace tilegate::distributed {
@@ -86,20 +87,38 @@ TEST(DistributedPlan, ShardsHaveTheirPartOfOneExtent) {
   EXPECT_EQ(DistributedProblem::even(Form::kRowParallel, whole, 2, 0).shard(1), (Shape{5, 7, 5}));
 }
 
-double seconds_of(const Shape& product) {
-  return plan_on(1, DistributedProblem::even(Form::kColumnParallel, product, 1, 0)).front().seconds;
+// When the last multiplication of a rank ends, and in a row-parallel product the last exchange.
+// Multiplications run on one stream, messages on another: a column-parallel product waits for rows,
+// and a row-parallel one sends sums. `number` is the distance of the rank whose rows they are.
+double end_of_overlapped(Form form, int ranks, const std::function<double(int)>& multiplication,
+                         const std::function<double(int)>& message) {
+  double multiplied = 0.0, exchanged = 0.0;
+  for (int i = 0; i < ranks; ++i) {
+    if (form == Form::kColumnParallel) {
+      if (i > 0) exchanged += message(i);
+      multiplied = std::max(multiplied, exchanged) + multiplication(i);
+    } else {
+      const int number = (i + 1) % ranks;
+      multiplied += multiplication(number);
+      if (number > 0) exchanged = std::max(exchanged, multiplied) + message(number);
+    }
+  }
+  return std::max(multiplied, exchanged);
 }
 
-// Multiplications on one stream and messages on another: what each step waits for.
 TEST(DistributedPlan, SecondsAreThoseOfItsSteps) {
   constexpr int kRanks = 3;
-  constexpr std::int64_t kN = 768, kK = 1536;
+  constexpr std::int64_t kM = 3584, kN = 768, kK = 1536;
   const std::vector<std::int64_t> rows{512, 1024, 2048};
   for (const Form form : kForms) {
     const bool by_columns = form == Form::kColumnParallel;
-    DistributedProblem problem = DistributedProblem::even(form, {3584, kN, kK}, kRanks, 0);
+    DistributedProblem problem = DistributedProblem::even(form, {kM, kN, kK}, kRanks, 0);
     problem.rows = rows;
     const Shape shard = problem.shard(0);
+    const auto multiplication_of = [&](std::int64_t of_rows) {
+      const Shape product{of_rows, shard.n, shard.k};
+      return plan_on(1, DistributedProblem::even(form, product, 1, 0)).front().seconds;
+    };
     for (const Schedule schedule : kSchedules) {
       problem.schedule = schedule;
       const std::vector<Planned> plans = plan_on(kRanks, problem);
@@ -110,32 +129,81 @@ TEST(DistributedPlan, SecondsAreThoseOfItsSteps) {
         const auto bytes_at = [&](int distance) {
           return bytes_of(rows_at(distance) * (by_columns ? kK : kN));
         };
-        double multiplied = 0.0;
-        if (schedule == Schedule::kInTurn) {
-          multiplied =
-              seconds_of({3584, shard.n, shard.k}) + exchange_seconds(bytes_at(1) + bytes_at(2));
-        } else {
-          double exchanged = 0.0;
-          for (const int i : by_columns ? std::vector{0, 1, 2} : std::vector{1, 2, 0}) {
-            const double multiplication = seconds_of({rows_at(i), shard.n, shard.k});
-            if (by_columns && i > 0) exchanged += exchange_seconds(bytes_at(i));
-            multiplied = by_columns ? std::max(multiplied, exchanged) + multiplication
-                                    : multiplied + multiplication;
-            if (!by_columns && i > 0) {
-              exchanged = std::max(exchanged, multiplied) + exchange_seconds(bytes_at(i));
-            }
-          }
-          multiplied = std::max(multiplied, exchanged);
+        double expected =
+            schedule == Schedule::kInTurn
+                ? multiplication_of(kM) + exchange_seconds(bytes_at(1) + bytes_at(2))
+                : end_of_overlapped(
+                      form, kRanks, [&](int i) { return multiplication_of(rows_at(i)); },
+                      [&](int i) { return exchange_seconds(bytes_at(i)); });
+        if (!by_columns) {
+          expected += stream_seconds(kRanks * bytes_at(0), bytes_at(0));
+        } else if (schedule == Schedule::kInTurn) {  // own rows are copied to the others
+          expected += stream_seconds(bytes_at(0), bytes_at(0));
         }
-        if (by_columns && schedule == Schedule::kInTurn) {  // own rows are copied to the others
-          multiplied += stream_seconds(bytes_at(0), bytes_at(0));
-        } else if (!by_columns) {
-          multiplied += stream_seconds(kRanks * bytes_at(0), bytes_at(0));
-        }
-        EXPECT_DOUBLE_EQ(plans[static_cast<std::size_t>(rank)].seconds, multiplied)
+        EXPECT_DOUBLE_EQ(plans[static_cast<std::size_t>(rank)].seconds, expected)
             << "form " << by_columns << ", rank " << rank;
       }
     }
+  }
+}
+
+TEST(DistributedPlan, OfDigitsSecondsAreThoseOfItsSteps) {
+  constexpr int kRanks = 3;
+  constexpr std::int64_t kM = 3584, kN = 768, kK = 1536;
+  const std::vector<std::int64_t> rows{512, 1024, 2048};
+  DistributedProblem problem =
+      DistributedProblem::even(Form::kRowParallel, {kM, kN, kK}, kRanks, 0);
+  problem.rows = rows;
+  problem.math = Math::fp32_split;
+  problem.same_bits = true;
+  const std::int64_t k = kK / kRanks;
+  const auto split = [&](std::int64_t of_rows) {
+    const auto elements = static_cast<std::size_t>((of_rows + kN) * k);
+    return stream_seconds(2 * sizeof(float) * elements, 3 * elements);
+  };
+  const auto sums = [&](std::int64_t of_rows) {
+    return static_cast<std::size_t>(of_rows * kN) * sizeof(std::int64_t);
+  };
+  const auto scale = [&](std::size_t ranks, std::int64_t of_rows) {
+    return stream_seconds(ranks * sums(of_rows), bytes_of(of_rows * kN));
+  };
+  const auto multiplication_of = [&](std::int64_t of_rows) {
+    DistributedProblem alone = DistributedProblem::even(Form::kRowParallel, {of_rows, kN, k}, 1, 0);
+    alone.math = problem.math;
+    alone.same_bits = true;
+    return plan_on(1, alone).front().seconds - split(of_rows) - scale(1, of_rows);
+  };
+  const double statistics = 2 * exchange_seconds((kRanks - 1) * (kM + kN) * sizeof(RowBits));
+  for (const Schedule schedule : kSchedules) {
+    problem.schedule = schedule;
+    const std::vector<Planned> plans = plan_on(kRanks, problem);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const auto rows_at = [&](int distance) {
+        return rows[static_cast<std::size_t>((rank + distance) % kRanks)];
+      };
+      const double steps = schedule == Schedule::kInTurn
+                               ? multiplication_of(512) + multiplication_of(1024) +
+                                     multiplication_of(2048) +
+                                     exchange_seconds(sums(rows_at(1)) + sums(rows_at(2)))
+                               : end_of_overlapped(
+                                     Form::kRowParallel, kRanks,
+                                     [&](int i) { return multiplication_of(rows_at(i)); },
+                                     [&](int i) { return exchange_seconds(sums(rows_at(i))); });
+      const double expected = steps + split(kM) + statistics + scale(kRanks, rows_at(0));
+      EXPECT_NEAR(plans[static_cast<std::size_t>(rank)].seconds, expected, 1e-9 * expected)
+          << "rank " << rank;
+    }
+  }
+}
+
+TEST(DistributedPlan, OfNoElementsIsNotOfDigits) {
+  for (const Shape& empty : {Shape{0, 8, 8}, Shape{8, 0, 8}, Shape{8, 8, 0}}) {
+    DistributedProblem problem = DistributedProblem::even(Form::kColumnParallel, empty, 2, 0);
+    problem.math = Math::fp32_split;
+    problem.same_bits = true;
+    const Planned planned = plan_on(2, problem).front();
+    EXPECT_TRUE(planned.status.ok()) << planned.status.message();
+    EXPECT_EQ(planned.operand_error, 0.0);
   }
 }
 
