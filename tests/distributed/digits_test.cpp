@@ -150,13 +150,13 @@ TEST_F(DistributedDigits, AreTheModelsOnAnyNumberOfRanks) {
   }
 }
 
-// If digits are not accurate enough, or an element of the last rank is not finite, C has the bits
-// of the column-parallel product in FP32.
+// If digits are not accurate enough, or an element of the last rank or of the last column is not
+// finite, C has the bits of the column-parallel product in FP32.
 TEST_F(DistributedDigits, GiveWayToFp32) {
   const Operation random = operation({40, 30, 140}, Math::fp32_split);
-  Whole infinite = whole_of(random, 6);
-  infinite.a.back() = std::numeric_limits<float>::infinity();
-  for (const Whole& whole : {whole_of(random, 32), infinite}) {
+  Whole infinite = whole_of(random, 6), infinite_b = infinite;
+  infinite.a.back() = infinite_b.b.back() = std::numeric_limits<float>::infinity();
+  for (const Whole& whole : {whole_of(random, 32), infinite, infinite_b}) {
     Whole in_fp32 = whole;
     in_fp32.problem.math = Math::fp32;
     const std::vector<float> expected = product_over({.same_bits = true}, in_fp32);

@@ -232,6 +232,34 @@ TEST_F(LaunchErrors, AreValuesOnAllRanks) {
   }
 }
 
+TEST_F(LaunchErrors, ARankWithoutElementsNeedsNoPointer) {
+  const Problem whole = Problem::dense({6, 5, 4});
+  for (const Form form : {Form::kColumnParallel, Form::kRowParallel}) {
+    DistributedProblem shared = distributed({.form = form, .ranks = 2}, whole);
+    shared.rows = {6, 0};
+    ThreadGroup group(2, kPatience);
+    for_each_rank(2, [&](int number) {
+      Rank rank = Rank::make(shared, whole, number);
+      const std::unique_ptr<Transport> transport = group.join(number);
+      DistributedSgemm sgemm(*transport, rank.problem);
+      rank.workspace = device::Buffer(sgemm.workspace_bytes());
+      Operands operands = rank.operands();
+      if (number == 1 && form == Form::kColumnParallel) operands.a = nullptr;
+      if (number == 1 && form == Form::kRowParallel) operands.c = nullptr;
+      Status status = sgemm.launch(operands);
+      if (status.ok()) status = transport->synchronize(nullptr);
+      EXPECT_TRUE(status.ok()) << status.message();
+    });
+  }
+  ThreadGroup group(1, kPatience);
+  Rank rank = Rank::make(distributed({}, whole), whole, 0);
+  const std::unique_ptr<Transport> transport = group.join(0);
+  DistributedSgemm sgemm(*transport, rank.problem);
+  ASSERT_EQ(sgemm.workspace_bytes(), 0U);
+  const Status status = sgemm.launch({rank.a.data(), rank.b.data(), rank.c.data(), nullptr, 0});
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
 // Both ranks make two plans, and launch them in different orders.
 TEST_F(LaunchErrors, OtherPlansAreFound) {
   const Problem whole = Problem::dense({6, 5, 4});

@@ -1,4 +1,6 @@
 // Plans: their schedules, their errors, and the agreement of ranks.
+#include "plan.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +11,10 @@
 
 #include <gtest/gtest.h>
 
+#include <tilegate/sgemm.hpp>
+
 #include "api/made_up.hpp"
+#include "digits.hpp"
 #include "distributed/ranks.hpp"
 
 namespace tilegate::distributed {
@@ -72,6 +77,169 @@ TEST(DistributedPlan, TakesTheFasterScheduleOfItsCostModel) {
     // Small products take less time than starting an exchange.
     EXPECT_EQ(taken.front(), Schedule::kInTurn);
     EXPECT_EQ(taken.back(), Schedule::kOverlapped);
+  }
+}
+
+TEST(DistributedPlan, ShardsHaveTheirPartOfOneExtent) {
+  const Shape whole{5, 7, 9};
+  EXPECT_EQ(DistributedProblem::even(Form::kColumnParallel, whole, 2, 0).shard(1),
+            (Shape{5, 4, 9}));
+  EXPECT_EQ(DistributedProblem::even(Form::kRowParallel, whole, 2, 0).shard(1), (Shape{5, 7, 5}));
+}
+
+// When the last multiplication of a rank ends, and in a row-parallel product the last exchange.
+// Multiplications run on one stream, messages on another: a column-parallel product waits for rows,
+// and a row-parallel one sends sums. `number` is the distance of the rank whose rows they are.
+double end_of_overlapped(Form form, int ranks, const std::function<double(int)>& multiplication,
+                         const std::function<double(int)>& message) {
+  double multiplied = 0.0, exchanged = 0.0;
+  for (int i = 0; i < ranks; ++i) {
+    if (form == Form::kColumnParallel) {
+      if (i > 0) exchanged += message(i);
+      multiplied = std::max(multiplied, exchanged) + multiplication(i);
+    } else {
+      const int number = (i + 1) % ranks;
+      multiplied += multiplication(number);
+      if (number > 0) exchanged = std::max(exchanged, multiplied) + message(number);
+    }
+  }
+  return std::max(multiplied, exchanged);
+}
+
+TEST(DistributedPlan, SecondsAreThoseOfItsSteps) {
+  constexpr int kRanks = 3;
+  constexpr std::int64_t kM = 3584, kN = 768, kK = 1536;
+  const std::vector<std::int64_t> rows{512, 1024, 2048};
+  for (const Form form : kForms) {
+    const bool by_columns = form == Form::kColumnParallel;
+    DistributedProblem problem = DistributedProblem::even(form, {kM, kN, kK}, kRanks, 0);
+    problem.rows = rows;
+    const Shape shard = problem.shard(0);
+    const auto multiplication_of = [&](std::int64_t of_rows) {
+      const Shape product{of_rows, shard.n, shard.k};
+      return plan_on(1, DistributedProblem::even(form, product, 1, 0)).front().seconds;
+    };
+    for (const Schedule schedule : kSchedules) {
+      problem.schedule = schedule;
+      const std::vector<Planned> plans = plan_on(kRanks, problem);
+      for (int rank = 0; rank < kRanks; ++rank) {
+        const auto rows_at = [&](int distance) {
+          return rows[static_cast<std::size_t>((rank + distance) % kRanks)];
+        };
+        const auto bytes_at = [&](int distance) {
+          return bytes_of(rows_at(distance) * (by_columns ? kK : kN));
+        };
+        double expected =
+            schedule == Schedule::kInTurn
+                ? multiplication_of(kM) + exchange_seconds(bytes_at(1) + bytes_at(2))
+                : end_of_overlapped(
+                      form, kRanks, [&](int i) { return multiplication_of(rows_at(i)); },
+                      [&](int i) { return exchange_seconds(bytes_at(i)); });
+        if (!by_columns) {
+          expected += stream_seconds(kRanks * bytes_at(0), bytes_at(0));
+        } else if (schedule == Schedule::kInTurn) {  // own rows are copied to the others
+          expected += stream_seconds(bytes_at(0), bytes_at(0));
+        }
+        EXPECT_DOUBLE_EQ(plans[static_cast<std::size_t>(rank)].seconds, expected)
+            << "form " << by_columns << ", rank " << rank;
+      }
+    }
+  }
+}
+
+TEST(DistributedPlan, OfDigitsSecondsAreThoseOfItsSteps) {
+  constexpr int kRanks = 3;
+  constexpr std::int64_t kM = 3584, kN = 768, kK = 1536;
+  const std::vector<std::int64_t> rows{512, 1024, 2048};
+  DistributedProblem problem =
+      DistributedProblem::even(Form::kRowParallel, {kM, kN, kK}, kRanks, 0);
+  problem.rows = rows;
+  problem.math = Math::fp32_split;
+  problem.same_bits = true;
+  const std::int64_t k = kK / kRanks;
+  const auto split = [&](std::int64_t of_rows) {
+    const auto elements = static_cast<std::size_t>((of_rows + kN) * k);
+    return stream_seconds(2 * sizeof(float) * elements, 3 * elements);
+  };
+  const auto sums = [&](std::int64_t of_rows) {
+    return static_cast<std::size_t>(of_rows * kN) * sizeof(std::int64_t);
+  };
+  const auto scale = [&](std::size_t ranks, std::int64_t of_rows) {
+    return stream_seconds(ranks * sums(of_rows), bytes_of(of_rows * kN));
+  };
+  const auto multiplication_of = [&](std::int64_t of_rows) {
+    DistributedProblem alone = DistributedProblem::even(Form::kRowParallel, {of_rows, kN, k}, 1, 0);
+    alone.math = problem.math;
+    alone.same_bits = true;
+    return plan_on(1, alone).front().seconds - split(of_rows) - scale(1, of_rows);
+  };
+  const double statistics = 2 * exchange_seconds((kRanks - 1) * (kM + kN) * sizeof(RowBits));
+  for (const Schedule schedule : kSchedules) {
+    problem.schedule = schedule;
+    const std::vector<Planned> plans = plan_on(kRanks, problem);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const auto rows_at = [&](int distance) {
+        return rows[static_cast<std::size_t>((rank + distance) % kRanks)];
+      };
+      const double steps = schedule == Schedule::kInTurn
+                               ? multiplication_of(512) + multiplication_of(1024) +
+                                     multiplication_of(2048) +
+                                     exchange_seconds(sums(rows_at(1)) + sums(rows_at(2)))
+                               : end_of_overlapped(
+                                     Form::kRowParallel, kRanks,
+                                     [&](int i) { return multiplication_of(rows_at(i)); },
+                                     [&](int i) { return exchange_seconds(sums(rows_at(i))); });
+      const double expected = steps + split(kM) + statistics + scale(kRanks, rows_at(0));
+      EXPECT_NEAR(plans[static_cast<std::size_t>(rank)].seconds, expected, 1e-9 * expected)
+          << "rank " << rank;
+    }
+  }
+}
+
+TEST(DistributedPlan, OfNoElementsIsNotOfDigits) {
+  for (const Shape& empty : {Shape{0, 8, 8}, Shape{8, 0, 8}, Shape{8, 8, 0}}) {
+    DistributedProblem problem = DistributedProblem::even(Form::kColumnParallel, empty, 2, 0);
+    problem.math = Math::fp32_split;
+    problem.same_bits = true;
+    const Planned planned = plan_on(2, problem).front();
+    EXPECT_TRUE(planned.status.ok()) << planned.status.message();
+    EXPECT_EQ(planned.operand_error, 0.0);
+  }
+}
+
+TEST(DistributedPlan, RowsWithGapsArePackedBeforeTheyAreSent) {
+  constexpr std::int64_t kK = 1536, kGap = 64;
+  DistributedProblem problem =
+      DistributedProblem::even(Form::kColumnParallel, {513, kK + kGap, kK}, 2, 0);
+  problem.rows = {1, 512};
+  problem.schedule = Schedule::kOverlapped;
+  const std::vector<Planned> dense = plan_on(2, problem);
+  const std::vector<Planned> padded =
+      plan_on(2, problem, [](int, DistributedProblem& own) { own.lda += kGap; });
+  const std::size_t bytes = bytes_of(512 * kK);
+  EXPECT_DOUBLE_EQ(padded[0].seconds, dense[0].seconds);  // one row has no gap
+  EXPECT_DOUBLE_EQ(padded[1].seconds, dense[1].seconds + stream_seconds(bytes, bytes));
+}
+
+TEST(DistributedPlan, AnEmptyKIsNotExchanged) {
+  for (const Form form : kForms) {
+    DistributedProblem problem = DistributedProblem::even(form, {8, 8, 0}, 2, 0);
+    problem.schedule = Schedule::kOverlapped;
+    const Planned planned = plan_on(2, problem).front();
+    EXPECT_EQ(planned.schedule, Schedule::kInTurn);
+    EXPECT_EQ(planned.workspace_bytes, 0U);
+  }
+}
+
+TEST(DistributedPlan, OfOneRankHasTheRoundingsOfItsProduct) {
+  for (const Math math : {Math::fp32, Math::fp32_split}) {
+    Problem whole = Problem::dense({4096, 4096, 4096});
+    whole.math = math;
+    const Plan plan = sgemm::stage.plan(whole, gpu(90));
+    const Planned planned = plan_on(1, distributed({}, whole)).front();
+    EXPECT_EQ(planned.rounding_chain, plan.rounding_chain());
+    EXPECT_EQ(planned.operand_error, plan.operand_error());
+    EXPECT_EQ(planned.operand_error > 0.0, math == Math::fp32_split);
   }
 }
 

@@ -90,12 +90,15 @@ TEST(DistributedRaces, PlantedOnesAreFoundAndTheirTwinsPass) {
 }
 
 TEST(DistributedRaces, ReportsNameStepExchangeAndRanks) {
-  const Layout layout{.ranks = 2, .schedule = Schedule::kOverlapped};
-  const std::string message = multiply_without({Call::kWait}, layout).status.message();
-  EXPECT_EQ(message.substr(message.find(':')),
-            ": race: step 'multiply rows' reads what exchange 1 receives from rank " +
-                std::string(message.starts_with("rank 0") ? "1" : "0") +
-                ", with no wait() between them");
+  for (const Form form : kForms) {
+    const Layout layout{.form = form, .ranks = 2, .schedule = Schedule::kOverlapped};
+    const std::string message = multiply_without({Call::kWait}, layout).status.message();
+    const std::string step = form == Form::kColumnParallel ? "multiply rows" : "add partial sums";
+    EXPECT_EQ(message.substr(message.find(':')),
+              ": race: step '" + step + "' reads what exchange 1 receives from rank " +
+                  std::string(message.starts_with("rank 0") ? "1" : "0") +
+                  ", with no wait() between them");
+  }
 }
 
 // Without declared accesses the race shows in the result: data that have not arrived are NaN.
