@@ -1,5 +1,6 @@
 // What rungs share: tiles against an enumeration, fast division against division, and how accurate
 // cuBLAS is taken to be.
+#include <array>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <tilegate/common/async/split_k.cuh>
+#include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/divisor.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
@@ -201,6 +203,24 @@ TEST(CublasError, SummationLengthMatchesModel) {
         const Problem problem = Problem::dense({128, n, k}, Op::kT, Op::kN, batch);
         ASSERT_NO_FATAL_FAILURE(expect(problem, batch, n == 4));
       }
+    }
+  }
+}
+
+// 132 multiprocessors: up to 264, and from 397 or 661 blocks on, four or six per multiprocessor.
+TEST(CostModel, PartOfAWaveDoesNotOverlapThePreviousLaunch) {
+  const Device device{.multiprocessors = 132};
+  for (const int per_sm : {1, 2}) {
+    for (std::int64_t blocks = 1; blocks < 1000; ++blocks) {
+      EXPECT_TRUE(cost::spreads_evenly(blocks, per_sm, device)) << blocks << ", " << per_sm;
+    }
+  }
+  for (const auto& [per_sm, last_even, first_full] :
+       {std::array{4, 264, 397}, std::array{5, 264, 529}, std::array{6, 396, 661}}) {
+    for (std::int64_t blocks = 1; blocks < 1500; ++blocks) {
+      EXPECT_EQ(cost::spreads_evenly(blocks, per_sm, device),
+                blocks <= last_even || blocks >= first_full)
+          << blocks << ", " << per_sm;
     }
   }
 }

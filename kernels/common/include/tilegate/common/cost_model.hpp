@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include <tilegate/common/gpu_model.hpp>
@@ -58,6 +59,16 @@ inline double block_seconds(double count, const BlockWork& work, const BlockCost
   if (rest > 0)
     seconds += rest * per_block / cost.speed[static_cast<std::size_t>(rest) - 1] + start;
   return seconds;
+}
+
+// Whether the blocks of a launch are spread evenly although it overlaps the previous launch
+// (programmatic dependent launch). Blocks that start early take the slots that the previous launch
+// leaves free. If these are too few, the other blocks go to the multiprocessors that finish first,
+// and fill them: 3 blocks per multiprocessor take as long as 4 where 4 fit, and 4 as long as 6
+// where 6 fit (14 and 7 timings of AsyncCopy's 64x128x8 and 64x64x8 in a chain of equal launches).
+inline bool spreads_evenly(std::int64_t blocks, int per_sm, const Device& device) {
+  const std::int64_t on_busiest = (blocks - 1) / device.multiprocessors + 1;
+  return 2 * on_busiest <= per_sm || on_busiest >= per_sm;
 }
 
 // Seconds to move each operand once between L2 or device memory and the multiprocessors.

@@ -141,9 +141,19 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
   return parts;
 }
 
+// Whether a launch of one kernel spreads its blocks evenly while the previous launch ends.
+inline bool may_overlap(const AsyncKernel& kernel, const Partition& partition,
+                        const Device& device) {
+  return partition.split_tiles() == 0 &&
+         cost::spreads_evenly(partition.blocks(), kernel.blocks_per_sm, device);
+}
+
+// `is_first`: the plan launches no other kernel before.
 inline double seconds(const AsyncKernel& kernel, const Problem& problem, const Device& device,
-                      const Partition& partition) {
-  return cost::total(parts(kernel, problem, device, partition), partition.split_tiles() == 0);
+                      const Partition& partition, bool is_first = true) {
+  const bool overlaps =
+      is_first ? may_overlap(kernel, partition, device) : partition.split_tiles() == 0;
+  return cost::total(parts(kernel, problem, device, partition), overlaps);
 }
 
 // Without a split; with all tiles split; with full waves and the partial wave split. For the last
@@ -274,11 +284,11 @@ inline std::vector<PlannedKernel> planned_kernels(const AsyncKernel& kernel, con
   return {whole, part, sum};
 }
 
-// `is_first`: the plan launches no other kernel before.
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
                            const Partition& partition, const SplitK& split_k,
                            bool is_first = true) {
-  const bool overlaps = device.compute_capability >= 90 && partition.split_tiles() == 0 && is_first;
+  const bool overlaps =
+      device.compute_capability >= 90 && is_first && may_overlap(kernel, partition, device);
   Choice choice{.configuration = name_of(kernel, partition),
                 .rounding_chain = rounding_chain(kernel, problem.shape, partition),
                 .workspace_bytes = partial_bytes(kernel, partition),
@@ -288,7 +298,7 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
                                      stream);
                     },
                 .kernels = [=] { return planned_kernels(kernel, problem, partition); }};
-  return {std::move(choice), seconds(kernel, problem, device, partition),
+  return {std::move(choice), seconds(kernel, problem, device, partition, is_first),
           parts(kernel, problem, device, partition)};
 }
 
