@@ -87,6 +87,12 @@ struct Tiles64x64x8 : Tiles32x64s4 {
   static constexpr cost::BlockCost kWordCost = {39.0, 1.9};
 };
 
+// For a transposed B, whose copies take more registers.
+struct Tiles64x64x8Bt : Tiles64x64x8 {
+  static constexpr int kWordBatches = 1;
+  static constexpr int kBlocksPerSm = 5;
+};
+
 // For somewhat larger K.
 struct Tiles64x128x8 : Tiles64x64x8 {
   static constexpr const char* kName = "64x128x8";
@@ -130,6 +136,9 @@ constexpr AsyncKernel kKernels[] = {
     kernel<Tiles64x48s4, kTransposed, kWords>(),
     kernel<Tiles128x256, kTransposed, kWords>(),
     kernel<Tiles64x64x8, kTransposed, kWords>(),
+    kernel<Tiles64x64x8Bt, kTransposed, kTransposed>(),
+    kernel<Tiles64x64x8, kWords, kWords>(),
+    kernel<Tiles64x64x8Bt, kWords, kTransposed>(),
     kernel<Tiles64x128x8, kTransposed, kWords>(),
 };
 
