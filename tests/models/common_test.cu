@@ -225,5 +225,23 @@ TEST(CostModel, PartOfAWaveDoesNotOverlapThePreviousLaunch) {
   }
 }
 
+// Six blocks per multiprocessor: a seventh begins a wave, in which the prologue is partly hidden.
+TEST(CostModel, CountsBlocksAndWaves) {
+  const Device device{.multiprocessors = 132};
+  const cost::BlockCost cost{.teraflops = 132.0,
+                             .microseconds = 10.0,
+                             .speed = {0.5, 1.0, 1.0, 1.0},
+                             .block_microseconds = 0.25};
+  const auto microseconds = [&](double blocks) {
+    return 1e6 * cost::block_seconds(blocks, {.flop = 1e6}, cost, 6, device);  // 1 µs per block
+  };
+  EXPECT_EQ(microseconds(0), 0.0);
+  EXPECT_DOUBLE_EQ(microseconds(132), 10.0 + 2.0 + 0.25);
+  EXPECT_DOUBLE_EQ(microseconds(133), 10.0 + 2 * 1.25);
+  EXPECT_DOUBLE_EQ(microseconds(5 * 132), 10.0 + 5 * 1.25);
+  EXPECT_DOUBLE_EQ(microseconds(6 * 132), 10.0 + 6 * 1.25);
+  EXPECT_DOUBLE_EQ(microseconds(6 * 132 + 1), 10.0 + 6 * 1.25 + 10.0 * cost::kLaterWaves + 2.25);
+}
+
 }  // namespace
 }  // namespace tilegate

@@ -122,10 +122,13 @@ inline std::size_t partial_bytes(const AsyncKernel& kernel, const Partition& par
 inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Device& device,
                    const Partition& partition) {
   const double tile = static_cast<double>(kernel.block_m) * kernel.block_n;
+  const std::int64_t stored = std::min<std::int64_t>(kernel.block_m, problem.shape.m) *
+                              std::min<std::int64_t>(kernel.block_n, problem.shape.n);
   const bool by_words = !allows_vectors(problem, Operand::kC);
   const auto blocks = [&](std::int64_t count, std::int64_t k_tiles, bool stores_c) {
-    const cost::BlockWork work{.flop = 2.0 * tile * kernel.block_k * static_cast<double>(k_tiles),
-                               .word_bytes = stores_c && by_words ? sizeof(float) * tile : 0.0};
+    const cost::BlockWork work{
+        .flop = 2.0 * tile * kernel.block_k * static_cast<double>(k_tiles),
+        .word_bytes = stores_c && by_words ? sizeof(float) * static_cast<double>(stored) : 0.0};
     return cost::block_seconds(static_cast<double>(count), work, kernel.cost, kernel.blocks_per_sm,
                                device);
   };
@@ -133,7 +136,11 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
       problem, device,
       blocks(partition.whole, partition.k_tiles, true) +
           blocks(partition.split_tiles() * partition.k_splits, partition.longest_split(), false),
-      true, static_cast<double>(partial_bytes(kernel, partition)));
+      true,
+      partition.split_tiles() == 0
+          ? 0.0
+          : cost::add_seconds(static_cast<double>(partial_bytes(kernel, partition)),
+                              partition.k_splits));
   parts.rounds = static_cast<double>(partition.blocks()) /
                  (static_cast<double>(device.multiprocessors) * kernel.blocks_per_sm);
   parts.tiles = cost::tile_share(problem, static_cast<double>(partition.tiles), kernel.block_m,
