@@ -54,11 +54,13 @@ void add_candidate(const Problem& problem, const Device& device, std::vector<Can
   const std::int64_t tiles = count_tiles<Config>(problem);
   if (kernel == nullptr || tiles == 0) return;
   const std::int64_t k_tiles = ceil_div(problem.shape.k, Config::kBlockK);
-  const device::LaunchConfig launch{.kernel = "interleaved",
-                                    .blocks = tiles,
-                                    .threads_x = Config::kNumThreads,
-                                    .shared_bytes = launches.shared_bytes,
-                                    .overlaps_previous = device.compute_capability >= 90};
+  const device::LaunchConfig launch{
+      .kernel = "interleaved",
+      .blocks = tiles,
+      .threads_x = Config::kNumThreads,
+      .shared_bytes = launches.shared_bytes,
+      .overlaps_previous = device.compute_capability >= 90 &&
+                           cost::spreads_evenly(tiles, Config::kBlocksPerSm, device)};
   Choice choice{.configuration = Config::kName,
                 .rounding_chain = rounding_chain<Config>(problem.shape, k_tiles)};
   choice.enqueue = [=](const KernelArgs& args, Stream stream) {

@@ -72,9 +72,9 @@ class Planner {
     const double blocks = interleaved::block_seconds<Config>(head, k_tiles_, device_) +
                           interleaved::block_seconds<Config>((tiles_ - head) * k_splits,
                                                              ceil_div(k_tiles_, k_splits), device_);
-    Parts parts =
-        cost::parts(problem_, device_, blocks, interleaved::allows_counted_vectors(problem_),
-                    static_cast<double>(workspace_bytes(head, k_splits)));
+    Parts parts = cost::parts(
+        problem_, device_, blocks, interleaved::allows_counted_vectors(problem_),
+        cost::add_seconds(static_cast<double>(workspace_bytes(head, k_splits)), k_splits));
     const std::int64_t count = head + (tiles_ - head) * k_splits;
     interleaved::describe_blocks<Config>(problem_, device_, tiles_, count, parts);
     return parts;

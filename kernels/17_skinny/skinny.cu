@@ -105,6 +105,10 @@ Candidate candidate(const Problem& problem, const Device& device, const Roles& r
                   .tile_bytes = sizeof(float) * row_words * kernel.tile.k,
                   .tile_ffma = double{1} * kernel.tile.s * kernel.tile.x * kernel.tile.k / 32,
                   .results = double{1} * kernel.tile.s * kernel.tile.x,
+                  .column_results = roles.short_is_m
+                                        ? 0.0
+                                        : row_words * static_cast<double>(std::min<std::int64_t>(
+                                                          kernel.tile.s, roles.s)),
                   .wavefronts = wavefronts(kernel.tile),
                   .blocks_per_sm = kernel.tile.blocks_per_sm,
                   .k_splits = partition.k_splits,

@@ -47,14 +47,15 @@ struct TileCost {
 
 // Expected times. The constants were fitted to 41 measurements of these kernels, from 1×4096×4096
 // to 8192³ (bench/baselines, bench/results: NVIDIA H200, commits 15ea019b821f and 470c303640fe),
-// with an error of 16 % (root mean square).
+// with an error of 16 % (root mean square of the logarithm); kStart and kWordStores later to 189
+// timings (driver 580.159.04, CUDA 13.0), with 13 %.
 inline Parts parts(const TileCost& tile, const Problem& problem, const Device& device) {
-  constexpr double kStart = 2.0e-6;
+  constexpr double kStart = 1.4e-6;
   // Per multiprocessor and second: FLOP with the best tile; bytes; bytes of 32-bit stores whose
   // lanes are four words apart.
   constexpr double kFlops = 53e12 / kH200.multiprocessors;
   constexpr double kBandwidth = 2.2e12 / kH200.multiprocessors;
-  constexpr double kWordStores = 0.65e12 / kH200.multiprocessors;
+  constexpr double kWordStores = 1.14e12 / kH200.multiprocessors;
   constexpr double kAlone = 0.88;  // the share of kFlops that a single block reaches
   constexpr double kWithoutVectors = 0.85;
   // Latency of a k tile, from the load to the last multiply-add: operands in L2, in device memory.
@@ -73,11 +74,13 @@ inline Parts parts(const TileCost& tile, const Problem& problem, const Device& d
                       (inputs < kH200.warm_operand_bytes ? kWarmTile : kColdTile);
   const double outputs = sizeof(float) * m * n;
   const double move = (inputs + outputs) / (kBandwidth * multiprocessors);
-  const double store = allows_vectors(problem) ? 0.0 : outputs / (kWordStores * multiprocessors);
+  const double stored =
+      sizeof(float) * rounds * std::min(tile.block_m, m) * std::min(tile.block_n, n);
+  const double store = allows_vectors(problem) ? 0.0 : stored / kWordStores;
   return {.rounds = rounds / tile.blocks_per_sm,
           .tiles = m * n / (blocks * tile.block_m * tile.block_n),
           .multiply = kStart + std::max(multiply, wait) + store,
-          .move = kStart + move + store};
+          .move = kStart + move};
 }
 
 template <typename Tiles, typename Order>

@@ -1,5 +1,6 @@
 // What rungs share: tiles against an enumeration, fast division against division, and how accurate
 // cuBLAS is taken to be.
+#include <array>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <tilegate/common/async/split_k.cuh>
+#include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/divisor.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
@@ -203,6 +205,42 @@ TEST(CublasError, SummationLengthMatchesModel) {
       }
     }
   }
+}
+
+// 132 multiprocessors: up to 264, and from 397 or 661 blocks on, four or six per multiprocessor.
+TEST(CostModel, PartOfAWaveDoesNotOverlapThePreviousLaunch) {
+  const Device device{.multiprocessors = 132};
+  for (const int per_sm : {1, 2}) {
+    for (std::int64_t blocks = 1; blocks < 1000; ++blocks) {
+      EXPECT_TRUE(cost::spreads_evenly(blocks, per_sm, device)) << blocks << ", " << per_sm;
+    }
+  }
+  for (const auto& [per_sm, last_even, first_full] :
+       {std::array{4, 264, 397}, std::array{5, 264, 529}, std::array{6, 396, 661}}) {
+    for (std::int64_t blocks = 1; blocks < 1500; ++blocks) {
+      EXPECT_EQ(cost::spreads_evenly(blocks, per_sm, device),
+                blocks <= last_even || blocks >= first_full)
+          << blocks << ", " << per_sm;
+    }
+  }
+}
+
+// Six blocks per multiprocessor: a seventh begins a wave, in which the prologue is partly hidden.
+TEST(CostModel, CountsBlocksAndWaves) {
+  const Device device{.multiprocessors = 132};
+  const cost::BlockCost cost{.teraflops = 132.0,
+                             .microseconds = 10.0,
+                             .speed = {0.5, 1.0, 1.0, 1.0},
+                             .block_microseconds = 0.25};
+  const auto microseconds = [&](double blocks) {
+    return 1e6 * cost::block_seconds(blocks, {.flop = 1e6}, cost, 6, device);  // 1 µs per block
+  };
+  EXPECT_EQ(microseconds(0), 0.0);
+  EXPECT_DOUBLE_EQ(microseconds(132), 10.0 + 2.0 + 0.25);
+  EXPECT_DOUBLE_EQ(microseconds(133), 10.0 + 2 * 1.25);
+  EXPECT_DOUBLE_EQ(microseconds(5 * 132), 10.0 + 5 * 1.25);
+  EXPECT_DOUBLE_EQ(microseconds(6 * 132), 10.0 + 6 * 1.25);
+  EXPECT_DOUBLE_EQ(microseconds(6 * 132 + 1), 10.0 + 6 * 1.25 + 10.0 * cost::kLaterWaves + 2.25);
 }
 
 }  // namespace

@@ -84,10 +84,10 @@ def tuned_lines(outside: Sequence[tuning.Timing], cells: Sequence[tuning.Cell]) 
     both, models = tuning.kept(outside, cells), tuning.kept(outside, [])
     return [
         "",
-        f"Of {len(problems)} of the random problems {timed} configurations each were timed, those "
-        f"that the cost models rank first. The choice keeps {percent(both.mean)} of the quickest "
-        f"one's speed (geometric mean), the least {percent(both.least)} at `{both.at}`. The cost "
-        f"models alone keep {percent(models.mean)}, the least {percent(models.least)} at "
+        f"Of {len(problems)} of the random problems up to {timed} configurations each were timed, "
+        f"of those that the cost models rank first. The choice keeps {percent(both.mean)} of the "
+        f"quickest one's speed (geometric mean), the least {percent(both.least)} at `{both.at}`. "
+        f"The cost models alone keep {percent(models.mean)}, the least {percent(models.least)} at "
         f"`{models.at}`. The table has {len(cells)} cells, and {met} of these problems fall into "
         f"one. {_made_on(outside)}.",
     ]

@@ -122,10 +122,13 @@ inline std::size_t partial_bytes(const AsyncKernel& kernel, const Partition& par
 inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Device& device,
                    const Partition& partition) {
   const double tile = static_cast<double>(kernel.block_m) * kernel.block_n;
+  const std::int64_t stored = std::min<std::int64_t>(kernel.block_m, problem.shape.m) *
+                              std::min<std::int64_t>(kernel.block_n, problem.shape.n);
   const bool by_words = !allows_vectors(problem, Operand::kC);
   const auto blocks = [&](std::int64_t count, std::int64_t k_tiles, bool stores_c) {
-    const cost::BlockWork work{.flop = 2.0 * tile * kernel.block_k * static_cast<double>(k_tiles),
-                               .word_bytes = stores_c && by_words ? sizeof(float) * tile : 0.0};
+    const cost::BlockWork work{
+        .flop = 2.0 * tile * kernel.block_k * static_cast<double>(k_tiles),
+        .word_bytes = stores_c && by_words ? sizeof(float) * static_cast<double>(stored) : 0.0};
     return cost::block_seconds(static_cast<double>(count), work, kernel.cost, kernel.blocks_per_sm,
                                device);
   };
@@ -133,7 +136,11 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
       problem, device,
       blocks(partition.whole, partition.k_tiles, true) +
           blocks(partition.split_tiles() * partition.k_splits, partition.longest_split(), false),
-      true, static_cast<double>(partial_bytes(kernel, partition)));
+      true,
+      partition.split_tiles() == 0
+          ? 0.0
+          : cost::add_seconds(static_cast<double>(partial_bytes(kernel, partition)),
+                              partition.k_splits));
   parts.rounds = static_cast<double>(partition.blocks()) /
                  (static_cast<double>(device.multiprocessors) * kernel.blocks_per_sm);
   parts.tiles = cost::tile_share(problem, static_cast<double>(partition.tiles), kernel.block_m,
@@ -141,9 +148,19 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
   return parts;
 }
 
+// Whether a launch of one kernel spreads its blocks evenly while the previous launch ends.
+inline bool may_overlap(const AsyncKernel& kernel, const Partition& partition,
+                        const Device& device) {
+  return partition.split_tiles() == 0 &&
+         cost::spreads_evenly(partition.blocks(), kernel.blocks_per_sm, device);
+}
+
+// `is_first`: the plan launches no other kernel before.
 inline double seconds(const AsyncKernel& kernel, const Problem& problem, const Device& device,
-                      const Partition& partition) {
-  return cost::total(parts(kernel, problem, device, partition), partition.split_tiles() == 0);
+                      const Partition& partition, bool is_first = true) {
+  const bool overlaps =
+      is_first ? may_overlap(kernel, partition, device) : partition.split_tiles() == 0;
+  return cost::total(parts(kernel, problem, device, partition), overlaps);
 }
 
 // Without a split; with all tiles split; with full waves and the partial wave split. For the last
@@ -274,11 +291,11 @@ inline std::vector<PlannedKernel> planned_kernels(const AsyncKernel& kernel, con
   return {whole, part, sum};
 }
 
-// `is_first`: the plan launches no other kernel before.
 inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, const Device& device,
                            const Partition& partition, const SplitK& split_k,
                            bool is_first = true) {
-  const bool overlaps = device.compute_capability >= 90 && partition.split_tiles() == 0 && is_first;
+  const bool overlaps =
+      device.compute_capability >= 90 && is_first && may_overlap(kernel, partition, device);
   Choice choice{.configuration = name_of(kernel, partition),
                 .rounding_chain = rounding_chain(kernel, problem.shape, partition),
                 .workspace_bytes = partial_bytes(kernel, partition),
@@ -288,7 +305,7 @@ inline Candidate candidate(const AsyncKernel& kernel, const Problem& problem, co
                                      stream);
                     },
                 .kernels = [=] { return planned_kernels(kernel, problem, partition); }};
-  return {std::move(choice), seconds(kernel, problem, device, partition),
+  return {std::move(choice), seconds(kernel, problem, device, partition, is_first),
           parts(kernel, problem, device, partition)};
 }
 

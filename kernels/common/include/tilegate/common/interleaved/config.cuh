@@ -62,7 +62,7 @@ struct Tiles128x256x8 {
   static constexpr int kBlockM = 128, kBlockN = 256;
   static constexpr int kThreadM = 16, kThreadN = 8, kLanesM = 8;
   static constexpr int kSlices = 1, kHalves = 1, kBlocksPerSm = 1;
-  static constexpr cost::BlockCost kCost = {58.1, 4.8};
+  static constexpr cost::BlockCost kCost = {58.4, 4.8};
   static constexpr bool kSpread = true;
   using Order = SourceOrder;
   template <typename Layout>
@@ -83,7 +83,7 @@ struct Tiles128x128x16s2 : Tiles128x256x16 {
   static constexpr const char* kName = "128x128x16s2";
   static constexpr int kBlockN = 128;
   static constexpr int kSlices = 2, kHalves = 1;
-  static constexpr cost::BlockCost kCost = {56.0, 4.1};
+  static constexpr cost::BlockCost kCost = {57.2, 4.1};
   template <typename Layout>
   static constexpr bool kTakes = Layout::kVector;
 };
@@ -94,7 +94,7 @@ struct Tiles64x128x32s4 : Tiles128x128x16s2 {
   static constexpr const char* kName = "64x128x32s4";
   static constexpr int kBlockM = 64, kLanesM = 4;
   static constexpr int kSlices = 4;
-  static constexpr cost::BlockCost kCost = {53.0, 3.5};
+  static constexpr cost::BlockCost kCost = {54.6, 3.5};
   template <typename Layout>
   static constexpr bool kTakes = true;
 };
