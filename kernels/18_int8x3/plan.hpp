@@ -615,9 +615,7 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
                          .parameters = {parameter::rows(kBlockM), parameter::columns(block_n),
                                         parameter::tiles("chunks of k", chunks, 1),
                                         parameter::count("tiles of a block", rounds),
-                                        scheduling(scheduler.rows, scheduler.group),
-                                        columns_of_groups(scheduler.rows, scheduler.columns.value(),
-                                                          scheduler.group)},
+                                        scheduling(scheduler), columns_of_groups(scheduler)},
                          .decision = static_cast<int>(least)};
     const int stages = six || config.by_warps  ? config.stages
                        : least == Path::kEight ? Eight::kStages

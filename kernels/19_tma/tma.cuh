@@ -203,7 +203,7 @@ class Consumer {
 
 // Kernel parameter.
 struct Output {
-  TileScheduler scheduler;
+  PersistentTileScheduler scheduler;
   bool vectors;  // C allows 128-bit accesses
 };
 

@@ -171,9 +171,7 @@ inline std::vector<PlannedKernel> planned_kernels(const Problem& problem,
                       parameter::tiles("chunks of a sum", chunks, kRunsOfSum),
                       parameter::count("tiles of a block", waves),
                       parameter::ring("chunks of a block", waves * chunks, kStages),
-                      scheduling(params.scheduler.rows, params.scheduler.group),
-                      columns_of_groups(params.scheduler.rows, params.scheduler.columns.value(),
-                                        params.scheduler.group)},
+                      scheduling(params.scheduler), columns_of_groups(params.scheduler)},
        .decision = static_cast<int>(Path::kThree)});
   PlannedKernel fp32 = planned_kernel(problem, params.fp32);
   fp32.decision = static_cast<int>(Path::kFp32);

@@ -74,49 +74,37 @@ void for_all_grids(std::int64_t group, const Expect& expect) {
   }
 }
 
-models::Tile plain(unsigned product, unsigned row, unsigned col) { return {product, row, col}; }
+models::Tile plain(const TileCoord& tile) { return {tile.product, tile.row, tile.col}; }
 
+// A group of one row is a row: the order along N.
 TEST(PersistentTileScheduler, RastersGroupsOfRowsColumnByColumn) {
-  for (const int block_m : {64, 128, 256}) {
-    const std::int64_t group = 1536 / block_m;
+  const auto expect = [](int block_m, unsigned group, const auto& scheduler_of) {
     for_all_grids(group, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
       for (const std::int64_t ragged : {0, 1}) {
-        const Shape shape{rows * block_m - ragged, cols * 64 - ragged * 63, 1};
-        const PersistentTileScheduler order(shape, block_m, 64);
+        const PersistentTileScheduler scheduler =
+            scheduler_of(Shape{rows * block_m - ragged, cols * 64 - ragged * 63, 1});
         const auto expected = models::tiles_in_order(products, rows, cols, group);
-        ASSERT_EQ(order.count * products, static_cast<std::int64_t>(expected.size()));
+        const auto expected_along_n = models::tiles_in_order(products, rows, cols, 1);
+        ASSERT_EQ(scheduler.count * products, static_cast<std::int64_t>(expected.size()));
         for (std::size_t i = 0; i < expected.size(); ++i) {
-          const auto [product, row, col] = order.tile(static_cast<unsigned>(i));
-          ASSERT_EQ(plain(product, row, col), expected[i]) << i << " of " << rows << "x" << cols;
+          const auto index = static_cast<unsigned>(i);
+          ASSERT_EQ(plain(scheduler.tile(index)), expected[i])
+              << i << " of " << rows << "x" << cols;
+          ASSERT_EQ(plain(scheduler.tile_along_n(index)), expected_along_n[i])
+              << i << " of " << rows << "x" << cols;
         }
       }
     });
-  }
-}
-
-__global__ void list_tiles(TileScheduler scheduler, unsigned count, unsigned* tiles) {
-  for (unsigned i = 0; i < count; ++i) {
-    const TileCoord tile = scheduler.tile(i);
-    tiles[3 * i] = tile.product;
-    tiles[3 * i + 1] = tile.row;
-    tiles[3 * i + 2] = tile.col;
-  }
-}
-
-TEST(TileScheduler, RastersGroupsOfRowsColumnByColumn) {
-  for_all_grids(8, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
-    const auto expected = models::tiles_in_order(products, rows, cols, 8);
-    const DeviceArray<unsigned> tiles(3 * expected.size());
-    ASSERT_TRUE(is_ok(
-        device::launch({.kernel = "list tiles", .blocks = 1, .threads_x = 1}, nullptr, list_tiles,
-                       TileScheduler{static_cast<unsigned>(rows), static_cast<unsigned>(cols)},
-                       static_cast<unsigned>(expected.size()), tiles.data())));
-    const std::vector<unsigned> found = tiles.to_host();
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      ASSERT_EQ(plain(found[3 * i], found[3 * i + 1], found[3 * i + 2]), expected[i])
-          << i << " of " << rows << "x" << cols;
+  };
+  for (const int block_m : {64, 128, 256}) {
+    expect(block_m, static_cast<unsigned>(1536 / block_m),
+           [&](const Shape& shape) { return PersistentTileScheduler(shape, block_m, 64); });
+    for (const unsigned group : {1U, 8U}) {
+      expect(block_m, group, [&](const Shape& shape) {
+        return PersistentTileScheduler(shape, block_m, 64, group);
+      });
     }
-  });
+  }
 }
 
 __global__ void list_work(SplitK split_k, unsigned count, std::int64_t* numbers) {
@@ -142,8 +130,7 @@ void expect_work(const models::SplitK& of) {
                        .block_n = static_cast<int>(of.block_n),
                        .end_m = has_end ? of.end_m : SplitK::kNoEnd,
                        .end_n = has_end ? of.end_n : SplitK::kNoEnd,
-                       .columns = Divisor(static_cast<std::uint32_t>(of.cols)),
-                       .tiles = Divisor(static_cast<std::uint32_t>(of.rows * of.cols)),
+                       .scheduler = PersistentTileScheduler({of.rows, of.cols, 1}, 1, 1, 1),
                        .whole = static_cast<unsigned>(of.whole),
                        .k_splits = Divisor(static_cast<std::uint32_t>(of.k_splits)),
                        .k_tiles = static_cast<int>(of.k_tiles)};

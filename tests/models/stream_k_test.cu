@@ -25,7 +25,8 @@ struct Grid {
     return models::tiles_in_order(products, rows, cols, kGroup);
   }
   TailSplit split(std::int64_t head, std::int64_t k_splits) const {
-    return {.scheduler = {static_cast<unsigned>(rows), static_cast<unsigned>(cols)},
+    return {.scheduler = interleaved::scheduler_of<Config>(
+                {rows * Config::kBlockM, cols * Config::kBlockN, 1}),
             .head = static_cast<unsigned>(head),
             .tail = static_cast<unsigned>(products * rows * cols - head),
             .k_splits = static_cast<unsigned>(k_splits)};

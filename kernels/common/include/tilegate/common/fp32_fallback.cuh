@@ -353,10 +353,8 @@ inline PlannedKernel planned_kernel(const Problem& problem, const Fp32Args& para
           .parameters = {parameter::rows(kFp32Rows), parameter::columns(kFp32Cols),
                          parameter::depth(kFp32K),
                          parameter::tiles("k in runs", problem.shape.k, params.run),
-                         parameter::each("k of a run", params.run),
-                         scheduling(params.scheduler.rows, params.scheduler.group),
-                         columns_of_groups(params.scheduler.rows, params.scheduler.columns.value(),
-                                           params.scheduler.group)}};
+                         parameter::each("k of a run", params.run), scheduling(params.scheduler),
+                         columns_of_groups(params.scheduler)}};
 }
 
 // The kernel `plain` as a candidate. `overlaps`: programmatic dependent launch, compute capability

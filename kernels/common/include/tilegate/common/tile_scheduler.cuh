@@ -59,40 +59,12 @@ Choice serial_choice(const Problem& problem,
           .enqueue = std::move(enqueue)};
 }
 
-// Rasterization: the schedulers below go through the products of a batch. Within a product they go
-// through groups of rows of tiles, and within a group down its columns. So blocks that run at the
-// same time share rows of A and columns of B in L2.
-
 struct TileCoord {
   unsigned product, row, col;  // index in the batch; row and column in tiles
 };
 
-// What a kernel's order of tiles depends on: rows of tiles in groups, and columns of tiles where
-// there are several groups.
-inline Parameter scheduling(std::int64_t tiles_m, std::int64_t group) {
-  return parameter::tiles("order of tiles: rows in a group", tiles_m, group);
-}
-inline Parameter columns_of_groups(std::int64_t tiles_m, std::int64_t tiles_n, std::int64_t group) {
-  return parameter::count("order of tiles: columns of several groups",
-                          tiles_m > group ? tiles_n : 0);
-}
-
-// For kernels whose blocks compute one tile each.
-struct TileScheduler {
-  static constexpr unsigned kGroup = 8;  // rows of tiles
-
-  unsigned tiles_m, tiles_n;  // of one product
-
-  __device__ TileCoord tile(unsigned index) const {
-    const unsigned in_product = index % (tiles_m * tiles_n);
-    const unsigned first_row = in_product / (kGroup * tiles_n) * kGroup;
-    const unsigned in_group = in_product - first_row * tiles_n;
-    const unsigned rows = min(kGroup, tiles_m - first_row);
-    return {index / (tiles_m * tiles_n), first_row + in_group % rows, in_group / rows};
-  }
-};
-
-// The same order for persistent kernels, whose blocks loop over tiles; divides by multiplication.
+// Rasterization: the order of a batch's tiles, product by product. A kernel parameter; divides by
+// multiplication.
 struct PersistentTileScheduler {
   static constexpr int kGroupRows = 12 * 128;  // of C
 
@@ -102,14 +74,19 @@ struct PersistentTileScheduler {
 
   PersistentTileScheduler() = default;
   PersistentTileScheduler(const Shape& shape, int block_m, int block_n)
+      : PersistentTileScheduler(shape, block_m, block_n,
+                                static_cast<unsigned>(kGroupRows / block_m)) {}
+  PersistentTileScheduler(const Shape& shape, int block_m, int block_n, unsigned group_)
       : rows(static_cast<unsigned>(ceil_div(shape.m, block_m))),
-        group(static_cast<unsigned>(kGroupRows / block_m)),
+        group(group_),
         columns(static_cast<unsigned>(ceil_div(shape.n, block_n))) {
     count = rows * columns.value();
     tiles = Divisor(count);
     in_group = Divisor(group * columns.value());
   }
 
+  // Along M, in groups of rows of tiles: down the columns of one group, then of the next. So blocks
+  // that run at the same time share rows of A and columns of B in L2 (CUTLASS: swizzle).
   __host__ __device__ TileCoord tile(unsigned index) const {
     const unsigned product = tiles.quotient(index);
     const unsigned in_product = tiles.remainder(index, product);
@@ -119,6 +96,24 @@ struct PersistentTileScheduler {
     const unsigned height = left < group ? left : group;
     return {product, number * group + rest % height, rest / height};
   }
+
+  // Along N, row by row: tile() with groups of one row, without its two divisions by a height.
+  __host__ __device__ TileCoord tile_along_n(unsigned index) const {
+    const unsigned product = tiles.quotient(index);
+    const unsigned in_product = tiles.remainder(index, product);
+    const unsigned row = columns.quotient(in_product);
+    return {product, row, columns.remainder(in_product, row)};
+  }
 };
+
+// What a kernel's order of tiles depends on: rows of tiles in groups, and columns of tiles where
+// there are several groups.
+inline Parameter scheduling(const PersistentTileScheduler& scheduler) {
+  return parameter::tiles("order of tiles: rows in a group", scheduler.rows, scheduler.group);
+}
+inline Parameter columns_of_groups(const PersistentTileScheduler& scheduler) {
+  return parameter::count("order of tiles: columns of several groups",
+                          scheduler.rows > scheduler.group ? scheduler.columns.value() : 0);
+}
 
 }  // namespace tilegate

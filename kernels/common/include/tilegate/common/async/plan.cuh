@@ -203,14 +203,11 @@ inline std::int64_t rounding_chain(const AsyncKernel& kernel, const Shape& shape
 // `end_n` columns of op(B).
 inline SplitK split_k_of(const AsyncKernel& kernel, const Problem& problem,
                          const Partition& partition, std::int64_t end_m, std::int64_t end_n) {
-  const auto columns = static_cast<std::uint32_t>(ceil_div(problem.shape.n, kernel.block_n));
-  const auto tiles = static_cast<std::uint32_t>(partition.tiles / problem.batch);
   return {.block_m = kernel.block_m,
           .block_n = kernel.block_n,
           .end_m = kernel.checks_edges ? SplitK::kNoEnd : end_m,
           .end_n = kernel.checks_edges ? SplitK::kNoEnd : end_n,
-          .columns = Divisor(columns),
-          .tiles = Divisor(tiles),
+          .scheduler = PersistentTileScheduler(problem.shape, kernel.block_m, kernel.block_n, 1),
           .whole = static_cast<unsigned>(partition.whole),
           .k_splits = Divisor(static_cast<std::uint32_t>(partition.k_splits)),
           .k_tiles = static_cast<int>(partition.k_tiles),

@@ -24,7 +24,7 @@ struct SplitK {
 
   int block_m = 1, block_n = 1;
   std::int64_t end_m = kNoEnd, end_n = kNoEnd;  // rows and columns that tiles may read
-  Divisor columns, tiles;                       // tiles per row of tiles, and per matrix
+  PersistentTileScheduler scheduler;            // along N
   unsigned whole = 0;                           // tiles of the batch that are not split
   Divisor k_splits;                             // blocks for each of the others
   int k_tiles = 0;
@@ -43,15 +43,12 @@ struct SplitK {
   __host__ __device__ std::int64_t partial_size() const { return std::int64_t{block_m} * block_n; }
 
   __device__ WorkTile tile(unsigned index) const {
-    const unsigned batch_index = tiles.quotient(index);
-    const unsigned in_matrix = tiles.remainder(index, batch_index);
-    const unsigned tile_row = columns.quotient(in_matrix);
-    const unsigned tile_col = columns.remainder(in_matrix, tile_row);
-    const std::int64_t row = std::int64_t{tile_row} * block_m;
-    const std::int64_t col = std::int64_t{tile_col} * block_n;
+    const TileCoord at = scheduler.tile_along_n(index);
+    const std::int64_t row = std::int64_t{at.row} * block_m;
+    const std::int64_t col = std::int64_t{at.col} * block_n;
     const std::int64_t first_row = row + block_m <= end_m ? row : end_m - block_m;
     const std::int64_t first_col = col + block_n <= end_n ? col : end_n - block_n;
-    return {.batch_index = batch_index,
+    return {.batch_index = at.product,
             .row = first_row,
             .col = first_col,
             .own_row = static_cast<int>(row - first_row),
