@@ -24,7 +24,7 @@ namespace tilegate::interleaved {
 // its name (instruction_order.cuh).
 template <typename Config, typename Layout, typename Order>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
-    sgemm(KernelArgs args, PersistentTileScheduler scheduler) {
+    sgemm(KernelArgs args, TileScheduler scheduler) {
   device::wait_for_previous_kernel();
   device::launch_dependents();
   auto& smem = device::shared_storage<SharedStorage<Config, Layout>>();
@@ -38,8 +38,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 
 // The kernel of a tile for a layout of the operands; nullptr where the tile does not take it.
 template <typename Config>
-constexpr auto kernel_for =
-    []<typename Layout>(Layout) -> KernelOf<KernelArgs, PersistentTileScheduler> {
+constexpr auto kernel_for = []<typename Layout>(Layout) -> KernelOf<KernelArgs, TileScheduler> {
   if constexpr (Config::template kTakes<Layout>) {
     return {sgemm<Config, Layout, typename Config::Order>, sizeof(SharedStorage<Config, Layout>)};
   }

@@ -19,7 +19,7 @@ constexpr unsigned kInFlight = 8;  // partial sums that a thread loads at a time
 // block head + split · tail + tile. Partial sums are in that order in the workspace, each a whole
 // tile.
 struct TailSplit {
-  PersistentTileScheduler scheduler;
+  TileScheduler scheduler;
   unsigned head, tail, k_splits;
 
   __device__ bool is_partial(unsigned block) const { return block >= head; }

@@ -23,12 +23,12 @@ constexpr int kLine = 32;  // words of an L2 cache line, to which packed rows ar
 
 // One operand, all matrices of the batch.
 struct Job {
-  bool transposes = false;            // rows lie along k
-  std::int64_t rows = 0, cols = 0;    // of the operand in memory
-  std::int64_t packed_ld = 0;         // leading dimension of the K packed rows
-  std::int64_t packed_stride = 0;     // from one matrix to the next
-  std::int64_t matrices = 0;          // matrices to pack: 1 if the batch shares the operand
-  PersistentTileScheduler scheduler;  // of the operand's tiles
+  bool transposes = false;          // rows lie along k
+  std::int64_t rows = 0, cols = 0;  // of the operand in memory
+  std::int64_t packed_ld = 0;       // leading dimension of the K packed rows
+  std::int64_t packed_stride = 0;   // from one matrix to the next
+  std::int64_t matrices = 0;        // matrices to pack: 1 if the batch shares the operand
+  TileScheduler scheduler;          // of the operand's tiles
 
   std::int64_t blocks() const { return matrices * scheduler.count; }
 };

@@ -38,14 +38,14 @@ inline Packing packing_of(const Problem& problem, Operand operand, int block) {
   if (k == 0 || (!along_k && x >= block && allows_vectors(problem, operand))) return packing;
   const std::int64_t ld = std::max<std::int64_t>(ceil_div(x, kLine) * kLine, block);
   const auto [rows, cols] = problem.extent(operand);
-  packing.job = {.transposes = along_k,
-                 .rows = rows,
-                 .cols = cols,
-                 .packed_ld = ld,
-                 .packed_stride = k * ld,
-                 .matrices = problem.batch > 1 && problem.stride(operand) == 0 ? 1 : problem.batch,
-                 .scheduler = PersistentTileScheduler(
-                     {.m = along_k ? ld : k, .n = along_k ? k : ld}, kTile, kTile, 1)};
+  packing.job = {
+      .transposes = along_k,
+      .rows = rows,
+      .cols = cols,
+      .packed_ld = ld,
+      .packed_stride = k * ld,
+      .matrices = problem.batch > 1 && problem.stride(operand) == 0 ? 1 : problem.batch,
+      .scheduler = TileScheduler({.m = along_k ? ld : k, .n = along_k ? k : ld}, kTile, kTile, 1)};
   return packing;
 }
 

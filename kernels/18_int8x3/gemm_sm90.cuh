@@ -184,8 +184,8 @@ __device__ void accumulate_partial(int thread, Pipeline<T::kStages>& pipeline, G
 // Producer, one thread. Blocks of a cluster share rows of A: each loads 1/kCluster of them and
 // multicasts it.
 template <typename T, unsigned kCluster, bool kStreamK>
-__device__ void produce(const GemmParams& params, const PersistentTileScheduler& tiles,
-                        unsigned count, GemmStorage& smem) {
+__device__ void produce(const GemmParams& params, const TileScheduler& tiles, unsigned count,
+                        GemmStorage& smem) {
   constexpr unsigned kShare = kChunkBytes / kCluster;  // bytes of A per block
   constexpr unsigned kTailShare = kTailChunkBytes / kCluster;
   const unsigned rank = kCluster > 1 ? device::cluster_rank() : 0;
@@ -254,7 +254,7 @@ __device__ void consumer_release(device::Barrier& empty, int thread) {
 // Consumer warpgroups: main loop, fix-up, epilogue.
 template <typename T, unsigned kCluster, bool kStreamK>
 __device__ void consume(const KernelArgs& args, const GemmParams& params,
-                        const PersistentTileScheduler& tiles, unsigned count, GemmStorage& smem) {
+                        const TileScheduler& tiles, unsigned count, GemmStorage& smem) {
   Pipeline<T::kStages> pipeline;
   const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;
@@ -303,7 +303,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
 // Store warps: store staged tiles to C, and raise the flag when the block's partial sums are ready.
 template <typename T, unsigned kCluster, bool kStreamK>
 __device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
-                            const PersistentTileScheduler& tiles, unsigned count, int thread,
+                            const TileScheduler& tiles, unsigned count, int thread,
                             GemmStorage& smem) {
   const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;

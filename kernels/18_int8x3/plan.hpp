@@ -184,8 +184,8 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
           .pairs = allows_pairs_of_c(problem),
           .once = allows_pairs_of_c(problem) &&
                   (workspace.split.is_once || bytes_of_c(problem) > kH200.l2_bytes),
-          .six = PersistentTileScheduler(problem.shape, kBlockM, tiles * block_n),
-          .eight = PersistentTileScheduler(problem.shape, kBlockM, tiles * Eight::kBlockN),
+          .six = TileScheduler(problem.shape, kBlockM, tiles * block_n),
+          .eight = TileScheduler(problem.shape, kBlockM, tiles * Eight::kBlockN),
           .fp32 = fp32_args(problem)};
 }
 
@@ -483,7 +483,7 @@ struct Fp32Candidates {
         if (candidate.choice.enqueue_if) candidates.all.push_back(std::move(candidate));
       }
     }
-    if (problem.batch * PersistentTileScheduler(problem.shape, 128, 128).count < kLargeC) {
+    if (problem.batch * TileScheduler(problem.shape, 128, 128).count < kLargeC) {
       candidates.longest_chain = kLongerChain * static_cast<double>(summed_in_fp32(problem));
     }
     return candidates;
@@ -606,7 +606,7 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
   }
   if (least != Path::kFp32) {
     const bool six = least == Path::kSix;
-    const PersistentTileScheduler& scheduler = six ? params.six : params.eight;
+    const TileScheduler& scheduler = six ? params.six : params.eight;
     const int block_n = six ? config.block_n : Eight::kBlockN;
     const std::int64_t tiles = problem.batch * scheduler.count;
     const std::int64_t rounds = ceil_div(tiles, clusters), chunks = params.a.chunks_k;

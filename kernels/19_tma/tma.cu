@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 
 template <typename Config>
 PlannedKernel planned_kernel(const Shape& shape, bool vectors) {
-  const PersistentTileScheduler scheduler = interleaved::scheduler_of<Config>(shape);
+  const TileScheduler scheduler = interleaved::scheduler_of<Config>(shape);
   return {.name = Config::kName + std::string(vectors ? " boxes to vectors" : " boxes to words"),
           .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
                          parameter::depth(Config::kBlockK),

@@ -203,7 +203,7 @@ class Consumer {
 
 // Kernel parameter.
 struct Output {
-  PersistentTileScheduler scheduler;
+  TileScheduler scheduler;
   bool vectors;  // C allows 128-bit accesses
 };
 

@@ -74,7 +74,7 @@ struct GemmParams {
   Summed summed;
   Path* decision = nullptr;  // output
   bool float2_c = false;     // pairs of neighbours of C are aligned vectors
-  PersistentTileScheduler scheduler;
+  TileScheduler scheduler;
   Fp32Args fp32;
 };
 

@@ -93,7 +93,7 @@ struct Launches {
     multiply.summed = {static_cast<float>(problem.shape.k), products_in_fp32(problem),
                        products_of_one_sign_in_fp32(problem)};
     multiply.float2_c = allows_pairs_of_c(problem);
-    multiply.scheduler = PersistentTileScheduler(problem.shape, kBlockM, kBlockN);
+    multiply.scheduler = TileScheduler(problem.shape, kBlockM, kBlockN);
     multiply.fp32 = fp32_args(problem);
     // Tiles of the FP32 fallback are smaller, so that there are more.
     blocks = std::min<std::int64_t>(problem.batch * multiply.fp32.scheduler.count,

@@ -39,8 +39,7 @@ void expect_work(std::int64_t products, std::int64_t rows, std::int64_t cols, un
   const auto tiles = static_cast<unsigned>(products * rows * cols);
   GemmParams params{};
   params.chunks = chunks;
-  params.six =
-      PersistentTileScheduler({rows * kBlockM, cols * kCluster * 128, 1}, kBlockM, kCluster * 128);
+  params.six = TileScheduler({rows * kBlockM, cols * kCluster * 128, 1}, kBlockM, kCluster * 128);
   params.stream_k = StreamKTiles(tiles, clusters, chunks);
   const DeviceArray<Work> works(std::size_t{clusters} * kCluster * kMostWork);
   const DeviceArray<unsigned> counts(std::size_t{clusters} * kCluster);

@@ -77,11 +77,11 @@ void for_all_grids(std::int64_t group, const Expect& expect) {
 models::Tile plain(const TileCoord& tile) { return {tile.product, tile.row, tile.col}; }
 
 // A group of one row is a row: the order along N.
-TEST(PersistentTileScheduler, RastersGroupsOfRowsColumnByColumn) {
+TEST(TileScheduler, RastersGroupsOfRowsColumnByColumn) {
   const auto expect = [](int block_m, unsigned group, const auto& scheduler_of) {
     for_all_grids(group, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
       for (const std::int64_t ragged : {0, 1}) {
-        const PersistentTileScheduler scheduler =
+        const TileScheduler scheduler =
             scheduler_of(Shape{rows * block_m - ragged, cols * 64 - ragged * 63, 1});
         const auto expected = models::tiles_in_order(products, rows, cols, group);
         const auto expected_along_n = models::tiles_in_order(products, rows, cols, 1);
@@ -98,11 +98,10 @@ TEST(PersistentTileScheduler, RastersGroupsOfRowsColumnByColumn) {
   };
   for (const int block_m : {64, 128, 256}) {
     expect(block_m, static_cast<unsigned>(1536 / block_m),
-           [&](const Shape& shape) { return PersistentTileScheduler(shape, block_m, 64); });
+           [&](const Shape& shape) { return TileScheduler(shape, block_m, 64); });
     for (const unsigned group : {1U, 8U}) {
-      expect(block_m, group, [&](const Shape& shape) {
-        return PersistentTileScheduler(shape, block_m, 64, group);
-      });
+      expect(block_m, group,
+             [&](const Shape& shape) { return TileScheduler(shape, block_m, 64, group); });
     }
   }
 }
@@ -130,7 +129,7 @@ void expect_work(const models::SplitK& of) {
                        .block_n = static_cast<int>(of.block_n),
                        .end_m = has_end ? of.end_m : SplitK::kNoEnd,
                        .end_n = has_end ? of.end_n : SplitK::kNoEnd,
-                       .scheduler = PersistentTileScheduler({of.rows, of.cols, 1}, 1, 1, 1),
+                       .scheduler = TileScheduler({of.rows, of.cols, 1}, 1, 1, 1),
                        .whole = static_cast<unsigned>(of.whole),
                        .k_splits = Divisor(static_cast<std::uint32_t>(of.k_splits)),
                        .k_tiles = static_cast<int>(of.k_tiles)};

@@ -37,7 +37,7 @@ constexpr int kThreadsOfSum = 64;
 
 // Beside KernelArgs: the elements of op(A) and op(B), as in verifier::Product.
 struct PlanArgs {
-  PersistentTileScheduler scheduler{};
+  TileScheduler scheduler{};
   unsigned tiles = 0;  // of all products
   std::int64_t parts = 1;
   std::int64_t rows = 0;  // that are computed
@@ -121,8 +121,7 @@ Choice choice_of_parts(const Problem& problem, std::int64_t parts) {
   if (kFault == PlanFault::kLastGroup && tiles_m > kGroup) {
     tiles_m = static_cast<unsigned>(ceil_div(tiles_m, kGroup)) * kGroup;
   }
-  more.scheduler =
-      PersistentTileScheduler({std::int64_t{kSide} * tiles_m, n, k}, kSide, kSide, kGroup);
+  more.scheduler = TileScheduler({std::int64_t{kSide} * tiles_m, n, k}, kSide, kSide, kGroup);
   const auto steps = [](Op op, std::int64_t ld, std::int64_t& row, std::int64_t& col) {
     (op == Op::kN ? row : col) = ld;
     (op == Op::kN ? col : row) = 1;

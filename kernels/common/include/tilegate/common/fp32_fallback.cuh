@@ -208,7 +208,7 @@ constexpr std::size_t kFp32PartialBytes = sizeof(Fp32Sums) * kFp32Threads;
 struct Fp32Args {
   bool a_along_k = false, b_along_k = false;  // rows of op(A), columns of op(B) lie along k
   int run = kFp32Run;
-  PersistentTileScheduler scheduler;
+  TileScheduler scheduler;
   Fp32SplitK split_k{};
 };
 
@@ -338,9 +338,8 @@ inline bool is_along_k(const Problem& problem, Operand operand) {
 }
 
 inline Fp32Args fp32_args(const Problem& problem) {
-  const PersistentTileScheduler scheduler(problem.shape, kFp32Rows, kFp32Cols);
-  const std::int64_t wide_tiles =
-      PersistentTileScheduler(problem.shape, kFp32Rows, 2 * kFp32Cols).count;
+  const TileScheduler scheduler(problem.shape, kFp32Rows, kFp32Cols);
+  const std::int64_t wide_tiles = TileScheduler(problem.shape, kFp32Rows, 2 * kFp32Cols).count;
   const bool is_short =
       problem.shape.k <= kFp32ShortK && problem.batch * wide_tiles < kFp32FewTiles;
   return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),

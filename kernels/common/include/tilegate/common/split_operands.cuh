@@ -280,10 +280,10 @@ inline Status check_split_size(const Problem& problem, int block_n, double split
   const auto tiles = [](std::int64_t extent, int tile) {
     return static_cast<double>(ceil_div(extent, tile));
   };
-  const double blocks = static_cast<double>(problem.batch) *
-                        std::max(tiles(m, kChunkRows) * tiles(n, block_n) *
-                                     (PersistentTileScheduler::kGroupRows / kChunkRows),
-                                 (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * split_blocks);
+  const double blocks =
+      static_cast<double>(problem.batch) *
+      std::max(tiles(m, kChunkRows) * tiles(n, block_n) * (TileScheduler::kGroupRows / kChunkRows),
+               (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * split_blocks);
   if (blocks <= static_cast<double>(kMaxBlocks)) return {};
   return Status::unsupported("C has more tiles than a CUDA grid has blocks");
 }

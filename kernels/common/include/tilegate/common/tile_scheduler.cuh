@@ -65,18 +65,17 @@ struct TileCoord {
 
 // Rasterization: the order of a batch's tiles, product by product. A kernel parameter; divides by
 // multiplication.
-struct PersistentTileScheduler {
+struct TileScheduler {
   static constexpr int kGroupRows = 12 * 128;  // of C
 
   unsigned rows = 1, count = 1;      // rows of tiles, and tiles, of one product
   unsigned group = 1;                // rows of tiles in a group
   Divisor columns, tiles, in_group;  // tiles per row, per product, per group
 
-  PersistentTileScheduler() = default;
-  PersistentTileScheduler(const Shape& shape, int block_m, int block_n)
-      : PersistentTileScheduler(shape, block_m, block_n,
-                                static_cast<unsigned>(kGroupRows / block_m)) {}
-  PersistentTileScheduler(const Shape& shape, int block_m, int block_n, unsigned group_)
+  TileScheduler() = default;
+  TileScheduler(const Shape& shape, int block_m, int block_n)
+      : TileScheduler(shape, block_m, block_n, static_cast<unsigned>(kGroupRows / block_m)) {}
+  TileScheduler(const Shape& shape, int block_m, int block_n, unsigned group_)
       : rows(static_cast<unsigned>(ceil_div(shape.m, block_m))),
         group(group_),
         columns(static_cast<unsigned>(ceil_div(shape.n, block_n))) {
@@ -108,10 +107,10 @@ struct PersistentTileScheduler {
 
 // What a kernel's order of tiles depends on: rows of tiles in groups, and columns of tiles where
 // there are several groups.
-inline Parameter scheduling(const PersistentTileScheduler& scheduler) {
+inline Parameter scheduling(const TileScheduler& scheduler) {
   return parameter::tiles("order of tiles: rows in a group", scheduler.rows, scheduler.group);
 }
-inline Parameter columns_of_groups(const PersistentTileScheduler& scheduler) {
+inline Parameter columns_of_groups(const TileScheduler& scheduler) {
   return parameter::count("order of tiles: columns of several groups",
                           scheduler.rows > scheduler.group ? scheduler.columns.value() : 0);
 }

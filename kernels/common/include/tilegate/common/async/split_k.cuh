@@ -24,7 +24,7 @@ struct SplitK {
 
   int block_m = 1, block_n = 1;
   std::int64_t end_m = kNoEnd, end_n = kNoEnd;  // rows and columns that tiles may read
-  PersistentTileScheduler scheduler;            // along N
+  TileScheduler scheduler;                      // along N
   unsigned whole = 0;                           // tiles of the batch that are not split
   Divisor k_splits;                             // blocks for each of the others
   int k_tiles = 0;

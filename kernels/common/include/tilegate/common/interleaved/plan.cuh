@@ -55,7 +55,7 @@ std::int64_t count_tiles(const Problem& problem) {
 }
 
 template <typename Config>
-PersistentTileScheduler scheduler_of(const Shape& shape) {
+TileScheduler scheduler_of(const Shape& shape) {
   constexpr unsigned kGroup = 8;  // rows of tiles
   return {shape, Config::kBlockM, Config::kBlockN, kGroup};
 }
@@ -71,7 +71,7 @@ std::int64_t rounding_chain(const Shape& shape, std::int64_t k_tiles) {
 template <typename Config>
 PlannedKernel planned_kernel(const Problem& problem, std::int64_t k_tiles) {
   constexpr int kBuffers = 2;
-  const PersistentTileScheduler scheduler = scheduler_of<Config>(problem.shape);
+  const TileScheduler scheduler = scheduler_of<Config>(problem.shape);
   return {.name = Config::kName + (" " + form_name(problem)) +
                   (allows_counted_vectors(problem) ? " vectors" : " words"),
           .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
