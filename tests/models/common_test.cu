@@ -106,6 +106,15 @@ TEST(TileScheduler, RastersGroupsOfRowsColumnByColumn) {
   }
 }
 
+// A group would have 2^32 tiles.
+TEST(TileScheduler, TakesTheLargestGrid) {
+  constexpr std::int64_t kColumns = std::int64_t{1} << 29;
+  const TileScheduler scheduler({2 * 64, kColumns * 64, 1}, 64, 64, 8);
+  EXPECT_EQ(plain(scheduler.tile(0)), (models::Tile{0, 0, 0}));
+  EXPECT_EQ(plain(scheduler.tile(2 * kColumns - 1)), (models::Tile{0, 1, kColumns - 1}));
+  EXPECT_EQ(plain(scheduler.tile_along_n(2 * kColumns - 1)), (models::Tile{0, 1, kColumns - 1}));
+}
+
 __global__ void list_work(SplitK split_k, unsigned count, std::int64_t* numbers) {
   for (unsigned block = 0; block < count; ++block, numbers += 8) {
     const SplitK::WorkTile work = split_k.work_tile(block, numbers);

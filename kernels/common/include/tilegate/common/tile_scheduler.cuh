@@ -2,6 +2,7 @@
 // 65535 blocks, and M or N may need more.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -81,7 +82,9 @@ struct TileScheduler {
         columns(static_cast<unsigned>(ceil_div(shape.n, block_n))) {
     count = rows * columns.value();
     tiles = Divisor(count);
-    in_group = Divisor(group * columns.value());
+    // At most as many as a grid has blocks: then no index is in a second group.
+    in_group = Divisor(
+        static_cast<std::uint32_t>(std::min(std::int64_t{group} * columns.value(), kMaxBlocks)));
   }
 
   // Along M, in groups of rows of tiles: down the columns of one group, then of the next. So blocks
