@@ -9,10 +9,13 @@
 #include <tilegate/common/async/split_k.cuh>
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/divisor.cuh>
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 
+#include "models/float32.hpp"
 #include "models/layout.hpp"
 #include "simt/device_array.hpp"
+#include "split_call.hpp"
 #include "thorough.hpp"
 
 namespace tilegate {
@@ -164,6 +167,35 @@ TEST(SplitK, CoversAllKTilesOfEachTile) {
       // The last tiles are shifted back.
       ASSERT_NO_FATAL_FAILURE(expect_work({2, 2, 3, 64, 256, 65, 515, 2, splits, k_tiles}));
     }
+  }
+}
+
+template <typename T>
+__global__ void reduce(const float* partials, std::int64_t stride, unsigned count, float* sums) {
+  constexpr int kWords = sizeof(T) / sizeof(float);
+  const float* first = partials + threadIdx.x * kWords;
+  device::store_vector(sums + threadIdx.x * kWords, reduce_partials<T>(first, stride, count));
+}
+
+// One after another, each rounded once; more and fewer than are loaded at a time.
+TEST(ReducePartials, AddsInOrderOfK) {
+  constexpr std::int64_t kStride = 12, kSums = 8;
+  for (const unsigned count : {1U, 2U, 8U, 9U, 10U, 17U, 18U}) {
+    const std::vector<float> partials = random_values(count * kStride, count);
+    std::vector<float> expected(partials.begin(), partials.begin() + kSums);
+    for (unsigned i = 1; i < count; ++i) {
+      for (std::size_t sum = 0; sum < kSums; ++sum) {
+        expected[sum] = models::add(expected[sum], partials[i * kStride + sum]);
+      }
+    }
+    const DeviceArray<float> from(partials), words(kSums), vectors(kSums);
+    ASSERT_TRUE(is_ok(device::launch({.kernel = "words", .blocks = 1, .threads_x = kSums}, nullptr,
+                                     reduce<float>, from.data(), kStride, count, words.data())));
+    ASSERT_TRUE(
+        is_ok(device::launch({.kernel = "vectors", .blocks = 1, .threads_x = kSums / 4}, nullptr,
+                             reduce<float4>, from.data(), kStride, count, vectors.data())));
+    expect_same_bits(words.to_host(), expected);
+    expect_same_bits(vectors.to_host(), expected);
   }
 }
 

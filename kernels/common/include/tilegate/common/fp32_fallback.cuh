@@ -264,7 +264,8 @@ __device__ inline void store_fp32_partial(const Fp32SplitK& split_k, unsigned bl
   if (thread == 0) device::raise_flag(split_k.flags + block);
 }
 
-// Adds the partial sums of the `others` previous clusters, each as a run.
+// Stream-K's fixup: adds the partial sums of the `others` previous clusters, each as a run. Not
+// reduce_partials(), because rounding errors are compensated here.
 template <unsigned kCluster>
 __device__ void accumulate_fp32_partials(const Fp32SplitK& split_k, unsigned block, unsigned others,
                                          int thread, Fp32Sums& acc, Fp32Sums& total) {

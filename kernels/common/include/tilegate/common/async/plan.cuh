@@ -14,6 +14,7 @@
 #include <tilegate/common/async/config.cuh>
 #include <tilegate/common/async/split_k.cuh>
 #include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/gpu_model.hpp>
 #include <tilegate/common/tile_load.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
@@ -265,7 +266,7 @@ inline std::vector<PlannedKernel> planned_kernels(const AsyncKernel& kernel, con
   const PlannedKernel sum{
       .name = "add parts" + to,
       .parameters = {parameter::rows(kernel.block_m), parameter::columns(kernel.block_n),
-                     parameter::tiles("sums in flight", partition.k_splits - 1, 8),
+                     parameter::tiles("sums in flight", partition.k_splits - 1, kPartialsInFlight),
                      parameter::count("split tiles", partition.split_tiles())}};
   if (partition.whole == 0) return {part, sum};
   return {whole, part, sum};

@@ -77,9 +77,7 @@ struct SplitK {
 
 namespace tilegate::split_sums {
 
-// The reduction kernel: adds the partial sums of each tile in order of k, so that the same call
-// gives the same bits.
-
+// The reduction kernel.
 constexpr int kNumThreads = 256;
 
 // C ← alpha·(sum of the partial sums) + beta·C for the split tiles; one thread per vector of C, or
@@ -103,17 +101,11 @@ __global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, SplitK split
       static_cast<const float*>(args.workspace) + std::int64_t{tile} * k_splits * size + word;
   args.c += work.batch_index * args.stride_c;
   if constexpr (kVectors) {
-    float4 sum = device::load_vector<float4>(partial);
-#pragma unroll 8
-    for (unsigned i = 1; i < k_splits; ++i) {
-      accumulate(sum, device::load_vector<float4>(partial + std::int64_t{i} * size));
-    }
-    store4<true>(args, work.row + row, work.col + col, sum);
+    store4<true>(args, work.row + row, work.col + col,
+                 reduce_partials<float4>(partial, size, k_splits));
   } else {
-    float sum = *partial;
-#pragma unroll 8
-    for (unsigned i = 1; i < k_splits; ++i) sum += partial[std::int64_t{i} * size];
-    store_element(args, work.row + row, work.col + col, sum);
+    store_element(args, work.row + row, work.col + col,
+                  reduce_partials<float>(partial, size, k_splits));
   }
 }
 
