@@ -63,8 +63,8 @@ __global__ void __launch_bounds__(kNumThreads) pack(Jobs jobs, When... when) {
   const std::int64_t row0 = std::int64_t{tile.row} * kTile, col0 = std::int64_t{tile.col} * kTile;
   const int lane = static_cast<int>(threadIdx.x) % kLane;
   const int warp = static_cast<int>(threadIdx.x) / kLane;
-  const float* from = source.from + tile.product * source.stride;
-  float* to = source.to + tile.product * job.packed_stride;
+  const float* from = source.from + tile.batch_index * source.stride;
+  float* to = source.to + tile.batch_index * job.packed_stride;
 
   float v[kRows][kCols];  // all loads before the first store: they are in flight together
 #pragma unroll

@@ -206,9 +206,9 @@ __device__ void produce(const GemmParams& params, const TileScheduler& tiles, un
     const TileCoord& tile = work.tile;
     const std::int64_t first_chunk = params.first_chunk + work.first_chunk;
     const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
-    const std::int64_t chunk_a = params.a.chunk(tile.product, tile.row, first_chunk);
+    const std::int64_t chunk_a = params.a.chunk(tile.batch_index, tile.row, first_chunk);
     const std::int64_t chunk_b =
-        params.b.chunk(tile.product, params.b.inside(col / kChunkRows), first_chunk);
+        params.b.chunk(tile.batch_index, params.b.inside(col / kChunkRows), first_chunk);
     const std::byte* a = params.planes_a + chunk_a + first;
     const std::byte* b = params.planes_b + chunk_b + col % kChunkRows * kRowBytes;
     const std::byte *tails_a = nullptr, *tails_b = nullptr;

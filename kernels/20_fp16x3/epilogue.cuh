@@ -17,10 +17,10 @@ namespace tilegate::fp16x3 {
 // rows, the others those of columns, and stores it to shared memory after it.
 __device__ inline float fetch_step(const GemmParams& params, const TileCoord& tile, int consumer) {
   if (consumer < kBlockM) {
-    return params.steps_a[params.a.own(tile.product) * params.a.rows() +
+    return params.steps_a[params.a.own(tile.batch_index) * params.a.rows() +
                           std::int64_t{tile.row} * kBlockM + consumer];
   }
-  return params.steps_b[params.b.own(tile.product) * params.b.rows() +
+  return params.steps_b[params.b.own(tile.batch_index) * params.b.rows() +
                         std::int64_t{tile.col} * kBlockN + consumer - kBlockM];
 }
 

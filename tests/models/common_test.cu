@@ -72,23 +72,23 @@ template <typename Expect>
 void for_all_grids(std::int64_t group, const Expect& expect) {
   for (std::int64_t rows = 1; rows <= 3 * group + 1; ++rows) {
     for (const std::int64_t cols : {1, 2, 3, 7}) {
-      for (const std::int64_t products : {1, 3}) expect(products, rows, cols);
+      for (const std::int64_t batch : {1, 3}) expect(batch, rows, cols);
     }
   }
 }
 
-models::Tile plain(const TileCoord& tile) { return {tile.product, tile.row, tile.col}; }
+models::Tile plain(const TileCoord& tile) { return {tile.batch_index, tile.row, tile.col}; }
 
 // A group of one row is a row: the order along N.
 TEST(TileScheduler, RastersGroupsOfRowsColumnByColumn) {
   const auto expect = [](int block_m, unsigned group, const auto& scheduler_of) {
-    for_all_grids(group, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
+    for_all_grids(group, [&](std::int64_t batch, std::int64_t rows, std::int64_t cols) {
       for (const std::int64_t ragged : {0, 1}) {
         const TileScheduler scheduler =
             scheduler_of(Shape{rows * block_m - ragged, cols * 64 - ragged * 63, 1});
-        const auto expected = models::tiles_in_order(products, rows, cols, group);
-        const auto expected_along_n = models::tiles_in_order(products, rows, cols, 1);
-        ASSERT_EQ(scheduler.count * products, static_cast<std::int64_t>(expected.size()));
+        const auto expected = models::tiles_in_order(batch, rows, cols, group);
+        const auto expected_along_n = models::tiles_in_order(batch, rows, cols, 1);
+        ASSERT_EQ(scheduler.count * batch, static_cast<std::int64_t>(expected.size()));
         for (std::size_t i = 0; i < expected.size(); ++i) {
           const auto index = static_cast<unsigned>(i);
           ASSERT_EQ(plain(scheduler.tile(index)), expected[i])

@@ -58,9 +58,9 @@ __global__ void sum_parts(KernelArgs args, PlanArgs more) {
   const std::int64_t row = std::int64_t{tile.row} * kSide + threadIdx.x;
   if (row >= more.rows) return;
   const std::int64_t first_col = std::int64_t{tile.col} * kSide;
-  const float* a = args.a + tile.product * args.stride_a + row * more.a_row;
-  const float* b = args.b + tile.product * args.stride_b;
-  auto* to = static_cast<float*>(args.workspace) + more.partial(args, part, tile.product);
+  const float* a = args.a + tile.batch_index * args.stride_a + row * more.a_row;
+  const float* b = args.b + tile.batch_index * args.stride_b;
+  auto* to = static_cast<float*>(args.workspace) + more.partial(args, part, tile.batch_index);
   for (std::int64_t col = first_col; col < min(n, first_col + kSide); ++col) {
     float sum = 0.0F;
     for (std::int64_t k = k_end * part / more.parts; k < k_end * (part + 1) / more.parts; ++k) {

@@ -219,7 +219,7 @@ __device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& params,
   const auto strided = [&](const float* data, std::int64_t stride, std::int64_t ld, bool along_k,
                            std::int64_t rows) {
     const std::int64_t next = along_k ? 1 : ld;
-    return StridedOperand{data + tile.product * stride + first * next, along_k ? ld : 1, next,
+    return StridedOperand{data + tile.batch_index * stride + first * next, along_k ? ld : 1, next,
                           rows};
   };
   sum_fp32_tile(strided(args.a, args.stride_a, args.lda, params.a_along_k, args.shape.m),
@@ -231,7 +231,7 @@ __device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& params,
 // `has_total`: there was more than one run.
 __device__ inline void store_fp32(KernelArgs args, const TileCoord& tile, bool has_total,
                                   int thread, const Fp32Sums& acc, const Fp32Sums& total) {
-  args.c += tile.product * args.stride_c;
+  args.c += tile.batch_index * args.stride_c;
   const std::int64_t row = std::int64_t{tile.row} * kFp32Rows + fp32_row(thread);
   const std::int64_t col = std::int64_t{tile.col} * kFp32Cols + fp32_col(thread);
 #pragma unroll

@@ -61,17 +61,17 @@ Choice serial_choice(const Problem& problem,
 }
 
 struct TileCoord {
-  unsigned product, row, col;  // index in the batch; row and column in tiles
+  unsigned batch_index, row, col;  // row and column in tiles
 };
 
-// Rasterization: the order of a batch's tiles, product by product. A kernel parameter; divides by
+// Rasterization: the order of a batch's tiles, matrix by matrix. A kernel parameter; divides by
 // multiplication.
 struct TileScheduler {
   static constexpr int kGroupRows = 12 * 128;  // of C
 
-  unsigned rows = 1, count = 1;      // rows of tiles, and tiles, of one product
+  unsigned rows = 1, count = 1;      // rows of tiles, and tiles, of one matrix
   unsigned group = 1;                // rows of tiles in a group
-  Divisor columns, tiles, in_group;  // tiles per row, per product, per group
+  Divisor columns, tiles, in_group;  // tiles per row, per matrix, per group
 
   TileScheduler() = default;
   TileScheduler(const Shape& shape, int block_m, int block_n)
@@ -90,21 +90,21 @@ struct TileScheduler {
   // Along M, in groups of rows of tiles: down the columns of one group, then of the next. So blocks
   // that run at the same time share rows of A and columns of B in L2 (CUTLASS: swizzle).
   __host__ __device__ TileCoord tile(unsigned index) const {
-    const unsigned product = tiles.quotient(index);
-    const unsigned in_product = tiles.remainder(index, product);
-    const unsigned number = in_group.quotient(in_product);
-    const unsigned rest = in_group.remainder(in_product, number);
+    const unsigned batch_index = tiles.quotient(index);
+    const unsigned in_matrix = tiles.remainder(index, batch_index);
+    const unsigned number = in_group.quotient(in_matrix);
+    const unsigned rest = in_group.remainder(in_matrix, number);
     const unsigned left = rows - number * group;
     const unsigned height = left < group ? left : group;
-    return {product, number * group + rest % height, rest / height};
+    return {batch_index, number * group + rest % height, rest / height};
   }
 
   // Along N, row by row: tile() with groups of one row, without its two divisions by a height.
   __host__ __device__ TileCoord tile_along_n(unsigned index) const {
-    const unsigned product = tiles.quotient(index);
-    const unsigned in_product = tiles.remainder(index, product);
-    const unsigned row = columns.quotient(in_product);
-    return {product, row, columns.remainder(in_product, row)};
+    const unsigned batch_index = tiles.quotient(index);
+    const unsigned in_matrix = tiles.remainder(index, batch_index);
+    const unsigned row = columns.quotient(in_matrix);
+    return {batch_index, row, columns.remainder(in_matrix, row)};
   }
 };
 

@@ -48,7 +48,7 @@ struct SplitK {
     const std::int64_t col = std::int64_t{at.col} * block_n;
     const std::int64_t first_row = row + block_m <= end_m ? row : end_m - block_m;
     const std::int64_t first_col = col + block_n <= end_n ? col : end_n - block_n;
-    return {.batch_index = at.product,
+    return {.batch_index = at.batch_index,
             .row = first_row,
             .col = first_col,
             .own_row = static_cast<int>(row - first_row),

@@ -229,10 +229,10 @@ class Loop {
  private:
   __device__ Loop(const KernelArgs& args, const TileCoord& tile, const KTiles<Config>& tiles,
                   Shared& smem)
-      : feed_a_(args.a, tile.product * args.stride_a, args.lda, static_cast<int>(args.shape.m),
+      : feed_a_(args.a, tile.batch_index * args.stride_a, args.lda, static_cast<int>(args.shape.m),
                 static_cast<int>(tile.row) * Config::kBlockM, tiles.first_k(),
                 device::shared_address(smem.stages[0].a)),
-        feed_b_(args.b, tile.product * args.stride_b, args.ldb, static_cast<int>(args.shape.n),
+        feed_b_(args.b, tile.batch_index * args.stride_b, args.ldb, static_cast<int>(args.shape.n),
                 static_cast<int>(tile.col) * Config::kBlockN, tiles.first_k(),
                 device::shared_address(smem.stages[0].b)),
         rounds_left_((tiles.end - tiles.begin) * kHalves),
