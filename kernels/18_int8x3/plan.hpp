@@ -124,7 +124,7 @@ struct Workspace {
       : a(split_chunks<Planes>(problem, Operand::kA)),
         b(split_chunks<Planes>(problem, Operand::kB)) {
     if (!by_warps) {
-      split = SplitPlan((a.products * a.rows() + b.products * b.rows()) / Long::kRows,
+      split = SplitPlan((a.matrices * a.rows() + b.matrices * b.rows()) / Long::kRows,
                         problem.shape.k, bytes_of_c(problem), device.multiprocessors);
     }
     planes_a = aligned(sizeof(Path));
@@ -132,7 +132,7 @@ struct Workspace {
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
     widths = steps_b + aligned(b.step_bytes());
-    const std::int64_t blocks = (a.products * a.rows() + b.products * b.rows()) / split.rows;
+    const std::int64_t blocks = (a.matrices * a.rows() + b.matrices * b.rows()) / split.rows;
     bytes = widths + sizeof(float) * kNumWidths * static_cast<std::size_t>(blocks);
   }
 
@@ -149,7 +149,7 @@ struct Workspace {
     Workspace part = *this;
     part.a = split_chunks<Planes>(panel, Operand::kA);
     part.b = split_chunks<Planes>(panel, Operand::kB);
-    const std::int64_t fewer = (a.products * a.rows() - part.a.products * part.a.rows()) /
+    const std::int64_t fewer = (a.matrices * a.rows() - part.a.matrices * part.a.rows()) /
                                split.rows;  // groups of A, whose widths end where B's begin
     part.widths += sizeof(float) * kNumWidths * static_cast<std::size_t>(fewer);
     return part;
@@ -169,7 +169,7 @@ struct Workspace {
 inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace, int block_n,
                               unsigned cluster, Path least) {
   const auto blocks = [&](const Planes& p) {
-    return static_cast<unsigned>(p.products * p.rows() / workspace.split.rows);
+    return static_cast<unsigned>(p.matrices * p.rows() / workspace.split.rows);
   };
   const auto [m, n, k] = problem.shape;
   const int tiles = static_cast<int>(cluster);
@@ -177,12 +177,12 @@ inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace
           .b = workspace.b,
           .widths_a = blocks(workspace.a),
           .widths_b = blocks(workspace.b),
-          .rows_a = static_cast<float>(m * workspace.a.products),
-          .rows_b = static_cast<float>(n * workspace.b.products),
+          .rows_a = static_cast<float>(m * workspace.a.matrices),
+          .rows_b = static_cast<float>(n * workspace.b.matrices),
           .least = least,
           .summed = summed_in_fp32(problem),
-          .pairs = allows_pairs_of_c(problem),
-          .once = allows_pairs_of_c(problem) &&
+          .pairs = allows_float2_of_c(problem),
+          .once = allows_float2_of_c(problem) &&
                   (workspace.split.is_once || bytes_of_c(problem) > kH200.l2_bytes),
           .six = TileScheduler(problem.shape, kBlockM, tiles * block_n),
           .eight = TileScheduler(problem.shape, kBlockM, tiles * Eight::kBlockN),
