@@ -187,7 +187,7 @@ Status setup() {
 template <typename... Tiles>
 constexpr Stage make_stage() {
   return {.name = "StreamK",
-          .idea = "the last, partial round of tiles split along K",
+          .idea = "the last, partial wave of tiles split along K",
           .takes_transposed = true,
           .takes_batches = true,
           .tile_sizes = interleaved::kTileSizes,

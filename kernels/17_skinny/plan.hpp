@@ -204,7 +204,7 @@ inline Candidate predicted(Choice choice, const Work& work, const Device& device
   const double seconds = kStart + waves * kWave + main_loop + add_seconds(work.k_splits) -
                          (is_short ? kShortSaves : 0.0);
   const double slots = static_cast<double>(multiprocessors) * work.blocks_per_sm;
-  const Parts parts{.rounds = static_cast<double>(work.blocks) / slots,
+  const Parts parts{.waves = static_cast<double>(work.blocks) / slots,
                     .multiply = multiply + issue,
                     .move = work.bytes / (memory_rate * multiprocessors),
                     .add = add_seconds(work.k_splits)};

@@ -1,4 +1,4 @@
-// Epilogue: C ← alpha·sum + beta·C, by elements, pairs and vectors of four. With beta == 0 C is not
+// Epilogue: C ← alpha·sum + beta·C, by elements, float2 and float4. With beta == 0 C is not
 // read: it may hold NaN. Before that, the reduction of split-K.
 #pragma once
 

@@ -135,8 +135,8 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
       blocks(partition.whole, partition.k_tiles, true) +
           blocks(partition.split_tiles() * partition.k_splits, partition.longest_split(), false),
       true, static_cast<double>(partial_bytes(kernel, partition)));
-  parts.rounds = static_cast<double>(partition.blocks()) /
-                 (static_cast<double>(device.multiprocessors) * kernel.blocks_per_sm);
+  parts.waves = static_cast<double>(partition.blocks()) /
+                (static_cast<double>(device.multiprocessors) * kernel.blocks_per_sm);
   parts.tiles = cost::tile_share(problem, static_cast<double>(partition.tiles), kernel.block_m,
                                  kernel.block_n);
   return parts;

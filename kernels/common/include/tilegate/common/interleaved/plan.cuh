@@ -45,7 +45,7 @@ inline Status check_extents(const Problem& problem) {
   return Status::unsupported("M, N or K is above " + std::to_string(kMost));
 }
 
-// Tiles of all products of the batch; 0 if a grid has fewer blocks.
+// Tiles of the whole batch; 0 if a grid has fewer blocks.
 template <typename Config>
 std::int64_t count_tiles(const Problem& problem) {
   using Grid = TileGrid<Config::kBlockM, Config::kBlockN>;
@@ -97,7 +97,7 @@ double block_seconds(std::int64_t count, std::int64_t k_tiles, const Device& dev
 template <typename Config>
 void describe_blocks(const Problem& problem, const Device& device, std::int64_t tiles,
                      std::int64_t blocks, Parts& parts) {
-  parts.rounds = static_cast<double>(blocks) / (device.multiprocessors * Config::kBlocksPerSm);
+  parts.waves = static_cast<double>(blocks) / (device.multiprocessors * Config::kBlocksPerSm);
   parts.tiles =
       cost::tile_share(problem, static_cast<double>(tiles), Config::kBlockM, Config::kBlockN);
 }
