@@ -28,9 +28,9 @@ struct Job {
   std::int64_t packed_ld = 0;       // leading dimension of the K packed rows
   std::int64_t packed_stride = 0;   // from one matrix to the next
   std::int64_t matrices = 0;        // matrices to pack: 1 if the batch shares the operand
-  TileScheduler scheduler;          // of the operand's tiles
+  RasterAlongN raster;              // of the operand's tiles
 
-  std::int64_t blocks() const { return matrices * scheduler.count; }
+  std::int64_t blocks() const { return matrices * raster.tiles.value(); }
 };
 
 // Addresses of an operand and of its packed copy.
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kNumThreads) pack(Jobs jobs, When... when) {
   const Job& job = jobs.job[second];
   const Source& source = jobs.source[second];
   const unsigned block = second ? blockIdx.x - jobs.blocks_of_first : blockIdx.x;
-  const TileCoord tile = job.scheduler.tile_along_n(block);
+  const TileCoord tile = job.raster.tile(block);
   const std::int64_t row0 = std::int64_t{tile.row} * kTile, col0 = std::int64_t{tile.col} * kTile;
   const int lane = static_cast<int>(threadIdx.x) % kLane;
   const int warp = static_cast<int>(threadIdx.x) / kLane;

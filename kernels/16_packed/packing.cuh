@@ -45,7 +45,8 @@ inline Packing packing_of(const Problem& problem, Operand operand, int block) {
       .packed_ld = ld,
       .packed_stride = k * ld,
       .matrices = problem.batch > 1 && problem.stride(operand) == 0 ? 1 : problem.batch,
-      .scheduler = TileScheduler({.m = along_k ? ld : k, .n = along_k ? k : ld}, kTile, kTile, 1)};
+      // Tiles of the packed operand, padding included, as the operand lies in memory.
+      .raster = RasterAlongN({.m = along_k ? ld : k, .n = along_k ? k : ld}, kTile, kTile)};
   return packing;
 }
 

@@ -79,7 +79,7 @@ void for_all_grids(std::int64_t group, const Expect& expect) {
 
 models::Tile plain(const TileCoord& tile) { return {tile.batch_index, tile.row, tile.col}; }
 
-// A group of one row is a row: the order along N.
+// Groups of one row are the order along N.
 TEST(TileScheduler, RastersGroupsOfRowsColumnByColumn) {
   const auto expect = [](int block_m, unsigned group, const auto& scheduler_of) {
     for_all_grids(group, [&](std::int64_t batch, std::int64_t rows, std::int64_t cols) {
@@ -93,7 +93,7 @@ TEST(TileScheduler, RastersGroupsOfRowsColumnByColumn) {
           const auto index = static_cast<unsigned>(i);
           ASSERT_EQ(plain(scheduler.tile(index)), expected[i])
               << i << " of " << rows << "x" << cols;
-          ASSERT_EQ(plain(scheduler.tile_along_n(index)), expected_along_n[i])
+          ASSERT_EQ(plain(scheduler.along_n.tile(index)), expected_along_n[i])
               << i << " of " << rows << "x" << cols;
         }
       }
@@ -115,7 +115,7 @@ TEST(TileScheduler, TakesTheLargestGrid) {
   const TileScheduler scheduler({2 * 64, kColumns * 64, 1}, 64, 64, 8);
   EXPECT_EQ(plain(scheduler.tile(0)), (models::Tile{0, 0, 0}));
   EXPECT_EQ(plain(scheduler.tile(2 * kColumns - 1)), (models::Tile{0, 1, kColumns - 1}));
-  EXPECT_EQ(plain(scheduler.tile_along_n(2 * kColumns - 1)), (models::Tile{0, 1, kColumns - 1}));
+  EXPECT_EQ(plain(scheduler.along_n.tile(2 * kColumns - 1)), (models::Tile{0, 1, kColumns - 1}));
 }
 
 __global__ void list_work(SplitK split_k, unsigned count, std::int64_t* numbers) {
@@ -141,7 +141,7 @@ void expect_work(const models::SplitK& of) {
                        .block_n = static_cast<int>(of.block_n),
                        .end_m = has_end ? of.end_m : SplitK::kNoEnd,
                        .end_n = has_end ? of.end_n : SplitK::kNoEnd,
-                       .scheduler = TileScheduler({of.rows, of.cols, 1}, 1, 1, 1),
+                       .raster = RasterAlongN({of.rows, of.cols, 1}, 1, 1),
                        .whole = static_cast<unsigned>(of.whole),
                        .k_splits = Divisor(static_cast<std::uint32_t>(of.k_splits)),
                        .k_tiles = static_cast<int>(of.k_tiles)};

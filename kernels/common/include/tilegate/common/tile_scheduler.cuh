@@ -64,14 +64,35 @@ struct TileCoord {
   unsigned batch_index, row, col;  // row and column in tiles
 };
 
-// Rasterization: the order of a batch's tiles, matrix by matrix. A kernel parameter; divides by
-// multiplication.
+// Rasterization: the order of a batch's tiles, matrix by matrix. Both orders are kernel parameters
+// and divide by multiplication.
+
+// Along N: row by row.
+struct RasterAlongN {
+  Divisor columns, tiles;  // tiles per row, per matrix
+
+  RasterAlongN() = default;
+  RasterAlongN(const Shape& shape, int block_m, int block_n)
+      : columns(static_cast<std::uint32_t>(ceil_div(shape.n, block_n))),
+        tiles(static_cast<std::uint32_t>(ceil_div(shape.m, block_m)) * columns.value()) {}
+
+  __host__ __device__ TileCoord tile(unsigned index) const {
+    const unsigned batch_index = tiles.quotient(index);
+    const unsigned in_matrix = tiles.remainder(index, batch_index);
+    const unsigned row = columns.quotient(in_matrix);
+    return {batch_index, row, columns.remainder(in_matrix, row)};
+  }
+};
+
+// Along M, in groups of rows of tiles: down the columns of one group, then of the next. So blocks
+// that run at the same time share rows of A and columns of B in L2 (CUTLASS: threadblock swizzle).
 struct TileScheduler {
   static constexpr int kGroupRows = 12 * 128;  // of C
 
-  unsigned rows = 1, count = 1;      // rows of tiles, and tiles, of one matrix
-  unsigned group = 1;                // rows of tiles in a group
-  Divisor columns, tiles, in_group;  // tiles per row, per matrix, per group
+  unsigned rows = 1, count = 1;  // rows of tiles, and tiles, of one matrix
+  unsigned group = 1;            // rows of tiles in a group
+  RasterAlongN along_n;
+  Divisor in_group;  // tiles per group
 
   TileScheduler() = default;
   TileScheduler(const Shape& shape, int block_m, int block_n)
@@ -79,32 +100,21 @@ struct TileScheduler {
   TileScheduler(const Shape& shape, int block_m, int block_n, unsigned group_)
       : rows(static_cast<unsigned>(ceil_div(shape.m, block_m))),
         group(group_),
-        columns(static_cast<unsigned>(ceil_div(shape.n, block_n))) {
-    count = rows * columns.value();
-    tiles = Divisor(count);
+        along_n(shape, block_m, block_n) {
+    count = along_n.tiles.value();
     // At most as many as a grid has blocks: then no index is in a second group.
-    in_group = Divisor(
-        static_cast<std::uint32_t>(std::min(std::int64_t{group} * columns.value(), kMaxBlocks)));
+    in_group = Divisor(static_cast<std::uint32_t>(
+        std::min(std::int64_t{group} * along_n.columns.value(), kMaxBlocks)));
   }
 
-  // Along M, in groups of rows of tiles: down the columns of one group, then of the next. So blocks
-  // that run at the same time share rows of A and columns of B in L2 (CUTLASS: swizzle).
   __host__ __device__ TileCoord tile(unsigned index) const {
-    const unsigned batch_index = tiles.quotient(index);
-    const unsigned in_matrix = tiles.remainder(index, batch_index);
+    const unsigned batch_index = along_n.tiles.quotient(index);
+    const unsigned in_matrix = along_n.tiles.remainder(index, batch_index);
     const unsigned number = in_group.quotient(in_matrix);
     const unsigned rest = in_group.remainder(in_matrix, number);
     const unsigned left = rows - number * group;
     const unsigned height = left < group ? left : group;
     return {batch_index, number * group + rest % height, rest / height};
-  }
-
-  // Along N, row by row: tile() with groups of one row, without its two divisions by a height.
-  __host__ __device__ TileCoord tile_along_n(unsigned index) const {
-    const unsigned batch_index = tiles.quotient(index);
-    const unsigned in_matrix = tiles.remainder(index, batch_index);
-    const unsigned row = columns.quotient(in_matrix);
-    return {batch_index, row, columns.remainder(in_matrix, row)};
   }
 };
 
@@ -115,7 +125,7 @@ inline Parameter scheduling(const TileScheduler& scheduler) {
 }
 inline Parameter columns_of_groups(const TileScheduler& scheduler) {
   return parameter::count("order of tiles: columns of several groups",
-                          scheduler.rows > scheduler.group ? scheduler.columns.value() : 0);
+                          scheduler.rows > scheduler.group ? scheduler.along_n.columns.value() : 0);
 }
 
 }  // namespace tilegate

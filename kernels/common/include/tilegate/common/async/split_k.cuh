@@ -24,9 +24,9 @@ struct SplitK {
 
   int block_m = 1, block_n = 1;
   std::int64_t end_m = kNoEnd, end_n = kNoEnd;  // rows and columns that tiles may read
-  TileScheduler scheduler;                      // along N
-  unsigned whole = 0;                           // tiles of the batch that are not split
-  Divisor k_splits;                             // blocks for each of the others
+  RasterAlongN raster;
+  unsigned whole = 0;  // tiles of the batch that are not split
+  Divisor k_splits;    // blocks for each of the others
   int k_tiles = 0;
   bool vectors = false;  // C allows 128-bit accesses
 
@@ -43,7 +43,7 @@ struct SplitK {
   __host__ __device__ std::int64_t partial_size() const { return std::int64_t{block_m} * block_n; }
 
   __device__ WorkTile tile(unsigned index) const {
-    const TileCoord at = scheduler.tile_along_n(index);
+    const TileCoord at = raster.tile(index);
     const std::int64_t row = std::int64_t{at.row} * block_m;
     const std::int64_t col = std::int64_t{at.col} * block_n;
     const std::int64_t first_row = row + block_m <= end_m ? row : end_m - block_m;
