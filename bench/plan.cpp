@@ -24,7 +24,7 @@ constexpr const char* kUsage =
     "GPUs,\n"
     "                      to be compared with another build's\n"
     "\n"
-    "rounds: waves of blocks; tiles: the share of the tiles' elements inside C.\n"
+    "waves: of blocks; tiles: the share of the tiles' elements inside C.\n"
     "Microseconds: multiply, of all waves; move, memory traffic, at the same time; add, of the\n"
     "partial sums of a split; pack, of operands. '-': not modelled.\n";
 
@@ -57,7 +57,7 @@ void print(const Candidate& candidate) {
   const Parts& parts = candidate.parts;
   const auto us = [](double seconds) { return cell("%.2f", seconds * 1e6); };
   std::printf("  %10.2f  %7s  %5s  %8s  %8s  %6s  %6s  %s\n", candidate.seconds * 1e6,
-              cell("%.2f", parts.rounds).c_str(), cell("%.2f", parts.tiles).c_str(),
+              cell("%.2f", parts.waves).c_str(), cell("%.2f", parts.tiles).c_str(),
               us(parts.multiply).c_str(), us(parts.move).c_str(), us(parts.add).c_str(),
               us(parts.pack).c_str(), candidate.choice.configuration.c_str());
 }
@@ -98,7 +98,7 @@ Status print(const std::string& name, std::size_t workspace_limit) {
                   ? "operands may be split, of which the table says nothing: the quickest by the "
                     "cost models"
                   : "not in the table, so the quickest by the cost models");
-  std::printf("  %10s  %7s  %5s  %8s  %8s  %6s  %6s\n", "us", "rounds", "tiles", "multiply", "move",
+  std::printf("  %10s  %7s  %5s  %8s  %8s  %6s  %6s\n", "us", "waves", "tiles", "multiply", "move",
               "add", "pack");
   for (const Candidate& candidate : candidates) print(candidate);
   return {};

@@ -62,7 +62,7 @@ endfunction()
 tilegate_plan_test(says_what_is_chosen 0 "SplitK/64x64x4096: split128, 2097152 bytes of workspace"
   SplitK/64x64x4096)
 tilegate_plan_test(says_why 0
-  "class 12x12x12/NN/vvv: .*rounds +tiles +multiply.* 3.88 +1.00 .*Interleaved:128x256x8"
+  "class 12x12x12/NN/vvv: .*waves +tiles +multiply.* 3.88 +1.00 .*Interleaved:128x256x8"
   Sgemm/4096x4096x4096)
 tilegate_plan_test(within_a_limit 0 "Sgemm/8192x8192x8192/split: Int8x3:128x128[a-z]*_panels[0-9x]+, "
   --workspace-limit=268435456 Sgemm/8192x8192x8192/split)

@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
                            Config::kSubWarpN, acc);
 }
 
-// C ← alpha·(sum of the partial sums, in order) + beta·C; four columns per thread.
+// C ← alpha·(sum of the partial sums) + beta·C; four columns per thread.
 template <bool kVector>
 __global__ void __launch_bounds__(kReduceThreads) reduce(KernelArgs args, int k_splits) {
   const std::int64_t ld = workspace_ld(args.shape);
@@ -84,12 +84,10 @@ __global__ void __launch_bounds__(kReduceThreads) reduce(KernelArgs args, int k_
   if (element >= args.shape.m * ld) return;
   const float* partial = static_cast<const float*>(args.workspace) + element;
   // idea:begin SplitK
-  float4 sum = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
-  for (int split = 0; split < k_splits; ++split) {
-    accumulate(sum, device::load_vector<float4>(partial + split * args.shape.m * ld));
-  }
-  // idea:end
+  const auto sum =
+      reduce_partials<float4>(partial, args.shape.m * ld, static_cast<unsigned>(k_splits));
   store4<kVector>(args, element / ld, element % ld, sum);
+  // idea:end
 }
 
 template <bool kVector>
@@ -119,7 +117,9 @@ std::vector<PlannedKernel> planned_kernels(const Shape& shape, bool vectors, std
   const std::int64_t elements = shape.m * workspace_ld(shape);
   return {multiply,
           {.name = vectors ? "reduce vectors" : "reduce words",
-           .parameters = {parameter::count("splits", k_splits, kMaxKSplits), parameter::columns(4),
+           .parameters = {parameter::count("splits", k_splits, kMaxKSplits),
+                          parameter::tiles("sums in flight", k_splits - 1, kPartialsInFlight),
+                          parameter::columns(4),
                           parameter::tiles("elements", elements, 4 * kReduceThreads)}}};
 }
 

@@ -154,7 +154,7 @@ class Planner {
         .name = "add " + std::string(Config::kName) +
                 (allows_vectors(problem, Operand::kC) ? " vectors" : " words"),
         .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
-                       parameter::tiles("sums in flight", k_splits - 1, kInFlight),
+                       parameter::tiles("sums in flight", k_splits - 1, kPartialsInFlight),
                        parameter::count("split tiles", tail)}};
     if (head == 0) return {split, sum};
     return {whole, split, sum};
@@ -187,7 +187,7 @@ Status setup() {
 template <typename... Tiles>
 constexpr Stage make_stage() {
   return {.name = "StreamK",
-          .idea = "the last, partial round of tiles split along K",
+          .idea = "the last, partial wave of tiles split along K",
           .takes_transposed = true,
           .takes_batches = true,
           .tile_sizes = interleaved::kTileSizes,

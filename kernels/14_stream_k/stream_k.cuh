@@ -13,11 +13,11 @@
 namespace tilegate::stream_k {
 
 constexpr int kAddThreads = 256;
-constexpr unsigned kInFlight = 8;  // partial sums that a thread loads at a time
 
 // The first `head` tiles take one block each. Each of the `tail` others takes `k_splits` blocks:
 // block head + split · tail + tile. Partial sums are in that order in the workspace, each a whole
-// tile.
+// tile. SplitK (common/async/split_k.cuh) numbers blocks by tile first, and gives the first splits
+// the longer ranges of K: other bits.
 struct TailSplit {
   TileScheduler scheduler;
   unsigned head, tail, k_splits;
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
   interleaved::store_tile<Config, Layout>(target<Config>(args, smem.tile, split, blockIdx.x), acc);
 }
 
-// C ← alpha·(sum of the partial sums, in order of k) + beta·C in the tail; four columns per thread.
+// C ← alpha·(sum of the partial sums) + beta·C in the tail; four columns per thread.
 template <typename Config, bool kVector, typename... When>
 __global__ void __launch_bounds__(kAddThreads) add(KernelArgs args, TailSplit split, When... when) {
   if (!holds(when...)) return;
@@ -87,21 +87,8 @@ __global__ void __launch_bounds__(kAddThreads) add(KernelArgs args, TailSplit sp
   if (row >= to.shape.m || col >= to.shape.n) return;
   const float* partial =
       static_cast<const float*>(args.workspace) + tile * kTileWords<Config> + word;
-  auto sum = device::load_vector<float4>(partial);
-  for (unsigned first = 1; first < split.k_splits; first += kInFlight) {
-    float4 v[kInFlight];  // all loads before the first addition: they are in flight together
-#pragma unroll
-    for (unsigned i = 0; i < kInFlight; ++i) {
-      partial += split.tail * kTileWords<Config>;
-      if (first + i < split.k_splits) v[i] = device::load_vector<float4>(partial);
-    }
-#pragma unroll
-    for (unsigned i = 0; i < kInFlight; ++i) {
-      if (first + i >= split.k_splits) break;
-      accumulate(sum, v[i]);
-    }
-  }
-  store4<kVector>(to, row, col, sum);
+  const std::int64_t stride = split.tail * kTileWords<Config>;
+  store4<kVector>(to, row, col, reduce_partials<float4>(partial, stride, split.k_splits));
 }
 
 template <typename Config, typename... When>

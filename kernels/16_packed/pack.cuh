@@ -28,9 +28,9 @@ struct Job {
   std::int64_t packed_ld = 0;       // leading dimension of the K packed rows
   std::int64_t packed_stride = 0;   // from one matrix to the next
   std::int64_t matrices = 0;        // matrices to pack: 1 if the batch shares the operand
-  Divisor tiles_cols, tiles;        // tiles per row of tiles, and per matrix
+  RasterAlongN raster;              // of the operand's tiles
 
-  std::int64_t blocks() const { return matrices * tiles.value(); }
+  std::int64_t blocks() const { return matrices * raster.tiles.value(); }
 };
 
 // Addresses of an operand and of its packed copy.
@@ -59,15 +59,12 @@ __global__ void __launch_bounds__(kNumThreads) pack(Jobs jobs, When... when) {
   const Job& job = jobs.job[second];
   const Source& source = jobs.source[second];
   const unsigned block = second ? blockIdx.x - jobs.blocks_of_first : blockIdx.x;
-  const unsigned batch_index = job.tiles.quotient(block);
-  const unsigned tile = job.tiles.remainder(block, batch_index);
-  const unsigned tile_row = job.tiles_cols.quotient(tile);
-  const std::int64_t row0 = std::int64_t{tile_row} * kTile;
-  const std::int64_t col0 = std::int64_t{job.tiles_cols.remainder(tile, tile_row)} * kTile;
+  const TileCoord tile = job.raster.tile(block);
+  const std::int64_t row0 = std::int64_t{tile.row} * kTile, col0 = std::int64_t{tile.col} * kTile;
   const int lane = static_cast<int>(threadIdx.x) % kLane;
   const int warp = static_cast<int>(threadIdx.x) / kLane;
-  const float* from = source.from + batch_index * source.stride;
-  float* to = source.to + batch_index * job.packed_stride;
+  const float* from = source.from + tile.batch_index * source.stride;
+  float* to = source.to + tile.batch_index * job.packed_stride;
 
   float v[kRows][kCols];  // all loads before the first store: they are in flight together
 #pragma unroll

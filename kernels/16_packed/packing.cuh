@@ -37,16 +37,16 @@ inline Packing packing_of(const Problem& problem, Operand operand, int block) {
   packing.end = std::max<std::int64_t>(ceil_div(x, 4) * 4, block);
   if (k == 0 || (!along_k && x >= block && allows_vectors(problem, operand))) return packing;
   const std::int64_t ld = std::max<std::int64_t>(ceil_div(x, kLine) * kLine, block);
-  const std::int64_t tiles_x = ceil_div(ld, kTile), tiles_k = ceil_div(k, kTile);
   const auto [rows, cols] = problem.extent(operand);
-  packing.job = {.transposes = along_k,
-                 .rows = rows,
-                 .cols = cols,
-                 .packed_ld = ld,
-                 .packed_stride = k * ld,
-                 .matrices = problem.batch > 1 && problem.stride(operand) == 0 ? 1 : problem.batch,
-                 .tiles_cols = Divisor(static_cast<std::uint32_t>(along_k ? tiles_k : tiles_x)),
-                 .tiles = Divisor(static_cast<std::uint32_t>(tiles_x * tiles_k))};
+  packing.job = {
+      .transposes = along_k,
+      .rows = rows,
+      .cols = cols,
+      .packed_ld = ld,
+      .packed_stride = k * ld,
+      .matrices = problem.batch > 1 && problem.stride(operand) == 0 ? 1 : problem.batch,
+      // Tiles of the packed operand, padding included, as the operand lies in memory.
+      .raster = RasterAlongN({.m = along_k ? ld : k, .n = along_k ? k : ld}, kTile, kTile)};
   return packing;
 }
 

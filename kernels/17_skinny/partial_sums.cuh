@@ -13,8 +13,9 @@
 
 namespace tilegate::partial_sums {
 
-// One thread per element would load many splits one after another. So each warp of a block adds an
-// eighth of the splits, and then the block adds eight numbers per element.
+// C is small and has up to 512 splits: too few threads for reduce_partials(), which adds them all
+// in one thread. Here each warp of a block adds an eighth of the splits, and then the block adds
+// eight numbers per element.
 constexpr int kAddWarps = 8;
 constexpr int kNumThreads = 32 * kAddWarps;
 constexpr int kElements = 128;  // of C per block

@@ -205,7 +205,7 @@ inline Candidate predicted(Choice choice, const Work& work, const Device& device
   const double results = busiest * (work.results * kResult + work.column_results * kColumnResult);
   const double seconds = kStart + main_loop + results + add_seconds(work.k_splits);
   const double slots = static_cast<double>(multiprocessors) * work.blocks_per_sm;
-  const Parts parts{.rounds = static_cast<double>(work.blocks) / slots,
+  const Parts parts{.waves = static_cast<double>(work.blocks) / slots,
                     .multiply = issue,
                     .move = work.bytes / (memory_rate * multiprocessors),
                     .add = add_seconds(work.k_splits)};

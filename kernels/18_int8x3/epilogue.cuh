@@ -23,10 +23,10 @@ struct StepShare {
   float row = 0.0F, col = 0.0F;
 
   __device__ StepShare(const GemmParams& params, const TileCoord& tile, int warpgroup, int thread) {
-    const float* rows = params.steps_a + params.a.own(tile.product) * params.a.rows() +
+    const float* rows = params.steps_a + params.a.own(tile.batch_index) * params.a.rows() +
                         std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2);
     const std::int64_t first_col = std::int64_t{tile.col} * T::kBlockN;
-    const float* cols = params.steps_b + params.b.own(tile.product) * params.b.rows() +
+    const float* cols = params.steps_b + params.b.own(tile.batch_index) * params.b.rows() +
                         params.b.inside(first_col / kChunkRows) * kChunkRows +
                         first_col % kChunkRows;
     if (thread < kBlockM / 2) row = rows[thread];
@@ -131,9 +131,9 @@ template <typename T>
 __device__ void fetch_steps(const GemmParams& params, const TileCoord& tile, int thread,
                             Steps& steps) {
   const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
-  const float* rows = params.steps_a + params.a.own(tile.product) * params.a.rows() +
+  const float* rows = params.steps_a + params.a.own(tile.batch_index) * params.a.rows() +
                       std::int64_t{tile.row} * kBlockM;
-  const float* cols = params.steps_b + params.b.own(tile.product) * params.b.rows() +
+  const float* cols = params.steps_b + params.b.own(tile.batch_index) * params.b.rows() +
                       params.b.inside(col / kChunkRows) * kChunkRows + col % kChunkRows;
   for (int i = thread; i < kBlockM; i += 32 * kStoreWarps) steps.row[i] = rows[i];
   for (int i = thread; i < T::kBlockN; i += 32 * kStoreWarps) steps.col[i] = cols[i];
@@ -149,7 +149,7 @@ __device__ void store_rows(const KernelArgs& args, const GemmParams& params, con
   const std::int64_t rows_left = args.shape.m - row_of_c, cols_left = args.shape.n - col_of_c;
   if (rows_left < end) end = static_cast<int>(rows_left);
   const int cols = cols_left < 0 ? 0 : cols_left < 128 ? static_cast<int>(cols_left) : 128;
-  float* c = args.c + tile.product * args.stride_c + (row_of_c + first) * args.ldc + col_of_c;
+  float* c = args.c + tile.batch_index * args.stride_c + (row_of_c + first) * args.ldc + col_of_c;
   float2 step_cols[T::kBlockN / 64];
 #pragma unroll
   for (int i = 0; i < T::kBlockN / 64; ++i) {
@@ -196,7 +196,7 @@ struct TileEpilogue {
     const Steps& steps = smem.steps[warpgroup];
     share.publish(smem.steps[warpgroup], warpgroup, own);
     KernelArgs matrix = args;
-    matrix.c += tile.product * args.stride_c;
+    matrix.c += tile.batch_index * args.stride_c;
     store_results<T>(matrix, params.pairs,
                      std::int64_t{tile.row} * kBlockM + warpgroup * (kBlockM / 2),
                      std::int64_t{tile.col} * T::kBlockN, own, steps.row, steps.col, acc);

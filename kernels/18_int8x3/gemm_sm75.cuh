@@ -103,18 +103,20 @@ __device__ void multiply_tile_by_warps(const KernelArgs& args, const GemmParams&
   const int row = warp / 2 * kWarpTile, col = warp % 2 * kWarpTile;
   const std::int64_t first_row = std::int64_t{tile.row} * kBlockM,
                      first_col = std::int64_t{tile.col} * kWarpsN;
-  const std::byte* a = params.planes_a + params.a.chunk(tile.product, tile.row, params.first_chunk);
-  const std::byte* b = params.planes_b +
-                       params.b.chunk(tile.product, first_col / kChunkRows, params.first_chunk) +
-                       first_col % kChunkRows * kRowBytes;
+  const std::byte* a =
+      params.planes_a + params.a.chunk(tile.batch_index, tile.row, params.first_chunk);
+  const std::byte* b =
+      params.planes_b +
+      params.b.chunk(tile.batch_index, first_col / kChunkRows, params.first_chunk) +
+      first_col % kChunkRows * kRowBytes;
   __syncthreads();  // the previous tile's stages and steps have been read
   if (thread < kBlockM) {
     smem.row[thread] =
-        params.steps_a[params.a.own(tile.product) * params.a.rows() + first_row + thread];
+        params.steps_a[params.a.own(tile.batch_index) * params.a.rows() + first_row + thread];
   }
   if (thread < kWarpsN) {
     smem.col[thread] =
-        params.steps_b[params.b.own(tile.product) * params.b.rows() + first_col + thread];
+        params.steps_b[params.b.own(tile.batch_index) * params.b.rows() + first_col + thread];
   }
   const auto copy_chunk = [&](std::int64_t chunk) {
     if (chunk < params.chunks) {
@@ -135,7 +137,7 @@ __device__ void multiply_tile_by_warps(const KernelArgs& args, const GemmParams&
   }
   device::copy_async_wait<0>();
   KernelArgs matrix = args;
-  matrix.c += tile.product * args.stride_c;
+  matrix.c += tile.batch_index * args.stride_c;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     store_results<WarpResults<kLevels>>(matrix, params.pairs, first_row + row + 16 * i,

@@ -184,8 +184,8 @@ __device__ void accumulate_partial(int thread, Pipeline<T::kStages>& pipeline, G
 // Producer, one thread. Blocks of a cluster share rows of A: each loads 1/kCluster of them and
 // multicasts it.
 template <typename T, unsigned kCluster, bool kStreamK>
-__device__ void produce(const GemmParams& params, const PersistentTileScheduler& tiles,
-                        unsigned count, GemmStorage& smem) {
+__device__ void produce(const GemmParams& params, const TileScheduler& tiles, unsigned count,
+                        GemmStorage& smem) {
   constexpr unsigned kShare = kChunkBytes / kCluster;  // bytes of A per block
   constexpr unsigned kTailShare = kTailChunkBytes / kCluster;
   const unsigned rank = kCluster > 1 ? device::cluster_rank() : 0;
@@ -206,9 +206,9 @@ __device__ void produce(const GemmParams& params, const PersistentTileScheduler&
     const TileCoord& tile = work.tile;
     const std::int64_t first_chunk = params.first_chunk + work.first_chunk;
     const std::int64_t col = std::int64_t{tile.col} * T::kBlockN;
-    const std::int64_t chunk_a = params.a.chunk(tile.product, tile.row, first_chunk);
+    const std::int64_t chunk_a = params.a.chunk(tile.batch_index, tile.row, first_chunk);
     const std::int64_t chunk_b =
-        params.b.chunk(tile.product, params.b.inside(col / kChunkRows), first_chunk);
+        params.b.chunk(tile.batch_index, params.b.inside(col / kChunkRows), first_chunk);
     const std::byte* a = params.planes_a + chunk_a + first;
     const std::byte* b = params.planes_b + chunk_b + col % kChunkRows * kRowBytes;
     const std::byte *tails_a = nullptr, *tails_b = nullptr;
@@ -254,7 +254,7 @@ __device__ void consumer_release(device::Barrier& empty, int thread) {
 // Consumer warpgroups: main loop, fix-up, epilogue.
 template <typename T, unsigned kCluster, bool kStreamK>
 __device__ void consume(const KernelArgs& args, const GemmParams& params,
-                        const PersistentTileScheduler& tiles, unsigned count, GemmStorage& smem) {
+                        const TileScheduler& tiles, unsigned count, GemmStorage& smem) {
   Pipeline<T::kStages> pipeline;
   const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;
@@ -303,7 +303,7 @@ __device__ void consume(const KernelArgs& args, const GemmParams& params,
 // Store warps: store staged tiles to C, and raise the flag when the block's partial sums are ready.
 template <typename T, unsigned kCluster, bool kStreamK>
 __device__ void store_tiles(const KernelArgs& args, const GemmParams& params,
-                            const PersistentTileScheduler& tiles, unsigned count, int thread,
+                            const TileScheduler& tiles, unsigned count, int thread,
                             GemmStorage& smem) {
   const Scheduler<kCluster, kStreamK> scheduler(tiles, count, params.chunks, params.stream_k);
   Work work;

@@ -214,7 +214,7 @@ struct GemmParams {
   std::int64_t first_chunk = 0, chunks = 0;  // chunks of K of this launch
   bool pairs = false;                        // C is stored in float2: its rows are aligned to them
   bool once = false;                         // the same, with L2 priority evict_first
-  PersistentTileScheduler six, eight;        // the tiles of a cluster count as one tile; ten
+  TileScheduler six, eight;                  // the tiles of a cluster count as one tile; ten
                                              // products have the tiles of eight
   StreamKTiles stream_k{};                   // of `six`
   std::byte* partials = nullptr;             // partial sums, per block

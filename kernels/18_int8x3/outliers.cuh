@@ -170,7 +170,7 @@ __device__ void set_outliers_apart(const Job& job, Pointers pointers, unsigned g
   for (int before = row; before < thread; before += Rows::kRows) {
     entry += smem.outliers[before];
   }
-  const std::int64_t rows = job.planes.products * job.planes.rows();
+  const std::int64_t rows = job.planes.matrices * job.planes.rows();
   Outlier* to = pointers.outliers + batch_index * job.planes.rows() + first_row + row;
   if (thread >= Rows::kThreads - Rows::kRows) {  // the last thread of the row
 #pragma unroll 1
@@ -347,8 +347,8 @@ inline __global__ void __launch_bounds__(kStripThreads, kStripBlocksPerSm)
   device::launch_dependents();
   if (*jobs.without_outliers == 0) return;
   const int thread = static_cast<int>(threadIdx.x);
-  const std::int64_t rows_a = jobs.a.planes.products * jobs.a.planes.rows(),
-                     rows_b = jobs.b.planes.products * jobs.b.planes.rows();
+  const std::int64_t rows_a = jobs.a.planes.matrices * jobs.a.planes.rows(),
+                     rows_b = jobs.b.planes.matrices * jobs.b.planes.rows();
   for (std::int64_t strip = blockIdx.x; strip < jobs.strips; strip += gridDim.x) {
     const std::int64_t product = strip / (jobs.strips_m * jobs.strips_n),
                        in_product = strip % (jobs.strips_m * jobs.strips_n);

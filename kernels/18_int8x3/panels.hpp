@@ -69,7 +69,7 @@ inline Status PanelCall::enqueue(const PanelSize& largest, const KernelArgs& arg
          std::min(largest.shape.k, all.k - at.k)}};
     Launches part = launches(largest, size);
     const auto origin = [&](Operand operand, std::int64_t x) {
-      return Origin{split_products(problem, operand) > 1 ? product : 0, x, at.k};
+      return Origin{split_matrices(problem, operand) > 1 ? product : 0, x, at.k};
     };
     const Origin a = origin(Operand::kA, at.m), b = origin(Operand::kB, at.n);
     part.splits_a = a != split_a;

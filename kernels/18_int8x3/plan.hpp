@@ -127,7 +127,7 @@ struct Workspace {
       : a(split_chunks<Planes>(problem, Operand::kA)),
         b(split_chunks<Planes>(problem, Operand::kB)) {
     if (!by_warps) {
-      split = SplitPlan((a.products * a.rows() + b.products * b.rows()) / Long::kRows,
+      split = SplitPlan((a.matrices * a.rows() + b.matrices * b.rows()) / Long::kRows,
                         problem.shape.k, bytes_of_c(problem), device.multiprocessors);
     }
     planes_a = aligned(sizeof(Path));
@@ -135,7 +135,7 @@ struct Workspace {
     steps_a = planes_b + aligned(b.bytes());
     steps_b = steps_a + aligned(a.step_bytes());
     widths = steps_b + aligned(b.step_bytes());
-    const std::int64_t blocks = (a.products * a.rows() + b.products * b.rows()) / split.rows;
+    const std::int64_t blocks = (a.matrices * a.rows() + b.matrices * b.rows()) / split.rows;
     bytes = widths + sizeof(float) * kNumWidths * static_cast<std::size_t>(blocks);
   }
 
@@ -148,8 +148,8 @@ struct Workspace {
 
   // Adds room for outliers, and for the widths without them.
   void add_outliers() {
-    const auto rows_a = static_cast<std::size_t>(a.products * a.rows()),
-               rows_b = static_cast<std::size_t>(b.products * b.rows());
+    const auto rows_a = static_cast<std::size_t>(a.matrices * a.rows()),
+               rows_b = static_cast<std::size_t>(b.matrices * b.rows());
     outliers_a = aligned(bytes);
     outliers_b = outliers_a + rows_a * kMaxOutliers * sizeof(Outlier);
     kept_widths = outliers_b + rows_b * kMaxOutliers * sizeof(Outlier);
@@ -162,7 +162,7 @@ struct Workspace {
     Workspace part = *this;
     part.a = split_chunks<Planes>(panel, Operand::kA);
     part.b = split_chunks<Planes>(panel, Operand::kB);
-    const std::int64_t fewer = (a.products * a.rows() - part.a.products * part.a.rows()) /
+    const std::int64_t fewer = (a.matrices * a.rows() - part.a.matrices * part.a.rows()) /
                                split.rows;  // groups of A, whose widths end where B's begin
     part.widths += sizeof(float) * kNumWidths * static_cast<std::size_t>(fewer);
     return part;
@@ -182,22 +182,22 @@ struct Workspace {
 inline GemmParams gemm_params(const Problem& problem, const Workspace& workspace, int block_n,
                               unsigned cluster, Path least) {
   const auto blocks = [&](const Planes& p) {
-    return static_cast<unsigned>(p.products * p.rows() / workspace.split.rows);
+    return static_cast<unsigned>(p.matrices * p.rows() / workspace.split.rows);
   };
   const auto [m, n, k] = problem.shape;
   const int tiles = static_cast<int>(cluster);
   return {.a = workspace.a,
           .b = workspace.b,
           .widths = {.of_a = blocks(workspace.a), .of_b = blocks(workspace.b)},
-          .rows_a = static_cast<float>(m * workspace.a.products),
-          .rows_b = static_cast<float>(n * workspace.b.products),
+          .rows_a = static_cast<float>(m * workspace.a.matrices),
+          .rows_b = static_cast<float>(n * workspace.b.matrices),
           .least = least,
           .summed = summed_in_fp32(problem),
-          .pairs = allows_pairs_of_c(problem),
-          .once = allows_pairs_of_c(problem) &&
+          .pairs = allows_float2_of_c(problem),
+          .once = allows_float2_of_c(problem) &&
                   (workspace.split.is_once || bytes_of_c(problem) > kH200.l2_bytes),
-          .six = PersistentTileScheduler(problem.shape, kBlockM, tiles * block_n),
-          .eight = PersistentTileScheduler(problem.shape, kBlockM, tiles * Eight::kBlockN),
+          .six = TileScheduler(problem.shape, kBlockM, tiles * block_n),
+          .eight = TileScheduler(problem.shape, kBlockM, tiles * Eight::kBlockN),
           .fp32 = fp32_args(problem)};
 }
 
@@ -536,7 +536,7 @@ struct Fp32Candidates {
         if (candidate.choice.enqueue_if) candidates.all.push_back(std::move(candidate));
       }
     }
-    if (problem.batch * PersistentTileScheduler(problem.shape, 128, 128).count < kLargeC) {
+    if (problem.batch * TileScheduler(problem.shape, 128, 128).count < kLargeC) {
       candidates.longest_chain = kLongerChain * static_cast<double>(summed_in_fp32(problem));
     }
     return candidates;
@@ -672,7 +672,7 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
   }
   if (least != Path::kFp32) {
     const bool six = least == Path::kSix;
-    const PersistentTileScheduler& scheduler = six ? params.six : params.eight;
+    const TileScheduler& scheduler = six ? params.six : params.eight;
     const int block_n = six ? config.block_n : Eight::kBlockN;
     const std::int64_t tiles = problem.batch * scheduler.count;
     const std::int64_t rounds = ceil_div(tiles, clusters), chunks = params.a.chunks_k;
@@ -681,9 +681,7 @@ inline std::vector<PlannedKernel> planned_kernels(const GemmConfig& config, cons
                          .parameters = {parameter::rows(kBlockM), parameter::columns(block_n),
                                         parameter::tiles("chunks of k", chunks, 1),
                                         parameter::count("tiles of a block", rounds),
-                                        scheduling(scheduler.rows, scheduler.group),
-                                        columns_of_groups(scheduler.rows, scheduler.columns.value(),
-                                                          scheduler.group)},
+                                        scheduling(scheduler), columns_of_groups(scheduler)},
                          .decision = static_cast<int>(least)};
     const int stages = six || config.by_warps  ? config.stages
                        : least == Path::kEight ? Eight::kStages

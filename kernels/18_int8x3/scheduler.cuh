@@ -77,8 +77,8 @@ template <unsigned kCluster, bool kStreamK>
 class Scheduler {
  public:
   // `count` tiles of all products of the batch, of `chunks` chunks each.
-  __device__ Scheduler(const PersistentTileScheduler& tiles, unsigned count,
-                       const std::int64_t& chunks, const StreamKTiles& stream_k)
+  __device__ Scheduler(const TileScheduler& tiles, unsigned count, const std::int64_t& chunks,
+                       const StreamKTiles& stream_k)
       : tiles_(tiles), count_(count), chunks_(chunks), stream_k_(stream_k) {}
 
   // Work `number` of the block, from 0 on; false after the last one.
@@ -114,7 +114,7 @@ class Scheduler {
   }
 
  private:
-  const PersistentTileScheduler& tiles_;
+  const TileScheduler& tiles_;
   unsigned count_;
   const std::int64_t& chunks_;
   const StreamKTiles& stream_k_;

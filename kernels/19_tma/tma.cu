@@ -123,15 +123,13 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kBlocksPerSm)
 
 template <typename Config>
 PlannedKernel planned_kernel(const Shape& shape, bool vectors) {
-  const std::int64_t tiles_m = ceil_div(shape.m, Config::kBlockM);
-  const std::int64_t tiles_n = ceil_div(shape.n, Config::kBlockN);
+  const TileScheduler scheduler = interleaved::scheduler_of<Config>(shape);
   return {.name = Config::kName + std::string(vectors ? " boxes to vectors" : " boxes to words"),
           .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
                          parameter::depth(Config::kBlockK),
                          parameter::ring("k tiles of a block", ceil_div(shape.k, Config::kBlockK),
                                          Config::kStages),
-                         scheduling(tiles_m, TileScheduler::kGroup),
-                         columns_of_groups(tiles_m, tiles_n, TileScheduler::kGroup)}};
+                         scheduling(scheduler), columns_of_groups(scheduler)}};
 }
 
 template <typename Tiles>

@@ -77,8 +77,8 @@ __device__ void produce(const device::TensorMap& a, const device::TensorMap& b,
   const auto row = static_cast<int>(tile.row) * Config::kBlockM;
   const auto col = static_cast<int>(tile.col) * Config::kBlockN;
   // An operand that the batch shares has one matrix in its map.
-  const int batch_a = args.stride_a == 0 ? 0 : static_cast<int>(tile.product);
-  const int batch_b = args.stride_b == 0 ? 0 : static_cast<int>(tile.product);
+  const int batch_a = args.stride_a == 0 ? 0 : static_cast<int>(tile.batch_index);
+  const int batch_b = args.stride_b == 0 ? 0 : static_cast<int>(tile.batch_index);
   Pipeline<Config::kStages> pipeline;
   // idea:begin Tma
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {

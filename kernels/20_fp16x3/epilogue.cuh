@@ -17,10 +17,10 @@ namespace tilegate::fp16x3 {
 // rows, the others those of columns, and stores it to shared memory after it.
 __device__ inline float fetch_step(const GemmParams& params, const TileCoord& tile, int consumer) {
   if (consumer < kBlockM) {
-    return params.steps_a[params.a.own(tile.product) * params.a.rows() +
+    return params.steps_a[params.a.own(tile.batch_index) * params.a.rows() +
                           std::int64_t{tile.row} * kBlockM + consumer];
   }
-  return params.steps_b[params.b.own(tile.product) * params.b.rows() +
+  return params.steps_b[params.b.own(tile.batch_index) * params.b.rows() +
                         std::int64_t{tile.col} * kBlockN + consumer - kBlockM];
 }
 
@@ -31,7 +31,7 @@ __device__ inline void publish_step(float step, int consumer, Steps& steps) {
 }
 
 // Stores the results of a warpgroup. In each 16 rows thread t has pairs of columns of rows t / 4
-// and t / 4 + 8 (accumulator layout of wgmma). `args`: C of the tile's product; (row, col): the
+// and t / 4 + 8 (accumulator layout of wgmma). `args`: C of the tile's matrix; (row, col): the
 // tile's first element.
 __device__ inline void store_results(const KernelArgs& args, bool float2_c, std::int64_t row,
                                      std::int64_t col, int consumer, const Steps& steps,
@@ -40,14 +40,14 @@ __device__ inline void store_results(const KernelArgs& args, bool float2_c, std:
   const std::int64_t left = args.shape.n - col - in_col;
   const int cols = left < kBlockN ? static_cast<int>(left) : kBlockN;
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    if (row + in_row + 8 * half >= args.shape.m) continue;
-    float* c = args.c + (row + in_row + 8 * half) * args.ldc + col + in_col;
-    const float step_row = steps.row[in_row + 8 * half];
+  for (int row_8 = 0; row_8 < 2; ++row_8) {
+    if (row + in_row + 8 * row_8 >= args.shape.m) continue;
+    float* c = args.c + (row + in_row + 8 * row_8) * args.ldc + col + in_col;
+    const float step_row = steps.row[in_row + 8 * row_8];
 #pragma unroll
     for (int at = 0; at < kBlockN; at += 8) {
       if (at >= cols) continue;
-      const float* sum = &sums[at / 2 + 2 * half];
+      const float* sum = &sums[at / 2 + 2 * row_8];
       const float first = sum[0] * step_row * steps.col[in_col + at];
       const float second = sum[1] * step_row * steps.col[in_col + at + 1];
       if (float2_c) {

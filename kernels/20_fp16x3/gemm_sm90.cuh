@@ -38,8 +38,8 @@ __device__ inline void produce(const GemmParams& params, unsigned tiles, GemmSto
   Pipeline<kStages> pipeline;
   for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
     const TileCoord tile = params.scheduler.tile(index);
-    const std::byte* a = params.planes_a + params.a.chunk(tile.product, tile.row, 0);
-    const std::byte* b = params.planes_b + params.b.chunk(tile.product, tile.col, 0);
+    const std::byte* a = params.planes_a + params.a.chunk(tile.batch_index, tile.row, 0);
+    const std::byte* b = params.planes_b + params.b.chunk(tile.batch_index, tile.col, 0);
     for (std::int64_t chunk = 0; chunk < params.a.chunks_k; ++chunk) {
       pipeline.producer_acquire(smem.empty);
       std::byte* stage = smem.ring + pipeline.stage * kStageBytes;
@@ -129,7 +129,7 @@ __device__ inline void consume(const KernelArgs& args, const GemmParams& params,
              pipeline, smem, sums);
     publish_step(step, consumer, smem.steps);
     KernelArgs matrix = args;
-    matrix.c += tile.product * args.stride_c;
+    matrix.c += tile.batch_index * args.stride_c;
     store_results(matrix, params.float2_c, std::int64_t{tile.row} * kBlockM,
                   std::int64_t{tile.col} * kBlockN, consumer, smem.steps, sums);
   }

@@ -73,8 +73,8 @@ struct GemmParams {
   float rows_a = 1, rows_b = 1;  // rows of A, of B
   Summed summed;
   Path* decision = nullptr;  // output
-  bool float2_c = false;     // pairs of neighbours of C are aligned vectors
-  PersistentTileScheduler scheduler;
+  bool float2_c = false;     // C allows float2
+  TileScheduler scheduler;
   Fp32Args fp32;
 };
 

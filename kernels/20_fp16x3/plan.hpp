@@ -68,7 +68,7 @@ struct Workspace {
   }
 
   std::int64_t split_blocks(std::int64_t k) const {
-    return (a.products * a.rows() + b.products * b.rows()) / split_rows(k);
+    return (a.matrices * a.rows() + b.matrices * b.rows()) / split_rows(k);
   }
 };
 
@@ -88,12 +88,12 @@ struct Launches {
     multiply.b = where.b;
     multiply.groups_a = split.groups_of_first;
     multiply.groups_b = static_cast<unsigned>(split.job[1].num_groups());
-    multiply.rows_a = static_cast<float>(problem.shape.m * where.a.products);
-    multiply.rows_b = static_cast<float>(problem.shape.n * where.b.products);
+    multiply.rows_a = static_cast<float>(problem.shape.m * where.a.matrices);
+    multiply.rows_b = static_cast<float>(problem.shape.n * where.b.matrices);
     multiply.summed = {static_cast<float>(problem.shape.k), products_in_fp32(problem),
                        products_of_one_sign_in_fp32(problem)};
-    multiply.float2_c = allows_pairs_of_c(problem);
-    multiply.scheduler = PersistentTileScheduler(problem.shape, kBlockM, kBlockN);
+    multiply.float2_c = allows_float2_of_c(problem);
+    multiply.scheduler = TileScheduler(problem.shape, kBlockM, kBlockN);
     multiply.fp32 = fp32_args(problem);
     // Tiles of the FP32 fallback are smaller, so that there are more.
     blocks = std::min<std::int64_t>(problem.batch * multiply.fp32.scheduler.count,
@@ -171,9 +171,7 @@ inline std::vector<PlannedKernel> planned_kernels(const Problem& problem,
                       parameter::tiles("chunks of a sum", chunks, kRunsOfSum),
                       parameter::count("tiles of a block", waves),
                       parameter::ring("chunks of a block", waves * chunks, kStages),
-                      scheduling(params.scheduler.rows, params.scheduler.group),
-                      columns_of_groups(params.scheduler.rows, params.scheduler.columns.value(),
-                                        params.scheduler.group)},
+                      scheduling(params.scheduler), columns_of_groups(params.scheduler)},
        .decision = static_cast<int>(Path::kThree)});
   PlannedKernel fp32 = planned_kernel(problem, params.fp32);
   fp32.decision = static_cast<int>(Path::kFp32);

@@ -321,7 +321,7 @@ Status enqueue_multiply_sums(const MultiplySumsArgs& sums, const Device& device,
   params.b = Planes(n, k, 1);
   params.planes_a = sums.planes_a;
   params.planes_b = sums.planes_b;
-  params.six = PersistentTileScheduler(sums.shape, int8x3::kBlockM, T::kBlockN);
+  params.six = TileScheduler(sums.shape, int8x3::kBlockM, T::kBlockN);
   params.decision = reinterpret_cast<Path*>(sums.decision);
   KernelArgs args{.shape = sums.shape, .workspace = sums.sums};
   const device::LaunchConfig launch{

@@ -65,19 +65,19 @@ inline Parts parts(const TileCost& tile, const Problem& problem, const Device& d
              k = static_cast<double>(problem.shape.k);
   const double multiprocessors = std::max(device.multiprocessors, 1);
   const double blocks = static_cast<double>(tile.num_blocks(problem.shape));
-  const double rounds = std::ceil(blocks / multiprocessors);
-  const double multiply = std::max(rounds, 1.0 / kAlone) * 2.0 * tile.block_m * tile.block_n * k /
+  const double busiest = std::ceil(blocks / multiprocessors);
+  const double multiply = std::max(busiest, 1.0 / kAlone) * 2.0 * tile.block_m * tile.block_n * k /
                           (tile.throughput * kFlops) /
                           (allows_vectors(problem) ? 1.0 : kWithoutVectors);
   const double inputs = sizeof(float) * (m * k + k * n);
-  const double wait = std::ceil(rounds / tile.blocks_per_sm) * std::ceil(k / tile.block_k) *
+  const double wait = std::ceil(busiest / tile.blocks_per_sm) * std::ceil(k / tile.block_k) *
                       (inputs < kH200.warm_operand_bytes ? kWarmTile : kColdTile);
   const double outputs = sizeof(float) * m * n;
   const double move = (inputs + outputs) / (kBandwidth * multiprocessors);
   const double stored =
-      sizeof(float) * rounds * std::min(tile.block_m, m) * std::min(tile.block_n, n);
+      sizeof(float) * busiest * std::min(tile.block_m, m) * std::min(tile.block_n, n);
   const double store = allows_vectors(problem) ? 0.0 : stored / kWordStores;
-  return {.rounds = rounds / tile.blocks_per_sm,
+  return {.waves = busiest / tile.blocks_per_sm,
           .tiles = m * n / (blocks * tile.block_m * tile.block_n),
           .multiply = kStart + std::max(multiply, wait) + store,
           .move = kStart + move};

@@ -81,7 +81,7 @@ Split expected(const std::vector<models::Rows>& products) {
         for (int plane = 0; plane < 2; ++plane) {
           const std::uint16_t half = (plane == 0 ? row.hi : row.lo)[static_cast<std::size_t>(of_k)];
           std::memcpy(&all.halves[static_cast<std::size_t>(
-                          models::offset_of_half(rows, k, product, i, of_k, plane))],
+                          models::offset_of_fp16(rows, k, product, i, of_k, plane))],
                       &half, sizeof(half));
         }
       }

@@ -29,18 +29,17 @@ __global__ void list_work(GemmParams params, unsigned tiles, Work* works, unsign
   counts[blockIdx.x] = number;
 }
 
-// A problem of `products` products of rows×cols tiles; a pair of blocks has two columns of tiles.
+// A problem of `batch` matrices of rows×cols tiles; a pair of blocks has two columns of tiles.
 template <unsigned kCluster>
-void expect_work(std::int64_t products, std::int64_t rows, std::int64_t cols, unsigned clusters,
+void expect_work(std::int64_t batch, std::int64_t rows, std::int64_t cols, unsigned clusters,
                  unsigned chunks) {
-  SCOPED_TRACE(std::to_string(products) + " of " + std::to_string(rows) + "x" +
-               std::to_string(cols) + " tiles of " + std::to_string(chunks) + " chunks, " +
-               std::to_string(clusters) + " clusters of " + std::to_string(kCluster));
-  const auto tiles = static_cast<unsigned>(products * rows * cols);
+  SCOPED_TRACE(std::to_string(batch) + " of " + std::to_string(rows) + "x" + std::to_string(cols) +
+               " tiles of " + std::to_string(chunks) + " chunks, " + std::to_string(clusters) +
+               " clusters of " + std::to_string(kCluster));
+  const auto tiles = static_cast<unsigned>(batch * rows * cols);
   GemmParams params{};
   params.chunks = chunks;
-  params.six =
-      PersistentTileScheduler({rows * kBlockM, cols * kCluster * 128, 1}, kBlockM, kCluster * 128);
+  params.six = TileScheduler({rows * kBlockM, cols * kCluster * 128, 1}, kBlockM, kCluster * 128);
   params.stream_k = StreamKTiles(tiles, clusters, chunks);
   const DeviceArray<Work> works(std::size_t{clusters} * kCluster * kMostWork);
   const DeviceArray<unsigned> counts(std::size_t{clusters} * kCluster);
@@ -52,7 +51,7 @@ void expect_work(std::int64_t products, std::int64_t rows, std::int64_t cols, un
                                    counts.data())));
   const std::vector<Work> found = works.to_host();
   const std::vector<unsigned> found_counts = counts.to_host();
-  const auto order = models::tiles_in_order(products, rows, cols, 12);
+  const auto order = models::tiles_in_order(batch, rows, cols, 12);
   const auto expected = models::work_of_clusters(tiles, clusters, chunks);
   for (unsigned block = 0; block < clusters * kCluster; ++block) {
     const std::vector<models::StreamKWork>& of_cluster = expected[block / kCluster];
@@ -69,7 +68,7 @@ void expect_work(std::int64_t products, std::int64_t rows, std::int64_t cols, un
                                          work.is_last != 0,
                                          work.index};
       ASSERT_TRUE(as_found == want) << "work " << i << " of block " << block;
-      ASSERT_EQ(work.tile.product, tile.product);
+      ASSERT_EQ(work.tile.batch_index, tile.batch_index);
       ASSERT_EQ(work.tile.row, tile.row);
       ASSERT_EQ(work.tile.col, tile.col * kCluster + block % kCluster);
     }

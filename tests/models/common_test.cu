@@ -11,10 +11,13 @@
 #include <tilegate/common/cost_model.hpp>
 #include <tilegate/common/cublas_error.hpp>
 #include <tilegate/common/divisor.cuh>
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
 
+#include "models/float32.hpp"
 #include "models/layout.hpp"
 #include "simt/device_array.hpp"
+#include "split_call.hpp"
 #include "thorough.hpp"
 
 namespace tilegate {
@@ -71,54 +74,50 @@ template <typename Expect>
 void for_all_grids(std::int64_t group, const Expect& expect) {
   for (std::int64_t rows = 1; rows <= 3 * group + 1; ++rows) {
     for (const std::int64_t cols : {1, 2, 3, 7}) {
-      for (const std::int64_t products : {1, 3}) expect(products, rows, cols);
+      for (const std::int64_t batch : {1, 3}) expect(batch, rows, cols);
     }
   }
 }
 
-models::Tile plain(unsigned product, unsigned row, unsigned col) { return {product, row, col}; }
+models::Tile plain(const TileCoord& tile) { return {tile.batch_index, tile.row, tile.col}; }
 
-TEST(PersistentTileScheduler, RastersGroupsOfRowsColumnByColumn) {
-  for (const int block_m : {64, 128, 256}) {
-    const std::int64_t group = 1536 / block_m;
-    for_all_grids(group, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
+// Groups of one row are the order along N.
+TEST(TileScheduler, RastersGroupsOfRowsColumnByColumn) {
+  const auto expect = [](int block_m, unsigned group, const auto& scheduler_of) {
+    for_all_grids(group, [&](std::int64_t batch, std::int64_t rows, std::int64_t cols) {
       for (const std::int64_t ragged : {0, 1}) {
-        const Shape shape{rows * block_m - ragged, cols * 64 - ragged * 63, 1};
-        const PersistentTileScheduler order(shape, block_m, 64);
-        const auto expected = models::tiles_in_order(products, rows, cols, group);
-        ASSERT_EQ(order.count * products, static_cast<std::int64_t>(expected.size()));
+        const TileScheduler scheduler =
+            scheduler_of(Shape{rows * block_m - ragged, cols * 64 - ragged * 63, 1});
+        const auto expected = models::tiles_in_order(batch, rows, cols, group);
+        const auto expected_along_n = models::tiles_in_order(batch, rows, cols, 1);
+        ASSERT_EQ(scheduler.count * batch, static_cast<std::int64_t>(expected.size()));
         for (std::size_t i = 0; i < expected.size(); ++i) {
-          const auto [product, row, col] = order.tile(static_cast<unsigned>(i));
-          ASSERT_EQ(plain(product, row, col), expected[i]) << i << " of " << rows << "x" << cols;
+          const auto index = static_cast<unsigned>(i);
+          ASSERT_EQ(plain(scheduler.tile(index)), expected[i])
+              << i << " of " << rows << "x" << cols;
+          ASSERT_EQ(plain(scheduler.along_n.tile(index)), expected_along_n[i])
+              << i << " of " << rows << "x" << cols;
         }
       }
     });
-  }
-}
-
-__global__ void list_tiles(TileScheduler scheduler, unsigned count, unsigned* tiles) {
-  for (unsigned i = 0; i < count; ++i) {
-    const TileCoord tile = scheduler.tile(i);
-    tiles[3 * i] = tile.product;
-    tiles[3 * i + 1] = tile.row;
-    tiles[3 * i + 2] = tile.col;
-  }
-}
-
-TEST(TileScheduler, RastersGroupsOfRowsColumnByColumn) {
-  for_all_grids(8, [&](std::int64_t products, std::int64_t rows, std::int64_t cols) {
-    const auto expected = models::tiles_in_order(products, rows, cols, 8);
-    const DeviceArray<unsigned> tiles(3 * expected.size());
-    ASSERT_TRUE(is_ok(
-        device::launch({.kernel = "list tiles", .blocks = 1, .threads_x = 1}, nullptr, list_tiles,
-                       TileScheduler{static_cast<unsigned>(rows), static_cast<unsigned>(cols)},
-                       static_cast<unsigned>(expected.size()), tiles.data())));
-    const std::vector<unsigned> found = tiles.to_host();
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      ASSERT_EQ(plain(found[3 * i], found[3 * i + 1], found[3 * i + 2]), expected[i])
-          << i << " of " << rows << "x" << cols;
+  };
+  for (const int block_m : {64, 128, 256}) {
+    expect(block_m, static_cast<unsigned>(1536 / block_m),
+           [&](const Shape& shape) { return TileScheduler(shape, block_m, 64); });
+    for (const unsigned group : {1U, 8U}) {
+      expect(block_m, group,
+             [&](const Shape& shape) { return TileScheduler(shape, block_m, 64, group); });
     }
-  });
+  }
+}
+
+// A group would have 2^32 tiles.
+TEST(TileScheduler, TakesTheLargestGrid) {
+  constexpr std::int64_t kColumns = std::int64_t{1} << 29;
+  const TileScheduler scheduler({2 * 64, kColumns * 64, 1}, 64, 64, 8);
+  EXPECT_EQ(plain(scheduler.tile(0)), (models::Tile{0, 0, 0}));
+  EXPECT_EQ(plain(scheduler.tile(2 * kColumns - 1)), (models::Tile{0, 1, kColumns - 1}));
+  EXPECT_EQ(plain(scheduler.along_n.tile(2 * kColumns - 1)), (models::Tile{0, 1, kColumns - 1}));
 }
 
 __global__ void list_work(SplitK split_k, unsigned count, std::int64_t* numbers) {
@@ -144,8 +143,7 @@ void expect_work(const models::SplitK& of) {
                        .block_n = static_cast<int>(of.block_n),
                        .end_m = has_end ? of.end_m : SplitK::kNoEnd,
                        .end_n = has_end ? of.end_n : SplitK::kNoEnd,
-                       .columns = Divisor(static_cast<std::uint32_t>(of.cols)),
-                       .tiles = Divisor(static_cast<std::uint32_t>(of.rows * of.cols)),
+                       .raster = RasterAlongN({of.rows, of.cols, 1}, 1, 1),
                        .whole = static_cast<unsigned>(of.whole),
                        .k_splits = Divisor(static_cast<std::uint32_t>(of.k_splits)),
                        .k_tiles = static_cast<int>(of.k_tiles)};
@@ -171,6 +169,35 @@ TEST(SplitK, CoversAllKTilesOfEachTile) {
       // The last tiles are shifted back.
       ASSERT_NO_FATAL_FAILURE(expect_work({2, 2, 3, 64, 256, 65, 515, 2, splits, k_tiles}));
     }
+  }
+}
+
+template <typename T>
+__global__ void reduce(const float* partials, std::int64_t stride, unsigned count, float* sums) {
+  constexpr int kWords = sizeof(T) / sizeof(float);
+  const float* first = partials + threadIdx.x * kWords;
+  device::store_vector(sums + threadIdx.x * kWords, reduce_partials<T>(first, stride, count));
+}
+
+// One after another, each rounded once; more and fewer than are loaded at a time.
+TEST(ReducePartials, AddsInOrderOfK) {
+  constexpr std::int64_t kStride = 12, kSums = 8;
+  for (const unsigned count : {1U, 2U, 8U, 9U, 10U, 17U, 18U}) {
+    const std::vector<float> partials = random_values(count * kStride, count);
+    std::vector<float> expected(partials.begin(), partials.begin() + kSums);
+    for (unsigned i = 1; i < count; ++i) {
+      for (std::size_t sum = 0; sum < kSums; ++sum) {
+        expected[sum] = models::add(expected[sum], partials[i * kStride + sum]);
+      }
+    }
+    const DeviceArray<float> from(partials), words(kSums), vectors(kSums);
+    ASSERT_TRUE(is_ok(device::launch({.kernel = "words", .blocks = 1, .threads_x = kSums}, nullptr,
+                                     reduce<float>, from.data(), kStride, count, words.data())));
+    ASSERT_TRUE(
+        is_ok(device::launch({.kernel = "vectors", .blocks = 1, .threads_x = kSums / 4}, nullptr,
+                             reduce<float4>, from.data(), kStride, count, vectors.data())));
+    expect_same_bits(words.to_host(), expected);
+    expect_same_bits(vectors.to_host(), expected);
   }
 }
 

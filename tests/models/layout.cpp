@@ -11,26 +11,26 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b !=
 constexpr std::int64_t kRows = 128, kK = 32;  // of a chunk
 
 // The number of the chunk with this element, in the order of memory.
-std::int64_t chunk_of(std::int64_t rows, std::int64_t k, std::int64_t product, std::int64_t row,
+std::int64_t chunk_of(std::int64_t rows, std::int64_t k, std::int64_t batch_index, std::int64_t row,
                       std::int64_t of_k) {
-  const std::int64_t before = product * ceil_div(rows, kRows) + row / kRows;
+  const std::int64_t before = batch_index * ceil_div(rows, kRows) + row / kRows;
   return before * ceil_div(k, kK) + of_k / kK;
 }
 
-std::int64_t count_chunks(std::int64_t rows, std::int64_t k, std::int64_t products) {
-  return products * ceil_div(rows, kRows) * ceil_div(k, kK);
+std::int64_t count_chunks(std::int64_t rows, std::int64_t k, std::int64_t batch) {
+  return batch * ceil_div(rows, kRows) * ceil_div(k, kK);
 }
 
 }  // namespace
 
-std::vector<Tile> tiles_in_order(std::int64_t products, std::int64_t rows, std::int64_t cols,
+std::vector<Tile> tiles_in_order(std::int64_t batch, std::int64_t rows, std::int64_t cols,
                                  std::int64_t group) {
   std::vector<Tile> tiles;
-  for (std::int64_t product = 0; product < products; ++product) {
+  for (std::int64_t batch_index = 0; batch_index < batch; ++batch_index) {
     for (std::int64_t first = 0; first < rows; first += group) {
       for (std::int64_t col = 0; col < cols; ++col) {
         for (std::int64_t row = first; row < std::min(rows, first + group); ++row) {
-          tiles.push_back({product, row, col});
+          tiles.push_back({batch_index, row, col});
         }
       }
     }
@@ -45,30 +45,30 @@ std::int64_t swizzled(std::int64_t address, int width) {
 
 std::int64_t whole_chunks(std::int64_t rows) { return ceil_div(rows, kRows) * kRows; }
 
-std::int64_t offset_of_digit(std::int64_t rows, std::int64_t k, std::int64_t product,
+std::int64_t offset_of_digit(std::int64_t rows, std::int64_t k, std::int64_t batch_index,
                              std::int64_t row, std::int64_t of_k, int plane) {
   constexpr std::int64_t kPlane = 8 * kK, kChunk = 3 * kRows * kK;  // bytes; 8 rows of a plane
   const std::int64_t in_chunk = row % kRows;
   const std::int64_t linear =
       in_chunk / 8 * 3 * kPlane + plane * kPlane + in_chunk % 8 * kK + of_k % kK;
-  return chunk_of(rows, k, product, row, of_k) * kChunk + swizzled(linear, 32);
+  return chunk_of(rows, k, batch_index, row, of_k) * kChunk + swizzled(linear, 32);
 }
 
-std::int64_t bytes_of_digits(std::int64_t rows, std::int64_t k, std::int64_t products) {
-  return count_chunks(rows, k, products) * 3 * kRows * kK;
+std::int64_t bytes_of_digits(std::int64_t rows, std::int64_t k, std::int64_t batch) {
+  return count_chunks(rows, k, batch) * 3 * kRows * kK;
 }
 
-std::int64_t offset_of_half(std::int64_t rows, std::int64_t k, std::int64_t product,
+std::int64_t offset_of_fp16(std::int64_t rows, std::int64_t k, std::int64_t batch_index,
                             std::int64_t row, std::int64_t of_k, int plane) {
   constexpr std::int64_t kSlice = 16, kPlane = kRows * kSlice * 2, kChunk = 4 * kPlane;  // bytes
   const std::int64_t slice = of_k % kK / kSlice;
   const std::int64_t linear =
       slice * 2 * kPlane + plane * kPlane + row % kRows * kSlice * 2 + of_k % kSlice * 2;
-  return chunk_of(rows, k, product, row, of_k) * kChunk + swizzled(linear, 32);
+  return chunk_of(rows, k, batch_index, row, of_k) * kChunk + swizzled(linear, 32);
 }
 
-std::int64_t bytes_of_fp16_planes(std::int64_t rows, std::int64_t k, std::int64_t products) {
-  return count_chunks(rows, k, products) * 2 * 2 * kRows * kK;
+std::int64_t bytes_of_fp16_planes(std::int64_t rows, std::int64_t k, std::int64_t batch) {
+  return count_chunks(rows, k, batch) * 2 * 2 * kRows * kK;
 }
 
 std::vector<std::vector<StreamKWork>> work_of_clusters(std::int64_t tiles, std::int64_t clusters,
@@ -122,8 +122,8 @@ std::vector<SplitKWork> work_in_order(const SplitK& of) {
   std::vector<SplitKWork> all;
   std::int64_t left = of.whole, partials = 0;
   // Rows of tiles are groups of one row.
-  for (const Tile& tile : tiles_in_order(of.products, of.rows, of.cols, 1)) {
-    SplitKWork work{.product = tile.product,
+  for (const Tile& tile : tiles_in_order(of.batch, of.rows, of.cols, 1)) {
+    SplitKWork work{.batch_index = tile.batch_index,
                     .row = std::min(tile.row * of.block_m, of.end_m - of.block_m),
                     .col = std::min(tile.col * of.block_n, of.end_n - of.block_n)};
     work.own_row = tile.row * of.block_m - work.row;

@@ -8,13 +8,13 @@
 namespace tilegate::models {
 
 struct Tile {
-  std::int64_t product = 0, row = 0, col = 0;  // the latter two in tiles
+  std::int64_t batch_index = 0, row = 0, col = 0;  // the latter two in tiles
   friend bool operator==(const Tile&, const Tile&) = default;
 };
 
-// All tiles of a batch in the order in which they are numbered: product by product, in groups of
-// `group` rows of tiles, down the columns of each group.
-std::vector<Tile> tiles_in_order(std::int64_t products, std::int64_t rows, std::int64_t cols,
+// All tiles of a batch in the order in which they are numbered: matrix by matrix of a batch, in
+// groups of `group` rows of tiles, down the columns of each group.
+std::vector<Tile> tiles_in_order(std::int64_t batch, std::int64_t rows, std::int64_t cols,
                                  std::int64_t group);
 
 // A byte address in shared memory after the swizzle of `width` bytes (32, 64 or 128): bits from 4
@@ -24,15 +24,15 @@ std::int64_t swizzled(std::int64_t address, int width);
 // Planes of operands consist of chunks of 128 rows × 32 k; all rows of a chunk have scales.
 std::int64_t whole_chunks(std::int64_t rows);
 
-// Offset of a digit in bytes: plane 0, 1, 2 is hi, mid, lo. `rows`: rows of a product.
-std::int64_t offset_of_digit(std::int64_t rows, std::int64_t k, std::int64_t product,
+// Offset of a digit in bytes: plane 0, 1, 2 is hi, mid, lo. `rows`: rows of a matrix.
+std::int64_t offset_of_digit(std::int64_t rows, std::int64_t k, std::int64_t batch_index,
                              std::int64_t row, std::int64_t of_k, int plane);
-std::int64_t bytes_of_digits(std::int64_t rows, std::int64_t k, std::int64_t products);
+std::int64_t bytes_of_digits(std::int64_t rows, std::int64_t k, std::int64_t batch);
 
 // The same of FP16 numbers: plane 0 and 1 is hi and lo.
-std::int64_t offset_of_half(std::int64_t rows, std::int64_t k, std::int64_t product,
+std::int64_t offset_of_fp16(std::int64_t rows, std::int64_t k, std::int64_t batch_index,
                             std::int64_t row, std::int64_t of_k, int plane);
-std::int64_t bytes_of_fp16_planes(std::int64_t rows, std::int64_t k, std::int64_t products);
+std::int64_t bytes_of_fp16_planes(std::int64_t rows, std::int64_t k, std::int64_t batch);
 
 // The work of a cluster of blocks on a tile: chunks [first, end) of K.
 struct StreamKWork {
@@ -52,7 +52,7 @@ std::vector<std::vector<StreamKWork>> work_of_clusters(std::int64_t tiles, std::
 // Split-K: the work of a block on a tile: `count` k tiles from `first` on. (row, col): the tile's
 // first element in C; (own_row, own_col): the first one that it stores.
 struct SplitKWork {
-  std::int64_t product = 0, row = 0, col = 0, own_row = 0, own_col = 0;
+  std::int64_t batch_index = 0, row = 0, col = 0, own_row = 0, own_col = 0;
   std::int64_t first = 0, count = 0;
   std::int64_t partial = -1;  // index of the partial sum; -1: a whole tile
   friend bool operator==(const SplitKWork&, const SplitKWork&) = default;
@@ -62,7 +62,7 @@ struct SplitKWork {
 // each, the first of which may have one k tile more. `end_m`, `end_n`: rows and columns that may be
 // read; a tile that exceeds them begins earlier.
 struct SplitK {
-  std::int64_t products = 1, rows = 1, cols = 1;  // tiles
+  std::int64_t batch = 1, rows = 1, cols = 1;  // tiles
   std::int64_t block_m = 1, block_n = 1, end_m = 0, end_n = 0;
   std::int64_t whole = 0, k_splits = 1, k_tiles = 0;
 };

@@ -139,7 +139,7 @@ TEST(LayoutModel, IsABijection) {
               ++of_digits[static_cast<std::size_t>(
                   offset_of_digit(rows, k, product, row, i, plane))];
               if (plane == 2) continue;
-              const std::int64_t half = offset_of_half(rows, k, product, row, i, plane);
+              const std::int64_t half = offset_of_fp16(rows, k, product, row, i, plane);
               ++of_halves[static_cast<std::size_t>(half)];
               ++of_halves[static_cast<std::size_t>(half) + 1];
             }

@@ -19,15 +19,16 @@ using Config = InterleavedTiles<interleaved::Tiles64x128x32s4>;
 constexpr std::int64_t kGroup = 8;  // rows of tiles
 
 struct Grid {
-  std::int64_t products, rows, cols;  // tiles
+  std::int64_t batch, rows, cols;  // tiles
 
   std::vector<models::Tile> tiles() const {
-    return models::tiles_in_order(products, rows, cols, kGroup);
+    return models::tiles_in_order(batch, rows, cols, kGroup);
   }
   TailSplit split(std::int64_t head, std::int64_t k_splits) const {
-    return {.scheduler = {static_cast<unsigned>(rows), static_cast<unsigned>(cols)},
+    return {.scheduler = interleaved::scheduler_of<Config>(
+                {rows * Config::kBlockM, cols * Config::kBlockN, 1}),
             .head = static_cast<unsigned>(head),
-            .tail = static_cast<unsigned>(products * rows * cols - head),
+            .tail = static_cast<unsigned>(batch * rows * cols - head),
             .k_splits = static_cast<unsigned>(k_splits)};
   }
 };
@@ -40,7 +41,7 @@ __global__ void list_work(TailSplit split, std::int64_t k, unsigned count, std::
     const interleaved::KTiles<Config> k_tiles = split.k_tiles<Config>(block, k);
     const float* to = target<Config>(args, tile, split, block).c;
     const std::int64_t all[] = {
-        tile.product,
+        tile.batch_index,
         tile.row,
         tile.col,
         k_tiles.begin,

@@ -58,9 +58,9 @@ __global__ void sum_parts(KernelArgs args, PlanArgs more) {
   const std::int64_t row = std::int64_t{tile.row} * kSide + threadIdx.x;
   if (row >= more.rows) return;
   const std::int64_t first_col = std::int64_t{tile.col} * kSide;
-  const float* a = args.a + tile.product * args.stride_a + row * more.a_row;
-  const float* b = args.b + tile.product * args.stride_b;
-  auto* to = static_cast<float*>(args.workspace) + more.partial(args, part, tile.product);
+  const float* a = args.a + tile.batch_index * args.stride_a + row * more.a_row;
+  const float* b = args.b + tile.batch_index * args.stride_b;
+  auto* to = static_cast<float*>(args.workspace) + more.partial(args, part, tile.batch_index);
   for (std::int64_t col = first_col; col < min(n, first_col + kSide); ++col) {
     float sum = 0.0F;
     for (std::int64_t k = k_end * part / more.parts; k < k_end * (part + 1) / more.parts; ++k) {
@@ -117,11 +117,11 @@ Choice choice_of_parts(const Problem& problem, std::int64_t parts) {
   auto tiles_m = static_cast<unsigned>(ceil_div(m, kSide));
   PlanArgs more{
       .tiles = static_cast<unsigned>(problem.batch) * tiles_m * tiles_n, .parts = parts, .rows = m};
-  constexpr unsigned kGroup = TileScheduler::kGroup;
+  constexpr unsigned kGroup = 8;  // rows of tiles
   if (kFault == PlanFault::kLastGroup && tiles_m > kGroup) {
     tiles_m = static_cast<unsigned>(ceil_div(tiles_m, kGroup)) * kGroup;
   }
-  more.scheduler = {tiles_m, tiles_n};
+  more.scheduler = TileScheduler({std::int64_t{kSide} * tiles_m, n, k}, kSide, kSide, kGroup);
   const auto steps = [](Op op, std::int64_t ld, std::int64_t& row, std::int64_t& col) {
     (op == Op::kN ? row : col) = ld;
     (op == Op::kN ? col : row) = 1;

@@ -108,7 +108,7 @@ struct Choice {
 
 // Breakdown of a cost model's expected time. 0: not modelled.
 struct Parts {
-  double rounds = 0.0;    // waves: blocks divided by resident blocks of the device
+  double waves = 0.0;     // blocks divided by resident blocks of the device
   double tiles = 0.0;     // share of the tiles' elements inside C
   double multiply = 0.0;  // seconds of the waves
   double move = 0.0;      // seconds of memory traffic, which overlaps multiply

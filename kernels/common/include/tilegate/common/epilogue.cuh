@@ -1,8 +1,9 @@
-// Epilogue: C ← alpha·sum + beta·C, by elements, pairs and vectors of four. With beta == 0 C is not
-// read: it may hold NaN.
+// Epilogue: C ← alpha·sum + beta·C, by elements, float2 and float4. With beta == 0 C is not
+// read: it may hold NaN. Before that, the reduction of split-K.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <tilegate/device/device.cuh>
 #include <tilegate/device/once.cuh>
@@ -10,9 +11,38 @@
 
 namespace tilegate {
 
-// sum += v, the step of every reduction of partial sums.
+// sum += v
+__device__ inline void accumulate(float& sum, float v) { sum += v; }
 __device__ inline void accumulate(float4& sum, const float4& v) {
   sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+}
+
+constexpr unsigned kPartialsInFlight = 8;  // loads of a thread
+
+// The reduction of split-K: the sum of `count` partial sums in order of k, so that the same call
+// gives the same bits. They are `stride` words apart. T: float or float4.
+template <typename T>
+__device__ T reduce_partials(const float* partial, std::int64_t stride, unsigned count) {
+  const auto load = [](const float* p) {
+    if constexpr (std::is_same_v<T, float>) return *p;
+    if constexpr (std::is_same_v<T, float4>) return device::load_vector<T>(p);
+  };
+  T sum = load(partial);
+  for (unsigned first = 1; first < count; first += kPartialsInFlight) {
+    T v[kPartialsInFlight]{};  // all loads before the first addition: they are in flight together
+#pragma unroll
+    for (unsigned i = 0; i < kPartialsInFlight; ++i) {
+      if (first + i >= count) break;
+      partial += stride;
+      v[i] = load(partial);
+    }
+#pragma unroll
+    for (unsigned i = 0; i < kPartialsInFlight; ++i) {
+      if (first + i >= count) break;
+      accumulate(sum, v[i]);
+    }
+  }
+  return sum;
 }
 
 __device__ inline void store(const KernelArgs& args, float* c, float sum) {

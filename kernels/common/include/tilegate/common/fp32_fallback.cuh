@@ -208,7 +208,7 @@ constexpr std::size_t kFp32PartialBytes = sizeof(Fp32Sums) * kFp32Threads;
 struct Fp32Args {
   bool a_along_k = false, b_along_k = false;  // rows of op(A), columns of op(B) lie along k
   int run = kFp32Run;
-  PersistentTileScheduler scheduler;
+  TileScheduler scheduler;
   Fp32SplitK split_k{};
 };
 
@@ -219,7 +219,7 @@ __device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& params,
   const auto strided = [&](const float* data, std::int64_t stride, std::int64_t ld, bool along_k,
                            std::int64_t rows) {
     const std::int64_t next = along_k ? 1 : ld;
-    return StridedOperand{data + tile.product * stride + first * next, along_k ? ld : 1, next,
+    return StridedOperand{data + tile.batch_index * stride + first * next, along_k ? ld : 1, next,
                           rows};
   };
   sum_fp32_tile(strided(args.a, args.stride_a, args.lda, params.a_along_k, args.shape.m),
@@ -231,7 +231,7 @@ __device__ inline void sum_fp32(const KernelArgs& args, const Fp32Args& params,
 // `has_total`: there was more than one run.
 __device__ inline void store_fp32(KernelArgs args, const TileCoord& tile, bool has_total,
                                   int thread, const Fp32Sums& acc, const Fp32Sums& total) {
-  args.c += tile.product * args.stride_c;
+  args.c += tile.batch_index * args.stride_c;
   const std::int64_t row = std::int64_t{tile.row} * kFp32Rows + fp32_row(thread);
   const std::int64_t col = std::int64_t{tile.col} * kFp32Cols + fp32_col(thread);
 #pragma unroll
@@ -264,7 +264,8 @@ __device__ inline void store_fp32_partial(const Fp32SplitK& split_k, unsigned bl
   if (thread == 0) device::raise_flag(split_k.flags + block);
 }
 
-// Adds the partial sums of the `others` previous clusters, each as a run.
+// Stream-K's fixup: adds the partial sums of the `others` previous clusters, each as a run. Not
+// reduce_partials(), because rounding errors are compensated here.
 template <unsigned kCluster>
 __device__ void accumulate_fp32_partials(const Fp32SplitK& split_k, unsigned block, unsigned others,
                                          int thread, Fp32Sums& acc, Fp32Sums& total) {
@@ -338,9 +339,8 @@ inline bool is_along_k(const Problem& problem, Operand operand) {
 }
 
 inline Fp32Args fp32_args(const Problem& problem) {
-  const PersistentTileScheduler scheduler(problem.shape, kFp32Rows, kFp32Cols);
-  const std::int64_t wide_tiles =
-      PersistentTileScheduler(problem.shape, kFp32Rows, 2 * kFp32Cols).count;
+  const TileScheduler scheduler(problem.shape, kFp32Rows, kFp32Cols);
+  const std::int64_t wide_tiles = TileScheduler(problem.shape, kFp32Rows, 2 * kFp32Cols).count;
   const bool is_short =
       problem.shape.k <= kFp32ShortK && problem.batch * wide_tiles < kFp32FewTiles;
   return {is_along_k(problem, Operand::kA), is_along_k(problem, Operand::kB),
@@ -353,10 +353,8 @@ inline PlannedKernel planned_kernel(const Problem& problem, const Fp32Args& para
           .parameters = {parameter::rows(kFp32Rows), parameter::columns(kFp32Cols),
                          parameter::depth(kFp32K),
                          parameter::tiles("k in runs", problem.shape.k, params.run),
-                         parameter::each("k of a run", params.run),
-                         scheduling(params.scheduler.rows, params.scheduler.group),
-                         columns_of_groups(params.scheduler.rows, params.scheduler.columns.value(),
-                                           params.scheduler.group)}};
+                         parameter::each("k of a run", params.run), scheduling(params.scheduler),
+                         columns_of_groups(params.scheduler)}};
 }
 
 // The kernel `plain` as a candidate. `overlaps`: programmatic dependent launch, compute capability

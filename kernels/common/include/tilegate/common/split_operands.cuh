@@ -57,17 +57,17 @@ constexpr int kChunkK = 32;
 template <int kChunkBytes>
 struct SplitChunks {
   std::int64_t chunks_x = 0, chunks_k = 0;  // per matrix
-  std::int64_t products = 0;                // 1 if the batch shares the operand
+  std::int64_t matrices = 0;                // 1 if the batch shares the operand
 
   SplitChunks() = default;
-  SplitChunks(std::int64_t rows, std::int64_t k, std::int64_t products_)
-      : chunks_x(ceil_div(rows, kChunkRows)), chunks_k(ceil_div(k, kChunkK)), products(products_) {}
+  SplitChunks(std::int64_t rows, std::int64_t k, std::int64_t matrices_)
+      : chunks_x(ceil_div(rows, kChunkRows)), chunks_k(ceil_div(k, kChunkK)), matrices(matrices_) {}
 
   __host__ __device__ std::int64_t rows() const { return chunks_x * kChunkRows; }
   std::size_t bytes() const {
-    return static_cast<std::size_t>(products * chunks_x * chunks_k) * kChunkBytes;
+    return static_cast<std::size_t>(matrices * chunks_x * chunks_k) * kChunkBytes;
   }
-  std::size_t step_bytes() const { return static_cast<std::size_t>(products * rows()) * 4; }
+  std::size_t step_bytes() const { return static_cast<std::size_t>(matrices * rows()) * 4; }
 
   // Offset of a chunk in bytes.
   __host__ __device__ std::int64_t chunk(std::int64_t batch_index, std::int64_t x,
@@ -80,7 +80,7 @@ struct SplitChunks {
   }
   // Index of the matrix in the planes: 0 if the batch shares it.
   __host__ __device__ std::int64_t own(std::int64_t batch_index) const {
-    return products == 1 ? 0 : batch_index;
+    return matrices == 1 ? 0 : batch_index;
   }
 };
 
@@ -92,7 +92,7 @@ struct SplitJob {
   std::int64_t rows = 0, k = 0;
   Divisor groups;  // groups of rows per matrix
 
-  std::int64_t num_groups() const { return planes.products * groups.value(); }
+  std::int64_t num_groups() const { return planes.matrices * groups.value(); }
 };
 
 struct SplitPointers {
@@ -229,7 +229,7 @@ __device__ GroupSums<kNumbers> sum_over_groups(const float* numbers, unsigned gr
 // Plans.
 
 // Matrices to split: 1 if the batch shares the operand.
-inline std::int64_t split_products(const Problem& problem, Operand operand) {
+inline std::int64_t split_matrices(const Problem& problem, Operand operand) {
   return problem.batch > 1 && problem.stride(operand) == 0 ? 1 : problem.batch;
 }
 
@@ -239,7 +239,7 @@ inline std::int64_t split_extent(const Problem& problem, Operand operand) {
 
 template <typename Chunks>
 Chunks split_chunks(const Problem& problem, Operand operand) {
-  return {split_extent(problem, operand), problem.shape.k, split_products(problem, operand)};
+  return {split_extent(problem, operand), problem.shape.k, split_matrices(problem, operand)};
 }
 
 // `rows`: rows per group.
@@ -257,8 +257,8 @@ SplitJob<Chunks> split_job(const Problem& problem, Operand operand, const Chunks
 // Alignment of the workspace's regions.
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// Whether pairs of neighbouring elements of C are aligned vectors.
-inline bool allows_pairs_of_c(const Problem& problem) {
+// Whether C allows aligned float2.
+inline bool allows_float2_of_c(const Problem& problem) {
   return problem.shape.n % 2 == 0 && problem.ldc % 2 == 0 && problem.offset_bytes[2] % 8 == 0 &&
          (problem.batch == 1 || problem.stride_c % 2 == 0);
 }
@@ -279,10 +279,10 @@ inline Status check_split_size(const Problem& problem, int block_n, double split
   const auto tiles = [](std::int64_t extent, int tile) {
     return static_cast<double>(ceil_div(extent, tile));
   };
-  const double blocks = static_cast<double>(problem.batch) *
-                        std::max(tiles(m, kChunkRows) * tiles(n, block_n) *
-                                     (PersistentTileScheduler::kGroupRows / kChunkRows),
-                                 (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * split_blocks);
+  const double blocks =
+      static_cast<double>(problem.batch) *
+      std::max(tiles(m, kChunkRows) * tiles(n, block_n) * (TileScheduler::kGroupRows / kChunkRows),
+               (tiles(m, kChunkRows) + tiles(n, kChunkRows)) * split_blocks);
   if (blocks <= static_cast<double>(kMaxBlocks)) return {};
   return Status::unsupported("C has more tiles than a CUDA grid has blocks");
 }
@@ -291,15 +291,15 @@ inline Status check_split_size(const Problem& problem, int block_n, double split
 inline PlannedKernel planned_split(const Problem& problem, Operand operand, int rows,
                                    const std::string& kernel) {
   const bool along_k = is_along_k(problem, operand), of_a = operand == Operand::kA;
-  const std::int64_t products = split_products(problem, operand);
+  const std::int64_t matrices = split_matrices(problem, operand);
   return {.name = "split " + kernel + (along_k ? " along k" : "") +
                   (along_k && allows_vectors(problem, operand) ? " vectors" : ""),
           .parameters = {of_a ? parameter::rows(kChunkRows) : parameter::columns(kChunkRows),
                          of_a ? parameter::rows(rows) : parameter::columns(rows),
                          parameter::depth(kSegmentK),
                          parameter::tiles("chunks of k", problem.shape.k, kChunkK),
-                         parameter::count("products", products),
-                         parameter::each("batch shares it", problem.batch > products)}};
+                         parameter::count("products", matrices),
+                         parameter::each("batch shares it", problem.batch > matrices)}};
 }
 
 // Expected seconds of the split kernel and of both launches, on an NVIDIA H200. `per_element`:
@@ -312,7 +312,7 @@ inline double split_seconds(const Problem& problem, double per_element, double p
   for (const Operand operand : {Operand::kA, Operand::kB}) {
     const auto [rows, cols] = problem.extent(operand);
     const double elements = static_cast<double>(rows) * static_cast<double>(cols) *
-                            static_cast<double>(split_products(problem, operand)) *
+                            static_cast<double>(split_matrices(problem, operand)) *
                             (operand == Operand::kB ? times_b : 1.0);
     seconds += elements * (per_element + (allows_vectors(problem, operand) ? 0.0 : kPerWord));
   }

@@ -2,6 +2,7 @@
 // 65535 blocks, and M or N may need more.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -59,66 +60,72 @@ Choice serial_choice(const Problem& problem,
           .enqueue = std::move(enqueue)};
 }
 
-// Rasterization: the schedulers below go through the products of a batch. Within a product they go
-// through groups of rows of tiles, and within a group down its columns. So blocks that run at the
-// same time share rows of A and columns of B in L2.
-
 struct TileCoord {
-  unsigned product, row, col;  // index in the batch; row and column in tiles
+  unsigned batch_index, row, col;  // row and column in tiles
+};
+
+// Rasterization: the order of a batch's tiles, matrix by matrix. Both orders are kernel parameters
+// and divide by multiplication.
+
+// Along N: row by row.
+struct RasterAlongN {
+  Divisor columns, tiles;  // tiles per row, per matrix
+
+  RasterAlongN() = default;
+  RasterAlongN(const Shape& shape, int block_m, int block_n)
+      : columns(static_cast<std::uint32_t>(ceil_div(shape.n, block_n))),
+        tiles(static_cast<std::uint32_t>(ceil_div(shape.m, block_m)) * columns.value()) {}
+
+  __host__ __device__ TileCoord tile(unsigned index) const {
+    const unsigned batch_index = tiles.quotient(index);
+    const unsigned in_matrix = tiles.remainder(index, batch_index);
+    const unsigned row = columns.quotient(in_matrix);
+    return {batch_index, row, columns.remainder(in_matrix, row)};
+  }
+};
+
+// Along M, in groups of rows of tiles: down the columns of one group, then of the next. So blocks
+// that run at the same time share rows of A and columns of B in L2 (CUTLASS: threadblock swizzle).
+struct TileScheduler {
+  static constexpr int kGroupRows = 12 * 128;  // of C
+
+  unsigned rows = 1, count = 1;  // rows of tiles, and tiles, of one matrix
+  unsigned group = 1;            // rows of tiles in a group
+  RasterAlongN along_n;
+  Divisor in_group;  // tiles per group
+
+  TileScheduler() = default;
+  TileScheduler(const Shape& shape, int block_m, int block_n)
+      : TileScheduler(shape, block_m, block_n, static_cast<unsigned>(kGroupRows / block_m)) {}
+  TileScheduler(const Shape& shape, int block_m, int block_n, unsigned group_)
+      : rows(static_cast<unsigned>(ceil_div(shape.m, block_m))),
+        group(group_),
+        along_n(shape, block_m, block_n) {
+    count = along_n.tiles.value();
+    // At most as many as a grid has blocks: then no index is in a second group.
+    in_group = Divisor(static_cast<std::uint32_t>(
+        std::min(std::int64_t{group} * along_n.columns.value(), kMaxBlocks)));
+  }
+
+  __host__ __device__ TileCoord tile(unsigned index) const {
+    const unsigned batch_index = along_n.tiles.quotient(index);
+    const unsigned in_matrix = along_n.tiles.remainder(index, batch_index);
+    const unsigned number = in_group.quotient(in_matrix);
+    const unsigned rest = in_group.remainder(in_matrix, number);
+    const unsigned left = rows - number * group;
+    const unsigned height = left < group ? left : group;
+    return {batch_index, number * group + rest % height, rest / height};
+  }
 };
 
 // What a kernel's order of tiles depends on: rows of tiles in groups, and columns of tiles where
 // there are several groups.
-inline Parameter scheduling(std::int64_t tiles_m, std::int64_t group) {
-  return parameter::tiles("order of tiles: rows in a group", tiles_m, group);
+inline Parameter scheduling(const TileScheduler& scheduler) {
+  return parameter::tiles("order of tiles: rows in a group", scheduler.rows, scheduler.group);
 }
-inline Parameter columns_of_groups(std::int64_t tiles_m, std::int64_t tiles_n, std::int64_t group) {
+inline Parameter columns_of_groups(const TileScheduler& scheduler) {
   return parameter::count("order of tiles: columns of several groups",
-                          tiles_m > group ? tiles_n : 0);
+                          scheduler.rows > scheduler.group ? scheduler.along_n.columns.value() : 0);
 }
-
-// For kernels whose blocks compute one tile each.
-struct TileScheduler {
-  static constexpr unsigned kGroup = 8;  // rows of tiles
-
-  unsigned tiles_m, tiles_n;  // of one product
-
-  __device__ TileCoord tile(unsigned index) const {
-    const unsigned in_product = index % (tiles_m * tiles_n);
-    const unsigned first_row = in_product / (kGroup * tiles_n) * kGroup;
-    const unsigned in_group = in_product - first_row * tiles_n;
-    const unsigned rows = min(kGroup, tiles_m - first_row);
-    return {index / (tiles_m * tiles_n), first_row + in_group % rows, in_group / rows};
-  }
-};
-
-// The same order for persistent kernels, whose blocks loop over tiles; divides by multiplication.
-struct PersistentTileScheduler {
-  static constexpr int kGroupRows = 12 * 128;  // of C
-
-  unsigned rows = 1, count = 1;      // rows of tiles, and tiles, of one product
-  unsigned group = 1;                // rows of tiles in a group
-  Divisor columns, tiles, in_group;  // tiles per row, per product, per group
-
-  PersistentTileScheduler() = default;
-  PersistentTileScheduler(const Shape& shape, int block_m, int block_n)
-      : rows(static_cast<unsigned>(ceil_div(shape.m, block_m))),
-        group(static_cast<unsigned>(kGroupRows / block_m)),
-        columns(static_cast<unsigned>(ceil_div(shape.n, block_n))) {
-    count = rows * columns.value();
-    tiles = Divisor(count);
-    in_group = Divisor(group * columns.value());
-  }
-
-  __host__ __device__ TileCoord tile(unsigned index) const {
-    const unsigned product = tiles.quotient(index);
-    const unsigned in_product = tiles.remainder(index, product);
-    const unsigned number = in_group.quotient(in_product);
-    const unsigned rest = in_group.remainder(in_product, number);
-    const unsigned left = rows - number * group;
-    const unsigned height = left < group ? left : group;
-    return {product, number * group + rest % height, rest / height};
-  }
-};
 
 }  // namespace tilegate

@@ -14,6 +14,7 @@
 #include <tilegate/common/async/config.cuh>
 #include <tilegate/common/async/split_k.cuh>
 #include <tilegate/common/cost_model.hpp>
+#include <tilegate/common/epilogue.cuh>
 #include <tilegate/common/gpu_model.hpp>
 #include <tilegate/common/tile_load.cuh>
 #include <tilegate/common/tile_scheduler.cuh>
@@ -141,7 +142,7 @@ inline Parts parts(const AsyncKernel& kernel, const Problem& problem, const Devi
           ? 0.0
           : cost::add_seconds(static_cast<double>(partial_bytes(kernel, partition)),
                               partition.k_splits));
-  parts.rounds = static_cast<double>(partition.blocks()) /
+  parts.waves = static_cast<double>(partition.blocks()) /
                  (static_cast<double>(device.multiprocessors) * kernel.blocks_per_sm);
   parts.tiles = cost::tile_share(problem, static_cast<double>(partition.tiles), kernel.block_m,
                                  kernel.block_n);
@@ -220,14 +221,11 @@ inline std::int64_t rounding_chain(const AsyncKernel& kernel, const Shape& shape
 // `end_n` columns of op(B).
 inline SplitK split_k_of(const AsyncKernel& kernel, const Problem& problem,
                          const Partition& partition, std::int64_t end_m, std::int64_t end_n) {
-  const auto columns = static_cast<std::uint32_t>(ceil_div(problem.shape.n, kernel.block_n));
-  const auto tiles = static_cast<std::uint32_t>(partition.tiles / problem.batch);
   return {.block_m = kernel.block_m,
           .block_n = kernel.block_n,
           .end_m = kernel.checks_edges ? SplitK::kNoEnd : end_m,
           .end_n = kernel.checks_edges ? SplitK::kNoEnd : end_n,
-          .columns = Divisor(columns),
-          .tiles = Divisor(tiles),
+          .raster = RasterAlongN(problem.shape, kernel.block_m, kernel.block_n),
           .whole = static_cast<unsigned>(partition.whole),
           .k_splits = Divisor(static_cast<std::uint32_t>(partition.k_splits)),
           .k_tiles = static_cast<int>(partition.k_tiles),
@@ -285,7 +283,7 @@ inline std::vector<PlannedKernel> planned_kernels(const AsyncKernel& kernel, con
   const PlannedKernel sum{
       .name = "add parts" + to,
       .parameters = {parameter::rows(kernel.block_m), parameter::columns(kernel.block_n),
-                     parameter::tiles("sums in flight", partition.k_splits - 1, 8),
+                     parameter::tiles("sums in flight", partition.k_splits - 1, kPartialsInFlight),
                      parameter::count("split tiles", partition.split_tiles())}};
   if (partition.whole == 0) return {part, sum};
   return {whole, part, sum};

@@ -24,9 +24,9 @@ struct SplitK {
 
   int block_m = 1, block_n = 1;
   std::int64_t end_m = kNoEnd, end_n = kNoEnd;  // rows and columns that tiles may read
-  Divisor columns, tiles;                       // tiles per row of tiles, and per matrix
-  unsigned whole = 0;                           // tiles of the batch that are not split
-  Divisor k_splits;                             // blocks for each of the others
+  RasterAlongN raster;
+  unsigned whole = 0;  // tiles of the batch that are not split
+  Divisor k_splits;    // blocks for each of the others
   int k_tiles = 0;
   bool vectors = false;  // C allows 128-bit accesses
 
@@ -43,15 +43,12 @@ struct SplitK {
   __host__ __device__ std::int64_t partial_size() const { return std::int64_t{block_m} * block_n; }
 
   __device__ WorkTile tile(unsigned index) const {
-    const unsigned batch_index = tiles.quotient(index);
-    const unsigned in_matrix = tiles.remainder(index, batch_index);
-    const unsigned tile_row = columns.quotient(in_matrix);
-    const unsigned tile_col = columns.remainder(in_matrix, tile_row);
-    const std::int64_t row = std::int64_t{tile_row} * block_m;
-    const std::int64_t col = std::int64_t{tile_col} * block_n;
+    const TileCoord at = raster.tile(index);
+    const std::int64_t row = std::int64_t{at.row} * block_m;
+    const std::int64_t col = std::int64_t{at.col} * block_n;
     const std::int64_t first_row = row + block_m <= end_m ? row : end_m - block_m;
     const std::int64_t first_col = col + block_n <= end_n ? col : end_n - block_n;
-    return {.batch_index = batch_index,
+    return {.batch_index = at.batch_index,
             .row = first_row,
             .col = first_col,
             .own_row = static_cast<int>(row - first_row),
@@ -80,9 +77,7 @@ struct SplitK {
 
 namespace tilegate::split_sums {
 
-// The reduction kernel: adds the partial sums of each tile in order of k, so that the same call
-// gives the same bits.
-
+// The reduction kernel.
 constexpr int kNumThreads = 256;
 
 // C ← alpha·(sum of the partial sums) + beta·C for the split tiles; one thread per vector of C, or
@@ -106,17 +101,11 @@ __global__ void __launch_bounds__(kNumThreads) add(KernelArgs args, SplitK split
       static_cast<const float*>(args.workspace) + std::int64_t{tile} * k_splits * size + word;
   args.c += work.batch_index * args.stride_c;
   if constexpr (kVectors) {
-    float4 sum = device::load_vector<float4>(partial);
-#pragma unroll 8
-    for (unsigned i = 1; i < k_splits; ++i) {
-      accumulate(sum, device::load_vector<float4>(partial + std::int64_t{i} * size));
-    }
-    store4<true>(args, work.row + row, work.col + col, sum);
+    store4<true>(args, work.row + row, work.col + col,
+                 reduce_partials<float4>(partial, size, k_splits));
   } else {
-    float sum = *partial;
-#pragma unroll 8
-    for (unsigned i = 1; i < k_splits; ++i) sum += partial[std::int64_t{i} * size];
-    store_element(args, work.row + row, work.col + col, sum);
+    store_element(args, work.row + row, work.col + col,
+                  reduce_partials<float>(partial, size, k_splits));
   }
 }
 

@@ -137,7 +137,7 @@ template <typename Config>
 __device__ KernelArgs from_tile(KernelArgs args, const TileCoord& tile) {
   const std::int64_t row = std::int64_t{tile.row} * Config::kBlockM;
   const std::int64_t col = std::int64_t{tile.col} * Config::kBlockN;
-  args.c += tile.product * args.stride_c + row * args.ldc + col;
+  args.c += tile.batch_index * args.stride_c + row * args.ldc + col;
   args.shape.m -= row;
   args.shape.n -= col;
   return args;

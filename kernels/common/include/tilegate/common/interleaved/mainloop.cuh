@@ -60,7 +60,7 @@ class OperandFeed {
   static constexpr int kMoves = kLoads * kMovesPerLoad;
 
   // Starts at the tile whose first element is (x, k) of an operand with `extent` x. `origin`:
-  // offset of the product's matrix; `smem`: the first tile in shared memory.
+  // offset of the matrix in the batch; `smem`: the first tile in shared memory.
   __device__ OperandFeed(const float* data, std::int64_t origin, std::int64_t ld, int extent, int x,
                          std::int64_t k, device::SharedAddress smem)
       : data_(data), ld_(static_cast<Offset>(ld / kUnit)) {
@@ -214,14 +214,14 @@ class Loop {
 
   // acc += op(A)·op(B) over the tiles.
   __device__ void multiply(float (&acc)[kM][kN]) {
-    if (rounds_left_ <= 0) return;
+    if (iterations_left_ <= 0) return;
     fill();
 #pragma unroll
     for (int q = 0; q < kM / 4 - 1; ++q) load_a(q, 0);
 #pragma unroll
     for (int q = 0; q < kN / 4; ++q) load_b(q, 0);
 #pragma unroll 1
-    for (; rounds_left_ > 0; --rounds_left_) {
+    for (; iterations_left_ > 0; --iterations_left_) {
       multiply_steps(acc, std::make_integer_sequence<int, kSteps>{});
     }
   }
@@ -229,13 +229,13 @@ class Loop {
  private:
   __device__ Loop(const KernelArgs& args, const TileCoord& tile, const KTiles<Config>& tiles,
                   Shared& smem)
-      : feed_a_(args.a, tile.product * args.stride_a, args.lda, static_cast<int>(args.shape.m),
+      : feed_a_(args.a, tile.batch_index * args.stride_a, args.lda, static_cast<int>(args.shape.m),
                 static_cast<int>(tile.row) * Config::kBlockM, tiles.first_k(),
                 device::shared_address(smem.stages[0].a)),
-        feed_b_(args.b, tile.product * args.stride_b, args.ldb, static_cast<int>(args.shape.n),
+        feed_b_(args.b, tile.batch_index * args.stride_b, args.ldb, static_cast<int>(args.shape.n),
                 static_cast<int>(tile.col) * Config::kBlockN, tiles.first_k(),
                 device::shared_address(smem.stages[0].b)),
-        rounds_left_((tiles.end - tiles.begin) * kHalves),
+        iterations_left_((tiles.end - tiles.begin) * kHalves),
         first_size_(tiles.begin == 0 ? tiles.first_size : Config::kBlockK) {
     const auto at = Config::position();
     const int k = Config::slice() * kSteps;
@@ -255,7 +255,7 @@ class Loop {
       feed_b_.store();
       shift_stores(half == kHalves - 1, to_other_stage_);
     }
-    const bool has_second = rounds_left_ > kHalves, has_third = rounds_left_ > kHalves + 1;
+    const bool has_second = iterations_left_ > kHalves, has_third = iterations_left_ > kHalves + 1;
     feed_a_.advance_to_second(first_size_, has_second);
     feed_b_.advance_to_second(first_size_, has_second);
     feed_a_.load(has_second, has_third);
@@ -278,7 +278,7 @@ class Loop {
       // puts two operands of 49 FFMA into one register bank.
       const bool ascending = is_ascending(i + kHalves - 1);
       device::ordered::fma_row(acc[i], frag_a_[i], frag_b_[k % 2], ascending, [&](int n) {
-        if (k == kSteps - 1 && i == 1 && n == 0) next_round();
+        if (k == kSteps - 1 && i == 1 && n == 0) next_iteration();
         if (n == 1) load_fragments(k, i);
         move_tiles(k, i * kN + n);
       });
@@ -287,8 +287,8 @@ class Loop {
   }
 
   // Row i of a step. Four elements of A are loaded in place after their last use, the last four of
-  // them in the next step; B's fragment is double-buffered. After next_round() the next step is the
-  // first one of the next iteration.
+  // them in the next step; B's fragment is double-buffered. After next_iteration() the next step is
+  // the first one of the next iteration.
   __device__ void load_fragments(int k, int i) {
     constexpr int kRowsPerB = 4 * kM / kN;  // rows from one load of B to the next
     static_assert(kRowsPerB * kN == 4 * kM, "loads of B are not whole rows apart");
@@ -310,7 +310,7 @@ class Loop {
   // Shared stores and global loads of an iteration: in the last step but one; with two halves the
   // loads are in the last step.
   __device__ void move_tiles(int k, int slot) {
-    const bool exists = rounds_left_ > kHalves + 1, more = rounds_left_ > kHalves + 2;
+    const bool exists = iterations_left_ > kHalves + 1, more = iterations_left_ > kHalves + 2;
     if (kHalves == 1 && k == kSteps - 2) {
       spread<A::kMoves, B::kMoves>(slot, [&](auto& feed, int i) { feed.move(i, exists, more); });
     }
@@ -339,7 +339,7 @@ class Loop {
   }
 
   // Moves to the next iteration, in the last step of this one.
-  __device__ void next_round() {
+  __device__ void next_iteration() {
     // This iteration's stores are complete before any thread reads them, and its reads before any
     // thread overwrites them.
     __syncthreads();
@@ -364,7 +364,7 @@ class Loop {
   A feed_a_;
   B feed_b_;
   float frag_a_[kM], frag_b_[2][kN];
-  int rounds_left_;  // iterations, this one included
+  int iterations_left_;  // iterations, this one included
   int first_size_;
   bool second_half_ = false;                                  // this iteration's
   device::SharedAddress read_a_, read_b_;                     // fragments of this iteration

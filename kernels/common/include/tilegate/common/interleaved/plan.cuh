@@ -45,7 +45,7 @@ inline Status check_extents(const Problem& problem) {
   return Status::unsupported("M, N or K is above " + std::to_string(kMost));
 }
 
-// Tiles of all products of the batch; 0 if a grid has fewer blocks.
+// Tiles of the whole batch; 0 if a grid has fewer blocks.
 template <typename Config>
 std::int64_t count_tiles(const Problem& problem) {
   using Grid = TileGrid<Config::kBlockM, Config::kBlockN>;
@@ -56,8 +56,8 @@ std::int64_t count_tiles(const Problem& problem) {
 
 template <typename Config>
 TileScheduler scheduler_of(const Shape& shape) {
-  return {static_cast<unsigned>(ceil_div(shape.m, Config::kBlockM)),
-          static_cast<unsigned>(ceil_div(shape.n, Config::kBlockN))};
+  constexpr unsigned kGroup = 8;  // rows of tiles
+  return {shape, Config::kBlockM, Config::kBlockN, kGroup};
 }
 
 // Rounding chain of a block with `k_tiles` k tiles: a slice's share of them, the sum of the slices,
@@ -71,15 +71,13 @@ std::int64_t rounding_chain(const Shape& shape, std::int64_t k_tiles) {
 template <typename Config>
 PlannedKernel planned_kernel(const Problem& problem, std::int64_t k_tiles) {
   constexpr int kBuffers = 2;
-  const std::int64_t tiles_m = ceil_div(problem.shape.m, Config::kBlockM);
-  const std::int64_t tiles_n = ceil_div(problem.shape.n, Config::kBlockN);
+  const TileScheduler scheduler = scheduler_of<Config>(problem.shape);
   return {.name = Config::kName + (" " + form_name(problem)) +
                   (allows_counted_vectors(problem) ? " vectors" : " words"),
           .parameters = {parameter::rows(Config::kBlockM), parameter::columns(Config::kBlockN),
                          parameter::depth(Config::kBlockK),
                          parameter::ring("k tiles of a block", k_tiles, kBuffers),
-                         scheduling(tiles_m, TileScheduler::kGroup),
-                         columns_of_groups(tiles_m, tiles_n, TileScheduler::kGroup)}};
+                         scheduling(scheduler), columns_of_groups(scheduler)}};
 }
 
 inline Status too_many_tiles() {
@@ -99,7 +97,7 @@ double block_seconds(std::int64_t count, std::int64_t k_tiles, const Device& dev
 template <typename Config>
 void describe_blocks(const Problem& problem, const Device& device, std::int64_t tiles,
                      std::int64_t blocks, Parts& parts) {
-  parts.rounds = static_cast<double>(blocks) / (device.multiprocessors * Config::kBlocksPerSm);
+  parts.waves = static_cast<double>(blocks) / (device.multiprocessors * Config::kBlocksPerSm);
   parts.tiles =
       cost::tile_share(problem, static_cast<double>(tiles), Config::kBlockM, Config::kBlockN);
 }
