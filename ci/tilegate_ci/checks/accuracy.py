@@ -6,12 +6,11 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilegate_ci.checks.committed import Committed, Report, chosen, shape
+from tilegate_ci.checks.committed import Committed, Report, chosen
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.core.git import named_commit
 from tilegate_ci.core.markdown import table
-from tilegate_ci.core.options import option
 from tilegate_ci.formats.accuracy import (
     AccuracyFile,
     AccuracyRow,
@@ -47,24 +46,11 @@ _NOTE = (
 
 class Accuracy(Committed):
     name = "accuracy"
-    holds = "errors of the rungs of --rung beside cuBLAS's in FP32; needs a GPU"
     options = ("shape", "out", "commit")
     partial = ()
 
     def ready(self) -> None:
         raise GateError("it needs a GPU and --rung NAME; `ci/gate check accuracy` runs it")
-
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        option(
-            group,
-            "--shape",
-            "MxNxK",
-            f"accuracy: instead of the {len(SHAPES)} of the protocol; may be repeated",
-            type=shape,
-            action="append",
-        )
-        how = "accuracy: default: bench/results"
-        option(group, "--out", "DIR", how, type=Path)
 
     def numbers(self, asked: argparse.Namespace) -> Report:
         """Compared with cuBLAS's errors in the same run: speeds and inputs differ between GPUs."""
@@ -76,7 +62,7 @@ class Accuracy(Committed):
         stages = chosen(asked.rung, [stage.name for stage in read_stages(build)])
         cases = [f"{stage}/{each}" for stage in stages for each in asked.shape or SHAPES]
         found = accuracy_file(child.output([str(build / "bench" / "accuracy"), *cases]), commit)
-        return judge(found, save(found, asked.out or RESULTS) if asked.update else None)
+        return judge(found, save(found, Path(asked.out or RESULTS)) if asked.update else None)
 
 
 def accuracy_file(output: str, commit: str) -> AccuracyFile:

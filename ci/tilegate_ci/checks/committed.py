@@ -1,7 +1,6 @@
 """What `ci/gate check` compares exactly and --update writes: tables, and files made of them."""
 
 import argparse
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +20,6 @@ class Committed:
     """What `ci/gate check` knows by a name."""
 
     name: str
-    holds: str  # for --help
     options: Sequence[str] = ()  # of the command line that this takes, beside those of all
     partial: Sequence[str] = ("rung",)  # options that choose a part, which --update does not take
     pattern: str = ""  # of files that are removed unless they are in `files`
@@ -29,9 +27,6 @@ class Committed:
 
     def ready(self) -> None:
         """GateError where it is left out unless it is named: this machine cannot compute it."""
-
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        """Adds `options`, unless another table does."""
 
     def numbers(self, asked: argparse.Namespace) -> Report:
         """Measures or counts, then compares with the committed numbers, or with --update writes
@@ -91,9 +86,3 @@ def chosen(names: Sequence[str] | None, known: Iterable[str]) -> list[str]:
     if unknown:
         raise GateError(f"no rung {', '.join(unknown)}; there are {', '.join(every)}")
     return list(names or every)
-
-
-def shape(text: str) -> str:
-    if not re.fullmatch(r"[1-9]\d*x[1-9]\d*x[1-9]\d*", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not MxNxK, each at least 1")
-    return text

@@ -10,7 +10,6 @@ from tilegate_ci.core.documents import Commit, Document, Finite, Given, Line, Mo
 from tilegate_ci.core.files import write_text
 from tilegate_ci.core.git import named_commit
 from tilegate_ci.core.markdown import Block, table
-from tilegate_ci.core.options import option
 from tilegate_ci.formats.stages import find_ladder
 from tilegate_ci.measure.projects import build_preset
 from tilegate_ci.model import REPOSITORY
@@ -110,18 +109,7 @@ def load_all(repository: Path) -> dict[str, PassportFile]:
 
 class Passports(Committed):
     name = "passport"
-    holds = "how each rung sums and rounds, and what it does with NaN and Inf"
     options = ("preset", "program", "recorded", "yardstick", "made_with", "commit")
-
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        group.add_argument(
-            "--preset", choices=sorted(DEVICES), help="passport: the build; default: cpu"
-        )
-        how = "passport: what make_passport printed elsewhere; other rungs' passports are kept"
-        option(group, "--recorded", "FILE", how, type=Path)
-        how = "passport: what it printed of the yardstick's shapes"
-        option(group, "--yardstick", "FILE", how, type=Path)
-        option(group, "--made-with", "TEXT", "passport: driver and CUDA")
 
     def numbers(self, asked: argparse.Namespace) -> Report:
         found, preset = self._found(asked), asked.preset or "cpu"

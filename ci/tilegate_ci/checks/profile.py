@@ -219,7 +219,6 @@ class Profiles(Committed):
     """The pages of bench/profile; `ci/gate profile` measures what they show."""
 
     name = "profile"
-    holds = "the pages of bench/profile, from the committed profiles"
 
     def files(self, repository: Path) -> dict[Path, str]:
         files = sorted((repository / "bench" / "profile").glob("*.json"))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tilegate_ci.commands.arguments import count
 from tilegate_ci.core.files import GateError
 
 T = TypeVar("T")
@@ -34,16 +33,6 @@ def shard(text: str) -> Shard:
     if not 1 <= found.index <= found.count:
         raise argparse.ArgumentTypeError(f"I/N with I from 1 to N, not {text}")
     return found
-
-
-def add_shards(command: argparse.ArgumentParser) -> None:
-    group = command.add_mutually_exclusive_group()
-    group.add_argument(
-        "--shard", metavar="I/N", type=shard, default=Shard(), help="every N-th part, from I on"
-    )
-    group.add_argument(
-        "--merge", metavar="N", type=count, help="the results of N shards with the same arguments"
-    )
 
 
 def paths_of(path: Path, number: int) -> list[Path]:

@@ -27,30 +27,21 @@ from tilegate_ci.core import markdown
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.markdown import Block, has_block
 from tilegate_ci.core.names import rung_of
-from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import find_ladder, find_stages
 from tilegate_ci.measure.projects import build_preset
 
 
-def add_program(command: argparse._ActionsContainer, default: str) -> None:
-    option(command, "--program", "FILE", f"default: {default}, built first", type=Path)
-
-
-def program_of(given: Path | None) -> Path:
+def program_of(given: str | None) -> Path:
     """Built first, so that the sources as they are now are counted."""
-    return given or build_preset("cpu", "tilegate_count") / "bench" / "tilegate_count"
+    return (
+        Path(given) if given else build_preset("cpu", "tilegate_count") / "bench" / "tilegate_count"
+    )
 
 
 class Counters(Committed):
     name = "counters"
-    holds = "memory requests, sectors, wavefronts, bank conflicts, barriers and FMA of each kernel"
     options = ("quick", "program")
     partial = ("rung", "quick")
-
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        shapes = " and ".join(LARGE_SHAPES)
-        how = f"counters: leave out {shapes}, which take most of the time"
-        flag(group, "--quick", how)
 
     def numbers(self, asked: argparse.Namespace) -> Report:
         program, path = program_of(asked.program), asked.repository / BASELINE

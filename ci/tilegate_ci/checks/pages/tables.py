@@ -193,7 +193,6 @@ NO_BASELINE = f"No baseline committed yet (`{BASELINE.as_posix()}`)."
 
 class Tables(Committed):
     name = "tables"
-    holds = "the tables of the READMEs, from the committed baseline and results"
 
     def blocks(self, repository: Path) -> list[Block]:
         rungs, run = find_ladder(repository), read_baseline(repository)
@@ -233,7 +232,6 @@ class Tables(Committed):
 
 class Plots(Committed):
     name = "plot"
-    holds = "the pictures of the READMEs, from the committed baseline"
     pattern = "bench/plots/*.svg"
     empty = f"no baseline committed yet ({BASELINE.as_posix()}): nothing to draw"
 

@@ -22,7 +22,6 @@ from tilegate_ci.checks.resources.judge import Kernels, RungResources, Table, ju
 from tilegate_ci.checks.resources.rows import ARCHITECTURES, Architecture, compute_capability
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, message, write_text
-from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import Stage, find_stages
 from tilegate_ci.judge import waivers
 
@@ -30,35 +29,13 @@ TABLE = Path("bench") / "baselines" / "resources.json"
 _BELOW = "needs compute capability "
 
 
-def add_architectures(group: argparse._ActionsContainer, table: str = "") -> None:
-    """`table` begins the help where the group has the options of several tables."""
-    option(
-        group,
-        "--arch",
-        "ARCH",
-        f"{table}only this architecture of {', '.join(ARCHITECTURES)}; may be repeated",
-        action="append",
-        choices=[*ARCHITECTURES],
-    )
-
-
 class Resources(Committed):
     name = "resources"
-    holds = "registers, spills, shared memory and occupancy of each kernel; needs nvcc"
     options = ("arch", "changed")
     partial = ()
 
     def ready(self) -> None:
         find_toolkit()
-
-    def add_arguments(self, group: argparse._ArgumentGroup) -> None:
-        add_architectures(group, "resources: ")
-        flag(
-            group,
-            "--changed",
-            "resources: only rungs with a source or header that has changed since the table "
-            "was made",
-        )
 
     def numbers(self, asked: argparse.Namespace) -> Report:
         """A table is written unless a rung does not compile; spills are errors all the same."""

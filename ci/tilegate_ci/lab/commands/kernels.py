@@ -4,33 +4,16 @@ Needs nvcc and no GPU."""
 
 import argparse
 import sys
-from pathlib import Path
 
 from tilegate_ci.checks.committed import chosen
 from tilegate_ci.checks.resources.bodies import bodies_of, differences
-from tilegate_ci.checks.resources.check import TABLE, add_architectures
+from tilegate_ci.checks.resources.check import TABLE
 from tilegate_ci.checks.resources.compile import find_toolkit
 from tilegate_ci.checks.resources.judge import RungResources, load
 from tilegate_ci.checks.resources.rows import ARCHITECTURES, compute_capability
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.options import flag, option
 from tilegate_ci.formats.stages import find_stages
 from tilegate_ci.model import REPOSITORY
-
-EXIT_CODES = {0: "the same code", 1: "code differs", 2: "error"}
-EXAMPLES = """examples:
-  git worktree add ../base main
-  ci/gate lab kernels ../base --arch 90a                  # PTX: what nvcc makes of the source
-  ci/gate lab kernels ../base --arch 90a --machine-code   # and what ptxas makes of that: minutes
-  ci/gate lab kernels ../base --rung Int8x3
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    option(command, "base", "TREE", "a checkout to compare with", type=Path)
-    add_architectures(command)
-    option(command, "--rung", "RUNG", "only this rung; may be repeated", action="append")
-    flag(command, "--machine-code", "compare SASS, registers and shared memory instead of PTX")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise GateError("these rungs are not compiled for these architectures")
     base, head = (
         bodies_of(root.resolve(), toolkit, arguments.machine_code, pairs)
-        for root in (arguments.base, REPOSITORY)
+        for root in (arguments.tree, REPOSITORY)
     )
     different = 0
     for (stage, architecture), before, after in zip(pairs, base, head):

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilegate_ci.commands.arguments import add_commit, commit_of, count, regex, seconds, seed
+from tilegate_ci.commands.arguments import commit_of
 from tilegate_ci.core.files import GateError, check_outputs, message, read_bytes
 from tilegate_ci.core.names import matching, rung_of
-from tilegate_ci.core.options import option
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.lab.proof.recording import (
     Arm,
@@ -35,54 +34,17 @@ from tilegate_ci.model import REPOSITORY, Device, Process
 BENCH = REPOSITORY / "build" / "gpu" / "bench" / "bench"
 UNFINISHED = 3
 
-EXIT_CODES = {0: "complete", 2: "error", UNFINISHED: "processes are left by the time limit"}
 INTERRUPTED = "the recording holds every process that ended, run again to go on"
-EXAMPLES = """examples:
-  ci/gate lab record --sitting h200-1 --processes 20 --out bench/recordings/h200-1.json.gz
-  ci/gate lab record --sitting h200-1 --processes 20 --out bench/recordings/h200-1.json.gz \\
-    --rounds 8 --plant Warptile=0.5 --plant Warptile=3
-  ci/gate lab record --sitting h200-2 --processes 20 --out bench/recordings/h200-2.json.gz \\
-    --rounds 8 --mutation Vectorized:no_padding=mutants/no_padding/bench
 
-Run again after an interruption, the same command goes on where it stopped.
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    option(command, "--sitting", "NAME", "the recording's name", required=True)
-    command.add_argument("--out", metavar="FILE.json.gz", required=True)
-    command.add_argument("--processes", metavar="N", type=count, required=True)
-    add_commit(command)
-    option(
-        command,
-        "--rounds",
-        "N",
-        "processes of each plant and mutation, and of its rung as it is (default: 8)",
-        type=count,
-        default=8,
-    )
-    how = "inject a slowdown into RUNG"
-    option(command, "--plant", "RUNG=PERCENT", how, action="append", default=[])
-    option(
-        command,
-        "--mutation",
-        "RUNG:NAME=BENCH",
-        "another binary, in which RUNG was made slower",
-        action="append",
-        default=[],
-    )
-    option(
-        command,
-        "--time-limit",
-        "SECONDS",
-        f"stop in time, with exit code {UNFINISHED} when processes are left to run",
-        type=seconds,
-    )
-    command.add_argument("--bench", metavar="BINARY", default=str(BENCH))
-    command.add_argument("--suite", metavar="FILE.csv", default=str(SUITE))
-    option(command, "--filter", "REGEX", "only some benchmarks of the suite", type=regex)
-    command.add_argument("--min-time", metavar="SECONDS", type=seconds, default=MIN_TIME_S)
-    command.add_argument("--seed", metavar="N", type=seed, default=1)
+DEFAULTS = {
+    "rounds": 8,
+    "plant": [],
+    "mutation": [],
+    "bench": str(BENCH),
+    "suite": str(SUITE),
+    "min_time": MIN_TIME_S,
+    "seed": 1,
+}
 
 
 def run(arguments: argparse.Namespace) -> int:

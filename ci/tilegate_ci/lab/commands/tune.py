@@ -15,13 +15,12 @@ from pathlib import Path
 from tilegate_ci.checks import tuning
 from tilegate_ci.checks.pages.sgemm_page import shape_sets
 from tilegate_ci.checks.tuning import STAGE, Timing
-from tilegate_ci.commands.arguments import add_commit, commit_of, count, seconds, seed, whole
+from tilegate_ci.commands.arguments import commit_of, whole
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, locked, make_folder, message
 from tilegate_ci.core.names import canonical_name
-from tilegate_ci.core.options import flag, option
 from tilegate_ci.lab.commands.problems import random_problems
-from tilegate_ci.lab.shards import add_shards, check_whole, paths_of
+from tilegate_ci.lab.shards import Shard, check_whole, paths_of, shard
 from tilegate_ci.lab.work import work_off
 from tilegate_ci.measure.identity import find_cuobjdump
 from tilegate_ci.measure.launcher import Launcher
@@ -32,41 +31,17 @@ UNFINISHED = 3
 PROBLEMS_PER_PROCESS = 10
 DIGITS = 12  # of a digest of machine code
 
-EXIT_CODES = {
-    0: "complete; with --check, no cell of the table is stale",
-    1: "with --check: cells are stale",
-    2: "error",
-    UNFINISHED: "problems are left by the time limit",
-}
 INTERRUPTED = "the file holds what was measured, run again to go on"
-EXAMPLES = """examples:
-  ci/gate lab tune                                     # what is in bench/tuning/grid.csv
-  ci/gate lab tune --problems 640x640x640,100x3000x50  # and these, from now on
-  ci/gate lab tune --outside                           # random problems, which judge the table
-  ci/gate lab tune --check                             # is any of the table stale?
-  ci/gate lab tune --shard 2/8                         # one host of eight; see ci/slurm.sh
-  ci/gate lab tune --merge 8
 
-Without a grid it begins with the shapes of bench/shapes.csv. It uses build/gpu as it is. What is
-measured already is not measured again, unless the machine code of its kernels has changed. Nothing
-but bench/tuning and kernels/sgemm/table.csv is written.
-"""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    option(command, "--problems", "PROBLEM,...", "added to the grid")
-    flag(command, "--outside", "random problems that do not go into the table")
-    flag(command, "--check", "measure nothing, write nothing")
-    command.add_argument(
-        "--best", type=whole(1, 64), default=8, help="configurations of each; default: %(default)s"
-    )
-    command.add_argument("--processes", type=count, default=2, help="default: %(default)s")
-    command.add_argument("--min-time", type=seconds, default=0.02, help="default: %(default)s")
-    command.add_argument("--seed", type=seed, default=1)
-    command.add_argument("--time-limit", metavar="SECONDS", type=seconds)
-    add_shards(command)
-    command.add_argument("--build", type=Path, default=BUILD, help=argparse.SUPPRESS)
-    add_commit(command)
+TYPES = {"best": whole(1, 64), "shard": shard}
+DEFAULTS = {
+    "best": 8,
+    "processes": 2,
+    "min_time": 0.02,
+    "seed": 1,
+    "shard": Shard(),
+    "build": BUILD,
+}
 
 
 def run(arguments: argparse.Namespace) -> int:
