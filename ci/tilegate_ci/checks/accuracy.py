@@ -10,11 +10,9 @@ from tilegate_ci.checks.committed import Committed, Report, chosen
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.files import GateError, make_folder, write_text
 from tilegate_ci.core.git import named_commit
-from tilegate_ci.core.markdown import table
 from tilegate_ci.formats.accuracy import (
     AccuracyFile,
     AccuracyRow,
-    ErrorPair,
     above,
     merged,
     parse_rows,
@@ -24,8 +22,8 @@ from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.measure.conditions import check_gpu
 from tilegate_ci.measure.projects import build_preset
 from tilegate_ci.model import REPOSITORY, device_stem
+from tilegate_ci.report import templates
 from tilegate_ci.report.figures import machine, short
-from tilegate_ci.report.templates import code, escaped
 
 RESULTS = REPOSITORY / "bench" / "results"
 INNER = (16, 64, 128, 256, 512, 1024, 4096, 16384)
@@ -35,13 +33,6 @@ SHAPES = [
 SHAPES += ["777x333x555", "1023x1025x1027", "2047x2049x2051", "4096x4096x4096", "8192x8192x8192"]
 
 _DECISIONS = {6: "six", 8: "eight", 10: "ten", 3: "three", 32: "FP32"}
-_NOTE = (
-    "Errors against float64, as multiples of cuBLAS's on the same operands: the relative Frobenius "
-    "error of the product; the largest |error| / (|A|·|B|) of an element; the median, and the "
-    "largest, |error / element|. At most 1: no less accurate. × cuBLAS: cuBLAS's time over the "  # noqa: RUF001
-    "rung's, the median of the problems, and of those where the device decided so. What is missing "
-    "there is of problems for which the plan itself takes FP32."
-)
 
 
 class Accuracy(Committed):
@@ -97,58 +88,33 @@ def judge(found: AccuracyFile, path: Path | None) -> Report:
 def accuracy_block(found: AccuracyFile, stage: str) -> str:
     """By input, and then each problem on which the stage is less accurate than cuBLAS."""
     rows = [row for row in found.rows if row.stage == stage]
-    inputs = list(dict.fromkeys(row.input for row in rows))
-    summaries = [_summary(name, [row for row in rows if row.input == name]) for name in inputs]
-    lines = table([*summaries[0]], [each.values() for each in summaries])
-    device, commit = found.device, rows[0].commit or found.commit
-    made_on = f"`ci/gate check accuracy` on {machine(device.model_dump())}, commit {short(commit)}."
-    return "\n".join([*lines, "", f"{_NOTE} {made_on}", "", *_exceptions(above(rows))])
+    inputs = dict.fromkeys(row.input for row in rows)
+    commit = short(rows[0].commit or found.commit)
+    return templates.markdown(
+        "accuracy",
+        inputs=[_summary(name, [row for row in rows if row.input == name]) for name in inputs],
+        above=above(rows),
+        decisions=_DECISIONS,
+        multiple=lambda pair: f"{pair.ratio:.2f}" if pair.ratio < 1000 else "above 1000",
+        made_on=f"{machine(found.device.model_dump())}, commit {commit}",
+    ).rstrip("\n")
 
 
-def _summary(name: str, rows: Sequence[AccuracyRow]) -> dict[str, str]:
-    worst = max(rows, key=lambda row: row.frobenius.ratio)
+def _summary(name: str, rows: Sequence[AccuracyRow]) -> dict[str, object]:
     # How often the device decided so, and the median speed where it did.
     speeds = {n: [r.ratio_to_cublas for r in rows if r.decision == n] for n in _DECISIONS}
-    decided = ", ".join(
-        f"{_DECISIONS[number]} {len(of)} at {statistics.median(of):.2f}"
-        for number, of in speeds.items()
-        if of
-    )
     return {
-        "input": escaped(name),
-        "problems": str(len(rows)),
-        "decided, × cuBLAS": decided or "-",  # noqa: RUF001
-        "Frobenius, worst": f"{_ratio(worst.frobenius)} at {code(_shape(worst))}",
-        "above cuBLAS": str(len(above(rows))),
-        "weighted, worst": _ratio(max((row.weighted for row in rows), key=lambda e: e.ratio)),
-        "median, median": f"{statistics.median(row.median.ratio for row in rows):.2f}",
-        "largest, worst": _ratio(max((row.largest for row in rows), key=lambda e: e.ratio)),
-        "× cuBLAS": f"{statistics.median(row.ratio_to_cublas for row in rows):.2f}",  # noqa: RUF001
+        "name": name,
+        "rows": rows,
+        "worst": max(rows, key=lambda row: row.frobenius.ratio),
+        "above": len(above(rows)),
+        "weighted": max((row.weighted for row in rows), key=lambda e: e.ratio),
+        "largest": max((row.largest for row in rows), key=lambda e: e.ratio),
+        "median": statistics.median(row.median.ratio for row in rows),
+        "speed": statistics.median(row.ratio_to_cublas for row in rows),
+        "decided": ", ".join(
+            f"{_DECISIONS[number]} {len(of)} at {statistics.median(of):.2f}"
+            for number, of in speeds.items()
+            if of
+        ),
     }
-
-
-def _exceptions(rows: Sequence[AccuracyRow]) -> list[str]:
-    if not rows:
-        return ["On no problem is the relative Frobenius error above cuBLAS's."]
-    heads = ("problem", "input", "decided", "error", "cuBLAS's", "multiple")
-    cells = [
-        [
-            code(_shape(row)),
-            escaped(row.input),
-            _DECISIONS.get(row.decision, "-"),
-            f"{row.frobenius.stage:.3g}",
-            f"{row.frobenius.cublas:.3g}",
-            _ratio(row.frobenius),
-        ]
-        for row in rows
-    ]
-    title = f"Above cuBLAS's relative Frobenius error, {len(rows)} in all:"
-    return [title, "", *table(heads, cells, left=3)]
-
-
-def _ratio(errors: ErrorPair) -> str:
-    return f"{errors.ratio:.2f}" if errors.ratio < 1000 else "above 1000"
-
-
-def _shape(row: AccuracyRow) -> str:
-    return row.case.partition("/")[2]

@@ -44,6 +44,10 @@ class AccuracyRow(Model):
     def stage(self) -> str:
         return self.case.partition("/")[0]
 
+    @property
+    def shape(self) -> str:
+        return self.case.partition("/")[2]
+
 
 class AccuracyFile(Document):
     commit: Commit

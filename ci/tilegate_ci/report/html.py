@@ -61,7 +61,7 @@ def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) ->
         sections.append(_section(source, rungs, set(drawn)))
     text = json.dumps(specs, allow_nan=False, separators=(",", ":"))
     return templates.html(
-        "page",
+        "page.html",
         sections=sections,
         ratio_note=RATIO_NOTE,
         numeric=render.NUMERIC,

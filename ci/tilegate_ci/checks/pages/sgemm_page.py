@@ -1,5 +1,5 @@
-"""The shapes on Sgemm's page: speed beside cuBLAS, speed by form, and how close its choice comes to
-the quickest configuration."""
+"""The shapes on Sgemm's page, by report/text/shapes.md: speed beside cuBLAS, speed by form, and how
+close its choice comes to the quickest configuration."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -7,13 +7,10 @@ from pathlib import Path
 
 from tilegate_ci.checks import tuning
 from tilegate_ci.core.files import read_text
-from tilegate_ci.core.markdown import table
 from tilegate_ci.measure.launcher import name_of as suite_name
 from tilegate_ci.model import GFLOPS, Run
+from tilegate_ci.report import templates
 from tilegate_ci.report.figures import percent, provenance, read_results, share
-from tilegate_ci.report.templates import code
-
-FORMS = ("NN", "NT", "TN", "TT")
 
 
 def block(repository: Path) -> str:
@@ -21,37 +18,31 @@ def block(repository: Path) -> str:
     shapes, random = read_results(repository, "sgemm"), read_results(repository, "random")
     if shapes is None or random is None:
         return ""
-    outside = tuning.load_timings(repository / tuning.OUTSIDE)
-    cells = tuning.load_table(repository / tuning.TABLE)
-    lines = [
-        shapes_block(shapes, random, shape_sets(repository / "bench" / "shapes.csv")),
-        *forms_lines(read_results(repository, "forms")),
-        *tuned_lines(outside, cells),
-    ]
-    return "\n".join(lines)
+    forms = read_results(repository, "forms")
+    return templates.text(
+        "shapes",
+        sets=_sets(shapes, random, shape_sets(repository / "bench" / "shapes.csv")),
+        shapes_made_on=provenance(shapes, shapes.benchmarks.values()),
+        forms=forms and _by_form(forms),
+        forms_made_on=forms and provenance(forms, forms.benchmarks.values()),
+        tuned=kept_outside(
+            tuning.load_timings(repository / tuning.OUTSIDE),
+            tuning.load_table(repository / tuning.TABLE),
+        ),
+        percent=percent,
+    ).rstrip("\n")
 
 
-def forms_lines(forms: Run | None) -> list[str]:
-    """TFLOP/s of squares by form, and the share of NN's that each reaches."""
-    if forms is None:
-        return []
+def _by_form(forms: Run) -> list[tuple[str, dict[str, float]]]:
+    """TFLOP/s of each square by form."""
     speeds: dict[str, dict[str, float]] = {}
     for name, row in forms.benchmarks.items():
         shape, _, form = name.removeprefix("Sgemm/").partition("/")
-        speeds.setdefault(shape, {})[form or "NN"] = row.summary[GFLOPS] / 1000
-    lines = [
-        [
-            f"{shape.partition('x')[0]}³",
-            *(f"{of[f]:.2f}, {percent(of[f] / of['NN'])}" for f in FORMS),
-        ]
-        for shape, of in speeds.items()
-    ]
-    note = "TFLOP/s by form of op(A) and op(B), and the share of NN's"
-    made_on = provenance(forms, forms.benchmarks.values())
-    return ["", *table(("", *FORMS), lines), "", f"{note}. {made_on}."]
+        speeds.setdefault(shape.partition("x")[0], {})[form or "NN"] = row.summary[GFLOPS] / 1000
+    return [*speeds.items()]
 
 
-def shapes_block(shapes: Run, random: Run, sets: Mapping[str, str]) -> str:
+def _sets(shapes: Run, random: Run, sets: Mapping[str, str]) -> Sequence[tuple[object, ...]]:
     """How Sgemm stands to cuBLAS, by set of shapes."""
     by_set: dict[str, dict[str, float]] = {}
     for runs, set_of in ((shapes, sets), (random, {})):
@@ -61,41 +52,32 @@ def shapes_block(shapes: Run, random: Run, sets: Mapping[str, str]) -> str:
             if ratio is not None and stage == "Sgemm":
                 by_set.setdefault(set_of.get(shape, "random"), {})[shape] = ratio
     listed = {s: r for name, of in by_set.items() if name != "random" for s, r in of.items()}
-    cells = []
+    found = []
     for name, of in [*by_set.items(), ("all but random", listed)]:
         worst = min(of, key=lambda shape: of[shape])
-        below = str(sum(ratio < 1 for ratio in of.values()))
-        mean = statistics.geometric_mean(of.values())
-        cells.append([name, code(worst), str(len(of)), f"{mean:.3f}", f"{of[worst]:.3f}", below])
-    heads = ("set", "least at", "problems", "geometric mean", "least", "below 1")
-    made_on = provenance(shapes, shapes.benchmarks.values())
-    note = f"cuBLAS's time over Sgemm's; above 1 Sgemm is faster. {made_on}."
-    return "\n".join([*table(heads, cells, left=2), "", note])
+        mean, below = statistics.geometric_mean(of.values()), sum(r < 1 for r in of.values())
+        found.append((name, worst, len(of), mean, of[worst], below))
+    return found
 
 
-def tuned_lines(outside: Sequence[tuning.Timing], cells: Sequence[tuning.Cell]) -> list[str]:
+def kept_outside(
+    outside: Sequence[tuning.Timing], cells: Sequence[tuning.Cell]
+) -> dict[str, object]:
     """How much of the quickest configuration's speed the choice keeps where nothing was tuned."""
     if not outside:
-        return []
+        return {}
     problems = {row.problem: row.problem_class for row in outside}
     classes = {cell.problem_class for cell in cells}
-    met = sum(problem_class in classes for problem_class in problems.values())
-    timed = max(row.rank for row in outside)
-    both, models = tuning.kept(outside, cells), tuning.kept(outside, [])
-    return [
-        "",
-        f"Of {len(problems)} of the random problems {timed} configurations each were timed, those "
-        f"that the cost models rank first. The choice keeps {percent(both.mean)} of the quickest "
-        f"one's speed (geometric mean), the least {percent(both.least)} at `{both.at}`. The cost "
-        f"models alone keep {percent(models.mean)}, the least {percent(models.least)} at "
-        f"`{models.at}`. The table has {len(cells)} cells, and {met} of these problems fall into "
-        f"one. {_made_on(outside)}.",
-    ]
-
-
-def _made_on(timed: Sequence[tuning.Timing]) -> str:
-    commits = dict.fromkeys(row.commit[:12] for row in timed)
-    return f"{timed[0].gpu}, commit{'s'[: len(commits) > 1]} {', '.join(commits)}"
+    return {
+        "problems": len(problems),
+        "timed": max(row.rank for row in outside),
+        "both": tuning.kept(outside, cells),
+        "models": tuning.kept(outside, []),
+        "cells": len(cells),
+        "met": sum(problem_class in classes for problem_class in problems.values()),
+        "gpu": outside[0].gpu,
+        "commits": list(dict.fromkeys(row.commit[:12] for row in outside)),
+    }
 
 
 def shape_sets(path: Path) -> dict[str, str]:
