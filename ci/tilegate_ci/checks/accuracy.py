@@ -1,23 +1,19 @@
 """Errors of stages beside cuBLAS's in FP32: measured on a GPU, committed, shown on their pages."""
 
 import argparse
+import csv
+import io
 import os
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tilegate_ci.checks.committed import Committed, Report, chosen
 from tilegate_ci.core import child, documents
-from tilegate_ci.core.files import GateError, make_folder, write_text
+from tilegate_ci.core.documents import Commit, Count, Document, Finite, Given, Line, Model, Natural
+from tilegate_ci.core.files import GateError, make_folder, rounded, write_text
 from tilegate_ci.core.git import named_commit
-from tilegate_ci.formats.accuracy import (
-    AccuracyFile,
-    AccuracyRow,
-    above,
-    merged,
-    parse_rows,
-)
-from tilegate_ci.formats.profile import parse_device
+from tilegate_ci.formats.profile import ProfiledDevice, parse_device
 from tilegate_ci.formats.stages import read_stages
 from tilegate_ci.measure.conditions import check_gpu
 from tilegate_ci.measure.projects import build_preset
@@ -25,7 +21,106 @@ from tilegate_ci.model import REPOSITORY, device_stem
 from tilegate_ci.report import templates
 from tilegate_ci.report.figures import machine, short
 
+INF = 1e308  # what is written for an error without bound; JSON has no infinity
+
+
+class ErrorPair(Model):
+    """Of the stage, and of cuBLAS."""
+
+    stage: Finite
+    cublas: Finite
+
+    @property
+    def ratio(self) -> float:
+        """At most 1: no less accurate than cuBLAS."""
+        if self.stage == self.cublas:
+            return 1.0
+        return self.stage / self.cublas if self.cublas > 0 else INF
+
+
+class AccuracyRow(Model):
+    """A stage and a shape on one input. `decision`: products of parts that the device took, 32 for
+    plain FP32, 0 where there is nothing to decide."""
+
+    case: Line
+    input: Line
+    decision: Natural
+    gflops: Finite
+    ratio_to_cublas: Finite
+    frobenius: ErrorPair
+    weighted: ErrorPair
+    median: ErrorPair
+    largest: ErrorPair
+    commit: Given[Commit] = None  # after a merge: where the row was measured
+
+    @property
+    def stage(self) -> str:
+        return self.case.partition("/")[0]
+
+    @property
+    def shape(self) -> str:
+        return self.case.partition("/")[2]
+
+
+class AccuracyFile(Document):
+    commit: Commit
+    device: ProfiledDevice
+    inputs: Count
+    rows: list[AccuracyRow]
+
+
+def merged(found: AccuracyFile, earlier: AccuracyFile) -> AccuracyFile:
+    """With the rows of the stages that were measured on the same device before, and not now."""
+    if earlier.device != found.device:
+        return found
+    measured = {row.stage for row in found.rows}
+    kept = [
+        row.model_copy(update={"commit": row.commit or earlier.commit})
+        for row in earlier.rows
+        if row.stage not in measured
+    ]
+    return found.model_copy(update={"rows": [*kept, *found.rows]})
+
+
+def parse_rows(text: str) -> list[AccuracyRow]:
+    """What bench/accuracy prints after the lines on the device."""
+    return [_row(fields) for fields in csv.DictReader(io.StringIO(text), delimiter="\t")]
+
+
+def _row(fields: dict[str, str]) -> AccuracyRow:
+    try:
+        m, n, k = (int(extent) for extent in fields["case"].partition("/")[2].split("x"))
+        return AccuracyRow(
+            case=fields["case"],
+            input=fields["input"],
+            decision=int(fields["decision"]),
+            gflops=rounded(2 * m * n * k / float(fields["seconds"]) / 1e9),
+            ratio_to_cublas=rounded(float(fields["ratio_to_cublas"])),
+            frobenius=_errors(fields, "frobenius"),
+            weighted=_errors(fields, "weighted"),
+            median=_errors(fields, "median"),
+            largest=_errors(fields, "largest"),
+        )
+    except (KeyError, TypeError, ValueError) as problem:
+        raise GateError(
+            f"bench/accuracy printed a line that is none of its own: {fields}"
+        ) from problem
+
+
+def _errors(fields: dict[str, str], name: str) -> ErrorPair:
+    both = (min(float(fields[field]), INF) for field in (name, f"{name}_cublas"))
+    stage, cublas = (rounded(value) for value in both)
+    return ErrorPair(stage=stage, cublas=cublas)
+
+
+def above(rows: Iterable[AccuracyRow]) -> list[AccuracyRow]:
+    """Those whose relative Frobenius error is above cuBLAS's, the worst first."""
+    worse = [row for row in rows if row.frobenius.ratio > 1]
+    return sorted(worse, key=lambda row: -row.frobenius.ratio)
+
+
 RESULTS = REPOSITORY / "bench" / "results"
+ACCURACY = Path("bench/results/nvidia-h200-accuracy.json")  # whose rows the pages show
 INNER = (16, 64, 128, 256, 512, 1024, 4096, 16384)
 SHAPES = [
     f"{outer}x{k}" for outer in ("256x256", "1024x1024", "1023x1025", "2048x2048") for k in INNER
@@ -64,6 +159,11 @@ def accuracy_file(output: str, commit: str) -> AccuracyFile:
     return AccuracyFile(
         schema=1, commit=commit, device=parse_device(device), inputs=inputs, rows=rows
     )
+
+
+def read_accuracy(repository: Path) -> AccuracyFile | None:
+    path = repository / ACCURACY
+    return documents.load(AccuracyFile, path) if path.exists() else None
 
 
 def save(found: AccuracyFile, folder: Path) -> Path:

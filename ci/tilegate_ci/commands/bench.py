@@ -40,7 +40,7 @@ from tilegate_ci.measure.launcher import (
 )
 from tilegate_ci.measure.projects import Tilegate, build_preset
 from tilegate_ci.model import REPOSITORY, RunFile, Session, baseline_path
-from tilegate_ci.report.data import load_sources
+from tilegate_ci.report.figures import load_sources
 
 PROCESSES = {"gpu": 3, "cpu": 1}
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from tilegate_ci.checks.accuracy import Accuracy
 from tilegate_ci.checks.committed import Committed, Report
-from tilegate_ci.checks.counters.check import Counters
+from tilegate_ci.checks.counters import Counters
 from tilegate_ci.checks.pages.tables import Plots, Tables
 from tilegate_ci.checks.passport import Passports
 from tilegate_ci.checks.profile import Profiles
-from tilegate_ci.checks.resources.check import Resources
+from tilegate_ci.checks.resources.table import Resources
 from tilegate_ci.core.files import GateError, check_outputs, message, write_text
 from tilegate_ci.model import REPOSITORY, worst
 

@@ -6,9 +6,15 @@ import sys
 from pathlib import Path
 
 from tilegate_ci.checks.committed import chosen
-from tilegate_ci.checks.counters.check import program_of
-from tilegate_ci.checks.counters.count import Sources, count, list_rungs
-from tilegate_ci.checks.counters.explain import compare, describe, next_rung
+from tilegate_ci.checks.counters import (
+    Sources,
+    compare,
+    count,
+    describe,
+    list_rungs,
+    next_rung,
+    program_of,
+)
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, message
 from tilegate_ci.core.names import canonical_name, shape_of

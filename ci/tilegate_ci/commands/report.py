@@ -11,7 +11,7 @@ from tilegate_ci.formats.stages import newest_stages
 from tilegate_ci.judge import verdict_file
 from tilegate_ci.model import OTHER, REPOSITORY
 from tilegate_ci.report import render
-from tilegate_ci.report.data import Source, load_sources, of_fleet
+from tilegate_ci.report.figures import Source, load_sources, of_fleet
 from tilegate_ci.report.junit import junit as junit_of
 
 DEFAULTS = {"repository": REPOSITORY}

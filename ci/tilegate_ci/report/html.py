@@ -17,19 +17,23 @@ from tilegate_ci.formats.stages import Stage
 from tilegate_ci.judge.compare import Comparison
 from tilegate_ci.judge.drift import Version
 from tilegate_ci.model import Run, Verdict
-from tilegate_ci.report import palette, render, templates
+from tilegate_ci.report import render, templates
 from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
-from tilegate_ci.report.data import Source, history, load_profile, of_processes, pooled
 from tilegate_ci.report.figures import (
     RATIO_NOTE,
     SHARE_SIZE,
+    Source,
     at_common_sizes,
     commit_link,
     conditions,
     gflops,
+    history,
+    load_profile,
     machine,
     measured,
+    of_processes,
     percent,
+    pooled,
     provenance,
     share,
     short,
@@ -71,7 +75,7 @@ def html(sources: Sequence[Source], rungs: Sequence[Stage], repository: Path) ->
         specs=Markup(text.replace("<", "\\u003c")),  # no name or note can end its element
         vega=_vega(),
         script=Markup(templates.part("page.js")),
-        style=Markup(templates.part("page.css") + palette.dark_style()),
+        style=Markup(templates.part("page.css") + base.dark_style()),
     )
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from tilegate_ci.judge.compare import Comparison, Row, seconds
 from tilegate_ci.model import Run, Verdict
 from tilegate_ci.report import render, templates
-from tilegate_ci.report.data import Source
-from tilegate_ci.report.figures import started
+from tilegate_ci.report.figures import Source, started
 
 Case = dict[str, object]
 

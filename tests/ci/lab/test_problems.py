@@ -1,7 +1,7 @@
 """Random problems for Sgemm, and what its page says of its choice among configurations."""
 
 from tilegate_ci.checks import tuning
-from tilegate_ci.checks.pages.sgemm_page import kept_outside
+from tilegate_ci.checks.pages.tables import kept_outside
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.lab.commands.problems import random_problems
 from tilegate_ci.model import REPOSITORY

@@ -23,8 +23,7 @@ from tilegate_ci.lab.proof.others import (
     nvbench_newer,
     plain,
 )
-from tilegate_ci.lab.proof.render import markdown
-from tilegate_ci.lab.proof.replay import Replay, figures, replay
+from tilegate_ci.lab.proof.replay import Replay, figures, markdown, replay
 from tilegate_ci.lab.proof.runs import (
     SCREEN,
     Baseline,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from measure import ASYNC_METRICS
 
-from tilegate_ci.checks.counters.count import BASELINE, load
+from tilegate_ci.checks.counters import BASELINE, load
 from tilegate_ci.core import markdown
 from tilegate_ci.core.files import read_text, write_text
 from tilegate_ci.core.markdown import with_block

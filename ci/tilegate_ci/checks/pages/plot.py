@@ -10,10 +10,11 @@ from altair.utils import schemapi
 
 from tilegate_ci.formats.stages import find_ladder
 from tilegate_ci.report.charts import base, roofline, speeds
-from tilegate_ci.report.data import load_profile
+from tilegate_ci.report.charts.base import dark_style
 from tilegate_ci.report.figures import (
     PICTURES,
     at_common_sizes,
+    load_profile,
     measured,
     provenance,
     read_baseline,
@@ -21,7 +22,6 @@ from tilegate_ci.report.figures import (
     rung_title,
     split_roof,
 )
-from tilegate_ci.report.palette import dark_style
 
 # Attributes that say where something stands, and what is less than a tenth of a pixel there.
 _PLACES = re.compile(r' (?:d|x|y|x2|y2|transform)="[^"]*"')

@@ -2,21 +2,22 @@
 
 import os
 import re
+import statistics
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilegate_ci.checks.accuracy import accuracy_block
+from tilegate_ci.checks import tuning
+from tilegate_ci.checks.accuracy import AccuracyFile, above, accuracy_block, read_accuracy
 from tilegate_ci.checks.committed import Committed
-from tilegate_ci.checks.pages import sgemm_page
 from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.markdown import Block, has_block, table
 from tilegate_ci.core.names import YARDSTICK
-from tilegate_ci.formats.accuracy import AccuracyFile, above
 from tilegate_ci.formats.profile import ProfiledKernel, ProfileFile
 from tilegate_ci.formats.stages import Stage, find_ladder
+from tilegate_ci.measure.launcher import name_of as suite_name
 from tilegate_ci.model import GFLOPS, Benchmark, Run, RunFile
 from tilegate_ci.report import templates
 from tilegate_ci.report.figures import (
@@ -29,7 +30,6 @@ from tilegate_ci.report.figures import (
     measured,
     percent,
     provenance,
-    read_accuracy,
     read_baseline,
     read_profile,
     read_results,
@@ -39,6 +39,80 @@ from tilegate_ci.report.figures import (
     tflops,
 )
 from tilegate_ci.report.templates import Markdown, escaped
+
+
+def shapes_block(repository: Path) -> str:
+    """Empty where the shapes were not recorded."""
+    shapes, random = read_results(repository, "sgemm"), read_results(repository, "random")
+    if shapes is None or random is None:
+        return ""
+    forms = read_results(repository, "forms")
+    return templates.text(
+        "shapes",
+        sets=_sets(shapes, random, shape_sets(repository / "bench" / "shapes.csv")),
+        shapes_made_on=provenance(shapes, shapes.benchmarks.values()),
+        forms=forms and _by_form(forms),
+        forms_made_on=forms and provenance(forms, forms.benchmarks.values()),
+        tuned=kept_outside(
+            tuning.load_timings(repository / tuning.OUTSIDE),
+            tuning.load_table(repository / tuning.TABLE),
+        ),
+        percent=percent,
+    ).rstrip("\n")
+
+
+def _by_form(forms: Run) -> list[tuple[str, dict[str, float]]]:
+    """TFLOP/s of each square by form."""
+    speeds: dict[str, dict[str, float]] = {}
+    for name, row in forms.benchmarks.items():
+        shape, _, form = name.removeprefix("Sgemm/").partition("/")
+        speeds.setdefault(shape.partition("x")[0], {})[form or "NN"] = row.summary[GFLOPS] / 1000
+    return [*speeds.items()]
+
+
+def _sets(shapes: Run, random: Run, sets: Mapping[str, str]) -> Sequence[tuple[object, ...]]:
+    """How Sgemm stands to cuBLAS, by set of shapes."""
+    by_set: dict[str, dict[str, float]] = {}
+    for runs, set_of in ((shapes, sets), (random, {})):
+        for name, row in runs.benchmarks.items():
+            stage, _, shape = name.partition("/")
+            ratio = share(row)
+            if ratio is not None and stage == "Sgemm":
+                by_set.setdefault(set_of.get(shape, "random"), {})[shape] = ratio
+    listed = {s: r for name, of in by_set.items() if name != "random" for s, r in of.items()}
+    found = []
+    for name, of in [*by_set.items(), ("all but random", listed)]:
+        worst = min(of, key=lambda shape: of[shape])
+        mean, below = statistics.geometric_mean(of.values()), sum(r < 1 for r in of.values())
+        found.append((name, worst, len(of), mean, of[worst], below))
+    return found
+
+
+def kept_outside(
+    outside: Sequence[tuning.Timing], cells: Sequence[tuning.Cell]
+) -> dict[str, object]:
+    """How much of the quickest configuration's speed the choice keeps where nothing was tuned."""
+    if not outside:
+        return {}
+    problems = {row.problem: row.problem_class for row in outside}
+    classes = {cell.problem_class for cell in cells}
+    return {
+        "problems": len(problems),
+        "timed": max(row.rank for row in outside),
+        "both": tuning.kept(outside, cells),
+        "models": tuning.kept(outside, []),
+        "cells": len(cells),
+        "met": sum(problem_class in classes for problem_class in problems.values()),
+        "gpu": outside[0].gpu,
+        "commits": list(dict.fromkeys(row.commit[:12] for row in outside)),
+    }
+
+
+def shape_sets(path: Path) -> dict[str, str]:
+    """The set of each shape of bench/shapes.csv, by the problem's text."""
+    names = [line.split(",", 1) for line in read_text(path).splitlines()[1:] if line]
+    return {suite_name(f"Sgemm,{rest}").partition("/")[2]: name for name, rest in names}
+
 
 _BEGIN = re.compile(r" *// idea:begin (\w+)")
 _END = "// idea:end"
@@ -221,7 +295,7 @@ class Tables(Committed):
                 idea = idea_block(rung.name, marked.get(rung.name, ()), page)
                 blocks.append(Block(page, "idea", idea, draft))
         if run is not None:
-            unaligned, shapes = read_results(repository, "shapes"), sgemm_page.block(repository)
+            unaligned, shapes = read_results(repository, "shapes"), shapes_block(repository)
             if unaligned is not None:
                 content = unaligned_block(run, unaligned, rungs)
                 blocks.append(Block(kernels, "unaligned", content))

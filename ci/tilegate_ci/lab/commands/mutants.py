@@ -33,8 +33,7 @@ from tilegate_ci.lab.mutants.table import (
     update,
 )
 from tilegate_ci.lab.mutants.trial import Outcome, Runner, Trial
-from tilegate_ci.lab.shards import Shard, check_whole, paths_of, shard
-from tilegate_ci.lab.work import work_off
+from tilegate_ci.lab.sweeps import Shard, check_whole, paths_of, shard, work_off
 from tilegate_ci.measure.projects import run_cmake
 from tilegate_ci.model import REPOSITORY
 

@@ -19,7 +19,7 @@ from tilegate_ci.lab.proof.recording import (
     RecordingFile,
     Step,
 )
-from tilegate_ci.lab.work import work_off
+from tilegate_ci.lab.sweeps import work_off
 from tilegate_ci.measure.launcher import (
     CANARIES,
     MIN_TIME_S,

@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
         replay,
         runs,
     )
-    from tilegate_ci.lab.proof.render import markdown
+    from tilegate_ci.lab.proof.replay import markdown
 
     text = markdown(replay.replay(runs.sittings([recording.load(path) for path in paths])))
     if arguments.markdown:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, dumps, make_folder, read_json, write_text
-from tilegate_ci.lab.shards import Shard, check_whole, paths_of, shard
-from tilegate_ci.lab.work import work_off
+from tilegate_ci.lab.sweeps import Shard, check_whole, paths_of, shard, work_off
 from tilegate_ci.model import REPOSITORY
 
 PROGRAM = REPOSITORY / "build" / "cpu" / "tests" / "ladder_test"

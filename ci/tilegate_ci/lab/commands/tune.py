@@ -13,15 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilegate_ci.checks import tuning
-from tilegate_ci.checks.pages.sgemm_page import shape_sets
+from tilegate_ci.checks.pages.tables import shape_sets
 from tilegate_ci.checks.tuning import STAGE, Timing
 from tilegate_ci.commands.arguments import commit_of, whole
 from tilegate_ci.core import child
 from tilegate_ci.core.files import GateError, locked, make_folder, message
 from tilegate_ci.core.names import canonical_name
 from tilegate_ci.lab.commands.problems import random_problems
-from tilegate_ci.lab.shards import Shard, check_whole, paths_of, shard
-from tilegate_ci.lab.work import work_off
+from tilegate_ci.lab.sweeps import Shard, check_whole, paths_of, shard, work_off
 from tilegate_ci.measure.identity import find_cuobjdump
 from tilegate_ci.measure.launcher import Launcher
 from tilegate_ci.model import REPOSITORY, Process

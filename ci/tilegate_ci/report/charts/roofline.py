@@ -9,6 +9,8 @@ import altair as alt
 
 from tilegate_ci.model import GFLOPS
 from tilegate_ci.report.charts.base import (
+    AXIS,
+    INK,
     LEFT,
     LETTER,
     Chart,
@@ -23,9 +25,7 @@ from tilegate_ci.report.charts.base import (
     round_values,
     tip,
 )
-from tilegate_ci.report.data import Profile
-from tilegate_ci.report.figures import Measured, split_roof_note
-from tilegate_ci.report.palette import AXIS, INK
+from tilegate_ci.report.figures import Measured, Profile, split_roof_note
 
 
 def profiled(found: Sequence[Measured], profile: Profile) -> list[dict[str, Any]]:

@@ -11,9 +11,14 @@ from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.judge.drift import Version
 from tilegate_ci.model import GFLOPS
 from tilegate_ci.report.charts.base import (
+    ACCENT,
+    AXIS,
+    FAINT,
+    INK,
     LEFT,
     LINE,
     RIGHT,
+    WARN,
     Chart,
     Layers,
     apart,
@@ -26,7 +31,6 @@ from tilegate_ci.report.charts.base import (
     tip,
 )
 from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured, measured, split_roof_note
-from tilegate_ci.report.palette import ACCENT, AXIS, FAINT, INK, WARN
 
 FP32, SPLIT = "FP32 arithmetic", "Operands split for tensor cores"
 _TFLOPS = ("TFLOP/s", "~r", ".2f")

@@ -16,13 +16,14 @@ from stage_builder import write_stages
 from tilegate_ci.checks.pages import plot
 from tilegate_ci.cli import main
 from tilegate_ci.model import Benchmark
-from tilegate_ci.report import palette
 from tilegate_ci.report.charts import base, roofline, speeds
-from tilegate_ci.report.data import Profile, load_profile
+from tilegate_ci.report.charts import base as palette
 from tilegate_ci.report.figures import (
     PROFILE,
     Measured,
+    Profile,
     at_common_sizes,
+    load_profile,
     read_baseline,
     split_roof,
 )
