@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import AfterValidator, AliasChoices, AliasPath, Field, TypeAdapter
 
 from tilegate_ci.checks.committed import Committed, Report, chosen
-from tilegate_ci.core import child, documents, markdown
+from tilegate_ci.core import child, documents
 from tilegate_ci.core.documents import Document, Model, Natural
 from tilegate_ci.core.files import GateError, write_text
 from tilegate_ci.core.markdown import Block, has_block
@@ -22,6 +22,7 @@ from tilegate_ci.core.names import rung_of
 from tilegate_ci.formats.stages import find_ladder, find_stages
 from tilegate_ci.measure.projects import build_preset
 from tilegate_ci.model import REPOSITORY
+from tilegate_ci.report import templates
 
 TIMEOUT_S = 300
 
@@ -542,21 +543,18 @@ class Counters(Committed):
 
 
 def _block(rung: str, counters: Mapping[str, int]) -> str:
-    heads = ("", "requests", "sectors, wavefronts", "beyond the least")
     rows = [
-        [KINDS[kind], *(f"{counters[f'{kind}.{what}']:,}" for what in columns)]
+        (KINDS[kind], *(counters[f"{kind}.{what}"] for what in columns))
         for kind in kinds_of(counters)
         if counters[f"{kind}.requests"]
         for columns in [("requests", unit_of(kind), excess_of(kind))]
     ]
-    wavefronts = total(counters, "wavefronts")
-    intensity = 2 * counters["fma"] / (SECTOR_BYTES * total(counters, "sectors"))
-    totals = [
-        f"{counters['barriers']:,} barriers, each counted once per block",
-        f"{counters['fma']:,} FMA",
-        f"counted intensity {intensity:.2f} FLOP per byte",
-    ]
-    if wavefronts:
-        totals.append(f"{32 * wavefronts / counters['fma']:.3f} shared wavefronts per warp FMA")
-    command = f"`ci/explain {rung} {SHAPES[0]}` shows the lines."
-    return "\n".join([*markdown.table(heads, rows), "", f"{'; '.join(totals)}. {command}"])
+    return templates.text(
+        "counters",
+        rung=rung,
+        shape=SHAPES[0],
+        counters=counters,
+        rows=rows,
+        intensity=2 * counters["fma"] / (SECTOR_BYTES * total(counters, "sectors")),
+        wavefronts=32 * total(counters, "wavefronts") / counters["fma"],
+    ).rstrip("\n")

@@ -13,7 +13,6 @@ from typing import Any
 from tilegate_ci.checks.committed import Committed
 from tilegate_ci.core import documents
 from tilegate_ci.core.files import GateError, rounded
-from tilegate_ci.core.markdown import table
 from tilegate_ci.formats.profile import (
     COUNT,
     FIELDS,
@@ -24,6 +23,7 @@ from tilegate_ci.formats.profile import (
     ProfileFile,
     Stall,
 )
+from tilegate_ci.report import templates
 
 WARP_SIZE = 32
 TOP_STALLS = 3
@@ -31,27 +31,11 @@ TOP_STALLS = 3
 _STALL = re.compile(r"smsp__warp_issue_stalled_(\w+)_per_warp_active\.pct")
 # The state of a warp that did issue.
 _ISSUED = "selected"
-_STALL_REASONS = (
-    "barrier",
-    "branch_resolving",
-    "dispatch_stall",
-    "drain",
-    "gmma",
-    "imc_miss",
-    "lg_throttle",
-    "long_scoreboard",
-    "math_pipe_throttle",
-    "membar",
-    "mio_throttle",
-    "misc",
-    "no_instruction",
-    "not_selected",
-    "selected",
-    "short_scoreboard",
-    "sleeping",
-    "tex_throttle",
-    "wait",
-)
+_STALL_REASONS = """
+barrier branch_resolving dispatch_stall drain gmma imc_miss lg_throttle long_scoreboard
+math_pipe_throttle membar mio_throttle misc no_instruction not_selected selected short_scoreboard
+sleeping tex_throttle wait
+"""
 
 # Executed by threads, so that an instruction with lanes switched off counts for what it did.
 _FFMA, _FADD, _FMUL = (
@@ -72,7 +56,7 @@ def metric_names() -> list[str]:
     measured = [each.metric for each in FIELDS if each.metric]
     busy = [name.format(op) for name in (_BUSY_WAVEFRONTS, _BUSY_CONFLICTS) for op in ("ld", "st")]
     derived = [_FFMA, _FADD, _FMUL, *_TENSOR_OPS, _L2_HITS, _L2_MISSES, *busy]
-    stalls = [f"smsp__warp_issue_stalled_{r}_per_warp_active.pct" for r in _STALL_REASONS]
+    stalls = [f"smsp__warp_issue_stalled_{r}_per_warp_active.pct" for r in _STALL_REASONS.split()]
     return [*measured, *derived, *stalls]
 
 
@@ -226,30 +210,13 @@ class Profiles(Committed):
 
 
 def markdown(profile: ProfileFile) -> str:
-    device = profile.device
-    later = [f"{rung.name} {rung.commit}" for rung in profile.rungs if rung.commit]
-    but = f" ({', '.join(later)})" if later else ""
-    lines = [
-        f"# Profile: {device.name}, {profile.shape}",
-        "",
-        f"Commit {profile.commit}{but}, driver {device.driver}, CUDA {device.cuda}, "
-        f"cuBLAS {device.cublas}, Nsight Compute {profile.ncu}.",
-        "Written by `ci/gate profile` from the JSON file of the same name; bench/README.md says",
-        "what the columns mean. Times are those of single launches with cold caches; to compare",
-        "rungs, take those of bench/baselines.",
-    ]
-    kernels = [
-        (label, kernel) for rung in profile.rungs for label, kernel in _labelled_kernels(rung)
-    ]
+    kernels = [each for rung in profile.rungs for each in _labelled_kernels(rung)]
+    tables = []
     for title in dict.fromkeys(each.table for each in FIELDS if each.table):
         columns = [each for each in FIELDS if each.table == title]
-        rows = [[label, *(_cell(each, kernel) for each in columns)] for label, kernel in kernels]
-        lines += ["", f"## {title}", "", *table(["rung", *(e.heading for e in columns)], rows)]
-    failed = [rung for rung in profile.rungs if rung.error is not None]
-    if failed:
-        lines += ["", "## Not profiled", ""]
-        lines += [f"- {rung.name}: {rung.error}" for rung in failed]
-    return "\n".join(lines) + "\n"
+        rows = [(label, [_cell(each, kernel) for each in columns]) for label, kernel in kernels]
+        tables.append((title, columns, rows))
+    return templates.text("profile", profile=profile, tables=tables)
 
 
 def _labelled_kernels(rung: ProfiledRung) -> list[tuple[str, ProfiledKernel]]:

@@ -52,7 +52,7 @@ def _environment(folder: str) -> Environment:
         made.autoescape = True
     elif folder == "markdown":
         made.finalize = escaped
-        made.filters.update(code=code, link=link)
+        made.filters.update(code=code, link=link, raw=Markdown)
     return made
 
 

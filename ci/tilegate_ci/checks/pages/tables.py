@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilegate_ci.checks import tuning
-from tilegate_ci.checks.accuracy import AccuracyFile, above, accuracy_block, read_accuracy
+from tilegate_ci.checks.accuracy import above, accuracy_block, read_accuracy
 from tilegate_ci.checks.committed import Committed
 from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.core.markdown import Block, has_block, table
+from tilegate_ci.core.markdown import Block, has_block
 from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.formats.profile import ProfiledKernel, ProfileFile
 from tilegate_ci.formats.stages import Stage, find_ladder
@@ -38,7 +38,7 @@ from tilegate_ci.report.figures import (
     share,
     tflops,
 )
-from tilegate_ci.report.templates import Markdown, escaped
+from tilegate_ci.report.templates import Markdown
 
 
 def shapes_block(repository: Path) -> str:
@@ -169,48 +169,26 @@ def _indented(lines: Sequence[str]) -> list[str]:
     return shown
 
 
-_BURST = (
-    "Burst: launches timed in turn with cuBLAS's, median of the ratios of times; the operands stay "
-    "in L2 where they fit."
-)
-
-
 def headline_block(
     repository: Path, run: Run, rungs: Sequence[Stage], found: Mapping[str, Measured]
 ) -> str:
     sustained, accuracy = read_results(repository, "sustained"), read_accuracy(repository)
-    notes = [_BURST]
-    if sustained is not None:
-        seconds = sustained.protocol.min_time_s or 0
-        notes.append(
-            f"Sustained: each alone for {seconds:g} s without a pause, where power is the limit; "
-            f"{sustained.processes} process{'es'[: 2 * (sustained.processes > 1)]}."
-        )
-    rows = []
+    shape, rows = "x".join([str(SHARE_SIZE)] * 3), []
     for rung in chosen(rungs, found):
-        row = found[rung.name].square(SHARE_SIZE)
-        ratio, alone = share(row), _alone(sustained, rung.name).get("x".join([str(SHARE_SIZE)] * 3))
-        rows.append(
-            (
-                Markdown(f"[{escaped(rung.name)}]({rung.folder.as_posix()})"),
-                "-" if row is None else f"{row.summary[GFLOPS] / 1000:.1f}",
-                "-" if ratio is None else f"{ratio:.2f}",
-                "-" if alone is None else f"{alone[1]:.2f}",
-                _accuracy(rung, accuracy),
-            )
-        )
+        row, alone = found[rung.name].square(SHARE_SIZE), _alone(sustained, rung.name).get(shape)
+        errors = [each for each in accuracy.rows if each.stage == rung.name] if accuracy else []
+        rows.append((rung, row, share(row), alone, errors, len(above(errors))))
     others = dict(PICTURES)
     first = next(iter(others))
     picture = others.pop(first)
     if not (repository / PROFILE).exists():
         del others["roofline.svg"]
-    made_on = provenance(run, [row for rung in found.values() for row in rung.rows.values()])
     return templates.markdown(
         "headline",
         size=SHARE_SIZE,
         rows=rows,
-        notes=" ".join(notes),
-        made_on=made_on,
+        sustained=sustained,
+        made_on=provenance(run, [row for rung in found.values() for row in rung.rows.values()]),
         first=first,
         picture=picture,
         others=others,
@@ -237,18 +215,6 @@ def _alone(run: RunFile | None, rung: str) -> dict[str, tuple[Benchmark, float]]
         if stage == rung and yardstick is not None:
             found[shape] = row, row.summary[GFLOPS] / yardstick.summary[GFLOPS]
     return found
-
-
-def _accuracy(rung: Stage, accuracy: AccuracyFile | None) -> str:
-    if not rung.splits:
-        return "IEEE FP32 multiply-adds"
-    rows = [] if accuracy is None else [row for row in accuracy.rows if row.stage == rung.name]
-    if not rows:
-        return "-"
-    return (
-        f"relative Frobenius error above that of cuBLAS FP32 on {len(above(rows))} of {len(rows)} "
-        f"problems ({len({row.input for row in rows})} distributions of operands)"
-    )
 
 
 SIZES = (1024, 2048, 4096)
@@ -325,8 +291,7 @@ def ladder_block(run: Run | None, rungs: Sequence[Stage], found: Mapping[str, Me
     shown = [(rung, found[rung.name]) for rung in rungs if rung.name in found]
     rows = [
         (
-            Markdown(f"[{escaped(rung.title)}]({rung.folder.name}/README.md)"),
-            rung.idea,
+            rung,
             [tflops(each.square(size)) for size in SIZES],
             percent(share(each.square(SHARE_SIZE))),
         )
@@ -356,7 +321,10 @@ def numbers_block(
         picture_file=Markdown(rung_picture(stage)),
         rows=rows,
         made_on=provenance(run, rung.rows.values()),
-        sustained=_sustained(sustained, rung.name),
+        alone=_alone(sustained, rung.name),
+        alone_s=(sustained and sustained.protocol.min_time_s) or 0,
+        alone_made_on=sustained and provenance(sustained, sustained.benchmarks.values()),
+        tflops=tflops,
         **_variants(variants, rung),
         profile=profile,
         profiled_at=next((each.commit for each in profiled if each.commit), None),
@@ -376,35 +344,20 @@ def unaligned_block(run: Run, others: Run, rungs: Sequence[Stage]) -> str:
         slower = with_vectors.summary[GFLOPS] / without.summary[GFLOPS] - 1
         return f"{tflops(with_vectors)} → {tflops(without)}, {100 * slower:.1f} %"
 
-    heads = ["", *(title for _, _, title in UNALIGNED)]
+    names = {name.partition("/")[0] for name in others.benchmarks}
     rows = [
-        [rung.name, *(cell(rung.name, shape, form) for shape, form, _ in UNALIGNED)]
+        (rung.name, [cell(rung.name, shape, form) for shape, form, _ in UNALIGNED])
         for rung in rungs
-        if any(name.startswith(f"{rung.name}/") for name in others.benchmarks)
+        if rung.name in names
     ]
     made_on = [provenance(each, each.benchmarks.values()) for each in (run, others)]
-    return "\n".join(
-        [*table(heads, rows), "", f"With vectors: {made_on[0]}. Without: {made_on[1]}."]
-    )
+    heads = [title for _, _, title in UNALIGNED]
+    return _block("unaligned", heads=heads, rows=rows, made_on=made_on)
 
 
 def _block(template: str, **values: object) -> str:
     sizes = {"sizes": SIZES, "share_size": SHARE_SIZE, "ratio_note": RATIO_NOTE}
     return templates.markdown(template, **sizes, **values).rstrip("\n")
-
-
-def _sustained(run: RunFile | None, rung: str) -> str:
-    shown = [
-        f"{tflops(row)} TFLOP/s at {shape}, {times:.2f} times cuBLAS"
-        for shape, (row, times) in _alone(run, rung).items()
-    ]
-    if run is None or not shown:
-        return ""
-    return (
-        f"Alone, for {run.protocol.min_time_s or 0:g} s without a pause, where power is the limit: "
-        f"{'; '.join(shown)}, which was alone for as long. "
-        f"{provenance(run, run.benchmarks.values())}."
-    )
 
 
 def _variants(run: Run | None, rung: Measured) -> dict[str, object]:

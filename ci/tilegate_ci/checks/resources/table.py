@@ -30,12 +30,11 @@ from tilegate_ci.checks.resources.compile import (
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import Count, Document, Line, Model
 from tilegate_ci.core.files import GateError, message, write_text
-from tilegate_ci.core.markdown import table
 from tilegate_ci.formats.stages import Stage, find_stages
 from tilegate_ci.judge import waivers
 from tilegate_ci.judge.waivers import Debt
 from tilegate_ci.model import worst
-from tilegate_ci.report.templates import escaped
+from tilegate_ci.report import templates
 
 
 class Place(NamedTuple):
@@ -139,6 +138,7 @@ MEANINGS = {
     4: "incomparable: the committed table is of another nvcc release",
 }
 UPDATE = "ci/gate check resources --update"
+CHANGED = ("rung", "kernel", "what", "committed", "now", "architectures")
 OUTSIDE = "from outside the repository, whose table leaves it out; only its spills are judged"
 
 
@@ -219,19 +219,20 @@ def judge(
         ),
         *[f"If that is intended: {UPDATE}, and commit the table"] * bool(changed),
     ]
-    title = MEANINGS[code].split(":")[0]
-    listed = [f"- {escaped(line)}" for line in (*notes, *(f"warning: {each}" for each in warnings))]
-    page = [f"### Resources: {title}", "", summary, "", *listed]
-    if spills:
-        page += ["", "Spills, in bytes per thread:", "", *_table(Spill._fields, spills)]
-    if changed:
-        heads = ("rung", "kernel", "what", "committed", "now", "architectures")
-        page += ["", "Changes against the committed table:", "", *_table(heads, grouped)]
-        page += ["", f"If that is intended: `{UPDATE}`, and commit the table."]
-    page += ["", f"<details><summary>All {len(rows)} rows</summary>", ""]
-    cells = ((*place, *("-" if value is None else value for value in row)) for place, row in rows)
-    page += _table((*Place._fields, *KernelRow._fields), cells)
-    return Report(code, "\n".join([*lines, summary, ""]), "\n".join([*page, "", "</details>", ""]))
+    cells = [(*place, *("-" if v is None else v for v in row)) for place, row in rows]
+    page = templates.markdown(
+        "resources",
+        title=MEANINGS[code].split(":")[0],
+        summary=summary,
+        notes=[*notes, *(f"warning: {each}" for each in warnings)],
+        tables=[
+            *[("Spills, in bytes per thread:", Spill._fields, spills)] * bool(spills),
+            *[("Changes against the committed table:", CHANGED, grouped)] * bool(changed),
+            ("", (*Place._fields, *KernelRow._fields), cells),
+        ],
+        update=UPDATE,
+    )
+    return Report(code, "\n".join([*lines, summary, ""]), page)
 
 
 def _spill(place: Place, row: KernelRow, waiver: SpillWaiver | None) -> Spill:
@@ -252,10 +253,6 @@ def _grouped(changes: Iterable[Change]) -> list[tuple[str, ...]]:
         key = (change.place.rung, change.place.kernel, change.column, change.old, change.new)
         groups.setdefault(key, []).append(change.place.architecture)
     return [(*key, ", ".join(architectures)) for key, architectures in groups.items()]
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    return table(heads, (map(escaped, row) for row in rows), left=len(heads))
 
 
 TABLE = Path("bench") / "baselines" / "resources.json"

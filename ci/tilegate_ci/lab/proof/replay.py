@@ -11,7 +11,7 @@ import numpy as np
 from tilegate_ci.judge import paired
 from tilegate_ci.judge.paired import MIN_PAIRS, PAIRS
 from tilegate_ci.lab.proof import simulate
-from tilegate_ci.lab.proof.others import Rule, other_rules
+from tilegate_ci.lab.proof.others import BOOTSTRAPS, Rule, other_rules
 from tilegate_ci.lab.proof.recording import KEPT_SAMPLES, Arm
 from tilegate_ci.lab.proof.runs import (
     SCREEN,
@@ -39,7 +39,6 @@ SIZES = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 @dataclass(frozen=True)
 class RuleResult:
     name: str
-    note: str
     false_blocks: Rate
     detected: Mapping[float, Rate]
     inconclusive: Rate | None = None
@@ -131,7 +130,6 @@ def _gate(everything: Sequence[Sitting], screened: bool) -> RuleResult:
 
     return RuleResult(
         "Tilegate, screen then confirm" if screened else "Tilegate, confirmation alone",
-        "" if screened else "every round of a planted rung confirms",
         Rate(false_blocks),
         {size: Rate([detected(size, sitting) for sitting in everything]) for size in SIZES},
         Rate(inconclusive),
@@ -163,7 +161,6 @@ def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
 
     return RuleResult(
         rule.name,
-        rule.note,
         Rate([false_blocks(sitting) for sitting in everything]),
         {size: Rate([detected(size, sitting) for sitting in everything]) for size in SIZES},
     )
@@ -297,6 +294,7 @@ def markdown(replay: Replay) -> str:
         replay=replay,
         sizes=SIZES,
         kept=KEPT_SAMPLES,
+        resamples=BOOTSTRAPS,
         screen=SCREEN,
         pairs=PAIRS,
         least=MIN_PAIRS,
