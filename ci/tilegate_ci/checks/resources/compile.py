@@ -198,23 +198,6 @@ CORE = ("kernels/core/problem.cpp", "kernels/core/stage.cpp")  # what launches.c
 FLAGS = ("-DNDEBUG", "-std=c++20")
 HOST_OF_KERNELS = "-O1"  # at -O0 it names unused symbols
 FETCHED = REPOSITORY / "build" / "nvcc" / "nvidia" / "cu13" / "bin"  # by ci/nvcc
-NO_CHOICES = """#pragma once
-#include <span>
-#include <tilegate/stage.hpp>
-namespace tilegate::{word} {{
-inline constexpr std::span<const Stage* const> kChoices;
-}}
-"""
-NOTHING_TUNED = """#pragma once
-#include <array>
-#include <string_view>
-namespace tilegate::{word} {{
-struct TunedCell {{
-  std::string_view gpu, problem_class, family;
-}};
-inline constexpr std::array<TunedCell, 0> kTuned;
-}}
-"""
 LAUNCHES = Path(__file__).with_name("launches.cpp")
 
 
@@ -286,10 +269,10 @@ def compile_rung(
 
 def private_headers(folder: Path, stage: Stage) -> None:
     """A stage that chooses among others is compiled without them: they have their own rows."""
-    for kind, header in (("choices", NO_CHOICES), ("tuned", NOTHING_TUNED)):
-        path = folder / "tilegate" / kind / f"{stage.word}.hpp"
-        path.parent.mkdir(parents=True)
-        path.write_text(header.format(word=stage.word), encoding="utf-8")
+    for kind in ("choices", "tuned"):
+        header = read_text(LAUNCHES.with_name(f"{kind}.hpp.in")).replace("@WORD@", stage.word)
+        make_folder(folder / "tilegate" / kind)
+        write_text(folder / "tilegate" / kind / f"{stage.word}.hpp", header)
 
 
 def target_of(capability: int, architecture: Architecture) -> str:
