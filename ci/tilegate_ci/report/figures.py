@@ -5,9 +5,9 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -292,17 +292,40 @@ def at_common_sizes(found: Sequence[Measured]) -> list[Measured]:
     ]
 
 
+@dataclass(frozen=True)
+class Ladder:
+    """What the charts of a run show: its rungs, and the sizes at which they compare; which of them
+    split operands for tensor cores, and the TFLOP/s that these allow, 0 where that is not known;
+    where the numbers come from."""
+
+    found: Sequence[Measured]
+    splits: Collection[str] = ()
+    note: str = ""
+    roof: float = 0.0
+    profile: Profile | None = None
+
+    @cached_property
+    def squares(self) -> list[Measured]:
+        return at_common_sizes(self.found)
+
+
+def ladder_of(run: Run, rungs: Sequence[Stage], repository: Path, others: bool = False) -> Ladder:
+    """`others` are rungs that the run has and `rungs` lacks."""
+    return Ladder(
+        measured(run, rungs, others),
+        {rung.name for rung in rungs if rung.splits},
+        f"{provenance(run, run.benchmarks.values())}.",
+        INT8_PEAKS.get(run.device.name, 0.0) / DIGIT_PRODUCTS,
+        load_profile(run.device, repository),
+    )
+
+
 def rung_picture(rung: Stage) -> str:
     return f"{rung.folder.name}.svg"
 
 
 def rung_title(rung: Stage) -> str:
     return f"TFLOP/s over size: {rung.name}, the rung before it and cuBLAS; the others in grey"
-
-
-def split_roof(device: Device) -> float:
-    """TFLOP/s in FP32 that tensor cores allow a rung which splits operands; 0 if not known."""
-    return INT8_PEAKS.get(device.name, 0.0) / DIGIT_PRODUCTS
 
 
 def split_roof_note(roof: float) -> str:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +28,14 @@ from tilegate_ci.report.figures import (
     conditions,
     gflops,
     history,
-    load_profile,
+    ladder_of,
     machine,
     measured,
     of_processes,
     percent,
     pooled,
-    provenance,
     share,
     short,
-    split_roof,
     started,
 )
 
@@ -105,28 +103,21 @@ def _charts(
         plain = [row for row in rows if row.verdict in _UNREMARKABLE][: max(0, FEW - len(keen))]
         chosen = [row for row in rows if row in keen or row in plain]
         means, others = pooled(rows), len(rows) - len(chosen)
-        drawn["forest"] = lambda width: slowdowns.forest(chosen, means, processes, others, width)
-        drawn["detail"] = lambda width: slowdowns.detail(rows, processes, width)
+        drawn["forest"] = partial(slowdowns.forest, chosen, means, processes, others)
+        drawn["detail"] = partial(slowdowns.detail, rows, processes)
     if run.device.kind != "cuda":  # the rest is of times of matrix multiplications
         return drawn
-    found = measured(run, rungs, others=True)
-    squares = at_common_sizes(found)
-    note = f"{provenance(run, run.benchmarks.values())}."
-    splits = {rung.name for rung in rungs if rung.splits}
-    roof = split_roof(run.device)
-    if any(rung.rows for rung in squares):
-        drawn["sizes"] = lambda width: speeds.sizes(squares, splits, note, width)
-        drawn["ladder"] = lambda width: speeds.staircase(squares, splits, note, width, roof)
-    if any(rung.shares() for rung in squares if rung.name != YARDSTICK):
-        drawn["shares"] = lambda width: speeds.shares(squares, splits, note, width)
-    profile = load_profile(run.device, repository)
-    if profile is not None and roofline.profiled(found, profile):
-        drawn["roofline"] = lambda width: roofline.roofline(found, profile, note, width, roof)
-    revisions = histories[run.device.name]
-    if any(rung.shares() for rung in squares):
-        drawn["history"] = lambda width: speeds.history(
-            squares, splits, revisions, run.commit, width
-        )
+    ladder = ladder_of(run, rungs, repository, others=True)
+    shares = {rung.name for rung in ladder.squares if rung.shares()}
+    if any(rung.rows for rung in ladder.squares):
+        drawn["sizes"] = partial(speeds.sizes, ladder)
+        drawn["ladder"] = partial(speeds.staircase, ladder)
+    if shares - {YARDSTICK}:
+        drawn["shares"] = partial(speeds.shares, ladder)
+    if roofline.profiled(ladder):
+        drawn["roofline"] = partial(roofline.roofline, ladder)
+    if shares:
+        drawn["history"] = partial(speeds.history, ladder, histories[run.device.name], run.commit)
     return drawn
 
 

@@ -2,7 +2,6 @@
 
 import math
 import statistics
-from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -25,26 +24,28 @@ from tilegate_ci.report.charts.base import (
     round_values,
     tip,
 )
-from tilegate_ci.report.figures import Measured, Profile, split_roof_note
+from tilegate_ci.report.figures import Ladder, split_roof_note
 
 
-def profiled(found: Sequence[Measured], profile: Profile) -> list[dict[str, Any]]:
+def profiled(ladder: Ladder) -> list[dict[str, Any]]:
     """What a roofline shows: rungs both profiled and measured at that size."""
+    profile = ladder.profile
+    if profile is None:
+        return []
     return [
         {"rung": rung.name, "x": intensity, **row.summary}
-        for rung in found
+        for rung in ladder.found
         if (intensity := profile.intensity.get(rung.name)) is not None
         and (row := rung.square(profile.size)) is not None
         and "pct_peak" in row.summary
     ]
 
 
-def roofline(
-    found: Sequence[Measured], profile: Profile, note: str, width: int, split_roof: float = 0
-) -> Chart:
-    """TFLOP/s over FLOP per byte of device memory, at the size that was profiled. `split_roof` is
-    that of rungs which split operands for tensor cores; 0 where it is not known."""
-    points = [{**p, "y": p[GFLOPS] / 1000} for p in profiled(found, profile)]
+def roofline(ladder: Ladder, width: int) -> Chart:
+    """TFLOP/s over FLOP per byte of device memory, at the size that was profiled."""
+    profile, split_roof = ladder.profile, ladder.roof
+    assert profile
+    points = [{**p, "y": p[GFLOPS] / 1000} for p in profiled(ladder)]
     peak = statistics.median(100 * p["y"] / p["pct_peak"] for p in points)
     bandwidth = profile.memory_gb_per_s / 1000
     names = {peak: f"{peak:.1f} TFLOP/s of FFMA"}
@@ -93,7 +94,7 @@ def roofline(
     )
     up = up.scale(type="log", domain=[bottom, top], nice=False)
     shown = tip(("rung:N", "rung", ""), ("y:Q", "TFLOP/s", ".2f"), ("x:Q", "FLOP per byte", ".1f"))
-    colour, shape, _ = looks_of(found)
+    colour, shape, _ = looks_of(ladder.found)
     drawn = alt.Chart(data_of(points))
     chart = layered(
         alt.Chart(data_of(roof))
@@ -114,7 +115,7 @@ def roofline(
     ).properties(width=plot, height=height)
     words = [*(f"roof: {names[roof]}" for roof in roofs), f"{bandwidth:.2f} TB/s of device memory"]
     words += [f"{p['rung']}: {p['y']:.2f} at {p['x']:.1f} FLOP per byte" for p in points]
-    notes = [f"Device memory: {bandwidth:.2f} TB/s, counted in {profile.path}.", note]
+    notes = [f"Device memory: {bandwidth:.2f} TB/s, counted in {profile.path}.", ladder.note]
     if split_roof:
         notes.insert(0, f"Tensor cores: {split_roof_note(split_roof)}.")
     return finished(chart, width, f"Roofline at {profile.size}³", notes, words)

@@ -30,19 +30,24 @@ from tilegate_ci.report.charts.base import (
     round_values,
     tip,
 )
-from tilegate_ci.report.figures import RATIO_NOTE, SHARE_SIZE, Measured, measured, split_roof_note
+from tilegate_ci.report.figures import (
+    RATIO_NOTE,
+    SHARE_SIZE,
+    Ladder,
+    Measured,
+    measured,
+    split_roof_note,
+)
 
 FP32, SPLIT = "FP32 arithmetic", "Operands split for tensor cores"
 _TFLOPS = ("TFLOP/s", "~r", ".2f")
 _SHARE = ("share of cuBLAS", "%", ".1%")
 
 
-def staircase(
-    found: Sequence[Measured], splits: Collection[str], note: str, width: int, split_roof: float = 0
-) -> Chart:
+def staircase(ladder: Ladder, width: int) -> Chart:
     """TFLOP/s and share of cuBLAS, a bar per rung, at a size that can be chosen. Rungs that split
-    operands for tensor cores are a group with a scale of its own, where cuBLAS stands again.
-    `split_roof`: the TFLOP/s that tensor cores allow them; 0 where that is not known."""
+    operands for tensor cores are a group with a scale of its own, where cuBLAS stands again."""
+    found, split_roof = ladder.squares, ladder.roof
     shares_of = {each.name: each.shares() for each in found}
     points = _points(found, Measured.speeds)
     for point in points:
@@ -52,11 +57,11 @@ def staircase(
         point["share"] = "" if share is None else f"{share:.0%}"
     rows = [row.summary for each in found for row in each.squares().values()]
     peaks = [row[GFLOPS] / 10 / row["pct_peak"] for row in rows if row.get("pct_peak")]
-    roofs = (statistics.median(peaks) if peaks else 0.0, split_roof)
+    roofs = {FP32: statistics.median(peaks) if peaks else 0.0, SPLIT: split_roof}
     size = _size_choice({p["x"] for p in points})
     panels = [
-        _steps(title, names, [p for p in points if p["rung"] in names], roof, width)
-        for title, names, roof in _groups(found, splits, roofs)
+        _steps(title, names, [p for p in points if p["rung"] in names], roofs[title], width)
+        for title, names in _groups(ladder).items()
     ]
     words = [f"{p['rung']} at {p['x']}: {p['y']:.2f}, {p['share'] or '-'}" for p in points]
     chart = alt.VConcatChart(vconcat=panels, spacing=12).add_params(size)
@@ -64,7 +69,7 @@ def staircase(
     if split_roof:
         lines += f"; {split_roof_note(split_roof)}"
     title = alt.expr("'TFLOP/s at ' + size + '³'")
-    return finished(chart, width, title, [f"{lines}.", note], words)
+    return finished(chart, width, title, [f"{lines}.", ladder.note], words)
 
 
 def _steps(
@@ -102,31 +107,31 @@ def _steps(
     return chart.properties(title=_heading(title))
 
 
-def sizes(found: Sequence[Measured], splits: Collection[str], note: str, width: int) -> Chart:
+def sizes(ladder: Ladder, width: int) -> Chart:
     """TFLOP/s over size: a few of the rungs in FP32, beside them the ones that split operands."""
-    panels, words = _panels(found, splits, Measured.speeds, _TFLOPS, width)
-    return finished(panels, width, "TFLOP/s over size", [note], words)
+    panels, words = _panels(ladder, Measured.speeds, _TFLOPS, width)
+    return finished(panels, width, "TFLOP/s over size", [ladder.note], words)
 
 
-def shares(found: Sequence[Measured], splits: Collection[str], note: str, width: int) -> Chart:
+def shares(ladder: Ladder, width: int) -> Chart:
     """Share of cuBLAS over size, likewise, the other rungs in grey."""
-    panels, words = _panels(found, splits, Measured.shares, _SHARE, width, grey=True)
-    return finished(panels, width, "Share of cuBLAS over size", [RATIO_NOTE, note], words)
+    panels, words = _panels(ladder, Measured.shares, _SHARE, width, grey=True)
+    notes = [RATIO_NOTE, ladder.note]
+    return finished(panels, width, "Share of cuBLAS over size", notes, words)
 
 
 def _panels(
-    found: Sequence[Measured],
-    splits: Collection[str],
+    ladder: Ladder,
     values: Callable[[Measured], Mapping[int, float]],
     y: tuple[str, str, str],
     width: int,
     grey: bool = False,
 ) -> tuple[Chart, list[str]]:
     """Side by side where there is room, with one scale; and their data in words."""
-    side_by_side = width >= 600
+    side_by_side, found = width >= 600, ladder.squares
     groups = [
         (title, _few([each for each in found if each.name in names], title == SPLIT), names)
-        for title, names, _ in _groups(found, splits, (0, 0))
+        for title, names in _groups(ladder).items()
     ]
     drawn = found if grey else [each for _, rungs, _ in groups for each in rungs]
     every = [value for each in drawn for value in values(each).values()]
@@ -147,30 +152,23 @@ def _panels(
     return alt.VConcatChart(vconcat=panels), words
 
 
-def one_rung(
-    found: Sequence[Measured], name: str, before: str | None, note: str, width: int
-) -> Chart:
+def one_rung(ladder: Ladder, name: str, before: str | None, width: int) -> Chart:
     """TFLOP/s over size: a rung, the one before it and cuBLAS in colour, the others in grey."""
     keen = {YARDSTICK: INK, **({before: WARN} if before else {}), name: ACCENT}
-    points = _points(found, Measured.speeds)
+    points = _points(ladder.squares, Measured.speeds)
     shown = [p for each in keen for p in points if p["rung"] == each]
     for point in shown:
         point["label"] = f"{label_of(point['rung'])} {_three_digits(point['y'])}"
     grey = [p for p in points if p["rung"] not in keen]
-    chart = _lines(shown, "M = N = K", _TFLOPS, found, width, colours=keen, grey=grey)
+    chart = _lines(shown, "M = N = K", _TFLOPS, ladder.squares, width, colours=keen, grey=grey)
     words = [f"{p['rung']} at {p['x']}: {p['y']:.2f}" for p in shown]
-    return finished(chart, width, f"{label_of(name)}: TFLOP/s over size", [note], words)
+    return finished(chart, width, f"{label_of(name)}: TFLOP/s over size", [ladder.note], words)
 
 
-def history(
-    found: Sequence[Measured],
-    splits: Collection[str],
-    versions: Sequence[Version],
-    commit: str,
-    width: int,
-) -> Chart:
+def history(ladder: Ladder, versions: Sequence[Version], commit: str, width: int) -> Chart:
     """Share of cuBLAS over the commits of the baseline, and last in the present run: of the rungs
     that the other charts show, the others in grey."""
+    found = ladder.squares
     past = [(v.commit[:7], v.date, measured(v.run, (), others=True)) for v in versions]
     runs = [
         (name, when, {rung.name: rung.shares() for rung in rungs})
@@ -185,8 +183,8 @@ def history(
         if size in sizes
     ]
     choice = _size_choice({p["size"] for p in points})
-    fp32 = [each for each in found if each.name not in splits]
-    few = {each.name for each in _few(fp32, False)} | {*splits}
+    fp32 = [each for each in found if each.name not in ladder.splits]
+    few = {each.name for each in _few(fp32, False)} | {*ladder.splits}
     shown = [p for p in points if p["rung"] in few]
     grey = [p for p in points if p["rung"] not in few]
     chart = _lines(shown, None, _SHARE, found, width, choice, grey=grey)
@@ -275,16 +273,14 @@ def _lines(
     return chart.add_params(choice) if choice is not None else chart
 
 
-def _groups(
-    found: Sequence[Measured], splits: Collection[str], roofs: tuple[float, float]
-) -> list[tuple[str, list[str], float]]:
-    """The rungs in FP32 and the rungs that split operands, if there are any, each beside cuBLAS: a
-    title, the names, the roof."""
-    names = [each.name for each in found if each.rows]
+def _groups(ladder: Ladder) -> dict[str, list[str]]:
+    """The names of the rungs in FP32 and of those that split operands, if there are any, each group
+    with cuBLAS."""
+    names = [each.name for each in ladder.squares if each.rows]
+    split = [name for name in names if name in ladder.splits]
     yardstick = [name for name in names if name == YARDSTICK]
-    fp32 = [name for name in names if name not in splits]
-    split = [name for name in names if name in splits]
-    return [(FP32, fp32, roofs[0])] + [(SPLIT, [*split, *yardstick], roofs[1])] * bool(split)
+    fp32 = {FP32: [name for name in names if name not in ladder.splits]}
+    return {**fp32, SPLIT: [*split, *yardstick]} if split else fp32
 
 
 def _few(found: Sequence[Measured], every: bool) -> list[Measured]:
