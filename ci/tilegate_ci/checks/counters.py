@@ -13,11 +13,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, AliasChoices, AliasPath, Field, TypeAdapter
 
-from tilegate_ci.checks.committed import Committed, Report, chosen
+from tilegate_ci.checks.committed import Block, Committed, Report, chosen, has_block
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.documents import Document, Model, Natural
 from tilegate_ci.core.files import GateError, write_text
-from tilegate_ci.core.markdown import Block, has_block
 from tilegate_ci.core.names import rung_of
 from tilegate_ci.formats.stages import find_ladder, find_stages
 from tilegate_ci.measure.projects import build_preset

@@ -3,12 +3,11 @@
 import argparse
 from pathlib import Path
 
-from tilegate_ci.checks.committed import Committed, Report, chosen
+from tilegate_ci.checks.committed import Block, Committed, Report, chosen
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.documents import Commit, Document, Finite, Given, Line, Model, Natural, Text
 from tilegate_ci.core.files import write_text
 from tilegate_ci.core.git import named_commit
-from tilegate_ci.core.markdown import Block
 from tilegate_ci.formats.stages import find_ladder
 from tilegate_ci.measure.projects import build_preset
 from tilegate_ci.model import REPOSITORY

@@ -26,6 +26,7 @@ from tilegate_ci.core.git import merge_base, show_file
 from tilegate_ci.core.names import canonical_name, matching
 from tilegate_ci.formats import run_file
 from tilegate_ci.formats.run_file import Role, collect
+from tilegate_ci.formats.stages import stages_of
 from tilegate_ci.judge import verdict_file, waivers
 from tilegate_ci.judge.compare import Comparison, compare
 from tilegate_ci.measure import conditions, gate_run
@@ -36,7 +37,6 @@ from tilegate_ci.measure.launcher import (
     launch,
     read_suite,
     shapes_of,
-    stages_of,
 )
 from tilegate_ci.measure.projects import Tilegate, build_preset
 from tilegate_ci.model import REPOSITORY, RunFile, Session, baseline_path

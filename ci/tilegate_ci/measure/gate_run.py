@@ -26,7 +26,7 @@ from tilegate_ci.core.git import repository_url
 from tilegate_ci.core.names import matching, rerun_command, rung_of, search
 from tilegate_ci.formats.reading import yardsticks_in
 from tilegate_ci.formats.run_file import Role, collect, load
-from tilegate_ci.formats.stages import Stage, newest_stages
+from tilegate_ci.formats.stages import Stage, newest_stages, stages_of
 from tilegate_ci.judge.compare import Comparison, Margin, Row, compare, judge, seconds
 from tilegate_ci.judge.confirm import (
     Confirmed,
@@ -41,7 +41,7 @@ from tilegate_ci.judge.confirm import (
 from tilegate_ci.judge.paired import PAIRS, SCREEN, undecided
 from tilegate_ci.measure import conditions
 from tilegate_ci.measure.identity import same_rungs
-from tilegate_ci.measure.launcher import CANARIES, PLACES, keys, read_suite, stages_of
+from tilegate_ci.measure.launcher import CANARIES, PLACES, keys, read_suite
 from tilegate_ci.measure.projects import (
     Foreign,
     Project,

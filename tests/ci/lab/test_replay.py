@@ -10,9 +10,9 @@ import pytest
 from recording_builder import SUITE, Maker
 
 from gate_builders import COMMIT, H200, REPOSITORY
+from tilegate_ci.checks.committed import with_block
 from tilegate_ci.cli import main
 from tilegate_ci.core.files import GateError
-from tilegate_ci.core.markdown import with_block
 from tilegate_ci.judge import paired
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.lab.proof.others import (

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from tilegate_ci.checks import tuning
 from tilegate_ci.checks.accuracy import above, accuracy_block, read_accuracy
-from tilegate_ci.checks.committed import Committed
+from tilegate_ci.checks.committed import Block, Committed, has_block
 from tilegate_ci.core.files import GateError, read_text
-from tilegate_ci.core.markdown import Block, has_block
 from tilegate_ci.core.names import YARDSTICK
 from tilegate_ci.formats.profile import ProfiledKernel, ProfileFile
 from tilegate_ci.formats.stages import Stage, find_ladder

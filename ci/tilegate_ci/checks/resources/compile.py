@@ -17,7 +17,7 @@ from pydantic import Field
 from tilegate_ci.core import child, documents
 from tilegate_ci.core.child import find_cuda_tool
 from tilegate_ci.core.documents import Model, Natural
-from tilegate_ci.core.files import GateError, make_folder, read_text, write_text
+from tilegate_ci.core.files import GateError, digest_of, make_folder, read_text, write_text
 from tilegate_ci.formats.stages import Stage
 from tilegate_ci.model import REPOSITORY
 
@@ -184,14 +184,7 @@ def source_files(repository: Path, stage: Stage) -> list[Path]:
 
 def sources_digest(repository: Path, stage: Stage) -> str:
     """Changes with any byte of the files, and with which files they are."""
-    names = hashlib.sha256()
-    root = repository.resolve()
-    for path in source_files(repository, stage):
-        place = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
-        names.update(
-            f"{place.as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
-        )
-    return names.hexdigest()
+    return digest_of(repository.resolve(), source_files(repository, stage))
 
 
 CORE = ("kernels/core/problem.cpp", "kernels/core/stage.cpp")  # what launches.cpp calls

@@ -10,6 +10,7 @@ from pathlib import Path
 from tilegate_ci.commands.arguments import commit_of
 from tilegate_ci.core.files import GateError, check_outputs, message, read_bytes
 from tilegate_ci.core.names import matching, rung_of
+from tilegate_ci.formats.stages import stages_of
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.lab.proof.recording import (
     Arm,
@@ -27,7 +28,6 @@ from tilegate_ci.measure.launcher import (
     SUITE,
     Launcher,
     read_suite,
-    stages_of,
 )
 from tilegate_ci.model import REPOSITORY, Device, Process
 

@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from tilegate_ci.checks.committed import with_block
 from tilegate_ci.core.files import check_outputs, message, read_text, write_text
-from tilegate_ci.core.markdown import with_block
 from tilegate_ci.lab.proof import recording
 from tilegate_ci.model import REPOSITORY
 

@@ -8,10 +8,10 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from tilegate_ci.checks.committed import with_block
 from tilegate_ci.core import documents
 from tilegate_ci.core.documents import Commit, Document, Line, Model, Natural, Text
 from tilegate_ci.core.files import read_text, write_text
-from tilegate_ci.core.markdown import with_block
 from tilegate_ci.lab.mutants.build import group_of, groups
 from tilegate_ci.report import templates
 from tilegate_ci.report.figures import short
