@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -121,27 +120,13 @@ def _charts(
     return drawn
 
 
-@dataclass(frozen=True)
-class Section:
-    """What the page says of a source."""
-
-    view: render.View
-    about: str = ""
-    facts: Sequence[tuple[str, str, str | None]] = ()  # name, text, address
-    columns: Sequence[str] = ()
-    sizes: Sequence[int] = ()
-    share_size: int = SHARE_SIZE
-    ladder: Sequence[tuple[str, str, Sequence[str], str]] = ()  # rung, idea, speeds, share
-    drawn: set[str] = field(default_factory=set)
-    of_matrices: bool = False  # it has a ladder, sizes, a roofline and a history
-
-
-def _section(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> Section:
+def _section(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> dict[str, object]:
+    """What the page says of a source; of one without a run, the verdict alone."""
     run, comparison = source.run, source.comparison
     view = render.view_of(source.found, source.path, source.code)
     columns = [n for n in render.columns([e.cells for e in view.entries]) if n not in _IN_DETAIL]
     if run is None:
-        return Section(view, columns=columns)
+        return {"view": view, "columns": columns, "about": "", "facts": (), "of_matrices": False}
     about, facts = f"{short(run.commit)}, {render.gpu(run)}", _facts("run", run, None)
     if comparison is not None:
         about = f"{short(comparison.baseline.commit)} → {about}"
@@ -164,8 +149,17 @@ def _section(source: Source, rungs: Sequence[Stage], drawn: set[str]) -> Section
         for rung in found
         if rung.rows
     ]
-    of_matrices = run.device.kind == "cuda"
-    return Section(view, about, facts, columns, sizes, share_size, ladder, drawn, of_matrices)
+    return {
+        "view": view,
+        "columns": columns,
+        "about": about,
+        "facts": facts,
+        "sizes": sizes,
+        "share_size": share_size,
+        "ladder": ladder,
+        "drawn": drawn,
+        "of_matrices": run.device.kind == "cuda",  # it has a ladder, sizes, roofline and history
+    }
 
 
 def _base(comparison: Comparison) -> list[tuple[str, str, str | None]]:
