@@ -91,6 +91,10 @@ class Counted:
     error: str = ""
     not_applicable: str = ""
 
+    @property
+    def rung(self) -> str:
+        return rung_of(self.name)
+
 
 class Sources:
     """The text of source lines."""
@@ -393,36 +397,35 @@ def _counts(lanes: Sequence[int], width: int, addresses: Sequence[int | None]) -
 WAVEFRONT_BYTES = 128
 # Per multiprocessor and clock: the FMA of four warps, and one wavefront.
 WAVEFRONTS_PER_WARP_FMA = 0.25
-_SHOWN_LINES = 3
 
 
-def describe(case: Counted, idea: str, sources: Sources) -> Iterator[str]:
-    yield f"{case.name}{': ' + idea if idea else ''}"
-    yield ""
-    if case.error:
-        yield f"Hazard: {case.error}"
-        return
-    yield f"{'':16}{'requests':>12}{'sectors or':>14}{'per':>10}{'beyond the':>12}"
-    yield f"{'':16}{'':>12}{'wavefronts':>14}{'request':>10}{'least':>12}"
-    for kind in kinds_of(case.counters):
-        requests = case.counters[f"{kind}.requests"]
-        units = case.counters[f"{kind}.{unit_of(kind)}"]
-        excess = case.counters[f"{kind}.{excess_of(kind)}"]
-        share = f"{units / requests:.2f}" if requests else "-"
-        yield f"{kind.replace('_', ' '):16}{requests:12}{units:14}{share:>10}{excess:12}"
-    yield f"{'barriers':16}{case.counters['barriers']:12}"
-    yield f"{'FMA':16}{case.counters['fma']:12}"
-    yield ""
-    for name, value in _intensities(case).items():
-        yield f"{name:46}{value}"
-    yield ""
-    yield "Hazards: none (races, unwritten reads, async copies, barriers, bounds, alignment)"
-    for title, unit in (
-        ("Bank conflicts", "wavefronts"),
-        ("Sectors fetched for nothing", "sectors"),
-    ):
-        lines = [line for line in case.lines if unit_of(line.kind) == unit and line.excess]
-        yield from _worst_lines(title, lines, sources)
+def describe(
+    case: Counted, idea: str, sources: Sources, after: Counted | None = None, after_idea: str = ""
+) -> str:
+    """`after` is the next rung, of which is told what it changes."""
+    counters = case.counters
+    kinds = [
+        (kind.replace("_", " "), *(counters[f"{kind}.{what}"] for what in columns))
+        for kind in kinds_of(counters)
+        for columns in [("requests", unit_of(kind), excess_of(kind))]
+    ]
+    costly = sorted((line for line in case.lines if line.excess), key=lambda line: -line.excess)
+    titles = {"Bank conflicts": "wavefronts", "Sectors fetched for nothing": "sectors"}
+    return templates.text(
+        "explain.txt",
+        case=case,
+        idea=idea,
+        kinds=kinds,
+        intensities={} if case.error else _intensities(case),
+        worst={
+            title: [line for line in costly if unit_of(line.kind) == unit]
+            for title, unit in titles.items()
+        },
+        drawn=lambda line: [*places(line, sources), *picture(line)],
+        after=after,
+        after_idea=after_idea,
+        changes=_differences(case, after) if after else (),
+    )
 
 
 def _intensities(case: Counted) -> dict[str, str]:
@@ -444,49 +447,18 @@ def _intensities(case: Counted) -> dict[str, str]:
     }
 
 
-def _worst_lines(title: str, lines: Sequence[SourceLine], sources: Sources) -> Iterator[str]:
-    if not lines:
-        yield f"{title}: none"
-        return
-    costly = sorted(lines, key=lambda line: -line.excess)
-    yield f"{title}:"
-    for line in costly[:_SHOWN_LINES]:
-        kind = line.kind.replace("_", " ")
-        yield f"  {line.excess} beyond the least in {line.requests} {kind}s"
-        yield from places(line, sources)
-        yield from picture(line)
-    if len(costly) > _SHOWN_LINES:
-        rest = sum(line.excess for line in costly[_SHOWN_LINES:])
-        yield f"  and {rest} in {len(costly) - _SHOWN_LINES} lines more"
+def compare(a: Counted, b: Counted) -> str:
+    first, second = ({} if a.error or b.error else _intensities(case) for case in (a, b))
+    numbers = {name: (first[name].split()[0], second[name].split()[0]) for name in first}
+    changes = _differences(a, b)
+    return templates.text("explain_diff.txt", a=a, b=b, changes=changes, intensities=numbers)
 
 
-def next_rung(case: Counted, after: Counted, idea: str) -> Iterator[str]:
-    """What the rung after this one changes."""
-    yield ""
-    yield f"Next, {after.name.split('/')[0]}: {idea}"
-    for key in _keys(case, after):
-        before, now = case.counters.get(key, 0), after.counters.get(key, 0)
-        if before != now:
-            yield f"  {key:30}{before:>14} -> {now:<14}{_factor(before, now)}"
-
-
-def compare(a: Counted, b: Counted) -> Iterator[str]:
-    yield f"{'':46}{a.name.split('/')[0]:>16}{b.name.split('/')[0]:>16}"
-    for case in (a, b):
-        if case.error:
-            yield f"Hazard: {case.error}"
-    if a.error or b.error:
-        return
-    for key in _keys(a, b):
-        before, now = a.counters.get(key, 0), b.counters.get(key, 0)
-        yield f"{key:46}{before:>16}{now:>16}  {_factor(before, now)}"
-    first, second = _intensities(a), _intensities(b)
-    for name in first:
-        yield f"{name:46}{first[name].split()[0]:>16}{second[name].split()[0]:>16}"
-
-
-def _keys(a: Counted, b: Counted) -> list[str]:
-    return [key for key in sorted({*a.counters, *b.counters}) if not key.endswith(".bytes")]
+def _differences(a: Counted, b: Counted) -> list[tuple[str, int, int, str]]:
+    """Each counter on both sides, and by what factor it grows."""
+    keys = [key for key in sorted({*a.counters, *b.counters}) if not key.endswith(".bytes")]
+    both = [(key, a.counters.get(key, 0), b.counters.get(key, 0)) for key in keys]
+    return [(key, before, now, _factor(before, now)) for key, before, now in both]
 
 
 def _factor(before: int, now: int) -> str:
@@ -495,11 +467,9 @@ def _factor(before: int, now: int) -> str:
     return f"x{now / before:.2f}" if before else "new" if now else ""
 
 
-def program_of(given: str | None) -> Path:
+def program_of(given: Path | None) -> Path:
     """Built first, so that the sources as they are now are counted."""
-    return (
-        Path(given) if given else build_preset("cpu", "tilegate_count") / "bench" / "tilegate_count"
-    )
+    return given or build_preset("cpu", "tilegate_count") / "bench" / "tilegate_count"
 
 
 class Counters(Committed):
@@ -549,7 +519,7 @@ def _block(rung: str, counters: Mapping[str, int]) -> str:
         for columns in [("requests", unit_of(kind), excess_of(kind))]
     ]
     return templates.text(
-        "counters",
+        "counters.md",
         rung=rung,
         shape=SHAPES[0],
         counters=counters,

@@ -191,7 +191,7 @@ def _block(name: str, files: dict[str, PassportFile]) -> str:
         agree = sum(each.bits == classes[key].bits for key, each in others.items())
         same.append(f"{agree} of {len(others)} classes of inputs" if executor else "-")
     return templates.text(
-        "passport",
+        "passport.md",
         passports=passports,
         titles=titles,
         worst=worst,

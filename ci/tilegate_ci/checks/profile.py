@@ -216,7 +216,7 @@ def markdown(profile: ProfileFile) -> str:
         columns = [each for each in FIELDS if each.table == title]
         rows = [(label, [_cell(each, kernel) for each in columns]) for label, kernel in kernels]
         tables.append((title, columns, rows))
-    return templates.text("profile", profile=profile, tables=tables)
+    return templates.text("profile.md", profile=profile, tables=tables)
 
 
 def _labelled_kernels(rung: ProfiledRung) -> list[tuple[str, ProfiledKernel]]:

@@ -12,7 +12,6 @@ from tilegate_ci.checks.counters import (
     count,
     describe,
     list_rungs,
-    next_rung,
     program_of,
 )
 from tilegate_ci.core import child
@@ -58,14 +57,14 @@ def run(arguments: argparse.Namespace) -> int:
         if case.not_applicable:
             raise GateError(f"{case.name}: {case.not_applicable}")
     if arguments.diff:
-        lines, shown = list(compare(cases[0], cases[1])), cases
-    else:
-        idea = ladder[rung].idea if rung in ladder else ""
-        lines, shown = list(describe(cases[0], idea, Sources())), cases[:1]
-        if len(cases) > 1 and not any(case.error or case.not_applicable for case in cases):
-            lines += next_rung(cases[0], cases[1], ladder[asked[1]].idea)
-    sys.stdout.write("\n".join(lines) + "\n")
-    return int(any(case.error for case in shown))
+        sys.stdout.write(compare(cases[0], cases[1]))
+        return int(any(case.error for case in cases))
+    idea = ladder[rung].idea if rung in ladder else ""
+    sound = not any(case.error or case.not_applicable for case in cases)
+    after = cases[1] if cases[1:] and sound else None
+    after_idea = ladder[asked[1]].idea if after else ""
+    sys.stdout.write(describe(cases[0], idea, Sources(), after, after_idea))
+    return int(bool(cases[0].error))
 
 
 def choice(program: Path | None, case: str) -> str:

@@ -61,7 +61,7 @@ def markdown(template: str, **values: object) -> str:
 
 
 def text(template: str, **values: object) -> str:
-    return _environment("text").get_template(f"{template}.md").render(values)
+    return _environment("text").get_template(template).render(values)
 
 
 def html(template: str, **values: object) -> str:

@@ -34,7 +34,7 @@ def test_the_page_says_what_the_choice_keeps():
     ]
     cell = tuning.Cell("H200", "3x3x3/NN/vvv", "B:1", 0.5, "aa")
     line = templates.text(
-        "shapes",
+        "shapes.md",
         sets=[],
         shapes_made_on="",
         forms=None,

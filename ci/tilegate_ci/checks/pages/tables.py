@@ -47,7 +47,7 @@ def shapes_block(repository: Path) -> str:
         return ""
     forms = read_results(repository, "forms")
     return templates.text(
-        "shapes",
+        "shapes.md",
         sets=_sets(shapes, random, shape_sets(repository / "bench" / "shapes.csv")),
         shapes_made_on=provenance(shapes, shapes.benchmarks.values()),
         forms=forms and _by_form(forms),

@@ -225,7 +225,7 @@ def page(repository: Path) -> str:
     path = repository / PAGE
     results = documents.load(ResultsFile, repository / RESULTS)
     shown = [_shown(campaign) for campaign in results.campaigns]
-    content = templates.text("mutants", campaigns=shown)
+    content = templates.text("mutants.md", campaigns=shown)
     return with_block(read_text(path), "mutants", content.rstrip(), path)
 
 

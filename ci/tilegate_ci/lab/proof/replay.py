@@ -290,7 +290,7 @@ def markdown(replay: Replay) -> str:
         "between sittings": parts.between_sittings,
     }
     return templates.text(
-        "proof",
+        "proof.md",
         replay=replay,
         sizes=SIZES,
         kept=KEPT_SAMPLES,
