@@ -122,8 +122,12 @@ def read_kernel(row: CsvRow) -> ProfiledKernel:
         counts = record[access]
         counts.update(_conflicts(row, op, counts["wavefronts"]))
         counts["wavefronts_per_instruction"] = _ratio(counts["wavefronts"], counts["instructions"])
-    record["l2"]["hit_pct"] = _l2_hit_pct(row)
-    record["instructions"].update(_ffma(row, record["instructions"]["executed"]))
+    hits, misses, threads = row.count(_L2_HITS), row.count(_L2_MISSES), row.count(_FFMA)
+    looked_up = None if hits is None or misses is None else hits + misses
+    record["l2"]["hit_pct"] = _ratio(hits, looked_up, 100)
+    ffma = None if threads is None else round(threads / WARP_SIZE)
+    share = _ratio(ffma, record["instructions"]["executed"], 100)
+    record["instructions"].update(ffma=ffma, ffma_pct=share)
     for memory in ("dram", "l2"):
         record[memory]["flop_per_byte"] = _ratio(record["flop"], record[memory]["bytes"])
     return ProfiledKernel(**record)
@@ -172,19 +176,6 @@ def _conflicts(row: CsvRow, op: str, wavefronts: int | None) -> dict[str, int | 
     return {"bank_conflicts": max(0, conflicts - contention), "contention": contention}
 
 
-def _l2_hit_pct(row: CsvRow) -> float | None:
-    hits, misses = row.count(_L2_HITS), row.count(_L2_MISSES)
-    share = _ratio(hits, None if hits is None or misses is None else hits + misses)
-    return None if share is None else rounded(100 * share)
-
-
-def _ffma(row: CsvRow, executed: float | None) -> dict[str, Any]:
-    threads = row.count(_FFMA)
-    warps = None if threads is None else round(threads / WARP_SIZE)
-    share = _ratio(warps, executed)
-    return {"ffma": warps, "ffma_pct": None if share is None else rounded(100 * share)}
-
-
 def _flop(row: CsvRow) -> int | None:
     """Operations that ran, in FP32 and in tensor cores; an FFMA is two."""
     ffma = row.count(_FFMA)
@@ -193,10 +184,8 @@ def _flop(row: CsvRow) -> int | None:
     return 2 * ffma + sum(row.count(name) or 0 for name in (_FADD, _FMUL, *_TENSOR_OPS))
 
 
-def _ratio(numerator: float | None, denominator: float | None) -> float | None:
-    if numerator is None or not denominator:
-        return None
-    return rounded(numerator / denominator)
+def _ratio(part: float | None, whole: float | None, factor: float = 1) -> float | None:
+    return None if part is None or not whole else rounded(factor * rounded(part / whole))
 
 
 class Profiles(Committed):
