@@ -17,7 +17,7 @@ from tilegate_ci.judge.compare import Comparison
 from tilegate_ci.judge.drift import Version
 from tilegate_ci.model import Run, Verdict
 from tilegate_ci.report import render, templates
-from tilegate_ci.report.charts import base, roofline, slowdowns, speeds
+from tilegate_ci.report.charts import base, slowdowns, speeds
 from tilegate_ci.report.figures import (
     RATIO_NOTE,
     SHARE_SIZE,
@@ -113,8 +113,8 @@ def _charts(
         drawn["ladder"] = partial(speeds.staircase, ladder)
     if shares - {YARDSTICK}:
         drawn["shares"] = partial(speeds.shares, ladder)
-    if roofline.profiled(ladder):
-        drawn["roofline"] = partial(roofline.roofline, ladder)
+    if speeds.profiled(ladder):
+        drawn["roofline"] = partial(speeds.roofline, ladder)
     if shares:
         drawn["history"] = partial(speeds.history, ladder, histories[run.device.name], run.commit)
     return drawn

@@ -9,7 +9,7 @@ import vl_convert
 from altair.utils import schemapi
 
 from tilegate_ci.formats.stages import find_ladder
-from tilegate_ci.report.charts import base, roofline, speeds
+from tilegate_ci.report.charts import base, speeds
 from tilegate_ci.report.charts.base import dark_style
 from tilegate_ci.report.figures import PICTURES, ladder_of, read_baseline, rung_picture, rung_title
 
@@ -40,7 +40,7 @@ def charts(repository: Path) -> dict[str, tuple[base.Chart, str]]:
         "sizes.svg": speeds.sizes(ladder, width),
     }
     if ladder.profile is not None:
-        drawn["roofline.svg"] = roofline.roofline(ladder, width)
+        drawn["roofline.svg"] = speeds.roofline(ladder, width)
     titled = {name: (chart, PICTURES[name]) for name, chart in drawn.items()}
     before: str | None = None
     for rung in rungs:

@@ -16,7 +16,7 @@ from stage_builder import write_stages
 from tilegate_ci.checks.pages import plot
 from tilegate_ci.cli import main
 from tilegate_ci.model import Benchmark
-from tilegate_ci.report.charts import base, roofline, speeds
+from tilegate_ci.report.charts import base, speeds
 from tilegate_ci.report.charts import base as palette
 from tilegate_ci.report.figures import (
     PROFILE,
@@ -248,7 +248,7 @@ def test_rungs_are_drawn_at_the_sizes_that_half_of_them_have():
 def test_the_dots_of_the_roofline_are_inside_of_it(roof, roofs):
     found = [measured("A", (64,)), measured("B", (64,), 170000.0), measured("C", (64,), 240000.0)]
     profile = Profile("profile.json", 64, {"A": 100.0, "B": 300.0}, 4800.0)
-    spec = roofline.roofline(Ladder(found, roof=roof, profile=profile), 800).to_dict()
+    spec = speeds.roofline(Ladder(found, roof=roof, profile=profile), 800).to_dict()
     low, high = spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
     rows = [row for data in spec["datasets"].values() for row in data]
     shown = [row for row in rows if "rung" in row]
@@ -262,7 +262,7 @@ def test_int8x3_and_fp16x3_are_below_their_roof():
     run = read_baseline(REPOSITORY)
     ladder = ladder_of(run, (), REPOSITORY, others=True)
     profile, roof = ladder.profile, ladder.roof
-    rows = {row["rung"]: row for row in roofline.profiled(ladder)}
+    rows = {row["rung"]: row for row in speeds.profiled(ladder)}
     assert roof == pytest.approx(3958 / 2 / 6)
     for name in ("Int8x3", "Fp16x3"):
         assert rows["Sgemm"]["gflops"] < rows[name]["gflops"] < 1000 * roof
