@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
         folder = create(arguments.repository, arguments.name, arguments.origin)
     except (OSError, ValueError) as problem:
         parser.error(str(problem))
-    told = HERE.with_suffix(".txt").read_text("utf-8")
+    told = HERE.with_name("new_rung_next.txt").read_text("utf-8")
     print(told.format(name=arguments.name, word=word_of(arguments.name), folder=folder), end="")
     return 0
 
@@ -108,7 +108,7 @@ def write(kernels: Path, source: str, folder: str, renamed: Mapping[str, str]) -
         opened = f"namespace tilegate::{new_word} {{\n"
         used = f"{opened}\nusing namespace tilegate::{word};\n"
         texts = {file: text.replace(opened, used) for file, text in texts.items()}
-    page = HERE.with_suffix(".md").read_text("utf-8")
+    page = HERE.with_name("new_rung_page.txt").read_text("utf-8")
     texts["README.md"] = page.format(name=name, origin=origin, folder=source)
     (kernels / folder).mkdir()
     for file, text in texts.items():
