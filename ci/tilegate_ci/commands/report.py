@@ -44,17 +44,16 @@ def write(sources: list[Source], repository: Path, outputs: Mapping[str, str | P
     if "junit" in outputs:
         write_text(Path(outputs["junit"]), junit_of(sources))
     if "markdown" in outputs:
-        write_text(Path(outputs["markdown"]), "\n".join(map(_markdown, sources)))
+        write_text(
+            Path(outputs["markdown"]),
+            "\n".join(render.markdown(each.found, each.path, each.code) for each in sources),
+        )
     if "html" in outputs:
         write_text(Path(outputs["html"]), _page(sources, repository))
 
 
 def _console(source: Source) -> str:
     return render.console(source.found, path=source.path, code=source.code)
-
-
-def _markdown(source: Source) -> str:
-    return render.markdown(source.found, source.path, source.code)
 
 
 def _page(sources: list[Source], repository: Path) -> str:

@@ -571,33 +571,31 @@ def places_of(baselines: Path) -> int:
 def flagged_by(screening: Comparison, stored: RunFile, base: Container[str]) -> list[str]:
     """What looks slower or faster, what the baseline lacks although `base` can run it, and what it
     says little of, because it drifted."""
-    flagged = []
-    for verdict, reason in (
-        (Verdict.REGRESSED, ("looks slower", "look slower")),
-        (Verdict.IMPROVED, ("looks faster", "look faster")),
-        (Verdict.NEW, ("is not in the baseline", "are not in the baseline")),
-    ):
-        names = [row.name for row in screening.rows if row.verdict is verdict]
-        if verdict is Verdict.NEW:  # of those in head's suite only there is nothing to compare
-            names = [name for name in names if name in base]
+    of_verdict = {
+        verdict: [row.name for row in screening.rows if row.verdict is verdict]
+        for verdict in Verdict
+    }
+    drifted = "drifted when the baseline was recorded"
+    reasons = {
+        ("looks slower", "look slower"): of_verdict[Verdict.REGRESSED],
+        ("looks faster", "look faster"): of_verdict[Verdict.IMPROVED],
+        # Of those in head's suite only there is nothing to compare.
+        ("is not in the baseline", "are not in the baseline"): [
+            name for name in of_verdict[Verdict.NEW] if name in base
+        ],
+        (drifted, drifted): [
+            name
+            for name, row in stored.benchmarks.items()
+            if name in of_verdict[Verdict.PASS] and not is_canary(name) and row.drifts(row.decisive)
+        ],
+    }
+    for (one, many), names in reasons.items():
+        what = (
+            f"benchmarks {many}, measuring them" if names[1:] else f"benchmark {one}, measuring it"
+        )
         if names:
-            message(_in_pairs(names, *reason))
-        flagged += names
-    passed = {row.name for row in screening.rows if row.verdict is Verdict.PASS}
-    drifted = [
-        name
-        for name, row in stored.benchmarks.items()
-        if name in passed and not is_canary(name) and row.drifts(row.decisive)
-    ]
-    if drifted:
-        why = "drifted when the baseline was recorded"
-        message(_in_pairs(drifted, why, why))
-    return flagged + drifted
-
-
-def _in_pairs(names: Sequence[str], one: str, many: str) -> str:
-    what = f"benchmarks {many}, measuring them" if names[1:] else f"benchmark {one}, measuring it"
-    return f"{len(names)} {what} in pairs: {', '.join(names)}"
+            message(f"{len(names)} {what} in pairs: {', '.join(names)}")
+    return [name for names in reasons.values() for name in names]
 
 
 def incomparable(screening: Comparison) -> Comparison | None:

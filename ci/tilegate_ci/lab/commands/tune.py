@@ -7,7 +7,7 @@ import re
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         own = {*arguments.shard.of(_problems(arguments, known))}
         path = arguments.shard.path(of_shards)
         known = [row for row in (*known, *tuning.load_timings(path)) if row.problem in own]
-        return _tune(tuner, sorted(own), known, path, limit)
+        return tuner.tune(sorted(own), known, path, limit)
     make_folder(path.parent)
     with locked(path.parent):
         known = tuning.load_timings(path)
@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
             tuning.save_timings(
                 path, _merged(tuner, problems, paths_of(of_shards, arguments.merge))
             )
-        elif left := _tune(tuner, problems, known, path, limit):
-            return left
+        elif code := tuner.tune(problems, known, path, limit):
+            return code
         if not arguments.outside:
             table = tuning.cells(tuning.load_timings(path))
             tuning.save_table(table, table_path)
@@ -77,20 +77,6 @@ def run(arguments: argparse.Namespace) -> int:
     table = tuning.load_table(table_path)
     sys.stdout.write("\n".join(statement(outside, table)) + "\n")
     return 0
-
-
-def _tune(
-    tuner: "Tuner",
-    problems: Sequence[str],
-    known: Sequence[Timing],
-    path: Path,
-    limit_s: float | None,
-) -> int:
-    left = tuner.tune(problems, known, lambda found: tuning.save_timings(path, found), limit_s)
-    if not left:
-        return 0
-    message(f"{path}: {left} problems left by the time limit; run again to go on")
-    return UNFINISHED
 
 
 def _merged(tuner: "Tuner", problems: Sequence[str], paths: Sequence[Path]) -> list[Timing]:
@@ -179,12 +165,12 @@ class Tuner:
         self,
         problems: Sequence[str],
         rows: Sequence[Timing],
-        save: Callable[[Sequence[Timing]], None],
-        time_limit_s: float | None,
+        path: Path,
+        limit_s: float | None,
     ) -> int:
         """Adds to `rows` what they lack, saved after each part of the work; rows of problems or
-        configurations that lead no more, and those of other machine code, are dropped. How many
-        problems are left by the time limit."""
+        configurations that lead no more, and those of other machine code, are dropped. The exit
+        code."""
         gpu, ranks, classes = self.gpu(), self.lead(problems), self.classes(problems)
         known = {
             row.name: row for row in rows if row.gpu == gpu and is_current(row.code, self.kernels)
@@ -197,18 +183,21 @@ class Tuner:
         ]
         missing = [name for name in ranks if name not in known]
         message(f"{gpu}: {len(found)} of {len(ranks)} timings are there")
-        save([*others, *found])
+        tuning.save_timings(path, [*others, *found])
 
         def time_part(part: list[str]) -> None:
             timed = [self.launcher.run(self.binary, part) for _ in range(self.processes)]
             for name in part:
                 found.append(self._timing(name, ranks[name], classes[_problem(name)], timed))
-            save([*others, *found])
+            tuning.save_timings(path, [*others, *found])
 
-        left = work_off(
-            _parts(missing), time_part, lambda part: f"{_problem(part[0])} and others", time_limit_s
+        parts = work_off(
+            _parts(missing), time_part, lambda part: f"{_problem(part[0])} and others", limit_s
         )
-        return len({_problem(name) for part in left for name in part})
+        left = {_problem(name) for part in parts for name in part}
+        if left:
+            message(f"{path}: {len(left)} problems left by the time limit; run again to go on")
+        return UNFINISHED if left else 0
 
     def _timing(
         self, name: str, rank: int, problem_class: str, processes: Sequence[Process]

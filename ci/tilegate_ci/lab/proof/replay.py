@@ -79,10 +79,11 @@ def replay(recorded: Sequence[Sitting]) -> Replay:
     found = simulate.components(everything)
     slowest = max(p.wall_s for sitting in everything for p in sitting.suite)
     gate = [_gate(everything, screened) for screened in (True, False)]
+    mutants = sorted({arm for s in everything for arm in s.arms if arm.build}, key=str)
     return Replay(
         everything,
         [*gate, *(_other(everything, rule) for rule in other_rules(draw))],
-        _mutations(everything),
+        [_mutation(everything, arm) for arm in mutants],
         simulate.simulate(found, SIZES, SEED),
         [
             simulate.simulate(found, (2.0,), SEED, SCENARIO_RUNS, scenario)
@@ -165,11 +166,6 @@ def _other(everything: Sequence[Sitting], rule: Rule) -> RuleResult:
         Rate([false_blocks(sitting) for sitting in everything]),
         {size: Rate([detected(size, sitting) for sitting in everything]) for size in SIZES},
     )
-
-
-def _mutations(everything: Sequence[Sitting]) -> list[Mutation]:
-    arms = sorted({arm for s in everything for arm in s.arms if arm.build}, key=str)
-    return [_mutation(everything, arm) for arm in arms]
 
 
 def _mutation(everything: Sequence[Sitting], arm: Arm) -> Mutation:
