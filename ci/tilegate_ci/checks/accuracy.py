@@ -152,7 +152,6 @@ class Accuracy(Committed):
 
 
 def accuracy_file(output: str, commit: str) -> AccuracyFile:
-    """What bench/accuracy printed."""
     device, _, lines = output.partition("\n\n")
     rows = parse_rows(lines)
     inputs = len({row.input for row in rows})

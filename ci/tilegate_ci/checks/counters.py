@@ -97,8 +97,6 @@ class Counted:
 
 
 class Sources:
-    """The text of source lines."""
-
     def __init__(self, root: Path = REPOSITORY) -> None:
         self._root = root
         self._lines = cache(self._read)

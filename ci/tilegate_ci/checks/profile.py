@@ -52,7 +52,6 @@ _BUSY_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 
 
 def metric_names() -> list[str]:
-    """All metrics that are requested."""
     measured = [each.metric for each in FIELDS if each.metric]
     busy = [name.format(op) for name in (_BUSY_WAVEFRONTS, _BUSY_CONFLICTS) for op in ("ld", "st")]
     derived = [_FFMA, _FADD, _FMUL, *_TENSOR_OPS, _L2_HITS, _L2_MISSES, *busy]
@@ -242,7 +241,6 @@ def _shown_extents(extents: Sequence[int]) -> str:
 
 
 def _shared_memory(kernel: ProfiledKernel) -> str:
-    """Static and dynamic bytes."""
     parts = (kernel.shared_memory.static_bytes, kernel.shared_memory.dynamic_bytes)
     return " + ".join("-" if value is None else str(value) for value in parts)
 

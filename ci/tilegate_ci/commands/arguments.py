@@ -99,7 +99,6 @@ def add_arguments(
     types: Mapping[str, Callable[[str], Any]],
     defaults: Mapping[str, Any],
 ) -> None:
-    """Adds those that the text lists."""
     group: argparse._ActionsContainer = command
     exclusive: argparse._ActionsContainer = command
     lines = re.sub(r"\n {4,}", "  ", text).splitlines()

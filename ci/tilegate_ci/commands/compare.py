@@ -78,7 +78,6 @@ def collected(texts: Mapping[str, str], paths: list[str], arguments: argparse.Na
 
 
 def show(found: Comparison, markdown: str | None, json: str | Path | None) -> int:
-    """Writes the reports and returns the exit code."""
     if markdown:
         write_text(Path(markdown), render.markdown(found))
     if json:

@@ -43,8 +43,6 @@ class Drift:
 
 @dataclass(frozen=True)
 class Point:
-    """One recording of a benchmark."""
-
     commit: str
     software: tuple[str | None, ...]  # cuBLAS first
     log_ratio: float

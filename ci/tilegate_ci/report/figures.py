@@ -191,7 +191,6 @@ def duration(seconds: float) -> str:
 
 
 def signed(slowdown: float) -> str:
-    """A slow-down in per cent."""
     return f"{100 * slowdown:+.2f}".replace("-0.00", "+0.00")
 
 
@@ -408,7 +407,6 @@ def provenance(run: Run, rows: Iterable[Benchmark]) -> str:
 
 
 def machine(device: Mapping[str, Any]) -> str:
-    """The GPU and its software."""
     named = {"driver": "driver", "cuda": "CUDA", "cublas": "cuBLAS"}
     software = [f"{word} {device[key]}" for key, word in named.items() if key in device]
     return ", ".join([str(device["name"]), *software])

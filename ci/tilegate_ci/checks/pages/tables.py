@@ -53,8 +53,8 @@ def shapes_block(repository: Path) -> str:
         forms=forms and _by_form(forms),
         forms_made_on=forms and provenance(forms, forms.benchmarks.values()),
         tuned=kept_outside(
-            tuning.load_timings(repository / tuning.OUTSIDE),
-            tuning.load_table(repository / tuning.TABLE),
+            tuning.load(repository / tuning.OUTSIDE, tuning.Timing),
+            tuning.load(repository / tuning.TABLE, tuning.Cell),
         ),
         percent=percent,
     ).rstrip("\n")
@@ -284,7 +284,6 @@ class Plots(Committed):
 
 
 def ladder_block(run: Run | None, rungs: Sequence[Stage], found: Mapping[str, Measured]) -> str:
-    """The table of all rungs."""
     if run is None:
         return NO_BASELINE
     shown = [(rung, found[rung.name]) for rung in rungs if rung.name in found]

@@ -183,7 +183,6 @@ def source_files(repository: Path, stage: Stage) -> list[Path]:
 
 
 def sources_digest(repository: Path, stage: Stage) -> str:
-    """Changes with any byte of the files, and with which files they are."""
     return digest_of(repository.resolve(), source_files(repository, stage))
 
 

@@ -109,7 +109,6 @@ def of_shard(mutants: Sequence[Mutant], shard: Shard) -> list[Mutant]:
 
 
 def merge(drawn: Sequence[Mutant], paths: Sequence[Path], into: MutantJournal) -> None:
-    """The journals of all shards as one."""
     found = {path: MutantJournal(path).read() for path in paths}
     keys = {path: {_title(each.key) for each in of} for path, of in found.items()}
     check_whole({_title(mutant.key) for mutant in drawn}, keys)
@@ -128,7 +127,6 @@ def _title(key: tuple[str, str, str]) -> str:
 def find(
     repository: Path, preset: str, globs: Sequence[str], kinds: Sequence[str] | None
 ) -> list[Mutant]:
-    """All mutants of these files and classes."""
     rules = read_rules(repository / RULES)
     wanted = {name for kind in kinds or () for name in (AIMED if kind == "aimed" else [kind])}
     unknown = wanted - {rule.kind for rule in rules}

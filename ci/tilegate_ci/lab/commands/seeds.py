@@ -58,5 +58,4 @@ def failures(program: Path, seed: str) -> list[str]:
 
 
 def load(path: Path) -> dict[str, list[str]]:
-    """The failures of each seed."""
     return dict(read_json(path)) if path.exists() else {}

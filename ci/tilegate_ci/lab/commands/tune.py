@@ -54,14 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
     tuner = Tuner(binary, launcher, arguments.processes, commit_of(arguments), kernels)
     of_shards, limit = REPOSITORY / "build" / path.name, arguments.time_limit
     if arguments.shard.count > 1:
-        known = tuning.load_timings(path)
+        known = tuning.load(path, tuning.Timing)
         own = {*arguments.shard.of(_problems(arguments, known))}
         path = arguments.shard.path(of_shards)
-        known = [row for row in (*known, *tuning.load_timings(path)) if row.problem in own]
+        known = [row for row in (*known, *tuning.load(path, tuning.Timing)) if row.problem in own]
         return tuner.tune(sorted(own), known, path, limit)
     make_folder(path.parent)
     with locked(path.parent):
-        known = tuning.load_timings(path)
+        known = tuning.load(path, tuning.Timing)
         problems = _problems(arguments, known)
         if arguments.merge:
             tuning.save_timings(
@@ -70,17 +70,17 @@ def run(arguments: argparse.Namespace) -> int:
         elif code := tuner.tune(problems, known, path, limit):
             return code
         if not arguments.outside:
-            table = tuning.cells(tuning.load_timings(path))
-            tuning.save_table(table, table_path)
+            table = tuning.cells(tuning.load(path, tuning.Timing))
+            tuning.save(table_path, tuning.Cell, table)
             message(f"{table_path}: {len(table)} cells; build again to use it")
-    outside = tuning.load_timings(REPOSITORY / tuning.OUTSIDE)
-    table = tuning.load_table(table_path)
+    outside = tuning.load(REPOSITORY / tuning.OUTSIDE, tuning.Timing)
+    table = tuning.load(table_path, tuning.Cell)
     sys.stdout.write("\n".join(statement(outside, table)) + "\n")
     return 0
 
 
 def _merged(tuner: "Tuner", problems: Sequence[str], paths: Sequence[Path]) -> list[Timing]:
-    found = {path: tuning.load_timings(path) for path in paths}
+    found = {path: tuning.load(path, tuning.Timing) for path in paths}
     check_whole(problems, {path: {row.problem for row in of} for path, of in found.items()})
     names = {*tuner.lead(problems)}
     check_whole(names, {path: names & {row.name for row in of} for path, of in found.items()})
@@ -107,12 +107,11 @@ def _problems(arguments: argparse.Namespace, known: Sequence[Timing]) -> list[st
 
 
 def shapes() -> list[str]:
-    """The problems that a table begins with."""
     return [*shape_sets(REPOSITORY / "bench" / "shapes.csv")]
 
 
 def _check(kernels: dict[str, str]) -> int:
-    table = tuning.load_table(REPOSITORY / tuning.TABLE)
+    table = tuning.load(REPOSITORY / tuning.TABLE, tuning.Cell)
     stale = [cell for cell in table if not is_current(cell.code, kernels)]
     for cell in stale:
         message(f"{cell.gpu}, {cell.problem_class}: {cell.family} has other machine code now")

@@ -121,7 +121,6 @@ def known(repository: Path) -> Known:
 def update(
     repository: Path, journals: dict[Preset, MutantJournal], possible: dict[str, int]
 ) -> None:
-    """Writes the table and its page."""
     explained, path = known(repository), repository / RESULTS
     campaigns = {each.preset: each for each in documents.load(ResultsFile, path).campaigns}
     for preset, journal in journals.items():
