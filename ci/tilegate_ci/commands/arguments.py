@@ -86,11 +86,12 @@ REPEATED = "; may be repeated"
 
 def read_help(path: Path) -> list[str]:
     """What the command does; its arguments; the rest, which help shows as it is."""
-    text = path.read_text("utf-8")
-    shared = re.compile(r"^@(\w+)\n", re.MULTILINE)
-    return shared.sub(lambda name: (SHARED / f"{name[1]}.txt").read_text("utf-8"), text).split(
-        "\n\n", 2
-    )
+
+    def shared(name: re.Match[str]) -> str:
+        return (SHARED / f"{name[1]}.txt").read_text("utf-8")
+
+    text = re.sub(r"^@(\w+)\n", shared, path.read_text("utf-8"), flags=re.MULTILINE)
+    return text.split("\n\n", 2)
 
 
 def add_arguments(
@@ -99,41 +100,42 @@ def add_arguments(
     types: Mapping[str, Callable[[str], Any]],
     defaults: Mapping[str, Any],
 ) -> None:
+    """The arguments that the text lists, with the types and defaults of some of them by name."""
     group: argparse._ActionsContainer = command
-    exclusive: argparse._ActionsContainer = command
     lines = re.sub(r"\n {4,}", "  ", text).splitlines()
     for line, after in zip(lines, [*lines[1:], ""]):
         if not line.startswith(" "):
             group = command.add_argument_group(line.rstrip(":"))
             continue
-        name, _, told = (part.strip() for part in line.strip(" |").partition("  "))
         if after.startswith("  |"):
             exclusive = group.add_mutually_exclusive_group()
-        chosen = exclusive if line.startswith("  |") or after.startswith("  |") else group
-        _add(chosen, name, re.sub(" +", " ", told), types, defaults)
+        alone = not (after.startswith("  |") or line.startswith("  |"))
+        form, _, told = (part.strip() for part in line.strip(" |").partition("  "))
+        name, more = _parsed(form, re.sub(" +", " ", told))
+        dest = name.removeprefix("--").replace("-", "_")
+        if "metavar" in more:
+            more["type"] = types.get(dest) or TYPES.get(more["metavar"])
+        if dest in defaults:
+            more["default"] = defaults[dest]
+        (group if alone else exclusive).add_argument(name, **more)
 
 
-def _add(
-    group: argparse._ActionsContainer,
-    name: str,
-    told: str,
-    types: Mapping[str, Callable[[str], Any]],
-    defaults: Mapping[str, Any],
-) -> None:
-    optional, name = name.startswith("["), name.strip("[]")
-    many, name = name.endswith("..."), name.removesuffix("...")
-    words = name.split(" ")
+def _parsed(form: str, told: str) -> tuple[str, dict[str, Any]]:
+    """What argparse is to be told of `--name METAVAR...`, or of `[name=METAVAR...]`."""
     more: dict[str, Any] = {"help": told.replace("%", "%%")}
-    if words[0].startswith("--"):
-        dest, metavars = words[0][2:].replace("-", "_"), words[1:]
-        more |= {"required": True} if told.startswith("required") else {}
-        more |= {} if metavars else {"action": "store_true"}
+    optional, form = form.startswith("["), form.strip("[]")
+    many, form = form.endswith("..."), form.removesuffix("...")
+    if form.startswith("--"):
+        name, *metavars = form.split(" ")
+        if told.startswith("required"):
+            more["required"] = True
         if many:
             more |= {"action": "append", "help": more["help"] + REPEATED}
+        if not metavars:
+            more["action"] = "store_true"
     else:
-        dest, _, metavar = name.rpartition("=")
-        dest, metavars = dest or metavar.lower() + "s" * many, [metavar]
-        words = [dest]
+        name, _, metavar = form.rpartition("=")
+        name, metavars = name or metavar.lower() + "s" * many, [metavar]
         if many or optional:
             more["nargs"] = "+" if not optional else "*" if many else "?"
     if told == "hidden":
@@ -144,10 +146,7 @@ def _add(
         more["choices"] = metavars[0].split("|")
     elif metavars:
         more["metavar"] = metavars[0]
-        more["type"] = types.get(dest) or TYPES.get(metavars[0])
-    if dest in defaults:
-        more["default"] = defaults[dest]
-    group.add_argument(words[0], **more)
+    return name, more
 
 
 def commit_of(arguments: argparse.Namespace) -> str:
