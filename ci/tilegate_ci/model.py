@@ -177,6 +177,8 @@ class Benchmark(Summary):
 
 
 class RunRow(Benchmark):
+    """One row of a run's file."""
+
     delta: Annotated[Given[Positive], Field(lt=1)] = None
     key: bool = False
     commit: Given[Commit] = None  # after a merge: where the row was recorded
