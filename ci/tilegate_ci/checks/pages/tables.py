@@ -5,7 +5,7 @@ import re
 import statistics
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tilegate_ci.checks.accuracy import above, accuracy_block, read_accuracy
 from tilegate_ci.checks.committed import Block, Committed, has_block
 from tilegate_ci.core.files import GateError, read_text
 from tilegate_ci.core.names import YARDSTICK
-from tilegate_ci.formats.profile import ProfiledKernel, ProfileFile
+from tilegate_ci.formats.profile import ProfileFile
 from tilegate_ci.formats.stages import Stage, find_ladder
 from tilegate_ci.measure.launcher import name_of as suite_name
 from tilegate_ci.model import GFLOPS, Benchmark, Run, RunFile
@@ -286,15 +286,7 @@ class Plots(Committed):
 def ladder_block(run: Run | None, rungs: Sequence[Stage], found: Mapping[str, Measured]) -> str:
     if run is None:
         return NO_BASELINE
-    shown = [(rung, found[rung.name]) for rung in rungs if rung.name in found]
-    rows = [
-        (
-            rung,
-            [tflops(each.square(size)) for size in SIZES],
-            percent(share(each.square(SHARE_SIZE))),
-        )
-        for rung, each in shown
-    ]
+    rows = [(rung, found[rung.name]) for rung in rungs if rung.name in found]
     made_on = provenance(run, [row for rung in found.values() for row in rung.rows.values()])
     return _block("ladder", rows=rows, made_on=made_on)
 
@@ -309,25 +301,21 @@ def numbers_block(
 ) -> str:
     """The tables of a rung's own README: its shapes, how fast it stays when nothing comes between
     its launches, its configurations if it has several, and what Nsight Compute counted."""
-    rows = [(shape, tflops(row), percent(share(row))) for shape, row in sorted(rung.rows.items())]
     profiled = [each for each in profile.rungs if each.name == rung.name] if profile else []
-    kernels = [kernel for each in profiled for kernel in each.kernels]
     return _block(
         "numbers",
         name=rung.name,
         picture=rung_title(stage),
         picture_file=Markdown(rung_picture(stage)),
-        rows=rows,
+        rows=sorted(rung.rows.items()),
         made_on=provenance(run, rung.rows.values()),
         alone=_alone(sustained, rung.name),
         alone_s=(sustained and sustained.protocol.min_time_s) or 0,
         alone_made_on=sustained and provenance(sustained, sustained.benchmarks.values()),
-        tflops=tflops,
         **_variants(variants, rung),
         profile=profile,
         profiled_at=next((each.commit for each in profiled if each.commit), None),
-        kernels=[kernel.name.partition("<")[0] for kernel in kernels],
-        counters=[(title, [cell(kernel) for kernel in kernels]) for title, cell in _COUNTERS],
+        kernels=[kernel for each in profiled for kernel in each.kernels],
     )
 
 
@@ -354,8 +342,9 @@ def unaligned_block(run: Run, others: Run, rungs: Sequence[Stage]) -> str:
 
 
 def _block(template: str, **values: object) -> str:
-    sizes = {"sizes": SIZES, "share_size": SHARE_SIZE, "ratio_note": RATIO_NOTE}
-    return templates.markdown(template, **sizes, **values).rstrip("\n")
+    common = {"sizes": SIZES, "share_size": SHARE_SIZE, "ratio_note": RATIO_NOTE}
+    cells = {"tflops": tflops, "share": share, "percent": percent}
+    return templates.markdown(template, **common, **cells, **values).rstrip("\n")
 
 
 def _variants(run: Run | None, rung: Measured) -> dict[str, object]:
@@ -373,56 +362,10 @@ def _variants(run: Run | None, rung: Measured) -> dict[str, object]:
     apart = name not in rows
     if apart:
         rows[name] = {size: row for size, row in rung.squares().items() if size in sizes}
-    speeds = {
-        stage: [tflops(row.get(size)) for size in sizes] for stage, row in sorted(rows.items())
-    }
     measured_on = provenance(run, [row for each in rows.values() for row in each.values()])
     return {
-        "variants": [(stage, stage == name, cells) for stage, cells in speeds.items()],
+        "variants": sorted(rows.items()),
         "variant_sizes": sizes,
         "variants_made_on": measured_on,
         "default_apart": apart,
     }
-
-
-def _access(kind: str, key: str) -> Callable[[ProfiledKernel], str]:
-    def cell(kernel: ProfiledKernel) -> str:
-        values = [getattr(getattr(kernel, f"{kind}_{way}"), key) for way in ("load", "store")]
-        return " / ".join("-" if value is None else f"{value:,.4g}" for value in values)
-
-    return cell
-
-
-def _shares(*values: float | None) -> str:
-    return ", ".join(percent(None if value is None else value / 100) for value in values)
-
-
-def _rate(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f} GB/s"
-
-
-_COUNTERS: Sequence[tuple[str, Callable[[ProfiledKernel], str]]] = (
-    ("FMA pipe busy, issue slots busy", lambda k: _shares(k.sm.fma_pipe_pct, k.sm.issue_slots_pct)),
-    ("FFMA, share of instructions", lambda k: _shares(k.instructions.ffma_pct)),
-    ("registers per thread", lambda k: str(k.registers)),
-    (
-        "shared memory per block",
-        lambda k: f"{sum(value or 0 for _, value in k.shared_memory)} bytes",
-    ),
-    (
-        "occupancy, theoretical and achieved",
-        lambda k: _shares(k.occupancy.theoretical_pct, k.occupancy.achieved_pct),
-    ),
-    ("device memory traffic", lambda k: _rate(k.dram.gb_per_s)),
-    ("L2 traffic, L2 hits", lambda k: f"{_rate(k.l2.gb_per_s)}, {_shares(k.l2.hit_pct)}"),
-    ("global sectors per request, load / store", _access("global", "sectors_per_request")),
-    (
-        "shared wavefronts per request, load / store",
-        _access("shared", "wavefronts_per_instruction"),
-    ),
-    ("shared bank conflicts per launch, load / store", _access("shared", "bank_conflicts")),
-    (
-        "most frequent stalls, share of warp cycles",
-        lambda k: ", ".join(f"{s.reason} {s.pct:.1f} %" for s in k.stalls),
-    ),
-)
