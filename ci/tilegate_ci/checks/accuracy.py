@@ -5,7 +5,7 @@ import csv
 import io
 import os
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from tilegate_ci.checks.committed import Committed, Report, chosen
@@ -187,33 +187,13 @@ def judge(found: AccuracyFile, path: Path | None) -> Report:
 def accuracy_block(found: AccuracyFile, stage: str) -> str:
     """By input, and then each problem on which the stage is less accurate than cuBLAS."""
     rows = [row for row in found.rows if row.stage == stage]
-    inputs = dict.fromkeys(row.input for row in rows)
     commit = short(rows[0].commit or found.commit)
     return templates.markdown(
         "accuracy",
-        inputs=[_summary(name, [row for row in rows if row.input == name]) for name in inputs],
+        rows=rows,
         above=above(rows),
+        median=statistics.median,
         decisions=_DECISIONS,
         multiple=lambda pair: f"{pair.ratio:.2f}" if pair.ratio < 1000 else "above 1000",
         made_on=f"{machine(found.device.model_dump())}, commit {commit}",
     ).rstrip("\n")
-
-
-def _summary(name: str, rows: Sequence[AccuracyRow]) -> dict[str, object]:
-    # How often the device decided so, and the median speed where it did.
-    speeds = {n: [r.ratio_to_cublas for r in rows if r.decision == n] for n in _DECISIONS}
-    return {
-        "name": name,
-        "rows": rows,
-        "worst": max(rows, key=lambda row: row.frobenius.ratio),
-        "above": len(above(rows)),
-        "weighted": max((row.weighted for row in rows), key=lambda e: e.ratio),
-        "largest": max((row.largest for row in rows), key=lambda e: e.ratio),
-        "median": statistics.median(row.median.ratio for row in rows),
-        "speed": statistics.median(row.ratio_to_cublas for row in rows),
-        "decided": ", ".join(
-            f"{_DECISIONS[number]} {len(of)} at {statistics.median(of):.2f}"
-            for number, of in speeds.items()
-            if of
-        ),
-    }
